@@ -1,0 +1,124 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+  name: "rtp-recv",
+  products: [
+    .library(name: "RTPWire", targets: ["RTPWire"]),
+    .library(name: "RTPProcessor", targets: ["RTPProcessor"]),
+    .library(name: "Defragment", targets: ["Defragment"]),
+    .library(name: "Decode", targets: ["Decode"]),
+    .library(name: "Transports", targets: ["Transports"]),
+    .library(name: "Receiver", targets: ["Receiver"]),
+    .executable(name: "rtp-recv", targets: ["rtp-recv"]),
+    .executable(name: "rtp-send", targets: ["rtp-send"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+  ],
+  targets: [
+    // The line of rooms: each one imports only what stands upstream of it.
+    .target(
+      name: "RTPWire",
+      dependencies: [.product(name: "NIOCore", package: "swift-nio")]
+    ),
+    .target(
+      name: "RTPProcessor",
+      dependencies: ["RTPWire", .product(name: "NIOCore", package: "swift-nio")]
+    ),
+    .target(
+      name: "Defragment",
+      dependencies: [
+        "RTPWire", "RTPProcessor", .product(name: "NIOCore", package: "swift-nio"),
+      ]
+    ),
+    .systemLibrary(
+      name: "CFFmpeg",
+      pkgConfig: "libavcodec libavformat libavutil libswscale",
+      providers: [
+        .apt(["libavcodec-dev", "libavformat-dev", "libavutil-dev", "libswscale-dev"])
+      ]
+    ),
+    .target(
+      name: "Decode",
+      dependencies: [
+        "RTPWire", "Defragment", "CFFmpeg", .product(name: "NIOCore", package: "swift-nio"),
+      ]
+    ),
+    .target(
+      name: "Transports",
+      dependencies: [
+        "RTPWire",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ]
+    ),
+    .target(
+      name: "Receiver",
+      dependencies: [
+        "RTPWire", "RTPProcessor", "Defragment", "Decode", "Transports",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ]
+    ),
+    .executableTarget(
+      name: "rtp-recv",
+      dependencies: [
+        "Receiver",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]
+    ),
+
+    // The instrument every test uses: a sender that can misbehave on request.
+    .target(
+      name: "RTPSend",
+      dependencies: [
+        "RTPWire", "CFFmpeg",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ],
+      path: "tools/rtp-send/RTPSend"
+    ),
+    .executableTarget(
+      name: "rtp-send",
+      dependencies: [
+        "RTPSend",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      path: "tools/rtp-send/rtp-send"
+    ),
+
+    .testTarget(name: "RTPWireTests", dependencies: ["RTPWire"]),
+    .testTarget(name: "RTPProcessorTests", dependencies: ["RTPProcessor", "RTPWire"]),
+    .testTarget(
+      name: "DefragmentTests",
+      dependencies: ["Defragment", "RTPProcessor", "RTPWire"],
+      resources: [.copy("Vectors")]
+    ),
+    .testTarget(name: "DecodeTests", dependencies: ["Decode", "Defragment", "RTPWire", "CFFmpeg"]),
+    .testTarget(name: "TransportsTests", dependencies: ["Transports", "RTPWire"]),
+    .testTarget(
+      name: "ReceiverTests",
+      dependencies: ["Receiver", "Transports", "Decode", "Defragment", "RTPProcessor", "RTPWire"]
+    ),
+    .testTarget(
+      name: "RTPSendTests",
+      dependencies: ["RTPSend", "Defragment", "RTPProcessor", "RTPWire"],
+      path: "tools/rtp-send/Tests"
+    ),
+    .testTarget(name: "EndToEndTests", dependencies: ["Decode", "Defragment", "RTPWire"]),
+  ],
+  swiftLanguageModes: [.v6]
+)
+
+for target in package.targets where target.type != .system {
+  target.swiftSettings = [
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+  ]
+}

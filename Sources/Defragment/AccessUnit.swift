@@ -1,0 +1,73 @@
+public import NIOCore
+public import RTPWire
+
+/// One access unit as the network gave it: NAL units of one picture in decoding order.
+public struct AccessUnit: Sendable {
+  /// How the unit's bytes came through.
+  public enum Integrity: Sendable, Hashable {
+    /// Every packet from the previous access unit to the end of this one arrived.
+    case whole
+    /// Something is missing inside or directly before it; the NAL units that are there say which of
+    /// them are cut.
+    case damaged
+  }
+
+  public let codec: VideoCodec
+  /// The NAL units with four-byte start codes (Annex B), ready for a decoder or a file.
+  public let bytes: ByteBuffer
+  public let units: [NALUnit]
+  public let time: MediaTime
+  public let firstArrival: Instant
+  /// When the packet that completed it arrived.
+  public let lastArrival: Instant
+  public let integrity: Integrity
+  /// Packets known to be missing inside the unit or directly before it.
+  public let lostPackets: Int
+  /// Whether decoding can begin here: an IDR or IRAP picture, or a recovery point.
+  public let isRandomAccess: Bool
+  /// The format of the pictures from here on, by the active parameter sets; `nil` before any came.
+  public let format: FormatDescription?
+
+  public init(
+    codec: VideoCodec, bytes: ByteBuffer, units: [NALUnit], time: MediaTime, firstArrival: Instant,
+    lastArrival: Instant, integrity: Integrity = .whole, lostPackets: Int = 0,
+    isRandomAccess: Bool = false, format: FormatDescription? = nil
+  ) {
+    self.codec = codec
+    self.bytes = bytes
+    self.units = units
+    self.time = time
+    self.firstArrival = firstArrival
+    self.lastArrival = lastArrival
+    self.integrity = integrity
+    self.lostPackets = lostPackets
+    self.isRandomAccess = isRandomAccess
+    self.format = format
+  }
+}
+
+/// One NAL unit inside an access unit's bytes.
+public struct NALUnit: Sendable, Hashable {
+  /// Where the unit begins, in bytes from the start of the access unit, behind its start code.
+  public let offset: Int
+  /// Bytes from the NAL unit header to the end, emulation prevention included.
+  public let length: Int
+  /// `nal_unit_type` as the standard numbers it; `H264.NALUnitType` and `H265.NALUnitType` name it.
+  public let type: UInt8
+  /// False when the end is missing: the bytes that are there are the intact beginning.
+  public let isWhole: Bool
+
+  public init(offset: Int, length: Int, type: UInt8, isWhole: Bool = true) {
+    self.offset = offset
+    self.length = length
+    self.type = type
+    self.isWhole = isWhole
+  }
+}
+
+extension AccessUnit {
+  /// The bytes of `unit`, header first, as a slice of this access unit.
+  public func bytes(of unit: NALUnit) -> ByteBuffer {
+    bytes.getSlice(at: bytes.readerIndex + unit.offset, length: unit.length) ?? ByteBuffer()
+  }
+}

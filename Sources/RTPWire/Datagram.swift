@@ -1,0 +1,31 @@
+public import NIOCore
+
+/// What a transport delivers: the bytes of one RTP or RTCP packet, when they arrived, and on what.
+///
+/// Nothing downstream can tell which transport a datagram came from.
+public struct Datagram: Sendable {
+  /// What the transport knows about the packet before anyone has parsed it.
+  public enum Channel: Sendable, Hashable {
+    /// RTP, or RTP and RTCP multiplexed (RFC 5761).
+    case media
+    /// A channel set aside for RTCP: the odd port of a pair, or an interleaved RTCP channel.
+    case control
+  }
+
+  /// Where the packet came from, for statistics and tests; transports without addresses say `nil`.
+  public var origin: SocketAddress?
+  /// The packet alone, without any framing of the transport; usually a slice of a larger read.
+  public var bytes: ByteBuffer
+  /// When the read that brought the packet returned; never decreases within one transport.
+  public var arrival: Instant
+  public var channel: Channel
+
+  public init(
+    bytes: ByteBuffer, arrival: Instant, channel: Channel = .media, origin: SocketAddress? = nil
+  ) {
+    self.bytes = bytes
+    self.arrival = arrival
+    self.channel = channel
+    self.origin = origin
+  }
+}

@@ -1,0 +1,159 @@
+public import NIOCore
+
+/// One RTP packet (RFC 3550 §5.1), validated once and then read through ranges of its own bytes.
+///
+/// ```
+///  0                   1                   2                   3
+///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |V=2|P|X|  CC   |M|     PT      |       sequence number         |
+/// |                           timestamp                           |
+/// |           synchronization source (SSRC) identifier            |
+/// |            contributing source (CSRC) identifiers  ...        |
+/// |      defined by profile       |    length     |  extension …  |
+/// |                        payload  …            | padding | count |
+/// ```
+public struct RTPPacket: Sendable {
+  /// The fixed header's length in bytes.
+  public static let minimumLength = 12
+
+  /// True on the last packet of an access unit in the video formats (RFC 6184 §5.1, RFC 7798 §4.1).
+  public let marker: Bool
+  /// 0 … 127.
+  public let payloadType: UInt8
+  public let sequenceNumber: SequenceNumber
+  /// Clock ticks modulo 2^32, from a random start.
+  public let timestamp: UInt32
+  public let ssrc: UInt32
+  /// Contributing sources, 0 … 15 of them.
+  public let contributingSourceCount: Int
+  /// The header extension's 16-bit profile word, or `nil` when the X bit is clear.
+  public let extensionProfile: UInt16?
+  /// Trailing bytes that are not payload, the count byte included; 0 without padding.
+  public let paddingLength: Int
+
+  /// The whole packet, of which slices are handed out; nobody writes to it.
+  public let bytes: ByteBuffer
+  private let extensionOffset: Int
+  private let extensionLength: Int
+  private let payloadOffset: Int
+  /// The payload's length in bytes; 0 for a packet of padding alone, which is valid.
+  public let payloadLength: Int
+
+  /// Reads the header of `bytes`, which must hold one packet and nothing else.
+  ///
+  /// - Throws: the first field that does not fit, with what was needed and what there was.
+  public init(parsing bytes: ByteBuffer) throws(RTPPacketError) {
+    let length = bytes.readableBytes
+    let start = bytes.readerIndex
+    guard
+      let (first, second, sequence, timestamp, ssrc) = bytes.getMultipleIntegers(
+        at: start, as: (UInt8, UInt8, UInt16, UInt32, UInt32).self)
+    else { throw .truncatedHeader(needed: Self.minimumLength, available: length) }
+    guard first >> 6 == 2 else { throw .version(first >> 6) }
+
+    var offset = Self.minimumLength
+    contributingSourceCount = Int(first & 0x0F)
+    offset += 4 * contributingSourceCount
+    guard offset <= length else {
+      throw .truncatedContributingSources(needed: offset, available: length)
+    }
+
+    if first & 0x10 != 0 {
+      guard
+        let (profile, words) = bytes.getMultipleIntegers(
+          at: start + offset, as: (UInt16, UInt16).self)
+      else { throw .truncatedExtension(needed: offset + 4, available: length) }
+      offset += 4
+      extensionProfile = profile
+      extensionOffset = offset
+      extensionLength = 4 * Int(words)
+      offset += extensionLength
+      guard offset <= length else {
+        throw .truncatedExtension(needed: offset, available: length)
+      }
+    } else {
+      extensionProfile = nil
+      extensionOffset = offset
+      extensionLength = 0
+    }
+
+    if first & 0x20 != 0 {
+      // The count includes itself, so 0 is as wrong as one that reaches into the header.
+      let last = offset < length ? bytes.getInteger(at: start + length - 1, as: UInt8.self) : nil
+      guard let count = last.map(Int.init), count > 0, count <= length - offset else {
+        throw .padding(count: last.map(Int.init) ?? 0, available: length - offset)
+      }
+      paddingLength = count
+    } else {
+      paddingLength = 0
+    }
+
+    marker = second & 0x80 != 0
+    payloadType = second & 0x7F
+    sequenceNumber = SequenceNumber(sequence)
+    self.timestamp = timestamp
+    self.ssrc = ssrc
+    payloadOffset = offset
+    payloadLength = length - offset - paddingLength
+    self.bytes = bytes
+  }
+
+  /// The payload as a slice of the packet's storage, without header, extension and padding.
+  public var payload: ByteBuffer {
+    slice(at: payloadOffset, length: payloadLength)
+  }
+
+  /// The header extension's data without its four-byte header; empty when there is none.
+  public var extensionData: ByteBuffer {
+    slice(at: extensionOffset, length: extensionLength)
+  }
+
+  /// The contributing sources in the order of the header.
+  public var contributingSources: [UInt32] {
+    (0..<contributingSourceCount).compactMap {
+      bytes.getInteger(at: bytes.readerIndex + Self.minimumLength + 4 * $0)
+    }
+  }
+
+  /// The same packet in storage of its own.
+  ///
+  /// A packet that has to wait is detached, so that it does not hold the whole read it came in.
+  public func detached() -> RTPPacket {
+    var storage = ByteBufferAllocator().buffer(capacity: bytes.readableBytes)
+    storage.writeImmutableBuffer(bytes)
+    return RTPPacket(self, movedTo: storage)
+  }
+
+  private init(_ packet: RTPPacket, movedTo storage: ByteBuffer) {
+    marker = packet.marker
+    payloadType = packet.payloadType
+    sequenceNumber = packet.sequenceNumber
+    timestamp = packet.timestamp
+    ssrc = packet.ssrc
+    contributingSourceCount = packet.contributingSourceCount
+    extensionProfile = packet.extensionProfile
+    paddingLength = packet.paddingLength
+    extensionOffset = packet.extensionOffset
+    extensionLength = packet.extensionLength
+    payloadOffset = packet.payloadOffset
+    payloadLength = packet.payloadLength
+    bytes = storage
+  }
+
+  private func slice(at offset: Int, length: Int) -> ByteBuffer {
+    // The ranges were checked against these very bytes, so the fallback is never taken.
+    bytes.getSlice(at: bytes.readerIndex + offset, length: length) ?? ByteBuffer()
+  }
+}
+
+/// Why bytes are not an RTP packet, by the field that does not fit; lengths are in bytes.
+public enum RTPPacketError: Error, Sendable, Hashable {
+  case truncatedHeader(needed: Int, available: Int)
+  /// A version other than 2 (RFC 3550 §5.1).
+  case version(UInt8)
+  case truncatedContributingSources(needed: Int, available: Int)
+  case truncatedExtension(needed: Int, available: Int)
+  /// A padding count of 0, or one larger than what follows the header.
+  case padding(count: Int, available: Int)
+}

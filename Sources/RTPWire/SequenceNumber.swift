@@ -1,0 +1,44 @@
+/// A 16-bit RTP sequence number with the wrapping arithmetic of RFC 3550 §5.1 and RFC 1982.
+///
+/// Numbers have no total order, so this type has no `<`: ask for the ``distance(to:)`` instead.
+public struct SequenceNumber: Sendable, Hashable, RawRepresentable {
+  public var rawValue: UInt16
+
+  public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+  public init(_ rawValue: UInt16) { self.rawValue = rawValue }
+
+  /// The number that follows this one; 0 follows 65535.
+  public var next: SequenceNumber { advanced(by: 1) }
+
+  /// The number `count` places after this one, modulo 2^16; negative counts go back.
+  public func advanced(by count: Int) -> SequenceNumber {
+    SequenceNumber(rawValue &+ UInt16(truncatingIfNeeded: count))
+  }
+
+  /// How many places `other` lies after this one, the short way round: −32768 … 32767.
+  public func distance(to other: SequenceNumber) -> Int {
+    Int(Int16(truncatingIfNeeded: Int(other.rawValue) - Int(rawValue)))
+  }
+}
+
+/// Turns 16-bit sequence numbers into 64-bit ones that never wrap (RFC 3550 A.1, `cycles`).
+///
+/// Each number is taken to be the one nearest to the last number fed in.
+public struct SequenceUnwrapper: Sendable {
+  private var last: Int64
+
+  /// Starts so that `first` becomes an extended number in 65536 … 131071.
+  ///
+  /// The head room of one cycle keeps packets from before the first one non-negative.
+  public init(first: SequenceNumber) { last = Int64(first.rawValue) + 0x1_0000 }
+
+  /// The extended number of `number`; the reference moves only by ``advance(to:)``.
+  public func extend(_ number: SequenceNumber) -> Int64 {
+    let reference = SequenceNumber(UInt16(truncatingIfNeeded: last))
+    return last &+ Int64(reference.distance(to: number))
+  }
+
+  /// Makes `extended` the number that later ones are measured from.
+  public mutating func advance(to extended: Int64) { last = extended }
+}

@@ -1,0 +1,71 @@
+public import NIOCore
+public import RTPWire
+
+/// What a stream is carried by: open it, take datagrams from it, send feedback back, close it.
+///
+/// The contract, the same for every transport:
+/// - all calls into the sink come on ``eventLoop``, none before ``open(delivering:)`` is called;
+/// - datagrams come as the far end framed them, byte for byte, in the order in which they were
+///   carried, with arrival times that never decrease;
+/// - ``DatagramSink/transportEnded(_:)`` comes exactly once, and nothing comes after it;
+/// - ``close()`` may be called in any state, from any thread, any number of times.
+public protocol RTPTransport: Sendable {
+  /// The loop on which the sink is called.
+  var eventLoop: any EventLoop { get }
+
+  /// What the far end says about the media before the first packet; empty where it says nothing.
+  ///
+  /// - Throws: what kept the transport from opening; the sink is then never called.
+  func open(delivering sink: any DatagramSink) async throws -> [MediaDescription]
+
+  /// Sends an RTCP compound to the far end of the media, if it is known by now.
+  func sendFeedback(_ bytes: ByteBuffer)
+
+  /// What the transport itself has counted so far, by name; callable from any thread.
+  func counters() async -> TransportCounters
+
+  /// Ends the transport; the sink hears ``TransportEnd/closed`` unless it has heard an end before.
+  func close()
+}
+
+/// Who takes what a transport delivers, on the transport's event loop.
+public protocol DatagramSink: AnyObject, Sendable {
+  func receive(_ datagram: Datagram)
+  /// A read has been delivered whole; a good time to pass on what became complete in it.
+  func readCompleted(at now: Instant)
+  /// The last call: the carrier has ended, has failed, or was closed from this side.
+  func transportEnded(_ end: TransportEnd)
+}
+
+/// How a transport came to its end.
+public enum TransportEnd: Sendable {
+  /// The far end finished in order: end of file, TEARDOWN answered, last chunk.
+  case ended
+  /// The carrier failed; a person can read the reason.
+  case failed(any Error)
+  /// ``RTPTransport/close()`` was called.
+  case closed
+}
+
+/// What a transport counts by itself; a figure that a transport can not know stays 0.
+public struct TransportCounters: Sendable, Hashable {
+  /// Datagrams handed to the sink.
+  public var delivered: UInt64 = 0
+  public var deliveredBytes: UInt64 = 0
+  /// Datagrams from an address that is not the pinned source.
+  public var foreignOrigin: UInt64 = 0
+  /// Datagrams of no bytes.
+  public var empty: UInt64 = 0
+  /// Datagrams that the kernel dropped because the socket's buffer was full.
+  public var kernelDropped: UInt64 = 0
+  /// "Connection refused" reported by the peer's host (ICMP port unreachable).
+  public var refused: UInt64 = 0
+  public var hellosSent: UInt64 = 0
+  public var heartbeatsSent: UInt64 = 0
+  /// Times the pinned source moved to another port after a silence.
+  public var rebindings: UInt64 = 0
+  /// What the kernel granted as the receive buffer, in bytes; 0 where there is no socket.
+  public var receiveBuffer: Int = 0
+
+  public init() {}
+}
