@@ -1,0 +1,36 @@
+/// The timestamps of the packets delivered last, by sequence number.
+///
+/// It tells a duplicate (same number, same timestamp) from a sender that began to number afresh
+/// (same number, another timestamp), which by the number alone look alike.
+struct DeliveryHistory: Sendable {
+  /// Ten times the reordering that RFC 3550 A.1 reckons with (`MAX_MISORDER`); a power of two.
+  static let capacity = 1024
+
+  enum Finding: Sendable, Hashable {
+    case delivered(timestamp: UInt32)
+    /// Inside the history, but never delivered: its place was given up.
+    case missing
+    case forgotten
+  }
+
+  private var sequences = [Int64](repeating: .min, count: capacity)
+  private var timestamps = [UInt32](repeating: 0, count: capacity)
+  private var first: Int64?
+  private var newest: Int64 = 0
+
+  mutating func record(_ sequence: Int64, timestamp: UInt32) {
+    let slot = Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)
+    sequences[slot] = sequence
+    timestamps[slot] = timestamp
+    newest = sequence
+    if first == nil { first = sequence }
+  }
+
+  func find(_ sequence: Int64) -> Finding {
+    guard let first, newest - sequence < Self.capacity else { return .forgotten }
+    let slot = Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)
+    if sequences[slot] == sequence { return .delivered(timestamp: timestamps[slot]) }
+    // From before the first packet of all: late by definition when it is near, else unknown.
+    return sequence >= first - 100 ? .missing : .forgotten
+  }
+}

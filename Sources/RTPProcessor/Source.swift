@@ -1,0 +1,214 @@
+import NIOCore
+import RTPWire
+
+/// The source that the stream comes from: its numbering, its order and its timeline.
+struct Source: Sendable {
+  /// What became of a packet of this source.
+  enum Outcome: Sendable, Hashable {
+    case inOrder
+    case parked
+    case duplicate
+    case late
+    /// Its number has nothing to do with where this source stands.
+    case renumbered
+  }
+
+  typealias Ready = CircularBuffer<OrderedPacket>
+
+  /// The largest step forward that counts as loss (RFC 3550 A.1, `MAX_DROPOUT`).
+  static let greatestDropout: Int64 = 3000
+
+  let ssrc: UInt32
+  private(set) var buffer: ReorderBuffer
+  private(set) var timeline: MediaTimeline
+  private(set) var liveliness: Liveliness
+  private var unwrapper: SequenceUnwrapper
+  private var highest: Int64
+  private var history = DeliveryHistory()
+  private var lostBefore = 0
+  private var startsAfresh: Bool
+
+  /// Begins with the packets that `prospect` holds, of which `first` is the first of all.
+  ///
+  /// A source that continues the numbering of the one before it, `missing` packets further on, is
+  /// no discontinuity: Uniview cameras change their SSRC with every group of pictures.
+  init(
+    of prospect: Prospect, first: ReorderBuffer.Entry, timeline: MediaTimeline,
+    continuingAfter missing: Int?
+  ) {
+    ssrc = prospect.ssrc
+    buffer = ReorderBuffer(next: first.sequence)
+    unwrapper = SequenceUnwrapper(first: first.packet.sequenceNumber)
+    unwrapper.advance(to: first.sequence)
+    highest = first.sequence - 1
+    liveliness = Liveliness(first: prospect.lastArrival)
+    self.timeline = timeline
+    startsAfresh = missing == nil
+    lostBefore = missing ?? 0
+    if missing == nil {
+      self.timeline.restart(at: first.packet.timestamp, arrival: first.arrival)
+    }
+  }
+
+  /// How many packets are missing before `packet`, of another source, that goes on where this one
+  /// stopped; `nil` when it does not go on there.
+  func missing(beforeContinuation packet: RTPPacket) -> Int? {
+    let missing = unwrapper.extend(packet.sequenceNumber) - highest - 1
+    guard (0..<16).contains(missing), let time = timeline.time(of: packet.timestamp),
+      let newest = timeline.newest.flatMap(timeline.time(of:))
+    else { return nil }
+    let step = time.ticks.subtractingSaturating(newest.ticks)
+    return (0...2 * Int64(timeline.clockRate)).contains(step) ? Int(missing) : nil
+  }
+
+  /// Whether more waits than `packets` or `bytes`.
+  func holdsMore(thanPackets packets: Int, bytes: Int) -> Bool {
+    buffer.count > packets || buffer.bytes > bytes
+  }
+
+  /// Puts `packet` in its place; what is in order then is appended to `ready`.
+  mutating func receive(
+    _ packet: RTPPacket, at arrival: Instant, statistics: inout ReceptionStatistics,
+    ready: inout Ready
+  ) -> Outcome {
+    let sequence = unwrapper.extend(packet.sequenceNumber)
+    if sequence < buffer.next { return standing(of: packet, behind: sequence) }
+    guard sequence - highest <= Self.greatestDropout else { return .renumbered }
+
+    if sequence == buffer.next {
+      arrived(packet, sequence: sequence, at: arrival, statistics: &statistics)
+      buffer.passNext()
+      emit(
+        ReorderBuffer.Entry(packet: packet, sequence: sequence, arrival: arrival),
+        statistics: &statistics, ready: &ready)
+      release(statistics: &statistics, ready: &ready)
+      return .inOrder
+    }
+    return park(
+      ReorderBuffer.Entry(packet: packet.detached(), sequence: sequence, arrival: arrival),
+      statistics: &statistics, ready: &ready)
+  }
+
+  /// Puts packets in their places that waited while the source was on probation.
+  mutating func take(
+    _ entries: [ReorderBuffer.Entry], statistics: inout ReceptionStatistics, ready: inout Ready
+  ) {
+    for entry in entries {
+      switch receive(entry.packet, at: entry.arrival, statistics: &statistics, ready: &ready) {
+      case .inOrder, .parked: break
+      // The prospect jumped again while it was on probation.
+      case .duplicate, .late, .renumbered: statistics.unconfirmed += 1
+      }
+    }
+  }
+
+  /// Gives up the places before the first packet that waits, and hands that packet on.
+  mutating func giveUpGap(statistics: inout ReceptionStatistics, ready: inout Ready) {
+    let missing = buffer.skipGap()
+    if missing > 0 {
+      statistics.noteLoss(of: missing)
+      lostBefore += missing
+    }
+    release(statistics: &statistics, ready: &ready)
+  }
+
+  private mutating func park(
+    _ entry: ReorderBuffer.Entry, statistics: inout ReceptionStatistics, ready: inout Ready
+  ) -> Outcome {
+    while true {
+      switch buffer.insert(entry) {
+      case .stored:
+        arrived(entry.packet, sequence: entry.sequence, at: entry.arrival, statistics: &statistics)
+        statistics.held += 1
+        return .parked
+      case .duplicate:
+        return .duplicate
+      case .beyondSpan:
+        // A gap stands open while thousands of packets came: give it up to make room. There is one,
+        // since `highest` lies less than the span ahead of what is next otherwise.
+        guard buffer.count > 0 else { return .renumbered }
+        giveUpGap(statistics: &statistics, ready: &ready)
+      }
+    }
+  }
+
+  private mutating func arrived(
+    _ packet: RTPPacket, sequence: Int64, at arrival: Instant,
+    statistics: inout ReceptionStatistics
+  ) {
+    statistics.noteArrival(arrival, timestamp: packet.timestamp, clockRate: timeline.clockRate)
+    liveliness.note(arrival)
+    if sequence > highest {
+      highest = sequence
+      unwrapper.advance(to: sequence)
+    } else {
+      statistics.noteReordered(depth: highest - sequence)
+    }
+  }
+
+  private mutating func release(statistics: inout ReceptionStatistics, ready: inout Ready) {
+    while let entry = buffer.popNext() {
+      statistics.held -= 1
+      emit(entry, statistics: &statistics, ready: &ready)
+    }
+  }
+
+  private mutating func emit(
+    _ entry: ReorderBuffer.Entry, statistics: inout ReceptionStatistics, ready: inout Ready
+  ) {
+    history.record(entry.sequence, timestamp: entry.packet.timestamp)
+    statistics.delivered += 1
+    ready.append(
+      OrderedPacket(
+        packet: entry.packet, extendedSequence: entry.sequence,
+        time: timeline.place(entry.packet.timestamp, arrival: entry.arrival),
+        arrival: entry.arrival, lostBefore: lostBefore, isDiscontinuity: startsAfresh))
+    lostBefore = 0
+    startsAfresh = false
+  }
+
+  /// What a packet is whose place has been passed already.
+  ///
+  /// A sender that starts to number afresh a little further back looks like a duplicate or a late
+  /// packet by its number alone, but not by its timestamp.
+  private func standing(of packet: RTPPacket, behind sequence: Int64) -> Outcome {
+    switch history.find(sequence) {
+    case .delivered(packet.timestamp): .duplicate
+    case .delivered: .renumbered
+    case .missing: timeline.isNewer(packet.timestamp) ? .renumbered : .late
+    case .forgotten: .renumbered
+    }
+  }
+}
+
+/// How often a source is heard of, to tell a pause between two frames from its end.
+struct Liveliness: Sendable {
+  private(set) var lastArrival: Instant
+  private var longestGap: Int64 = 0
+  private var longestGapBefore: Int64 = 0
+  private var periodStart: Instant
+
+  init(first: Instant) {
+    lastArrival = first
+    periodStart = first
+  }
+
+  mutating func note(_ arrival: Instant) {
+    if periodStart.nanoseconds(to: arrival) > 1_000_000_000 {
+      longestGapBefore = longestGap
+      longestGap = 0
+      periodStart = arrival
+    }
+    longestGap = max(longestGap, lastArrival.nanoseconds(to: arrival))
+    lastArrival = max(lastArrival, arrival)
+  }
+
+  /// When the silence has become longer than the pauses that this source makes.
+  ///
+  /// Twice the longest pause of the last seconds, between 50 ms (three frames at 60 Hz) and 2 s.
+  var silentFrom: Instant {
+    let pause = max(longestGap, longestGapBefore)
+    let silence = min(max(pause.addingSaturating(pause), 50_000_000), 2_000_000_000)
+    return lastArrival.advanced(byNanoseconds: silence)
+  }
+}
