@@ -1,0 +1,291 @@
+import NIOCore
+import RTPWire
+
+/// Puts NAL units together to access units and decides where each one ends.
+///
+/// A unit ends with the marker, with the next timestamp, or with a NAL unit that can only begin the
+/// next one; whichever comes first. It does not end while it has no picture: Reolink and Tapo
+/// cameras set the marker on parameter sets, and give them the timestamp of the picture before.
+struct AccessUnitAssembler: Sendable {
+  let limits: VideoDefragmenter.Limits
+  private let format: any PayloadFormat.Type
+  /// False once a stream was seen to go on with a picture behind its marker, and where NAL units are
+  /// sent out of decoding order, since then the marker says nothing.
+  var trustsMarkers = true
+  private(set) var parameterSets: ParameterSets
+  private(set) var description: FormatDescription?
+
+  private var open: Draft?
+  private var ready = CircularBuffer<AccessUnit>()
+  /// The unit that is being written; `nil` between units and while one is being dropped.
+  private var unit: Unit?
+  private var lastLength = 0
+  private var endedByMarker: MediaTime?
+  private var lostPackets = 0
+  /// Packets are missing directly before the unit that begins next.
+  private var isBehindGap = false
+  private var needsParameterSets = true
+  private var hasOfferedParameterSets = false
+
+  private struct Draft: Sendable {
+    var bytes: ByteBuffer
+    var units: [NALUnit] = []
+    var time: MediaTime
+    let firstArrival: Instant
+    var lastArrival: Instant
+    var hasPicture = false
+    var hasParameterSets = false
+    var isRandomAccess = false
+    var isDamaged = false
+    var lostPackets = 0
+    var firstSlice: NALUnit?
+  }
+
+  private struct Unit: Sendable {
+    var start: Int
+    var head: NALUnitHead
+    var role: NALUnitRole
+    var isCut = false
+  }
+
+  init(format: any PayloadFormat.Type, limits: VideoDefragmenter.Limits) {
+    self.format = format
+    self.limits = limits
+    parameterSets = ParameterSets(format: format)
+  }
+
+  mutating func next() -> AccessUnit? { ready.popFirst() }
+
+  /// Takes in a parameter set from outside the stream; false when it is none.
+  mutating func learn(_ set: ByteBuffer) -> Bool {
+    let isOne = parameterSets.insert(set, origin: .signalled)
+    description = format.describe(slice: nil, with: parameterSets) ?? description
+    return isOne
+  }
+
+  mutating func restart() {
+    needsParameterSets = true
+    hasOfferedParameterSets = false
+    endedByMarker = nil
+  }
+
+  /// Packets are missing between what came and what comes.
+  mutating func noteLoss(of count: Int) {
+    endedByMarker = nil
+    isBehindGap = true
+    guard open?.hasPicture == true else {
+      lostPackets += count
+      return
+    }
+    open?.isDamaged = true
+    open?.lostPackets += count
+  }
+
+  // MARK: - NAL units
+
+  /// Begins a NAL unit, and ends the access unit before it if this one belongs to the next.
+  mutating func begin(
+    _ head: NALUnitHead, time: MediaTime, arrival: Instant, statistics: inout DefragmentStatistics
+  ) {
+    let role = format.role(of: head)
+    if let draft = open, draft.hasPicture, draft.time != time || role.beginsAccessUnit {
+      // Without a marker nobody knows whether the last packets of it were among the missing.
+      finish(statistics: &statistics)
+    } else if open?.time != time {
+      // Parameter sets and the like belong to the picture that follows them, and to its time.
+      open?.time = time
+    }
+    if open == nil, let endedByMarker, endedByMarker == time, !role.beginsAccessUnit,
+      role.isPicture, trustsMarkers
+    {
+      statistics.misplacedMarkers += 1
+      trustsMarkers = false
+    }
+    if open == nil {
+      let capacity = max(lastLength + lastLength / 4, 4096)
+      open = Draft(
+        bytes: ByteBufferAllocator().buffer(capacity: min(capacity, limits.accessUnitBytes)),
+        time: time, firstArrival: arrival, lastArrival: arrival,
+        isDamaged: isBehindGap && !role.beginsAccessUnit)
+    }
+    isBehindGap = false
+    if lostPackets > 0 {
+      open?.isDamaged = true
+      open?.lostPackets += lostPackets
+      lostPackets = 0
+    }
+    guard let count = open?.units.count, count < limits.unitsPerAccessUnit else {
+      statistics.excessUnits += 1
+      open?.isDamaged = true
+      unit = nil
+      return
+    }
+    open?.bytes.writeBytes(AnnexB.startCode)
+    unit = Unit(start: open?.bytes.writerIndex ?? 0, head: head, role: role)
+  }
+
+  /// Appends `piece` to the unit that has begun, up to the limit.
+  mutating func append(_ piece: ByteBuffer, statistics: inout DefragmentStatistics) {
+    guard makesRoom(for: piece.readableBytes, statistics: &statistics) else { return }
+    open?.bytes.writeImmutableBuffer(piece)
+    splitAtStartCodes(in: piece.readableBytes, statistics: &statistics)
+  }
+
+  mutating func append(_ bytes: [UInt8], statistics: inout DefragmentStatistics) {
+    guard makesRoom(for: bytes.count, statistics: &statistics) else { return }
+    open?.bytes.writeBytes(bytes)
+  }
+
+  /// Ends the NAL unit that has begun.
+  mutating func end(
+    isWhole: Bool, arrival: Instant, statistics: inout DefragmentStatistics
+  ) {
+    open?.lastArrival = arrival
+    guard let unit, let end = open?.bytes.writerIndex else { return }
+    self.unit = nil
+    enter(unit, end: end, isWhole: isWhole && !unit.isCut, statistics: &statistics)
+  }
+
+  /// The packet that ends here carried the marker.
+  mutating func noteMarker(statistics: inout DefragmentStatistics) {
+    guard trustsMarkers, let draft = open, draft.hasPicture else { return }
+    endedByMarker = draft.time
+    finish(statistics: &statistics)
+  }
+
+  /// Ends the access unit, whatever it holds.
+  mutating func flush(statistics: inout DefragmentStatistics) {
+    if open?.units.isEmpty == false { finish(statistics: &statistics) }
+    open = nil
+  }
+
+  private mutating func makesRoom(
+    for count: Int, statistics: inout DefragmentStatistics
+  ) -> Bool {
+    guard unit?.isCut == false, let length = open?.bytes.readableBytes else { return false }
+    guard length + count <= limits.accessUnitBytes else {
+      statistics.oversizedUnits += 1
+      unit?.isCut = true
+      open?.isDamaged = true
+      return false
+    }
+    return true
+  }
+
+  /// Makes units of their own of what stands behind start codes in the last `count` bytes.
+  ///
+  /// V380 ("macro-video") and Amatek AR-N3222F cameras send several NAL units with start codes
+  /// between them as one, and a start code may lie across two fragments.
+  private mutating func splitAtStartCodes(
+    in count: Int, statistics: inout DefragmentStatistics
+  ) {
+    guard var unit, let bytes = open?.bytes else { return }
+    var from = max(unit.start, bytes.writerIndex - count - 2)
+    while let code = bytes.indexOfStartCode(from: from, to: bytes.writerIndex) {
+      let end = bytes.endWithoutZeros(from: unit.start, to: code)
+      let start = code + 3
+      if end > unit.start {
+        enter(unit, end: end, isWhole: true, statistics: &statistics)
+        statistics.embeddedUnits += 1
+      }
+      let rest = bytes.getSlice(at: start, length: bytes.writerIndex - start) ?? ByteBuffer()
+      let head = NALUnitHead(of: rest)
+      unit = Unit(start: start, head: head, role: format.role(of: head))
+      from = start
+    }
+    self.unit = unit
+  }
+
+  /// Enters a unit that is written into the access unit's list, and learns from it.
+  private mutating func enter(
+    _ unit: Unit, end: Int, isWhole: Bool, statistics: inout DefragmentStatistics
+  ) {
+    guard end > unit.start, let bytes = open?.bytes else { return }
+    // The head of a unit behind a start code may have come in pieces.
+    let content = bytes.getSlice(at: unit.start, length: end - unit.start) ?? ByteBuffer()
+    let head = NALUnitHead(of: content)
+    let role = head == unit.head ? unit.role : format.role(of: head)
+    let entry = NALUnit(
+      offset: unit.start - bytes.readerIndex, length: end - unit.start,
+      type: format.type(of: head), isWhole: isWhole)
+    open?.units.append(entry)
+    if !isWhole { open?.isDamaged = true }
+    statistics.units += 1
+    switch role {
+    case .picture(let isFirstSlice, let isRandomAccess):
+      open?.hasPicture = true
+      if isRandomAccess { open?.isRandomAccess = true }
+      if isFirstSlice, open?.firstSlice == nil { open?.firstSlice = entry }
+    case .parameterSet where isWhole:
+      if parameterSets.insert(content, origin: .inBand) {
+        if format.parameterSetTypes.dropLast().contains(entry.type) {
+          open?.hasParameterSets = true
+        }
+      } else {
+        statistics.malformedParameterSets += 1
+      }
+    case .supplementalInformation where isWhole:
+      let body = content.getSlice(
+        at: content.readerIndex + format.headerLength,
+        length: content.readableBytes - format.headerLength)
+      if body.map(SupplementalInformation.holdsRecoveryPoint) == true {
+        open?.isRandomAccess = true
+      }
+    default:
+      break
+    }
+  }
+
+  private mutating func finish(statistics: inout DefragmentStatistics) {
+    guard var draft = open else { return }
+    open = nil
+    lastLength = draft.bytes.readableBytes
+    if draft.firstSlice != nil, description == nil || draft.hasParameterSets || draft.isRandomAccess
+    {
+      let slice = draft.firstSlice.flatMap {
+        draft.bytes.getSlice(at: draft.bytes.readerIndex + $0.offset, length: $0.length)
+      }
+      description = format.describe(slice: slice, with: parameterSets) ?? description
+    }
+    if draft.hasParameterSets {
+      needsParameterSets = false
+    } else if needsParameterSets, draft.hasPicture, parameterSets.isComplete,
+      draft.isRandomAccess || !hasOfferedParameterSets
+    {
+      prependParameterSets(to: &draft)
+      hasOfferedParameterSets = true
+      if draft.isRandomAccess { needsParameterSets = false }
+    }
+    statistics.accessUnits += 1
+    ready.append(
+      AccessUnit(
+        codec: format.codec, bytes: draft.bytes, units: draft.units, time: draft.time,
+        firstArrival: draft.firstArrival, lastArrival: draft.lastArrival,
+        integrity: draft.isDamaged ? .damaged : .whole, lostPackets: draft.lostPackets,
+        isRandomAccess: draft.isRandomAccess, format: description))
+  }
+
+  /// Puts the known parameter sets before a picture whose stream does not carry them.
+  private func prependParameterSets(to draft: inout Draft) {
+    var units: [NALUnit] = []
+    var bytes = ByteBufferAllocator().buffer(
+      capacity: draft.bytes.readableBytes + parameterSets.streamLength)
+    for set in parameterSets.inNaturalOrder {
+      bytes.writeBytes(AnnexB.startCode)
+      units.append(
+        NALUnit(
+          offset: bytes.writerIndex, length: set.readableBytes,
+          type: format.type(of: NALUnitHead(of: set))))
+      bytes.writeImmutableBuffer(set)
+    }
+    let shift = bytes.writerIndex
+    bytes.writeImmutableBuffer(draft.bytes)
+    draft.bytes = bytes
+    draft.units =
+      units
+      + draft.units.map {
+        NALUnit(
+          offset: $0.offset + shift, length: $0.length, type: $0.type, isWhole: $0.isWhole)
+      }
+  }
+}
