@@ -114,11 +114,12 @@ let package = Package(
 
 for target in package.targets where target.type != .system {
   target.swiftSettings = [
-    .strictMemorySafety(),
     .treatAllWarnings(as: .error),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
   ]
+  // In tests a raw socket is no danger to anybody; in a receiver each unsafe expression is marked.
+  if target.type != .test { target.swiftSettings?.append(.strictMemorySafety()) }
 }

@@ -1,0 +1,89 @@
+import ArgumentParser
+import Decode
+import Defragment
+import NIOPosix
+import RTPWire
+import Receiver
+import Transports
+
+/// One run of the command: the receiver, what is shown of it, and the exit status it ends with.
+final class Session: Sendable {
+  private let command: RTPRecv
+  private let receiver: Receiver
+  private let writer: StatisticsWriter?
+
+  init(command: RTPRecv) throws {
+    self.command = command
+    var options = TransportOptions()
+    options.sessionDescription = command.media.sessionDescription
+    options.bind = command.udp.bind
+    options.interface = command.udp.interface
+    options.receiveBuffer = command.udp.receiveBuffer
+    options.heartbeatInterval = .seconds(command.udp.heartbeatInterval)
+    if let hello = command.udp.hello { options.hello = hello.bytes }
+    if let heartbeat = command.udp.heartbeat { options.heartbeat = heartbeat.bytes }
+    let transport = try TransportCatalogue.make(
+      source: command.source, transport: command.transport, options: options,
+      eventLoop: MultiThreadedEventLoopGroup.singleton.next())
+
+    var configuration = Receiver.Configuration()
+    configuration.stream.media = command.media.description
+    configuration.stream.reorderWindow = .milliseconds(command.media.reorderWindow)
+    configuration.outputs = try command.outputs.requests()
+    configuration.scalesToFirst = command.outputs.scaleToFirst
+    configuration.frameLimit = command.stopping.frames
+    configuration.duration = command.stopping.duration.map { .seconds($0) }
+    if let timeout = command.stopping.timeout {
+      let wait: Duration? = timeout > 0 ? .seconds(timeout) : nil
+      configuration.firstMediaTimeout = wait
+      configuration.silenceTimeout = wait
+    } else if !transport.asksForMedia {
+      configuration.firstMediaTimeout = nil
+    }
+    receiver = try Receiver(transport: transport, configuration: configuration)
+    writer = try command.display.stats.map { try StatisticsWriter($0) }
+  }
+
+  /// Receives to the end and says how it went.
+  func run() async -> ExitStatus {
+    let signals = TerminationSignals(
+      first: { [receiver] in receiver.stop() },
+      again: { [receiver] in receiver.abandon() })
+    defer { withExtendedLifetime(signals) {} }
+    let started = ContinuousClock.now
+    let reporting = Task { await report(since: started) }
+    let report = await receiver.run()
+    reporting.cancel()
+    await reporting.value
+    let elapsed = started.duration(to: .now)
+    writer?.write(Statistics.line(of: report.status, elapsed: elapsed, reason: report.reason))
+    let verdict = Verdict(of: report, source: command.source)
+    if !command.display.quiet { StatusLine.say(Statistics.summary(of: report.status)) }
+    if let complaint = verdict.complaint { StatusLine.say("rtp-recv: \(complaint)") }
+    return verdict.status
+  }
+
+  /// Shows the live line and writes the statistics, once a second until cancelled.
+  private func report(since started: ContinuousClock.Instant) async {
+    let display = command.display
+    var line = StatusLine(isWanted: !display.quiet && !display.noProgress)
+    var narrator = Narrator(isVerbose: display.verbose, isQuiet: display.quiet)
+    var rates = Rates()
+    var ticks = 0
+    while !Task.isCancelled {
+      let status = await receiver.status()
+      for remark in narrator.remarks(on: status, receiveBuffer: command.udp.receiveBuffer) {
+        line.say(remark)
+      }
+      rates.note(status, at: started.duration(to: .now))
+      line.show(Statistics.live(status, rates: rates))
+      if ticks > 0, ticks.isMultiple(of: 5) {
+        writer?.write(
+          Statistics.line(of: status, elapsed: started.duration(to: .now), reason: nil))
+      }
+      ticks += 1
+      try? await Task.sleep(for: .milliseconds(200))
+    }
+    line.clear()
+  }
+}
