@@ -5,7 +5,7 @@ public struct ClockMapping: Sendable, Hashable {
   /// What became of a sender report.
   public enum Outcome: Sendable, Hashable {
     case mapped
-    /// The sender has no wall clock (§6.4.1 allows 0).
+    /// The sender has no wall clock: §6.4.1 allows 0, and all ones is no time either.
     case withoutWallClock
     /// Its wall clock lies before that of the report before it.
     case backwards
@@ -30,7 +30,7 @@ public struct ClockMapping: Sendable, Hashable {
 
   /// Takes in a report whose timestamp stands for `time` on the stream's timeline.
   mutating func note(_ report: RTCPPacket.SenderReport, at time: MediaTime) -> Outcome {
-    guard report.ntpTime != 0 else { return .withoutWallClock }
+    guard report.ntpTime != 0, report.ntpTime != .max else { return .withoutWallClock }
     let new = Anchor(ntpTime: report.ntpTime, time: time)
     if let anchor {
       let elapsed = Self.nanoseconds(from: anchor.ntpTime, to: report.ntpTime)
@@ -63,10 +63,11 @@ public struct ClockMapping: Sendable, Hashable {
     }
   }
 
+  /// Whether `other` is a later report of the same clock; the same report again proves nothing.
   private static func agree(_ one: Anchor, _ other: Anchor) -> Bool {
     let elapsed = nanoseconds(from: one.ntpTime, to: other.ntpTime)
     let drift = elapsed.subtractingSaturating(nanoseconds(from: one.time, to: other.time))
-    return elapsed >= 0 && drift.magnitude <= UInt64(greatestDrift.wholeNanoseconds)
+    return elapsed > 0 && drift.magnitude <= UInt64(greatestDrift.wholeNanoseconds)
   }
 
   private static func nanoseconds(from one: UInt64, to other: UInt64) -> Int64 {

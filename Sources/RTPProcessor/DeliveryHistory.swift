@@ -3,8 +3,9 @@
 /// It tells a duplicate (same number, same timestamp) from a sender that began to number afresh
 /// (same number, another timestamp), which by the number alone look alike.
 struct DeliveryHistory: Sendable {
-  /// Ten times the reordering that RFC 3550 A.1 reckons with (`MAX_MISORDER`); a power of two.
-  static let capacity = 1024
+  /// Twice what may wait at once by default, so that a packet is still known as late when the
+  /// reorder window of a fast stream has passed it by; a power of two.
+  static let capacity = 4096
 
   enum Finding: Sendable, Hashable {
     case delivered(timestamp: UInt32)
@@ -31,6 +32,6 @@ struct DeliveryHistory: Sendable {
     let slot = Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)
     if sequences[slot] == sequence { return .delivered(timestamp: timestamps[slot]) }
     // From before the first packet of all: late by definition when it is near, else unknown.
-    return sequence >= first - 100 ? .missing : .forgotten
+    return sequence >= first - Int64(Prospect.greatestDistance) ? .missing : .forgotten
   }
 }

@@ -2,6 +2,12 @@ import RTPWire
 
 /// Places 32-bit RTP timestamps on a 64-bit timeline that goes on across restarts of the source.
 struct MediaTimeline: Sendable {
+  /// How far the timestamp may lie behind the newest one and still belong to the same time, in
+  /// seconds: more than any reordering of pictures or packets.
+  private static let memory: Int64 = 10
+  /// How far, in seconds, timestamps and arrivals may disagree about an outage that both lived through.
+  private static let greatestDisagreement: Int64 = 1
+
   let clockRate: UInt32
   private var last: (timestamp: UInt32, ticks: Int64, arrival: Instant)?
 
@@ -19,7 +25,7 @@ struct MediaTimeline: Sendable {
       ticks = Int64(timestamp)
     }
     last = (timestamp, ticks, arrival)
-    if newest.map({ Self.difference(from: $0, to: timestamp) > 0 }) ?? true { newest = timestamp }
+    if !isRecent(timestamp) { newest = timestamp }
     return MediaTime(ticks: ticks, timescale: clockRate)
   }
 
@@ -33,16 +39,25 @@ struct MediaTimeline: Sendable {
   }
 
   /// Makes `timestamp` the start of a new numbering that goes on where the arrivals say.
+  ///
+  /// After an outage the numbers have leapt but the sender's clock has gone on; then so does this.
   mutating func restart(at timestamp: UInt32, arrival: Instant) {
     guard let last else { return }
-    let elapsed = Instant(nanoseconds: max(0, last.arrival.nanoseconds(to: arrival)))
-    self.last = (timestamp, last.ticks &+ elapsed.ticks(at: clockRate), arrival)
+    let passed = Instant(nanoseconds: max(0, last.arrival.nanoseconds(to: arrival)))
+    let elapsed = passed.ticks(at: clockRate)
+    let disagreement = elapsed &- Int64(Self.difference(from: last.timestamp, to: timestamp))
+    guard disagreement.magnitude > UInt64(clockRate) * UInt64(Self.greatestDisagreement) else {
+      return
+    }
+    self.last = (timestamp, last.ticks &+ elapsed, arrival)
     newest = timestamp
   }
 
-  /// Whether `timestamp` is later than every one before it.
-  func isNewer(_ timestamp: UInt32) -> Bool {
-    newest.map { Self.difference(from: $0, to: timestamp) > 0 } ?? true
+  /// Whether `timestamp` is one of the last seconds: neither new nor of another time altogether.
+  func isRecent(_ timestamp: UInt32) -> Bool {
+    guard let newest else { return false }
+    let step = Int64(Self.difference(from: newest, to: timestamp))
+    return (-Self.memory * Int64(clockRate)...0).contains(step)
   }
 
   static func difference(from one: UInt32, to other: UInt32) -> Int32 {

@@ -4,89 +4,87 @@ import RTPWire
 /// A source, or a new numbering of the current one, that has yet to prove itself.
 ///
 /// RFC 3550 A.1 asks for two packets in sequence before a source counts as valid. Here they are
-/// kept meanwhile, in order, so that none is lost once it does.
+/// kept meanwhile, so that none is lost once it does.
 struct Prospect: Sendable {
-  enum Kind: Sendable, Hashable {
-    /// There is no source yet.
-    case first
-    /// Another SSRC beside the current source.
-    case otherSource
-    /// The current SSRC far from where its numbers should be.
-    case renumbered
+  /// What became of a packet that was offered.
+  enum Outcome: Sendable, Hashable {
+    case held
+    case duplicate
+    /// Held, but so many older packets turned out to have nothing to do with it and were dropped.
+    case heldInstead(of: Int)
+    /// Not held: it lies far from the numbers that two packets have proved.
+    case stray
   }
 
   /// Two packets prove a source when they lie at most this far apart (`MAX_MISORDER` of A.1):
   /// networks reorder the first packets of a stream as they do all others.
   static let greatestDistance = 100
 
-  let kind: Kind
   let ssrc: UInt32
   let firstArrival: Instant
   private(set) var lastArrival: Instant
-  /// In order of their extended numbers, each number once.
+  /// In order of arrival, each number once.
   private(set) var held: [ReorderBuffer.Entry] = []
+  /// The held packet that comes first by its number.
+  private(set) var first: ReorderBuffer.Entry?
   private(set) var bytes = 0
   private(set) var isConfirmed = false
   private var unwrapper: SequenceUnwrapper
-  private var entryPoints: Set<Int64> = []
+  /// The numbers held, and whether decoding can begin there.
+  private var isEntryPoint: [Int64: Bool] = [:]
+  private var holdsEntryPoint = false
 
-  init(kind: Kind, packet: RTPPacket, arrival: Instant) {
-    self.kind = kind
+  init(packet: RTPPacket, arrival: Instant) {
     ssrc = packet.ssrc
     firstArrival = arrival
     lastArrival = arrival
     unwrapper = SequenceUnwrapper(first: packet.sequenceNumber)
   }
 
-  /// Keeps `packet`, and says how many packets were dropped: itself as a duplicate, or older ones
-  /// that turned out to have nothing to do with it.
-  mutating func hold(_ packet: RTPPacket, arrival: Instant, isEntryPoint: Bool) -> Dropped {
+  /// Keeps `packet`, unless it came before or has nothing to do with those held.
+  mutating func hold(_ packet: RTPPacket, arrival: Instant, isEntryPoint: Bool) -> Outcome {
     lastArrival = arrival
     let sequence = unwrapper.extend(packet.sequenceNumber)
-    let place = held.lastIndex { $0.sequence <= sequence }.map { $0 + 1 } ?? 0
-    if place > 0, held[place - 1].sequence == sequence { return .duplicate }
-    if !isConfirmed {
-      isConfirmed = held.contains {
-        ($0.sequence - sequence).magnitude <= UInt64(Self.greatestDistance)
-      }
-      if !isConfirmed, !held.isEmpty {
-        let dropped = held.count
-        held.removeAll(keepingCapacity: true)
-        entryPoints.removeAll()
-        bytes = 0
-        store(packet, sequence: sequence, arrival: arrival, at: 0, isEntryPoint: isEntryPoint)
-        return .unrelated(dropped)
-      }
+    if self.isEntryPoint[sequence] != nil { return .duplicate }
+    let entry = ReorderBuffer.Entry(packet: packet.detached(), sequence: sequence, arrival: arrival)
+    guard let last = held.last?.sequence else {
+      store(entry, isEntryPoint: isEntryPoint)
+      return .held
     }
-    store(packet, sequence: sequence, arrival: arrival, at: place, isEntryPoint: isEntryPoint)
-    return .none
+    let distance = (last - sequence).magnitude
+    if isConfirmed {
+      guard distance <= UInt64(Source.greatestDropout) else { return .stray }
+    } else if distance > UInt64(Self.greatestDistance) {
+      let dropped = held.count
+      self = Prospect(packet: packet, arrival: arrival)
+      store(
+        ReorderBuffer.Entry(
+          packet: entry.packet, sequence: unwrapper.extend(packet.sequenceNumber), arrival: arrival),
+        isEntryPoint: isEntryPoint)
+      return .heldInstead(of: dropped)
+    }
+    isConfirmed = true
+    store(entry, isEntryPoint: isEntryPoint)
+    return .held
   }
 
-  enum Dropped: Sendable, Hashable {
-    case none
-    case duplicate
-    case unrelated(Int)
-  }
-
-  /// Whether decoding can begin in the run of packets that starts with the first one held: then
-  /// nothing older is worth waiting for.
+  /// Whether decoding can begin in the run of packets that starts with the first one: then nothing
+  /// older is worth waiting for.
   var beginsAtEntryPoint: Bool {
-    guard let first = held.first?.sequence, !entryPoints.isEmpty else { return false }
-    for (offset, entry) in held.enumerated() {
-      guard entry.sequence == first + Int64(offset) else { return false }
-      if entryPoints.contains(entry.sequence) { return true }
+    guard holdsEntryPoint, var sequence = first?.sequence else { return false }
+    while let isEntryPoint = isEntryPoint[sequence] {
+      if isEntryPoint { return true }
+      sequence += 1
     }
     return false
   }
 
-  private mutating func store(
-    _ packet: RTPPacket, sequence: Int64, arrival: Instant, at place: Int, isEntryPoint: Bool
-  ) {
-    held.insert(
-      ReorderBuffer.Entry(packet: packet.detached(), sequence: sequence, arrival: arrival),
-      at: place)
-    bytes += packet.bytes.readableBytes
-    unwrapper.advance(to: sequence)
-    if isEntryPoint { entryPoints.insert(sequence) }
+  private mutating func store(_ entry: ReorderBuffer.Entry, isEntryPoint: Bool) {
+    held.append(entry)
+    bytes += entry.packet.bytes.readableBytes
+    if first.map({ entry.sequence < $0.sequence }) ?? true { first = entry }
+    unwrapper.advance(to: entry.sequence)
+    self.isEntryPoint[entry.sequence] = isEntryPoint
+    if isEntryPoint { holdsEntryPoint = true }
   }
 }

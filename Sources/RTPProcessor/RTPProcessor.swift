@@ -14,7 +14,8 @@ public struct RTPProcessor: Sendable {
   public struct Configuration: Sendable, Hashable {
     /// The longest that a packet waits for an earlier one; zero never waits.
     public var reorderWindow: Duration = .milliseconds(200)
-    /// The most packets that wait at once: 200 ms of 10,000 packets a second.
+    /// The most packets that wait at once, behind gaps and again on probation: 200 ms of 10,000
+    /// packets a second.
     public var maximumHeldPackets = 2048
     /// The most bytes that wait at once.
     public var maximumHeldBytes = 16 << 20
@@ -29,10 +30,12 @@ public struct RTPProcessor: Sendable {
     public init() {}
   }
 
-  /// How many sources may be on probation at once: garbage must not crowd out a sender, nor memory.
-  static let maximumProspects = 8
-  /// How long another SSRC may go on beside a living source before its packets are let go.
-  static let prospectPatience: Duration = .seconds(1)
+  /// How many sources may be on probation at once: garbage must not crowd out a sender, nor fill the
+  /// memory.
+  static let maximumProspects = 64
+  /// How long another SSRC may go on beside a living source before its packets are let go: as long
+  /// as it may take to be sure that the current source is silent.
+  static let prospectPatience: Duration = .seconds(2)
 
   public let configuration: Configuration
   public private(set) var statistics = ReceptionStatistics()
@@ -88,9 +91,8 @@ public struct RTPProcessor: Sendable {
       return .ignoredPayloadType
     }
     let arrival = datagram.arrival
-    guard source?.ssrc == packet.ssrc else {
-      let kind: Prospect.Kind = source == nil ? .first : .otherSource
-      return putOnProbation(packet, as: kind, at: arrival, isEntryPoint: isEntryPoint)
+    guard source?.owns(packet) == true else {
+      return putOnProbation(packet, at: arrival, isEntryPoint: isEntryPoint)
     }
     switch source?.receive(packet, at: arrival, statistics: &statistics, ready: &ready) {
     case .inOrder:
@@ -107,7 +109,7 @@ public struct RTPProcessor: Sendable {
       statistics.late += 1
       return .late
     case .renumbered, nil:
-      return putOnProbation(packet, as: .renumbered, at: arrival, isEntryPoint: isEntryPoint)
+      return putOnProbation(packet, at: arrival, isEntryPoint: isEntryPoint)
     }
   }
 
@@ -126,7 +128,7 @@ public struct RTPProcessor: Sendable {
       promote(at: index)
     }
     releaseEverything()
-    dismissProspects { _ in true }
+    while !prospects.isEmpty { dismiss(at: 0) }
   }
 
   // MARK: - Waiting
@@ -138,12 +140,12 @@ public struct RTPProcessor: Sendable {
     {
       source?.giveUpGap(statistics: &statistics, ready: &ready)
     }
-    for index in prospects.indices.reversed() {
-      guard let due = dueTime(of: prospects[index]), due <= now else { continue }
-      if isReadyToTakeOver(prospects[index], at: now) {
-        promote(at: index)
-        return
-      }
+    // The oldest first, so that of two senders who start together it is the first who stays.
+    let dueProspect = prospects.firstIndex { dueTime(of: $0).map { $0 <= now } ?? false }
+    guard let index = dueProspect else { return }
+    if isReadyToTakeOver(prospects[index], at: now) {
+      promote(at: index)
+    } else {
       dismiss(at: index)
     }
   }
@@ -151,31 +153,29 @@ public struct RTPProcessor: Sendable {
   /// When `prospect` is to take over, or to be let go.
   private func dueTime(of prospect: Prospect) -> Instant? {
     let patience = prospect.firstArrival.advanced(by: Self.prospectPatience)
-    switch prospect.kind {
+    switch claim(of: prospect) {
     case .first:
       let window = prospect.firstArrival.advanced(by: configuration.reorderWindow)
       return prospect.isConfirmed ? window : nil
-    case .otherSource:
+    case .succession:
       guard prospect.isConfirmed, let source else { return patience }
+      if hasSaidGoodbye { return prospect.lastArrival }
       return min(patience, max(source.liveliness.silentFrom, prospect.lastArrival))
-    case .renumbered:
+    case .newNumbering:
       return patience
     }
   }
 
   private func isReadyToTakeOver(_ prospect: Prospect, at now: Instant) -> Bool {
-    guard prospect.isConfirmed, let first = prospect.held.first else { return false }
-    switch prospect.kind {
+    guard prospect.isConfirmed, let first = prospect.first else { return false }
+    switch claim(of: prospect) {
     case .first:
-      return prospect.beginsAtEntryPoint
+      return prospect.beginsAtEntryPoint || isProbationFull
         || prospect.firstArrival.advanced(by: configuration.reorderWindow) <= now
-        || prospect.held.count >= configuration.maximumHeldPackets
-        || prospect.bytes >= configuration.maximumHeldBytes
-    case .otherSource:
-      guard let source else { return true }
-      return source.missing(beforeContinuation: first.packet) != nil
-        || source.liveliness.silentFrom <= now
-    case .renumbered:
+    case .succession:
+      guard let source, !hasSaidGoodbye else { return true }
+      return source.goesOn(with: first.packet) || source.liveliness.silentFrom <= now
+    case .newNumbering:
       return true
     }
   }
@@ -197,85 +197,112 @@ public struct RTPProcessor: Sendable {
   /// The current source is alive in its old numbering, so what lay far from it was a stray.
   private mutating func noteLife() {
     hasSaidGoodbye = false
-    if !prospects.isEmpty { dismissProspects { $0.kind == .renumbered } }
+    if !prospects.isEmpty, let index = prospects.firstIndex(where: { $0.ssrc == ssrc }) {
+      dismiss(at: index)
+    }
   }
 
   // MARK: - Probation
 
+  /// What a prospect is if it proves itself.
+  private enum Claim {
+    /// The first source of all.
+    case first
+    /// The source after the current one.
+    case succession
+    /// The current source, far from where its numbers should be.
+    case newNumbering
+  }
+
+  private func claim(of prospect: Prospect) -> Claim {
+    guard let source else { return .first }
+    return prospect.ssrc == source.ssrc ? .newNumbering : .succession
+  }
+
+  /// Whether all prospects together hold what one source may.
+  private var isProbationFull: Bool {
+    prospects.reduce(0) { $0 + $1.held.count } >= configuration.maximumHeldPackets
+      || prospects.reduce(0) { $0 + $1.bytes } >= configuration.maximumHeldBytes
+  }
+
   private mutating func putOnProbation(
-    _ packet: RTPPacket, as kind: Prospect.Kind, at arrival: Instant,
-    isEntryPoint: (RTPPacket) -> Bool
+    _ packet: RTPPacket, at arrival: Instant, isEntryPoint: (RTPPacket) -> Bool
   ) -> PacketOutcome {
-    let place = prospects.firstIndex { $0.ssrc == packet.ssrc && $0.kind == kind }
-    if place == nil, prospects.count >= Self.maximumProspects { dismiss(at: 0) }
-    let index = place ?? prospects.count
-    if place == nil {
-      prospects.append(Prospect(kind: kind, packet: packet, arrival: arrival))
-    }
-    if prospects[index].held.count >= configuration.maximumHeldPackets
-      || prospects[index].bytes >= configuration.maximumHeldBytes
-    {
+    let index = place(for: packet, at: arrival)
+    if prospects[index].isConfirmed, isProbationFull {
       statistics.foreignSource += 1
       return .foreignSource
     }
     switch prospects[index].hold(packet, arrival: arrival, isEntryPoint: isEntryPoint(packet)) {
+    case .held:
+      statistics.held += 1
+    case .heldInstead(let count):
+      statistics.held += 1
+      statistics.held -= UInt64(count)
+      statistics.unconfirmed += UInt64(count)
     case .duplicate:
       statistics.duplicate += 1
       return .duplicate
-    case .unrelated(let count):
-      statistics.held -= UInt64(count)
-      statistics.unconfirmed += UInt64(count)
-    case .none:
-      break
+    case .stray:
+      statistics.unconfirmed += 1
     }
-    statistics.held += 1
     if isReadyToTakeOver(prospects[index], at: arrival) { promote(at: index) }
     return .probation
   }
 
-  private mutating func promote(at index: Int) {
-    let prospect = prospects.remove(at: index)
-    guard let first = prospect.held.first else { return }
-    var missing: Int?
-    if prospect.kind == .otherSource {
-      missing = source?.missing(beforeContinuation: first.packet)
-      if let missing, missing > 0 { statistics.noteLoss(of: missing) }
+  /// The place of `packet`'s source among the prospects, if need be at the cost of another one.
+  private mutating func place(for packet: RTPPacket, at arrival: Instant) -> Int {
+    if let index = prospects.firstIndex(where: { $0.ssrc == packet.ssrc }) { return index }
+    if prospects.count >= Self.maximumProspects {
+      // Whoever has sent a single packet is the least loss, but for a restart of the current source.
+      let loss = prospects.firstIndex { !$0.isConfirmed && $0.ssrc != ssrc }
+      dismiss(at: loss ?? 0)
     }
-    releaseEverything()
-    switch prospect.kind {
-    case .first: break
-    case .otherSource: statistics.sourceChanges += 1
-    case .renumbered: statistics.sequenceRestarts += 1
-    }
-    if prospect.kind == .otherSource { clock.reset() }
-    statistics.held -= UInt64(prospect.held.count)
-    let timeline = source?.timeline ?? MediaTimeline(clockRate: max(configuration.clockRate, 1))
-    var successor = Source(
-      of: prospect, first: first, timeline: timeline, continuingAfter: missing)
-    successor.take(prospect.held, statistics: &statistics, ready: &ready)
-    source = successor
-    hasSaidGoodbye = false
-    keepBounds()
-    if prospect.kind == .first {
-      // Whoever was on probation beside it is now a source beside the current one.
-      dismissProspects { _ in true }
-    }
+    prospects.append(Prospect(packet: packet, arrival: arrival))
+    return prospects.count - 1
   }
 
-  private mutating func dismissProspects(where isDismissed: (Prospect) -> Bool) {
-    for index in prospects.indices.reversed() where isDismissed(prospects[index]) {
-      dismiss(at: index)
+  private mutating func promote(at index: Int) {
+    guard let first = prospects[index].first else { return }
+    let claim = claim(of: prospects[index])
+    let prospect = prospects.remove(at: index)
+    statistics.held -= UInt64(prospect.held.count)
+    switch claim {
+    case .first:
+      replaceSource(by: prospect, first: first)
+    case .newNumbering:
+      statistics.sequenceRestarts += 1
+      replaceSource(by: prospect, first: first)
+    case .succession:
+      statistics.sourceChanges += 1
+      if source?.goesOn(with: first.packet) == true {
+        source?.rename(to: prospect.ssrc)
+      } else {
+        clock.reset()
+        replaceSource(by: prospect, first: first)
+      }
     }
+    hasSaidGoodbye = false
+    source?.take(prospect.held, statistics: &statistics, ready: &ready)
+    keepBounds()
+    // Whoever else claimed to be first was not.
+    if claim == .first { while !prospects.isEmpty { dismiss(at: 0) } }
+  }
+
+  private mutating func replaceSource(by prospect: Prospect, first: ReorderBuffer.Entry) {
+    releaseEverything()
+    let timeline = source?.timeline ?? MediaTimeline(clockRate: max(configuration.clockRate, 1))
+    source = Source(of: prospect, first: first, timeline: timeline)
   }
 
   private mutating func dismiss(at index: Int) {
     let prospect = prospects.remove(at: index)
     let count = UInt64(prospect.held.count)
     statistics.held -= count
-    if prospect.kind == .otherSource {
-      statistics.foreignSource += count
-    } else {
+    if source == nil || prospect.ssrc == ssrc {
       statistics.unconfirmed += count
+    } else {
+      statistics.foreignSource += count
     }
   }
 

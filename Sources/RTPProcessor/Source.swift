@@ -17,8 +17,14 @@ struct Source: Sendable {
 
   /// The largest step forward that counts as loss (RFC 3550 A.1, `MAX_DROPOUT`).
   static let greatestDropout: Int64 = 3000
+  /// How long nothing but old packets may come: longer than a network repeats itself, so it must be
+  /// a sender that plays a short clip over again, or one whose timestamps stand still.
+  static let patienceWithOldPackets: Duration = .milliseconds(500)
 
-  let ssrc: UInt32
+  /// The SSRC of its packets.
+  private(set) var ssrc: UInt32
+  /// The SSRC before the last change that kept the numbering.
+  private var formerSSRC: UInt32?
   private(set) var buffer: ReorderBuffer
   private(set) var timeline: MediaTimeline
   private(set) var liveliness: Liveliness
@@ -26,16 +32,12 @@ struct Source: Sendable {
   private var highest: Int64
   private var history = DeliveryHistory()
   private var lostBefore = 0
-  private var startsAfresh: Bool
+  private var startsAfresh = true
+  /// Since when nothing has come but packets whose places were passed.
+  private var onlyOldSince: Instant?
 
-  /// Begins with the packets that `prospect` holds, of which `first` is the first of all.
-  ///
-  /// A source that continues the numbering of the one before it, `missing` packets further on, is
-  /// no discontinuity: Uniview cameras change their SSRC with every group of pictures.
-  init(
-    of prospect: Prospect, first: ReorderBuffer.Entry, timeline: MediaTimeline,
-    continuingAfter missing: Int?
-  ) {
+  /// Begins with `first`, the first of the packets that `prospect` holds, on a timeline that goes on.
+  init(of prospect: Prospect, first: ReorderBuffer.Entry, timeline: MediaTimeline) {
     ssrc = prospect.ssrc
     buffer = ReorderBuffer(next: first.sequence)
     unwrapper = SequenceUnwrapper(first: first.packet.sequenceNumber)
@@ -43,27 +45,38 @@ struct Source: Sendable {
     highest = first.sequence - 1
     liveliness = Liveliness(first: prospect.lastArrival)
     self.timeline = timeline
-    startsAfresh = missing == nil
-    lostBefore = missing ?? 0
-    if missing == nil {
-      self.timeline.restart(at: first.packet.timestamp, arrival: first.arrival)
-    }
+    self.timeline.restart(at: first.packet.timestamp, arrival: first.arrival)
   }
 
-  /// How many packets are missing before `packet`, of another source, that goes on where this one
-  /// stopped; `nil` when it does not go on there.
-  func missing(beforeContinuation packet: RTPPacket) -> Int? {
+  /// Whether `packet`, of another SSRC, goes on where this source stopped.
+  func goesOn(with packet: RTPPacket) -> Bool {
     let missing = unwrapper.extend(packet.sequenceNumber) - highest - 1
-    guard (0..<16).contains(missing), let time = timeline.time(of: packet.timestamp),
+    guard (0...Int64(Prospect.greatestDistance)).contains(missing),
+      let time = timeline.time(of: packet.timestamp),
       let newest = timeline.newest.flatMap(timeline.time(of:))
-    else { return nil }
+    else { return false }
     let step = time.ticks.subtractingSaturating(newest.ticks)
-    return (0...2 * Int64(timeline.clockRate)).contains(step) ? Int(missing) : nil
+    return (0...2 * Int64(timeline.clockRate)).contains(step)
+  }
+
+  /// Goes on under another SSRC with the same numbering: Uniview cameras change it with every group
+  /// of pictures.
+  mutating func rename(to ssrc: UInt32) {
+    formerSSRC = self.ssrc
+    self.ssrc = ssrc
+  }
+
+  /// Whether `packet` is of this source: of its SSRC, or missing from before that changed.
+  func owns(_ packet: RTPPacket) -> Bool {
+    if packet.ssrc == ssrc { return true }
+    guard packet.ssrc == formerSSRC else { return false }
+    return (buffer.next..<max(highest, buffer.next)).contains(
+      unwrapper.extend(packet.sequenceNumber))
   }
 
   /// Whether more waits than `packets` or `bytes`.
   func holdsMore(thanPackets packets: Int, bytes: Int) -> Bool {
-    buffer.count > packets || buffer.bytes > bytes
+    buffer.count > max(packets, 0) || buffer.bytes > max(bytes, 0)
   }
 
   /// Puts `packet` in its place; what is in order then is appended to `ready`.
@@ -72,9 +85,13 @@ struct Source: Sendable {
     ready: inout Ready
   ) -> Outcome {
     let sequence = unwrapper.extend(packet.sequenceNumber)
-    if sequence < buffer.next { return standing(of: packet, behind: sequence) }
+    if sequence < buffer.next { return standing(of: packet, behind: sequence, at: arrival) }
     guard sequence - highest <= Self.greatestDropout else { return .renumbered }
 
+    // Gaps that stand open while thousands of packets come are given up to make room.
+    while sequence - buffer.next >= ReorderBuffer.span, buffer.count > 0 {
+      giveUpGap(statistics: &statistics, ready: &ready)
+    }
     if sequence == buffer.next {
       arrived(packet, sequence: sequence, at: arrival, statistics: &statistics)
       buffer.passNext()
@@ -84,12 +101,21 @@ struct Source: Sendable {
       release(statistics: &statistics, ready: &ready)
       return .inOrder
     }
-    return park(
-      ReorderBuffer.Entry(packet: packet.detached(), sequence: sequence, arrival: arrival),
-      statistics: &statistics, ready: &ready)
+    switch buffer.insert(
+      ReorderBuffer.Entry(packet: packet.detached(), sequence: sequence, arrival: arrival))
+    {
+    case .stored:
+      arrived(packet, sequence: sequence, at: arrival, statistics: &statistics)
+      statistics.held += 1
+      return .parked
+    case .duplicate:
+      return .duplicate
+    case .beyondSpan:
+      return .renumbered
+    }
   }
 
-  /// Puts packets in their places that waited while the source was on probation.
+  /// Puts packets in their places that waited while the source was on probation, as they arrived.
   mutating func take(
     _ entries: [ReorderBuffer.Entry], statistics: inout ReceptionStatistics, ready: inout Ready
   ) {
@@ -112,32 +138,13 @@ struct Source: Sendable {
     release(statistics: &statistics, ready: &ready)
   }
 
-  private mutating func park(
-    _ entry: ReorderBuffer.Entry, statistics: inout ReceptionStatistics, ready: inout Ready
-  ) -> Outcome {
-    while true {
-      switch buffer.insert(entry) {
-      case .stored:
-        arrived(entry.packet, sequence: entry.sequence, at: entry.arrival, statistics: &statistics)
-        statistics.held += 1
-        return .parked
-      case .duplicate:
-        return .duplicate
-      case .beyondSpan:
-        // A gap stands open while thousands of packets came: give it up to make room. There is one,
-        // since `highest` lies less than the span ahead of what is next otherwise.
-        guard buffer.count > 0 else { return .renumbered }
-        giveUpGap(statistics: &statistics, ready: &ready)
-      }
-    }
-  }
-
   private mutating func arrived(
     _ packet: RTPPacket, sequence: Int64, at arrival: Instant,
     statistics: inout ReceptionStatistics
   ) {
     statistics.noteArrival(arrival, timestamp: packet.timestamp, clockRate: timeline.clockRate)
     liveliness.note(arrival)
+    onlyOldSince = nil
     if sequence > highest {
       highest = sequence
       unwrapper.advance(to: sequence)
@@ -171,11 +178,16 @@ struct Source: Sendable {
   ///
   /// A sender that starts to number afresh a little further back looks like a duplicate or a late
   /// packet by its number alone, but not by its timestamp.
-  private func standing(of packet: RTPPacket, behind sequence: Int64) -> Outcome {
-    switch history.find(sequence) {
+  private mutating func standing(
+    of packet: RTPPacket, behind sequence: Int64, at arrival: Instant
+  ) -> Outcome {
+    let since = onlyOldSince ?? arrival
+    onlyOldSince = since
+    guard arrival < since.advanced(by: Self.patienceWithOldPackets) else { return .renumbered }
+    return switch history.find(sequence) {
     case .delivered(packet.timestamp): .duplicate
     case .delivered: .renumbered
-    case .missing: timeline.isNewer(packet.timestamp) ? .renumbered : .late
+    case .missing: timeline.isRecent(packet.timestamp) ? .late : .renumbered
     case .forgotten: .renumbered
     }
   }
@@ -185,7 +197,8 @@ struct Source: Sendable {
 struct Liveliness: Sendable {
   private(set) var lastArrival: Instant
   private var longestGap: Int64 = 0
-  private var longestGapBefore: Int64 = 0
+  /// Until a source has been listened to for a while, it may be one of a frame a second.
+  private var longestGapBefore: Int64 = 1_000_000_000
   private var periodStart: Instant
 
   init(first: Instant) {
@@ -205,10 +218,11 @@ struct Liveliness: Sendable {
 
   /// When the silence has become longer than the pauses that this source makes.
   ///
-  /// Twice the longest pause of the last seconds, between 50 ms (three frames at 60 Hz) and 2 s.
+  /// Twice the longest pause of the last seconds, between 0.5 s (no pause that a network makes is
+  /// the end of a source) and 2 s.
   var silentFrom: Instant {
     let pause = max(longestGap, longestGapBefore)
-    let silence = min(max(pause.addingSaturating(pause), 50_000_000), 2_000_000_000)
+    let silence = min(max(pause.addingSaturating(pause), 500_000_000), 2_000_000_000)
     return lastArrival.advanced(byNanoseconds: silence)
   }
 }
