@@ -7,9 +7,9 @@ extension SessionDescription {
       throw .fileUnreadable(path: path, reason: unsafe String(cString: strerror(errno)))
     }
     defer { unsafe fclose(file) }
-    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: Self.maximumLength + 1) { buffer, count in
-      unsafe count = fread(buffer.baseAddress, 1, buffer.count, file)
-    }
+    var bytes = [UInt8](repeating: 0, count: Self.maximumLength + 1)
+    let count = unsafe fread(&bytes, 1, bytes.count, file)
+    bytes.removeLast(bytes.count - count)
     guard unsafe ferror(file) == 0 else {
       throw .fileUnreadable(path: path, reason: unsafe String(cString: strerror(errno)))
     }

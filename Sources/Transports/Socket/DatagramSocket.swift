@@ -85,7 +85,7 @@ final class DatagramSocket {
 
   /// Joins `group`, from any source or from `source` alone (RFC 3376, RFC 3810, RFC 3678).
   ///
-  /// - Parameter interface: The interface's index, or 0 for the one the routes point to.
+  /// The interface is given by its index, or 0 for the one that the routes point to.
   func join(
     group: SocketAddress, source: SocketAddress?, interface: UInt32
   ) throws(TransportError) {

@@ -9,12 +9,14 @@ enum HostResolution {
   /// Of a name that has both, the IPv4 address is taken: senders of this kind often listen on that
   /// one alone, and there is no answer by which to choose.
   ///
-  /// - Parameter zone: The interface of link-local IPv6 addresses that name none (RFC 4007 §11).
+  /// `zone` is the interface of link-local IPv6 addresses that name none (RFC 4007 §11).
   static func resolve(
-    _ host: String, port: Int, zone: String? = nil, on eventLoop: any EventLoop, pool: NIOThreadPool = .singleton
+    _ host: String, port: Int, zone: String? = nil, on eventLoop: any EventLoop,
+    pool: NIOThreadPool = .singleton
   ) async throws -> SocketAddress {
     if let zone, host.contains(":"), !host.contains("%"),
-      let address = try? lookUp("\(host)%\(zone)", port: port, flags: AI_NUMERICHOST)
+      let address = try? lookUp(
+        "\(host)%\(zone)", port: port, flags: AI_NUMERICHOST)
     {
       return address
     }

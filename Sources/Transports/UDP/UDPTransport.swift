@@ -84,7 +84,8 @@ public final class UDPTransport: RTPTransport {
     case ended(TransportCounters)
   }
 
-  /// - Parameter descriptions: What ``open(delivering:)`` returns, such as that of an SDP file.
+  /// Opens nothing yet; `descriptions`, such as that of an SDP file, are what
+  /// ``open(delivering:)`` returns.
   public init(
     role: Role, sockets: SocketConfiguration = SocketConfiguration(),
     descriptions: [MediaDescription] = [], on eventLoop: any EventLoop
