@@ -16,6 +16,7 @@
 static inline int cffmpeg_error_again(void) { return AVERROR(EAGAIN); }
 static inline int cffmpeg_error_end_of_file(void) { return AVERROR_EOF; }
 static inline int cffmpeg_error_invalid_data(void) { return AVERROR_INVALIDDATA; }
+static inline int cffmpeg_error_out_of_memory(void) { return AVERROR(ENOMEM); }
 static inline int64_t cffmpeg_no_timestamp(void) { return AV_NOPTS_VALUE; }
 
 #endif

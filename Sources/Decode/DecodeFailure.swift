@@ -1,0 +1,67 @@
+public import Defragment
+public import RTPWire
+
+/// An access unit that gave no frame, and why.
+public struct DecodeFailure: Error, Sendable, Hashable {
+  /// Why an access unit gave no frame.
+  public enum Reason: Sendable, Hashable {
+    /// The decoder could not use it; `text` is libav's name of the error `code`.
+    case decoder(code: Int32, text: String)
+    /// Decoding has not begun: no random-access point has come since the start or the last flush.
+    case noRandomAccessPoint
+    /// It holds no picture that is to be shown: supplemental data alone, or a leading picture whose
+    /// references lie before the random-access point (RASL, H.265 §8.1.3).
+    case noPicture
+    /// It was decoded, but the stream or the decoder withheld it: a picture not meant for output, a
+    /// picture that came after its turn, or a single field.
+    case notShown
+    /// The pictures would be larger than the limits allow; nothing was allocated for them.
+    case rejectedSize(width: Int, height: Int)
+    /// It belongs to another codec than this decoder's.
+    case foreignCodec(VideoCodec)
+    /// Its picture has a sample layout that no output knows.
+    case unknownPixelFormat
+    /// Memory ran out.
+    case outOfMemory
+    /// The decoder was closed first.
+    case closed
+  }
+
+  public let reason: Reason
+  public let time: MediaTime
+  /// When the first packet of the access unit arrived.
+  public let firstArrival: Instant
+  /// When the packet that completed it arrived.
+  public let lastArrival: Instant
+}
+
+/// What keeps a decoder from opening.
+public enum DecoderError: Error, Sendable, Hashable {
+  /// Not one of ``VideoDecoder/allowedDecoders``, or libavcodec was built without it.
+  case unsupportedCodec(VideoCodec)
+  case cannotOpen(code: Int32, text: String)
+  case noThread(ThreadError)
+  case outOfMemory
+}
+
+/// What is kept of an access unit while its picture is in the decoder.
+struct UnitRecord: Sendable, Hashable {
+  var time: MediaTime
+  var firstArrival: Instant
+  var lastArrival: Instant
+  var isDamaged: Bool
+  var frameRate: Rational?
+
+  init(_ unit: AccessUnit) {
+    time = unit.time
+    firstArrival = unit.firstArrival
+    lastArrival = unit.lastArrival
+    isDamaged = unit.integrity == .damaged
+    frameRate = unit.format?.frameRate
+  }
+
+  func failure(_ reason: DecodeFailure.Reason) -> DecodeFailure {
+    DecodeFailure(
+      reason: reason, time: time, firstArrival: firstArrival, lastArrival: lastArrival)
+  }
+}

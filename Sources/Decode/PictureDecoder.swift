@@ -1,0 +1,170 @@
+import CFFmpeg
+import Defragment
+import NIOCore
+import RTPWire
+
+/// libavcodec, opened for one codec and used by one thread: access units in, frames and failures out.
+///
+/// Nothing is held back that the stream does not reorder: one thread or slice threads (frame threads
+/// would each add a frame of delay), and every packet is followed by taking out all that is ready.
+@safe final class PictureDecoder {
+  private let codec: VideoCodec
+  private let configuration: VideoDecoder.Configuration
+  private let context: UnsafeMutablePointer<AVCodecContext>
+  private let packet: UnsafeMutablePointer<AVPacket>
+  private let pictures: TrackedPictures
+  private let pool = FramePool()
+  private let onFrame: @Sendable (RawFrame) -> Void
+  private let onFailure: @Sendable (DecodeFailure) -> Void
+  private var format: FormatDescription?
+  private var awaitsRandomAccess = true
+
+  /// Opens the decoder that `codec` names.
+  ///
+  /// - Throws: ``DecoderError``.
+  init(
+    codec: VideoCodec, configuration: VideoDecoder.Configuration,
+    onFrame: @escaping @Sendable (RawFrame) -> Void,
+    onFailure: @escaping @Sendable (DecodeFailure) -> Void
+  ) throws(DecoderError) {
+    // libav would write to standard error, from a place that no caller can reach.
+    av_log_set_level(AV_LOG_QUIET)
+    guard VideoDecoder.allowedDecoders.contains(codec.decoderName),
+      let decoder = unsafe avcodec_find_decoder_by_name(codec.decoderName)
+    else { throw .unsupportedCodec(codec) }
+    guard let context = unsafe avcodec_alloc_context3(decoder) else { throw .outOfMemory }
+    guard let packet = unsafe av_packet_alloc() else {
+      var context: UnsafeMutablePointer<AVCodecContext>? = unsafe context
+      unsafe avcodec_free_context(&context)
+      throw .outOfMemory
+    }
+    self.codec = codec
+    self.configuration = configuration
+    unsafe self.context = context
+    unsafe self.packet = packet
+    self.onFrame = onFrame
+    self.onFailure = onFailure
+    pictures = TrackedPictures(joinsFields: unsafe decoder.pointee.id == AV_CODEC_ID_H264)
+
+    unsafe context.pointee.thread_type = FF_THREAD_SLICE
+    unsafe context.pointee.thread_count = Int32(clamping: max(1, configuration.sliceThreads))
+    unsafe context.pointee.max_pixels = Int64(configuration.maximumPixels)
+    // Pictures with missing parts come out as decoded and marked; withholding them is the caller's.
+    unsafe context.pointee.flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT
+    // Without this, a left crop that is not a multiple of the SIMD alignment is rounded down and the
+    // picture comes out wider than the stream says.
+    unsafe context.pointee.flags |= AV_CODEC_FLAG_UNALIGNED
+    unsafe context.pointee.export_side_data = 0
+    unsafe pictures.attach(to: context)
+    let code = unsafe avcodec_open2(context, decoder, nil)
+    guard code >= 0 else { throw .cannotOpen(code: code, text: libavErrorText(code)) }
+  }
+
+  deinit {
+    var packet: UnsafeMutablePointer<AVPacket>? = unsafe packet
+    unsafe av_packet_free(&packet)
+    var context: UnsafeMutablePointer<AVCodecContext>? = unsafe context
+    unsafe avcodec_free_context(&context)
+  }
+
+  /// Decodes one access unit; every callback it leads to comes before this returns.
+  func decode(_ unit: AccessUnit) {
+    guard unit.codec == codec else { return fail(unit, .foreignCodec(unit.codec)) }
+    if let format = unit.format {
+      guard format.width * format.height <= configuration.maximumPixels else {
+        awaitsRandomAccess = true
+        return fail(unit, .rejectedSize(width: format.width, height: format.height))
+      }
+      if unit.isRandomAccess {
+        // libavcodec drops what it still holds when the size changes under it.
+        if let current = self.format, current != format { drain() }
+        self.format = format
+      }
+    }
+    guard unit.isRandomAccess || !awaitsRandomAccess else {
+      return fail(unit, .noRandomAccessPoint)
+    }
+    guard fillPacket(from: unit.bytes) else { return fail(unit, .outOfMemory) }
+    awaitsRandomAccess = false
+
+    unsafe packet.pointee.pts = pictures.ledger.begin(UnitRecord(unit))
+    let sent = unsafe avcodec_send_packet(context, packet)
+    unsafe av_packet_unref(packet)
+    let received = receiveAll()
+    let code = sent < 0 ? sent : received
+    let error: DecodeFailure.Reason? =
+      code < 0 ? .decoder(code: code, text: libavErrorText(code)) : nil
+    pictures.ledger.end(error: error).forEach(onFailure)
+  }
+
+  /// Takes out every frame that is left, after which decoding begins anew at a random-access point.
+  func flush() {
+    drain()
+    format = nil
+    awaitsRandomAccess = true
+  }
+
+  /// Reports what is still inside as lost to closing.
+  func close() { pictures.ledger.endAll(reason: .closed).forEach(onFailure) }
+
+  func fail(_ unit: AccessUnit, _ reason: DecodeFailure.Reason) {
+    onFailure(UnitRecord(unit).failure(reason))
+  }
+
+  private func drain() {
+    unsafe avcodec_send_packet(context, nil)
+    _ = receiveAll()
+    unsafe avcodec_flush_buffers(context)
+    // The depth that libavcodec learnt belongs to the stream that has ended.
+    unsafe context.pointee.has_b_frames = 0
+    pictures.ledger.endAll(reason: .notShown).forEach(onFailure)
+  }
+
+  /// Copies the unit to where libavcodec may read past its end.
+  private func fillPacket(from bytes: ByteBuffer) -> Bool {
+    guard let size = Int32(exactly: bytes.readableBytes),
+      unsafe av_new_packet(packet, size) >= 0, let data = unsafe packet.pointee.data
+    else { return false }
+    unsafe bytes.withUnsafeReadableBytes { source in
+      guard let start = source.baseAddress else { return }
+      unsafe UnsafeMutableRawPointer(data).copyMemory(from: start, byteCount: source.count)
+    }
+    return true
+  }
+
+  /// - Returns: 0, or libav's error.
+  private func receiveAll() -> Int32 {
+    while true {
+      guard let frame = unsafe pool.take() else { return cffmpeg_error_out_of_memory() }
+      let code = unsafe avcodec_receive_frame(context, frame)
+      guard code >= 0 else {
+        unsafe pool.recycle(frame)
+        let isEmpty = code == cffmpeg_error_again() || code == cffmpeg_error_end_of_file()
+        return isEmpty ? 0 : code
+      }
+      unsafe deliver(frame)
+    }
+  }
+
+  private func deliver(_ frame: UnsafeMutablePointer<AVFrame>) {
+    let index = unsafe frame.pointee.pts
+    let unit = pictures.ledger.frameOut(index)
+    unsafe pictures.detach(from: frame)
+    guard let unit else { return unsafe pool.recycle(frame) }
+    let rate = Rational(unsafe context.pointee.framerate)
+    guard let raw = unsafe RawFrame(taking: frame, from: pool, of: unit, codedFrameRate: rate) else {
+      unsafe pool.recycle(frame)
+      return pictures.ledger.frameRefused(index, .unknownPixelFormat)
+    }
+    onFrame(raw)
+  }
+}
+
+/// libav's words for one of its error codes.
+func libavErrorText(_ code: Int32) -> String {
+  var text = [CChar](repeating: 0, count: Int(AV_ERROR_MAX_STRING_SIZE))
+  unsafe text.withUnsafeMutableBufferPointer { buffer in
+    _ = unsafe av_strerror(code, buffer.baseAddress, buffer.count)
+  }
+  return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+}

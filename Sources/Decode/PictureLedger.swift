@@ -1,0 +1,141 @@
+import RTPWire
+
+/// Which access unit every picture in the decoder came from, and what became of it.
+///
+/// libavcodec says when it allocates a picture and when it lets go of it. An access unit whose
+/// pictures are all gone without one having come out gave no frame; until then its frame may merely
+/// be waiting for its turn. This holds however far a stream reorders, and needs no timestamps.
+struct PictureLedger {
+  /// The number under which a unit goes through the decoder, in the place of a timestamp.
+  typealias Index = Int64
+
+  private struct Entry {
+    var units: [UnitRecord]
+    /// Pictures allocated while the unit was being decoded.
+    var started = 0
+    /// Those of them that the decoder still holds.
+    var live = 0
+    var frames = 0
+    var error: DecodeFailure.Reason?
+  }
+
+  /// True for a decoder that takes the fields of one frame from two access units and gives one frame
+  /// for both (H.264 §7.4.1.2.4).
+  private let joinsFields: Bool
+  private var entries: [Index: Entry] = [:]
+  private var nextIndex: Index = 0
+  private var current: Index?
+  private var previous: Index?
+  /// The unit before the current one gave its frame while the current one was being decoded.
+  private var previousCameOut = false
+  /// Entries whose last picture the decoder has let go of, not yet looked at.
+  private var released: [Index] = []
+
+  init(joinsFields: Bool) { self.joinsFields = joinsFields }
+
+  /// Starts the account of a unit that is about to be decoded.
+  mutating func begin(_ unit: UnitRecord) -> Index {
+    let index = nextIndex
+    nextIndex += 1
+    entries[index] = Entry(units: [unit])
+    previous = current
+    current = index
+    previousCameOut = false
+    return index
+  }
+
+  /// The decoder has allocated a picture; the answer goes to ``pictureReleased(_:)`` in the end.
+  mutating func pictureStarted() -> Index? {
+    guard let current else { return nil }
+    entries[current]?.started += 1
+    entries[current]?.live += 1
+    return current
+  }
+
+  /// The decoder has let go of a picture, shown or not.
+  mutating func pictureReleased(_ index: Index) {
+    entries[index]?.live -= 1
+    if entries[index]?.live == 0 { released.append(index) }
+  }
+
+  /// A frame has come out; the answer is the unit it belongs to.
+  mutating func frameOut(_ index: Index) -> UnitRecord? {
+    guard var unit = entries[index]?.units.first else { return nil }
+    entries[index]?.frames += 1
+    if let last = entries[index]?.units.last { unit.complete(with: last) }
+    if joinsFields, index == previous, let current, let second = entries[current],
+      second.started == 0, let last = second.units.last
+    {
+      previousCameOut = true
+      unit.complete(with: last)
+    }
+    return unit
+  }
+
+  /// The frame that just came out cannot be shown after all.
+  mutating func frameRefused(_ index: Index, _ reason: DecodeFailure.Reason) {
+    entries[index]?.frames -= 1
+    entries[index]?.error = reason
+  }
+
+  /// The current unit has been decoded, with `error` if there was one.
+  ///
+  /// - Returns: the units that can no longer give a frame.
+  mutating func end(error: DecodeFailure.Reason?) -> [DecodeFailure] {
+    if let current {
+      if let error { entries[current]?.error = error }
+      settleUnitWithoutPicture(current)
+      released.append(current)
+    }
+    return settle()
+  }
+
+  /// The decoder has been emptied; whatever has not come out never will.
+  mutating func endAll(reason: DecodeFailure.Reason) -> [DecodeFailure] {
+    let rest = entries.sorted { $0.key < $1.key }
+    entries = [:]
+    released = []
+    current = nil
+    previous = nil
+    return rest.flatMap { _, entry in
+      entry.frames > 0 ? [] : entry.units.map { $0.failure(entry.error ?? reason) }
+    }
+  }
+
+  /// A unit that was decoded without error and without starting a picture is a second field, or it
+  /// holds nothing to show.
+  private mutating func settleUnitWithoutPicture(_ index: Index) {
+    guard let entry = entries[index], entry.started == 0, entry.error == nil else { return }
+    if joinsFields, previousCameOut {
+      entries[index] = nil
+    } else if joinsFields, let previous, entries[previous]?.live ?? 0 > 0,
+      entries[previous]?.frames == 0
+    {
+      entries[previous]?.units += entry.units
+      entries[index] = nil
+    } else {
+      entries[index]?.error = .noPicture
+    }
+  }
+
+  private mutating func settle() -> [DecodeFailure] {
+    guard !released.isEmpty else { return [] }
+    var failures: [DecodeFailure] = []
+    for index in released {
+      guard let entry = entries[index], entry.live <= 0 else { continue }
+      entries[index] = nil
+      guard entry.frames <= 0 else { continue }
+      failures += entry.units.map { $0.failure(entry.error ?? .notShown) }
+    }
+    released.removeAll(keepingCapacity: true)
+    return failures
+  }
+}
+
+extension UnitRecord {
+  /// Takes over from the second field what the frame of both has to say.
+  fileprivate mutating func complete(with second: UnitRecord) {
+    lastArrival = max(lastArrival, second.lastArrival)
+    isDamaged = isDamaged || second.isDamaged
+  }
+}

@@ -1,0 +1,194 @@
+import CFFmpeg
+public import Defragment
+public import RTPWire
+
+/// One decoded picture; its samples stay where the decoder put them, shared and read-only.
+@safe public final class RawFrame: @unchecked Sendable {
+  /// How the picture was coded (H.264 §7.4.2.4, H.265 §7.4.7.1).
+  public enum PictureType: Sendable, Hashable {
+    case intra
+    case predicted
+    case bidirectional
+    case other
+  }
+
+  /// In which order the rows were taken, if not all at once.
+  public enum Scan: Sendable, Hashable {
+    case progressive
+    case topFieldFirst
+    case bottomFieldFirst
+  }
+
+  /// Where the chroma samples of 4:2:0 lie, as far as file headers can say.
+  public enum ChromaLocation: Sendable, Hashable {
+    case unspecified
+    case left
+    case centre
+    case topLeft
+    case other
+  }
+
+  /// Size and sample layout: what cannot change within one `.yuv` or `.y4m` stream.
+  public struct Geometry: Sendable, Hashable {
+    public let width: Int
+    public let height: Int
+    public let pixelFormat: PixelFormat
+  }
+
+  /// Luma samples shown, after cropping.
+  public let geometry: Geometry
+  /// The time of its access unit.
+  public let time: MediaTime
+  /// When the first packet of its access unit arrived.
+  public let firstArrival: Instant
+  /// When the packet that completed it arrived.
+  public let lastArrival: Instant
+  /// True for pictures that decode without others (IDR, IRAP).
+  public let isKeyFrame: Bool
+  /// True when packets were missing or the decoder had to make something up.
+  public let isCorrupt: Bool
+  public let pictureType: PictureType
+  public let scan: Scan
+  public let colour: FormatDescription.Colour
+  /// Whether the stream says which range its samples use; when not, `colour` says limited.
+  public let isRangeKnown: Bool
+  public let chromaLocation: ChromaLocation
+  public let sampleAspectRatio: Rational?
+  /// Frames a second, when the stream says.
+  public let frameRate: Rational?
+
+  let libav: UnsafeMutablePointer<AVFrame>
+  private let pool: FramePool
+
+  public var width: Int { geometry.width }
+  public var height: Int { geometry.height }
+  public var pixelFormat: PixelFormat { geometry.pixelFormat }
+  public var planeCount: Int { pixelFormat.planeCount }
+  /// Bytes of all planes without padding.
+  public var byteCount: Int {
+    (0..<planeCount).reduce(0) { sum, plane in
+      let (bytes, rows) = extent(ofPlane: plane)
+      return sum + bytes * rows
+    }
+  }
+
+  /// Where a plane's rows lie in its memory.
+  public struct PlaneLayout: Sendable, Hashable {
+    /// Bytes of one row that hold samples.
+    public let rowBytes: Int
+    /// Bytes from one row's start to the next one's; at least ``rowBytes``.
+    public let stride: Int
+    public let rows: Int
+  }
+
+  /// Lends the samples of one plane: 0 is luma (or green), then Cb and Cr (or blue and red).
+  ///
+  /// - Parameter body: gets the bytes from the first sample to the last, and how rows lie in them.
+  /// - Precondition: `plane` is below ``planeCount``.
+  public func withPlane<Result>(
+    _ plane: Int, _ body: (RawSpan, PlaneLayout) throws -> Result
+  ) rethrows -> Result {
+    precondition(plane >= 0 && plane < planeCount, "a picture has \(planeCount) planes")
+    let layout = layout(ofPlane: plane)
+    let base = unsafe UnsafeRawPointer(planeStart(plane))
+    let length = layout.rows == 0 ? 0 : layout.stride * (layout.rows - 1) + layout.rowBytes
+    let bytes = unsafe UnsafeRawBufferPointer(start: base, count: length)
+    return try unsafe body(bytes.bytes, layout)
+  }
+
+  /// Takes over `frame`, which goes back to `pool` with the last reference.
+  ///
+  /// Returns `nil`, leaving `frame` alone, for sample layouts that no output can name, and for a
+  /// bottom-up picture, which no video decoder here makes.
+  init?(
+    taking frame: UnsafeMutablePointer<AVFrame>, from pool: FramePool, of unit: UnitRecord,
+    codedFrameRate: Rational?
+  ) {
+    let source = unsafe frame.pointee
+    let width = unsafe Int(source.width)
+    let height = unsafe Int(source.height)
+    guard width > 0, height > 0,
+      let format = PixelFormat(AVPixelFormat(rawValue: unsafe source.format))
+    else { return nil }
+    let planes = unsafe [source.data.0, source.data.1, source.data.2]
+    let strides = unsafe [source.linesize.0, source.linesize.1, source.linesize.2]
+    for plane in 0..<format.planeCount {
+      let needed = format.extent(ofPlane: plane, width: width, height: height).bytes
+      guard unsafe planes[plane] != nil, Int(strides[plane]) >= needed else { return nil }
+    }
+    geometry = Geometry(width: width, height: height, pixelFormat: format)
+    time = unit.time
+    firstArrival = unit.firstArrival
+    lastArrival = unit.lastArrival
+    isKeyFrame = unsafe source.key_frame != 0
+    isCorrupt =
+      unsafe unit.isDamaged || source.flags & AV_FRAME_FLAG_CORRUPT != 0
+      || source.decode_error_flags != 0
+    pictureType = PictureType(unsafe source.pict_type)
+    scan =
+      unsafe source.interlaced_frame == 0
+      ? .progressive : source.top_field_first != 0 ? .topFieldFirst : .bottomFieldFirst
+    colour = unsafe FormatDescription.Colour(
+      primaries: UInt8(truncatingIfNeeded: source.color_primaries.rawValue),
+      transfer: UInt8(truncatingIfNeeded: source.color_trc.rawValue),
+      matrix: UInt8(truncatingIfNeeded: source.colorspace.rawValue),
+      isFullRange: source.color_range == AVCOL_RANGE_JPEG)
+    isRangeKnown = unsafe source.color_range != AVCOL_RANGE_UNSPECIFIED
+    chromaLocation = ChromaLocation(unsafe source.chroma_location)
+    sampleAspectRatio = Rational(unsafe source.sample_aspect_ratio)
+    frameRate = codedFrameRate ?? unit.frameRate
+    unsafe libav = frame
+    self.pool = pool
+  }
+
+  deinit { unsafe pool.recycle(libav) }
+
+  func extent(ofPlane plane: Int) -> (bytes: Int, rows: Int) {
+    pixelFormat.extent(ofPlane: plane, width: width, height: height)
+  }
+
+  func layout(ofPlane plane: Int) -> PlaneLayout {
+    let (bytes, rows) = extent(ofPlane: plane)
+    let strides = unsafe libav.pointee.linesize
+    let stride = plane == 0 ? strides.0 : plane == 1 ? strides.1 : strides.2
+    return PlaneLayout(rowBytes: bytes, stride: Int(stride), rows: rows)
+  }
+
+  /// Where the plane's first sample lies; valid for as long as the frame is.
+  func planeStart(_ plane: Int) -> UnsafeMutablePointer<UInt8>? {
+    let data = unsafe libav.pointee.data
+    return unsafe plane == 0 ? data.0 : plane == 1 ? data.1 : data.2
+  }
+}
+
+extension RawFrame.PictureType {
+  fileprivate init(_ type: AVPictureType) {
+    switch type {
+    case AV_PICTURE_TYPE_I, AV_PICTURE_TYPE_SI: self = .intra
+    case AV_PICTURE_TYPE_P, AV_PICTURE_TYPE_SP: self = .predicted
+    case AV_PICTURE_TYPE_B: self = .bidirectional
+    default: self = .other
+    }
+  }
+}
+
+extension RawFrame.ChromaLocation {
+  fileprivate init(_ location: AVChromaLocation) {
+    switch location {
+    case AVCHROMA_LOC_UNSPECIFIED: self = .unspecified
+    case AVCHROMA_LOC_LEFT: self = .left
+    case AVCHROMA_LOC_CENTER: self = .centre
+    case AVCHROMA_LOC_TOPLEFT: self = .topLeft
+    default: self = .other
+    }
+  }
+}
+
+extension Rational {
+  /// libav's ratio, or `nil` when it says unknown (a term of 0) or nonsense (a negative one).
+  init?(_ ratio: AVRational) {
+    guard let numerator = UInt32(exactly: ratio.num), let denominator = UInt32(exactly: ratio.den)
+    else { return nil }
+    self.init(numerator, denominator)
+  }
+}

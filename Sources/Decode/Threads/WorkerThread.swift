@@ -1,0 +1,76 @@
+import Glibc
+
+/// A thread of its own for work that blocks: decoding, and writing to a reader that may be slow.
+final class WorkerThread: Sendable {
+  private let ended = Monitor(Ending())
+
+  private struct Ending {
+    var hasEnded = false
+    var waiters: [CheckedContinuation<Void, Never>] = []
+  }
+
+  /// What a thread takes along; it is handed over once and belongs to the thread from then on.
+  private final class Work {
+    let thread: WorkerThread
+    let body: () -> Void
+
+    init(thread: WorkerThread, body: @escaping () -> Void) {
+      self.thread = thread
+      self.body = body
+    }
+  }
+
+  /// Starts a thread that runs `body` and ends.
+  ///
+  /// SIGPIPE is blocked on it, so that a closed pipe is an error of the write (EPIPE) and nothing
+  /// else, whatever the program around does with signals.
+  ///
+  /// - Throws: ``ThreadError`` when the system grants no thread.
+  init(_ body: sending @escaping () -> Void) throws(ThreadError) {
+    let work = unsafe Unmanaged.passRetained(Work(thread: self, body: body))
+    var thread = pthread_t()
+    let code = unsafe pthread_create(
+      &thread, nil,
+      { argument in
+        guard let argument = unsafe argument else { return nil }
+        let work = unsafe Unmanaged<Work>.fromOpaque(argument).takeRetainedValue()
+        var blocked = sigset_t()
+        unsafe sigemptyset(&blocked)
+        unsafe sigaddset(&blocked, SIGPIPE)
+        unsafe pthread_sigmask(SIG_BLOCK, &blocked, nil)
+        work.body()
+        work.thread.end()
+        return nil
+      }, work.toOpaque())
+    guard code == 0 else {
+      unsafe work.release()
+      throw ThreadError(code: code)
+    }
+    pthread_detach(thread)
+  }
+
+  /// Returns when the thread's work has ended; at once when it already has.
+  func join() async {
+    await withCheckedContinuation { continuation in
+      let hasEnded = ended.update { ending in
+        if !ending.hasEnded { ending.waiters.append(continuation) }
+        return ending.hasEnded
+      }
+      if hasEnded { continuation.resume() }
+    }
+  }
+
+  private func end() {
+    let waiters = ended.update { ending in
+      ending.hasEnded = true
+      defer { ending.waiters = [] }
+      return ending.waiters
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+}
+
+/// The system granted no thread; `code` is the `errno` value of `pthread_create`.
+public struct ThreadError: Error, Sendable, Hashable {
+  public let code: Int32
+}

@@ -1,0 +1,103 @@
+public import Defragment
+import NIOCore
+
+/// Decodes access units of one codec on a thread of its own.
+///
+/// Every access unit handed over leads to exactly one callback, now or when its turn comes: a frame,
+/// or a ``DecodeFailure``. (Of two fields in two access units, one frame comes for both.) Callbacks
+/// come on the decoder's thread, frames in the order in which they are to be shown.
+public final class VideoDecoder: Sendable {
+  /// The decoders of libavcodec that may be opened, whatever it was built with.
+  public static let allowedDecoders: Set<String> = ["h264", "hevc"]
+  /// 64 Mpx: more than any level of H.264 or H.265 allows, and 100 MB a picture.
+  public static let defaultMaximumPixels = 8192 * 8192
+  /// About a second of video. A queue that long means that decoding does not keep up.
+  public static let defaultQueueLimits = QueueLimits(count: 32, bytes: 16 << 20)
+
+  /// How a decoder is set up.
+  public struct Configuration: Sendable, Hashable {
+    /// What may wait in front of the decoder.
+    public var queueLimits = VideoDecoder.defaultQueueLimits
+    /// The largest picture, in luma samples before cropping, that is allocated.
+    public var maximumPixels = VideoDecoder.defaultMaximumPixels
+    /// Threads that decode slices of one picture at the same time; 1 decodes on the decoder's own.
+    public var sliceThreads = 1
+
+    public init() {}
+  }
+
+  private enum Command: Sendable {
+    case decode(AccessUnit)
+    case flush(CheckedContinuation<Void, Never>)
+  }
+
+  private let queue: BoundedQueue<Command>
+  private let thread: WorkerThread
+
+  /// Opens the decoder and starts its thread.
+  ///
+  /// - Parameters:
+  ///   - onFrame: takes each frame; while it blocks, decoding waits and the queue fills.
+  ///   - onFailure: takes each access unit that gave no frame.
+  /// - Throws: ``DecoderError``.
+  public init(
+    codec: VideoCodec, configuration: Configuration = Configuration(),
+    onFrame: @escaping @Sendable (RawFrame) -> Void,
+    onFailure: @escaping @Sendable (DecodeFailure) -> Void
+  ) throws(DecoderError) {
+    let decoder = try PictureDecoder(
+      codec: codec, configuration: configuration, onFrame: onFrame, onFailure: onFailure)
+    let queue = BoundedQueue<Command>(limits: configuration.queueLimits)
+    self.queue = queue
+    do {
+      thread = try WorkerThread {
+        while let command = queue.take() {
+          switch command {
+          case .decode(let unit) where queue.isClosed: decoder.fail(unit, .closed)
+          case .decode(let unit): decoder.decode(unit)
+          case .flush(let continuation):
+            if !queue.isClosed { decoder.flush() }
+            continuation.resume()
+          }
+        }
+        decoder.close()
+      }
+    } catch {
+      throw .noThread(error)
+    }
+  }
+
+  deinit { queue.close() }
+
+  /// Access units that wait to be decoded.
+  public var queuedCount: Int { queue.count }
+
+  /// Hands over an access unit without ever waiting; `.full` and `.closed` leave it to the caller.
+  public func submit(_ unit: AccessUnit) -> SubmitOutcome {
+    queue.offer(.decode(unit), bytes: unit.bytes.readableBytes)
+  }
+
+  /// Hands over an access unit, suspending until there is room for it.
+  ///
+  /// - Throws: ``ClosedError`` or `CancellationError`; the unit was then not taken.
+  public func decode(_ unit: AccessUnit) async throws {
+    try await queue.send(.decode(unit), bytes: unit.bytes.readableBytes)
+  }
+
+  /// Returns when every access unit handed over so far has had its callback.
+  ///
+  /// Decoding then begins anew: units before the next random-access point fail.
+  public func flush() async {
+    await withCheckedContinuation { continuation in
+      if queue.offerBeyondLimits(.flush(continuation)) == .closed { continuation.resume() }
+    }
+  }
+
+  /// Ends decoding; what was not decoded yet fails with ``DecodeFailure/Reason/closed``.
+  ///
+  /// No callback comes after this has returned. It must not be awaited in a callback.
+  public func close() async {
+    queue.close()
+    await thread.join()
+  }
+}

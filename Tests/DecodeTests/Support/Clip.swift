@@ -1,0 +1,146 @@
+import Defragment
+import Foundation
+import NIOCore
+import RTPWire
+import Testing
+
+extension VideoCodec {
+  static let testH264 = VideoCodec(
+    name: "h264", encodingName: "H264", decoderName: "h264", otherFileEndings: ["264"])
+  static let testH265 = VideoCodec(
+    name: "h265", encodingName: "H265", decoderName: "hevc", otherFileEndings: ["265", "hevc"])
+}
+
+/// A short elementary stream made by the ffmpeg command, and what ffmpeg itself decodes from it.
+struct Clip: Sendable, CustomTestStringConvertible {
+  var name: String
+  var codec = VideoCodec.testH264
+  var width = 176
+  var height = 144
+  var frames = 24
+  var pixelFormat = "yuv420p"
+  /// Arguments of ffmpeg behind the encoder's name.
+  var encoder: [String] = []
+
+  var testDescription: String { name }
+
+  /// A description whose only job is to differ where the clips differ.
+  var format: FormatDescription {
+    FormatDescription(
+      codec: codec, width: width, height: height, profile: 100, level: 40,
+      chroma: pixelFormat.contains("444")
+        ? .yuv444 : pixelFormat.contains("422") ? .yuv422 : .yuv420,
+      lumaBitDepth: pixelFormat.contains("10") ? 10 : 8)
+  }
+
+  /// The elementary stream, encoded anew for every call: the encoders are deterministic.
+  func encoded() throws -> [UInt8] {
+    let isH264 = codec == .testH264
+    return try run(
+      ["-f", "lavfi", "-i", "testsrc2=size=\(width)x\(height):rate=30", "-frames:v", "\(frames)"]
+        + ["-pix_fmt", pixelFormat, "-c:v", isH264 ? "libx264" : "libx265"]
+        + (isH264 ? [] : ["-x265-params", "log-level=none:pools=none:frame-threads=1"])
+        + ["-threads", "1"] + encoder
+        + ["-bsf:v", isH264 ? "h264_metadata=aud=insert" : "hevc_metadata=aud=insert"]
+        + ["-f", isH264 ? "h264" : "hevc", "-"])
+  }
+
+  /// What ffmpeg decodes from `stream`, all frames one behind the other, planes packed.
+  func decodedByFFmpeg(_ stream: [UInt8], muxer: [String] = ["-f", "rawvideo"]) throws -> [UInt8] {
+    try run(
+      ["-f", codec == .testH264 ? "h264" : "hevc", "-framerate", "30", "-i", "pipe:0"]
+        + ["-vsync", "passthrough"] + muxer + ["-"], input: stream)
+  }
+
+  /// The stream's access units, each beginning with its access unit delimiter.
+  func accessUnits(of stream: [UInt8], startingAt first: Int = 0) -> [AccessUnit] {
+    AnnexB.accessUnits(of: stream, codec: codec, format: format, startingAt: first)
+  }
+}
+
+/// The ffmpeg command failed; `text` is what it said.
+struct CommandFailed: Error {
+  let text: String
+}
+
+/// Runs ffmpeg quietly, feeding it `input`, and gives what it writes to standard output.
+func run(_ arguments: [String], input: [UInt8] = []) throws -> [UInt8] {
+  let process = Process()
+  process.executableURL = URL(fileURLWithPath: "/usr/bin/ffmpeg")
+  process.arguments = ["-nostdin", "-hide_banner", "-loglevel", "error", "-y"] + arguments
+  let directory = FileManager.default.temporaryDirectory
+  let paths = (0..<3).map { directory.appendingPathComponent("decode-\(UUID())-\($0)") }
+  defer { for path in paths { try? FileManager.default.removeItem(at: path) } }
+  try Data(input).write(to: paths[0])
+  for path in paths[1...] { _ = FileManager.default.createFile(atPath: path.path, contents: nil) }
+  process.standardInput = try FileHandle(forReadingFrom: paths[0])
+  process.standardOutput = try FileHandle(forWritingTo: paths[1])
+  process.standardError = try FileHandle(forWritingTo: paths[2])
+  try process.run()
+  process.waitUntilExit()
+  guard process.terminationStatus == 0 else {
+    throw CommandFailed(text: (try? String(contentsOf: paths[2], encoding: .utf8)) ?? "")
+  }
+  return try [UInt8](Data(contentsOf: paths[1]))
+}
+
+/// Enough of Annex B to cut an elementary stream with delimiters into access units.
+enum AnnexB {
+  static func accessUnits(
+    of stream: [UInt8], codec: VideoCodec, format: FormatDescription?, startingAt first: Int = 0
+  ) -> [AccessUnit] {
+    let isH264 = codec == .testH264
+    var groups: [[[UInt8]]] = []
+    for unit in nalUnits(of: stream) {
+      let type = isH264 ? unit[0] & 0x1F : unit[0] >> 1 & 0x3F
+      if type == (isH264 ? 9 : 35) || groups.isEmpty { groups.append([]) }
+      groups[groups.count - 1].append(unit)
+    }
+    return groups.enumerated().map { number, group in
+      var bytes = ByteBuffer()
+      // A reader index other than 0: nothing may assume that a slice begins where its storage does.
+      bytes.writeBytes([0xAA, 0xAA, 0xAA])
+      bytes.moveReaderIndex(forwardBy: 3)
+      var units: [NALUnit] = []
+      for unit in group {
+        bytes.writeBytes([0, 0, 0, 1])
+        units.append(
+          NALUnit(
+            offset: bytes.readableBytes, length: unit.count,
+            type: isH264 ? unit[0] & 0x1F : unit[0] >> 1 & 0x3F))
+        bytes.writeBytes(unit)
+      }
+      let isRandomAccess = zip(group, units).contains { bytes, unit in
+        isH264
+          ? unit.type == 5 || (unit.type == 6 && bytes.count > 1 && bytes[1] == 6)
+          : (16...23).contains(unit.type)
+      }
+      let index = Int64(first + number)
+      return AccessUnit(
+        codec: codec, bytes: bytes, units: units,
+        time: MediaTime(ticks: index * 3000, timescale: 90_000),
+        firstArrival: Instant(nanoseconds: index * 1000),
+        lastArrival: Instant(nanoseconds: index * 1000 + 500),
+        isRandomAccess: isRandomAccess, format: format)
+    }
+  }
+
+  /// The NAL units between start codes, without trailing zero bytes.
+  static func nalUnits(of stream: [UInt8]) -> [[UInt8]] {
+    var starts: [Int] = []
+    var index = 0
+    while index + 2 < stream.count {
+      if stream[index] == 0, stream[index + 1] == 0, stream[index + 2] == 1 {
+        starts.append(index + 3)
+        index += 3
+      } else {
+        index += 1
+      }
+    }
+    return starts.enumerated().compactMap { position, start in
+      var end = position + 1 < starts.count ? starts[position + 1] - 3 : stream.count
+      while end > start, stream[end - 1] == 0 { end -= 1 }
+      return end > start ? Array(stream[start..<end]) : nil
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import Decode
+import Defragment
+import RTPWire
+import Synchronization
+
+/// What a decoder's callbacks brought, in order.
+final class Collector: Sendable {
+  enum Event: Sendable {
+    case frame(RawFrame)
+    case failure(DecodeFailure)
+  }
+
+  private let store = Mutex<[Event]>([])
+
+  var events: [Event] { store.withLock { $0 } }
+  var frames: [RawFrame] {
+    events.compactMap { if case .frame(let frame) = $0 { frame } else { nil } }
+  }
+  var failures: [DecodeFailure] {
+    events.compactMap { if case .failure(let failure) = $0 { failure } else { nil } }
+  }
+
+  func decoder(
+    for codec: VideoCodec, configuration: VideoDecoder.Configuration = .init()
+  ) throws -> VideoDecoder {
+    try VideoDecoder(codec: codec, configuration: configuration) { frame in
+      self.store.withLock { $0.append(.frame(frame)) }
+    } onFailure: { failure in
+      self.store.withLock { $0.append(.failure(failure)) }
+    }
+  }
+}
+
+extension RawFrame {
+  /// The samples of all planes, row by row without padding.
+  var packed: [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(byteCount)
+    for plane in 0..<planeCount {
+      withPlane(plane) { span, layout in
+        for row in 0..<layout.rows {
+          let start = row * layout.stride
+          unsafe span.extracting(start..<start + layout.rowBytes).withUnsafeBytes {
+            unsafe bytes.append(contentsOf: $0)
+          }
+        }
+      }
+    }
+    return bytes
+  }
+}
+
+/// Every frame's samples, one behind the other.
+func packed(_ frames: [RawFrame]) -> [UInt8] { frames.flatMap(\.packed) }
