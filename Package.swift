@@ -65,7 +65,9 @@ let package = Package(
     .executableTarget(
       name: "rtp-recv",
       dependencies: [
-        "Receiver",
+        "RTPWire", "RTPProcessor", "Defragment", "Decode", "Transports", "Receiver",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]
     ),

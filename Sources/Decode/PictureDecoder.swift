@@ -152,7 +152,8 @@ import RTPWire
     unsafe pictures.detach(from: frame)
     guard let unit else { return unsafe pool.recycle(frame) }
     let rate = Rational(unsafe context.pointee.framerate)
-    guard let raw = unsafe RawFrame(taking: frame, from: pool, of: unit, codedFrameRate: rate) else {
+    guard let raw = unsafe RawFrame(taking: frame, from: pool, of: unit, codedFrameRate: rate)
+    else {
       unsafe pool.recycle(frame)
       return pictures.ledger.frameRefused(index, .unknownPixelFormat)
     }

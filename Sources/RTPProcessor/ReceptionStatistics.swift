@@ -56,6 +56,11 @@ public struct ReceptionStatistics: Sendable, Hashable {
     return overflow ? -0x80_0000 : min(max(balance, -0x80_0000), 0x7F_FFFF)
   }
 
+  /// Of all places in the sequence so far, how many per cent were given up.
+  public var lossPercentage: Double {
+    lost == 0 ? 0 : 100 * Double(lost) / (Double(lost) + Double(delivered))
+  }
+
   /// Whether every datagram is accounted for.
   public var isBalanced: Bool {
     let drops =

@@ -1,6 +1,5 @@
 public import Decode
 public import Defragment
-public import RTPWire
 import Synchronization
 public import Transports
 
@@ -72,11 +71,17 @@ public final class Receiver: Sendable {
       setup.scaleToFirst = configuration.scalesToFirst
       let lane = try OutputLane(setup) { _ in
         // The run goes on as long as there is one output left to write to.
-        if living.withLock({ count in count -= 1; return count == 0 }) { end.yield(.outputsEnded) }
+        if living.withLock({ count in
+          count -= 1; return count == 0
+        }) {
+          end.yield(.outputsEnded)
+        }
       }
       return RunningOutput(name: request.name, format: request.format, lane: lane)
     }
-    let distribution = Distribution(configuration: configuration, outputs: outputs) { end.yield($0) }
+    let distribution = Distribution(configuration: configuration, outputs: outputs) {
+      end.yield($0)
+    }
     self.distribution = distribution
     driver = try StreamDriver(
       configuration: configuration.stream, eventLoop: transport.eventLoop,

@@ -1,5 +1,6 @@
 import Defragment
 import NIOCore
+import RTPProcessor
 import RTPWire
 import Transports
 

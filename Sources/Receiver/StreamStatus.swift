@@ -1,6 +1,5 @@
 public import Defragment
 public import RTPProcessor
-public import RTPWire
 
 /// What a stream has been through so far: the counters of every stage on the event loop.
 public struct StreamStatus: Sendable {

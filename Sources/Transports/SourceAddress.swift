@@ -6,7 +6,7 @@ struct SourceAddress: Sendable, Hashable {
   let source: String?
   /// Without brackets; `nil` when nothing stands before the port.
   let host: String?
-  /// 1 … 65535.
+  /// 0 … 65535; 0 asks the kernel for a free port, which only a listener can do.
   let port: Int
 
   /// The scheme of a URL in lower case, or `nil` when `text` is none.
@@ -52,7 +52,7 @@ struct SourceAddress: Sendable, Hashable {
     let digits = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
     guard !digits.isEmpty else { throw .missingPort }
     guard digits.utf8.count <= 5, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-      let port = Int(digits), (1...65_535).contains(port)
+      let port = Int(digits), (0...65_535).contains(port)
     else { throw .invalidPort(String(digits)) }
     let tail = rest[digits.endIndex...]
     guard tail.isEmpty || tail == "/" else { throw .unexpectedTail(String(tail)) }

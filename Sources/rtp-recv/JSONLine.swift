@@ -26,6 +26,10 @@ struct JSONLine {
     members.append("\(Self.quote(name)):\(value)")
   }
 
+  mutating func add(_ name: String, _ values: [String]) {
+    members.append("\(Self.quote(name)):[\(values.map(Self.quote).joined(separator: ","))]")
+  }
+
   mutating func add(_ name: String, _ value: JSONLine) {
     members.append("\(Self.quote(name)):\(value.text)")
   }

@@ -1,5 +1,7 @@
-import RTPWire
+import Defragment
+import RTPProcessor
 import Receiver
+import Transports
 
 /// Says once what is found out on the way, by comparing one status with the next.
 struct Narrator {

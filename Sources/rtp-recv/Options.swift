@@ -2,25 +2,27 @@ import ArgumentParser
 import Decode
 import Defragment
 import Glibc
+import NIOCore
 import RTPWire
 import Receiver
 import Transports
 
 struct OutputOptions: ParsableArguments {
   @Option(
-    name: [.short, .customLong("output")],
+    name: [.customShort("o"), .customLong("output")],
     help: ArgumentHelp(
       """
       A file or named pipe to write, or - for standard output; repeatable. The ending chooses the \
-      format: \(OutputFormat.endings).
+      format: \(Self.formatNames).
       """, valueName: "path"))
   var paths: [String] = []
 
   @Option(
+    name: .customLong("format"),
     help: ArgumentHelp(
-      "The format of all outputs, whatever their endings: \(OutputFormat.names).",
+      "The format of all outputs, whatever their endings: \(Self.formatNames).",
       valueName: "name"))
-  var format: OutputFormat?
+  var formatName: String?
 
   @Flag(
     help: """
@@ -32,25 +34,51 @@ struct OutputOptions: ParsableArguments {
   /// What is to be written where.
   func requests() throws -> [OutputRequest] {
     try paths.map { path in
-      let target = OutputTarget(path: path)
-      guard let format = format ?? OutputFormat(pathEnding: path) ?? (path == "-" ? .y4m : nil)
-      else {
-        throw ValidationError(
-          "cannot tell the format of '\(path)' by its ending; say --format \(OutputFormat.names)")
-      }
+      let format = try format(of: path)
       return OutputRequest(
-        target: target, format: format, policy: target.isRegularFile ? .block : .dropOldest)
+        argument: path, format: format,
+        // A file is slow for a moment at most, so nothing need be lost; a reader may be so for ever,
+        // and receiving must not wait for either.
+        policy: format.input == .frames && isRegularFile(path) ? .block : .dropOldest)
     }
   }
 
-  func check() throws {
-    if paths.filter({ $0 == "-" }).count > 1 {
+  func validate() throws {
+    guard paths.filter({ $0 == "-" }).count < 2 else {
       throw ValidationError("standard output can be written only once")
     }
-    if paths.contains("-"), isatty(STDOUT_FILENO) == 1 {
+    guard !paths.contains("-") || isatty(STDOUT_FILENO) == 0 else {
       throw ValidationError("raw video on a terminal is of no use; pipe it into a program")
     }
     _ = try requests()
+  }
+
+  private func format(of path: String) throws -> OutputFormat {
+    if let formatName {
+      guard let format = Self.catalogue.format(named: formatName) else {
+        throw ValidationError("no format named '\(formatName)'; there are \(Self.formatNames)")
+      }
+      return format
+    }
+    // Standard output has no ending to go by; y4m says of itself what it is.
+    let format =
+      path == "-" ? Self.catalogue.format(named: "y4m") : Self.catalogue.format(forPath: path)
+    guard let format else {
+      throw ValidationError(
+        "cannot tell the format of '\(path)' by its ending; say --format \(Self.formatNames)")
+    }
+    return format
+  }
+
+  private func isRegularFile(_ path: String) -> Bool {
+    var status = stat()
+    guard path != "-", unsafe stat(path, &status) == 0 else { return path != "-" }
+    return status.st_mode & S_IFMT == S_IFREG
+  }
+
+  private static let catalogue = OutputCatalogue(codecs: FormatCatalogue.codecs)
+  static var formatNames: String {
+    catalogue.formats.map(\.name).joined(separator: ", ")
   }
 }
 
@@ -87,12 +115,18 @@ struct MediaOptions: ParsableArguments {
     }
   }
 
-  /// What the options say about the media.
-  var description: MediaDescription {
-    MediaDescription(
+  /// What the options say about the media; what they leave open is taken from the SDP file.
+  func description() throws -> MediaDescription {
+    let own = MediaDescription(
       payloadType: payloadType,
       encodingName: FormatCatalogue.codec(named: codec)?.encodingName,
       clockRate: clockRate ?? MediaDescription.videoClockRate)
+    guard let sessionDescription else { return own }
+    let session = try SessionDescription(contentsOf: sessionDescription)
+    guard let video = session.media.first(where: { $0.kind == "video" }) else {
+      throw ValidationError("\(sessionDescription) describes no video")
+    }
+    return own.completed(by: video.description)
   }
 }
 
@@ -126,6 +160,22 @@ struct UDPOptions: ParsableArguments {
     guard (4096...1 << 30).contains(receiveBuffer) else {
       throw ValidationError("the receive buffer is 4096 bytes to 1 GiB")
     }
+    for bytes in [hello, heartbeat].compactMap(\.self) {
+      guard (1...64).contains(bytes.bytes.count) else {
+        throw ValidationError("a hello or heartbeat has 1 to 64 bytes, not \(bytes.bytes.count)")
+      }
+    }
+  }
+
+  func options() throws -> TransportOptions {
+    var options = TransportOptions()
+    options.sockets.bind = try bind.map { try UDPTransport.LocalAddress(parsing: $0) }
+    options.sockets.interface = interface
+    options.sockets.receiveBuffer = receiveBuffer
+    options.hello.interval = .seconds(heartbeatInterval)
+    if let hello { options.hello.hello = ByteBuffer(bytes: hello.bytes) }
+    if let heartbeat { options.hello.heartbeat = ByteBuffer(bytes: heartbeat.bytes) }
+    return options
   }
 }
 

@@ -35,7 +35,10 @@ struct RTPRecv: AsyncParsableCommand {
   @Argument(help: ArgumentHelp("The stream's URL, or an SDP file.", valueName: "source"))
   var source: String
 
-  @Option(help: "How the stream is carried, if SOURCE does not say: \(TransportCatalogue.names).")
+  @Option(
+    help:
+      "How the stream is carried, if SOURCE does not say: \(TransportCatalogue.names.joined(separator: ", "))."
+  )
   var transport: String?
 
   @OptionGroup(title: "Outputs") var outputs: OutputOptions
@@ -43,10 +46,6 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: "UDP") var udp: UDPOptions
   @OptionGroup(title: "When to stop") var stopping: StoppingOptions
   @OptionGroup(title: "What is shown") var display: DisplayOptions
-
-  mutating func validate() throws {
-    try outputs.check()
-  }
 
   func run() async throws {
     let session = try Session(command: self)

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Decode
 import Defragment
+import Glibc
 import NIOPosix
 import RTPWire
 import Receiver
@@ -14,20 +15,12 @@ final class Session: Sendable {
 
   init(command: RTPRecv) throws {
     self.command = command
-    var options = TransportOptions()
-    options.sessionDescription = command.media.sessionDescription
-    options.bind = command.udp.bind
-    options.interface = command.udp.interface
-    options.receiveBuffer = command.udp.receiveBuffer
-    options.heartbeatInterval = .seconds(command.udp.heartbeatInterval)
-    if let hello = command.udp.hello { options.hello = hello.bytes }
-    if let heartbeat = command.udp.heartbeat { options.heartbeat = heartbeat.bytes }
     let transport = try TransportCatalogue.make(
-      source: command.source, transport: command.transport, options: options,
-      eventLoop: MultiThreadedEventLoopGroup.singleton.next())
+      source: command.source, transport: command.transport, options: command.udp.options(),
+      on: MultiThreadedEventLoopGroup.singleton.next())
 
     var configuration = Receiver.Configuration()
-    configuration.stream.media = command.media.description
+    configuration.stream.media = try command.media.description()
     configuration.stream.reorderWindow = .milliseconds(command.media.reorderWindow)
     configuration.outputs = try command.outputs.requests()
     configuration.scalesToFirst = command.outputs.scaleToFirst
@@ -37,7 +30,7 @@ final class Session: Sendable {
       let wait: Duration? = timeout > 0 ? .seconds(timeout) : nil
       configuration.firstMediaTimeout = wait
       configuration.silenceTimeout = wait
-    } else if !transport.asksForMedia {
+    } else if transport.isPassive {
       configuration.firstMediaTimeout = nil
     }
     receiver = try Receiver(transport: transport, configuration: configuration)
@@ -48,23 +41,28 @@ final class Session: Sendable {
   func run() async -> ExitStatus {
     let signals = TerminationSignals(
       first: { [receiver] in receiver.stop() },
-      again: { [receiver] in receiver.abandon() })
+      again: { [receiver] in
+        Task {
+          await receiver.abandon()
+          exit(ExitStatus.done.rawValue)
+        }
+      })
     defer { withExtendedLifetime(signals) {} }
     let started = ContinuousClock.now
-    let reporting = Task { await report(since: started) }
+    let reporting = Task { await showProgress(since: started) }
     let report = await receiver.run()
     reporting.cancel()
     await reporting.value
     let elapsed = started.duration(to: .now)
-    writer?.write(Statistics.line(of: report.status, elapsed: elapsed, reason: report.reason))
+    writer?.write(Statistics.line(of: report.status, elapsed: elapsed, report: report))
     let verdict = Verdict(of: report, source: command.source)
-    if !command.display.quiet { StatusLine.say(Statistics.summary(of: report.status)) }
-    if let complaint = verdict.complaint { StatusLine.say("rtp-recv: \(complaint)") }
+    if !command.display.quiet { StatusLine.write(Statistics.summary(of: report.status) + "\n") }
+    if let complaint = verdict.complaint { StatusLine.write("rtp-recv: \(complaint)\n") }
     return verdict.status
   }
 
   /// Shows the live line and writes the statistics, once a second until cancelled.
-  private func report(since started: ContinuousClock.Instant) async {
+  private func showProgress(since started: ContinuousClock.Instant) async {
     let display = command.display
     var line = StatusLine(isWanted: !display.quiet && !display.noProgress)
     var narrator = Narrator(isVerbose: display.verbose, isQuiet: display.quiet)
@@ -79,7 +77,7 @@ final class Session: Sendable {
       line.show(Statistics.live(status, rates: rates))
       if ticks > 0, ticks.isMultiple(of: 5) {
         writer?.write(
-          Statistics.line(of: status, elapsed: started.duration(to: .now), reason: nil))
+          Statistics.line(of: status, elapsed: started.duration(to: .now), report: nil))
       }
       ticks += 1
       try? await Task.sleep(for: .milliseconds(200))

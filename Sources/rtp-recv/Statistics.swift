@@ -3,6 +3,7 @@ import Defragment
 import RTPProcessor
 import RTPWire
 import Receiver
+import Transports
 
 /// The receiver's status in the three forms in which a person or a program reads it.
 enum Statistics {
@@ -34,22 +35,23 @@ enum Statistics {
     text += ", \(delivery.accessUnits) access units"
     if delivery.frames > 0 { text += ", \(delivery.frames) frames" }
     if let format = stream.format { text += " of \(format.summary)" }
-    text += "; \(reception.lost) lost in the network, \(status.transport.kernelDropped) in this machine"
+    text +=
+      "; \(reception.lost) lost in the network, \(status.transport.kernelDropped) in this machine"
     if reception.reordered > 0 { text += ", \(reception.reordered) reordered" }
     if reception.duplicate > 0 { text += ", \(reception.duplicate) duplicate" }
-    let dropped = status.outputs.reduce(delivery.droppedBeforeDecoder) { $0 + $1.dropped }
+    let dropped = status.outputs.reduce(delivery.droppedBeforeDecoder) { $0 + $1.counters.dropped }
     if dropped > 0 { text += "; \(dropped) dropped because something was too slow" }
     return text
   }
 
   /// Every counter, as one JSON object.
   static func line(
-    of status: Receiver.Status, elapsed: Duration, reason: EndReason?
+    of status: Receiver.Status, elapsed: Duration, report: Receiver.Report?
   ) -> JSONLine {
     var line = JSONLine()
     line.add("elapsed_s", Double(elapsed.wholeNanoseconds) / 1e9)
-    line.add("final", reason != nil)
-    if let reason { line.add("end", reason.name) }
+    line.add("final", report != nil)
+    if let report { line.add("end", report.reason.name) }
     line.add("transport", transport(status))
     if let stream = status.stream {
       if case .receiving(let codec, let payloadType) = stream.phase {
@@ -65,7 +67,11 @@ enum Statistics {
       }
     }
     line.add("delivery", delivery(status.delivery))
-    line.add("outputs", status.outputs.map(output))
+    line.add(
+      "outputs",
+      status.outputs.enumerated().map { index, status in
+        output(status, report: report.map { $0.outputs[index] })
+      })
     return line
   }
 
@@ -86,7 +92,8 @@ enum Statistics {
     return object
   }
 
-  private static func reception(_ reception: ReceptionStatistics, unrecognized: UInt64) -> JSONLine {
+  private static func reception(_ reception: ReceptionStatistics, unrecognized: UInt64) -> JSONLine
+  {
     var object = JSONLine()
     object.add("received", reception.received)
     object.add("received_bytes", reception.receivedBytes)
@@ -134,21 +141,26 @@ enum Statistics {
     object.add("latency_ms", delivery.latency / 1e6)
     object.add("greatest_latency_ms", Double(delivery.greatestLatency) / 1e6)
     var failures = JSONLine()
-    for (name, count) in delivery.decodeFailures.sorted(by: { $0.key < $1.key }) {
+    for (name, count) in delivery.failures.sorted(by: { $0.key < $1.key }) {
       failures.add(name, count)
     }
     object.add("decode_failures", failures)
     return object
   }
 
-  private static func output(_ output: OutputSummary) -> JSONLine {
+  private static func output(_ status: OutputStatus, report: OutputReport?) -> JSONLine {
     var object = JSONLine()
-    object.add("path", output.path)
-    object.add("written", output.written)
-    object.add("written_bytes", output.writtenBytes)
-    object.add("dropped", output.dropped)
-    object.add("files", output.files)
-    object.add("error", output.error.map { "\($0)" })
+    object.add("name", status.name)
+    object.add("offered", status.counters.offered)
+    object.add("written", status.counters.written)
+    object.add("dropped", status.counters.dropped)
+    object.add("skipped", status.counters.skipped)
+    object.add("discarded", status.counters.discarded)
+    object.add("bytes", status.counters.bytes)
+    if let report {
+      object.add("files", report.files)
+      object.add("error", report.error.map { "\($0)" })
+    }
     return object
   }
 }

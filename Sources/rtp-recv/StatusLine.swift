@@ -38,9 +38,10 @@ struct StatusLine {
     return answer == 0 && size.ws_col > 1 ? Int(size.ws_col) : 80
   }
 
-  private static func write(_ text: String) {
+  /// Writes `text` to standard error as it is.
+  static func write(_ text: String) {
     var text = text
-    unsafe text.withUTF8 { bytes in
+    text.withUTF8 { bytes in
       _ = unsafe Glibc.write(STDERR_FILENO, bytes.baseAddress, bytes.count)
     }
   }

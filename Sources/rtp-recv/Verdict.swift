@@ -1,6 +1,8 @@
 import Decode
+import RTPProcessor
 import RTPWire
 import Receiver
+import Transports
 
 /// What the end of a run means: the exit status, and one line that says what to try, if any.
 struct Verdict {
@@ -10,7 +12,7 @@ struct Verdict {
   init(of report: Receiver.Report, source: String) {
     // An output that broke tells more than the end that it brought about.
     let broken = report.outputs.lazy.compactMap { output in
-      output.error.map { (output.path, $0) }
+      output.error.map { (output.name, $0) }
     }.first
     if let (path, error) = broken {
       (status, complaint) = Self.judge(error, of: path)
@@ -58,6 +60,8 @@ struct Verdict {
       )
     case .decoderFailed(let error):
       return (.failed, "the decoder cannot be opened: \(error)")
+    case .unsupportedMedia(let error):
+      return (.unrecognizedMedia, "\(source): \(error)")
     case .cannotOpen(let error):
       return (.cannotOpen, "\(source): \(error)")
     case .transportFailed(let error):
@@ -100,6 +104,7 @@ extension EndReason {
     case .noMedia: "no_media"
     case .mediaLost: "media_lost"
     case .unrecognizedMedia: "unrecognized_media"
+    case .unsupportedMedia: "unsupported_media"
     case .cannotOpen: "cannot_open"
     case .transportFailed: "transport_failed"
     case .decoderFailed: "decoder_failed"

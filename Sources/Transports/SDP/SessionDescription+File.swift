@@ -2,7 +2,7 @@ internal import Glibc
 
 extension SessionDescription {
   /// Reads and parses the file at `path`, of which no more than the limit is read.
-  init(contentsOf path: String) throws(TransportError) {
+  public init(contentsOf path: String) throws(TransportError) {
     guard let file = unsafe fopen(path, "re") else {
       throw .fileUnreadable(path: path, reason: unsafe String(cString: strerror(errno)))
     }

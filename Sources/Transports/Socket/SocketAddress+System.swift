@@ -36,6 +36,12 @@ extension SocketAddress {
     return .v4
   }
 
+  /// The address and port as a URL has them: `127.0.0.1:5004`, `[::1]:5004`.
+  var endpoint: String? {
+    guard let ipAddress, let port else { return nil }
+    return family == .v6 ? "[\(ipAddress)]:\(port)" : "\(ipAddress):\(port)"
+  }
+
   /// The wildcard address of `family`.
   static func any(_ family: DatagramSocket.Family, port: Int) -> SocketAddress {
     var storage = sockaddr_storage()

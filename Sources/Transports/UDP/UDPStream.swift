@@ -81,6 +81,7 @@ final class UDPStream {
     var counters = count
     counters.rebindings = pin.rebindings
     if sink != nil { counters.kernelDropped = kernelDrops }
+    counters.localAddress = ports.media.localAddress?.endpoint
     return counters
   }
 

@@ -8,6 +8,7 @@ extension TransportKind {
     let address = try SourceAddress(parsing: source)
     guard address.source == nil else { throw .source(source, .sourceWithoutGroup) }
     guard let host = address.host else { throw .source(source, .missingHost) }
+    guard address.port > 0 else { throw .source(source, .invalidPort("0")) }
     return UDPTransport(
       role: .client(host: host, port: address.port, options.hello), sockets: options.sockets,
       on: eventLoop)

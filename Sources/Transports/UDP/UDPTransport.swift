@@ -84,8 +84,7 @@ public final class UDPTransport: RTPTransport {
     case ended(TransportCounters)
   }
 
-  /// Opens nothing yet; `descriptions`, such as that of an SDP file, are what
-  /// ``open(delivering:)`` returns.
+  /// Opens nothing yet; `descriptions`, such as that of an SDP file, go to the sink before any packet.
   public init(
     role: Role, sockets: SocketConfiguration = SocketConfiguration(),
     descriptions: [MediaDescription] = [], on eventLoop: any EventLoop
@@ -97,8 +96,11 @@ public final class UDPTransport: RTPTransport {
     state = .makeBoxSendingValue(.idle, eventLoop: eventLoop)
   }
 
+  /// A client asks for its stream; a listener takes what comes, when it comes.
+  public var isPassive: Bool { if case .listener = role { true } else { false } }
+
   /// - Throws: ``TransportError``.
-  public func open(delivering sink: any DatagramSink) async throws -> [MediaDescription] {
+  public func open(delivering sink: any DatagramSink) async throws {
     try await eventLoop.submit { [state] in
       switch state.value {
       case .idle: state.value = .opening
@@ -108,11 +110,12 @@ public final class UDPTransport: RTPTransport {
     }.get()
     do {
       let plan = try await UDPPlan(role: role, sockets: sockets, on: eventLoop)
-      try await eventLoop.flatSubmit { [state, eventLoop] in
+      try await eventLoop.flatSubmit { [state, eventLoop, descriptions] in
         eventLoop.makeCompletedFuture {
           guard case .opening = state.value else { throw TransportError.closed }
           let stream = try plan.makeStream(on: eventLoop, delivering: sink)
           state.value = .open(stream)
+          if !descriptions.isEmpty { sink.describe(descriptions) }
           return NIOLoopBound(stream, eventLoop: eventLoop)
         }.flatMap { (stream: NIOLoopBound<UDPStream>) in stream.value.start() }
       }.get()
@@ -120,16 +123,6 @@ public final class UDPTransport: RTPTransport {
       close()
       throw error
     }
-    return descriptions
-  }
-
-  /// The address that media is received on, once the transport is open.
-  public func localAddress() async -> SocketAddress? {
-    let address = try? await eventLoop.submit { [state] () -> SocketAddress? in
-      guard case .open(let stream) = state.value else { return nil }
-      return stream.ports.media.localAddress
-    }.get()
-    return address ?? nil
   }
 
   public func sendFeedback(_ bytes: ByteBuffer) {
