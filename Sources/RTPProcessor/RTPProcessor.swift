@@ -181,17 +181,13 @@ public struct RTPProcessor: Sendable {
   }
 
   private mutating func keepBounds() {
-    while source?.holdsMore(
-      thanPackets: configuration.maximumHeldPackets, bytes: configuration.maximumHeldBytes) == true
-    {
-      source?.giveUpGap(statistics: &statistics, ready: &ready)
-    }
+    source?.giveUpGaps(
+      untilAtMost: configuration.maximumHeldPackets, bytes: configuration.maximumHeldBytes,
+      statistics: &statistics, ready: &ready)
   }
 
   private mutating func releaseEverything() {
-    while let count = source?.buffer.count, count > 0 {
-      source?.giveUpGap(statistics: &statistics, ready: &ready)
-    }
+    source?.giveUpGaps(untilAtMost: 0, bytes: 0, statistics: &statistics, ready: &ready)
   }
 
   /// The current source is alive in its old numbering, so what lay far from it was a stray.
@@ -215,8 +211,8 @@ public struct RTPProcessor: Sendable {
   }
 
   private func claim(of prospect: Prospect) -> Claim {
-    guard let source else { return .first }
-    return prospect.ssrc == source.ssrc ? .newNumbering : .succession
+    guard let ssrc else { return .first }
+    return prospect.ssrc == ssrc ? .newNumbering : .succession
   }
 
   /// Whether all prospects together hold what one source may.
@@ -265,22 +261,19 @@ public struct RTPProcessor: Sendable {
   private mutating func promote(at index: Int) {
     guard let first = prospects[index].first else { return }
     let claim = claim(of: prospects[index])
+    let goesOn = claim == .succession && source?.goesOn(with: first.packet) ?? false
     let prospect = prospects.remove(at: index)
     statistics.held -= UInt64(prospect.held.count)
     switch claim {
-    case .first:
+    case .first: break
+    case .newNumbering: statistics.sequenceRestarts += 1
+    case .succession: statistics.sourceChanges += 1
+    }
+    if goesOn {
+      source?.rename(to: prospect.ssrc)
+    } else {
+      if claim == .succession { clock.reset() }
       replaceSource(by: prospect, first: first)
-    case .newNumbering:
-      statistics.sequenceRestarts += 1
-      replaceSource(by: prospect, first: first)
-    case .succession:
-      statistics.sourceChanges += 1
-      if source?.goesOn(with: first.packet) == true {
-        source?.rename(to: prospect.ssrc)
-      } else {
-        clock.reset()
-        replaceSource(by: prospect, first: first)
-      }
     }
     hasSaidGoodbye = false
     source?.take(prospect.held, statistics: &statistics, ready: &ready)
@@ -296,13 +289,12 @@ public struct RTPProcessor: Sendable {
   }
 
   private mutating func dismiss(at index: Int) {
-    let prospect = prospects.remove(at: index)
-    let count = UInt64(prospect.held.count)
+    let claim = claim(of: prospects[index])
+    let count = UInt64(prospects.remove(at: index).held.count)
     statistics.held -= count
-    if source == nil || prospect.ssrc == ssrc {
-      statistics.unconfirmed += count
-    } else {
-      statistics.foreignSource += count
+    switch claim {
+    case .first, .newNumbering: statistics.unconfirmed += count
+    case .succession: statistics.foreignSource += count
     }
   }
 

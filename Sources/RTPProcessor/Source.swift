@@ -74,11 +74,6 @@ struct Source: Sendable {
       unwrapper.extend(packet.sequenceNumber))
   }
 
-  /// Whether more waits than `packets` or `bytes`.
-  func holdsMore(thanPackets packets: Int, bytes: Int) -> Bool {
-    buffer.count > max(packets, 0) || buffer.bytes > max(bytes, 0)
-  }
-
   /// Puts `packet` in its place; what is in order then is appended to `ready`.
   mutating func receive(
     _ packet: RTPPacket, at arrival: Instant, statistics: inout ReceptionStatistics,
@@ -95,10 +90,8 @@ struct Source: Sendable {
     if sequence == buffer.next {
       arrived(packet, sequence: sequence, at: arrival, statistics: &statistics)
       buffer.passNext()
-      emit(
-        ReorderBuffer.Entry(packet: packet, sequence: sequence, arrival: arrival),
-        statistics: &statistics, ready: &ready)
-      release(statistics: &statistics, ready: &ready)
+      emit(packet, sequence: sequence, at: arrival, statistics: &statistics, ready: &ready)
+      if buffer.count > 0 { release(statistics: &statistics, ready: &ready) }
       return .inOrder
     }
     switch buffer.insert(
@@ -125,6 +118,16 @@ struct Source: Sendable {
       // The prospect jumped again while it was on probation.
       case .duplicate, .late, .renumbered: statistics.unconfirmed += 1
       }
+    }
+  }
+
+  /// Gives up gaps until no more than `packets` and `bytes` wait.
+  mutating func giveUpGaps(
+    untilAtMost packets: Int, bytes: Int, statistics: inout ReceptionStatistics,
+    ready: inout Ready
+  ) {
+    while buffer.count > max(packets, 0) || buffer.bytes > max(bytes, 0) {
+      giveUpGap(statistics: &statistics, ready: &ready)
     }
   }
 
@@ -156,20 +159,23 @@ struct Source: Sendable {
   private mutating func release(statistics: inout ReceptionStatistics, ready: inout Ready) {
     while let entry = buffer.popNext() {
       statistics.held -= 1
-      emit(entry, statistics: &statistics, ready: &ready)
+      emit(
+        entry.packet, sequence: entry.sequence, at: entry.arrival, statistics: &statistics,
+        ready: &ready)
     }
   }
 
   private mutating func emit(
-    _ entry: ReorderBuffer.Entry, statistics: inout ReceptionStatistics, ready: inout Ready
+    _ packet: RTPPacket, sequence: Int64, at arrival: Instant,
+    statistics: inout ReceptionStatistics, ready: inout Ready
   ) {
-    history.record(entry.sequence, timestamp: entry.packet.timestamp)
+    history.record(sequence, timestamp: packet.timestamp)
     statistics.delivered += 1
     ready.append(
       OrderedPacket(
-        packet: entry.packet, extendedSequence: entry.sequence,
-        time: timeline.place(entry.packet.timestamp, arrival: entry.arrival),
-        arrival: entry.arrival, lostBefore: lostBefore, isDiscontinuity: startsAfresh))
+        packet: packet, extendedSequence: sequence,
+        time: timeline.place(packet.timestamp, arrival: arrival), arrival: arrival,
+        lostBefore: lostBefore, isDiscontinuity: startsAfresh))
     lostBefore = 0
     startsAfresh = false
   }
