@@ -1,0 +1,151 @@
+import CFFmpeg
+import NIOCore
+import RTPWire
+
+/// The best video stream of a file that libavformat reads, as Annex B whatever the file stores.
+@safe final class ContainerSource: AccessUnitSource {
+  let codec: Codec
+  /// Whether the file is a bare Annex B stream, which has no times.
+  let isElementaryStream: Bool
+  /// Frames a second as far as libavformat can tell, 25 otherwise.
+  let frameRate: Double
+
+  /// A gap of decoding times longer than this is a break in the file, not a pause to be waited for.
+  private static let longestGap: Int64 = 10 * 90_000
+  private static let ticksPerSecond = AVRational(num: 1, den: 90_000)
+
+  private let path: String
+  private var input: UnsafeMutablePointer<AVFormatContext>?
+  private var filter: UnsafeMutablePointer<AVBSFContext>?
+  private var packet: UnsafeMutablePointer<AVPacket>?
+  private let streamIndex: Int32
+  private var isFlushed = false
+  /// The last decoding time that was read and the one that was given out for it.
+  private var lastRead: Int64?
+  private var lastTicks: Int64 = 0
+
+  init(path: String) throws(SendError) {
+    self.path = path
+    Libav.silence
+    var input: UnsafeMutablePointer<AVFormatContext>?
+    let format = unsafe MediaFile.formatName(ofPath: path).flatMap {
+      unsafe av_find_input_format($0)
+    }
+    var code = unsafe avformat_open_input(&input, MediaFile.url(ofPath: path), format, nil)
+    guard code >= 0, let opened = unsafe input else {
+      throw .cannotOpen(path: path, reason: Libav.reason(code))
+    }
+    var filter: UnsafeMutablePointer<AVBSFContext>?
+    var isOpen = false
+    defer {
+      if !isOpen {
+        unsafe av_bsf_free(&filter)
+        unsafe avformat_close_input(&input)
+      }
+    }
+    code = unsafe avformat_find_stream_info(opened, nil)
+    guard code >= 0 else { throw .cannotOpen(path: path, reason: Libav.reason(code)) }
+    streamIndex = unsafe av_find_best_stream(opened, AVMEDIA_TYPE_VIDEO, -1, -1, nil, 0)
+    guard streamIndex >= 0, let stream = unsafe opened.pointee.streams[Int(streamIndex)],
+      let parameters = unsafe stream.pointee.codecpar
+    else { throw .noVideo(path: path) }
+    let identifier = unsafe parameters.pointee.codec_id
+    switch identifier {
+    case AV_CODEC_ID_H264: codec = .h264
+    case AV_CODEC_ID_HEVC: codec = .h265
+    default:
+      let name = unsafe String(cString: avcodec_get_name(identifier))
+      throw .unsupportedCodec(path: path, codec: name)
+    }
+    let formatName = unsafe opened.pointee.iformat.map { unsafe String(cString: $0.pointee.name) }
+    isElementaryStream = formatName == "h264" || formatName == "hevc"
+    let rate = unsafe av_guess_frame_rate(opened, stream, nil)
+    frameRate = rate.num > 0 && rate.den > 0 ? Double(rate.num) / Double(rate.den) : 25
+
+    let filterName = codec == .h264 ? "h264_mp4toannexb" : "hevc_mp4toannexb"
+    code = unsafe av_bsf_alloc(av_bsf_get_by_name(filterName), &filter)
+    guard code >= 0, let filter = unsafe filter else {
+      throw .cannotOpen(path: path, reason: Libav.reason(code))
+    }
+    code = unsafe avcodec_parameters_copy(filter.pointee.par_in, parameters)
+    unsafe filter.pointee.time_base_in = stream.pointee.time_base
+    if code >= 0 { code = unsafe av_bsf_init(filter) }
+    guard code >= 0 else { throw .cannotOpen(path: path, reason: Libav.reason(code)) }
+    guard let packet = unsafe av_packet_alloc() else {
+      throw .cannotOpen(path: path, reason: "out of memory")
+    }
+    unsafe self.packet = packet
+    unsafe self.filter = filter
+    unsafe self.input = opened
+    isOpen = true
+  }
+
+  deinit {
+    unsafe av_packet_free(&packet)
+    unsafe av_bsf_free(&filter)
+    unsafe avformat_close_input(&input)
+  }
+
+  func next() throws -> SourceAccessUnit? {
+    while let filter = unsafe filter, let packet = unsafe packet {
+      let received = unsafe av_bsf_receive_packet(filter, packet)
+      if received == cffmpeg_error_end_of_file() { return nil }
+      if received >= 0 {
+        defer { unsafe av_packet_unref(packet) }
+        if let unit = unsafe accessUnit(packet.pointee, filter.pointee.time_base_out) {
+          return unit
+        }
+      } else if received != cffmpeg_error_again(), received != cffmpeg_error_invalid_data() {
+        throw SendError.unreadable(path: path, reason: Libav.reason(received))
+      } else if try !feed(), isFlushed {
+        return nil
+      }
+    }
+    return nil
+  }
+
+  /// Gives the filter one packet of the stream, or the end; false when there was nothing to give.
+  private func feed() throws(SendError) -> Bool {
+    guard !isFlushed else { return false }
+    while true {
+      let read = unsafe av_read_frame(input, packet)
+      if read < 0 {
+        // A file that breaks off is sent as far as it goes.
+        isFlushed = true
+        return unsafe av_bsf_send_packet(filter, nil) >= 0
+      }
+      if let packet = unsafe packet, unsafe packet.pointee.stream_index == streamIndex {
+        // A packet that the filter refuses, malformed as it is, is skipped.
+        if unsafe av_bsf_send_packet(filter, packet) >= 0 { return true }
+      }
+      unsafe av_packet_unref(packet)
+    }
+  }
+
+  private func accessUnit(_ packet: AVPacket, _ timeBase: AVRational) -> SourceAccessUnit? {
+    let bytes = unsafe UnsafeRawBufferPointer(start: packet.data, count: max(0, Int(packet.size)))
+    let units = unsafe AnnexB.units(in: ByteBuffer(bytes: bytes))
+    guard !units.isEmpty else { return nil }
+    func ticks(_ time: Int64) -> Int64? {
+      time == cffmpeg_no_timestamp()
+        ? nil : av_rescale_q(time, timeBase, Self.ticksPerSecond)
+    }
+    let presentation = unsafe ticks(packet.pts)
+    let read = unsafe ticks(packet.dts) ?? presentation
+    let frame = Int64(90_000 / max(1, frameRate))
+    if let read, let lastRead {
+      let gap = read.subtractingSaturating(lastRead)
+      lastTicks = lastTicks.addingSaturating((0...Self.longestGap).contains(gap) ? gap : frame)
+    } else if lastRead != nil {
+      lastTicks = lastTicks.addingSaturating(frame)
+    } else {
+      lastTicks = read ?? 0
+    }
+    lastRead = read ?? lastRead?.addingSaturating(frame) ?? 0
+    // Presentation keeps its distance from decoding, wherever the latter was moved to.
+    let delay = presentation.map { $0.subtractingSaturating(read ?? $0) } ?? 0
+    return SourceAccessUnit(
+      units: units, presentationTicks: lastTicks.addingSaturating(delay), decodingTicks: lastTicks,
+      isRandomAccess: unsafe packet.flags & AV_PKT_FLAG_KEY != 0)
+  }
+}
