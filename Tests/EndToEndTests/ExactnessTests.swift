@@ -22,7 +22,7 @@ struct ExactnessTests {
     let receiver = try RunningProcess(
       Product.rtpRecv,
       ["rtp://127.0.0.1:0", "-o", output, "--frames", "\(clip.frames)"]
-        + ["--stats", "-", "--timeout", "20"])
+        + ["--stats", "-", "--timeout", "3"])
     let port = try #require(
       UInt16(receiver.waitForLine(#/listening on 127\.0\.0\.1:(\d+)/#).1))
     let relay = try ImpairingRelay(
@@ -31,7 +31,8 @@ struct ExactnessTests {
     defer { relay.close() }
 
     let sender = try Self.send(clip, with: packetizer, to: relay.port)
-    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    // The last frames of a stream with B pictures stay in the decoder until the silence has lasted.
+    #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
     withExtendedLifetime(sender) {}
 
     #expect(try Clip.frameHashes(of: output) == clip.hashes)

@@ -22,7 +22,8 @@ final class ImpairingRelay: @unchecked Sendable {
     self.reordering = reordering
     self.depth = depth
     generator = SplitMix64(state: seed)
-    socket = Glibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+    let socket = Glibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+    self.socket = socket
     guard socket >= 0 else { throw POSIXError(.EIO) }
     var size: Int32 = 8 << 20
     setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
