@@ -14,15 +14,19 @@ struct DeliveryHistory: Sendable {
     case forgotten
   }
 
-  private var sequences = [Int64](repeating: .min, count: capacity)
-  private var timestamps = [UInt32](repeating: 0, count: capacity)
+  private var records = [Record](
+    repeating: Record(sequence: .min, timestamp: 0), count: capacity)
   private var first: Int64?
   private var newest: Int64 = 0
 
+  private struct Record: Sendable {
+    var sequence: Int64
+    var timestamp: UInt32
+  }
+
   mutating func record(_ sequence: Int64, timestamp: UInt32) {
     let slot = Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)
-    sequences[slot] = sequence
-    timestamps[slot] = timestamp
+    records[slot] = Record(sequence: sequence, timestamp: timestamp)
     newest = sequence
     if first == nil { first = sequence }
   }
@@ -30,7 +34,8 @@ struct DeliveryHistory: Sendable {
   func find(_ sequence: Int64) -> Finding {
     guard let first, newest - sequence < Self.capacity else { return .forgotten }
     let slot = Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)
-    if sequences[slot] == sequence { return .delivered(timestamp: timestamps[slot]) }
+    let record = records[slot]
+    if record.sequence == sequence { return .delivered(timestamp: record.timestamp) }
     // From before the first packet of all: late by definition when it is near, else unknown.
     return sequence >= first - Int64(Prospect.greatestDistance) ? .missing : .forgotten
   }

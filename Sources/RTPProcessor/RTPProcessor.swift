@@ -60,8 +60,8 @@ public struct RTPProcessor: Sendable {
   /// When ``next(at:)`` has something to do although nothing arrives; `nil` while nothing waits.
   public var deadline: Instant? {
     var earliest = source?.buffer.oldestArrival?.advanced(by: configuration.reorderWindow)
-    for prospect in prospects {
-      guard let due = dueTime(of: prospect) else { continue }
+    for index in prospects.indices where prospects[index].isConfirmed {
+      let due = dueTime(of: prospects[index])
       earliest = min(earliest ?? due, due)
     }
     return earliest
@@ -74,14 +74,15 @@ public struct RTPProcessor: Sendable {
   public mutating func receive(
     _ datagram: Datagram, isEntryPoint: (RTPPacket) -> Bool = { _ in false }
   ) -> PacketOutcome {
+    let bytes = datagram.bytes
     statistics.received += 1
-    statistics.receivedBytes += UInt64(datagram.bytes.readableBytes)
-    if datagram.channel == .control || RTCPPacket.recognizes(datagram.bytes) {
-      return receiveControl(datagram)
+    statistics.receivedBytes += UInt64(bytes.readableBytes)
+    if datagram.channel == .control || RTCPPacket.recognizes(bytes) {
+      return receiveControl(bytes)
     }
     let packet: RTPPacket
     do {
-      packet = try RTPPacket(parsing: datagram.bytes)
+      packet = try RTPPacket(parsing: bytes)
     } catch {
       statistics.malformed += 1
       return .malformed(error)
@@ -141,8 +142,8 @@ public struct RTPProcessor: Sendable {
       source?.giveUpGap(statistics: &statistics, ready: &ready)
     }
     // The oldest first, so that of two senders who start together it is the first who stays.
-    let dueProspect = prospects.firstIndex { dueTime(of: $0).map { $0 <= now } ?? false }
-    guard let index = dueProspect else { return }
+    let due = prospects.firstIndex { $0.isConfirmed && dueTime(of: $0) <= now }
+    guard let index = due else { return }
     if isReadyToTakeOver(prospects[index], at: now) {
       promote(at: index)
     } else {
@@ -150,20 +151,14 @@ public struct RTPProcessor: Sendable {
     }
   }
 
-  /// When `prospect` is to take over, or to be let go.
-  private func dueTime(of prospect: Prospect) -> Instant? {
-    let patience = prospect.firstArrival.advanced(by: Self.prospectPatience)
-    switch claim(of: prospect) {
-    case .first:
-      let window = prospect.firstArrival.advanced(by: configuration.reorderWindow)
-      return prospect.isConfirmed ? window : nil
-    case .succession:
-      guard prospect.isConfirmed, let source else { return patience }
-      if hasSaidGoodbye { return prospect.lastArrival }
-      return min(patience, max(source.liveliness.silentFrom, prospect.lastArrival))
-    case .newNumbering:
-      return patience
+  /// When `prospect`, which has proved itself, is to take over or to be let go.
+  private func dueTime(of prospect: Prospect) -> Instant {
+    guard let source else {
+      return prospect.firstArrival.advanced(by: configuration.reorderWindow)
     }
+    if hasSaidGoodbye { return prospect.lastArrival }
+    let patience = prospect.firstArrival.advanced(by: Self.prospectPatience)
+    return min(patience, max(source.liveliness.silentFrom, prospect.lastArrival))
   }
 
   private func isReadyToTakeOver(_ prospect: Prospect, at now: Instant) -> Bool {
@@ -193,9 +188,9 @@ public struct RTPProcessor: Sendable {
   /// The current source is alive in its old numbering, so what lay far from it was a stray.
   private mutating func noteLife() {
     hasSaidGoodbye = false
-    if !prospects.isEmpty, let index = prospects.firstIndex(where: { $0.ssrc == ssrc }) {
-      dismiss(at: index)
-    }
+    if prospects.isEmpty { return }
+    let current = ssrc
+    if let index = prospects.firstIndex(where: { $0.ssrc == current }) { dismiss(at: index) }
   }
 
   // MARK: - Probation
@@ -251,8 +246,8 @@ public struct RTPProcessor: Sendable {
     if let index = prospects.firstIndex(where: { $0.ssrc == packet.ssrc }) { return index }
     if prospects.count >= Self.maximumProspects {
       // Whoever has sent a single packet is the least loss, but for a restart of the current source.
-      let loss = prospects.firstIndex { !$0.isConfirmed && $0.ssrc != ssrc }
-      dismiss(at: loss ?? 0)
+      let current = ssrc
+      dismiss(at: prospects.firstIndex { !$0.isConfirmed && $0.ssrc != current } ?? 0)
     }
     prospects.append(Prospect(packet: packet, arrival: arrival))
     return prospects.count - 1
@@ -300,10 +295,10 @@ public struct RTPProcessor: Sendable {
 
   // MARK: - RTCP
 
-  private mutating func receiveControl(_ datagram: Datagram) -> PacketOutcome {
+  private mutating func receiveControl(_ bytes: ByteBuffer) -> PacketOutcome {
     let packets: [RTCPPacket]
     do {
-      packets = try RTCPPacket.parse(compound: datagram.bytes)
+      packets = try RTCPPacket.parse(compound: bytes)
     } catch {
       statistics.malformedControl += 1
       return .malformedControl(error)

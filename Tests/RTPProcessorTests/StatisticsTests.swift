@@ -60,7 +60,7 @@ import Testing
     var sender = VirtualSender()
     var session = VirtualSession.running(&sender, configuration: configuration)
     while session.statistics.lost <= 0x80_0000 {
-      _ = sender.packets(2_990)
+      sender.next.sequence &+= 2_990
       session.receive(sender.packet())
     }
     #expect(session.statistics.cumulativeLost == 0x7F_FFFF)
