@@ -26,6 +26,8 @@ final class DatagramSocket {
 
   let family: Family
   private let descriptor: CInt
+  /// The origin of the last datagram, in both forms: most come from where the last one came from.
+  private var lastOrigin: (system: sockaddr_storage, address: SocketAddress)?
 
   /// - Throws: ``TransportError/system(operation:reason:)`` when there is no descriptor to be had
   ///   or the kernel lacks the family.
@@ -128,6 +130,31 @@ final class DatagramSocket {
     return SocketAddress(storage)
   }
 
+  /// Appends one datagram to `buffer`, which must have ``maximumDatagram`` bytes to spare.
+  ///
+  /// - Returns: Its length and origin, or `nil` when there is none to read.
+  func receive(into buffer: inout ByteBuffer) -> (length: Int, origin: SocketAddress)? {
+    var origin = sockaddr_storage()
+    var originLength = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    var count = -1
+    unsafe buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: Self.maximumDatagram) { body in
+      count = unsafe withUnsafeMutablePointer(to: &origin) { pointer in
+        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          unsafe recvfrom(
+            descriptor, body.baseAddress, body.count, CInt(MSG_DONTWAIT), $0, &originLength)
+        }
+      }
+      return max(count, 0)
+    }
+    guard count >= 0 else { return nil }
+    if var last = lastOrigin, unsafe memcmp(&last.system, &origin, Int(originLength)) == 0 {
+      return (count, last.address)
+    }
+    guard let address = SocketAddress(origin) else { return nil }
+    lastOrigin = (origin, address)
+    return (count, address)
+  }
+
   func send(_ bytes: ByteBuffer, to address: SocketAddress) -> SendOutcome {
     let count = unsafe bytes.withUnsafeReadableBytes { body in
       unsafe address.withSockAddr { pointer, length in
@@ -224,4 +251,6 @@ final class DatagramSocket {
 
   /// Errors taken at once; the kernel's queue holds few, as each takes from the receive buffer.
   static let maximumErrors = 256
+  /// Bytes to set aside for a datagram so that none is cut: UDP carries at most 65,527.
+  static let maximumDatagram = 65_536
 }

@@ -16,7 +16,7 @@ internal import RTPWire
 ///   with the same SSRC and numbers that continue: a NAT gave the sender a new port.
 /// - A listener that knows no host may also begin with an entirely new sender, after
 ///   ``replacementSilence``: FFmpeg sends from another port with another SSRC in each run.
-struct SourcePin {
+struct SourcePin: Sendable {
   enum Expectation: Sendable, Hashable {
     case peer(SocketAddress)
     case host(SocketAddress)
@@ -36,6 +36,8 @@ struct SourcePin {
   private(set) var source: SocketAddress?
   /// Times that an accepted source was replaced by another after a silence.
   private(set) var rebindings: UInt64 = 0
+  /// Datagrams that were held of sources that did not prove themselves.
+  private(set) var discarded: UInt64 = 0
   /// When media last came from the accepted source.
   private(set) var lastMedia: Instant?
 
@@ -67,12 +69,18 @@ struct SourcePin {
     return origin.isSameHost(as: host)
   }
 
+  /// Gives up what is held; to be called when nothing more will come.
+  mutating func discardCandidates() {
+    for candidate in candidates { discarded += UInt64(candidate.held.count) }
+    candidates.removeAll()
+  }
+
   private mutating func note(_ datagram: Datagram) {
     guard let packet = datagram.mediaPacket else { return }
     lastMedia = datagram.arrival
     ssrc = packet.ssrc
     sequenceNumber = packet.sequenceNumber
-    candidates.removeAll()
+    if !candidates.isEmpty { discardCandidates() }
   }
 
   /// Whether `origin` may be a candidate at all at this time.
@@ -104,12 +112,18 @@ struct SourcePin {
     if let index = candidates.firstIndex(where: { $0.origin == origin }) {
       let known = candidates.remove(at: index)
       let isFresh = known.lastHeard.nanoseconds(to: datagram.arrival) <= Self.candidateLifetime
-      if isFresh, known.ssrc == packet.ssrc { candidate = known }
+      if isFresh, known.ssrc == packet.ssrc {
+        candidate = known
+      } else {
+        discarded += UInt64(known.held.count)
+      }
     }
     let isInSequence = candidate.sequenceNumber?.next == packet.sequenceNumber
-    candidate.hold(datagram, sequenceNumber: packet.sequenceNumber)
+    discarded += candidate.hold(datagram, sequenceNumber: packet.sequenceNumber)
     guard isInSequence else {
-      if candidates.count == Self.maximumCandidates { candidates.removeFirst() }
+      if candidates.count == Self.maximumCandidates {
+        discarded += UInt64(candidates.removeFirst().held.count)
+      }
       candidates.append(candidate)
       return .held
     }
@@ -118,7 +132,7 @@ struct SourcePin {
     lastMedia = datagram.arrival
     ssrc = packet.ssrc
     sequenceNumber = packet.sequenceNumber
-    candidates.removeAll()
+    discardCandidates()
     return .latched(candidate.held)
   }
 
@@ -159,7 +173,7 @@ extension SourcePin.Expectation {
 }
 
 /// A source on probation, with what it has sent.
-private struct Candidate {
+private struct Candidate: Sendable {
   let origin: SocketAddress
   let ssrc: UInt32
   private(set) var sequenceNumber: SequenceNumber?
@@ -171,14 +185,17 @@ private struct Candidate {
     self.ssrc = ssrc
   }
 
-  mutating func hold(_ datagram: Datagram, sequenceNumber: SequenceNumber) {
-    if held.count == Self.maximumHeld { held.removeFirst() }
+  /// Keeps a copy of `datagram`, and says how many older ones had to go for it.
+  mutating func hold(_ datagram: Datagram, sequenceNumber: SequenceNumber) -> UInt64 {
+    let isFull = held.count == Self.maximumHeld
+    if isFull { held.removeFirst() }
     var detached = datagram
     // A slice of the read would keep all of the read's storage.
     detached.bytes = ByteBuffer(bytes: datagram.bytes.readableBytesView)
     held.append(detached)
     self.sequenceNumber = sequenceNumber
     lastHeard = datagram.arrival
+    return isFull ? 1 : 0
   }
 
   /// Packets held of one candidate; with 8 candidates of 65,507 bytes each this is 8 MiB at most.

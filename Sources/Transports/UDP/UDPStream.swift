@@ -67,6 +67,7 @@ final class UDPStream {
     guard let sink else { return }
     self.sink = nil
     count.kernelDropped = kernelDrops
+    pin.discardCandidates()
     hello?.timer?.cancel()
     hello?.watch?.cancel()
     hello = nil
@@ -79,6 +80,7 @@ final class UDPStream {
 
   var counters: TransportCounters {
     var counters = count
+    counters.foreignOrigin += pin.discarded
     counters.rebindings = pin.rebindings
     if sink != nil { counters.kernelDropped = kernelDrops }
     counters.localAddress = ports.media.localAddress?.endpoint

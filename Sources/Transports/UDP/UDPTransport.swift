@@ -72,7 +72,7 @@ public final class UDPTransport: RTPTransport {
   }
 
   public let eventLoop: any EventLoop
-  private let role: Role
+  let role: Role
   private let sockets: SocketConfiguration
   private let descriptions: [MediaDescription]
   private let state: NIOLoopBoundBox<State>
