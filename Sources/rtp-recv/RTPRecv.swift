@@ -48,8 +48,13 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: "What is shown") var display: DisplayOptions
 
   func run() async throws {
-    let session = try Session(command: self)
-    let status = await session.run()
+    let status: ExitStatus
+    do {
+      status = try await Session(command: self).run()
+    } catch let error as TransportError {
+      StatusLine.write("rtp-recv: \(error)\n")
+      if case .source = error { status = .usage } else { status = .cannotOpen }
+    }
     if status != .done { throw status.code }
   }
 }

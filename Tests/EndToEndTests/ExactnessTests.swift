@@ -36,9 +36,7 @@ struct ExactnessTests {
     withExtendedLifetime(sender) {}
 
     #expect(try Clip.frameHashes(of: output) == clip.hashes)
-    let last = try #require(
-      String(decoding: receiver.standardOutput, as: UTF8.self).split(separator: "\n").last)
-    let statistics = try Statistics(line: last)
+    let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["rtp", "lost"] == 0)
     #expect(statistics["rtp", "late"] == 0)
     #expect((statistics["rtp", "reordered"] > 0) == (network != .inOrder))
@@ -63,22 +61,5 @@ struct ExactnessTests {
       return try RunningProcess(
         "gst-launch-1.0", ["-q"] + pipeline.split(separator: " ").map(String.init))
     }
-  }
-}
-
-/// One line of `--stats`, read back.
-struct Statistics {
-  private let object: [String: Any]
-
-  init(line: some StringProtocol) throws {
-    let value = try JSONSerialization.jsonObject(with: Data(line.utf8))
-    object = try #require(value as? [String: Any])
-  }
-
-  /// The number at `path`, −1 where there is none.
-  subscript(path: String...) -> Int {
-    var value: Any? = object
-    for name in path { value = (value as? [String: Any])?[name] }
-    return value as? Int ?? -1
   }
 }

@@ -3,25 +3,27 @@ import NIOCore
 extension ByteBuffer {
   /// The index of the first 00 00 01 in `start` ..< `end`, of which all three bytes lie inside.
   ///
-  /// Looks at sixteen bytes at a time, since a NAL unit has no start code in it and all of it has
-  /// to be looked at.
+  /// Looks at eight bytes at a time, since a NAL unit has no start code in it and all of it has to
+  /// be looked at.
   func indexOfStartCode(from start: Int, to end: Int) -> Int? {
     let start = Swift.max(start, readerIndex)
     let end = Swift.min(end, writerIndex)
     guard end - start >= 3 else { return nil }
     let origin = readerIndex
     let found = unsafe withUnsafeReadableBytes { bytes -> Int? in
+      guard let base = bytes.baseAddress else { return nil }
       var at = start - origin
       let last = end - origin - 3
       while at <= last {
-        if at + 16 <= bytes.count {
-          let block = unsafe bytes.loadUnaligned(fromByteOffset: at, as: SIMD16<UInt8>.self)
-          if !any(block .== 0) {
-            at += 16
+        if at + 8 <= bytes.count {
+          let word = unsafe base.loadUnaligned(fromByteOffset: at, as: UInt64.self)
+          // Some byte is zero if taking 1 from each borrows into a high bit that was not set.
+          if (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080 == 0 {
+            at += 8
             continue
           }
         }
-        let stop = min(at + 15, last)
+        let stop = min(at + 7, last)
         while at <= stop {
           if unsafe bytes[at] == 0, unsafe bytes[at + 1] == 0, unsafe bytes[at + 2] == 1 {
             return at
