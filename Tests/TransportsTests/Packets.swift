@@ -20,6 +20,9 @@ func senderReport(ssrc: UInt32 = 1) -> ByteBuffer {
   return bytes
 }
 
-func address(_ host: String, _ port: Int) throws -> SocketAddress {
-  try SocketAddress(ipAddress: host, port: port)
+/// The endpoint of a literal address.
+func endpoint(_ host: String, _ port: Int) -> SocketAddress {
+  do { return try SocketAddress(ipAddress: host, port: port) } catch {
+    preconditionFailure("\(host) is not an address")
+  }
 }

@@ -161,8 +161,9 @@ struct SourcePin: Sendable {
   static let maximumMisorder = 100
   /// Sources on probation at once; the one not heard for longest gives way.
   static let maximumCandidates = 8
-  /// Nanoseconds for which a candidate's packets are kept; two in sequence come much sooner.
-  static let candidateLifetime: Int64 = 1_000_000_000
+  /// Nanoseconds for which a candidate's packets are kept: a sender of single pictures may let
+  /// seconds pass between packets.
+  static let candidateLifetime: Int64 = 5_000_000_000
 }
 
 extension SourcePin.Expectation {
