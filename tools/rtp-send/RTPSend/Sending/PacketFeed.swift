@@ -1,5 +1,4 @@
 public import NIOCore
-import RTPWire
 
 /// Turns a source into RTP packets: repeats, limits, strips, packetizes and numbers it.
 public struct PacketFeed {
@@ -35,17 +34,10 @@ public struct PacketFeed {
   /// Access units taken from the source.
   public private(set) var frameCount = 0
 
-  /// What the distance from one repetition to the next is when the source has a single picture.
-  private static let defaultInterval: Int64 = 3000
-
   private let configuration: Configuration
-  private var source: any AccessUnitSource
+  private let source: any AccessUnitSource
   private var packetizer: any Packetizer
-  private var repetitionsBegun = 1
-  private var isEmptyRepetition = true
-  private var offset: Int64 = 0
-  private var lastTicks: Int64?
-  private var interval = defaultInterval
+  private var lastTicks: Int64 = 0
   private var isFinished = false
 
   /// Opens the source.
@@ -53,7 +45,7 @@ public struct PacketFeed {
   /// - Throws: ``SendError`` when it can not be opened.
   public init(_ configuration: Configuration) throws {
     self.configuration = configuration
-    source = try configuration.recipe.make()
+    source = try RepeatedSource(configuration.recipe, repetitions: configuration.repetitions)
     packetizer = configuration.packetization.packetizer(
       for: source.codec, payloadLimit: configuration.payloadLimit,
       aggregates: configuration.aggregates)
@@ -65,12 +57,13 @@ public struct PacketFeed {
   /// - Throws: ``SendError`` when the source can not be read on.
   public mutating func next() throws -> Batch? {
     while !isFinished {
-      guard frameCount < configuration.frameLimit ?? .max, var unit = try nextUnit() else {
+      guard frameCount < configuration.frameLimit ?? .max, var unit = try source.next() else {
         isFinished = true
         let packets = stream.packets(with: packetizer.finish())
-        return packets.isEmpty ? nil : Batch(packets: packets, ticks: lastTicks ?? 0)
+        return packets.isEmpty ? nil : Batch(packets: packets, ticks: lastTicks)
       }
       frameCount += 1
+      lastTicks = unit.decodingTicks
       if configuration.stripsParameterSets {
         let codec = source.codec
         unit.units.removeAll { codec.parameterSet($0) != nil }
@@ -80,30 +73,5 @@ public struct PacketFeed {
       if !packets.isEmpty { return Batch(packets: packets, ticks: unit.decodingTicks) }
     }
     return nil
-  }
-
-  /// The next access unit, from a new repetition where one ends, on one timeline.
-  private mutating func nextUnit() throws -> SourceAccessUnit? {
-    while true {
-      guard var unit = try source.next() else {
-        let isLast = configuration.repetitions.map { repetitionsBegun >= $0 } ?? false
-        guard !isLast, !isEmptyRepetition else { return nil }
-        source = try configuration.recipe.make()
-        repetitionsBegun += 1
-        isEmptyRepetition = true
-        continue
-      }
-      if isEmptyRepetition, let lastTicks {
-        offset = lastTicks.addingSaturating(interval).subtractingSaturating(unit.decodingTicks)
-      }
-      isEmptyRepetition = false
-      unit.decodingTicks = unit.decodingTicks.addingSaturating(offset)
-      unit.presentationTicks = unit.presentationTicks.addingSaturating(offset)
-      if let lastTicks, unit.decodingTicks > lastTicks {
-        interval = unit.decodingTicks.subtractingSaturating(lastTicks)
-      }
-      lastTicks = unit.decodingTicks
-      return unit
-    }
   }
 }
