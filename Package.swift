@@ -46,10 +46,11 @@ let package = Package(
         "RTPWire", "Defragment", "CFFmpeg", .product(name: "NIOCore", package: "swift-nio"),
       ]
     ),
+    .target(name: "CSockets"),
     .target(
       name: "Transports",
       dependencies: [
-        "RTPWire",
+        "RTPWire", "CSockets",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]
@@ -114,7 +115,7 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-for target in package.targets where target.type != .system {
+for target in package.targets where target.type != .system && target.name != "CSockets" {
   target.swiftSettings = [
     .treatAllWarnings(as: .error),
     .enableUpcomingFeature("ExistentialAny"),

@@ -6,8 +6,7 @@ public import RTPWire
 ///
 /// Up to camera rates SwiftNIO wakes up for each datagram and reads it, with whatever came with it,
 /// by one vectored call. At the rates where ``ReadPacer`` spaces the reads, each one is a timer and
-/// as many calls as there are datagrams: that takes a fifth less time than to arm and to disarm
-/// SwiftNIO's channel for each read.
+/// a vectored call of our own, since SwiftNIO's channel would have to be armed and disarmed for each.
 ///
 /// SwiftNIO gets a descriptor of its own, so that reading can be paused without losing the port or
 /// what waits in the kernel's buffer. All calls come and go on the event loop.
@@ -31,7 +30,7 @@ final class DatagramReader: ChannelInboundHandler {
   private var inRead = 0
   private var arrival = Instant(nanoseconds: 0)
   private var lastError: (any Error)?
-  /// What spaced reads go to, one datagram directly behind the other.
+  /// What spaced reads go to, each datagram into a slot of its own.
   private var storage = ByteBuffer()
   private var gathered: [(length: Int, origin: SocketAddress)] = []
 
@@ -55,11 +54,11 @@ final class DatagramReader: ChannelInboundHandler {
     return DatagramBootstrap(group: eventLoop)
       .channelOption(.autoRead, value: false)
       .channelOption(.maxMessagesPerRead, value: 1)
-      .channelOption(.datagramVectorReadMessageCount, value: Self.datagramsPerRead)
+      .channelOption(.datagramVectorReadMessageCount, value: DatagramSocket.datagramsPerRead)
       .channelOption(
         .recvAllocator,
         value: FixedSizeRecvByteBufferAllocator(
-          capacity: Self.datagramsPerRead * DatagramSocket.maximumDatagram)
+          capacity: DatagramSocket.datagramsPerRead * DatagramSocket.maximumDatagram)
       )
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
@@ -111,23 +110,20 @@ final class DatagramReader: ChannelInboundHandler {
 
   private func read() {
     guard channel != nil else { return }
-    if storage.capacity == 0 { storage.reserveCapacity(Self.spacedReadCapacity) }
-    storage.clear()
-    // All is read before any is handed out: whoever keeps a slice then makes the next read take
-    // new storage, and this one need not be copied.
+    // Whoever keeps a slice makes the next read take new storage, and this one need not be copied.
     arrival = Instant(NIODeadline.now())
-    while storage.writableBytes >= DatagramSocket.maximumDatagram,
-      let datagram = socket.receive(into: &storage)
-    {
-      gathered.append(datagram)
+    var isFull = true
+    for _ in 0..<Self.callsPerRead where isFull {
+      socket.receive(into: &storage, &gathered)
+      for (index, datagram) in gathered.enumerated() {
+        guard
+          let bytes = storage.getSlice(at: index * DatagramSocket.slot, length: datagram.length)
+        else { break }
+        deliver(bytes, from: datagram.origin)
+      }
+      isFull = gathered.count == DatagramSocket.datagramsPerRead
     }
     // There may be more, but others wait for the loop too.
-    let isFull = storage.writableBytes < DatagramSocket.maximumDatagram
-    for (length, origin) in gathered {
-      guard let bytes = storage.readSlice(length: length) else { break }
-      deliver(bytes, from: origin)
-    }
-    gathered.removeAll(keepingCapacity: true)
     readCompleted(next: isFull ? 0 : nil)
   }
 
@@ -159,13 +155,8 @@ final class DatagramReader: ChannelInboundHandler {
     func handleScheduledCallback(eventLoop: some EventLoop) { reader.value.read() }
   }
 
-  /// Datagrams that SwiftNIO takes from the kernel by one call.
-  ///
-  /// Each has ``DatagramSocket/maximumDatagram`` bytes set aside, in storage that is kept from read
-  /// to read; the kernel backs only the pages that are written.
-  static let datagramsPerRead = 32
-  /// Bytes for a spaced read: some 700 packets, of which 60 come between two reads at most.
-  static let spacedReadCapacity = 1 << 20
+  /// Vectored calls after which others get their turn on the event loop: 256 datagrams.
+  static let callsPerRead = 8
 }
 
 extension Instant {

@@ -1,3 +1,4 @@
+internal import CSockets
 internal import Glibc
 internal import NIOCore
 
@@ -28,6 +29,9 @@ final class DatagramSocket {
   private let descriptor: CInt
   /// The origin of the last datagram, in both forms: most come from where the last one came from.
   private var lastOrigin: (system: sockaddr_storage, address: SocketAddress)?
+  /// What the last vectored read says about each of its datagrams.
+  private var datagrams = [csockets_datagram](
+    repeating: csockets_datagram(), count: datagramsPerRead)
 
   /// - Throws: ``TransportError/system(operation:reason:)`` when there is no descriptor to be had
   ///   or the kernel lacks the family.
@@ -130,29 +134,44 @@ final class DatagramSocket {
     return SocketAddress(storage)
   }
 
-  /// Appends one datagram to `buffer`, which must have ``maximumDatagram`` bytes to spare.
+  /// Reads the datagrams that wait, at most ``datagramsPerRead``, by one vectored call.
   ///
-  /// - Returns: Its length and origin, or `nil` when there is none to read.
-  func receive(into buffer: inout ByteBuffer) -> (length: Int, origin: SocketAddress)? {
-    var origin = sockaddr_storage()
-    var originLength = socklen_t(MemoryLayout<sockaddr_storage>.size)
-    var count = -1
-    unsafe buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: Self.maximumDatagram) { body in
-      count = unsafe withUnsafeMutablePointer(to: &origin) { pointer in
-        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-          unsafe recvfrom(
-            descriptor, body.baseAddress, body.count, CInt(MSG_DONTWAIT), $0, &originLength)
-        }
+  /// `storage` is filled with slots of ``slot`` bytes, one for each; `lengths` and `origins` are
+  /// replaced by what is in them.
+  func receive(
+    into storage: inout ByteBuffer, _ received: inout [(length: Int, origin: SocketAddress)]
+  ) {
+    received.removeAll(keepingCapacity: true)
+    storage.clear(minimumCapacity: Self.slot * Self.datagramsPerRead)
+    var count = 0
+    unsafe storage.writeWithUnsafeMutableBytes(
+      minimumWritableBytes: Self.slot * Self.datagramsPerRead
+    ) { body in
+      count = unsafe datagrams.withUnsafeMutableBufferPointer {
+        Int(
+          unsafe csockets_receive(
+            descriptor, body.baseAddress, Self.slot, $0.baseAddress,
+            CUnsignedInt(Self.datagramsPerRead)))
       }
-      return max(count, 0)
+      return max(count, 0) * Self.slot
     }
-    guard count >= 0 else { return nil }
-    if var last = lastOrigin, unsafe memcmp(&last.system, &origin, Int(originLength)) == 0 {
-      return (count, last.address)
+    for index in 0..<max(count, 0) {
+      guard let origin = origin(ofDatagram: index) else { continue }
+      received.append((Int(datagrams[index].length), origin))
     }
-    guard let address = SocketAddress(origin) else { return nil }
-    lastOrigin = (origin, address)
-    return (count, address)
+  }
+
+  /// The origin of a datagram read; most come from where the one before them came from.
+  private func origin(ofDatagram index: Int) -> SocketAddress? {
+    let size = MemoryLayout<sockaddr_storage>.size
+    if var last = lastOrigin, unsafe memcmp(&last.system, &datagrams[index].origin, size) == 0 {
+      return last.address
+    }
+    var system = sockaddr_storage()
+    unsafe memcpy(&system, &datagrams[index].origin, size)
+    guard let address = SocketAddress(system) else { return nil }
+    lastOrigin = (system, address)
+    return address
   }
 
   func send(_ bytes: ByteBuffer, to address: SocketAddress) -> SendOutcome {
@@ -253,4 +272,9 @@ final class DatagramSocket {
   static let maximumErrors = 256
   /// Bytes to set aside for a datagram so that none is cut: UDP carries at most 65,527.
   static let maximumDatagram = 65_536
+  /// From one slot to the next: not a power of two, since datagrams a multiple of 64 KiB apart would
+  /// push each other out of the processor's caches.
+  static let slot = maximumDatagram + 2048
+  /// Datagrams that one vectored call takes from the kernel.
+  static let datagramsPerRead = 32
 }
