@@ -35,11 +35,13 @@ let package = Package(
     ),
     .systemLibrary(
       name: "CFFmpeg",
-      pkgConfig: "libavcodec libavformat libavutil libswscale",
+      pkgConfig: "libavcodec libavutil libswscale",
       providers: [
-        .apt(["libavcodec-dev", "libavformat-dev", "libavutil-dev", "libswscale-dev"])
+        .apt(["libavcodec-dev", "libavutil-dev", "libswscale-dev"])
       ]
     ),
+    .systemLibrary(
+      name: "CAVFormat", pkgConfig: "libavformat", providers: [.apt(["libavformat-dev"])]),
     .target(
       name: "Decode",
       dependencies: [
@@ -77,7 +79,7 @@ let package = Package(
     .target(
       name: "RTPSend",
       dependencies: [
-        "RTPWire", "CFFmpeg",
+        "RTPWire", "CFFmpeg", "CAVFormat",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ],

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Foundation
+import Glibc
 
 /// Bytes given on the command line: as text, as `@FILE`, or as `hex:…`.
 struct BytesArgument: ExpressibleByArgument {
@@ -7,16 +7,23 @@ struct BytesArgument: ExpressibleByArgument {
 
   init?(argument: String) {
     if argument.hasPrefix("@") {
-      guard let data = FileManager.default.contents(atPath: String(argument.dropFirst())) else {
-        return nil
-      }
-      bytes = [UInt8](data)
+      guard let content = Self.content(of: String(argument.dropFirst())) else { return nil }
+      bytes = content
     } else if argument.hasPrefix("hex:") {
       guard let decoded = Self.decode(hex: argument.dropFirst(4)) else { return nil }
       bytes = decoded
     } else {
       bytes = [UInt8](argument.utf8)
     }
+  }
+
+  /// The first bytes of a file, one more than a hello may have, so that a longer one is noticed.
+  private static func content(of path: String) -> [UInt8]? {
+    guard let file = unsafe fopen(path, "re") else { return nil }
+    defer { unsafe fclose(file) }
+    var content = [UInt8](repeating: 0, count: 65)
+    let count = unsafe fread(&content, 1, content.count, file)
+    return Array(content.prefix(count))
   }
 
   private static func decode(hex: Substring) -> [UInt8]? {

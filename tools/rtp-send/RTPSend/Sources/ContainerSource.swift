@@ -1,3 +1,4 @@
+import CAVFormat
 import CFFmpeg
 import NIOCore
 import RTPWire

@@ -1,3 +1,4 @@
+import CAVFormat
 import CFFmpeg
 
 /// What all uses of libav share.

@@ -1,3 +1,4 @@
+import CAVFormat
 import CFFmpeg
 
 /// Opens files: finds out what is in them, and which source reads them.
