@@ -26,25 +26,32 @@ enum FFmpeg {
 
   /// Runs `ffmpeg` and returns what it wrote to standard output; it is killed at the deadline.
   static func run(_ arguments: [String], deadline: Duration = .seconds(60)) async throws -> Data {
+    let folder = try TemporaryFolder()
+    let output = folder.path("output")
+    try Data().write(to: output)
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = ["ffmpeg", "-nostdin", "-v", "error", "-y"] + arguments
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    let identifier = process.processIdentifier
-    let watchdog = Task.detached {
-      try await Task.sleep(for: deadline)
-      kill(identifier, SIGKILL)
+    process.standardOutput = try FileHandle(forWritingTo: output)
+    // Nothing here may block a thread: other tests, which feed this very process, need them.
+    let status = try await withCheckedThrowingContinuation { continuation in
+      process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
+      do {
+        try process.run()
+      } catch {
+        process.terminationHandler = nil
+        continuation.resume(throwing: error)
+        return
+      }
+      let identifier = process.processIdentifier
+      let (seconds, _) = deadline.components
+      DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(Int(seconds))) {
+        [weak process] in
+        if process?.isRunning == true { kill(identifier, SIGKILL) }
+      }
     }
-    defer { watchdog.cancel() }
-    let reading = Task.detached { try pipe.fileHandleForReading.readToEnd() ?? Data() }
-    let output = try await reading.value
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else {
-      throw Failed(arguments: arguments, status: process.terminationStatus)
-    }
-    return output
+    guard status == 0 else { throw Failed(arguments: arguments, status: status) }
+    return try Data(contentsOf: output)
   }
 
   /// A short clip of FFmpeg's own test source.

@@ -75,7 +75,7 @@ import Testing
       return
     }
     #expect(report.ssrc == 0xCAFE)
-    #expect(report.ntpTime == (1_500_000_000 + 2_208_988_800) << 32 | 1 << 31)
+    #expect(report.ntpTime == UInt64(1_500_000_000 + 2_208_988_800) << 32 | 1 << 31)
     #expect(report.timestamp == 99)
     #expect(report.packetCount == 4)
     #expect(report.octetCount == 12)

@@ -86,7 +86,8 @@ struct Session {
         try Data(text.utf8).write(to: URL(fileURLWithPath: path))
       }
     } catch {
-      throw OutputError(path: path == "-" ? "standard output" : path, reason: "\(error)")
+      throw OutputError(
+        path: path == "-" ? "standard output" : path, reason: error.localizedDescription)
     }
   }
 

@@ -38,7 +38,7 @@ public struct NetworkSimulator: Sendable {
   /// Packets that got past loss and duplication so far: the places that reordering counts.
   private var place = 0
   private var displaced: [Displaced] = []
-  private var inFlight = CircularBuffer<Release>()
+  private var inFlight = ReleaseQueue()
 
   private struct Displaced {
     var bytes: ByteBuffer
@@ -126,26 +126,15 @@ public struct NetworkSimulator: Sendable {
       let deviations = max(0, 3 + jitterDice.gaussian())
       time = now.advanced(byNanoseconds: Int64(Double(impairments.jitter) * deviations))
     }
-    // Later packets mostly leave later, so the place is found from the end.
-    var index = inFlight.endIndex
-    while index > inFlight.startIndex {
-      let before = inFlight.index(before: index)
-      if inFlight[before].time <= time { break }
-      index = before
-    }
-    let release = Release(bytes: bytes, time: time, isGarbage: isGarbage)
-    if index == inFlight.endIndex {
-      inFlight.append(release)
-    } else {
-      inFlight.replaceSubrange(index..<index, with: CollectionOfOne(release))
-    }
+    inFlight.insert(Release(bytes: bytes, time: time, isGarbage: isGarbage))
   }
 
   private mutating func addGarbage(at now: Instant) {
     guard impairments.garbage > 0, garbageDice.chance(impairments.garbage) else { return }
     let length = garbageDice.place(upTo: Self.longestGarbage)
     var bytes = ByteBufferAllocator().buffer(capacity: length)
-    for _ in 0..<length { bytes.writeInteger(UInt8(truncatingIfNeeded: garbageDice.next())) }
+    while bytes.readableBytes < length { bytes.writeInteger(garbageDice.next()) }
+    bytes.moveWriterIndex(to: length)
     counters.garbage += 1
     enqueue(bytes, at: now, isGarbage: true)
   }

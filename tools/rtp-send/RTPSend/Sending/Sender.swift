@@ -104,7 +104,10 @@ public final class Sender: Sendable {
         report: promise.futureResult)
     } catch {
       promise.fail(error)
-      throw SendError.network(address: local.hostAndPort, reason: "cannot bind: \(error)")
+      let reason = (error as? IOError).map { Libav.reason(-$0.errnoCode) } ?? "\(error)"
+      throw SendError.network(
+        address: local.hostAndPort,
+        reason: "cannot listen there: \(reason); port 0 takes a free port, :PORT any address")
     }
   }
 

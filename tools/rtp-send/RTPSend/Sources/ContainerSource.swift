@@ -13,6 +13,8 @@ import RTPWire
 
   /// A gap of decoding times longer than this is a break in the file, not a pause to be waited for.
   private static let longestGap: Int64 = 10 * 90_000
+  /// Further back than this is a break as well, and less is a flaw of a file's writer.
+  private static let longestStepBack: Int64 = -90_000
   private static let ticksPerSecond = AVRational(num: 1, den: 90_000)
 
   private let path: String
@@ -21,9 +23,12 @@ import RTPWire
   private var packet: UnsafeMutablePointer<AVPacket>?
   private let streamIndex: Int32
   private var isFlushed = false
-  /// The last decoding time that was read and the one that was given out for it.
-  private var lastRead: Int64?
-  private var lastTicks: Int64 = 0
+  private var lastTicks: Int64?
+  /// What breaks in the file's times have added up to.
+  private var shift: Int64 = 0
+
+  /// The time of one picture in 90 kHz ticks.
+  private var interval: Int64 { Int64(90_000 / max(1, frameRate)) }
 
   init(path: String) throws(SendError) {
     self.path = path
@@ -132,21 +137,22 @@ import RTPWire
         ? nil : av_rescale_q(time, timeBase, Self.ticksPerSecond)
     }
     let presentation = unsafe ticks(packet.pts)
-    let read = unsafe ticks(packet.dts) ?? presentation
-    let frame = Int64(90_000 / max(1, frameRate))
-    if let read, let lastRead {
-      let gap = read.subtractingSaturating(lastRead)
-      lastTicks = lastTicks.addingSaturating((0...Self.longestGap).contains(gap) ? gap : frame)
-    } else if lastRead != nil {
-      lastTicks = lastTicks.addingSaturating(frame)
-    } else {
-      lastTicks = read ?? 0
-    }
-    lastRead = read ?? lastRead?.addingSaturating(frame) ?? 0
-    // Presentation keeps its distance from decoding, wherever the latter was moved to.
-    let delay = presentation.map { $0.subtractingSaturating(read ?? $0) } ?? 0
+    let decoding = self.decoding(unsafe ticks(packet.dts), presentation)
+    lastTicks = decoding
     return SourceAccessUnit(
-      units: units, presentationTicks: lastTicks.addingSaturating(delay), decodingTicks: lastTicks,
-      isRandomAccess: unsafe packet.flags & AV_PKT_FLAG_KEY != 0)
+      units: units, presentationTicks: presentation?.addingSaturating(shift) ?? decoding,
+      decodingTicks: decoding, isRandomAccess: unsafe packet.flags & AV_PKT_FLAG_KEY != 0)
+  }
+
+  /// When the picture is sent: its decoding time as far as the file has one, and never back.
+  private func decoding(_ read: Int64?, _ presentation: Int64?) -> Int64 {
+    guard let lastTicks else { return read ?? presentation ?? 0 }
+    // Matroska has no decoding times, and libavformat does not guess those of the first pictures.
+    guard let read else { return lastTicks.addingSaturating(interval) }
+    let gap = read.addingSaturating(shift).subtractingSaturating(lastTicks)
+    if !(Self.longestStepBack...Self.longestGap).contains(gap) {
+      shift = lastTicks.addingSaturating(interval).subtractingSaturating(read)
+    }
+    return max(lastTicks, read.addingSaturating(shift))
   }
 }

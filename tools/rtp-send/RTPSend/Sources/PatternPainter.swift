@@ -96,8 +96,8 @@ struct PatternPainter {
   /// A dial with a hand that turns once a second and one that turns once a minute.
   private func paintClock(_ frame: Int, in picture: inout Picture) {
     let room = picture.height - layout.rampBottom
-    let radius = room * 2 / 5
-    let (x, y) = (picture.width / 8, layout.rampBottom + room / 2)
+    let radius = room * 3 / 8
+    let (x, y) = (picture.width / 8, layout.rampBottom + room * 9 / 20)
     picture.fillDisc(x: x, y: y, radius: radius, Self.dimmed)
     picture.fillDisc(x: x, y: y, radius: radius * 9 / 10, Self.floor)
     let second = frame / framesPerSecond % 60
@@ -130,7 +130,7 @@ struct PatternPainter {
     let room = picture.height - layout.rampBottom
     let height = room * 2 / 5
     let width = height / 2
-    let y = layout.rampBottom + room * 3 / 10
+    let y = layout.rampBottom + room / 4
     var x = picture.width * 3 / 10
     for (index, field) in fields.enumerated() {
       if index > 0 {
