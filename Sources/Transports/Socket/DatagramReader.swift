@@ -26,7 +26,7 @@ final class DatagramReader: ChannelInboundHandler {
   private let eventLoop: any EventLoop
   private var delivery: Delivery?
   private var channel: (any Channel)?
-  private var pacer = ReadPacer()
+  private var pacer: ReadPacer
   private var inRead = 0
   private var arrival = Instant(nanoseconds: 0)
   private var lastError: (any Error)?
@@ -36,11 +36,12 @@ final class DatagramReader: ChannelInboundHandler {
 
   init(
     _ socket: DatagramSocket, as kind: Datagram.Channel, on eventLoop: any EventLoop,
-    delivering delivery: Delivery
+    pacer: ReadPacer = ReadPacer(), delivering delivery: Delivery
   ) {
     self.socket = socket
     self.kind = kind
     self.eventLoop = eventLoop
+    self.pacer = pacer
     self.delivery = delivery
   }
 

@@ -6,9 +6,17 @@ internal import RTPWire
 /// as it arrives; above, reads are spaced so that each one brings several. The rate is taken over a
 /// window that is longer than the burst of any key frame, so bursts are never held back.
 struct ReadPacer: Sendable {
+  private let fastRate: Double
+  private let slowRate: Double
   private var windowStart: Instant?
   private var inWindow = 0
   private var isSpacing = false
+
+  /// Spaces reads from `fastRate` datagrams a second on, until there are fewer than `slowRate`.
+  init(fastRate: Double = Self.fastRate, slowRate: Double = Self.slowRate) {
+    self.fastRate = fastRate
+    self.slowRate = slowRate
+  }
 
   /// Takes in that a read returned `count` datagrams at `now`.
   ///
@@ -21,7 +29,7 @@ struct ReadPacer: Sendable {
     let elapsed = start.nanoseconds(to: now)
     if elapsed >= Self.window {
       let datagramsPerSecond = Double(inWindow) / Double(elapsed) * 1e9
-      isSpacing = datagramsPerSecond >= (isSpacing ? Self.slowRate : Self.fastRate)
+      isSpacing = datagramsPerSecond >= (isSpacing ? slowRate : fastRate)
       windowStart = now
       inWindow = 0
     }
