@@ -33,7 +33,8 @@ public struct PixelFormat: Sendable, Hashable {
       let name = unsafe av_get_pix_fmt_name(Self.withoutRange(format))
     else { return nil }
     let flags = unsafe Int32(truncatingIfNeeded: descriptor.pointee.flags)
-    let refused = AV_PIX_FMT_FLAG_BE | AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_PAL
+    let refused =
+      AV_PIX_FMT_FLAG_BE | AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_PAL
       | AV_PIX_FMT_FLAG_ALPHA | AV_PIX_FMT_FLAG_BITSTREAM | AV_PIX_FMT_FLAG_FLOAT
     let components = unsafe Int(descriptor.pointee.nb_components)
     guard flags & refused == 0, components == 1 || flags & AV_PIX_FMT_FLAG_PLANAR != 0 else {
@@ -67,7 +68,9 @@ public struct PixelFormat: Sendable, Hashable {
     )
   }
 
-  public static func == (left: PixelFormat, right: PixelFormat) -> Bool { left.libav == right.libav }
+  public static func == (left: PixelFormat, right: PixelFormat) -> Bool {
+    left.libav == right.libav
+  }
 
   public func hash(into hasher: inout Hasher) { hasher.combine(libav.rawValue) }
 

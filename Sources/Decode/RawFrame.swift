@@ -141,6 +141,28 @@ public import RTPWire
     self.pool = pool
   }
 
+  /// Takes over `copy`, a scaled copy of `frame`'s samples.
+  init(
+    scaled copy: UnsafeMutablePointer<AVFrame>, from pool: FramePool, to geometry: Geometry,
+    of frame: RawFrame
+  ) {
+    self.geometry = geometry
+    time = frame.time
+    firstArrival = frame.firstArrival
+    lastArrival = frame.lastArrival
+    isKeyFrame = frame.isKeyFrame
+    isCorrupt = frame.isCorrupt
+    pictureType = frame.pictureType
+    scan = frame.scan
+    colour = frame.colour
+    isRangeKnown = frame.isRangeKnown
+    chromaLocation = frame.chromaLocation
+    sampleAspectRatio = frame.sampleAspectRatio
+    frameRate = frame.frameRate
+    unsafe libav = copy
+    self.pool = pool
+  }
+
   deinit { unsafe pool.recycle(libav) }
 
   func extent(ofPlane plane: Int) -> (bytes: Int, rows: Int) {

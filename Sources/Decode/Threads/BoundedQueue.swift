@@ -33,11 +33,15 @@ public struct ClosedError: Error, Sendable, Hashable {
 /// Producers either never wait (``offer(_:bytes:)``), block their thread (``put(_:bytes:)``) or
 /// suspend their task (``send(_:bytes:)``); the one consumer blocks its thread.
 final class BoundedQueue<Element: Sendable>: Sendable {
+  private typealias Waiter = (id: UInt64, continuation: CheckedContinuation<Void, Never>)
+
+  typealias Line = CircularBuffer<(element: Element, bytes: Int)>
+
   private struct State {
-    var elements = CircularBuffer<(element: Element, bytes: Int)>()
+    var elements = Line()
     var bytes = 0
     var isClosed = false
-    var waiters: [(id: UInt64, continuation: CheckedContinuation<Void, Never>)] = []
+    var waiters: [Waiter] = []
     var nextWaiter: UInt64 = 0
 
     func hasRoom(for more: Int, within limits: QueueLimits) -> Bool {
@@ -80,26 +84,25 @@ final class BoundedQueue<Element: Sendable>: Sendable {
     }
   }
 
-  /// Appends `element`, and makes room by letting `evict` choose what goes.
+  /// Appends `element`, letting `makeRoom` choose what goes when there is none.
   ///
-  /// - Parameter evict: takes the waiting elements and returns those that stay.
-  /// - Returns: how many were evicted, or `nil` when the queue is closed.
+  /// - Parameter makeRoom: takes at least one of the waiting elements away, and says whether the new
+  ///   one is still wanted then.
+  /// - Returns: whether the element was kept, and how many others were not.
   func offer(
-    _ element: Element, bytes: Int,
-    evicting evict: (inout CircularBuffer<(element: Element, bytes: Int)>) -> Void
-  ) -> Int? {
+    _ element: Element, bytes: Int, makingRoom makeRoom: (inout Line) -> Bool
+  ) -> (outcome: SubmitOutcome, evicted: Int) {
     monitor.update { state in
-      guard !state.isClosed else { return nil }
+      guard !state.isClosed else { return (.closed, 0) }
       let before = state.elements.count
-      while !state.hasRoom(for: bytes, within: limits) {
-        let count = state.elements.count
-        evict(&state.elements)
-        if state.elements.count >= count { state.elements.removeAll() }
+      var isWanted = true
+      while isWanted, !state.hasRoom(for: bytes, within: limits) {
+        isWanted = makeRoom(&state.elements)
         state.bytes = state.elements.reduce(0) { $0 + $1.bytes }
       }
       let evicted = before - state.elements.count
-      state.append(element, bytes: bytes)
-      return evicted
+      if isWanted { state.append(element, bytes: bytes) }
+      return (isWanted ? .queued : .full, evicted)
     }
   }
 
@@ -130,18 +133,21 @@ final class BoundedQueue<Element: Sendable>: Sendable {
 
   /// Takes the first element, blocking the thread until there is one.
   ///
-  /// - Returns: `nil` when the deadline has passed, or when the queue is closed and empty.
-  func take(until deadline: Instant? = nil) -> Element? {
-    let taken: (element: Element?, waiters: [CheckedContinuation<Void, Never>])? =
-      monitor.wait(until: deadline) { state in
-        guard let element = state.removeFirst() else {
-          return state.isClosed ? (nil, []) : nil
-        }
-        defer { state.waiters = [] }
-        return (element, state.waiters.map(\.continuation))
-      }
-    for waiter in taken?.waiters ?? [] { waiter.resume() }
-    return taken?.element
+  /// - Returns: `nil` when the queue is closed and empty.
+  func take() -> Element? { take(atMost: 1).first }
+
+  /// Takes the first elements, up to `count`, blocking the thread until there is one.
+  ///
+  /// - Returns: nothing when the queue is closed and empty.
+  func take(atMost count: Int) -> [Element] {
+    let taken: (elements: [Element], waiters: [Waiter])? = monitor.wait { state in
+      guard !state.elements.isEmpty || state.isClosed else { return nil }
+      let elements = (0..<min(count, state.elements.count)).compactMap { _ in state.removeFirst() }
+      defer { state.waiters = [] }
+      return (elements, state.waiters)
+    }
+    for waiter in taken?.waiters ?? [] { waiter.continuation.resume() }
+    return taken?.elements ?? []
   }
 
   /// How many elements wait.

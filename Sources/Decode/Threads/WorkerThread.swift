@@ -22,8 +22,8 @@ final class WorkerThread: Sendable {
 
   /// Starts a thread that runs `body` and ends.
   ///
-  /// SIGPIPE is blocked on it, so that a closed pipe is an error of the write (EPIPE) and nothing
-  /// else, whatever the program around does with signals.
+  /// SIGPIPE and SIGXFSZ are blocked on it, so that a closed pipe and a file as long as it may be are
+  /// errors of the write (EPIPE, EFBIG), whatever the program around does with signals.
   ///
   /// - Throws: ``ThreadError`` when the system grants no thread.
   init(_ body: sending @escaping () -> Void) throws(ThreadError) {
@@ -37,6 +37,7 @@ final class WorkerThread: Sendable {
         var blocked = sigset_t()
         unsafe sigemptyset(&blocked)
         unsafe sigaddset(&blocked, SIGPIPE)
+        unsafe sigaddset(&blocked, SIGXFSZ)
         unsafe pthread_sigmask(SIG_BLOCK, &blocked, nil)
         work.body()
         work.thread.end()

@@ -1,0 +1,48 @@
+import NIOCore
+import RTPWire
+
+/// The work of an output's thread: everything from opening the target to closing it.
+final class OutputWorker: Sendable {
+  /// Access units written with one system call when several wait.
+  private static let unitsPerWrite = 64
+
+  private let configuration: OutputLane.Configuration
+  private let queue: BoundedQueue<OutputItem>
+  private let account: OutputAccount
+
+  init(
+    configuration: OutputLane.Configuration, queue: BoundedQueue<OutputItem>, account: OutputAccount
+  ) {
+    self.configuration = configuration
+    self.queue = queue
+    self.account = account
+  }
+
+  /// Writes until the queue is closed and empty, the deadline has passed, or something fails.
+  func run(onError: (OutputError) -> Void) {
+    let stream = OutputStream(configuration: configuration) { [account] in account.deadline }
+    do throws(OutputError) {
+      try stream.open()
+      try write(to: stream)
+    } catch {
+      account.end(with: error)
+      queue.close()
+      onError(error)
+    }
+    stream.close()
+    account.report(stream)
+    var rest = 0
+    while queue.take() != nil { rest += 1 }
+    account.discard(rest + stream.taken - stream.written - stream.skipped)
+  }
+
+  private func write(to stream: OutputStream) throws(OutputError) {
+    let batch = configuration.format.input == .units ? Self.unitsPerWrite : 1
+    while !account.isPastDeadline {
+      let items = queue.take(atMost: batch)
+      guard !items.isEmpty else { return try stream.finish() }
+      defer { account.report(stream) }
+      try stream.write(items)
+    }
+  }
+}
