@@ -8,16 +8,27 @@ import RTPWire
 /// Nothing is held back that the stream does not reorder: one thread or slice threads (frame threads
 /// would each add a frame of delay), and every packet is followed by taking out all that is ready.
 @safe final class PictureDecoder {
+  /// How far encoders reorder in practice: B pictures that refer to one another in two layers.
+  private static let pyramidDepth: Int32 = 2
+
+  /// `nal_unit_type` of coded slices in H.264 (§7.4.1), all that a second field consists of.
+  private static let sliceTypes: ClosedRange<UInt8> = 1...5
+
   private let codec: VideoCodec
   private let configuration: VideoDecoder.Configuration
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let packet: UnsafeMutablePointer<AVPacket>
-  private let pictures: TrackedPictures
+  private let pictures = TrackedPictures()
+  /// libavcodec's H.264 decoder gives one frame for two fields that come in two access units (H.264
+  /// §7.4.1.2.4); in H.265 every field is a frame of its own.
+  private let joinsFields: Bool
   private let pool = FramePool()
   private let onFrame: @Sendable (RawFrame) -> Void
   private let onFailure: @Sendable (DecodeFailure) -> Void
   private var format: FormatDescription?
   private var awaitsRandomAccess = true
+  /// False until the first unit after the start, a flush or a change of format.
+  private var hasDecoded = false
 
   /// Opens the decoder that `codec` names.
   ///
@@ -44,7 +55,7 @@ import RTPWire
     unsafe self.packet = packet
     self.onFrame = onFrame
     self.onFailure = onFailure
-    pictures = TrackedPictures(joinsFields: unsafe decoder.pointee.id == AV_CODEC_ID_H264)
+    joinsFields = unsafe decoder.pointee.id == AV_CODEC_ID_H264
 
     unsafe context.pointee.thread_type = FF_THREAD_SLICE
     unsafe context.pointee.thread_count = Int32(clamping: max(1, configuration.sliceThreads))
@@ -87,7 +98,10 @@ import RTPWire
     guard fillPacket(from: unit.bytes) else { return fail(unit, .outOfMemory) }
     awaitsRandomAccess = false
 
-    unsafe packet.pointee.pts = pictures.ledger.begin(UnitRecord(unit))
+    let depth = unsafe context.pointee.has_b_frames
+    let hasSlices = unit.units.contains { Self.sliceTypes.contains($0.type) }
+    unsafe packet.pointee.pts = pictures.ledger.begin(
+      UnitRecord(unit), canCompleteFrame: joinsFields && hasSlices)
     let sent = unsafe avcodec_send_packet(context, packet)
     unsafe av_packet_unref(packet)
     let received = receiveAll()
@@ -95,6 +109,7 @@ import RTPWire
     let error: DecodeFailure.Reason? =
       code < 0 ? .decoder(code: code, text: libavErrorText(code)) : nil
     pictures.ledger.end(error: error).forEach(onFailure)
+    deepenReordering(from: depth)
   }
 
   /// Takes out every frame that is left, after which decoding begins anew at a random-access point.
@@ -111,12 +126,27 @@ import RTPWire
     onFailure(UnitRecord(unit).failure(reason))
   }
 
+  /// Makes room for a B pyramid as soon as a stream that does not say how far it reorders turns out
+  /// to reorder at all.
+  ///
+  /// Without `max_num_reorder_frames` (H.264 §E.2.1) libavcodec assumes none, and learns one step at
+  /// a time; each step after the first would cost a picture that comes too late. What the stream does
+  /// say is known after the first picture.
+  private func deepenReordering(from before: Int32) {
+    let after = unsafe context.pointee.has_b_frames
+    if hasDecoded, after > before {
+      unsafe context.pointee.has_b_frames = max(after, Self.pyramidDepth)
+    }
+    hasDecoded = true
+  }
+
   private func drain() {
     unsafe avcodec_send_packet(context, nil)
     _ = receiveAll()
     unsafe avcodec_flush_buffers(context)
     // The depth that libavcodec learnt belongs to the stream that has ended.
     unsafe context.pointee.has_b_frames = 0
+    hasDecoded = false
     pictures.ledger.endAll(reason: .notShown).forEach(onFailure)
   }
 

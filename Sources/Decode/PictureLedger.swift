@@ -19,27 +19,27 @@ struct PictureLedger {
     var error: DecodeFailure.Reason?
   }
 
-  /// True for a decoder that takes the fields of one frame from two access units and gives one frame
-  /// for both (H.264 §7.4.1.2.4).
-  private let joinsFields: Bool
   private var entries: [Index: Entry] = [:]
   private var nextIndex: Index = 0
   private var current: Index?
   private var previous: Index?
+  private var canCompleteFrame = false
   /// The unit before the current one gave its frame while the current one was being decoded.
   private var previousCameOut = false
   /// Entries whose last picture the decoder has let go of, not yet looked at.
   private var released: [Index] = []
 
-  init(joinsFields: Bool) { self.joinsFields = joinsFields }
-
   /// Starts the account of a unit that is about to be decoded.
-  mutating func begin(_ unit: UnitRecord) -> Index {
+  ///
+  /// - Parameter canCompleteFrame: whether it may be the second field of a frame for which the unit
+  ///   before it started the picture.
+  mutating func begin(_ unit: UnitRecord, canCompleteFrame: Bool) -> Index {
     let index = nextIndex
     nextIndex += 1
     entries[index] = Entry(units: [unit])
     previous = current
     current = index
+    self.canCompleteFrame = canCompleteFrame
     previousCameOut = false
     return index
   }
@@ -63,7 +63,7 @@ struct PictureLedger {
     guard var unit = entries[index]?.units.first else { return nil }
     entries[index]?.frames += 1
     if let last = entries[index]?.units.last { unit.complete(with: last) }
-    if joinsFields, index == previous, let current, let second = entries[current],
+    if canCompleteFrame, index == previous, let current, let second = entries[current],
       second.started == 0, let last = second.units.last
     {
       previousCameOut = true
@@ -106,9 +106,9 @@ struct PictureLedger {
   /// holds nothing to show.
   private mutating func settleUnitWithoutPicture(_ index: Index) {
     guard let entry = entries[index], entry.started == 0, entry.error == nil else { return }
-    if joinsFields, previousCameOut {
+    if previousCameOut {
       entries[index] = nil
-    } else if joinsFields, let previous, entries[previous]?.live ?? 0 > 0,
+    } else if canCompleteFrame, let previous, entries[previous]?.live ?? 0 > 0,
       entries[previous]?.frames == 0
     {
       entries[previous]?.units += entry.units

@@ -5,14 +5,12 @@ import CFFmpeg
 /// The mark is a reference-counted buffer in the frame's `opaque_ref`, which the decoder copies and
 /// releases with the picture itself. All of it happens on the decoder's thread.
 final class TrackedPictures {
-  var ledger: PictureLedger
+  var ledger = PictureLedger()
 
   @safe private struct Mark {
     let owner: Unmanaged<TrackedPictures>
     let index: PictureLedger.Index
   }
-
-  init(joinsFields: Bool) { ledger = PictureLedger(joinsFields: joinsFields) }
 
   /// Follows the pictures of `context`, which must be freed before this object is.
   func attach(to context: UnsafeMutablePointer<AVCodecContext>) {

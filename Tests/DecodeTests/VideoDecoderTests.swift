@@ -1,6 +1,6 @@
 import Decode
 import Defragment
-import Foundation
+import Dispatch
 import NIOCore
 import RTPWire
 import Testing
@@ -9,7 +9,8 @@ import Testing
   static let clips: [Clip] = [
     Clip(name: "baseline", encoder: ["-profile:v", "baseline"]),
     Clip(name: "B pyramid", encoder: ["-bf", "3", "-g", "12"]),
-    Clip(name: "open GOP", frames: 40, encoder: ["-bf", "3", "-g", "10", "-x264-params", "open-gop=1"]),
+    Clip(
+      name: "open GOP", frames: 40, encoder: ["-bf", "3", "-g", "10", "-x264-params", "open-gop=1"]),
     Clip(name: "zero latency, slices", encoder: ["-tune", "zerolatency", "-slices", "4"]),
     Clip(name: "H.264 10 bit", pixelFormat: "yuv420p10le"),
     Clip(name: "H.264 4:2:2", pixelFormat: "yuv422p"),
@@ -19,7 +20,9 @@ import Testing
     Clip(name: "H.264 full range", pixelFormat: "yuvj420p"),
     Clip(name: "MBAFF", encoder: ["-flags", "+ildct+ilme", "-x264-params", "tff=1"]),
     Clip(name: "H.264 odd size", width: 174, height: 98),
-    Clip(name: "periodic intra refresh", frames: 40, encoder: ["-x264-params", "intra-refresh=1:keyint=20"]),
+    Clip(
+      name: "periodic intra refresh", frames: 40,
+      encoder: ["-x264-params", "intra-refresh=1:keyint=20"]),
     Clip(name: "H.265", codec: .testH265),
     Clip(name: "H.265 open GOP", codec: .testH265, frames: 40, encoder: ["-g", "10"]),
     Clip(name: "H.265 10 bit", codec: .testH265, pixelFormat: "yuv420p10le"),
@@ -28,7 +31,8 @@ import Testing
     Clip(name: "H.265 odd size", codec: .testH265, width: 176, height: 98),
   ]
 
-  @Test("every frame of the stream comes out once, in order, as ffmpeg decodes it", arguments: clips)
+  @Test(
+    "every frame of the stream comes out once, in order, as ffmpeg decodes it", arguments: clips)
   func equalsFFmpeg(_ clip: Clip) async throws {
     let stream = try clip.encoded()
     let expected = try clip.decodedByFFmpeg(stream)
@@ -43,5 +47,276 @@ import Testing
     #expect(collector.failures == [])
     #expect(packed(collector.frames) == expected)
     await decoder.close()
+  }
+}
+
+@Suite struct DecoderBehaviourTests {
+  @Test(
+    "without reordering every frame comes out with its own access unit",
+    arguments: [
+      Clip(name: "H.264", encoder: ["-bf", "0"]),
+      Clip(
+        name: "H.264 without reorder depth", encoder: ["-bf", "0", "-x264-params", "bframes=0"]),
+      Clip(name: "H.265", codec: .testH265, encoder: ["-bf", "0"]),
+    ])
+  func noDelay(_ clip: Clip) async throws {
+    let collector = Collector()
+    let decoder = try collector.decoder(for: clip.codec)
+    var units = clip.accessUnits(of: try clip.encoded())
+    if clip.name.contains("without") { units = units.map(\.withoutVUI) }
+    for (number, unit) in units.enumerated() {
+      try await decoder.decode(unit)
+      try await eventually { collector.frames.count == number + 1 }
+      #expect(collector.frames.last?.time == unit.time)
+      #expect(collector.frames.last?.firstArrival == unit.firstArrival)
+      #expect(collector.frames.last?.lastArrival == unit.lastArrival)
+    }
+    await decoder.close()
+    #expect(collector.failures == [])
+  }
+
+  @Test(
+    "a reordering stream that does not say how far it reorders loses no picture",
+    arguments: [
+      Clip(name: "one deep", encoder: ["-bf", "2", "-x264-params", "b-pyramid=none:b-adapt=0"]),
+      Clip(
+        name: "pyramid", frames: 40, encoder: ["-bf", "3", "-g", "20", "-x264-params", "b-adapt=0"]),
+    ])
+  func unknownReorderDepth(_ clip: Clip) async throws {
+    let stream = try clip.encoded()
+    let collector = Collector()
+    let decoder = try collector.decoder(for: clip.codec)
+    for unit in clip.accessUnits(of: stream) { try await decoder.decode(unit.withoutVUI) }
+    await decoder.flush()
+    await decoder.close()
+    #expect(collector.failures == [])
+    #expect(packed(collector.frames) == (try clip.decodedByFFmpeg(stream)))
+  }
+
+  static let changes: [Clip] = [
+    Clip(name: "VGA", width: 640, height: 480, frames: 5, encoder: ["-bf", "3"]),
+    Clip(name: "HD", width: 1920, height: 1080, frames: 5, encoder: ["-bf", "2"]),
+    Clip(name: "tiny", width: 64, height: 64, frames: 6, encoder: ["-bf", "3"]),
+    Clip(name: "odd", width: 174, height: 98, frames: 6, encoder: ["-bf", "3"]),
+    Clip(name: "10 bit", width: 174, height: 98, frames: 6, pixelFormat: "yuv420p10le"),
+    Clip(name: "4:2:2", width: 174, height: 98, frames: 6, pixelFormat: "yuv422p10le"),
+    Clip(name: "4:4:4", width: 174, height: 98, frames: 6, pixelFormat: "yuv444p10le"),
+    Clip(name: "VGA again", width: 640, height: 480, frames: 5, encoder: ["-tune", "zerolatency"]),
+  ]
+
+  @Test(
+    "new parameter sets in mid-stream lose no picture of either size",
+    arguments: [VideoCodec.testH264, .testH265])
+  func parameterSetsChange(_ codec: VideoCodec) async throws {
+    let collector = Collector()
+    let decoder = try collector.decoder(for: codec)
+    var expected: [UInt8] = []
+    var count = 0
+    for var clip in Self.changes {
+      clip.codec = codec
+      if codec == .testH265 { clip.encoder = [] }
+      let stream = try clip.encoded()
+      expected += try clip.decodedByFFmpeg(stream)
+      for unit in clip.accessUnits(of: stream, startingAt: count) { try await decoder.decode(unit) }
+      count += clip.frames
+    }
+    await decoder.flush()
+    await decoder.close()
+    #expect(collector.failures == [])
+    #expect(collector.frames.count == count)
+    #expect(packed(collector.frames) == expected)
+  }
+
+  @Test("each access unit before the first random-access point fails once, and says so")
+  func joiningInMidStream() async throws {
+    let clip = Clip(name: "GOPs", frames: 30, encoder: ["-g", "10", "-tune", "zerolatency"])
+    let units = clip.accessUnits(of: try clip.encoded())
+    let collector = Collector()
+    let decoder = try collector.decoder(for: clip.codec)
+    for unit in units[3...] { try await decoder.decode(unit) }
+    await decoder.flush()
+    #expect(collector.failures.map(\.time) == units[3..<10].map(\.time))
+    #expect(collector.failures.allSatisfy { $0.reason == .noRandomAccessPoint })
+    #expect(collector.frames.map(\.time) == units[10...].map(\.time))
+    await decoder.close()
+  }
+
+  @Test("leading pictures that lack their references fail, the rest comes out")
+  func leadingPictures() async throws {
+    let clip = Clip(name: "open GOP", codec: .testH265, frames: 40, encoder: ["-g", "10"])
+    let units = clip.accessUnits(of: try clip.encoded())
+    let second = try #require(units.dropFirst().firstIndex { $0.isRandomAccess })
+    let collector = Collector()
+    let decoder = try collector.decoder(for: clip.codec)
+    for unit in units[second...] { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    #expect(collector.frames.count + collector.failures.count == units.count - second)
+    #expect(collector.failures.count > 0)
+    #expect(collector.failures.allSatisfy { $0.reason == .noPicture })
+  }
+
+  @Test("fields that come in access units of their own give one frame and no failure")
+  func fieldsApart() async throws {
+    let units = FieldStream.accessUnits(frames: 20)
+    let collector = Collector()
+    let decoder = try collector.decoder(for: .testH264)
+    for unit in units { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    #expect(collector.failures == [])
+    #expect(collector.frames.map(\.time) == stride(from: 0, to: 40, by: 2).map { units[$0].time })
+    #expect(
+      collector.frames.map(\.lastArrival)
+        == stride(from: 1, to: 40, by: 2).map { units[$0].lastArrival })
+    // Top and bottom rows come from the two fields, which were given different brightness.
+    let frame = try #require(collector.frames.last)
+    #expect(Array(frame.packed[0..<16]) == Array(repeating: 100 + 19, count: 16))
+    #expect(Array(frame.packed[16..<32]) == Array(repeating: 150 + 19, count: 16))
+  }
+
+  @Test(
+    "garbage and supplemental data alone fail once each",
+    arguments: [VideoCodec.testH264, .testH265])
+  func garbage(_ codec: VideoCodec) async throws {
+    let clip = Clip(name: "plain", codec: codec, encoder: ["-bf", "0"])
+    let units = clip.accessUnits(of: try clip.encoded())
+    let collector = Collector()
+    let decoder = try collector.decoder(for: codec)
+    var random = SeededGenerator(seed: 7)
+    var submitted = 0
+    for unit in units {
+      try await decoder.decode(unit)
+      try await decoder.decode(unit.with(bytes: random.bytes(count: 200)))
+      submitted += 2
+    }
+    try await decoder.decode(units[1].with(bytes: []))
+    submitted += 1
+    await decoder.flush()
+    await decoder.close()
+    #expect(collector.frames.count == units.count)
+    #expect(collector.failures.count == units.count + 1)
+    #expect(collector.events.count == submitted)
+  }
+
+  @Test("ten thousand hostile access units: one answer each, and the next clean stream is whole")
+  func hostile() async throws {
+    for codec in [VideoCodec.testH264, .testH265] {
+      let clip = Clip(name: "plain", codec: codec, width: 64, height: 64, frames: 30)
+      let stream = try clip.encoded()
+      let units = clip.accessUnits(of: stream)
+      let expected = try clip.decodedByFFmpeg(stream)
+      let collector = Collector()
+      let decoder = try collector.decoder(for: codec)
+      var random = SeededGenerator(seed: 1)
+      for number in 0..<5_000 {
+        let unit = units[number % units.count]
+        var bytes = Array(unit.bytes.readableBytesView)
+        for _ in 0..<Int.random(in: 1...8, using: &random) {
+          bytes[Int.random(in: 4..<bytes.count, using: &random)] = .random(
+            in: 0...255, using: &random)
+        }
+        if number % 5 == 0 { bytes.removeLast(Int.random(in: 0..<bytes.count - 4, using: &random)) }
+        try await decoder.decode(unit.with(bytes: bytes))
+      }
+      await decoder.flush()
+      #expect(collector.events.count == 5_000)
+      for unit in units { try await decoder.decode(unit) }
+      await decoder.flush()
+      #expect(packed(Array(collector.frames.suffix(clip.frames))) == expected)
+      await decoder.close()
+    }
+  }
+
+  @Test("a picture larger than allowed is refused before anything is allocated for it")
+  func oversized() async throws {
+    let clip = Clip(name: "large", width: 640, height: 480, frames: 3)
+    let units = clip.accessUnits(of: try clip.encoded())
+    var configuration = VideoDecoder.Configuration()
+    configuration.maximumPixels = 640 * 480 - 1
+    let collector = Collector()
+    let decoder = try collector.decoder(for: clip.codec, configuration: configuration)
+    for unit in units { try await decoder.decode(unit) }
+    // The same without a format description: then libavcodec itself must refuse.
+    for unit in units { try await decoder.decode(unit.with(format: nil)) }
+    await decoder.flush()
+    await decoder.close()
+    #expect(collector.frames.count == 0)
+    #expect(collector.failures.count == 6)
+    #expect(
+      collector.failures.prefix(3).allSatisfy {
+        $0.reason == .rejectedSize(width: 640, height: 480)
+      })
+  }
+
+  @Test("a full queue says so and keeps nothing, and waiting for room loses nothing")
+  func backPressure() async throws {
+    let clip = Clip(name: "plain", encoder: ["-tune", "zerolatency"])
+    let units = clip.accessUnits(of: try clip.encoded())
+    let gate = DispatchSemaphore(value: 0)
+    var configuration = VideoDecoder.Configuration()
+    configuration.queueLimits = QueueLimits(count: 4, bytes: 1 << 20)
+    let collector = Collector()
+    let decoder = try VideoDecoder(codec: clip.codec, configuration: configuration) { frame in
+      gate.wait()
+      collector.append(.frame(frame))
+    } onFailure: {
+      collector.append(.failure($0))
+    }
+    // One is being decoded, four wait.
+    #expect(decoder.submit(units[0]) == .queued)
+    try await eventually { decoder.queuedCount == 0 }
+    for unit in units[1...4] { #expect(decoder.submit(unit) == .queued) }
+    #expect(decoder.submit(units[5]) == .full)
+    let waiting = Task { for unit in units[5...] { try await decoder.decode(unit) } }
+    for _ in units { gate.signal() }
+    try await waiting.value
+    await decoder.flush()
+    #expect(collector.frames.map(\.time) == units.map(\.time))
+    await decoder.close()
+    #expect(decoder.submit(units[0]) == .closed)
+    await #expect(throws: ClosedError.self) { try await decoder.decode(units[0]) }
+  }
+
+  @Test("closing answers for everything that was handed over, and nothing comes afterwards")
+  func closing() async throws {
+    let clip = Clip(name: "reordered", encoder: ["-bf", "3"])
+    let units = clip.accessUnits(of: try clip.encoded())
+    let collector = Collector()
+    let decoder = try collector.decoder(for: clip.codec)
+    for unit in units { _ = decoder.submit(unit) }
+    await decoder.close()
+    #expect(collector.events.count == units.count)
+    await decoder.flush()
+    await decoder.close()
+    #expect(collector.events.count == units.count)
+  }
+
+  @Test("opening and closing decoders for ever takes no memory")
+  func openingAndClosing() async {
+    // In a process of its own, since other tests take memory meanwhile.
+    await #expect(processExitsWith: .success) {
+      let clip = Clip(name: "plain", width: 640, height: 480, frames: 3)
+      let units = clip.accessUnits(of: try clip.encoded())
+      func round() async throws {
+        let decoder = try Collector().decoder(for: clip.codec)
+        for unit in units { try await decoder.decode(unit) }
+        await decoder.flush()
+        await decoder.close()
+      }
+      for _ in 0..<20 { try await round() }
+      let before = try residentBytes()
+      for _ in 0..<200 { try await round() }
+      #expect(try residentBytes() - before < 8 << 20)
+    }
+  }
+
+  @Test("only H.264 and H.265 are opened, whatever libavcodec could")
+  func otherDecoders() {
+    let codec = VideoCodec(
+      name: "mjpeg", encodingName: "JPEG", decoderName: "mjpeg", otherFileEndings: [])
+    #expect(throws: DecoderError.unsupportedCodec(codec)) {
+      try Collector().decoder(for: codec)
+    }
   }
 }

@@ -101,15 +101,8 @@ enum AnnexB {
       // A reader index other than 0: nothing may assume that a slice begins where its storage does.
       bytes.writeBytes([0xAA, 0xAA, 0xAA])
       bytes.moveReaderIndex(forwardBy: 3)
-      var units: [NALUnit] = []
-      for unit in group {
-        bytes.writeBytes([0, 0, 0, 1])
-        units.append(
-          NALUnit(
-            offset: bytes.readableBytes, length: unit.count,
-            type: isH264 ? unit[0] & 0x1F : unit[0] >> 1 & 0x3F))
-        bytes.writeBytes(unit)
-      }
+      for unit in group { bytes.writeBytes([0, 0, 0, 1] + unit) }
+      let units = units(in: bytes, codec: codec)
       let isRandomAccess = zip(group, units).contains { bytes, unit in
         isH264
           ? unit.type == 5 || (unit.type == 6 && bytes.count > 1 && bytes[1] == 6)
@@ -125,8 +118,26 @@ enum AnnexB {
     }
   }
 
+  /// Where the NAL units lie in an access unit's bytes, and of what type they are.
+  static func units(in bytes: ByteBuffer, codec: VideoCodec) -> [NALUnit] {
+    let bytes = Array(bytes.readableBytesView)
+    return starts(in: bytes).filter { $0 < bytes.count }.map { start in
+      let type = codec == .testH264 ? bytes[start] & 0x1F : bytes[start] >> 1 & 0x3F
+      return NALUnit(offset: start, length: bytes.count - start, type: type)
+    }
+  }
+
   /// The NAL units between start codes, without trailing zero bytes.
   static func nalUnits(of stream: [UInt8]) -> [[UInt8]] {
+    let starts = starts(in: stream)
+    return starts.enumerated().compactMap { position, start in
+      var end = position + 1 < starts.count ? starts[position + 1] - 3 : stream.count
+      while end > start, stream[end - 1] == 0 { end -= 1 }
+      return end > start ? Array(stream[start..<end]) : nil
+    }
+  }
+
+  private static func starts(in stream: [UInt8]) -> [Int] {
     var starts: [Int] = []
     var index = 0
     while index + 2 < stream.count {
@@ -137,10 +148,6 @@ enum AnnexB {
         index += 1
       }
     }
-    return starts.enumerated().compactMap { position, start in
-      var end = position + 1 < starts.count ? starts[position + 1] - 3 : stream.count
-      while end > start, stream[end - 1] == 0 { end -= 1 }
-      return end > start ? Array(stream[start..<end]) : nil
-    }
+    return starts
   }
 }

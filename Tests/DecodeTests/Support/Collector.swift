@@ -20,13 +20,15 @@ final class Collector: Sendable {
     events.compactMap { if case .failure(let failure) = $0 { failure } else { nil } }
   }
 
+  func append(_ event: Event) { store.withLock { $0.append(event) } }
+
   func decoder(
     for codec: VideoCodec, configuration: VideoDecoder.Configuration = .init()
   ) throws -> VideoDecoder {
     try VideoDecoder(codec: codec, configuration: configuration) { frame in
-      self.store.withLock { $0.append(.frame(frame)) }
+      self.append(.frame(frame))
     } onFailure: { failure in
-      self.store.withLock { $0.append(.failure(failure)) }
+      self.append(.failure(failure))
     }
   }
 }

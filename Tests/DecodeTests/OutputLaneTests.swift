@@ -1,0 +1,261 @@
+import Decode
+import Defragment
+import Foundation
+import Glibc
+import NIOCore
+import RTPWire
+import Synchronization
+import Testing
+
+@Suite struct OutputLaneTests {
+  private static let clip = Clip(name: "plain", encoder: ["-tune", "zerolatency"])
+
+  private func balance(_ counters: OutputCounters) -> Bool {
+    counters.offered
+      == counters.written + counters.dropped + counters.skipped + counters.discarded
+  }
+
+  @Test("a pipe gets every frame, however slowly it is read")
+  func slowReader() async throws {
+    let frames = try await Self.clip.decodedFrames()
+    let pipe = PipeReader()
+    pipe.start(delay: 1000)
+    let lane = try lane(.descriptor(pipe.writeEnd), "yuv")
+    for frame in frames { lane.write(frame) }
+    let summary = await lane.finish()
+    #expect(summary.error == nil)
+    #expect(try await pipe.all() == packed(frames))
+  }
+
+  @Test("a live output drops whole frames, the oldest first, when its reader has stopped")
+  func dropOldest() async throws {
+    let frames = try await Clip(name: "large", width: 1280, height: 720, frames: 24).decodedFrames()
+    let pipe = PipeReader()
+    let lane = try lane(
+      .descriptor(pipe.writeEnd), "yuv", policy: .dropOldest,
+      limits: QueueLimits(count: 4, bytes: 1 << 30))
+    for frame in frames { lane.write(frame) }
+    #expect(lane.counters.dropped >= UInt64(frames.count - 6))
+    pipe.start()
+    let summary = await lane.finish()
+    let bytes = try await pipe.all()
+    #expect(bytes.count % frames[0].byteCount == 0)
+    #expect(bytes.suffix(frames[0].byteCount) == frames[23].packed[...])
+    #expect(summary.counters.written == UInt64(bytes.count / frames[0].byteCount))
+    #expect(balance(summary.counters))
+  }
+
+  @Test("an elementary stream drops up to the next random-access point, so that it stays decodable")
+  func dropOldestUnits() async throws {
+    let clip = Clip(
+      name: "GOPs", width: 640, height: 360, frames: 60,
+      encoder: ["-g", "10", "-qp", "4", "-tune", "zerolatency"])
+    let units = clip.accessUnits(of: try clip.encoded())
+    let pipe = PipeReader()
+    let lane = try lane(
+      .descriptor(pipe.writeEnd), "h264", policy: .dropOldest,
+      limits: QueueLimits(count: 15, bytes: 1 << 30))
+    for unit in units { lane.write(unit) }
+    #expect(lane.counters.dropped > 0)
+    pipe.start()
+    let summary = await lane.finish()
+    let kept = try await pipe.all()
+    #expect(balance(summary.counters))
+    let types = AnnexB.accessUnits(of: kept, codec: .testH264, format: nil)
+    #expect(types.count == Int(summary.counters.written))
+    // Every unit follows the one that it followed in the stream, or is a random-access point.
+    let order = Dictionary(uniqueKeysWithValues: units.enumerated().map { ($1.bytes, $0) })
+    var previous = -1
+    for unit in types {
+      let number = try #require(order[unit.bytes])
+      #expect(number == previous + 1 || unit.isRandomAccess)
+      previous = number
+    }
+    #expect(previous == 59)
+  }
+
+  @Test("a reader that goes away ends its output and no other")
+  func closedPipe() async throws {
+    let frames = try await Self.clip.decodedFrames()
+    let pipe = PipeReader()
+    let folder = try TemporaryFolder()
+    let errors = Mutex<[OutputError]>([])
+    let broken = try lane(.descriptor(pipe.writeEnd), "y4m") { error in
+      errors.withLock { $0.append(error) }
+    }
+    let file = try lane(.path(folder("a.yuv")), "yuv")
+    pipe.closeReadEnd()
+    for frame in frames {
+      broken.write(frame)
+      file.write(frame)
+    }
+    let summary = await broken.finish()
+    #expect(summary.error == .readerGone)
+    #expect(errors.withLock { $0 } == [.readerGone])
+    #expect(balance(summary.counters))
+    #expect(await file.finish().error == nil)
+    #expect(try folder.contents("a.yuv") == packed(frames))
+    close(pipe.writeEnd)
+  }
+
+  @Test("a full device is an error of that output")
+  func fullDevice() async throws {
+    let frames = try await Self.clip.decodedFrames()
+    let lane = try lane(.path("/dev/full"), "yuv")
+    for frame in frames { lane.write(frame) }
+    let summary = await lane.finish()
+    #expect(summary.error == .writeFailed(errno: ENOSPC))
+    #expect(summary.counters.written == 0)
+    #expect(balance(summary.counters))
+  }
+
+  @Test("a path that cannot be opened says why")
+  func noSuchFolder() async throws {
+    let lane = try lane(.path("/nonexistent/a.yuv"), "yuv")
+    let summary = await lane.finish()
+    #expect(summary.error == .cannotOpen(path: "/nonexistent/a.yuv", errno: ENOENT))
+  }
+
+  @Test("a named pipe without a reader neither hangs nor is opened too early")
+  func namedPipe() async throws {
+    let frames = try await Self.clip.decodedFrames()
+    let folder = try TemporaryFolder()
+    unsafe mkfifo(folder("fifo"), 0o600)
+    let lonely = try lane(.path(folder("fifo")), "yuv", policy: .dropOldest)
+    for frame in frames { lonely.write(frame) }
+    let summary = await lonely.finish(within: .milliseconds(100))
+    #expect(summary.error == .readerTooSlow)
+    #expect(balance(summary.counters))
+
+    let lane = try lane(.path(folder("fifo")), "yuv")
+    lane.write(frames[0])
+    let reader = PipeReader(namedPipe: folder("fifo"))
+    for frame in frames[1...] where lane.counters.offered < 4 { lane.write(frame) }
+    try await eventually { lane.counters.written > 0 }
+    reader.start()
+    for frame in frames[4...] { lane.write(frame) }
+    #expect(await lane.finish().error == nil)
+    #expect(try await reader.all() == packed(frames))
+  }
+
+  @Test("finishing gives a reader that has stopped no more than its time")
+  func stuckReader() async throws {
+    let frames = try await Clip(name: "large", width: 1280, height: 720, frames: 4).decodedFrames()
+    let pipe = PipeReader()
+    let lane = try lane(.descriptor(pipe.writeEnd), "yuv", policy: .dropOldest)
+    for frame in frames { lane.write(frame) }
+    let start = ContinuousClock.now
+    let summary = await lane.finish(within: .milliseconds(200))
+    #expect(ContinuousClock.now - start < .seconds(1.5))
+    #expect(summary.error == .readerTooSlow)
+    #expect(balance(summary.counters))
+    close(pipe.writeEnd)
+    pipe.closeReadEnd()
+  }
+
+  @Test("a write that fails in the middle of a frame leaves a file of whole frames")
+  func fileLimit() async {
+    await #expect(processExitsWith: .success) {
+      let frames = try await Clip(name: "plain", encoder: ["-tune", "zerolatency"]).decodedFrames()
+      let folder = try TemporaryFolder()
+      // The longest file that this process may write ends inside the third frame.
+      let size = frames[0].byteCount
+      var limit = rlimit(rlim_cur: rlim_t(size * 5 / 2), rlim_max: rlim_t(size * 5 / 2))
+      #expect(unsafe setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+      let lane = try lane(.path(folder("a.yuv")), "yuv")
+      for frame in frames { lane.write(frame) }
+      let summary = await lane.finish()
+      #expect(summary.error == .writeFailed(errno: EFBIG))
+      #expect(summary.counters.written == 2)
+      #expect(try folder.contents("a.yuv") == packed(Array(frames[..<2])))
+    }
+  }
+
+  static let sizes: [Clip] = [
+    Clip(name: "VGA", width: 640, height: 480, frames: 5),
+    Clip(name: "HD", width: 1920, height: 1080, frames: 4, encoder: ["-bf", "2"]),
+    Clip(name: "tiny", width: 64, height: 64, frames: 6, encoder: ["-bf", "3"]),
+    Clip(name: "odd", width: 174, height: 98, frames: 5),
+    Clip(name: "10 bit", width: 174, height: 98, frames: 5, pixelFormat: "yuv420p10le"),
+    Clip(name: "4:2:2", width: 174, height: 98, frames: 5, pixelFormat: "yuv422p10le"),
+    Clip(name: "4:4:4", width: 174, height: 98, frames: 5, pixelFormat: "yuv444p10le"),
+    Clip(name: "VGA again", width: 640, height: 480, frames: 5),
+  ]
+
+  @Test("pictures of another size or depth go to files that continue the first")
+  func sizeChangeInFiles() async throws {
+    let folder = try TemporaryFolder()
+    let y4m = try lane(.path(folder("a.y4m")), "y4m")
+    let yuv = try lane(.path(folder("a.yuv")), "yuv")
+    var parts: [[RawFrame]] = []
+    for clip in Self.sizes { parts.append(try await clip.decodedFrames()) }
+    for frame in parts.joined() {
+      y4m.write(frame)
+      yuv.write(frame)
+    }
+    let summary = await y4m.finish()
+    #expect(await yuv.finish().error == nil)
+    #expect(
+      summary.files == ["a.y4m"].map { folder($0) }
+        + (1..<Self.sizes.count).map { folder("a.000\($0).y4m") })
+    for (number, clip) in Self.sizes.enumerated() {
+      let name = number == 0 ? "a" : "a.000\(number)"
+      #expect(try folder.contents(name + ".yuv") == packed(parts[number]))
+      let samples = try run(
+        ["-i", folder(name + ".y4m"), "-f", "rawvideo", "-pix_fmt", clip.pixelFormat, "-"])
+      #expect(samples == packed(parts[number]), "\(clip.name)")
+    }
+  }
+
+  @Test("a pipe ends where the pictures change, on a whole frame")
+  func sizeChangeInPipe() async throws {
+    let small = try await Self.sizes[2].decodedFrames()
+    let large = try await Self.sizes[0].decodedFrames()
+    let pipe = PipeReader()
+    pipe.start()
+    let lane = try lane(.descriptor(pipe.writeEnd), "yuv")
+    for frame in small + large { lane.write(frame) }
+    let summary = await lane.finish()
+    #expect(
+      summary.error == .formatChanged(from: small[0].geometry, to: large[0].geometry))
+    #expect(try await pipe.all() == packed(small))
+    #expect(balance(summary.counters))
+  }
+
+  @Test("scaled to the first size, every frame has the size that the header says")
+  func scaleToFirst() async throws {
+    let pipe = PipeReader()
+    pipe.start()
+    let lane = try lane(.descriptor(pipe.writeEnd), "y4m", scaleToFirst: true)
+    var frames: [RawFrame] = []
+    for clip in Self.sizes { frames += try await clip.decodedFrames() }
+    for frame in frames { lane.write(frame) }
+    #expect(await lane.finish().error == nil)
+    let bytes = try await pipe.all()
+    let header = bytes.prefix { $0 != 10 }.count + 1
+    let size = 6 + frames[0].byteCount
+    #expect(bytes.count == header + frames.count * size)
+    for (number, frame) in frames.enumerated() {
+      let written = bytes[(header + number * size)...].prefix(size)
+      #expect(written.starts(with: Array("FRAME\n".utf8)))
+      // A scaled picture is as bright as it was.
+      let luma = written.dropFirst(6).prefix(640 * 480)
+      let brightness = Double(luma.reduce(0) { $0 + Int($1) }) / Double(luma.count)
+      #expect(abs(brightness - frame.brightness) < 1)
+    }
+  }
+}
+
+extension RawFrame {
+  /// The mean of the luma samples, as if they had 8 bits.
+  fileprivate var brightness: Double {
+    let bytes = packed.prefix(width * height * pixelFormat.bytesPerSample)
+    guard pixelFormat.bitDepth > 8 else {
+      return Double(bytes.reduce(0) { $0 + Int($1) }) / Double(bytes.count)
+    }
+    let sum = stride(from: 0, to: bytes.count, by: 2).reduce(0) {
+      $0 + Int(bytes[$1]) + Int(bytes[$1 + 1]) << 8
+    }
+    return Double(sum) / Double(width * height) / Double(1 << (pixelFormat.bitDepth - 8))
+  }
+}

@@ -1,0 +1,197 @@
+import Decode
+import Defragment
+import Foundation
+import NIOCore
+import RTPWire
+
+/// Bits in the order of the standards' syntax tables.
+struct BitWriter {
+  private(set) var bits: [Bool] = []
+
+  mutating func u(_ count: Int, _ value: Int) {
+    for shift in (0..<count).reversed() { bits.append(value >> shift & 1 == 1) }
+  }
+
+  mutating func ue(_ value: Int) {
+    let length = (value + 1).bitWidth - (value + 1).leadingZeroBitCount
+    u(2 * length - 1, value + 1)
+  }
+
+  mutating func align() { while bits.count % 8 != 0 { bits.append(false) } }
+
+  /// The bytes of a NAL unit behind `header`, with the stop bit and emulation prevention.
+  func nalUnit(header: UInt8) -> [UInt8] {
+    var writer = self
+    writer.u(1, 1)
+    writer.align()
+    var bytes = [header]
+    for start in stride(from: 0, to: writer.bits.count, by: 8) {
+      let byte = writer.bits[start..<start + 8].reduce(UInt8(0)) { $0 << 1 | ($1 ? 1 : 0) }
+      if byte <= 3, bytes.suffix(2) == [0, 0] { bytes.append(3) }
+      bytes.append(byte)
+    }
+    return bytes
+  }
+}
+
+/// Reads what `BitWriter` writes.
+struct BitReader {
+  private let bits: [Bool]
+  private(set) var position = 0
+
+  init(_ bytes: some Sequence<UInt8>) {
+    bits = bytes.flatMap { byte in (0..<8).reversed().map { byte >> $0 & 1 == 1 } }
+  }
+
+  mutating func u(_ count: Int) -> Int {
+    defer { position += count }
+    return bits[position..<position + count].reduce(0) { $0 << 1 | ($1 ? 1 : 0) }
+  }
+
+  mutating func ue() -> Int {
+    var zeros = 0
+    while u(1) == 0 { zeros += 1 }
+    return (1 << zeros) - 1 + u(zeros)
+  }
+
+  var readBits: ArraySlice<Bool> { bits[..<position] }
+}
+
+/// An H.264 stream of fields, each in an access unit of its own, as broadcast encoders send them.
+enum FieldStream {
+  static func accessUnits(frames: Int) -> [AccessUnit] {
+    (0..<frames * 2).map { number in
+      let isFirst = number == 0
+      var units = [slice(frame: number / 2, isBottom: number % 2 == 1)]
+      if isFirst { units = [sequenceParameterSet, pictureParameterSet] + units }
+      var bytes = ByteBuffer()
+      for unit in units { bytes.writeBytes([0, 0, 0, 1] + unit) }
+      return AccessUnit(
+        codec: .testH264, bytes: bytes, units: AnnexB.units(in: bytes, codec: .testH264),
+        time: MediaTime(ticks: Int64(number) * 1500, timescale: 90_000),
+        firstArrival: Instant(nanoseconds: Int64(number) * 1000),
+        lastArrival: Instant(nanoseconds: Int64(number) * 1000 + 500), isRandomAccess: isFirst)
+    }
+  }
+
+  /// Main profile, 16 × 32, fields.
+  private static var sequenceParameterSet: [UInt8] {
+    var bits = BitWriter()
+    bits.u(24, 77 << 16 | 30)
+    for value in [0, 0, 0, 4, 1] { bits.ue(value) }
+    bits.u(1, 0)
+    bits.ue(0)
+    bits.ue(0)
+    for value in [0, 0, 1, 0, 0] { bits.u(1, value) }
+    return bits.nalUnit(header: 0x67)
+  }
+
+  private static var pictureParameterSet: [UInt8] {
+    var bits = BitWriter()
+    bits.ue(0)
+    bits.ue(0)
+    bits.u(2, 0)
+    for _ in 0..<3 { bits.ue(0) }
+    bits.u(3, 0)
+    for _ in 0..<3 { bits.ue(0) }
+    bits.u(3, 0b100)
+    return bits.nalUnit(header: 0x68)
+  }
+
+  /// One macroblock of PCM, darker in the top field.
+  private static func slice(frame: Int, isBottom: Bool) -> [UInt8] {
+    let isIDR = frame == 0 && !isBottom
+    var bits = BitWriter()
+    bits.ue(0)
+    bits.ue(7)
+    bits.ue(0)
+    bits.u(4, frame % 16)
+    bits.u(1, 1)
+    bits.u(1, isBottom ? 1 : 0)
+    if isIDR { bits.ue(0) }
+    bits.u(8, (frame * 2 + (isBottom ? 1 : 0)) % 256)
+    bits.u(isIDR ? 2 : 1, 0)
+    bits.ue(0)
+    bits.ue(1)
+    bits.ue(25)
+    bits.align()
+    for _ in 0..<384 { bits.u(8, (isBottom ? 150 : 100) + frame) }
+    return bits.nalUnit(header: isIDR ? 0x65 : 0x61)
+  }
+}
+
+extension AccessUnit {
+  /// The same unit with other bytes.
+  func with(bytes: [UInt8]) -> AccessUnit { copy(bytes: ByteBuffer(bytes: bytes), format: format) }
+
+  /// The same unit with another description.
+  func with(format: FormatDescription?) -> AccessUnit { copy(bytes: bytes, format: format) }
+
+  /// The same unit of H.264 with the VUI cut off its sequence parameter set, as many cameras send it.
+  var withoutVUI: AccessUnit {
+    let units = AnnexB.nalUnits(of: Array(bytes.readableBytesView)).map { unit in
+      unit[0] & 0x1F == 7 ? Self.cuttingVUI(of: unit) : unit
+    }
+    return with(bytes: units.flatMap { [0, 0, 0, 1] + $0 })
+  }
+
+  /// Reads up to `vui_parameters_present_flag` (H.264 §7.3.2.1.1) and ends there.
+  private static func cuttingVUI(of unit: [UInt8]) -> [UInt8] {
+    var reader = BitReader(unit.dropFirst())
+    let profile = reader.u(8)
+    _ = reader.u(16)
+    _ = reader.ue()
+    if profile >= 100 {
+      _ = reader.ue()
+      _ = reader.ue()
+      _ = reader.ue()
+      _ = reader.u(2)
+    }
+    _ = reader.ue()
+    if reader.ue() == 0 { _ = reader.ue() }
+    _ = reader.ue()
+    _ = reader.u(1)
+    _ = reader.ue()
+    _ = reader.ue()
+    if reader.u(1) == 0 { _ = reader.u(1) }
+    _ = reader.u(1)
+    if reader.u(1) == 1 { for _ in 0..<4 { _ = reader.ue() } }
+    var writer = BitWriter()
+    for bit in reader.readBits { writer.u(1, bit ? 1 : 0) }
+    writer.u(1, 0)
+    return writer.nalUnit(header: unit[0])
+  }
+
+  private func copy(bytes: ByteBuffer, format: FormatDescription?) -> AccessUnit {
+    AccessUnit(
+      codec: codec, bytes: bytes, units: AnnexB.units(in: bytes, codec: codec), time: time,
+      firstArrival: firstArrival,
+      lastArrival: lastArrival, isRandomAccess: isRandomAccess, format: format)
+  }
+}
+
+/// The same numbers on every run (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var value = state
+    value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
+    value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
+    return value ^ value >> 31
+  }
+
+  mutating func bytes(count: Int) -> [UInt8] {
+    (0..<count).map { _ in .random(in: 0...255, using: &self) }
+  }
+}
+
+/// What the process holds in memory, by `/proc/self/status`.
+func residentBytes() throws -> Int {
+  let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+  let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") } ?? ""
+  return (Int(line.filter(\.isNumber)) ?? 0) << 10
+}

@@ -1,0 +1,112 @@
+import Decode
+import Defragment
+import Foundation
+import Glibc
+import RTPWire
+import Synchronization
+import Testing
+
+/// A pipe whose reader reads as told, on a thread of its own.
+final class PipeReader: Sendable {
+  /// The end to write to.
+  let writeEnd: Int32
+  private let readEnd: Int32
+  private let received = Mutex<(bytes: [UInt8], ended: Bool)>(([], false))
+
+  init() {
+    var ends: [Int32] = [-1, -1]
+    unsafe pipe(&ends)
+    (readEnd, writeEnd) = (ends[0], ends[1])
+    // The ffmpeg commands that other tests start meanwhile must not hold the ends open.
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+  }
+
+  /// Reads a named pipe, from when it has a writer.
+  init(namedPipe path: String) {
+    writeEnd = -1
+    readEnd = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    _ = fcntl(readEnd, F_SETFL, 0)
+  }
+
+  /// Reads to the end, waiting `delay` microseconds before each read.
+  func start(delay: UInt32 = 0) {
+    Thread.detachNewThread { [self] in
+      var buffer = [UInt8](repeating: 0, count: 1 << 16)
+      while true {
+        if delay > 0 { usleep(delay) }
+        let count = unsafe read(readEnd, &buffer, buffer.count)
+        guard count > 0 else { break }
+        received.withLock { $0.bytes += buffer[..<count] }
+      }
+      received.withLock { $0.ended = true }
+    }
+  }
+
+  func closeReadEnd() { close(readEnd) }
+
+  /// What has been read when the pipe has ended.
+  func all() async throws -> [UInt8] {
+    if writeEnd >= 0 { close(writeEnd) }
+    try await eventually { self.received.withLock { $0.ended } }
+    return received.withLock { $0.bytes }
+  }
+
+  var count: Int { received.withLock { $0.bytes.count } }
+}
+
+/// Waits until `condition` holds, for at most ten seconds.
+func eventually(_ condition: @Sendable () -> Bool) async throws {
+  let deadline = ContinuousClock.now + .seconds(10)
+  while !condition() {
+    try #require(ContinuousClock.now < deadline, "not within ten seconds")
+    try await Task.sleep(for: .milliseconds(2))
+  }
+}
+
+/// A folder that is gone after the test.
+final class TemporaryFolder: Sendable {
+  let path: String
+
+  init() throws {
+    path = FileManager.default.temporaryDirectory.appendingPathComponent("out-\(UUID())").path
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  func callAsFunction(_ name: String) -> String { "\(path)/\(name)" }
+  func contents(_ name: String) throws -> [UInt8] {
+    try [UInt8](Data(contentsOf: URL(fileURLWithPath: self(name))))
+  }
+  var names: [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
+  }
+}
+
+let catalogue = OutputCatalogue(codecs: [.testH264, .testH265])
+
+extension Clip {
+  /// Frames of the clip, decoded.
+  func decodedFrames() async throws -> [RawFrame] {
+    let collector = Collector()
+    let decoder = try collector.decoder(for: codec)
+    for unit in accessUnits(of: try encoded()) { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    return collector.frames
+  }
+}
+
+/// A lane to `target` in the format named, that loses nothing unless told otherwise.
+func lane(
+  _ target: OutputTarget, _ format: String, policy: OutputLane.Policy = .block,
+  limits: QueueLimits? = nil, scaleToFirst: Bool = false,
+  onError: @escaping @Sendable (OutputError) -> Void = { _ in }
+) throws -> OutputLane {
+  let format = try #require(catalogue.format(named: format))
+  var configuration = OutputLane.Configuration(target: target, format: format)
+  configuration.policy = policy
+  configuration.scaleToFirst = scaleToFirst
+  if let limits { configuration.queueLimits = limits }
+  return try OutputLane(configuration, onError: onError)
+}
