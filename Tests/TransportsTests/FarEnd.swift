@@ -138,6 +138,12 @@ final class RecordingSink: DatagramSink {
   let datagrams = Record<Datagram>()
   let ends = Record<TransportEnd>()
   let completedReads = Record<Instant>()
+  let descriptions = Record<[MediaDescription]>()
+
+  func describe(_ media: [MediaDescription]) {
+    if !datagrams.elements.isEmpty { Issue.record("a description behind a datagram") }
+    descriptions.append(media)
+  }
 
   func receive(_ datagram: Datagram) {
     if !ends.elements.isEmpty { Issue.record("a datagram after the end") }
@@ -157,12 +163,20 @@ final class RecordingSink: DatagramSink {
 
 /// Takes everything and keeps nothing.
 final class IndifferentSink: DatagramSink {
+  func describe(_ media: [MediaDescription]) {}
   func receive(_ datagram: Datagram) {}
   func readCompleted(at now: Instant) {}
   func transportEnded(_ end: TransportEnd) {}
 }
 
 extension UDPTransport {
+  /// Where the transport receives, once it is open.
+  func localAddress() async throws -> SocketAddress? {
+    guard let text = await counters().localAddress else { return nil }
+    let (host, port) = try SourceAddress.endpoint(text[...])
+    return try host.map { try SocketAddress(ipAddress: $0, port: port) }
+  }
+
   /// Waits until the counters are as they should be.
   @discardableResult
   func counters(

@@ -23,7 +23,7 @@ struct UDPListenerTests {
     let transport = listener(.init(host: host, port: 0))
     let sink = RecordingSink()
     _ = try await transport.open(delivering: sink)
-    let port = try #require(await transport.localAddress()?.port)
+    let port = try #require(try await transport.localAddress()?.port)
     let sender = try await FarEnd(from)
     let stranger = try await FarEnd(from)
     let target = endpoint(from, port)
@@ -47,7 +47,7 @@ struct UDPListenerTests {
     let transport = listener(.init(host: "127.0.0.1", port: 0))
     let sink = RecordingSink()
     _ = try await transport.open(delivering: sink)
-    let local = try #require(await transport.localAddress())
+    let local = try #require(try await transport.localAddress())
     let control = try local.with(port: #require(local.port) + 1)
     let (media, report) = try await adjacentFarEnds()
     // Before the sender is known its reports could be anyone's.
@@ -70,7 +70,7 @@ struct UDPListenerTests {
     let transport = listener(.init(host: "127.0.0.1", port: 0))
     let sink = RecordingSink()
     _ = try await transport.open(delivering: sink)
-    let local = try #require(await transport.localAddress())
+    let local = try #require(try await transport.localAddress())
     let sender = try await FarEnd()
     try await sender.send(rtp(1), rtp(2), senderReport(), to: local)
     #expect(try await sink.datagrams.first(3).map(\.channel) == [.media, .media, .media])
@@ -136,7 +136,7 @@ struct UDPListenerTests {
     listening.fallsBackToAnyAddress = true
     let transport = listener(listening)
     _ = try await transport.open(delivering: RecordingSink())
-    #expect(await transport.localAddress()?.ipAddress == "0.0.0.0")
+    #expect(try await transport.localAddress()?.ipAddress == "0.0.0.0")
     transport.close()
   }
 
@@ -146,7 +146,7 @@ struct UDPListenerTests {
     let transport = listener(.init(host: "127.0.0.1", port: 0))
     let sink = RecordingSink()
     _ = try await transport.open(delivering: sink)
-    let local = try #require(await transport.localAddress())
+    let local = try #require(try await transport.localAddress())
     let sender = try await FarEnd()
     try await sender.send(rtp(1), rtp(2), to: local)
     _ = try await sink.datagrams.first(2)
@@ -165,7 +165,7 @@ struct UDPListenerTests {
     let transport = listener(.init(host: "127.0.0.1", port: 0))
     let sink = ClosingSink(transport)
     _ = try await transport.open(delivering: sink)
-    let local = try #require(await transport.localAddress())
+    let local = try #require(try await transport.localAddress())
     let sender = try await FarEnd()
     for number in 0..<100 as Range<UInt16> { try await sender.send(rtp(number), to: local) }
     _ = try await sink.recording.ends.first(1)
@@ -196,7 +196,7 @@ struct UDPListenerTests {
       let transport = listener(.init(host: "127.0.0.1", port: port))
       let sink = RecordingSink()
       _ = try await transport.open(delivering: sink)
-      port = try #require(await transport.localAddress()?.port)
+      port = try #require(try await transport.localAddress()?.port)
       transport.close()
       _ = try await sink.ends.first(1)
       // The end is told before the sockets are let go of, both in one turn of the loop.
@@ -211,6 +211,8 @@ private final class ClosingSink: DatagramSink {
   private let transport: UDPTransport
 
   init(_ transport: UDPTransport) { self.transport = transport }
+
+  func describe(_ media: [MediaDescription]) {}
 
   func receive(_ datagram: Datagram) {
     recording.receive(datagram)
