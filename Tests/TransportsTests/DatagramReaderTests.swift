@@ -5,9 +5,10 @@ import Testing
 @testable import Transports
 
 struct DatagramReaderTests {
+  /// What was received is kept, so that no read may write over what an earlier one handed out.
+  ///
   /// Spacing begins after the pacer's first window, and pauses whenever a read finds nothing, so
-  /// both ways of reading and the changes between them come up many times here. What was received
-  /// is kept, so that no read may write over what an earlier one has handed out.
+  /// both ways of reading and the changes between them come up many times here.
   @Test(arguments: [Double.infinity, 1])
   func whatIsSentComesWholeAndInOrderHoweverItIsRead(fastRate: Double) async throws {
     let receiver = try await FarEnd(pacer: ReadPacer(fastRate: fastRate, slowRate: fastRate))

@@ -110,6 +110,8 @@ struct MulticastTests {
     #expect(try await rightSink.datagrams.first(10).map(\.bytes) == (0..<10).map { rtp($0) })
     try await wrong.eventLoop.submit {}.get()
     #expect(wrongSink.datagrams.elements.isEmpty)
+    // The kernel keeps them out; the pin would have had to.
+    #expect(await wrong.counters().foreignOrigin == 0)
     right.close()
     wrong.close()
     try await sender.close()

@@ -24,9 +24,23 @@ struct SourcePinTests {
     }
 
     mutating func send(bytes: ByteBuffer, from origin: SocketAddress) -> Int {
-      let datagram = Datagram(
-        bytes: bytes, arrival: Instant(nanoseconds: now * 1_000_000), origin: origin)
-      switch pin.admit(datagram, from: origin) {
+      count(pin.admit(datagram(bytes, .media, origin), from: origin))
+    }
+
+    mutating func sendControl(_ bytes: ByteBuffer, from origin: SocketAddress) -> Int {
+      count(pin.admitControl(datagram(bytes, .control, origin), from: origin))
+    }
+
+    private func datagram(
+      _ bytes: ByteBuffer, _ channel: Datagram.Channel, _ origin: SocketAddress
+    ) -> Datagram {
+      Datagram(
+        bytes: bytes, arrival: Instant(nanoseconds: now * 1_000_000), channel: channel,
+        origin: origin)
+    }
+
+    private func count(_ verdict: SourcePin.Verdict) -> Int {
+      switch verdict {
       case .accepted: return 1
       case .latched(let datagrams): return datagrams.count
       case .held, .foreign: return 0
@@ -222,14 +236,31 @@ struct SourcePinTests {
     #expect(pin.source == Self.server)
   }
 
-  // MARK: RTCP on its own port
+  // MARK: RTCP
 
   @Test func controlIsTakenFromTheSourcesHostOnAnyPortAndFromNoOther() {
     var feed = Feed(expecting: .anyone)
-    #expect(!feed.pin.admitsControl(from: Self.server))
     _ = feed.send(1, from: Self.server)
     _ = feed.send(2, from: Self.server)
-    #expect(feed.pin.admitsControl(from: Self.otherPort))
-    #expect(!feed.pin.admitsControl(from: Self.stranger))
+    #expect(feed.sendControl(senderReport(), from: Self.otherPort) == 1)
+    #expect(feed.sendControl(senderReport(), from: Self.stranger) == 0)
+    #expect(feed.sendControl(ByteBuffer(string: "x"), from: Self.stranger) == 0)
+  }
+
+  @Test func theReportThatFFmpegSendsBeforeItsFirstPacketIsNotLost() {
+    var feed = Feed(expecting: .anyone)
+    #expect(feed.sendControl(senderReport(), from: Self.stranger) == 0)
+    #expect(feed.sendControl(senderReport(), from: Self.otherPort) == 0)
+    #expect(feed.send(bytes: senderReport(), from: Self.server) == 0)
+    #expect(feed.send(1, from: Self.server) == 0)
+    #expect(feed.send(2, from: Self.server) == 4)
+    #expect(feed.pin.discarded == 1)
+  }
+
+  @Test func aFloodOfReportsBeforeAnyMediaIsHeldInBounds() {
+    var feed = Feed(expecting: .anyone)
+    for _ in 0..<1000 { #expect(feed.sendControl(senderReport(), from: Self.server) == 0) }
+    #expect(feed.sendControl(ByteBuffer(string: "junk"), from: Self.server) == 0)
+    #expect(feed.pin.discarded == 992)
   }
 }

@@ -50,11 +50,12 @@ struct UDPListenerTests {
     let local = try #require(try await transport.localAddress())
     let control = try local.with(port: #require(local.port) + 1)
     let (media, report) = try await adjacentFarEnds()
-    // Before the sender is known its reports could be anyone's.
-    try await report.send(senderReport(), to: control)
-    try await transport.counters { $0.foreignOrigin == 1 }
     try await media.send(rtp(1), rtp(2), to: local)
     _ = try await sink.datagrams.first(2)
+    let stranger = try await FarEnd("127.0.0.2")
+    try await stranger.send(senderReport(), to: control)
+    try await transport.counters { $0.foreignOrigin == 1 }
+    try await stranger.close()
     try await report.send(senderReport(), to: control)
     #expect(try await sink.datagrams.first(3).map(\.channel) == [.media, .media, .control])
     transport.sendFeedback(senderReport(ssrc: 77))
@@ -192,6 +193,7 @@ struct UDPListenerTests {
 
   @Test func portsAreFreeAgainAfterTheEnd() async throws {
     var port = 0
+    var closed: [UDPTransport] = []
     for _ in 0..<50 {
       let transport = listener(.init(host: "127.0.0.1", port: port))
       let sink = RecordingSink()
@@ -199,6 +201,7 @@ struct UDPListenerTests {
       port = try #require(try await transport.localAddress()?.port)
       transport.close()
       _ = try await sink.ends.first(1)
+      closed.append(transport)
       // The end is told before the sockets are let go of, both in one turn of the loop.
       try await transport.eventLoop.submit {}.get()
     }

@@ -46,6 +46,8 @@ struct SourcePin: Sendable {
   private var sequenceNumber = SequenceNumber(0)
   /// Least recently heard first.
   private var candidates: [Candidate] = []
+  /// RTCP that came before any source was accepted, oldest first.
+  private var earlyReports: [Datagram] = []
 
   init(expecting expectation: Expectation) {
     self.expectation = expectation
@@ -62,17 +64,18 @@ struct SourcePin: Sendable {
     return consider(datagram, from: origin)
   }
 
-  /// Whether RTCP from `origin` on a port of its own belongs to the stream: the host decides.
-  func admitsControl(from origin: SocketAddress) -> Bool {
-    if let source { return origin.isSameHost(as: source) }
-    guard case .host(let host) = expectation else { return false }
-    return origin.isSameHost(as: host)
+  /// Decides about a datagram that came to a port set aside for RTCP: the host alone counts.
+  mutating func admitControl(_ datagram: Datagram, from origin: SocketAddress) -> Verdict {
+    if let source { return origin.isSameHost(as: source) ? .accepted : .foreign }
+    return isEligible(origin, now: datagram.arrival) ? holdReport(datagram) : .foreign
   }
 
   /// Gives up what is held; to be called when nothing more will come.
-  mutating func discardCandidates() {
+  mutating func discardHeld() {
     for candidate in candidates { discarded += UInt64(candidate.held.count) }
+    discarded += UInt64(earlyReports.count)
     candidates.removeAll()
+    earlyReports.removeAll()
   }
 
   private mutating func note(_ datagram: Datagram) {
@@ -80,7 +83,7 @@ struct SourcePin: Sendable {
     lastMedia = datagram.arrival
     ssrc = packet.ssrc
     sequenceNumber = packet.sequenceNumber
-    if !candidates.isEmpty { discardCandidates() }
+    if !candidates.isEmpty || !earlyReports.isEmpty { discardHeld() }
   }
 
   /// Whether `origin` may be a candidate at all at this time.
@@ -104,8 +107,8 @@ struct SourcePin: Sendable {
   }
 
   private mutating func consider(_ datagram: Datagram, from origin: SocketAddress) -> Verdict {
-    // RTCP alone proves nothing, and only what looks like RTP is worth memory.
-    guard let packet = datagram.mediaPacket else { return .foreign }
+    // Only what looks like RTP or RTCP is worth memory.
+    guard let packet = datagram.mediaPacket else { return holdReport(datagram) }
     guard mayBegin(packet, from: origin, now: datagram.arrival) else { return .foreign }
 
     var candidate = Candidate(origin: origin, ssrc: packet.ssrc)
@@ -132,8 +135,22 @@ struct SourcePin: Sendable {
     lastMedia = datagram.arrival
     ssrc = packet.ssrc
     sequenceNumber = packet.sequenceNumber
-    discardCandidates()
-    return .latched(candidate.held)
+    let reports = earlyReports.filter { $0.origin?.isSameHost(as: origin) ?? false }
+    earlyReports.removeAll { $0.origin?.isSameHost(as: origin) ?? false }
+    discardHeld()
+    return .latched(reports + candidate.held)
+  }
+
+  /// Holds RTCP that comes before any source is accepted: it proves nothing, but FFmpeg sends its
+  /// first report before its first packet, and the next one only after seconds.
+  private mutating func holdReport(_ datagram: Datagram) -> Verdict {
+    guard lastMedia == nil, RTCPPacket.recognizes(datagram.bytes) else { return .foreign }
+    if earlyReports.count == Self.maximumEarlyReports {
+      earlyReports.removeFirst()
+      discarded += 1
+    }
+    earlyReports.append(datagram.detached)
+    return .held
   }
 
   /// Whether `packet` may be the first of a source that takes the stream over.
@@ -161,6 +178,7 @@ struct SourcePin: Sendable {
   static let maximumMisorder = 100
   /// Sources on probation at once; the one not heard for longest gives way.
   static let maximumCandidates = 8
+  static let maximumEarlyReports = 8
   /// Nanoseconds for which a candidate's packets are kept: a sender of single pictures may let
   /// seconds pass between packets.
   static let candidateLifetime: Int64 = 5_000_000_000
@@ -190,10 +208,7 @@ private struct Candidate: Sendable {
   mutating func hold(_ datagram: Datagram, sequenceNumber: SequenceNumber) -> UInt64 {
     let isFull = held.count == Self.maximumHeld
     if isFull { held.removeFirst() }
-    var detached = datagram
-    // A slice of the read would keep all of the read's storage.
-    detached.bytes = ByteBuffer(bytes: datagram.bytes.readableBytesView)
-    held.append(detached)
+    held.append(datagram.detached)
     self.sequenceNumber = sequenceNumber
     lastHeard = datagram.arrival
     return isFull ? 1 : 0
@@ -204,6 +219,13 @@ private struct Candidate: Sendable {
 }
 
 extension Datagram {
+  /// The same datagram in storage of its own: a slice would keep all of the read it came in.
+  fileprivate var detached: Datagram {
+    var datagram = self
+    datagram.bytes = ByteBuffer(bytes: bytes.readableBytesView)
+    return datagram
+  }
+
   /// The datagram as an RTP packet, or `nil` when it is RTCP or not RTP at all.
   var mediaPacket: RTPPacket? {
     guard !RTCPPacket.recognizes(bytes) else { return nil }

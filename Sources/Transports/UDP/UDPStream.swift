@@ -24,6 +24,7 @@ final class UDPStream {
   private var hello: Hello?
   private var count = TransportCounters()
   private var isControlOnMediaPort = false
+  private var lastArrival = Instant(nanoseconds: .min)
 
   /// What a client says to its server, and when.
   struct Hello {
@@ -67,7 +68,7 @@ final class UDPStream {
     guard let sink else { return }
     self.sink = nil
     count.kernelDropped = kernelDrops
-    pin.discardCandidates()
+    pin.discardHeld()
     hello?.timer?.cancel()
     hello?.watch?.cancel()
     hello = nil
@@ -112,14 +113,10 @@ final class UDPStream {
       count.empty += 1
       return
     }
-    if datagram.channel == .control {
-      guard pin.admitsControl(from: origin) else {
-        count.foreignOrigin += 1
-        return
-      }
-      return deliver(datagram)
-    }
-    switch pin.admit(datagram, from: origin) {
+    let verdict =
+      datagram.channel == .control
+      ? pin.admitControl(datagram, from: origin) : pin.admit(datagram, from: origin)
+    switch verdict {
     case .accepted: deliver(datagram)
     case .held: break
     case .latched(let datagrams):
@@ -130,6 +127,10 @@ final class UDPStream {
 
   private func deliver(_ datagram: Datagram) {
     guard let sink else { return }
+    var datagram = datagram
+    // What was held comes after what was not, and arrival times never decrease.
+    datagram.arrival = max(datagram.arrival, lastArrival)
+    lastArrival = datagram.arrival
     if datagram.channel == .media {
       if pin.lastMedia != nil { hello?.schedule.mediaArrived() }
       if !isControlOnMediaPort { isControlOnMediaPort = RTCPPacket.recognizes(datagram.bytes) }
