@@ -20,6 +20,7 @@ final class SendingSession: ChannelInboundHandler {
   private var nextReport: Instant?
   private var lastIgnored: SocketAddress?
   private var timer: Scheduled<Void>?
+  private var lastError: (any Error)?
   private var failure: (any Error)?
   private var hasEnded = false
 
@@ -69,12 +70,15 @@ final class SendingSession: ChannelInboundHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    // NIO closes the channel after errors that last; channelInactive comes then.
-    failure = SendError.network(
-      address: remote?.hostAndPort ?? "the socket", reason: "the network refused: \(error)")
+    // NIO closes the channel after errors that last, and channelInactive comes then; others pass.
+    lastError = error
   }
 
   func channelInactive(context: ChannelHandlerContext) {
+    let reason = (lastError as? IOError).map { Libav.reason(-$0.errnoCode) }
+    failure = SendError.network(
+      address: remote?.hostAndPort ?? "the socket",
+      reason: reason ?? "the system refuses to send there; is there a route to it?")
     end(.stopped, context)
   }
 
