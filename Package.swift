@@ -35,7 +35,7 @@ let package = Package(
     ),
     .systemLibrary(
       name: "CFFmpeg",
-      pkgConfig: "libavcodec libavformat libavutil libswscale",
+      pkgConfig: "libavcodec libavutil libswscale",
       providers: [
         .apt(["libavcodec-dev", "libavformat-dev", "libavutil-dev", "libswscale-dev"])
       ]

@@ -4,7 +4,6 @@
 
 #include <libavcodec/avcodec.h>
 #include <libavcodec/bsf.h>
-#include <libavformat/avformat.h>
 #include <libavutil/avutil.h>
 #include <libavutil/buffer.h>
 #include <libavutil/imgutils.h>
