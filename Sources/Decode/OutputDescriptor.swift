@@ -25,19 +25,20 @@ final class OutputDescriptor {
 
   /// Opens `path` for writing from the start; a named pipe once it has a reader.
   ///
-  /// - Parameter givesUp: asked while a named pipe has no reader.
-  /// - Throws: ``OutputError/cannotOpen(path:errno:)``, or ``OutputError/readerTooSlow`` when no
-  ///   reader came.
+  /// `givesUp` is asked now and then while a named pipe has no reader.
+  ///
+  /// - Throws: ``OutputError/cannotOpen(path:errno:)``, or ``OutputError/noReader``.
   init(opening path: String, unless givesUp: () -> Bool) throws(OutputError) {
     // Without O_NONBLOCK, opening a named pipe would wait for its reader, out of anyone's reach.
     let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK
     var number = unsafe open(path, flags, Self.permissions)
-    while number < 0, errno == ENXIO || errno == EINTR {
-      guard !givesUp() else { throw .readerTooSlow }
+    while number < 0, errno == EINTR || (errno == ENXIO && Self.isNamedPipe(path)) {
+      guard !givesUp() else { throw .noReader }
       usleep(Self.readerInterval)
       number = unsafe open(path, flags, Self.permissions)
     }
-    guard number >= 0 else { throw .cannotOpen(path: path, errno: errno) }
+    let error = errno
+    guard number >= 0 else { throw .cannotOpen(path: path, errno: error) }
     self.number = number
     isFile = Self.type(of: number) == S_IFREG
     ownership = .own
@@ -99,6 +100,11 @@ final class OutputDescriptor {
     guard current > 0 else { return }
     var size = Self.maximumPipeSize
     while size > current, fcntl(number, Self.setPipeSize, size) < 0 { size /= 2 }
+  }
+
+  private static func isNamedPipe(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
   }
 
   private static func type(of descriptor: Int32) -> mode_t? {

@@ -50,7 +50,9 @@ public final class OutputLane: Sendable {
 
   /// Starts the output's thread, which opens the target.
   ///
-  /// - Parameter onError: called at most once, on the output's thread, when the output ends early.
+  /// - Parameters:
+  ///   - configuration: what to write, and where.
+  ///   - onError: called at most once, on the output's thread, when the output ends early.
   /// - Throws: ``ThreadError``.
   public init(
     _ configuration: Configuration, onError: @escaping @Sendable (OutputError) -> Void = { _ in }
@@ -134,6 +136,7 @@ public final class OutputLane: Sendable {
   ///
   /// - Parameter time: how long a slow reader is waited for, at most ``longestFinish``; what it has
   ///   not taken by then is counted as discarded.
+  /// - Returns: what was written, and what ended the output early.
   public func finish(within time: Duration = OutputLane.longestFinish) async -> OutputSummary {
     end(within: time)
     await thread.join()

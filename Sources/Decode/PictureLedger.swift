@@ -31,8 +31,11 @@ struct PictureLedger {
 
   /// Starts the account of a unit that is about to be decoded.
   ///
-  /// - Parameter canCompleteFrame: whether it may be the second field of a frame for which the unit
-  ///   before it started the picture.
+  /// - Parameters:
+  ///   - unit: what is to be remembered of it.
+  ///   - canCompleteFrame: whether it may be the second field of a frame for which the unit before it
+  ///     started the picture.
+  /// - Returns: the number that its pictures go by.
   mutating func begin(_ unit: UnitRecord, canCompleteFrame: Bool) -> Index {
     let index = nextIndex
     nextIndex += 1

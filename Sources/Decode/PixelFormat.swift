@@ -11,7 +11,7 @@ public struct PixelFormat: Sendable, Hashable {
     case gbr
   }
 
-  /// libav's name: `yuv420p`, `yuv422p10le`, `gray` …
+  /// The name that libav gives it, such as `yuv420p`, `yuv422p10le` or `gray`.
   public let name: String
   public let layout: Layout
   /// Bits that count in a sample; a sample of more than 8 takes two bytes, low byte first.

@@ -83,8 +83,12 @@ public import RTPWire
 
   /// Lends the samples of one plane: 0 is luma (or green), then Cb and Cr (or blue and red).
   ///
-  /// - Parameter body: gets the bytes from the first sample to the last, and how rows lie in them.
-  /// - Precondition: `plane` is below ``planeCount``.
+  /// The bytes reach from the plane's first sample to its last; the layout says how rows lie in them.
+  ///
+  /// - Parameters:
+  ///   - plane: below ``planeCount``.
+  ///   - body: must not keep the bytes.
+  /// - Returns: what `body` returns.
   public func withPlane<Result>(
     _ plane: Int, _ body: (RawSpan, PlaneLayout) throws -> Result
   ) rethrows -> Result {

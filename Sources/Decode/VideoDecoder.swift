@@ -11,7 +11,7 @@ public final class VideoDecoder: Sendable {
   public static let allowedDecoders: Set<String> = ["h264", "hevc"]
   /// 64 Mpx: more than any level of H.264 or H.265 allows, and 100 MB a picture.
   public static let defaultMaximumPixels = 8192 * 8192
-  /// About a second of video. A queue that long means that decoding does not keep up.
+  /// About a second of video; a queue that long means that decoding does not keep up.
   public static let defaultQueueLimits = QueueLimits(count: 32, bytes: 16 << 20)
 
   /// How a decoder is set up.
@@ -37,6 +37,8 @@ public final class VideoDecoder: Sendable {
   /// Opens the decoder and starts its thread.
   ///
   /// - Parameters:
+  ///   - codec: names the decoder, which must be one of ``allowedDecoders``.
+  ///   - configuration: limits and threads.
   ///   - onFrame: takes each frame; while it blocks, decoding waits and the queue fills.
   ///   - onFailure: takes each access unit that gave no frame.
   /// - Throws: ``DecoderError``.

@@ -127,6 +127,25 @@ import Testing
     #expect(packed(collector.frames) == expected)
   }
 
+  @Test("a crop of any number of columns is exact, not rounded to what suits the processor")
+  func oddCrop() async throws {
+    let clip = Clip(name: "cropped", frames: 5, encoder: ["-tune", "zerolatency"])
+    let metadata = "h264_metadata=crop_left=6:crop_right=2:crop_top=2"
+    let stream = try run(
+      ["-f", "h264", "-i", "pipe:0", "-c", "copy", "-bsf:v", metadata, "-f", "h264", "-"],
+      input: try clip.encoded())
+    let expected = try run(
+      ["-flags", "unaligned", "-f", "h264", "-i", "pipe:0", "-f", "rawvideo", "-"], input: stream)
+    let collector = Collector()
+    let decoder = try collector.decoder(for: clip.codec)
+    for unit in clip.accessUnits(of: stream) { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    #expect(collector.frames.first?.width == 168)
+    #expect(collector.frames.first?.height == 142)
+    #expect(packed(collector.frames) == expected)
+  }
+
   @Test("each access unit before the first random-access point fails once, and says so")
   func joiningInMidStream() async throws {
     let clip = Clip(name: "GOPs", frames: 30, encoder: ["-g", "10", "-tune", "zerolatency"])

@@ -67,6 +67,8 @@ public enum OutputError: Error, Sendable, Hashable {
   case cannotOpen(path: String, errno: Int32)
   /// The pictures changed and the output cannot continue in another file.
   case formatChanged(from: RawFrame.Geometry, to: RawFrame.Geometry)
+  /// The named pipe never had a reader.
+  case noReader
   /// The far end of the pipe has been closed.
   case readerGone
   /// A full disk, a quota, a failing device: `errno` of the write. A file has been cut back to its

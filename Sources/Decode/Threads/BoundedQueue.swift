@@ -86,8 +86,9 @@ final class BoundedQueue<Element: Sendable>: Sendable {
 
   /// Appends `element`, letting `makeRoom` choose what goes when there is none.
   ///
-  /// - Parameter makeRoom: takes at least one of the waiting elements away, and says whether the new
-  ///   one is still wanted then.
+  /// `makeRoom` takes at least one of the waiting elements away, and says whether the new one is
+  /// still wanted then.
+  ///
   /// - Returns: whether the element was kept, and how many others were not.
   func offer(
     _ element: Element, bytes: Int, makingRoom makeRoom: (inout Line) -> Bool

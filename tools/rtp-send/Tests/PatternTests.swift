@@ -13,6 +13,13 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    (0, 0xA000_0000), (1, 0xA000_0011), (0x123456, 0xA123_4567), (0xFFFFFF, 0xAFFF_FFF0),
+  ])
+  func stripsAreLaidOutAsDescribed(number: UInt32, bits: UInt32) {
+    #expect(FrameNumberStrip.bits(of: number) == bits)
+  }
+
   @Test func numbersBeyondTheStripWrap() {
     let picture = PatternPainter(width: 256, height: 144, framesPerSecond: 30)
       .picture(number: 0x0100_0007)

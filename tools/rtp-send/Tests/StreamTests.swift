@@ -61,7 +61,7 @@ import Testing
     #expect(Set(sources).count == 3)
   }
 
-  @Test(arguments: ["", "a", "abc", "rtp-send@localhost", String(repeating: "x", count: 300)])
+  @Test(arguments: ["", "a", "ab", "abc", "rtp-send@localhost", String(repeating: "x", count: 300)])
   func reportsAreReadBackAsWritten(name: String) throws {
     var stream = stream()
     _ = stream.packets(with: payloads(4))
@@ -69,6 +69,9 @@ import Testing
     let bytes = reports.goodbye(
       of: stream, timestamp: 99, unixNanoseconds: 1_500_000_000_500_000_000)
     #expect(RTCPPacket.recognizes(bytes))
+    // At least one zero byte ends the name, and zero bytes fill its chunk (RFC 3550 §6.5).
+    let chunk = stride(from: 4, to: 400, by: 4).first { $0 > 6 + min(name.count, 255) } ?? 0
+    #expect(bytes.readableBytes == 28 + 4 + chunk + 8)
     let packets = try RTCPPacket.parse(compound: bytes)
     guard case .senderReport(let report) = packets.first else {
       Issue.record("no sender report first")
