@@ -22,14 +22,16 @@ public enum FormatCatalogue {
 
   /// How sure each format is that `payload` is its own, in the order of ``codecs``.
   public static func recognize(_ payload: ByteBuffer) -> [(codec: VideoCodec, Recognition)] {
-    formats.map { ($0.codec, $0.recognize(payload)) }
+    let payload = payload.behindStartCode
+    return formats.map { ($0.codec, $0.recognize(payload)) }
   }
 
   /// Whether a decoder can begin with `payload`, whichever codec it is of.
   ///
   /// With its parameter sets in it, or with a key picture when those are known already.
   public static func isEntryPoint(_ payload: ByteBuffer, parameterSetsKnown: Bool) -> Bool {
-    formats.contains { $0.isEntryPoint(payload, parameterSetsKnown: parameterSetsKnown) }
+    let payload = payload.behindStartCode
+    return formats.contains { $0.isEntryPoint(payload, parameterSetsKnown: parameterSetsKnown) }
   }
 
   static func format(encodingName: String) -> (any PayloadFormat.Type)? {

@@ -10,9 +10,8 @@ struct DecodingOrderBuffer: Sendable {
     var units: Int
     /// The largest distance of two numbers in the buffer, where it is limited.
     var distance: Int?
-
-    /// What `sprop-interleaving-depth` and `sprop-depack-buf-nalus` may be at most (RFC 6184 §8.1).
-    static let maximumUnits = 32_767
+    /// Whether `units` counts pictures' units alone, as `sprop-interleaving-depth` does.
+    var countsPicturesAlone = false
   }
 
   struct Unit: Sendable {
@@ -20,18 +19,24 @@ struct DecodingOrderBuffer: Sendable {
     let time: MediaTime
     let arrival: Instant
     let isWhole: Bool
+    let isPicture: Bool
   }
 
   /// Whatever the sender promised, no more than this waits.
   static let maximumBytes = 8 << 20
+  /// The same in units: RFC 6184 §8.1 would allow 32,767, which nobody sends.
+  static let maximumUnits = 4096
 
   private let bounds: Bounds
   /// In order of their numbers, extended to 64 bits.
   private var waiting: [(number: Int64, unit: Unit)] = []
   private var bytes = 0
+  private var counted = 0
   private var unwrapper: SequenceUnwrapper?
   /// The number of the unit that left last.
   private var last: Int64?
+  /// What was added to the numbers since they began afresh.
+  private var shift: Int64 = 0
 
   init(bounds: Bounds) { self.bounds = bounds }
 
@@ -39,13 +44,15 @@ struct DecodingOrderBuffer: Sendable {
   mutating func insert(_ unit: Unit, number: UInt16) -> Bool {
     let number = SequenceNumber(number)
     var unwrapper = self.unwrapper ?? SequenceUnwrapper(first: number)
-    let extended = unwrapper.extend(number)
-    unwrapper.advance(to: extended)
+    let unwrapped = unwrapper.extend(number)
+    unwrapper.advance(to: unwrapped)
     self.unwrapper = unwrapper
+    let extended = followingJump(unwrapped + shift)
     if let last, extended < last { return false }
     let place = waiting.lastIndex { $0.number <= extended }.map { $0 + 1 } ?? 0
     waiting.insert((extended, unit), at: place)
     bytes += unit.bytes.readableBytes
+    if counts(unit) { counted += 1 }
     return true
   }
 
@@ -56,7 +63,7 @@ struct DecodingOrderBuffer: Sendable {
     guard let first = waiting.first, let greatest = waiting.last else { return nil }
     let follows = last.map { first.number <= $0 + 1 } ?? false
     let isFull =
-      waiting.count > bounds.units || bytes > Self.maximumBytes
+      counted > bounds.units || waiting.count > Self.maximumUnits || bytes > Self.maximumBytes
       || bounds.distance.map { greatest.number - first.number > Int64($0) } ?? false
     return follows || isFull ? removeFirst() : nil
   }
@@ -66,9 +73,26 @@ struct DecodingOrderBuffer: Sendable {
     guard !waiting.isEmpty else { return nil }
     let (number, unit) = waiting.removeFirst()
     bytes -= unit.bytes.readableBytes
+    if counts(unit) { counted -= 1 }
     last = number
     return unit
   }
+
+  /// The number to sort `number` by.
+  ///
+  /// One that lies further back than the sender promised shows that the numbers have begun afresh,
+  /// or that the greatest one was wrong: it stands for a start behind everything that waits. Without
+  /// this, one wrong number would have all that come after it taken for late.
+  private mutating func followingJump(_ number: Int64) -> Int64 {
+    guard let greatest = waiting.last?.number ?? last else { return number }
+    let promised = Int64(min(bounds.distance ?? max(4 * bounds.units, 64), Self.maximumUnits))
+    guard greatest - number > promised else { return number }
+    let start = greatest + 1 + promised
+    shift += start - number
+    return start
+  }
+
+  private func counts(_ unit: Unit) -> Bool { unit.isPicture || !bounds.countsPicturesAlone }
 
   /// Forgets the numbers: the stream starts afresh.
   mutating func restart() { self = DecodingOrderBuffer(bounds: bounds) }

@@ -10,6 +10,7 @@ protocol PayloadFormat: Sendable {
   static var headerLength: Int { get }
   /// The types of the parameter sets without which nothing can be decoded, in their natural order.
   static var parameterSetTypes: [UInt8] { get }
+  static var accessUnitDelimiterType: UInt8 { get }
 
   /// Makes a format for a stream with these `a=fmtp` parameters; values out of range are ignored.
   init(parameters: [String: String])
@@ -18,10 +19,7 @@ protocol PayloadFormat: Sendable {
   var interleaving: DecodingOrderBuffer.Bounds? { get }
 
   /// Unpacks one payload, which is not empty.
-  mutating func unpack(_ payload: ByteBuffer, into units: inout NALUnitCollector)
-
-  /// A packet is missing: a fragmented NAL unit that has begun can not be completed.
-  mutating func interrupt(_ units: inout NALUnitCollector)
+  func unpack(_ payload: ByteBuffer, into units: inout NALUnitCollector)
 
   /// What the unit that begins with `head` is, whatever the codec calls it.
   static func role(of head: NALUnitHead) -> NALUnitRole
@@ -43,6 +41,20 @@ protocol PayloadFormat: Sendable {
 
   /// Whether decoding can begin with `payload`.
   static func isEntryPoint(_ payload: ByteBuffer, parameterSetsKnown: Bool) -> Bool
+}
+
+extension PayloadFormat {
+  /// The heads of the entries of an aggregation packet, each with a 16-bit length before it, up to
+  /// the first that does not fit; `nil` when there is none, or anything but zeros behind them.
+  static func heads(ofEntries entries: ByteBuffer) -> [NALUnitHead]? {
+    var rest = entries
+    var heads: [NALUnitHead] = []
+    while let length = rest.readInteger(as: UInt16.self), length > 0 {
+      guard let entry = rest.readSlice(length: Int(length)) else { return nil }
+      heads.append(NALUnitHead(of: entry))
+    }
+    return heads.isEmpty || rest.readableBytesView.contains { $0 != 0 } ? nil : heads
+  }
 }
 
 /// How sure a format is that a payload is its own.

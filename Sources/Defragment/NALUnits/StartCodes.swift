@@ -38,6 +38,13 @@ extension ByteBuffer {
 }
 
 extension ByteBuffer {
+  /// What follows the start code that a payload begins with, where only a NAL unit should be.
+  var behindStartCode: ByteBuffer {
+    var rest = self
+    rest.skipStartCode()
+    return rest
+  }
+
   /// Moves past a start code that a payload begins with, where only a NAL unit should be.
   mutating func skipStartCode() {
     guard getInteger(at: readerIndex, as: UInt16.self) == 0 else { return }
