@@ -34,6 +34,7 @@ final class DatagramReader: ChannelInboundHandler {
   /// What spaced reads go to, one datagram directly behind the other.
   private var storage = ByteBuffer()
   private var gathered: [(length: Int, origin: SocketAddress)] = []
+  private var nextRead: NIOScheduledCallback?
 
   init(
     _ socket: DatagramSocket, as kind: Datagram.Channel, on eventLoop: any EventLoop,
@@ -78,6 +79,8 @@ final class DatagramReader: ChannelInboundHandler {
 
   /// Stops reading; what arrives from now on waits in the kernel.
   func pause() {
+    nextRead?.cancel()
+    nextRead = nil
     let channel = self.channel
     self.channel = nil
     channel?.close(promise: nil)
@@ -118,17 +121,20 @@ final class DatagramReader: ChannelInboundHandler {
     // new storage, and this one need not be copied.
     arrival = Instant(NIODeadline.now())
     while storage.writableBytes >= DatagramSocket.maximumDatagram,
+      gathered.count < Self.datagramsPerSpacedRead,
       let datagram = socket.receive(into: &storage)
     {
       gathered.append(datagram)
     }
-    // There may be more, but others wait for the loop too.
-    let isFull = storage.writableBytes < DatagramSocket.maximumDatagram
+    let isFull =
+      storage.writableBytes < DatagramSocket.maximumDatagram
+      || gathered.count == Self.datagramsPerSpacedRead
     for (length, origin) in gathered {
       guard let bytes = storage.readSlice(length: length) else { break }
       deliver(bytes, from: origin)
     }
     gathered.removeAll(keepingCapacity: true)
+    // There may be more, but others wait for the loop too.
     readCompleted(next: isFull ? 0 : nil)
   }
 
@@ -148,7 +154,7 @@ final class DatagramReader: ChannelInboundHandler {
     let delay = pacer.delay(afterReading: count, now: Instant(NIODeadline.now()))
     guard let delay = urgent ?? delay else { return channel.read() }
     do {
-      try eventLoop.scheduleCallback(
+      nextRead = try eventLoop.scheduleCallback(
         in: .nanoseconds(delay), handler: NextRead(reader: NIOLoopBound(self, eventLoop: eventLoop))
       )
     } catch { channel.read() }
@@ -167,6 +173,8 @@ final class DatagramReader: ChannelInboundHandler {
   static let datagramsPerRead = 32
   /// Bytes for a spaced read: some 700 packets, of which 60 come between two reads at most.
   static let spacedReadCapacity = 1 << 20
+  /// Datagrams in a spaced read; those of no bytes take no room, and they too must come to an end.
+  static let datagramsPerSpacedRead = 1024
 }
 
 extension Instant {

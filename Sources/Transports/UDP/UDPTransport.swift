@@ -97,6 +97,8 @@ public final class UDPTransport: RTPTransport {
     state = .makeBoxSendingValue(.idle, eventLoop: eventLoop)
   }
 
+  deinit { close() }
+
   /// - Throws: ``TransportError``.
   public func open(delivering sink: any DatagramSink) async throws -> [MediaDescription] {
     try await eventLoop.submit { [state] in
