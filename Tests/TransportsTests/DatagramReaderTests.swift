@@ -29,6 +29,20 @@ struct DatagramReaderTests {
     try await sender.close()
   }
 
+  @Test(arguments: [Double.infinity, 1])
+  func datagramsOfNoBytesAreReadLikeOthers(fastRate: Double) async throws {
+    let receiver = try await FarEnd(pacer: ReadPacer(fastRate: fastRate, slowRate: fastRate))
+    let sender = try await FarEnd()
+    for number in 0..<500 as Range<UInt16> {
+      try await sender.send(ByteBuffer(), rtp(number), ByteBuffer(), to: receiver.address)
+      _ = try await receiver.received.first(3 * max(0, Int(number) - 10))
+    }
+    let received = try await receiver.received.first(1500).map(\.bytes)
+    #expect(received.filter { $0.readableBytes > 0 } == (0..<500).map { rtp($0) })
+    try await receiver.close()
+    try await sender.close()
+  }
+
   @Test func sendersAreToldApartInASpacedRead() async throws {
     let receiver = try await FarEnd(pacer: ReadPacer(fastRate: 1, slowRate: 1))
     let senders = try await [FarEnd(), FarEnd("127.0.0.2"), FarEnd()]

@@ -295,4 +295,49 @@ struct SessionDescriptionTests {
     #expect(session.media.first?.description.formatParameters.count == 128)
     #expect(session.diagnostics == [.tooManyFormatParameters])
   }
+
+  @Test(arguments: 0..<20 as Range<UInt64>)
+  func brokenDescriptionsNeverTrap(seed: UInt64) throws {
+    var random = SplitMix(state: seed)
+    let lines = [
+      "v=0", "o=- 0 0 IN IP4 127.0.0.1", "c=IN IP4 232.1.2.3/127/2", "t=0 0", "a=control:*",
+      "m=video 5004/2 RTP/AVP 96 97", "a=rtpmap:96 H264/90000", "a=rtpmap:97 rtx/90000",
+      "a=fmtp:96 packetization-mode=1;sprop-parameter-sets=Z0LAHtkD,aMuMsg==", "a=rtcp:5005",
+      "a=source-filter: incl IN IP4 * 192.0.2.1", "m=audio 0 RTP/AVP 8", "a=fmtp:96 a=b", "",
+    ]
+    let whole = Array(lines.joined(separator: "\r\n").utf8)
+    for _ in 0..<200 {
+      var bytes = whole
+      for _ in 0..<Int.random(in: 1...20, using: &random) {
+        let at = Int.random(in: 0..<bytes.count, using: &random)
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: bytes[at] = UInt8.random(in: 0...255, using: &random)
+        case 1: bytes.remove(at: at)
+        case 2: bytes.insert(contentsOf: bytes[..<at], at: at)
+        default: bytes.removeSubrange(at...)
+        }
+        if bytes.isEmpty { bytes = whole }
+      }
+      guard let session = try? SessionDescription(parsing: bytes) else { continue }
+      #expect(session.media.count <= SessionDescription.maximumMedia)
+      for media in session.media {
+        #expect((0...65_535).contains(media.port))
+        #expect(media.description.clockRate > 0)
+        #expect(media.payloadTypes.allSatisfy { $0 <= 127 })
+      }
+    }
+  }
+}
+
+/// The SplitMix64 generator: the same numbers for the same seed, everywhere.
+private struct SplitMix: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
 }

@@ -188,6 +188,23 @@ struct UDPClientTests {
     try await late.close()
   }
 
+  @Test func aClientSpeaksFromTheAddressAndPortItIsBoundTo() async throws {
+    let server = try await FarEnd()
+    let vacant = try await FarEnd("127.0.0.3")
+    var sockets = UDPTransport.SocketConfiguration()
+    sockets.bind = .init(host: "127.0.0.3", port: vacant.port)
+    let transport = client(of: server.port, sockets: sockets)
+    await #expect(throws: TransportError.portInUse(address: "127.0.0.3:\(vacant.port)")) {
+      try await transport.open(delivering: RecordingSink())
+    }
+    try await vacant.close()
+    let second = client(of: server.port, sockets: sockets)
+    _ = try await second.open(delivering: RecordingSink())
+    #expect(try await server.received.first(1)[0].origin == vacant.address)
+    second.close()
+    try await server.close()
+  }
+
   @Test func payloadsBeyondTheLimitAreRefused() async throws {
     var hello = UDPTransport.HelloConfiguration()
     hello.heartbeat = ByteBuffer(repeating: 1, count: 65)

@@ -182,6 +182,15 @@ struct UDPListenerTests {
     #expect(sink.ends.elements.isEmpty)
   }
 
+  @Test func aTransportThatIsLetGoOfIsClosed() async throws {
+    let sink = RecordingSink()
+    try await {
+      let transport = listener(.init(host: "127.0.0.1", port: 0))
+      _ = try await transport.open(delivering: sink)
+    }()
+    _ = try await sink.ends.first(1)
+  }
+
   @Test func aTransportOpensOnce() async throws {
     let transport = listener(.init(host: "127.0.0.1", port: 0))
     _ = try await transport.open(delivering: RecordingSink())

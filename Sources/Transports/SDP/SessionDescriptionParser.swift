@@ -15,7 +15,8 @@ struct SessionDescriptionParser {
   private struct Section {
     var media: SessionDescription.Media?
     var encodings: [UInt8: RTPMap] = [:]
-    var parameters: [UInt8: [String: String]] = [:]
+    /// What stands behind the type in `a=fmtp`; taken apart for the type that is chosen.
+    var parameters: [UInt8: String] = [:]
   }
 
   mutating func read(_ line: ArraySlice<UInt8>) throws(SessionDescriptionError) {
@@ -90,7 +91,8 @@ struct SessionDescriptionParser {
 
   /// `<media> <port>[/<count>] <profile> <payload type> …` (§5.14).
   private mutating func readMedia(_ value: String) throws(SessionDescriptionError) {
-    let words = value.split(separator: " ")
+    // There are 128 types, so what follows so many words can bring no other.
+    let words = value.split(separator: " ", maxSplits: 3 + 128)
     guard words.count >= 4, let port = words[1].split(separator: "/").first.flatMap({ Int($0) }),
       (0...65_535).contains(port)
     else { return try begin(nil) }
@@ -150,19 +152,8 @@ struct SessionDescriptionParser {
     }
     // Ubiquiti cameras write ‘a=fmtp:96’ alone.
     guard words.count == 2 else { return note(.emptyFormatParameters) }
-    var parameters: [String: String] = [:]
-    for parameter in words[1].split(separator: ";") {
-      guard parameters.count < SessionDescription.maximumFormatParameters else {
-        note(.tooManyFormatParameters)
-        break
-      }
-      // Base64 ends in equals signs, so only the first one divides.
-      let parts = parameter.split(
-        separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      guard let key = parts.first?.trimmed.lowercased(), !key.isEmpty else { continue }
-      parameters[key] = parts.count == 2 ? parts[1].trimmed : ""
-    }
-    withSection { $0.parameters[payloadType] = parameters }
+    let parameters = String(words[1])
+    withSection { $0.parameters[payloadType] = $0.parameters[payloadType] ?? parameters }
   }
 
   /// `incl <nettype> <address types> <destination> <source> …` (RFC 4570 §3).
@@ -200,14 +191,30 @@ struct SessionDescriptionParser {
   private mutating func parameters(
     of payloadType: UInt8, in section: Section
   ) -> [String: String] {
-    if let own = section.parameters[payloadType] { return own }
+    if let own = section.parameters[payloadType] { return pairs(own) }
     // Some cameras put the video's line at the end of the audio's section.
     for other in sections where other.encodings[payloadType] == nil {
       guard let parameters = other.parameters[payloadType] else { continue }
       note(.formatParametersElsewhere(payloadType: payloadType))
-      return parameters
+      return pairs(parameters)
     }
     return [:]
+  }
+
+  private mutating func pairs(_ text: String) -> [String: String] {
+    var pairs: [String: String] = [:]
+    for parameter in text.split(separator: ";") {
+      guard pairs.count < SessionDescription.maximumFormatParameters else {
+        note(.tooManyFormatParameters)
+        break
+      }
+      // Base64 ends in equals signs, so only the first one divides.
+      let parts = parameter.split(
+        separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard let key = parts.first?.trimmed.lowercased(), !key.isEmpty else { continue }
+      pairs[key] = parts.count == 2 ? parts[1].trimmed : ""
+    }
+    return pairs
   }
 
   private mutating func withMedia(_ body: (inout SessionDescription.Media) -> Void) {

@@ -33,6 +33,7 @@ final class DatagramReader: ChannelInboundHandler {
   /// What spaced reads go to, each datagram into a slot of its own.
   private var storage = ByteBuffer()
   private var gathered: [(length: Int, origin: SocketAddress)] = []
+  private var nextRead: NIOScheduledCallback?
 
   init(
     _ socket: DatagramSocket, as kind: Datagram.Channel, on eventLoop: any EventLoop,
@@ -77,6 +78,8 @@ final class DatagramReader: ChannelInboundHandler {
 
   /// Stops reading; what arrives from now on waits in the kernel.
   func pause() {
+    nextRead?.cancel()
+    nextRead = nil
     let channel = self.channel
     self.channel = nil
     channel?.close(promise: nil)
@@ -144,7 +147,7 @@ final class DatagramReader: ChannelInboundHandler {
     let delay = pacer.delay(afterReading: count, now: Instant(NIODeadline.now()))
     guard let delay = urgent ?? delay else { return channel.read() }
     do {
-      try eventLoop.scheduleCallback(
+      nextRead = try eventLoop.scheduleCallback(
         in: .nanoseconds(delay), handler: NextRead(reader: NIOLoopBound(self, eventLoop: eventLoop))
       )
     } catch { channel.read() }

@@ -191,9 +191,10 @@ final class DatagramSocket {
   var kernelDrops: UInt64 {
     var figures = InlineArray<9, UInt32>(repeating: 0)
     var length = socklen_t(MemoryLayout.size(ofValue: figures))
-    let status = unsafe getsockopt(descriptor, SOL_SOCKET, 55, &figures, &length)
+    let status = unsafe getsockopt(
+      descriptor, SOL_SOCKET, Self.memoryInformation, &figures, &length)
     guard status == 0, length == MemoryLayout.size(ofValue: figures) else { return 0 }
-    return UInt64(figures[8])
+    return UInt64(figures[Self.dropsFigure])
   }
 
   /// Another descriptor of the same socket; the caller has to close it.
@@ -268,6 +269,9 @@ final class DatagramSocket {
 
   private static var lastReason: String { unsafe String(cString: strerror(errno)) }
 
+  /// `SO_MEMINFO` and `SK_MEMINFO_DROPS` of <linux/sock_diag.h>, which Swift does not import.
+  private static let memoryInformation: CInt = 55
+  private static let dropsFigure = 8
   /// Errors taken at once; the kernel's queue holds few, as each takes from the receive buffer.
   static let maximumErrors = 256
   /// Bytes to set aside for a datagram so that none is cut: UDP carries at most 65,527.

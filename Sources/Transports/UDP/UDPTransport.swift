@@ -96,6 +96,8 @@ public final class UDPTransport: RTPTransport {
     state = .makeBoxSendingValue(.idle, eventLoop: eventLoop)
   }
 
+  deinit { close() }
+
   /// A client asks for its stream; a listener takes what comes, when it comes.
   public var isPassive: Bool { if case .listener = role { true } else { false } }
 

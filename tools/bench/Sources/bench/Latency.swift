@@ -98,7 +98,7 @@ private final class FrameReader: @unchecked Sendable {
       var filled = 0
       while filled < size {
         let count = frame.withUnsafeMutableBytes {
-          Glibc.read(descriptor, $0.baseAddress! + filled, size - filled)
+          Glibc.read(descriptor, $0.baseAddress?.advanced(by: filled), size - filled)
         }
         if count <= 0 { return }
         filled += count
