@@ -105,7 +105,9 @@ let package = Package(
     .testTarget(name: "TransportsTests", dependencies: ["Transports", "RTPWire"]),
     .testTarget(
       name: "ReceiverTests",
-      dependencies: ["Receiver", "Transports", "Decode", "Defragment", "RTPProcessor", "RTPWire"]
+      dependencies: [
+        "Receiver", "Transports", "Decode", "Defragment", "RTPProcessor", "RTPWire", "RTPSend",
+      ]
     ),
     .testTarget(
       name: "RTPSendTests",

@@ -21,6 +21,8 @@ struct AccessUnitAssembler: Sendable {
   private var unit: Unit?
   private var lastLength = 0
   private var endedByMarker: MediaTime?
+  /// A marker has ended an access unit of this stream before.
+  private var usesMarkers = false
   private var lostPackets = 0
   /// Packets are missing directly before the unit that begins next.
   private var isBehindGap = false
@@ -172,11 +174,14 @@ struct AccessUnitAssembler: Sendable {
   mutating func noteMarker(statistics: inout DefragmentStatistics) {
     guard trustsMarkers, let draft = open, draft.hasPicture else { return }
     endedByMarker = draft.time
+    usesMarkers = true
     finish(statistics: &statistics)
   }
 
   /// Ends the access unit, whatever it holds.
   mutating func flush(statistics: inout DefragmentStatistics) {
+    // Where markers are set, one that did not come was in a packet that did not come.
+    if usesMarkers, trustsMarkers, open?.hasPicture == true { open?.isDamaged = true }
     if open?.units.isEmpty == false { finish(statistics: &statistics) }
     open = nil
   }
