@@ -62,7 +62,7 @@ private let goodCompounds: [(String, String, [RTCPPacket])] = [
   ),
   (
     "two sources described, the first with padding",
-    "82ca0006 00000007 01026162 00000000 00000009 01016200",
+    "82ca0005 00000007 01026162 00000000 00000009 01016200",
     [.sourceDescription([7: "ab", 9: "b"])]
   ),
   (
