@@ -126,7 +126,7 @@ struct Source: Sendable {
     untilAtMost packets: Int, bytes: Int, statistics: inout ReceptionStatistics,
     ready: inout Ready
   ) {
-    while buffer.count > max(packets, 0) || buffer.bytes > max(bytes, 0) {
+    while buffer.count > 0, buffer.count > packets || buffer.bytes > bytes {
       giveUpGap(statistics: &statistics, ready: &ready)
     }
   }

@@ -179,6 +179,8 @@ import Testing
       }
     }
     #expect(waiting < 1_300)
+    #expect(session.discontinuities == 1)
+    #expect(session.statistics.unconfirmed == 0)
     #expect(session.reportedLosses == [2_900])
   }
 

@@ -61,6 +61,11 @@ private let goodCompounds: [(String, String, [RTCPPacket])] = [
     [.sourceDescription([7: "camera"])]
   ),
   (
+    "two sources described, the first with padding",
+    "82ca0005 00000007 01026162 00000000 00000009 01016200",
+    [.sourceDescription([7: "ab", 9: "b"])]
+  ),
+  (
     "two sources described", "82ca0004 00000007 01016100 00000009 01016200",
     [.sourceDescription([7: "a", 9: "b"])]
   ),
