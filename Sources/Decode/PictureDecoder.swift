@@ -87,7 +87,8 @@ import RTPWire
         return fail(unit, .rejectedSize(width: format.width, height: format.height))
       }
       if unit.isRandomAccess {
-        // libavcodec drops what it still holds when the size changes under it.
+        // Left to itself, libavcodec would carry the old stream's reorder depth over, and give the last
+        // old pictures only when as many new ones have come.
         if let current = self.format, current != format { drain() }
         self.format = format
       }

@@ -127,6 +127,23 @@ import Testing
     #expect(packed(collector.frames) == expected)
   }
 
+  @Test("a stream that no longer reorders no longer waits")
+  func reorderingEnds() async throws {
+    let first = Self.changes[0]
+    let second = try #require(Self.changes.last)
+    let units = first.accessUnits(of: try first.encoded())
+    let later = second.accessUnits(of: try second.encoded(), startingAt: units.count)
+      .map { $0.with(format: Self.changes[1].format) }
+    let collector = Collector()
+    let decoder = try collector.decoder(for: first.codec)
+    for (number, unit) in (units + later).enumerated() {
+      try await decoder.decode(unit)
+      if number >= units.count { try await eventually { collector.frames.count == number + 1 } }
+    }
+    await decoder.close()
+    #expect(collector.failures == [])
+  }
+
   @Test("a crop of any number of columns is exact, not rounded to what suits the processor")
   func oddCrop() async throws {
     let clip = Clip(name: "cropped", frames: 5, encoder: ["-tune", "zerolatency"])
@@ -238,6 +255,8 @@ import Testing
         if number % 5 == 0 { bytes.removeLast(Int.random(in: 0..<bytes.count - 4, using: &random)) }
         try await decoder.decode(unit.with(bytes: bytes))
       }
+      // The answers come when they are known, not only in the end.
+      try await eventually { collector.events.count > 5_000 - 40 }
       await decoder.flush()
       #expect(collector.events.count == 5_000)
       for unit in units { try await decoder.decode(unit) }
