@@ -34,18 +34,21 @@ struct AccessUnitAssembler: Sendable {
     let firstArrival: Instant
     var lastArrival: Instant
     var hasPicture = false
-    var hasParameterSets = false
+    /// One bit for each type of parameter set.
+    var parameterSetTypes: UInt64 = 0
     var isRandomAccess = false
     var isDamaged = false
+    /// Something did not fit in any more.
+    var isFull = false
     var lostPackets = 0
-    var firstSlice: NALUnit?
+    var slice: NALUnit?
   }
 
   private struct Unit: Sendable {
     var start: Int
-    var head: NALUnitHead
-    var role: NALUnitRole
     var isCut = false
+    /// Found behind a start code inside another unit.
+    var isEmbedded = false
   }
 
   init(format: any PayloadFormat.Type, limits: VideoDefragmenter.Limits) {
@@ -81,6 +84,9 @@ struct AccessUnitAssembler: Sendable {
     open?.lostPackets += count
   }
 
+  /// Whether `unit` is part of a picture.
+  func isPicture(_ unit: ByteBuffer) -> Bool { format.role(of: NALUnitHead(of: unit)).isPicture }
+
   // MARK: - NAL units
 
   /// Begins a NAL unit, and ends the access unit before it if this one belongs to the next.
@@ -95,6 +101,7 @@ struct AccessUnitAssembler: Sendable {
       // Parameter sets and the like belong to the picture that follows them, and to its time.
       open?.time = time
     }
+    dropUselessUnits(statistics: &statistics)
     if open == nil, let endedByMarker, endedByMarker == time, !role.beginsAccessUnit,
       role.isPicture, trustsMarkers
     {
@@ -102,7 +109,7 @@ struct AccessUnitAssembler: Sendable {
       trustsMarkers = false
     }
     if open == nil {
-      let capacity = max(lastLength + lastLength / 4, 4096)
+      let capacity = max(lastLength + lastLength / 4, 256)
       open = Draft(
         bytes: ByteBufferAllocator().buffer(capacity: min(capacity, limits.accessUnitBytes)),
         time: time, firstArrival: arrival, lastArrival: arrival,
@@ -115,13 +122,10 @@ struct AccessUnitAssembler: Sendable {
       lostPackets = 0
     }
     guard let count = open?.units.count, count < limits.unitsPerAccessUnit else {
-      statistics.excessUnits += 1
-      open?.isDamaged = true
-      unit = nil
+      noteExcess(statistics: &statistics)
       return
     }
-    open?.bytes.writeBytes(AnnexB.startCode)
-    unit = Unit(start: open?.bytes.writerIndex ?? 0, head: head, role: role)
+    writeStartCode()
   }
 
   /// Appends `piece` to the unit that has begun, up to the limit.
@@ -141,9 +145,12 @@ struct AccessUnitAssembler: Sendable {
     isWhole: Bool, arrival: Instant, statistics: inout DefragmentStatistics
   ) {
     open?.lastArrival = arrival
-    guard let unit, let end = open?.bytes.writerIndex else { return }
+    guard let unit else { return }
     self.unit = nil
-    enter(unit, end: end, isWhole: isWhole && !unit.isCut, statistics: &statistics)
+    if unit.isEmbedded { trimZeros(of: unit) }
+    if !enter(unit, isWhole: isWhole && !unit.isCut, statistics: &statistics) {
+      open?.bytes.moveWriterIndex(to: unit.start - AnnexB.startCode.count)
+    }
   }
 
   /// The packet that ends here carried the marker.
@@ -167,10 +174,36 @@ struct AccessUnitAssembler: Sendable {
       statistics.oversizedUnits += 1
       unit?.isCut = true
       open?.isDamaged = true
+      open?.isFull = true
       return false
     }
     return true
   }
+
+  private mutating func writeStartCode() {
+    open?.bytes.writeBytes(AnnexB.startCode)
+    unit = Unit(start: open?.bytes.writerIndex ?? 0)
+  }
+
+  private mutating func noteExcess(statistics: inout DefragmentStatistics) {
+    statistics.excessUnits += 1
+    open?.isDamaged = true
+    unit = nil
+  }
+
+  /// Begins anew where an access unit is full and has no picture: it would never end.
+  private mutating func dropUselessUnits(statistics: inout DefragmentStatistics) {
+    guard let draft = open, !draft.hasPicture,
+      draft.isFull || draft.units.count >= limits.unitsPerAccessUnit
+    else { return }
+    statistics.excessUnits += UInt64(draft.units.count)
+    isBehindGap = true
+    lostPackets += draft.lostPackets
+    needsParameterSets = true
+    open = nil
+  }
+
+  // MARK: - Start codes inside units
 
   /// Makes units of their own of what stands behind start codes in the last `count` bytes.
   ///
@@ -179,75 +212,109 @@ struct AccessUnitAssembler: Sendable {
   private mutating func splitAtStartCodes(
     in count: Int, statistics: inout DefragmentStatistics
   ) {
-    guard var unit, let bytes = open?.bytes else { return }
-    var from = max(unit.start, bytes.writerIndex - count - 2)
-    while let code = bytes.indexOfStartCode(from: from, to: bytes.writerIndex) {
-      let end = bytes.endWithoutZeros(from: unit.start, to: code)
-      let start = code + 3
-      if end > unit.start {
-        enter(unit, end: end, isWhole: true, statistics: &statistics)
-        statistics.embeddedUnits += 1
+    guard let code = indexOfStartCode(in: count) else { return }
+    // Written again from here on, so that every unit stands behind a start code of four bytes.
+    let rest = takeBack(from: code)
+    var start = rest.readerIndex + 3
+    while true {
+      beginEmbedded(statistics: &statistics)
+      guard unit != nil else { return }
+      let next = rest.indexOfStartCode(from: start, to: rest.writerIndex)
+      if let piece = rest.getSlice(at: start, length: (next ?? rest.writerIndex) - start) {
+        open?.bytes.writeImmutableBuffer(piece)
       }
-      let rest = bytes.getSlice(at: start, length: bytes.writerIndex - start) ?? ByteBuffer()
-      let head = NALUnitHead(of: rest)
-      unit = Unit(start: start, head: head, role: format.role(of: head))
-      from = start
+      guard let next else { return }
+      start = next + 3
     }
-    self.unit = unit
   }
 
-  /// Enters a unit that is written into the access unit's list, and learns from it.
+  /// The first start code that ends in the last `count` bytes.
+  private func indexOfStartCode(in count: Int) -> Int? {
+    guard let unit, let bytes = open?.bytes else { return nil }
+    return bytes.indexOfStartCode(
+      from: max(unit.start, bytes.writerIndex - count - 2), to: bytes.writerIndex)
+  }
+
+  /// Takes out what is written from `index` on, as a copy, so that the access unit's bytes stay its
+  /// own.
+  private mutating func takeBack(from index: Int) -> ByteBuffer {
+    guard let length = open.map({ $0.bytes.writerIndex - index }),
+      let rest = open?.bytes.getSlice(at: index, length: length).map({ ByteBuffer(buffer: $0) })
+    else { return ByteBuffer() }
+    open?.bytes.moveWriterIndex(to: index)
+    return rest
+  }
+
+  /// Ends the unit that has begun at a start code, and begins the next one.
+  private mutating func beginEmbedded(statistics: inout DefragmentStatistics) {
+    guard let unit else { return }
+    trimZeros(of: unit)
+    if enter(unit, isWhole: true, statistics: &statistics) {
+      statistics.embeddedUnits += 1
+      guard let count = open?.units.count, count < limits.unitsPerAccessUnit else {
+        return noteExcess(statistics: &statistics)
+      }
+      writeStartCode()
+    }
+    self.unit?.isEmbedded = true
+  }
+
+  /// Takes back the zeros at the end, which belong to a start code (`trailing_zero_8bits`).
+  private mutating func trimZeros(of unit: Unit) {
+    guard let bytes = open?.bytes else { return }
+    let end = bytes.endWithoutZeros(from: unit.start, to: bytes.writerIndex)
+    open?.bytes.moveWriterIndex(to: end)
+  }
+
+  // MARK: - Access units
+
+  /// Enters a unit that is written into the access unit's list, and learns from it; false when it
+  /// has no bytes.
   private mutating func enter(
-    _ unit: Unit, end: Int, isWhole: Bool, statistics: inout DefragmentStatistics
-  ) {
-    guard end > unit.start, let bytes = open?.bytes else { return }
-    // The head of a unit behind a start code may have come in pieces.
-    let content = bytes.getSlice(at: unit.start, length: end - unit.start) ?? ByteBuffer()
+    _ unit: Unit, isWhole: Bool, statistics: inout DefragmentStatistics
+  ) -> Bool {
+    guard let bytes = open?.bytes, bytes.writerIndex > unit.start,
+      let content = bytes.getSlice(at: unit.start, length: bytes.writerIndex - unit.start)
+    else { return false }
     let head = NALUnitHead(of: content)
-    let role = head == unit.head ? unit.role : format.role(of: head)
     let entry = NALUnit(
-      offset: unit.start - bytes.readerIndex, length: end - unit.start,
+      offset: unit.start - bytes.readerIndex, length: content.readableBytes,
       type: format.type(of: head), isWhole: isWhole)
     open?.units.append(entry)
     if !isWhole { open?.isDamaged = true }
     statistics.units += 1
-    switch role {
-    case .picture(let isFirstSlice, let isRandomAccess):
+    switch format.role(of: head) {
+    case .picture(_, let isRandomAccess):
       open?.hasPicture = true
       if isRandomAccess { open?.isRandomAccess = true }
-      if isFirstSlice, open?.firstSlice == nil { open?.firstSlice = entry }
+      if open?.slice == nil { open?.slice = entry }
     case .parameterSet where isWhole:
       if parameterSets.insert(content, origin: .inBand) {
-        if format.parameterSetTypes.dropLast().contains(entry.type) {
-          open?.hasParameterSets = true
-        }
+        open?.parameterSetTypes |= 1 << UInt64(entry.type)
+        if description == nil { description = format.describe(slice: nil, with: parameterSets) }
       } else {
         statistics.malformedParameterSets += 1
       }
     case .supplementalInformation where isWhole:
-      let body = content.getSlice(
-        at: content.readerIndex + format.headerLength,
-        length: content.readableBytes - format.headerLength)
-      if body.map(SupplementalInformation.holdsRecoveryPoint) == true {
+      if SupplementalInformation.holdsRecoveryPoint(content.dropping(bytes: format.headerLength)) {
         open?.isRandomAccess = true
       }
     default:
       break
     }
+    return true
   }
 
   private mutating func finish(statistics: inout DefragmentStatistics) {
     guard var draft = open else { return }
     open = nil
     lastLength = draft.bytes.readableBytes
-    if draft.firstSlice != nil, description == nil || draft.hasParameterSets || draft.isRandomAccess
-    {
-      let slice = draft.firstSlice.flatMap {
-        draft.bytes.getSlice(at: draft.bytes.readerIndex + $0.offset, length: $0.length)
-      }
-      description = format.describe(slice: slice, with: parameterSets) ?? description
+    if let slice = draft.slice, draft.parameterSetTypes != 0 || draft.isRandomAccess {
+      let bytes = draft.bytes.getSlice(
+        at: draft.bytes.readerIndex + slice.offset, length: slice.length)
+      description = format.describe(slice: bytes, with: parameterSets) ?? description
     }
-    if draft.hasParameterSets {
+    if format.parameterSetTypes.allSatisfy({ draft.parameterSetTypes & 1 << UInt64($0) != 0 }) {
       needsParameterSets = false
     } else if needsParameterSets, draft.hasPicture, parameterSets.isComplete,
       draft.isRandomAccess || !hasOfferedParameterSets

@@ -10,9 +10,8 @@ struct DecodingOrderBuffer: Sendable {
     var units: Int
     /// The largest distance of two numbers in the buffer, where it is limited.
     var distance: Int?
-
-    /// What `sprop-interleaving-depth` and `sprop-depack-buf-nalus` may be at most (RFC 6184 §8.1).
-    static let maximumUnits = 32_767
+    /// Whether `units` counts pictures' units alone, as `sprop-interleaving-depth` does.
+    var countsPicturesAlone = false
   }
 
   struct Unit: Sendable {
@@ -20,15 +19,19 @@ struct DecodingOrderBuffer: Sendable {
     let time: MediaTime
     let arrival: Instant
     let isWhole: Bool
+    let isPicture: Bool
   }
 
   /// Whatever the sender promised, no more than this waits.
   static let maximumBytes = 8 << 20
+  /// The same in units: RFC 6184 §8.1 would allow 32,767, which nobody sends.
+  static let maximumUnits = 4096
 
   private let bounds: Bounds
   /// In order of their numbers, extended to 64 bits.
   private var waiting: [(number: Int64, unit: Unit)] = []
   private var bytes = 0
+  private var counted = 0
   private var unwrapper: SequenceUnwrapper?
   /// The number of the unit that left last.
   private var last: Int64?
@@ -46,6 +49,7 @@ struct DecodingOrderBuffer: Sendable {
     let place = waiting.lastIndex { $0.number <= extended }.map { $0 + 1 } ?? 0
     waiting.insert((extended, unit), at: place)
     bytes += unit.bytes.readableBytes
+    if counts(unit) { counted += 1 }
     return true
   }
 
@@ -56,7 +60,7 @@ struct DecodingOrderBuffer: Sendable {
     guard let first = waiting.first, let greatest = waiting.last else { return nil }
     let follows = last.map { first.number <= $0 + 1 } ?? false
     let isFull =
-      waiting.count > bounds.units || bytes > Self.maximumBytes
+      counted > bounds.units || waiting.count > Self.maximumUnits || bytes > Self.maximumBytes
       || bounds.distance.map { greatest.number - first.number > Int64($0) } ?? false
     return follows || isFull ? removeFirst() : nil
   }
@@ -66,9 +70,12 @@ struct DecodingOrderBuffer: Sendable {
     guard !waiting.isEmpty else { return nil }
     let (number, unit) = waiting.removeFirst()
     bytes -= unit.bytes.readableBytes
+    if counts(unit) { counted -= 1 }
     last = number
     return unit
   }
+
+  private func counts(_ unit: Unit) -> Bool { unit.isPicture || !bounds.countsPicturesAlone }
 
   /// Forgets the numbers: the stream starts afresh.
   mutating func restart() { self = DecodingOrderBuffer(bounds: bounds) }

@@ -20,7 +20,7 @@ struct NALUnitCollector: Sendable {
     /// Written into the access unit as it comes.
     case direct
     /// Kept apart until it is whole and its turn has come.
-    case apart(ByteBuffer, number: UInt16, time: MediaTime)
+    case apart(ByteBuffer, number: UInt16, time: MediaTime, isCut: Bool)
   }
 
   init(format: any PayloadFormat.Type, limits: VideoDefragmenter.Limits) {
@@ -36,7 +36,10 @@ struct NALUnitCollector: Sendable {
   }
 
   /// Begins a packet: the units that follow are of its time.
+  ///
+  /// All fragments of a unit have its time (RFC 6184 §5.8), so one that has begun at another is cut.
   mutating func begin(_ packet: OrderedPacket) {
+    if isInUnit, packet.time != time { end(isWhole: false) }
     time = packet.time
     arrival = packet.arrival
   }
@@ -65,7 +68,7 @@ struct NALUnitCollector: Sendable {
       var unit = ByteBufferAllocator().buffer(capacity: header.count + piece.readableBytes)
       unit.writeBytes(header)
       unit.writeImmutableBuffer(piece)
-      state = .apart(unit, number: number, time: time)
+      state = .apart(unit, number: number, time: time, isCut: false)
     } else {
       assembler.begin(
         NALUnitHead(header: header, body: piece), time: time, arrival: arrival,
@@ -83,12 +86,17 @@ struct NALUnitCollector: Sendable {
       statistics.orphanFragments += 1
     case .direct:
       assembler.append(piece, statistics: &statistics)
-    case .apart(var unit, let number, let time):
+    case .apart(var unit, let number, let time, var isCut):
       state = .between
-      if unit.readableBytes + piece.readableBytes <= assembler.limits.accessUnitBytes {
-        unit.writeImmutableBuffer(piece)
+      if !isCut {
+        if unit.readableBytes + piece.readableBytes <= assembler.limits.accessUnitBytes {
+          unit.writeImmutableBuffer(piece)
+        } else {
+          statistics.oversizedUnits += 1
+          isCut = true
+        }
       }
-      state = .apart(unit, number: number, time: time)
+      state = .apart(unit, number: number, time: time, isCut: isCut)
     }
   }
 
@@ -99,8 +107,8 @@ struct NALUnitCollector: Sendable {
     case .between: break
     case .direct:
       assembler.end(isWhole: isWhole, arrival: arrival, statistics: &statistics)
-    case .apart(let unit, let number, let time):
-      reorder(unit, number: number, time: time, isWhole: isWhole)
+    case .apart(let unit, let number, let time, let isCut):
+      reorder(unit, number: number, time: time, isWhole: isWhole && !isCut)
     }
     state = .between
   }
@@ -137,7 +145,8 @@ struct NALUnitCollector: Sendable {
     _ unit: ByteBuffer, number: UInt16, time: MediaTime, isWhole: Bool
   ) {
     let entry = DecodingOrderBuffer.Unit(
-      bytes: ByteBuffer(buffer: unit), time: time, arrival: arrival, isWhole: isWhole)
+      bytes: ByteBuffer(buffer: unit), time: time, arrival: arrival, isWhole: isWhole,
+      isPicture: assembler.isPicture(unit))
     if reordering?.insert(entry, number: number) == false { statistics.lateUnits += 1 }
     while let unit = reordering?.removeNext() { write(unit) }
   }
@@ -164,6 +173,8 @@ extension NALUnitCollector {
   mutating func unpackEntries(
     _ rest: inout ByteBuffer, _ take: (ByteBuffer, inout NALUnitCollector) -> Void
   ) {
+    var isEmpty = true
+    defer { if isEmpty { statistics.emptyPayloads += 1 } }
     while rest.readableBytes >= 2 {
       guard let length = rest.readInteger(as: UInt16.self) else { return }
       if length == 0 {
@@ -171,6 +182,7 @@ extension NALUnitCollector {
         statistics.emptyEntries += 1
         continue
       }
+      isEmpty = false
       guard let entry = rest.readSlice(length: Int(length)) else { return noteMalformed() }
       take(entry, &self)
     }

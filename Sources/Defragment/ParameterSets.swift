@@ -20,6 +20,10 @@ public struct ParameterSets: Sendable {
     let origin: Origin
   }
 
+  /// The longest set that is kept: real ones with all scaling lists stay below 1 KiB, and there can be
+  /// 304 of them.
+  static let maximumLength = 16 << 10
+
   private let format: any PayloadFormat.Type
   private var sets: [Key: Entry] = [:]
 
@@ -56,7 +60,8 @@ public struct ParameterSets: Sendable {
   /// Takes in `unit`; false when it is no parameter set or does not parse.
   mutating func insert(_ unit: ByteBuffer, origin: Origin) -> Bool {
     let type = format.type(of: NALUnitHead(of: unit))
-    guard unit.readableBytes > format.headerLength, format.parameterSetTypes.contains(type),
+    guard unit.readableBytes > format.headerLength, unit.readableBytes <= Self.maximumLength,
+      format.parameterSetTypes.contains(type),
       let identifier = format.identifier(ofParameterSet: unit, type: type)
     else { return false }
     let key = Key(type: type, identifier: identifier)

@@ -18,10 +18,7 @@ protocol PayloadFormat: Sendable {
   var interleaving: DecodingOrderBuffer.Bounds? { get }
 
   /// Unpacks one payload, which is not empty.
-  mutating func unpack(_ payload: ByteBuffer, into units: inout NALUnitCollector)
-
-  /// A packet is missing: a fragmented NAL unit that has begun can not be completed.
-  mutating func interrupt(_ units: inout NALUnitCollector)
+  func unpack(_ payload: ByteBuffer, into units: inout NALUnitCollector)
 
   /// What the unit that begins with `head` is, whatever the codec calls it.
   static func role(of head: NALUnitHead) -> NALUnitRole

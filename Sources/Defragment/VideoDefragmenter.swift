@@ -19,7 +19,7 @@ public struct VideoDefragmenter: Sendable {
 
   /// The codec of the stream.
   public let codec: VideoCodec
-  private var format: any PayloadFormat
+  private let format: any PayloadFormat
   private var units: NALUnitCollector
 
   /// Makes a defragmenter for the described media.
@@ -58,7 +58,7 @@ public struct VideoDefragmenter: Sendable {
       units.restart()
     }
     if packet.lostBefore > 0 {
-      format.interrupt(&units)
+      units.end(isWhole: false)
       units.noteLoss(of: packet.lostBefore)
     }
     units.statistics.packets += 1
@@ -78,7 +78,6 @@ public struct VideoDefragmenter: Sendable {
 
   /// Ends the stream: what there is becomes an access unit.
   public mutating func flush() {
-    format.interrupt(&units)
     units.flush()
   }
 }

@@ -19,7 +19,6 @@ struct H264PayloadFormat: PayloadFormat {
   }
 
   let interleaving: DecodingOrderBuffer.Bounds?
-  private var isInFragment = false
 
   init(parameters: [String: String]) {
     guard parameters["packetization-mode"] == "2" else {
@@ -28,15 +27,16 @@ struct H264PayloadFormat: PayloadFormat {
     }
     let depth = parameters["sprop-interleaving-depth"].flatMap { Int($0) } ?? 64
     interleaving = DecodingOrderBuffer.Bounds(
-      units: min(max(depth, 0), DecodingOrderBuffer.Bounds.maximumUnits),
-      distance: parameters["sprop-max-don-diff"].flatMap { Int($0) }.map { max($0, 0) })
+      units: max(depth, 0),
+      distance: parameters["sprop-max-don-diff"].flatMap { Int($0) }.map { max($0, 0) },
+      countsPicturesAlone: true)
   }
 
-  mutating func unpack(_ payload: ByteBuffer, into units: inout NALUnitCollector) {
+  func unpack(_ payload: ByteBuffer, into units: inout NALUnitCollector) {
     var rest = payload
     guard let header = payload.getInteger(at: payload.readerIndex, as: UInt8.self) else { return }
     let structure = Structure(rawValue: header & 0x1F)
-    if structure != .fragmentationA { interrupt(&units) }
+    if structure != .fragmentationA { units.end(isWhole: false) }
     switch structure {
     case .singleTimeAggregationA:
       rest.moveReaderIndex(forwardBy: 1)
@@ -61,20 +61,28 @@ struct H264PayloadFormat: PayloadFormat {
     }
   }
 
-  mutating func interrupt(_ units: inout NALUnitCollector) {
-    units.end(isWhole: false)
-    isInFragment = false
-  }
-
   /// STAP-A and STAP-B (§5.7.1): a 16-bit length before each NAL unit.
   private func unpackEntries(
     _ rest: inout ByteBuffer, number: UInt16?, into units: inout NALUnitCollector
   ) {
     var number = number
     units.unpackEntries(&rest) { entry, units in
-      units.add(entry, number: number)
+      add(entry, number: number, into: &units)
       number? &+= 1
     }
+  }
+
+  /// Adds an entry of an aggregation packet, which must be a NAL unit and no packet structure.
+  private func add(
+    _ entry: ByteBuffer, number: UInt16?, ticksLater: UInt32 = 0,
+    into units: inout NALUnitCollector
+  ) {
+    let type = NALUnitHead(of: entry)[0] & 0x1F
+    guard entry.readableBytes == 0 || (1...23).contains(type) else {
+      units.statistics.reservedTypes += 1
+      return
+    }
+    units.add(entry, number: number, ticksLater: ticksLater)
   }
 
   /// MTAP16 and MTAP24 (§5.7.2): length, DON difference and timestamp offset before each NAL unit.
@@ -91,15 +99,16 @@ struct H264PayloadFormat: PayloadFormat {
         let unit = rest.readSlice(length: Int(length))
       else { return units.noteMalformed() }
       let ticks = offset.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-      units.add(unit, number: base &+ UInt16(difference), ticksLater: ticks)
+      add(unit, number: base &+ UInt16(difference), ticksLater: ticks, into: &units)
     }
   }
 
   /// FU-A and FU-B (§5.8).
-  private mutating func unpackFragment(
+  private func unpackFragment(
     _ rest: inout ByteBuffer, isNumbered: Bool, into units: inout NALUnitCollector
   ) {
     guard let (indicator, header) = rest.readMultipleIntegers(as: (UInt8, UInt8).self) else {
+      units.end(isWhole: false)
       return units.noteMalformed()
     }
     var number: UInt16?
@@ -111,15 +120,12 @@ struct H264PayloadFormat: PayloadFormat {
     let isEnd = header & 0x40 != 0
     if isStart {
       // Tiandy cameras change the type within a unit, so the first fragment's header holds; Longse
-      // cameras set the reserved bit, which is ignored (§5.8).
-      guard (1...23).contains(header & 0x1F) else {
-        interrupt(&units)
-        return units.noteMalformed()
-      }
+      // cameras set the reserved bit, which is ignored (§5.8). Type 0 is the first zero of a start
+      // code: Amatek AR-N3222F cameras fragment whole byte streams.
       units.end(isWhole: false)
+      guard (0...23).contains(header & 0x1F) else { return units.noteMalformed() }
       units.begin(header: [indicator & 0xE0 | header & 0x1F], piece: rest, number: number)
-      isInFragment = true
-    } else if isInFragment {
+    } else if units.isInUnit {
       if rest.readableBytes == 0 { units.statistics.emptyPayloads += 1 }
       units.append(rest)
     } else {
@@ -129,7 +135,6 @@ struct H264PayloadFormat: PayloadFormat {
     if isEnd {
       // CostarHD cameras set both bits on a unit that fits into one packet.
       units.end(isWhole: true)
-      isInFragment = false
     }
   }
 
@@ -188,7 +193,7 @@ struct H264PayloadFormat: PayloadFormat {
     case 7:
       let profiles: [UInt8] = [66, 77, 88, 100, 110, 118, 122, 128, 244, 44]
       return importance != 0 && profiles.contains(head[1]) ? .certain : .no
-    case 1, 5, 6, 8, 9: return .possible
+    case 1, 5, 6, 8...15, 19, 20: return .possible
     case 24:
       var entries = payload.dropping(bytes: 1)
       var count = 0

@@ -64,6 +64,7 @@ extension H264 {
       _ = try reader.bit()
 
       var (width, height) = (16 * columns, 16 * rows * (framesOnly ? 1 : 2))
+      try FormatDescription.check(width: width, height: height)
       if try reader.bit() {
         // Cropping is counted in chroma samples, and in field lines where fields are possible (7-19).
         let isSubsampled = !separatePlanes && chroma != .monochrome

@@ -17,7 +17,6 @@ struct H265PayloadFormat: PayloadFormat {
   }
 
   let interleaving: DecodingOrderBuffer.Bounds?
-  private var isInFragment = false
 
   init(parameters: [String: String]) {
     let units = parameters["sprop-depack-buf-nalus"].flatMap { Int($0) } ?? 0
@@ -27,25 +26,25 @@ struct H265PayloadFormat: PayloadFormat {
       return
     }
     interleaving = DecodingOrderBuffer.Bounds(
-      units: units > 0 ? min(units, DecodingOrderBuffer.Bounds.maximumUnits) : 64,
+      units: units > 0 ? units : 64,
       distance: min(distance, 32_767))
   }
 
   /// With decoding order numbers on the wire (§4.4), which the SDP alone says.
   private var isNumbered: Bool { interleaving != nil }
 
-  mutating func unpack(_ payload: ByteBuffer, into units: inout NALUnitCollector) {
+  func unpack(_ payload: ByteBuffer, into units: inout NALUnitCollector) {
     guard
       let (first, second) = payload.getMultipleIntegers(
         at: payload.readerIndex, as: (UInt8, UInt8).self)
     else {
-      interrupt(&units)
+      units.end(isWhole: false)
       return units.noteMalformed()
     }
     let type = first >> 1 & 0x3F
     var rest = payload.dropping(bytes: 2)
     let structure = Structure(rawValue: type)
-    if structure != .fragmentation, structure != .contentInformation { interrupt(&units) }
+    if structure != .fragmentation, structure != .contentInformation { units.end(isWhole: false) }
     switch structure {
     case .aggregation:
       unpackEntries(&rest, into: &units)
@@ -69,38 +68,45 @@ struct H265PayloadFormat: PayloadFormat {
     }
   }
 
-  mutating func interrupt(_ units: inout NALUnitCollector) {
-    units.end(isWhole: false)
-    isInFragment = false
-  }
-
   /// Aggregation packets (§4.4.2): DONL before the first entry, a DOND before each later one.
   private func unpackEntries(_ rest: inout ByteBuffer, into units: inout NALUnitCollector) {
-    guard isNumbered else { return units.unpackEntries(&rest) { $1.add($0) } }
+    guard isNumbered else {
+      return units.unpackEntries(&rest) { add($0, number: nil, into: &$1) }
+    }
     guard var number = rest.readInteger(as: UInt16.self) else { return units.noteMalformed() }
     while rest.readableBytes >= 2 {
       guard let length = rest.readInteger(as: UInt16.self),
         let entry = rest.readSlice(length: Int(length))
       else { return units.noteMalformed() }
-      units.add(entry, number: number)
+      add(entry, number: number, into: &units)
       guard let difference = rest.readInteger(as: UInt8.self) else { return }
       number &+= UInt16(difference) &+ 1
     }
   }
 
+  /// Adds an entry of an aggregation packet, which must be a NAL unit and no packet structure.
+  private func add(_ entry: ByteBuffer, number: UInt16?, into units: inout NALUnitCollector) {
+    guard entry.readableBytes != 1 else { return units.noteMalformed() }
+    guard Self.type(of: NALUnitHead(of: entry)) < 48 else {
+      units.statistics.reservedTypes += 1
+      return
+    }
+    units.add(entry, number: number)
+  }
+
   /// Fragmentation units (§4.4.3); the DONL stands in the first fragment alone.
-  private mutating func unpackFragment(
+  private func unpackFragment(
     _ rest: inout ByteBuffer, header: (UInt8, UInt8), into units: inout NALUnitCollector
   ) {
-    guard let fragment = rest.readInteger(as: UInt8.self) else { return units.noteMalformed() }
+    guard let fragment = rest.readInteger(as: UInt8.self) else {
+      units.end(isWhole: false)
+      return units.noteMalformed()
+    }
     let isStart = fragment & 0x80 != 0
     let isEnd = fragment & 0x40 != 0
     if isStart {
-      guard fragment & 0x3F < 48 else {
-        interrupt(&units)
-        return units.noteMalformed()
-      }
       units.end(isWhole: false)
+      guard fragment & 0x3F < 48 else { return units.noteMalformed() }
       var number: UInt16?
       if isNumbered {
         number = rest.readInteger(as: UInt16.self)
@@ -108,8 +114,7 @@ struct H265PayloadFormat: PayloadFormat {
       }
       units.begin(
         header: [header.0 & 0x81 | (fragment & 0x3F) << 1, header.1], piece: rest, number: number)
-      isInFragment = true
-    } else if isInFragment {
+    } else if units.isInUnit {
       if rest.readableBytes == 0 { units.statistics.emptyPayloads += 1 }
       units.append(rest)
     } else {
@@ -119,18 +124,21 @@ struct H265PayloadFormat: PayloadFormat {
     if isEnd {
       // OpenIPC cameras set both bits on a unit that fits into one packet.
       units.end(isWhole: true)
-      isInFragment = false
     }
   }
 
   /// Payload content information (§4.4.4): a payload header extension, then what it is about.
-  private mutating func unpackContentInformation(
+  private func unpackContentInformation(
     _ rest: inout ByteBuffer, header: (UInt8, UInt8), into units: inout NALUnitCollector
   ) {
-    guard let fields = rest.readInteger(as: UInt16.self) else { return units.noteMalformed() }
+    guard let fields = rest.readInteger(as: UInt16.self) else {
+      units.end(isWhole: false)
+      return units.noteMalformed()
+    }
     let type = UInt8(truncatingIfNeeded: fields >> 9 & 0x3F)
     let extensionLength = Int(fields >> 4 & 0x1F)
     guard rest.readableBytes > extensionLength, type != Structure.contentInformation.rawValue else {
+      units.end(isWhole: false)
       return units.noteMalformed()
     }
     rest.moveReaderIndex(forwardBy: extensionLength)

@@ -7,21 +7,19 @@ public enum AnnexB {
 
   /// The NAL units of `stream` as slices, without start codes and the zeros around them.
   ///
-  /// Takes start codes of three and four bytes. What stands before the first one is no NAL unit,
-  /// unless there is none at all: then the whole is one.
+  /// Takes start codes of three and four bytes. What stands before the first one is a NAL unit too:
+  /// GW Security cameras put a start code behind a parameter set instead of before it.
   public static func units(of stream: ByteBuffer) -> [ByteBuffer] {
     var units: [ByteBuffer] = []
-    guard var code = stream.indexOfStartCode(from: stream.readerIndex, to: stream.writerIndex)
-    else { return stream.readableBytes > 0 ? [stream] : [] }
+    var start = stream.readerIndex
     while true {
-      let start = code + 3
       let next = stream.indexOfStartCode(from: start, to: stream.writerIndex)
       let end = stream.endWithoutZeros(from: start, to: next ?? stream.writerIndex)
       if end > start, let unit = stream.getSlice(at: start, length: end - start) {
         units.append(unit)
       }
       guard let next else { return units }
-      code = next
+      start = next + 3
     }
   }
 
