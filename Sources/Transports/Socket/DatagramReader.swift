@@ -22,7 +22,7 @@ final class DatagramReader: ChannelInboundHandler {
     var failed: (any Error) -> Void
   }
 
-  private let socket: DatagramSocket
+  private var socket: DatagramSocket?
   private let kind: Datagram.Channel
   private let eventLoop: any EventLoop
   private var delivery: Delivery?
@@ -50,9 +50,10 @@ final class DatagramReader: ChannelInboundHandler {
   /// Begins to read, or goes on after ``pause()``.
   func start() -> EventLoopFuture<Void> {
     let descriptor: CInt
-    do { descriptor = try socket.duplicate() } catch {
-      return eventLoop.makeFailedFuture(error)
-    }
+    do {
+      guard let socket else { throw TransportError.closed }
+      descriptor = try socket.duplicate()
+    } catch { return eventLoop.makeFailedFuture(error) }
     let this = NIOLoopBound(self, eventLoop: eventLoop)
     return DatagramBootstrap(group: eventLoop)
       .channelOption(.autoRead, value: false)
@@ -86,9 +87,12 @@ final class DatagramReader: ChannelInboundHandler {
     channel?.close(promise: nil)
   }
 
-  /// Stops reading for good and lets go of whom it delivered to.
+  /// Stops reading for good, and lets go of the socket and of whom it delivered to.
+  ///
+  /// SwiftNIO keeps the reader for another turn of the loop, and the port must be free before.
   func stop() {
     delivery = nil
+    socket = nil
     pause()
   }
 
@@ -114,7 +118,7 @@ final class DatagramReader: ChannelInboundHandler {
   // MARK: Spaced reads
 
   private func read() {
-    guard channel != nil else { return }
+    guard channel != nil, let socket else { return }
     if storage.capacity == 0 { storage.reserveCapacity(Self.spacedReadCapacity) }
     storage.clear()
     // All is read before any is handed out: whoever keeps a slice then makes the next read take
