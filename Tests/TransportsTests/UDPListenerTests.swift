@@ -205,14 +205,14 @@ struct UDPListenerTests {
     var port = 0
     var closed: [UDPTransport] = []
     for _ in 0..<50 {
-      let transport = listener(.init(host: "127.0.0.1", port: port))
+      let transport = listener(.init(host: "127.0.0.6", port: port))
       let sink = RecordingSink()
       _ = try await transport.open(delivering: sink)
       port = try #require(try await transport.localAddress()?.port)
       transport.close()
       _ = try await sink.ends.first(1)
       closed.append(transport)
-      // The end is told before the sockets are let go of, both in one turn of the loop.
+      // The sink hears of the end in the turn of the loop in which the sockets go.
       try await transport.eventLoop.submit {}.get()
     }
   }

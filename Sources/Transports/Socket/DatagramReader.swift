@@ -21,7 +21,7 @@ final class DatagramReader: ChannelInboundHandler {
     var failed: (any Error) -> Void
   }
 
-  private let socket: DatagramSocket
+  private var socket: DatagramSocket?
   private let kind: Datagram.Channel
   private let eventLoop: any EventLoop
   private var delivery: Delivery?
@@ -49,9 +49,10 @@ final class DatagramReader: ChannelInboundHandler {
   /// Begins to read, or goes on after ``pause()``.
   func start() -> EventLoopFuture<Void> {
     let descriptor: CInt
-    do { descriptor = try socket.duplicate() } catch {
-      return eventLoop.makeFailedFuture(error)
-    }
+    do {
+      guard let socket else { throw TransportError.closed }
+      descriptor = try socket.duplicate()
+    } catch { return eventLoop.makeFailedFuture(error) }
     let this = NIOLoopBound(self, eventLoop: eventLoop)
     return DatagramBootstrap(group: eventLoop)
       .channelOption(.autoRead, value: false)
@@ -85,9 +86,12 @@ final class DatagramReader: ChannelInboundHandler {
     channel?.close(promise: nil)
   }
 
-  /// Stops reading for good and lets go of whom it delivered to.
+  /// Stops reading for good, and lets go of the socket and of whom it delivered to.
+  ///
+  /// SwiftNIO keeps the reader for another turn of the loop, and the port must be free before.
   func stop() {
     delivery = nil
+    socket = nil
     pause()
   }
 
@@ -113,7 +117,7 @@ final class DatagramReader: ChannelInboundHandler {
   // MARK: Spaced reads
 
   private func read() {
-    guard channel != nil else { return }
+    guard channel != nil, let socket else { return }
     // Whoever keeps a slice makes the next read take new storage, and this one need not be copied.
     arrival = Instant(NIODeadline.now())
     var isFull = true
