@@ -43,11 +43,15 @@ public struct FormatDescription: Sendable, Hashable {
   /// The shape of one sample, width by height, when the VUI says.
   public var sampleAspectRatio: Rational?
   public var colour: Colour
+  /// How many pictures may precede one in decoding order and follow it in output order, when the
+  /// stream says.
+  public var reorderDepth: Int?
 
   public init(
     codec: VideoCodec, width: Int, height: Int, profile: UInt8, level: UInt8,
     chroma: ChromaFormat = .yuv420, lumaBitDepth: Int = 8, chromaBitDepth: Int = 8,
-    frameRate: Rational? = nil, sampleAspectRatio: Rational? = nil, colour: Colour = Colour()
+    frameRate: Rational? = nil, sampleAspectRatio: Rational? = nil, colour: Colour = Colour(),
+    reorderDepth: Int? = nil
   ) {
     self.codec = codec
     self.width = width
@@ -60,5 +64,6 @@ public struct FormatDescription: Sendable, Hashable {
     self.frameRate = frameRate
     self.sampleAspectRatio = sampleAspectRatio
     self.colour = colour
+    self.reorderDepth = reorderDepth
   }
 }

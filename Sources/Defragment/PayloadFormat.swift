@@ -1,7 +1,124 @@
-/// How one codec travels in RTP: turns payloads into NAL units, and knows its own NAL unit types.
+import NIOCore
+
+/// How one codec travels in RTP, and what its NAL units mean to those who do not know the codec.
 ///
-/// A format only unpacks. Boundaries of access units, limits and loss are ``VideoDefragmenter``'s,
-/// the same for all formats.
-public protocol PayloadFormat: Sendable {
+/// A format only unpacks. Where access units begin and end, limits and loss are the same for all
+/// formats and belong to ``VideoDefragmenter``.
+protocol PayloadFormat: Sendable {
   static var codec: VideoCodec { get }
+  /// Bytes of the NAL unit header: 1 in H.264, 2 in H.265.
+  static var headerLength: Int { get }
+  /// The types of the parameter sets without which nothing can be decoded, in their natural order.
+  static var parameterSetTypes: [UInt8] { get }
+  static var accessUnitDelimiterType: UInt8 { get }
+
+  /// Makes a format for a stream with these `a=fmtp` parameters; values out of range are ignored.
+  init(parameters: [String: String])
+
+  /// Where NAL units are sent out of decoding order, and how far: `nil` where they are not.
+  var interleaving: DecodingOrderBuffer.Bounds? { get }
+
+  /// Unpacks one payload, which is not empty.
+  func unpack(_ payload: ByteBuffer, into units: inout NALUnitCollector)
+
+  /// What the unit that begins with `head` is, whatever the codec calls it.
+  static func role(of head: NALUnitHead) -> NALUnitRole
+
+  /// `nal_unit_type` of a unit that begins with `head`.
+  static func type(of head: NALUnitHead) -> UInt8
+
+  /// The parameter sets that the SDP parameters hold, as they are written there.
+  static func signalledParameterSets(in parameters: [String: String]) -> [String]
+
+  /// The number by which a parameter set of `type` is referred to; `nil` when it does not parse.
+  static func identifier(ofParameterSet unit: ByteBuffer, type: UInt8) -> Int?
+
+  /// The picture format that applies to `slice`, or to any slice when that is `nil`.
+  static func describe(slice: ByteBuffer?, with sets: ParameterSets) -> FormatDescription?
+
+  /// Whether `payload` is of this format.
+  static func recognize(_ payload: ByteBuffer) -> Recognition
+
+  /// Whether decoding can begin with `payload`.
+  static func isEntryPoint(_ payload: ByteBuffer, parameterSetsKnown: Bool) -> Bool
+}
+
+extension PayloadFormat {
+  /// The heads of the entries of an aggregation packet, each with a 16-bit length before it, up to
+  /// the first that does not fit; `nil` when there is none, or anything but zeros behind them.
+  static func heads(ofEntries entries: ByteBuffer) -> [NALUnitHead]? {
+    var rest = entries
+    var heads: [NALUnitHead] = []
+    while let length = rest.readInteger(as: UInt16.self), length > 0 {
+      guard let entry = rest.readSlice(length: Int(length)) else { return nil }
+      heads.append(NALUnitHead(of: entry))
+    }
+    return heads.isEmpty || rest.readableBytesView.contains { $0 != 0 } ? nil : heads
+  }
+}
+
+/// How sure a format is that a payload is its own.
+public enum Recognition: Sendable, Hashable {
+  case no
+  case possible
+  case certain
+}
+
+/// What a NAL unit is to the access unit it belongs to.
+enum NALUnitRole: Sendable, Hashable {
+  /// Part of a picture (a VCL NAL unit of the base layer).
+  case picture(isFirstSlice: Bool, isRandomAccess: Bool)
+  case parameterSet
+  /// May tell of a recovery point; stands before the pictures.
+  case supplementalInformation
+  /// Can only stand at the start of an access unit: a delimiter, or what may precede the picture.
+  case start
+  /// Stands anywhere, and is no reason to end an access unit: suffixes, fillers, ends of sequence.
+  case other
+
+  var isPicture: Bool { if case .picture = self { true } else { false } }
+
+  /// Whether it ends an access unit that has a picture already (H.264 §7.4.1.2.3, H.265 §7.4.2.4.4).
+  var beginsAccessUnit: Bool {
+    switch self {
+    case .picture(let isFirstSlice, _): isFirstSlice
+    case .parameterSet, .supplementalInformation, .start: true
+    case .other: false
+    }
+  }
+}
+
+/// The first bytes of a NAL unit: enough to tell what it is.
+struct NALUnitHead: Sendable, Hashable {
+  /// The first byte in the highest bits; 0 where there is none.
+  private var bytes: UInt32
+  let count: Int
+
+  /// The head of a whole unit.
+  init(of unit: ByteBuffer) {
+    self.init(header: [], body: unit)
+  }
+
+  /// The head of a unit whose header travels apart from its body.
+  init(header: [UInt8], body: ByteBuffer) {
+    bytes = 0
+    var count = 0
+    for byte in header {
+      bytes |= UInt32(byte) << UInt32(24 - 8 * count)
+      count += 1
+    }
+    while count < 4,
+      let byte = body.getInteger(at: body.readerIndex + count - header.count, as: UInt8.self),
+      count - header.count < body.readableBytes
+    {
+      bytes |= UInt32(byte) << UInt32(24 - 8 * count)
+      count += 1
+    }
+    self.count = count
+  }
+
+  /// The byte at `index`, 0 … 3; 0 where the unit is shorter.
+  subscript(index: Int) -> UInt8 {
+    UInt8(truncatingIfNeeded: bytes >> UInt32(24 - 8 * min(max(index, 0), 3)))
+  }
 }

@@ -50,7 +50,7 @@ public struct HeaderExtensions: Sequence, IteratorProtocol, Sendable {
   }
 
   private mutating func stop() -> Element? {
-    rest.clear()
+    rest = ByteBuffer()
     return nil
   }
 }

@@ -25,3 +25,17 @@ public struct MediaDescription: Sendable, Hashable {
     self.formatParameters = formatParameters
   }
 }
+
+extension MediaDescription {
+  /// This description with what it leaves open taken from `other`.
+  ///
+  /// A payload type and an encoding name that are given stay; the parameters are taken along.
+  public func completed(by other: MediaDescription) -> MediaDescription {
+    var completed = other
+    if let payloadType { completed.payloadType = payloadType }
+    if let encodingName { completed.encodingName = encodingName }
+    if clockRate != Self.videoClockRate { completed.clockRate = clockRate }
+    completed.formatParameters.merge(formatParameters) { _, own in own }
+    return completed
+  }
+}

@@ -25,20 +25,16 @@ public struct RTPPacket: Sendable {
   /// Clock ticks modulo 2^32, from a random start.
   public let timestamp: UInt32
   public let ssrc: UInt32
-  /// Contributing sources, 0 … 15 of them.
-  public let contributingSourceCount: Int
   /// The header extension's 16-bit profile word, or `nil` when the X bit is clear.
   public let extensionProfile: UInt16?
-  /// Trailing bytes that are not payload, the count byte included; 0 without padding.
-  public let paddingLength: Int
-
   /// The whole packet, of which slices are handed out; nobody writes to it.
   public let bytes: ByteBuffer
-  private let extensionOffset: Int
-  private let extensionLength: Int
-  private let payloadOffset: Int
-  /// The payload's length in bytes; 0 for a packet of padding alone, which is valid.
-  public let payloadLength: Int
+
+  // A packet is moved from stage to stage by value, so its layout is kept in as few bytes as the
+  // fields of the header can fill.
+  private let sourceCount: UInt8
+  private let paddingCount: UInt8
+  private let extensionWords: UInt16
 
   /// Reads the header of `bytes`, which must hold one packet and nothing else.
   ///
@@ -52,9 +48,8 @@ public struct RTPPacket: Sendable {
     else { throw .truncatedHeader(needed: Self.minimumLength, available: length) }
     guard first >> 6 == 2 else { throw .version(first >> 6) }
 
-    var offset = Self.minimumLength
-    contributingSourceCount = Int(first & 0x0F)
-    offset += 4 * contributingSourceCount
+    sourceCount = first & 0x0F
+    var offset = Self.minimumLength + 4 * Int(sourceCount)
     guard offset <= length else {
       throw .truncatedContributingSources(needed: offset, available: length)
     }
@@ -66,27 +61,25 @@ public struct RTPPacket: Sendable {
       else { throw .truncatedExtension(needed: offset + 4, available: length) }
       offset += 4
       extensionProfile = profile
-      extensionOffset = offset
-      extensionLength = 4 * Int(words)
-      offset += extensionLength
+      extensionWords = words
+      offset += 4 * Int(words)
       guard offset <= length else {
         throw .truncatedExtension(needed: offset, available: length)
       }
     } else {
       extensionProfile = nil
-      extensionOffset = offset
-      extensionLength = 0
+      extensionWords = 0
     }
 
     if first & 0x20 != 0 {
       // The count includes itself, so 0 is as wrong as one that reaches into the header.
       let last = offset < length ? bytes.getInteger(at: start + length - 1, as: UInt8.self) : nil
-      guard let count = last.map(Int.init), count > 0, count <= length - offset else {
+      guard let count = last, count > 0, Int(count) <= length - offset else {
         throw .padding(count: last.map(Int.init) ?? 0, available: length - offset)
       }
-      paddingLength = count
+      paddingCount = count
     } else {
-      paddingLength = 0
+      paddingCount = 0
     }
 
     marker = second & 0x80 != 0
@@ -94,10 +87,17 @@ public struct RTPPacket: Sendable {
     sequenceNumber = SequenceNumber(sequence)
     self.timestamp = timestamp
     self.ssrc = ssrc
-    payloadOffset = offset
-    payloadLength = length - offset - paddingLength
     self.bytes = bytes
   }
+
+  /// Contributing sources, 0 … 15 of them.
+  public var contributingSourceCount: Int { Int(sourceCount) }
+
+  /// Trailing bytes that are not payload, the count byte included; 0 without padding.
+  public var paddingLength: Int { Int(paddingCount) }
+
+  /// The payload's length in bytes; 0 for a packet of padding alone, which is valid.
+  public var payloadLength: Int { bytes.readableBytes - payloadOffset - paddingLength }
 
   /// The payload as a slice of the packet's storage, without header, extension and padding.
   public var payload: ByteBuffer {
@@ -106,7 +106,7 @@ public struct RTPPacket: Sendable {
 
   /// The header extension's data without its four-byte header; empty when there is none.
   public var extensionData: ByteBuffer {
-    slice(at: extensionOffset, length: extensionLength)
+    slice(at: payloadOffset - 4 * Int(extensionWords), length: 4 * Int(extensionWords))
   }
 
   /// The contributing sources in the order of the header.
@@ -131,14 +131,17 @@ public struct RTPPacket: Sendable {
     sequenceNumber = packet.sequenceNumber
     timestamp = packet.timestamp
     ssrc = packet.ssrc
-    contributingSourceCount = packet.contributingSourceCount
     extensionProfile = packet.extensionProfile
-    paddingLength = packet.paddingLength
-    extensionOffset = packet.extensionOffset
-    extensionLength = packet.extensionLength
-    payloadOffset = packet.payloadOffset
-    payloadLength = packet.payloadLength
+    sourceCount = packet.sourceCount
+    paddingCount = packet.paddingCount
+    extensionWords = packet.extensionWords
     bytes = storage
+  }
+
+  /// Where the payload begins: behind the fixed header, the contributing sources and the extension.
+  private var payloadOffset: Int {
+    Self.minimumLength + 4 * Int(sourceCount)
+      + (extensionProfile == nil ? 0 : 4 + 4 * Int(extensionWords))
   }
 
   private func slice(at offset: Int, length: Int) -> ByteBuffer {

@@ -13,10 +13,13 @@ public protocol RTPTransport: Sendable {
   /// The loop on which the sink is called.
   var eventLoop: any EventLoop { get }
 
-  /// What the far end says about the media before the first packet; empty where it says nothing.
+  /// Whether the far end begins when it likes, so that its silence at the start is no fault.
+  var isPassive: Bool { get }
+
+  /// Begins to deliver to `sink`.
   ///
   /// - Throws: what kept the transport from opening; the sink is then never called.
-  func open(delivering sink: any DatagramSink) async throws -> [MediaDescription]
+  func open(delivering sink: any DatagramSink) async throws
 
   /// Sends an RTCP compound to the far end of the media, if it is known by now.
   func sendFeedback(_ bytes: ByteBuffer)
@@ -30,9 +33,14 @@ public protocol RTPTransport: Sendable {
 
 /// Who takes what a transport delivers, on the transport's event loop.
 public protocol DatagramSink: AnyObject, Sendable {
+  /// What the far end says about the media; comes before any datagram, or not at all.
+  func describe(_ media: [MediaDescription])
+
   func receive(_ datagram: Datagram)
+
   /// A read has been delivered whole; a good time to pass on what became complete in it.
   func readCompleted(at now: Instant)
+
   /// The last call: the carrier has ended, has failed, or was closed from this side.
   func transportEnded(_ end: TransportEnd)
 }
@@ -49,6 +57,8 @@ public enum TransportEnd: Sendable {
 
 /// What a transport counts by itself; a figure that a transport can not know stays 0.
 public struct TransportCounters: Sendable, Hashable {
+  /// Where media is received, as `address:port`; `nil` before the transport is open.
+  public var localAddress: String?
   /// Datagrams handed to the sink.
   public var delivered: UInt64 = 0
   public var deliveredBytes: UInt64 = 0

@@ -1,0 +1,387 @@
+import NIOCore
+import RTPWire
+
+/// Puts NAL units together to access units and decides where each one ends.
+///
+/// A unit ends with the marker, with the next timestamp, or with a NAL unit that can only begin the
+/// next one; whichever comes first. It does not end while it has no picture: Reolink and Tapo
+/// cameras set the marker on parameter sets, and give them the timestamp of the picture before.
+struct AccessUnitAssembler: Sendable {
+  let limits: VideoDefragmenter.Limits
+  private let format: any PayloadFormat.Type
+  /// False once a stream was seen to go on with a picture behind its marker, and where NAL units are
+  /// sent out of decoding order, since then the marker says nothing.
+  var trustsMarkers = true
+  private(set) var parameterSets: ParameterSets
+  private(set) var description: FormatDescription?
+
+  private var open: Draft?
+  private var ready = CircularBuffer<AccessUnit>()
+  /// The unit that is being written; `nil` between units and while one is being dropped.
+  private var unit: Unit?
+  private var lastLength = 0
+  private var endedByMarker: MediaTime?
+  /// A marker has ended an access unit of this stream before.
+  private var usesMarkers = false
+  private var lostPackets = 0
+  /// Packets are missing directly before the unit that begins next.
+  private var isBehindGap = false
+  private var needsParameterSets = true
+  private var hasOfferedParameterSets = false
+
+  private struct Draft: Sendable {
+    var bytes: ByteBuffer
+    var units: [NALUnit] = []
+    var time: MediaTime
+    let firstArrival: Instant
+    var lastArrival: Instant
+    /// A picture has begun, even if what came of it was of no use.
+    var hasPicture = false
+    /// One bit for each type of parameter set.
+    var parameterSetTypes: UInt64 = 0
+    var isRandomAccess = false
+    var isDamaged = false
+    /// Something did not fit in any more.
+    var isFull = false
+    var lostPackets = 0
+    var slice: NALUnit?
+  }
+
+  private struct Unit: Sendable {
+    var start: Int
+    var isCut = false
+    /// Found behind a start code inside another unit.
+    var isEmbedded = false
+  }
+
+  init(format: any PayloadFormat.Type, limits: VideoDefragmenter.Limits) {
+    self.format = format
+    self.limits = limits
+    parameterSets = ParameterSets(format: format)
+  }
+
+  mutating func next() -> AccessUnit? { ready.popFirst() }
+
+  /// Takes in a parameter set from outside the stream; false when it is none.
+  mutating func learn(_ set: ByteBuffer) -> Bool {
+    let isOne = parameterSets.insert(set, origin: .signalled)
+    description = format.describe(slice: nil, with: parameterSets) ?? description
+    return isOne
+  }
+
+  mutating func restart() {
+    needsParameterSets = true
+    hasOfferedParameterSets = false
+    endedByMarker = nil
+  }
+
+  /// Packets are missing between what came and what comes.
+  mutating func noteLoss(of count: Int) {
+    endedByMarker = nil
+    isBehindGap = true
+    guard open?.hasPicture == true else {
+      lostPackets += count
+      return
+    }
+    open?.isDamaged = true
+    open?.lostPackets += count
+  }
+
+  /// A piece of the picture at `time` came and is of no use, so that it is not as it should be.
+  ///
+  /// Its marker ends the access unit all the same: str0m has sent a key picture cut short behind its
+  /// parameter sets, and those are not the next picture's.
+  mutating func noteUselessPiece(at time: MediaTime) {
+    guard let draft = open, draft.time == time || !draft.hasPicture else {
+      isBehindGap = true
+      return
+    }
+    open?.time = time
+    open?.hasPicture = true
+    open?.isDamaged = true
+  }
+
+  /// Whether `unit` is part of a picture.
+  func isPicture(_ unit: ByteBuffer) -> Bool { format.role(of: NALUnitHead(of: unit)).isPicture }
+
+  // MARK: - NAL units
+
+  /// Begins a NAL unit, and ends the access unit before it if this one belongs to the next.
+  mutating func begin(
+    _ head: NALUnitHead, time: MediaTime, arrival: Instant, statistics: inout DefragmentStatistics
+  ) {
+    let role = format.role(of: head)
+    if let draft = open, draft.hasPicture, draft.time != time || role.beginsAccessUnit {
+      // Without a marker nobody knows whether the last packets of it were among the missing.
+      finish(statistics: &statistics)
+    } else if open?.time != time {
+      // Parameter sets and the like belong to the picture that follows them, and to its time.
+      open?.time = time
+    }
+    dropUselessUnits(statistics: &statistics)
+    if open == nil, let endedByMarker, endedByMarker == time, !role.beginsAccessUnit,
+      role.isPicture, trustsMarkers
+    {
+      statistics.misplacedMarkers += 1
+      trustsMarkers = false
+    }
+    if open == nil {
+      let capacity = max(lastLength + lastLength / 4, 256)
+      open = Draft(
+        bytes: ByteBufferAllocator().buffer(capacity: min(capacity, limits.accessUnitBytes)),
+        time: time, firstArrival: arrival, lastArrival: arrival,
+        isDamaged: isBehindGap && !role.beginsAccessUnit)
+    }
+    isBehindGap = false
+    if lostPackets > 0 {
+      open?.isDamaged = true
+      open?.lostPackets += lostPackets
+      lostPackets = 0
+    }
+    guard let count = open?.units.count, count < limits.unitsPerAccessUnit else {
+      noteExcess(statistics: &statistics)
+      return
+    }
+    writeStartCode()
+  }
+
+  /// Appends `piece` to the unit that has begun, up to the limit.
+  mutating func append(_ piece: ByteBuffer, statistics: inout DefragmentStatistics) {
+    guard makesRoom(for: piece.readableBytes, statistics: &statistics) else { return }
+    open?.bytes.writeImmutableBuffer(piece)
+    splitAtStartCodes(in: piece.readableBytes, statistics: &statistics)
+  }
+
+  mutating func append(_ bytes: [UInt8], statistics: inout DefragmentStatistics) {
+    guard makesRoom(for: bytes.count, statistics: &statistics) else { return }
+    open?.bytes.writeBytes(bytes)
+  }
+
+  /// Ends the NAL unit that has begun.
+  mutating func end(
+    isWhole: Bool, arrival: Instant, statistics: inout DefragmentStatistics
+  ) {
+    open?.lastArrival = arrival
+    guard let unit else { return }
+    self.unit = nil
+    if unit.isEmbedded { trimZeros(of: unit) }
+    if !enter(unit, isWhole: isWhole && !unit.isCut, statistics: &statistics) {
+      open?.bytes.moveWriterIndex(to: unit.start - AnnexB.startCode.count)
+    }
+  }
+
+  /// The packet that ends here carried the marker.
+  mutating func noteMarker(statistics: inout DefragmentStatistics) {
+    guard trustsMarkers, let draft = open, draft.hasPicture else { return }
+    endedByMarker = draft.time
+    usesMarkers = true
+    finish(statistics: &statistics)
+  }
+
+  /// Ends the access unit, whatever it holds.
+  mutating func flush(statistics: inout DefragmentStatistics) {
+    // Where markers are set, one that did not come was in a packet that did not come.
+    if usesMarkers, trustsMarkers, open?.hasPicture == true { open?.isDamaged = true }
+    if open?.units.isEmpty == false { finish(statistics: &statistics) }
+    open = nil
+  }
+
+  private mutating func makesRoom(
+    for count: Int, statistics: inout DefragmentStatistics
+  ) -> Bool {
+    guard unit?.isCut == false, let length = open?.bytes.readableBytes else { return false }
+    guard length + count <= limits.accessUnitBytes else {
+      statistics.oversizedUnits += 1
+      unit?.isCut = true
+      open?.isDamaged = true
+      open?.isFull = true
+      return false
+    }
+    return true
+  }
+
+  private mutating func writeStartCode() {
+    open?.bytes.writeBytes(AnnexB.startCode)
+    unit = Unit(start: open?.bytes.writerIndex ?? 0)
+  }
+
+  private mutating func noteExcess(statistics: inout DefragmentStatistics) {
+    statistics.excessUnits += 1
+    open?.isDamaged = true
+    unit = nil
+  }
+
+  /// Begins anew where an access unit is full and has no picture: it would never end.
+  private mutating func dropUselessUnits(statistics: inout DefragmentStatistics) {
+    guard let draft = open, !draft.hasPicture,
+      draft.isFull || draft.units.count >= limits.unitsPerAccessUnit
+    else { return }
+    statistics.excessUnits += UInt64(draft.units.count)
+    isBehindGap = true
+    lostPackets += draft.lostPackets
+    needsParameterSets = true
+    open = nil
+  }
+
+  // MARK: - Start codes inside units
+
+  /// Makes units of their own of what stands behind start codes in the last `count` bytes.
+  ///
+  /// V380 ("macro-video") and Amatek AR-N3222F cameras send several NAL units with start codes
+  /// between them as one, and a start code may lie across two fragments.
+  private mutating func splitAtStartCodes(
+    in count: Int, statistics: inout DefragmentStatistics
+  ) {
+    guard let code = indexOfStartCode(in: count) else { return }
+    // Written again from here on, so that every unit stands behind a start code of four bytes.
+    let rest = takeBack(from: code)
+    var start = rest.readerIndex + 3
+    while true {
+      beginEmbedded(statistics: &statistics)
+      guard unit != nil else { return }
+      let next = rest.indexOfStartCode(from: start, to: rest.writerIndex)
+      if let piece = rest.getSlice(at: start, length: (next ?? rest.writerIndex) - start) {
+        open?.bytes.writeImmutableBuffer(piece)
+      }
+      guard let next else { return }
+      start = next + 3
+    }
+  }
+
+  /// The first start code that ends in the last `count` bytes.
+  private func indexOfStartCode(in count: Int) -> Int? {
+    guard let unit, let bytes = open?.bytes else { return nil }
+    return bytes.indexOfStartCode(
+      from: max(unit.start, bytes.writerIndex - count - 2), to: bytes.writerIndex)
+  }
+
+  /// Takes out what is written from `index` on, as a copy, so that the access unit's bytes stay its
+  /// own.
+  private mutating func takeBack(from index: Int) -> ByteBuffer {
+    guard let length = open.map({ $0.bytes.writerIndex - index }),
+      let rest = open?.bytes.getSlice(at: index, length: length).map({ ByteBuffer(buffer: $0) })
+    else { return ByteBuffer() }
+    open?.bytes.moveWriterIndex(to: index)
+    return rest
+  }
+
+  /// Ends the unit that has begun at a start code, and begins the next one.
+  private mutating func beginEmbedded(statistics: inout DefragmentStatistics) {
+    guard let unit else { return }
+    trimZeros(of: unit)
+    if enter(unit, isWhole: true, statistics: &statistics) {
+      statistics.embeddedUnits += 1
+      guard let count = open?.units.count, count < limits.unitsPerAccessUnit else {
+        return noteExcess(statistics: &statistics)
+      }
+      writeStartCode()
+    }
+    self.unit?.isEmbedded = true
+  }
+
+  /// Takes back the zeros at the end, which belong to a start code (`trailing_zero_8bits`).
+  private mutating func trimZeros(of unit: Unit) {
+    guard let bytes = open?.bytes else { return }
+    let end = bytes.endWithoutZeros(from: unit.start, to: bytes.writerIndex)
+    open?.bytes.moveWriterIndex(to: end)
+  }
+
+  // MARK: - Access units
+
+  /// Enters a unit that is written into the access unit's list, and learns from it; false when it
+  /// has no bytes.
+  private mutating func enter(
+    _ unit: Unit, isWhole: Bool, statistics: inout DefragmentStatistics
+  ) -> Bool {
+    guard let bytes = open?.bytes, bytes.writerIndex > unit.start,
+      let content = bytes.getSlice(at: unit.start, length: bytes.writerIndex - unit.start)
+    else { return false }
+    let head = NALUnitHead(of: content)
+    let entry = NALUnit(
+      offset: unit.start - bytes.readerIndex, length: content.readableBytes,
+      type: format.type(of: head), isWhole: isWhole)
+    open?.units.append(entry)
+    if !isWhole { open?.isDamaged = true }
+    statistics.units += 1
+    switch format.role(of: head) {
+    case .picture(_, let isRandomAccess):
+      open?.hasPicture = true
+      if isRandomAccess { open?.isRandomAccess = true }
+      if open?.slice == nil { open?.slice = entry }
+    case .parameterSet where isWhole:
+      if parameterSets.insert(content, origin: .inBand) {
+        open?.parameterSetTypes |= 1 << UInt64(entry.type)
+        if description == nil { description = format.describe(slice: nil, with: parameterSets) }
+      } else {
+        statistics.malformedParameterSets += 1
+      }
+    case .supplementalInformation where isWhole:
+      if SupplementalInformation.holdsRecoveryPoint(content.dropping(bytes: format.headerLength)) {
+        open?.isRandomAccess = true
+      }
+    default:
+      break
+    }
+    return true
+  }
+
+  private mutating func finish(statistics: inout DefragmentStatistics) {
+    guard var draft = open else { return }
+    open = nil
+    lastLength = draft.bytes.readableBytes
+    if let slice = draft.slice, draft.parameterSetTypes != 0 || draft.isRandomAccess {
+      let bytes = draft.bytes.getSlice(
+        at: draft.bytes.readerIndex + slice.offset, length: slice.length)
+      description = format.describe(slice: bytes, with: parameterSets) ?? description
+    }
+    if format.parameterSetTypes.allSatisfy({ draft.parameterSetTypes & 1 << UInt64($0) != 0 }) {
+      needsParameterSets = false
+    } else if needsParameterSets, draft.hasPicture, parameterSets.isComplete,
+      draft.isRandomAccess || !hasOfferedParameterSets
+    {
+      prependParameterSets(to: &draft)
+      hasOfferedParameterSets = true
+      if draft.isRandomAccess { needsParameterSets = false }
+    }
+    statistics.accessUnits += 1
+    ready.append(
+      AccessUnit(
+        codec: format.codec, bytes: draft.bytes, units: draft.units, time: draft.time,
+        firstArrival: draft.firstArrival, lastArrival: draft.lastArrival,
+        integrity: draft.isDamaged ? .damaged : .whole, lostPackets: draft.lostPackets,
+        isRandomAccess: draft.isRandomAccess, format: description))
+  }
+
+  /// Puts the known parameter sets before a picture whose stream does not carry them.
+  private func prependParameterSets(to draft: inout Draft) {
+    var units: [NALUnit] = []
+    var bytes = ByteBufferAllocator().buffer(
+      capacity: draft.bytes.readableBytes + parameterSets.streamLength)
+    // A delimiter stands before all others (H.264 §7.4.1.2.3, H.265 §7.4.2.4.4).
+    if let first = draft.units.first, first.type == format.accessUnitDelimiterType,
+      let delimiter = draft.bytes.readSlice(length: first.offset + first.length)
+    {
+      units.append(first)
+      bytes.writeImmutableBuffer(delimiter)
+      draft.units.removeFirst()
+    }
+    let start = bytes.writerIndex
+    for set in parameterSets.inNaturalOrder {
+      bytes.writeBytes(AnnexB.startCode)
+      units.append(
+        NALUnit(
+          offset: bytes.writerIndex, length: set.readableBytes,
+          type: format.type(of: NALUnitHead(of: set))))
+      bytes.writeImmutableBuffer(set)
+    }
+    let shift = bytes.writerIndex - start
+    bytes.writeImmutableBuffer(draft.bytes)
+    draft.bytes = bytes
+    draft.units =
+      units
+      + draft.units.map {
+        NALUnit(
+          offset: $0.offset + shift, length: $0.length, type: $0.type, isWhole: $0.isWhole)
+      }
+  }
+}

@@ -1,0 +1,229 @@
+import NIOCore
+
+/// H.264 in RTP (RFC 6184): single NAL units, aggregation and fragmentation, interleaved or not.
+struct H264PayloadFormat: PayloadFormat {
+  static let codec = H264.codec
+  static let headerLength = 1
+  static let parameterSetTypes: [UInt8] = [
+    H264.NALUnitType.sequenceParameterSet.rawValue, H264.NALUnitType.pictureParameterSet.rawValue,
+  ]
+
+  static let accessUnitDelimiterType = H264.NALUnitType.accessUnitDelimiter.rawValue
+
+  /// The payload structures beside single NAL units (§5.2, table 1).
+  private enum Structure: UInt8 {
+    case singleTimeAggregationA = 24
+    case singleTimeAggregationB = 25
+    case multiTimeAggregation16 = 26
+    case multiTimeAggregation24 = 27
+    case fragmentationA = 28
+    case fragmentationB = 29
+  }
+
+  let interleaving: DecodingOrderBuffer.Bounds?
+
+  init(parameters: [String: String]) {
+    guard parameters["packetization-mode"] == "2" else {
+      interleaving = nil
+      return
+    }
+    let depth = parameters["sprop-interleaving-depth"].flatMap { Int($0) } ?? 64
+    interleaving = DecodingOrderBuffer.Bounds(
+      units: max(depth, 0),
+      distance: parameters["sprop-max-don-diff"].flatMap { Int($0) }.map { max($0, 0) },
+      countsPicturesAlone: true)
+  }
+
+  func unpack(_ payload: ByteBuffer, into units: inout NALUnitCollector) {
+    var rest = payload
+    guard let header = payload.getInteger(at: payload.readerIndex, as: UInt8.self) else { return }
+    let structure = Structure(rawValue: header & 0x1F)
+    if structure != .fragmentationA { units.end(isWhole: false) }
+    switch structure {
+    case .singleTimeAggregationA:
+      rest.moveReaderIndex(forwardBy: 1)
+      unpackEntries(&rest, number: nil, into: &units)
+    case .singleTimeAggregationB:
+      rest.moveReaderIndex(forwardBy: 1)
+      guard let number = rest.readInteger(as: UInt16.self) else { return units.noteMalformed() }
+      unpackEntries(&rest, number: number, into: &units)
+    case .multiTimeAggregation16:
+      unpackTimedEntries(&rest, offsetLength: 2, into: &units)
+    case .multiTimeAggregation24:
+      unpackTimedEntries(&rest, offsetLength: 3, into: &units)
+    case .fragmentationA, .fragmentationB:
+      unpackFragment(&rest, isNumbered: structure == .fragmentationB, into: &units)
+    case nil:
+      // 0, 30 and 31 are reserved; 1 … 23 are NAL units as they are.
+      guard (1...23).contains(header & 0x1F) else {
+        units.statistics.reservedTypes += 1
+        return
+      }
+      units.add(payload)
+    }
+  }
+
+  /// STAP-A and STAP-B (§5.7.1): a 16-bit length before each NAL unit.
+  private func unpackEntries(
+    _ rest: inout ByteBuffer, number: UInt16?, into units: inout NALUnitCollector
+  ) {
+    var number = number
+    units.unpackEntries(&rest) { entry, units in
+      add(entry, number: number, into: &units)
+      number? &+= 1
+    }
+  }
+
+  /// Adds an entry of an aggregation packet, which must be a NAL unit and no packet structure.
+  private func add(
+    _ entry: ByteBuffer, number: UInt16?, ticksLater: UInt32 = 0,
+    into units: inout NALUnitCollector
+  ) {
+    let type = NALUnitHead(of: entry)[0] & 0x1F
+    guard entry.readableBytes == 0 || (1...23).contains(type) else {
+      units.statistics.reservedTypes += 1
+      return
+    }
+    units.add(entry, number: number, ticksLater: ticksLater)
+  }
+
+  /// MTAP16 and MTAP24 (§5.7.2): length, DON difference and timestamp offset before each NAL unit.
+  private func unpackTimedEntries(
+    _ rest: inout ByteBuffer, offsetLength: Int, into units: inout NALUnitCollector
+  ) {
+    rest.moveReaderIndex(forwardBy: 1)
+    guard let base = rest.readInteger(as: UInt16.self) else { return units.noteMalformed() }
+    while rest.readableBytes > 0 {
+      // The length counts the NAL unit alone, without the difference and the offset before it.
+      guard let length = rest.readInteger(as: UInt16.self),
+        let difference = rest.readInteger(as: UInt8.self),
+        let offset = rest.readBytes(length: offsetLength),
+        let unit = rest.readSlice(length: Int(length))
+      else { return units.noteMalformed() }
+      let ticks = offset.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+      add(unit, number: base &+ UInt16(difference), ticksLater: ticks, into: &units)
+    }
+  }
+
+  /// FU-A and FU-B (§5.8).
+  private func unpackFragment(
+    _ rest: inout ByteBuffer, isNumbered: Bool, into units: inout NALUnitCollector
+  ) {
+    guard let (indicator, header) = rest.readMultipleIntegers(as: (UInt8, UInt8).self) else {
+      units.end(isWhole: false)
+      return units.noteMalformed()
+    }
+    var number: UInt16?
+    if isNumbered {
+      number = rest.readInteger(as: UInt16.self)
+      if number == nil { return units.noteMalformed() }
+    }
+    let isStart = header & 0x80 != 0
+    let isEnd = header & 0x40 != 0
+    if isStart {
+      // Tiandy cameras change the type within a unit, so the first fragment's header holds; Longse
+      // cameras set the reserved bit, which is ignored (§5.8). Type 0 is the first zero of a start
+      // code: Amatek AR-N3222F cameras fragment whole byte streams.
+      units.end(isWhole: false)
+      guard (0...23).contains(header & 0x1F) else { return units.noteMalformed() }
+      units.begin(header: [indicator & 0xE0 | header & 0x1F], piece: rest, number: number)
+    } else if units.isInUnit {
+      if rest.readableBytes == 0 { units.statistics.emptyPayloads += 1 }
+      units.append(rest)
+    } else {
+      return units.noteOrphan()
+    }
+    if isEnd {
+      // CostarHD cameras set both bits on a unit that fits into one packet.
+      units.end(isWhole: true)
+    }
+  }
+
+  // MARK: - NAL units
+
+  static func type(of head: NALUnitHead) -> UInt8 { head[0] & 0x1F }
+
+  static func role(of head: NALUnitHead) -> NALUnitRole {
+    H264.role(ofType: type(of: head), firstByteOfSlice: head[1])
+  }
+
+  static func signalledParameterSets(in parameters: [String: String]) -> [String] {
+    parameters["sprop-parameter-sets"].map { $0.split(separator: ",").map(String.init) } ?? []
+  }
+
+  static func identifier(ofParameterSet unit: ByteBuffer, type: UInt8) -> Int? {
+    if type == H264.NALUnitType.sequenceParameterSet.rawValue {
+      return (try? H264.SequenceParameterSet(parsing: unit))?.identifier
+    }
+    var reader = BitReader(unit.dropping(bytes: headerLength))
+    guard let identifier = try? reader.unsigned(), identifier < 256 else { return nil }
+    return Int(identifier)
+  }
+
+  static func describe(slice: ByteBuffer?, with sets: ParameterSets) -> FormatDescription? {
+    let type = H264.NALUnitType.sequenceParameterSet.rawValue
+    let referred = slice.flatMap { sequenceParameterSetIdentifier(for: $0, with: sets) }
+    let unit =
+      referred.flatMap { sets.set(ofType: type, identifier: $0) } ?? sets.first(ofType: type)
+    return unit.flatMap { try? H264.SequenceParameterSet(parsing: $0) }?.format
+  }
+
+  /// The slice header and the picture parameter set that it names (§7.3.3, §7.3.2.2).
+  private static func sequenceParameterSetIdentifier(
+    for slice: ByteBuffer, with sets: ParameterSets
+  ) -> Int? {
+    var reader = BitReader(slice.dropping(bytes: headerLength))
+    guard (try? reader.unsigned()) != nil, (try? reader.unsigned()) != nil,
+      let picture = try? reader.unsigned(),
+      let unit = sets.set(
+        ofType: H264.NALUnitType.pictureParameterSet.rawValue, identifier: Int(picture))
+    else { return nil }
+    reader = BitReader(unit.dropping(bytes: headerLength))
+    guard (try? reader.unsigned()) != nil, let sequence = try? reader.unsigned() else { return nil }
+    return Int(sequence)
+  }
+
+  // MARK: - Recognition
+
+  static func recognize(_ payload: ByteBuffer) -> Recognition {
+    let head = NALUnitHead(of: payload)
+    // forbidden_zero_bit (§7.4.1).
+    guard head.count >= 2, head[0] & 0x80 == 0 else { return .no }
+    let importance = head[0] & 0x60
+    switch head[0] & 0x1F {
+    case 7:
+      let profiles: [UInt8] = [66, 77, 88, 100, 110, 118, 122, 128, 244, 44]
+      return importance != 0 && profiles.contains(head[1]) ? .certain : .no
+    case 1, 5, 6, 8...15, 19, 20: return .possible
+    case 24:
+      let entries = heads(ofEntries: payload.dropping(bytes: 1))
+      return entries?.allSatisfy { (1...23).contains(type(of: $0)) } == true ? .certain : .no
+    case 28:
+      // Neither both ends nor the reserved bit, and a slice inside: nothing else looks like it.
+      let isPlausible = [1, 5].contains(head[1] & 0x1F) && head[1] & 0xE0 != 0xC0
+      return isPlausible ? .certain : .possible
+    default: return .no
+    }
+  }
+
+  static func isEntryPoint(_ payload: ByteBuffer, parameterSetsKnown: Bool) -> Bool {
+    let head = NALUnitHead(of: payload)
+    switch head[0] & 0x9F {
+    case 24:
+      return heads(ofEntries: payload.dropping(bytes: 1))?.contains {
+        isEntryPoint($0, parameterSetsKnown: parameterSetsKnown)
+      } == true
+    case 28:
+      return parameterSetsKnown && head[1] & 0x9F == 0x85 && head[2] & 0x80 != 0
+    default: return isEntryPoint(head, parameterSetsKnown: parameterSetsKnown)
+    }
+  }
+
+  private static func isEntryPoint(_ unit: NALUnitHead, parameterSetsKnown: Bool) -> Bool {
+    switch unit[0] & 0x9F {
+    case 7: unit[0] & 0x60 != 0
+    case 5: parameterSetsKnown && unit[1] & 0x80 != 0
+    default: false
+    }
+  }
+}

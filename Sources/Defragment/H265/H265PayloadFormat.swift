@@ -1,0 +1,253 @@
+import NIOCore
+
+/// H.265 in RTP (RFC 7798): single NAL units, aggregation, fragmentation and PACI packets.
+struct H265PayloadFormat: PayloadFormat {
+  static let codec = H265.codec
+  static let headerLength = 2
+  static let parameterSetTypes: [UInt8] = [
+    H265.NALUnitType.videoParameterSet.rawValue, H265.NALUnitType.sequenceParameterSet.rawValue,
+    H265.NALUnitType.pictureParameterSet.rawValue,
+  ]
+
+  static let accessUnitDelimiterType = H265.NALUnitType.accessUnitDelimiter.rawValue
+
+  /// The payload structures beside single NAL units (§4.4).
+  private enum Structure: UInt8 {
+    case aggregation = 48
+    case fragmentation = 49
+    case contentInformation = 50
+  }
+
+  let interleaving: DecodingOrderBuffer.Bounds?
+
+  init(parameters: [String: String]) {
+    let units = parameters["sprop-depack-buf-nalus"].flatMap { Int($0) } ?? 0
+    let distance = parameters["sprop-max-don-diff"].flatMap { Int($0) } ?? 0
+    guard distance > 0 else {
+      interleaving = nil
+      return
+    }
+    interleaving = DecodingOrderBuffer.Bounds(
+      units: units > 0 ? units : 64,
+      distance: min(distance, 32_767))
+  }
+
+  /// With decoding order numbers on the wire (§4.4), which the SDP alone says.
+  private var isNumbered: Bool { interleaving != nil }
+
+  func unpack(_ payload: ByteBuffer, into units: inout NALUnitCollector) {
+    guard
+      let (first, second) = payload.getMultipleIntegers(
+        at: payload.readerIndex, as: (UInt8, UInt8).self)
+    else {
+      units.end(isWhole: false)
+      return units.noteMalformed()
+    }
+    let type = first >> 1 & 0x3F
+    var rest = payload.dropping(bytes: 2)
+    let structure = Structure(rawValue: type)
+    if structure != .fragmentation, structure != .contentInformation { units.end(isWhole: false) }
+    switch structure {
+    case .aggregation:
+      unpackEntries(&rest, into: &units)
+    case .fragmentation:
+      unpackFragment(&rest, header: (first, second), into: &units)
+    case .contentInformation:
+      unpackContentInformation(&rest, header: (first, second), into: &units)
+    case nil:
+      // 51 … 63 are reserved or unspecified.
+      guard type < 48 else {
+        units.statistics.reservedTypes += 1
+        return
+      }
+      if isNumbered {
+        guard let number = rest.readInteger(as: UInt16.self) else { return units.noteMalformed() }
+        units.begin(header: [first, second], piece: rest, number: number)
+        units.end(isWhole: true)
+      } else {
+        units.add(payload)
+      }
+    }
+  }
+
+  /// Aggregation packets (§4.4.2): DONL before the first entry, a DOND before each later one.
+  private func unpackEntries(_ rest: inout ByteBuffer, into units: inout NALUnitCollector) {
+    guard isNumbered else {
+      return units.unpackEntries(&rest) { add($0, number: nil, into: &$1) }
+    }
+    guard var number = rest.readInteger(as: UInt16.self) else { return units.noteMalformed() }
+    while rest.readableBytes >= 2 {
+      guard let length = rest.readInteger(as: UInt16.self),
+        let entry = rest.readSlice(length: Int(length))
+      else { return units.noteMalformed() }
+      add(entry, number: number, into: &units)
+      guard let difference = rest.readInteger(as: UInt8.self) else { return }
+      number &+= UInt16(difference) &+ 1
+    }
+  }
+
+  /// Adds an entry of an aggregation packet, which must be a NAL unit and no packet structure.
+  private func add(_ entry: ByteBuffer, number: UInt16?, into units: inout NALUnitCollector) {
+    guard entry.readableBytes != 1 else { return units.noteMalformed() }
+    guard Self.type(of: NALUnitHead(of: entry)) < 48 else {
+      units.statistics.reservedTypes += 1
+      return
+    }
+    units.add(entry, number: number)
+  }
+
+  /// Fragmentation units (§4.4.3); the DONL stands in the first fragment alone.
+  private func unpackFragment(
+    _ rest: inout ByteBuffer, header: (UInt8, UInt8), into units: inout NALUnitCollector
+  ) {
+    guard let fragment = rest.readInteger(as: UInt8.self) else {
+      units.end(isWhole: false)
+      return units.noteMalformed()
+    }
+    let isStart = fragment & 0x80 != 0
+    let isEnd = fragment & 0x40 != 0
+    if isStart {
+      units.end(isWhole: false)
+      guard fragment & 0x3F < 48 else { return units.noteMalformed() }
+      var number: UInt16?
+      if isNumbered {
+        number = rest.readInteger(as: UInt16.self)
+        if number == nil { return units.noteMalformed() }
+      }
+      units.begin(
+        header: [header.0 & 0x81 | (fragment & 0x3F) << 1, header.1], piece: rest, number: number)
+    } else if units.isInUnit {
+      if rest.readableBytes == 0 { units.statistics.emptyPayloads += 1 }
+      units.append(rest)
+    } else {
+      return units.noteOrphan()
+    }
+    if isEnd {
+      // OpenIPC cameras set both bits on a unit that fits into one packet.
+      units.end(isWhole: true)
+    }
+  }
+
+  /// Payload content information (§4.4.4): a payload header extension, then what it is about.
+  private func unpackContentInformation(
+    _ rest: inout ByteBuffer, header: (UInt8, UInt8), into units: inout NALUnitCollector
+  ) {
+    guard let fields = rest.readInteger(as: UInt16.self) else {
+      units.end(isWhole: false)
+      return units.noteMalformed()
+    }
+    let type = UInt8(truncatingIfNeeded: fields >> 9 & 0x3F)
+    let extensionLength = Int(fields >> 4 & 0x1F)
+    guard rest.readableBytes > extensionLength, type != Structure.contentInformation.rawValue else {
+      units.end(isWhole: false)
+      return units.noteMalformed()
+    }
+    rest.moveReaderIndex(forwardBy: extensionLength)
+    // The A bit is the F bit of the header that was left out; layer and temporal ID are the outer's.
+    let forbidden = UInt8(truncatingIfNeeded: fields >> 15) << 7
+    var inner = ByteBufferAllocator().buffer(capacity: 2 + rest.readableBytes)
+    inner.writeInteger(forbidden | type << 1 | header.0 & 0x01)
+    inner.writeInteger(header.1)
+    inner.writeImmutableBuffer(rest)
+    unpack(inner, into: &units)
+  }
+
+  // MARK: - NAL units
+
+  static func type(of head: NALUnitHead) -> UInt8 { head[0] >> 1 & 0x3F }
+
+  static func role(of head: NALUnitHead) -> NALUnitRole {
+    H265.role(
+      ofType: type(of: head), layer: (head[0] & 1) << 5 | head[1] >> 3,
+      firstByteOfSlice: head[2])
+  }
+
+  static func signalledParameterSets(in parameters: [String: String]) -> [String] {
+    ["sprop-vps", "sprop-sps", "sprop-pps"].flatMap { name in
+      parameters[name].map { $0.split(separator: ",").map(String.init) } ?? []
+    }
+  }
+
+  static func identifier(ofParameterSet unit: ByteBuffer, type: UInt8) -> Int? {
+    switch H265.NALUnitType(rawValue: type) {
+    case .videoParameterSet:
+      return unit.readableBytes > 4 ? Int(NALUnitHead(of: unit)[2] >> 4) : nil
+    case .sequenceParameterSet:
+      return (try? H265.SequenceParameterSet(parsing: unit))?.identifier
+    default:
+      var reader = BitReader(unit.dropping(bytes: headerLength))
+      guard let identifier = try? reader.unsigned(), identifier < 64 else { return nil }
+      return Int(identifier)
+    }
+  }
+
+  static func describe(slice: ByteBuffer?, with sets: ParameterSets) -> FormatDescription? {
+    let type = H265.NALUnitType.sequenceParameterSet.rawValue
+    let referred = slice.flatMap { sequenceParameterSetIdentifier(for: $0, with: sets) }
+    let unit =
+      referred.flatMap { sets.set(ofType: type, identifier: $0) } ?? sets.first(ofType: type)
+    return unit.flatMap { try? H265.SequenceParameterSet(parsing: $0) }?.format
+  }
+
+  /// The slice header and the picture parameter set that it names (§7.3.6.1, §7.3.2.3).
+  private static func sequenceParameterSetIdentifier(
+    for slice: ByteBuffer, with sets: ParameterSets
+  ) -> Int? {
+    var reader = BitReader(slice.dropping(bytes: headerLength))
+    let isRandomAccess = (16...23).contains(type(of: NALUnitHead(of: slice)))
+    guard (try? reader.skip(isRandomAccess ? 2 : 1)) != nil, let picture = try? reader.unsigned(),
+      let unit = sets.set(
+        ofType: H265.NALUnitType.pictureParameterSet.rawValue, identifier: Int(picture))
+    else { return nil }
+    reader = BitReader(unit.dropping(bytes: headerLength))
+    guard (try? reader.unsigned()) != nil, let sequence = try? reader.unsigned() else { return nil }
+    return Int(sequence)
+  }
+
+  // MARK: - Recognition
+
+  static func recognize(_ payload: ByteBuffer) -> Recognition {
+    let head = NALUnitHead(of: payload)
+    // forbidden_zero_bit, base layer, a temporal ID that can be (§7.4.2.2).
+    guard head.count >= 3, head[0] & 0x81 == 0, head[1] & 0xF8 == 0, head[1] & 7 != 0 else {
+      return .no
+    }
+    switch type(of: head) {
+    case 32, 33, 34, 35: return head[1] == 1 ? .certain : .no
+    case 48:
+      let entries = heads(ofEntries: payload.dropping(bytes: 2))
+      return entries?.allSatisfy { $0.count > 1 && type(of: $0) < 48 } == true
+        ? .certain : .possible
+    case 49:
+      let inner = head[2] & 0x3F
+      let isPlausible = inner < 10 || (16...21).contains(inner)
+      return isPlausible && head[2] & 0xC0 != 0xC0 ? .certain : .possible
+    case 19, 20, 21: return head[1] == 1 && head[2] & 0x80 != 0 ? .certain : .possible
+    case 0...9, 16...18, 39, 40, 50: return .possible
+    default: return .no
+    }
+  }
+
+  static func isEntryPoint(_ payload: ByteBuffer, parameterSetsKnown: Bool) -> Bool {
+    let head = NALUnitHead(of: payload)
+    guard head[0] & 0x81 == 0, head[1] & 0xF8 == 0, head[1] & 7 != 0 else { return false }
+    switch type(of: head) {
+    case 48:
+      return heads(ofEntries: payload.dropping(bytes: 2))?.contains {
+        isEntryPoint($0, parameterSetsKnown: parameterSetsKnown)
+      } == true
+    case 49:
+      return parameterSetsKnown && head[2] & 0x80 != 0 && (16...21).contains(head[2] & 0x3F)
+        && head[3] & 0x80 != 0
+    default: return isEntryPoint(head, parameterSetsKnown: parameterSetsKnown)
+    }
+  }
+
+  private static func isEntryPoint(_ unit: NALUnitHead, parameterSetsKnown: Bool) -> Bool {
+    switch type(of: unit) {
+    case 32: true
+    case 16...21: parameterSetsKnown && unit[2] & 0x80 != 0
+    default: false
+    }
+  }
+}

@@ -1,0 +1,212 @@
+import NIOCore
+import RTPProcessor
+import RTPWire
+
+/// Takes NAL units, whole or in pieces, and writes them straight into the access unit they belong to.
+///
+/// This is the one copy of a payload between the kernel and the decoder. Units that are sent out of
+/// decoding order take a detour through a ``DecodingOrderBuffer``.
+struct NALUnitCollector: Sendable {
+  var statistics = DefragmentStatistics()
+  private(set) var assembler: AccessUnitAssembler
+  /// Where and when the packet that is being unpacked belongs.
+  private var time: MediaTime
+  private var arrival: Instant
+  private var reordering: DecodingOrderBuffer?
+  private var state = State.between
+
+  private enum State: Sendable {
+    case between
+    /// Written into the access unit as it comes.
+    case direct
+    /// Kept apart until it is whole and its turn has come.
+    case apart(ByteBuffer, number: UInt16, time: MediaTime, isCut: Bool)
+  }
+
+  init(format: any PayloadFormat.Type, limits: VideoDefragmenter.Limits) {
+    assembler = AccessUnitAssembler(format: format, limits: limits)
+    time = MediaTime(ticks: 0, timescale: 1)
+    arrival = Instant(nanoseconds: 0)
+  }
+
+  /// Expects units out of decoding order from now on, as far as `bounds` say.
+  mutating func expectInterleaving(_ bounds: DecodingOrderBuffer.Bounds) {
+    reordering = DecodingOrderBuffer(bounds: bounds)
+    assembler.trustsMarkers = false
+  }
+
+  /// Begins a packet: the units that follow are of its time.
+  ///
+  /// All fragments of a unit have its time (RFC 6184 §5.8), so one that has begun at another is cut.
+  mutating func begin(_ packet: OrderedPacket) {
+    if isInUnit, packet.time != time { end(isWhole: false) }
+    time = packet.time
+    arrival = packet.arrival
+  }
+
+  /// Whether a unit has begun and has not ended.
+  var isInUnit: Bool { if case .between = state { false } else { true } }
+
+  /// Adds a whole unit of at least one byte.
+  mutating func add(_ unit: ByteBuffer, number: UInt16? = nil, ticksLater: UInt32 = 0) {
+    guard unit.readableBytes > 0 else {
+      statistics.emptyEntries += 1
+      return
+    }
+    let time = MediaTime(
+      ticks: self.time.ticks.addingSaturating(Int64(ticksLater)), timescale: self.time.timescale)
+    guard let number, reordering != nil else {
+      write(unit, time: time, arrival: arrival, isWhole: true)
+      return
+    }
+    reorder(unit, number: number, time: time, isWhole: true)
+  }
+
+  /// Begins a unit that comes in pieces: its header, made from the fragment's, and the first piece.
+  mutating func begin(header: [UInt8], piece: ByteBuffer, number: UInt16? = nil) {
+    if let number, reordering != nil {
+      var unit = ByteBufferAllocator().buffer(capacity: header.count + piece.readableBytes)
+      unit.writeBytes(header)
+      unit.writeImmutableBuffer(piece)
+      state = .apart(unit, number: number, time: time, isCut: false)
+    } else {
+      assembler.begin(
+        NALUnitHead(header: header, body: piece), time: time, arrival: arrival,
+        statistics: &statistics)
+      assembler.append(header, statistics: &statistics)
+      assembler.append(piece, statistics: &statistics)
+      state = .direct
+    }
+  }
+
+  /// Adds the next piece of the unit that has begun.
+  mutating func append(_ piece: ByteBuffer) {
+    switch state {
+    case .between:
+      noteOrphan()
+    case .direct:
+      assembler.append(piece, statistics: &statistics)
+    case .apart(var unit, let number, let time, var isCut):
+      state = .between
+      if !isCut {
+        if unit.readableBytes + piece.readableBytes <= assembler.limits.accessUnitBytes {
+          unit.writeImmutableBuffer(piece)
+        } else {
+          statistics.oversizedUnits += 1
+          isCut = true
+        }
+      }
+      state = .apart(unit, number: number, time: time, isCut: isCut)
+    }
+  }
+
+  /// Ends the unit that has begun, if any; it is cut when `isWhole` is false.
+  mutating func end(isWhole: Bool) {
+    if !isWhole, isInUnit { statistics.cutUnits += 1 }
+    switch state {
+    case .between: break
+    case .direct:
+      assembler.end(isWhole: isWhole, arrival: arrival, statistics: &statistics)
+    case .apart(let unit, let number, let time, let isCut):
+      reorder(unit, number: number, time: time, isWhole: isWhole && !isCut)
+    }
+    state = .between
+  }
+
+  /// The packet carried the marker bit: it is the last of its access unit.
+  mutating func endOfPacket(marker: Bool) {
+    guard marker else { return }
+    // A payloader that forgets the end bit of the last fragment sets the marker all the same.
+    end(isWhole: false)
+    assembler.noteMarker(statistics: &statistics)
+  }
+
+  /// `count` packets are missing before the next one.
+  mutating func noteLoss(of count: Int) { assembler.noteLoss(of: count) }
+
+  /// The stream ends or starts afresh: what there is becomes an access unit.
+  mutating func flush() {
+    end(isWhole: false)
+    while let unit = reordering?.removeFirst() { write(unit) }
+    reordering?.restart()
+    assembler.flush(statistics: &statistics)
+  }
+
+  /// The next access unit that is complete.
+  mutating func next() -> AccessUnit? { assembler.next() }
+
+  /// Forgets which parameter sets came in-band: the decoder needs them again.
+  mutating func restart() { assembler.restart() }
+
+  /// Gives the assembler parameter sets from outside the stream.
+  mutating func learn(_ set: ByteBuffer) -> Bool { assembler.learn(set) }
+
+  private mutating func reorder(
+    _ unit: ByteBuffer, number: UInt16, time: MediaTime, isWhole: Bool
+  ) {
+    let entry = DecodingOrderBuffer.Unit(
+      bytes: ByteBuffer(buffer: unit), time: time, arrival: arrival, isWhole: isWhole,
+      isPicture: assembler.isPicture(unit))
+    if reordering?.insert(entry, number: number) == false {
+      statistics.lateUnits += 1
+      assembler.noteUselessPiece(at: time)
+    }
+    while let unit = reordering?.removeNext() { write(unit) }
+  }
+
+  private mutating func write(_ unit: DecodingOrderBuffer.Unit) {
+    write(unit.bytes, time: unit.time, arrival: unit.arrival, isWhole: unit.isWhole)
+  }
+
+  private mutating func write(
+    _ unit: ByteBuffer, time: MediaTime, arrival: Instant, isWhole: Bool
+  ) {
+    assembler.begin(
+      NALUnitHead(of: unit), time: time, arrival: arrival, statistics: &statistics)
+    assembler.append(unit, statistics: &statistics)
+    assembler.end(isWhole: isWhole, arrival: arrival, statistics: &statistics)
+  }
+}
+
+extension NALUnitCollector {
+  /// Unpacks the entries of an aggregation packet, each with a 16-bit length before it.
+  ///
+  /// Complete entries are kept when the last one is cut. Zeros to the end are padding, which some
+  /// cameras add; a single byte behind the last entry is nothing.
+  mutating func unpackEntries(
+    _ rest: inout ByteBuffer, _ take: (ByteBuffer, inout NALUnitCollector) -> Void
+  ) {
+    var isEmpty = true
+    defer { if isEmpty { statistics.emptyPayloads += 1 } }
+    while rest.readableBytes >= 2 {
+      guard let length = rest.readInteger(as: UInt16.self) else { return }
+      if length == 0 {
+        if rest.readableBytesView.allSatisfy({ $0 == 0 }) { return }
+        statistics.emptyEntries += 1
+        continue
+      }
+      isEmpty = false
+      guard let entry = rest.readSlice(length: Int(length)) else { return noteMalformed() }
+      take(entry, &self)
+    }
+  }
+
+  /// The rest of the payload does not fit its own lengths.
+  mutating func noteMalformed() {
+    statistics.malformedPayloads += 1
+    assembler.noteUselessPiece(at: time)
+  }
+
+  /// The fragment belongs to a unit whose beginning did not come.
+  mutating func noteOrphan() {
+    statistics.orphanFragments += 1
+    assembler.noteUselessPiece(at: time)
+  }
+}
+
+extension ByteBuffer {
+  /// What follows the first `count` bytes; empty when there are fewer.
+  func dropping(bytes count: Int) -> ByteBuffer {
+    getSlice(at: readerIndex + count, length: readableBytes - count) ?? ByteBuffer()
+  }
+}

@@ -1,0 +1,102 @@
+public import NIOCore
+
+/// The parameter sets of a stream, from its description and from the stream itself.
+///
+/// A set that comes in-band replaces one of the same type and number; a signalled one never
+/// replaces one that came in-band.
+public struct ParameterSets: Sendable {
+  enum Origin: Sendable, Hashable {
+    case signalled
+    case inBand
+  }
+
+  private struct Key: Sendable, Hashable {
+    let type: UInt8
+    let identifier: Int
+  }
+
+  private struct Entry: Sendable {
+    let bytes: ByteBuffer
+    let origin: Origin
+  }
+
+  /// The longest set that is kept: real ones with all scaling lists stay below 1 KiB, and there can be
+  /// 304 of them.
+  static let maximumLength = 16 << 10
+
+  private let format: any PayloadFormat.Type
+  private var sets: [Key: Entry] = [:]
+
+  init(format: any PayloadFormat.Type) { self.format = format }
+
+  /// Whether there is at least one set of every type that decoding needs.
+  public var isComplete: Bool {
+    format.parameterSetTypes.allSatisfy { type in sets.keys.contains { $0.type == type } }
+  }
+
+  /// All sets, each type before those that refer to it, without start codes.
+  public var inNaturalOrder: [ByteBuffer] {
+    format.parameterSetTypes.flatMap { type in
+      sets.filter { $0.key.type == type }.sorted { $0.key.identifier < $1.key.identifier }
+        .map(\.value.bytes)
+    }
+  }
+
+  /// The set of `type` with number `identifier`.
+  public func set(ofType type: UInt8, identifier: Int) -> ByteBuffer? {
+    sets[Key(type: type, identifier: identifier)]?.bytes
+  }
+
+  /// The first set of `type`.
+  func first(ofType type: UInt8) -> ByteBuffer? {
+    sets.filter { $0.key.type == type }.min { $0.key.identifier < $1.key.identifier }?.value.bytes
+  }
+
+  /// Bytes of all sets with start codes.
+  var streamLength: Int {
+    sets.values.reduce(0) { $0 + AnnexB.startCode.count + $1.bytes.readableBytes }
+  }
+
+  /// Takes in `unit`; false when it is no parameter set or does not parse.
+  mutating func insert(_ unit: ByteBuffer, origin: Origin) -> Bool {
+    let type = format.type(of: NALUnitHead(of: unit))
+    guard unit.readableBytes > format.headerLength, unit.readableBytes <= Self.maximumLength,
+      format.parameterSetTypes.contains(type),
+      let identifier = format.identifier(ofParameterSet: unit, type: type)
+    else { return false }
+    let key = Key(type: type, identifier: identifier)
+    if origin == .signalled, sets[key]?.origin == .inBand { return true }
+    if sets[key]?.bytes == unit, sets[key]?.origin == origin { return true }
+    // A copy of its own, since it outlives the access unit.
+    sets[key] = Entry(bytes: ByteBuffer(buffer: unit), origin: origin)
+    return true
+  }
+}
+
+/// Supplemental enhancement information (H.264 §7.3.2.3, H.265 §7.3.5).
+enum SupplementalInformation {
+  /// `payloadType` of the recovery point message in both standards.
+  private static let recoveryPoint = 6
+
+  /// Whether one of the messages in `body`, behind the NAL unit header, is a recovery point.
+  static func holdsRecoveryPoint(_ body: ByteBuffer) -> Bool {
+    var rest = EmulationPrevention.removed(from: body)
+    while rest.readableBytes > 2 {
+      guard let type = number(&rest), let size = number(&rest) else { return false }
+      if type == recoveryPoint { return true }
+      guard size <= rest.readableBytes else { return false }
+      rest.moveReaderIndex(forwardBy: size)
+    }
+    return false
+  }
+
+  /// A number as a row of 255s and a rest.
+  private static func number(_ bytes: inout ByteBuffer) -> Int? {
+    var number = 0
+    while let byte = bytes.readInteger(as: UInt8.self) {
+      number += Int(byte)
+      if byte != 255 { return number }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,93 @@
+import NIOCore
+public import RTPProcessor
+public import RTPWire
+
+/// Puts the payloads of ordered packets together to access units.
+///
+/// After each ``push(_:)`` and after ``flush()``, pull ``next()`` until it returns `nil`. An access unit
+/// comes out with its last packet.
+public struct VideoDefragmenter: Sendable {
+  /// What bounds the memory that one access unit can take.
+  public struct Limits: Sendable, Hashable {
+    /// The most bytes of an access unit: a key picture of 8192x8192 stays far below.
+    public var accessUnitBytes = 8 << 20
+    /// The most NAL units of one; level 6.2 allows 600 slices a picture.
+    public var unitsPerAccessUnit = 1024
+
+    public init() {}
+  }
+
+  /// The codec of the stream.
+  public let codec: VideoCodec
+  private let format: any PayloadFormat
+  private var units: NALUnitCollector
+
+  /// Makes a defragmenter for the described media.
+  ///
+  /// - Throws: ``UnsupportedFormat`` when no payload format here has that encoding name.
+  public init(media: MediaDescription, limits: Limits = Limits()) throws(UnsupportedFormat) {
+    let name = media.encodingName ?? ""
+    guard let type = FormatCatalogue.format(encodingName: name) else {
+      throw UnsupportedFormat(encodingName: name)
+    }
+    codec = type.codec
+    format = type.init(parameters: media.formatParameters)
+    units = NALUnitCollector(format: type, limits: limits)
+    if let bounds = format.interleaving { units.expectInterleaving(bounds) }
+    for text in type.signalledParameterSets(in: media.formatParameters) {
+      // Revotech cameras put start codes into sprop sets, GW4089IP both sets into one.
+      for set in AnnexB.units(of: Base64.decode(text)) where !units.learn(set) {
+        units.statistics.malformedParameterSets += 1
+      }
+    }
+  }
+
+  /// What became of the payloads so far.
+  public var statistics: DefragmentStatistics { units.statistics }
+
+  /// The parameter sets known by now.
+  public var parameterSets: ParameterSets { units.assembler.parameterSets }
+
+  /// The format of the pictures, by the parameter sets that the last key picture refers to.
+  public var formatDescription: FormatDescription? { units.assembler.description }
+
+  /// Takes in the next packet of the stream.
+  public mutating func push(_ packet: OrderedPacket) {
+    if packet.isDiscontinuity {
+      flush()
+      units.restart()
+    }
+    if packet.lostBefore > 0 {
+      units.end(isWhole: false)
+      units.noteLoss(of: packet.lostBefore)
+    }
+    units.statistics.packets += 1
+    units.begin(packet)
+    var payload = packet.packet.payload
+    payload.skipStartCode()
+    if payload.readableBytes > 0 {
+      format.unpack(payload, into: &units)
+    } else {
+      units.statistics.emptyPayloads += 1
+    }
+    units.endOfPacket(marker: packet.packet.marker)
+  }
+
+  /// The next access unit that is complete.
+  public mutating func next() -> AccessUnit? { units.next() }
+
+  /// Ends the stream: what there is becomes an access unit.
+  public mutating func flush() {
+    units.flush()
+  }
+}
+
+/// No payload format here has this encoding name.
+public struct UnsupportedFormat: Error, Sendable, Hashable, CustomStringConvertible {
+  public let encodingName: String
+
+  public var description: String {
+    "\(encodingName.isEmpty ? "no encoding name" : encodingName) is not a video format known here; "
+      + "there are \(FormatCatalogue.codecs.map(\.encodingName).joined(separator: ", "))"
+  }
+}

@@ -1,0 +1,86 @@
+public import RTPWire
+
+/// Maps media time to wall-clock time through RTCP sender reports (RFC 3550 §6.4.1).
+public struct ClockMapping: Sendable, Hashable {
+  /// What became of a sender report.
+  public enum Outcome: Sendable, Hashable {
+    case mapped
+    /// The sender has no wall clock: §6.4.1 allows 0, and all ones is no time either.
+    case withoutWallClock
+    /// Its wall clock lies before that of the report before it.
+    case backwards
+    /// Wall clock and timestamp disagree by more than ``ClockMapping/greatestDrift``
+    /// about the time since the report before it. A second report in agreement with it is believed.
+    case implausible
+  }
+
+  /// How far the two clocks of a report may have drifted since the last one: Xenon cameras send
+  /// reports that are off, and some are far ahead after PAUSE and PLAY.
+  public static let greatestDrift: Duration = .seconds(5)
+
+  private var anchor: Anchor?
+  private var doubted: Anchor?
+
+  private struct Anchor: Sendable, Hashable {
+    var ntpTime: UInt64
+    var time: MediaTime
+  }
+
+  public init() {}
+
+  /// Takes in a report whose timestamp stands for `time` on the stream's timeline.
+  mutating func note(_ report: RTCPPacket.SenderReport, at time: MediaTime) -> Outcome {
+    guard report.ntpTime != 0, report.ntpTime != .max else { return .withoutWallClock }
+    let new = Anchor(ntpTime: report.ntpTime, time: time)
+    if let anchor {
+      let elapsed = Self.nanoseconds(from: anchor.ntpTime, to: report.ntpTime)
+      let drift = elapsed.subtractingSaturating(Self.nanoseconds(from: anchor.time, to: time))
+      if drift.magnitude > UInt64(Self.greatestDrift.wholeNanoseconds) {
+        let confirmed = doubted.map { Self.agree($0, new) } ?? false
+        doubted = new
+        guard confirmed else { return elapsed < 0 ? .backwards : .implausible }
+      } else if elapsed < 0 {
+        return .backwards
+      }
+    }
+    anchor = new
+    doubted = nil
+    return .mapped
+  }
+
+  /// Forgets everything: the media time has a new origin.
+  mutating func reset() { self = ClockMapping() }
+
+  /// The NTP time (seconds since 1900 in the upper 32 bits, fraction in the lower) of `time`.
+  ///
+  /// `nil` before the first usable sender report. Wraps in 2036, as NTP does.
+  public func ntpTime(of time: MediaTime) -> UInt64? {
+    anchor.map { anchor in
+      let nanoseconds = Self.nanoseconds(from: anchor.time, to: time)
+      let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+      let fraction = (rest << 32) / 1_000_000_000
+      return anchor.ntpTime &+ UInt64(bitPattern: (seconds << 32) &+ fraction)
+    }
+  }
+
+  /// Whether `other` is a later report of the same clock; the same report again proves nothing.
+  private static func agree(_ one: Anchor, _ other: Anchor) -> Bool {
+    let elapsed = nanoseconds(from: one.ntpTime, to: other.ntpTime)
+    let drift = elapsed.subtractingSaturating(nanoseconds(from: one.time, to: other.time))
+    return elapsed > 0 && drift.magnitude <= UInt64(greatestDrift.wholeNanoseconds)
+  }
+
+  private static func nanoseconds(from one: UInt64, to other: UInt64) -> Int64 {
+    let difference = Int64(bitPattern: other &- one)
+    let fraction = difference & 0xFFFF_FFFF
+    return (difference >> 32) &* 1_000_000_000 &+ ((fraction &* 1_000_000_000) >> 32)
+  }
+
+  private static func nanoseconds(from one: MediaTime, to other: MediaTime) -> Int64 {
+    let ticks = other.ticks.subtractingSaturating(one.ticks)
+    let (seconds, rest) = ticks.quotientAndRemainder(dividingBy: Int64(one.timescale))
+    let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    let fraction = rest &* 1_000_000_000 / Int64(one.timescale)
+    return overflow ? (seconds < 0 ? .min : .max) : scaled.addingSaturating(fraction)
+  }
+}

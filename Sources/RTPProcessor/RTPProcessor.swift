@@ -1,0 +1,321 @@
+import NIOCore
+public import RTPWire
+
+/// The receiving end of one RTP session: datagrams go in as they arrive, packets come out in order.
+///
+/// A packet that is next in sequence leaves at once. Only a gap makes anything wait, at most for
+/// the reorder window, and what waits leaves the moment the gap closes. At the very start, when
+/// nobody knows what the first packet is, the wait ends as soon as decoding can begin.
+///
+/// After each ``receive(_:isEntryPoint:)``, and when ``deadline`` passes, call ``next(at:)`` until
+/// it returns `nil`.
+public struct RTPProcessor: Sendable {
+  /// What bounds the wait, and what belongs to the stream.
+  public struct Configuration: Sendable, Hashable {
+    /// The longest that a packet waits for an earlier one; zero never waits.
+    public var reorderWindow: Duration = .milliseconds(200)
+    /// The most packets that wait at once, behind gaps and again on probation: 200 ms of 10,000
+    /// packets a second.
+    public var maximumHeldPackets = 2048
+    /// The most bytes that wait at once.
+    public var maximumHeldBytes = 16 << 20
+    /// RTP clock ticks a second, never 0.
+    public var clockRate = MediaDescription.videoClockRate
+    /// The one payload type that belongs to the stream, or `nil` for any.
+    ///
+    /// Geovision cameras send packets of type 50 that repeat the sequence number before them, so
+    /// other types never reach the order.
+    public var payloadType: UInt8?
+
+    public init() {}
+  }
+
+  /// How many sources may be on probation at once: garbage must not crowd out a sender, nor fill the
+  /// memory.
+  static let maximumProspects = 64
+  /// How long another SSRC may go on beside a living source before its packets are let go: as long
+  /// as it may take to be sure that the current source is silent.
+  static let prospectPatience: Duration = .seconds(2)
+
+  public let configuration: Configuration
+  public private(set) var statistics = ReceptionStatistics()
+  /// Media time to wall-clock time, as far as sender reports have told.
+  public private(set) var clock = ClockMapping()
+  /// What became of the sender reports of the current source that were of no use.
+  public private(set) var ignoredSenderReports: [ClockMapping.Outcome: UInt64] = [:]
+  /// True once the current source has said goodbye (RFC 3550 §6.6) and has sent nothing since.
+  public private(set) var hasSaidGoodbye = false
+
+  private var source: Source?
+  private var prospects: [Prospect] = []
+  private var ready = Source.Ready()
+
+  public init(configuration: Configuration = Configuration()) {
+    self.configuration = configuration
+  }
+
+  /// The SSRC of the current source, once one has proved itself.
+  public var ssrc: UInt32? { source?.ssrc }
+
+  /// When ``next(at:)`` has something to do although nothing arrives; `nil` while nothing waits.
+  public var deadline: Instant? {
+    var earliest = source?.buffer.oldestArrival?.advanced(by: configuration.reorderWindow)
+    for index in prospects.indices where prospects[index].isConfirmed {
+      let due = dueTime(of: prospects[index])
+      earliest = min(earliest ?? due, due)
+    }
+    return earliest
+  }
+
+  /// Takes in one datagram and says what became of it.
+  ///
+  /// `isEntryPoint` is asked only while a source is on probation: whether a decoder can begin with
+  /// this packet.
+  public mutating func receive(
+    _ datagram: Datagram, isEntryPoint: (RTPPacket) -> Bool = { _ in false }
+  ) -> PacketOutcome {
+    let bytes = datagram.bytes
+    statistics.received += 1
+    statistics.receivedBytes += UInt64(bytes.readableBytes)
+    if datagram.channel == .control || RTCPPacket.recognizes(bytes) {
+      return receiveControl(bytes)
+    }
+    let packet: RTPPacket
+    do {
+      packet = try RTPPacket(parsing: bytes)
+    } catch {
+      statistics.malformed += 1
+      return .malformed(error)
+    }
+    if let expected = configuration.payloadType, packet.payloadType != expected {
+      statistics.noteIgnored(payloadType: packet.payloadType)
+      return .ignoredPayloadType
+    }
+    let arrival = datagram.arrival
+    guard source?.owns(packet) == true else {
+      return putOnProbation(packet, at: arrival, isEntryPoint: isEntryPoint)
+    }
+    switch source?.receive(packet, at: arrival, statistics: &statistics, ready: &ready) {
+    case .inOrder:
+      noteLife()
+      return .inOrder
+    case .parked:
+      noteLife()
+      keepBounds()
+      return .parked
+    case .duplicate:
+      statistics.duplicate += 1
+      return .duplicate
+    case .late:
+      statistics.late += 1
+      return .late
+    case .renumbered, nil:
+      return putOnProbation(packet, at: arrival, isEntryPoint: isEntryPoint)
+    }
+  }
+
+  /// The next packet in order, or `nil` when it has yet to come or to be given up.
+  public mutating func next(at now: Instant) -> OrderedPacket? {
+    while true {
+      if let packet = ready.popFirst() { return packet }
+      guard let deadline, deadline <= now else { return nil }
+      advance(to: now)
+    }
+  }
+
+  /// Ends the waiting: no more packets will come, so what is held becomes ready, gaps and all.
+  public mutating func finish() {
+    if source == nil, let index = prospects.firstIndex(where: \.isConfirmed) {
+      promote(at: index)
+    }
+    releaseEverything()
+    while !prospects.isEmpty { dismiss(at: 0) }
+  }
+
+  // MARK: - Waiting
+
+  /// Does what is due at `now`; each turn gives up a gap or settles a prospect, so it comes to rest.
+  private mutating func advance(to now: Instant) {
+    if let oldest = source?.buffer.oldestArrival,
+      oldest.advanced(by: configuration.reorderWindow) <= now
+    {
+      source?.giveUpGap(statistics: &statistics, ready: &ready)
+    }
+    // The oldest first, so that of two senders who start together it is the first who stays.
+    let due = prospects.firstIndex { $0.isConfirmed && dueTime(of: $0) <= now }
+    guard let index = due else { return }
+    if isReadyToTakeOver(prospects[index], at: now) {
+      promote(at: index)
+    } else {
+      dismiss(at: index)
+    }
+  }
+
+  /// When `prospect`, which has proved itself, is to take over or to be let go.
+  private func dueTime(of prospect: Prospect) -> Instant {
+    guard let source else {
+      return prospect.firstArrival.advanced(by: configuration.reorderWindow)
+    }
+    if hasSaidGoodbye { return prospect.lastArrival }
+    let patience = prospect.firstArrival.advanced(by: Self.prospectPatience)
+    return min(patience, max(source.liveliness.silentFrom, prospect.lastArrival))
+  }
+
+  private func isReadyToTakeOver(_ prospect: Prospect, at now: Instant) -> Bool {
+    guard prospect.isConfirmed, let first = prospect.first else { return false }
+    switch claim(of: prospect) {
+    case .first:
+      return prospect.beginsAtEntryPoint || isProbationFull
+        || prospect.firstArrival.advanced(by: configuration.reorderWindow) <= now
+    case .succession:
+      guard let source, !hasSaidGoodbye else { return true }
+      return source.goesOn(with: first.packet) || source.liveliness.silentFrom <= now
+    case .newNumbering:
+      return true
+    }
+  }
+
+  private mutating func keepBounds() {
+    source?.giveUpGaps(
+      untilAtMost: configuration.maximumHeldPackets, bytes: configuration.maximumHeldBytes,
+      statistics: &statistics, ready: &ready)
+  }
+
+  private mutating func releaseEverything() {
+    source?.giveUpGaps(untilAtMost: 0, bytes: 0, statistics: &statistics, ready: &ready)
+  }
+
+  /// The current source is alive in its old numbering, so what lay far from it was a stray.
+  private mutating func noteLife() {
+    hasSaidGoodbye = false
+    if prospects.isEmpty { return }
+    let current = ssrc
+    if let index = prospects.firstIndex(where: { $0.ssrc == current }) { dismiss(at: index) }
+  }
+
+  // MARK: - Probation
+
+  /// What a prospect is if it proves itself.
+  private enum Claim {
+    /// The first source of all.
+    case first
+    /// The source after the current one.
+    case succession
+    /// The current source, far from where its numbers should be.
+    case newNumbering
+  }
+
+  private func claim(of prospect: Prospect) -> Claim {
+    guard let ssrc else { return .first }
+    return prospect.ssrc == ssrc ? .newNumbering : .succession
+  }
+
+  /// Whether all prospects together hold what one source may.
+  private var isProbationFull: Bool {
+    prospects.reduce(0) { $0 + $1.held.count } >= configuration.maximumHeldPackets
+      || prospects.reduce(0) { $0 + $1.bytes } >= configuration.maximumHeldBytes
+  }
+
+  private mutating func putOnProbation(
+    _ packet: RTPPacket, at arrival: Instant, isEntryPoint: (RTPPacket) -> Bool
+  ) -> PacketOutcome {
+    let index = place(for: packet, at: arrival)
+    if prospects[index].isConfirmed, isProbationFull {
+      statistics.foreignSource += 1
+      return .foreignSource
+    }
+    switch prospects[index].hold(packet, arrival: arrival, isEntryPoint: isEntryPoint(packet)) {
+    case .held:
+      statistics.held += 1
+    case .heldInstead(let count):
+      statistics.held += 1
+      statistics.held -= UInt64(count)
+      statistics.unconfirmed += UInt64(count)
+    case .duplicate:
+      statistics.duplicate += 1
+      return .duplicate
+    case .stray:
+      statistics.unconfirmed += 1
+    }
+    if isReadyToTakeOver(prospects[index], at: arrival) { promote(at: index) }
+    return .probation
+  }
+
+  /// The place of `packet`'s source among the prospects, if need be at the cost of another one.
+  private mutating func place(for packet: RTPPacket, at arrival: Instant) -> Int {
+    if let index = prospects.firstIndex(where: { $0.ssrc == packet.ssrc }) { return index }
+    if prospects.count >= Self.maximumProspects {
+      // Whoever has sent a single packet is the least loss, but for a restart of the current source.
+      let current = ssrc
+      dismiss(at: prospects.firstIndex { !$0.isConfirmed && $0.ssrc != current } ?? 0)
+    }
+    prospects.append(Prospect(packet: packet, arrival: arrival))
+    return prospects.count - 1
+  }
+
+  private mutating func promote(at index: Int) {
+    guard let first = prospects[index].first else { return }
+    let claim = claim(of: prospects[index])
+    let goesOn = claim == .succession && source?.goesOn(with: first.packet) ?? false
+    let prospect = prospects.remove(at: index)
+    statistics.held -= UInt64(prospect.held.count)
+    switch claim {
+    case .first: break
+    case .newNumbering: statistics.sequenceRestarts += 1
+    case .succession: statistics.sourceChanges += 1
+    }
+    if goesOn {
+      source?.rename(to: prospect.ssrc)
+    } else {
+      if claim == .succession { clock.reset() }
+      replaceSource(by: prospect, first: first)
+    }
+    hasSaidGoodbye = false
+    source?.take(prospect.held, statistics: &statistics, ready: &ready)
+    keepBounds()
+    // Whoever else claimed to be first was not.
+    if claim == .first { while !prospects.isEmpty { dismiss(at: 0) } }
+  }
+
+  private mutating func replaceSource(by prospect: Prospect, first: ReorderBuffer.Entry) {
+    releaseEverything()
+    let timeline = source?.timeline ?? MediaTimeline(clockRate: max(configuration.clockRate, 1))
+    source = Source(of: prospect, first: first, timeline: timeline)
+  }
+
+  private mutating func dismiss(at index: Int) {
+    let claim = claim(of: prospects[index])
+    let count = UInt64(prospects.remove(at: index).held.count)
+    statistics.held -= count
+    switch claim {
+    case .first, .newNumbering: statistics.unconfirmed += count
+    case .succession: statistics.foreignSource += count
+    }
+  }
+
+  // MARK: - RTCP
+
+  private mutating func receiveControl(_ bytes: ByteBuffer) -> PacketOutcome {
+    let packets: [RTCPPacket]
+    do {
+      packets = try RTCPPacket.parse(compound: bytes)
+    } catch {
+      statistics.malformedControl += 1
+      return .malformedControl(error)
+    }
+    statistics.control += 1
+    for packet in packets {
+      switch packet {
+      case .senderReport(let report) where report.ssrc == source?.ssrc:
+        guard let time = source?.timeline.time(of: report.timestamp) else { continue }
+        let outcome = clock.note(report, at: time)
+        if outcome != .mapped { ignoredSenderReports[outcome, default: 0] += 1 }
+      case .goodbye(let sources):
+        if let ssrc = source?.ssrc, sources.contains(ssrc) { hasSaidGoodbye = true }
+      default:
+        break
+      }
+    }
+    return .control
+  }
+}

@@ -1,0 +1,105 @@
+import RTPWire
+
+/// What a stream's packets went through, in totals since the start.
+///
+/// The counters balance at any time: ``received`` is the sum of ``delivered``, of every drop, of
+/// ``control`` and of what the processor still holds.
+public struct ReceptionStatistics: Sendable, Hashable {
+  /// Datagrams taken in, whatever they were.
+  public internal(set) var received: UInt64 = 0
+  /// Bytes of all datagrams taken in, without the headers of the carrier.
+  public internal(set) var receivedBytes: UInt64 = 0
+  /// Packets handed on in order.
+  public internal(set) var delivered: UInt64 = 0
+
+  public internal(set) var duplicate: UInt64 = 0
+  public internal(set) var late: UInt64 = 0
+  public internal(set) var foreignSource: UInt64 = 0
+  public internal(set) var ignoredPayloadType: UInt64 = 0
+  /// Packets of sources and numberings that never proved themselves.
+  public internal(set) var unconfirmed: UInt64 = 0
+  public internal(set) var malformed: UInt64 = 0
+  public internal(set) var control: UInt64 = 0
+  public internal(set) var malformedControl: UInt64 = 0
+
+  /// Places in the sequence that were given up: nothing came inside the reorder window.
+  public internal(set) var lost: UInt64 = 0
+  /// How often places were given up, each time one or more in a row.
+  public internal(set) var lossEvents: UInt64 = 0
+  /// Packets that came behind a later one and were still put in their place.
+  public internal(set) var reordered: UInt64 = 0
+  /// The most places a reordered packet came behind.
+  public internal(set) var greatestReorderDepth: UInt64 = 0
+  /// Times the stream went on under another SSRC.
+  public internal(set) var sourceChanges: UInt64 = 0
+  /// Times the same source started a new numbering (RFC 3550 A.1).
+  public internal(set) var sequenceRestarts: UInt64 = 0
+  /// Packets on hold now: parked behind a gap, or on probation.
+  public internal(set) var held: UInt64 = 0
+
+  /// How many packets came of each payload type that is not the stream's.
+  public internal(set) var ignoredPayloadTypes: [UInt8: UInt64] = [:]
+
+  /// Interarrival jitter in clock ticks, times 16 (RFC 3550 A.8).
+  var scaledJitter: Int64 = 0
+  private var lastTransit: Int32?
+
+  /// The interarrival jitter of RFC 3550 §6.4.1, in clock ticks.
+  public var jitter: Double { Double(scaledJitter) / 16 }
+
+  /// The cumulative number of packets lost as a receiver report has it (RFC 3550 A.3).
+  ///
+  /// It counts packets that came, however late or often, so it may be negative: −2^23 … 2^23 − 1.
+  public var cumulativeLost: Int64 {
+    let (balance, overflow) = Int64(clamping: lost).subtractingReportingOverflow(
+      Int64(clamping: late.addingReportingOverflow(duplicate).partialValue))
+    return overflow ? -0x80_0000 : min(max(balance, -0x80_0000), 0x7F_FFFF)
+  }
+
+  /// Of all places in the sequence so far, how many per cent were given up.
+  public var lossPercentage: Double {
+    lost == 0 ? 0 : 100 * Double(lost) / (Double(lost) + Double(delivered))
+  }
+
+  /// Whether every datagram is accounted for.
+  public var isBalanced: Bool {
+    let drops =
+      duplicate + late + foreignSource + ignoredPayloadType + unconfirmed + malformed
+    return received == delivered + drops + control + malformedControl + held
+  }
+
+  /// Takes the arrival of one packet into the jitter estimate (RFC 3550 A.8).
+  mutating func noteArrival(_ arrival: Instant, timestamp: UInt32, clockRate: UInt32) {
+    let ticks = UInt32(truncatingIfNeeded: arrival.ticks(at: clockRate))
+    let transit = Int32(truncatingIfNeeded: Int64(ticks) - Int64(timestamp))
+    defer { lastTransit = transit }
+    guard let lastTransit else { return }
+    let difference = Int64(Int32(truncatingIfNeeded: Int64(transit) - Int64(lastTransit)))
+    // A timestamp that jumps by more than ten seconds is a new timeline, not jitter.
+    guard difference.magnitude < UInt64(clockRate) * 10 else { return }
+    scaledJitter += Int64(difference.magnitude) - ((scaledJitter + 8) >> 4)
+  }
+
+  mutating func noteIgnored(payloadType: UInt8) {
+    ignoredPayloadType += 1
+    ignoredPayloadTypes[payloadType, default: 0] += 1
+  }
+
+  mutating func noteLoss(of count: Int) {
+    lost += UInt64(clamping: count)
+    lossEvents += 1
+  }
+
+  mutating func noteReordered(depth: Int64) {
+    reordered += 1
+    greatestReorderDepth = max(greatestReorderDepth, UInt64(clamping: depth))
+  }
+}
+
+extension Instant {
+  /// This instant in ticks of a clock of `rate` ticks a second, without overflow.
+  func ticks(at rate: UInt32) -> Int64 {
+    let (seconds, nanoseconds) = self.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+    return seconds &* Int64(rate) &+ nanoseconds &* Int64(rate) / 1_000_000_000
+  }
+}

@@ -1,0 +1,87 @@
+import NIOCore
+import RTPWire
+
+/// Packets that wait for an earlier one: a ring of slots by extended sequence number.
+///
+/// Insertion and removal take constant time; giving up a gap takes time in the length of the gap,
+/// which ``span`` bounds. The ring grows from 64 slots, so that a stream in order costs little.
+struct ReorderBuffer: Sendable {
+  struct Entry: Sendable {
+    let packet: RTPPacket
+    let sequence: Int64
+    let arrival: Instant
+  }
+
+  enum Insertion: Sendable, Hashable {
+    case stored
+    case duplicate
+    /// More than ``ReorderBuffer/span`` places ahead of ``ReorderBuffer/next``.
+    case beyondSpan
+  }
+
+  /// The farthest a packet may lie ahead of the next one: above `MAX_DROPOUT` of RFC 3550 A.1.
+  static let span = 4096
+
+  /// The sequence number that leaves next.
+  private(set) var next: Int64
+  private(set) var count = 0
+  private(set) var bytes = 0
+  private var slots = [Entry?](repeating: nil, count: 64)
+  /// What was inserted, oldest first; entries that have left since are passed over lazily.
+  private var insertions = CircularBuffer<(sequence: Int64, arrival: Instant)>()
+
+  init(next: Int64) { self.next = next }
+
+  /// When the packet that has waited longest arrived, or `nil` when none waits.
+  var oldestArrival: Instant? { insertions.first?.arrival }
+
+  /// Stores `entry`, whose number must not lie before ``next``.
+  mutating func insert(_ entry: Entry) -> Insertion {
+    let ahead = entry.sequence - next
+    guard ahead >= 0, ahead < Self.span else { return .beyondSpan }
+    while ahead >= slots.count { grow() }
+    let slot = index(of: entry.sequence)
+    guard slots[slot] == nil else { return .duplicate }
+    slots[slot] = entry
+    insertions.append((entry.sequence, entry.arrival))
+    count += 1
+    bytes += entry.packet.bytes.readableBytes
+    return .stored
+  }
+
+  /// Takes out the packet at ``next``, if it is there, and moves on to the one after it.
+  mutating func popNext() -> Entry? {
+    guard count > 0 else { return nil }
+    let slot = index(of: next)
+    guard let entry = slots[slot] else { return nil }
+    slots[slot] = nil
+    next += 1
+    count -= 1
+    bytes -= entry.packet.bytes.readableBytes
+    while let oldest = insertions.first, oldest.sequence < next {
+      insertions.removeFirst()
+    }
+    return entry
+  }
+
+  /// Moves on past ``next`` without a packet: one that was in order did not have to be stored.
+  mutating func passNext() { next += 1 }
+
+  /// Gives up the places before the first packet that waits, and says how many there were.
+  mutating func skipGap() -> Int {
+    guard count > 0 else { return 0 }
+    let from = next
+    while slots[index(of: next)] == nil { next += 1 }
+    return Int(clamping: next - from)
+  }
+
+  private func index(of sequence: Int64) -> Int {
+    Int(truncatingIfNeeded: sequence) & (slots.count - 1)
+  }
+
+  private mutating func grow() {
+    let entries = slots
+    slots = [Entry?](repeating: nil, count: 2 * entries.count)
+    for case .some(let entry) in entries { slots[index(of: entry.sequence)] = entry }
+  }
+}

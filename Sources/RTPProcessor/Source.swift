@@ -1,0 +1,234 @@
+import NIOCore
+import RTPWire
+
+/// The source that the stream comes from: its numbering, its order and its timeline.
+struct Source: Sendable {
+  /// What became of a packet of this source.
+  enum Outcome: Sendable, Hashable {
+    case inOrder
+    case parked
+    case duplicate
+    case late
+    /// Its number has nothing to do with where this source stands.
+    case renumbered
+  }
+
+  typealias Ready = CircularBuffer<OrderedPacket>
+
+  /// The largest step forward that counts as loss (RFC 3550 A.1, `MAX_DROPOUT`).
+  static let greatestDropout: Int64 = 3000
+  /// How long nothing but old packets may come: longer than a network repeats itself, so it must be
+  /// a sender that plays a short clip over again, or one whose timestamps stand still.
+  static let patienceWithOldPackets: Duration = .milliseconds(500)
+
+  /// The SSRC of its packets.
+  private(set) var ssrc: UInt32
+  /// The SSRC before the last change that kept the numbering.
+  private var formerSSRC: UInt32?
+  private(set) var buffer: ReorderBuffer
+  private(set) var timeline: MediaTimeline
+  private(set) var liveliness: Liveliness
+  private var unwrapper: SequenceUnwrapper
+  private var highest: Int64
+  private var history = DeliveryHistory()
+  private var lostBefore = 0
+  private var startsAfresh = true
+  /// Since when nothing has come but packets whose places were passed.
+  private var onlyOldSince: Instant?
+
+  /// Begins with `first`, the first of the packets that `prospect` holds, on a timeline that goes on.
+  init(of prospect: Prospect, first: ReorderBuffer.Entry, timeline: MediaTimeline) {
+    ssrc = prospect.ssrc
+    buffer = ReorderBuffer(next: first.sequence)
+    unwrapper = SequenceUnwrapper(first: first.packet.sequenceNumber)
+    unwrapper.advance(to: first.sequence)
+    highest = first.sequence - 1
+    liveliness = Liveliness(first: prospect.lastArrival)
+    self.timeline = timeline
+    self.timeline.restart(at: first.packet.timestamp, arrival: first.arrival)
+  }
+
+  /// Whether `packet`, of another SSRC, goes on where this source stopped.
+  func goesOn(with packet: RTPPacket) -> Bool {
+    let missing = unwrapper.extend(packet.sequenceNumber) - highest - 1
+    guard (0...Int64(Prospect.greatestDistance)).contains(missing),
+      let time = timeline.time(of: packet.timestamp),
+      let newest = timeline.newest.flatMap(timeline.time(of:))
+    else { return false }
+    let step = time.ticks.subtractingSaturating(newest.ticks)
+    return (0...2 * Int64(timeline.clockRate)).contains(step)
+  }
+
+  /// Goes on under another SSRC with the same numbering: Uniview cameras change it with every group
+  /// of pictures.
+  mutating func rename(to ssrc: UInt32) {
+    formerSSRC = self.ssrc
+    self.ssrc = ssrc
+  }
+
+  /// Whether `packet` is of this source: of its SSRC, or missing from before that changed.
+  func owns(_ packet: RTPPacket) -> Bool {
+    if packet.ssrc == ssrc { return true }
+    guard packet.ssrc == formerSSRC else { return false }
+    return (buffer.next..<max(highest, buffer.next)).contains(
+      unwrapper.extend(packet.sequenceNumber))
+  }
+
+  /// Puts `packet` in its place; what is in order then is appended to `ready`.
+  mutating func receive(
+    _ packet: RTPPacket, at arrival: Instant, statistics: inout ReceptionStatistics,
+    ready: inout Ready
+  ) -> Outcome {
+    let sequence = unwrapper.extend(packet.sequenceNumber)
+    if sequence < buffer.next { return standing(of: packet, behind: sequence, at: arrival) }
+    guard sequence - highest <= Self.greatestDropout else { return .renumbered }
+
+    // Gaps that stand open while thousands of packets come are given up to make room.
+    while sequence - buffer.next >= ReorderBuffer.span, buffer.count > 0 {
+      giveUpGap(statistics: &statistics, ready: &ready)
+    }
+    if sequence == buffer.next {
+      arrived(packet, sequence: sequence, at: arrival, statistics: &statistics)
+      buffer.passNext()
+      emit(packet, sequence: sequence, at: arrival, statistics: &statistics, ready: &ready)
+      if buffer.count > 0 { release(statistics: &statistics, ready: &ready) }
+      return .inOrder
+    }
+    switch buffer.insert(
+      ReorderBuffer.Entry(packet: packet.detached(), sequence: sequence, arrival: arrival))
+    {
+    case .stored:
+      arrived(packet, sequence: sequence, at: arrival, statistics: &statistics)
+      statistics.held += 1
+      return .parked
+    case .duplicate:
+      return .duplicate
+    case .beyondSpan:
+      return .renumbered
+    }
+  }
+
+  /// Puts packets in their places that waited while the source was on probation, as they arrived.
+  mutating func take(
+    _ entries: [ReorderBuffer.Entry], statistics: inout ReceptionStatistics, ready: inout Ready
+  ) {
+    for entry in entries {
+      switch receive(entry.packet, at: entry.arrival, statistics: &statistics, ready: &ready) {
+      case .inOrder, .parked: break
+      // The prospect jumped again while it was on probation.
+      case .duplicate, .late, .renumbered: statistics.unconfirmed += 1
+      }
+    }
+  }
+
+  /// Gives up gaps until no more than `packets` and `bytes` wait.
+  mutating func giveUpGaps(
+    untilAtMost packets: Int, bytes: Int, statistics: inout ReceptionStatistics,
+    ready: inout Ready
+  ) {
+    while buffer.count > 0, buffer.count > packets || buffer.bytes > bytes {
+      giveUpGap(statistics: &statistics, ready: &ready)
+    }
+  }
+
+  /// Gives up the places before the first packet that waits, and hands that packet on.
+  mutating func giveUpGap(statistics: inout ReceptionStatistics, ready: inout Ready) {
+    let missing = buffer.skipGap()
+    if missing > 0 {
+      statistics.noteLoss(of: missing)
+      lostBefore += missing
+    }
+    release(statistics: &statistics, ready: &ready)
+  }
+
+  private mutating func arrived(
+    _ packet: RTPPacket, sequence: Int64, at arrival: Instant,
+    statistics: inout ReceptionStatistics
+  ) {
+    statistics.noteArrival(arrival, timestamp: packet.timestamp, clockRate: timeline.clockRate)
+    liveliness.note(arrival)
+    onlyOldSince = nil
+    if sequence > highest {
+      highest = sequence
+      unwrapper.advance(to: sequence)
+    } else {
+      statistics.noteReordered(depth: highest - sequence)
+    }
+  }
+
+  private mutating func release(statistics: inout ReceptionStatistics, ready: inout Ready) {
+    while let entry = buffer.popNext() {
+      statistics.held -= 1
+      emit(
+        entry.packet, sequence: entry.sequence, at: entry.arrival, statistics: &statistics,
+        ready: &ready)
+    }
+  }
+
+  private mutating func emit(
+    _ packet: RTPPacket, sequence: Int64, at arrival: Instant,
+    statistics: inout ReceptionStatistics, ready: inout Ready
+  ) {
+    history.record(sequence, timestamp: packet.timestamp)
+    statistics.delivered += 1
+    ready.append(
+      OrderedPacket(
+        packet: packet, extendedSequence: sequence,
+        time: timeline.place(packet.timestamp, arrival: arrival), arrival: arrival,
+        lostBefore: lostBefore, isDiscontinuity: startsAfresh))
+    lostBefore = 0
+    startsAfresh = false
+  }
+
+  /// What a packet is whose place has been passed already.
+  ///
+  /// A sender that starts to number afresh a little further back looks like a duplicate or a late
+  /// packet by its number alone, but not by its timestamp.
+  private mutating func standing(
+    of packet: RTPPacket, behind sequence: Int64, at arrival: Instant
+  ) -> Outcome {
+    let since = onlyOldSince ?? arrival
+    onlyOldSince = since
+    guard arrival < since.advanced(by: Self.patienceWithOldPackets) else { return .renumbered }
+    return switch history.find(sequence) {
+    case .delivered(packet.timestamp): .duplicate
+    case .delivered: .renumbered
+    case .missing: timeline.isRecent(packet.timestamp) ? .late : .renumbered
+    case .forgotten: .renumbered
+    }
+  }
+}
+
+/// How often a source is heard of, to tell a pause between two frames from its end.
+struct Liveliness: Sendable {
+  private(set) var lastArrival: Instant
+  private var longestGap: Int64 = 0
+  /// Until a source has been listened to for a while, it may be one of a frame a second.
+  private var longestGapBefore: Int64 = 1_000_000_000
+  private var periodStart: Instant
+
+  init(first: Instant) {
+    lastArrival = first
+    periodStart = first
+  }
+
+  mutating func note(_ arrival: Instant) {
+    if periodStart.nanoseconds(to: arrival) > 1_000_000_000 {
+      longestGapBefore = longestGap
+      longestGap = 0
+      periodStart = arrival
+    }
+    longestGap = max(longestGap, lastArrival.nanoseconds(to: arrival))
+    lastArrival = max(lastArrival, arrival)
+  }
+
+  /// When the silence has become longer than the pauses that this source makes.
+  ///
+  /// Twice the longest pause of the last seconds, between 0.5 s (no pause that a network makes is
+  /// the end of a source) and 2 s.
+  var silentFrom: Instant {
+    let pause = max(longestGap, longestGapBefore)
+    let silence = min(max(pause.addingSaturating(pause), 500_000_000), 2_000_000_000)
+    return lastArrival.advanced(byNanoseconds: silence)
+  }
+}

@@ -1,0 +1,165 @@
+import Decode
+import Defragment
+import RTPWire
+import Synchronization
+
+/// Hands access units and frames to whoever wants them: outputs, the decoder, the program's closures.
+///
+/// Access units come on the event loop, frames on the decoder's thread. Neither may wait for the
+/// other, so what they share is behind a lock that is held for bookkeeping alone.
+final class Distribution: Sendable {
+  /// What may wait for the decoder: some seconds, so that a burst of a sender that does not keep
+  /// time goes through whole.
+  static let decoderQueue = QueueLimits(count: 128, bytes: 16 << 20)
+
+  private let outputs: [RunningOutput]
+  private let configuration: Receiver.Configuration
+  private let end: @Sendable (EndReason) -> Void
+  private let state = Mutex(State())
+
+  private struct State: Sendable {
+    var decoder: VideoDecoder?
+    /// Set when the decoder's queue was full: what depends on the lost unit is of no use either.
+    var awaitsRandomAccess = false
+    var isOver = false
+    var statistics = DeliveryStatistics()
+  }
+
+  init(
+    configuration: Receiver.Configuration, outputs: [RunningOutput],
+    end: @escaping @Sendable (EndReason) -> Void
+  ) {
+    self.configuration = configuration
+    self.outputs = outputs
+    self.end = end
+  }
+
+  /// What has gone through so far.
+  var statistics: DeliveryStatistics { state.withLock(\.statistics) }
+
+  /// Takes one access unit, on the event loop.
+  func deliver(_ unit: AccessUnit) {
+    let isWanted = state.withLock { state in
+      guard !state.isOver else { return false }
+      state.statistics.accessUnits += 1
+      if unit.integrity == .damaged { state.statistics.damagedAccessUnits += 1 }
+      if !configuration.decodes, state.statistics.accessUnits == configuration.frameLimit {
+        state.isOver = true
+      }
+      return true
+    }
+    guard isWanted else { return }
+    configuration.onAccessUnit?(unit)
+    // A lane that drops counts what it drops; receiving waits for none of them.
+    for output in outputs where output.format.input == .units { output.lane.write(unit) }
+    if configuration.decodes { decode(unit) }
+    if !configuration.decodes, state.withLock(\.isOver) { end(.framesReached) }
+  }
+
+  /// Waits until the decoder has given all its frames, and closes it.
+  func finishDecoding() async {
+    guard let decoder = state.withLock(\.decoder) else { return }
+    await decoder.flush()
+    await decoder.close()
+  }
+
+  private func decode(_ unit: AccessUnit) {
+    let decoder = state.withLock { state -> VideoDecoder? in
+      if state.awaitsRandomAccess {
+        guard unit.isRandomAccess else {
+          state.statistics.droppedBeforeDecoder += 1
+          return nil
+        }
+        state.awaitsRandomAccess = false
+      }
+      return state.decoder
+    }
+    guard let decoder = decoder ?? openDecoder(for: unit) else { return }
+    guard decoder.submit(unit) == .full else { return }
+    state.withLock { state in
+      state.statistics.droppedBeforeDecoder += 1
+      state.awaitsRandomAccess = true
+    }
+  }
+
+  private func openDecoder(for unit: AccessUnit) -> VideoDecoder? {
+    guard !state.withLock({ $0.awaitsRandomAccess || $0.decoder != nil }) else { return nil }
+    do {
+      var setup = VideoDecoder.Configuration()
+      setup.queueLimits = Self.decoderQueue
+      let decoder = try VideoDecoder(
+        codec: unit.codec, configuration: setup,
+        onFrame: { [weak self] frame in self?.deliver(frame) },
+        onFailure: { [weak self] failure in self?.note(failure) })
+      state.withLock { $0.decoder = decoder }
+      return decoder
+    } catch {
+      state.withLock { $0.isOver = true }
+      end(.decoderFailed(error))
+      return nil
+    }
+  }
+
+  // MARK: - On the decoder's thread
+
+  private func deliver(_ frame: RawFrame) {
+    let isLast = state.withLock { state -> Bool? in
+      guard !state.isOver else { return nil }
+      state.statistics.frames += 1
+      state.statistics.note(latency: frame.lastArrival.nanoseconds(to: .now))
+      if state.statistics.frames == configuration.frameLimit { state.isOver = true }
+      return state.isOver
+    }
+    guard let isLast else { return }
+    configuration.onFrame?(frame)
+    for output in outputs where output.format.input == .frames { output.lane.write(frame) }
+    if isLast { end(.framesReached) }
+  }
+
+  private func note(_ failure: DecodeFailure) {
+    state.withLock { $0.statistics.note(failure.reason) }
+  }
+}
+
+/// What came out of a stream: access units and frames, in totals since the start.
+public struct DeliveryStatistics: Sendable, Hashable {
+  public internal(set) var accessUnits: UInt64 = 0
+  /// Of them, those in which something is missing.
+  public internal(set) var damagedAccessUnits: UInt64 = 0
+  public internal(set) var frames: UInt64 = 0
+  /// Access units that gave no frame, by the name of the reason.
+  public internal(set) var failures: [String: UInt64] = [:]
+  /// Access units that the decoder had no room for, up to the next one it could begin with.
+  public internal(set) var droppedBeforeDecoder: UInt64 = 0
+  /// From the arrival of a frame's last packet until the decoder gave it, in nanoseconds: the mean
+  /// of the last frames, each new one weighing a sixteenth.
+  public internal(set) var latency: Double = 0
+  /// The longest of all, in nanoseconds.
+  public internal(set) var greatestLatency: Int64 = 0
+
+  mutating func note(_ reason: DecodeFailure.Reason) {
+    failures[reason.name, default: 0] += 1
+  }
+
+  mutating func note(latency new: Int64) {
+    latency = latency == 0 ? Double(new) : latency + (Double(new) - latency) / 16
+    greatestLatency = max(greatestLatency, new)
+  }
+}
+
+extension DecodeFailure.Reason {
+  /// The name under which the reason is counted.
+  var name: String {
+    switch self {
+    case .decoder: "decoder"
+    case .noRandomAccessPoint: "no_random_access_point"
+    case .noPicture: "no_picture"
+    case .notShown: "not_shown"
+    case .rejectedSize: "rejected_size"
+    case .foreignCodec: "foreign_codec"
+    case .unknownPixelFormat: "unknown_pixel_format"
+    case .outOfMemory: "out_of_memory"
+    case .closed: "closed"
+    }
+  }
+}

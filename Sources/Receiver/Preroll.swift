@@ -1,0 +1,91 @@
+import Defragment
+import NIOCore
+import RTPWire
+
+/// The first datagrams of a stream whose codec or payload type has yet to be recognised.
+struct Preroll: Sendable {
+  enum Outcome: Sendable, Hashable {
+    case undecided
+    case recognized(VideoCodec, payloadType: UInt8)
+    case unrecognized(payloadTypes: [UInt8])
+  }
+
+  /// As much as the processor would hold: 200 ms of a fast stream.
+  static let maximumDatagrams = 2048
+  static let maximumBytes = 16 << 20
+  /// A group of pictures rarely lasts longer, and in each there is something that tells.
+  static let patience: Duration = .seconds(5)
+
+  /// Datagrams let go because more came than is kept.
+  private(set) var discarded: UInt64 = 0
+  private var datagrams = CircularBuffer<Datagram>()
+  private var bytes = 0
+  private var firstArrival: Instant?
+  private var recognizer = FormatRecognizer()
+  private var sources: [UInt32: Source] = [:]
+
+  /// A source counts once two packets in sequence came from it, so that garbage decides nothing.
+  private struct Source: Sendable {
+    var last: RTPPacket
+    var isConfirmed = false
+  }
+
+  /// Keeps `datagram`, and says what all of them together tell.
+  mutating func keep(_ datagram: Datagram, media: MediaDescription) -> Outcome {
+    store(datagram)
+    guard datagram.channel == .media, !RTCPPacket.recognizes(datagram.bytes),
+      let packet = try? RTPPacket(parsing: datagram.bytes),
+      media.payloadType.map({ $0 == packet.payloadType }) ?? true
+    else { return .undecided }
+    let isConfirmed = observe(packet)
+    if let codec = media.encodingName.flatMap(FormatCatalogue.codec(encodingName:)) {
+      // The codec is given, so that all there is to learn is the payload type.
+      return isConfirmed ? .recognized(codec, payloadType: packet.payloadType) : .undecided
+    }
+    if let (payloadType, codec) = recognizer.result {
+      return .recognized(codec, payloadType: payloadType)
+    }
+    let start = firstArrival ?? datagram.arrival
+    firstArrival = start
+    guard start.advanced(by: Self.patience) <= datagram.arrival else { return .undecided }
+    let types = Set(sources.values.filter(\.isConfirmed).map(\.last.payloadType))
+    return types.isEmpty ? .undecided : .unrecognized(payloadTypes: types.sorted())
+  }
+
+  /// Hands out everything that was kept, in the order of arrival.
+  mutating func takeAll() -> CircularBuffer<Datagram> {
+    defer { datagrams = [] }
+    return datagrams
+  }
+
+  /// Shows `packet` to the recognizer if its source counts, and says whether it does.
+  private mutating func observe(_ packet: RTPPacket) -> Bool {
+    guard var source = sources[packet.ssrc] else {
+      // The table is bounded by forgetting: a sender that goes on will be entered again.
+      if sources.count >= 64 { sources.removeAll() }
+      sources[packet.ssrc] = Source(last: packet.detached())
+      return false
+    }
+    let step = source.last.sequenceNumber.distance(to: packet.sequenceNumber)
+    if !source.isConfirmed, step != 0, step.magnitude <= 100 {
+      source.isConfirmed = true
+      recognizer.observe(source.last)
+    }
+    if source.isConfirmed { recognizer.observe(packet) }
+    source.last = packet.detached()
+    sources[packet.ssrc] = source
+    return source.isConfirmed
+  }
+
+  private mutating func store(_ datagram: Datagram) {
+    // Out of the read's slab, which would otherwise be held whole.
+    var own = datagram
+    own.bytes = ByteBuffer(buffer: datagram.bytes)
+    datagrams.append(own)
+    bytes += own.bytes.readableBytes
+    while datagrams.count > Self.maximumDatagrams || bytes > Self.maximumBytes {
+      bytes -= datagrams.removeFirst().bytes.readableBytes
+      discarded += 1
+    }
+  }
+}

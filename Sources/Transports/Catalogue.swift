@@ -1,0 +1,59 @@
+public import NIOCore
+
+/// Every transport there is: the one list from schemes and file endings to transports.
+public enum TransportCatalogue {
+  static let kinds: [TransportKind] = [.hello, .listening]
+
+  /// What `--transport` takes.
+  public static var names: [String] { kinds.map(\.name) }
+  /// What a source URL may begin with.
+  public static var schemes: [String] { kinds.flatMap(\.schemes) }
+
+  /// The transport for a SOURCE argument: a URL, a file, or an address and the transport's name.
+  ///
+  /// - Throws: what is wrong with the argument, in words for the person who typed it.
+  public static func make(
+    source: String, transport name: String? = nil, options: TransportOptions = TransportOptions(),
+    on eventLoop: any EventLoop
+  ) throws(TransportError) -> any RTPTransport {
+    let scheme = SourceAddress.scheme(of: source)
+    if let name {
+      guard let kind = kinds.first(where: { $0.name == name }) else {
+        throw .source(source, .unknownTransport(name, known: names))
+      }
+      if let scheme, !kind.schemes.contains(scheme) {
+        throw .source(source, .otherTransport(scheme: scheme, named: name))
+      }
+      return try kind.make(source, options, eventLoop)
+    }
+    if let scheme {
+      guard let kind = kinds.first(where: { $0.schemes.contains(scheme) }) else {
+        throw .source(source, .unknownScheme(scheme, known: schemes))
+      }
+      return try kind.make(source, options, eventLoop)
+    }
+    let lowercased = source.lowercased()
+    guard
+      let kind = kinds.first(where: { kind in kind.endings.contains(where: lowercased.hasSuffix) })
+    else { throw .source(source, .noScheme(known: schemes.map { "\($0)://" } + ["*.sdp"])) }
+    return try kind.make(source, options, eventLoop)
+  }
+}
+
+/// What a user can choose about transports; each takes what concerns it.
+public struct TransportOptions: Sendable, Hashable {
+  public var sockets = UDPTransport.SocketConfiguration()
+  public var hello = UDPTransport.HelloConfiguration()
+
+  public init() {}
+}
+
+/// A transport as the catalogue knows it.
+struct TransportKind: Sendable {
+  var name: String
+  var schemes: [String]
+  /// Ends of file names, with their dot, in lower case.
+  var endings: [String] = []
+  var make:
+    @Sendable (String, TransportOptions, any EventLoop) throws(TransportError) -> any RTPTransport
+}

@@ -1,0 +1,48 @@
+/// `a=rtpmap:<payload type> <encoding name>/<clock rate>[/<parameters>]` (RFC 8866 §6.6).
+struct RTPMap: Sendable, Hashable {
+  /// 0 … 127; Bosch cameras use 35 for H.264, which RFC 3551 leaves unassigned.
+  let payloadType: UInt8
+  let name: String
+  /// Ticks a second, or `nil` when what is written can not be one.
+  let clockRate: UInt32?
+
+  /// Whether packets of this type only protect or repeat others.
+  var isAuxiliary: Bool { Self.auxiliaryNames.contains(name.lowercased()) }
+
+  init?(_ value: String) {
+    let words = value.split(separator: " ", maxSplits: 1)
+    guard words.count == 2, let number = UInt8(words[0]), number <= 127 else { return nil }
+    let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
+    // Real and macro-video servers write spaces around the name.
+    guard let name = parts.first?.trimmed, !name.isEmpty else { return nil }
+    let rate = parts.dropFirst().first.flatMap { UInt32($0.trimmed) }
+    self.init(number, name, rate.flatMap { (1...UInt32(Int32.max)).contains($0) ? $0 : nil })
+  }
+
+  private init(_ payloadType: UInt8, _ name: String, _ clockRate: UInt32?) {
+    self.payloadType = payloadType
+    self.name = name
+    self.clockRate = clockRate
+  }
+
+  /// The types that need no `a=rtpmap` (RFC 3551 §6), as far as video and common audio go.
+  static let assigned: [UInt8: RTPMap] = Dictionary(
+    uniqueKeysWithValues: [
+      RTPMap(0, "PCMU", 8000), RTPMap(8, "PCMA", 8000), RTPMap(9, "G722", 8000),
+      RTPMap(14, "MPA", 90_000), RTPMap(26, "JPEG", 90_000), RTPMap(31, "H261", 90_000),
+      RTPMap(32, "MPV", 90_000), RTPMap(33, "MP2T", 90_000), RTPMap(34, "H263", 90_000),
+    ].map { ($0.payloadType, $0) })
+
+  /// RFC 4588, RFC 2198, RFC 5109, RFC 8627.
+  private static let auxiliaryNames: Set<String> = ["rtx", "red", "ulpfec", "flexfec"]
+}
+
+extension StringProtocol {
+  /// The text without spaces and tabs around it.
+  var trimmed: String {
+    var bytes = Substring(self).utf8
+    while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }
+    while let last = bytes.last, last == 0x20 || last == 0x09 { bytes.removeLast() }
+    return String(Substring(bytes))
+  }
+}

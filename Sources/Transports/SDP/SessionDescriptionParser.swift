@@ -1,0 +1,243 @@
+internal import RTPWire
+
+/// Takes the lines of a session description in order and puts them together at the end.
+///
+/// Attributes may come before or after what they belong to, even in another section, so sections
+/// are completed when all lines are known.
+struct SessionDescriptionParser {
+  private var session = SessionDescription()
+  private var sessionFilters: [SessionDescription.SourceFilter] = []
+  private var sections: [Section] = []
+  private var hasVersion = false
+  private var hasOrigin = false
+
+  /// An `m=` section as far as it is known; `nil` media stands for one that is ignored.
+  private struct Section {
+    var media: SessionDescription.Media?
+    var encodings: [UInt8: RTPMap] = [:]
+    /// What stands behind the type in `a=fmtp`; taken apart for the type that is chosen.
+    var parameters: [UInt8: String] = [:]
+  }
+
+  mutating func read(_ line: ArraySlice<UInt8>) throws(SessionDescriptionError) {
+    guard !line.contains(0) else {
+      note(.nulByte)
+      // What follows must not be taken for the section before.
+      if line.starts(with: "m=".utf8) { try begin(nil) }
+      return
+    }
+    // A byte order mark, as Windows editors put it at the beginning of a file.
+    let line = line.starts(with: [0xEF, 0xBB, 0xBF]) ? line.dropFirst(3) : line
+    guard let type = line.first, line.dropFirst().first == UInt8(ascii: "=") else {
+      note(.invalidLine)
+      return
+    }
+    let value = text(line.dropFirst(2))
+    switch type {
+    case UInt8(ascii: "v"): hasVersion = true
+    case UInt8(ascii: "o"):
+      hasOrigin = true
+      if !sections.isEmpty { note(.misplacedOrigin) }
+    case UInt8(ascii: "t"):
+      // FLIR cameras write ‘t=now-’.
+      let times = value.split(separator: " ")
+      if times.count != 2 || !times.allSatisfy({ UInt64($0) != nil }) { note(.invalidTiming) }
+    case UInt8(ascii: "c"): readConnection(value)
+    case UInt8(ascii: "m"): try readMedia(value)
+    case UInt8(ascii: "a"): readAttribute(value)
+    default: break
+    }
+  }
+
+  mutating func finish() throws(SessionDescriptionError) -> SessionDescription {
+    guard hasVersion || !sections.isEmpty else { throw .notADescription }
+    if !hasVersion { note(.missingVersion) }
+    // Several small cameras leave the origin out.
+    if !hasOrigin { note(.missingOrigin) }
+    for index in sections.indices {
+      if let media = completed(sections[index]) { session.media.append(media) }
+    }
+    return session
+  }
+
+  // MARK: Lines
+
+  /// `<nettype> <addrtype> <connection-address>` (§5.7).
+  private mutating func readConnection(_ value: String) {
+    let words = value.split(separator: " ")
+    if words.count != 3 || words[0] != "IN" || !["IP4", "IP6"].contains(words[1]) {
+      note(.invalidConnection)
+    }
+    // Uniview, Vurix, Altasec and Verint devices write ‘IN’, ‘IN IPV4’, ‘IN c=IN IP4 192.0.2.1’,
+    // ‘IP IP4 192.0.2.1’, or leave the type out: what looks like an address is one.
+    guard let last = words.last else { return }
+    let parts = last.split(separator: "/", omittingEmptySubsequences: false)
+    let isNamed = words.count == 3 && words[1].hasPrefix("IP")
+    guard let address = parts.first, isNamed || address.contains(".") || address.contains(":"),
+      !address.isEmpty
+    else {
+      note(.invalidConnection)
+      return
+    }
+    let connection = SessionDescription.Connection(
+      address: String(address),
+      timeToLive: address.contains(":") ? nil : parts.dropFirst().first.flatMap { UInt8($0) })
+    if sections.isEmpty {
+      session.connection = connection
+    } else {
+      withMedia { $0.connection = connection }
+    }
+  }
+
+  /// `<media> <port>[/<count>] <profile> <payload type> …` (§5.14).
+  private mutating func readMedia(_ value: String) throws(SessionDescriptionError) {
+    // There are 128 types, so what follows so many words can bring no other.
+    let words = value.split(separator: " ", maxSplits: 3 + 128)
+    guard words.count >= 4, let port = words[1].split(separator: "/").first.flatMap({ Int($0) }),
+      (0...65_535).contains(port)
+    else { return try begin(nil) }
+    var payloadTypes: [UInt8] = []
+    for word in words.dropFirst(3) {
+      guard let number = UInt8(word), number <= 127 else {
+        note(.invalidPayloadType)
+        continue
+      }
+      if !payloadTypes.contains(number) { payloadTypes.append(number) }
+    }
+    // TP-Link cameras offer ‘m=application/TP-LINK 0 RTP/AVP smart/1/90000’ beside the video.
+    guard !payloadTypes.isEmpty else { return try begin(nil) }
+    let kind = words[0].lowercased()
+    try begin(
+      SessionDescription.Media(
+        kind: kind, port: port, profile: String(words[2]), payloadTypes: payloadTypes,
+        description: MediaDescription(kind: kind)))
+  }
+
+  private mutating func begin(
+    _ media: SessionDescription.Media?
+  ) throws(SessionDescriptionError) {
+    guard sections.count < SessionDescription.maximumMedia else {
+      throw .tooManyMedia(limit: SessionDescription.maximumMedia)
+    }
+    if media == nil { note(.ignoredMedia) }
+    sections.append(Section(media: media))
+  }
+
+  private mutating func readAttribute(_ line: String) {
+    let colon = line.firstIndex(of: ":") ?? line.endIndex
+    let name = line[..<colon]
+    let value = line[colon...].dropFirst().trimmed
+    switch name {
+    case "rtpmap":
+      guard let map = RTPMap(value) else { return note(.invalidPayloadType) }
+      withSection { $0.encodings[map.payloadType] = $0.encodings[map.payloadType] ?? map }
+    case "fmtp": readFormatParameters(value)
+    case "control":
+      if sections.isEmpty { session.control = value }
+      withMedia { $0.control = value }
+    case "rtcp":
+      let port = value.split(separator: " ").first.flatMap { Int($0) }
+      if let port, (1...65_535).contains(port) { withMedia { $0.controlPort = port } }
+    case "rtcp-mux": withMedia { $0.isControlMultiplexed = true }
+    case "source-filter": readSourceFilter(value)
+    default: break
+    }
+  }
+
+  /// `<payload type> <key>=<value>;…` (§6.15 and the payload format's own RFC).
+  private mutating func readFormatParameters(_ value: String) {
+    let words = value.split(separator: " ", maxSplits: 1)
+    guard let payloadType = words.first.flatMap({ UInt8($0) }), payloadType <= 127 else {
+      return note(.invalidPayloadType)
+    }
+    // Ubiquiti cameras write ‘a=fmtp:96’ alone.
+    guard words.count == 2 else { return note(.emptyFormatParameters) }
+    let parameters = String(words[1])
+    withSection { $0.parameters[payloadType] = $0.parameters[payloadType] ?? parameters }
+  }
+
+  /// `incl <nettype> <address types> <destination> <source> …` (RFC 4570 §3).
+  private mutating func readSourceFilter(_ value: String) {
+    let words = value.split(separator: " ")
+    guard words.count >= 5, words[0].lowercased() == "incl" else { return }
+    let filter = SessionDescription.SourceFilter(
+      destination: String(words[3]), sources: words.dropFirst(4).map(String.init))
+    if sections.isEmpty {
+      sessionFilters.append(filter)
+    } else {
+      withMedia { $0.sourceFilters.append(filter) }
+    }
+  }
+
+  // MARK: Putting together
+
+  private mutating func completed(_ section: Section) -> SessionDescription.Media? {
+    guard var media = section.media else { return nil }
+    media.connection = media.connection ?? session.connection
+    if media.sourceFilters.isEmpty { media.sourceFilters = sessionFilters }
+    let carrier = media.payloadTypes.first {
+      !(section.encodings[$0]?.isAuxiliary ?? false)
+    }
+    guard let payloadType = carrier ?? media.payloadTypes.first else { return nil }
+    let map = section.encodings[payloadType] ?? RTPMap.assigned[payloadType]
+    if let map, map.clockRate == nil { note(.invalidClockRate(payloadType: payloadType)) }
+    media.description = MediaDescription(
+      kind: media.kind, payloadType: payloadType, encodingName: map?.name,
+      clockRate: map?.clockRate ?? MediaDescription.videoClockRate,
+      formatParameters: parameters(of: payloadType, in: section))
+    return media
+  }
+
+  private mutating func parameters(
+    of payloadType: UInt8, in section: Section
+  ) -> [String: String] {
+    if let own = section.parameters[payloadType] { return pairs(own) }
+    // Some cameras put the video's line at the end of the audio's section.
+    for other in sections where other.encodings[payloadType] == nil {
+      guard let parameters = other.parameters[payloadType] else { continue }
+      note(.formatParametersElsewhere(payloadType: payloadType))
+      return pairs(parameters)
+    }
+    return [:]
+  }
+
+  private mutating func pairs(_ text: String) -> [String: String] {
+    var pairs: [String: String] = [:]
+    for parameter in text.split(separator: ";") {
+      guard pairs.count < SessionDescription.maximumFormatParameters else {
+        note(.tooManyFormatParameters)
+        break
+      }
+      // Base64 ends in equals signs, so only the first one divides.
+      let parts = parameter.split(
+        separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard let key = parts.first?.trimmed.lowercased(), !key.isEmpty else { continue }
+      pairs[key] = parts.count == 2 ? parts[1].trimmed : ""
+    }
+    return pairs
+  }
+
+  private mutating func withMedia(_ body: (inout SessionDescription.Media) -> Void) {
+    withSection { section in
+      guard var media = section.media else { return }
+      section.media = nil
+      body(&media)
+      section.media = media
+    }
+  }
+
+  private mutating func withSection(_ body: (inout Section) -> Void) {
+    guard let last = sections.indices.last else { return }
+    body(&sections[last])
+  }
+
+  private mutating func note(_ diagnostic: SessionDescription.Diagnostic) {
+    session.diagnostics.insert(diagnostic)
+  }
+
+  private mutating func text(_ bytes: ArraySlice<UInt8>) -> String {
+    if let text = String(validating: bytes, as: UTF8.self) { return text }
+    note(.invalidText)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

@@ -1,0 +1,171 @@
+public import NIOCore
+internal import NIOPosix
+public import RTPWire
+
+/// Reads a socket on an event loop, at most as often as is worth it.
+///
+/// Up to camera rates SwiftNIO wakes up for each datagram and reads it, with whatever came with it,
+/// by one vectored call. At the rates where ``ReadPacer`` spaces the reads, each one is a timer and
+/// a vectored call of our own, since SwiftNIO's channel would have to be armed and disarmed for each.
+///
+/// SwiftNIO gets a descriptor of its own, so that reading can be paused without losing the port or
+/// what waits in the kernel's buffer. All calls come and go on the event loop.
+final class DatagramReader: ChannelInboundHandler {
+  typealias InboundIn = AddressedEnvelope<ByteBuffer>
+
+  /// What is to be done with what was read; all three are called on the event loop.
+  struct Delivery {
+    var datagram: (Datagram, SocketAddress) -> Void
+    var readCompleted: (Instant) -> Void
+    /// SwiftNIO has given the channel up, although nobody paused the reader.
+    var failed: (any Error) -> Void
+  }
+
+  private let socket: DatagramSocket
+  private let kind: Datagram.Channel
+  private let eventLoop: any EventLoop
+  private var delivery: Delivery?
+  private var channel: (any Channel)?
+  private var pacer: ReadPacer
+  private var inRead = 0
+  private var arrival = Instant(nanoseconds: 0)
+  private var lastError: (any Error)?
+  /// What spaced reads go to, each datagram into a slot of its own.
+  private var storage = ByteBuffer()
+  private var gathered: [(length: Int, origin: SocketAddress)] = []
+  private var nextRead: NIOScheduledCallback?
+
+  init(
+    _ socket: DatagramSocket, as kind: Datagram.Channel, on eventLoop: any EventLoop,
+    pacer: ReadPacer = ReadPacer(), delivering delivery: Delivery
+  ) {
+    self.socket = socket
+    self.kind = kind
+    self.eventLoop = eventLoop
+    self.pacer = pacer
+    self.delivery = delivery
+  }
+
+  /// Begins to read, or goes on after ``pause()``.
+  func start() -> EventLoopFuture<Void> {
+    let descriptor: CInt
+    do { descriptor = try socket.duplicate() } catch {
+      return eventLoop.makeFailedFuture(error)
+    }
+    let this = NIOLoopBound(self, eventLoop: eventLoop)
+    return DatagramBootstrap(group: eventLoop)
+      .channelOption(.autoRead, value: false)
+      .channelOption(.maxMessagesPerRead, value: 1)
+      .channelOption(.datagramVectorReadMessageCount, value: DatagramSocket.datagramsPerRead)
+      .channelOption(
+        .recvAllocator,
+        value: FixedSizeRecvByteBufferAllocator(
+          capacity: DatagramSocket.datagramsPerRead * DatagramSocket.maximumDatagram)
+      )
+      .channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(this.value)
+        }
+      }
+      .withBoundSocket(descriptor)
+      .map { channel in
+        let reader = this.value
+        guard reader.delivery != nil else { return channel.close(promise: nil) }
+        reader.channel = channel
+        channel.read()
+      }
+  }
+
+  /// Stops reading; what arrives from now on waits in the kernel.
+  func pause() {
+    nextRead?.cancel()
+    nextRead = nil
+    let channel = self.channel
+    self.channel = nil
+    channel?.close(promise: nil)
+  }
+
+  /// Stops reading for good and lets go of whom it delivered to.
+  func stop() {
+    delivery = nil
+    pause()
+  }
+
+  // MARK: Reads as datagrams come
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    let envelope = unwrapInboundIn(data)
+    // One reading of the clock serves the whole read: its datagrams were there before it returned.
+    if inRead == 0 { arrival = Instant(NIODeadline.now()) }
+    deliver(envelope.data, from: envelope.remoteAddress)
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) { readCompleted() }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) { lastError = error }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    guard channel != nil else { return }
+    channel = nil
+    delivery?.failed(lastError ?? ChannelError.eof)
+  }
+
+  // MARK: Spaced reads
+
+  private func read() {
+    guard channel != nil else { return }
+    // Whoever keeps a slice makes the next read take new storage, and this one need not be copied.
+    arrival = Instant(NIODeadline.now())
+    var isFull = true
+    for _ in 0..<Self.callsPerRead where isFull {
+      socket.receive(into: &storage, &gathered)
+      for (index, datagram) in gathered.enumerated() {
+        guard
+          let bytes = storage.getSlice(at: index * DatagramSocket.slot, length: datagram.length)
+        else { break }
+        deliver(bytes, from: datagram.origin)
+      }
+      isFull = gathered.count == DatagramSocket.datagramsPerRead
+    }
+    // There may be more, but others wait for the loop too.
+    readCompleted(next: isFull ? 0 : nil)
+  }
+
+  // MARK: Both
+
+  private func deliver(_ bytes: ByteBuffer, from origin: SocketAddress) {
+    inRead += 1
+    delivery?.datagram(
+      Datagram(bytes: bytes, arrival: arrival, channel: kind, origin: origin), origin)
+  }
+
+  private func readCompleted(next urgent: Int64? = nil) {
+    let count = inRead
+    inRead = 0
+    if count > 0 { delivery?.readCompleted(arrival) }
+    guard let channel else { return }
+    let delay = pacer.delay(afterReading: count, now: Instant(NIODeadline.now()))
+    guard let delay = urgent ?? delay else { return channel.read() }
+    do {
+      nextRead = try eventLoop.scheduleCallback(
+        in: .nanoseconds(delay), handler: NextRead(reader: NIOLoopBound(self, eventLoop: eventLoop))
+      )
+    } catch { channel.read() }
+  }
+
+  private struct NextRead: NIOScheduledCallbackHandler, Sendable {
+    let reader: NIOLoopBound<DatagramReader>
+
+    func handleScheduledCallback(eventLoop: some EventLoop) { reader.value.read() }
+  }
+
+  /// Vectored calls after which others get their turn on the event loop: 256 datagrams.
+  static let callsPerRead = 8
+}
+
+extension Instant {
+  /// The same point in time on SwiftNIO's monotonic clock, which all arrival times are read from.
+  public init(_ deadline: NIODeadline) {
+    self.init(nanoseconds: Int64(clamping: deadline.uptimeNanoseconds))
+  }
+}

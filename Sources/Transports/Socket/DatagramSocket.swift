@@ -1,0 +1,284 @@
+internal import CSockets
+internal import Glibc
+internal import NIOCore
+
+/// A UDP socket: the one place where this room talks to the kernel about sockets.
+///
+/// It is not blocking, closes its descriptor when it goes away, and is used from one thread.
+final class DatagramSocket {
+  enum SendOutcome: Sendable, Hashable {
+    case sent
+    /// The kernel would not take it now: no buffer, no route, a network that is down.
+    case notSent
+  }
+
+  /// What peers' hosts and routers have reported since it was last asked (ICMP, RFC 1122 §4.1.3.3).
+  struct ReportedErrors: Sendable, Hashable {
+    /// "Connection refused": nobody listens at the port.
+    var refused: UInt64 = 0
+    /// All else, such as "host unreachable" or "administratively prohibited".
+    var others: UInt64 = 0
+  }
+
+  enum Family: Sendable, Hashable {
+    case v4
+    case v6
+  }
+
+  let family: Family
+  private let descriptor: CInt
+  /// The origin of the last datagram, in both forms: most come from where the last one came from.
+  private var lastOrigin: (system: sockaddr_storage, address: SocketAddress)?
+  /// What the last vectored read says about each of its datagrams.
+  private var datagrams = [csockets_datagram](
+    repeating: csockets_datagram(), count: datagramsPerRead)
+
+  /// - Throws: ``TransportError/system(operation:reason:)`` when there is no descriptor to be had
+  ///   or the kernel lacks the family.
+  init(family: Family) throws(TransportError) {
+    self.family = family
+    let domain = family == .v4 ? AF_INET : AF_INET6
+    let type = CInt(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+    descriptor = socket(domain, type, 0)
+    guard descriptor >= 0 else {
+      throw .system(operation: "open a socket", reason: Self.lastReason)
+    }
+  }
+
+  deinit { Glibc.close(descriptor) }
+
+  // MARK: Setting up
+
+  /// Takes both IPv6 and IPv4, which then appears as mapped addresses (RFC 4291 §2.5.5.2).
+  func acceptBothFamilies() { set(CInt(IPPROTO_IPV6), IPV6_V6ONLY, CInt(0)) }
+
+  /// Lets several receivers on this machine share a multicast port.
+  func shareAddress() { set(SOL_SOCKET, SO_REUSEADDR, CInt(1)) }
+
+  /// Receives and sends on the interface called `name` alone.
+  func bind(toInterface name: String) throws(TransportError) {
+    _ = try Self.interfaceIndex(named: name)
+    var name = name
+    let status = name.withUTF8 { bytes in
+      unsafe setsockopt(
+        descriptor, SOL_SOCKET, SO_BINDTODEVICE, bytes.baseAddress, socklen_t(bytes.count))
+    }
+    if status < 0 { throw .permissionDenied(operation: "receive on one interface alone") }
+  }
+
+  func bind(to address: SocketAddress) throws(TransportError) {
+    let status = unsafe address.withSockAddr { pointer, length in
+      unsafe Glibc.bind(descriptor, pointer, socklen_t(length))
+    }
+    guard status < 0 else { return }
+    switch errno {
+    case EADDRINUSE: throw .portInUse(address: address.endpointText)
+    case EADDRNOTAVAIL: throw .addressNotAvailable(address: address.endpointText)
+    case EACCES, EPERM: throw .permissionDenied(operation: "listen on \(address.endpointText)")
+    default: throw .system(operation: "listen on \(address.endpointText)", reason: Self.lastReason)
+    }
+  }
+
+  /// Asks for a receive buffer of `bytes`; beyond the system's limit where that is permitted.
+  ///
+  /// - Returns: What the kernel granted, in the same measure.
+  func enlargeReceiveBuffer(to bytes: Int) -> Int {
+    let wanted = CInt(clamping: bytes)
+    if !set(SOL_SOCKET, SO_RCVBUFFORCE, wanted) { set(SOL_SOCKET, SO_RCVBUF, wanted) }
+    // Linux doubles the figure to allow for its bookkeeping, and reports the double (socket(7)).
+    return Int(get(SOL_SOCKET, SO_RCVBUF) ?? 0) / 2
+  }
+
+  /// Joins `group`, from any source or from `source` alone (RFC 3376, RFC 3810, RFC 3678).
+  ///
+  /// The interface is given by its index, or 0 for the one that the routes point to.
+  func join(
+    group: SocketAddress, source: SocketAddress?, interface: UInt32
+  ) throws(TransportError) {
+    // Without this a socket also hears groups that other programs on this machine have joined.
+    set(level, family == .v4 ? IP_MULTICAST_ALL : IPV6_MULTICAST_ALL, CInt(0))
+    let isSet: Bool
+    if let source {
+      isSet = set(
+        level, MCAST_JOIN_SOURCE_GROUP,
+        group_source_req(
+          gsr_interface: interface, gsr_group: group.storage, gsr_source: source.storage))
+    } else {
+      isSet = set(
+        level, MCAST_JOIN_GROUP,
+        group_req(gr_interface: interface, gr_group: group.storage))
+    }
+    if !isSet {
+      throw .groupNotJoined(group: group.ipAddress ?? "", reason: Self.lastReason)
+    }
+  }
+
+  /// The index of the interface called `name`.
+  static func interfaceIndex(named name: String) throws(TransportError) -> UInt32 {
+    let index = unsafe if_nametoindex(name)
+    guard index > 0 else { throw .noSuchInterface(name: name) }
+    return index
+  }
+
+  // MARK: In use
+
+  var localAddress: SocketAddress? {
+    var storage = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let status = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe getsockname(descriptor, $0, &length)
+      }
+    }
+    guard status == 0 else { return nil }
+    return SocketAddress(storage)
+  }
+
+  /// Reads the datagrams that wait, at most ``datagramsPerRead``, by one vectored call.
+  ///
+  /// `storage` is filled with slots of ``slot`` bytes, one for each; `lengths` and `origins` are
+  /// replaced by what is in them.
+  func receive(
+    into storage: inout ByteBuffer, _ received: inout [(length: Int, origin: SocketAddress)]
+  ) {
+    received.removeAll(keepingCapacity: true)
+    storage.clear(minimumCapacity: Self.slot * Self.datagramsPerRead)
+    var count = 0
+    unsafe storage.writeWithUnsafeMutableBytes(
+      minimumWritableBytes: Self.slot * Self.datagramsPerRead
+    ) { body in
+      count = unsafe datagrams.withUnsafeMutableBufferPointer {
+        Int(
+          unsafe csockets_receive(
+            descriptor, body.baseAddress, Self.slot, $0.baseAddress,
+            CUnsignedInt(Self.datagramsPerRead)))
+      }
+      return max(count, 0) * Self.slot
+    }
+    for index in 0..<max(count, 0) {
+      guard let origin = origin(ofDatagram: index) else { continue }
+      received.append((Int(datagrams[index].length), origin))
+    }
+  }
+
+  /// The origin of a datagram read; most come from where the one before them came from.
+  private func origin(ofDatagram index: Int) -> SocketAddress? {
+    let size = MemoryLayout<sockaddr_storage>.size
+    if var last = lastOrigin, unsafe memcmp(&last.system, &datagrams[index].origin, size) == 0 {
+      return last.address
+    }
+    var system = sockaddr_storage()
+    unsafe memcpy(&system, &datagrams[index].origin, size)
+    guard let address = SocketAddress(system) else { return nil }
+    lastOrigin = (system, address)
+    return address
+  }
+
+  func send(_ bytes: ByteBuffer, to address: SocketAddress) -> SendOutcome {
+    let count = unsafe bytes.withUnsafeReadableBytes { body in
+      unsafe address.withSockAddr { pointer, length in
+        unsafe sendto(
+          descriptor, body.baseAddress, body.count, CInt(MSG_NOSIGNAL), pointer,
+          socklen_t(length))
+      }
+    }
+    return count < 0 ? .notSent : .sent
+  }
+
+  /// Datagrams that the kernel has dropped since the socket exists, its buffer being full.
+  ///
+  /// `SO_MEMINFO` (Linux 4.12) gives the count without ancillary data on every read.
+  var kernelDrops: UInt64 {
+    var figures = InlineArray<9, UInt32>(repeating: 0)
+    var length = socklen_t(MemoryLayout.size(ofValue: figures))
+    let status = unsafe getsockopt(
+      descriptor, SOL_SOCKET, Self.memoryInformation, &figures, &length)
+    guard status == 0, length == MemoryLayout.size(ofValue: figures) else { return 0 }
+    return UInt64(figures[Self.dropsFigure])
+  }
+
+  /// Another descriptor of the same socket; the caller has to close it.
+  func duplicate() throws(TransportError) -> CInt {
+    let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+    guard copy >= 0 else {
+      throw .system(operation: "duplicate a socket", reason: Self.lastReason)
+    }
+    return copy
+  }
+
+  // MARK: Reported errors
+
+  /// Whether errors that peers' hosts and routers report are kept for ``takeErrors()``.
+  ///
+  /// Must be off while another descriptor of the socket is in the hands of SwiftNIO, whose datagram
+  /// channel ends with a trap on any reported error but "connection refused" (2.101).
+  func keepErrors(_ isOn: Bool) {
+    let flag: CInt = isOn ? 1 : 0
+    set(level, family == .v4 ? IP_RECVERR : IPV6_RECVERR, flag)
+    // Turning it off empties the queue, but not the error that is pending already.
+    if !isOn { _ = get(SOL_SOCKET, SO_ERROR) }
+  }
+
+  /// Takes the kept errors out; at most ``maximumErrors`` of them, so that the call ends.
+  func takeErrors() -> ReportedErrors {
+    var errors = ReportedErrors()
+    for _ in 0..<Self.maximumErrors {
+      guard let code = takeError() else { break }
+      if code == ECONNREFUSED { errors.refused += 1 } else { errors.others += 1 }
+    }
+    return errors
+  }
+
+  /// Whether there is a datagram to read.
+  var isReadable: Bool {
+    var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    return unsafe poll(&request, 1, 0) > 0 && request.revents & Int16(POLLIN) != 0
+  }
+
+  private func takeError() -> CInt? {
+    // One control message: a header of 16 bytes, then `sock_extended_err`, whose first field is
+    // the error number (ip(7)), then the address of who reported it.
+    var control = InlineArray<32, UInt64>(repeating: 0)
+    var message = unsafe msghdr()
+    let status = unsafe withUnsafeMutablePointer(to: &control) { pointer in
+      unsafe message.msg_control = UnsafeMutableRawPointer(pointer)
+      unsafe message.msg_controllen = MemoryLayout<InlineArray<32, UInt64>>.size
+      return unsafe recvmsg(
+        descriptor, &message, CInt(MSG_ERRQUEUE | MSG_DONTWAIT))
+    }
+    guard status >= 0, unsafe message.msg_controllen >= 20 else { return nil }
+    return CInt(truncatingIfNeeded: control[2] & 0xFFFF_FFFF)
+  }
+
+  // MARK: Private
+
+  private var level: CInt { CInt(family == .v4 ? IPPROTO_IP : IPPROTO_IPV6) }
+
+  @discardableResult
+  private func set<Value>(_ level: CInt, _ name: CInt, _ value: Value) -> Bool {
+    unsafe withUnsafePointer(to: value) {
+      unsafe setsockopt(descriptor, level, name, $0, socklen_t(MemoryLayout<Value>.size)) == 0
+    }
+  }
+
+  private func get(_ level: CInt, _ name: CInt) -> CInt? {
+    var value: CInt = 0
+    var length = socklen_t(MemoryLayout<CInt>.size)
+    return unsafe getsockopt(descriptor, level, name, &value, &length) == 0 ? value : nil
+  }
+
+  private static var lastReason: String { unsafe String(cString: strerror(errno)) }
+
+  /// `SO_MEMINFO` and `SK_MEMINFO_DROPS` of <linux/sock_diag.h>, which Swift does not import.
+  private static let memoryInformation: CInt = 55
+  private static let dropsFigure = 8
+  /// Errors taken at once; the kernel's queue holds few, as each takes from the receive buffer.
+  static let maximumErrors = 256
+  /// Bytes to set aside for a datagram so that none is cut: UDP carries at most 65,527.
+  static let maximumDatagram = 65_536
+  /// From one slot to the next: not a power of two, since datagrams a multiple of 64 KiB apart would
+  /// push each other out of the processor's caches.
+  static let slot = maximumDatagram + 2048
+  /// Datagrams that one vectored call takes from the kernel.
+  static let datagramsPerRead = 32
+}

@@ -1,0 +1,66 @@
+internal import Glibc
+internal import NIOCore
+internal import NIOPosix
+
+/// Turns a host's name into an address, off the event loop and within a deadline.
+enum HostResolution {
+  /// The address of `host`, which may be a literal.
+  ///
+  /// Of a name that has both, the IPv4 address is taken: senders of this kind often listen on that
+  /// one alone, and there is no answer by which to choose.
+  ///
+  /// `zone` is the interface of link-local IPv6 addresses that name none (RFC 4007 §11).
+  static func resolve(
+    _ host: String, port: Int, zone: String? = nil, on eventLoop: any EventLoop,
+    pool: NIOThreadPool = .singleton
+  ) async throws -> SocketAddress {
+    if let zone, host.contains(":"), !host.contains("%"),
+      let address = try? lookUp(
+        "\(host)%\(zone)", port: port, flags: AI_NUMERICHOST)
+    {
+      return address
+    }
+    if let address = try? SocketAddress(ipAddress: host, port: port) { return address }
+    let promise = eventLoop.makePromise(of: SocketAddress.self)
+    // The lookup itself can not be cancelled, so it is left behind when time is up.
+    let timeout = eventLoop.scheduleTask(in: .seconds(Int64(deadline))) {
+      promise.fail(TransportError.nameResolutionTimedOut(host: host, seconds: deadline))
+    }
+    pool.runIfActive(eventLoop: eventLoop) { try lookUp(host, port: port) }
+      .cascade(to: promise)
+    let address = try await promise.futureResult.get()
+    timeout.cancel()
+    return address
+  }
+
+  private static func lookUp(
+    _ host: String, port: Int, flags: CInt = AI_ADDRCONFIG
+  ) throws(TransportError) -> SocketAddress {
+    var hints = unsafe addrinfo()
+    unsafe hints.ai_socktype = CInt(SOCK_DGRAM.rawValue)
+    unsafe hints.ai_flags = flags
+    var first: UnsafeMutablePointer<addrinfo>?
+    let status = unsafe getaddrinfo(host, nil, &hints, &first)
+    guard status == 0 else {
+      throw .nameNotResolved(host: host, reason: unsafe String(cString: gai_strerror(status)))
+    }
+    defer { unsafe freeaddrinfo(first) }
+    var addresses: [SocketAddress] = []
+    var next = unsafe first
+    while let info = unsafe next {
+      if let address = unsafe info.pointee.ai_addr {
+        var storage = sockaddr_storage()
+        unsafe memcpy(&storage, address, Int(info.pointee.ai_addrlen))
+        if let address = SocketAddress(storage) { addresses.append(address.with(port: port)) }
+      }
+      unsafe next = info.pointee.ai_next
+    }
+    guard let address = addresses.first(where: { $0.family == .v4 }) ?? addresses.first else {
+      throw .nameNotResolved(host: host, reason: "no IP address")
+    }
+    return address
+  }
+
+  /// Seconds for which the resolver may take its time.
+  static let deadline = 10
+}

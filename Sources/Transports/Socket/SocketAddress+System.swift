@@ -1,0 +1,70 @@
+internal import Glibc
+internal import NIOCore
+
+extension SocketAddress {
+  /// The address in a system call's storage, or `nil` when it is not an IP address.
+  init?(_ storage: sockaddr_storage) {
+    switch CInt(storage.ss_family) {
+    case AF_INET: self.init(storage, family: .v4)
+    case AF_INET6: self.init(storage, family: .v6)
+    default: return nil
+    }
+  }
+
+  private init(_ storage: sockaddr_storage, family: DatagramSocket.Family) {
+    switch family {
+    case .v4:
+      self.init(unsafe withUnsafeBytes(of: storage) { unsafe $0.load(as: sockaddr_in.self) })
+    case .v6:
+      self.init(unsafe withUnsafeBytes(of: storage) { unsafe $0.load(as: sockaddr_in6.self) })
+    }
+  }
+
+  /// The address as system calls take it.
+  var storage: sockaddr_storage {
+    var storage = sockaddr_storage()
+    unsafe withSockAddr { pointer, length in
+      unsafe withUnsafeMutableBytes(of: &storage) {
+        unsafe $0.copyMemory(from: UnsafeRawBufferPointer(start: pointer, count: length))
+      }
+    }
+    return storage
+  }
+
+  var family: DatagramSocket.Family {
+    if case .v6 = self { return .v6 }
+    return .v4
+  }
+
+  /// The address and port as a URL has them: `127.0.0.1:5004`, `[::1]:5004`.
+  var endpoint: String? {
+    guard let ipAddress, let port else { return nil }
+    return family == .v6 ? "[\(ipAddress)]:\(port)" : "\(ipAddress):\(port)"
+  }
+
+  /// The wildcard address of `family`.
+  static func any(_ family: DatagramSocket.Family, port: Int) -> SocketAddress {
+    var storage = sockaddr_storage()
+    storage.ss_family = sa_family_t(family == .v4 ? AF_INET : AF_INET6)
+    return SocketAddress(storage, family: family).with(port: port)
+  }
+
+  /// The same address with another port.
+  func with(port: Int) -> SocketAddress {
+    var address = self
+    address.port = port
+    return address
+  }
+
+  /// The address as a person writes it: `192.0.2.1:5004`, `[2001:db8::1]:5004`.
+  var endpointText: String {
+    let host = ipAddress ?? ""
+    return family == .v6 ? "[\(host)]:\(port ?? 0)" : "\(host):\(port ?? 0)"
+  }
+
+  /// Whether the address belongs to this machine alone (127.0.0.0/8, ::1).
+  var isLoopback: Bool {
+    guard let ipAddress else { return false }
+    return family == .v4 ? ipAddress.hasPrefix("127.") : ipAddress == "::1"
+  }
+}

@@ -1,0 +1,88 @@
+/// A SOURCE argument in parts: `[scheme://][source@]host:port`, an IPv6 address in brackets.
+struct SourceAddress: Sendable, Hashable {
+  /// In lower case; `nil` when the argument is no URL.
+  let scheme: String?
+  /// What stands before an `@`: the one sender of a multicast group.
+  let source: String?
+  /// Without brackets; `nil` when nothing stands before the port.
+  let host: String?
+  /// 0 … 65535; 0 asks the kernel for a free port, which only a listener can do.
+  let port: Int
+
+  /// The scheme of a URL in lower case, or `nil` when `text` is none.
+  static func scheme(of text: String) -> String? {
+    let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, parts[1].hasPrefix("//"), !parts[0].isEmpty else { return nil }
+    return parts[0].lowercased()
+  }
+
+  /// - Throws: ``TransportError/source(_:_:)`` with what is wrong.
+  init(parsing text: String) throws(TransportError) {
+    scheme = Self.scheme(of: text)
+    var rest = text[...]
+    if let scheme { rest = rest.dropFirst(scheme.count + 3) }
+    do throws(SourceFault) {
+      var source: String?
+      if let at = rest.lastIndex(of: "@") {
+        // VLC writes ‘rtp://@:5004’ and ‘rtp://@239.1.2.3:5004’ for listening.
+        if at > rest.startIndex { source = try Self.host(rest[..<at]) }
+        rest = rest[at...].dropFirst()
+      }
+      self.source = source
+      (host, port) = try Self.endpoint(rest)
+    } catch { throw .source(text, error) }
+  }
+
+  /// Divides `host:port`, `[address]:port` or `:port`.
+  static func endpoint(_ text: Substring) throws(SourceFault) -> (String?, Int) {
+    let end: Substring.Index
+    if text.hasPrefix("["), let bracket = text.firstIndex(of: "]") {
+      end = text.index(after: bracket)
+      guard end < text.endIndex, text[end] == ":" else { throw .missingPort }
+    } else {
+      guard let colon = text.firstIndex(of: ":") else { throw .missingPort }
+      // More than one colon is an IPv6 address that lacks its brackets.
+      guard !text[text.index(after: colon)...].contains(":") else {
+        throw .invalidHost(String(text))
+      }
+      end = colon
+    }
+    let host = text[..<end]
+    let rest = text[end...].dropFirst()
+    let digits = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    guard !digits.isEmpty else { throw .missingPort }
+    guard digits.utf8.count <= 5, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+      let port = Int(digits), (0...65_535).contains(port)
+    else { throw .invalidPort(String(digits)) }
+    let tail = rest[digits.endIndex...]
+    guard tail.isEmpty || tail == "/" else { throw .unexpectedTail(String(tail)) }
+    return (host.isEmpty ? nil : try Self.host(host), port)
+  }
+
+  /// A host name, an IPv4 address, or an IPv6 address with or without brackets.
+  private static func host(_ text: Substring) throws(SourceFault) -> String {
+    var bare = text
+    let isBracketed = bare.hasPrefix("[") && bare.hasSuffix("]")
+    if isBracketed { bare = bare.dropFirst().dropLast() }
+    // RFC 6874 writes the percent sign of a zone as %25.
+    let marker = bare.contains("%25") ? "%25" : "%"
+    let name = isBracketed ? bare.split(separator: marker).joined(separator: "%") : String(bare)
+    let isValid = name.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"),
+        UInt8(ascii: "_"), 0x80...:
+        return true
+      case UInt8(ascii: ":"), UInt8(ascii: "%"): return isBracketed
+      default: return false
+      }
+    }
+    guard isValid, !name.isEmpty, name.utf8.count <= maximumHost else {
+      throw .invalidHost(String(text))
+    }
+    return name
+  }
+
+  /// Bytes in the longest name that DNS can hold (RFC 1035 §2.3.4).
+  static let maximumHost = 255
+}

@@ -1,0 +1,125 @@
+/// What kept a transport from opening; each description says what happened and what to try.
+public enum TransportError: Error, Sendable, Hashable {
+  /// The SOURCE argument is not one that a transport understands.
+  case source(String, SourceFault)
+  /// The host's name stands for no address; the resolver's own words.
+  case nameNotResolved(host: String, reason: String)
+  /// The resolver said nothing within its deadline, in seconds.
+  case nameResolutionTimedOut(host: String, seconds: Int)
+  /// Another program has the port.
+  case portInUse(address: String)
+  /// The address to bind is not one of this machine.
+  case addressNotAvailable(address: String)
+  case noSuchInterface(name: String)
+  case permissionDenied(operation: String)
+  /// The group could not be joined; the kernel's own words.
+  case groupNotJoined(group: String, reason: String)
+  /// The payload of hello or heartbeat is longer than the limit, in bytes.
+  case payloadTooLong(count: Int, limit: Int)
+  /// A system call failed in a way that has no case of its own.
+  case system(operation: String, reason: String)
+  case fileUnreadable(path: String, reason: String)
+  case sessionDescription(SessionDescriptionError)
+  /// The description has no media that could be listened for.
+  case nothingToReceive
+  /// The media is carried in a way that this transport does not know, such as RTP/SAVP.
+  case unsupportedProfile(String)
+  /// The transport was closed before it was open.
+  case closed
+  /// A transport opens once.
+  case alreadyOpened
+}
+
+/// What is wrong with a SOURCE argument.
+public enum SourceFault: Error, Sendable, Hashable {
+  case unknownScheme(String, known: [String])
+  case unknownTransport(String, known: [String])
+  /// No scheme, no file ending that says what it is, and no transport named.
+  case noScheme(known: [String])
+  case missingHost
+  case missingPort
+  /// Not a whole number from 1 to 65535.
+  case invalidPort(String)
+  /// A character that no host name or address has.
+  case invalidHost(String)
+  /// Something follows the port.
+  case unexpectedTail(String)
+  /// `source@` is there, but the address after it is not a multicast group.
+  case sourceWithoutGroup
+  /// The URL's scheme belongs to another transport than the one named.
+  case otherTransport(scheme: String, named: String)
+}
+
+extension TransportError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .source(let text, let fault):
+      return "can not use ‘\(text.prefix(200))’ as a source: \(fault)"
+    case .nameNotResolved(let host, let reason):
+      return "can not find the address of ‘\(host)’ (\(reason)); check the name, or give an address"
+    case .nameResolutionTimedOut(let host, let seconds):
+      return "the name server did not answer for ‘\(host)’ within \(seconds) s; "
+        + "check the network, or give an address"
+    case .portInUse(let address):
+      return "\(address) is in use by another program; stop that program, or take another port"
+    case .addressNotAvailable(let address):
+      return "\(address) is not an address of this machine; ‘ip address’ lists those that are"
+    case .noSuchInterface(let name):
+      return "there is no network interface ‘\(name)’; ‘ip link’ lists those that exist"
+    case .permissionDenied(let operation):
+      return "not permitted to \(operation); ports below 1024 need a privilege, others do not"
+    case .groupNotJoined(let group, let reason):
+      return "can not join the multicast group \(group) (\(reason)); "
+        + "name the network interface to join on with --interface"
+    case .payloadTooLong(let count, let limit):
+      return "a hello or heartbeat of \(count) bytes is too long; it may have \(limit) bytes"
+    case .system(let operation, let reason):
+      return "can not \(operation): \(reason)"
+    case .fileUnreadable(let path, let reason):
+      return "can not read \(path): \(reason)"
+    case .sessionDescription(let error):
+      return "the session description can not be used: \(error)"
+    case .nothingToReceive:
+      return "the session description has no media with a port to listen on"
+    case .unsupportedProfile(let profile):
+      return "the session description asks for \(profile.prefix(40)); only RTP/AVP can be received"
+    case .closed:
+      return "the transport was closed while it was being opened"
+    case .alreadyOpened:
+      return "the transport has been opened before"
+    }
+  }
+}
+
+extension SourceFault: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .unknownScheme(let scheme, let known):
+      return "‘\(scheme)’ is not a known scheme; there are \(Self.list(known))"
+    case .unknownTransport(let name, let known):
+      return "‘\(name)’ is not a known transport; there are \(Self.list(known))"
+    case .noScheme(let known):
+      return "it does not say how to receive it; give a URL (\(Self.list(known))), or --transport"
+    case .missingHost:
+      return "the host is missing, as in udp://host:port"
+    case .missingPort:
+      return "the port is missing, as in udp://host:port or rtp://:5004"
+    case .invalidPort(let text):
+      return "‘\(text.prefix(20))’ is not a port; a port is a number from 1 to 65535"
+    case .invalidHost(let host):
+      return "‘\(host.prefix(80))’ is not a host name or address; "
+        + "an IPv6 address stands in brackets, as in [2001:db8::1]:5004"
+    case .unexpectedTail(let tail):
+      return "‘\(tail.prefix(80))’ after the port means nothing here"
+    case .sourceWithoutGroup:
+      return "source@ goes with a multicast group, as in rtp://192.0.2.1@232.1.2.3:5004; "
+        + "to receive from a server that waits for a hello, use udp://host:port"
+    case .otherTransport(let scheme, let named):
+      return "\(scheme):// is not carried by the transport ‘\(named)’; leave one of the two out"
+    }
+  }
+
+  private static func list(_ names: [String]) -> String {
+    names.joined(separator: ", ")
+  }
+}

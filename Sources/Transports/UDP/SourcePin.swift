@@ -1,0 +1,245 @@
+internal import NIOCore
+internal import RTPWire
+
+/// Who a stream is accepted from: one address and port, found out once and then kept.
+///
+/// A datagram is accepted, refused, or held. Held are those of a candidate: a source that may
+/// become the accepted one as soon as two of its RTP packets follow each other in sequence with one
+/// SSRC (RFC 3550 A.1); then everything held of it is handed out, and nothing of it is lost.
+///
+/// The rules, in the order of how much is known of the far end:
+/// - A known peer (hello was said to it) is accepted at once at its own address. Another port of
+///   its host can take over as long as the known port has sent no media; another host never can.
+/// - With a known host only (source-specific multicast) any port of that host can become accepted.
+/// - With nothing known the first source to prove itself is accepted.
+/// - Then all else is refused. After ``rebindingSilence`` the same host may go on from another port
+///   with the same SSRC and numbers that continue: a NAT gave the sender a new port.
+/// - A listener that knows no host may also begin with an entirely new sender, after
+///   ``replacementSilence``: FFmpeg sends from another port with another SSRC in each run.
+struct SourcePin: Sendable {
+  enum Expectation: Sendable, Hashable {
+    case peer(SocketAddress)
+    case host(SocketAddress)
+    case anyone
+  }
+
+  enum Verdict: Sendable {
+    case accepted
+    /// The source is a candidate; its datagram waits here.
+    case held
+    /// The candidate is accepted from now on: these, the current one last, are its datagrams.
+    case latched([Datagram])
+    case foreign
+  }
+
+  /// Where media is accepted from and feedback belongs, once it is known.
+  private(set) var source: SocketAddress?
+  /// Times that an accepted source was replaced by another after a silence.
+  private(set) var rebindings: UInt64 = 0
+  /// Datagrams that were held of sources that did not prove themselves.
+  private(set) var discarded: UInt64 = 0
+  /// When media last came from the accepted source.
+  private(set) var lastMedia: Instant?
+
+  private let expectation: Expectation
+  private var ssrc: UInt32 = 0
+  private var sequenceNumber = SequenceNumber(0)
+  /// Least recently heard first.
+  private var candidates: [Candidate] = []
+  /// RTCP that came before any source was accepted, oldest first.
+  private var earlyReports: [Datagram] = []
+
+  init(expecting expectation: Expectation) {
+    self.expectation = expectation
+    if case .peer(let address) = expectation { source = address }
+  }
+
+  /// Decides about a datagram that came to the media port.
+  mutating func admit(_ datagram: Datagram, from origin: SocketAddress) -> Verdict {
+    if origin == source {
+      note(datagram)
+      return .accepted
+    }
+    guard isEligible(origin, now: datagram.arrival) else { return .foreign }
+    return consider(datagram, from: origin)
+  }
+
+  /// Decides about a datagram that came to a port set aside for RTCP: the host alone counts.
+  mutating func admitControl(_ datagram: Datagram, from origin: SocketAddress) -> Verdict {
+    if let source { return origin.isSameHost(as: source) ? .accepted : .foreign }
+    return isEligible(origin, now: datagram.arrival) ? holdReport(datagram) : .foreign
+  }
+
+  /// Gives up what is held; to be called when nothing more will come.
+  mutating func discardHeld() {
+    for candidate in candidates { discarded += UInt64(candidate.held.count) }
+    discarded += UInt64(earlyReports.count)
+    candidates.removeAll()
+    earlyReports.removeAll()
+  }
+
+  private mutating func note(_ datagram: Datagram) {
+    guard let packet = datagram.mediaPacket else { return }
+    lastMedia = datagram.arrival
+    ssrc = packet.ssrc
+    sequenceNumber = packet.sequenceNumber
+    if !candidates.isEmpty || !earlyReports.isEmpty { discardHeld() }
+  }
+
+  /// Whether `origin` may be a candidate at all at this time.
+  private func isEligible(_ origin: SocketAddress, now: Instant) -> Bool {
+    guard let lastMedia else {
+      switch expectation {
+      case .peer(let host), .host(let host): return origin.isSameHost(as: host)
+      case .anyone: return true
+      }
+    }
+    let silence = lastMedia.nanoseconds(to: now)
+    if silence >= Self.replacementSilence {
+      switch expectation {
+      case .anyone: return true
+      case .host(let host): return origin.isSameHost(as: host)
+      case .peer: break
+      }
+    }
+    guard silence >= Self.rebindingSilence, let source else { return false }
+    return origin.isSameHost(as: source)
+  }
+
+  private mutating func consider(_ datagram: Datagram, from origin: SocketAddress) -> Verdict {
+    // Only what looks like RTP or RTCP is worth memory.
+    guard let packet = datagram.mediaPacket else { return holdReport(datagram) }
+    guard mayBegin(packet, from: origin, now: datagram.arrival) else { return .foreign }
+
+    var candidate = Candidate(origin: origin, ssrc: packet.ssrc)
+    if let index = candidates.firstIndex(where: { $0.origin == origin }) {
+      let known = candidates.remove(at: index)
+      let isFresh = known.lastHeard.nanoseconds(to: datagram.arrival) <= Self.candidateLifetime
+      if isFresh, known.ssrc == packet.ssrc {
+        candidate = known
+      } else {
+        discarded += UInt64(known.held.count)
+      }
+    }
+    let isInSequence = candidate.sequenceNumber?.next == packet.sequenceNumber
+    discarded += candidate.hold(datagram, sequenceNumber: packet.sequenceNumber)
+    guard isInSequence else {
+      if candidates.count == Self.maximumCandidates {
+        discarded += UInt64(candidates.removeFirst().held.count)
+      }
+      candidates.append(candidate)
+      return .held
+    }
+    if lastMedia != nil { rebindings += 1 }
+    source = origin
+    lastMedia = datagram.arrival
+    ssrc = packet.ssrc
+    sequenceNumber = packet.sequenceNumber
+    let reports = earlyReports.filter { $0.origin?.isSameHost(as: origin) ?? false }
+    earlyReports.removeAll { $0.origin?.isSameHost(as: origin) ?? false }
+    discardHeld()
+    return .latched(reports + candidate.held)
+  }
+
+  /// Holds RTCP that comes before any source is accepted: it proves nothing, but FFmpeg sends its
+  /// first report before its first packet, and the next one only after seconds.
+  private mutating func holdReport(_ datagram: Datagram) -> Verdict {
+    guard lastMedia == nil, RTCPPacket.recognizes(datagram.bytes) else { return .foreign }
+    if earlyReports.count == Self.maximumEarlyReports {
+      earlyReports.removeFirst()
+      discarded += 1
+    }
+    earlyReports.append(datagram.detached)
+    return .held
+  }
+
+  /// Whether `packet` may be the first of a source that takes the stream over.
+  private func mayBegin(
+    _ packet: RTPPacket, from origin: SocketAddress, now: Instant
+  ) -> Bool {
+    guard let lastMedia else { return true }
+    let silence = lastMedia.nanoseconds(to: now)
+    if silence >= Self.replacementSilence, expectation.allowsReplacement { return true }
+    guard packet.ssrc == ssrc else { return false }
+    // The sender went on sending while the path was down, so the gap may grow with the silence.
+    let seconds = Int(clamping: silence / 1_000_000_000)
+    let ahead = Self.maximumDropout.multipliedReportingOverflow(by: seconds)
+    let distance = sequenceNumber.distance(to: packet.sequenceNumber)
+    return ahead.overflow || ahead.partialValue > Int(Int16.max)
+      || (-Self.maximumMisorder...ahead.partialValue).contains(distance)
+  }
+
+  /// Nanoseconds without media after which the same host may go on from another port.
+  static let rebindingSilence: Int64 = 2_000_000_000
+  /// Nanoseconds without media after which a listener takes an entirely new sender.
+  static let replacementSilence: Int64 = 5_000_000_000
+  /// Packets by which numbers may be ahead per second of silence, and behind (RFC 3550 A.1).
+  static let maximumDropout = 3000
+  static let maximumMisorder = 100
+  /// Sources on probation at once; the one not heard for longest gives way.
+  static let maximumCandidates = 8
+  static let maximumEarlyReports = 8
+  /// Nanoseconds for which a candidate's packets are kept: a sender of single pictures may let
+  /// seconds pass between packets.
+  static let candidateLifetime: Int64 = 5_000_000_000
+}
+
+extension SourcePin.Expectation {
+  fileprivate var allowsReplacement: Bool {
+    if case .peer = self { return false }
+    return true
+  }
+}
+
+/// A source on probation, with what it has sent.
+private struct Candidate: Sendable {
+  let origin: SocketAddress
+  let ssrc: UInt32
+  private(set) var sequenceNumber: SequenceNumber?
+  private(set) var held: [Datagram] = []
+  private(set) var lastHeard = Instant(nanoseconds: 0)
+
+  init(origin: SocketAddress, ssrc: UInt32) {
+    self.origin = origin
+    self.ssrc = ssrc
+  }
+
+  /// Keeps a copy of `datagram`, and says how many older ones had to go for it.
+  mutating func hold(_ datagram: Datagram, sequenceNumber: SequenceNumber) -> UInt64 {
+    let isFull = held.count == Self.maximumHeld
+    if isFull { held.removeFirst() }
+    held.append(datagram.detached)
+    self.sequenceNumber = sequenceNumber
+    lastHeard = datagram.arrival
+    return isFull ? 1 : 0
+  }
+
+  /// Packets held of one candidate; with 8 candidates of 65,507 bytes each this is 8 MiB at most.
+  static let maximumHeld = 16
+}
+
+extension Datagram {
+  /// The same datagram in storage of its own: a slice would keep all of the read it came in.
+  fileprivate var detached: Datagram {
+    var datagram = self
+    datagram.bytes = ByteBuffer(bytes: bytes.readableBytesView)
+    return datagram
+  }
+
+  /// The datagram as an RTP packet, or `nil` when it is RTCP or not RTP at all.
+  var mediaPacket: RTPPacket? {
+    guard !RTCPPacket.recognizes(bytes) else { return nil }
+    return try? RTPPacket(parsing: bytes)
+  }
+}
+
+extension SocketAddress {
+  /// Whether both are the same IP address, whatever the port.
+  func isSameHost(as other: SocketAddress) -> Bool {
+    var left = self
+    var right = other
+    left.port = 0
+    right.port = 0
+    return left == right
+  }
+}

@@ -1,0 +1,156 @@
+internal import NIOCore
+internal import RTPWire
+
+/// The addresses that a role comes down to, names resolved, and the sockets made from them.
+struct UDPPlan: Sendable {
+  private let sockets: UDPTransport.SocketConfiguration
+  private let purpose: Purpose
+
+  private enum Purpose {
+    case client(
+      server: SocketAddress, local: SocketAddress, payloads: UDPTransport.HelloConfiguration)
+    /// No local address: every address of both families, on the listening's port.
+    case unicast(local: SocketAddress?, source: SocketAddress?, UDPTransport.Listening)
+    case multicast(group: SocketAddress, source: SocketAddress?, UDPTransport.Listening)
+  }
+
+  init(
+    role: UDPTransport.Role, sockets: UDPTransport.SocketConfiguration, on eventLoop: any EventLoop
+  ) async throws {
+    func resolve(_ host: String, port: Int) async throws -> SocketAddress {
+      try await HostResolution.resolve(
+        host, port: port, zone: sockets.interface, on: eventLoop)
+    }
+    self.sockets = sockets
+    switch role {
+    case .client(let host, let port, let payloads):
+      for payload in [payloads.hello, payloads.heartbeat]
+      where payload.readableBytes > HelloSchedule.maximumPayload {
+        throw TransportError.payloadTooLong(
+          count: payload.readableBytes, limit: HelloSchedule.maximumPayload)
+      }
+      let server = try await resolve(host, port: port)
+      var local = SocketAddress.any(server.family, port: sockets.bind?.port ?? 0)
+      if let bind = sockets.bind, let host = bind.host {
+        local = try await resolve(host, port: bind.port)
+      }
+      purpose = .client(server: server, local: local, payloads: payloads)
+    case .listener(var listening):
+      var host = listening.host
+      var address: SocketAddress?
+      if let host { address = try await resolve(host, port: listening.port) }
+      var source: SocketAddress?
+      if let name = listening.source { source = try await resolve(name, port: 0) }
+      if let address, address.isMulticast {
+        purpose = .multicast(group: address, source: source, listening)
+        return
+      }
+      if let bind = sockets.bind {
+        host = bind.host ?? host
+        listening.port = bind.port
+        if let host { address = try await resolve(host, port: bind.port) }
+      }
+      purpose = .unicast(local: address, source: source, listening)
+    }
+  }
+
+  /// Opens the sockets; to be called on the event loop.
+  func makeStream(
+    on eventLoop: any EventLoop, delivering sink: any DatagramSink
+  ) throws(TransportError) -> UDPStream {
+    switch purpose {
+    case .client(let server, let local, let payloads):
+      let media = try bound(to: local)
+      let now = Instant(NIODeadline.now())
+      let hello = UDPStream.Hello(
+        server: server, payloads: payloads,
+        schedule: HelloSchedule(start: now, interval: payloads.interval))
+      return UDPStream(
+        ports: ports(media), expecting: .peer(server), hello: hello, on: eventLoop,
+        delivering: sink)
+    case .unicast(let local, let source, let listening):
+      let media = try unicastSocket(local: local, listening)
+      return UDPStream(
+        ports: ports(media, control: controlSocket(beside: media, listening)),
+        expecting: source.map { .host($0) } ?? .anyone, hello: nil, on: eventLoop,
+        delivering: sink)
+    case .multicast(let group, let source, let listening):
+      let media = try joined(group, source: source)
+      let port = listening.controlPort ?? listening.port + 1
+      // RTCP is worth having, but no reason to fail.
+      let control =
+        port == listening.port || port > 65_535
+        ? nil : try? joined(group.with(port: port), source: source)
+      return UDPStream(
+        ports: ports(media, control: control), expecting: source.map { .host($0) } ?? .anyone,
+        hello: nil, on: eventLoop, delivering: sink)
+    }
+  }
+
+  private func ports(_ media: DatagramSocket, control: DatagramSocket? = nil) -> UDPStream.Ports {
+    UDPStream.Ports(
+      media: media, control: control,
+      receiveBuffer: media.enlargeReceiveBuffer(to: sockets.receiveBuffer))
+  }
+
+  private func bound(to address: SocketAddress) throws(TransportError) -> DatagramSocket {
+    let socket = try DatagramSocket(family: address.family)
+    if let interface = sockets.interface { try socket.bind(toInterface: interface) }
+    try socket.bind(to: address)
+    return socket
+  }
+
+  private func unicastSocket(
+    local: SocketAddress?, _ listening: UDPTransport.Listening
+  ) throws(TransportError) -> DatagramSocket {
+    guard let local else { return try boundToAnyAddress(port: listening.port) }
+    do {
+      return try bound(to: local)
+    } catch .addressNotAvailable where listening.fallsBackToAnyAddress {
+      return try bound(to: .any(local.family, port: listening.port))
+    }
+  }
+
+  private func boundToAnyAddress(port: Int) throws(TransportError) -> DatagramSocket {
+    // A kernel without IPv6 refuses the socket or the address.
+    if let socket = try? DatagramSocket(family: .v6) {
+      socket.acceptBothFamilies()
+      if let interface = sockets.interface { try socket.bind(toInterface: interface) }
+      do {
+        try socket.bind(to: .any(.v6, port: port))
+        return socket
+      } catch .addressNotAvailable {
+      }
+    }
+    return try bound(to: .any(.v4, port: port))
+  }
+
+  /// The socket for RTCP, best effort: a port that is taken is no reason to fail.
+  private func controlSocket(
+    beside media: DatagramSocket, _ listening: UDPTransport.Listening
+  ) -> DatagramSocket? {
+    guard let address = media.localAddress, let mediaPort = address.port else { return nil }
+    let port = listening.controlPort ?? mediaPort + 1
+    guard port != mediaPort, port <= 65_535 else { return nil }
+    guard let socket = try? DatagramSocket(family: address.family) else { return nil }
+    if address == .any(.v6, port: mediaPort) { socket.acceptBothFamilies() }
+    do {
+      if let interface = sockets.interface { try socket.bind(toInterface: interface) }
+      try socket.bind(to: address.with(port: port))
+      return socket
+    } catch { return nil }
+  }
+
+  private func joined(
+    _ group: SocketAddress, source: SocketAddress?
+  ) throws(TransportError) -> DatagramSocket {
+    var interface: UInt32 = 0
+    if let name = sockets.interface { interface = try DatagramSocket.interfaceIndex(named: name) }
+    let socket = try DatagramSocket(family: group.family)
+    socket.shareAddress()
+    // Bound to the group, the socket hears nothing that is sent to the port alone.
+    try socket.bind(to: group)
+    try socket.join(group: group, source: source, interface: interface)
+    return socket
+  }
+}

@@ -1,0 +1,212 @@
+internal import NIOCore
+internal import RTPWire
+
+/// A UDP transport at work, on its event loop: sockets, schedule and pin brought together.
+///
+/// It is either reading, or watching. It reads while media flows, by SwiftNIO. While nothing flows
+/// yet or any more, a client of a hello server watches its socket instead, because only then can
+/// the errors that the server's host reports be counted (see ``DatagramSocket/keepErrors(_:)``).
+/// A listener says nothing unasked, gets no such errors, and always reads.
+final class UDPStream {
+  struct Ports {
+    var media: DatagramSocket
+    /// The port next to the media port, where senders without RFC 5761 send their RTCP.
+    var control: DatagramSocket?
+    var receiveBuffer: Int
+  }
+
+  let ports: Ports
+  private let eventLoop: any EventLoop
+  private var sink: (any DatagramSink)?
+  private var media: DatagramReader?
+  private var control: DatagramReader?
+  private var pin: SourcePin
+  private var hello: Hello?
+  private var count = TransportCounters()
+  private var isControlOnMediaPort = false
+  private var lastArrival = Instant(nanoseconds: .min)
+
+  /// What a client says to its server, and when.
+  struct Hello {
+    var server: SocketAddress
+    var payloads: UDPTransport.HelloConfiguration
+    var schedule: HelloSchedule
+    var timer: Scheduled<Void>?
+    var watch: Scheduled<Void>?
+    /// When reading began; with the last media, what silence is counted from.
+    var readingSince: Instant?
+  }
+
+  init(
+    ports: Ports, expecting expectation: SourcePin.Expectation, hello: Hello?,
+    on eventLoop: any EventLoop, delivering sink: any DatagramSink
+  ) {
+    self.ports = ports
+    self.eventLoop = eventLoop
+    self.hello = hello
+    self.sink = sink
+    pin = SourcePin(expecting: expectation)
+    count.receiveBuffer = ports.receiveBuffer
+    media = DatagramReader(ports.media, as: .media, on: eventLoop, delivering: delivery())
+    control = ports.control.map {
+      DatagramReader($0, as: .control, on: eventLoop, delivering: delivery())
+    }
+  }
+
+  /// Begins to receive and, where there is a hello to say, says it.
+  func start() -> EventLoopFuture<Void> {
+    let control = self.control?.start() ?? eventLoop.makeSucceededVoidFuture()
+    if hello != nil {
+      watch()
+      speak()
+      return control
+    }
+    return control.and(media?.start() ?? eventLoop.makeSucceededVoidFuture()).map { _ in }
+  }
+
+  func end(_ end: TransportEnd) {
+    guard let sink else { return }
+    self.sink = nil
+    count.kernelDropped = kernelDrops
+    pin.discardHeld()
+    hello?.timer?.cancel()
+    hello?.watch?.cancel()
+    hello = nil
+    media?.stop()
+    control?.stop()
+    media = nil
+    control = nil
+    sink.transportEnded(end)
+  }
+
+  var counters: TransportCounters {
+    var counters = count
+    counters.foreignOrigin += pin.discarded
+    counters.rebindings = pin.rebindings
+    if sink != nil { counters.kernelDropped = kernelDrops }
+    counters.localAddress = ports.media.localAddress?.endpoint
+    return counters
+  }
+
+  /// Sends RTCP to where media comes from: to the media port itself if RTCP came from there or a
+  /// hello opened the way to it (RFC 5761, RFC 4961), else to the port next to it (RFC 3550 §11).
+  func sendFeedback(_ bytes: ByteBuffer) {
+    guard sink != nil, pin.lastMedia != nil, let source = pin.source else { return }
+    if let control = ports.control, !isControlOnMediaPort, let port = source.port, port < 65_535 {
+      _ = control.send(bytes, to: source.with(port: port + 1))
+    } else {
+      send(bytes, to: source)
+    }
+  }
+
+  // MARK: Receiving
+
+  private func delivery() -> DatagramReader.Delivery {
+    DatagramReader.Delivery(
+      datagram: { [unowned self] in receive($0, from: $1) },
+      readCompleted: { [unowned self] in sink?.readCompleted(at: $0) },
+      failed: { [unowned self] in end(.failed($0)) })
+  }
+
+  private func receive(_ datagram: Datagram, from origin: SocketAddress) {
+    guard datagram.bytes.readableBytes > 0 else {
+      count.empty += 1
+      return
+    }
+    let verdict =
+      datagram.channel == .control
+      ? pin.admitControl(datagram, from: origin) : pin.admit(datagram, from: origin)
+    switch verdict {
+    case .accepted: deliver(datagram)
+    case .held: break
+    case .latched(let datagrams):
+      for datagram in datagrams { deliver(datagram) }
+    case .foreign: count.foreignOrigin += 1
+    }
+  }
+
+  private func deliver(_ datagram: Datagram) {
+    guard let sink else { return }
+    var datagram = datagram
+    // What was held comes after what was not, and arrival times never decrease.
+    datagram.arrival = max(datagram.arrival, lastArrival)
+    lastArrival = datagram.arrival
+    if datagram.channel == .media {
+      if pin.lastMedia != nil { hello?.schedule.mediaArrived() }
+      if !isControlOnMediaPort { isControlOnMediaPort = RTCPPacket.recognizes(datagram.bytes) }
+    }
+    count.delivered += 1
+    count.deliveredBytes += UInt64(datagram.bytes.readableBytes)
+    sink.receive(datagram)
+  }
+
+  private var kernelDrops: UInt64 {
+    ports.media.kernelDrops + (ports.control?.kernelDrops ?? 0)
+  }
+
+  // MARK: Speaking
+
+  /// Sends what is due and sees to it that the next message will be.
+  private func speak() {
+    let now = Instant(NIODeadline.now())
+    while let message = hello?.schedule.poll(now: now), let hello {
+      switch message {
+      case .hello:
+        send(hello.payloads.hello, to: hello.server)
+        count.hellosSent += 1
+      case .heartbeat:
+        send(hello.payloads.heartbeat, to: hello.server)
+        count.heartbeatsSent += 1
+      }
+    }
+    guard let deadline = hello?.schedule.deadline else { return }
+    hello?.timer = eventLoop.assumeIsolated().scheduleTask(
+      in: .nanoseconds(max(now.nanoseconds(to: deadline), 0))
+    ) { [weak self] in self?.speak() }
+  }
+
+  private func send(_ bytes: ByteBuffer, to address: SocketAddress) {
+    // A pending error would be returned instead of the datagram being sent.
+    countErrors()
+    _ = ports.media.send(bytes, to: address)
+  }
+
+  // MARK: Watching
+
+  private func watch() {
+    media?.pause()
+    ports.media.keepErrors(true)
+    hello?.readingSince = nil
+    look()
+  }
+
+  private func look() {
+    countErrors()
+    guard ports.media.isReadable, let media else {
+      hello?.watch = eventLoop.assumeIsolated().scheduleTask(in: Self.watchInterval) {
+        [weak self] in self?.look()
+      }
+      return
+    }
+    ports.media.keepErrors(false)
+    hello?.readingSince = Instant(NIODeadline.now())
+    watchOnceSilent()
+    media.start().assumeIsolated().whenFailure { [weak self] in self?.end(.failed($0)) }
+  }
+
+  private func watchOnceSilent() {
+    guard let since = hello?.readingSince else { return }
+    let last = max(pin.lastMedia ?? since, since)
+    let silence = last.nanoseconds(to: Instant(NIODeadline.now()))
+    let left = SourcePin.rebindingSilence - silence
+    guard left > 0 else { return watch() }
+    hello?.watch = eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(left)) {
+      [weak self] in self?.watchOnceSilent()
+    }
+  }
+
+  private func countErrors() { count.refused += ports.media.takeErrors().refused }
+
+  /// How often a watched socket is looked at: what the first datagram after a silence waits.
+  static let watchInterval = TimeAmount.milliseconds(5)
+}

@@ -1,0 +1,76 @@
+internal import NIOCore
+internal import RTPWire
+
+extension TransportKind {
+  /// `udp://host:port`: hello to a server.
+  static let hello = TransportKind(name: "udp", schemes: ["udp"]) {
+    source, options, eventLoop throws(TransportError) in
+    let address = try SourceAddress(parsing: source)
+    guard address.source == nil else { throw .source(source, .sourceWithoutGroup) }
+    guard let host = address.host else { throw .source(source, .missingHost) }
+    guard address.port > 0 else { throw .source(source, .invalidPort("0")) }
+    return UDPTransport(
+      role: .client(host: host, port: address.port, options.hello), sockets: options.sockets,
+      on: eventLoop)
+  }
+
+  /// `rtp://[[source@]address]:port` and session descriptions in files: listening.
+  static let listening = TransportKind(name: "rtp", schemes: ["rtp"], endings: [".sdp"]) {
+    source, options, eventLoop throws(TransportError) in
+    if SourceAddress.scheme(of: source) == nil, source.lowercased().hasSuffix(".sdp") {
+      let session = try SessionDescription(contentsOf: source)
+      let media = try session.mediaToReceive()
+      return UDPTransport(
+        role: .listener(UDPTransport.Listening(for: media)), sockets: options.sockets,
+        descriptions: [media.description], on: eventLoop)
+    }
+    let address = try SourceAddress(parsing: source)
+    let listening = UDPTransport.Listening(
+      host: address.host, port: address.port, source: address.source)
+    if address.source != nil, !listening.mayBeGroup {
+      throw .source(source, .sourceWithoutGroup)
+    }
+    return UDPTransport(role: .listener(listening), sockets: options.sockets, on: eventLoop)
+  }
+}
+
+extension SessionDescription {
+  /// The section to listen for: the first video one with a port, else the first with a port.
+  func mediaToReceive() throws(TransportError) -> Media {
+    let withPort = media.filter { $0.port > 0 }
+    guard let chosen = withPort.first(where: { $0.kind == "video" }) ?? withPort.first else {
+      throw .nothingToReceive
+    }
+    guard chosen.profile.uppercased().hasPrefix("RTP/AVP") else {
+      throw .unsupportedProfile(chosen.profile)
+    }
+    return chosen
+  }
+}
+
+extension UDPTransport.Listening {
+  /// Where a media section of a session description is sent to.
+  init(for media: SessionDescription.Media) {
+    let address = media.connection?.address
+    let filter = media.sourceFilters.first { $0.destination == "*" || $0.destination == address }
+    self.init(host: address, port: media.port, source: filter?.sources.first)
+    controlPort = media.isControlMultiplexed ? media.port : media.controlPort
+    // The address may be the sender's, or that of a router before this machine.
+    fallsBackToAnyAddress = true
+  }
+
+  /// Whether ``host`` is, or as a name may be, a multicast group.
+  var mayBeGroup: Bool {
+    guard let host else { return false }
+    return (try? SocketAddress(ipAddress: host, port: port))?.isMulticast ?? true
+  }
+}
+
+extension UDPTransport.LocalAddress {
+  /// Reads `address:port`, `[address]:port` or `:port`.
+  public init(parsing text: String) throws(TransportError) {
+    do throws(SourceFault) {
+      (host, port) = try SourceAddress.endpoint(text[...])
+    } catch { throw .source(text, error) }
+  }
+}

@@ -1,0 +1,165 @@
+public import NIOCore
+public import RTPWire
+
+/// RTP in UDP datagrams: from a server that a hello is said to, or listened for on a port.
+///
+/// The source of the media is found out once and then kept; nothing from elsewhere is delivered.
+/// Arrival times are ``Instant/init(_:)`` of SwiftNIO's clock, read once per read of the socket.
+public final class UDPTransport: RTPTransport {
+  /// Who speaks first.
+  public enum Role: Sendable, Hashable {
+    /// Says hello to a server, from the port it then receives on.
+    case client(host: String, port: Int, HelloConfiguration = HelloConfiguration())
+    /// Receives what is sent to a port, unicast or multicast.
+    case listener(Listening)
+  }
+
+  /// What a client says to its server.
+  public struct HelloConfiguration: Sendable, Hashable {
+    /// Opens the way and starts the stream; at most 64 bytes.
+    public var hello = ByteBuffer(string: "Hello")
+    /// Tells the server that the client is still there; at most 64 bytes.
+    public var heartbeat = ByteBuffer(string: "Hello")
+    /// From heartbeat to heartbeat, not less than a second.
+    public var interval = Duration.seconds(3)
+
+    public init() {}
+  }
+
+  /// Where a listener listens.
+  public struct Listening: Sendable, Hashable {
+    /// An address of this machine, a multicast group, or `nil` for every address.
+    public var host: String?
+    /// 1 … 65535, or 0 for one that the kernel chooses.
+    public var port: Int
+    /// The one sender of a source-specific group (RFC 4607), or `nil` for any.
+    public var source: String?
+    /// Where RTCP comes to; `nil` stands for the next port, the same as ``port`` for RTCP there.
+    public var controlPort: Int?
+    /// Whether to listen on every address when ``host`` is none of this machine's, as in a session
+    /// description that passed through a NAT.
+    public var fallsBackToAnyAddress = false
+
+    public init(host: String? = nil, port: Int, source: String? = nil) {
+      self.host = host
+      self.port = port
+      self.source = source
+    }
+  }
+
+  /// Choices about sockets, the same for both roles.
+  public struct SocketConfiguration: Sendable, Hashable {
+    /// The local address and port to use instead of those that the role asks for.
+    public var bind: LocalAddress?
+    /// The name of the network interface to receive on.
+    public var interface: String?
+    /// The receive buffer to ask for, in bytes.
+    public var receiveBuffer = 4 << 20
+
+    public init() {}
+  }
+
+  public struct LocalAddress: Sendable, Hashable {
+    /// An address of this machine, or `nil` for every address.
+    public var host: String?
+    /// 0 … 65535; 0 lets the kernel choose.
+    public var port: Int
+
+    public init(host: String?, port: Int) {
+      self.host = host
+      self.port = port
+    }
+  }
+
+  public let eventLoop: any EventLoop
+  let role: Role
+  private let sockets: SocketConfiguration
+  private let descriptions: [MediaDescription]
+  private let state: NIOLoopBoundBox<State>
+
+  private enum State {
+    case idle
+    case opening
+    case open(UDPStream)
+    case ended(TransportCounters)
+  }
+
+  /// Opens nothing yet; `descriptions`, such as that of an SDP file, go to the sink before any packet.
+  public init(
+    role: Role, sockets: SocketConfiguration = SocketConfiguration(),
+    descriptions: [MediaDescription] = [], on eventLoop: any EventLoop
+  ) {
+    self.role = role
+    self.sockets = sockets
+    self.descriptions = descriptions
+    self.eventLoop = eventLoop
+    state = .makeBoxSendingValue(.idle, eventLoop: eventLoop)
+  }
+
+  deinit { close() }
+
+  /// A client asks for its stream; a listener takes what comes, when it comes.
+  public var isPassive: Bool { if case .listener = role { true } else { false } }
+
+  /// - Throws: ``TransportError``.
+  public func open(delivering sink: any DatagramSink) async throws {
+    try await eventLoop.submit { [state] in
+      switch state.value {
+      case .idle: state.value = .opening
+      case .ended: throw TransportError.closed
+      case .opening, .open: throw TransportError.alreadyOpened
+      }
+    }.get()
+    do {
+      let plan = try await UDPPlan(role: role, sockets: sockets, on: eventLoop)
+      try await eventLoop.flatSubmit { [state, eventLoop, descriptions] in
+        eventLoop.makeCompletedFuture {
+          guard case .opening = state.value else { throw TransportError.closed }
+          let stream = try plan.makeStream(on: eventLoop, delivering: sink)
+          state.value = .open(stream)
+          if !descriptions.isEmpty { sink.describe(descriptions) }
+          return NIOLoopBound(stream, eventLoop: eventLoop)
+        }.flatMap { (stream: NIOLoopBound<UDPStream>) in stream.value.start() }
+      }.get()
+    } catch {
+      close()
+      throw error
+    }
+  }
+
+  public func sendFeedback(_ bytes: ByteBuffer) {
+    onLoop { state in
+      guard case .open(let stream) = state.value else { return }
+      stream.sendFeedback(bytes)
+    }
+  }
+
+  public func counters() async -> TransportCounters {
+    let counters = try? await eventLoop.submit { [state] () -> TransportCounters in
+      switch state.value {
+      case .open(let stream): return stream.counters
+      case .ended(let counters): return counters
+      case .idle, .opening: return TransportCounters()
+      }
+    }.get()
+    return counters ?? TransportCounters()
+  }
+
+  public func close() {
+    onLoop { state in
+      switch state.value {
+      case .open(let stream):
+        stream.end(.closed)
+        state.value = .ended(stream.counters)
+      case .idle, .opening:
+        state.value = .ended(TransportCounters())
+      case .ended: break
+      }
+    }
+  }
+
+  private func onLoop(_ body: @escaping @Sendable (NIOLoopBoundBox<State>) -> Void) {
+    if eventLoop.inEventLoop { return body(state) }
+    eventLoop.execute { [state] in body(state) }
+  }
+}

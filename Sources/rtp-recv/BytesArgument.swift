@@ -1,0 +1,39 @@
+import ArgumentParser
+import Glibc
+
+/// Bytes given on the command line: as text, as `@FILE`, or as `hex:…`.
+struct BytesArgument: ExpressibleByArgument {
+  let bytes: [UInt8]
+
+  init?(argument: String) {
+    if argument.hasPrefix("@") {
+      guard let content = Self.content(of: String(argument.dropFirst())) else { return nil }
+      bytes = content
+    } else if argument.hasPrefix("hex:") {
+      guard let decoded = Self.decode(hex: argument.dropFirst(4)) else { return nil }
+      bytes = decoded
+    } else {
+      bytes = [UInt8](argument.utf8)
+    }
+  }
+
+  /// The first bytes of a file, one more than a hello may have, so that a longer one is noticed.
+  private static func content(of path: String) -> [UInt8]? {
+    guard let file = unsafe fopen(path, "re") else { return nil }
+    defer { unsafe fclose(file) }
+    var content = [UInt8](repeating: 0, count: 65)
+    let count = unsafe fread(&content, 1, content.count, file)
+    return Array(content.prefix(count))
+  }
+
+  private static func decode(hex: Substring) -> [UInt8]? {
+    let digits = hex.filter { !$0.isWhitespace && $0 != ":" }.map(\.hexDigitValue)
+    guard digits.count.isMultiple(of: 2) else { return nil }
+    var bytes: [UInt8] = []
+    for index in stride(from: 0, to: digits.count, by: 2) {
+      guard let high = digits[index], let low = digits[index + 1] else { return nil }
+      bytes.append(UInt8(high << 4 | low))
+    }
+    return bytes
+  }
+}

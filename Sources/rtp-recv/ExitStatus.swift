@@ -1,0 +1,43 @@
+import ArgumentParser
+import Decode
+import Receiver
+
+/// The exit statuses of `rtp-recv`, as `--help` and the README name them.
+enum ExitStatus: Int32, CaseIterable {
+  case done = 0
+  case failed = 1
+  case cannotOpen = 2
+  case noMedia = 4
+  case mediaLost = 5
+  case outputFailed = 6
+  case readerGone = 7
+  case formatChanged = 8
+  case unrecognizedMedia = 9
+  case usage = 64
+
+  var meaning: String {
+    switch self {
+    case .done: "done as asked, or stopped by SIGINT or SIGTERM"
+    case .failed: "the stream broke off for a reason not listed here"
+    case .cannotOpen: "the source could not be opened"
+    case .noMedia: "no media came within --timeout"
+    case .mediaLost: "media came, and then none for --timeout"
+    case .outputFailed: "an output could not be written (disk full, no permission)"
+    case .readerGone: "the reader of a pipe went away"
+    case .formatChanged: "the picture size changed, which a pipe cannot express"
+    case .unrecognizedMedia: "what came is neither H.264 nor H.265 as far as can be told"
+    case .usage: "the command line is wrong"
+    }
+  }
+
+  /// The table for `--help`.
+  static var table: String {
+    allCases.map { status in
+      let number = String(status.rawValue)
+      return "  " + String(repeating: " ", count: max(0, 2 - number.count)) + number + "  "
+        + status.meaning
+    }.joined(separator: "\n")
+  }
+
+  var code: ExitCode { ExitCode(rawValue) }
+}

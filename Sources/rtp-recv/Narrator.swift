@@ -1,0 +1,63 @@
+import Defragment
+import RTPProcessor
+import Receiver
+import Transports
+
+/// Says once what is found out on the way, by comparing one status with the next.
+struct Narrator {
+  let isVerbose: Bool
+  let isQuiet: Bool
+  private var phase: VideoStream.Phase?
+  private var format: String?
+  private var sourceChanges: UInt64 = 0
+  private var sequenceRestarts: UInt64 = 0
+  private var kernelDropped: UInt64 = 0
+  private var hasWarnedOfBuffer = false
+  private var address: String?
+
+  init(isVerbose: Bool, isQuiet: Bool) {
+    self.isVerbose = isVerbose
+    self.isQuiet = isQuiet
+  }
+
+  /// What is new in `status`, a line each.
+  mutating func remarks(on status: Receiver.Status, receiveBuffer: Int) -> [String] {
+    guard !isQuiet else { return [] }
+    var remarks: [String] = []
+    if let local = status.transport.localAddress, local != address {
+      address = local
+      remarks.append("listening on \(local)")
+    }
+    let granted = status.transport.receiveBuffer
+    if granted > 0, granted < receiveBuffer, !hasWarnedOfBuffer {
+      hasWarnedOfBuffer = true
+      remarks.append(
+        "warning: the kernel grants a receive buffer of \(granted / 1024) KiB of the "
+          + "\(receiveBuffer / 1024) KiB asked for, so bursts may be dropped; "
+          + "try: sudo sysctl net.core.rmem_max=\(receiveBuffer)")
+    }
+    guard isVerbose, let stream = status.stream else { return remarks }
+    if phase != stream.phase, case .receiving(let codec, let payloadType) = stream.phase {
+      phase = stream.phase
+      let type = payloadType.map { ", payload type \($0)" } ?? ""
+      remarks.append("receiving \(codec.encodingName)\(type)")
+    }
+    if let now = stream.format?.summary, now != format {
+      format = now
+      remarks.append("pictures are \(now)")
+    }
+    if stream.reception.sourceChanges > sourceChanges {
+      sourceChanges = stream.reception.sourceChanges
+      remarks.append("the source has changed its SSRC (\(sourceChanges) times now)")
+    }
+    if stream.reception.sequenceRestarts > sequenceRestarts {
+      sequenceRestarts = stream.reception.sequenceRestarts
+      remarks.append("the source numbers its packets afresh (\(sequenceRestarts) times now)")
+    }
+    if status.transport.kernelDropped > kernelDropped {
+      kernelDropped = status.transport.kernelDropped
+      remarks.append("the kernel has dropped \(kernelDropped) datagrams: its buffer was full")
+    }
+    return remarks
+  }
+}

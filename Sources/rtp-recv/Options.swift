@@ -1,0 +1,222 @@
+import ArgumentParser
+import Decode
+import Defragment
+import Glibc
+import NIOCore
+import RTPWire
+import Receiver
+import Transports
+
+struct OutputOptions: ParsableArguments {
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: ArgumentHelp(
+      """
+      A file or named pipe to write, or - for standard output; repeatable. The ending chooses the \
+      format: \(Self.formatNames).
+      """, valueName: "path"))
+  var paths: [String] = []
+
+  @Option(
+    name: .customLong("format"),
+    help: ArgumentHelp(
+      "The format of all outputs, whatever their endings: \(Self.formatNames).",
+      valueName: "name"))
+  var formatName: String?
+
+  @Flag(
+    help: """
+      Scale pictures to the size of the first one where an output cannot change its size: in \
+      pipes. Files go on as NAME.0001.y4m.
+      """)
+  var scaleToFirst = false
+
+  /// What is to be written where.
+  func requests() throws -> [OutputRequest] {
+    try paths.map { path in
+      let format = try format(of: path)
+      return OutputRequest(
+        argument: path, format: format,
+        // A file is slow for a moment at most, so nothing need be lost; a reader may be so for ever,
+        // and receiving must not wait for either.
+        policy: format.input == .frames && isRegularFile(path) ? .block : .dropOldest)
+    }
+  }
+
+  func validate() throws {
+    guard paths.filter({ $0 == "-" }).count < 2 else {
+      throw ValidationError("standard output can be written only once")
+    }
+    guard !paths.contains("-") || isatty(STDOUT_FILENO) == 0 else {
+      throw ValidationError("raw video on a terminal is of no use; pipe it into a program")
+    }
+    _ = try requests()
+  }
+
+  private func format(of path: String) throws -> OutputFormat {
+    if let formatName {
+      guard let format = Self.catalogue.format(named: formatName) else {
+        throw ValidationError("no format named '\(formatName)'; there are \(Self.formatNames)")
+      }
+      return format
+    }
+    // Standard output has no ending to go by; y4m says of itself what it is.
+    let format =
+      path == "-" ? Self.catalogue.format(named: "y4m") : Self.catalogue.format(forPath: path)
+    guard let format else {
+      throw ValidationError(
+        "cannot tell the format of '\(path)' by its ending; say --format \(Self.formatNames)")
+    }
+    return format
+  }
+
+  private func isRegularFile(_ path: String) -> Bool {
+    var status = stat()
+    guard path != "-", unsafe stat(path, &status) == 0 else { return path != "-" }
+    return status.st_mode & S_IFMT == S_IFREG
+  }
+
+  private static let catalogue = OutputCatalogue(codecs: FormatCatalogue.codecs)
+  static var formatNames: String {
+    catalogue.formats.map(\.name).joined(separator: ", ")
+  }
+}
+
+struct MediaOptions: ParsableArguments {
+  @Option(
+    name: .customLong("sdp"),
+    help: ArgumentHelp("A session description of what SOURCE carries.", valueName: "file"))
+  var sessionDescription: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "\(FormatCatalogue.names), or auto to recognise it from the packets.", valueName: "name"))
+  var codec = "auto"
+
+  @Option(help: ArgumentHelp("The RTP payload type, 0 to 127, if not any.", valueName: "n"))
+  var payloadType: UInt8?
+
+  @Option(help: ArgumentHelp("RTP clock ticks a second.", valueName: "n"))
+  var clockRate: UInt32?
+
+  @Option(
+    help: ArgumentHelp(
+      "The longest wait for a packet that is missing; 0 never waits.", valueName: "ms"))
+  var reorderWindow = 200
+
+  func validate() throws {
+    guard codec == "auto" || FormatCatalogue.codec(named: codec) != nil else {
+      throw ValidationError("no codec named '\(codec)'; there are auto, \(FormatCatalogue.names)")
+    }
+    guard (payloadType ?? 0) < 128 else { throw ValidationError("a payload type is 0 to 127") }
+    guard clockRate != 0 else { throw ValidationError("a clock rate is above 0") }
+    guard (0...5000).contains(reorderWindow) else {
+      throw ValidationError("the reorder window is 0 to 5000 ms")
+    }
+  }
+
+  /// What the options say about the media; what they leave open is taken from the SDP file.
+  func description() throws -> MediaDescription {
+    let own = MediaDescription(
+      payloadType: payloadType,
+      encodingName: FormatCatalogue.codec(named: codec)?.encodingName,
+      clockRate: clockRate ?? MediaDescription.videoClockRate)
+    guard let sessionDescription else { return own }
+    let session = try SessionDescription(contentsOf: sessionDescription)
+    guard let video = session.media.first(where: { $0.kind == "video" }) else {
+      throw ValidationError("\(sessionDescription) describes no video")
+    }
+    return own.completed(by: video.description)
+  }
+}
+
+struct UDPOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "What to say hello with: text, @FILE, or hex:DIGITS; at most 64 bytes.", valueName: "bytes"))
+  var hello: BytesArgument?
+
+  @Option(
+    help: ArgumentHelp("What each heartbeat says, in the same forms.", valueName: "bytes"))
+  var heartbeat: BytesArgument?
+
+  @Option(help: ArgumentHelp("From one heartbeat to the next; at least 1.", valueName: "s"))
+  var heartbeatInterval = 3.0
+
+  @Option(
+    help: ArgumentHelp("The local address and port to receive on.", valueName: "address:port"))
+  var bind: String?
+
+  @Option(help: ArgumentHelp("The network interface for multicast.", valueName: "name"))
+  var interface: String?
+
+  @Option(help: ArgumentHelp("The kernel's buffer for the socket.", valueName: "bytes"))
+  var receiveBuffer = 4 << 20
+
+  func validate() throws {
+    guard heartbeatInterval >= 1, heartbeatInterval <= 3600 else {
+      throw ValidationError("the heartbeat interval is 1 to 3600 s")
+    }
+    guard (4096...1 << 30).contains(receiveBuffer) else {
+      throw ValidationError("the receive buffer is 4096 bytes to 1 GiB")
+    }
+    for bytes in [hello, heartbeat].compactMap(\.self) {
+      guard (1...64).contains(bytes.bytes.count) else {
+        throw ValidationError("a hello or heartbeat has 1 to 64 bytes, not \(bytes.bytes.count)")
+      }
+    }
+  }
+
+  func options() throws -> TransportOptions {
+    var options = TransportOptions()
+    options.sockets.bind = try bind.map { try UDPTransport.LocalAddress(parsing: $0) }
+    options.sockets.interface = interface
+    options.sockets.receiveBuffer = receiveBuffer
+    options.hello.interval = .seconds(heartbeatInterval)
+    if let hello { options.hello.hello = ByteBuffer(bytes: hello.bytes) }
+    if let heartbeat { options.hello.heartbeat = ByteBuffer(bytes: heartbeat.bytes) }
+    return options
+  }
+}
+
+struct StoppingOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Stop after so many frames.", valueName: "n"))
+  var frames: UInt64?
+
+  @Option(help: ArgumentHelp("Stop so long after the first packet.", valueName: "s"))
+  var duration: Double?
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      How long to wait for media, at the start and in the middle; 0 waits for ever. By default 10 s, \
+      but a listener waits for ever for its first packet.
+      """, valueName: "s"))
+  var timeout: Double?
+
+  func validate() throws {
+    guard frames != 0 else { throw ValidationError("--frames is above 0") }
+    for seconds in [duration, timeout].compactMap(\.self) {
+      guard seconds >= 0, seconds <= 31_536_000 else {
+        throw ValidationError("a time is 0 s to one year")
+      }
+    }
+  }
+}
+
+struct DisplayOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "One JSON object a line, every second and at the end: a file, - or fd:N.",
+      valueName: "path"))
+  var stats: String?
+
+  @Flag(help: "Say nothing but errors.")
+  var quiet = false
+
+  @Flag(help: "Say what is found out on the way: codec, format, changes of the source.")
+  var verbose = false
+
+  @Flag(help: "No live status line, even on a terminal.")
+  var noProgress = false
+}

@@ -1,0 +1,87 @@
+import ArgumentParser
+import Decode
+import Defragment
+import Glibc
+import NIOPosix
+import RTPWire
+import Receiver
+import Transports
+
+/// One run of the command: the receiver, what is shown of it, and the exit status it ends with.
+final class Session: Sendable {
+  private let command: RTPRecv
+  private let receiver: Receiver
+  private let writer: StatisticsWriter?
+
+  init(command: RTPRecv) throws {
+    self.command = command
+    let transport = try TransportCatalogue.make(
+      source: command.source, transport: command.transport, options: command.udp.options(),
+      on: MultiThreadedEventLoopGroup.singleton.next())
+
+    var configuration = Receiver.Configuration()
+    configuration.stream.media = try command.media.description()
+    configuration.stream.reorderWindow = .milliseconds(command.media.reorderWindow)
+    configuration.outputs = try command.outputs.requests()
+    configuration.scalesToFirst = command.outputs.scaleToFirst
+    configuration.frameLimit = command.stopping.frames
+    configuration.duration = command.stopping.duration.map { .seconds($0) }
+    if let timeout = command.stopping.timeout {
+      let wait: Duration? = timeout > 0 ? .seconds(timeout) : nil
+      configuration.firstMediaTimeout = wait
+      configuration.silenceTimeout = wait
+    } else if transport.isPassive {
+      configuration.firstMediaTimeout = nil
+    }
+    receiver = try Receiver(transport: transport, configuration: configuration)
+    writer = try command.display.stats.map { try StatisticsWriter($0) }
+  }
+
+  /// Receives to the end and says how it went.
+  func run() async -> ExitStatus {
+    let signals = TerminationSignals(
+      first: { [receiver] in receiver.stop() },
+      again: { [receiver] in
+        Task {
+          await receiver.abandon()
+          exit(ExitStatus.done.rawValue)
+        }
+      })
+    defer { withExtendedLifetime(signals) {} }
+    let started = ContinuousClock.now
+    let reporting = Task { await showProgress(since: started) }
+    let report = await receiver.run()
+    reporting.cancel()
+    await reporting.value
+    let elapsed = started.duration(to: .now)
+    writer?.write(Statistics.line(of: report.status, elapsed: elapsed, report: report))
+    let verdict = Verdict(of: report, source: command.source)
+    if !command.display.quiet { StatusLine.write(Statistics.summary(of: report.status) + "\n") }
+    if let complaint = verdict.complaint { StatusLine.write("rtp-recv: \(complaint)\n") }
+    return verdict.status
+  }
+
+  /// Shows the live line and writes the statistics, once a second until cancelled.
+  private func showProgress(since started: ContinuousClock.Instant) async {
+    let display = command.display
+    var line = StatusLine(isWanted: !display.quiet && !display.noProgress)
+    var narrator = Narrator(isVerbose: display.verbose, isQuiet: display.quiet)
+    var rates = Rates()
+    var ticks = 0
+    while !Task.isCancelled {
+      let status = await receiver.status()
+      for remark in narrator.remarks(on: status, receiveBuffer: command.udp.receiveBuffer) {
+        line.say(remark)
+      }
+      rates.note(status, at: started.duration(to: .now))
+      line.show(Statistics.live(status, rates: rates))
+      if ticks > 0, ticks.isMultiple(of: 5) {
+        writer?.write(
+          Statistics.line(of: status, elapsed: started.duration(to: .now), report: nil))
+      }
+      ticks += 1
+      try? await Task.sleep(for: .milliseconds(200))
+    }
+    line.clear()
+  }
+}

@@ -1,0 +1,182 @@
+import Decode
+import Defragment
+import RTPProcessor
+import RTPWire
+import Receiver
+import Transports
+
+/// The receiver's status in the three forms in which a person or a program reads it.
+enum Statistics {
+  /// The live line of a terminal.
+  static func live(_ status: Receiver.Status, rates: Rates) -> String {
+    guard let stream = status.stream, stream.reception.delivered > 0 else {
+      let said = status.transport.hellosSent
+      return said > 0 ? "waiting for media; said hello \(said) times" : "waiting for media"
+    }
+    let reception = stream.reception
+    let size = stream.format.map { "\($0.width)x\($0.height)  " } ?? ""
+    let delivery = status.delivery
+    return size + "\(delivery.frames) frames  \(rates.frames.formatted(digits: 1)) fps  "
+      + "\((rates.bits / 1e6).formatted(digits: 2)) Mbit/s  "
+      + "lost \(reception.lost) (\(reception.lossPercentage.formatted(digits: 2)) %)  "
+      + "reordered \(reception.reordered)  "
+      + "jitter \((reception.jitter / 90).formatted(digits: 1)) ms  "
+      + "latency \((delivery.latency / 1e6).formatted(digits: 1)) ms"
+  }
+
+  /// What a run came to, in one line for a person.
+  static func summary(of status: Receiver.Status) -> String {
+    let delivery = status.delivery
+    guard let stream = status.stream, stream.reception.received > 0 else {
+      return "nothing was received"
+    }
+    let reception = stream.reception
+    var text = "received \(reception.delivered) packets"
+    text += ", \(delivery.accessUnits) access units"
+    if delivery.frames > 0 { text += ", \(delivery.frames) frames" }
+    if let format = stream.format { text += " of \(format.summary)" }
+    text +=
+      "; \(reception.lost) lost in the network, \(status.transport.kernelDropped) in this machine"
+    if reception.reordered > 0 { text += ", \(reception.reordered) reordered" }
+    if reception.duplicate > 0 { text += ", \(reception.duplicate) duplicate" }
+    let dropped = status.outputs.reduce(delivery.droppedBeforeDecoder) { $0 + $1.counters.dropped }
+    if dropped > 0 { text += "; \(dropped) dropped because something was too slow" }
+    return text
+  }
+
+  /// Every counter, as one JSON object.
+  static func line(
+    of status: Receiver.Status, elapsed: Duration, report: Receiver.Report?
+  ) -> JSONLine {
+    var line = JSONLine()
+    line.add("elapsed_s", Double(elapsed.wholeNanoseconds) / 1e9)
+    line.add("final", report != nil)
+    if let report { line.add("end", report.reason.name) }
+    line.add("transport", transport(status))
+    if let stream = status.stream {
+      if case .receiving(let codec, let payloadType) = stream.phase {
+        line.add("codec", codec.name)
+        if let payloadType { line.add("payload_type", payloadType) }
+      }
+      if let format = stream.format { line.add("format", Self.format(format)) }
+      line.add("rtp", reception(stream.reception, unrecognized: stream.unrecognizedDatagrams))
+      if let statistics = stream.defragmentation {
+        var object = JSONLine()
+        for (name, count) in statistics.counters { object.add(name, count) }
+        line.add("payload", object)
+      }
+    }
+    line.add("delivery", delivery(status.delivery))
+    line.add(
+      "outputs",
+      status.outputs.enumerated().map { index, status in
+        output(status, report: report.map { $0.outputs[index] })
+      })
+    return line
+  }
+
+  private static func transport(_ status: Receiver.Status) -> JSONLine {
+    let counters = status.transport
+    var object = JSONLine()
+    object.add("local_address", counters.localAddress)
+    object.add("delivered", counters.delivered)
+    object.add("delivered_bytes", counters.deliveredBytes)
+    object.add("foreign_origin", counters.foreignOrigin)
+    object.add("empty", counters.empty)
+    object.add("kernel_dropped", counters.kernelDropped)
+    object.add("refused", counters.refused)
+    object.add("hellos_sent", counters.hellosSent)
+    object.add("heartbeats_sent", counters.heartbeatsSent)
+    object.add("rebindings", counters.rebindings)
+    object.add("receive_buffer", counters.receiveBuffer)
+    return object
+  }
+
+  private static func reception(_ reception: ReceptionStatistics, unrecognized: UInt64) -> JSONLine
+  {
+    var object = JSONLine()
+    object.add("received", reception.received)
+    object.add("received_bytes", reception.receivedBytes)
+    object.add("delivered", reception.delivered)
+    object.add("held", reception.held)
+    object.add("lost", reception.lost)
+    object.add("loss_events", reception.lossEvents)
+    object.add("cumulative_lost", reception.cumulativeLost)
+    object.add("reordered", reception.reordered)
+    object.add("greatest_reorder_depth", reception.greatestReorderDepth)
+    object.add("duplicate", reception.duplicate)
+    object.add("late", reception.late)
+    object.add("foreign_source", reception.foreignSource)
+    object.add("ignored_payload_type", reception.ignoredPayloadType)
+    object.add("unconfirmed", reception.unconfirmed)
+    object.add("unrecognized", unrecognized)
+    object.add("malformed", reception.malformed)
+    object.add("control", reception.control)
+    object.add("malformed_control", reception.malformedControl)
+    object.add("source_changes", reception.sourceChanges)
+    object.add("sequence_restarts", reception.sequenceRestarts)
+    object.add("jitter_ticks", reception.jitter, digits: 1)
+    return object
+  }
+
+  private static func format(_ format: FormatDescription) -> JSONLine {
+    var object = JSONLine()
+    object.add("width", format.width)
+    object.add("height", format.height)
+    object.add("profile", format.profile)
+    object.add("level", format.level)
+    object.add("luma_bit_depth", format.lumaBitDepth)
+    object.add("chroma_bit_depth", format.chromaBitDepth)
+    object.add("chroma", "\(format.chroma)")
+    object.add("frame_rate", format.frameRate?.value)
+    return object
+  }
+
+  private static func delivery(_ delivery: DeliveryStatistics) -> JSONLine {
+    var object = JSONLine()
+    object.add("access_units", delivery.accessUnits)
+    object.add("damaged_access_units", delivery.damagedAccessUnits)
+    object.add("frames", delivery.frames)
+    object.add("dropped_before_decoder", delivery.droppedBeforeDecoder)
+    object.add("latency_ms", delivery.latency / 1e6)
+    object.add("greatest_latency_ms", Double(delivery.greatestLatency) / 1e6)
+    var failures = JSONLine()
+    for (name, count) in delivery.failures.sorted(by: { $0.key < $1.key }) {
+      failures.add(name, count)
+    }
+    object.add("decode_failures", failures)
+    return object
+  }
+
+  private static func output(_ status: OutputStatus, report: OutputReport?) -> JSONLine {
+    var object = JSONLine()
+    object.add("name", status.name)
+    object.add("offered", status.counters.offered)
+    object.add("written", status.counters.written)
+    object.add("dropped", status.counters.dropped)
+    object.add("skipped", status.counters.skipped)
+    object.add("discarded", status.counters.discarded)
+    object.add("bytes", status.counters.bytes)
+    if let report {
+      object.add("files", report.files)
+      object.add("error", report.error.map { "\($0)" })
+    }
+    return object
+  }
+}
+
+/// Frames and bits a second over the last seconds, for the live line.
+struct Rates {
+  private(set) var frames = 0.0
+  private(set) var bits = 0.0
+  private var samples: [(at: Double, frames: UInt64, bytes: UInt64)] = []
+
+  mutating func note(_ status: Receiver.Status, at elapsed: Duration) {
+    let now = Double(elapsed.wholeNanoseconds) / 1e9
+    samples.append((now, status.delivery.frames, status.stream?.reception.receivedBytes ?? 0))
+    while let first = samples.first, now - first.at > 2 { samples.removeFirst() }
+    guard let first = samples.first, now > first.at, let last = samples.last else { return }
+    frames = Double(last.frames &- first.frames) / (now - first.at)
+    bits = Double(last.bytes &- first.bytes) * 8 / (now - first.at)
+  }
+}

@@ -1,0 +1,121 @@
+import Decode
+import RTPProcessor
+import RTPWire
+import Receiver
+import Transports
+
+/// What the end of a run means: the exit status, and one line that says what to try, if any.
+struct Verdict {
+  let status: ExitStatus
+  let complaint: String?
+
+  init(of report: Receiver.Report, source: String) {
+    // An output that broke tells more than the end that it brought about.
+    let broken = report.outputs.lazy.compactMap { output in
+      output.error.map { (output.name, $0) }
+    }.first
+    if let (path, error) = broken {
+      (status, complaint) = Self.judge(error, of: path)
+    } else {
+      (status, complaint) = Self.judge(report, source: source)
+    }
+  }
+
+  private static func judge(_ error: OutputError, of path: String) -> (ExitStatus, String?) {
+    let name = path == "-" ? "standard output" : path
+    return switch error {
+    case .readerGone:
+      (.readerGone, "the reader of \(name) has gone away")
+    case .formatChanged(let from, let to):
+      (
+        .formatChanged,
+        "\(name) is a pipe and cannot change its format: the pictures went from \(from) to \(to); "
+          + "try --scale-to-first, or write a file"
+      )
+    default:
+      (.outputFailed, "\(name): \(error)")
+    }
+  }
+
+  private static func judge(
+    _ report: Receiver.Report, source: String
+  ) -> (ExitStatus, String?) {
+    switch report.reason {
+    case .framesReached, .durationReached, .goodbye, .ended, .stopped, .outputsEnded:
+      return (.done, nil)
+    case .noMedia(let wait):
+      return (.noMedia, "no media within \(wait.seconds) s; " + hint(report, source: source))
+    case .mediaLost(let wait):
+      return (
+        .mediaLost,
+        "no more media for \(wait.seconds) s; the sender stopped without saying goodbye, or the "
+          + "network broke (--timeout sets how long to wait)"
+      )
+    case .unrecognizedMedia(let types):
+      let list = types.map { "\($0)" }.joined(separator: ", ")
+      return (
+        .unrecognizedMedia,
+        "packets come, but look like neither H.264 nor H.265 (payload type \(list)); "
+          + "say --codec and --payload-type if they are"
+      )
+    case .decoderFailed(let error):
+      return (.failed, "the decoder cannot be opened: \(error)")
+    case .unsupportedMedia(let error):
+      return (.unrecognizedMedia, "\(source): \(error)")
+    case .cannotOpen(let error):
+      return (.cannotOpen, "\(source): \(error)")
+    case .transportFailed(let error):
+      return (.failed, "\(source): \(error)")
+    }
+  }
+
+  /// What the counters say about why nothing came.
+  private static func hint(_ report: Receiver.Report, source: String) -> String {
+    let transport = report.status.transport
+    let ignored = report.status.stream?.reception.ignoredPayloadTypes ?? [:]
+    if transport.refused > 0 {
+      return "the far end refused \(transport.refused) datagrams: is the server running there?"
+    }
+    if let type = ignored.max(by: { $0.value < $1.value })?.key {
+      return "packets of payload type \(type) came; try --payload-type \(type)"
+    }
+    if transport.foreignOrigin > 0 {
+      return "\(transport.foreignOrigin) datagrams came from other addresses than \(source)"
+    }
+    if let malformed = report.status.stream?.reception.malformed, malformed > 0 {
+      return "\(malformed) datagrams came that are not RTP"
+    }
+    if transport.hellosSent > 0 {
+      return "said hello \(transport.hellosSent) times: check host, port, firewall and --hello"
+    }
+    return "nothing came: check the sender's address and port, and the firewall"
+  }
+}
+
+extension EndReason {
+  /// The reason's name in the statistics.
+  var name: String {
+    switch self {
+    case .framesReached: "frames_reached"
+    case .durationReached: "duration_reached"
+    case .goodbye: "goodbye"
+    case .ended: "ended"
+    case .stopped: "stopped"
+    case .noMedia: "no_media"
+    case .mediaLost: "media_lost"
+    case .unrecognizedMedia: "unrecognized_media"
+    case .unsupportedMedia: "unsupported_media"
+    case .cannotOpen: "cannot_open"
+    case .transportFailed: "transport_failed"
+    case .decoderFailed: "decoder_failed"
+    case .outputsEnded: "outputs_ended"
+    }
+  }
+}
+
+extension Duration {
+  fileprivate var seconds: String {
+    let value = Double(wholeNanoseconds) / 1e9
+    return value.formatted(digits: value == value.rounded() ? 0 : 1)
+  }
+}

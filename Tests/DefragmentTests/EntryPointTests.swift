@@ -1,0 +1,77 @@
+import Defragment
+import NIOCore
+import RTPProcessor
+import Testing
+
+@Suite("Where decoding can begin, and what codec it is")
+struct EntryPointTests {
+  private static let sequenceSet = "000e 6742c01e8c8d40501ed00f08846a"
+  private static let pictureSet = "0004 68ce3c80"
+  private static let information = "0005 0605010280"
+  private static let videoSet = "0018 40010c01ffff01600000030000030000030000030096ac09"
+
+  struct Case: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let payload: String
+    /// Without parameter sets, and with.
+    let expected: (Bool, Bool)
+  }
+
+  static let cases = [
+    Case(
+      testDescription: "parameter sets in a STAP-A", payload: "78 \(sequenceSet) \(pictureSet)",
+      expected: (true, true)),
+    Case(
+      testDescription: "SEI before them", payload: "78 \(information) \(sequenceSet) \(pictureSet)",
+      expected: (true, true)),
+    Case(
+      testDescription: "a delimiter before them", payload: "78 0002 09f0 \(sequenceSet)",
+      expected: (true, true)),
+    Case(
+      testDescription: "a delimiter and a picture that is no key picture",
+      payload: "78 0002 09f0 000c 419a01020304050607080910", expected: (false, false)),
+    Case(
+      testDescription: "a delimiter and a key picture", payload: "78 0002 09f0 0004 65888401",
+      expected: (false, true)),
+    Case(
+      testDescription: "a later slice of a key picture", payload: "78 0004 65408401",
+      expected: (false, false)),
+    Case(
+      testDescription: "a sequence parameter set behind a start code",
+      payload: "00000001 6742c01e8c8d40501ed00f08846a", expected: (true, true)),
+    Case(
+      testDescription: "an AP with the video parameter set behind a delimiter",
+      payload: "6001 0003 460150 \(videoSet)", expected: (true, true)),
+    Case(
+      testDescription: "an AP with SEI and a key picture",
+      payload: "6001 0007 4e010501028000 0006 2601af010203", expected: (false, true)),
+    Case(
+      testDescription: "an AP with a delimiter and another picture",
+      payload: "6001 0003 460150 0014 0201d00102030405060708091011121314151617",
+      expected: (false, false)),
+  ]
+
+  @Test("Entry points", arguments: cases)
+  func entryPoint(_ row: Case) {
+    let payload = ByteBuffer(bytes: bytes(row.payload))
+    for (isKnown, expected) in [(false, row.expected.0), (true, row.expected.1)] {
+      #expect(
+        FormatCatalogue.isEntryPoint(payload, parameterSetsKnown: isKnown) == expected,
+        "parameter sets known: \(isKnown)")
+    }
+  }
+
+  @Test(
+    "One payload tells the codec",
+    arguments: [
+      ("78 \(sequenceSet) \(pictureSet) 00000000", "h264"),
+      ("00000001 6742c01e8c8d40501ed00f08846a", "h264"),
+      ("7c01 0405", "h264"), ("6201 01 0405", "h265"), ("6001 \(videoSet) 0000", "h265"),
+    ])
+  func recognize(_ payload: String, _ name: String) {
+    var recognizer = FormatRecognizer()
+    var stream = Stream()
+    recognizer.observe(stream.packet(bytes(payload)).packet)
+    #expect(recognizer.result?.codec.name == name)
+  }
+}

@@ -1,0 +1,134 @@
+import Defragment
+import NIOCore
+import RTPProcessor
+import RTPWire
+import Testing
+
+/// A stream of packets as ordering hands them on, made from payloads.
+struct Stream {
+  static let ssrc: UInt32 = 0x5EED
+
+  private var unwrapped: Int64 = 0x1_0000 + 100
+  private var isFirst = true
+
+  /// The next packet: `payload` at `ticks`, with `lost` packets missing before it.
+  mutating func packet(
+    _ payload: [UInt8], at ticks: Int64 = 0, marker: Bool = false, lost: Int = 0,
+    isDiscontinuity: Bool? = nil
+  ) -> OrderedPacket {
+    unwrapped += 1 + Int64(lost)
+    defer { isFirst = false }
+    let sequence = UInt16(truncatingIfNeeded: unwrapped)
+    // Seven bytes before the packet, so that nobody can take reader indexes for 0.
+    var bytes = ByteBuffer(repeating: 0xA5, count: 7)
+    bytes.writeMultipleIntegers(
+      UInt8(0x80), UInt8(96 | (marker ? 0x80 : 0)), sequence,
+      UInt32(truncatingIfNeeded: ticks), Self.ssrc)
+    bytes.writeBytes(payload)
+    bytes.moveReaderIndex(forwardBy: 7)
+    guard let packet = try? RTPPacket(parsing: bytes) else {
+      preconditionFailure("a header without options always parses")
+    }
+    return OrderedPacket(
+      packet: packet, extendedSequence: unwrapped,
+      time: MediaTime(ticks: ticks, timescale: 90_000),
+      arrival: Instant(nanoseconds: unwrapped * 1_000_000), lostBefore: lost,
+      isDiscontinuity: isDiscontinuity ?? isFirst)
+  }
+}
+
+/// A defragmenter with the stream that feeds it and what has come out of it.
+struct Bench {
+  var stream = Stream()
+  var defragmenter: VideoDefragmenter
+  private(set) var accessUnits: [AccessUnit] = []
+
+  init(_ codec: VideoCodec, parameters: [String: String] = [:]) throws {
+    defragmenter = try VideoDefragmenter(
+      media: MediaDescription(
+        encodingName: codec.encodingName, formatParameters: parameters))
+  }
+
+  var statistics: DefragmentStatistics { defragmenter.statistics }
+
+  mutating func push(
+    _ payload: [UInt8], at ticks: Int64 = 0, marker: Bool = false, lost: Int = 0,
+    isDiscontinuity: Bool? = nil
+  ) {
+    push(
+      stream.packet(
+        payload, at: ticks, marker: marker, lost: lost, isDiscontinuity: isDiscontinuity))
+  }
+
+  mutating func push(_ packet: OrderedPacket) {
+    defragmenter.push(packet)
+    pull()
+  }
+
+  mutating func push(_ hex: String, at ticks: Int64 = 0, marker: Bool = false, lost: Int = 0) {
+    push(bytes(hex), at: ticks, marker: marker, lost: lost)
+  }
+
+  mutating func flush() {
+    defragmenter.flush()
+    pull()
+  }
+
+  /// Takes out what has come so far.
+  mutating func take() -> [AccessUnit] {
+    defer { accessUnits = [] }
+    return accessUnits
+  }
+
+  private mutating func pull() {
+    while let unit = defragmenter.next() { accessUnits.append(unit) }
+  }
+}
+
+extension AccessUnit {
+  /// All NAL units in hex, cut ones marked with an ellipsis.
+  var hex: [String] { units.map { bytes(of: $0).hex + ($0.isWhole ? "" : "…") } }
+
+  /// The NAL units that are whole, in hex.
+  var wholeHex: [String] { units.filter(\.isWhole).map { bytes(of: $0).hex } }
+
+  /// Whether the bytes are exactly the units with a four-byte start code before each.
+  var isTidy: Bool { bytes == AnnexB.stream(of: nalUnits) }
+}
+
+extension DefragmentStatistics {
+  /// Everything that was not as it should be.
+  var troubles: UInt64 {
+    let good: Set<String> = ["packets", "units", "access_units"]
+    return counters.filter { !good.contains($0.name) }.reduce(0) { $0 + $1.count }
+  }
+
+  /// The counters that are not zero, without the totals.
+  var troubleNames: Set<String> {
+    Set(counters.filter { $0.count > 0 }.map(\.name))
+      .subtracting(["packets", "units", "access_units"])
+  }
+}
+
+extension ByteBuffer {
+  var hex: String {
+    readableBytesView.map { byte in
+      (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    }.joined()
+  }
+}
+
+/// The bytes of a text of hexadecimal digits; blanks are skipped.
+func bytes(_ hex: String) -> [UInt8] {
+  var digits = hex.filter { !$0.isWhitespace }[...]
+  var bytes: [UInt8] = []
+  while digits.count >= 2 {
+    guard let byte = UInt8(digits.prefix(2), radix: 16) else {
+      preconditionFailure("no hexadecimal digits: \(digits.prefix(2))")
+    }
+    bytes.append(byte)
+    digits = digits.dropFirst(2)
+  }
+  precondition(digits.isEmpty, "an odd number of digits")
+  return bytes
+}

@@ -1,0 +1,205 @@
+import Foundation
+import Testing
+
+/// `rtp-recv` as a person uses it, with `rtp-send` at the far end.
+@Suite(.serialized)
+struct CommandTests {
+  /// A small pattern that takes two seconds, or half of that.
+  static let pattern = ["pattern", "--size", "256x144", "--bitrate", "300k", "--speed", "2"]
+
+  /// Starts a sender that waits for a hello; returns it with its address.
+  static func server(_ options: [String]) throws -> (RunningProcess, String) {
+    let sender = try RunningProcess(
+      Product.rtpSend, pattern + ["listen://127.0.0.1:0", "--once"] + options)
+    return (sender, String(try sender.waitForLine(#/listening on (127\.0\.0\.1:\d+)/#).1))
+  }
+
+  /// Starts a receiver that listens; returns it with its port.
+  static func listener(_ options: [String]) throws -> (RunningProcess, UInt16) {
+    let receiver = try RunningProcess(Product.rtpRecv, ["rtp://127.0.0.1:0"] + options)
+    let port = try receiver.waitForLine(#/listening on 127\.0\.0\.1:(\d+)/#).1
+    return (receiver, try #require(UInt16(port)))
+  }
+
+  @Test("a server that waits for a hello and says goodbye", arguments: ["h264", "h265"])
+  func helloAndGoodbye(codec: String) throws {
+    let (sender, address) = try Self.server(["--codec", codec, "--frames", "60"])
+    let outputs = try ["y4m", "yuv", codec].map { try Scratch.path($0) }
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      ["--transport", "udp", address] + outputs.flatMap { ["-o", $0] } + ["--stats", "-"])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    try sender.waitForExit()
+
+    let hashes = try Clip.frameHashes(of: outputs[0])
+    #expect(hashes.count == 60)
+    #expect(Set(hashes).count == 60)
+    #expect(try Clip.frameHashes(of: outputs[2]) == hashes)
+    let raw = ["-f", "rawvideo", "-video_size", "256x144", "-pixel_format", "yuv420p"]
+    #expect(try Clip.frameHashes(of: outputs[1], options: raw) == hashes)
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["delivery", "frames"] == 60)
+    #expect(statistics["rtp", "lost"] == 0)
+    #expect(statistics["transport", "hellos_sent"] >= 1)
+  }
+
+  @Test func exactlyAsManyFramesAsAskedFor() throws {
+    let (sender, address) = try Self.server([])
+    let output = try Scratch.path("y4m")
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "-o", output, "--frames", "17"])
+    #expect(try receiver.waitForExit() == 0)
+    #expect(try Clip.frameHashes(of: output).count == 17)
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+  }
+
+  @Test(
+    "a signal ends the run within three seconds, on a whole frame", arguments: [SIGINT, SIGTERM])
+  func signal(_ number: Int32) throws {
+    let (sender, address) = try Self.server([])
+    let output = try Scratch.path("yuv")
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "-o", output, "--verbose"])
+    _ = try receiver.waitForLine(#/pictures are 256x144/#)
+    receiver.send(signal: number)
+    #expect(try receiver.waitForExit(within: 3) == 0)
+    let size = try #require(
+      FileManager.default.attributesOfItem(atPath: output)[.size] as? Int)
+    #expect(size > 0)
+    #expect(size.isMultiple(of: 256 * 144 * 3 / 2))
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+  }
+
+  @Test func aFullDiskEndsThatOutputAndNoOther() throws {
+    let (sender, address) = try Self.server(["--frames", "60"])
+    let output = try Scratch.path("y4m")
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "-o", "/dev/full", "-o", output, "--format", "y4m"])
+    #expect(try receiver.waitForExit() == 6)
+    #expect(receiver.standardError.contains("/dev/full"))
+    #expect(try Clip.frameHashes(of: output).count == 60)
+    try sender.waitForExit()
+  }
+
+  @Test func aReaderThatGoesAwayEndsTheRun() throws {
+    let (sender, address) = try Self.server([])
+    let shell = try RunningProcess(
+      "bash",
+      [
+        "-c",
+        "'\(Product.rtpRecv)' udp://\(address) -o - | head -c 200000 | wc -c; echo ${PIPESTATUS[0]}",
+      ])
+    try shell.waitForExit()
+    let lines = String(decoding: shell.standardOutput, as: UTF8.self).split(separator: "\n")
+    #expect(lines == ["200000", "7"], "\(shell.standardError)")
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+  }
+
+  @Test func nothingComesWithinTheTimeout() throws {
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["rtp://127.0.0.1:0", "--timeout", "0.5"])
+    #expect(try receiver.waitForExit() == 4)
+    #expect(receiver.standardError.contains("no media within 0.5 s"))
+  }
+
+  @Test(
+    "a source that makes no sense is said to",
+    arguments: [
+      ("rtsp://127.0.0.1/x", "known scheme"), ("udp://127.0.0.1", "port is missing"),
+      ("udp://127.0.0.1:99999", "not a port"), ("nonsense", "--transport"),
+    ])
+  func wrongSource(source: String, hint: String) throws {
+    let receiver = try RunningProcess(Product.rtpRecv, [source])
+    #expect(try receiver.waitForExit() == 64)
+    #expect(receiver.standardError.contains(hint), "\(receiver.standardError)")
+  }
+
+  @Test("parameter sets that come in the SDP alone", arguments: ["h264", "h265"])
+  func parameterSetsOutOfBand(codec: String) throws {
+    let description = try Scratch.path("sdp")
+    let output = try Scratch.path("y4m")
+    let (receiver, port) = try Self.listener(
+      ["-o", output, "--codec", codec, "--payload-type", "96", "--timeout", "5"])
+    // The receiver is told afterwards below; this one shows that without the sets nothing decodes.
+    let blind = try RunningProcess(
+      Product.rtpSend,
+      Self.pattern + ["udp://127.0.0.1:\(port)", "--codec", codec, "--frames", "30"]
+        + ["--strip-parameter-sets", "--sdp", description])
+    try blind.waitForExit()
+    #expect(try receiver.waitForExit() == 0)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: output)).isEmpty)
+
+    let (informed, secondPort) = try Self.listener(
+      ["-o", output, "--sdp", description, "--timeout", "5"])
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      Self.pattern + ["udp://127.0.0.1:\(secondPort)", "--codec", codec, "--frames", "30"]
+        + ["--strip-parameter-sets"])
+    try sender.waitForExit()
+    #expect(try informed.waitForExit() == 0)
+    #expect(try Clip.frameHashes(of: output).count == 30)
+  }
+
+  @Test func whatTheNetworkLosesIsCountedToThePacket() throws {
+    let (receiver, port) = try Self.listener(["--stats", "-", "--timeout", "5"])
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      Self.pattern + ["udp://127.0.0.1:\(port)", "--frames", "120", "--no-rtcp", "--stats", "-"]
+        + ["--packet-size", "300", "--loss", "0.05", "--reorder", "0.05,5", "--duplicate", "0.02"]
+        + ["--seed", "11"])
+    try sender.waitForExit()
+    #expect(try receiver.waitForExit() == 5)
+    let sent = try Statistics(lastLineOf: sender)
+    let received = try Statistics(lastLineOf: receiver)
+    #expect(received["rtp", "lost"] > 0)
+    #expect(received["rtp", "lost"] == sent["lost"])
+    #expect(received["rtp", "duplicate"] == sent["duplicated"])
+    #expect(received["rtp", "late"] == 0)
+  }
+
+  @Test func aNewPictureSizeGoesIntoANewFile() throws {
+    let clip = try Self.clipThatChangesSize()
+    let output = try Scratch.path("y4m")
+    let (receiver, port) = try Self.listener(["-o", output])
+    let sender = try RunningProcess(
+      Product.rtpSend, [clip, "udp://127.0.0.1:\(port)", "--speed", "4"])
+    try sender.waitForExit()
+    #expect(try receiver.waitForExit() == 0)
+    #expect(try Clip.frameHashes(of: output).count == 30)
+    let second = output.replacing(".y4m", with: ".0001.y4m")
+    #expect(try Clip.frameHashes(of: second).count == 30)
+  }
+
+  @Test("a new picture size ends a pipe unless it is scaled", arguments: [false, true])
+  func aNewPictureSizeInAPipe(isScaled: Bool) throws {
+    let clip = try Self.clipThatChangesSize()
+    let (receiver, port) = try Self.listener(
+      ["-o", "-", "--format", "yuv"] + (isScaled ? ["--scale-to-first"] : []))
+    let sender = try RunningProcess(
+      Product.rtpSend, [clip, "udp://127.0.0.1:\(port)", "--speed", "4"])
+    #expect(try receiver.waitForExit() == (isScaled ? 0 : 8), "\(receiver.standardError)")
+    try sender.waitForExit()
+    let frame = 320 * 240 * 3 / 2
+    #expect(receiver.standardOutput.count == frame * (isScaled ? 60 : 30))
+  }
+
+  /// Thirty frames of 320x240 and thirty of 160x120 in one elementary stream.
+  static func clipThatChangesSize() throws -> String {
+    var stream = Data()
+    for size in ["320x240", "160x120"] {
+      let path = try Scratch.path("h264")
+      let encode = try RunningProcess(
+        "ffmpeg",
+        ["-v", "error", "-f", "lavfi", "-i", "testsrc2=size=\(size):rate=30", "-frames:v", "30"]
+          + ["-pix_fmt", "yuv420p", "-c:v", "libx264", "-bf", "0", path])
+      try encode.waitForExit()
+      stream.append(try Data(contentsOf: URL(fileURLWithPath: path)))
+    }
+    let path = try Scratch.path("h264")
+    try stream.write(to: URL(fileURLWithPath: path))
+    return path
+  }
+}

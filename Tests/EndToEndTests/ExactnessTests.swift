@@ -1,0 +1,65 @@
+import Foundation
+import Testing
+
+/// What peers packetise comes out of `rtp-recv` as FFmpeg decodes the clip: every frame, byte for byte.
+@Suite(.serialized)
+struct ExactnessTests {
+  enum Packetizer: String, CaseIterable, Sendable { case ffmpeg, gstreamer }
+  enum Network: String, CaseIterable, Sendable { case inOrder, reorderedAndDuplicated }
+
+  static let cases: [(Clip.Codec, Packetizer, Network)] = Clip.Codec.allCases.flatMap { codec in
+    Packetizer.allCases.flatMap { packetizer in
+      Network.allCases.map { (codec, packetizer, $0) }
+    }
+  }
+
+  @Test("every frame of a clip that begins at sequence number 65000", arguments: cases)
+  func everyFrameIsExact(
+    codec: Clip.Codec, packetizer: Packetizer, network: Network
+  ) throws {
+    let clip = try Clip.of(codec)
+    let output = try Scratch.path("y4m")
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      ["rtp://127.0.0.1:0", "-o", output, "--frames", "\(clip.frames)"]
+        + ["--stats", "-", "--timeout", "3"])
+    let port = try #require(
+      UInt16(receiver.waitForLine(#/listening on 127\.0\.0\.1:(\d+)/#).1))
+    let relay = try ImpairingRelay(
+      to: port, seed: 20_26, duplication: network == .inOrder ? 0 : 0.01,
+      reordering: network == .inOrder ? 0 : 0.05, depth: 5)
+    defer { relay.close() }
+
+    let sender = try Self.send(clip, with: packetizer, to: relay.port)
+    // The last frames of a stream with B pictures stay in the decoder until the silence has lasted.
+    #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
+    withExtendedLifetime(sender) {}
+
+    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["rtp", "lost"] == 0)
+    #expect(statistics["rtp", "late"] == 0)
+    #expect((statistics["rtp", "reordered"] > 0) == (network != .inOrder))
+    #expect((statistics["rtp", "duplicate"] > 0) == (network != .inOrder))
+  }
+
+  static func send(
+    _ clip: Clip, with packetizer: Packetizer, to port: UInt16
+  ) throws -> RunningProcess {
+    switch packetizer {
+    case .ffmpeg:
+      return try RunningProcess(
+        "ffmpeg",
+        ["-v", "error", "-re", "-i", clip.container, "-c", "copy", "-f", "rtp", "-seq", "65000"]
+          + ["-payload_type", "96", "rtp://127.0.0.1:\(port)?pkt_size=1400"])
+    case .gstreamer:
+      let name = clip.codec.rawValue
+      let pipeline =
+        "filesrc location=\(clip.container) ! qtdemux ! \(name)parse config-interval=-1 "
+        + "! rtp\(name)pay seqnum-offset=65000 pt=96 mtu=1400 "
+        + "! udpsink host=127.0.0.1 port=\(port)"
+      return try RunningProcess(
+        "gst-launch-1.0", ["-q"] + pipeline.split(separator: " ").map(String.init))
+    }
+  }
+}

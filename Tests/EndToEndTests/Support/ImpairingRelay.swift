@@ -1,0 +1,103 @@
+import Foundation
+import Glibc
+
+/// A UDP relay on loopback that duplicates packets and puts them out of order, from a seed.
+///
+/// Peers that have no impairments of their own send through it. Nothing is lost in it: a packet that
+/// is held back leaves after at most `depth` others, or once nothing has come for 20 ms.
+final class ImpairingRelay: @unchecked Sendable {
+  let port: UInt16
+  private let socket: Int32
+  private var generator: SplitMix64
+  private let duplication: Double
+  private let reordering: Double
+  private let depth: Int
+  private let lock = NSLock()
+  private var isClosed = false
+
+  init(
+    to target: UInt16, seed: UInt64, duplication: Double, reordering: Double, depth: Int
+  ) throws {
+    self.duplication = duplication
+    self.reordering = reordering
+    self.depth = depth
+    generator = SplitMix64(state: seed)
+    let socket = Glibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+    self.socket = socket
+    guard socket >= 0 else { throw POSIXError(.EIO) }
+    var size: Int32 = 8 << 20
+    setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+    var address = Self.loopback(port: 0)
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let bound = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+        bind(socket, pointer, length) == 0 && getsockname(socket, pointer, &length) == 0
+      }
+    }
+    guard bound else { throw POSIXError(.EADDRNOTAVAIL) }
+    port = UInt16(bigEndian: address.sin_port)
+    Thread.detachNewThread { [self] in relay(to: target) }
+  }
+
+  /// Ends the relay; what it still holds is gone.
+  func close() { lock.withLock { isClosed = true } }
+
+  private func relay(to target: UInt16) {
+    defer { Glibc.close(socket) }
+    var held: [(packet: [UInt8], after: Int)] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while !lock.withLock({ isClosed }) {
+      var poller = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+      if poll(&poller, 1, 20) == 0 {
+        for (packet, _) in held { send(packet, to: target) }
+        held.removeAll()
+        continue
+      }
+      let count = recv(socket, &buffer, buffer.count, 0)
+      guard count > 0 else { return }
+      let packet = Array(buffer[0..<count])
+      if generator.unit() < reordering {
+        held.append((packet, 1 + Int(generator.next() % UInt64(depth))))
+      } else {
+        send(packet, to: target)
+        if generator.unit() < duplication { send(packet, to: target) }
+        for index in held.indices { held[index].after -= 1 }
+        for (packet, after) in held where after <= 0 { send(packet, to: target) }
+        held.removeAll { $0.after <= 0 }
+      }
+    }
+  }
+
+  private func send(_ packet: [UInt8], to target: UInt16) {
+    var address = Self.loopback(port: target)
+    _ = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        sendto(socket, packet, packet.count, 0, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+  }
+
+  private static func loopback(port: UInt16) -> sockaddr_in {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    return address
+  }
+}
+
+/// A small seeded generator, so that each run of a test sees the same network.
+struct SplitMix64: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+
+  /// A number in 0 ..< 1.
+  mutating func unit() -> Double { Double(next() >> 11) / 9_007_199_254_740_992 }
+}

@@ -1,0 +1,121 @@
+import Foundation
+
+/// A program that a test has started: its output is collected line by line, every wait has a
+/// deadline, and it is killed with the object if it has not ended by itself.
+final class RunningProcess: @unchecked Sendable {
+  struct TimedOut: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  private let process = Process()
+  private let condition = NSCondition()
+  private var output = Data()
+  private var errors = Data()
+  private var openStreams = 2
+  private var hasExited = false
+  private let name: String
+
+  /// Starts `program`, found on the PATH unless it is a path, with `arguments`.
+  init(_ program: String, _ arguments: [String], input: FileHandle? = nil) throws {
+    name = program
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = [program] + arguments
+    process.standardInput = input ?? FileHandle.nullDevice
+    let outputPipe = Pipe()
+    let errorPipe = Pipe()
+    process.standardOutput = outputPipe
+    process.standardError = errorPipe
+    process.terminationHandler = { [weak self] _ in
+      self?.locked { $0.hasExited = true }
+    }
+    try process.run()
+    collect(outputPipe.fileHandleForReading) { $0.output.append($1) }
+    collect(errorPipe.fileHandleForReading) { $0.errors.append($1) }
+  }
+
+  deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+
+  var processIdentifier: Int32 { process.processIdentifier }
+
+  /// What the program has written to standard output so far.
+  var standardOutput: Data { locked { $0.output } }
+
+  /// What the program has written to standard error so far.
+  var standardError: String { locked { String(decoding: $0.errors, as: UTF8.self) } }
+
+  func send(signal: Int32) { kill(process.processIdentifier, signal) }
+
+  /// Waits for a line on either output in which `pattern` matches, and returns the match.
+  func waitForLine<Match>(
+    _ pattern: Regex<Match>, within seconds: Double = 20
+  ) throws -> Regex<Match>.Match {
+    try wait(within: seconds, for: "a line that matches") { state in
+      let text =
+        String(decoding: state.errors, as: UTF8.self)
+        + String(decoding: state.output.prefix(1 << 16), as: UTF8.self)
+      return text.firstMatch(of: pattern)
+    }
+  }
+
+  /// Waits until the program has ended and its outputs are read whole; returns its exit status.
+  @discardableResult
+  func waitForExit(within seconds: Double = 60) throws -> Int32 {
+    try wait(within: seconds, for: "the end") { $0.hasExited && $0.openStreams == 0 ? () : nil }
+    return process.terminationStatus
+  }
+
+  private func collect(
+    _ handle: FileHandle, append: @escaping @Sendable (RunningProcess, Data) -> Void
+  ) {
+    Thread.detachNewThread { [weak self] in
+      while true {
+        let data = handle.availableData
+        guard let self else { return }
+        self.locked { process in
+          if data.isEmpty { process.openStreams -= 1 } else { append(process, data) }
+        }
+        if data.isEmpty { return }
+      }
+    }
+  }
+
+  private func locked<Value>(_ body: (RunningProcess) -> Value) -> Value {
+    condition.lock()
+    defer {
+      condition.broadcast()
+      condition.unlock()
+    }
+    return body(self)
+  }
+
+  private func wait<Value>(
+    within seconds: Double, for what: String, _ check: (RunningProcess) -> Value?
+  ) throws -> Value {
+    let deadline = Date(timeIntervalSinceNow: seconds)
+    condition.lock()
+    defer { condition.unlock() }
+    while true {
+      if let value = check(self) { return value }
+      guard condition.wait(until: deadline) else {
+        let text = String(decoding: errors.suffix(2000), as: UTF8.self)
+        throw TimedOut(description: "\(name): no \(what) within \(seconds) s; it said: \(text)")
+      }
+    }
+  }
+}
+
+/// The programs of this package, beside the test bundle that is running.
+enum Product {
+  static let rtpRecv = path(of: "rtp-recv")
+  static let rtpSend = path(of: "rtp-send")
+
+  private static func path(of name: String) -> String {
+    var folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    while folder.path != "/" {
+      let candidate = folder.appendingPathComponent(name).path
+      if FileManager.default.isExecutableFile(atPath: candidate) { return candidate }
+      folder.deleteLastPathComponent()
+    }
+    return name
+  }
+}

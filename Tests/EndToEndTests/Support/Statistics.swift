@@ -1,0 +1,22 @@
+import Foundation
+import Testing
+
+/// One line of `--stats`, read back.
+struct Statistics {
+  private let object: [String: Any]
+
+  /// Reads the last line that `process` has written to standard output.
+  init(lastLineOf process: RunningProcess) throws {
+    let text = String(decoding: process.standardOutput, as: UTF8.self)
+    let line = try #require(text.split(separator: "\n").last)
+    let value = try JSONSerialization.jsonObject(with: Data(line.utf8))
+    object = try #require(value as? [String: Any])
+  }
+
+  /// The number at `path`, −1 where there is none.
+  subscript(path: String...) -> Int {
+    var value: Any? = object
+    for name in path { value = (value as? [String: Any])?[name] }
+    return value as? Int ?? -1
+  }
+}

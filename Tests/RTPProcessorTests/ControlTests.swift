@@ -1,0 +1,146 @@
+import NIOCore
+import RTPProcessor
+import RTPWire
+import Testing
+
+func senderReport(ssrc: UInt32, ntpTime: UInt64, timestamp: UInt32) -> ByteBuffer {
+  var bytes = ByteBuffer(bytes: [0x80, 200, 0, 6])
+  bytes.writeMultipleIntegers(ssrc, ntpTime, timestamp, UInt32(0), UInt32(0))
+  return bytes
+}
+
+func goodbye(of sources: [UInt32]) -> ByteBuffer {
+  var bytes = ByteBuffer(bytes: [0x80 | UInt8(sources.count), 203, 0, UInt8(sources.count)])
+  for source in sources { bytes.writeInteger(source) }
+  return bytes
+}
+
+@Suite struct ControlTests {
+  /// Reports whose wall clock is `seconds` after the first one's and timestamp `ticks` after it.
+  private static let start: UInt64 = 3_900_000_000 << 32
+
+  private func clock(after reports: [(ntpTime: UInt64, ticks: Int64)]) -> (
+    clock: ClockMapping, ignored: [ClockMapping.Outcome: UInt64]
+  ) {
+    var sender = VirtualSender(timestamp: 0)
+    sender.ticksPerFrame = 0
+    var session = VirtualSession.running(&sender)
+    for report in reports {
+      session.receive(
+        senderReport(
+          ssrc: 0xA, ntpTime: report.ntpTime, timestamp: UInt32(truncatingIfNeeded: report.ticks)))
+    }
+    return (session.processor.clock, session.processor.ignoredSenderReports)
+  }
+
+  private func ntpTime(_ clock: ClockMapping, at ticks: Int64) -> UInt64? {
+    clock.ntpTime(of: MediaTime(ticks: ticks, timescale: 90_000))
+  }
+
+  @Test func aReportMapsMediaTimeToWallClock() {
+    let (clock, ignored) = clock(after: [(Self.start, 90_000)])
+    #expect(ntpTime(clock, at: 90_000) == Self.start)
+    #expect(ntpTime(clock, at: 180_000) == Self.start + 1 << 32)
+    #expect(ntpTime(clock, at: 45_000) == Self.start - 1 << 31)
+    #expect(ntpTime(clock, at: 0) == Self.start - 1 << 32)
+    #expect(ntpTime(clock, at: .max) != nil)
+    #expect(ntpTime(clock, at: .min) != nil)
+    #expect(ignored.isEmpty)
+  }
+
+  @Test(arguments: [0, UInt64.max])
+  func aSenderWithoutAWallClockSaysNothing(ntpTime time: UInt64) {
+    let (clock, ignored) = clock(after: [(time, 0)])
+    #expect(ntpTime(clock, at: 0) == nil)
+    #expect(ignored == [.withoutWallClock: 1])
+  }
+
+  @Test func aReportFromBeforeTheLastOneIsIgnored() {
+    let (clock, ignored) = clock(after: [
+      (Self.start, 0), (Self.start + 5 << 32, 450_000), (Self.start + 2 << 32, 180_000),
+    ])
+    #expect(ntpTime(clock, at: 450_000) == Self.start + 5 << 32)
+    #expect(ignored == [.backwards: 1])
+  }
+
+  /// Xenon cameras send such reports; a second one in agreement is believed.
+  @Test(arguments: [Int64(6), 3600, 1 << 30, -6, -3600, -(1 << 30)])
+  func aReportOfAnotherTimeIsBelievedOnlyWhenASecondAgrees(seconds: Int64) {
+    let leap = UInt64(bitPattern: seconds << 32)
+    let odd = (Self.start &+ leap &+ 1 << 32, Int64(90_000))
+    let name: ClockMapping.Outcome = seconds < 0 ? .backwards : .implausible
+    var (clock, ignored) = clock(after: [(Self.start, 0), odd])
+    #expect(ntpTime(clock, at: 0) == Self.start)
+    #expect(ignored == [name: 1])
+    // The network may bring the same report twice.
+    (clock, ignored) = self.clock(after: [(Self.start, 0), odd, odd])
+    #expect(ntpTime(clock, at: 0) == Self.start)
+    #expect(ignored == [name: 2])
+    let second = (Self.start &+ leap &+ 2 << 32, Int64(180_000))
+    (clock, ignored) = self.clock(after: [(Self.start, 0), odd, second])
+    #expect(ntpTime(clock, at: 180_000) == Self.start &+ leap &+ 2 << 32)
+    #expect(ignored == [name: 1])
+  }
+
+  @Test func theRollOverOfTheWallClockIn2036IsNoLeap() {
+    let before = UInt64(0xFFFF_FFFE) << 32
+    let (clock, ignored) = clock(after: [(before, 0), (3 << 32, 450_000)])
+    #expect(ntpTime(clock, at: 450_000) == 3 << 32)
+    #expect(ntpTime(clock, at: 0) == before)
+    #expect(ignored.isEmpty)
+  }
+
+  /// A Tapo C320WS reports under an SSRC that no packet has.
+  @Test func aReportOfAnUnknownSourceIsIgnored() {
+    var sender = VirtualSender()
+    var session = VirtualSession.running(&sender)
+    let report = senderReport(ssrc: 0xB, ntpTime: Self.start, timestamp: 0)
+    #expect(session.receive(report) == .control)
+    #expect(ntpTime(session.processor.clock, at: 0) == nil)
+    #expect(session.processor.ssrc == 0xA)
+  }
+
+  @Test(
+    arguments: [([0xA], true), ([0xB], false), ([0xB, 0xA], true), ([], false)]
+      as [([UInt32], Bool)])
+  func onlyTheCurrentSourceCanSayGoodbye(_ sources: [UInt32], _ expected: Bool) {
+    for channel in [Datagram.Channel.media, .control] {
+      var sender = VirtualSender()
+      var session = VirtualSession.running(&sender)
+      #expect(session.receive(goodbye(of: sources), on: channel) == .control)
+      #expect(session.processor.hasSaidGoodbye == expected)
+      // A packet that comes after it takes it back.
+      #expect(session.receive(sender.packet()) == .inOrder)
+      #expect(!session.processor.hasSaidGoodbye)
+    }
+  }
+
+  @Test func aMalformedGoodbyeHasNoEffect() {
+    var sender = VirtualSender()
+    var session = VirtualSession.running(&sender)
+    var lying = goodbye(of: [0xA])
+    lying.setInteger(UInt8(0x9F), at: 0)
+    var overlong = goodbye(of: [0xA])
+    overlong.setInteger(UInt8(2), at: 3)
+    overlong.writeBytes([255, 0, 0, 0])
+    for bytes in [lying, overlong] {
+      guard case .malformedControl = session.receive(bytes) else {
+        Issue.record("a malformed goodbye was taken in")
+        return
+      }
+      #expect(!session.processor.hasSaidGoodbye)
+    }
+    #expect(session.receive(sender.packet()) == .inOrder)
+  }
+
+  @Test func afterAGoodbyeTheNextSourceTakesOverAtOnce() {
+    var sender = VirtualSender()
+    var session = VirtualSession.running(&sender, every: .milliseconds(33), packets: 60)
+    session.receive(goodbye(of: [0xA]))
+    var successor = VirtualSender(sequence: 7, timestamp: 77, ssrc: 0xB, firstIdentity: 1_000)
+    for packet in successor.packets(2) { session.receive(packet) }
+    #expect(session.deliveredIdentities.suffix(2) == [1_000, 1_001])
+    #expect(session.processor.ssrc == 0xB)
+    #expect(!session.processor.hasSaidGoodbye)
+  }
+}

@@ -1,0 +1,248 @@
+import RTPProcessor
+import RTPWire
+import Testing
+
+@Suite struct SourceTests {
+  @Test(arguments: [10, 30, 60])
+  func aSenderThatComesBackUnderAnotherNameLosesNothing(framesPerSecond: Int64) {
+    let frame = Duration.nanoseconds(1_000_000_000 / framesPerSecond)
+    var sender = VirtualSender()
+    var session = VirtualSession.running(&sender, every: frame, packets: 100)
+    session.run(for: .milliseconds(300))
+    var successor = VirtualSender(sequence: 7, timestamp: 77, ssrc: 0xB, firstIdentity: 1_000)
+    let packets = successor.packets(100)
+    for packet in packets {
+      session.receive(packet)
+      session.run(for: frame)
+    }
+    #expect(session.deliveredIdentities == Array(1...100) + packets.map(\.identity))
+    #expect(session.statistics.sourceChanges == 1)
+    #expect(session.processor.ssrc == 0xB)
+    #expect(session.discontinuities == 2)
+    #expect(session.statistics.lost == 0)
+    #expect(session.statistics.foreignSource == 0)
+    let times = session.deliveries.map(\.packet.time.ticks)
+    #expect(times == times.sorted())
+  }
+
+  @Test(arguments: [1, 5, 10, 15, 24, 30, 60, 120])
+  func twoSendersFrameByFrameStayOnTheFirst(framesPerSecond: Int64) {
+    for offset in [Int64(1), 50, 99] {
+      let frame = 1_000_000_000 / framesPerSecond
+      var first = VirtualSender(packetsPerFrame: 4)
+      var second = VirtualSender(
+        sequence: 30_000, ssrc: 0xB, packetsPerFrame: 4, firstIdentity: 1_000_000)
+      var session = VirtualSession()
+      for index in 0..<(6 * framesPerSecond) {
+        session.run(to: Instant(nanoseconds: index * frame))
+        for packet in first.packets(4) { session.receive(packet) }
+        session.run(to: Instant(nanoseconds: index * frame + frame * offset / 100))
+        for packet in second.packets(4) { session.receive(packet) }
+      }
+      session.finish()
+      #expect(session.statistics.sourceChanges == 0)
+      #expect(session.deliveredIdentities == Array(1..<first.next.identity))
+      #expect(session.statistics.foreignSource == second.next.identity - 1_000_000)
+      #expect(session.discontinuities == 1)
+    }
+  }
+
+  /// The network holds the first sender's packets back for a while, the second's not.
+  @Test func aPauseOfTheNetworkIsNotTheEndOfASource() {
+    var first = VirtualSender()
+    var second = VirtualSender(sequence: 30_000, ssrc: 0xB, firstIdentity: 1_000_000)
+    var session = VirtualSession.running(&first, every: .milliseconds(16), packets: 200)
+    for _ in 0..<25 {
+      session.receive(second.packet())
+      session.run(for: .milliseconds(16))
+    }
+    for packet in first.packets(10) { #expect(session.receive(packet) == .inOrder) }
+    #expect(session.statistics.sourceChanges == 0)
+  }
+
+  @Test func whenTheFirstSenderEndsTheSecondTakesOver() {
+    var first = VirtualSender()
+    var second = VirtualSender(sequence: 30_000, ssrc: 0xB, firstIdentity: 1_000_000)
+    var session = VirtualSession()
+    for _ in 0..<100 {
+      session.receive(first.packet())
+      session.receive(second.packet())
+      session.run(for: .milliseconds(33))
+    }
+    for _ in 0..<100 {
+      session.receive(second.packet())
+      session.run(for: .milliseconds(33))
+    }
+    #expect(session.statistics.sourceChanges == 1)
+    #expect(session.processor.ssrc == 0xB)
+    let taken = session.deliveredIdentities.filter { $0 >= 1_000_000 }
+    // Whole and in order from the last second of its silence on.
+    #expect(taken.last == 1_000_199)
+    #expect(taken.count >= 84)
+  }
+
+  @Test func whoeverIsFirstStaysFirstAlthoughTheTimerIsLate() {
+    var first = VirtualSender()
+    var second = VirtualSender(sequence: 30_000, ssrc: 0xB, firstIdentity: 1_000_000)
+    var processor = RTPProcessor()
+    for packet in first.packets(3) + second.packets(3) {
+      _ = processor.receive(Datagram(bytes: packet.bytes, arrival: .milliseconds(0)))
+    }
+    #expect(processor.next(at: .milliseconds(900))?.packet.ssrc == 0xA)
+  }
+
+  @Suite struct ContinuedNumbering {
+    /// Uniview cameras take another SSRC for each group of pictures and count on.
+    @Test(arguments: [1, 2, 5, 9])
+    func nothingIsLostWhenTheNameChangesWithEachGroup(depth: Int) {
+      for seed in 0..<20 as Range<UInt64> {
+        var noise = Noise(seed: seed)
+        var sender = VirtualSender(sequence: 65_400, packetsPerFrame: 3)
+        var packets: [SentPacket] = []
+        for group in 0..<8 as Range<UInt32> {
+          sender.next.ssrc = 0xA + group
+          packets += sender.packets(36)
+        }
+        let arrivals = packets.enumerated().map { index, packet in
+          (place: index < 4 ? index : index + noise.integer(below: depth), packet: packet)
+        }
+        var session = VirtualSession(isEntryPoint: { _ in true })
+        for (place, packet) in arrivals.sorted(by: { $0.place < $1.place }) {
+          session.run(to: .milliseconds(5 * Int64(place)))
+          session.receive(packet)
+        }
+        session.run(for: .seconds(1))
+        #expect(session.deliveredIdentities == packets.map(\.identity))
+        #expect(session.discontinuities == 1)
+        #expect(session.statistics.lost == 0)
+        #expect(session.statistics.sourceChanges == 7)
+        let times = session.deliveries.map(\.packet.time.ticks)
+        #expect(times == times.sorted())
+      }
+    }
+
+    @Test func packetsLostAtTheChangeAreReportedAsLost() {
+      var sender = VirtualSender()
+      var session = VirtualSession.running(&sender)
+      _ = sender.packets(3)
+      sender.next.ssrc = 0xB
+      for packet in sender.packets(5) { session.receive(packet) }
+      session.run(for: .milliseconds(200))
+      #expect(session.deliveredIdentities == Array(1...10) + Array(14...18))
+      #expect(session.reportedLosses == [3])
+      #expect(session.statistics.lost == 3)
+      #expect(session.discontinuities == 1)
+    }
+
+    @Test func theWallClockIsKept() {
+      var sender = VirtualSender()
+      var session = VirtualSession.running(&sender)
+      let report = senderReport(ssrc: 0xA, ntpTime: 5 << 32, timestamp: sender.next.timestamp)
+      session.receive(report)
+      let time = MediaTime(ticks: 180_000, timescale: 90_000)
+      let before = session.processor.clock.ntpTime(of: time)
+      #expect(before != nil)
+      sender.next.ssrc = 0xB
+      for packet in sender.packets(5) { session.receive(packet) }
+      #expect(session.processor.ssrc == 0xB)
+      #expect(session.processor.clock.ntpTime(of: time) == before)
+    }
+  }
+
+  @Suite struct Garbage {
+    @Test(arguments: [1, 5, 30, 60])
+    func doesNotKeepASenderOut(between: Int) {
+      var noise = Noise(seed: UInt64(between))
+      var sender = VirtualSender()
+      var session = VirtualSession()
+      for packet in sender.packets(50) {
+        for _ in 0..<between { session.receive(noise.garbage()) }
+        session.receive(packet)
+        session.run(for: .milliseconds(10))
+      }
+      session.run(for: .milliseconds(200))
+      #expect(session.processor.ssrc == 0xA)
+      #expect(session.deliveredIdentities == Array(1...50))
+      #expect(session.statistics.sourceChanges == 0)
+    }
+
+    @Test func doesNotHinderARestart() {
+      var noise = Noise(seed: 1)
+      var sender = VirtualSender()
+      var session = VirtualSession.running(&sender)
+      sender.next.sequence &+= 20_000
+      for packet in sender.packets(20) {
+        for _ in 0..<200 { session.receive(noise.garbage()) }
+        session.receive(packet)
+      }
+      #expect(session.deliveredIdentities == Array(1...30))
+    }
+
+    @Test func doesNotGrow() {
+      var noise = Noise(seed: 2)
+      var sender = VirtualSender()
+      var session = VirtualSession.running(&sender)
+      var most: UInt64 = 0
+      for round in 0..<100_000 {
+        session.receive(noise.garbage())
+        most = max(most, session.statistics.held)
+        if round % 100 == 0 {
+          session.receive(sender.packet())
+          session.run(for: .milliseconds(1))
+        }
+      }
+      #expect(most <= 64)
+      #expect(session.deliveredIdentities == Array(1..<sender.next.identity))
+    }
+
+    @Test func manySendersTogetherHoldNoMoreThanOneMay() {
+      var configuration = RTPProcessor.Configuration()
+      configuration.maximumHeldPackets = 64
+      var sender = VirtualSender()
+      var session = VirtualSession.running(&sender, configuration: configuration)
+      var others = (0..<20 as Range<UInt32>).map {
+        VirtualSender(ssrc: 0x100 + $0, firstIdentity: UInt64($0 + 1) << 32)
+      }
+      for _ in 0..<100 {
+        for index in others.indices { session.receive(others[index].packet()) }
+        #expect(session.statistics.held <= 64)
+        #expect(session.receive(sender.packet()) == .inOrder)
+        session.run(for: .milliseconds(1))
+      }
+    }
+  }
+
+  /// Geovision cameras send packets of type 50 that repeat the number before them.
+  @Test(arguments: [96, nil] as [UInt8?])
+  func packetsOfAnotherTypeThatRepeatANumberDisturbNothing(expected: UInt8?) {
+    for advance in [UInt32(0), 1, 3000] {
+      var configuration = RTPProcessor.Configuration()
+      configuration.payloadType = expected
+      var sender = VirtualSender(packetsPerFrame: 3)
+      var session = VirtualSession.running(&sender, configuration: configuration)
+      for index in 0..<300 as Range<UInt64> {
+        var packet = sender.packet()
+        #expect(session.receive(packet) == .inOrder)
+        packet.payloadType = 50
+        packet.identity = 1_000_000 + index
+        packet.timestamp &+= advance
+        session.receive(packet)
+        session.run(for: .milliseconds(1))
+      }
+      #expect(session.deliveredIdentities == Array(1...310))
+      #expect(session.statistics.lost == 0)
+      #expect(session.discontinuities == 1)
+      if expected != nil { #expect(session.statistics.ignoredPayloadTypes == [50: 300]) }
+    }
+  }
+}
+
+extension Noise {
+  /// A well-formed packet that has nothing to do with any other.
+  mutating func garbage() -> SentPacket {
+    SentPacket(
+      sequence: UInt16(truncatingIfNeeded: next()), timestamp: UInt32(truncatingIfNeeded: next()),
+      ssrc: UInt32(truncatingIfNeeded: next()) | 0x8000_0000,
+      payloadType: UInt8(integer(below: 60)), identity: next())
+  }
+}

@@ -1,0 +1,79 @@
+import Decode
+import Defragment
+import Foundation
+import RTPWire
+import Receiver
+import Synchronization
+
+/// Puts datagrams through the core on their own clock, and the access units through the decoder.
+struct Playback {
+  private(set) var accessUnits: [AccessUnit] = []
+  private(set) var stream: VideoStream
+
+  init(_ datagrams: [Datagram], media: MediaDescription = MediaDescription()) throws {
+    var configuration = VideoStream.Configuration()
+    configuration.media = media
+    stream = try VideoStream(configuration: configuration)
+    for datagram in datagrams {
+      // What falls due before the datagram comes first, as it would in a live session.
+      while let deadline = stream.deadline, deadline < datagram.arrival { pull(at: deadline) }
+      stream.receive(datagram)
+      pull(at: datagram.arrival)
+    }
+    let end = datagrams.last?.arrival ?? Instant(nanoseconds: 0)
+    stream.finish(at: end)
+    pull(at: end)
+  }
+
+  private mutating func pull(at now: Instant) {
+    while let unit = stream.next(at: now) { accessUnits.append(unit) }
+  }
+
+  /// The planes of all frames without padding, one behind the other.
+  static func decode(_ units: [AccessUnit]) async throws -> (frames: Int, bytes: Data) {
+    guard let codec = units.first?.codec else { return (0, Data()) }
+    let result = Mutex((frames: 0, bytes: Data()))
+    let decoder = try VideoDecoder(
+      codec: codec,
+      onFrame: { frame in
+        let planes = (0..<frame.planeCount).map { Self.samples(of: frame, plane: $0) }
+        result.withLock { result in
+          result.frames += 1
+          for plane in planes { result.bytes.append(plane) }
+        }
+      }, onFailure: { _ in })
+    for unit in units { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    return result.withLock { $0 }
+  }
+
+  private static func samples(of frame: RawFrame, plane: Int) -> Data {
+    frame.withPlane(plane) { bytes, layout in
+      var samples = Data(capacity: layout.rows * layout.rowBytes)
+      for row in 0..<layout.rows {
+        bytes.extracting(row * layout.stride..<row * layout.stride + layout.rowBytes)
+          .withUnsafeBytes { samples.append(contentsOf: $0) }
+      }
+      return samples
+    }
+  }
+}
+
+extension Data {
+  /// The MD5 in hexadecimal, by the system's own tool.
+  func md5() throws -> String {
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    try write(to: path)
+    defer { try? FileManager.default.removeItem(at: path) }
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/md5sum")
+    process.arguments = [path.path]
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    try process.run()
+    let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    return String(text.prefix(32))
+  }
+}

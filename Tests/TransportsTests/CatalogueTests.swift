@@ -1,0 +1,128 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import Testing
+
+@testable import Transports
+
+struct CatalogueTests {
+  private let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+
+  private func role(_ source: String, transport: String? = nil) throws -> UDPTransport.Role {
+    let transport = try TransportCatalogue.make(source: source, transport: transport, on: eventLoop)
+    return try #require(transport as? UDPTransport).role
+  }
+
+  @Test(arguments: [
+    ("udp://203.0.113.5:5004", nil, "203.0.113.5", 5004),
+    ("203.0.113.5:5004", "udp", "203.0.113.5", 5004),
+    ("UDP://camera.example:1", nil, "camera.example", 1),
+    ("udp://[2001:db8::1]:65535/", nil, "2001:db8::1", 65_535),
+    ("[fe80::1%eth0]:5004", "udp", "fe80::1%eth0", 5004),
+    ("udp://[fe80::1%25eth0]:5004", nil, "fe80::1%eth0", 5004),
+  ])
+  func aServerIsNamedInEachOfTheseWays(
+    source: String, transport: String?, host: String, port: Int
+  ) throws {
+    #expect(try role(source, transport: transport) == .client(host: host, port: port))
+  }
+
+  @Test(arguments: [
+    ("rtp://:5004", nil, nil, 5004, nil), ("rtp://@:5004", nil, nil, 5004, nil),
+    (":5004", "rtp", nil, 5004, nil), ("rtp://127.0.0.1:5004", nil, "127.0.0.1", 5004, nil),
+    ("rtp://239.1.2.3:5004", nil, "239.1.2.3", 5004, nil),
+    ("rtp://@239.1.2.3:5004", nil, "239.1.2.3", 5004, nil),
+    ("rtp://192.0.2.1@232.1.2.3:5004", nil, "232.1.2.3", 5004, "192.0.2.1"),
+    ("rtp://[2001:db8::9]@[ff3e::1]:5004", nil, "ff3e::1", 5004, "2001:db8::9"),
+    ("[ff15::1]:5004", "rtp", "ff15::1", 5004, nil),
+  ])
+  func aPortOrGroupIsNamedInEachOfTheseWays(
+    source: String, transport: String?, host: String?, port: Int, sender: String?
+  ) throws {
+    #expect(
+      try role(source, transport: transport)
+        == .listener(.init(host: host, port: port, source: sender)))
+  }
+
+  @Test(arguments: [
+    ("udp://host", nil, SourceFault.missingPort), ("udp://host:", nil, .missingPort),
+    ("udp://[::1]", nil, .missingPort), ("udp://:5004", nil, .missingHost),
+    ("udp://host:0", nil, .invalidPort("0")), ("udp://host:65536", nil, .invalidPort("65536")),
+    ("udp://host:-1", nil, .invalidPort("-1")), ("udp://host:5004x", nil, .invalidPort("5004x")),
+    ("udp://host:123456789012345678901234", nil, .invalidPort("123456789012345678901234")),
+    ("udp://host:5004/path", nil, .unexpectedTail("/path")),
+    ("udp://host:5004?pkt_size=1316", nil, .unexpectedTail("?pkt_size=1316")),
+    ("udp://2001:db8::1:5004", nil, .invalidHost("2001:db8::1:5004")),
+    ("udp://ho st:5004", nil, .invalidHost("ho st")),
+    ("udp://ho\r\nst:5004", nil, .invalidHost("ho\r\nst")),
+    ("udp://ho\0st:5004", nil, .invalidHost("ho\0st")),
+    ("udp://user@host:5004", nil, .sourceWithoutGroup),
+    ("rtp://192.0.2.1@192.0.2.2:5004", nil, .sourceWithoutGroup),
+    ("rtsp://host/stream", nil, .unknownScheme("rtsp", known: ["udp", "rtp"])),
+    ("host:5004", nil, .noScheme(known: ["udp://", "rtp://", "*.sdp"])),
+    ("", nil, .noScheme(known: ["udp://", "rtp://", "*.sdp"])),
+    ("capture.pcap", nil, .noScheme(known: ["udp://", "rtp://", "*.sdp"])),
+    ("host:5004", "tcp", .unknownTransport("tcp", known: ["udp", "rtp"])),
+    ("rtp://:5004", "udp", .otherTransport(scheme: "rtp", named: "udp")),
+    ("", "udp", .missingPort), (":", "udp", .missingPort), ("]", "udp", .missingPort),
+    ("[", "udp", .missingPort), ("[]:1", "udp", .invalidHost("[]")),
+  ])
+  func whatIsWrongWithASourceIsSaid(
+    source: String, transport: String?, fault: SourceFault
+  ) throws {
+    let error = #expect(throws: TransportError.self) {
+      try role(source, transport: transport)
+    }
+    #expect(error == .source(source, fault))
+    #expect(error?.description.isEmpty == false)
+  }
+
+  @Test func aSessionDescriptionSaysWhereToListen() throws {
+    let path = NSTemporaryDirectory() + "\(UUID().uuidString).SDP"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try """
+    v=0
+    c=IN IP4 232.1.2.3/16
+    a=source-filter: incl IN IP4 * 192.0.2.7
+    m=audio 5000 RTP/AVP 0
+    m=video 5002 RTP/AVP 96
+    a=rtcp-mux
+    a=rtpmap:96 H264/90000
+    """.write(toFile: path, atomically: true, encoding: .utf8)
+    var expected = UDPTransport.Listening(host: "232.1.2.3", port: 5002, source: "192.0.2.7")
+    expected.controlPort = 5002
+    expected.fallsBackToAnyAddress = true
+    #expect(try role(path) == .listener(expected))
+  }
+
+  @Test(arguments: [
+    ("m=video 5002 RTP/SAVP 96", TransportError.unsupportedProfile("RTP/SAVP")),
+    ("m=video 0 RTP/AVP 96", .nothingToReceive),
+    ("hello", .sessionDescription(.notADescription)),
+  ])
+  func aSessionDescriptionThatCanNotBeListenedForIsRefused(
+    line: String, expected: TransportError
+  ) throws {
+    let path = NSTemporaryDirectory() + "\(UUID().uuidString).sdp"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try (line.hasPrefix("m=") ? "v=0\n\(line)\n" : line)
+      .write(toFile: path, atomically: true, encoding: .utf8)
+    #expect(throws: expected) { try role(path) }
+  }
+
+  @Test func aFileThatDoesNotExistIsNamed() {
+    #expect(
+      throws: TransportError.fileUnreadable(
+        path: "/nowhere/x.sdp", reason: "No such file or directory")
+    ) { try role("/nowhere/x.sdp") }
+  }
+
+  @Test func aLocalAddressIsReadInEachForm() throws {
+    #expect(try UDPTransport.LocalAddress(parsing: ":5004") == .init(host: nil, port: 5004))
+    #expect(
+      try UDPTransport.LocalAddress(parsing: "[::1]:5004") == .init(host: "::1", port: 5004))
+    #expect(throws: TransportError.source("x", .missingPort)) {
+      try UDPTransport.LocalAddress(parsing: "x")
+    }
+  }
+}

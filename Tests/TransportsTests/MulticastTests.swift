@@ -1,0 +1,153 @@
+import Glibc
+import NIOCore
+import NIOPosix
+import RTPWire
+import Testing
+
+@testable import Transports
+
+/// Groups on one of this machine's interfaces; skipped where it can not send to a group at all.
+struct MulticastTests {
+  /// An interface on which a group of the family can be sent to, with an address of it.
+  struct Link: Sendable {
+    var name: String
+    var index: UInt32
+    var address: String
+  }
+
+  private static let v4 = link(.v4, group: "239.255.77.1")
+  private static let v6 = link(.v6, group: "ff15::77:1")
+
+  private static func link(_ family: DatagramSocket.Family, group: String) -> Link? {
+    let devices = (try? System.enumerateDevices()) ?? []
+    for device in devices {
+      guard let address = device.address, address.family == family, let host = address.ipAddress,
+        let socket = try? DatagramSocket(family: family)
+      else { continue }
+      let link = Link(name: device.name, index: UInt32(device.interfaceIndex), address: host)
+      guard let descriptor = try? socket.duplicate() else { continue }
+      defer { close(descriptor) }
+      send(on: link, family, descriptor: descriptor)
+      if (try? socket.bind(to: address.with(port: 0))) != nil,
+        socket.send(rtp(0), to: endpoint(group, 9)) == .sent
+      {
+        return link
+      }
+    }
+    return nil
+  }
+
+  /// Makes a socket send to groups on `link`.
+  private static func send(
+    on link: Link, _ family: DatagramSocket.Family, descriptor: CInt
+  ) {
+    switch family {
+    case .v4:
+      var request = ip_mreqn()
+      request.imr_ifindex = CInt(link.index)
+      unsafe setsockopt(
+        descriptor, CInt(IPPROTO_IP), IP_MULTICAST_IF, &request,
+        socklen_t(MemoryLayout<ip_mreqn>.size))
+    case .v6:
+      var index = link.index
+      unsafe setsockopt(
+        descriptor, CInt(IPPROTO_IPV6), IPV6_MULTICAST_IF, &index,
+        socklen_t(MemoryLayout<UInt32>.size))
+    }
+  }
+
+  private func sender(_ host: String, on link: Link) async throws -> FarEnd {
+    let sender = try await FarEnd(host)
+    let descriptor = try await sender.descriptor()
+    Self.send(on: link, sender.address.family, descriptor: descriptor)
+    close(descriptor)
+    return sender
+  }
+
+  private func listener(
+    _ group: String, port: Int, source: String? = nil, on link: Link
+  ) -> UDPTransport {
+    var sockets = UDPTransport.SocketConfiguration()
+    sockets.interface = link.name
+    return UDPTransport(
+      role: .listener(.init(host: group, port: port, source: source)), sockets: sockets,
+      on: MultiThreadedEventLoopGroup.singleton.next())
+  }
+
+  private func anySource(_ group: String, on link: Link) async throws {
+    let first = listener(group, port: 0, on: link)
+    let firstSink = RecordingSink()
+    _ = try await first.open(delivering: firstSink)
+    let port = try #require(try await first.localAddress()?.port)
+    // A second receiver on the same machine shares the port.
+    let second = listener(group, port: port, on: link)
+    let secondSink = RecordingSink()
+    _ = try await second.open(delivering: secondSink)
+    let sender = try await sender(link.address, on: link)
+    for number in 0..<10 as Range<UInt16> {
+      try await sender.send(rtp(number), to: endpoint(group, port))
+    }
+    for sink in [firstSink, secondSink] {
+      #expect(try await sink.datagrams.first(10).map(\.bytes) == (0..<10).map { rtp($0) })
+    }
+    first.close()
+    second.close()
+    try await sender.close()
+  }
+
+  private func oneSource(_ group: String, absent: String, on link: Link) async throws {
+    let wrong = listener(group, port: 0, source: absent, on: link)
+    let wrongSink = RecordingSink()
+    _ = try await wrong.open(delivering: wrongSink)
+    let port = try #require(try await wrong.localAddress()?.port)
+    let right = listener(group, port: port, source: link.address, on: link)
+    let rightSink = RecordingSink()
+    _ = try await right.open(delivering: rightSink)
+    let sender = try await sender(link.address, on: link)
+    for number in 0..<10 as Range<UInt16> {
+      try await sender.send(rtp(number), to: endpoint(group, port))
+    }
+    #expect(try await rightSink.datagrams.first(10).map(\.bytes) == (0..<10).map { rtp($0) })
+    try await wrong.eventLoop.submit {}.get()
+    #expect(wrongSink.datagrams.elements.isEmpty)
+    // The kernel keeps them out; the pin would have had to.
+    #expect(await wrong.counters().foreignOrigin == 0)
+    right.close()
+    wrong.close()
+    try await sender.close()
+  }
+
+  @Test(.enabled(if: v4 != nil, "no interface sends to IPv4 groups"))
+  func anIPv4GroupIsReceivedFromAnySource() async throws {
+    try await anySource("239.255.77.1", on: #require(Self.v4))
+  }
+
+  @Test(.enabled(if: v6 != nil, "no interface sends to IPv6 groups"))
+  func anIPv6GroupIsReceivedFromAnySource() async throws {
+    try await anySource("ff15::77:1", on: #require(Self.v6))
+  }
+
+  @Test(.enabled(if: v6 != nil, "no interface sends to IPv6 groups"))
+  func aLinkLocalIPv6GroupIsReceivedOnTheNamedInterface() async throws {
+    let link = try #require(Self.v6)
+    let transport = listener("ff12::77:1", port: 0, on: link)
+    let sink = RecordingSink()
+    _ = try await transport.open(delivering: sink)
+    let local = try #require(try await transport.localAddress())
+    let sender = try await sender(link.address, on: link)
+    try await sender.send(rtp(1), rtp(2), to: local)
+    _ = try await sink.datagrams.first(2)
+    transport.close()
+    try await sender.close()
+  }
+
+  @Test(.enabled(if: v4 != nil, "no interface sends to IPv4 groups"))
+  func anIPv4GroupIsReceivedFromOneSource() async throws {
+    try await oneSource("232.255.77.1", absent: "192.0.2.99", on: #require(Self.v4))
+  }
+
+  @Test(.enabled(if: v6 != nil, "no interface sends to IPv6 groups"))
+  func anIPv6GroupIsReceivedFromOneSource() async throws {
+    try await oneSource("ff35::77:1", absent: "2001:db8::99", on: #require(Self.v6))
+  }
+}

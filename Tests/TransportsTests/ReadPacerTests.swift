@@ -1,0 +1,84 @@
+import RTPWire
+import Testing
+
+@testable import Transports
+
+struct ReadPacerTests {
+  /// Reads `perRead` datagrams every `interval` µs for `duration` ms; the delays that came out.
+  private func delays(
+    _ pacer: inout ReadPacer, perRead: Int, everyMicroseconds interval: Int64,
+    fromMilliseconds start: Int64 = 0, forMilliseconds duration: Int64
+  ) -> [Int64?] {
+    stride(from: start * 1000, to: (start + duration) * 1000, by: Int(interval)).map {
+      pacer.delay(afterReading: perRead, now: Instant(nanoseconds: $0 * 1000))
+    }
+  }
+
+  @Test(arguments: [100, 1000, 4000, 8000, 11_000])
+  func aCamerasRateIsNeverHeldBack(packetsPerSecond: Int64) {
+    var pacer = ReadPacer()
+    let delays = delays(
+      &pacer, perRead: 1, everyMicroseconds: 1_000_000 / packetsPerSecond, forMilliseconds: 2000)
+    #expect(delays.allSatisfy { $0 == nil })
+  }
+
+  @Test func aKeyFrameOfOneAndAHalfMegabytesIsNotHeldBack() {
+    var pacer = ReadPacer()
+    for second in 0..<10 as Range<Int64> {
+      // 1,050 packets within 28 ms, then 25 packets a frame for the rest of the second.
+      let burst = delays(
+        &pacer, perRead: 5, everyMicroseconds: 133, fromMilliseconds: second * 1000,
+        forMilliseconds: 28)
+      let rest = delays(
+        &pacer, perRead: 25, everyMicroseconds: 33_333, fromMilliseconds: second * 1000 + 33,
+        forMilliseconds: 960)
+      #expect((burst + rest).allSatisfy { $0 == nil })
+    }
+  }
+
+  @Test(arguments: [20_000, 50_000, 100_000])
+  func aHighRateIsSpacedAfterOneWindow(packetsPerSecond: Int64) {
+    var pacer = ReadPacer()
+    let early = delays(
+      &pacer, perRead: 1, everyMicroseconds: 1_000_000 / packetsPerSecond, forMilliseconds: 99)
+    #expect(early.allSatisfy { $0 == nil })
+    _ = delays(
+      &pacer, perRead: 1, everyMicroseconds: 1_000_000 / packetsPerSecond, fromMilliseconds: 99,
+      forMilliseconds: 2)
+    let perRead = Int(packetsPerSecond / 2000)
+    let late = delays(
+      &pacer, perRead: perRead, everyMicroseconds: 500, fromMilliseconds: 101,
+      forMilliseconds: 1000)
+    #expect(late.allSatisfy { $0 == ReadPacer.spacing })
+  }
+
+  @Test func spacingAddsAtMostHalfAMillisecond() {
+    #expect(ReadPacer.spacing <= 500_000)
+  }
+
+  @Test func aPauseEndsTheSpacingAtOnce() {
+    var pacer = ReadPacer()
+    _ = delays(&pacer, perRead: 10, everyMicroseconds: 500, forMilliseconds: 200)
+    #expect(pacer.delay(afterReading: 10, now: Instant(nanoseconds: 200_500_000)) != nil)
+    #expect(pacer.delay(afterReading: 0, now: Instant(nanoseconds: 201_000_000)) == nil)
+  }
+
+  @Test func spacingEndsWhenTheRateFalls() {
+    var pacer = ReadPacer()
+    _ = delays(&pacer, perRead: 10, everyMicroseconds: 500, forMilliseconds: 200)
+    // 10,000 a second keeps it on, 4,000 does not.
+    let high = delays(
+      &pacer, perRead: 10, everyMicroseconds: 1000, fromMilliseconds: 200, forMilliseconds: 300)
+    #expect(high.allSatisfy { $0 != nil })
+    let low = delays(
+      &pacer, perRead: 4, everyMicroseconds: 1000, fromMilliseconds: 500, forMilliseconds: 400)
+    #expect(low.suffix(100).allSatisfy { $0 == nil })
+  }
+
+  @Test func aClockThatStandsStillOrJumpsDoesNotTrap() {
+    var pacer = ReadPacer()
+    for nanoseconds in [0, 0, Int64.max, Int64.min, 0] {
+      _ = pacer.delay(afterReading: 64, now: Instant(nanoseconds: nanoseconds))
+    }
+  }
+}

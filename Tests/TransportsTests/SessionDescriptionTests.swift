@@ -1,0 +1,343 @@
+import RTPWire
+import Testing
+
+@testable import Transports
+
+struct SessionDescriptionTests {
+  private func parse(_ text: String) throws -> SessionDescription {
+    try SessionDescription(parsing: Array(text.utf8))
+  }
+
+  /// The one media section of a description whose lines are those given.
+  private func media(_ lines: String...) throws -> SessionDescription.Media {
+    let session = try parse((["v=0"] + lines).joined(separator: "\r\n") + "\r\n")
+    #expect(session.media.count == 1)
+    return try #require(session.media.first)
+  }
+
+  @Test func whatFFmpegWritesIsUnderstood() throws {
+    let session = try parse(
+      """
+      v=0
+      o=- 0 0 IN IP4 127.0.0.1
+      s=No Name
+      c=IN IP4 127.0.0.1
+      t=0 0
+      a=tool:libavformat 59.27.100
+      m=video 5004 RTP/AVP 96
+      a=rtpmap:96 H264/90000
+      a=fmtp:96 packetization-mode=1; sprop-parameter-sets=Z0LAHtkD,aMuMsg==; \
+      profile-level-id=42C01E
+      """)
+    let media = try #require(session.media.first)
+    #expect(session.diagnostics.isEmpty)
+    #expect(media.port == 5004)
+    #expect(media.connection?.address == "127.0.0.1")
+    #expect(
+      media.description
+        == MediaDescription(
+          payloadType: 96, encodingName: "H264", clockRate: 90_000,
+          formatParameters: [
+            "packetization-mode": "1", "sprop-parameter-sets": "Z0LAHtkD,aMuMsg==",
+            "profile-level-id": "42C01E",
+          ]))
+  }
+
+  @Test func anRTSPServersDescriptionOfTwoTracksIsUnderstood() throws {
+    let session = try parse(
+      """
+      v=0
+      o=- 1642021126 1642021126 IN IP4 34.227.104.115
+      s=BigBuckBunny_115k.mov
+      c=IN IP4 34.227.104.115
+      t=0 0
+      a=sdplang:en
+      a=control:*
+      m=audio 0 RTP/AVP 96
+      a=rtpmap:96 mpeg4-generic/12000/2
+      a=fmtp:96 profile-level-id=1;mode=AAC-hbr;config=1490
+      a=control:trackID=1
+      m=video 0 RTP/AVP 97
+      a=rtpmap:97 H264/90000
+      a=fmtp:97 packetization-mode=1;sprop-parameter-sets=Z0LAHtkDxWg=,aMuMsg==
+      a=control:trackID=2
+      """)
+    #expect(session.control == "*")
+    #expect(session.media.map(\.control) == ["trackID=1", "trackID=2"])
+    #expect(session.media.map(\.kind) == ["audio", "video"])
+    #expect(session.media[0].description.clockRate == 12_000)
+    #expect(session.media[1].description.encodingName == "H264")
+    #expect(throws: TransportError.nothingToReceive) { try session.mediaToReceive() }
+  }
+
+  @Test(arguments: ["\r\n", "\n", "\r", "\n\n", " \r\n"])
+  func linesMayEndInAnyWay(ending: String) throws {
+    let lines = [
+      "v=0", "o=- 0 0 IN IP4 192.0.2.1", "m=video 5004 RTP/AVP 96", "a=rtpmap:96 H265/90000",
+    ]
+    let session = try parse(lines.map { $0 + ending }.joined())
+    #expect(session.media.first?.description.encodingName == "H265")
+    #expect(session.media.first?.payloadTypes == [96])
+  }
+
+  // MARK: Connections
+
+  @Test func aGroupHasATimeToLiveAndMayBeTheSections() throws {
+    let media = try media(
+      "c=IN IP4 192.0.2.1", "m=video 5004/2 RTP/AVP 96", "c=IN IP4 232.1.2.3/127/2",
+      "a=source-filter: incl IN IP4 232.1.2.3 192.0.2.10 192.0.2.11",
+      "a=rtcp:5010 IN IP4 192.0.2.1",
+      "a=rtcp-mux")
+    #expect(media.connection == .init(address: "232.1.2.3", timeToLive: 127))
+    #expect(media.port == 5004)
+    #expect(media.sourceFilters.first?.sources == ["192.0.2.10", "192.0.2.11"])
+    #expect(media.controlPort == 5010)
+    #expect(media.isControlMultiplexed)
+  }
+
+  @Test func anIPv6GroupHasNoTimeToLive() throws {
+    let media = try media("c=IN IP6 FF15::101/3", "m=video 5004 RTP/AVP 96")
+    #expect(media.connection == .init(address: "FF15::101", timeToLive: nil))
+  }
+
+  @Test(arguments: [
+    ("c=IN", nil), ("c=IN IP4", nil), ("c=", nil), ("c=   ", nil), ("c=IN IP4 /", nil),
+    ("c=IN IPV4 192.0.2.1", "192.0.2.1"), ("c=IN c=IN IP4 192.0.2.1", "192.0.2.1"),
+    ("c=IP IP4 192.0.2.1", "192.0.2.1"), ("c=IN 192.0.2.1", "192.0.2.1"),
+    ("c=192.0.2.1", "192.0.2.1"),
+  ])
+  func aBrokenConnectionOfUniviewVurixAltasecOrVerintIsReadAsFarAsItGoes(
+    line: String, address: String?
+  ) throws {
+    let session = try parse("v=0\no=-\n\(line)\nm=video 5004 RTP/AVP 96\n")
+    #expect(session.media.first?.connection?.address == address)
+    #expect(session.diagnostics == [.invalidConnection])
+  }
+
+  // MARK: Deviations
+
+  @Test func aCameraThatLeavesTheOriginOutIsUnderstood() throws {
+    let session = try parse("v=0\ns=x\nt=0 0\nm=video 0 RTP/AVP 96\na=rtpmap:96 H264/90000\n")
+    #expect(session.media.count == 1)
+    #expect(session.diagnostics == [.missingOrigin])
+  }
+
+  @Test func anOriginInsideASectionIsTolerated() throws {
+    let session = try parse("v=0\nm=video 0 RTP/AVP 96\no=- 0 0 IN IP4 192.0.2.1\n")
+    #expect(session.diagnostics == [.misplacedOrigin])
+  }
+
+  @Test(arguments: ["t=now-", "t=", "t=0", "t=-1 0", "t=99999999999999999999999 0"])
+  func timingOfFLIRCamerasIsTolerated(line: String) throws {
+    let session = try parse("v=0\no=-\n\(line)\nm=video 0 RTP/AVP 96\n")
+    #expect(session.media.count == 1)
+    #expect(session.diagnostics == [.invalidTiming])
+  }
+
+  @Test(arguments: [
+    "m=application/TP-LINK 0 RTP/AVP smart/1/90000", "m=metadata 0 RTP/AVP", "m=meta", "m=",
+    "m=text 0",
+    "m=video 65536 RTP/AVP 96", "m=video -1 RTP/AVP 96", "m=video x RTP/AVP 96",
+    "m=video / RTP/AVP 96", "m=video 0 RTP/AVP 128", "m=video 0 RTP/AVP 999",
+  ])
+  func aSectionThatDoesNotParseIsIgnoredWithItsAttributes(line: String) throws {
+    let session = try parse(
+      """
+      v=0
+      o=-
+      m=video 5004 RTP/AVP 96
+      a=rtpmap:96 H264/90000
+      \(line)
+      a=rtpmap:96 JUNK/1
+      a=control:junk
+      c=IN IP4 203.0.113.1
+      """)
+    #expect(session.media.count == 1)
+    #expect(session.media.first?.description.encodingName == "H264")
+    #expect(session.media.first?.control == nil)
+    #expect(session.media.first?.connection == nil)
+    #expect(session.diagnostics.contains(.ignoredMedia))
+  }
+
+  @Test(arguments: ["a=fmtp:96", "a=fmtp:96 ", "a=fmtp:96  "])
+  func theEmptyFormatParametersOfUbiquitiAreIgnored(line: String) throws {
+    let session = try parse("v=0\no=-\nm=video 0 RTP/AVP 96\n\(line)\n")
+    #expect(session.media.first?.description.formatParameters == [:])
+    #expect(session.diagnostics == [.emptyFormatParameters])
+  }
+
+  @Test func spacesAroundTheRTPMapOfMacroVideoAreIgnored() throws {
+    let media = try media("m=video 0 RTP/AVP 96 ", "a=rtpmap:96  H264/90000 \t ")
+    #expect(media.description.encodingName == "H264")
+    #expect(media.description.clockRate == 90_000)
+  }
+
+  @Test func formatParametersAtTheEndOfAnotherTrackAreFound() throws {
+    let session = try parse(
+      """
+      v=0
+      o=-
+      m=video 0 RTP/AVP 96
+      a=rtpmap:96 H264/90000
+      m=audio 0 RTP/AVP 8
+      a=fmtp:96 packetization-mode=1
+      """)
+    #expect(session.media.first?.description.formatParameters == ["packetization-mode": "1"])
+    #expect(session.diagnostics == [.formatParametersElsewhere(payloadType: 96)])
+  }
+
+  @Test(arguments: [
+    "H264/0", "H264", "H264/", "H264/-90000", "H264/2147483648", "H264/x", "H264/99999999999999",
+  ])
+  func aClockRateThatCanNotBeIsReplaced(map: String) throws {
+    let session = try parse("v=0\no=-\nm=video 0 RTP/AVP 96\na=rtpmap:96 \(map)\n")
+    #expect(session.media.first?.description.clockRate == 90_000)
+    #expect(session.media.first?.description.encodingName == "H264")
+    #expect(session.diagnostics == [.invalidClockRate(payloadType: 96)])
+  }
+
+  @Test func boschCamerasUsePayloadType35ForH264() throws {
+    let media = try media("m=video 0 RTP/AVP 35", "a=rtpmap:35 H264/90000")
+    #expect(media.description.payloadType == 35)
+    #expect(media.description.encodingName == "H264")
+  }
+
+  @Test func aTypeOutOfRangeIsPassedOverForTheNext() throws {
+    let session = try parse("v=0\no=-\nm=video 0 RTP/AVP 200 97\na=rtpmap:97 H265/90000\n")
+    #expect(session.media.first?.payloadTypes == [97])
+    #expect(session.diagnostics == [.invalidPayloadType])
+  }
+
+  @Test func retransmissionIsNotTheMedia() throws {
+    let media = try media(
+      "m=video 0 RTP/AVP 97 98 96", "a=rtpmap:97 rtx/90000", "a=fmtp:97 apt=96",
+      "a=rtpmap:98 ulpfec/90000", "a=rtpmap:96 H264/90000")
+    #expect(media.description.payloadType == 96)
+  }
+
+  @Test func anAssignedTypeNeedsNoMap() throws {
+    let media = try media("m=video 0 RTP/AVP 26")
+    #expect(media.description.encodingName == "JPEG")
+  }
+
+  @Test func bytesThatAreNotTextAreTolerated() throws {
+    var bytes = Array("v=0\no=-\ns=".utf8) + [0xFF, 0xFE, 0x0A]
+    bytes += Array("m=video 0 RTP/AVP 96\na=rtpmap:96 H264/90000\na=fmtp:96 a=".utf8)
+    bytes += [0xC0, 0x80, 0x0A]
+    let session = try SessionDescription(parsing: bytes)
+    #expect(session.media.first?.description.formatParameters.keys.sorted() == ["a"])
+    #expect(session.diagnostics == [.invalidText])
+  }
+
+  @Test(arguments: [
+    "a=fmtp:96 x\0y=1", "a=rtpmap:96 H\0265/90000", "a=crypto:1\0", "b=\0", "\0", "r=\0",
+    "m=au\0dio 0 RTP/AVP 0",
+  ])
+  func aLineWithANULIsIgnored(line: String) throws {
+    let session = try parse(
+      "v=0\no=-\nm=video 0 RTP/AVP 96\na=rtpmap:96 H264/90000\n\(line)\na=control:x\n")
+    #expect(session.media.count == 1)
+    #expect(session.media.first?.description.encodingName == "H264")
+    #expect(session.diagnostics.contains(.nulByte))
+  }
+
+  // MARK: Limits
+
+  @Test func thirtyThousandAttributesAreRefused() {
+    let text = String(repeating: "a=d\r\n", count: 30_000)
+    #expect(throws: SessionDescriptionError.self) { try parse("v=0\r\n" + text) }
+    let short = String(repeating: "a=d\n", count: 30_000)
+    #expect(throws: SessionDescriptionError.tooManyLines(count: 30_001, limit: 2000)) {
+      try parse("v=0\n" + short)
+    }
+  }
+
+  @Test func tenThousandSectionsAreRefused() {
+    #expect(throws: SessionDescriptionError.tooLong(count: 210_000, limit: 131_072)) {
+      try parse(String(repeating: "m=video 0 RTP/AVP 96\n", count: 10_000))
+    }
+    #expect(throws: SessionDescriptionError.tooManyLines(count: 10_000, limit: 2000)) {
+      try parse(String(repeating: "m=\n", count: 10_000))
+    }
+    #expect(throws: SessionDescriptionError.tooManyMedia(limit: 64)) {
+      try parse(String(repeating: "m=\n", count: 65))
+    }
+  }
+
+  @Test func whatIsNotADescriptionIsRefused() {
+    for text in ["", "\n\n", "hello", "<html>", "a=b", String(repeating: "x", count: 100_000)] {
+      #expect(throws: SessionDescriptionError.notADescription) { try parse(text) }
+    }
+  }
+
+  @Test func hostileFieldsOfEachKindEndQuickly() throws {
+    let long = String(repeating: "9", count: 64 << 10)
+    let parameters = String(repeating: "a=b;", count: 16 << 10)
+    let lists = String(repeating: "96 ", count: 20_000)
+    let clock = ContinuousClock()
+    let time = try clock.measure {
+      for field in [
+        "v", "o", "s", "c", "b", "t", "r", "z", "k", "m", "a", "a=rtpmap:", "a=fmtp:96 ", "a=rtcp:",
+      ] {
+        for value in ["", "x", long, parameters, lists, "0 " + long, "video 0 RTP/AVP " + lists] {
+          let prefix = field.contains("=") ? field : field + "="
+          _ = try parse("v=0\nm=video 0 RTP/AVP 96\n\(prefix)\(value)\n")
+        }
+      }
+    }
+    // 98 descriptions; a debug build takes some ten times as long as a release.
+    #expect(time < .seconds(10))
+  }
+
+  @Test func formatParametersAreBounded() throws {
+    let many = (0..<1000).map { "k\($0)=v" }.joined(separator: ";")
+    let session = try parse("v=0\no=-\nm=video 0 RTP/AVP 96\na=fmtp:96 \(many)\n")
+    #expect(session.media.first?.description.formatParameters.count == 128)
+    #expect(session.diagnostics == [.tooManyFormatParameters])
+  }
+
+  @Test(arguments: 0..<20 as Range<UInt64>)
+  func brokenDescriptionsNeverTrap(seed: UInt64) throws {
+    var random = SplitMix(state: seed)
+    let lines = [
+      "v=0", "o=- 0 0 IN IP4 127.0.0.1", "c=IN IP4 232.1.2.3/127/2", "t=0 0", "a=control:*",
+      "m=video 5004/2 RTP/AVP 96 97", "a=rtpmap:96 H264/90000", "a=rtpmap:97 rtx/90000",
+      "a=fmtp:96 packetization-mode=1;sprop-parameter-sets=Z0LAHtkD,aMuMsg==", "a=rtcp:5005",
+      "a=source-filter: incl IN IP4 * 192.0.2.1", "m=audio 0 RTP/AVP 8", "a=fmtp:96 a=b", "",
+    ]
+    let whole = Array(lines.joined(separator: "\r\n").utf8)
+    for _ in 0..<200 {
+      var bytes = whole
+      for _ in 0..<Int.random(in: 1...20, using: &random) {
+        let at = Int.random(in: 0..<bytes.count, using: &random)
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: bytes[at] = UInt8.random(in: 0...255, using: &random)
+        case 1: bytes.remove(at: at)
+        case 2: bytes.insert(contentsOf: bytes[..<at], at: at)
+        default: bytes.removeSubrange(at...)
+        }
+        if bytes.isEmpty { bytes = whole }
+      }
+      guard let session = try? SessionDescription(parsing: bytes) else { continue }
+      #expect(session.media.count <= SessionDescription.maximumMedia)
+      for media in session.media {
+        #expect((0...65_535).contains(media.port))
+        #expect(media.description.clockRate > 0)
+        #expect(media.payloadTypes.allSatisfy { $0 <= 127 })
+      }
+    }
+  }
+}
+
+/// The SplitMix64 generator: the same numbers for the same seed, everywhere.
+private struct SplitMix: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+}

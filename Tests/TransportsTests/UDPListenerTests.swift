@@ -1,0 +1,238 @@
+import NIOCore
+import NIOPosix
+import RTPWire
+import Testing
+
+@testable import Transports
+
+/// A listener against senders on this machine.
+struct UDPListenerTests {
+  private func listener(
+    _ listening: UDPTransport.Listening, sockets: UDPTransport.SocketConfiguration = .init()
+  ) -> UDPTransport {
+    UDPTransport(
+      role: .listener(listening), sockets: sockets,
+      on: MultiThreadedEventLoopGroup.singleton.next())
+  }
+
+  @Test(arguments: [
+    (nil, "127.0.0.1"), (nil, "::1"), ("127.0.0.1", "127.0.0.1"), ("::1", "::1"),
+    ("0.0.0.0", "127.0.0.1"),
+  ])
+  func theFirstSenderIsReceivedFromItsFirstPacketOn(host: String?, from: String) async throws {
+    let transport = listener(.init(host: host, port: 0))
+    let sink = RecordingSink()
+    _ = try await transport.open(delivering: sink)
+    let port = try #require(try await transport.localAddress()?.port)
+    let sender = try await FarEnd(from)
+    let stranger = try await FarEnd(from)
+    let target = endpoint(from, port)
+    try await stranger.send(rtp(900, ssrc: 5), to: target)
+    for number in 0..<50 as Range<UInt16> { try await sender.send(rtp(number), to: target) }
+    for number in 901..<910 as Range<UInt16> {
+      try await stranger.send(rtp(number, ssrc: 5), to: target)
+    }
+    let datagrams = try await sink.datagrams.first(50)
+    #expect(datagrams.map(\.bytes) == (0..<50).map { rtp($0) })
+    #expect(Set(datagrams.compactMap(\.origin?.port)) == [sender.port])
+    let counters = try await transport.counters { $0.foreignOrigin == 10 }
+    #expect(counters.delivered == 50)
+    #expect(counters.hellosSent + counters.heartbeatsSent == 0)
+    transport.close()
+    try await sender.close()
+    try await stranger.close()
+  }
+
+  @Test func rtcpOnTheNextPortIsControlAndFeedbackGoesToTheSendersNextPort() async throws {
+    let transport = listener(.init(host: "127.0.0.1", port: 0))
+    let sink = RecordingSink()
+    _ = try await transport.open(delivering: sink)
+    let local = try #require(try await transport.localAddress())
+    let control = try local.with(port: #require(local.port) + 1)
+    let (media, report) = try await adjacentFarEnds()
+    try await media.send(rtp(1), rtp(2), to: local)
+    _ = try await sink.datagrams.first(2)
+    let stranger = try await FarEnd("127.0.0.2")
+    try await stranger.send(senderReport(), to: control)
+    try await transport.counters { $0.foreignOrigin == 1 }
+    try await stranger.close()
+    try await report.send(senderReport(), to: control)
+    #expect(try await sink.datagrams.first(3).map(\.channel) == [.media, .media, .control])
+    transport.sendFeedback(senderReport(ssrc: 77))
+    let feedback = try await report.received.first(1)[0]
+    #expect(feedback.bytes == senderReport(ssrc: 77))
+    #expect(feedback.origin == control)
+    transport.close()
+    try await media.close()
+    try await report.close()
+  }
+
+  @Test func rtcpOnTheMediaPortIsAnsweredThere() async throws {
+    let transport = listener(.init(host: "127.0.0.1", port: 0))
+    let sink = RecordingSink()
+    _ = try await transport.open(delivering: sink)
+    let local = try #require(try await transport.localAddress())
+    let sender = try await FarEnd()
+    try await sender.send(rtp(1), rtp(2), senderReport(), to: local)
+    #expect(try await sink.datagrams.first(3).map(\.channel) == [.media, .media, .media])
+    transport.sendFeedback(senderReport(ssrc: 77))
+    let feedback = try await sender.received.first(1)[0]
+    #expect(feedback.origin == local)
+    transport.close()
+    try await sender.close()
+  }
+
+  /// Two far ends on neighbouring ports, as FFmpeg and GStreamer send media and RTCP.
+  private func adjacentFarEnds(_ host: String = "127.0.0.1") async throws -> (FarEnd, FarEnd) {
+    for _ in 0..<100 {
+      let first = try await FarEnd(host)
+      if let second = try? await FarEnd(host, port: first.port + 1) { return (first, second) }
+      try await first.close()
+    }
+    throw TransportError.portInUse(address: "every port that was tried")
+  }
+
+  @Test func aTakenControlPortIsNoReasonToFail() async throws {
+    // An address that no other test takes ports of, so that the one given up stays free.
+    let (media, control) = try await adjacentFarEnds("127.0.0.4")
+    let port = media.port
+    try await media.close()
+    let transport = listener(.init(host: "127.0.0.4", port: port))
+    _ = try await transport.open(delivering: RecordingSink())
+    transport.close()
+    try await control.close()
+  }
+
+  @Test func aTakenPortIsNamed() async throws {
+    let other = try await FarEnd()
+    let transport = listener(.init(host: "127.0.0.1", port: other.port))
+    await #expect(throws: TransportError.portInUse(address: "127.0.0.1:\(other.port)")) {
+      try await transport.open(delivering: RecordingSink())
+    }
+    try await other.close()
+  }
+
+  @Test func whatKeepsAListenerFromOpeningIsNamed() async throws {
+    await #expect(throws: TransportError.addressNotAvailable(address: "203.0.113.77:0")) {
+      try await listener(.init(host: "203.0.113.77", port: 0)).open(delivering: RecordingSink())
+    }
+    var sockets = UDPTransport.SocketConfiguration()
+    sockets.interface = "nowhere0"
+    await #expect(throws: TransportError.noSuchInterface(name: "nowhere0")) {
+      try await listener(.init(host: "239.1.2.3", port: 0), sockets: sockets)
+        .open(delivering: RecordingSink())
+    }
+    let error = await #expect(throws: TransportError.self) {
+      try await listener(.init(host: "no-such-host.invalid", port: 0))
+        .open(delivering: RecordingSink())
+    }
+    guard case .nameNotResolved(host: "no-such-host.invalid", _) = error else {
+      // Without any name server the resolver may take its whole time.
+      #expect(error == .nameResolutionTimedOut(host: "no-such-host.invalid", seconds: 10))
+      return
+    }
+  }
+
+  @Test func anAddressBehindANATFallsBackToEveryAddress() async throws {
+    var listening = UDPTransport.Listening(host: "203.0.113.77", port: 0)
+    listening.fallsBackToAnyAddress = true
+    let transport = listener(listening)
+    _ = try await transport.open(delivering: RecordingSink())
+    #expect(try await transport.localAddress()?.ipAddress == "0.0.0.0")
+    transport.close()
+  }
+
+  // MARK: The contract
+
+  @Test func closingFromAnyThreadAnyNumberOfTimesEndsOnce() async throws {
+    let transport = listener(.init(host: "127.0.0.1", port: 0))
+    let sink = RecordingSink()
+    _ = try await transport.open(delivering: sink)
+    let local = try #require(try await transport.localAddress())
+    let sender = try await FarEnd()
+    try await sender.send(rtp(1), rtp(2), to: local)
+    _ = try await sink.datagrams.first(2)
+    await withTaskGroup { group in
+      for _ in 0..<20 { group.addTask { transport.close() } }
+    }
+    _ = try await sink.ends.first(1)
+    try await sender.send(rtp(3), to: local)
+    try await transport.eventLoop.submit {}.get()
+    #expect(sink.datagrams.elements.count == 2)
+    #expect(await transport.counters().delivered == 2)
+    try await sender.close()
+  }
+
+  @Test func aSinkMayCloseTheTransportWhileItIsCalled() async throws {
+    let transport = listener(.init(host: "127.0.0.1", port: 0))
+    let sink = ClosingSink(transport)
+    _ = try await transport.open(delivering: sink)
+    let local = try #require(try await transport.localAddress())
+    let sender = try await FarEnd()
+    for number in 0..<100 as Range<UInt16> { try await sender.send(rtp(number), to: local) }
+    _ = try await sink.recording.ends.first(1)
+    #expect(sink.recording.datagrams.elements.count == 1)
+    try await sender.close()
+  }
+
+  @Test func aTransportThatIsClosedBeforeItOpensDoesNotOpen() async throws {
+    let transport = listener(.init(host: "127.0.0.1", port: 0))
+    transport.close()
+    let sink = RecordingSink()
+    await #expect(throws: TransportError.closed) { try await transport.open(delivering: sink) }
+    #expect(sink.ends.elements.isEmpty)
+  }
+
+  @Test func aTransportThatIsLetGoOfIsClosed() async throws {
+    let sink = RecordingSink()
+    try await {
+      let transport = listener(.init(host: "127.0.0.1", port: 0))
+      _ = try await transport.open(delivering: sink)
+    }()
+    _ = try await sink.ends.first(1)
+  }
+
+  @Test func aTransportOpensOnce() async throws {
+    let transport = listener(.init(host: "127.0.0.1", port: 0))
+    _ = try await transport.open(delivering: RecordingSink())
+    await #expect(throws: TransportError.alreadyOpened) {
+      try await transport.open(delivering: RecordingSink())
+    }
+    transport.close()
+  }
+
+  @Test func portsAreFreeAgainAfterTheEnd() async throws {
+    var port = 0
+    var closed: [UDPTransport] = []
+    for _ in 0..<50 {
+      let transport = listener(.init(host: "127.0.0.1", port: port))
+      let sink = RecordingSink()
+      _ = try await transport.open(delivering: sink)
+      port = try #require(try await transport.localAddress()?.port)
+      transport.close()
+      _ = try await sink.ends.first(1)
+      closed.append(transport)
+      // The end is told before the sockets are let go of, both in one turn of the loop.
+      try await transport.eventLoop.submit {}.get()
+    }
+  }
+}
+
+/// Closes its transport at the first datagram.
+private final class ClosingSink: DatagramSink {
+  let recording = RecordingSink()
+  private let transport: UDPTransport
+
+  init(_ transport: UDPTransport) { self.transport = transport }
+
+  func describe(_ media: [MediaDescription]) {}
+
+  func receive(_ datagram: Datagram) {
+    recording.receive(datagram)
+    transport.close()
+  }
+
+  func readCompleted(at now: Instant) { recording.readCompleted(at: now) }
+
+  func transportEnded(_ end: TransportEnd) { recording.transportEnded(end) }
+}

@@ -1,0 +1,13 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A package of its own: it measures the programs that people run, and links nothing of them.
+let package = Package(
+  name: "bench",
+  targets: [
+    .executableTarget(name: "bench"),
+    .executableTarget(name: "bare-loop", cSettings: [.unsafeFlags(["-O2"])]),
+    .executableTarget(name: "paced-sender", cSettings: [.unsafeFlags(["-O2"])]),
+  ],
+  swiftLanguageModes: [.v6]
+)

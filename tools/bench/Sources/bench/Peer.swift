@@ -1,0 +1,141 @@
+import Foundation
+
+/// A receiver under measurement: how to start it, and what it wants to know beforehand.
+struct Peer: Sendable {
+  let name: String
+  /// The command for a stream on `port`, described by the SDP file, writing to `output`; `-` is
+  /// standard output.
+  let command: @Sendable (_ port: UInt16, _ sdp: String, _ output: String) -> [String]
+
+  static let rtpRecv = rtpRecvPath
+
+  private static var rtpRecvPath: String {
+    ProcessInfo.processInfo.environment["RTP_RECV"] ?? "../../.build/release/rtp-recv"
+  }
+
+  /// Ours, as a user gets it: default settings, recognising the codec by itself.
+  static func ours(format: String) -> Peer {
+    Peer(name: "rtp-recv") { port, _, output in
+      [rtpRecv, "rtp://127.0.0.1:\(port)", "-o", output, "--format", format, "--quiet"]
+    }
+  }
+
+  // Receivers of raw frames, on standard output.
+
+  static let ffmpegFrames = Peer(name: "ffmpeg") { _, sdp, _ in
+    [
+      "ffmpeg", "-v", "quiet", "-protocol_whitelist", "file,udp,rtp", "-i", sdp,
+      "-fps_mode", "passthrough", "-f", "rawvideo", "-",
+    ]
+  }
+
+  static func gstreamerFrames(latency: Int?) -> Peer {
+    let jitterBuffer = latency.map { "rtpjitterbuffer latency=\($0)" } ?? "rtpjitterbuffer"
+    let name = "gstreamer" + (latency.map { " latency=\($0)" } ?? "")
+    return Peer(name: name) { port, _, _ in
+      gstreamer(
+        port, "! \(jitterBuffer) ! rtph264depay ! avdec_h264 max-threads=1 ! fdsink fd=1 sync=false"
+      )
+    }
+  }
+
+  // Receivers of the elementary stream, to a file.
+
+  static let ffmpegCopy = Peer(name: "ffmpeg -c copy") { _, sdp, output in
+    [
+      "ffmpeg", "-v", "quiet", "-y", "-protocol_whitelist", "file,udp,rtp", "-buffer_size",
+      "4194304",
+      "-i", sdp, "-c", "copy", "-f", "h264", output,
+    ]
+  }
+
+  static let gstreamerCopy = Peer(name: "gstreamer") { port, _, output in
+    gstreamer(
+      port,
+      "! rtpjitterbuffer latency=0 ! rtph264depay ! video/x-h264,stream-format=byte-stream "
+        + "! filesink location=\(output)")
+  }
+
+  static let bareLoop = Peer(name: "bare loop") { port, _, output in
+    [".build/release/bare-loop", "\(port)", output]
+  }
+
+  private static func gstreamer(_ port: UInt16, _ rest: String) -> [String] {
+    let capabilities =
+      "application/x-rtp,media=video,clock-rate=90000,encoding-name=H264,payload=96"
+    return ["gst-launch-1.0", "-q"]
+      + "udpsrc address=127.0.0.1 port=\(port) buffer-size=4194304 caps=\(capabilities) \(rest)"
+      .split(separator: " ").map(String.init)
+  }
+}
+
+/// A program that runs while something is measured, and is killed afterwards.
+final class Running {
+  private let process = Process()
+  let output = Pipe()
+
+  init(_ command: [String]) throws {
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = command
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+  }
+
+  deinit { kill() }
+
+  func kill() {
+    guard process.isRunning else { return }
+    Foundation.kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+  }
+
+  /// Asks the program to end, and waits until it has.
+  func stop() {
+    process.interrupt()
+    process.waitUntilExit()
+  }
+
+  func waitUntilExit() -> String {
+    let text = String(
+      decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    return text.trimmingCharacters(in: .whitespacesAndNewlines)
+  }
+
+  /// The processor time of all its threads so far, in seconds, to the nanosecond.
+  var processorTime: Double {
+    let tasks = "/proc/\(process.processIdentifier)/task"
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []
+    return names.reduce(0) { sum, name in
+      let text = (try? String(contentsOfFile: "\(tasks)/\(name)/schedstat", encoding: .utf8)) ?? ""
+      return sum + (text.split(separator: " ").first.flatMap { Double($0) } ?? 0) / 1e9
+    }
+  }
+
+  /// The most memory it has had resident, in MiB.
+  var peakMemory: Double {
+    let path = "/proc/\(process.processIdentifier)/status"
+    let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+    let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+    return line?.split(whereSeparator: \.isWhitespace).dropFirst().first
+      .flatMap { Double($0) }.map { $0 / 1024 } ?? 0
+  }
+}
+
+/// Waits until some program has bound UDP `port`, as the kernel's table says; at most 10 s.
+func waitUntilBound(_ port: UInt16) -> Bool {
+  let wanted = ":" + String(format: "%04X", port)
+  for _ in 0..<1000 {
+    let tables = ["/proc/net/udp", "/proc/net/udp6"].compactMap {
+      try? String(contentsOfFile: $0, encoding: .utf8)
+    }
+    let isBound = tables.joined().split(separator: "\n").contains { line in
+      line.split(separator: " ").dropFirst().first?.hasSuffix(wanted) == true
+    }
+    if isBound { return true }
+    usleep(10_000)
+  }
+  return false
+}

@@ -1,0 +1,127 @@
+import Foundation
+import Glibc
+
+/// A clip as RTP packets, packetised by FFmpeg so that no receiver meets its own sender.
+struct Stream {
+  let clip: String
+  let sdp: String
+  /// The packets in order; the marker tells the last one of a frame.
+  let packets: [[UInt8]]
+
+  /// Encodes `source` (a lavfi description) and records FFmpeg's packets of it.
+  init(name: String, source: String, encoding: [String], frames: Int, in folder: String) throws {
+    clip = "\(folder)/\(name).h264"
+    sdp = "\(folder)/\(name).sdp"
+    try run(
+      ["ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", source, "-frames:v", "\(frames)"]
+        + ["-pix_fmt", "yuv420p", "-c:v", "libx264"] + encoding + [clip])
+    let socket = try UDPSocket()
+    let sender = try Running([
+      "ffmpeg", "-v", "error", "-i", clip, "-c", "copy", "-f", "rtp", "-payload_type", "96",
+      "-sdp_file", sdp, "rtp://127.0.0.1:\(socket.port)?pkt_size=1412",
+    ])
+    packets = socket.receiveAll(untilQuietFor: 2).filter { $0.count > 12 && $0[1] & 0x7F == 96 }
+    sender.kill()
+  }
+
+  /// The SDP for receivers that listen on `port`.
+  func describe(port: UInt16) throws -> String {
+    let text = try String(contentsOfFile: sdp, encoding: .utf8)
+    let path = "\(sdp).\(port).sdp"
+    try text.replacing(#/m=video \d+/#, with: "m=video \(port)")
+      .write(toFile: path, atomically: true, encoding: .utf8)
+    return path
+  }
+
+  /// Writes the packets with a 4-byte big-endian length before each.
+  func write(to path: String) throws {
+    var data = Data()
+    for packet in packets {
+      withUnsafeBytes(of: UInt32(packet.count).bigEndian) { data.append(contentsOf: $0) }
+      data.append(contentsOf: packet)
+    }
+    try data.write(to: URL(fileURLWithPath: path))
+  }
+}
+
+/// A blocking UDP socket on loopback.
+final class UDPSocket {
+  struct Failed: Error {}
+
+  private let descriptor: Int32
+  let port: UInt16
+
+  init() throws {
+    descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+    var size: Int32 = 64 << 20
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &size, 4)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let descriptor = descriptor
+    let bound = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
+      }
+    }
+    guard bound else { throw Failed() }
+    port = UInt16(bigEndian: address.sin_port)
+  }
+
+  deinit { close(descriptor) }
+
+  func receiveAll(untilQuietFor seconds: Int32) -> [[UInt8]] {
+    var packets: [[UInt8]] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      guard poll(&poller, 1, packets.isEmpty ? 20_000 : seconds * 1000) > 0 else { return packets }
+      let count = recv(descriptor, &buffer, buffer.count, 0)
+      if count > 0 { packets.append(Array(buffer[0..<count])) }
+    }
+  }
+
+  func send(_ packet: [UInt8], to port: UInt16) {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    _ = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        sendto(descriptor, packet, packet.count, 0, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+  }
+
+  /// A port that was free a moment ago, with a free one above it for RTCP.
+  static func freePort() throws -> UInt16 {
+    for _ in 0..<100 {
+      let port = try UDPSocket().port & ~1
+      if port > 1024 { return port }
+    }
+    throw Failed()
+  }
+}
+
+/// Runs a command to its end.
+func run(_ command: [String]) throws {
+  let process = Process()
+  process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+  process.arguments = command
+  try process.run()
+  process.waitUntilExit()
+  guard process.terminationStatus == 0 else {
+    throw BenchError(description: "\(command.joined(separator: " ")) failed")
+  }
+}
+
+struct BenchError: Error, CustomStringConvertible {
+  let description: String
+}
+
+func median(_ values: [Double]) -> Double {
+  let sorted = values.sorted()
+  guard !sorted.isEmpty else { return .nan }
+  return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+}

@@ -1,0 +1,49 @@
+import Foundation
+
+/// Processor time per packet, from UDP to an elementary stream in a file.
+enum Throughput {
+  struct Result {
+    /// Microseconds of processor time a packet, user and system, start-up excluded.
+    let perPacket: Double
+    /// The fraction of the packets that were sent whose payload is not in the file.
+    let missing: Double
+  }
+
+  static func stream(in folder: String) throws -> Stream {
+    // Noise at a high rate: about 30 full packets a frame, as a camera's key frames have.
+    try Stream(
+      name: "throughput", source: "nullsrc=size=640x480:rate=30,geq=random(1)*255:128:128",
+      encoding: ["-preset", "ultrafast", "-bf", "0", "-b:v", "10M", "-maxrate", "10M"]
+        + ["-bufsize", "1M", "-g", "30"],
+      frames: 90, in: folder)
+  }
+
+  /// Sends `rate` packets a second for `seconds` and takes the processor time of the middle part.
+  static func measure(
+    _ peer: Peer, of stream: Stream, packets: String, rate: Int, seconds: Double, in folder: String
+  ) throws -> Result {
+    let port = try UDPSocket.freePort()
+    let output = "\(folder)/throughput-output.h264"
+    defer { try? FileManager.default.removeItem(atPath: output) }
+    let receiver = try Running(peer.command(port, try stream.describe(port: port), output))
+    guard waitUntilBound(port) else {
+      throw BenchError(description: "\(peer.name) does not listen")
+    }
+    let sender = try Running([
+      ".build/release/paced-sender", packets, "\(port)", "\(rate)", "\(seconds)",
+    ])
+    usleep(2_000_000)
+    let (timeBefore, cpuBefore) = (Latency.now(), receiver.processorTime)
+    usleep(UInt32((seconds - 3) * 1e6))
+    let (timeAfter, cpuAfter) = (Latency.now(), receiver.processorTime)
+    let sent = Double(sender.waitUntilExit()) ?? .nan
+    usleep(500_000)
+    receiver.stop()
+    let size = (try? FileManager.default.attributesOfItem(atPath: output)[.size] as? Int) ?? 0
+    let payload = stream.packets.reduce(0) { $0 + $1.count - 14 }
+    let expected = Double(payload) / Double(stream.packets.count) * sent
+    return Result(
+      perPacket: (cpuAfter - cpuBefore) * 1e6 / (sent / seconds * (timeAfter - timeBefore)),
+      missing: max(0, 1 - Double(size) / expected))
+  }
+}

@@ -1,0 +1,141 @@
+public import NIOCore
+public import RTPWire
+
+/// A network that loses, reorders, doubles and delays packets: a value on a virtual clock.
+///
+/// ```
+/// offered ─▶ lost? ─▶ doubled? ─▶ displaced? ─▶ delayed? ─▶ released
+///                                     garbage ──▲
+/// ```
+///
+/// With the same seed and the same packets it does the same, and each impairment draws from a generator
+/// of its own, so that switching one on does not change what the others do.
+public struct NetworkSimulator: Sendable {
+  /// A datagram that leaves the network.
+  public struct Release: Sendable, Equatable {
+    public var bytes: ByteBuffer
+    public var time: Instant
+    /// True for random bytes that nobody offered.
+    public var isGarbage: Bool
+  }
+
+  /// The longest random datagram: what fits in an Ethernet frame.
+  public static let longestGarbage = 1472
+
+  public private(set) var counters = ImpairmentCounters()
+  /// Packets that have not left yet.
+  public var pendingCount: Int { inFlight.count + displaced.count }
+
+  private let impairments: Impairments
+  private var lossDice: SplitMix64
+  private var burstDice: SplitMix64
+  private var reorderingDice: SplitMix64
+  private var duplicationDice: SplitMix64
+  private var jitterDice: SplitMix64
+  private var garbageDice: SplitMix64
+
+  private var isInBurst = false
+  /// Packets that got past loss and duplication so far: the places that reordering counts.
+  private var place = 0
+  private var displaced: [Displaced] = []
+  private var inFlight = ReleaseQueue()
+
+  private struct Displaced {
+    var bytes: ByteBuffer
+    /// The packet goes directly behind the one in this place.
+    var behind: Int
+  }
+
+  public init(_ impairments: Impairments, seed: UInt64) {
+    self.impairments = impairments
+    var dice = SplitMix64(seed: seed)
+    lossDice = dice.split()
+    burstDice = dice.split()
+    reorderingDice = dice.split()
+    duplicationDice = dice.split()
+    jitterDice = dice.split()
+    garbageDice = dice.split()
+  }
+
+  /// Gives the network a packet at `now`, which must not go back between calls.
+  public mutating func offer(_ packet: ByteBuffer, at now: Instant) {
+    counters.offered += 1
+    defer { addGarbage(at: now) }
+    if isLost() {
+      counters.lost += 1
+      return
+    }
+    pass(packet, at: now)
+    if impairments.duplication > 0, duplicationDice.chance(impairments.duplication) {
+      counters.duplicated += 1
+      pass(packet, at: now)
+    }
+  }
+
+  /// Lets go, at `now`, of the packets that wait for later ones to overtake them: none will come.
+  public mutating func finish(at now: Instant) {
+    releaseDisplaced(behind: .max, at: now)
+  }
+
+  /// When the next packet leaves, or `nil` when none is on its way.
+  public var nextRelease: Instant? { inFlight.first?.time }
+
+  /// Takes out the packet that leaves next, if it does so by `now`.
+  public mutating func release(by now: Instant) -> Release? {
+    guard let first = inFlight.first, first.time <= now else { return nil }
+    if !first.isGarbage { counters.delivered += 1 }
+    return inFlight.popFirst()
+  }
+
+  private mutating func isLost() -> Bool {
+    var isLost = false
+    if impairments.loss > 0 { isLost = lossDice.chance(impairments.loss) }
+    if let burst = impairments.burstLoss {
+      isInBurst = burstDice.chance(isInBurst ? 1 - burst.ending : burst.beginning)
+      if isInBurst { isLost = true }
+    }
+    return isLost
+  }
+
+  private mutating func pass(_ packet: ByteBuffer, at now: Instant) {
+    defer {
+      releaseDisplaced(behind: place, at: now)
+      place += 1
+    }
+    if let reordering = impairments.reordering, reorderingDice.chance(reordering.probability) {
+      let behind = place + reorderingDice.place(upTo: reordering.depth)
+      counters.reordered += 1
+      displaced.append(Displaced(bytes: packet, behind: behind))
+    } else {
+      enqueue(packet, at: now)
+    }
+  }
+
+  /// Sends on what waits for `place`, in the order of the places, then in the order in which it came.
+  private mutating func releaseDisplaced(behind place: Int, at now: Instant) {
+    guard displaced.contains(where: { $0.behind <= place }) else { return }
+    let due = displaced.enumerated().filter { $0.element.behind <= place }
+      .sorted { ($0.element.behind, $0.offset) < ($1.element.behind, $1.offset) }
+    displaced.removeAll { $0.behind <= place }
+    for (_, packet) in due { enqueue(packet.bytes, at: now) }
+  }
+
+  private mutating func enqueue(_ bytes: ByteBuffer, at now: Instant, isGarbage: Bool = false) {
+    var time = now
+    if impairments.jitter > 0 {
+      let deviations = max(0, 3 + jitterDice.gaussian())
+      time = now.advanced(byNanoseconds: Int64(Double(impairments.jitter) * deviations))
+    }
+    inFlight.insert(Release(bytes: bytes, time: time, isGarbage: isGarbage))
+  }
+
+  private mutating func addGarbage(at now: Instant) {
+    guard impairments.garbage > 0, garbageDice.chance(impairments.garbage) else { return }
+    let length = garbageDice.place(upTo: Self.longestGarbage)
+    var bytes = ByteBufferAllocator().buffer(capacity: length)
+    while bytes.readableBytes < length { bytes.writeInteger(garbageDice.next()) }
+    bytes.moveWriterIndex(to: length)
+    counters.garbage += 1
+    enqueue(bytes, at: now, isGarbage: true)
+  }
+}

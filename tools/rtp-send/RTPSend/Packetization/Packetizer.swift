@@ -1,0 +1,114 @@
+public import NIOCore
+import RTPWire
+
+/// Turns access units into RTP payloads.
+public protocol Packetizer: Sendable {
+  /// The payloads that `unit` completes, in sending order.
+  ///
+  /// NAL units shorter than their header can not be sent and are left out.
+  mutating func packetize(_ unit: SourceAccessUnit) -> [RTPPayload]
+
+  /// The payloads of what was held back for interleaving.
+  mutating func finish() -> [RTPPayload]
+}
+
+/// How NAL units are put into packets.
+public enum Packetization: String, Sendable, CaseIterable {
+  /// In decoding order: H.264 packetization-mode 1 (STAP-A, FU-A), H.265 without DONL (AP, FU).
+  case nonInterleaved = "non-interleaved"
+  /// Out of decoding order, with decoding order numbers: H.264 packetization-mode 2 (STAP-B, FU-B),
+  /// H.265 with DONL.
+  case interleaved
+  /// H.264 packetization-mode 2 with MTAP16 where units of several times share a packet.
+  case mtap16
+  /// The same with MTAP24.
+  case mtap24
+
+  /// Makes the packetizer of `codec` for this mode; H.265 knows no MTAP and takes `interleaved`.
+  public func packetizer(
+    for codec: Codec, payloadLimit: Int, aggregates: Bool
+  ) -> any Packetizer {
+    switch (codec, self) {
+    case (.h264, .nonInterleaved):
+      H264Packetizer(payloadLimit: payloadLimit, aggregates: aggregates)
+    case (.h264, _):
+      H264InterleavedPacketizer(
+        payloadLimit: payloadLimit, aggregates: aggregates, aggregation: self)
+    case (.h265, .nonInterleaved):
+      H265Packetizer(payloadLimit: payloadLimit, aggregates: aggregates)
+    case (.h265, _):
+      H265Packetizer(
+        payloadLimit: payloadLimit, aggregates: aggregates, interleaver: Interleaver())
+    }
+  }
+}
+
+/// One RTP payload and what its packet's header has to say about it.
+public struct RTPPayload: Sendable, Equatable {
+  /// The payload; in front of it is room for the header, so that nothing has to be copied again.
+  public var bytes: ByteBuffer
+  /// The media time of the packet in 90 kHz ticks.
+  public var ticks: Int64
+  /// True on the last packet of an access unit (RFC 6184 §5.1, RFC 7798 §4.1).
+  public var marker: Bool
+
+  public init(bytes: ByteBuffer, ticks: Int64, marker: Bool) {
+    self.bytes = bytes
+    self.ticks = ticks
+    self.marker = marker
+  }
+
+  /// An empty buffer for a payload of `capacity` bytes, with room for the RTP header before it.
+  static func buffer(capacity: Int) -> ByteBuffer {
+    var buffer = ByteBufferAllocator().buffer(capacity: RTPPacket.minimumLength + capacity)
+    buffer.moveWriterIndex(to: RTPPacket.minimumLength)
+    buffer.moveReaderIndex(to: RTPPacket.minimumLength)
+    return buffer
+  }
+
+  /// The smallest limit with which every packetizer can still send fragments.
+  static let minimumLimit = 16
+}
+
+/// How many NAL units fit in one aggregation packet, counted as they are added.
+struct Aggregate {
+  private(set) var units: [ByteBuffer] = []
+  private var length: Int
+  private let overhead: Int
+  private let limit: Int
+
+  /// Starts with a packet header of `header` bytes, to which each unit adds itself and `overhead`.
+  init(header: Int, overhead: Int, limit: Int) {
+    length = header
+    self.overhead = overhead
+    self.limit = limit
+  }
+
+  /// Adds `unit` if the packet stays within its limit.
+  mutating func add(_ unit: ByteBuffer) -> Bool {
+    guard length + overhead + unit.readableBytes <= limit else { return false }
+    length += overhead + unit.readableBytes
+    units.append(unit)
+    return true
+  }
+}
+
+extension ByteBuffer {
+  /// The bytes of a NAL unit cut into fragments: at least two, each as full as the limits allow.
+  ///
+  /// A unit that fits in one packet must not be sent as a fragmentation unit (RFC 6184 §5.8), and a
+  /// unit that did not fit with its aggregation header may fit without, so the first is at most half.
+  func fragments(afterHeader header: Int, first: Int, others: Int) -> [ByteBuffer] {
+    var rest = self
+    rest.moveReaderIndex(forwardBy: min(header, rest.readableBytes))
+    var fragments: [ByteBuffer] = []
+    var limit = min(first, (rest.readableBytes + 1) / 2)
+    while rest.readableBytes > 0,
+      let fragment = rest.readSlice(length: min(max(1, limit), rest.readableBytes))
+    {
+      fragments.append(fragment)
+      limit = others
+    }
+    return fragments
+  }
+}

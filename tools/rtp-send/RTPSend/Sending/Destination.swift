@@ -1,0 +1,56 @@
+public import NIOCore
+
+/// Where the stream goes: to an address, or to whoever says hello.
+public enum Destination: Sendable, Hashable {
+  /// `udp://host:port`
+  case send(host: String, port: Int)
+  /// `listen://address:port`, where the address may be left out and port 0 takes any free one.
+  case listen(host: String, port: Int)
+
+  /// Reads a URL of one of the two forms; IPv6 addresses stand in brackets.
+  ///
+  /// - Throws: ``SendError/invalid(option:reason:)`` when it is of neither.
+  public init(_ url: String) throws(SendError) {
+    let problem = SendError.invalid(
+      option: "DESTINATION",
+      reason: "must be udp://HOST:PORT or listen://[ADDRESS]:PORT, not '\(url)'")
+    guard let separator = url.firstRange(of: "://") else { throw problem }
+    var rest = url[separator.upperBound...]
+    if rest.hasSuffix("/") { rest.removeLast() }
+    guard let colon = rest.lastIndex(of: ":"),
+      let port = Int(rest[rest.index(after: colon)...]), (0...65_535).contains(port)
+    else { throw problem }
+    var host = rest[..<colon]
+    if host.hasPrefix("["), host.hasSuffix("]") {
+      host = host.dropFirst().dropLast()
+    } else if host.contains(":") {
+      throw problem
+    }
+    switch url[..<separator.lowerBound].lowercased() {
+    case "udp" where !host.isEmpty && port > 0: self = .send(host: String(host), port: port)
+    case "listen": self = .listen(host: host.isEmpty ? "0.0.0.0" : String(host), port: port)
+    default: throw problem
+    }
+  }
+
+  /// The address with the name resolved, which may wait for a name server.
+  func resolved() throws(SendError) -> SocketAddress {
+    let (host, port) =
+      switch self {
+      case .send(let host, let port), .listen(let host, let port): (host, port)
+      }
+    do {
+      return try SocketAddress.makeAddressResolvingHost(host, port: port)
+    } catch {
+      throw .network(address: host, reason: "this name or address is not known")
+    }
+  }
+}
+
+extension SocketAddress {
+  /// The address as it stands in a URL: `127.0.0.1:5004`, `[::1]:5004`.
+  public var hostAndPort: String {
+    let host = ipAddress ?? "?"
+    return (host.contains(":") ? "[\(host)]" : host) + ":\(port ?? 0)"
+  }
+}

@@ -1,0 +1,77 @@
+public import NIOCore
+
+/// Turns a source into RTP packets: repeats, limits, strips, packetizes and numbers it.
+public struct PacketFeed {
+  public struct Configuration: Sendable {
+    public var recipe: SourceRecipe
+    /// How often the source is sent, at least once; `nil` means for ever.
+    public var repetitions: Int? = 1
+    /// Access units until the end, over all repetitions; `nil` means that the source decides.
+    public var frameLimit: Int?
+    /// Leaves VPS, SPS and PPS out of the stream.
+    public var stripsParameterSets = false
+    public var packetization = Packetization.nonInterleaved
+    /// Whether NAL units that are small enough share packets.
+    public var aggregates = true
+    /// The longest RTP payload in bytes, at least 16.
+    public var payloadLimit = 1400
+    public var stream: RTPStream.Configuration
+
+    public init(recipe: SourceRecipe, stream: RTPStream.Configuration) {
+      self.recipe = recipe
+      self.stream = stream
+    }
+  }
+
+  /// The packets that one access unit completed.
+  public struct Batch: Sendable {
+    public var packets: [ByteBuffer]
+    /// When they are due in real time, in 90 kHz ticks on the timeline of the first repetition.
+    public var ticks: Int64
+  }
+
+  public private(set) var stream: RTPStream
+  /// Access units taken from the source.
+  public private(set) var frameCount = 0
+
+  private let configuration: Configuration
+  private let source: any AccessUnitSource
+  private var packetizer: any Packetizer
+  private var lastTicks: Int64 = 0
+  private var isFinished = false
+
+  /// Opens the source.
+  ///
+  /// - Throws: ``SendError`` when it can not be opened.
+  public init(_ configuration: Configuration) throws {
+    self.configuration = configuration
+    source = try RepeatedSource(configuration.recipe, repetitions: configuration.repetitions)
+    packetizer = configuration.packetization.packetizer(
+      for: source.codec, payloadLimit: configuration.payloadLimit,
+      aggregates: configuration.aggregates)
+    stream = RTPStream(configuration.stream)
+  }
+
+  /// The next packets, or `nil` at the end.
+  ///
+  /// - Throws: ``SendError`` when the source can not be read on.
+  public mutating func next() throws -> Batch? {
+    while !isFinished {
+      guard frameCount < configuration.frameLimit ?? .max, var unit = try source.next() else {
+        isFinished = true
+        let packets = stream.packets(with: packetizer.finish())
+        return packets.isEmpty ? nil : Batch(packets: packets, ticks: lastTicks)
+      }
+      frameCount += 1
+      lastTicks = unit.decodingTicks
+      if configuration.stripsParameterSets {
+        let codec = source.codec
+        unit.units.removeAll { codec.parameterSet($0) != nil }
+      }
+      if unit.isRandomAccess { stream.beginGroupOfPictures() }
+      let packets = stream.packets(with: packetizer.packetize(unit))
+      if !packets.isEmpty { return Batch(packets: packets, ticks: unit.decodingTicks) }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,115 @@
+public import NIOCore
+import RTPWire
+
+/// Writes RTP headers (RFC 3550 §5.1): one source's numbering, and the ways in which real ones break it.
+public struct RTPStream: Sendable {
+  public struct Configuration: Sendable, Hashable {
+    /// 0 … 127; larger values lose their highest bit.
+    public var payloadType: UInt8 = 96
+    public var ssrc: UInt32
+    public var initialSequence: UInt16
+    /// The RTP timestamp of media time 0.
+    public var initialTimestamp: UInt32
+    public var sequenceJump: SequenceJump?
+    public var sourceChange: SourceChange?
+
+    public init(ssrc: UInt32, initialSequence: UInt16, initialTimestamp: UInt32) {
+      self.ssrc = ssrc
+      self.initialSequence = initialSequence
+      self.initialTimestamp = initialTimestamp
+    }
+  }
+
+  /// Once `packets` packets are sent, the sequence number goes `places` further than it should.
+  public struct SequenceJump: Sendable, Hashable {
+    public var packets: Int
+    /// May be negative.
+    public var places: Int
+
+    public init(after packets: Int, by places: Int) {
+      self.packets = packets
+      self.places = places
+    }
+  }
+
+  /// When the source takes another SSRC; sequence numbers and timestamps go on.
+  public enum SourceChange: Sendable, Hashable {
+    case afterPackets(Int)
+    /// With each picture at which decoding can begin, but for the first, as Uniview cameras do.
+    case everyGroupOfPictures
+  }
+
+  public private(set) var ssrc: UInt32
+  /// Packets and payload bytes sent under the present SSRC, as sender reports count them.
+  public private(set) var packetCount: UInt32 = 0
+  public private(set) var octetCount: UInt32 = 0
+
+  private let configuration: Configuration
+  private var sequence: SequenceNumber
+  private var total = 0
+  private var changes: SplitMix64
+
+  public init(_ configuration: Configuration) {
+    self.configuration = configuration
+    ssrc = configuration.ssrc
+    sequence = SequenceNumber(configuration.initialSequence)
+    changes = SplitMix64(seed: UInt64(configuration.ssrc))
+  }
+
+  /// To be called before the packets of an access unit at which decoding can begin.
+  public mutating func beginGroupOfPictures() {
+    if configuration.sourceChange == .everyGroupOfPictures, total > 0 { changeSource() }
+  }
+
+  /// The RTP timestamp of a media time in 90 kHz ticks.
+  public func timestamp(of ticks: Int64) -> UInt32 {
+    configuration.initialTimestamp &+ UInt32(truncatingIfNeeded: ticks)
+  }
+
+  /// The next packets, one for each payload, with headers without CSRC, extension and padding.
+  ///
+  /// Headers go into the room before the payloads, which are not copied when nobody else holds them.
+  public mutating func packets(with payloads: consuming [RTPPayload]) -> [ByteBuffer] {
+    var packets: [ByteBuffer] = []
+    packets.reserveCapacity(payloads.count)
+    for index in payloads.indices {
+      var packet = ByteBuffer()
+      swap(&packet, &payloads[index].bytes)
+      writeHeader(ticks: payloads[index].ticks, marker: payloads[index].marker, to: &packet)
+      packets.append(packet)
+    }
+    return packets
+  }
+
+  private mutating func writeHeader(ticks: Int64, marker: Bool, to packet: inout ByteBuffer) {
+    if let jump = configuration.sequenceJump, jump.packets == total {
+      sequence = sequence.advanced(by: jump.places)
+    }
+    if configuration.sourceChange == .afterPackets(total) { changeSource() }
+
+    let length = packet.readableBytes
+    if packet.readerIndex < RTPPacket.minimumLength {
+      var copy = RTPPayload.buffer(capacity: length)
+      copy.writeImmutableBuffer(packet)
+      packet = copy
+    }
+    let start = packet.readerIndex - RTPPacket.minimumLength
+    packet.moveReaderIndex(to: start)
+    packet.setInteger(UInt8(0x80), at: start)
+    packet.setInteger(configuration.payloadType & 0x7F | (marker ? 0x80 : 0), at: start + 1)
+    packet.setInteger(sequence.rawValue, at: start + 2)
+    packet.setInteger(timestamp(of: ticks), at: start + 4)
+    packet.setInteger(ssrc, at: start + 8)
+
+    sequence = sequence.next
+    total += 1
+    packetCount &+= 1
+    octetCount &+= UInt32(truncatingIfNeeded: length)
+  }
+
+  private mutating func changeSource() {
+    ssrc = UInt32(truncatingIfNeeded: changes.next())
+    packetCount = 0
+    octetCount = 0
+  }
+}

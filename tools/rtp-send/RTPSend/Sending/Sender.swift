@@ -1,0 +1,134 @@
+public import NIOCore
+import NIOPosix
+
+/// Everything that decides what a sender does.
+public struct SenderConfiguration: Sendable {
+  public var feed: PacketFeed.Configuration
+  public var destination: Destination
+  public var pacing = Pacing.mediaTime(speed: 1)
+  public var impairments = Impairments()
+  /// The impairments' seed; the same one gives the same losses.
+  public var seed: UInt64 = 0
+  /// Whether sender reports and a goodbye are sent on the media's port (RFC 5761).
+  public var sendsRTCP = true
+  /// What a client has to say to be served.
+  public var hello = Array("Hello".utf8)
+  /// How often a client is expected to be heard.
+  public var heartbeatInterval = Duration.seconds(3)
+  /// Whether to end when the first client has gone, instead of waiting for the next.
+  public var servesOnce = false
+
+  public init(feed: PacketFeed.Configuration, destination: Destination) {
+    self.feed = feed
+    self.destination = destination
+  }
+}
+
+/// Something that a person who runs a sender may want to see.
+public enum SenderEvent: Sendable, Hashable {
+  case clientArrived(SocketAddress)
+  /// The client was silent for three heartbeat intervals.
+  case clientLeft(SocketAddress)
+  /// Another client said hello while one was served; said once for each that comes after another.
+  case clientIgnored(SocketAddress)
+}
+
+/// What was sent, over all clients.
+public struct SendReport: Sendable, Hashable {
+  public enum Ending: String, Sendable {
+    case sourceEnded
+    case clientLeft
+    case stopped
+  }
+
+  public var ending = Ending.stopped
+  /// Access units taken from the source.
+  public var frames = 0
+  public var network = ImpairmentCounters()
+  /// Datagrams written, garbage and RTCP included, and their bytes.
+  public var datagrams = 0
+  public var bytes = 0
+  /// RTCP compounds among them.
+  public var reports = 0
+  public var clients = 0
+  /// From the first packet to the last.
+  public var duration = Duration.zero
+
+  public init() {}
+}
+
+/// A sender at work: one UDP socket on one event loop.
+public final class Sender: Sendable {
+  /// Where the socket is bound; a hello goes here.
+  public let localAddress: SocketAddress
+  /// Where the packets go to, or `nil` when that is up to the clients.
+  public let remoteAddress: SocketAddress?
+  private let channel: any Channel
+  private let report: EventLoopFuture<SendReport>
+
+  /// Opens the socket and begins to send, or to wait for a hello.
+  ///
+  /// `onEvent` is called on the event loop and must not block.
+  ///
+  /// - Throws: ``SendError`` when the source or the socket can not be opened.
+  public static func start(
+    _ configuration: SenderConfiguration,
+    onEvent: @escaping @Sendable (SenderEvent) -> Void = { _ in }
+  ) async throws -> Sender {
+    let address = try configuration.destination.resolved()
+    let loop = MultiThreadedEventLoopGroup.singleton.next()
+    let promise = loop.makePromise(of: SendReport.self)
+    let local: SocketAddress
+    let remote: SocketAddress?
+    switch configuration.destination {
+    case .listen:
+      (local, remote) = (address, nil)
+    case .send:
+      let anyAddress = address.protocol == .inet6 ? "::" : "0.0.0.0"
+      (local, remote) = (try SocketAddress(ipAddress: anyAddress, port: 0), address)
+    }
+    let bootstrap = DatagramBootstrap(group: loop)
+      // Beyond this the socket is the bottleneck, and sending waits for it.
+      .channelOption(.writeBufferWaterMark, value: .init(low: 1 << 20, high: 1 << 22))
+      .channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          let session = SendingSession(
+            configuration, to: remote, on: channel.eventLoop, report: promise, onEvent: onEvent)
+          try channel.pipeline.syncOperations.addHandler(session)
+        }
+      }
+    do {
+      let channel = try await bootstrap.bind(to: local).get()
+      return Sender(
+        channel: channel, localAddress: channel.localAddress ?? local, remoteAddress: remote,
+        report: promise.futureResult)
+    } catch {
+      promise.fail(error)
+      let reason = (error as? IOError).map { Libav.reason(-$0.errnoCode) } ?? "\(error)"
+      throw SendError.network(
+        address: local.hostAndPort,
+        reason: "cannot listen there: \(reason); port 0 takes a free port, :PORT any address")
+    }
+  }
+
+  private init(
+    channel: any Channel, localAddress: SocketAddress, remoteAddress: SocketAddress?,
+    report: EventLoopFuture<SendReport>
+  ) {
+    self.channel = channel
+    self.localAddress = localAddress
+    self.remoteAddress = remoteAddress
+    self.report = report
+  }
+
+  /// Says goodbye and ends; can be called at any time, from any thread, any number of times.
+  public func stop() { channel.pipeline.fireUserInboundEventTriggered(StopSending()) }
+
+  /// What was sent, once everything has been.
+  ///
+  /// - Throws: ``SendError`` when the source or the network failed.
+  public func finished() async throws -> SendReport { try await report.get() }
+}
+
+/// Asks a ``SendingSession`` to end.
+struct StopSending: Sendable {}

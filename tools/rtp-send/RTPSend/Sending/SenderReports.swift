@@ -1,0 +1,57 @@
+public import NIOCore
+
+/// Writes the RTCP that goes with a stream (RFC 3550 §6), on the port of the media (RFC 5761).
+public struct SenderReports: Sendable {
+  /// RFC 3550 §6.2: five seconds is the recommended minimum.
+  public static let intervalNanoseconds: Int64 = 5_000_000_000
+  /// Seconds from the epoch of NTP, 1900, to that of Unix, 1970.
+  static let secondsFromNTPToUnixEpoch: UInt64 = 2_208_988_800
+
+  private let canonicalName: String
+
+  /// Reports under `canonicalName`, of which at most 255 bytes are sent (§6.5).
+  public init(canonicalName: String = "rtp-send@localhost") {
+    self.canonicalName = String(decoding: canonicalName.utf8.prefix(255), as: UTF8.self)
+  }
+
+  /// A compound of a sender report and a source description.
+  ///
+  /// The RTP timestamp is that of the moment that `unixNanoseconds` names.
+  public func report(
+    on stream: RTPStream, timestamp: UInt32, unixNanoseconds: UInt64
+  ) -> ByteBuffer {
+    var bytes = ByteBuffer()
+    writeReport(on: stream, timestamp: timestamp, unixNanoseconds, to: &bytes)
+    writeDescription(of: stream.ssrc, to: &bytes)
+    return bytes
+  }
+
+  /// The same, with a goodbye (§6.6): every compound begins with a report (§6.1).
+  public func goodbye(
+    of stream: RTPStream, timestamp: UInt32, unixNanoseconds: UInt64
+  ) -> ByteBuffer {
+    var bytes = report(on: stream, timestamp: timestamp, unixNanoseconds: unixNanoseconds)
+    bytes.writeMultipleIntegers(UInt8(0x81), UInt8(203), UInt16(1), stream.ssrc)
+    return bytes
+  }
+
+  private func writeReport(
+    on stream: RTPStream, timestamp: UInt32, _ unixNanoseconds: UInt64, to bytes: inout ByteBuffer
+  ) {
+    let (seconds, nanoseconds) = unixNanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+    let fraction = (nanoseconds << 32) / 1_000_000_000
+    let ntpTime = (seconds &+ Self.secondsFromNTPToUnixEpoch) << 32 | fraction
+    bytes.writeMultipleIntegers(UInt8(0x80), UInt8(200), UInt16(6), stream.ssrc, ntpTime)
+    bytes.writeMultipleIntegers(timestamp, stream.packetCount, stream.octetCount)
+  }
+
+  private func writeDescription(of ssrc: UInt32, to bytes: inout ByteBuffer) {
+    let name = canonicalName.utf8
+    // SSRC, type, length, text, and at least one zero byte, up to a multiple of four.
+    let words = (4 + 2 + name.count + 4) / 4
+    bytes.writeMultipleIntegers(UInt8(0x81), UInt8(202), UInt16(words), ssrc)
+    bytes.writeMultipleIntegers(UInt8(1), UInt8(clamping: name.count))
+    bytes.writeBytes(name)
+    bytes.writeRepeatingByte(0, count: words * 4 - 6 - name.count)
+  }
+}

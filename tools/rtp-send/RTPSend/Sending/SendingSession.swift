@@ -1,0 +1,204 @@
+import NIOCore
+import RTPWire
+
+/// The shell around ``Delivery`` and ``ClientPresence``: a socket, a clock and a timer.
+final class SendingSession: ChannelInboundHandler {
+  typealias InboundIn = AddressedEnvelope<ByteBuffer>
+  typealias OutboundOut = AddressedEnvelope<ByteBuffer>
+
+  private let configuration: SenderConfiguration
+  private let reports = SenderReports()
+  private let onEvent: @Sendable (SenderEvent) -> Void
+  private let promise: EventLoopPromise<SendReport>
+  private let loop: NIOIsolatedEventLoop
+
+  private var presence: ClientPresence?
+  private var remote: SocketAddress?
+  private var delivery: Delivery?
+  private var report = SendReport()
+  private var began: Instant?
+  private var nextReport: Instant?
+  private var lastIgnored: SocketAddress?
+  private var timer: Scheduled<Void>?
+  private var lastError: (any Error)?
+  private var failure: (any Error)?
+  private var hasEnded = false
+
+  /// Sends to `remote` as soon as the channel is active, or waits for a hello when that is `nil`.
+  init(
+    _ configuration: SenderConfiguration, to remote: SocketAddress?, on loop: any EventLoop,
+    report promise: EventLoopPromise<SendReport>,
+    onEvent: @escaping @Sendable (SenderEvent) -> Void
+  ) {
+    self.configuration = configuration
+    self.remote = remote
+    self.promise = promise
+    self.onEvent = onEvent
+    self.loop = loop.assumeIsolated()
+    if remote == nil {
+      presence = ClientPresence(
+        hello: configuration.hello, heartbeatInterval: configuration.heartbeatInterval)
+    }
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    if remote != nil { begin(context) }
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    let envelope = unwrapInboundIn(data)
+    switch presence?.receive(envelope.data, from: envelope.remoteAddress, at: now) {
+    case .arrived:
+      remote = envelope.remoteAddress
+      onEvent(.clientArrived(envelope.remoteAddress))
+      begin(context)
+    case .busy where lastIgnored != envelope.remoteAddress:
+      lastIgnored = envelope.remoteAddress
+      onEvent(.clientIgnored(envelope.remoteAddress))
+    case .busy, .heartbeat, .notHello, nil:
+      // Without a hello to wait for, all that can come is the receiver's RTCP.
+      break
+    }
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    if context.channel.isWritable { tick(context) }
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if event is StopSending { end(.stopped, context) }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    // NIO closes the channel after errors that last, and channelInactive comes then; others pass.
+    lastError = error
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    let reason = (lastError as? IOError).map { Libav.reason(-$0.errnoCode) }
+    failure = SendError.network(
+      address: remote?.hostAndPort ?? "the socket",
+      reason: reason ?? "the system refuses to send there; is there a route to it?")
+    end(.stopped, context)
+  }
+
+  private var now: Instant {
+    Instant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
+  }
+
+  private func begin(_ context: ChannelHandlerContext) {
+    do {
+      let network = NetworkSimulator(configuration.impairments, seed: configuration.seed)
+      let feed = try PacketFeed(configuration.feed)
+      var delivery = try Delivery(feed, through: network, pacing: configuration.pacing)
+      // Opening and encoding took their time, which is not the stream's.
+      delivery.begin(at: now)
+      self.delivery = delivery
+      report.clients += 1
+      began = began ?? now
+      nextReport = now
+      tick(context)
+    } catch {
+      failure = error
+      end(.stopped, context)
+    }
+  }
+
+  /// Sends what is due, makes ready what is next, and sees to it that it is called again in time.
+  private func tick(_ context: ChannelHandlerContext) {
+    timer?.cancel()
+    timer = nil
+    guard !hasEnded, let remote, delivery != nil else { return }
+    let now = now
+    if let gone = presence?.expire(at: now) {
+      leave(gone, context)
+      return
+    }
+    // When the socket takes no more, channelWritabilityChanged calls again.
+    if context.channel.isWritable {
+      delivery?.step(to: now)
+      while let datagram = delivery?.release(by: now) { write(datagram, to: remote, context) }
+      if let due = nextReport, due <= now { writeReport(at: now, to: remote, context) }
+      context.flush()
+      do {
+        try delivery?.prepare()
+      } catch {
+        failure = error
+        end(.stopped, context)
+        return
+      }
+      if delivery?.isFinished == true {
+        end(.sourceEnded, context)
+        return
+      }
+    }
+    schedule(context)
+  }
+
+  private func schedule(_ context: ChannelHandlerContext) {
+    let own = context.channel.isWritable ? [delivery?.deadline, nextReport] : []
+    guard let next = (own + [presence?.deadline]).compactMap({ $0 }).min() else { return }
+    let deadline = NIODeadline.uptimeNanoseconds(UInt64(clamping: next.nanoseconds))
+    timer = loop.scheduleTask(deadline: deadline) { self.tick(context) }
+  }
+
+  private func write(
+    _ datagram: ByteBuffer, to remote: SocketAddress, _ context: ChannelHandlerContext
+  ) {
+    report.datagrams += 1
+    report.bytes += datagram.readableBytes
+    let envelope = AddressedEnvelope(remoteAddress: remote, data: datagram)
+    context.write(wrapOutboundOut(envelope), promise: nil)
+  }
+
+  private func writeReport(
+    at now: Instant, to remote: SocketAddress, isLast: Bool = false,
+    _ context: ChannelHandlerContext
+  ) {
+    nextReport = now.advanced(byNanoseconds: SenderReports.intervalNanoseconds)
+    guard configuration.sendsRTCP, let delivery, delivery.stream.packetCount > 0 else { return }
+    let timestamp = delivery.timestamp(at: now)
+    let wallClock = WallClock.unixNanoseconds()
+    let bytes =
+      isLast
+      ? reports.goodbye(of: delivery.stream, timestamp: timestamp, unixNanoseconds: wallClock)
+      : reports.report(on: delivery.stream, timestamp: timestamp, unixNanoseconds: wallClock)
+    report.reports += 1
+    write(bytes, to: remote, context)
+  }
+
+  private func leave(_ client: SocketAddress, _ context: ChannelHandlerContext) {
+    onEvent(.clientLeft(client))
+    if configuration.servesOnce {
+      end(.clientLeft, context)
+    } else {
+      count()
+      remote = nil
+      lastIgnored = nil
+    }
+  }
+
+  /// Adds what the delivery did to the report, and forgets it.
+  private func count() {
+    guard let delivery else { return }
+    report.frames += delivery.frameCount
+    report.network.add(delivery.counters)
+    if let began { report.duration = .nanoseconds(began.nanoseconds(to: now)) }
+    self.delivery = nil
+  }
+
+  private func end(_ ending: SendReport.Ending, _ context: ChannelHandlerContext) {
+    guard !hasEnded else { return }
+    hasEnded = true
+    timer?.cancel()
+    if let remote, ending != .clientLeft {
+      writeReport(at: now, to: remote, isLast: true, context)
+      context.flush()
+    }
+    count()
+    report.ending = ending
+    let outcome: Result<SendReport, any Error> = failure.map { .failure($0) } ?? .success(report)
+    let promise = promise
+    context.close().assumeIsolated().whenComplete { _ in promise.completeWith(outcome) }
+  }
+}

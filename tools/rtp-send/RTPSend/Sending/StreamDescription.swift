@@ -1,0 +1,134 @@
+public import NIOCore
+
+/// What a receiver may want to know of a stream before its first packet.
+public struct StreamDescription: Sendable {
+  public var codec: Codec
+  /// The parameter sets at the beginning of the source, one of each that differs.
+  public var parameterSets: [Codec.ParameterSet: [ByteBuffer]]
+
+  /// Access units that are searched for parameter sets: some seconds of video.
+  private static let searchLimit = 300
+
+  /// Reads the beginning of a source.
+  ///
+  /// - Throws: ``SendError`` when the source can not be opened, or has no picture.
+  public init(of recipe: SourceRecipe) throws {
+    let source = try recipe.make()
+    codec = source.codec
+    parameterSets = [:]
+    var isEmpty = true
+    for _ in 0..<Self.searchLimit {
+      guard let unit = try source.next() else { break }
+      isEmpty = false
+      for nalUnit in unit.units {
+        guard let kind = codec.parameterSet(nalUnit) else { continue }
+        if parameterSets[kind]?.contains(nalUnit) != true {
+          parameterSets[kind, default: []].append(nalUnit)
+        }
+      }
+      if parameterSets[.sequence] != nil, parameterSets[.picture] != nil { break }
+    }
+    if isEmpty, case .file(let path, _) = recipe { throw SendError.noVideo(path: path) }
+  }
+}
+
+/// Writes a session description (RFC 8866) with the parameters of RFC 6184 §8.2 and RFC 7798 §7.2.
+public struct SessionDescription: Sendable {
+  public var description: StreamDescription
+  public var payloadType: UInt8
+  public var packetization: Packetization
+  /// Where the media goes to, or comes from when it waits for a hello.
+  public var address: SocketAddress
+  /// Whether RTCP comes on the port of the media (RFC 5761).
+  public var multiplexesRTCP: Bool
+
+  public init(
+    _ description: StreamDescription, payloadType: UInt8, packetization: Packetization,
+    address: SocketAddress, multiplexesRTCP: Bool
+  ) {
+    self.description = description
+    self.payloadType = payloadType
+    self.packetization = packetization
+    self.address = address
+    self.multiplexesRTCP = multiplexesRTCP
+  }
+
+  /// The whole text, lines ended by CR LF.
+  public var text: String {
+    let host = address.ipAddress ?? "0.0.0.0"
+    let family = host.contains(":") ? "IP6" : "IP4"
+    // RFC 8866 §5.7: IPv4 multicast addresses carry a time to live.
+    let suffix = address.isMulticast && family == "IP4" ? "/1" : ""
+    var lines = [
+      "v=0", "o=- 1 1 IN \(family) \(host)", "s=rtp-send", "c=IN \(family) \(host)\(suffix)",
+      "t=0 0",
+      "m=video \(address.port ?? 0) RTP/AVP \(payloadType)",
+      "a=rtpmap:\(payloadType) \(description.codec.encodingName)/90000",
+    ]
+    let parameters = formatParameters
+    if !parameters.isEmpty {
+      lines.append("a=fmtp:\(payloadType) " + parameters.joined(separator: ";"))
+    }
+    if multiplexesRTCP { lines.append("a=rtcp-mux") }
+    return lines.map { $0 + "\r\n" }.joined()
+  }
+
+  private var formatParameters: [String] {
+    let isInterleaved = packetization != .nonInterleaved
+    var parameters: [String] = []
+    switch description.codec {
+    case .h264:
+      parameters.append("packetization-mode=\(isInterleaved ? 2 : 1)")
+      if isInterleaved {
+        parameters.append("sprop-interleaving-depth=\(Interleaver.depth)")
+        parameters.append("sprop-max-don-diff=\(Interleaver.maximumDifference)")
+      }
+      // profile_idc, the constraint flags and level_idc follow the header of the SPS.
+      if let set = description.parameterSets[.sequence]?.first,
+        let profile = set.getBytes(at: set.readerIndex + 1, length: 3)
+      {
+        parameters.append("profile-level-id=\(Self.hexadecimal(profile))")
+      }
+      let sets = sets(.sequence) + sets(.sequenceExtension) + sets(.picture)
+      if !sets.isEmpty {
+        parameters.append("sprop-parameter-sets=" + sets.joined(separator: ","))
+      }
+    case .h265:
+      if isInterleaved {
+        parameters.append("sprop-max-don-diff=\(Interleaver.maximumDifference)")
+        parameters.append("sprop-depack-buf-nalus=\(Interleaver.depth)")
+      }
+      let named: [(String, Codec.ParameterSet)] = [
+        ("sprop-vps", .video), ("sprop-sps", .sequence), ("sprop-pps", .picture),
+      ]
+      for (name, kind) in named where !sets(kind).isEmpty {
+        parameters.append("\(name)=" + sets(kind).joined(separator: ","))
+      }
+    }
+    return parameters
+  }
+
+  private func sets(_ kind: Codec.ParameterSet) -> [String] {
+    (description.parameterSets[kind] ?? []).map { Self.base64($0) }
+  }
+
+  private static func hexadecimal(_ bytes: [UInt8]) -> String {
+    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
+  }
+
+  /// RFC 4648 §4, with padding.
+  static func base64(_ bytes: ByteBuffer) -> String {
+    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+    var text: [UInt8] = []
+    var rest = bytes
+    while rest.readableBytes > 0 {
+      let group = rest.readBytes(length: min(3, rest.readableBytes)) ?? []
+      let bits = (0..<3).reduce(0) { $0 << 8 | ($1 < group.count ? Int(group[$1]) : 0) }
+      for place in 0..<4 {
+        text.append(
+          place <= group.count ? alphabet[bits >> (18 - 6 * place) & 0x3F] : UInt8(ascii: "="))
+      }
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+}

@@ -1,0 +1,146 @@
+import CAVFormat
+import CFFmpeg
+import NIOCore
+
+/// An Annex B file, cut into access units, with presentation times from the order of display.
+///
+/// Such a file has no clock: pictures are decoded at a constant rate. Which of them is shown when follows
+/// from their picture order counts, which start afresh with each key picture; a group of pictures is
+/// therefore read to its end before it is given out.
+@safe final class ElementaryStreamSource: AccessUnitSource {
+  let codec: Codec
+
+  /// Bytes read at a time.
+  private static let readLength = 1 << 16
+  /// Pictures after which a group is given out although no key picture came, so that a file without any
+  /// further one needs no memory for all of it.
+  private static let longestGroup = 600
+  /// libavcodec reads beyond what it is given.
+  private static let paddingLength = Int(AV_INPUT_BUFFER_PADDING_SIZE)
+
+  private let path: String
+  private let ticksPerField: Double
+  private var file: UnsafeMutablePointer<AVIOContext>?
+  private var parser: UnsafeMutablePointer<AVCodecParserContext>?
+  private var context: UnsafeMutablePointer<AVCodecContext>?
+  private var chunk = [UInt8](repeating: 0, count: readLength + paddingLength)
+  private var unread = 0..<0
+  private var isAtEnd = false
+
+  private var group: [Coded] = []
+  private var ready = CircularBuffer<SourceAccessUnit>()
+  private var fieldsBefore: Int64 = 0
+
+  private struct Coded {
+    var units: [ByteBuffer]
+    var order: Int32
+    /// 2 for a frame, 1 for a field.
+    var fields: Int64
+    var isKey: Bool
+  }
+
+  init(path: String, codec: Codec, framesPerSecond: Double) throws(SendError) {
+    self.path = path
+    self.codec = codec
+    ticksPerField = 45_000 / (framesPerSecond > 0 ? framesPerSecond : 25)
+    let opened = unsafe avio_open(&file, MediaFile.url(ofPath: path), AVIO_FLAG_READ)
+    guard opened >= 0 else { throw .cannotOpen(path: path, reason: Libav.reason(opened)) }
+    let identifier = codec == .h264 ? AV_CODEC_ID_H264 : AV_CODEC_ID_HEVC
+    unsafe parser = av_parser_init(Int32(bitPattern: identifier.rawValue))
+    unsafe context = avcodec_alloc_context3(avcodec_find_decoder(identifier))
+    guard unsafe parser != nil, unsafe context != nil else {
+      throw .cannotOpen(path: path, reason: "this libavcodec cannot parse \(codec.encodingName)")
+    }
+  }
+
+  deinit {
+    unsafe av_parser_close(parser)
+    unsafe avcodec_free_context(&context)
+    unsafe _ = avio_closep(&file)
+  }
+
+  func next() throws -> SourceAccessUnit? {
+    while ready.isEmpty {
+      guard let coded = try parse() else {
+        if group.isEmpty { return nil }
+        closeGroup()
+        continue
+      }
+      if coded.isKey || group.count == Self.longestGroup { closeGroup() }
+      group.append(coded)
+    }
+    return ready.popFirst()
+  }
+
+  /// Gives the pictures of the group their times: decoding in file order, display by order count.
+  private func closeGroup() {
+    var shownAt = [Int64](repeating: 0, count: group.count)
+    var shown = fieldsBefore
+    for index in group.indices.sorted(by: { (group[$0].order, $0) < (group[$1].order, $1) }) {
+      shownAt[index] = shown
+      shown += group[index].fields
+    }
+    for (coded, shown) in zip(group, shownAt) {
+      ready.append(
+        SourceAccessUnit(
+          units: coded.units, presentationTicks: ticks(shown), decodingTicks: ticks(fieldsBefore),
+          isRandomAccess: coded.isKey))
+      fieldsBefore += coded.fields
+    }
+    group.removeAll()
+  }
+
+  private func ticks(_ fields: Int64) -> Int64 {
+    Int64(exactly: (Double(fields) * ticksPerField).rounded()) ?? .max
+  }
+
+  /// The next access unit of the file, or `nil` at its end.
+  private func parse() throws(SendError) -> Coded? {
+    while let parser = unsafe parser {
+      if unread.isEmpty, !isAtEnd { try read() }
+      var output: UnsafeMutablePointer<UInt8>?
+      var outputLength: Int32 = 0
+      let isFlushing = unread.isEmpty
+      let offset = unread.lowerBound
+      let count = unread.count
+      let consumed = unsafe chunk.withUnsafeBufferPointer { bytes in
+        unsafe av_parser_parse2(
+          parser, context, &output, &outputLength, bytes.baseAddress.map { unsafe $0 + offset },
+          Int32(clamping: count), cffmpeg_no_timestamp(), cffmpeg_no_timestamp(), 0)
+      }
+      // A parser that neither takes nor gives anything would be asked for ever.
+      let step = consumed > 0 || outputLength > 0 ? max(0, Int(consumed)) : count
+      unread = min(offset + step, unread.upperBound)..<unread.upperBound
+      if outputLength > 0 {
+        let bytes = unsafe UnsafeRawBufferPointer(start: output, count: Int(outputLength))
+        let units = unsafe AnnexB.units(in: ByteBuffer(bytes: bytes))
+        if !units.isEmpty { return unsafe coded(units, parser.pointee) }
+      } else if isFlushing {
+        return nil
+      }
+    }
+    return nil
+  }
+
+  private func coded(_ units: [ByteBuffer], _ parser: AVCodecParserContext) -> Coded {
+    let structure = unsafe parser.picture_structure
+    let isField =
+      structure == AV_PICTURE_STRUCTURE_TOP_FIELD || structure == AV_PICTURE_STRUCTURE_BOTTOM_FIELD
+    return unsafe Coded(
+      units: units, order: parser.output_picture_number, fields: isField ? 1 : 2,
+      isKey: parser.key_frame == 1)
+  }
+
+  private func read() throws(SendError) {
+    let count = unsafe avio_read(file, &chunk, Int32(Self.readLength))
+    if count == cffmpeg_error_end_of_file() || count == 0 {
+      isAtEnd = true
+      unread = 0..<0
+    } else if count < 0 {
+      throw .unreadable(path: path, reason: Libav.reason(count))
+    } else {
+      unread = 0..<Int(count)
+      for index in unread.upperBound..<chunk.count { chunk[index] = 0 }
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import NIOCore
+
+/// What the test pattern looks like, and how it is encoded.
+public struct PatternConfiguration: Sendable, Hashable {
+  public var codec = Codec.h264
+  /// Samples; even, at least 256 × 144.
+  public var width = 1280
+  public var height = 720
+  /// 1 … 240.
+  public var framesPerSecond = 30
+  /// Bits a second.
+  public var bitRate = 4_000_000
+  /// Pictures from one key picture to the next; `nil` means one second.
+  public var groupLength: Int?
+  /// Consecutive B-pictures, 0 … 16; without any, nothing is reordered and nothing waits.
+  public var bidirectionalPictures = 0
+  /// Pictures until the end; `nil` means that there is none.
+  public var frameLimit: Int?
+
+  public init() {}
+
+  /// Checks the ranges above.
+  ///
+  /// - Throws: ``SendError/invalid(option:reason:)`` with the first value that does not fit.
+  public func validate() throws(SendError) {
+    guard (FrameNumberStrip.minimumWidth...8192).contains(width), (144...8192).contains(height),
+      width.isMultiple(of: 2), height.isMultiple(of: 2)
+    else { throw .invalid(option: "--size", reason: "must be even, 256x144 to 8192x8192") }
+    guard (1...240).contains(framesPerSecond) else {
+      throw .invalid(option: "--fps", reason: "of the pattern must be a whole number, 1 to 240")
+    }
+    guard (10_000...1_000_000_000).contains(bitRate) else {
+      throw .invalid(option: "--bitrate", reason: "must be 10k to 1000M bits a second")
+    }
+    guard groupLength.map({ (1...100_000).contains($0) }) ?? true else {
+      throw .invalid(option: "--gop", reason: "must be 1 to 100000 frames")
+    }
+    guard (0...16).contains(bidirectionalPictures) else {
+      throw .invalid(option: "--bframes", reason: "must be 0 to 16")
+    }
+  }
+}
+
+/// The moving test pattern, painted and encoded picture by picture.
+public final class PatternSource: AccessUnitSource {
+  public let codec: Codec
+  private let configuration: PatternConfiguration
+  private let painter: PatternPainter
+  private let encoder: VideoEncoder
+  private var painted = 0
+  private var isDrained = false
+
+  public init(_ configuration: PatternConfiguration) throws(SendError) {
+    try configuration.validate()
+    self.configuration = configuration
+    codec = configuration.codec
+    painter = PatternPainter(
+      width: configuration.width, height: configuration.height,
+      framesPerSecond: configuration.framesPerSecond)
+    encoder = try VideoEncoder(
+      VideoEncoder.Settings(
+        codec: configuration.codec, width: configuration.width, height: configuration.height,
+        framesPerSecond: configuration.framesPerSecond, bitRate: configuration.bitRate,
+        groupLength: configuration.groupLength ?? configuration.framesPerSecond,
+        bidirectionalPictures: configuration.bidirectionalPictures))
+  }
+
+  public func next() throws -> SourceAccessUnit? {
+    while true {
+      if let output = try encoder.receive() {
+        return SourceAccessUnit(
+          units: AnnexB.units(in: output.bytes), presentationTicks: ticks(output.presentation),
+          decodingTicks: ticks(output.decoding), isRandomAccess: output.isKey)
+      }
+      if isDrained { return nil }
+      if painted == configuration.frameLimit ?? .max {
+        isDrained = true
+        try encoder.encode(nil, number: 0)
+      } else {
+        let number = UInt32(truncatingIfNeeded: painted)
+        try encoder.encode(painter.picture(number: number), number: Int64(painted))
+        painted += 1
+      }
+    }
+  }
+
+  private func ticks(_ frames: Int64) -> Int64 {
+    frames.multipliedSaturating(by: 90_000) / Int64(configuration.framesPerSecond)
+  }
+}
+
+extension Int64 {
+  /// The product, clamped to the ends of the range instead of trapping.
+  func multipliedSaturating(by other: Int64) -> Int64 {
+    let (product, overflow) = multipliedReportingOverflow(by: other)
+    return overflow ? ((self < 0) == (other < 0) ? .max : .min) : product
+  }
+}

@@ -1,0 +1,75 @@
+import NIOCore
+import RTPWire
+
+/// A source sent several times, on one timeline that goes on from each repetition to the next.
+final class RepeatedSource: AccessUnitSource {
+  let codec: Codec
+
+  /// A source of at most so many bytes is kept, so that repetitions cost no reading and no parsing.
+  private static let memoryLimit = 64 << 20
+  /// The distance from one repetition to the next where the source has a single picture.
+  private static let defaultInterval: Int64 = 3000
+
+  private let recipe: SourceRecipe
+  private let repetitions: Int?
+  private var source: any AccessUnitSource
+  private var begun = 1
+  private var isAtStart = true
+  private var offset: Int64 = 0
+  private var lastTicks: Int64?
+  private var interval = defaultInterval
+
+  /// The whole source as far as it was read, or `nil` once it is too long.
+  private var memory: [SourceAccessUnit]?
+  private var memoryLength = 0
+  /// The place in the memory from the second repetition on.
+  private var place: Int?
+
+  /// Repeats what `recipe` makes so many times, or for ever when `repetitions` is `nil`.
+  init(_ recipe: SourceRecipe, repetitions: Int?) throws {
+    self.recipe = recipe
+    self.repetitions = repetitions
+    source = try recipe.make()
+    codec = source.codec
+    memory = repetitions == 1 ? nil : []
+  }
+
+  func next() throws -> SourceAccessUnit? {
+    while true {
+      guard var unit = try nextUnshifted() else {
+        // An empty source would be repeated for ever without giving anything.
+        guard !isAtStart, repetitions.map({ begun < $0 }) ?? true else { return nil }
+        if memory == nil { source = try recipe.make() } else { place = 0 }
+        begun += 1
+        isAtStart = true
+        continue
+      }
+      if isAtStart, let lastTicks {
+        offset = lastTicks.addingSaturating(interval).subtractingSaturating(unit.decodingTicks)
+      }
+      isAtStart = false
+      unit.decodingTicks = unit.decodingTicks.addingSaturating(offset)
+      unit.presentationTicks = unit.presentationTicks.addingSaturating(offset)
+      if let lastTicks, unit.decodingTicks > lastTicks {
+        interval = unit.decodingTicks.subtractingSaturating(lastTicks)
+      }
+      lastTicks = unit.decodingTicks
+      return unit
+    }
+  }
+
+  /// The next access unit of this repetition as the source gave it.
+  private func nextUnshifted() throws -> SourceAccessUnit? {
+    if let memory, let place {
+      guard place < memory.count else { return nil }
+      self.place = place + 1
+      return memory[place]
+    }
+    let unit = try source.next()
+    if memory != nil, let unit {
+      memoryLength += unit.units.reduce(0) { $0 + $1.readableBytes }
+      if memoryLength <= Self.memoryLimit { memory?.append(unit) } else { memory = nil }
+    }
+    return unit
+  }
+}

@@ -1,0 +1,88 @@
+import NIOCore
+import NIOPosix
+
+/// A receiver on loopback that says what it is told to and keeps what it gets.
+final class Client: Sendable {
+  let address: SocketAddress
+  private let channel: any Channel
+  private let inbox: AsyncStream<ByteBuffer>
+
+  init() async throws {
+    let (inbox, continuation) = AsyncStream.makeStream(of: ByteBuffer.self)
+    self.inbox = inbox
+    channel = try await DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(Inbox(continuation))
+        }
+      }
+      .bind(host: "127.0.0.1", port: 0).get()
+    address = try channel.localAddress ?? SocketAddress(ipAddress: "127.0.0.1", port: 0)
+  }
+
+  func say(_ text: String, to remote: SocketAddress) {
+    channel.writeAndFlush(
+      AddressedEnvelope(remoteAddress: remote, data: ByteBuffer(string: text)), promise: nil)
+  }
+
+  /// Says `text` at intervals as long as `body` runs.
+  func beating<Value: Sendable>(
+    _ text: String, to remote: SocketAddress, every interval: TimeAmount,
+    _ body: @escaping @Sendable () async throws -> Value
+  ) async throws -> Value {
+    let beat = channel.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) {
+      _ in
+      self.say(text, to: remote)
+    }
+    defer { beat.cancel(promise: nil) }
+    return try await withDeadline(.seconds(30), body)
+  }
+
+  /// The next datagrams, in the order in which they came.
+  func take(_ count: Int) async throws -> [ByteBuffer] {
+    let inbox = inbox
+    return try await withDeadline {
+      var datagrams: [ByteBuffer] = []
+      guard count > 0 else { return datagrams }
+      for await datagram in inbox {
+        datagrams.append(datagram)
+        if datagrams.count == count { break }
+      }
+      return datagrams
+    }
+  }
+
+  func close() async { try? await channel.close().get() }
+
+  private final class Inbox: ChannelInboundHandler {
+    typealias InboundIn = AddressedEnvelope<ByteBuffer>
+    private let continuation: AsyncStream<ByteBuffer>.Continuation
+
+    init(_ continuation: AsyncStream<ByteBuffer>.Continuation) { self.continuation = continuation }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      continuation.yield(unwrapInboundIn(data).data)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) { continuation.finish() }
+  }
+}
+
+/// Something took longer than anything here may take.
+struct DeadlineExceeded: Error {}
+
+/// The result of `body`, or an error when there is none in time.
+func withDeadline<Value: Sendable>(
+  _ limit: Duration = .seconds(30), _ body: @escaping @Sendable () async throws -> Value
+) async throws -> Value {
+  try await withThrowingTaskGroup(of: Value.self) { group in
+    group.addTask { try await body() }
+    group.addTask {
+      try await Task.sleep(for: limit)
+      throw DeadlineExceeded()
+    }
+    guard let first = try await group.next() else { throw DeadlineExceeded() }
+    group.cancelAll()
+    return first
+  }
+}

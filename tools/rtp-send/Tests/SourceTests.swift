@@ -1,0 +1,135 @@
+import Foundation
+import NIOCore
+import Testing
+
+@testable import RTPSend
+
+@Suite struct SourceTests {
+  func read(_ file: URL, framesPerSecond: Double? = nil) throws -> [SourceAccessUnit] {
+    let source = try SourceRecipe.file(path: file.path, framesPerSecond: framesPerSecond).make()
+    var units: [SourceAccessUnit] = []
+    while let unit = try source.next() { units.append(unit) }
+    return units
+  }
+
+  static let h264 = ["-c:v", "libx264", "-bf", "2", "-g", "15"]
+  static let h265 = ["-c:v", "libx265", "-x265-params", "log-level=none:bframes=2", "-g", "15"]
+
+  @Test(arguments: [("h264", h264), ("h265", h265)])
+  func elementaryStreamsAndContainersGiveTheSame(ending: String, options: [String]) async throws {
+    let folder = try TemporaryFolder()
+    let container = folder.path("clip.mp4")
+    try await FFmpeg.makeClip(container, options)
+    let units = try read(container)
+    #expect(units.count == 40)
+    #expect(Set(units.map(\.presentationTicks)).count == 40)
+    #expect(units.filter(\.isRandomAccess).count >= 3)
+    for other in ["clip.\(ending)", "clip.mkv", "clip.ts"] {
+      let file = folder.path(other)
+      _ = try await FFmpeg.run(["-i", container.path, "-c", "copy", file.path])
+      let again = try read(file)
+      #expect(again.count == 40)
+      // Files differ in the times of their first picture, and in what they repeat beside the slices.
+      let order = order(again)
+      #expect(order == self.order(units))
+      #expect(again.map { $0.units.last } == units.map { $0.units.last })
+      let rising = zip(again, again.dropFirst()).allSatisfy { $0.decodingTicks <= $1.decodingTicks }
+      #expect(rising)
+    }
+  }
+
+  /// The places of the pictures in display order.
+  private func order(_ units: [SourceAccessUnit]) -> [Int] {
+    units.indices.sorted { units[$0].presentationTicks < units[$1].presentationTicks }
+  }
+
+  @Test func elementaryStreamsTakeTheRateThatIsGivenOrTheirOwn() async throws {
+    let folder = try TemporaryFolder()
+    let file = folder.path("clip.h264")
+    try await FFmpeg.makeClip(file, frames: 10, ["-c:v", "libx264", "-bf", "0"])
+    #expect(try read(file).map(\.presentationTicks) == (0..<10).map { $0 * 3000 })
+    #expect(try read(file, framesPerSecond: 10).map(\.decodingTicks) == (0..<10).map { $0 * 9000 })
+  }
+
+  @Test func repetitionsContinueTheTimeline() async throws {
+    let folder = try TemporaryFolder()
+    let file = folder.path("clip.mp4")
+    try await FFmpeg.makeClip(file, frames: 10, Self.h264)
+    let once = try read(file)
+    let source = try RepeatedSource(.file(path: file.path), repetitions: 3)
+    var units: [SourceAccessUnit] = []
+    while let unit = try source.next() { units.append(unit) }
+    #expect(units.count == 30)
+    for (index, unit) in units.enumerated() {
+      #expect(unit.units == once[index % 10].units)
+      let shift = Int64(index / 10) * 30_000
+      #expect(unit.decodingTicks == once[index % 10].decodingTicks + shift)
+      #expect(unit.presentationTicks == once[index % 10].presentationTicks + shift)
+    }
+  }
+
+  @Test func whatIsNoVideoIsRefused() async throws {
+    let folder = try TemporaryFolder()
+    #expect(throws: SendError.self) { try read(folder.path("absent.mp4")) }
+    let text = folder.path("text.mp4")
+    try Data("this is no video".utf8).write(to: text)
+    #expect(throws: SendError.self) { try read(text) }
+    let mpeg = folder.path("clip.avi")
+    try await FFmpeg.makeClip(mpeg, frames: 5, ["-c:v", "mpeg4"])
+    #expect(throws: SendError.unsupportedCodec(path: mpeg.path, codec: "mpeg4")) { try read(mpeg) }
+    let sound = folder.path("sound.mp4")
+    _ = try await FFmpeg.run(["-f", "lavfi", "-i", "sine", "-t", "1", sound.path])
+    #expect(throws: SendError.noVideo(path: sound.path)) { try read(sound) }
+  }
+
+  /// Files that break off or are damaged give what can be read, or an error, and always an end.
+  @Test(arguments: ["h264", "h265", "mp4", "ts", "mkv"])
+  func damagedFilesComeToAnEnd(ending: String) async throws {
+    let folder = try TemporaryFolder()
+    let file = folder.path("clip.\(ending)")
+    try await FFmpeg.makeClip(file, frames: 20, ending == "h265" ? Self.h265 : Self.h264)
+    let whole = [UInt8](try Data(contentsOf: file))
+    var dice = SplitMix64(seed: 5)
+    for round in 0..<20 {
+      var bytes = whole
+      if round % 2 == 0 { bytes = Array(bytes.prefix(dice.place(upTo: bytes.count))) }
+      for _ in 0..<round { bytes[dice.place(upTo: bytes.count) - 1] = UInt8(dice.place(upTo: 255)) }
+      let damaged = folder.path("damaged.\(ending)")
+      try Data(bytes).write(to: damaged)
+      let units = (try? read(damaged)) ?? []
+      // Damage can cut units in two, but not make video of nothing.
+      #expect(units.count <= 2 * (20 + round))
+      for codec in Codec.allCases {
+        var packetizer = Packetization.interleaved.packetizer(
+          for: codec, payloadLimit: 100, aggregates: true)
+        for unit in units { _ = packetizer.packetize(unit) }
+      }
+    }
+  }
+
+  @Test func parameterSetsAreDescribed() async throws {
+    let folder = try TemporaryFolder()
+    let file = folder.path("clip.mkv")
+    try await FFmpeg.makeClip(file, frames: 3, Self.h265)
+    let description = try StreamDescription(of: .file(path: file.path))
+    #expect(description.codec == .h265)
+    #expect(Set(description.parameterSets.keys) == [.video, .sequence, .picture])
+    let text = SessionDescription(
+      description, payloadType: 97, packetization: .interleaved,
+      address: try SocketAddress(ipAddress: "::1", port: 5004), multiplexesRTCP: true
+    ).text
+    let sets = description.parameterSets
+    let base64 = [Codec.ParameterSet.video, .sequence, .picture].map { kind in
+      sets[kind]?.map { Data($0.readableBytesView).base64EncodedString() }.joined(separator: ",")
+        ?? ""
+    }
+    #expect(
+      text.split(separator: "\r\n") == [
+        "v=0", "o=- 1 1 IN IP6 ::1", "s=rtp-send", "c=IN IP6 ::1", "t=0 0",
+        "m=video 5004 RTP/AVP 97", "a=rtpmap:97 H265/90000",
+        "a=fmtp:97 sprop-max-don-diff=5;sprop-depack-buf-nalus=3;sprop-vps=\(base64[0]);"
+          + "sprop-sps=\(base64[1]);sprop-pps=\(base64[2])",
+        "a=rtcp-mux",
+      ])
+  }
+}

@@ -1,0 +1,88 @@
+import NIOCore
+import RTPSend
+import RTPWire
+import Testing
+
+@Suite struct StreamTests {
+  func stream(_ change: (inout RTPStream.Configuration) -> Void = { _ in }) -> RTPStream {
+    var configuration = RTPStream.Configuration(
+      ssrc: 0xCAFE, initialSequence: 65_534, initialTimestamp: 0xFFFF_FF00)
+    change(&configuration)
+    return RTPStream(configuration)
+  }
+
+  func payloads(_ count: Int) -> [RTPPayload] {
+    (0..<count).map {
+      RTPPayload(
+        bytes: ByteBuffer(bytes: [1, 2, UInt8($0)]), ticks: 3000 * Int64($0), marker: $0 == 3)
+    }
+  }
+
+  @Test func headersAreReadBackAsWritten() throws {
+    var stream = stream { $0.payloadType = 35 }
+    let packets = try stream.packets(with: payloads(5)).map { try RTPPacket(parsing: $0) }
+    #expect(packets.map(\.sequenceNumber.rawValue) == [65_534, 65_535, 0, 1, 2])
+    #expect(packets.map(\.timestamp) == (0..<5).map { 0xFFFF_FF00 &+ 3000 * $0 })
+    #expect(packets.map(\.marker) == [false, false, false, true, false])
+    #expect(packets.allSatisfy { $0.payloadType == 35 && $0.ssrc == 0xCAFE })
+    #expect(packets.map { Array($0.payload.readableBytesView) } == (0..<5).map { [1, 2, $0] })
+    #expect(stream.packetCount == 5)
+    #expect(stream.octetCount == 15)
+  }
+
+  @Test(arguments: [(0, 100), (2, -5), (3, 40_000)])
+  func sequenceNumbersJumpOnce(after: Int, by: Int) throws {
+    var stream = stream {
+      $0.sequenceJump = RTPStream.SequenceJump(after: after, by: by)
+      $0.initialSequence = 10
+    }
+    let numbers = try stream.packets(with: payloads(6)).map {
+      try RTPPacket(parsing: $0).sequenceNumber.rawValue
+    }
+    #expect(numbers == (0..<6).map { UInt16(truncatingIfNeeded: 10 + $0 + ($0 >= after ? by : 0)) })
+  }
+
+  @Test func theSourceChangesAfterItsPackets() throws {
+    var stream = stream { $0.sourceChange = .afterPackets(2) }
+    let sources = try stream.packets(with: payloads(4)).map { try RTPPacket(parsing: $0).ssrc }
+    #expect(sources[0] == 0xCAFE && sources[1] == 0xCAFE)
+    #expect(sources[2] != 0xCAFE && sources[3] == sources[2])
+    #expect(stream.packetCount == 2)
+  }
+
+  @Test func theSourceChangesWithEachGroupOfPicturesButTheFirst() throws {
+    var stream = stream { $0.sourceChange = .everyGroupOfPictures }
+    var sources: [UInt32] = []
+    for _ in 0..<3 {
+      stream.beginGroupOfPictures()
+      sources += try stream.packets(with: payloads(2)).map { try RTPPacket(parsing: $0).ssrc }
+    }
+    #expect(sources[0] == 0xCAFE)
+    #expect(Set(sources).count == 3)
+  }
+
+  @Test(arguments: ["", "a", "ab", "abc", "rtp-send@localhost", String(repeating: "x", count: 300)])
+  func reportsAreReadBackAsWritten(name: String) throws {
+    var stream = stream()
+    _ = stream.packets(with: payloads(4))
+    let reports = SenderReports(canonicalName: name)
+    let bytes = reports.goodbye(
+      of: stream, timestamp: 99, unixNanoseconds: 1_500_000_000_500_000_000)
+    #expect(RTCPPacket.recognizes(bytes))
+    // At least one zero byte ends the name, and zero bytes fill its chunk (RFC 3550 §6.5).
+    let chunk = stride(from: 4, to: 400, by: 4).first { $0 > 6 + min(name.count, 255) } ?? 0
+    #expect(bytes.readableBytes == 28 + 4 + chunk + 8)
+    let packets = try RTCPPacket.parse(compound: bytes)
+    guard case .senderReport(let report) = packets.first else {
+      Issue.record("no sender report first")
+      return
+    }
+    #expect(report.ssrc == 0xCAFE)
+    #expect(report.ntpTime == UInt64(1_500_000_000 + 2_208_988_800) << 32 | 1 << 31)
+    #expect(report.timestamp == 99)
+    #expect(report.packetCount == 4)
+    #expect(report.octetCount == 12)
+    #expect(packets[1] == .sourceDescription([0xCAFE: String(name.prefix(255))]))
+    #expect(packets[2...] == [.goodbye([0xCAFE])])
+  }
+}

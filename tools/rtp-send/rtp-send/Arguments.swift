@@ -1,0 +1,144 @@
+public import ArgumentParser
+import Foundation
+public import RTPSend
+
+extension Codec: ExpressibleByArgument {}
+extension Packetization: ExpressibleByArgument {}
+
+extension Destination: ExpressibleByArgument {
+  public init?(argument: String) { try? self.init(argument) }
+}
+
+/// Bytes given on the command line: as text, as `@FILE`, or as `hex:…`.
+struct BytesArgument: ExpressibleByArgument {
+  let bytes: [UInt8]
+
+  init(bytes: [UInt8]) { self.bytes = bytes }
+
+  init?(argument: String) {
+    if argument.hasPrefix("@") {
+      guard let data = FileManager.default.contents(atPath: String(argument.dropFirst())) else {
+        return nil
+      }
+      bytes = [UInt8](data)
+    } else if argument.hasPrefix("hex:") {
+      let digits = argument.dropFirst(4).map(\.hexDigitValue)
+      guard digits.count.isMultiple(of: 2) else { return nil }
+      var bytes: [UInt8] = []
+      for index in stride(from: 0, to: digits.count, by: 2) {
+        guard let high = digits[index], let low = digits[index + 1] else { return nil }
+        bytes.append(UInt8(high << 4 | low))
+      }
+      self.bytes = bytes
+    } else {
+      bytes = [UInt8](argument.utf8)
+    }
+  }
+
+  var defaultValueDescription: String { String(decoding: bytes, as: UTF8.self) }
+}
+
+/// A count of repetitions, or `forever`.
+struct Repetitions: ExpressibleByArgument {
+  let count: Int?
+
+  init(count: Int?) { self.count = count }
+
+  init?(argument: String) {
+    if argument == "forever" {
+      count = nil
+    } else {
+      guard let number = Int(argument), number >= 1 else { return nil }
+      count = number
+    }
+  }
+
+  var defaultValueDescription: String { count.map(String.init) ?? "forever" }
+}
+
+/// A picture size such as `1280x720`.
+struct Size: ExpressibleByArgument {
+  let width: Int
+  let height: Int
+
+  init(width: Int, height: Int) {
+    self.width = width
+    self.height = height
+  }
+
+  init?(argument: String) {
+    let parts = argument.lowercased().split(separator: "x").compactMap { Int($0) }
+    guard parts.count == 2 else { return nil }
+    self.init(width: parts[0], height: parts[1])
+  }
+
+  var defaultValueDescription: String { "\(width)x\(height)" }
+}
+
+/// Bits a second, such as `800k` or `4M`.
+struct BitRate: ExpressibleByArgument {
+  let bitsPerSecond: Int
+
+  init(bitsPerSecond: Int) { self.bitsPerSecond = bitsPerSecond }
+
+  init?(argument: String) {
+    let factors: [Character: Double] = ["k": 1e3, "K": 1e3, "M": 1e6]
+    let factor = argument.last.flatMap { factors[$0] }
+    guard let number = Double(factor == nil ? argument[...] : argument.dropLast()),
+      let bits = Int(exactly: (number * (factor ?? 1)).rounded())
+    else { return nil }
+    bitsPerSecond = bits
+  }
+
+  var defaultValueDescription: String { "\(bitsPerSecond / 1_000_000)M" }
+}
+
+/// A 32-bit number, decimal or hexadecimal.
+struct UnsignedNumber: ExpressibleByArgument {
+  let value: UInt32
+
+  init?(argument: String) {
+    let isHexadecimal = argument.lowercased().hasPrefix("0x")
+    let digits = isHexadecimal ? argument.dropFirst(2) : argument[...]
+    guard let value = UInt32(digits, radix: isHexadecimal ? 16 : 10) else { return nil }
+    self.value = value
+  }
+}
+
+/// Two whole numbers such as `100,-5`, of which the first is not negative.
+struct NumberPair: ExpressibleByArgument {
+  let first: Int
+  let second: Int
+
+  init?(argument: String) {
+    let parts = argument.split(separator: ",").compactMap { Int($0) }
+    guard parts.count == 2, parts[0] >= 0 else { return nil }
+    (first, second) = (parts[0], parts[1])
+  }
+}
+
+/// A probability and another number, such as `0.05,5`.
+struct ProbabilityPair: ExpressibleByArgument {
+  let probability: Double
+  let other: Double
+
+  init?(argument: String) {
+    let parts = argument.split(separator: ",").compactMap { Double($0) }
+    guard parts.count == 2 else { return nil }
+    (probability, other) = (parts[0], parts[1])
+  }
+}
+
+/// When the SSRC changes: after a number of packets, or with every `gop`.
+struct SourceChangeArgument: ExpressibleByArgument {
+  let change: RTPStream.SourceChange
+
+  init?(argument: String) {
+    if argument == "gop" {
+      change = .everyGroupOfPictures
+    } else {
+      guard let packets = Int(argument), packets >= 0 else { return nil }
+      change = .afterPackets(packets)
+    }
+  }
+}

@@ -1,0 +1,262 @@
+import ArgumentParser
+import RTPSend
+
+struct SourceOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Frames a second, for the pattern and for elementary streams (default: what the file says).",
+      valueName: "rate"))
+  var fps: Double?
+
+  @Option(help: ArgumentHelp("Stop after so many frames.", valueName: "n"))
+  var frames: Int?
+
+  @Option(
+    name: .customLong("loop"),
+    help: ArgumentHelp("Send the source so many times, or 'forever'.", valueName: "n"))
+  var repetitions = Repetitions(count: 1)
+
+  @Flag(help: "Leave VPS, SPS and PPS out of the stream, so that only the SDP file has them.")
+  var stripParameterSets = false
+
+  func check() throws {
+    if let fps, !(fps > 0 && fps <= 1000) {
+      throw ValidationError("--fps must be above 0, to 1000")
+    }
+    if let frames, frames < 1 { throw ValidationError("--frames must be 1 or more") }
+  }
+}
+
+struct PatternOptions: ParsableArguments {
+  @Option(help: "h264 or h265.")
+  var codec = Codec.h264
+
+  @Option(help: ArgumentHelp("Even, at least 256x144.", valueName: "width x height"))
+  var size = Size(width: 1280, height: 720)
+
+  @Option(help: ArgumentHelp("Bits a second; k and M may follow.", valueName: "rate"))
+  var bitrate = BitRate(bitsPerSecond: 4_000_000)
+
+  @Option(help: ArgumentHelp("Frames between key pictures (default: one second).", valueName: "n"))
+  var gop: Int?
+
+  @Option(help: ArgumentHelp("Consecutive B-frames, which delay the stream.", valueName: "n"))
+  var bframes = 0
+
+  func configuration(_ media: SourceOptions) -> PatternConfiguration {
+    var configuration = PatternConfiguration()
+    configuration.codec = codec
+    configuration.width = size.width
+    configuration.height = size.height
+    // What is not a whole number is refused as 0.
+    configuration.framesPerSecond = Int(exactly: media.fps ?? 30) ?? 0
+    configuration.bitRate = bitrate.bitsPerSecond
+    configuration.groupLength = gop
+    configuration.bidirectionalPictures = bframes
+    configuration.frameLimit = media.frames
+    return configuration
+  }
+}
+
+struct PaceOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("So many times as fast as the timestamps say.", valueName: "factor"))
+  var speed = 1.0
+
+  @Flag(help: "As fast as possible.")
+  var fast = false
+
+  @Option(help: ArgumentHelp("So many packets a second, evenly.", valueName: "packets"))
+  var rate: Double?
+
+  var pacing: Pacing {
+    if let rate { return .packetRate(rate) }
+    return fast ? .unpaced : .mediaTime(speed: speed)
+  }
+
+  func check() throws {
+    guard speed >= 0.001, speed <= 1000 else {
+      throw ValidationError("--speed must be 0.001 to 1000")
+    }
+    if let rate, !(rate >= 0.1 && rate <= 10_000_000) {
+      throw ValidationError("--rate must be 0.1 to 10000000 packets a second")
+    }
+    if [fast, rate != nil, speed != 1].filter({ $0 }).count > 1 {
+      throw ValidationError("--speed, --fast and --rate exclude one another")
+    }
+  }
+}
+
+struct ListeningOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "What a client says to be served: text, @FILE, or hex:48656c6c6f.", valueName: "bytes"))
+  var hello = BytesArgument(bytes: Array("Hello".utf8))
+
+  @Option(
+    help: ArgumentHelp(
+      "How often a client is expected to be heard; after three times that it is gone.",
+      valueName: "seconds"))
+  var heartbeatInterval = 3.0
+
+  @Flag(help: "End when the first client has gone, instead of waiting for the next.")
+  var once = false
+
+  func check() throws {
+    guard heartbeatInterval >= 0.01, heartbeatInterval <= 86_400 else {
+      throw ValidationError("--heartbeat-interval must be 0.01 to 86400 seconds")
+    }
+  }
+}
+
+struct PacketOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("The longest RTP payload.", valueName: "bytes"))
+  var packetSize = 1400
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      non-interleaved (STAP-A or AP, and FU), interleaved (H.264 packetization-mode 2, H.265 with \
+      DONL), mtap16 or mtap24 (H.264 alone).
+      """, valueName: "mode"))
+  var packetization = Packetization.nonInterleaved
+
+  @Flag(help: "Every NAL unit in packets of its own.")
+  var noAggregation = false
+
+  @Option(help: ArgumentHelp("0 to 127.", valueName: "n"))
+  var payloadType: UInt8 = 96
+
+  @Option(help: ArgumentHelp("Decimal, or with 0x hexadecimal (default: random).", valueName: "n"))
+  var ssrc: UnsignedNumber?
+
+  @Option(help: ArgumentHelp("The first sequence number (default: random).", valueName: "n"))
+  var initialSequence: UInt16?
+
+  @Option(
+    help: ArgumentHelp("The RTP timestamp of media time 0 (default: random).", valueName: "n"))
+  var initialTimestamp: UInt32?
+
+  @Option(
+    help: ArgumentHelp(
+      "After AT packets, go on with a sequence number BY too high.", valueName: "at,by"))
+  var sequenceJump: NumberPair?
+
+  @Option(
+    help: ArgumentHelp(
+      "Take another SSRC after so many packets, or with every 'gop'.", valueName: "n|gop"))
+  var ssrcChange: SourceChangeArgument?
+
+  @Flag(help: "Send no sender reports and no BYE; otherwise they come on the port of the media.")
+  var noRtcp = false
+
+  func check() throws {
+    guard (16...65_000).contains(packetSize) else {
+      throw ValidationError("--packet-size must be 16 to 65000 bytes")
+    }
+    guard payloadType <= 127 else { throw ValidationError("--payload-type must be 0 to 127") }
+  }
+
+  /// The header fields, of which those that are not given are drawn from `dice`.
+  func stream(_ dice: inout SplitMix64) -> RTPStream.Configuration {
+    var configuration = RTPStream.Configuration(
+      ssrc: UInt32(truncatingIfNeeded: dice.next()),
+      initialSequence: UInt16(truncatingIfNeeded: dice.next()),
+      initialTimestamp: UInt32(truncatingIfNeeded: dice.next()))
+    if let ssrc { configuration.ssrc = ssrc.value }
+    if let initialSequence { configuration.initialSequence = initialSequence }
+    if let initialTimestamp { configuration.initialTimestamp = initialTimestamp }
+    configuration.payloadType = payloadType
+    configuration.sequenceJump = sequenceJump.map {
+      RTPStream.SequenceJump(after: $0.first, by: $0.second)
+    }
+    configuration.sourceChange = ssrcChange?.change
+    return configuration
+  }
+}
+
+struct ImpairmentOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("The share of packets lost one by one: 0 to 1.", valueName: "p"))
+  var loss = 0.0
+
+  @Option(
+    help: ArgumentHelp(
+      "The share of packets lost in bursts, and their mean length.", valueName: "p,length"))
+  var burstLoss: ProbabilityPair?
+
+  @Option(
+    help: ArgumentHelp(
+      "The share of packets overtaken by later ones, and by how many at most.",
+      valueName: "p,depth"))
+  var reorder: ProbabilityPair?
+
+  @Option(help: ArgumentHelp("The share of packets sent twice.", valueName: "p"))
+  var duplicate = 0.0
+
+  @Option(
+    help: ArgumentHelp(
+      "The standard deviation of a random delay, whose mean is three times that.",
+      valueName: "ms"))
+  var jitter = 0.0
+
+  @Option(
+    help: ArgumentHelp("The share of packets that random bytes follow.", valueName: "p"))
+  var garbage = 0.0
+
+  @Option(
+    help: ArgumentHelp(
+      "The same number, the same faults and header fields (default: random).", valueName: "n"))
+  var seed: UInt64?
+
+  func check() throws { _ = try impairments }
+
+  var impairments: Impairments {
+    get throws {
+      for (name, value) in [("loss", loss), ("duplicate", duplicate), ("garbage", garbage)]
+      where !(0...1).contains(value) {
+        throw ValidationError("--\(name) must be 0 to 1")
+      }
+      guard jitter >= 0, jitter <= 60_000 else {
+        throw ValidationError("--jitter must be 0 to 60000 ms")
+      }
+      var impairments = Impairments()
+      impairments.loss = loss
+      impairments.duplication = duplicate
+      impairments.garbage = garbage
+      impairments.jitter = Int64(jitter * 1_000_000)
+      if let burstLoss {
+        impairments.burstLoss = Impairments.BurstLoss(
+          probability: burstLoss.probability, meanLength: burstLoss.other)
+        if impairments.burstLoss == nil {
+          throw ValidationError(
+            "--burst-loss P,LENGTH needs a LENGTH of 1 or more, and P of at most LENGTH/(LENGTH+1)")
+        }
+      }
+      if let reorder {
+        impairments.reordering = Int(exactly: reorder.other).flatMap {
+          Impairments.Reordering(probability: reorder.probability, depth: $0)
+        }
+        if impairments.reordering == nil {
+          throw ValidationError(
+            "--reorder P,DEPTH needs P of 0 to 1, and a whole DEPTH of 1 or more")
+        }
+      }
+      return impairments
+    }
+  }
+}
+
+struct OutputOptions: ParsableArguments {
+  @Option(
+    name: .customLong("sdp"),
+    help: ArgumentHelp("Describe the stream in a file, before the first packet.", valueName: "file")
+  )
+  var sdp: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "What was sent, as JSON at the end; - is standard output.", valueName: "file"))
+  var stats: String?
+
+  @Flag(help: "Say nothing but errors on standard error.")
+  var quiet = false
+}

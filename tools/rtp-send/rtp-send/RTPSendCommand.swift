@@ -1,0 +1,99 @@
+import ArgumentParser
+import Foundation
+import RTPSend
+
+@main
+struct RTPSendCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rtp-send",
+    abstract: "Sends video over RTP, well or badly.",
+    usage: "rtp-send [OPTIONS] SOURCE DESTINATION",
+    discussion: """
+      SOURCE is what is sent, H.264 or H.265:
+        FILE                   an elementary stream (.h264 .264 .h265 .265 .hevc), or any file that
+                               libavformat reads (.mp4 .mkv .ts …), of which the video is sent
+        pattern                a moving test pattern whose every frame carries its number
+
+      DESTINATION is where it goes:
+        udp://HOST:PORT        send to that address
+        listen://[ADDR]:PORT   wait for a hello on that port, and send to whoever said it as long as
+                               heartbeats come; port 0 takes a free one. The address is printed on
+                               standard output: listening on 127.0.0.1:41234
+
+      EXAMPLES
+        Serve a test pattern to rtp-recv udp://127.0.0.1:5004:
+          rtp-send pattern listen://127.0.0.1:5004
+        Play a file to an address, over and over, described by an SDP file:
+          rtp-send film.mp4 udp://127.0.0.1:5004 --loop forever --sdp film.sdp
+        A bad network, the same each time:
+          rtp-send pattern udp://127.0.0.1:5004 --loss 0.01 --reorder 0.05,5 --seed 7
+
+      EXIT STATUS
+      \(ExitStatus.table)
+      """,
+    version: "0.1.0")
+
+  @Argument(help: ArgumentHelp("A file, or pattern.", valueName: "source"))
+  var source: String
+
+  @Argument(help: ArgumentHelp("Where it goes.", valueName: "destination"))
+  var destination: Destination
+
+  @OptionGroup(title: "The source") var media: SourceOptions
+  @OptionGroup(title: "The test pattern") var pattern: PatternOptions
+  @OptionGroup(title: "Pace") var pace: PaceOptions
+  @OptionGroup(title: "Waiting for a hello") var listening: ListeningOptions
+  @OptionGroup(title: "Packets") var packets: PacketOptions
+  @OptionGroup(title: "Impairments") var impairments: ImpairmentOptions
+  @OptionGroup(title: "What is written") var output: OutputOptions
+
+  mutating func validate() throws {
+    try media.check()
+    try pace.check()
+    try listening.check()
+    try packets.check()
+    try impairments.check()
+    if source == "pattern" { try pattern.configuration(media).validate() }
+  }
+
+  func run() async throws {
+    let status = await Session(command: self).run()
+    if status != .done { throw status.code }
+  }
+}
+
+/// The exit statuses of `rtp-send`, as `--help` names them.
+enum ExitStatus: Int32, CaseIterable {
+  case done = 0
+  case sourceFailed = 1
+  case networkFailed = 2
+  case outputFailed = 6
+  case usage = 64
+
+  var meaning: String {
+    switch self {
+    case .done: "all sent, or stopped by SIGINT or SIGTERM"
+    case .sourceFailed: "the source cannot be opened, read or encoded"
+    case .networkFailed: "the address is not known, cannot be bound, or cannot be sent to"
+    case .outputFailed: "the SDP file or the statistics cannot be written"
+    case .usage: "the command line is wrong"
+    }
+  }
+
+  /// The table for `--help`.
+  static var table: String {
+    allCases.map { "  \($0.rawValue < 10 ? " " : "")\($0.rawValue)  \($0.meaning)" }
+      .joined(separator: "\n")
+  }
+
+  var code: ExitCode { ExitCode(rawValue) }
+
+  /// The status that tells what kind of error `error` is.
+  init(_ error: any Error) {
+    switch error {
+    case SendError.network: self = .networkFailed
+    case is OutputError: self = .outputFailed
+    default: self = .sourceFailed
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import Dispatch
+import Foundation
+import NIOCore
+import RTPSend
+
+/// One run of the program: starts the sender, tells what happens, stops it on a signal.
+struct Session {
+  let command: RTPSendCommand
+
+  func run() async -> ExitStatus {
+    do {
+      try await send()
+      return .done
+    } catch {
+      say("\(error)", isError: true)
+      return ExitStatus(error)
+    }
+  }
+
+  private func send() async throws {
+    let seed = command.impairments.seed ?? UInt64.random(in: 0...UInt64(UInt32.max))
+    let configuration = try configuration(seed: seed)
+    // A source that cannot be opened is to be known before anybody says hello.
+    let description = try StreamDescription(of: configuration.feed.recipe)
+    let sender = try await Sender.start(configuration) { event in
+      switch event {
+      case .clientArrived(let client): say("sending to \(client.hostAndPort)")
+      case .clientLeft(let client): say("\(client.hostAndPort) has gone: no heartbeat")
+      case .clientIgnored(let client):
+        say("ignoring the hello of \(client.hostAndPort) while another client is served")
+      }
+    }
+    let signals = TerminationSignals { sender.stop() }
+    defer { signals.cancel() }
+    if let path = command.output.sdp {
+      let text = SessionDescription(
+        description, payloadType: command.packets.payloadType,
+        packetization: command.packets.packetization,
+        address: sender.remoteAddress ?? sender.localAddress,
+        multiplexesRTCP: configuration.sendsRTCP
+      ).text
+      do {
+        try write(text, to: path)
+      } catch {
+        sender.stop()
+        throw error
+      }
+    }
+    if sender.remoteAddress == nil {
+      try write("listening on \(sender.localAddress.hostAndPort)\n", to: "-")
+    }
+    let report = try await sender.finished()
+    say(Summary(report, seed: seed).line)
+    if let path = command.output.stats { try write(Summary(report, seed: seed).json, to: path) }
+  }
+
+  private func configuration(seed: UInt64) throws -> SenderConfiguration {
+    let recipe: SourceRecipe =
+      command.source == "pattern"
+      ? .pattern(command.pattern.configuration(command.media))
+      : .file(path: command.source, framesPerSecond: command.media.fps)
+    var dice = SplitMix64(seed: seed)
+    var feed = PacketFeed.Configuration(recipe: recipe, stream: command.packets.stream(&dice))
+    feed.repetitions = command.media.repetitions.count
+    feed.frameLimit = command.media.frames
+    feed.stripsParameterSets = command.media.stripParameterSets
+    feed.packetization = command.packets.packetization
+    feed.aggregates = !command.packets.noAggregation
+    feed.payloadLimit = command.packets.packetSize
+    var configuration = SenderConfiguration(feed: feed, destination: command.destination)
+    configuration.pacing = command.pace.pacing
+    configuration.impairments = try command.impairments.impairments
+    configuration.seed = dice.next()
+    configuration.sendsRTCP = !command.packets.noRtcp
+    configuration.hello = command.listening.hello.bytes
+    configuration.heartbeatInterval = .seconds(command.listening.heartbeatInterval)
+    configuration.servesOnce = command.listening.once
+    return configuration
+  }
+
+  private func write(_ text: String, to path: String) throws {
+    do {
+      if path == "-" {
+        try FileHandle.standardOutput.write(contentsOf: Data(text.utf8))
+      } else {
+        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+      }
+    } catch {
+      throw OutputError(
+        path: path == "-" ? "standard output" : path, reason: error.localizedDescription)
+    }
+  }
+
+  private func say(_ line: String, isError: Bool = false) {
+    guard isError || !command.output.quiet else { return }
+    // A closed standard error is no reason to stop sending.
+    try? FileHandle.standardError.write(contentsOf: Data("rtp-send: \(line)\n".utf8))
+  }
+}
+
+/// A file that was asked for can not be written.
+struct OutputError: Error, CustomStringConvertible {
+  let path: String
+  let reason: String
+
+  var description: String { "cannot write \(path): \(reason)" }
+}
+
+/// SIGINT and SIGTERM, which ask for an orderly end.
+final class TerminationSignals {
+  private let sources: [any DispatchSourceSignal]
+
+  /// Calls `stop` on every such signal, on a queue of its own.
+  init(_ stop: @escaping @Sendable () -> Void) {
+    // A reader of standard output that goes away is an error to be reported, not a death.
+    signal(SIGPIPE, SIG_IGN)
+    let queue = DispatchQueue(label: "rtp-send.signals")
+    sources = [SIGINT, SIGTERM].map { number in
+      signal(number, SIG_IGN)
+      let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+      source.setEventHandler(handler: stop)
+      source.resume()
+      return source
+    }
+  }
+
+  func cancel() { for source in sources { source.cancel() } }
+}

@@ -1,0 +1,43 @@
+import Foundation
+import RTPSend
+
+/// What was sent, for people and for programs.
+struct Summary {
+  let report: SendReport
+  let seed: UInt64
+
+  init(_ report: SendReport, seed: UInt64) {
+    self.report = report
+    self.seed = seed
+  }
+
+  private var seconds: Double { Double(report.duration / .milliseconds(1)) / 1000 }
+
+  /// One line for people.
+  var line: String {
+    let network = report.network
+    let faults = [
+      (network.lost, "lost"), (network.reordered, "reordered"), (network.duplicated, "duplicated"),
+      (network.garbage, "garbage"),
+    ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+    var line = "sent \(report.frames) frames in \(network.delivered) packets, \(report.bytes) bytes"
+    line += String(format: ", in %.1f s", seconds)
+    if !faults.isEmpty { line += "; \(faults.joined(separator: ", ")) (seed \(seed))" }
+    return line
+  }
+
+  /// One line of JSON.
+  var json: String {
+    let network = report.network
+    let fields: [(String, String)] = [
+      ("ending", "\"\(report.ending.rawValue)\""), ("frames", "\(report.frames)"),
+      ("packets", "\(network.offered)"), ("delivered", "\(network.delivered)"),
+      ("lost", "\(network.lost)"), ("reordered", "\(network.reordered)"),
+      ("duplicated", "\(network.duplicated)"), ("garbage", "\(network.garbage)"),
+      ("datagrams", "\(report.datagrams)"), ("bytes", "\(report.bytes)"),
+      ("reports", "\(report.reports)"), ("clients", "\(report.clients)"), ("seed", "\(seed)"),
+      ("seconds", String(format: "%.3f", seconds)),
+    ]
+    return "{" + fields.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}\n"
+  }
+}
