@@ -82,16 +82,11 @@ import RTPWire
   func decode(_ unit: AccessUnit) {
     guard unit.codec == codec else { return fail(unit, .foreignCodec(unit.codec)) }
     if let format = unit.format {
-      guard format.width * format.height <= configuration.maximumPixels else {
+      guard format.width <= configuration.maximumPixels / max(1, format.height) else {
         awaitsRandomAccess = true
         return fail(unit, .rejectedSize(width: format.width, height: format.height))
       }
-      if unit.isRandomAccess {
-        // Left to itself, libavcodec would carry the old stream's reorder depth over, and give the last
-        // old pictures only when as many new ones have come.
-        if let current = self.format, current != format { drain() }
-        self.format = format
-      }
+      if unit.isRandomAccess, format != self.format { begin(format) }
     }
     guard unit.isRandomAccess || !awaitsRandomAccess else {
       return fail(unit, .noRandomAccessPoint)
@@ -127,6 +122,17 @@ import RTPWire
     onFailure(UnitRecord(unit).failure(reason))
   }
 
+  /// Ends the pictures of the old format, if there was one, and expects those of `format`.
+  private func begin(_ format: FormatDescription) {
+    // Left to itself, libavcodec would carry the old stream's reorder depth over, and give the last
+    // old pictures only when as many new ones have come.
+    if self.format != nil { drain() }
+    self.format = format
+    if let depth = format.reorderDepth {
+      unsafe context.pointee.has_b_frames = Int32(clamping: depth)
+    }
+  }
+
   /// Makes room for a B pyramid as soon as a stream that does not say how far it reorders turns out
   /// to reorder at all.
   ///
@@ -135,7 +141,7 @@ import RTPWire
   /// say is known after the first picture.
   private func deepenReordering(from before: Int32) {
     let after = unsafe context.pointee.has_b_frames
-    if hasDecoded, after > before {
+    if hasDecoded, format?.reorderDepth == nil, after > before {
       unsafe context.pointee.has_b_frames = max(after, Self.pyramidDepth)
     }
     hasDecoded = true

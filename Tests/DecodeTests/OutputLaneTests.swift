@@ -51,13 +51,18 @@ import Testing
   func dropOldestUnits(_ limit: Int) async throws {
     let clip = Clip(
       name: "GOPs", width: 640, height: 360, frames: 60,
-      encoder: ["-g", "10", "-qp", "4", "-tune", "zerolatency"])
+      encoder: [
+        "-vf", "noise=alls=40:allf=t:all_seed=1", "-sc_threshold", "0", "-g", "10", "-qp", "10",
+        "-tune", "zerolatency",
+      ])
     let units = clip.accessUnits(of: try clip.encoded())
     let pipe = PipeReader()
     let lane = try lane(
       .descriptor(pipe.writeEnd), "h264", policy: .dropOldest,
       limits: QueueLimits(count: limit, bytes: 1 << 30))
-    for unit in units { lane.write(unit) }
+    for unit in units[..<3] { lane.write(unit) }
+    try await eventually { lane.counters.written == 3 }
+    for unit in units[3...] { lane.write(unit) }
     #expect(lane.counters.dropped > 0)
     pipe.start()
     let summary = await lane.finish()
