@@ -203,7 +203,8 @@ struct VectorTests {
     var testDescription: String { name }
   }
 
-  @Test("Picture sizes of cameras", arguments: Vector.load("sequence_parameter_sets") as [CameraSet])
+  @Test(
+    "Picture sizes of cameras", arguments: Vector.load("sequence_parameter_sets") as [CameraSet])
   func size(_ row: CameraSet) throws {
     let key = row.codec == "H265" ? "sprop-sps" : "sprop-parameter-sets"
     let codec = try #require(FormatCatalogue.codec(encodingName: row.codec))
