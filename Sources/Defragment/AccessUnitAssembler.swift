@@ -33,7 +33,7 @@ struct AccessUnitAssembler: Sendable {
     var bytes: ByteBuffer
     var units: [NALUnit] = []
     var time: MediaTime
-    let firstArrival: Instant
+    var firstArrival: Instant
     var lastArrival: Instant
     /// A picture has begun, even if what came of it was of no use.
     var hasPicture = false
@@ -161,7 +161,11 @@ struct AccessUnitAssembler: Sendable {
   mutating func end(
     isWhole: Bool, arrival: Instant, statistics: inout DefragmentStatistics
   ) {
-    open?.lastArrival = arrival
+    // Units that were sent out of decoding order come here out of the order of their arrival.
+    if let draft = open {
+      open?.firstArrival = min(draft.firstArrival, arrival)
+      open?.lastArrival = max(draft.lastArrival, arrival)
+    }
     guard let unit else { return }
     self.unit = nil
     if unit.isEmbedded { trimZeros(of: unit) }

@@ -77,10 +77,14 @@ public struct ParameterSets: Sendable {
 enum SupplementalInformation {
   /// `payloadType` of the recovery point message in both standards.
   private static let recoveryPoint = 6
+  /// How much of a unit is searched: recovery points stand before user data, which can be long.
+  private static let searchedLength = 4096
 
   /// Whether one of the messages in `body`, behind the NAL unit header, is a recovery point.
   static func holdsRecoveryPoint(_ body: ByteBuffer) -> Bool {
-    var rest = EmulationPrevention.removed(from: body)
+    let beginning = body.getSlice(
+      at: body.readerIndex, length: min(body.readableBytes, searchedLength))
+    var rest = EmulationPrevention.removed(from: beginning ?? body)
     while rest.readableBytes > 2 {
       guard let type = number(&rest), let size = number(&rest) else { return false }
       if type == recoveryPoint { return true }
