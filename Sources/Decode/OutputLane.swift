@@ -7,8 +7,9 @@ import RTPWire
 ///
 /// An output that fails ends and says so once; what is given to it afterwards is counted and dropped.
 public final class OutputLane: Sendable {
-  /// Frames wait in their full size, so there are few: a quarter of a second at 30 frames a second.
-  public static let defaultFrameLimits = QueueLimits(count: 8, bytes: 64 << 20)
+  /// Frames wait in their full size: a second of 720p for a reader that is slow to start, and four
+  /// seconds of pictures so small that the bytes do not count.
+  public static let defaultFrameLimits = QueueLimits(count: 120, bytes: 32 << 20)
   /// Several seconds of access units, enough for a disk that stalls.
   public static let defaultUnitLimits = QueueLimits(count: 512, bytes: 32 << 20)
   /// The longest that finishing may take, whatever is asked for.

@@ -332,6 +332,12 @@ struct AccessUnitAssembler: Sendable {
   private mutating func finish(statistics: inout DefragmentStatistics) {
     guard var draft = open else { return }
     open = nil
+    guard !draft.units.isEmpty else {
+      // Nothing of the picture was of use: what is missing is missing before the next one.
+      lostPackets += draft.lostPackets
+      isBehindGap = true
+      return
+    }
     lastLength = draft.bytes.readableBytes
     if let slice = draft.slice, draft.parameterSetTypes != 0 || draft.isRandomAccess {
       let bytes = draft.bytes.getSlice(

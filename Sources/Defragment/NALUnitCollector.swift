@@ -47,11 +47,8 @@ struct NALUnitCollector: Sendable {
   /// Whether a unit has begun and has not ended.
   var isInUnit: Bool { if case .between = state { false } else { true } }
 
-  /// Adds a unit of at least one byte, or the intact beginning of one.
-  mutating func add(
-    _ unit: ByteBuffer, number: UInt16? = nil, ticksLater: UInt32 = 0, isWhole: Bool = true
-  ) {
-    if !isWhole { statistics.cutUnits += 1 }
+  /// Adds a whole unit of at least one byte.
+  mutating func add(_ unit: ByteBuffer, number: UInt16? = nil, ticksLater: UInt32 = 0) {
     guard unit.readableBytes > 0 else {
       statistics.emptyEntries += 1
       return
@@ -59,10 +56,10 @@ struct NALUnitCollector: Sendable {
     let time = MediaTime(
       ticks: self.time.ticks.addingSaturating(Int64(ticksLater)), timescale: self.time.timescale)
     guard let number, reordering != nil else {
-      write(unit, time: time, arrival: arrival, isWhole: isWhole)
+      write(unit, time: time, arrival: arrival, isWhole: true)
       return
     }
-    reorder(unit, number: number, time: time, isWhole: isWhole)
+    reorder(unit, number: number, time: time, isWhole: true)
   }
 
   /// Begins a unit that comes in pieces: its header, made from the fragment's, and the first piece.
@@ -174,11 +171,10 @@ struct NALUnitCollector: Sendable {
 extension NALUnitCollector {
   /// Unpacks the entries of an aggregation packet, each with a 16-bit length before it.
   ///
-  /// When the last one is cut, it is handed on as such, behind the complete ones. Zeros to the end are padding, which some
+  /// Complete entries are kept when the last one is cut. Zeros to the end are padding, which some
   /// cameras add; a single byte behind the last entry is nothing.
   mutating func unpackEntries(
-    _ rest: inout ByteBuffer,
-    _ take: (_ entry: ByteBuffer, _ isWhole: Bool, inout NALUnitCollector) -> Void
+    _ rest: inout ByteBuffer, _ take: (ByteBuffer, inout NALUnitCollector) -> Void
   ) {
     var isEmpty = true
     defer { if isEmpty { statistics.emptyPayloads += 1 } }
@@ -190,12 +186,8 @@ extension NALUnitCollector {
         continue
       }
       isEmpty = false
-      guard let entry = rest.readSlice(length: Int(length)) else {
-        noteMalformed()
-        if rest.readableBytes > 0 { take(rest, false, &self) }
-        return
-      }
-      take(entry, true, &self)
+      guard let entry = rest.readSlice(length: Int(length)) else { return noteMalformed() }
+      take(entry, &self)
     }
   }
 

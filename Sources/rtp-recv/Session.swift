@@ -56,7 +56,9 @@ final class Session: Sendable {
     let elapsed = started.duration(to: .now)
     writer?.write(Statistics.line(of: report.status, elapsed: elapsed, report: report))
     let verdict = Verdict(of: report, source: command.source)
-    if !command.display.quiet { StatusLine.write(Statistics.summary(of: report.status) + "\n") }
+    if !command.display.quiet, report.status.transport.delivered > 0 {
+      StatusLine.write(Statistics.summary(of: report.status) + "\n")
+    }
     if let complaint = verdict.complaint { StatusLine.write("rtp-recv: \(complaint)\n") }
     return verdict.status
   }

@@ -1,4 +1,6 @@
 import Decode
+import Defragment
+import Glibc
 import RTPProcessor
 import RTPWire
 import Receiver
@@ -29,12 +31,31 @@ struct Verdict {
     case .formatChanged(let from, let to):
       (
         .formatChanged,
-        "\(name) is a pipe and cannot change its format: the pictures went from \(from) to \(to); "
-          + "try --scale-to-first, or write a file"
+        "\(name) is a pipe and cannot change its format: the pictures went from \(from.words) to "
+          + "\(to.words); try --scale-to-first, or write a file"
       )
-    default:
-      (.outputFailed, "\(name): \(error)")
+    case .cannotOpen(_, let number):
+      (.outputFailed, "\(name) cannot be opened: \(reason(number))")
+    case .noReader:
+      (.outputFailed, "nobody has opened \(name) to read it")
+    case .writeFailed(let number):
+      (
+        .outputFailed,
+        "\(name) cannot be written: \(reason(number)); a file ends on its last whole frame"
+      )
+    case .readerTooSlow:
+      (.outputFailed, "the reader of \(name) did not take the last frame in time")
+    case .unsupportedPixelFormat(let format):
+      (.outputFailed, "\(name): its format cannot hold pictures of \(format); try --format yuv")
+    case .wrongCodec(let expected, let found):
+      (.outputFailed, "\(name) is to be \(expected.encodingName), but \(found.encodingName) came")
+    case .cannotScale(let from, let to):
+      (.outputFailed, "\(name): pictures of \(from.words) cannot be scaled to \(to.words)")
     }
+  }
+
+  private static func reason(_ number: Int32) -> String {
+    unsafe String(cString: strerror(number))
   }
 
   private static func judge(
@@ -118,4 +139,8 @@ extension Duration {
     let value = Double(wholeNanoseconds) / 1e9
     return value.formatted(digits: value == value.rounded() ? 0 : 1)
   }
+}
+
+extension RawFrame.Geometry {
+  fileprivate var words: String { "\(width)x\(height) \(pixelFormat.name)" }
 }

@@ -68,15 +68,15 @@ struct H264PayloadFormat: PayloadFormat {
     _ rest: inout ByteBuffer, number: UInt16?, into units: inout NALUnitCollector
   ) {
     var number = number
-    units.unpackEntries(&rest) { entry, isWhole, units in
-      add(entry, number: number, isWhole: isWhole, into: &units)
+    units.unpackEntries(&rest) { entry, units in
+      add(entry, number: number, into: &units)
       number? &+= 1
     }
   }
 
   /// Adds an entry of an aggregation packet, which must be a NAL unit and no packet structure.
   private func add(
-    _ entry: ByteBuffer, number: UInt16?, ticksLater: UInt32 = 0, isWhole: Bool = true,
+    _ entry: ByteBuffer, number: UInt16?, ticksLater: UInt32 = 0,
     into units: inout NALUnitCollector
   ) {
     let type = NALUnitHead(of: entry)[0] & 0x1F
@@ -84,7 +84,7 @@ struct H264PayloadFormat: PayloadFormat {
       units.statistics.reservedTypes += 1
       return
     }
-    units.add(entry, number: number, ticksLater: ticksLater, isWhole: isWhole)
+    units.add(entry, number: number, ticksLater: ticksLater)
   }
 
   /// MTAP16 and MTAP24 (§5.7.2): length, DON difference and timestamp offset before each NAL unit.

@@ -73,7 +73,7 @@ struct H265PayloadFormat: PayloadFormat {
   /// Aggregation packets (§4.4.2): DONL before the first entry, a DOND before each later one.
   private func unpackEntries(_ rest: inout ByteBuffer, into units: inout NALUnitCollector) {
     guard isNumbered else {
-      return units.unpackEntries(&rest) { add($0, number: nil, isWhole: $1, into: &$2) }
+      return units.unpackEntries(&rest) { add($0, number: nil, into: &$1) }
     }
     guard var number = rest.readInteger(as: UInt16.self) else { return units.noteMalformed() }
     while rest.readableBytes >= 2 {
@@ -87,15 +87,13 @@ struct H265PayloadFormat: PayloadFormat {
   }
 
   /// Adds an entry of an aggregation packet, which must be a NAL unit and no packet structure.
-  private func add(
-    _ entry: ByteBuffer, number: UInt16?, isWhole: Bool = true, into units: inout NALUnitCollector
-  ) {
+  private func add(_ entry: ByteBuffer, number: UInt16?, into units: inout NALUnitCollector) {
     guard entry.readableBytes != 1 else { return units.noteMalformed() }
     guard Self.type(of: NALUnitHead(of: entry)) < 48 else {
       units.statistics.reservedTypes += 1
       return
     }
-    units.add(entry, number: number, isWhole: isWhole)
+    units.add(entry, number: number)
   }
 
   /// Fragmentation units (§4.4.3); the DONL stands in the first fragment alone.
