@@ -48,11 +48,13 @@ let package = Package(
         "RTPWire", "Defragment", "CFFmpeg", .product(name: "NIOCore", package: "swift-nio"),
       ]
     ),
+    .systemLibrary(
+      name: "CAVHash", pkgConfig: "libavutil", providers: [.apt(["libavutil-dev"])]),
     .target(name: "CSockets"),
     .target(
       name: "Transports",
       dependencies: [
-        "RTPWire", "CSockets",
+        "RTPWire", "CSockets", "CAVHash",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]

@@ -44,6 +44,7 @@ public enum TransportCatalogue {
 public struct TransportOptions: Sendable, Hashable {
   public var sockets = UDPTransport.SocketConfiguration()
   public var hello = UDPTransport.HelloConfiguration()
+  public var rtsp = RTSPConfiguration()
 
   public init() {}
 }

@@ -1,0 +1,61 @@
+/// What a user can choose about RTSP.
+public struct RTSPConfiguration: Sendable, Hashable {
+  /// How the media is to be carried.
+  public enum Delivery: String, Sendable, Hashable, CaseIterable {
+    /// Over UDP, or in the connection when nothing arrives that way; always in it with TLS.
+    case automatic = "auto"
+    /// Interleaved in the RTSP connection.
+    case tcp
+    case udp
+    case multicast
+  }
+
+  /// Which of the described streams is played.
+  public enum Selection: Sendable, Hashable {
+    case firstVideo
+    /// Counted from 0 in the order of the description.
+    case number(Int)
+  }
+
+  public var delivery = Delivery.automatic
+  public var selection = Selection.firstVideo
+  /// Sets up all streams and lets go what comes on the others: H264DVR recorders send no video over
+  /// UDP before audio is set up.
+  public var setsUpEverything = false
+  /// Used when the URL itself has none.
+  public var credentials: Credentials?
+  public var tls = TLSConfiguration()
+
+  public init() {}
+}
+
+/// How the far end of a TLS connection is verified, and what it is shown.
+public struct TLSConfiguration: Sendable, Hashable {
+  /// A file of certificates in PEM to trust instead of the system's.
+  public var authorities: String?
+  /// The SHA-256 of the server's certificate in DER, which then alone decides.
+  public var pin: [UInt8]?
+  /// Files in PEM.
+  public var clientCertificate: String?
+  public var clientKey: String?
+  /// Whether anything is accepted, whoever sent it.
+  public var acceptsAnything = false
+
+  public init() {}
+}
+
+/// A user name and a password.
+///
+/// Neither has a description: whatever prints a configuration prints no secret.
+public struct Credentials: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+  public var user: String
+  public var password: String
+
+  public init(user: String, password: String) {
+    self.user = user
+    self.password = password
+  }
+
+  public var description: String { "(credentials)" }
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}
