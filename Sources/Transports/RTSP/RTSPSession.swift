@@ -3,26 +3,40 @@ internal import RTPWire
 
 /// An RTSP session as a value (RFC 2326 appendix A): what happened and `now` go in, actions come out.
 ///
-/// The shell that owns the sockets executes the actions in order and tells of what came of them.
-/// The session reads no clock, opens nothing, and knows no thread; every wait in it ends by
-/// ``deadline``.
+/// The shell that owns the sockets takes the actions with ``nextAction()`` after every call, until
+/// there are none, and executes them in order. The session reads no clock, opens nothing, and knows
+/// no thread. Every wait in it ends by ``deadline``, at which the shell calls ``wake(at:)``; media
+/// moves the deadline later, so a timer that is not moved with every packet merely fires early.
 struct RTSPSession: Sendable {
   /// What the shell is to do.
   enum Action: Sendable, Hashable {
-    /// Open a connection to the server of `url`, closing any that is open: at the start, after a
-    /// redirect, and when a server closes it before all is said. ``connectionOpened(at:)`` or
-    /// ``connectionFailed(at:)`` follows.
+    /// Open a connection to the server of `url`, closing any that is open after what was written
+    /// to it has gone: at the start, after a redirect, and when a server closes it before all is
+    /// said. ``connectionOpened(at:)`` or ``connectionFailed(at:)`` follows; of the old connection
+    /// nothing more may be told.
     case connect(RTSPURL)
-    case send(ByteBuffer)
-    /// What the server says about its media; once, before any packet.
-    case describe(SessionDescription)
-    /// Open sockets for a stream; ``portsOpened(_:forMedia:at:)`` follows.
+    /// Write a request; its headers are complete except for Content-Length.
+    case request(RTSPRequest)
+    /// Write an answer to a request of the server.
+    case respond(RTSPResponse)
+    /// What the server says about its media; once, before any packet. `selected` are the indices
+    /// of what is played, in the order of the description.
+    case describe(SessionDescription, selected: [Int])
+    /// Open sockets for a stream; ``portsOpened(_:forMedia:at:)`` or
+    /// ``portsFailed(forMedia:at:)`` follows.
     case openPorts(media: Int, Ports)
-    /// The server's addresses for a stream over UDP are known: pin them, and punch a hole for them.
+    /// The server's ports for a stream over UDP are known: pin them on the host of the connection,
+    /// and punch a hole for them. Whatever host the server names instead is never used.
     case expectMedia(media: Int, from: ServerPorts)
-    /// Nothing comes over UDP: close the sockets; the stream will be set up again in the connection.
+    /// Nothing comes over UDP, or the server prefers the connection: close all media sockets.
     case closePorts
-    /// The session is over; nothing follows.
+    /// PLAY is answered. The position is what the server claims its first packet to be: a hint.
+    case playing(StreamPosition?)
+    /// PAUSE is answered.
+    case paused
+    /// A deviation that was tolerated; each comes once.
+    case report(RTSPDiagnostic)
+    /// The session is over; nothing follows. Close everything after what was written has gone.
     case end(End)
   }
 
@@ -33,19 +47,31 @@ struct RTSPSession: Sendable {
     case multicast(group: String, port: Int, timeToLive: UInt8?, sources: [String])
   }
 
-  /// Where the server sends a stream from.
-  struct ServerPorts: Sendable, Hashable {
-    /// `nil` stands for the host of the connection.
-    var host: String?
-    /// 0 when the server does not say.
+  /// The local ports of a stream over UDP.
+  struct ClientPorts: Sendable, Hashable {
     var media: Int
     var control: Int
   }
 
+  /// Where the server sends a stream from; 0 when it does not say.
+  struct ServerPorts: Sendable, Hashable {
+    var media: Int
+    var control: Int
+  }
+
+  /// What RTP-Info says about the first packet of the selected stream (RFC 2326 §12.33).
+  struct StreamPosition: Sendable, Hashable {
+    var sequenceNumber: UInt16?
+    var timestamp: UInt32?
+  }
+
   /// How a session came to its end.
   enum End: Sendable, Hashable {
-    /// The server ended it, or TEARDOWN was answered or its second is over.
+    /// The server ended it, TEARDOWN was answered or its second is over, or all that was asked for
+    /// is described.
     case finished
+    /// No connection; the shell knows why.
+    case notConnected
     case failed(RTSPError)
   }
 
@@ -56,5 +82,12 @@ struct RTSPSession: Sendable {
     case unwanted
     /// On a channel that no stream has.
     case unassigned
+  }
+
+  /// What a session is for.
+  enum Purpose: Sendable, Hashable {
+    case play
+    /// Ends after the description.
+    case describe
   }
 }
