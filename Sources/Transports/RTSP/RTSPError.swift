@@ -81,7 +81,8 @@ extension RTSPError: CustomStringConvertible {
       return "what the server sends is not RTSP (\(skipped) bytes skipped); "
         + "check the port, and whether it wants rtsps://"
     case .messageTooLarge(let what, let limit):
-      return "the server sent \(what.printable) of more than \(limit) bytes; it is faulty or hostile"
+      return
+        "the server sent \(what.printable) of more than \(limit) bytes; it is faulty or hostile"
     case .connectionClosed:
       return "the server closed the connection; it may have restarted, or serve too many already "
         + "(--reconnect tries again)"

@@ -28,6 +28,8 @@ public enum RTSPDiagnostic: Sendable, Hashable {
   case udpRefused
   /// Nothing came over UDP, so the stream comes in the connection.
   case udpSilent
+  /// No local ports could be opened for UDP, so the stream comes in the connection.
+  case portsUnavailable
   /// This method keeps no session alive here.
   case keepAliveRefused(method: String)
   case pauseRefused(status: Int)
@@ -58,6 +60,7 @@ extension RTSPDiagnostic: CustomStringConvertible {
     case .udpRefused: return "the server does not send over UDP; the stream comes over TCP"
     case .udpSilent:
       return "nothing came over UDP (a firewall may stand between); the stream comes over TCP"
+    case .portsUnavailable: return "no UDP ports could be opened; the stream comes over TCP"
     case .keepAliveRefused(let method): return "\(method) was refused as a keep-alive"
     case .pauseRefused(let status): return "PAUSE was refused with \(status)"
     case .suspiciousPosition: return "the position in RTP-Info is not used"

@@ -1,7 +1,7 @@
 /// Logs in to one server: answers its challenges, and decides when to give up.
 ///
-/// Credentials belong to a scheme, host and port, so a redirect to another one makes another
-/// authenticator, without credentials. The strongest challenge that can be met is answered; Basic
+/// Credentials belong to a scheme, host and port; ``move(with:)`` takes them away after a redirect to
+/// another. The strongest challenge that can be met is answered; Basic
 /// only where the server never offered more. A request is sent with a password twice at most,
 /// because cameras lock accounts, and once more when the server says that only its nonce was old.
 struct Authenticator: Sendable {
@@ -27,7 +27,7 @@ struct Authenticator: Sendable {
     return false
   }
 
-  private let credentials: Credentials?
+  private var credentials: Credentials?
   private var randomness: any RandomNumberGenerator & Sendable
   private var method = Method.none
   private var hasSeenDigest = false
@@ -42,6 +42,12 @@ struct Authenticator: Sendable {
   init(credentials: Credentials?, randomness: any RandomNumberGenerator & Sendable) {
     self.credentials = credentials
     self.randomness = randomness
+  }
+
+  /// Begins anew with another server, which must not demand less than the one before.
+  mutating func move(with credentials: Credentials?) {
+    self.credentials = credentials
+    method = .none
   }
 
   /// The Authorization field for a request that is about to be sent; `nil` before any challenge.
