@@ -100,10 +100,10 @@ struct RTSPConnector {
   /// Bytes to read at once: 46 interleaved packets of 1,400 bytes, few enough to stay in the caches.
   static let read = 64 << 10
   /// Seconds of silence after which the kernel asks whether the far end is still there.
-  private static let keepAliveAfter: CInt = 5
-  private static let keepAliveInterval: CInt = 2
+  private static let keepAliveAfter = 5
+  private static let keepAliveInterval = 2
   /// Milliseconds for which what was sent may go unacknowledged before the connection is dead.
-  private static let userTimeout: CInt = 10_000
+  private static let userTimeout = 10_000
 }
 
 /// Addresses that are known already, for SwiftNIO to try in turn.

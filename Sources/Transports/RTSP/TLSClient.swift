@@ -57,27 +57,32 @@ struct TLSClient: Sendable {
     }
   }
 
-  /// What an error that SwiftNIO reports during the handshake with `host` means.
+  /// What an error that SwiftNIO reports of a connection to `host` means.
+  ///
+  /// `certificate` is the server's, if it came that far.
   func reason(
     for error: any Error, host: String, certificate: NIOSSLCertificate?
-  ) -> TLSError {
+  ) -> (any Error)? {
     if let error = error as? NIOSSLExtraError, error == .failedToValidateHostname {
-      return .wrongHost(host)
+      return TLSError.wrongHost(host)
     }
-    switch error as? NIOSSLError {
-    case .unableToValidateCertificate, .cannotFindPeerIP: return .wrongHost(host)
-    case .uncleanShutdown: return .closedInHandshake
-    case .handshakeFailed(.sslError(let stack)):
-      if stack.contains(.eofDuringHandshake) { return .closedInHandshake }
-      // BoringSSL's codes do not reach Swift, their names do.
-      let words = stack.map(\.description).joined(separator: " ")
-      for (name, reason) in Self.reasons where words.contains(name) { return reason }
-      guard words.contains("CERTIFICATE_VERIFY_FAILED") else {
-        return .handshakeFailed(reason: Self.name(in: words))
-      }
-      return refusal(of: certificate, host: host)
-    default: return .closedInHandshake
+    var stack: NIOBoringSSLErrorStack = []
+    switch error {
+    case NIOSSLError.unableToValidateCertificate, NIOSSLError.cannotFindPeerIP:
+      return TLSError.wrongHost(host)
+    case NIOSSLError.uncleanShutdown: return nil
+    case NIOSSLError.handshakeFailed(.sslError(let errors)), BoringSSLError.sslError(let errors):
+      stack = errors
+    default: return error
     }
+    if stack.contains(.eofDuringHandshake) { return nil }
+    // BoringSSL's codes do not reach Swift, their names do.
+    let words = stack.map(\.description).joined(separator: " ")
+    for (name, reason) in Self.reasons where words.contains(name) { return reason }
+    guard words.contains("CERTIFICATE_VERIFY_FAILED") else {
+      return TLSError.handshakeFailed(reason: Self.name(in: words))
+    }
+    return refusal(of: certificate, host: host)
   }
 
   /// Why a certificate was refused, which BoringSSL does not say.
