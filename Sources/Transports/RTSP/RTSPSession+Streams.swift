@@ -121,7 +121,21 @@ extension RTSPSession {
 
   /// What RTP-Info claims for the selected stream, as far as it can be meant.
   private mutating func position(in response: RTSPResponse) -> StreamPosition? {
-    nil
+    guard let field = response.headers["RTP-Info"], let stream = streams.selected else {
+      return nil
+    }
+    let entries = RTPInfo.parse(field)
+    let named = entries.first { entry in stream.urls.contains { $0 == entry.url } }
+    guard let entry = named ?? (streams.count == 1 ? entries.first : nil) else { return nil }
+    // Hikvision's DS-2CD2032-I says that its first packet is number 0, TP-Link's Tapo C320WS that it
+    // is 1, and neither is true.
+    let position = StreamPosition(
+      sequenceNumber: entry.sequenceNumber.flatMap { $0 > 1 ? $0 : nil },
+      timestamp: entry.timestamp.flatMap { $0 > 1 ? $0 : nil })
+    if position.sequenceNumber != entry.sequenceNumber || position.timestamp != entry.timestamp {
+      report(.suspiciousPosition)
+    }
+    return position == StreamPosition() ? nil : position
   }
 
   mutating func receivePause(_ response: RTSPResponse, at now: Instant) {
