@@ -96,8 +96,9 @@ struct Reply: Sendable {
 
 /// A session and a scripted server, talking to each other on a virtual clock.
 struct Conversation {
-  /// For each method what is answered to its first request, its second and so on; the last answer
-  /// goes on. What is not listed is answered with 200.
+  /// For each method what is answered to its first request, its second and so on.
+  ///
+  /// The last answer goes on. What is not listed is answered with 200.
   typealias Script = [String: [Reply]]
 
   var session: RTSPSession

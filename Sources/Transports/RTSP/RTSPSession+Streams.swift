@@ -56,9 +56,7 @@ extension RTSPSession {
   private mutating func recover(
     from response: RTSPResponse, to exchange: RTSPExchanges.Exchange, at now: Instant
   ) {
-    // 461 Unsupported Transport (RFC 2326 §11.3).
-    let isTransport = response.status == 461
-    if !isTransport, response.mayMeanURL, streams.tryNextURL() {
+    if response.mayMeanURL, streams.tryNextURL() {
       report(.controlURLRewritten)
       return requestSetUp(at: now)
     }
@@ -67,8 +65,9 @@ extension RTSPSession {
       streams.advance()
       return setUpNext(at: now)
     }
+    guard response.mayMeanTransport else { return refuse(response, to: exchange, at: now) }
     let error =
-      isTransport
+      response.status == 461
       ? RTSPError.deliveryRefused
       : .refused(
         method: exchange.request.method, status: response.status, reason: response.reason)
@@ -178,4 +177,8 @@ extension RTSPResponse {
   /// Whether the request may have failed for its URL alone: servers that know a stream by another
   /// URL than the one the RFC builds say so in all of these ways.
   var mayMeanURL: Bool { [400, 404, 451, 454, 455, 459, 460, 503].contains(status) }
+
+  /// Whether a SETUP may have failed for its Transport alone; 461 says just that (§11.3), and not
+  /// every server knows it.
+  var mayMeanTransport: Bool { [400, 406, 451, 455, 461, 500, 501, 503, 551].contains(status) }
 }
