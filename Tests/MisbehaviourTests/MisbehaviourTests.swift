@@ -1,8 +1,15 @@
 import Foundation
 import Testing
 
-/// Servers that do what their scripts say.
+/// Servers that do what their scripts say, a file per case.
 struct MisbehaviourTests {
+  @Test(arguments: Script.names)
+  func everyScriptCanBeRead(name: String) throws {
+    let script = try Script(named: name)
+    #expect(!script.title.isEmpty)
+    #expect(name == "usual" || !script.expectations.isEmpty)
+  }
+
   @Test func theUsualAnswersAreThoseOfAServerThatFFmpegPlays() async throws {
     let server = try await SocketServer.start(Script(""))
     let ffmpeg = try Command.run(
@@ -15,10 +22,73 @@ struct MisbehaviourTests {
     try await server.stop()
   }
 
-  @Test(arguments: Script.names)
-  func everyScriptCanBeRead(name: String) throws {
+  @Test("on a virtual clock", arguments: Script.names)
+  func virtual(name: String) throws {
     let script = try Script(named: name)
-    #expect(!script.title.isEmpty)
-    #expect(name == "usual" || !script.expectations.isEmpty)
+    let outcome = try VirtualPlay.run(script)
+    outcome.check(script, port: ScriptedServer.Place().port)
+  }
+
+  @Test("over sockets, what lasts no longer than a moment", arguments: Script.namesOfQuickOnes)
+  func sockets(name: String) async throws {
+    let script = try Script(named: name)
+    let (outcome, port) = try await SocketPlay.run(script)
+    outcome.check(script, port: port)
+  }
+
+  @Test("however it is divided into reads, it comes to the same", arguments: Script.names)
+  func divided(name: String) throws {
+    let script = try Script(named: name)
+    let whole = try VirtualPlay.run(script)
+    let ways: [VirtualPlay.Portions] = [.single] + (1...8).map { .random(seed: $0) }
+    for way in ways {
+      let outcome = try VirtualPlay.run(script, portions: way)
+      #expect(outcome.end == whole.end, "\(way)")
+      #expect(outcome.reports == whole.reports, "\(way)")
+      #expect(
+        ClipPackets.description(of: outcome.frames) == ClipPackets.description(of: whole.frames),
+        "\(way)")
+    }
+  }
+
+  @Test func theServerClosesBehindEveryByteThatItSends() throws {
+    let script = try Script("> PLAY\n< 200 OK\n  Session: 1\n$ frames 2\nclose")
+    let sent = try #require(try VirtualPlay.run(script).bytesFromServer)
+    for limit in 0...sent {
+      let outcome = try VirtualPlay.run(script, byteLimit: limit)
+      #expect(["connectionClosed", "finished"].contains(outcome.end), "\(limit) bytes")
+      #expect(outcome.seconds <= 1, "\(limit) bytes")
+      // What came whole comes out whole, and nothing else does.
+      #expect(
+        ["none", "0", "0-1"].contains(ClipPackets.description(of: outcome.frames)),
+        "\(limit) bytes")
+    }
+  }
+}
+
+extension Script {
+  /// Those that do not wait, nor make the client wait for seconds: these can be played on sockets.
+  static let namesOfQuickOnes = names.filter { name in
+    guard let script = try? Script(named: name) else { return false }
+    let waits: Set<String> = ["noResponse", "noMedia", "mediaStopped"]
+    return script.expectations.allSatisfy {
+      switch $0 {
+      case .end(let end): !waits.contains(end)
+      case .report(let report): report != "udpSilent"
+      case .within(let seconds): seconds <= 5
+      default: true
+      }
+    } && script.blocks.allSatisfy { $0.steps.allSatisfy(\.isQuick) }
+  }
+}
+
+extension Script.Step {
+  fileprivate var isQuick: Bool {
+    switch self {
+    case .wait(let seconds): seconds < 0.5
+    case .drip(let seconds): seconds == 0
+    case .loop(_, let steps): steps.allSatisfy(\.isQuick)
+    default: true
+    }
   }
 }

@@ -13,6 +13,8 @@ struct Outcome: Sendable {
   var requests: [ScriptedServer.Request] = []
   /// Until the end, in seconds of whatever clock there was.
   var seconds = 0.0
+  /// What the last connection brought.
+  var bytesFromServer: Int?
   /// Everything that was said for people to read.
   var texts: [String] = []
 
@@ -39,9 +41,23 @@ struct Outcome: Sendable {
 
 /// The name of an enumeration's case, without what it carries.
 func caseName(of value: Any) -> String {
-  // A case that carries something is its label; another one is printed as it is written.
+  // A case that carries something is its label; the others only have a description for people.
   if let label = Mirror(reflecting: value).children.first?.label { return label }
-  var text = ""
-  dump(value, to: &text)
-  return String((text.split(separator: ".").last ?? "").prefix { $0.isLetter })
+  switch value {
+  case RTSPError.connectionClosed: return "connectionClosed"
+  case RTSPError.emptyDescription: return "emptyDescription"
+  case RTSPError.deliveryRefused: return "deliveryRefused"
+  case let diagnostic as RTSPDiagnostic: return Diagnostics.names[diagnostic] ?? "\(diagnostic)"
+  default: return "\(value)"
+  }
+}
+
+private enum Diagnostics {
+  static let names: [RTSPDiagnostic: String] = [
+    .wrongSequence: "wrongSequence", .unexpectedResponse: "unexpectedResponse",
+    .sessionIdentifierChanged: "sessionIdentifierChanged", .reconnected: "reconnected",
+    .transportIncomplete: "transportIncomplete", .otherDelivery: "otherDelivery",
+    .udpRefused: "udpRefused", .udpSilent: "udpSilent",
+    .controlURLRewritten: "controlURLRewritten", .suspiciousPosition: "suspiciousPosition",
+  ]
 }

@@ -16,7 +16,7 @@ enum SocketPlay {
   static func run(_ script: Script) async throws -> (Outcome, port: Int) {
     let isSecure = script.given["secure"] != nil
     let server = try await SocketServer.start(script, scheme: isSecure ? "rtsps" : "rtsp")
-    let identifier = try FrameIdentifier()
+    let identifier = FrameIdentifier(try ClipPackets.shared.get())
     let frames = Mutex<[(index: Int, isWhole: Bool)]>([])
     let begun = ContinuousClock.now
 
@@ -57,7 +57,7 @@ enum SocketPlay {
 struct FrameIdentifier: Sendable {
   private let clip: ClipPackets
 
-  init() throws { clip = try ClipPackets.shared.get() }
+  init(_ clip: ClipPackets) { self.clip = clip }
 
   /// Which frame of the clip `unit` is, by its time, and whether it has all of it and nothing else.
   func identify(_ unit: AccessUnit) -> (index: Int, isWhole: Bool) {

@@ -47,8 +47,8 @@ struct ScriptedServer: Sendable {
 
   /// All that has been asked for.
   private(set) var requests: [Request] = []
-  /// Ends each connection behind so many bytes.
-  var byteLimit: Int?
+  /// Behind how many bytes a connection is closed, whatever the script says.
+  var byteLimit: (@Sendable (Connection) -> Int?)?
 
   private let script: Script
   private let usual: Script
@@ -68,9 +68,11 @@ struct ScriptedServer: Sendable {
     /// The client's ports when the media goes over UDP.
     var ports: (media: Int, control: Int)?
     var lineEnding = "\r\n"
+    /// Seconds between bytes that leave one by one, and those that wait for it.
     var drip: Double?
-    /// When the next byte of a drip may go.
-    var freeAt: Instant?
+    var dripping: ArraySlice<UInt8> = []
+    /// What becomes of the connection when they are gone.
+    var ending: Output?
     var isSilent = false
     var sent = 0
     var lastLife: Instant
@@ -80,7 +82,7 @@ struct ScriptedServer: Sendable {
   private struct Run {
     enum Duty {
       case steps([Script.Step])
-      case send([UInt8])
+      case drip
       case watch(Double)
     }
 
@@ -213,7 +215,7 @@ struct ScriptedServer: Sendable {
 
   private mutating func run(_ run: Run, at now: Instant) {
     switch run.duty {
-    case .send(let bytes): send(bytes, on: run.connection)
+    case .drip: letDrip(on: run.connection, at: now)
     case .watch(let seconds):
       guard let life = connections[run.connection]?.lastLife else { return }
       let due = life.advanced(by: .seconds(seconds))
@@ -334,18 +336,29 @@ struct ScriptedServer: Sendable {
   // MARK: - Bytes
 
   private mutating func emit(_ bytes: [UInt8], on connection: Connection, at now: Instant) {
-    guard let drip = connections[connection]?.drip else { return send(bytes, on: connection) }
-    var due = max(now, connections[connection]?.freeAt ?? now)
-    for byte in bytes {
-      tasks.append(Run(connection: connection, due: due, duty: .send([byte])))
-      due = due.advanced(by: .seconds(drip))
+    guard let dialogue = connections[connection], dialogue.drip != nil else {
+      return send(bytes, on: connection)
     }
-    connections[connection]?.freeAt = due
+    connections[connection]?.dripping += bytes
+    if dialogue.dripping.isEmpty { letDrip(on: connection, at: now) }
+  }
+
+  /// Sends a byte, and the next one when its time has come.
+  private mutating func letDrip(on connection: Connection, at now: Instant) {
+    while let interval = connections[connection]?.drip,
+      let byte = connections[connection]?.dripping.popFirst()
+    {
+      send([byte], on: connection)
+      guard interval > 0 else { continue }
+      let due = now.advanced(by: .seconds(interval))
+      return tasks.append(Run(connection: connection, due: due, duty: .drip))
+    }
+    if let ending = connections[connection]?.ending { end(connection, with: ending) }
   }
 
   private mutating func send(_ bytes: [UInt8], on connection: Connection) {
     guard var dialogue = connections[connection] else { return }
-    let room = byteLimit.map { $0 - dialogue.sent } ?? .max
+    let room = byteLimit?(connection).map { $0 - dialogue.sent } ?? .max
     dialogue.sent += bytes.count
     connections[connection] = dialogue
     outputs.append(.send(connection, Array(bytes.prefix(max(0, room)))))
@@ -353,6 +366,10 @@ struct ScriptedServer: Sendable {
   }
 
   private mutating func end(_ connection: Connection, with output: Output) {
+    if connections[connection]?.dripping.isEmpty == false {
+      connections[connection]?.ending = output
+      return
+    }
     outputs.append(output)
     closed(connection)
   }

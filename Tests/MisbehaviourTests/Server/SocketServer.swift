@@ -18,7 +18,8 @@ final class SocketServer: @unchecked Sendable {
 
   /// Opens the ports; connections are taken from now on.
   static func start(
-    _ script: Script, scheme: String = "rtsp", byteLimit: Int? = nil
+    _ script: Script, scheme: String = "rtsp",
+    byteLimit: (@Sendable (ScriptedServer.Connection) -> Int?)? = nil
   ) async throws -> SocketServer {
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
     let server = SocketServer(on: eventLoop)
