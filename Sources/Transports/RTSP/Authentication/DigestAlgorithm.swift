@@ -23,21 +23,20 @@ enum DigestAlgorithm: Int, Sendable, Hashable, Comparable, CaseIterable {
 
   /// The hash of `text` in UTF-8, in lower-case hexadecimal; `nil` only when memory is exhausted
   /// or libavutil was built without the function.
-  func hexadecimal(of text: String) -> String? {
+  func hexadecimal(of text: String) -> String? { digest(of: Array(text.utf8))?.hexadecimal }
+
+  /// The hash of `bytes`; `nil` as above.
+  func digest(of bytes: [UInt8]) -> [UInt8]? {
     var computation: OpaquePointer?
     guard unsafe av_hash_alloc(&computation, name) >= 0, let hash = unsafe computation else {
       return nil
     }
     defer { unsafe av_hash_freep(&computation) }
-    let bytes = Array(text.utf8)
     var digest = [UInt8](repeating: 0, count: Self.length)
     unsafe av_hash_init(hash)
     unsafe av_hash_update(hash, bytes, bytes.count)
     unsafe av_hash_final_bin(hash, &digest, Int32(digest.count))
-    return digest.prefix(self == .md5 ? 16 : Self.length).reduce(into: "") { text, byte in
-      if byte < 0x10 { text += "0" }
-      text += String(byte, radix: 16)
-    }
+    return Array(digest.prefix(self == .md5 ? 16 : Self.length))
   }
 
   /// What libavutil calls the function.
@@ -51,4 +50,14 @@ enum DigestAlgorithm: Int, Sendable, Hashable, Comparable, CaseIterable {
 
   /// Bytes of the longest digest; libavutil fills what a shorter one leaves with zeros.
   private static let length = 32
+}
+
+extension [UInt8] {
+  /// Two digits for each byte, in lower case.
+  var hexadecimal: String {
+    reduce(into: "") { text, byte in
+      if byte < 0x10 { text += "0" }
+      text += String(byte, radix: 16)
+    }
+  }
 }
