@@ -36,6 +36,36 @@ struct MisbehaviourTests {
     outcome.check(script, port: port)
   }
 
+  @Test(
+    "through the command: exit status, what it says, and what it does not",
+    arguments: [
+      ("refuses-every-password", 3, "password"),
+      ("wants-a-password-and-there-is-none", 3, "--user"),
+      ("refuses-the-stream", 2, "404"),
+      ("redirects-to-the-metadata-service", 2, "redirect"),
+      ("describes-no-video", 2, "no video"),
+      ("server-goes-in-mid-stream", 1, "closed the connection"),
+    ])
+  func command(name: String, status: Int32, words: String) async throws {
+    let script = try Script(named: name)
+    let server = try await SocketServer.start(script)
+    var source = script.source(port: server.port)
+    if let user = script.given["user"], let password = script.given["password"] {
+      source.replace("://", with: "://\(user):\(password)@")
+    }
+    let program = Bundle.module.bundleURL.deletingLastPathComponent()
+      .appendingPathComponent("rtp-recv").path
+    let command = try Command.run(
+      program, [source, "--stats", "-", "-o", "/dev/null", "--format", "yuv", "--verbose"])
+    #expect(command.status == status)
+    #expect(command.errors.contains(words), "\(command.errors)")
+    for text in [command.errors, command.output] {
+      #expect(!text.contains("canary-4711"), "\(text)")
+      #expect(!text.contains("\u{1B}"), "\(text)")
+    }
+    try await server.stop()
+  }
+
   @Test("however it is divided into reads, it comes to the same", arguments: Script.names)
   func divided(name: String) throws {
     let script = try Script(named: name)

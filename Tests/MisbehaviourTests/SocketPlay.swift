@@ -33,6 +33,8 @@ enum SocketPlay {
     let report = try await Receiver(transport: transport, configuration: configuration).run()
 
     var outcome = Outcome()
+    // A transport has them in words only.
+    outcome.reports = nil
     outcome.frames = frames.withLock { $0 }
     outcome.seconds = (ContinuousClock.now - begun) / .seconds(1)
     outcome.requests = try await server.requests()

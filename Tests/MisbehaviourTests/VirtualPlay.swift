@@ -117,7 +117,7 @@ struct VirtualPlay {
     case .closePorts: hasPorts = false
     case .expectMedia, .playing, .paused: break
     case .report(let diagnostic):
-      outcome.reports.insert(caseName(of: diagnostic))
+      outcome.reports?.insert(caseName(of: diagnostic))
       outcome.texts.append("\(diagnostic)")
     case .end(.finished): end("finished")
     case .end(.notConnected): end("notConnected")
@@ -174,9 +174,10 @@ struct VirtualPlay {
 
   private mutating func receive(_ bytes: ArraySlice<UInt8>) {
     guard !isOver, isConnected else { return }
-    input.append(ByteBuffer(bytes: bytes))
+    input.assignedChannels = session.assignedChannels
+    input.append(ByteBuffer(bytes: bytes), at: now)
     do {
-      while let element = try input.next(channels: session.assignedChannels, at: now) {
+      while let element = try input.next(at: now) {
         switch element {
         case .response(let response): session.receive(response, at: now)
         case .request(let request): session.receive(request, at: now)
@@ -187,6 +188,7 @@ struct VirtualPlay {
         }
         // What an answer leads to comes before the next thing that was read.
         while let action = session.nextAction() { perform(action) }
+        input.assignedChannels = session.assignedChannels
         guard !isOver, isConnected else { return }
       }
     } catch {
