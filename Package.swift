@@ -107,7 +107,13 @@ let package = Package(
       resources: [.copy("Vectors")]
     ),
     .testTarget(name: "DecodeTests", dependencies: ["Decode", "Defragment", "RTPWire", "CFFmpeg"]),
-    .testTarget(name: "TransportsTests", dependencies: ["Transports", "RTPWire"]),
+    .testTarget(
+      name: "TransportsTests",
+      dependencies: [
+        "Transports", "RTPWire", .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ],
+      resources: [.copy("Certificates")]
+    ),
     .testTarget(
       name: "ReceiverTests",
       dependencies: [

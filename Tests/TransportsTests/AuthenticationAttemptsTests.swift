@@ -5,8 +5,9 @@ import Testing
 struct AuthenticationAttemptsTests {
   private static let credentials = Credentials(user: "admin", password: "hunter2")
 
-  /// What the server says to each request in turn; an empty one accepts it. Returns the algorithms
-  /// and nonces with which the requests were sent, and the error at the end.
+  /// Lets a server say `answers` to one request after the other; an empty one accepts it.
+  ///
+  /// What comes back are the algorithms and nonces with which they were sent, and the error.
   private func run(
     _ answers: [[String]], credentials: Credentials? = credentials
   ) -> (sent: [String], error: RTSPError?) {
@@ -164,7 +165,7 @@ struct AuthenticationAttemptsTests {
   }
 }
 
-/// Randomness that is none: 1, 2, 3 …
+/// Randomness that is none, but counts.
 struct SequenceOfNumbers: RandomNumberGenerator, Sendable {
   private var number: UInt64
 

@@ -117,7 +117,7 @@ extension RTSPError: CustomStringConvertible {
   }
 
   /// An address for people, without the user name and password that may stand in it.
-  private static func withoutUser(_ address: String) -> String {
+  static func withoutUser(_ address: String) -> String {
     guard let at = address.lastIndex(of: "@") else { return address.printable }
     let scheme = SourceAddress.scheme(of: address).map { "\($0)://" } ?? ""
     return (scheme + address[at...].dropFirst()).printable

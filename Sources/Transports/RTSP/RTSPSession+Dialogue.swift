@@ -63,6 +63,8 @@ extension RTSPSession {
   /// comes next.
   mutating func fail(_ error: RTSPError, at now: Instant) {
     guard phase != .ended else { return }
+    // Who wanted the session to end is told that it has.
+    guard phase != .tearingDown else { return end(.finished) }
     leave(at: now)
     end(.failed(error))
   }

@@ -56,9 +56,7 @@ extension RTSPSession {
   private mutating func recover(
     from response: RTSPResponse, to exchange: RTSPExchanges.Exchange, at now: Instant
   ) {
-    // 461 Unsupported Transport (RFC 2326 §11.3).
-    let isTransport = response.status == 461
-    if !isTransport, response.mayMeanURL, streams.tryNextURL() {
+    if response.mayMeanURL, streams.tryNextURL() {
       report(.controlURLRewritten)
       return requestSetUp(at: now)
     }
@@ -67,8 +65,9 @@ extension RTSPSession {
       streams.advance()
       return setUpNext(at: now)
     }
+    guard response.mayMeanTransport else { return refuse(response, to: exchange, at: now) }
     let error =
-      isTransport
+      response.status == 461
       ? RTSPError.deliveryRefused
       : .refused(
         method: exchange.request.method, status: response.status, reason: response.reason)
@@ -121,7 +120,21 @@ extension RTSPSession {
 
   /// What RTP-Info claims for the selected stream, as far as it can be meant.
   private mutating func position(in response: RTSPResponse) -> StreamPosition? {
-    nil
+    guard let field = response.headers["RTP-Info"], let stream = streams.selected else {
+      return nil
+    }
+    let entries = RTPInfo.parse(field)
+    let named = entries.first { entry in stream.urls.contains { $0 == entry.url } }
+    guard let entry = named ?? (streams.count == 1 ? entries.first : nil) else { return nil }
+    // Hikvision's DS-2CD2032-I says that its first packet is number 0, TP-Link's Tapo C320WS that it
+    // is 1, and neither is true.
+    let position = StreamPosition(
+      sequenceNumber: entry.sequenceNumber.flatMap { $0 > 1 ? $0 : nil },
+      timestamp: entry.timestamp.flatMap { $0 > 1 ? $0 : nil })
+    if position.sequenceNumber != entry.sequenceNumber || position.timestamp != entry.timestamp {
+      report(.suspiciousPosition)
+    }
+    return position == StreamPosition() ? nil : position
   }
 
   mutating func receivePause(_ response: RTSPResponse, at now: Instant) {
@@ -164,4 +177,8 @@ extension RTSPResponse {
   /// Whether the request may have failed for its URL alone: servers that know a stream by another
   /// URL than the one the RFC builds say so in all of these ways.
   var mayMeanURL: Bool { [400, 404, 451, 454, 455, 459, 460, 503].contains(status) }
+
+  /// Whether a SETUP may have failed for its Transport alone; 461 says just that (§11.3), and not
+  /// every server knows it.
+  var mayMeanTransport: Bool { [400, 406, 451, 455, 461, 500, 501, 503, 551].contains(status) }
 }

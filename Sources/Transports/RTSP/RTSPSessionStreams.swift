@@ -164,13 +164,14 @@ struct RTSPStreams: Sendable {
   private mutating func assign(_ given: TransportHeader.Pair<UInt8>?, to stream: Stream) {
     let media = given?.media ?? stream.channel
     let control = given.map { $0.control } ?? stream.channel + 1
+    assignedChannels.append(media)
     if let control, control != media {
       routes[Int(control)] = stream.isSelected ? .deliver(.control) : .unwanted
       assignedChannels.append(control)
       if stream.isSelected { feedbackChannel = control }
     }
+    // Last, because it prevails where a server uses a channel twice.
     routes[Int(media)] = stream.isSelected ? .deliver(.media) : .unwanted
-    assignedChannels.append(media)
   }
 
   /// The group of the answer, or else that of the description; a server can name no other kind of

@@ -85,3 +85,25 @@ extension RTSPURL: CustomStringConvertible {
       + path
   }
 }
+
+struct RTPInfo {
+  var url: String?
+  var sequenceNumber: UInt16?
+  var timestamp: UInt32?
+  static func parse(_ text: String) -> [RTPInfo] {
+    text.split(separator: ",").map { part in
+      var info = RTPInfo()
+      for p in part.split(separator: ";") {
+        let kv = p.split(separator: "=", maxSplits: 1)
+        guard kv.count == 2 else { continue }
+        switch kv[0] {
+        case "url": info.url = String(kv[1])
+        case "seq": info.sequenceNumber = UInt16(kv[1])
+        case "rtptime": info.timestamp = UInt32(kv[1])
+        default: break
+        }
+      }
+      return info
+    }
+  }
+}

@@ -38,7 +38,7 @@ struct Authenticator: Sendable {
     case digest(DigestChallenge, clientNonce: String, count: UInt32)
   }
 
-  /// - Parameter randomness: where the client's nonces come from.
+  /// Begins with a server; the client's nonces come from `randomness`.
   init(credentials: Credentials?, randomness: any RandomNumberGenerator & Sendable) {
     self.credentials = credentials
     self.randomness = randomness

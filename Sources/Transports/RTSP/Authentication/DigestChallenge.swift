@@ -39,10 +39,9 @@ struct DigestChallenge: Sendable, Hashable {
 
   /// The Authorization field for one request (§3.4); `nil` when the hash can not be computed.
   ///
-  /// - Parameters:
-  ///   - uri: what the request line says.
-  ///   - clientNonce: the same for every request with this challenge: `-sess` builds its key on it.
-  ///   - count: requests with this nonce, this one included.
+  /// `uri` is what the request line says. `clientNonce` is the same for every request with this
+  /// challenge, because `-sess` builds its key on it, and `count` is how many there were, this one
+  /// included.
   func authorization(
     for credentials: Credentials, method: String, uri: String, clientNonce: String, count: UInt32
   ) -> String? {
