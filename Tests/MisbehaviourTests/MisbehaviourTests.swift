@@ -22,7 +22,7 @@ struct MisbehaviourTests {
     try await server.stop()
   }
 
-  @Test("on a virtual clock", arguments: Script.names)
+  @Test("on a virtual clock", arguments: Script.namesOfPlainOnes)
   func virtual(name: String) throws {
     let script = try Script(named: name)
     let outcome = try VirtualPlay.run(script)
@@ -66,7 +66,8 @@ struct MisbehaviourTests {
     try await server.stop()
   }
 
-  @Test("however it is divided into reads, it comes to the same", arguments: Script.names)
+  @Test(
+    "however it is divided into reads, it comes to the same", arguments: Script.namesOfPlainOnes)
   func divided(name: String) throws {
     let script = try Script(named: name)
     let whole = try VirtualPlay.run(script)
@@ -97,6 +98,11 @@ struct MisbehaviourTests {
 }
 
 extension Script {
+  /// Those without TLS, which is the shell's alone.
+  static let namesOfPlainOnes = names.filter {
+    (try? Script(named: $0))?.given["secure"] == nil
+  }
+
   /// Those that do not wait, nor make the client wait for seconds: these can be played on sockets.
   static let namesOfQuickOnes = names.filter { name in
     guard let script = try? Script(named: name) else { return false }

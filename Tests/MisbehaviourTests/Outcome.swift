@@ -48,6 +48,8 @@ func caseName(of value: Any) -> String {
   case RTSPError.connectionClosed: return "connectionClosed"
   case RTSPError.emptyDescription: return "emptyDescription"
   case RTSPError.deliveryRefused: return "deliveryRefused"
+  case TLSError.notEncrypted: return "notEncrypted"
+  case TLSError.closedInHandshake: return "closedInHandshake"
   case let diagnostic as RTSPDiagnostic: return Diagnostics.names[diagnostic] ?? "\(diagnostic)"
   default: return "\(value)"
   }

@@ -40,7 +40,7 @@ struct ScriptedServer: Sendable {
   struct Place: Sendable {
     var scheme = "rtsp"
     var host = "127.0.0.1"
-    var port = 554
+    var port = 8554
     /// Where the media of UDP clients is sent from; RTCP from the next.
     var mediaPort = 6970
   }
