@@ -1,5 +1,7 @@
 internal import RTPWire
 
+// Stands in for the wire's types until its branch is merged; then this file goes.
+
 struct TransportHeader {
   struct Pair<Number: Sendable & Hashable>: Sendable, Hashable {
     var media: Number
@@ -38,7 +40,9 @@ struct SessionHeader {
     let parts = text.split(separator: ";")
     guard let f = parts.first else { return nil }
     identifier = String(f)
-    for p in parts.dropFirst() where p.hasPrefix("timeout=") { timeout = Int(p.dropFirst(8)) }
+    for p in parts.dropFirst().map({ $0.drop { $0 == " " } }) where p.hasPrefix("timeout=") {
+      timeout = Int(p.dropFirst(8))
+    }
   }
 }
 
@@ -77,6 +81,7 @@ extension RTSPURL: CustomStringConvertible {
       return
     }
     let p = a.split(separator: ":")
+    if let n = p.dropFirst().first.flatMap({ Int($0) }), !(1...65_535).contains(n) { throw E() }
     host = p.first.map(String.init) ?? ""
     port = p.dropFirst().first.flatMap { Int($0) } ?? (isSecure ? 322 : 554)
   }
