@@ -59,7 +59,8 @@ struct TLSClient: Sendable {
 
   /// What an error that SwiftNIO reports of a connection to `host` means.
   ///
-  /// `certificate` is the server's, if it came that far.
+  /// `certificate` is the server's, if it came that far. `nil` stands for its having closed the
+  /// connection.
   func reason(
     for error: any Error, host: String, certificate: NIOSSLCertificate?
   ) -> (any Error)? {
@@ -73,6 +74,8 @@ struct TLSClient: Sendable {
     case NIOSSLError.uncleanShutdown: return nil
     case NIOSSLError.handshakeFailed(.sslError(let errors)), BoringSSLError.sslError(let errors):
       stack = errors
+    // Some servers reset a connection that begins in a way that they do not understand.
+    case is IOError: return nil
     default: return error
     }
     if stack.contains(.eofDuringHandshake) { return nil }
@@ -133,6 +136,7 @@ struct TLSClient: Sendable {
     ("UNSUPPORTED_PROTOCOL", .protocolTooOld),
     ("ALERT_PROTOCOL_VERSION", .protocolTooOld),
     ("CERTIFICATE_REQUIRED", .clientCertificateWanted),
+    ("ALERT_HANDSHAKE_FAILURE", .handshakeRefused),
     ("ALERT_BAD_CERTIFICATE", .clientCertificateWanted),
     ("ALERT_UNKNOWN_CA", .clientCertificateWanted),
   ]

@@ -13,6 +13,8 @@ public enum TLSError: Error, Sendable, Hashable {
   case otherCertificate(fingerprint: String)
   /// The server wants a certificate of its clients, and there is none, or not the right one.
   case clientCertificateWanted
+  /// The server refuses the handshake and does not say why: before TLS 1.3 it may want a certificate.
+  case handshakeRefused
   /// The answer on the port is not TLS.
   case notEncrypted
   /// The server knows no version of TLS from 1.2 on.
@@ -53,6 +55,9 @@ extension TLSError: CustomStringConvertible {
     case .clientCertificateWanted:
       return "the server wants a certificate of its clients, and does not accept what it got; "
         + "give one with --tls-cert and --tls-key"
+    case .handshakeRefused:
+      return "the server refuses the encrypted connection; it may want a certificate of its clients "
+        + "(--tls-cert and --tls-key), or know no cipher that is safe"
     case .notEncrypted:
       return "the server does not answer with TLS on this port; try rtsp://, or another port"
     case .protocolTooOld:
