@@ -79,7 +79,9 @@ struct RTSPInput: Sendable {
     if cutFrame.readableBytes > 0 { return completeFrame() }
     guard message == nil else { return nil }
     skipLineEnds()
-    guard let header = frameHeader(at: unread.readerIndex), accepts(header) else { return nil }
+    guard let header = frameHeader(at: unread.readerIndex),
+      judge(header, at: unread.readerIndex, isInOrder: skippedInARow == 0) == .yes
+    else { return nil }
     let length = Self.frameHeaderLength + header.length
     guard let frame = unread.readSlice(length: length) else {
       // Room for all of it: the length is 16 bits, so nobody can ask for much.
@@ -135,17 +137,6 @@ struct RTSPInput: Sendable {
 
   private func frameHeader(at index: Int) -> FrameHeader? {
     Self.frameHeader(at: index, of: unread)
-  }
-
-  /// Whether what stands where a frame can begin is one: RTP and RTCP have the version 2.
-  private func accepts(_ header: FrameHeader) -> Bool {
-    guard let first = header.first else {
-      return header.length == 0 && assignedChannels.contains(header.channel)
-    }
-    if header.length == 0 { return assignedChannels.contains(header.channel) }
-    guard first >> 6 == 2 else { return false }
-    // H264DVR recorders send on channels that nobody has set up.
-    return assignedChannels.contains(header.channel) || header.length >= 8
   }
 
   private mutating func know(payloadType: UInt8) {
@@ -230,22 +221,33 @@ struct RTSPInput: Sendable {
     return RTSPMessageReader.begins(in: unread, at: index)
   }
 
-  /// In order, a frame need only be plausible; behind garbage everything has to fit.
   private func judgeFrame(at index: Int, isInOrder: Bool) -> Judgement {
     guard let header = frameHeader(at: index) else { return .undecided }
-    if header.first == nil, header.length > 0 { return .undecided }
-    if isInOrder { return accepts(header) ? .yes : .no }
-    guard assignedChannels.contains(header.channel), header.length >= 8 else { return .no }
+    return judge(header, at: index, isInOrder: isInOrder)
+  }
+
+  /// In order, a frame that can hold RTP or RTCP is believed, and one too short to tell if an
+  /// element follows it; behind garbage everything has to fit.
+  private func judge(_ header: FrameHeader, at index: Int, isInOrder: Bool) -> Judgement {
+    let isAssigned = assignedChannels.contains(header.channel)
+    if header.length == 0, isInOrder, isAssigned { return .yes }
+    guard let first = header.first ?? (header.length == 0 ? 0 : nil) else { return .undecided }
+    if isInOrder {
+      // H264DVR recorders send on channels that nobody has set up.
+      if first >> 6 == 2, isAssigned || header.length >= RTPPacket.minimumLength { return .yes }
+      return header.length < RTPPacket.minimumLength ? judgeFollower(of: header, at: index) : .no
+    }
+    guard isAssigned, first >> 6 == 2, header.length >= 8 else { return .no }
     guard
-      let (first, second) = unread.getMultipleIntegers(
-        at: index + Self.frameHeaderLength, as: (UInt8, UInt8).self)
+      let second = unread.getInteger(at: index + Self.frameHeaderLength + 1, as: UInt8.self)
     else { return .undecided }
-    guard first >> 6 == 2 else { return .no }
-    let isControl = (200...207).contains(second) && header.length % 4 == 0
-    guard
-      isControl || (header.length >= RTPPacket.minimumLength && knows(payloadType: second & 0x7F))
-    else { return .no }
-    // What follows it has to be an element too, so that not every ‘$’ in a picture is believed.
+    let isControl = (200...207).contains(second) && header.length.isMultiple(of: 4)
+    let isMedia = header.length >= RTPPacket.minimumLength && knows(payloadType: second & 0x7F)
+    return isControl || isMedia ? judgeFollower(of: header, at: index) : .no
+  }
+
+  /// Whether an element begins behind a frame.
+  private func judgeFollower(of header: FrameHeader, at index: Int) -> Judgement {
     let next = index + Self.frameHeaderLength + header.length
     switch unread.getInteger(at: next, as: UInt8.self) {
     case nil: return .undecided
