@@ -15,6 +15,7 @@ let package = Package(
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
   ],
   targets: [
@@ -57,6 +58,8 @@ let package = Package(
         "RTPWire", "CSockets", "CAVHash",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOTLS", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ]
     ),
     .target(
@@ -104,7 +107,13 @@ let package = Package(
       resources: [.copy("Vectors")]
     ),
     .testTarget(name: "DecodeTests", dependencies: ["Decode", "Defragment", "RTPWire", "CFFmpeg"]),
-    .testTarget(name: "TransportsTests", dependencies: ["Transports", "RTPWire"]),
+    .testTarget(
+      name: "TransportsTests",
+      dependencies: [
+        "Transports", "RTPWire", .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ],
+      resources: [.copy("Certificates")]
+    ),
     .testTarget(
       name: "ReceiverTests",
       dependencies: [

@@ -2,7 +2,7 @@ public import NIOCore
 
 /// Every transport there is: the one list from schemes and file endings to transports.
 public enum TransportCatalogue {
-  static let kinds: [TransportKind] = [.hello, .listening]
+  static let kinds: [TransportKind] = [.hello, .listening, .rtsp]
 
   /// What `--transport` takes.
   public static var names: [String] { kinds.map(\.name) }

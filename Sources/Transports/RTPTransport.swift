@@ -76,6 +76,17 @@ public struct TransportCounters: Sendable, Hashable {
   public var rebindings: UInt64 = 0
   /// What the kernel granted as the receive buffer, in bytes; 0 where there is no socket.
   public var receiveBuffer: Int = 0
+  /// How the media came in the end, where that is negotiated: `tcp`, `udp` or `multicast`.
+  public var delivery: String?
+  /// Bytes in a connection that were no part of anything, and were skipped.
+  public var skippedBytes: UInt64 = 0
+  /// Frames in a connection on a channel that no stream has.
+  public var unassigned: UInt64 = 0
+  /// Frames of streams that are set up only because the device wants it so.
+  public var unwanted: UInt64 = 0
+  /// What the far end did that is not as it should be and was lived with, each a sentence for the
+  /// person who looks after it; at most 64.
+  public var diagnostics: [String] = []
 
   public init() {}
 }

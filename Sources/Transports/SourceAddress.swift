@@ -16,6 +16,19 @@ struct SourceAddress: Sendable, Hashable {
     return parts[0].lowercased()
   }
 
+  /// `text` as it may be shown: a user name and a password before an `@` are left out.
+  ///
+  /// Works on what is no valid URL too, since that is when it is shown.
+  static func withoutPassword(_ text: String) -> String {
+    guard let slashes = text.firstRange(of: "//"), let at = text.lastIndex(of: "@"),
+      slashes.upperBound < at
+    else { return text }
+    let user = text[slashes.upperBound..<at]
+    // An IPv6 address may stand there too: the one sender of a multicast group.
+    guard user.contains(":"), !(user.hasPrefix("[") && user.hasSuffix("]")) else { return text }
+    return text[..<slashes.upperBound] + "…" + text[at...]
+  }
+
   /// - Throws: ``TransportError/source(_:_:)`` with what is wrong.
   init(parsing text: String) throws(TransportError) {
     scheme = Self.scheme(of: text)

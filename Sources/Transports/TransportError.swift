@@ -6,6 +6,10 @@ public enum TransportError: Error, Sendable, Hashable {
   case nameNotResolved(host: String, reason: String)
   /// The resolver said nothing within its deadline, in seconds.
   case nameResolutionTimedOut(host: String, seconds: Int)
+  /// Nobody listens at the port, or a firewall says so.
+  case connectionRefused(address: String)
+  /// No connection, for a reason in the kernel's own words.
+  case notConnected(address: String, reason: String)
   /// Another program has the port.
   case portInUse(address: String)
   /// The address to bind is not one of this machine.
@@ -54,12 +58,16 @@ extension TransportError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .source(let text, let fault):
-      return "can not use ‘\(text.prefix(200))’ as a source: \(fault)"
+      return "can not use ‘\(SourceAddress.withoutPassword(text).prefix(200))’ as a source: \(fault)"
     case .nameNotResolved(let host, let reason):
       return "can not find the address of ‘\(host)’ (\(reason)); check the name, or give an address"
     case .nameResolutionTimedOut(let host, let seconds):
       return "the name server did not answer for ‘\(host)’ within \(seconds) s; "
         + "check the network, or give an address"
+    case .connectionRefused(let address):
+      return "\(address) refuses the connection; check the port, and that the server is running"
+    case .notConnected(let address, let reason):
+      return "can not connect to \(address) (\(reason)); check the address and the network"
     case .portInUse(let address):
       return "\(address) is in use by another program; stop that program, or take another port"
     case .addressNotAvailable(let address):

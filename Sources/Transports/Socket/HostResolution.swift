@@ -14,28 +14,43 @@ enum HostResolution {
     _ host: String, port: Int, zone: String? = nil, on eventLoop: any EventLoop,
     pool: NIOThreadPool = .singleton
   ) async throws -> SocketAddress {
-    if let zone, host.contains(":"), !host.contains("%"),
-      let address = try? lookUp(
-        "\(host)%\(zone)", port: port, flags: AI_NUMERICHOST)
-    {
-      return address
+    let addresses = try await addresses(
+      of: host, port: port, zone: zone, on: eventLoop, pool: pool
+    ).get()
+    guard let address = addresses.first(where: { $0.family == .v4 }) ?? addresses.first else {
+      throw TransportError.nameNotResolved(host: host, reason: "no IP address")
     }
-    if let address = try? SocketAddress(ipAddress: host, port: port) { return address }
-    let promise = eventLoop.makePromise(of: SocketAddress.self)
+    return address
+  }
+
+  /// All addresses of `host`, which may be a literal, in the order in which to try them (RFC 6724);
+  /// never none.
+  static func addresses(
+    of host: String, port: Int, zone: String? = nil, on eventLoop: any EventLoop,
+    pool: NIOThreadPool = .singleton
+  ) -> EventLoopFuture<[SocketAddress]> {
+    if let zone, host.contains(":"), !host.contains("%"),
+      let addresses = try? lookUp("\(host)%\(zone)", port: port, flags: AI_NUMERICHOST)
+    {
+      return eventLoop.makeSucceededFuture(addresses)
+    }
+    if let address = try? SocketAddress(ipAddress: host, port: port) {
+      return eventLoop.makeSucceededFuture([address])
+    }
+    let promise = eventLoop.makePromise(of: [SocketAddress].self)
     // The lookup itself can not be cancelled, so it is left behind when time is up.
     let timeout = eventLoop.scheduleTask(in: .seconds(Int64(deadline))) {
       promise.fail(TransportError.nameResolutionTimedOut(host: host, seconds: deadline))
     }
+    promise.futureResult.whenComplete { _ in timeout.cancel() }
     pool.runIfActive(eventLoop: eventLoop) { try lookUp(host, port: port) }
       .cascade(to: promise)
-    let address = try await promise.futureResult.get()
-    timeout.cancel()
-    return address
+    return promise.futureResult
   }
 
   private static func lookUp(
     _ host: String, port: Int, flags: CInt = AI_ADDRCONFIG
-  ) throws(TransportError) -> SocketAddress {
+  ) throws(TransportError) -> [SocketAddress] {
     var hints = unsafe addrinfo()
     unsafe hints.ai_socktype = CInt(SOCK_DGRAM.rawValue)
     unsafe hints.ai_flags = flags
@@ -55,10 +70,10 @@ enum HostResolution {
       }
       unsafe next = info.pointee.ai_next
     }
-    guard let address = addresses.first(where: { $0.family == .v4 }) ?? addresses.first else {
+    guard !addresses.isEmpty else {
       throw .nameNotResolved(host: host, reason: "no IP address")
     }
-    return address
+    return addresses
   }
 
   /// Seconds for which the resolver may take its time.

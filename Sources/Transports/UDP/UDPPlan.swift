@@ -94,10 +94,7 @@ struct UDPPlan: Sendable {
   }
 
   private func bound(to address: SocketAddress) throws(TransportError) -> DatagramSocket {
-    let socket = try DatagramSocket(family: address.family)
-    if let interface = sockets.interface { try socket.bind(toInterface: interface) }
-    try socket.bind(to: address)
-    return socket
+    try .bound(to: address, interface: sockets.interface)
   }
 
   private func unicastSocket(
@@ -144,13 +141,6 @@ struct UDPPlan: Sendable {
   private func joined(
     _ group: SocketAddress, source: SocketAddress?
   ) throws(TransportError) -> DatagramSocket {
-    var interface: UInt32 = 0
-    if let name = sockets.interface { interface = try DatagramSocket.interfaceIndex(named: name) }
-    let socket = try DatagramSocket(family: group.family)
-    socket.shareAddress()
-    // Bound to the group, the socket hears nothing that is sent to the port alone.
-    try socket.bind(to: group)
-    try socket.join(group: group, source: source, interface: interface)
-    return socket
+    try .joined(group, sources: source.map { [$0] } ?? [], interface: sockets.interface)
   }
 }

@@ -13,6 +13,8 @@ final class UDPStream {
     /// The port next to the media port, where senders without RFC 5761 send their RTCP.
     var control: DatagramSocket?
     var receiveBuffer: Int
+    /// Where the far end takes RTCP, if it has said so.
+    var feedbackPort: Int?
   }
 
   let ports: Ports
@@ -89,11 +91,12 @@ final class UDPStream {
   }
 
   /// Sends RTCP to where media comes from: to the media port itself if RTCP came from there or a
-  /// hello opened the way to it (RFC 5761, RFC 4961), else to the port next to it (RFC 3550 §11).
+  /// hello opened the way to it (RFC 5761, RFC 4961), else to the port that the far end named, or
+  /// the one next to it (RFC 3550 §11).
   func sendFeedback(_ bytes: ByteBuffer) {
     guard sink != nil, pin.lastMedia != nil, let source = pin.source else { return }
     if let control = ports.control, !isControlOnMediaPort, let port = source.port, port < 65_535 {
-      _ = control.send(bytes, to: source.with(port: port + 1))
+      _ = control.send(bytes, to: source.with(port: ports.feedbackPort ?? port + 1))
     } else {
       send(bytes, to: source)
     }

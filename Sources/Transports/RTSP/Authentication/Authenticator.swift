@@ -1,0 +1,155 @@
+/// Logs in to one server: answers its challenges, and decides when to give up.
+///
+/// Credentials belong to a scheme, host and port; ``move(with:)`` takes them away after a redirect to
+/// another. The strongest challenge that can be met is answered; Basic
+/// only where the server never offered more. A request is sent with a password twice at most,
+/// because cameras lock accounts, and once more when the server says that only its nonce was old.
+struct Authenticator: Sendable {
+  /// What is to be done about a response of status 401.
+  enum Verdict: Sendable, Hashable {
+    /// Send the request again, with a new ``authorization(method:uri:attempts:)``.
+    case retry
+    case refused(RTSPError)
+  }
+
+  /// What was tried for one request.
+  struct Attempts: Sendable, Hashable {
+    /// Times that the request was sent with an answer to a challenge.
+    fileprivate(set) var count = 0
+    /// Whether what is answered came in response to this request, not to an earlier one.
+    fileprivate var isChallenged = false
+    fileprivate var hasRetriedStale = false
+  }
+
+  /// Whether what is sent lets anybody on an unencrypted way read the password.
+  var revealsPassword: Bool {
+    if case .basic = method { return true }
+    return false
+  }
+
+  private var credentials: Credentials?
+  private var randomness: any RandomNumberGenerator & Sendable
+  private var method = Method.none
+  private var hasSeenDigest = false
+
+  private enum Method {
+    case none
+    case basic(realm: String)
+    case digest(DigestChallenge, clientNonce: String, count: UInt32)
+  }
+
+  /// Begins with a server; the client's nonces come from `randomness`.
+  init(credentials: Credentials?, randomness: any RandomNumberGenerator & Sendable) {
+    self.credentials = credentials
+    self.randomness = randomness
+  }
+
+  /// Begins anew with another server, which must not demand less than the one before.
+  mutating func move(with credentials: Credentials?) {
+    self.credentials = credentials
+    method = .none
+  }
+
+  /// The Authorization field for a request that is about to be sent; `nil` before any challenge.
+  mutating func authorization(
+    method requestMethod: String, uri: String, attempts: inout Attempts
+  ) -> String? {
+    guard let credentials else { return nil }
+    switch method {
+    case .none: return nil
+    case .basic:
+      attempts.count += 1
+      return "Basic " + "\(credentials.user):\(credentials.password)".base64
+    case .digest(let challenge, let clientNonce, let previous):
+      attempts.count += 1
+      // A count that comes round is refused as a repeated one, with a new nonce.
+      let count = previous &+ 1
+      method = .digest(challenge, clientNonce: clientNonce, count: count)
+      return challenge.authorization(
+        for: credentials, method: requestMethod, uri: uri, clientNonce: clientNonce, count: count)
+    }
+  }
+
+  /// Decides about a request that was answered with 401 and `challenges`.
+  mutating func consider(
+    _ challenges: [AuthenticationChallenge], attempts: inout Attempts
+  ) -> Verdict {
+    let digests = challenges.compactMap { DigestChallenge($0) }
+    let basic = challenges.first { $0.scheme.lowercased() == "basic" }
+    let realm = digests.first?.realm ?? basic?.parameters["realm"] ?? ""
+    if !digests.isEmpty {
+      guard credentials != nil else { return .refused(.credentialsMissing(realm: realm)) }
+      hasSeenDigest = true
+      return choose(among: digests, realm: realm, attempts: &attempts)
+    }
+    guard basic != nil, !hasSeenDigest else {
+      return .refused(.authenticationUnsupported(schemes: challenges.map(\.scheme)))
+    }
+    guard credentials != nil else { return .refused(.credentialsMissing(realm: realm)) }
+    // A password in clear goes to the realm that asked for it first, and to no other.
+    if case .basic(let known) = method, known != realm || attempts.count > 0 {
+      return .refused(.credentialsRefused(realm: realm))
+    }
+    method = .basic(realm: realm)
+    attempts.isChallenged = true
+    return .retry
+  }
+
+  private mutating func choose(
+    among challenges: [DigestChallenge], realm: String, attempts: inout Attempts
+  ) -> Verdict {
+    let ranked = challenges.sorted { $0.algorithm > $1.algorithm }
+    guard attempts.count > 0, case .digest(let answered, _, _) = method else {
+      return answer(ranked.first, realm: realm, attempts: &attempts)
+    }
+    let renewed = ranked.first { $0.algorithm == answered.algorithm }
+    if let renewed, renewed.isStale, !attempts.hasRetriedStale {
+      attempts.hasRetriedStale = true
+      return answer(renewed, realm: realm, attempts: &attempts)
+    }
+    guard attempts.count < Self.maximumAttempts + (attempts.hasRetriedStale ? 1 : 0) else {
+      return .refused(.credentialsRefused(realm: realm))
+    }
+    // Many servers replace a nonce without calling the old one stale.
+    if !attempts.isChallenged {
+      return answer(renewed ?? ranked.first, realm: realm, attempts: &attempts)
+    }
+    // Some firmware offers SHA-256, and accepts MD5 alone.
+    let weakest = ranked.last.flatMap { $0.algorithm < answered.algorithm ? $0 : nil }
+    return answer(weakest, realm: realm, attempts: &attempts)
+  }
+
+  private mutating func answer(
+    _ challenge: DigestChallenge?, realm: String, attempts: inout Attempts
+  ) -> Verdict {
+    guard let challenge else { return .refused(.credentialsRefused(realm: realm)) }
+    attempts.isChallenged = true
+    let clientNonce = String(randomness.next(), radix: 16) + String(randomness.next(), radix: 16)
+    method = .digest(challenge, clientNonce: clientNonce, count: 0)
+    return .retry
+  }
+
+  /// Requests with one password, not counting that for a stale nonce.
+  private static let maximumAttempts = 2
+}
+
+extension String {
+  /// The text in UTF-8 as base64 (RFC 4648 §4).
+  fileprivate var base64: String {
+    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+    let bytes = Array(utf8)
+    var text = ""
+    for start in stride(from: 0, to: bytes.count, by: 3) {
+      let group = bytes[start..<min(start + 3, bytes.count)]
+      var bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
+      var letters: [Character] = []
+      for _ in 0..<4 {
+        letters.append(alphabet[bits & 0x3F])
+        bits >>= 6
+      }
+      text += String(letters.reversed().prefix(group.count + 1))
+      text += String(repeating: "=", count: 3 - group.count)
+    }
+    return text
+  }
+}

@@ -1,0 +1,230 @@
+internal import NIOCore
+internal import NIOSSL
+internal import NIOTLS
+internal import RTPWire
+
+/// A connection to an RTSP server, from the resolution of its name to its end: bytes and elements.
+///
+/// All calls come and go on the event loop. Whoever owns it is told of its end once, unless
+/// ``close()`` came before.
+final class RTSPConnection: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+
+  /// Who is told what comes; all are called on the event loop.
+  struct Delivery {
+    var opened: (Instant) -> Void
+    var element: (RTSPElement, Instant) -> Void
+    /// All elements of a read were told.
+    var readCompleted: (Instant) -> Void
+    /// What came can not be understood; nothing more is told but the end.
+    var inputFailed: (RTSPError, Instant) -> Void
+    /// The connection could not be opened.
+    var failed: (any Error, Instant) -> Void
+    /// The connection has closed, with the reason if there is one.
+    var closed: ((any Error)?, Instant) -> Void
+  }
+
+  /// The channels on which frames can be expected.
+  var assignedChannels: [UInt8] {
+    get { input.assignedChannels }
+    set { input.assignedChannels = newValue }
+  }
+
+  /// Bytes that were skipped because they are no part of anything.
+  var skipped: UInt64 { input.skipped }
+
+  private let connector: RTSPConnector
+  private var delivery: Delivery?
+  private var input = RTSPInput()
+  private var phase: Phase
+  private var tls: TLSClient?
+  private var lastError: (any Error)?
+  private var arrival = Instant(nanoseconds: 0)
+  private var hasFailed = false
+
+  private enum Phase {
+    case connecting(RTSPConnector.Attempts)
+    case handshaking(any Channel)
+    case open(any Channel)
+    case closed
+  }
+
+  init(_ connector: RTSPConnector, delivering delivery: Delivery) {
+    self.connector = connector
+    self.delivery = delivery
+    phase = .connecting(RTSPConnector.Attempts())
+  }
+
+  // MARK: Opening
+
+  /// Connects, and shakes hands where the URL wants TLS.
+  func open(_ configuration: TLSConfiguration) {
+    guard case .connecting(let attempts) = phase else { return }
+    let eventLoop = connector.eventLoop
+    let client: EventLoopFuture<TLSClient?> =
+      connector.url.isSecure
+      ? TLSClient.make(configuration, on: eventLoop).map { $0 } : eventLoop.makeSucceededFuture(nil)
+    let bound = NIOLoopBound(attempts, eventLoop: eventLoop)
+    client.flatMap { [connector] client in
+      connector.connect(bound.value) { channel in
+        guard let client else { return }
+        try channel.pipeline.syncOperations.addHandler(client.makeHandler(for: connector.url.host))
+      }.map { ($0, client) }
+    }.assumeIsolated().whenComplete { result in
+      switch result {
+      case .success(let (channel, client)): self.connected(channel, client)
+      case .failure(let error): self.end(error)
+      }
+    }
+  }
+
+  private func connected(_ channel: any Channel, _ client: TLSClient?) {
+    guard case .connecting = phase, delivery != nil else { return channel.close(promise: nil) }
+    do {
+      try channel.pipeline.syncOperations.addHandler(self)
+    } catch { return end(error) }
+    tls = client
+    if client != nil {
+      phase = .handshaking(channel)
+    } else {
+      phase = .open(channel)
+      delivery?.opened(Self.now)
+    }
+    // Nothing was read until now, so nothing was missed.
+    channel.setOption(.autoRead, value: true).assumeIsolated().whenFailure { self.end($0) }
+  }
+
+  /// What an attempt that takes too long, so many seconds in all, has to be blamed on.
+  func delay(seconds: Int) -> (any Error)? {
+    switch phase {
+    case .connecting(let attempts) where attempts.phase == .resolving:
+      return TransportError.nameResolutionTimedOut(host: connector.url.host, seconds: seconds)
+    case .handshaking: return TLSError.handshakeTimedOut(seconds: seconds)
+    case .connecting, .open, .closed: return nil
+    }
+  }
+
+  /// The addresses of both ends, while it is open.
+  var addresses: (local: SocketAddress, remote: SocketAddress)? {
+    guard case .open(let channel) = phase, let local = channel.localAddress,
+      let remote = channel.remoteAddress
+    else { return nil }
+    return (local, remote)
+  }
+
+  // MARK: Writing
+
+  func send(_ request: RTSPRequest) { write(request.encoded()) }
+
+  /// Answers a request of the server, unless it does not read the answers to those before.
+  func send(_ response: RTSPResponse) {
+    guard isWritable else { return }
+    write(response.encoded())
+  }
+
+  /// Sends RTCP as an interleaved frame (RFC 2326 §10.12), which may be left out if the server does
+  /// not read.
+  func send(_ bytes: ByteBuffer, onChannel channel: UInt8) {
+    guard isWritable, let length = UInt16(exactly: bytes.readableBytes) else { return }
+    var frame = ByteBuffer()
+    frame.reserveCapacity(4 + bytes.readableBytes)
+    frame.writeMultipleIntegers(UInt8(ascii: "$"), channel, length)
+    frame.writeImmutableBuffer(bytes)
+    write(frame)
+  }
+
+  private var isWritable: Bool {
+    if case .open(let channel) = phase { channel.isWritable } else { false }
+  }
+
+  private func write(_ bytes: ByteBuffer) {
+    guard case .open(let channel) = phase else { return }
+    channel.writeAndFlush(bytes, promise: nil)
+  }
+
+  /// Closes the connection once what was written has gone, at the latest after ``closeDeadline``,
+  /// and tells nothing more.
+  func close() {
+    delivery = nil
+    let channel: any Channel
+    switch phase {
+    case .connecting(let attempts):
+      attempts.abandon()
+      phase = .closed
+      return
+    case .closed: return
+    case .handshaking(let handshaking):
+      channel = handshaking
+      channel.close(promise: nil)
+    case .open(let open):
+      channel = open
+      // The promise of an empty write is kept when all before it has gone.
+      let timeout = connector.eventLoop.assumeIsolated().scheduleTask(in: Self.closeDeadline) {
+        channel.close(promise: nil)
+      }
+      channel.writeAndFlush(ByteBuffer()).assumeIsolated().whenComplete { _ in
+        timeout.cancel()
+        channel.close(promise: nil)
+      }
+    }
+    phase = .closed
+  }
+
+  // MARK: Reading
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard let take = delivery?.element, !hasFailed else { return }
+    arrival = Self.now
+    input.append(unwrapInboundIn(data), at: arrival)
+    do throws(RTSPError) {
+      // The owner may close the connection at any of its elements.
+      while delivery != nil, let element = try input.next(at: arrival) { take(element, arrival) }
+    } catch {
+      hasFailed = true
+      delivery?.inputFailed(error, arrival)
+    }
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) { delivery?.readCompleted(arrival) }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if case .handshaking(let channel) = phase,
+      let event = event as? TLSUserEvent, case .handshakeCompleted = event
+    {
+      phase = .open(channel)
+      delivery?.opened(Self.now)
+    }
+    context.fireUserInboundEventTriggered(event)
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    guard let tls else { return lastError = lastError ?? error }
+    let certificate = try? context.pipeline.syncOperations.nioSSL_peerCertificate()
+    lastError =
+      lastError ?? tls.reason(for: error, host: connector.url.host, certificate: certificate)
+    // What SwiftNIO does not close by itself is of no more use.
+    context.close(promise: nil)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    if case .handshaking = phase { lastError = lastError ?? TLSError.closedInHandshake }
+    end(lastError)
+  }
+
+  private func end(_ error: (any Error)?) {
+    guard let delivery else { return }
+    self.delivery = nil
+    let wasOpen = if case .open = phase { true } else { false }
+    phase = .closed
+    if wasOpen {
+      delivery.closed(error, Self.now)
+    } else {
+      delivery.failed(error ?? RTSPError.connectionClosed, Self.now)
+    }
+  }
+
+  private static var now: Instant { Instant(NIODeadline.now()) }
+
+  /// A server that does not read must not keep a descriptor for longer.
+  private static let closeDeadline = TimeAmount.seconds(1)
+}

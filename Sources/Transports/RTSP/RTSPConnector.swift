@@ -1,0 +1,123 @@
+internal import Glibc
+internal import NIOCore
+internal import NIOPosix
+internal import NIOSSL
+
+/// Opens TCP connections to an RTSP server, ready for TLS where its URL wants it.
+///
+/// It has no deadline of its own beyond those of the resolver and of SwiftNIO, since the session has
+/// one for all of it; whoever gives up closes what ``Attempts`` holds.
+struct RTSPConnector {
+  let url: RTSPURL
+  let sockets: UDPTransport.SocketConfiguration
+  let eventLoop: any EventLoop
+
+  /// How far an attempt has come.
+  enum Phase: Sendable, Hashable {
+    case resolving
+    case connecting
+  }
+
+  /// The sockets that are being connected.
+  final class Attempts {
+    private(set) var phase = Phase.resolving
+    private var channels: [any Channel] = []
+    private var isAbandoned = false
+
+    fileprivate func begin() { phase = .connecting }
+
+    fileprivate func add(_ channel: any Channel) {
+      channels.append(channel)
+      if isAbandoned { channel.close(promise: nil) }
+    }
+
+    /// Closes them all, and those that come after.
+    func abandon() {
+      isAbandoned = true
+      for channel in channels { channel.close(promise: nil) }
+      channels.removeAll()
+    }
+
+    /// Lets go of all, which are closed but for the one that won.
+    fileprivate func settle() { channels.removeAll() }
+  }
+
+  /// Connects to the first of the host's addresses that answers, IPv6 a little before IPv4
+  /// (RFC 8305). The channel reads nothing until it is told to.
+  func connect(
+    _ attempts: Attempts, initializer: @escaping @Sendable (any Channel) throws -> Void
+  ) -> EventLoopFuture<any Channel> {
+    let bound = NIOLoopBound(attempts, eventLoop: eventLoop)
+    return HostResolution.addresses(
+      of: url.host, port: url.port, zone: sockets.interface, on: eventLoop
+    ).and(localAddress).flatMap { [url, eventLoop] addresses, local in
+      bound.value.begin()
+      var bootstrap = ClientBootstrap(group: eventLoop)
+        .channelOption(.autoRead, value: false)
+        .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.read))
+        .channelOption(.socketOption(.so_keepalive), value: 1)
+        .channelOption(.tcpOption(.init(rawValue: TCP_KEEPIDLE)), value: Self.keepAliveAfter)
+        .channelOption(.tcpOption(.init(rawValue: TCP_KEEPINTVL)), value: Self.keepAliveInterval)
+        .channelOption(.tcpOption(.init(rawValue: TCP_USER_TIMEOUT)), value: Self.userTimeout)
+        .resolver(KnownAddresses(addresses: addresses, eventLoop: eventLoop))
+        .channelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            bound.value.add(channel)
+            try initializer(channel)
+          }
+        }
+      if let local { bootstrap = bootstrap.bind(to: local) }
+      return bootstrap.connect(host: url.host, port: url.port)
+        .always { _ in bound.value.settle() }
+        .flatMapErrorThrowing { throw Self.reason(for: $0) }
+    }
+  }
+
+  /// The local address that was asked for; its port is for media alone.
+  private var localAddress: EventLoopFuture<SocketAddress?> {
+    guard let host = sockets.bind?.host else { return eventLoop.makeSucceededFuture(nil) }
+    return HostResolution.addresses(of: host, port: 0, zone: sockets.interface, on: eventLoop)
+      .map(\.first)
+  }
+
+  private static func reason(for error: any Error) -> any Error {
+    guard let error = error as? NIOConnectionError else { return error }
+    // SwiftNIO begins with IPv6, so the last is the one that most people mean.
+    let failures = error.connectionErrors.reversed().compactMap { failure in
+      (failure.error as? IOError).map { (failure.target.endpointText, $0.errnoCode) }
+    }
+    let refused = failures.first { $0.1 == ECONNREFUSED }
+    guard let (endpoint, code) = refused ?? failures.first else { return error }
+    if code == ECONNREFUSED { return TransportError.connectionRefused(address: endpoint) }
+    if code == EADDRNOTAVAIL {
+      return TransportError.system(
+        operation: "connect from the address to bind", reason: unsafe String(cString: strerror(code)))
+    }
+    return TransportError.notConnected(
+      address: endpoint, reason: unsafe String(cString: strerror(code)))
+  }
+
+  /// Bytes to read at once: 46 interleaved packets of 1,400 bytes, few enough to stay in the caches.
+  static let read = 64 << 10
+  /// Seconds of silence after which the kernel asks whether the far end is still there.
+  private static let keepAliveAfter = 5
+  private static let keepAliveInterval = 2
+  /// Milliseconds for which what was sent may go unacknowledged before the connection is dead.
+  private static let userTimeout = 10_000
+}
+
+/// Addresses that are known already, for SwiftNIO to try in turn.
+private struct KnownAddresses: Resolver {
+  let addresses: [SocketAddress]
+  let eventLoop: any EventLoop
+
+  func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
+    eventLoop.makeSucceededFuture(addresses.filter { $0.family == .v4 })
+  }
+
+  func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
+    eventLoop.makeSucceededFuture(addresses.filter { $0.family == .v6 })
+  }
+
+  func cancelQueries() {}
+}

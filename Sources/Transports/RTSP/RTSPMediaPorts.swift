@@ -1,0 +1,96 @@
+internal import NIOCore
+internal import RTPWire
+
+/// The sockets of one stream of an RTSP session, unicast or multicast; used on the event loop.
+struct RTSPMediaPorts {
+  /// What is delivered; `nil` while the server's ports are not known, and for a stream that nobody
+  /// wants, whose datagrams fill the kernel's buffer and are then dropped there.
+  private(set) var stream: UDPStream?
+  let isMulticast: Bool
+  private var sockets: UDPStream.Ports
+  private let eventLoop: any EventLoop
+  private var server: RTSPSession.ServerPorts?
+  private var host: SocketAddress?
+
+  /// Opens two sockets on `local`, where the connection is.
+  init(
+    pairOn local: SocketAddress, _ configuration: UDPTransport.SocketConfiguration,
+    on eventLoop: any EventLoop
+  ) throws(TransportError) {
+    let pair = try DatagramSocket.pair(
+      on: local.with(port: configuration.bind?.port ?? 0), interface: configuration.interface)
+    isMulticast = false
+    self.eventLoop = eventLoop
+    sockets = UDPStream.Ports(
+      media: pair.media, control: pair.control,
+      receiveBuffer: pair.media.enlargeReceiveBuffer(to: configuration.receiveBuffer))
+  }
+
+  /// Joins a group and, where that is possible, the same for RTCP on the next port.
+  init(
+    group: SocketAddress, sources: [SocketAddress],
+    _ configuration: UDPTransport.SocketConfiguration, on eventLoop: any EventLoop
+  ) throws(TransportError) {
+    let media = try DatagramSocket.joined(
+      group, sources: sources, interface: configuration.interface)
+    let port = group.port ?? 0
+    isMulticast = true
+    self.eventLoop = eventLoop
+    sockets = UDPStream.Ports(
+      media: media,
+      control: port >= 65_535
+        ? nil
+        : try? DatagramSocket.joined(
+          group.with(port: port + 1), sources: sources, interface: configuration.interface),
+      receiveBuffer: media.enlargeReceiveBuffer(to: configuration.receiveBuffer))
+  }
+
+  /// The ports to tell the server.
+  var local: RTSPSession.ClientPorts {
+    RTSPSession.ClientPorts(
+      media: sockets.media.localAddress?.port ?? 0,
+      control: sockets.control?.localAddress?.port ?? 0)
+  }
+
+  /// Takes over which ports the server sends from, on the host of the connection.
+  mutating func expect(_ server: RTSPSession.ServerPorts, on host: SocketAddress) {
+    self.server = server
+    self.host = host
+    if server.control > 0 { sockets.feedbackPort = server.control }
+  }
+
+  /// Begins to deliver: from the server's host and port as far as they are known, from a group from
+  /// whoever sends to it first.
+  mutating func deliver(to sink: any DatagramSink) -> EventLoopFuture<Void> {
+    var expectation = SourcePin.Expectation.anyone
+    if let host {
+      let port = server?.media ?? 0
+      expectation = port > 0 ? .peer(host.with(port: port)) : .host(host)
+    }
+    let stream = UDPStream(
+      ports: sockets, expecting: expectation, hello: nil, on: eventLoop, delivering: sink)
+    self.stream = stream
+    return stream.start()
+  }
+
+  /// Sends a packet without payload to each of the server's ports, so that a NAT before this machine
+  /// lets in what comes from there (RFC 6263 §4); servers ignore both.
+  func punch() {
+    guard let host, let server else { return }
+    if server.media > 0 {
+      _ = sockets.media.send(ByteBuffer(bytes: Self.emptyPacket), to: host.with(port: server.media))
+    }
+    if server.control > 0 {
+      _ = sockets.control?.send(
+        ByteBuffer(bytes: Self.emptyReport), to: host.with(port: server.control))
+    }
+  }
+
+  /// Ends what is delivered; the sockets close with this value.
+  func close() { stream?.end(.closed) }
+
+  /// An RTP header of version 2 and nothing else.
+  private static let emptyPacket: [UInt8] = [0x80] + [UInt8](repeating: 0, count: 11)
+  /// An RTCP receiver report about nobody.
+  private static let emptyReport: [UInt8] = [0x80, 0xC9, 0, 1, 0, 0, 0, 0]
+}

@@ -1,0 +1,183 @@
+internal import NIOCore
+internal import RTPWire
+
+/// What is said in a session, from OPTIONS to PLAY, and what becomes of each answer.
+extension RTSPSession {
+  mutating func receive(_ response: RTSPResponse, at now: Instant) {
+    // ‘100 Continue’ announces the answer (RFC 2326 §11.1).
+    guard phase != .ended, response.status >= 200 else { return }
+    hasBeenAnswered = true
+    let sequence = response.headers["CSeq"].flatMap { Int($0) }
+    switch exchanges.take(answeredBy: sequence) {
+    case .answer(let exchange): receive(response, to: exchange, at: now)
+    case .guess(let exchange):
+      report(.wrongSequence)
+      receive(response, to: exchange, at: now)
+    case .unrelated: report(.unexpectedResponse)
+    }
+  }
+
+  private mutating func receive(
+    _ response: RTSPResponse, to exchange: RTSPExchanges.Exchange, at now: Instant
+  ) {
+    // Whatever was asked before the end is of no interest after it.
+    guard phase != .tearingDown || exchange.purpose == .teardown else { return }
+    if response.status == 401 { return authenticate(response, to: exchange, at: now) }
+    if exchange.purpose != .keepAlive, exchange.purpose != .teardown, response.isRedirect {
+      return redirect(response, to: exchange, at: now)
+    }
+    switch exchange.purpose {
+    case .options:
+      keepAlive.adopt(methods: response.headers["Public"])
+      // Foscam cameras answer 501, others 404; what matters is whether they describe.
+      if !response.isSuccess { report(.optionsRefused(status: response.status)) }
+      describe(at: now)
+    case .describe: receiveDescription(response, to: exchange, at: now)
+    case .setUp: receiveSetUp(response, to: exchange, at: now)
+    case .play: receivePlay(response, to: exchange, at: now)
+    case .pause: receivePause(response, at: now)
+    case .teardown: end(.finished)
+    case .keepAlive:
+      guard !response.isSuccess else { return }
+      report(.keepAliveRefused(method: exchange.request.method))
+      keepAlive.refused(exchange.request.method, at: now)
+    }
+  }
+
+  // MARK: Connection
+
+  mutating func connect(at now: Instant) {
+    exchanges.abandon()
+    keepAlive.stop()
+    hasBeenAnswered = false
+    isSetUp = false
+    identifier = nil
+    lastMedia = nil
+    phase = .connecting(until: now.advanced(by: Self.connectDeadline))
+    perform(.connect(url))
+  }
+
+  /// Takes leave of the server without waiting for its answer, and lets the session end.
+  ///
+  /// Old live555 servers go on sending the stream of a session that was not torn down, to whoever
+  /// comes next.
+  mutating func fail(_ error: RTSPError, at now: Instant) {
+    guard phase != .ended else { return }
+    // Who wanted the session to end is told that it has.
+    guard phase != .tearingDown else { return end(.finished) }
+    leave(at: now)
+    end(.failed(error))
+  }
+
+  mutating func leave(at now: Instant) {
+    switch phase {
+    case .settingUp, .playing, .paused:
+      guard isSetUp else { return }
+      send(.teardown, "TEARDOWN", to: aggregateURL, at: now)
+    case .connecting, .tearingDown, .ended: break
+    }
+  }
+
+  // MARK: Redirects and credentials
+
+  private mutating func redirect(
+    _ response: RTSPResponse, to exchange: RTSPExchanges.Exchange, at now: Instant
+  ) {
+    guard let location = response.headers["Location"] else {
+      return refuse(response, to: exchange, at: now)
+    }
+    redirect(to: location, at: now)
+  }
+
+  /// Goes to the server that this one names.
+  mutating func redirect(to location: String, at now: Instant) {
+    do throws(RTSPError) {
+      let target = try redirection.follow(location, from: url)
+      report(.redirected(to: location))
+      leave(at: now)
+      if streams.carrier != .connection { perform(.closePorts) }
+      if !target.hasSameOrigin(as: url) {
+        authenticator.move(with: target.hasSameOrigin(as: origin) ? credentials : nil)
+        hasAskedOptions = false
+        keepAlive = RTSPKeepAlive()
+        reconnections = 0
+      }
+      url = target
+      let staysOffUDP = target.isSecure && configuration.delivery == .automatic
+      streams = RTSPStreams(carrier: staysOffUDP ? .connection : streams.carrier)
+      connect(at: now)
+    } catch { fail(error, at: now) }
+  }
+
+  private mutating func authenticate(
+    _ response: RTSPResponse, to exchange: RTSPExchanges.Exchange, at now: Instant
+  ) {
+    var exchange = exchange
+    let challenges = AuthenticationChallenge.parse(response.headers.all("WWW-Authenticate"))
+    switch authenticator.consider(challenges, attempts: &exchange.attempts) {
+    case .retry: transmit(exchange, at: now)
+    case .refused(let error):
+      switch exchange.purpose {
+      case .keepAlive:
+        // The stream flows; trying on would only lock the account.
+        report(.keepAliveRefused(method: exchange.request.method))
+        keepAlive.stop()
+      case .teardown: end(.finished)
+      default:
+        if case .credentialsMissing = error, !url.hasSameOrigin(as: origin) {
+          return fail(.credentialsNotForwarded(to: url.description), at: now)
+        }
+        fail(error, at: now)
+      }
+    }
+  }
+
+  // MARK: OPTIONS and DESCRIBE
+
+  mutating func askOptions(at now: Instant) {
+    hasAskedOptions = true
+    send(.options, "OPTIONS", to: url.description, at: now)
+  }
+
+  mutating func describe(at now: Instant) {
+    send(
+      .describe, "DESCRIBE", to: url.description, [("Accept", "application/sdp")], at: now)
+  }
+
+  private mutating func receiveDescription(
+    _ response: RTSPResponse, to exchange: RTSPExchanges.Exchange, at now: Instant
+  ) {
+    guard response.isSuccess else { return refuse(response, to: exchange, at: now) }
+    do throws(RTSPError) {
+      let description = try SessionDescription(answering: response)
+      guard purpose == .play else {
+        perform(.describe(description, selected: description.index(of: configuration.selection)))
+        return end(.finished)
+      }
+      let base = ControlURLs(response, requested: url)
+      aggregateURLs = base.aggregate(of: description)
+      try streams.choose(
+        from: description, urls: base.media(of: description), configuration: configuration)
+      // Servers that know no aggregate take PLAY on the one stream that there is (§10.5).
+      if streams.count == 1, let stream = streams.selected { aggregateURLs += stream.urls }
+      // After a reconnection it is described again, but only to please the server: Hikvision
+      // cameras accept no SETUP in a connection without DESCRIBE.
+      if !hasDescribed {
+        hasDescribed = true
+        perform(.describe(description, selected: streams.selected?.media))
+      }
+      setUpNext(at: now)
+    } catch { fail(error, at: now) }
+  }
+}
+
+extension SessionDescription {
+  /// The description in a response to DESCRIBE, whatever its Content-Type says, if it says anything.
+  fileprivate init(answering response: RTSPResponse) throws(RTSPError) {
+    // A recorder whose channel has no camera answers 200 and nothing.
+    guard !response.body.isEmpty else { throw .emptyDescription }
+    do throws(SessionDescriptionError) {
+      try self.init(parsing: response.body)
+    } catch { throw .sessionDescription(error) }
+  }
+}

@@ -1,0 +1,82 @@
+internal import RTPWire
+
+/// How requests leave, and how those of the server are answered.
+extension RTSPSession {
+  // MARK: Ours
+
+  mutating func send(
+    _ purpose: RTSPExchanges.Purpose, _ method: String, to uri: String,
+    _ fields: [(String, String)] = [], at now: Instant
+  ) {
+    var request = RTSPRequest(method: method, uri: uri)
+    for (name, value) in fields { request.headers.add(name, value) }
+    transmit(RTSPExchanges.Exchange(purpose: purpose, request: request), at: now)
+  }
+
+  /// Sends a request, for the first time or again with another answer to a challenge.
+  mutating func transmit(_ exchange: RTSPExchanges.Exchange, at now: Instant) {
+    var exchange = exchange
+    let authorization = authenticator.authorization(
+      method: exchange.request.method, uri: exchange.request.uri, attempts: &exchange.attempts)
+    if authorization != nil, authenticator.revealsPassword, !url.isSecure {
+      report(.basicWithoutEncryption)
+    }
+    // TEARDOWN has one second in all, however often it is sent.
+    let deadline =
+      exchange.purpose == .teardown
+      ? exchange.deadline ?? now.advanced(by: Self.teardownDeadline)
+      : now.advanced(by: Self.responseDeadline)
+    let sequence = exchanges.begin(exchange, deadline: deadline)
+    var request = RTSPRequest(method: exchange.request.method, uri: exchange.request.uri)
+    request.headers.add("CSeq", String(sequence))
+    // Some cameras answer 401 to whoever does not say what it is.
+    request.headers.add("User-Agent", Self.userAgent)
+    if let identifier { request.headers.add("Session", identifier) }
+    for field in exchange.request.headers.fields { request.headers.add(field.name, field.value) }
+    if let authorization { request.headers.add("Authorization", authorization) }
+    perform(.request(request))
+  }
+
+  /// Sends the next keep-alive; whether it is answered is of no matter while media flows.
+  mutating func sendKeepAlive(at now: Instant) {
+    keepAlive.sent(at: now)
+    // Some cameras answer it on the URL of the whole presentation alone.
+    send(.keepAlive, keepAlive.method, to: aggregateURL, at: now)
+  }
+
+  // MARK: The server's
+
+  mutating func receive(_ request: RTSPRequest, at now: Instant) {
+    switch phase {
+    case .connecting, .ended: return
+    case .settingUp, .playing, .paused, .tearingDown: break
+    }
+    switch request.method {
+    case "OPTIONS": respond(to: request, 200, "OK", [("Public", Self.understoodMethods)])
+    case "GET_PARAMETER", "SET_PARAMETER", "ANNOUNCE": respond(to: request, 200, "OK")
+    case "REDIRECT":
+      respond(to: request, 200, "OK")
+      guard let location = request.headers["Location"] else { return }
+      redirect(to: location, at: now)
+    case "TEARDOWN":
+      respond(to: request, 200, "OK")
+      end(.finished)
+    default: respond(to: request, 501, "Not Implemented")
+    }
+  }
+
+  private mutating func respond(
+    to request: RTSPRequest, _ status: Int, _ reason: String, _ fields: [(String, String)] = []
+  ) {
+    var response = RTSPResponse(status: status, reason: reason)
+    for name in ["CSeq", "Session"] {
+      if let value = request.headers[name] { response.headers.add(name, value) }
+    }
+    for (name, value) in fields { response.headers.add(name, value) }
+    perform(.respond(response))
+  }
+
+  private static let userAgent = "rtp-recv"
+  private static let understoodMethods =
+    "OPTIONS, GET_PARAMETER, SET_PARAMETER, ANNOUNCE, REDIRECT, TEARDOWN"
+}

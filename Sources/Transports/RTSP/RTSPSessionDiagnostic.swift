@@ -1,0 +1,70 @@
+/// What a server did that is not as it should be, and that was lived with.
+public enum RTSPDiagnostic: Sendable, Hashable {
+  /// The password went over an unencrypted connection in a form that anybody on the way can read.
+  case basicWithoutEncryption
+  /// OPTIONS was refused with this status.
+  case optionsRefused(status: Int)
+  /// The server closed the connection before all was said, and was connected to again.
+  case reconnected
+  /// The server sent this client to another address.
+  case redirected(to: String)
+  /// A response without CSeq, or with that of another request.
+  case wrongSequence
+  /// A response that answers nothing.
+  case unexpectedResponse
+  /// The session's identifier changed; the latest counts.
+  case sessionIdentifierChanged
+  /// A response to SETUP without a session's identifier.
+  case sessionIdentifierMissing
+  /// The control URL was refused as RFC 2326 builds it, and taken in another form.
+  case controlURLRewritten
+  /// Interleaved channels that are not those asked for.
+  case otherChannels(asked: UInt8, given: UInt8)
+  /// The Transport of a response to SETUP is missing, or does not say what it must.
+  case transportIncomplete
+  /// The server named another protocol than the one asked for, and was followed.
+  case otherDelivery
+  /// The server can not send over UDP, so the stream comes in the connection.
+  case udpRefused
+  /// Nothing came over UDP, so the stream comes in the connection.
+  case udpSilent
+  /// No local ports could be opened for UDP, so the stream comes in the connection.
+  case portsUnavailable
+  /// This method keeps no session alive here.
+  case keepAliveRefused(method: String)
+  case pauseRefused(status: Int)
+  /// The position in RTP-Info is one that no stream has, and is ignored.
+  case suspiciousPosition
+  /// Data on a channel that no stream has.
+  case unassignedChannel(UInt8)
+}
+
+extension RTSPDiagnostic: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .basicWithoutEncryption:
+      return "the password was sent unencrypted (Basic authentication); "
+        + "switch the server to digest authentication, or use rtsps://"
+    case .optionsRefused(let status): return "OPTIONS was refused with \(status)"
+    case .reconnected: return "the server closed the connection during set-up"
+    case .redirected(let address): return "redirected to \(RTSPError.withoutUser(address))"
+    case .wrongSequence: return "a response had no CSeq, or a wrong one"
+    case .unexpectedResponse: return "a response answered no request"
+    case .sessionIdentifierChanged: return "the session's identifier changed"
+    case .sessionIdentifierMissing: return "the server gave the session no identifier"
+    case .controlURLRewritten: return "the control URL had to be built in another way"
+    case .otherChannels(let asked, let given):
+      return "the server uses channel \(given) instead of \(asked)"
+    case .transportIncomplete: return "the server did not say how it carries the stream"
+    case .otherDelivery: return "the server carries the stream in another way than asked"
+    case .udpRefused: return "the server does not send over UDP; the stream comes over TCP"
+    case .udpSilent:
+      return "nothing came over UDP (a firewall may stand between); the stream comes over TCP"
+    case .portsUnavailable: return "no UDP ports could be opened; the stream comes over TCP"
+    case .keepAliveRefused(let method): return "\(method) was refused as a keep-alive"
+    case .pauseRefused(let status): return "PAUSE was refused with \(status)"
+    case .suspiciousPosition: return "the position in RTP-Info is not used"
+    case .unassignedChannel(let channel): return "data came on channel \(channel), which is unknown"
+    }
+  }
+}

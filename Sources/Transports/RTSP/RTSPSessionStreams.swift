@@ -1,0 +1,228 @@
+internal import NIOCore
+internal import RTPWire
+
+/// The streams of a session: which are set up, by what URLs and over what, and whose frames come on
+/// which channel.
+struct RTSPStreams: Sendable {
+  /// What carries the media.
+  enum Carrier: Sendable, Hashable {
+    /// Frames in the RTSP connection.
+    case connection
+    case udp
+    case multicast
+  }
+
+  /// A stream that is set up.
+  struct Stream: Sendable, Hashable {
+    /// Its index in the description.
+    let media: Int
+    /// Whether it is what is played, or set up only because its device wants it so.
+    let isSelected: Bool
+    /// What SETUP is sent to, in the order in which it is tried.
+    let urls: [String]
+    /// Its local ports over UDP.
+    var ports: RTSPSession.ClientPorts?
+    fileprivate let profile: String
+    fileprivate let group: RTSPSession.Ports?
+    fileprivate let channel: UInt8
+  }
+
+  /// What the response to a SETUP came to.
+  enum Answer: Sendable, Hashable {
+    /// The first of the channels that were asked for, and of those that the server uses; `nil` when
+    /// it does not say, and uses those asked for.
+    case interleaved(asked: UInt8, given: UInt8?)
+    case serverPorts(RTSPSession.ServerPorts)
+    case group(RTSPSession.Ports)
+    /// The server sends in the connection although UDP was asked for.
+    case interleavedInstead
+    case unusable
+  }
+
+  private(set) var carrier: Carrier
+  /// The channels of all streams.
+  private(set) var assignedChannels: [UInt8] = []
+  /// The channel on which the selected stream's RTCP goes back.
+  private(set) var feedbackChannel: UInt8?
+
+  private var streams: [Stream] = []
+  private var position = 0
+  /// Which of its URLs a stream is tried with; the way of building that one accepts holds for all.
+  private var form = 0
+  private var routes = [RTSPSession.Route](repeating: .unassigned, count: 256)
+
+  init(carrier: Carrier) { self.carrier = carrier }
+
+  /// The stream that is to be set up; `nil` when all are.
+  var current: Stream? { streams.indices.contains(position) ? streams[position] : nil }
+
+  var selected: Stream? { streams.first(where: \.isSelected) }
+
+  /// How many streams there are.
+  var count: Int { streams.count }
+
+  /// The URL of ``current`` that is to be tried.
+  var url: String? { current.flatMap { $0.urls.dropFirst(form).first ?? $0.urls.last } }
+
+  /// The Transport field of a SETUP for ``current`` (RFC 2326 §12.39).
+  var transport: String {
+    guard let current else { return "" }
+    switch carrier {
+    case .connection:
+      return "\(current.profile)/TCP;unicast;interleaved=\(current.channel)-\(current.channel + 1)"
+    case .udp:
+      let ports = current.ports ?? RTSPSession.ClientPorts(media: 0, control: 0)
+      return "\(current.profile);unicast;client_port=\(ports.media)-\(ports.control)"
+    case .multicast: return "\(current.profile);multicast"
+    }
+  }
+
+  /// Takes over what a description offers.
+  ///
+  /// - Throws: that there is no such stream, or that it can not be received.
+  mutating func choose(
+    from description: SessionDescription, urls: [[String]], configuration: RTSPConfiguration
+  ) throws(RTSPError) {
+    let media = description.media
+    guard let index = description.index(of: configuration.selection) else {
+      throw .noSuchStream(configuration.selection)
+    }
+    guard let profile = media[index].rtpProfile else {
+      throw .unsupportedProfile(media[index].profile)
+    }
+    // What is played comes first and has channels 0 and 1, which every device knows.
+    var chosen = [(index, profile)]
+    if configuration.setsUpEverything {
+      chosen += media.indices.compactMap { other in
+        other == index ? nil : media[other].rtpProfile.map { (other, $0) }
+      }
+    }
+    restart(over: carrier)
+    form = 0
+    streams = chosen.enumerated().map { place, choice in
+      Stream(
+        media: choice.0, isSelected: choice.0 == index,
+        urls: urls.indices.contains(choice.0) ? urls[choice.0] : [], ports: nil, profile: choice.1,
+        group: media[choice.0].group, channel: UInt8(clamping: 2 * place))
+    }
+  }
+
+  /// Begins again, with nothing set up, over another carrier or the same.
+  mutating func restart(over carrier: Carrier) {
+    self.carrier = carrier
+    position = 0
+    for index in streams.indices { streams[index].ports = nil }
+    routes = routes.map { _ in .unassigned }
+    assignedChannels = []
+    feedbackChannel = nil
+  }
+
+  mutating func setPorts(_ ports: RTSPSession.ClientPorts, ofMedia media: Int) {
+    guard current?.media == media else { return }
+    streams[position].ports = ports
+  }
+
+  /// Goes on to the next way of building the URL of ``current``, or back to the first after the last.
+  mutating func tryNextURL() -> Bool {
+    guard let current, form + 1 < current.urls.count else {
+      form = 0
+      return false
+    }
+    form += 1
+    return true
+  }
+
+  /// Goes on to the next stream.
+  mutating func advance() { position += 1 }
+
+  /// Takes over what a server answered to the SETUP of ``current``; `nil` when it named no transport.
+  mutating func accept(_ answer: TransportHeader?) -> Answer {
+    guard let current else { return .unusable }
+    switch carrier {
+    case .connection:
+      // The Escam Q6 answers RTP/AVP for TCP, others name no protocol: the channels alone count.
+      assign(answer?.interleaved, to: current)
+      return .interleaved(asked: current.channel, given: answer?.interleaved?.media)
+    case .udp:
+      if let channels = answer?.interleaved {
+        carrier = .connection
+        assign(channels, to: current)
+        return .interleavedInstead
+      }
+      return .serverPorts(
+        RTSPSession.ServerPorts(
+          media: answer?.serverPort?.media ?? 0, control: answer?.serverPort?.control ?? 0))
+    case .multicast:
+      guard let group = multicastGroup(answer, of: current) else { return .unusable }
+      return .group(group)
+    }
+  }
+
+  /// What is to become of a frame on `channel`; called for each.
+  func route(_ channel: UInt8) -> RTSPSession.Route { routes[Int(channel)] }
+
+  private mutating func assign(_ given: TransportHeader.Pair<UInt8>?, to stream: Stream) {
+    let media = given?.media ?? stream.channel
+    let control = given.map { $0.control } ?? stream.channel + 1
+    assignedChannels.append(media)
+    if let control, control != media {
+      routes[Int(control)] = stream.isSelected ? .deliver(.control) : .unwanted
+      assignedChannels.append(control)
+      if stream.isSelected { feedbackChannel = control }
+    }
+    // Last, because it prevails where a server uses a channel twice.
+    routes[Int(media)] = stream.isSelected ? .deliver(.media) : .unwanted
+  }
+
+  /// The group of the answer, or else that of the description; a server can name no other kind of
+  /// address, because the receiver would send its membership there.
+  private func multicastGroup(_ answer: TransportHeader?, of stream: Stream) -> RTSPSession.Ports? {
+    var (group, port, timeToLive, sources) = ("", 0, UInt8?.none, [String]())
+    if case .multicast(let described, let describedPort, let describedLife, let filter)? =
+      stream.group
+    {
+      (group, port, timeToLive, sources) = (described, describedPort, describedLife, filter)
+    }
+    if let destination = answer?.destination, destination != group {
+      group = destination
+      sources = []
+    }
+    port = answer?.port?.media ?? port
+    timeToLive = answer?.timeToLive ?? timeToLive
+    guard (1...65_535).contains(port),
+      let address = try? SocketAddress(ipAddress: group, port: port),
+      address.isMulticast
+    else { return nil }
+    return .multicast(group: group, port: port, timeToLive: timeToLive, sources: sources)
+  }
+}
+
+extension SessionDescription {
+  /// The index of what is to be played; `nil` when there is no such thing.
+  func index(of selection: RTSPConfiguration.Selection) -> Int? {
+    switch selection {
+    case .firstVideo: media.firstIndex { $0.kind == "video" }
+    case .number(let number): media.indices.contains(number) ? number : nil
+    }
+  }
+}
+
+extension SessionDescription.Media {
+  /// What Transport names; `nil` for what is encrypted, or is not RTP.
+  fileprivate var rtpProfile: String? {
+    switch profile.uppercased() {
+    case "RTP/AVPF", "RTP/AVPF/UDP", "RTP/AVPF/TCP": return "RTP/AVPF"
+    case let name where name.contains("SAVP") || !name.contains("RTP"): return nil
+    default: return "RTP/AVP"
+    }
+  }
+
+  /// The group that the media goes to, if it goes to one.
+  fileprivate var group: RTSPSession.Ports? {
+    guard let connection else { return nil }
+    let filters = sourceFilters.filter { ["*", connection.address].contains($0.destination) }
+    return .multicast(
+      group: connection.address, port: port, timeToLive: connection.timeToLive,
+      sources: filters.flatMap(\.sources))
+  }
+}

@@ -1,0 +1,346 @@
+internal import NIOCore
+internal import RTPWire
+
+/// An RTSP session at work, on its event loop: does what the session wants done, and tells it and
+/// the sink what came of it.
+///
+/// While it works, its connection and its timer keep it alive; the session ends in any case, and
+/// then it lets go of everything.
+final class RTSPStream {
+  private let eventLoop: any EventLoop
+  private let configuration: RTSPConfiguration
+  private let sockets: UDPTransport.SocketConfiguration
+  private var sink: (any DatagramSink)?
+  private var session: RTSPSession
+  private var connection: RTSPConnection?
+  private var ports: [Int: RTSPMediaPorts] = [:]
+  private var timer: (task: Scheduled<Void>, due: Instant)?
+  private var opening: EventLoopPromise<Void>?
+  /// What the server describes, once it has.
+  private(set) var description: SessionDescription?
+  private var selected: Int?
+  private var count = TransportCounters()
+  private var lastArrival = Instant(nanoseconds: .min)
+  /// Why there is no connection.
+  private var failure: (any Error)?
+
+  init(
+    _ url: RTSPURL, credentials: Credentials?, configuration: RTSPConfiguration,
+    sockets: UDPTransport.SocketConfiguration, purpose: RTSPSession.Purpose,
+    on eventLoop: any EventLoop, delivering sink: (any DatagramSink)?
+  ) {
+    self.eventLoop = eventLoop
+    self.configuration = configuration
+    self.sockets = sockets
+    self.sink = sink
+    session = RTSPSession(
+      configuration: configuration, url: url, credentials: credentials, purpose: purpose,
+      randomness: SystemRandomNumberGenerator(), at: Self.now)
+    if url.isSecure, configuration.tls.acceptsAnything, configuration.tls.pin == nil {
+      count.diagnostics.append("the server's certificate is not verified (--tls-insecure)")
+    }
+  }
+
+  // MARK: What is wanted
+
+  /// Begins; the future is kept when the stream plays or its first packet is there, or for a mere
+  /// description when the session is over.
+  func start() -> EventLoopFuture<Void> {
+    let promise = eventLoop.makePromise(of: Void.self)
+    opening = promise
+    act()
+    return promise.futureResult
+  }
+
+  /// Ends what is delivered at once, and the session in order behind that.
+  func close() {
+    end(.closed)
+    session.teardown(at: Self.now)
+    act()
+  }
+
+  func pause() {
+    session.pause(at: Self.now)
+    act()
+  }
+
+  func resume() {
+    session.resume(at: Self.now)
+    act()
+  }
+
+  /// Sends RTCP where the media comes from: in the connection, or over UDP.
+  func sendFeedback(_ bytes: ByteBuffer) {
+    guard sink != nil else { return }
+    if let stream = selected.flatMap({ ports[$0]?.stream }) {
+      stream.sendFeedback(bytes)
+    } else if let channel = session.feedbackChannel {
+      connection?.send(bytes, onChannel: channel)
+    }
+  }
+
+  var counters: TransportCounters {
+    var counters = count
+    counters.skippedBytes += connection?.skipped ?? 0
+    if let stream = selected.flatMap({ ports[$0]?.stream }) { counters.add(stream.counters) }
+    return counters
+  }
+
+  // MARK: What is to be done
+
+  /// Does what the session wants done, and sees to it that it is woken in time.
+  private func act() {
+    while let action = session.nextAction() { perform(action) }
+    connection?.assignedChannels = session.assignedChannels
+    guard let deadline = session.deadline else {
+      timer?.task.cancel()
+      timer = nil
+      return
+    }
+    // A deadline that moved later finds the timer early, which does no harm.
+    if let timer, timer.due <= deadline { return }
+    timer?.task.cancel()
+    let delay = max(Self.now.nanoseconds(to: deadline), 0)
+    let task = eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(delay)) {
+      self.timer = nil
+      self.session.wake(at: Self.now)
+      self.act()
+    }
+    timer = (task, deadline)
+  }
+
+  private func perform(_ action: RTSPSession.Action) {
+    switch action {
+    case .connect(let url): connect(to: url)
+    case .request(let request): connection?.send(request)
+    case .respond(let response): connection?.send(response)
+    case .describe(let description, let selected):
+      self.description = description
+      self.selected = selected
+    case .openPorts(let media, let ports): open(ports, forMedia: media)
+    case .expectMedia(let media, let server): expect(server, forMedia: media)
+    case .closePorts: closePorts()
+    case .playing:
+      for ports in ports.values { ports.punch() }
+      becomeOpen()
+    case .paused: break
+    case .report(let diagnostic):
+      if count.diagnostics.count < Self.maximumDiagnostics {
+        count.diagnostics.append(diagnostic.description)
+      }
+    case .end(let end): finish(end)
+    }
+  }
+
+  private func connect(to url: RTSPURL) {
+    closeConnection()
+    let connection = RTSPConnection(
+      RTSPConnector(url: url, sockets: sockets, eventLoop: eventLoop),
+      delivering: RTSPConnection.Delivery(
+        opened: { now in
+          self.count.localAddress = self.connection?.addresses?.local.endpoint
+          self.session.connectionOpened(at: now)
+          self.act()
+        },
+        element: { self.receive($0, at: $1) },
+        readCompleted: { now in
+          self.sink?.readCompleted(at: now)
+          self.act()
+        },
+        inputFailed: { error, now in
+          self.session.inputFailed(error, at: now)
+          self.act()
+        },
+        failed: { error, now in
+          self.failure = error
+          self.session.connectionFailed(at: now)
+          self.act()
+        },
+        closed: { error, now in
+          self.failure = error
+          self.session.connectionClosed(at: now)
+          self.act()
+        }))
+    self.connection = connection
+    failure = nil
+    connection.open(configuration.tls)
+  }
+
+  private func closeConnection() {
+    count.skippedBytes += connection?.skipped ?? 0
+    connection?.close()
+    connection = nil
+  }
+
+  private func finish(_ end: RTSPSession.End) {
+    switch end {
+    case .finished: self.end(.ended)
+    case .notConnected: self.end(.failed(failure ?? RTSPError.connectionClosed))
+    case .failed(.connectTimedOut(let seconds)):
+      let culprit = connection?.delay(seconds: seconds)
+      self.end(.failed(culprit ?? RTSPError.connectTimedOut(seconds: seconds)))
+    case .failed(.connectionClosed):
+      // With TLS 1.3 a server refuses its client's certificate after the handshake.
+      self.end(.failed(failure as? TLSError ?? RTSPError.connectionClosed))
+    case .failed(let error): self.end(.failed(error))
+    }
+    closeConnection()
+  }
+
+  /// Tells of the end, once, and lets nothing come after it.
+  private func end(_ end: TransportEnd) {
+    closePorts()
+    let sink = self.sink
+    self.sink = nil
+    guard let opening else {
+      sink?.transportEnded(end)
+      return
+    }
+    self.opening = nil
+    switch end {
+    case .ended where description != nil && sink == nil: opening.succeed()
+    case .ended: opening.fail(RTSPError.connectionClosed)
+    case .failed(let error): opening.fail(error)
+    case .closed: opening.fail(TransportError.closed)
+    }
+  }
+
+  // MARK: Media
+
+  private func receive(_ element: RTSPElement, at now: Instant) {
+    switch element {
+    case .frame(let channel, let bytes):
+      switch session.route(channel: channel, at: now) {
+      case .deliver(let kind): deliver(Datagram(bytes: bytes, arrival: now, channel: kind))
+      case .unwanted: count.unwanted += 1
+      case .unassigned: count.unassigned += 1
+      }
+    case .response(let response):
+      session.receive(response, at: now)
+      act()
+    case .request(let request):
+      session.receive(request, at: now)
+      act()
+    }
+  }
+
+  private func deliver(_ datagram: Datagram) {
+    // Many servers send before they answer PLAY.
+    if opening != nil { becomeOpen() }
+    guard let sink else { return }
+    guard datagram.bytes.readableBytes > 0 else {
+      count.empty += 1
+      return
+    }
+    var datagram = datagram
+    // What UDP held of a source on probation comes after what it did not.
+    datagram.arrival = max(datagram.arrival, lastArrival)
+    lastArrival = datagram.arrival
+    count.delivered += 1
+    count.deliveredBytes += UInt64(datagram.bytes.readableBytes)
+    sink.receive(datagram)
+  }
+
+  /// The stream has begun: from now on the sink is told, and hears of the end.
+  private func becomeOpen() {
+    let selected = self.selected.flatMap { ports[$0] }
+    count.delivery = selected.map { $0.isMulticast ? "multicast" : "udp" } ?? "tcp"
+    guard let opening, let sink else { return }
+    self.opening = nil
+    if let description, let index = self.selected, description.media.indices.contains(index) {
+      sink.describe([description.media[index].description])
+    }
+    opening.succeed()
+  }
+
+  // MARK: Media over UDP
+
+  private func open(_ wanted: RTSPSession.Ports, forMedia media: Int) {
+    do {
+      guard let local = connection?.addresses?.local else { throw TransportError.closed }
+      switch wanted {
+      case .pair:
+        ports[media] = try RTSPMediaPorts(pairOn: local, sockets, on: eventLoop)
+      case .multicast(let group, let port, _, let sources):
+        ports[media] = try RTSPMediaPorts(
+          group: SocketAddress(ipAddress: group, port: port),
+          sources: sources.map { try SocketAddress(ipAddress: $0, port: 0) }, sockets,
+          on: eventLoop)
+        // The server names no ports of its own; from now on its packets can come.
+        if media == selected { startDelivery(ofMedia: media) }
+      }
+    } catch {
+      failure = error
+      return session.portsFailed(forMedia: media, at: Self.now)
+    }
+    guard let local = ports[media]?.local else { return }
+    session.portsOpened(local, forMedia: media, at: Self.now)
+  }
+
+  private func expect(_ server: RTSPSession.ServerPorts, forMedia media: Int) {
+    guard let host = connection?.addresses?.remote else { return }
+    ports[media]?.expect(server, on: host)
+    ports[media]?.punch()
+    if media == selected { startDelivery(ofMedia: media) }
+  }
+
+  private func startDelivery(ofMedia media: Int) {
+    let relay = DatagramRelay(stream: NIOLoopBound(self, eventLoop: eventLoop))
+    ports[media]?.deliver(to: relay).assumeIsolated().whenFailure { self.mediaFailed($0) }
+  }
+
+  fileprivate func receiveOverUDP(_ datagram: Datagram) {
+    if datagram.channel == .media { session.mediaArrived(at: datagram.arrival) }
+    deliver(datagram)
+  }
+
+  fileprivate func readCompleted(at now: Instant) { sink?.readCompleted(at: now) }
+
+  fileprivate func mediaFailed(_ error: any Error) {
+    end(.failed(error))
+    session.teardown(at: Self.now)
+    act()
+  }
+
+  private func closePorts() {
+    for ports in ports.values {
+      ports.close()
+      if let stream = ports.stream { count.add(stream.counters) }
+    }
+    ports.removeAll()
+  }
+
+  private static var now: Instant { Instant(NIODeadline.now()) }
+
+  /// Diagnostics kept: more are of no help to anybody.
+  private static let maximumDiagnostics = 64
+}
+
+/// Passes on what comes over UDP.
+private final class DatagramRelay: DatagramSink {
+  private let stream: NIOLoopBound<RTSPStream>
+
+  init(stream: NIOLoopBound<RTSPStream>) { self.stream = stream }
+
+  func describe(_ media: [MediaDescription]) {}
+
+  func receive(_ datagram: Datagram) { stream.value.receiveOverUDP(datagram) }
+
+  func readCompleted(at now: Instant) { stream.value.readCompleted(at: now) }
+
+  func transportEnded(_ end: TransportEnd) {
+    if case .failed(let error) = end { stream.value.mediaFailed(error) }
+  }
+}
+
+extension TransportCounters {
+  /// Takes over what sockets have counted, but not what they have delivered.
+  fileprivate mutating func add(_ sockets: TransportCounters) {
+    localAddress = sockets.localAddress ?? localAddress
+    foreignOrigin += sockets.foreignOrigin
+    empty += sockets.empty
+    kernelDropped += sockets.kernelDropped
+    rebindings += sockets.rebindings
+    receiveBuffer = max(receiveBuffer, sockets.receiveBuffer)
+  }
+}

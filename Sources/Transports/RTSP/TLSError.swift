@@ -1,0 +1,83 @@
+/// Why there is no encrypted connection; each description says what to try.
+public enum TLSError: Error, Sendable, Hashable {
+  /// The server's certificate was valid until so many days ago.
+  case certificateExpired(host: String, days: Int)
+  /// The server's certificate becomes valid in so many days.
+  case certificateNotYetValid(host: String, days: Int)
+  /// The certificate is for other hosts.
+  case wrongHost(String)
+  /// The certificate is signed by itself or by an authority that is not known here; with its
+  /// SHA-256 in hexadecimal.
+  case untrusted(host: String, fingerprint: String)
+  /// The certificate is not the one that is pinned, but the one of this SHA-256.
+  case otherCertificate(fingerprint: String)
+  /// The server wants a certificate of its clients, and there is none, or not the right one.
+  case clientCertificateWanted
+  /// The server refuses the handshake and does not say why: before TLS 1.3 it may want a certificate.
+  case handshakeRefused
+  /// The answer on the port is not TLS.
+  case notEncrypted
+  /// The server knows no version of TLS from 1.2 on.
+  case protocolTooOld
+  /// The server said nothing more in the middle of the handshake, for so many seconds in all.
+  case handshakeTimedOut(seconds: Int)
+  /// The server closed the connection in the middle of the handshake.
+  case closedInHandshake
+  /// Something that has no case of its own, in the TLS library's words.
+  case handshakeFailed(reason: String)
+  /// A file of certificates or keys can not be read, or is not what it should be.
+  case fileUnusable(path: String)
+  /// This machine has no list of authorities of its own.
+  case noAuthorities
+  /// The client's certificate and key do not belong together.
+  case clientKeyMismatch
+}
+
+extension TLSError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .certificateExpired(let host, let days):
+      return "the certificate of \(host) expired \(days) days ago; renew it on the server, "
+        + "or pin it with --tls-pin"
+    case .certificateNotYetValid(let host, let days):
+      return "the certificate of \(host) becomes valid in \(days) days only; "
+        + "check the clocks of this machine and of the server"
+    case .wrongHost(let host):
+      return "the server's certificate is not for \(host); use the name that it is for, "
+        + "or pin it with --tls-pin"
+    case .untrusted(let host, let fingerprint):
+      return "the certificate of \(host) is signed by itself or by an authority that is not known "
+        + "here; give the authority with --tls-ca, or trust this one certificate "
+        + "with --tls-pin \(fingerprint)"
+    case .otherCertificate(let fingerprint):
+      return "the server's certificate is not the one that is pinned, but \(fingerprint); "
+        + "if the server was given a new one, change --tls-pin"
+    case .clientCertificateWanted:
+      return "the server wants a certificate of its clients, and does not accept what it got; "
+        + "give one with --tls-cert and --tls-key"
+    case .handshakeRefused:
+      return "the server refuses the encrypted connection; it may want a certificate of its clients "
+        + "(--tls-cert and --tls-key), or know no cipher that is safe"
+    case .notEncrypted:
+      return "the server does not answer with TLS on this port; try rtsp://, or another port"
+    case .protocolTooOld:
+      return "the server knows only TLS before 1.2, which is not safe; update its firmware, "
+        + "or use rtsp:// in a network that is trusted"
+    case .handshakeTimedOut(let seconds):
+      return "the server did not finish the TLS handshake within \(seconds) s; "
+        + "check that it speaks TLS on this port: try rtsp://, or another port"
+    case .closedInHandshake:
+      return "the server closed the connection during the TLS handshake; "
+        + "check that it speaks TLS on this port: try rtsp://, or another port"
+    case .handshakeFailed(let reason):
+      return "there is no encrypted connection (\(reason)); check the server's settings for TLS"
+    case .fileUnusable(let path):
+      return "\(path) can not be read, or holds no certificate or key in PEM"
+    case .noAuthorities:
+      return "this machine knows no certificate authorities; install the package ca-certificates, "
+        + "or give a file with --tls-ca"
+    case .clientKeyMismatch:
+      return "the client's certificate and its key do not belong together"
+    }
+  }
+}

@@ -1,0 +1,374 @@
+import NIOCore
+import RTPWire
+import Testing
+
+@testable import Transports
+
+struct RTSPSessionDialogueTests {
+  @Test func aServerThatDoesEverythingRight() throws {
+    var conversation = try Conversation(["DESCRIBE": [.audioAndVideo], "SETUP": [.tcp]])
+    conversation.run()
+    conversation.session.teardown(at: conversation.now)
+    conversation.run()
+    #expect(
+      conversation.transcript == [
+        "connect rtsp://camera/live", "OPTIONS rtsp://camera/live", "DESCRIBE rtsp://camera/live",
+        "describe 1", "SETUP rtsp://camera/live/track2", "PLAY rtsp://camera/live", "playing",
+        "TEARDOWN rtsp://camera/live", "end",
+      ])
+    #expect(conversation.end == .finished)
+    #expect(conversation.reports.isEmpty)
+    #expect(conversation.requests.map { $0.headers["CSeq"] } == ["1", "2", "3", "4", "5"])
+    #expect(conversation.requests.allSatisfy { $0.headers["User-Agent"] == "rtp-recv" })
+    #expect(conversation.values(of: "Accept", in: "DESCRIBE") == ["application/sdp"])
+    #expect(
+      conversation.values(of: "Transport", in: "SETUP") == ["RTP/AVP/TCP;unicast;interleaved=0-1"])
+    #expect(conversation.values(of: "Range", in: "PLAY") == ["npt=0.000-"])
+    #expect(conversation.values(of: "Session", in: "SETUP") == ["-"])
+    #expect(conversation.values(of: "Session", in: "PLAY") == ["1"])
+    #expect(conversation.values(of: "Session", in: "TEARDOWN") == ["1"])
+  }
+
+  @Test func aProbeEndsAfterTheDescription() throws {
+    var conversation = try Conversation(["DESCRIBE": [.audioAndVideo]], purpose: .describe)
+    conversation.run()
+    #expect(
+      conversation.transcript.suffix(3) == ["DESCRIBE rtsp://camera/live", "describe 1", "end"])
+    #expect(conversation.end == .finished)
+  }
+
+  @Test func aProbeOfAudioAloneIsNoFailure() throws {
+    let audio = Reply.description("m=audio 0 RTP/AVP 0")
+    var conversation = try Conversation(["DESCRIBE": [audio]], purpose: .describe)
+    conversation.run()
+    #expect(conversation.transcript.suffix(2) == ["describe -", "end"])
+  }
+
+  @Test(arguments: [404, 405, 451, 500, 501, 503])
+  func optionsMayBeRefused(status: Int) throws {
+    var conversation = try Conversation([
+      "OPTIONS": [.status(status)], "DESCRIBE": [.oneVideo], "SETUP": [.tcp],
+    ])
+    conversation.run()
+    #expect(conversation.transcript.last == "playing")
+    #expect(conversation.reports == [.optionsRefused(status: status)])
+  }
+
+  @Test(
+    arguments: [
+      (Reply.ok, RTSPError.emptyDescription),
+      (Reply(body: "<html>"), .sessionDescription(.notADescription)),
+      (.description("m=audio 0 RTP/AVP 0"), .noSuchStream(.firstVideo)),
+      (.description("m=video 0 RTP/SAVP 96"), .unsupportedProfile("RTP/SAVP")),
+      (.status(404, "Not Found"), .refused(method: "DESCRIBE", status: 404, reason: "Not Found")),
+      (
+        .status(407, "Proxy Authentication Required"),
+        .refused(method: "DESCRIBE", status: 407, reason: "Proxy Authentication Required")
+      ),
+    ]
+  )
+  func aDescriptionThatIsOfNoUseEndsTheSession(reply: Reply, error: RTSPError) throws {
+    var conversation = try Conversation(["DESCRIBE": [reply]])
+    conversation.run()
+    #expect(conversation.end == .failed(error))
+  }
+
+  @Test(
+    arguments: [
+      (0, "rtsp://camera/live/track1", ["RTP/AVP/TCP;unicast;interleaved=0-1"]),
+      (1, "rtsp://camera/live/track2", ["RTP/AVP/TCP;unicast;interleaved=0-1"]),
+    ]
+  )
+  func aStreamIsChosenByItsNumber(number: Int, url: String, transports: [String]) throws {
+    var conversation = try Conversation(["DESCRIBE": [.audioAndVideo], "SETUP": [.tcp]]) {
+      $0.selection = .number(number)
+    }
+    conversation.run()
+    #expect(conversation.requests.filter { $0.method == "SETUP" }.map(\.uri) == [url])
+    #expect(conversation.values(of: "Transport", in: "SETUP") == transports)
+  }
+
+  @Test(arguments: [2, -1, Int.max])
+  func aStreamThatIsNotThereCanNotBeChosen(number: Int) throws {
+    var conversation = try Conversation(["DESCRIBE": [.audioAndVideo]]) {
+      $0.selection = .number(number)
+    }
+    conversation.run()
+    #expect(conversation.end == .failed(.noSuchStream(.number(number))))
+  }
+
+  @Test func devicesThatWantAudioSetUpGetIt() throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.audioAndVideo],
+      "SETUP": [.tcp, .setUp("RTP/AVP/TCP;unicast;interleaved=2-3")],
+    ]) { $0.setsUpEverything = true }
+    conversation.run()
+    #expect(
+      conversation.requests.filter { $0.method == "SETUP" }.map(\.uri) == [
+        "rtsp://camera/live/track2", "rtsp://camera/live/track1",
+      ])
+    #expect(
+      conversation.values(of: "Transport", in: "SETUP") == [
+        "RTP/AVP/TCP;unicast;interleaved=0-1", "RTP/AVP/TCP;unicast;interleaved=2-3",
+      ])
+    #expect(conversation.values(of: "Session", in: "SETUP") == ["-", "1"])
+    let now = conversation.now
+    #expect(conversation.session.route(channel: 0, at: now) == .deliver(.media))
+    #expect(conversation.session.route(channel: 1, at: now) == .deliver(.control))
+    #expect(conversation.session.route(channel: 2, at: now) == .unwanted)
+    #expect(conversation.session.route(channel: 3, at: now) == .unwanted)
+    #expect(conversation.session.route(channel: 4, at: now) == .unassigned)
+    #expect(conversation.session.assignedChannels == [0, 1, 2, 3])
+  }
+
+  @Test func anotherStreamThatIsRefusedIsDoneWithout() throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.audioAndVideo], "SETUP": [.tcp, .status(500)],
+    ]) { $0.setsUpEverything = true }
+    conversation.run()
+    #expect(conversation.transcript.last == "playing")
+  }
+
+  // MARK: Channels
+
+  @Test(
+    arguments: [
+      // The channels that the server names count, whatever was asked for.
+      ("RTP/AVP/TCP;unicast;interleaved=4-5", [4, 5], 5),
+      ("RTP/AVP/TCP;interleaved=5-6;ssrc=1234", [5, 6], 6),
+      // Escam's Q6 answers RTP/AVP.
+      ("RTP/AVP;unicast;interleaved=0-1", [0, 1], 1),
+      // Luckfox's rkipc puts the SSRC first.
+      ("RTP/AVP/TCP;ssrc=0A0B0C0D;unicast;interleaved=2-3", [2, 3], 3),
+      ("RTP/AVP/TCP;unicast", [0, 1], 1), ("", [0, 1], 1),
+    ]
+  )
+  func framesComeOnTheChannelsOfTheAnswer(
+    transport: String, channels: [Int], feedback: UInt8
+  ) throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.oneVideo], "SETUP": [.setUp(transport.isEmpty ? nil : transport)],
+    ])
+    conversation.run()
+    #expect(conversation.transcript.last == "playing")
+    let now = conversation.now
+    let routes: [Int] = (0...255).compactMap {
+      conversation.session.route(channel: UInt8($0), at: now) == .unassigned ? nil : $0
+    }
+    #expect(routes == channels)
+    let media = UInt8(channels[0])
+    #expect(conversation.session.route(channel: media, at: now) == .deliver(.media))
+    #expect(conversation.session.route(channel: media + 1, at: now) == .deliver(.control))
+    #expect(conversation.session.feedbackChannel == feedback)
+  }
+
+  @Test func otherChannelsThanAskedAreReported() throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.oneVideo], "SETUP": [.setUp("RTP/AVP/TCP;interleaved=4-5")],
+    ])
+    conversation.run()
+    #expect(conversation.reports == [.otherChannels(asked: 0, given: 4)])
+  }
+
+  @Test func framesThatComeBeforePlayIsAnsweredAreNotLost() throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.oneVideo], "SETUP": [.tcp], "PLAY": [.silence],
+    ])
+    conversation.execute()
+    #expect(conversation.methods.last == "PLAY")
+    for _ in 0..<100_000 {
+      guard conversation.session.route(channel: 0, at: conversation.now) == .deliver(.media) else {
+        Issue.record("a frame was lost")
+        break
+      }
+    }
+    #expect(conversation.session.nextAction() == nil)
+  }
+
+  @Test func framesOfAnEarlierSessionHaveNoChannel() throws {
+    var conversation = try Conversation(["DESCRIBE": [.silence]])
+    conversation.execute()
+    #expect(conversation.session.route(channel: 0, at: conversation.now) == .unassigned)
+    conversation.execute()
+    #expect(conversation.reports == [.unassignedChannel(0)])
+  }
+
+  @Test func aFloodOnUnknownChannelsIsReportedOnceForEach() throws {
+    var conversation = try Conversation(["DESCRIBE": [.silence]])
+    conversation.execute()
+    for index in 0..<10_000 {
+      _ = conversation.session.route(channel: UInt8(index % 256), at: conversation.now)
+    }
+    conversation.execute()
+    #expect(conversation.reports.count == RTSPSession.maximumDiagnostics)
+  }
+
+  // MARK: Identifiers and numbers
+
+  @Test func aSessionIdentifierThatChangesIsFollowed() throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.audioAndVideo],
+      "SETUP": [
+        .setUp("RTP/AVP/TCP;interleaved=0-1", session: "first"),
+        .setUp("RTP/AVP/TCP;interleaved=2-3", session: "second"),
+      ],
+    ]) { $0.setsUpEverything = true }
+    conversation.run()
+    #expect(conversation.values(of: "Session", in: "SETUP") == ["-", "first"])
+    #expect(conversation.values(of: "Session", in: "PLAY") == ["second"])
+    #expect(conversation.reports == [.sessionIdentifierChanged])
+  }
+
+  @Test func aServerWithoutSessionIdentifiersIsPlayed() throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.oneVideo], "SETUP": [.setUp("RTP/AVP/TCP;interleaved=0-1", session: nil)],
+    ])
+    conversation.run()
+    #expect(conversation.transcript.last == "playing")
+    #expect(conversation.reports == [.sessionIdentifierMissing])
+    conversation.session.teardown(at: conversation.now)
+    conversation.run()
+    #expect(conversation.methods.last == "TEARDOWN")
+  }
+
+  @Test(arguments: [Reply.Sequence.left, .changed(by: -1), .changed(by: 100), .changed(by: -1000)])
+  func responsesWithAWrongCSeqBelongToTheOneRequestUnderWay(sequence: Reply.Sequence) throws {
+    let script: Conversation.Script = [
+      "OPTIONS": [.ok], "DESCRIBE": [.oneVideo], "SETUP": [.tcp], "PLAY": [.ok],
+    ]
+    var conversation = try Conversation(script.mapValues { $0.map { $0.sequence(sequence) } })
+    conversation.run()
+    #expect(conversation.transcript.last == "playing")
+    #expect(conversation.reports == [.wrongSequence])
+  }
+
+  @Test func responsesThatAnswerNothingAreIgnored() throws {
+    var conversation = try Conversation(["DESCRIBE": [.oneVideo], "SETUP": [.tcp]])
+    conversation.run()
+    for _ in 0..<100 {
+      conversation.session.receive(RTSPResponse(status: 404, reason: ""), at: conversation.now)
+    }
+    conversation.run()
+    #expect(conversation.end == nil)
+    #expect(conversation.reports == [.unexpectedResponse])
+  }
+
+  @Test func provisionalResponsesAnnounceTheAnswer() throws {
+    var conversation = try Conversation(["OPTIONS": [.silence], "DESCRIBE": [.silence]])
+    conversation.execute()
+    conversation.session.receive(
+      RTSPResponse(status: 100, reason: "Continue"), at: conversation.now)
+    conversation.execute()
+    #expect(conversation.methods == ["OPTIONS"])
+    conversation.session.receive(RTSPResponse(status: 200, reason: "OK"), at: conversation.now)
+    conversation.execute()
+    #expect(conversation.methods == ["OPTIONS", "DESCRIBE"])
+  }
+
+  // MARK: URLs
+
+  @Test(arguments: [400, 404, 451, 454, 455, 503])
+  func aControlURLThatIsRefusedIsBuiltInAnotherWay(status: Int) throws {
+    let description = Reply.description(
+      "m=video 0 RTP/AVP 96", "a=control:track1", base: "rtsp://camera/live?user=a&stream=1")
+    var conversation = try Conversation([
+      "DESCRIBE": [description], "SETUP": [.status(status), .tcp],
+    ])
+    conversation.run()
+    let urls = conversation.requests.filter { $0.method == "SETUP" }.map(\.uri)
+    #expect(urls.count == 2)
+    #expect(Set(urls).count == 2)
+    #expect(conversation.transcript.last == "playing")
+    #expect(conversation.reports == [.controlURLRewritten])
+  }
+
+  @Test func aServerThatRefusesEveryURLEndsTheSession() throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.oneVideo], "SETUP": [.status(404, "Stream Not Found")],
+    ])
+    conversation.run()
+    #expect(
+      conversation.end
+        == .failed(.refused(method: "SETUP", status: 404, reason: "Stream Not Found")))
+    #expect(conversation.count(of: "SETUP") <= 6)
+  }
+
+  @Test func aServerWithoutAggregateControlIsPlayedByItsStream() throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.oneVideo], "SETUP": [.tcp],
+      "PLAY": [.status(459, "Aggregate Operation Not Allowed"), .ok],
+    ])
+    conversation.run()
+    #expect(conversation.requests.last?.uri == "rtsp://camera/live/track1")
+    #expect(conversation.transcript.last == "playing")
+  }
+
+  @Test func aServerThatRefusesToPlayIsLeftInOrder() throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.oneVideo], "SETUP": [.tcp], "PLAY": [.status(453, "Not Enough Bandwidth")],
+    ])
+    conversation.run()
+    #expect(
+      conversation.end
+        == .failed(.refused(method: "PLAY", status: 453, reason: "Not Enough Bandwidth")))
+    #expect(conversation.methods.suffix(2) == ["PLAY", "TEARDOWN"])
+  }
+
+  // MARK: RTP-Info
+
+  @Test(
+    arguments: [
+      ("url=rtsp://camera/live/track1;seq=4711;rtptime=3450012", "playing at 4711/3450012", false),
+      // Hikvision's DS-2CD2032-I says 0, TP-Link's Tapo C320WS says 1.
+      ("url=rtsp://camera/live/track1;seq=0;rtptime=0", "playing", true),
+      ("url=rtsp://camera/live/track1;seq=1;rtptime=9", "playing at -/9", true),
+      // OMNY's M5S2A counts backwards.
+      ("url=rtsp://camera/live/track1;seq=7;rtptime=-81", "playing at 7/-", false),
+      ("url=rtsp://camera/live/track1;seq=99999;rtptime=99999999999", "playing", false),
+      // Laureii cameras end with a semicolon.
+      ("url=rtsp://camera/live/track1;seq=7;rtptime=8;", "playing at 7/8", false),
+      ("", "playing", false), (";;;===,,,", "playing", false),
+    ]
+  )
+  func rtpInfoIsAHint(field: String, expected: String, isSuspicious: Bool) throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.oneVideo], "SETUP": [.tcp], "PLAY": [.ok.with("RTP-Info", field)],
+    ])
+    conversation.run()
+    #expect(conversation.transcript.last == expected)
+    #expect(conversation.reports == (isSuspicious ? [.suspiciousPosition] : []))
+  }
+
+  // MARK: Requests of the server
+
+  @Test(
+    arguments: [
+      ("OPTIONS", 200), ("GET_PARAMETER", 200), ("SET_PARAMETER", 200), ("ANNOUNCE", 200),
+      ("PLAY_NOTIFY", 501), ("DESCRIBE", 501), ("RECORD", 501), ("", 501),
+    ]
+  )
+  func requestsOfTheServerAreAnswered(method: String, status: Int) throws {
+    var conversation = try Conversation(["DESCRIBE": [.oneVideo], "SETUP": [.tcp]])
+    conversation.run()
+    var request = RTSPRequest(method: method, uri: "rtsp://camera/live")
+    request.headers.add("CSeq", "77")
+    request.headers.add("Session", "1")
+    conversation.session.receive(request, at: conversation.now)
+    conversation.run()
+    #expect(conversation.responses.map(\.status) == [status])
+    #expect(conversation.responses.first?.headers["CSeq"] == "77")
+    #expect(conversation.responses.first?.headers["Session"] == "1")
+    #expect(conversation.end == nil)
+  }
+
+  @Test func aServerThatTearsDownEndsTheSession() throws {
+    var conversation = try Conversation(["DESCRIBE": [.oneVideo], "SETUP": [.tcp]])
+    conversation.run()
+    conversation.session.receive(
+      RTSPRequest(method: "TEARDOWN", uri: "rtsp://camera/live"), at: conversation.now)
+    conversation.run()
+    #expect(conversation.responses.map(\.status) == [200])
+    #expect(conversation.end == .finished)
+    #expect(conversation.count(of: "TEARDOWN") == 0)
+  }
+}

@@ -1,0 +1,226 @@
+import NIOCore
+import RTPWire
+import Testing
+
+@testable import Transports
+
+struct RTSPSessionEndTests {
+  private static let script: Conversation.Script = ["DESCRIBE": [.oneVideo], "SETUP": [.tcp]]
+
+  // MARK: Servers that say nothing
+
+  @Test func anAddressWhereNobodyAnswersIsGivenUpAfterTenSeconds() throws {
+    var conversation = try Conversation([:])
+    conversation.isBlackHole = true
+    conversation.run(milliseconds: 60_000)
+    #expect(conversation.end == .failed(.connectTimedOut(seconds: 10)))
+    #expect(conversation.milliseconds == 10_000)
+  }
+
+  @Test func aConnectionThatIsRefusedIsTheShellsToExplain() throws {
+    var conversation = try Conversation([:])
+    conversation.isUnreachable = true
+    conversation.run()
+    #expect(conversation.end == .notConnected)
+  }
+
+  @Test(arguments: ["OPTIONS", "DESCRIBE", "SETUP", "PLAY"])
+  func aServerThatStopsAnsweringIsGivenUpAfterTenSeconds(method: String) throws {
+    var conversation = try Conversation(
+      Self.script.merging([method: [.silence]]) { _, silence in silence }, packetEvery: nil)
+    conversation.run(milliseconds: 60_000)
+    #expect(conversation.end == .failed(.noResponse(method: method, seconds: 10)))
+    #expect(conversation.milliseconds == 10_000)
+    #expect((conversation.methods.last == "TEARDOWN") == (method == "PLAY"))
+  }
+
+  @Test func aStreamThatNeverBeginsIsGivenUpAfterFiveSeconds() throws {
+    var conversation = try Conversation(Self.script, packetEvery: nil)
+    conversation.run(milliseconds: 60_000)
+    #expect(conversation.end == .failed(.noMedia(seconds: 5)))
+    #expect(conversation.milliseconds == 5000)
+    #expect(conversation.methods.last == "TEARDOWN")
+  }
+
+  @Test func aCameraThatDiesWithoutAWordIsNoticedAfterFiveSeconds() throws {
+    var conversation = try Conversation(Self.script)
+    conversation.run(milliseconds: 60_000)
+    #expect(conversation.end == nil)
+    conversation.stopPackets()
+    conversation.run(milliseconds: 60_000)
+    #expect(conversation.end == .failed(.mediaStopped(seconds: 5)))
+    #expect((64_900...65_000).contains(conversation.milliseconds))
+  }
+
+  @Test func anotherStreamThatGoesOnIsNotTheOneThatIsPlayed() throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.audioAndVideo],
+      "SETUP": [.tcp, .setUp("RTP/AVP/TCP;unicast;interleaved=2-3")],
+    ]) { $0.setsUpEverything = true }
+    conversation.packetEvery = nil
+    conversation.run(milliseconds: 0)
+    for _ in 0..<100 where conversation.end == nil {
+      _ = conversation.session.route(channel: 2, at: conversation.now)
+      _ = conversation.session.route(channel: 1, at: conversation.now)
+      conversation.run(milliseconds: 100)
+    }
+    #expect(conversation.end == .failed(.noMedia(seconds: 5)))
+  }
+
+  @Test func whoIsWillingToWaitWaits() throws {
+    var configuration = RTSPConfiguration()
+    configuration.delivery = .tcp
+    var conversation = try Conversation(Self.script, packetEvery: nil)
+    conversation.session = RTSPSession(
+      configuration: configuration, url: try RTSPURL(parsing: "rtsp://camera/live"),
+      credentials: nil, silence: nil, randomness: SequenceOfNumbers(next: 1), at: conversation.now)
+    conversation.run(milliseconds: 3_600_000)
+    #expect(conversation.end == nil)
+  }
+
+  @Test func aMachineThatSleptFindsOneEndAndNotManyTimers() throws {
+    var conversation = try Conversation(Self.script)
+    conversation.run()
+    conversation.now = conversation.now.advanced(by: .seconds(3600))
+    conversation.session.wake(at: conversation.now)
+    conversation.execute()
+    #expect(conversation.end == .failed(.mediaStopped(seconds: 5)))
+    #expect(conversation.count(of: "GET_PARAMETER") == 0)
+    #expect(conversation.session.deadline == nil)
+  }
+
+  // MARK: Servers that hang up
+
+  @Test(arguments: ["SETUP", "PLAY"])
+  func aServerThatHangsUpInTheMiddleEndsTheSession(method: String) throws {
+    var conversation = try Conversation(
+      Self.script.merging([method: [.close]]) { _, close in close })
+    conversation.run()
+    if method == "PLAY" {
+      #expect(conversation.end == .failed(.connectionClosed))
+      #expect(conversation.count(of: "PLAY") == 1)
+    } else {
+      #expect(conversation.end == .failed(.connectionClosed))
+      #expect(conversation.transcript.count { $0.hasPrefix("connect") } == 3)
+    }
+  }
+
+  @Test func aServerThatHangsUpWithoutAWordIsNotAskedAgain() throws {
+    var conversation = try Conversation(["OPTIONS": [.close]])
+    conversation.run()
+    #expect(conversation.end == .failed(.connectionClosed))
+    #expect(conversation.transcript.count { $0.hasPrefix("connect") } == 1)
+  }
+
+  @Test func aServerThatHangsUpAfterOptionsIsAskedForTheDescription() throws {
+    var conversation = try Conversation(
+      Self.script.merging(["OPTIONS": [.ok.closing()]]) { _, close in close })
+    conversation.run()
+    #expect(conversation.transcript.last == "playing")
+    #expect(conversation.count(of: "OPTIONS") == 1)
+    #expect(conversation.reports == [.reconnected])
+  }
+
+  @Test func aServerThatHangsUpWhilePlayingEndsTheSessionAtOnce() throws {
+    var conversation = try Conversation(Self.script)
+    conversation.run()
+    conversation.session.connectionClosed(at: conversation.now)
+    conversation.run()
+    #expect(conversation.end == .failed(.connectionClosed))
+    #expect(conversation.count(of: "TEARDOWN") == 0)
+  }
+
+  @Test func inputThatIsNoRTSPEndsTheSessionInOrder() throws {
+    var conversation = try Conversation(Self.script)
+    conversation.run()
+    conversation.session.inputFailed(.framingLost(skipped: 65_536), at: conversation.now)
+    conversation.run()
+    #expect(conversation.end == .failed(.framingLost(skipped: 65_536)))
+    #expect(conversation.methods.last == "TEARDOWN")
+  }
+
+  // MARK: Ending it
+
+  @Test(
+    arguments: [
+      (Reply.ok, Int64(0)), (.status(454), 0), (.close, 0), (.silence, 1000),
+    ]
+  )
+  func teardownTakesASecondAtMost(reply: Reply, expected: Int64) throws {
+    var conversation = try Conversation(
+      Self.script.merging(["TEARDOWN": [reply]]) { _, reply in reply })
+    conversation.run()
+    let start = conversation.milliseconds
+    conversation.session.teardown(at: conversation.now)
+    conversation.session.teardown(at: conversation.now)
+    conversation.run(milliseconds: 60_000)
+    #expect(conversation.end == .finished)
+    #expect(conversation.milliseconds - start == expected)
+    #expect(conversation.count(of: "TEARDOWN") == 1)
+  }
+
+  @Test(arguments: ["OPTIONS", "DESCRIBE", "SETUP"])
+  func teardownBeforeAnythingIsSetUpEndsAtOnce(method: String) throws {
+    var conversation = try Conversation(
+      Self.script.merging([method: [.silence]]) { _, silence in silence })
+    conversation.run(milliseconds: 1)
+    conversation.session.teardown(at: conversation.now)
+    conversation.execute()
+    #expect(conversation.end == .finished)
+    #expect(conversation.count(of: "TEARDOWN") == 0)
+  }
+
+  @Test func nothingFollowsTheEnd() throws {
+    var conversation = try Conversation(Self.script)
+    conversation.run()
+    conversation.session.connectionClosed(at: conversation.now)
+    conversation.run()
+    let count = conversation.transcript.count
+    let now = conversation.now.advanced(by: .seconds(100))
+    conversation.session.wake(at: now)
+    conversation.session.connectionOpened(at: now)
+    conversation.session.connectionFailed(at: now)
+    conversation.session.connectionClosed(at: now)
+    conversation.session.receive(RTSPResponse(status: 200, reason: ""), at: now)
+    conversation.session.receive(RTSPRequest(method: "OPTIONS", uri: "*"), at: now)
+    conversation.session.inputFailed(.framingLost(skipped: 1), at: now)
+    conversation.session.portsOpened(.init(media: 1, control: 2), forMedia: 0, at: now)
+    conversation.session.portsFailed(forMedia: 0, at: now)
+    conversation.session.pause(at: now)
+    conversation.session.resume(at: now)
+    conversation.session.teardown(at: now)
+    conversation.execute()
+    #expect(conversation.transcript.count == count)
+    #expect(conversation.session.deadline == nil)
+  }
+
+  // MARK: Halting it
+
+  @Test func aStreamIsHaltedAndGoesOn() throws {
+    var conversation = try Conversation(Self.script)
+    conversation.run()
+    conversation.session.pause(at: conversation.now)
+    conversation.run(milliseconds: 20_000)
+    #expect(conversation.transcript.suffix(2) == ["PAUSE rtsp://camera/live", "paused"])
+    conversation.session.pause(at: conversation.now)
+    conversation.session.resume(at: conversation.now)
+    conversation.run()
+    #expect(conversation.transcript.suffix(2) == ["PLAY rtsp://camera/live", "playing"])
+    #expect(conversation.values(of: "Range", in: "PLAY") == ["npt=0.000-", "-"])
+    conversation.stopPackets()
+    conversation.run(milliseconds: 60_000)
+    #expect(conversation.end == .failed(.mediaStopped(seconds: 5)))
+  }
+
+  /// Hikvision's DS-2CD2732F-IS answers 551 instead of 501.
+  @Test(arguments: [405, 455, 501, 551])
+  func aServerThatCanNotHaltPlaysOn(status: Int) throws {
+    var conversation = try Conversation(
+      Self.script.merging(["PAUSE": [.status(status)]]) { _, refusal in refusal })
+    conversation.run()
+    conversation.session.pause(at: conversation.now)
+    conversation.run(milliseconds: 10_000)
+    #expect(conversation.end == nil)
+    #expect(conversation.reports == [.pauseRefused(status: status)])
+  }
+}

@@ -1,0 +1,166 @@
+import NIOCore
+import RTPWire
+import Testing
+
+@testable import Transports
+
+struct RTSPSessionKeepAliveTests {
+  private static let keepAlives: Set = ["GET_PARAMETER", "SET_PARAMETER", "OPTIONS"]
+
+  /// The keep-alives of a conversation as `seconds method`.
+  private func keepAlives(_ conversation: Conversation) -> [String] {
+    zip(conversation.requests, conversation.times).dropFirst(4)
+      .filter { Self.keepAlives.contains($0.0.method) }
+      .map { "\($0.1 / 1000) \($0.0.method)" }
+  }
+
+  private func play(
+    _ script: Conversation.Script = [:], session: String = "1;timeout=60", seconds: Int64
+  ) throws -> Conversation {
+    let dialogue: Conversation.Script = [
+      "DESCRIBE": [.oneVideo],
+      "SETUP": [.setUp("RTP/AVP/TCP;interleaved=0-1", session: session)],
+    ]
+    var conversation = try Conversation(dialogue.merging(script) { _, new in new })
+    conversation.run(milliseconds: seconds * 1000)
+    return conversation
+  }
+
+  @Test(
+    arguments: [
+      ("1;timeout=60", 100, [30, 60, 90]), ("1", 100, [30, 60, 90]),
+      ("1;timeout=3600", 100, [30, 60, 90]),
+      // FLIR's Siqura cameras want to hear something every 20 s, others every 5.
+      ("1;timeout=20", 45, [10, 20, 30, 40]), ("1; timeout=4", 7, [2, 4, 6]),
+      ("1;timeout=0", 65, [30, 60]), ("1;timeout=-5", 65, [30, 60]),
+      ("1;timeout=99999999999999999999", 65, [30, 60]),
+      ("1;timeout=9223372036854775807", 65, [30, 60]), ("1;timeout=", 65, [30, 60]),
+    ]
+  )
+  func theyComeAtHalfTheTimeout(session: String, seconds: Int64, expected: [Int]) throws {
+    let conversation = try play(session: session, seconds: seconds)
+    #expect(keepAlives(conversation) == expected.map { "\($0) GET_PARAMETER" })
+    #expect(conversation.end == nil)
+  }
+
+  @Test func aTimeoutOfASecondMakesNoFlood() throws {
+    let conversation = try play(session: "1;timeout=1", seconds: 10)
+    #expect(keepAlives(conversation).count <= 20)
+  }
+
+  @Test func theyGoToTheWholePresentationWithTheSession() throws {
+    let conversation = try play(seconds: 40)
+    let request = try #require(conversation.requests.last)
+    #expect(request.method == "GET_PARAMETER")
+    #expect(request.uri == "rtsp://camera/live")
+    #expect(request.headers["Session"] == "1")
+    #expect(request.headers["User-Agent"] == "rtp-recv")
+  }
+
+  @Test(
+    arguments: [
+      ("OPTIONS, DESCRIBE, SETUP, PLAY, TEARDOWN, GET_PARAMETER", "GET_PARAMETER"),
+      ("OPTIONS,DESCRIBE,SETUP,PLAY,SET_PARAMETER", "SET_PARAMETER"),
+      ("OPTIONS, SET_PARAMETER, get_parameter", "GET_PARAMETER"),
+      ("OPTIONS, DESCRIBE, SETUP, PLAY, TEARDOWN", "OPTIONS"), ("DESCRIBE", "OPTIONS"),
+      ("", "GET_PARAMETER"), (" , ", "GET_PARAMETER"),
+    ]
+  )
+  func theMethodIsOneThatPublicLists(field: String, method: String) throws {
+    let conversation = try play(["OPTIONS": [.ok.with("Public", field)]], seconds: 35)
+    #expect(keepAlives(conversation) == ["30 \(method)"])
+  }
+
+  @Test func aRefusedMethodIsReplacedByTheNextAtOnce() throws {
+    let conversation = try play(
+      ["GET_PARAMETER": [.status(501)], "SET_PARAMETER": [.status(451)]], seconds: 65)
+    #expect(
+      keepAlives(conversation)
+        == ["30 GET_PARAMETER", "30 SET_PARAMETER", "30 OPTIONS", "60 OPTIONS"])
+    #expect(
+      conversation.reports == [
+        .keepAliveRefused(method: "GET_PARAMETER"), .keepAliveRefused(method: "SET_PARAMETER"),
+      ])
+    #expect(conversation.end == nil)
+  }
+
+  @Test func aServerThatRefusesAllOfThemIsPlayedOn() throws {
+    let refusal = Reply.status(454, "Session Not Found")
+    let conversation = try play(
+      [
+        "OPTIONS": [.ok, refusal], "GET_PARAMETER": [refusal], "SET_PARAMETER": [refusal],
+      ], seconds: 600)
+    #expect(conversation.end == nil)
+    #expect(keepAlives(conversation).count == 22)
+  }
+
+  /// TP-Link's C520WS advertises SET_PARAMETER, and answers it with 400 and the CSeq before.
+  @Test func aRefusalWithTheWrongCSeqIsARefusal() throws {
+    let conversation = try play(
+      [
+        "OPTIONS": [.ok.with("Public", "OPTIONS, SET_PARAMETER")],
+        "SET_PARAMETER": [.status(400, "Bad Request").sequence(.changed(by: -1))],
+      ], seconds: 100)
+    #expect(
+      keepAlives(conversation) == ["30 SET_PARAMETER", "30 OPTIONS", "60 OPTIONS", "90 OPTIONS"])
+    #expect(conversation.end == nil)
+  }
+
+  @Test func aServerThatNeverAnswersThemIsPlayedOn() throws {
+    let conversation = try play(["GET_PARAMETER": [.silence]], seconds: 3600)
+    #expect(conversation.end == nil)
+    #expect(keepAlives(conversation).count == 120)
+  }
+
+  @Test func theOneAfterManyUnansweredOnesIsStillUnderstood() throws {
+    var answers = [Reply](repeating: .silence, count: 50)
+    answers.append(.status(501))
+    let conversation = try play(["GET_PARAMETER": answers], seconds: 30 * 53)
+    #expect(keepAlives(conversation).suffix(2) == ["1560 SET_PARAMETER", "1590 SET_PARAMETER"])
+  }
+
+  @Test func theyGoOnWhileTheStreamIsHalted() throws {
+    var conversation = try play(seconds: 10)
+    conversation.session.pause(at: conversation.now)
+    conversation.run(milliseconds: 300_000)
+    #expect(conversation.end == nil)
+    #expect(keepAlives(conversation).count == 10)
+  }
+
+  @Test func answersAreNotMedia() throws {
+    var conversation = try play(session: "1;timeout=4", seconds: 10)
+    conversation.stopPackets()
+    conversation.run(milliseconds: 60_000)
+    #expect(conversation.end == .failed(.mediaStopped(seconds: 5)))
+  }
+
+  @Test func theyAreRefusedForAnOldNonceAndSentAgain() throws {
+    let challenge = #"Digest realm="r", nonce="a", qop="auth""#
+    let stale = #"Digest realm="r", nonce="b", qop="auth", stale=true"#
+    var conversation = try Conversation(
+      [
+        "OPTIONS": [.challenge(challenge), .ok], "DESCRIBE": [.oneVideo], "SETUP": [.tcp],
+        "GET_PARAMETER": [.challenge(stale), .ok],
+      ], credentials: Credentials(user: "u", password: "p"))
+    conversation.run(milliseconds: 70_000)
+    let nonces = conversation.values(of: "Authorization", in: "GET_PARAMETER").map {
+      AuthenticationChallenge.parse([$0]).first?.parameters["nonce"]
+    }
+    #expect(nonces == ["a", "b", "b"])
+    #expect(conversation.reports.isEmpty)
+    #expect(conversation.end == nil)
+  }
+
+  @Test func aServerThatRefusesTheirPasswordIsAskedNoMoreAndPlayedOn() throws {
+    let challenge = #"Digest realm="r", nonce="a", qop="auth""#
+    var conversation = try Conversation(
+      [
+        "OPTIONS": [.challenge(challenge), .ok], "DESCRIBE": [.oneVideo], "SETUP": [.tcp],
+        "GET_PARAMETER": [.challenge(challenge)],
+      ], credentials: Credentials(user: "u", password: "p"))
+    conversation.run(milliseconds: 600_000)
+    #expect(conversation.count(of: "GET_PARAMETER") == 2)
+    #expect(conversation.reports == [.keepAliveRefused(method: "GET_PARAMETER")])
+    #expect(conversation.end == nil)
+  }
+}

@@ -1,0 +1,147 @@
+import NIOCore
+import RTPWire
+import Testing
+
+@testable import Transports
+
+struct RTSPSessionRedirectTests {
+  private static let credentials = Credentials(user: "admin", password: "hunter2")
+  private static let digest = #"Digest realm="r", nonce="a", qop="auth""#
+
+  @Test(arguments: [301, 302, 303, 305, 307])
+  func aRedirectIsFollowed(status: Int) throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.redirect("rtsp://other:8554/x", status: status), .oneVideo], "SETUP": [.tcp],
+    ])
+    conversation.run()
+    #expect(
+      conversation.transcript == [
+        "connect rtsp://camera/live", "OPTIONS rtsp://camera/live", "DESCRIBE rtsp://camera/live",
+        "connect rtsp://other:8554/x", "OPTIONS rtsp://other:8554/x",
+        "DESCRIBE rtsp://other:8554/x", "describe 0", "SETUP rtsp://other:8554/x/track1",
+        "PLAY rtsp://other:8554/x", "playing",
+      ])
+    #expect(conversation.reports == [.redirected(to: "rtsp://other:8554/x")])
+  }
+
+  @Test(
+    arguments: [
+      ("rtsp://camera/live", "http://169.254.169.254/latest"), ("rtsp://camera/live", "file:///x"),
+      ("rtsp://camera/live", "gopher://other/"), ("rtsp://camera/live", "/elsewhere"),
+      ("rtsp://camera/live", ""), ("rtsp://camera/live", "rtsp://"),
+      ("rtsp://camera/live", "rtsp://other:99999/"),
+      ("rtsps://camera/live", "rtsp://camera/live"), ("rtsps://camera/live", "rtsp://other/live"),
+      ("rtsp://camera/live", "rtsp://127.0.0.1/x"), ("rtsp://camera/live", "rtsp://localhost/x"),
+      ("rtsp://camera/live", "rtsp://LOCALHOST/x"), ("rtsp://camera/live", "rtsp://a.localhost/x"),
+      ("rtsp://camera/live", "rtsp://169.254.169.254/x"), ("rtsp://camera/live", "rtsp://0.0.0.0/"),
+      ("rtsp://camera/live", "rtsp://[::1]/x"), ("rtsp://camera/live", "rtsp://[::]/x"),
+      ("rtsp://camera/live", "rtsp://[fe80::1]/x"), ("rtsp://camera/live", "rtsp://239.1.2.3/x"),
+      ("rtsp://camera/live", "rtsp://[::ffff:127.0.0.1]/x"),
+      ("rtsp://camera/live", "rtsp://127.1/x"), ("rtsp://camera/live", "rtsp://2130706433/x"),
+      ("rtsp://camera/live", "rtsp://0x7f000001/x"),
+    ]
+  )
+  func aRedirectToWhereNobodyIsSentIsNotFollowed(from: String, to: String) throws {
+    var conversation = try Conversation(["DESCRIBE": [.redirect(to)]], url: from)
+    conversation.run()
+    #expect(conversation.end == .failed(.redirectRefused(to: to)))
+    #expect(conversation.transcript.count { $0.hasPrefix("connect") } == 1)
+  }
+
+  @Test(
+    arguments: [
+      ("rtsp://camera/live", "rtsps://camera/live"), ("rtsps://camera/live", "rtsps://other/live"),
+      ("rtsp://127.0.0.1:8554/a", "rtsp://127.0.0.1:8555/a"),
+      ("rtsp://localhost/a", "rtsp://127.0.0.1/a"), ("rtsp://[fe80::1]/a", "rtsp://[fe80::1]/b"),
+      ("rtsp://camera/live", "rtsp://192.168.1.2/live"),
+    ]
+  )
+  func aRedirectToAsSafeAPlaceIsFollowed(from: String, to: String) throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.redirect(to), .oneVideo], "SETUP": [.tcp]], url: from)
+    conversation.run()
+    #expect(conversation.transcript.last == "playing")
+  }
+
+  @Test func aServerThatRedirectsToItselfIsLeft() throws {
+    var conversation = try Conversation(["DESCRIBE": [.redirect("rtsp://camera/live")]])
+    conversation.run()
+    #expect(conversation.end == .failed(.redirectedTooOften(limit: 3)))
+  }
+
+  @Test func serversThatRedirectToEachOtherAreLeft() throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.redirect("rtsp://other/live"), .redirect("rtsp://camera/live")]
+    ])
+    conversation.run()
+    #expect(conversation.end == .failed(.redirectedTooOften(limit: 3)))
+    #expect(conversation.transcript.count { $0.hasPrefix("connect") } == 2)
+  }
+
+  @Test func aChainOfAThousandRedirectsIsFollowedThreeTimes() throws {
+    var conversation = try Conversation([
+      "DESCRIBE": (0..<1000).map { .redirect("rtsp://h\($0)/live") }
+    ])
+    conversation.run()
+    #expect(conversation.end == .failed(.redirectedTooOften(limit: 3)))
+    #expect(conversation.transcript.count { $0.hasPrefix("connect") } == 4)
+  }
+
+  @Test(
+    arguments: [
+      "rtsp://other/live", "rtsp://camera:8554/live", "rtsps://camera/live",
+      "rtsp://admin:hunter2@other/live",
+    ]
+  )
+  func anotherServerGetsNoCredentials(target: String) throws {
+    var conversation = try Conversation(
+      [
+        "DESCRIBE": [
+          .challenge(Self.digest), .redirect(target), .challenge(Self.digest, "Basic realm=r"),
+        ]
+      ], credentials: Self.credentials)
+    conversation.run()
+    guard case .failed(.credentialsNotForwarded) = conversation.end else {
+      Issue.record("ended with \(conversation.end as Any)")
+      return
+    }
+    let authorized = conversation.requests.filter { $0.headers["Authorization"] != nil }
+    #expect(authorized.map(\.uri) == ["rtsp://camera/live"])
+  }
+
+  @Test func theSameServerKeepsTheCredentials() throws {
+    var conversation = try Conversation(
+      [
+        "DESCRIBE": [.challenge(Self.digest), .redirect("rtsp://CAMERA:554/hd"), .oneVideo],
+        "SETUP": [.tcp],
+      ], credentials: Self.credentials)
+    conversation.run()
+    #expect(conversation.transcript.last == "playing")
+    #expect(conversation.requests.last?.headers["Authorization"] != nil)
+  }
+
+  @Test func aServerThatSendsItsClientAwayInTheMiddleIsObeyed() throws {
+    var conversation = try Conversation(["DESCRIBE": [.oneVideo], "SETUP": [.tcp]])
+    conversation.run()
+    var request = RTSPRequest(method: "REDIRECT", uri: "rtsp://camera/live")
+    request.headers.add("CSeq", "1")
+    request.headers.add("Location", "rtsp://spare/live")
+    conversation.session.receive(request, at: conversation.now)
+    conversation.run()
+    #expect(
+      conversation.transcript.dropFirst(7).prefix(4) == [
+        "200", "TEARDOWN rtsp://camera/live", "connect rtsp://spare/live",
+        "OPTIONS rtsp://spare/live",
+      ])
+    #expect(conversation.transcript.last == "playing")
+    #expect(conversation.end == nil)
+  }
+
+  @Test func aRedirectWithoutAnAddressIsARefusal() throws {
+    var conversation = try Conversation(["DESCRIBE": [.status(302, "Found")]])
+    conversation.run()
+    #expect(
+      conversation.end
+        == .failed(.refused(method: "DESCRIBE", status: 302, reason: "Found")))
+  }
+}

@@ -1,0 +1,190 @@
+import NIOCore
+import RTPWire
+import Testing
+
+@testable import Transports
+
+struct RTSPSessionUDPTests {
+  @Test func aServerThatSendsOverUDP() throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.oneVideo], "SETUP": [.udp]], delivery: .automatic)
+    conversation.run(milliseconds: 20_000)
+    #expect(
+      conversation.transcript == [
+        "connect rtsp://camera/live", "OPTIONS rtsp://camera/live", "DESCRIBE rtsp://camera/live",
+        "describe 0", "open 0", "SETUP rtsp://camera/live/track1", "expect 0 from 6000-6001",
+        "PLAY rtsp://camera/live", "playing",
+      ])
+    #expect(
+      conversation.values(of: "Transport", in: "SETUP") == [
+        "RTP/AVP;unicast;client_port=5000-5001"
+      ])
+    #expect(conversation.session.feedbackChannel == nil)
+    #expect(conversation.end == nil)
+  }
+
+  @Test(
+    arguments: [
+      ("RTP/AVP;unicast;source=203.0.113.9;server_port=6000-6001", "expect 0 from 6000-6001"),
+      ("RTP/AVP;unicast;destination=203.0.113.9;server_port=6000-6001", "expect 0 from 6000-6001"),
+      ("RTP/AVP;unicast;server_port=6000", "expect 0 from 6000-0"),
+      ("RTP/AVP;unicast", "expect 0 from 0-0"),
+    ]
+  )
+  func onlyThePortsOfTheAnswerCount(transport: String, expected: String) throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.oneVideo], "SETUP": [.setUp(transport)]], delivery: .udp)
+    conversation.run()
+    #expect(conversation.transcript.contains(expected))
+  }
+
+  @Test func encryptedSessionsKeepTheMediaInTheConnection() throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.oneVideo], "SETUP": [.tcp]], url: "rtsps://camera/live", delivery: .automatic)
+    conversation.run()
+    #expect(
+      conversation.values(of: "Transport", in: "SETUP") == ["RTP/AVP/TCP;unicast;interleaved=0-1"])
+  }
+
+  @Test func aServerThatCanNotSendOverUDPIsAskedForTheConnectionAtOnce() throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.oneVideo], "SETUP": [.status(461, "Unsupported Transport"), .tcp]],
+      delivery: .automatic)
+    conversation.run()
+    #expect(
+      conversation.transcript.dropFirst(4) == [
+        "open 0", "SETUP rtsp://camera/live/track1", "close ports",
+        "SETUP rtsp://camera/live/track1", "PLAY rtsp://camera/live", "playing",
+      ])
+    #expect(conversation.reports == [.udpRefused])
+    #expect(conversation.milliseconds <= 2000)
+  }
+
+  @Test func aFirewallThatLetsNothingThroughIsFoundOutInThreeSeconds() throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.oneVideo], "SETUP": [.udp, .tcp]], delivery: .automatic)
+    conversation.isUDPBlocked = true
+    conversation.run(milliseconds: 60_000)
+    #expect(
+      conversation.transcript.dropFirst(9).prefix(9) == [
+        "close ports", "TEARDOWN rtsp://camera/live", "connect rtsp://camera/live",
+        // Hikvision cameras want a description in the new connection; it is handed on once.
+        "DESCRIBE rtsp://camera/live", "SETUP rtsp://camera/live/track1",
+        "PLAY rtsp://camera/live", "playing", "GET_PARAMETER rtsp://camera/live",
+      ])
+    #expect(conversation.times[4] == 3000)
+    #expect(conversation.reports == [.udpSilent])
+    #expect(conversation.end == nil)
+    #expect(conversation.values(of: "Session", in: "SETUP") == ["-", "-"])
+  }
+
+  @Test func aStreamThatComesNeitherWayIsGivenUp() throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.oneVideo], "SETUP": [.udp, .tcp]], delivery: .automatic, packetEvery: nil)
+    conversation.run(milliseconds: 60_000)
+    #expect(conversation.end == .failed(.noMedia(seconds: 5)))
+    #expect(conversation.milliseconds == 8000)
+    #expect(conversation.count(of: "SETUP") == 2)
+    #expect(conversation.methods.last == "TEARDOWN")
+  }
+
+  @Test func aStreamThatStopsDoesNotGoBackToAnything() throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.oneVideo], "SETUP": [.udp]], delivery: .automatic)
+    conversation.run()
+    conversation.isUDPBlocked = true
+    conversation.run(milliseconds: 60_000)
+    #expect(conversation.end == .failed(.mediaStopped(seconds: 5)))
+    #expect(conversation.count(of: "SETUP") == 1)
+  }
+
+  @Test func whoWantsUDPGetsNothingElse() throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.oneVideo], "SETUP": [.status(461)]], delivery: .udp)
+    conversation.run()
+    #expect(conversation.end == .failed(.deliveryRefused))
+    conversation = try Conversation(
+      ["DESCRIBE": [.oneVideo], "SETUP": [.udp]], delivery: .udp, packetEvery: nil)
+    conversation.run(milliseconds: 60_000)
+    #expect(conversation.end == .failed(.noMedia(seconds: 5)))
+  }
+
+  @Test func aServerThatAnswersWithChannelsIsFollowed() throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.oneVideo], "SETUP": [.tcp]], delivery: .automatic)
+    conversation.run(milliseconds: 20_000)
+    #expect(
+      conversation.transcript.dropFirst(4) == [
+        "open 0", "SETUP rtsp://camera/live/track1", "close ports", "PLAY rtsp://camera/live",
+        "playing",
+      ])
+    #expect(conversation.session.assignedChannels == [0, 1])
+    #expect(conversation.reports == [.otherDelivery])
+    #expect(conversation.end == nil)
+  }
+
+  @Test func withoutFreePortsTheConnectionIsUsed() throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.oneVideo], "SETUP": [.tcp]], delivery: .automatic)
+    conversation.hasNoPorts = true
+    conversation.run()
+    #expect(conversation.transcript.last == "playing")
+    #expect(conversation.reports == [.portsUnavailable])
+  }
+
+  @Test func devicesThatWantAudioSetUpGetItOverUDP() throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.audioAndVideo], "SETUP": [.udp]], delivery: .udp
+    ) { $0.setsUpEverything = true }
+    conversation.run()
+    #expect(
+      conversation.values(of: "Transport", in: "SETUP") == [
+        "RTP/AVP;unicast;client_port=5002-5003", "RTP/AVP;unicast;client_port=5000-5001",
+      ])
+  }
+
+  // MARK: Multicast
+
+  private static let group = Reply.description(
+    "c=IN IP4 232.1.2.3/32", "a=source-filter: incl IN IP4 232.1.2.3 198.51.100.7",
+    "m=video 5004 RTP/AVP 96", "a=control:track1")
+
+  @Test(
+    arguments: [
+      (
+        "RTP/AVP;multicast;destination=239.4.5.6;port=7000-7001;ttl=16",
+        "join 239.4.5.6:7000 ttl 16"
+      ),
+      ("RTP/AVP;multicast", "join 232.1.2.3:5004 ttl 32 from 198.51.100.7"),
+      (
+        "RTP/AVP;multicast;destination=232.1.2.3;port=7000-7001;source=203.0.113.9",
+        "join 232.1.2.3:7000 ttl 32 from 198.51.100.7"
+      ),
+      ("RTP/AVP;multicast;destination=ff3e::1234;port=7000-7001", "join ff3e::1234:7000 ttl 32"),
+    ]
+  )
+  func theGroupOfTheAnswerIsJoined(transport: String, expected: String) throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [Self.group], "SETUP": [.setUp(transport)]], delivery: .multicast)
+    conversation.run()
+    #expect(conversation.values(of: "Transport", in: "SETUP") == ["RTP/AVP;multicast"])
+    #expect(
+      conversation.transcript.suffix(3) == [expected, "PLAY rtsp://camera/live", "playing"])
+  }
+
+  @Test(
+    arguments: [
+      "RTP/AVP;multicast;destination=203.0.113.9;port=7000-7001",
+      "RTP/AVP;multicast;destination=127.0.0.1;port=7000-7001",
+      "RTP/AVP;multicast;destination=evil.example;port=7000-7001",
+      "RTP/AVP;multicast;destination=;port=7000",
+    ]
+  )
+  func whatIsNoGroupIsNotJoined(transport: String) throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.oneVideo], "SETUP": [.setUp(transport)]], delivery: .multicast)
+    conversation.run()
+    #expect(conversation.end == .failed(.deliveryRefused))
+    #expect(!conversation.transcript.contains { $0.hasPrefix("join") })
+  }
+}

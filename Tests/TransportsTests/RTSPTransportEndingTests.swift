@@ -1,0 +1,130 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import RTPWire
+import Testing
+
+@testable import Transports
+
+/// Sessions that are cut off at any moment, from this side or from the other, keep nothing.
+@Suite(.serialized) struct RTSPTransportEndingTests {
+  private var descriptors: Int {
+    (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
+  }
+
+  /// Waits until there are no more descriptors than `count`; other tests' may come and go.
+  private func descriptorsReturn(to count: Int) async throws {
+    let deadline = ContinuousClock.now + .seconds(15)
+    while descriptors > count {
+      try #require(
+        ContinuousClock.now < deadline, "\(descriptors) descriptors, before there were \(count)")
+      try await Task.sleep(for: .milliseconds(5))
+    }
+  }
+
+  @Test(arguments: [RTSPConfiguration.Delivery.tcp, .udp])
+  func twoHundredSessionsClosedAtRandomMomentsLeaveNoDescriptor(
+    delivery: RTSPConfiguration.Delivery
+  ) async throws {
+    var random = SplitMix64(seed: 5)
+    var script = RTSPFarEnd.Script()
+    script.played = { peer in peer.send(frames: (0..<20).map { rtp($0, payload: 1388) }) }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let loop = MultiThreadedEventLoopGroup.singleton.next()
+    let before = descriptors
+    var transports: [Weak] = []
+    for _ in 0..<200 {
+      var configuration = RTSPConfiguration()
+      configuration.delivery = delivery
+      let transport = try RTSPTransport(
+        source: server.url, configuration: configuration, on: loop)
+      let sink = RecordingSink()
+      let opening = Task { try await transport.open(delivering: sink) }
+      // The whole dialogue takes about two milliseconds here.
+      let moment = random.next() % 4000
+      try await Task.sleep(for: .microseconds(moment))
+      transport.close()
+      if (try? await opening.value) != nil { _ = try await sink.ends.first(1) }
+      transports.append(Weak(transport))
+    }
+    try await server.close()
+    // The listener of the server is one less.
+    try await descriptorsReturn(to: before)
+    #expect(transports.allSatisfy { $0.transport == nil })
+  }
+
+  @Test func twoHundredSessionsCutOffByTheServerAtRandomBytesLeaveNoDescriptor() async throws {
+    var random = SplitMix64(seed: 6)
+    let loop = MultiThreadedEventLoopGroup.singleton.next()
+    let before = descriptors
+    let dialogue = Dialogue.bytes
+    for round in 0..<200 {
+      let length = Int(random.next() % UInt64(dialogue.count + 1))
+      var script = RTSPFarEnd.Script()
+      script.accepted = { channel in
+        channel.eventLoop.execute {
+          channel.writeAndFlush(ByteBuffer(bytes: dialogue.prefix(length))).whenComplete { _ in
+            channel.close(promise: nil)
+          }
+        }
+      }
+      let server = try await RTSPFarEnd("127.0.0.1", script)
+      let transport = try RTSPTransport(
+        source: server.url, configuration: Dialogue.configuration, on: loop)
+      let sink = RecordingSink()
+      do {
+        try await transport.open(delivering: sink)
+        _ = try await sink.ends.first(1, within: .seconds(2))
+      } catch {
+        #expect(sink.ends.elements.isEmpty, "round \(round)")
+      }
+      try await server.close()
+    }
+    try await descriptorsReturn(to: before)
+  }
+
+  private struct Weak {
+    weak var transport: RTSPTransport?
+    init(_ transport: RTSPTransport) { self.transport = transport }
+  }
+
+  /// What a server says from OPTIONS to media, whatever it is asked.
+  private enum Dialogue {
+    static var configuration: RTSPConfiguration {
+      var configuration = RTSPConfiguration()
+      configuration.delivery = .tcp
+      return configuration
+    }
+
+    static var bytes: [UInt8] {
+      let description = RTSPFarEnd.description
+      var text = "RTSP/1.0 200 OK\r\nCSeq: 1\r\nPublic: DESCRIBE, SETUP, PLAY, TEARDOWN\r\n\r\n"
+      text += "RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Length: \(description.utf8.count)\r\n\r\n"
+      text += description
+      text += "RTSP/1.0 200 OK\r\nCSeq: 3\r\nSession: 7\r\nTransport: RTP/AVP/TCP;interleaved=0-1\r\n\r\n"
+      text += "RTSP/1.0 200 OK\r\nCSeq: 4\r\nSession: 7\r\n\r\n"
+      var bytes = Array(text.utf8)
+      for number in UInt16(0)..<10 {
+        let packet = rtp(number, payload: 200)
+        bytes += [UInt8(ascii: "$"), 0, 0, UInt8(packet.readableBytes)]
+        bytes += packet.readableBytesView
+      }
+      return bytes
+    }
+  }
+}
+
+/// A generator of the same numbers on every run (Steele, Lea and Flood 2014).
+private struct SplitMix64: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+}

@@ -1,0 +1,224 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import NIOSSL
+import RTPWire
+import Testing
+
+@testable import Transports
+
+/// Sessions in TLS, and what keeps them from beginning.
+struct RTSPTransportTLSTests {
+  private static func path(_ name: String) -> String {
+    (Bundle.module.resourcePath ?? "") + "/Certificates/\(name).pem"
+  }
+
+  /// The server's side of TLS with a certificate of the tests.
+  private func context(
+    _ name: String, configure: (inout NIOSSL.TLSConfiguration) -> Void = { _ in }
+  ) throws -> NIOSSLContext {
+    let path = Self.path(name)
+    var configuration = NIOSSL.TLSConfiguration.makeServerConfiguration(
+      certificateChain: try NIOSSLCertificate.fromPEMFile(path).map { .certificate($0) },
+      privateKey: .privateKey(try NIOSSLPrivateKey(file: path, format: .pem)))
+    configure(&configuration)
+    return try NIOSSLContext(configuration: configuration)
+  }
+
+  /// Opens a session, takes its first packet, and closes it.
+  private func play(
+    _ server: RTSPFarEnd, host: String = "127.0.0.1",
+    configure: (inout Transports.TLSConfiguration) -> Void
+  ) async throws {
+    let transport = try RTSPTransport("rtsps://\(host):\(server.port)/stream", .automatic) {
+      configure(&$0.tls)
+    }
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    #expect(try await sink.datagrams.first(1)[0].bytes == rtp(1, payload: 1388))
+    #expect(await transport.counters().delivery == "tcp")
+    transport.close()
+    _ = try await server.closed.first(1)
+  }
+
+  private func server(
+    _ context: NIOSSLContext, on host: String = "127.0.0.1"
+  ) async throws -> RTSPFarEnd {
+    var script = RTSPFarEnd.Script()
+    script.played = { $0.send(frame: rtp(1, payload: 1388)) }
+    return try await RTSPFarEnd(host, script, tls: context)
+  }
+
+  @Test(arguments: ["127.0.0.1", "[::1]", "localhost"])
+  func aCertificateOfAKnownAuthorityIsAcceptedForItsNamesAndAddresses(host: String) async throws {
+    let server = try await server(
+      context("server"), on: host == "[::1]" ? "::1" : "127.0.0.1")
+    try await play(server, host: host) { $0.authorities = Self.path("authority") }
+    try await server.close()
+  }
+
+  @Test(arguments: [NIOSSL.TLSVersion.tlsv12, .tlsv13])
+  func bothVersionsAreSpoken(version: NIOSSL.TLSVersion) async throws {
+    let server = try await server(
+      context("server") {
+        $0.minimumTLSVersion = version
+        $0.maximumTLSVersion = version
+      })
+    try await play(server) { $0.authorities = Self.path("authority") }
+    try await server.close()
+  }
+
+  @Test func aPinDecidesAlone() async throws {
+    let certificate = try NIOSSLCertificate.fromPEMFile(Self.path("expired"))[0]
+    let pin = try #require(DigestAlgorithm.sha256.digest(of: try certificate.toDERBytes()))
+    let server = try await server(context("expired"))
+    try await play(server) { $0.pin = pin }
+    let other = try RTSPTransport("rtsps://127.0.0.1:\(server.port)/") {
+      $0.tls.pin = [UInt8](repeating: 1, count: 32)
+      // The one does not weaken the other.
+      $0.tls.acceptsAnything = true
+    }
+    await #expect(throws: TLSError.otherCertificate(fingerprint: pin.hexadecimal)) {
+      try await other.open(delivering: IndifferentSink())
+    }
+    try await server.close()
+  }
+
+  @Test(arguments: ["selfsigned", "expired", "elsewhere"])
+  func anythingIsAcceptedOnlyIfAskedForAndSaysSo(name: String) async throws {
+    let server = try await server(context(name))
+    let transport = try RTSPTransport("rtsps://127.0.0.1:\(server.port)/") {
+      $0.tls.acceptsAnything = true
+    }
+    try await transport.open(delivering: IndifferentSink())
+    #expect(await transport.counters().diagnostics.contains { $0.contains("not verified") })
+    transport.close()
+    try await server.close()
+  }
+
+  @Test(arguments: [
+    ("selfsigned", "127.0.0.1", "authority", "untrusted"),
+    ("server", "127.0.0.1", nil, "untrusted"),
+    ("expired", "127.0.0.1", "authority", "expired"),
+    ("elsewhere", "127.0.0.1", "authority", "wrong host"),
+    ("elsewhere", "localhost", "authority", "wrong host"),
+  ])
+  func aCertificateThatIsNotRightIsRefusedWithTheReason(
+    name: String, host: String, authority: String?, expected: String
+  ) async throws {
+    let server = try await server(context(name))
+    let transport = try RTSPTransport("rtsps://\(host):\(server.port)/") {
+      $0.tls.authorities = authority.map(Self.path)
+    }
+    let error = await #expect(throws: TLSError.self) {
+      try await transport.open(delivering: IndifferentSink())
+    }
+    switch (error, expected) {
+    case (.untrusted(host, let fingerprint), "untrusted"):
+      #expect(fingerprint.utf8.count == 64)
+    case (.certificateExpired(host, let days), "expired"): #expect(days > 365)
+    case (.wrongHost(host), "wrong host"): break
+    default: Issue.record("\(String(describing: error))")
+    }
+    #expect(server.requests.elements.isEmpty, "nothing is said to a server that is not trusted")
+    try await server.close()
+  }
+
+  @Test func aSelfSignedCertificateCanBeItsOwnAuthority() async throws {
+    let server = try await server(context("selfsigned"))
+    try await play(server, host: "localhost") { $0.authorities = Self.path("selfsigned") }
+    try await server.close()
+  }
+
+  @Test(arguments: [true, false], [NIOSSL.TLSVersion.tlsv12, .tlsv13])
+  func aServerThatWantsACertificateGetsIt(given: Bool, version: NIOSSL.TLSVersion) async throws {
+    let authority = try NIOSSLCertificate.fromPEMFile(Self.path("authority"))
+    let server = try await server(
+      context("server") {
+        $0.certificateVerification = .noHostnameVerification
+        $0.trustRoots = .certificates(authority)
+        $0.maximumTLSVersion = version
+      })
+    if given {
+      try await play(server) {
+        $0.authorities = Self.path("authority")
+        $0.clientCertificate = Self.path("client")
+      }
+    } else {
+      let transport = try RTSPTransport("rtsps://127.0.0.1:\(server.port)/") {
+        $0.tls.authorities = Self.path("authority")
+      }
+      // Before TLS 1.3 there was no alert for it.
+      let expected = version == .tlsv12 ? TLSError.handshakeRefused : .clientCertificateWanted
+      await #expect(throws: expected) {
+        try await transport.open(delivering: IndifferentSink())
+      }
+    }
+    try await server.close()
+  }
+
+  @Test func aServerOfAnOldVersionIsRefused() async throws {
+    let server = try await server(
+      context("server") {
+        $0.minimumTLSVersion = .tlsv1
+        $0.maximumTLSVersion = .tlsv11
+      })
+    let transport = try RTSPTransport("rtsps://127.0.0.1:\(server.port)/")
+    await #expect(throws: TLSError.protocolTooOld) {
+      try await transport.open(delivering: IndifferentSink())
+    }
+    try await server.close()
+  }
+
+  @Test(arguments: [
+    ("RTSP/1.0 400 Bad Request\r\n\r\n", TLSError.notEncrypted),
+    ("HTTP/1.1 400 Bad Request\r\n\r\n", .notEncrypted),
+    ("", .closedInHandshake),
+  ])
+  func whatIsNotTLSIsNamed(answer: String, expected: TLSError) async throws {
+    var script = RTSPFarEnd.Script()
+    script.accepted = { channel in
+      channel.eventLoop.execute {
+        channel.writeAndFlush(ByteBuffer(string: answer)).whenComplete { _ in
+          if answer.isEmpty { channel.close(promise: nil) }
+        }
+      }
+    }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport("rtsps://127.0.0.1:\(server.port)/")
+    await #expect(throws: expected) { try await transport.open(delivering: IndifferentSink()) }
+    try await server.close()
+  }
+
+  @Test func aServerThatSaysNothingIsWaitedForNoLongerThanTheDeadline() async throws {
+    var script = RTSPFarEnd.Script()
+    script.accepted = { _ in }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport("rtsps://127.0.0.1:\(server.port)/")
+    await #expect(throws: TLSError.handshakeTimedOut(seconds: 10)) {
+      try await transport.open(delivering: IndifferentSink())
+    }
+    try await server.close()
+  }
+
+  @Test(arguments: ["nowhere", "make.sh"])
+  func aFileThatHoldsNoCertificateIsNamed(name: String) async throws {
+    let path = (Bundle.module.resourcePath ?? "") + "/Certificates/" + name
+    for key in [\Transports.TLSConfiguration.authorities, \.clientCertificate] {
+      let transport = try RTSPTransport("rtsps://127.0.0.1:9/") { $0.tls[keyPath: key] = path }
+      await #expect(throws: TLSError.fileUnusable(path: path)) {
+        try await transport.open(delivering: IndifferentSink())
+      }
+    }
+  }
+
+  @Test func aKeyOfAnotherCertificateIsRefused() async throws {
+    let transport = try RTSPTransport("rtsps://127.0.0.1:9/") {
+      $0.tls.clientCertificate = Self.path("client")
+      $0.tls.clientKey = Self.path("server")
+    }
+    await #expect(throws: TLSError.clientKeyMismatch) {
+      try await transport.open(delivering: IndifferentSink())
+    }
+  }
+}

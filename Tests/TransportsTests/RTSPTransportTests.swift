@@ -1,0 +1,230 @@
+import NIOCore
+import NIOPosix
+import RTPWire
+import Testing
+
+@testable import Transports
+
+/// Sessions with servers on this machine, media in the connection.
+struct RTSPTransportTests {
+  @Test func framesComeInOrderBehindTheDescription() async throws {
+    var script = RTSPFarEnd.Script()
+    script.played = { peer in
+      peer.send(frames: (0..<200).map { rtp($0, payload: 1388) })
+      peer.send(frame: senderReport(), onChannel: 1)
+    }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport(server.url)
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    let datagrams = try await sink.datagrams.first(201)
+    #expect(datagrams.map(\.bytes) == (0..<200).map { rtp($0, payload: 1388) } + [senderReport()])
+    #expect(datagrams.map(\.channel) == [Datagram.Channel](repeating: .media, count: 200) + [.control])
+    #expect(zip(datagrams, datagrams.dropFirst()).allSatisfy { $0.arrival <= $1.arrival })
+    #expect(sink.descriptions.elements.map { $0.map(\.encodingName) } == [["H264"]])
+    #expect(!sink.completedReads.elements.isEmpty)
+    let counters = await transport.counters()
+    #expect(counters.delivered == 201)
+    #expect(counters.delivery == "tcp")
+    #expect(counters.localAddress?.hasPrefix("127.0.0.1:") == true)
+
+    transport.sendFeedback(senderReport(ssrc: 9))
+    let feedback = try await server.frames.first(1)[0]
+    #expect(feedback.channel == 1)
+    #expect(feedback.bytes == senderReport(ssrc: 9))
+
+    transport.close()
+    transport.close()
+    guard case .closed = try await sink.ends.first(1)[0] else {
+      Issue.record("ended otherwise")
+      return
+    }
+    #expect(try await server.requests.first(5).map(\.method).last == "TEARDOWN")
+    _ = try await server.closed.first(1)
+    try await server.close()
+  }
+
+  @Test(arguments: ["127.0.0.1", "::1", "localhost"])
+  func aServerIsFoundByAddressAndByName(host: String) async throws {
+    // A name stands for both families, of which this server has one alone.
+    let server = try await RTSPFarEnd(host == "::1" ? host : "127.0.0.1")
+    let literal = host == "::1" ? "[::1]" : host
+    let description = try await RTSPTransport.describe(
+      source: "rtsp://\(literal):\(server.port)/stream",
+      on: MultiThreadedEventLoopGroup.singleton.next())
+    #expect(description.media.map(\.kind) == ["video", "audio"])
+    #expect(server.requests.elements.map(\.method) == ["OPTIONS", "DESCRIBE"])
+    try await server.close()
+  }
+
+  @Test func framesBeforeTheAnswerToPlayAreNotLost() async throws {
+    var script = RTSPFarEnd.Script()
+    script.answer = { request in
+      guard request.method == "PLAY" else { return nil }
+      return "$\0\0\u{0C}" + String(buffer: zeroes(12)) + "RTSP/1.0 200 OK\r\nCSeq: CSEQ\r\n\r\n"
+    }
+    script.played = { $0.send(frame: rtp(1)) }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport(server.url)
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    #expect(try await sink.datagrams.first(2).map(\.bytes) == [zeroes(12), rtp(1)])
+    #expect(sink.descriptions.elements.count == 1)
+    transport.close()
+    try await server.close()
+  }
+
+  @Test func aServerThatDripsIsUnderstood() async throws {
+    var script = RTSPFarEnd.Script()
+    script.portion = 1
+    script.played = { $0.send(frame: rtp(1)) }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport(server.url)
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    #expect(try await sink.datagrams.first(1)[0].bytes == rtp(1))
+    transport.close()
+    try await server.close()
+  }
+
+  @Test(arguments: [false, true])
+  func theEndOfTheConnectionIsTheEndOfTheStream(byReset: Bool) async throws {
+    var script = RTSPFarEnd.Script()
+    script.played = { $0.send(frame: rtp(1)) }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport(server.url)
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    _ = try await sink.datagrams.first(1)
+    if byReset { try await server.reset() } else { try await server.close() }
+    guard case .failed(let error) = try await sink.ends.first(1, within: .seconds(1))[0] else {
+      Issue.record("ended otherwise")
+      return
+    }
+    #expect(error as? RTSPError == .connectionClosed)
+    if byReset { try await server.close() }
+  }
+
+  @Test func aServerThatTearsTheSessionDownEndsTheStreamInOrder() async throws {
+    var script = RTSPFarEnd.Script()
+    script.played = { peer in
+      peer.send(frame: rtp(1))
+      peer.channel.writeAndFlush(
+        ByteBuffer(string: "TEARDOWN rtsp://x/ RTSP/1.0\r\nCSeq: 4\r\n\r\n"), promise: nil)
+    }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport(server.url)
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    guard case .ended = try await sink.ends.first(1)[0] else {
+      Issue.record("ended otherwise")
+      return
+    }
+    #expect(sink.datagrams.elements.count == 1)
+    _ = try await server.closed.first(1)
+    try await server.close()
+  }
+
+  @Test func aServerThatDoesNotAnswerTheEndKeepsNothingOpen() async throws {
+    var script = RTSPFarEnd.Script()
+    script.answer = { $0.method == "TEARDOWN" ? "" : nil }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport(server.url)
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    transport.close()
+    // The sink does not wait for the server, and the connection waits a second.
+    _ = try await sink.ends.first(1, within: .milliseconds(500))
+    _ = try await server.closed.first(1, within: .seconds(5))
+    try await server.close()
+  }
+
+  @Test func whatIsRefusedThrowsAndTheSinkIsNeverCalled() async throws {
+    var script = RTSPFarEnd.Script()
+    script.answer = { request in
+      request.method == "PLAY" ? "RTSP/1.0 453 Not Enough Bandwidth\r\nCSeq: CSEQ\r\n\r\n" : nil
+    }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport(server.url)
+    let sink = RecordingSink()
+    await #expect(
+      throws: RTSPError.refused(method: "PLAY", status: 453, reason: "Not Enough Bandwidth")
+    ) { try await transport.open(delivering: sink) }
+    transport.close()
+    _ = try await server.closed.first(1)
+    #expect(sink.descriptions.elements.isEmpty && sink.ends.elements.isEmpty)
+    try await server.close()
+  }
+
+  @Test func aPortWithoutAServerRefuses() async throws {
+    let server = try await RTSPFarEnd()
+    let (url, port) = (server.url, server.port)
+    try await server.close()
+    let transport = try RTSPTransport(url)
+    await #expect(throws: TransportError.connectionRefused(address: "127.0.0.1:\(port)")) {
+      try await transport.open(delivering: IndifferentSink())
+    }
+  }
+
+  @Test func aNameThatStandsForNothingIsNotResolved() async throws {
+    let transport = try RTSPTransport("rtsp://no-such-host.invalid/stream")
+    let error = await #expect(throws: TransportError.self) {
+      try await transport.open(delivering: IndifferentSink())
+    }
+    guard case .nameNotResolved("no-such-host.invalid", _)? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+  }
+
+  @Test func closedBeforeAndWhileItOpens() async throws {
+    var script = RTSPFarEnd.Script()
+    script.answer = { $0.method == "DESCRIBE" ? "" : nil }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let never = try RTSPTransport(server.url)
+    never.close()
+    await #expect(throws: TransportError.closed) {
+      try await never.open(delivering: IndifferentSink())
+    }
+    let transport = try RTSPTransport(server.url)
+    let sink = RecordingSink()
+    let opening = Task { try await transport.open(delivering: sink) }
+    _ = try await server.requests.first(2)
+    transport.close()
+    await #expect(throws: TransportError.closed) { try await opening.value }
+    _ = try await server.closed.first(1)
+    #expect(sink.ends.elements.isEmpty)
+    try await server.close()
+  }
+
+  @Test func channelsThatNoStreamHasAreCountedAndReported() async throws {
+    var script = RTSPFarEnd.Script()
+    script.played = { peer in
+      peer.send(frame: rtp(7), onChannel: 8)
+      peer.send(frame: rtp(1))
+    }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport(server.url)
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    #expect(try await sink.datagrams.first(1)[0].bytes == rtp(1))
+    let counters = try await transport.counters { !$0.diagnostics.isEmpty }
+    #expect(counters.unassigned + counters.skippedBytes > 0)
+    transport.close()
+    try await server.close()
+  }
+
+  @Test func aPasswordIsNeverShown() throws {
+    for source in ["rtsp://me:secret@host:99999/x", "rtps://me:secret@host/", "rtsp://me:secret@"] {
+      let error = #expect(throws: TransportError.self) {
+        try TransportCatalogue.make(
+          source: source, on: MultiThreadedEventLoopGroup.singleton.next())
+      }
+      #expect(error.map { !"\($0)".contains("secret") } == true)
+    }
+  }
+
+}
+
+/// So many bytes of zero.
+private func zeroes(_ count: Int) -> ByteBuffer { ByteBuffer(repeating: 0, count: count) }

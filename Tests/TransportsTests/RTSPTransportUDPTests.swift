@@ -1,0 +1,165 @@
+import NIOCore
+import NIOPosix
+import RTPWire
+import Testing
+
+@testable import Transports
+
+/// Sessions whose media comes over UDP, or was to.
+struct RTSPTransportUDPTests {
+  /// A server that sends from `media` and `control`, and says so in its response to SETUP.
+  private func script(
+    _ media: FarEnd, _ control: FarEnd, names: Bool = true
+  ) -> RTSPFarEnd.Script {
+    var script = RTSPFarEnd.Script()
+    let ports = names ? ";server_port=\(media.port)-\(control.port)" : ""
+    script.answer = { request in
+      guard request.method == "SETUP", let wanted = request.headers["transport"] else { return nil }
+      return "RTSP/1.0 200 OK\r\nCSeq: CSEQ\r\nSession: 7\r\nTransport: \(wanted)\(ports)\r\n\r\n"
+    }
+    return script
+  }
+
+  /// The ports that the client asked for.
+  private func ports(_ server: RTSPFarEnd) async throws -> (media: Int, control: Int) {
+    let setup = try await server.requests.first(3)[2]
+    let transport = try #require(setup.headers["transport"])
+    let ports = try #require(transport.split(separator: "=").last).split(separator: "-")
+    return (try #require(ports.first.flatMap { Int($0) }), try #require(ports.last.flatMap { Int($0) }))
+  }
+
+  @Test(arguments: ["127.0.0.1", "::1"])
+  func mediaComesFromTheServersPortsAndFeedbackGoesThere(host: String) async throws {
+    let (media, control) = (try await FarEnd(host), try await FarEnd(host))
+    let server = try await RTSPFarEnd(host, script(media, control))
+    let literal = host == "::1" ? "[::1]" : host
+    let transport = try RTSPTransport("rtsp://\(literal):\(server.port)/stream", .udp)
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    let ports = try await ports(server)
+    #expect(ports.media.isMultiple(of: 2) && ports.control == ports.media + 1)
+    // A NAT before this machine has to see something go to both ports.
+    let holes = (try await media.received.first(1)[0], try await control.received.first(1)[0])
+    #expect(holes.0.origin == endpoint(host, ports.media))
+    #expect(holes.1.origin == endpoint(host, ports.control))
+
+    let stranger = try await FarEnd(host)
+    try await stranger.send(senderReport(), to: endpoint(host, ports.media))
+    try await media.send(rtp(1), rtp(2), to: endpoint(host, ports.media))
+    try await control.send(senderReport(), to: endpoint(host, ports.control))
+    let datagrams = try await sink.datagrams.first(3)
+    #expect(Set(datagrams.map(\.bytes)) == [rtp(1), rtp(2), senderReport()])
+    #expect(sink.descriptions.elements.count == 1)
+
+    transport.sendFeedback(senderReport(ssrc: 9))
+    let reports = try await control.received.first(3)
+    #expect(reports.map(\.bytes).contains(senderReport(ssrc: 9)))
+    let counters = await transport.counters()
+    #expect(counters.delivery == "udp")
+    #expect(counters.delivered == 3)
+    #expect(counters.receiveBuffer > 0)
+    #expect(counters.localAddress?.hasSuffix(":\(ports.media)") == true)
+    transport.close()
+    _ = try await sink.ends.first(1)
+    for end in [media, control, stranger] { try await end.close() }
+    try await server.close()
+  }
+
+  @Test func anotherHostIsNeverBelieved() async throws {
+    let (media, control) = (try await FarEnd(), try await FarEnd())
+    let server = try await RTSPFarEnd("127.0.0.1", script(media, control, names: false))
+    let transport = try RTSPTransport(server.url, .udp)
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    let port = try await ports(server).media
+    let stranger = try await FarEnd("127.0.0.2")
+    try await stranger.send(rtp(1, ssrc: 2), rtp(2, ssrc: 2), to: endpoint("127.0.0.1", port))
+    try await transport.counters { $0.foreignOrigin == 2 }
+    // Of the server's own host any port may prove itself when none was named.
+    try await media.send(rtp(1), rtp(2), to: endpoint("127.0.0.1", port))
+    #expect(try await sink.datagrams.first(2).map(\.bytes) == [rtp(1), rtp(2)])
+    transport.close()
+    for end in [media, control, stranger] { try await end.close() }
+    try await server.close()
+  }
+
+  @Test func aServerThatRefusesUDPIsPlayedInTheConnection() async throws {
+    var script = RTSPFarEnd.Script()
+    script.answer = { request in
+      request.headers["transport"]?.contains("TCP") == false
+        ? "RTSP/1.0 461 Unsupported Transport\r\nCSeq: CSEQ\r\n\r\n" : nil
+    }
+    script.played = { $0.send(frame: rtp(1)) }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport(server.url, .automatic)
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    #expect(try await sink.datagrams.first(1)[0].bytes == rtp(1))
+    #expect(await transport.counters().delivery == "tcp")
+    transport.close()
+    try await server.close()
+  }
+
+  @Test func whenNothingComesOverUDPItIsPlayedInTheConnection() async throws {
+    let (media, control) = (try await FarEnd(), try await FarEnd())
+    var script = script(media, control)
+    script.played = { $0.send(frame: rtp(1)) }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport(server.url, .automatic)
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    #expect(await transport.counters().delivery == "udp")
+    #expect(try await sink.datagrams.first(1, within: .seconds(10))[0].bytes == rtp(1))
+    let counters = try await transport.counters { $0.delivery == "tcp" }
+    #expect(!counters.diagnostics.isEmpty)
+    #expect(sink.descriptions.elements.count == 1)
+    transport.close()
+    _ = try await sink.ends.first(1)
+    for end in [media, control] { try await end.close() }
+    try await server.close()
+  }
+
+  @Test func aGroupIsJoined() async throws {
+    let group = "239.255.7.\(Int.random(in: 1...254))"
+    let sender = try await FarEnd()
+    let port = sender.port
+    var script = RTSPFarEnd.Script()
+    script.answer = { request in
+      guard request.method == "SETUP" else { return nil }
+      return "RTSP/1.0 200 OK\r\nCSeq: CSEQ\r\nSession: 7\r\n"
+        + "Transport: RTP/AVP;multicast;destination=\(group);port=\(port)-\(port + 1);ttl=1\r\n\r\n"
+    }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    var configuration = RTSPConfiguration()
+    configuration.delivery = .multicast
+    var sockets = UDPTransport.SocketConfiguration()
+    sockets.interface = "lo"
+    let transport = try RTSPTransport(
+      source: server.url, configuration: configuration, sockets: sockets,
+      on: MultiThreadedEventLoopGroup.singleton.next())
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    #expect(await transport.counters().delivery == "multicast")
+    try await sender.send(rtp(1), rtp(2), to: endpoint(group, port))
+    #expect(try await sink.datagrams.first(2).map(\.bytes) == [rtp(1), rtp(2)])
+    transport.close()
+    _ = try await sink.ends.first(1)
+    try await sender.close()
+    try await server.close()
+  }
+
+  @Test func aPairOfPortsIsEvenAndOdd() throws {
+    var kept: [(DatagramSocket, DatagramSocket)] = []
+    for _ in 0..<50 {
+      let pair = try DatagramSocket.pair(on: endpoint("127.0.0.1", 0))
+      let port = try #require(pair.media.localAddress?.port)
+      #expect(port.isMultiple(of: 2))
+      #expect(pair.control.localAddress?.port == port + 1)
+      kept.append(pair)
+    }
+    let port = try #require(kept[0].0.localAddress?.port)
+    #expect(throws: TransportError.portInUse(address: "127.0.0.1:\(port)")) {
+      _ = try DatagramSocket.pair(on: endpoint("127.0.0.1", port))
+    }
+  }
+}
