@@ -1,6 +1,7 @@
 public import Defragment
 import NIOCore
 import RTPWire
+import Synchronization
 
 /// One output on a thread of its own, behind a bounded queue: however slow or broken its far end is,
 /// neither the other outputs nor the receiving notice.
@@ -47,6 +48,8 @@ public final class OutputLane: Sendable {
   private let configuration: Configuration
   private let queue: BoundedQueue<OutputItem>
   private let account = OutputAccount()
+  private let worker: OutputWorker
+  private let shortcut = Mutex(OutputShortcut())
   private let thread: WorkerThread
 
   /// Starts the output's thread, which opens the target.
@@ -61,6 +64,7 @@ public final class OutputLane: Sendable {
     self.configuration = configuration
     queue = BoundedQueue(limits: configuration.queueLimits)
     let worker = OutputWorker(configuration: configuration, queue: queue, account: account)
+    self.worker = worker
     thread = try WorkerThread { worker.run(onError: onError) }
   }
 
@@ -104,6 +108,7 @@ public final class OutputLane: Sendable {
       account.count(.full)
       return .queued
     }
+    if writeAtOnce(item, of: unit) { return .queued }
     let (outcome, evicted) = queue.offer(item, bytes: item.byteCount) { waiting in
       waiting.removeFirst()
       while let next = waiting.first, !next.element.isRandomAccess { waiting.removeFirst() }
@@ -112,6 +117,22 @@ public final class OutputLane: Sendable {
     if outcome == .full { account.awaitRandomAccess() }
     account.count(outcome, evicted: evicted)
     return outcome == .full ? .queued : outcome
+  }
+
+  private func writeAtOnce(_ item: OutputItem, of unit: AccessUnit) -> Bool {
+    guard shortcut.withLock({ $0.isOpen(for: unit) }) else { return false }
+    let start = Instant.now
+    switch worker.writeAtOnce(item) {
+    case .busy: return false
+    case .refused:
+      shortcut.withLock { $0.closeForever() }
+      return false
+    case .written:
+      let end = Instant.now
+      shortcut.withLock { $0.note(writeFrom: start, to: end) }
+      account.count(.queued)
+      return true
+    }
   }
 
   /// Hands over an access unit, suspending while the queue is full under ``Policy/block``.

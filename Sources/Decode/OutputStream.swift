@@ -1,8 +1,9 @@
+import Glibc
 import RTPWire
 
 /// What an output writes from first to last: one pipe, or one file and those that continue it.
 ///
-/// Used by one thread.
+/// Used by one thread at a time.
 final class OutputStream {
   /// Items taken from the queue so far.
   private(set) var taken = 0
@@ -15,6 +16,9 @@ final class OutputStream {
   private var output: any Output
   private var writer: RecordWriter?
   private var isFile = false
+  /// True once a regular file is open that may have any length: writing it neither waits for a
+  /// reader nor raises SIGXFSZ, which only threads of this room have blocked.
+  private(set) var isUnlimitedFile = false
   private var geometry: RawFrame.Geometry?
   private var scaler: FrameScaler?
   private var writtenBefore = (items: 0, bytes: 0)
@@ -42,6 +46,7 @@ final class OutputStream {
       files.append(path)
     }
     isFile = descriptor.isFile
+    isUnlimitedFile = isFile && !Self.hasFileSizeLimit
     writer = RecordWriter(to: descriptor, deadline: deadline)
   }
 
@@ -72,6 +77,13 @@ final class OutputStream {
   func close() {
     writtenBefore = (written, bytes)
     writer = nil
+  }
+
+  /// `ulimit -f`.
+  private static var hasFileSizeLimit: Bool {
+    var limit = rlimit()
+    return unsafe getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) != 0
+      || limit.rlim_cur != rlim_t.max
   }
 
   /// Makes the item fit what was begun, or begins something new that it fits.

@@ -4,7 +4,7 @@ import RTPWire
 
 /// Writes whole records to a descriptor with `writev`, samples straight from the decoder's planes.
 ///
-/// Used by one thread. A pipe is written without blocking, so that a reader that has stopped can be
+/// Used by one thread at a time. A pipe is written without blocking, so that a reader that has stopped can be
 /// given up at a deadline; a file is cut back to its last whole record when a write fails.
 @safe final class RecordWriter {
   /// The most iovecs that one `writev` takes (Linux's `UIO_MAXIOV`).

@@ -31,6 +31,10 @@ public struct VideoStream: Sendable {
   private var preroll = Preroll()
   private var processor: RTPProcessor
   private var defragmenter: VideoDefragmenter?
+  /// Whether decoding can begin with a key picture alone.
+  ///
+  /// Kept apart, since reading it out of the defragmenter for each packet would copy that.
+  private var parameterSetsKnown = false
 
   /// Makes a stream that waits for its first datagram.
   ///
@@ -68,7 +72,7 @@ public struct VideoStream: Sendable {
 
   /// Takes in one datagram; pull ``next(at:)`` until `nil` afterwards.
   public mutating func receive(_ datagram: Datagram) {
-    guard defragmenter == nil else { return process(datagram) }
+    if case .receiving = phase { return process(datagram) }
     switch preroll.keep(datagram, media: configuration.media) {
     case .undecided:
       break
@@ -87,7 +91,10 @@ public struct VideoStream: Sendable {
   /// The next access unit that is complete at `now`.
   public mutating func next(at now: Instant) -> AccessUnit? {
     while true {
-      if let unit = defragmenter?.next() { return unit }
+      if let unit = defragmenter?.next() {
+        if !parameterSetsKnown { noteParameterSets() }
+        return unit
+      }
       guard let packet = processor.next(at: now) else { return nil }
       defragmenter?.push(packet)
     }
@@ -109,11 +116,15 @@ public struct VideoStream: Sendable {
     processor = RTPProcessor(configuration: configuration)
     phase = .receiving(defragmenter.codec, payloadType: media.payloadType)
     self.defragmenter = defragmenter
+    noteParameterSets()
+  }
+
+  private mutating func noteParameterSets() {
+    parameterSetsKnown = defragmenter?.parameterSets.isComplete ?? false
   }
 
   private mutating func process(_ datagram: Datagram) {
-    let parameterSetsKnown = defragmenter?.parameterSets.isComplete ?? false
-    _ = processor.receive(datagram) { packet in
+    _ = processor.receive(datagram) { [parameterSetsKnown] packet in
       FormatCatalogue.isEntryPoint(packet.payload, parameterSetsKnown: parameterSetsKnown)
     }
   }

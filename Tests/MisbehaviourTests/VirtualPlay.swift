@@ -177,7 +177,7 @@ struct VirtualPlay {
   private mutating func receive(_ bytes: ArraySlice<UInt8>) {
     guard !isOver, isConnected else { return }
     input.assignedChannels = session.assignedChannels
-    input.append(ByteBuffer(bytes: bytes), at: now)
+    input.append(ByteBuffer(bytes: bytes))
     do {
       while let element = try input.next(at: now) {
         switch element {

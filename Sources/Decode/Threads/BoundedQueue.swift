@@ -37,10 +37,14 @@ final class BoundedQueue<Element: Sendable>: Sendable {
 
   typealias Line = CircularBuffer<(element: Element, bytes: Int)>
 
+  private enum Worker { case consumer, producer }
+
   private struct State {
     var elements = Line()
     var bytes = 0
     var isClosed = false
+    /// Who does the consumer's work; the consumer itself until it takes for the first time.
+    var worker: Worker? = .consumer
     var waiters: [Waiter] = []
     var nextWaiter: UInt64 = 0
 
@@ -142,8 +146,10 @@ final class BoundedQueue<Element: Sendable>: Sendable {
   /// - Returns: nothing when the queue is closed and empty.
   func take(atMost count: Int) -> [Element] {
     let taken: (elements: [Element], waiters: [Waiter])? = monitor.wait { state in
-      guard !state.elements.isEmpty || state.isClosed else { return nil }
+      if state.worker == .consumer { state.worker = nil }
+      guard !state.elements.isEmpty || state.isClosed, state.worker == nil else { return nil }
       let elements = (0..<min(count, state.elements.count)).compactMap { _ in state.removeFirst() }
+      state.worker = .consumer
       defer { state.waiters = [] }
       return (elements, state.waiters)
     }
@@ -151,11 +157,31 @@ final class BoundedQueue<Element: Sendable>: Sendable {
     return taken?.elements ?? []
   }
 
+  /// Does the consumer's work on the calling thread instead, if the consumer waits for some;
+  /// meanwhile it gets none.
+  ///
+  /// - Returns: what `work` returns, or `nil` when it was not done.
+  func whileIdle<Result>(_ work: () -> Result) -> Result? {
+    let isIdle = monitor.quietly { state in
+      guard state.elements.isEmpty, !state.isClosed, state.worker == nil else { return false }
+      state.worker = .producer
+      return true
+    }
+    guard isIdle else { return nil }
+    let result = work()
+    let isWaitedFor = monitor.quietly { state in
+      state.worker = nil
+      return state.isClosed || !state.elements.isEmpty
+    }
+    if isWaitedFor { monitor.update { _ in } }
+    return result
+  }
+
   /// How many elements wait.
-  var count: Int { monitor.read { $0.elements.count } }
+  var count: Int { monitor.quietly { $0.elements.count } }
 
   /// True when nothing more can be put in; what is inside can still be taken.
-  var isClosed: Bool { monitor.read { $0.isClosed } }
+  var isClosed: Bool { monitor.quietly { $0.isClosed } }
 
   /// Ends the line: what waits can still be taken, nothing can be added.
   func close() {

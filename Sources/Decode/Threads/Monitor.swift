@@ -40,11 +40,11 @@ import RTPWire
     return result
   }
 
-  /// Reads the value without waking anyone.
-  func read<Result>(_ body: (State) -> Result) -> Result {
+  /// Reads or changes the value without waking anyone; right where nobody waits for the change.
+  func quietly<Result>(_ body: (inout State) -> Result) -> Result {
     unsafe pthread_mutex_lock(mutex)
     defer { unsafe pthread_mutex_unlock(mutex) }
-    return body(state)
+    return body(&state)
   }
 
   /// Blocks the thread until `body` gives a value or the deadline passes; a value wakes the others.
