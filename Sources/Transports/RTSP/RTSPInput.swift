@@ -22,31 +22,39 @@ struct RTSPInput: Sendable {
   private var payloadTypes: (UInt64, UInt64) = (0, 0)
   /// Bytes skipped since the last element.
   private var skippedInARow = 0
+  /// When the first of them were skipped.
+  private var disorderSince: Instant?
   private var hasElements = false
   private var wait: (Wait, since: Instant)?
 
   /// What is waited for in the middle of something.
   private enum Wait: Sendable {
     case frame, header, body
-    /// A place to go on from.
-    case order
 
     var limit: Duration {
       switch self {
       case .frame: .seconds(5)
       case .header, .body: .seconds(10)
-      case .order: .seconds(2)
       }
     }
   }
 
   /// Bytes of garbage after which nobody knows any more what is what.
   static let maximumSkipped = 64 << 10
+  /// Time in which nothing but garbage comes, after which it is the same.
+  static let maximumDisorder = Duration.seconds(2)
   /// `$`, the channel and the length.
   static let frameHeaderLength = 4
 
   /// When ``next(at:)`` is to be asked although nothing came: what has begun takes too long then.
-  var deadline: Instant? { wait.map { $0.since.advanced(by: $0.0.limit) } }
+  var deadline: Instant? {
+    let wait = wait.map { $0.since.advanced(by: $0.0.limit) }
+    // What speaks RTSP may leave a stray byte and be silent for a while; what never did is no server.
+    guard !hasElements, let disorder = disorderEnd else { return wait }
+    return min(wait ?? disorder, disorder)
+  }
+
+  private var disorderEnd: Instant? { disorderSince?.advanced(by: Self.maximumDisorder) }
 
   mutating func append(_ bytes: ByteBuffer) {
     guard unread.readableBytes > 0 else { return unread = bytes }
@@ -58,58 +66,95 @@ struct RTSPInput: Sendable {
   ///
   /// - Throws: what makes it useless to go on: a limit, a wait that took too long, or garbage.
   mutating func next(at now: Instant) throws(RTSPError) -> RTSPElement? {
-    while true {
-      var element = takeFrame()
-      if element == nil { element = try takeMessage() }
-      if let element {
-        wait = nil
-        skippedInARow = 0
-        hasElements = true
-        return element
-      }
-      guard message == nil, cutFrame.readableBytes == 0, try findOrder() else { break }
-    }
-    try note(at: now)
+    let skippedBefore = skippedInARow
+    repeat {
+      repeat {
+        var element = takeFrame()
+        if element == nil { element = try takeMessage() }
+        if let element {
+          wait = nil
+          skippedInARow = 0
+          disorderSince = nil
+          hasElements = true
+          return element
+        }
+      } while try findOrder()
+      try noteDisorder(at: now, isMore: skippedInARow > skippedBefore)
+    } while try givesUp(at: now)
     return nil
   }
 
   // MARK: Frames
 
   private mutating func takeFrame() -> RTSPElement? {
-    if cutFrame.readableBytes > 0 { return completeFrame() }
+    if cutFrame.readableBytes > 0 {
+      if let frame = completeFrame() { return frame }
+      guard cutFrame.readableBytes == 0 else { return nil }
+    }
     guard message == nil else { return nil }
     skipLineEnds()
-    guard let header = frameHeader(at: unread.readerIndex),
+    while let header = frameHeader(at: unread.readerIndex),
       judge(header, at: unread.readerIndex, isInOrder: skippedInARow == 0) == .yes
-    else { return nil }
-    let length = Self.frameHeaderLength + header.length
-    guard let frame = unread.readSlice(length: length) else {
+    {
+      if let length = lengthUpToElement(inside: header) {
+        skip(length)
+        continue
+      }
+      let length = Self.frameHeaderLength + header.length
+      if let frame = unread.readSlice(length: length) { return element(header, frame) }
       // Room for all of it: the length is 16 bits, so nobody can ask for much.
       cutFrame = ByteBufferAllocator().buffer(capacity: length)
       cutFrame.writeBuffer(&unread)
       return nil
     }
-    return element(header, frame)
+    return nil
   }
 
+  /// The cut frame, once its end has come; puts it back into ``unread`` if nothing begins behind it.
   private mutating func completeFrame() -> RTSPElement? {
     guard let header = Self.frameHeader(at: cutFrame.readerIndex, of: cutFrame) else { return nil }
     let missing = Self.frameHeaderLength + header.length - cutFrame.readableBytes
-    guard var rest = unread.readSlice(length: min(missing, unread.readableBytes)) else {
+    guard let part = unread.readSlice(length: min(missing, unread.readableBytes)) else {
       return nil
     }
-    cutFrame.writeBuffer(&rest)
+    cutFrame.writeImmutableBuffer(part)
     guard cutFrame.readableBytes == Self.frameHeaderLength + header.length else { return nil }
     let frame = cutFrame
     cutFrame = ByteBuffer()
-    return element(header, frame)
+    if Self.beginsElement(in: unread, at: unread.readerIndex) != .no {
+      return element(header, frame)
+    }
+    let rest = unread
+    unread = frame
+    unread.writeImmutableBuffer(rest)
+    return nil
+  }
+
+  /// How far from the first unread byte an element begins inside the frame that begins there, if
+  /// nothing begins behind that frame; `nil` when it is as long as it says, or nobody can tell.
+  ///
+  /// Some devices drop bytes within a frame, so that it seems to hold the beginning of the next.
+  private func lengthUpToElement(inside header: FrameHeader) -> Int? {
+    let start = unread.readerIndex
+    let end = start + Self.frameHeaderLength + header.length
+    guard end < unread.writerIndex, Self.beginsElement(in: unread, at: end) == .no else {
+      return nil
+    }
+    return (start + 1..<end).first { index in
+      switch unread.getInteger(at: index, as: UInt8.self) {
+      case UInt8(ascii: "$"): frameHeader(at: index).map { fits($0, at: index) } == .yes
+      case UInt8(ascii: "R"): RTSPMessageReader.begins(in: unread, at: index) == .yes
+      default: false
+      }
+    }.map { $0 - start }
   }
 
   private mutating func element(_ header: FrameHeader, _ frame: ByteBuffer) -> RTSPElement {
     var payload = frame
     payload.moveReaderIndex(forwardBy: Self.frameHeaderLength)
     if header.length >= RTPPacket.minimumLength,
-      let second = payload.getInteger(at: payload.readerIndex + 1, as: UInt8.self)
+      let second = payload.getInteger(at: payload.readerIndex + 1, as: UInt8.self),
+      !Self.controlTypes.contains(second)
     {
       know(payloadType: second & 0x7F)
     }
@@ -147,7 +192,9 @@ struct RTSPInput: Sendable {
     }
   }
 
+  /// Whether frames had that payload type; before the first frame any is as good as another.
   private func knows(payloadType: UInt8) -> Bool {
+    if payloadTypes == (0, 0) { return true }
     let half = payloadType < 64 ? payloadTypes.0 : payloadTypes.1
     return half & 1 << UInt64(payloadType & 63) != 0
   }
@@ -185,6 +232,7 @@ struct RTSPInput: Sendable {
 
   /// Skips what is no part of anything; true when there is something to go on with.
   private mutating func findOrder() throws(RTSPError) -> Bool {
+    guard message == nil, cutFrame.readableBytes == 0 else { return false }
     let start = unread.readerIndex
     // A web server's answer: the port is not one for RTSP.
     if !hasElements, unread.getString(at: start, length: 5) == "HTTP/" {
@@ -198,10 +246,14 @@ struct RTSPInput: Sendable {
       guard judgement == .no else { break }
       index += 1
     }
-    unread.moveReaderIndex(forwardBy: index - start)
-    noteSkipped(index - start)
+    skip(index - start)
     guard skippedInARow <= Self.maximumSkipped else { throw .framingLost(skipped: skippedInARow) }
     return judgement == .yes
+  }
+
+  private mutating func skip(_ count: Int) {
+    unread.moveReaderIndex(forwardBy: count)
+    noteSkipped(count)
   }
 
   private mutating func noteSkipped(_ count: Int) {
@@ -226,62 +278,97 @@ struct RTSPInput: Sendable {
     return judge(header, at: index, isInOrder: isInOrder)
   }
 
-  /// In order, a frame that can hold RTP or RTCP is believed, and one too short to tell if an
-  /// element follows it; behind garbage everything has to fit.
+  /// In order, a frame on a channel that was set up is believed if it can hold RTP or RTCP, and any
+  /// other if an element follows it; behind garbage everything has to fit.
   private func judge(_ header: FrameHeader, at index: Int, isInOrder: Bool) -> Judgement {
-    let isAssigned = assignedChannels.contains(header.channel)
-    if header.length == 0, isInOrder, isAssigned { return .yes }
-    guard let first = header.first ?? (header.length == 0 ? 0 : nil) else { return .undecided }
-    if isInOrder {
-      // H264DVR recorders send on channels that nobody has set up.
-      if first >> 6 == 2, isAssigned || header.length >= RTPPacket.minimumLength { return .yes }
-      return header.length < RTPPacket.minimumLength ? judgeFollower(of: header, at: index) : .no
+    guard isInOrder else {
+      let judgement = fits(header, at: index)
+      return judgement == .yes ? judgeFollower(of: header, at: index, orEnd: true) : judgement
     }
-    guard isAssigned, first >> 6 == 2, header.length >= 8 else { return .no }
-    guard
-      let second = unread.getInteger(at: index + Self.frameHeaderLength + 1, as: UInt8.self)
-    else { return .undecided }
-    let isControl = (200...207).contains(second) && header.length.isMultiple(of: 4)
-    let isMedia = header.length >= RTPPacket.minimumLength && knows(payloadType: second & 0x7F)
-    return isControl || isMedia ? judgeFollower(of: header, at: index) : .no
+    let isAssigned = assignedChannels.contains(header.channel)
+    if header.length == 0, isAssigned { return .yes }
+    guard let first = header.first ?? (header.length == 0 ? 0 : nil) else { return .undecided }
+    let hasVersion = first >> 6 == 2
+    if hasVersion, isAssigned { return .yes }
+    // H264DVR recorders send on channels that nobody has set up.
+    if hasVersion, header.length >= RTPPacket.minimumLength {
+      return judgeFollower(of: header, at: index, orEnd: true)
+    }
+    return header.length < RTPPacket.minimumLength ? judgeFollower(of: header, at: index) : .no
   }
 
-  /// Whether an element begins behind a frame.
-  private func judgeFollower(of header: FrameHeader, at index: Int) -> Judgement {
+  /// Whether a frame has a channel that was set up, and holds RTP or RTCP of a kind that is known.
+  private func fits(_ header: FrameHeader, at index: Int) -> Judgement {
+    guard assignedChannels.contains(header.channel), header.length >= 8 else { return .no }
+    guard
+      let (first, second, words) = unread.getMultipleIntegers(
+        at: index + Self.frameHeaderLength, as: (UInt8, UInt8, UInt16).self)
+    else { return .undecided }
+    guard first >> 6 == 2 else { return .no }
+    if Self.controlTypes.contains(second) {
+      return 4 * (Int(words) + 1) <= header.length ? .yes : .no
+    }
+    return header.length >= RTPPacket.minimumLength && knows(payloadType: second & 0x7F)
+      ? .yes : .no
+  }
+
+  /// Whether an element begins behind a frame, or nothing does, since that is all that was read.
+  private func judgeFollower(
+    of header: FrameHeader, at index: Int, orEnd: Bool = false
+  ) -> Judgement {
     let next = index + Self.frameHeaderLength + header.length
-    switch unread.getInteger(at: next, as: UInt8.self) {
-    case nil: return .undecided
-    case UInt8(ascii: "$"), 0x0D, 0x0A: return .yes
-    default: return RTSPMessageReader.begins(in: unread, at: next)
+    return orEnd && next == unread.writerIndex ? .yes : Self.beginsElement(in: unread, at: next)
+  }
+
+  /// Whether what stands at `index` looks like the beginning of an element.
+  private static func beginsElement(in bytes: ByteBuffer, at index: Int) -> Judgement {
+    switch bytes.getInteger(at: index, as: UInt8.self) {
+    case nil: .undecided
+    case UInt8(ascii: "$"), 0x0D, 0x0A: .yes
+    default: RTSPMessageReader.begins(in: bytes, at: index)
     }
   }
+
+  /// The types of RTCP packets, which as RTP would be those from 72 on (RFC 5761 §4).
+  private static let controlTypes: ClosedRange<UInt8> = 200...207
 
   // MARK: Time
 
-  /// Notes what is waited for, and whether that has taken too long.
-  private mutating func note(at now: Instant) throws(RTSPError) {
+  /// Gives up when garbage is all that comes.
+  private mutating func noteDisorder(at now: Instant, isMore: Bool) throws(RTSPError) {
+    guard skippedInARow > 0 else { return }
+    disorderSince = disorderSince ?? now
+    guard let disorderEnd, disorderEnd <= now, isMore || !hasElements else { return }
+    throw .framingLost(skipped: skippedInARow)
+  }
+
+  /// Whether what was taken for the beginning of a frame is so no longer, and is skipped.
+  ///
+  /// - Throws: that what has certainly begun has not come whole in its time.
+  private mutating func givesUp(at now: Instant) throws(RTSPError) -> Bool {
+    let isFrame =
+      cutFrame.readableBytes > 0
+      || unread.getInteger(at: unread.readerIndex, as: UInt8.self) == UInt8(ascii: "$")
     let current: Wait?
-    if skippedInARow > 0 {
-      current = .order
-    } else if let message {
+    if let message {
       current = message.isInBody ? .body : .header
-    } else if cutFrame.readableBytes > 0
-      || unread.getInteger(
-        at: unread.readerIndex, as: UInt8.self) == UInt8(ascii: "$")
-    {
+    } else if isFrame {
       current = .frame
     } else {
-      current = unread.readableBytes > 0 ? .header : nil
+      current = unread.readableBytes > 0 && skippedInARow == 0 ? .header : nil
     }
-    guard let current else { return wait = nil }
+    guard let current else {
+      wait = nil
+      return false
+    }
     if wait?.0 != current { wait = (current, since: now) }
-    guard let deadline, deadline <= now else { return }
-    switch current {
-    case .order: throw .framingLost(skipped: skippedInARow)
-    case .frame, .header, .body:
-      throw .stalled(
-        in: current == .frame ? "packet" : "message", seconds: Int(current.limit.components.seconds)
-      )
+    guard let end = wait?.since.advanced(by: current.limit), end <= now else { return false }
+    if current == .frame, cutFrame.readableBytes == 0, frameHeader(at: unread.readerIndex) != nil {
+      wait = nil
+      skip(1)
+      return true
     }
+    throw .stalled(
+      in: current == .frame ? "packet" : "message", seconds: Int(current.limit.components.seconds))
   }
 }
