@@ -125,7 +125,19 @@ let package = Package(
       dependencies: ["RTPSend", "Defragment", "RTPProcessor", "RTPWire"],
       path: "tools/rtp-send/Tests"
     ),
-    .testTarget(name: "EndToEndTests", dependencies: ["Decode", "Defragment", "RTPWire"]),
+    .testTarget(
+      name: "EndToEndTests", dependencies: ["Decode", "Defragment", "RTPWire"],
+      resources: [.copy("Servers")]
+    ),
+    .testTarget(
+      name: "MisbehaviourTests",
+      dependencies: [
+        "Receiver", "Transports", "Defragment", "RTPWire", "RTPSend",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ],
+      resources: [.copy("Scripts")]
+    ),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -72,9 +72,10 @@ import Testing
     let clip = Clip(name: "plain", encoder: ["-tune", "zerolatency"])
     let units = clip.accessUnits(of: try clip.encoded())
     let folder = try TemporaryFolder()
-    let lane = try OutputLane(
-      OutputLane.Configuration(
-        target: .path(folder("a.h264")), format: ElementaryStreamOutput.format(of: .testH264)))
+    var configuration = OutputLane.Configuration(
+      target: .path(folder("a.h264")), format: ElementaryStreamOutput.format(of: .testH264))
+    configuration.queueLimits = QueueLimits(count: 10_000, bytes: 1 << 30)
+    let lane = try OutputLane(configuration)
     var expected: [UInt8] = []
     for number in 0..<5000 {
       let unit = units[number % units.count]

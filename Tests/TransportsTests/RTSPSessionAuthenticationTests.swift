@@ -95,11 +95,14 @@ struct RTSPSessionAuthenticationTests {
 
   @Test func aTeardownThatIsChallengedStaysWithinItsSecond() throws {
     var conversation = try run([
-      "DESCRIBE": [.challenge(Self.digest), .oneVideo],
-      "TEARDOWN": [.challenge(#"Digest realm="Camera", nonce="b", stale=true"#), .silence],
+      "DESCRIBE": [.challenge(Self.digest), .oneVideo], "TEARDOWN": [.silence],
     ])
     let start = conversation.milliseconds
     conversation.session.teardown(at: conversation.now)
+    conversation.run(milliseconds: 600)
+    let challenge = Reply.challenge(#"Digest realm="Camera", nonce="b", stale=true"#)
+    let request = try #require(conversation.requests.last)
+    conversation.session.receive(challenge.response(to: request), at: conversation.now)
     conversation.run(milliseconds: 60_000)
     #expect(conversation.count(of: "TEARDOWN") == 2)
     #expect(conversation.end == .finished)

@@ -212,6 +212,16 @@ struct RTSPSessionEndTests {
     #expect(conversation.end == .failed(.mediaStopped(seconds: 5)))
   }
 
+  @Test func aServerThatFallsSilentBeforeItAnswersPauseIsWaitedFor() throws {
+    var conversation = try Conversation(
+      Self.script.merging(["PAUSE": [.silence]]) { _, silence in silence })
+    conversation.run()
+    conversation.session.pause(at: conversation.now)
+    conversation.stopPackets()
+    conversation.run(milliseconds: 60_000)
+    #expect(conversation.end == .failed(.noResponse(method: "PAUSE", seconds: 10)))
+  }
+
   /// Hikvision's DS-2CD2732F-IS answers 551 instead of 501.
   @Test(arguments: [405, 455, 501, 551])
   func aServerThatCanNotHaltPlaysOn(status: Int) throws {

@@ -130,6 +130,11 @@ struct RTSPSessionUDPTests {
     conversation.run()
     #expect(conversation.transcript.last == "playing")
     #expect(conversation.reports == [.portsUnavailable])
+    conversation = try Conversation(
+      ["DESCRIBE": [.oneVideo], "SETUP": [.udp]], delivery: .udp)
+    conversation.hasNoPorts = true
+    conversation.run()
+    #expect(conversation.end == .notConnected)
   }
 
   @Test func devicesThatWantAudioSetUpGetItOverUDP() throws {

@@ -41,6 +41,7 @@ final class RTSPConnection: ChannelInboundHandler {
   private var lastError: (any Error)?
   private var arrival = Instant(nanoseconds: 0)
   private var hasFailed = false
+  private var stall: Scheduled<Void>?
 
   private enum Phase {
     case connecting(RTSPConnector.Attempts)
@@ -146,6 +147,7 @@ final class RTSPConnection: ChannelInboundHandler {
   /// and tells nothing more.
   func close() {
     delivery = nil
+    stall?.cancel()
     let channel: any Channel
     switch phase {
     case .connecting(let attempts):
@@ -175,14 +177,39 @@ final class RTSPConnection: ChannelInboundHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard let take = delivery?.element, !hasFailed else { return }
     arrival = Self.now
-    input.append(unwrapInboundIn(data), at: arrival)
+    input.append(unwrapInboundIn(data))
     do throws(RTSPError) {
       // The owner may close the connection at any of its elements.
       while delivery != nil, let element = try input.next(at: arrival) { take(element, arrival) }
     } catch {
-      hasFailed = true
-      delivery?.inputFailed(error, arrival)
+      fail(error, at: arrival)
     }
+    watch()
+  }
+
+  /// Sees to it that what has begun to come is not waited for too long.
+  ///
+  /// Nearly every read ends within a frame, so a timer that is too early is left to find that out.
+  private func watch() {
+    guard stall == nil, !hasFailed, delivery != nil, let deadline = input.deadline else { return }
+    let delay = max(arrival.nanoseconds(to: deadline), 0)
+    stall = connector.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(delay)) {
+      self.stall = nil
+      self.arrival = Self.now
+      do throws(RTSPError) {
+        // Nothing came, so there is no element; but perhaps there has been none for too long.
+        _ = try self.input.next(at: self.arrival)
+      } catch {
+        self.fail(error, at: self.arrival)
+      }
+      self.watch()
+    }
+  }
+
+  private func fail(_ error: RTSPError, at now: Instant) {
+    guard !hasFailed else { return }
+    hasFailed = true
+    delivery?.inputFailed(error, now)
   }
 
   func channelReadComplete(context: ChannelHandlerContext) { delivery?.readCompleted(arrival) }
@@ -214,6 +241,7 @@ final class RTSPConnection: ChannelInboundHandler {
   private func end(_ error: (any Error)?) {
     guard let delivery else { return }
     self.delivery = nil
+    stall?.cancel()
     let wasOpen = if case .open = phase { true } else { false }
     phase = .closed
     if wasOpen {

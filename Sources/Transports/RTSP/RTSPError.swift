@@ -23,6 +23,8 @@ public enum RTSPError: Error, Sendable, Hashable {
   case redirectRefused(to: String)
   /// What comes through the connection is not RTSP, or ceased to be.
   case framingLost(skipped: Int)
+  /// A packet or a message began and did not come to its end within so many seconds.
+  case stalled(in: String, seconds: Int)
   /// A message exceeds a limit.
   case messageTooLarge(what: String, limit: Int)
   /// The connection closed in the middle of a session.
@@ -80,6 +82,9 @@ extension RTSPError: CustomStringConvertible {
     case .framingLost(let skipped):
       return "what the server sends is not RTSP (\(skipped) bytes skipped); "
         + "check the port, and whether it wants rtsps://"
+    case .stalled(let part, let seconds):
+      return "the server stopped in the middle of a \(part) for \(seconds) s; "
+        + "the network or the server is overloaded, or it is not an RTSP server"
     case .messageTooLarge(let what, let limit):
       return
         "the server sent \(what.printable) of more than \(limit) bytes; it is faulty or hostile"

@@ -16,6 +16,12 @@ struct RTSPHeaders: Sendable, Hashable {
     fields.append(Field(name: name, value: value))
   }
 
+  /// Appends to the value of the last field what stands on a line of its own (§4.2).
+  mutating func continueLast(with text: String) {
+    guard let last = fields.indices.last else { return }
+    fields[last].value += " " + text
+  }
+
   /// The value of the first field of this name.
   subscript(name: String) -> String? { all(name).first }
 

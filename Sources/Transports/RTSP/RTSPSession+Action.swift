@@ -64,7 +64,7 @@ extension RTSPSession {
     /// The server ended it, TEARDOWN was answered or its second is over, or all that was asked for
     /// is described.
     case finished
-    /// No connection; the shell knows why.
+    /// No connection, or no sockets for the media; the shell knows why.
     case notConnected
     case failed(RTSPError)
   }

@@ -18,9 +18,10 @@ extension RTSPSession {
   }
 
   mutating func requestSetUp(at now: Instant) {
-    guard let stream = streams.current, let url = streams.url else { return }
+    guard let stream = streams.current else { return }
     send(
-      .setUp(media: stream.media), "SETUP", to: url, [("Transport", streams.transport)], at: now)
+      .setUp(media: stream.media), "SETUP", to: streams.url ?? aggregateURL,
+      [("Transport", streams.transport)], at: now)
   }
 
   mutating func receiveSetUp(

@@ -145,6 +145,10 @@ struct RTSPSession: Sendable {
     guard case .settingUp = phase, exchanges.awaited == nil, streams.current?.media == media else {
       return
     }
+    guard configuration.delivery == .automatic, streams.carrier == .udp else {
+      leave(at: now)
+      return end(.notConnected)
+    }
     giveUpOnUDP(.portsUnavailable, error: .deliveryRefused, at: now)
   }
 

@@ -105,7 +105,7 @@ struct RTSPStreams: Sendable {
       Stream(
         media: choice.0, isSelected: choice.0 == index,
         urls: urls.indices.contains(choice.0) ? urls[choice.0] : [], ports: nil, profile: choice.1,
-        group: media[choice.0].group, channel: UInt8(clamping: 2 * place))
+        group: media[choice.0].group, channel: UInt8(clamping: min(2 * place, 254)))
     }
   }
 

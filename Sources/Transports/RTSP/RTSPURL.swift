@@ -97,7 +97,7 @@ extension String {
   /// The text with each `%XX` decoded (RFC 3986 §2.1).
   ///
   /// A percent sign before anything else stands for itself: people forget to encode it in passwords.
-  fileprivate var percentDecoded: String {
+  var percentDecoded: String {
     guard utf8.contains(UInt8(ascii: "%")) else { return self }
     var bytes: [UInt8] = []
     var rest = Array(utf8)[...]
@@ -113,7 +113,7 @@ extension String {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  private var hasControlCharacter: Bool { utf8.contains { $0 < 0x20 || $0 == 0x7F } }
+  fileprivate var hasControlCharacter: Bool { utf8.contains { $0 < 0x20 || $0 == 0x7F } }
 
   /// The text as it may stand in a request line: spaces encoded.
   var spacesEncoded: String {

@@ -1,0 +1,166 @@
+internal import NIOCore
+
+/// Reads one RTSP message from its first byte on, however it is cut (RFC 2326 §4).
+///
+/// Lines end in CRLF, LF or CR. What is read is taken out of the buffer, so that no byte is looked
+/// at twice, and every part of a message has a limit.
+struct RTSPMessageReader: Sendable {
+  enum Outcome: Sendable {
+    case message(RTSPElement)
+    case incomplete
+    /// What was taken for a message is none; so many bytes were read of it, all taken out.
+    case invalid(bytes: Int)
+  }
+
+  static let maximumLine = 8 << 10
+  static let maximumHeaders = 256
+  static let maximumHead = 64 << 10
+  static let maximumBody = 128 << 10
+
+  private var start: Start?
+  private var headers = RTSPHeaders()
+  private var headLength = 0
+  /// Bytes of the line at the front of the buffer that have been found to hold no end.
+  private var scanned = 0
+  /// The last line ended in CR, so a LF that follows belongs to it.
+  private var isBehindCarriageReturn = false
+  private var bodyLength: Int?
+  private var body: [UInt8] = []
+
+  private enum Start: Sendable {
+    case response(status: Int, reason: String)
+    case request(method: String, uri: String)
+  }
+
+  /// Whether the head has come whole.
+  var isInBody: Bool { bodyLength != nil }
+
+  mutating func read(from bytes: inout ByteBuffer) throws(RTSPError) -> Outcome {
+    while bodyLength == nil {
+      guard let line = try readLine(from: &bytes) else { return .incomplete }
+      if start == nil {
+        start = Self.start(line)
+        if start == nil { return .invalid(bytes: headLength) }
+      } else if line.isEmpty {
+        bodyLength = try announcedBody()
+      } else {
+        try readHeader(line)
+      }
+    }
+    skipLineFeed(in: &bytes)
+    guard let bodyLength, let start else { return .incomplete }
+    let missing = bodyLength - body.count
+    body += bytes.readBytes(length: min(missing, bytes.readableBytes)) ?? []
+    guard body.count == bodyLength else { return .incomplete }
+    switch start {
+    case .response(let status, let reason):
+      return .message(
+        .response(RTSPResponse(status: status, reason: reason, headers: headers, body: body)))
+    case .request(let method, let uri):
+      return .message(
+        .request(RTSPRequest(method: method, uri: uri, headers: headers, body: body)))
+    }
+  }
+
+  // MARK: Lines
+
+  private mutating func readLine(from bytes: inout ByteBuffer) throws(RTSPError) -> [UInt8]? {
+    skipLineFeed(in: &bytes)
+    let view = bytes.readableBytesView.dropFirst(scanned)
+    guard let end = view.firstIndex(where: { $0 == 0x0A || $0 == 0x0D }) else {
+      scanned = bytes.readableBytes
+      guard scanned <= Self.maximumLine else {
+        throw .messageTooLarge(what: "line", limit: Self.maximumLine)
+      }
+      return nil
+    }
+    let length = end - bytes.readerIndex
+    scanned = 0
+    guard length <= Self.maximumLine else {
+      throw .messageTooLarge(what: "line", limit: Self.maximumLine)
+    }
+    headLength += length + 1
+    guard headLength <= Self.maximumHead else {
+      throw .messageTooLarge(what: "head", limit: Self.maximumHead)
+    }
+    isBehindCarriageReturn = view[end] == 0x0D
+    let line = bytes.readBytes(length: length) ?? []
+    bytes.moveReaderIndex(forwardBy: 1)
+    return line
+  }
+
+  private mutating func skipLineFeed(in bytes: inout ByteBuffer) {
+    guard isBehindCarriageReturn,
+      let byte = bytes.getInteger(at: bytes.readerIndex, as: UInt8.self)
+    else { return }
+    isBehindCarriageReturn = false
+    guard byte == 0x0A else { return }
+    bytes.moveReaderIndex(forwardBy: 1)
+    headLength += 1
+  }
+
+  private static func start(_ line: [UInt8]) -> Start? {
+    let words = String(decoding: line, as: UTF8.self).split(separator: " ", maxSplits: 2)
+    guard words.count >= 2 else { return nil }
+    if words[0].hasPrefix("RTSP/") {
+      guard words[1].utf8.count == 3, let status = Int(words[1]), (100...999).contains(status)
+      else {
+        return nil
+      }
+      // Some servers leave the reason out.
+      return .response(status: status, reason: words.count > 2 ? words[2].trimmed : "")
+    }
+    guard words.count == 3, words[2].hasPrefix("RTSP/") else { return nil }
+    return .request(method: String(words[0]), uri: String(words[1]))
+  }
+
+  private mutating func readHeader(_ line: [UInt8]) throws(RTSPError) {
+    // Control characters mean nothing in a field, and NUL ends strings in other programs.
+    let text = String(decoding: line.filter { $0 >= 0x20 || $0 == 0x09 }, as: UTF8.self)
+    if line.first == 0x20 || line.first == 0x09, !headers.fields.isEmpty {
+      return headers.continueLast(with: text.trimmed)
+    }
+    guard let colon = text.firstIndex(of: ":") else { return }
+    guard headers.fields.count < Self.maximumHeaders else {
+      throw .messageTooLarge(what: "number of header fields", limit: Self.maximumHeaders)
+    }
+    headers.add(text[..<colon].trimmed, text[colon...].dropFirst().trimmed)
+  }
+
+  /// The length of the body, which is 0 when none is announced.
+  private func announcedBody() throws(RTSPError) -> Int {
+    guard let text = headers["Content-Length"], !text.isEmpty else { return 0 }
+    guard let length = Int(text), (0...Self.maximumBody).contains(length) else {
+      throw .messageTooLarge(what: "body", limit: Self.maximumBody)
+    }
+    return length
+  }
+
+  // MARK: Recognition
+
+  /// Whether a message can begin at `index`: a version, or a method with what it is applied to.
+  static func begins(in bytes: ByteBuffer, at index: Int) -> RTSPInput.Judgement {
+    let version = "RTSP/".utf8
+    let start = bytes.viewBytes(
+      at: index, length: min(longestMethod + 2, bytes.writerIndex - index))
+    guard let start, let first = start.first else { return .undecided }
+    guard (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first) else { return .no }
+    if start.starts(with: version) { return .yes }
+    if version.starts(with: start) { return .undecided }
+    let method = start.prefix {
+      (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) || $0 == UInt8(ascii: "_")
+    }
+    guard method.count <= longestMethod else { return .no }
+    let rest = start.dropFirst(method.count)
+    guard rest.count >= 2 else {
+      return rest.isEmpty || rest.first == UInt8(ascii: " ") ? .undecided : .no
+    }
+    guard method.count >= 3, rest.first == UInt8(ascii: " "), let target = rest.dropFirst().first
+    else { return .no }
+    return [UInt8(ascii: "r"), UInt8(ascii: "R"), UInt8(ascii: "*"), UInt8(ascii: "/")]
+      .contains(target) ? .yes : .no
+  }
+
+  /// `GET_PARAMETER` and `SET_PARAMETER` have 13 letters, `PLAY_NOTIFY` of RTSP 2.0 has 11.
+  private static let longestMethod = 16
+}

@@ -1,0 +1,172 @@
+import Foundation
+import Testing
+
+/// `rtp-recv rtsp://…` against the RTSP servers of GStreamer and VLC: the frames are FFmpeg's.
+@Suite(.serialized)
+struct RTSPServerTests {
+  enum Login: String, CaseIterable, Sendable { case none, basic, digest }
+
+  struct Case: Sendable, CustomTestStringConvertible {
+    var codec: Clip.Codec
+    var transport: String
+    var login = Login.none
+
+    var testDescription: String { "\(codec.rawValue) \(transport), login \(login.rawValue)" }
+  }
+
+  static let cases =
+    Clip.Codec.allCases.flatMap { codec in
+      ["tcp", "udp", "auto"].map { Case(codec: codec, transport: $0) }
+    } + [
+      Case(codec: .h264, transport: "tcp", login: .basic),
+      Case(codec: .h264, transport: "udp", login: .digest),
+      Case(codec: .h265, transport: "tcp", login: .digest),
+    ]
+
+  @Test("GStreamer's server, every frame from the first on", arguments: cases)
+  func gstreamer(_ test: Case) throws {
+    let clip = try Clip.of(test.codec)
+    let isOpen = test.login == .none
+    let server = try GStreamerServer(clip, isOpen ? [] : ["--auth", test.login.rawValue])
+    let user = isOpen ? "" : "\(GStreamerServer.user):\(GStreamerServer.password)@"
+    let (receiver, output) = try Self.receive(
+      server.url(user: user), ["--rtsp-transport", test.transport])
+    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["rtp", "lost"] == 0)
+    let said = receiver.standardError + String(decoding: receiver.standardOutput, as: UTF8.self)
+    #expect(!said.contains(GStreamerServer.password))
+  }
+
+  @Test("a server that offers one way only", arguments: ["tcp", "udp"])
+  func oneWayOnly(protocol way: String) throws {
+    let server = try GStreamerServer(Clip.h264.get(), ["--protocol", way])
+    let (_, output) = try Self.receive(server.url(), ["--rtsp-transport", "auto"])
+    #expect(try Clip.frameHashes(of: output) == Clip.h264.get().hashes)
+  }
+
+  @Test(
+    "a wrong password is not tried again and again, and not shown", arguments: ["basic", "digest"])
+  func wrongPassword(login: String) throws {
+    let server = try GStreamerServer(Clip.h264.get(), ["--auth", login])
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [server.url(user: "viewer:canary-wrong@"), "-o", "-", "--format", "y4m"])
+    #expect(try receiver.waitForExit(within: 10) != 0)
+    #expect(receiver.standardError.contains("password"), "\(receiver.standardError)")
+    #expect(!receiver.standardError.contains("canary-wrong"))
+  }
+
+  @Test("TLS with a certificate that is verified", arguments: ["--tls-ca", "--tls-pin"])
+  func verifiedServer(option: String) throws {
+    let certificates = try Certificates.shared.get()
+    let server = try GStreamerServer(
+      Clip.h264.get(), ["--certificate", certificates.good, "--key", certificates.key])
+    let proof =
+      option == "--tls-ca"
+      ? certificates.authority : try Certificates.fingerprint(of: certificates.good)
+    let (_, output) = try Self.receive(server.url(scheme: "rtsps"), [option, proof])
+    #expect(try Clip.frameHashes(of: output) == Clip.h264.get().hashes)
+  }
+
+  @Test(
+    "TLS with a certificate that proves nothing is refused",
+    arguments: ["unknown authority", "another host", "expired", "another pin"])
+  func unverifiedServer(fault: String) throws {
+    let certificates = try Certificates.shared.get()
+    let certificate =
+      switch fault {
+      case "another host": certificates.otherHost
+      case "expired": certificates.expired
+      default: certificates.good
+      }
+    let server = try GStreamerServer(
+      Clip.h264.get(), ["--certificate", certificate, "--key", certificates.key])
+    let options =
+      switch fault {
+      case "unknown authority": [String]()
+      case "another pin": ["--tls-pin", try Certificates.fingerprint(of: certificates.expired)]
+      default: ["--tls-ca", certificates.authority]
+      }
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [server.url(scheme: "rtsps"), "-o", "-", "--format", "y4m"] + options)
+    #expect(try receiver.waitForExit(within: 15) != 0)
+    #expect(receiver.standardOutput.isEmpty)
+    #expect(receiver.standardError.contains("certificate"), "\(receiver.standardError)")
+  }
+
+  @Test func tlsWithoutVerificationSaysSo() throws {
+    let certificates = try Certificates.shared.get()
+    let server = try GStreamerServer(
+      Clip.h264.get(), ["--certificate", certificates.expired, "--key", certificates.key])
+    let (receiver, output) = try Self.receive(server.url(scheme: "rtsps"), ["--tls-insecure"])
+    #expect(try Clip.frameHashes(of: output) == Clip.h264.get().hashes)
+    #expect(receiver.standardError.contains("--tls-insecure"), "\(receiver.standardError)")
+  }
+
+  @Test(
+    "VLC, which plays whether anybody watches or not: a piece of the clip, whole",
+    arguments: Clip.Codec.allCases)
+  func vlc(codec: Clip.Codec) throws {
+    try Self.expectPiece(of: Clip.of(codec), "auto") { try VLCServer($0).url }
+  }
+
+  @Test(
+    "VLC to a multicast group, whose answer to SETUP does not say ‘multicast’",
+    .enabled(if: Multicast.works), arguments: Clip.Codec.allCases)
+  func vlcMulticast(codec: Clip.Codec) throws {
+    try Self.expectPiece(of: Clip.of(codec), "multicast") {
+      try VLCServer($0, group: "239.255.42.\(codec == .h264 ? 1 : 2)").url
+    }
+  }
+
+  @Test func vlcDoesNotSendInTheConnection() throws {
+    let server = try VLCServer(Clip.h264.get())
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      [server.url, "--rtsp-transport", "tcp", "-o", "-", "--format", "y4m"])
+    #expect(try receiver.waitForExit(within: 10) != 0)
+    #expect(receiver.standardError.contains("--rtsp-transport"), "\(receiver.standardError)")
+  }
+
+  /// Receives a stream to its end; returns the receiver, which has ended, and what it wrote.
+  static func receive(
+    _ url: String, _ options: [String]
+  ) throws -> (RunningProcess, String) {
+    let output = try Scratch.path("y4m")
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [url, "-o", output, "--stats", "-", "--timeout", "3"] + options)
+    try receiver.waitForExit(within: 30)
+    #expect(FileManager.default.fileExists(atPath: output), "\(receiver.standardError)")
+    return (receiver, output)
+  }
+
+  /// Expects that what comes is a second at least of the clip without a gap in it.
+  private static func expectPiece(
+    of clip: Clip, _ transport: String, from start: (Clip) throws -> String
+  ) throws {
+    let (receiver, output) = try receive(start(clip), ["--rtsp-transport", transport])
+    let hashes = try Clip.frameHashes(of: output)
+    #expect(hashes.count >= 50, "\(receiver.standardError)")
+    let first = try #require(hashes.first.flatMap { clip.hashes.firstIndex(of: $0) })
+    // Where VLC breaks off, pictures are missing that others were sent before.
+    let whole = hashes.dropLast(4)
+    #expect(Array(whole) == Array(clip.hashes[first...].prefix(whole.count)))
+  }
+}
+
+/// Whether this machine can send to a group and receive it.
+enum Multicast {
+  static let works: Bool = {
+    let probe = """
+      import socket, struct
+      taker = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+      taker.bind(('', 0)); taker.settimeout(1)
+      group = socket.inet_aton('239.255.42.9')
+      taker.setsockopt(0, socket.IP_ADD_MEMBERSHIP, group + struct.pack('=I', 0))
+      giver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+      giver.sendto(b'x', ('239.255.42.9', taker.getsockname()[1])); taker.recv(1)
+      """
+    let process = try? RunningProcess("/usr/bin/python3", ["-c", probe])
+    return (try? process?.waitForExit(within: 10)) == 0
+  }()
+}

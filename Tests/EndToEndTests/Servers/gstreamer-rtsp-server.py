@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Serves one file with GStreamer's RTSP server at rtsp://127.0.0.1:PORT/stream.
+
+Prints `ready PORT` once the port, which the kernel chooses, is open. Every client is sent the
+file from its first frame, paced as its timestamps say; at its end RTCP says goodbye.
+"""
+
+import argparse
+
+import gi
+
+gi.require_version("Gst", "1.0")
+gi.require_version("GstRtsp", "1.0")
+gi.require_version("GstRtspServer", "1.0")
+from gi.repository import Gio, GLib, Gst, GstRtsp, GstRtspServer  # noqa: E402
+
+PROTOCOLS = {
+    "tcp": GstRtsp.RTSPLowerTrans.TCP,
+    "udp": GstRtsp.RTSPLowerTrans.UDP,
+    "multicast": GstRtsp.RTSPLowerTrans.UDP_MCAST,
+}
+METHODS = {
+    "basic": GstRtsp.RTSPAuthMethod.BASIC,
+    "digest": GstRtsp.RTSPAuthMethod.DIGEST,
+}
+
+
+def authentication(arguments, factory):
+    """What clients have to show, and what they are shown; None when the server asks for nothing."""
+    if not arguments.auth and not arguments.certificate:
+        return None
+    auth = GstRtspServer.RTSPAuth.new()
+    if arguments.certificate:
+        auth.set_tls_certificate(
+            Gio.TlsCertificate.new_from_files(arguments.certificate, arguments.key)
+        )
+    token = GstRtspServer.RTSPToken()
+    token.set_string("media.factory.role", "viewer")
+    permissions = GstRtspServer.RTSPPermissions()
+    permissions.add_permission_for_role("viewer", "media.factory.access", True)
+    permissions.add_permission_for_role("viewer", "media.factory.construct", True)
+    factory.set_permissions(permissions)
+    if not arguments.auth:
+        auth.set_default_token(token)
+        return auth
+    auth.set_supported_methods(METHODS[arguments.auth])
+    if arguments.auth == "digest":
+        auth.add_digest(arguments.user, arguments.password, token)
+    else:
+        basic = GstRtspServer.RTSPAuth.make_basic(arguments.user, arguments.password)
+        auth.add_basic(basic, token)
+    return auth
+
+
+def multicast_addresses():
+    """One group that no router passes on."""
+    pool = GstRtspServer.RTSPAddressPool.new()
+    pool.add_range("239.255.42.1", "239.255.42.1", 20000, 40000, 1)
+    return pool
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", help="an MP4 file of H.264 or H.265")
+    parser.add_argument("codec", choices=["h264", "h265"])
+    parser.add_argument("--protocol", choices=sorted(PROTOCOLS), help="the only one that is served")
+    parser.add_argument("--auth", choices=sorted(METHODS))
+    parser.add_argument("--user", default="viewer")
+    parser.add_argument("--password", default="secret")
+    parser.add_argument("--certificate", help="in PEM; turns TLS on")
+    parser.add_argument("--key", help="of the certificate, in PEM")
+    arguments = parser.parse_args()
+
+    Gst.init(None)
+    factory = GstRtspServer.RTSPMediaFactory()
+    factory.set_launch(
+        f"( filesrc location={arguments.file} ! qtdemux ! {arguments.codec}parse"
+        f" config-interval=-1 ! rtp{arguments.codec}pay name=pay0 pt=96 )"
+    )
+    factory.set_shared(False)
+    if arguments.protocol:
+        factory.set_protocols(PROTOCOLS[arguments.protocol])
+    if arguments.protocol == "multicast":
+        factory.set_address_pool(multicast_addresses())
+
+    server = GstRtspServer.RTSPServer()
+    server.set_address("127.0.0.1")
+    server.set_service("0")
+    auth = authentication(arguments, factory)
+    if auth:
+        server.set_auth(auth)
+    server.get_mount_points().add_factory("/stream", factory)
+    if server.attach(None) == 0:
+        raise SystemExit("can not open a port")
+    print("ready", server.get_bound_port(), flush=True)
+    GLib.MainLoop().run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+import Foundation
+import Glibc
+
+/// GStreamer's RTSP server, serving a clip to each client from its first frame.
+struct GStreamerServer {
+  static let user = "viewer"
+  static let password = "canary-4711"
+
+  let process: RunningProcess
+  let port: UInt16
+
+  /// Starts a server; `options` are those of the script.
+  init(_ clip: Clip, _ options: [String] = []) throws {
+    let script = Bundle.module.resourceURL?
+      .appendingPathComponent("Servers/gstreamer-rtsp-server.py").path
+    process = try RunningProcess(
+      "/usr/bin/python3",
+      [script ?? "", clip.container, clip.codec.rawValue]
+        + ["--user", Self.user, "--password", Self.password] + options)
+    port = UInt16(try process.waitForLine(#/ready (\d+)/#).1) ?? 0
+  }
+
+  /// The address of the stream, with what stands before the host.
+  func url(scheme: String = "rtsp", user: String = "") -> String {
+    "\(scheme)://\(user)127.0.0.1:\(port)/stream"
+  }
+}
+
+/// VLC, which plays a clip once, whether anybody watches or not, and ends.
+struct VLCServer {
+  let process: RunningProcess
+  let url: String
+
+  /// Starts to play; returns when the server takes connections.
+  init(_ clip: Clip, group: String? = nil) throws {
+    // VLC wants to be told a port, so it is told one that was free a moment ago.
+    let port = try FreePort.tcp()
+    var output = "rtp{sdp=rtsp://127.0.0.1:\(port)/stream"
+    if let group { output += ",dst=\(group),port=\(port < 60_000 ? 60_000 : 50_000)" }
+    url = "rtsp://127.0.0.1:\(port)/stream"
+    var command = ["cvlc", "--quiet", clip.container, "--sout", "#\(output)}", "vlc://quit"]
+    if geteuid() == 0 {
+      // VLC does not run for root. It keeps its settings in its home, of which it needs none.
+      command = ["runuser", "-u", "nobody", "--", "env", "HOME=/nonexistent"] + command
+    }
+    process = try RunningProcess("env", command)
+    let deadline = Date(timeIntervalSinceNow: 20)
+    while !FreePort.isTaken(port) {
+      guard Date() < deadline else { throw POSIXError(.ETIMEDOUT) }
+      usleep(10_000)
+    }
+  }
+}
+
+/// Ports of loopback for programs that can not choose one themselves.
+enum FreePort {
+  static func tcp() throws -> UInt16 {
+    var port: UInt16 = 0
+    let isBound = withSocket(port: 0) { socket, address, length in
+      guard bind(socket, address, length.pointee) == 0,
+        getsockname(socket, address, length) == 0
+      else { return false }
+      port = address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+        UInt16(bigEndian: $0.pointee.sin_port)
+      }
+      return true
+    }
+    guard isBound else { throw POSIXError(.EADDRNOTAVAIL) }
+    return port
+  }
+
+  /// Whether somebody takes connections on `port`.
+  static func isTaken(_ port: UInt16) -> Bool {
+    withSocket(port: port) { socket, address, length in
+      connect(socket, address, length.pointee) == 0
+    }
+  }
+
+  private static func withSocket(
+    port: UInt16,
+    _ body: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Bool
+  ) -> Bool {
+    let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    guard socket >= 0 else { return false }
+    defer { close(socket) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    return withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body(socket, $0, &length) }
+    }
+  }
+}
+
+/// A certificate authority and certificates that it issued, made by OpenSSL.
+struct Certificates {
+  let authority: String
+  let key: String
+  /// For 127.0.0.1, issued by the authority.
+  let good: String
+  /// For another address, and for 127.0.0.1 but until yesterday.
+  let otherHost: String
+  let expired: String
+
+  static let shared = Result { try Certificates() }
+
+  private init() throws {
+    let folder = try Scratch.folder.appendingPathComponent("certificates")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+    func openssl(_ arguments: [String]) throws {
+      let process = try RunningProcess("openssl", arguments)
+      guard try process.waitForExit() == 0 else {
+        throw RunningProcess.TimedOut(description: process.standardError)
+      }
+    }
+    let (authority, key, authorityKey) = (path("authority.pem"), path("key.pem"), path("ca.key"))
+    try openssl(
+      ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", authorityKey]
+        + ["-out", authority, "-days", "2", "-subj", "/CN=Tests"]
+        + ["-addext", "basicConstraints=critical,CA:TRUE"])
+    try openssl(["genrsa", "-out", key, "2048"])
+    func issue(_ name: String, for address: String, days: Int) throws -> String {
+      let (request, extensions, certificate) = (
+        path("\(name).csr"), path(name), path("\(name).pem")
+      )
+      try "subjectAltName=IP:\(address)".write(
+        toFile: extensions, atomically: true, encoding: .utf8)
+      try openssl(["req", "-new", "-key", key, "-out", request, "-subj", "/CN=\(name)"])
+      try openssl(
+        ["x509", "-req", "-in", request, "-CA", authority, "-CAkey", authorityKey]
+          + ["-set_serial", "\(days + 10)", "-days", "\(days)", "-extfile", extensions]
+          + ["-out", certificate])
+      return certificate
+    }
+    (self.authority, self.key) = (authority, key)
+    good = try issue("good", for: "127.0.0.1", days: 1)
+    otherHost = try issue("other-host", for: "192.0.2.1", days: 2)
+    expired = try issue("expired", for: "127.0.0.1", days: -1)
+  }
+
+  /// The SHA-256 of a certificate in DER, as `openssl x509 -fingerprint` prints it.
+  static func fingerprint(of path: String) throws -> String {
+    let process = try RunningProcess(
+      "openssl", ["x509", "-in", path, "-noout", "-fingerprint", "-sha256"])
+    try process.waitForExit()
+    let text = String(decoding: process.standardOutput, as: UTF8.self)
+    return String(
+      text.trimmingCharacters(in: .whitespacesAndNewlines).drop { $0 != "=" }.dropFirst())
+  }
+}

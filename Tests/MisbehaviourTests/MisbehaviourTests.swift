@@ -1,0 +1,130 @@
+import Foundation
+import Testing
+
+/// Servers that do what their scripts say, a file per case.
+struct MisbehaviourTests {
+  @Test(arguments: Script.names)
+  func everyScriptCanBeRead(name: String) throws {
+    let script = try Script(named: name)
+    #expect(!script.title.isEmpty)
+    #expect(name == "usual" || !script.expectations.isEmpty)
+  }
+
+  @Test func theUsualAnswersAreThoseOfAServerThatFFmpegPlays() async throws {
+    let server = try await SocketServer.start(Script(""))
+    let ffmpeg = try Command.run(
+      "ffmpeg",
+      ["-v", "error", "-rtsp_transport", "tcp", "-i", "rtsp://127.0.0.1:\(server.port)/stream"]
+        + ["-c", "copy", "-f", "framemd5", "-"])
+    #expect(ffmpeg.status == 0, "\(ffmpeg.errors)")
+    let lines = ffmpeg.output.split(separator: "\n")
+    #expect(lines.filter { !$0.hasPrefix("#") }.count == ClipPackets.frameCount)
+    try await server.stop()
+  }
+
+  @Test("on a virtual clock", arguments: Script.namesOfPlainOnes)
+  func virtual(name: String) throws {
+    let script = try Script(named: name)
+    let outcome = try VirtualPlay.run(script)
+    outcome.check(script, port: ScriptedServer.Place().port)
+  }
+
+  @Test("over sockets, what lasts no longer than a moment", arguments: Script.namesOfQuickOnes)
+  func sockets(name: String) async throws {
+    let script = try Script(named: name)
+    let (outcome, port) = try await SocketPlay.run(script)
+    outcome.check(script, port: port)
+  }
+
+  @Test(
+    "through the command: exit status, what it says, and what it does not",
+    arguments: [
+      ("refuses-every-password", 3, "password"),
+      ("wants-a-password-and-there-is-none", 3, "--user"),
+      ("refuses-the-stream", 2, "404"),
+      ("redirects-to-the-metadata-service", 2, "redirect"),
+      ("describes-no-video", 2, "no video"),
+      ("server-goes-in-mid-stream", 1, "closed the connection"),
+    ])
+  func command(name: String, status: Int32, words: String) async throws {
+    let script = try Script(named: name)
+    let server = try await SocketServer.start(script)
+    var source = script.source(port: server.port)
+    if let user = script.given["user"], let password = script.given["password"] {
+      source.replace("://", with: "://\(user):\(password)@")
+    }
+    let program = Bundle.module.bundleURL.deletingLastPathComponent()
+      .appendingPathComponent("rtp-recv").path
+    let command = try Command.run(
+      program, [source, "--stats", "-", "-o", "/dev/null", "--format", "yuv", "--verbose"])
+    #expect(command.status == status)
+    #expect(command.errors.contains(words), "\(command.errors)")
+    for text in [command.errors, command.output] {
+      #expect(!text.contains("canary-4711"), "\(text)")
+      #expect(!text.contains("\u{1B}"), "\(text)")
+    }
+    try await server.stop()
+  }
+
+  @Test(
+    "however it is divided into reads, it comes to the same", arguments: Script.namesOfPlainOnes)
+  func divided(name: String) throws {
+    let script = try Script(named: name)
+    let whole = try VirtualPlay.run(script)
+    let ways: [VirtualPlay.Portions] = [.single] + (1...8).map { .random(seed: $0) }
+    for way in ways {
+      let outcome = try VirtualPlay.run(script, portions: way)
+      #expect(outcome.end == whole.end, "\(way)")
+      #expect(outcome.reports == whole.reports, "\(way)")
+      #expect(
+        ClipPackets.description(of: outcome.frames) == ClipPackets.description(of: whole.frames),
+        "\(way)")
+    }
+  }
+
+  @Test func theServerClosesBehindEveryByteThatItSends() throws {
+    let script = try Script("> PLAY\n< 200 OK\n  Session: 1\n$ frames 2\nclose")
+    let sent = try #require(try VirtualPlay.run(script).bytesFromServer)
+    for limit in 0...sent {
+      let outcome = try VirtualPlay.run(script, byteLimit: limit)
+      #expect(["connectionClosed", "finished"].contains(outcome.end), "\(limit) bytes")
+      #expect(outcome.seconds <= 1, "\(limit) bytes")
+      // What came whole comes out whole, and nothing else does.
+      #expect(
+        ["none", "0", "0-1"].contains(ClipPackets.description(of: outcome.frames)),
+        "\(limit) bytes")
+    }
+  }
+}
+
+extension Script {
+  /// Those without TLS, which is the shell's alone.
+  static let namesOfPlainOnes = names.filter {
+    (try? Script(named: $0))?.given["secure"] == nil
+  }
+
+  /// Those that do not wait, nor make the client wait for seconds: these can be played on sockets.
+  static let namesOfQuickOnes = names.filter { name in
+    guard let script = try? Script(named: name) else { return false }
+    let waits: Set<String> = ["noResponse", "noMedia", "mediaStopped"]
+    return script.expectations.allSatisfy {
+      switch $0 {
+      case .end(let end): !waits.contains(end)
+      case .report(let report): report != "udpSilent"
+      case .within(let seconds): seconds <= 5
+      default: true
+      }
+    } && script.blocks.allSatisfy { $0.steps.allSatisfy(\.isQuick) }
+  }
+}
+
+extension Script.Step {
+  fileprivate var isQuick: Bool {
+    switch self {
+    case .wait(let seconds): seconds < 0.5
+    case .drip(let seconds): seconds == 0
+    case .loop(_, let steps): steps.allSatisfy(\.isQuick)
+    default: true
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import Testing
+
+@testable import Transports
+
+/// What came of playing from a scripted server.
+struct Outcome: Sendable {
+  /// The frames that came out, by their place in the clip; a damaged one is not whole.
+  var frames: [(index: Int, isWhole: Bool)] = []
+  /// How it ended: `finished`, `running`, or the name of the error.
+  var end = "running"
+  /// The names of the deviations that were reported, if they are known by name.
+  var reports: Set<String>? = []
+  var requests: [ScriptedServer.Request] = []
+  /// Until the end, in seconds of whatever clock there was.
+  var seconds = 0.0
+  /// What the last connection brought.
+  var bytesFromServer: Int?
+  /// Everything that was said for people to read.
+  var texts: [String] = []
+
+  /// Expects all that the script says is to come of it.
+  func check(_ script: Script, port: Int) {
+    for expectation in script.expectations {
+      switch expectation {
+      case .frames(let wanted): #expect(ClipPackets.description(of: frames) == wanted)
+      case .end(let wanted): #expect(end == wanted)
+      case .report(let wanted):
+        if let reports { #expect(reports.contains(wanted), "\(reports)") }
+      case .within(let wanted): #expect(seconds <= wanted)
+      case .never(let secret):
+        for text in texts { #expect(!text.contains(secret)) }
+      case .requests(let method, let count):
+        #expect(requests.filter { $0.method == method }.count == count, "\(requests)")
+      case .request(let method, let text, let isExpected):
+        let text = text.replacing("{port}", with: "\(port)")
+        let isThere = requests.contains { $0.method == method && $0.head.contains(text) }
+        #expect(isThere == isExpected, "\(requests.map(\.head))")
+      }
+    }
+  }
+}
+
+/// The name of an enumeration's case, without what it carries.
+func caseName(of value: Any) -> String {
+  // A case that carries something is its label; the others only have a description for people.
+  if let label = Mirror(reflecting: value).children.first?.label { return label }
+  switch value {
+  case RTSPError.connectionClosed: return "connectionClosed"
+  case RTSPError.emptyDescription: return "emptyDescription"
+  case RTSPError.deliveryRefused: return "deliveryRefused"
+  case TLSError.notEncrypted: return "notEncrypted"
+  case TLSError.closedInHandshake: return "closedInHandshake"
+  case let diagnostic as RTSPDiagnostic: return Diagnostics.names[diagnostic] ?? "\(diagnostic)"
+  default: return "\(value)"
+  }
+}
+
+private enum Diagnostics {
+  static let names: [RTSPDiagnostic: String] = [
+    .wrongSequence: "wrongSequence", .unexpectedResponse: "unexpectedResponse",
+    .sessionIdentifierChanged: "sessionIdentifierChanged", .reconnected: "reconnected",
+    .transportIncomplete: "transportIncomplete", .otherDelivery: "otherDelivery",
+    .udpRefused: "udpRefused", .udpSilent: "udpSilent",
+    .controlURLRewritten: "controlURLRewritten", .suspiciousPosition: "suspiciousPosition",
+  ]
+}

@@ -1,0 +1,337 @@
+import NIOCore
+import RTPWire
+import Testing
+
+@testable import Transports
+
+/// Takes apart what comes through an RTSP connection.
+@Suite struct RTSPInputTests {
+  // MARK: What is there whole
+
+  @Test("messages and frames come out in their order, whatever stands between them")
+  func recordedSession() throws {
+    #expect(try elements(of: [Self.session]) == Self.sessionElements)
+  }
+
+  @Test("a session cut in two at any byte is the same session")
+  func everyCut() throws {
+    for cut in 1..<Self.session.count {
+      let parts = [Array(Self.session[..<cut]), Array(Self.session[cut...])]
+      #expect(try elements(of: parts) == Self.sessionElements, "cut at \(cut)")
+    }
+  }
+
+  @Test("a session that comes byte by byte is the same session")
+  func byteByByte() throws {
+    #expect(try elements(of: Self.session.map { [$0] }) == Self.sessionElements)
+  }
+
+  @Test("a session cut at random places is the same session, ten thousand times")
+  func randomCuts() throws {
+    var random = SplitMix(seed: 7)
+    for _ in 0..<10_000 {
+      var parts: [[UInt8]] = []
+      var rest = Self.session[...]
+      while !rest.isEmpty {
+        let length = min(rest.count, 1 + Int(random.next() % 200))
+        parts.append(Array(rest.prefix(length)))
+        rest = rest.dropFirst(length)
+      }
+      #expect(try elements(of: parts) == Self.sessionElements)
+    }
+  }
+
+  @Test("a whole frame is a slice of the read that brought it")
+  func slices() throws {
+    let frame = Self.frame(0, sequence: 1)
+    var input = RTSPInput()
+    input.assignedChannels = [0, 1]
+    let read = ByteBuffer(bytes: frame + frame + frame.dropLast())
+    input.append(read)
+    for _ in 0..<2 {
+      guard case .frame(_, let bytes) = try input.next(at: Self.start) else {
+        Issue.record("no frame")
+        return
+      }
+      let same = bytes.withUnsafeReadableBytes { slice in
+        read.withUnsafeReadableBytes { all in
+          unsafe slice.baseAddress.map { unsafe all.contains(address: $0) } ?? false
+        }
+      }
+      #expect(same)
+    }
+    #expect(try input.next(at: Self.start) == nil)
+  }
+
+  @Test(
+    "what a device deviates in is understood all the same",
+    arguments: [
+      ("LF for CRLF", "RTSP/1.0 200 OK\nCSeq: 1\n\n"),
+      ("CR for CRLF", "RTSP/1.0 200 OK\rCSeq: 1\r\r"),
+      ("no reason", "RTSP/1.0 200\r\nCSeq: 1\r\n\r\n"),
+      ("two spaces", "RTSP/1.0  200 OK\r\nCSeq: 1\r\n\r\n"),
+      ("line ends before the message", "\r\n\n\r\nRTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n"),
+      ("a space before the message", " RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n"),
+      ("names in odd case", "RTSP/1.0 200 OK\r\ncSEQ: 1\r\n\r\n"),
+      ("spaces around the colon", "RTSP/1.0 200 OK\r\nCSeq : 1  \t\r\n\r\n"),
+      ("a line without a colon", "RTSP/1.0 200 OK\r\nnonsense\r\nCSeq: 1\r\n\r\n"),
+      ("version 2.0", "RTSP/2.0 200 OK\r\nCSeq: 1\r\n\r\n"),
+      ("NUL in a field", "RTSP/1.0 200 OK\r\nCSeq: 1\0\r\n\r\n"),
+      ("an empty length", "RTSP/1.0 200 OK\r\nCSeq: 1\r\nContent-Length:\r\n\r\n"),
+    ])
+  func deviations(_ name: String, _ text: String) throws {
+    let found = try elements(of: [Array(text.utf8)])
+    guard case .response(let response)? = found.first, found.count == 1 else {
+      Issue.record("\(found)")
+      return
+    }
+    #expect(response.status == 200)
+    #expect(response.headers["CSeq"] == "1")
+  }
+
+  @Test("a field goes on in a line that begins with white space")
+  func foldedField() throws {
+    let text = "RTSP/1.0 200 OK\r\nPublic: OPTIONS,\r\n  PLAY\r\n\r\n"
+    guard case .response(let response)? = try elements(of: [Array(text.utf8)]).first else {
+      Issue.record("no response")
+      return
+    }
+    #expect(response.headers["Public"] == "OPTIONS, PLAY")
+  }
+
+  // MARK: Garbage
+
+  @Test(
+    "garbage between frames costs no frame that is whole",
+    arguments: [
+      [0x00], [0xFF, 0x24], [0x24, 0x00], [0x24, 0x07, 0x00, 0x20, 0x20, 0x60],
+      Array("RTS".utf8), Array("nonsense $$$$ RTSP".utf8), Array(repeating: 0x24, count: 4000),
+      (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 167) },
+    ])
+  func garbage(_ garbage: [UInt8]) throws {
+    var stream: [UInt8] = []
+    for number in 0..<20 { stream += Self.frame(0, sequence: UInt16(number)) }
+    stream += garbage
+    for number in 20..<40 { stream += Self.frame(0, sequence: UInt16(number)) }
+    for size in [1, 7, 1000, 1 << 20] {
+      let (found, skipped) = try take(stream.chunked(by: size))
+      let numbers = found.compactMap(\.sequenceNumber)
+      #expect(numbers == Array(0..<40), "in parts of \(size)")
+      #expect(skipped == garbage.count)
+    }
+  }
+
+  @Test("a frame that is cut short costs itself and at most the one behind it")
+  func shortFrame() throws {
+    var stream: [UInt8] = []
+    for number in 0..<10 { stream += Self.frame(0, sequence: UInt16(number)) }
+    stream += Self.frame(0, sequence: 10).dropLast(60)
+    for number in 11..<30 { stream += Self.frame(0, sequence: UInt16(number)) }
+    let numbers = try take([stream]).elements.compactMap(\.sequenceNumber)
+    #expect(numbers.starts(with: Array(0...10)))
+    #expect(numbers.suffix(18) == Array(12..<30))
+  }
+
+  @Test("garbage before a response is skipped")
+  func garbageBeforeResponse() throws {
+    let stream = Array("\u{1}\u{2}garbage RTSP/1.0 200 OK\r\nCSeq: 4\r\n\r\n".utf8)
+    let (found, skipped) = try take([stream])
+    #expect(found.count == 1)
+    #expect(skipped == 10)
+  }
+
+  @Test("endless garbage is given up after 64 KiB")
+  func endlessGarbage() {
+    #expect(throws: RTSPError.self) {
+      _ = try take(
+        [Self.frame(0, sequence: 1)]
+          + Array(repeating: [UInt8](repeating: 1, count: 1024), count: 80))
+    }
+  }
+
+  @Test("a web server is told at once")
+  func webServer() {
+    #expect(throws: RTSPError.framingLost(skipped: 0)) {
+      _ = try take([Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8)])
+    }
+  }
+
+  @Test("frames on channels that nobody has set up are frames, if they can be")
+  func foreignChannels() throws {
+    let (found, skipped) = try take([Self.frame(6, sequence: 9), Self.frame(0, sequence: 10)])
+    #expect(found.compactMap(\.sequenceNumber) == [9, 10])
+    #expect(skipped == 0)
+  }
+
+  @Test("frames of any length are told", arguments: [0, 1, 7, 8, 65_535], [UInt8(0), 9])
+  func lengths(_ length: Int, _ channel: UInt8) throws {
+    let content = [UInt8](repeating: 0x80, count: length)
+    let header = [0x24, channel, UInt8(length >> 8), UInt8(length & 0xFF)]
+    let (found, _) = try take([header + content, Self.frame(0, sequence: 10)])
+    #expect(found.last?.sequenceNumber == 10)
+    if channel == 0 { #expect(found.count == 2) }
+  }
+
+  // MARK: Limits and time
+
+  @Test(
+    "what exceeds a limit is an error at once",
+    arguments: [
+      "RTSP/1.0 200 OK\r\nContent-Length: -1\r\n\r\n",
+      "RTSP/1.0 200 OK\r\nContent-Length: 9223372036854775808\r\n\r\n",
+      "RTSP/1.0 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\n",
+      "RTSP/1.0 200 OK\r\nContent-Length: 131073\r\n\r\n",
+      "RTSP/1.0 200 OK\r\nContent-Length: twelve\r\n\r\n",
+      "RTSP/1.0 200 OK\r\nA: " + String(repeating: "a", count: 1 << 20),
+      "RTSP/1.0 200 OK\r\n" + String(repeating: "a: b\r\n", count: 100_000),
+      "RTSP/1.0 200 OK\r\n"
+        + String(repeating: String(repeating: "x", count: 1000) + "\r\n", count: 66),
+    ])
+  func limits(_ text: String) {
+    #expect(throws: RTSPError.self) { _ = try take(Array(text.utf8).chunked(by: 4096)) }
+  }
+
+  @Test(
+    "what begins and does not end is given up in its time",
+    arguments: [
+      (Array("RTSP/1.0 200 OK\r\nCSeq".utf8), 10), (Array("RTS".utf8), 10),
+      (Array("RTSP/1.0 200 OK\r\nContent-Length: 10\r\n\r\nabc".utf8), 10),
+      ([0x24, 0, 5, 0, 0x80, 0x60, 1, 2], 5), ([0x24, 0], 5), ([1, 2, 3], 2),
+    ])
+  func slowness(_ bytes: [UInt8], _ seconds: Int) throws {
+    var input = RTSPInput()
+    input.assignedChannels = [0, 1]
+    input.append(ByteBuffer(bytes: bytes))
+    #expect(try input.next(at: Self.start) == nil)
+    let deadline = Self.start.advanced(by: .seconds(seconds))
+    #expect(input.deadline == deadline)
+    #expect(try input.next(at: deadline.advanced(by: .nanoseconds(-1))) == nil)
+    #expect(throws: RTSPError.self) { _ = try input.next(at: deadline) }
+  }
+
+  @Test("whatever comes, taking it apart ends, and every byte is in an element or skipped")
+  func anything() {
+    var random = SplitMix(seed: 3)
+    for _ in 0..<20_000 {
+      var bytes = Self.session
+      for _ in 0..<1 + random.next() % 8 {
+        let index = Int(random.next() % UInt64(bytes.count))
+        switch random.next() % 3 {
+        case 0: bytes[index] = UInt8(truncatingIfNeeded: random.next())
+        case 1: bytes.remove(at: index)
+        default: bytes.insert(UInt8(truncatingIfNeeded: random.next()), at: index)
+        }
+      }
+      let parts = bytes.chunked(by: 1 + Int(random.next() % 600))
+      // An offset in the buffer, since slices of reads do not begin at 0.
+      _ = try? take(parts, offset: Int(random.next() % 8))
+    }
+  }
+
+  // MARK: Material
+
+  private static let start = Instant(nanoseconds: 1_000_000_000)
+
+  private static func frame(_ channel: UInt8, sequence: UInt16) -> [UInt8] {
+    let count = 100 + Int(sequence % 50)
+    let packet: [UInt8] =
+      [0x80, 0x60, UInt8(sequence >> 8), UInt8(sequence & 0xFF), 0, 0, 0, 9, 1, 2, 3, 4]
+      + (0..<count).map { UInt8(truncatingIfNeeded: $0 * 31 + Int(sequence)) }
+    return [0x24, channel, UInt8(packet.count >> 8), UInt8(packet.count & 0xFF)] + packet
+  }
+
+  private static let report: [UInt8] =
+    [0x24, 1, 0, 28, 0x80, 200, 0, 6] + [UInt8](repeating: 7, count: 24)
+
+  private static let sessionParts: [([UInt8], RTSPElement)] = {
+    func response(_ fields: [(String, String)], _ body: String = "") -> ([UInt8], RTSPElement) {
+      var headers = RTSPHeaders()
+      var text = "RTSP/1.0 200 OK\r\n"
+      for (name, value) in fields {
+        headers.add(name, value)
+        text += "\(name): \(value)\r\n"
+      }
+      text += "\r\n" + body
+      return (
+        Array(text.utf8),
+        .response(
+          RTSPResponse(status: 200, reason: "OK", headers: headers, body: Array(body.utf8)))
+      )
+    }
+    func frame(_ bytes: [UInt8]) -> ([UInt8], RTSPElement) {
+      (bytes, .frame(channel: bytes[1], ByteBuffer(bytes: bytes[4...])))
+    }
+    var headers = RTSPHeaders()
+    headers.add("CSeq", "1")
+    let body = "v=0\r\n$\u{0}m=video 0 RTP/AVP 96\r\nRTSP/1.0 200 OK\r\n\r\n"
+    return [
+      response([("CSeq", "1"), ("Public", "OPTIONS, DESCRIBE")]),
+      response([("CSeq", "2"), ("Content-Length", "\(body.utf8.count)")], body),
+      frame(Self.frame(0, sequence: 1)), frame(Self.frame(0, sequence: 2)),
+      response([("CSeq", "3"), ("Session", "1;timeout=60")]),
+      frame(Self.report),
+      (
+        Array("OPTIONS rtsp://a/ RTSP/1.0\r\nCSeq: 1\r\n\r\n".utf8),
+        .request(RTSPRequest(method: "OPTIONS", uri: "rtsp://a/", headers: headers))
+      ),
+      (Array("\r\n".utf8) + Self.frame(0, sequence: 3), frame(Self.frame(0, sequence: 3)).1),
+      frame(Self.frame(2, sequence: 4)),
+      frame(Self.frame(0, sequence: 5)),
+    ]
+  }()
+  private static let session = sessionParts.flatMap(\.0)
+  private static let sessionElements = sessionParts.map(\.1)
+
+  private func elements(of parts: [[UInt8]]) throws -> [RTSPElement] { try take(parts).elements }
+
+  private func take(
+    _ parts: [[UInt8]], offset: Int = 0
+  ) throws -> (elements: [RTSPElement], skipped: Int) {
+    var input = RTSPInput()
+    input.assignedChannels = [0, 1]
+    var found: [RTSPElement] = []
+    for part in parts {
+      var bytes = ByteBuffer(bytes: [UInt8](repeating: 0x24, count: offset) + part)
+      bytes.moveReaderIndex(forwardBy: offset)
+      input.append(bytes)
+      while let element = try input.next(at: Self.start) { found.append(element) }
+    }
+    return (found, Int(input.skipped))
+  }
+}
+
+extension RTSPElement {
+  /// The sequence number of an RTP packet in a frame.
+  fileprivate var sequenceNumber: Int? {
+    guard case .frame(_, let bytes) = self else { return nil }
+    return (try? RTPPacket(parsing: bytes)).map { Int($0.sequenceNumber.rawValue) }
+  }
+}
+
+extension Array where Element == UInt8 {
+  fileprivate func chunked(by size: Int) -> [[UInt8]] {
+    stride(from: 0, to: count, by: size).map { Array(self[$0..<Swift.min(count, $0 + size)]) }
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  fileprivate func contains(address: UnsafeRawPointer) -> Bool {
+    guard let baseAddress else { return false }
+    return unsafe address >= baseAddress && address < baseAddress + count
+  }
+}
+
+/// A small generator that gives the same numbers on every machine.
+private struct SplitMix: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var value = state
+    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+    return value ^ (value >> 31)
+  }
+}

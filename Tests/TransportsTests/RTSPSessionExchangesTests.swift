@@ -1,0 +1,55 @@
+import RTPWire
+import Testing
+
+@testable import Transports
+
+struct RTSPSessionExchangesTests {
+  private static func exchange(_ purpose: RTSPExchanges.Purpose) -> RTSPExchanges.Exchange {
+    RTSPExchanges.Exchange(purpose: purpose, request: RTSPRequest(method: "X", uri: "*"))
+  }
+
+  private static func exchanges(_ purposes: RTSPExchanges.Purpose...) -> RTSPExchanges {
+    var exchanges = RTSPExchanges()
+    for purpose in purposes { _ = exchanges.begin(exchange(purpose), deadline: nil) }
+    return exchanges
+  }
+
+  @Test(
+    arguments: [
+      (exchanges(.keepAlive, .pause), Int?.some(1), "answer keepAlive"),
+      (exchanges(.keepAlive, .pause), 2, "answer pause"),
+      // Without a number it answers what is waited for, with a wrong one a keep-alive.
+      (exchanges(.keepAlive, .pause), nil, "guess pause"),
+      (exchanges(.pause, .keepAlive), nil, "guess pause"),
+      (exchanges(.keepAlive, .pause), 0, "guess keepAlive"),
+      (exchanges(.pause, .keepAlive), 99, "guess keepAlive"),
+      (exchanges(.keepAlive), nil, "guess keepAlive"), (exchanges(.play), -7, "guess play"),
+      (exchanges(), 1, "unrelated"), (exchanges(), nil, "unrelated"),
+    ]
+  )
+  func aResponseBelongsTo(exchanges: RTSPExchanges, sequence: Int?, expected: String) {
+    var exchanges = exchanges
+    switch exchanges.take(answeredBy: sequence) {
+    case .answer(let exchange): #expect("answer \(exchange.purpose)" == expected)
+    case .guess(let exchange): #expect("guess \(exchange.purpose)" == expected)
+    case .unrelated: #expect("unrelated" == expected)
+    }
+  }
+
+  @Test func keepAlivesThatAreNeverAnsweredAreForgottenAndWhatIsAwaitedIsNot() {
+    var exchanges = Self.exchanges(.pause)
+    for _ in 0..<1000 { _ = exchanges.begin(Self.exchange(.keepAlive), deadline: nil) }
+    #expect(exchanges.awaited?.purpose == .pause)
+    var count = 0
+    while case .guess = exchanges.take(answeredBy: nil) { count += 1 }
+    #expect(count == 8)
+  }
+
+  @Test func numbersBeginWithOneAndNeverRepeat() {
+    var exchanges = RTSPExchanges()
+    let numbers = (0..<100).map { _ in exchanges.begin(Self.exchange(.keepAlive), deadline: nil) }
+    #expect(numbers == Array(1...100))
+    exchanges.abandon()
+    #expect(exchanges.begin(Self.exchange(.options), deadline: nil) == 101)
+  }
+}
