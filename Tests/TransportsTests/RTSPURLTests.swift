@@ -64,7 +64,8 @@ struct RTSPURLTests {
   @Test(
     arguments: [
       ("rtsp://camera:554/live", "rtsp://camera/live"), ("rtsp://camera", "rtsp://camera"),
-      ("rtsps://camera:322/x", "rtsps://camera/x"), ("rtsps://camera:554/x", "rtsps://camera:554/x"),
+      ("rtsps://camera:322/x", "rtsps://camera/x"),
+      ("rtsps://camera:554/x", "rtsps://camera:554/x"),
       ("rtspu://camera/x", "rtsp://camera/x"), ("rtsp://[::1]:5/x", "rtsp://[::1]:5/x"),
       // A zone means nothing to the server.
       ("rtsp://[fe80::1%25eth0]/x", "rtsp://[fe80::1]/x"),

@@ -370,7 +370,7 @@ struct SessionDescriptionTests {
 
   @Test(arguments: 0..<20 as Range<UInt64>)
   func brokenDescriptionsNeverTrap(seed: UInt64) throws {
-    var random = SplitMix(state: seed)
+    var random = SplitMix(seed: seed)
     let lines = [
       "v=0", "o=- 0 0 IN IP4 127.0.0.1", "c=IN IP4 232.1.2.3/127/2", "t=0 0", "a=control:*",
       "m=video 5004/2 RTP/AVP 96 97", "a=rtpmap:96 H264/90000", "a=rtpmap:97 rtx/90000",

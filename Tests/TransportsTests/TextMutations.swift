@@ -5,7 +5,7 @@ struct TextMutations {
 
   init(seed: UInt64, _ text: String) {
     whole = Array(text.utf8)
-    random = SplitMix(state: seed)
+    random = SplitMix(seed: seed)
   }
 
   mutating func next() -> String {
@@ -26,17 +26,4 @@ struct TextMutations {
 
   /// What means something in one of the texts.
   private static let marks = Array("/?#@:;,=[]%\" *-.$\r\n0".utf8)
-}
-
-/// The SplitMix64 generator: the same numbers for the same seed, everywhere.
-struct SplitMix: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
-  }
 }
