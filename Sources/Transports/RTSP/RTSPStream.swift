@@ -35,7 +35,7 @@ final class RTSPStream {
     self.sink = sink
     session = RTSPSession(
       configuration: configuration, url: url, credentials: credentials, purpose: purpose,
-      randomness: SystemRandomNumberGenerator(), at: Self.now)
+      silence: configuration.silence, randomness: SystemRandomNumberGenerator(), at: Self.now)
     if url.isSecure, configuration.tls.acceptsAnything, configuration.tls.pin == nil {
       count.diagnostics.append("the server's certificate is not verified (--tls-insecure)")
     }

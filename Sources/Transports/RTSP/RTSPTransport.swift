@@ -120,9 +120,14 @@ public final class RTSPTransport: RTPTransport {
 
 extension TransportKind {
   /// `rtsp://` and `rtsps://`.
-  static let rtsp = TransportKind(name: "rtsp", schemes: ["rtsp", "rtsps"]) {
-    source, options, eventLoop throws(TransportError) in
-    try RTSPTransport(
-      source: source, configuration: options.rtsp, sockets: options.sockets, on: eventLoop)
-  }
+  static let rtsp = TransportKind(
+    name: "rtsp", schemes: ["rtsp", "rtsps"],
+    make: { source, options, eventLoop throws(TransportError) in
+      try RTSPTransport(
+        source: source, configuration: options.rtsp, sockets: options.sockets, on: eventLoop)
+    },
+    describe: { source, options, eventLoop in
+      try await RTSPTransport.describe(
+        source: source, configuration: options.rtsp, sockets: options.sockets, on: eventLoop)
+    })
 }
