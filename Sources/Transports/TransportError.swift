@@ -56,6 +56,8 @@ public enum SourceFault: Error, Sendable, Hashable {
   case controlCharacter
   /// Before the `@` stands what ends the host of a URL.
   case unescapedCredentials
+  /// Nobody can be asked which streams there are.
+  case nothingDescribed
   /// The URL's scheme belongs to another transport than the one named.
   case otherTransport(scheme: String, named: String)
 }
@@ -64,7 +66,8 @@ extension TransportError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .source(let text, let fault):
-      return "can not use ‘\(SourceAddress.withoutPassword(text).prefix(200))’ as a source: \(fault)"
+      return
+        "can not use ‘\(SourceAddress.withoutPassword(text).prefix(200))’ as a source: \(fault)"
     case .nameNotResolved(let host, let reason):
       return "can not find the address of ‘\(host)’ (\(reason)); check the name, or give an address"
     case .nameResolutionTimedOut(let host, let seconds):
@@ -135,6 +138,8 @@ extension SourceFault: CustomStringConvertible {
     case .unescapedCredentials:
       return "a ‘/’ or ‘?’ in a user name or password is written %2F or %3F, and ‘@’ %40; "
         + "or give them with --user and --password-file"
+    case .nothingDescribed:
+      return "it does not say which streams there are; rtsp:// servers and .sdp files do"
     case .otherTransport(let scheme, let named):
       return "\(scheme):// is not carried by the transport ‘\(named)’; leave one of the two out"
     }

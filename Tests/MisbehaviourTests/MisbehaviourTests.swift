@@ -42,8 +42,8 @@ struct MisbehaviourTests {
       ("refuses-every-password", 3, "password"),
       ("wants-a-password-and-there-is-none", 3, "--user"),
       ("refuses-the-stream", 2, "404"),
-      ("redirects-to-the-metadata-service", 2, "redirect"),
-      ("describes-no-video", 2, "no video"),
+      ("redirects-to-the-metadata-service", 11, "redirect"),
+      ("describes-no-video", 12, "no video"),
       ("server-goes-in-mid-stream", 1, "closed the connection"),
     ])
   func command(name: String, status: Int32, words: String) async throws {

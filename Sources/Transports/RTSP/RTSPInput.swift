@@ -9,7 +9,10 @@ internal import RTPWire
 /// counted. After an error there is no going on.
 struct RTSPInput: Sendable {
   /// The channels on which frames can be expected.
-  var assignedChannels: [UInt8] = []
+  var assignedChannels: [UInt8] {
+    get { evidence.assignedChannels }
+    set { evidence.assignedChannels = newValue }
+  }
   /// Bytes that were skipped because they are no part of anything.
   private(set) var skipped: UInt64 = 0
 
@@ -18,14 +21,15 @@ struct RTSPInput: Sendable {
   /// A frame of which the end has not come, from its `$` on; `unread` is empty meanwhile.
   private var cutFrame = ByteBuffer()
   private var message: RTSPMessageReader?
-  /// The payload types that frames had so far, a bit for each.
-  private var payloadTypes: (UInt64, UInt64) = (0, 0)
+  private var evidence = RTSPFrameEvidence()
   /// Bytes skipped since the last element.
   private var skippedInARow = 0
   /// When the first of them were skipped.
   private var disorderSince: Instant?
   private var hasElements = false
   private var wait: (Wait, since: Instant)?
+
+  private typealias Judgement = RTSPFrameEvidence.Judgement
 
   /// What is waited for in the middle of something.
   private enum Wait: Sendable {
@@ -43,8 +47,6 @@ struct RTSPInput: Sendable {
   static let maximumSkipped = 64 << 10
   /// Time in which nothing but garbage comes, after which it is the same.
   static let maximumDisorder = Duration.seconds(2)
-  /// `$`, the channel and the length.
-  static let frameHeaderLength = 4
 
   /// When ``next(at:)`` is to be asked although nothing came: what has begun takes too long then.
   var deadline: Instant? {
@@ -93,35 +95,39 @@ struct RTSPInput: Sendable {
     }
     guard message == nil else { return nil }
     skipLineEnds()
-    while let header = frameHeader(at: unread.readerIndex),
-      judge(header, at: unread.readerIndex, isInOrder: skippedInARow == 0) == .yes
-    {
+    while let header = RTSPFrameHeader(at: unread.readerIndex, of: unread), judge(header) == .yes {
       if let length = lengthUpToElement(inside: header) {
         skip(length)
         continue
       }
-      let length = Self.frameHeaderLength + header.length
-      if let frame = unread.readSlice(length: length) { return element(header, frame) }
+      if let frame = unread.readSlice(length: header.frameLength) { return element(header, frame) }
       // Room for all of it: the length is 16 bits, so nobody can ask for much.
-      cutFrame = ByteBufferAllocator().buffer(capacity: length)
+      cutFrame = ByteBufferAllocator().buffer(capacity: header.frameLength)
       cutFrame.writeBuffer(&unread)
       return nil
     }
     return nil
   }
 
+  /// Whether the frame of this header, at the first unread byte, is one.
+  private func judge(_ header: RTSPFrameHeader) -> Judgement {
+    skippedInARow == 0
+      ? evidence.judgeInOrder(header, at: unread.readerIndex, of: unread)
+      : evidence.judge(header, at: unread.readerIndex, of: unread)
+  }
+
   /// The cut frame, once its end has come; puts it back into ``unread`` if nothing begins behind it.
   private mutating func completeFrame() -> RTSPElement? {
-    guard let header = Self.frameHeader(at: cutFrame.readerIndex, of: cutFrame) else { return nil }
-    let missing = Self.frameHeaderLength + header.length - cutFrame.readableBytes
+    guard let header = RTSPFrameHeader(at: cutFrame.readerIndex, of: cutFrame) else { return nil }
+    let missing = header.frameLength - cutFrame.readableBytes
     guard let part = unread.readSlice(length: min(missing, unread.readableBytes)) else {
       return nil
     }
     cutFrame.writeImmutableBuffer(part)
-    guard cutFrame.readableBytes == Self.frameHeaderLength + header.length else { return nil }
+    guard cutFrame.readableBytes == header.frameLength else { return nil }
     let frame = cutFrame
     cutFrame = ByteBuffer()
-    if Self.beginsElement(in: unread, at: unread.readerIndex) != .no {
+    if RTSPFrameEvidence.beginsElement(at: unread.readerIndex, of: unread) != .no {
       return element(header, frame)
     }
     let rest = unread
@@ -134,69 +140,28 @@ struct RTSPInput: Sendable {
   /// nothing begins behind that frame; `nil` when it is as long as it says, or nobody can tell.
   ///
   /// Some devices drop bytes within a frame, so that it seems to hold the beginning of the next.
-  private func lengthUpToElement(inside header: FrameHeader) -> Int? {
+  private func lengthUpToElement(inside header: RTSPFrameHeader) -> Int? {
     let start = unread.readerIndex
-    let end = start + Self.frameHeaderLength + header.length
-    guard end < unread.writerIndex, Self.beginsElement(in: unread, at: end) == .no else {
-      return nil
-    }
+    let end = start + header.frameLength
+    guard end < unread.writerIndex,
+      RTSPFrameEvidence.beginsElement(at: end, of: unread) == .no
+    else { return nil }
     return (start + 1..<end).first { index in
       switch unread.getInteger(at: index, as: UInt8.self) {
-      case UInt8(ascii: "$"): frameHeader(at: index).map { fits($0, at: index) } == .yes
+      case UInt8(ascii: "$"):
+        RTSPFrameHeader(at: index, of: unread)
+          .map { evidence.fits($0, at: index, of: unread) } == .yes
       case UInt8(ascii: "R"): RTSPMessageReader.begins(in: unread, at: index) == .yes
       default: false
       }
     }.map { $0 - start }
   }
 
-  private mutating func element(_ header: FrameHeader, _ frame: ByteBuffer) -> RTSPElement {
-    var payload = frame
-    payload.moveReaderIndex(forwardBy: Self.frameHeaderLength)
-    if header.length >= RTPPacket.minimumLength,
-      let second = payload.getInteger(at: payload.readerIndex + 1, as: UInt8.self),
-      !Self.controlTypes.contains(second)
-    {
-      know(payloadType: second & 0x7F)
-    }
-    return .frame(channel: header.channel, payload)
-  }
-
-  struct FrameHeader {
-    var channel: UInt8
-    /// 0 … 65,535.
-    var length: Int
-    /// The first byte behind the header; `nil` when there is none.
-    var first: UInt8?
-  }
-
-  /// The header of a frame at `index`, as far as a look at it is possible yet.
-  private static func frameHeader(at index: Int, of bytes: ByteBuffer) -> FrameHeader? {
-    guard
-      let (sign, channel, length) = bytes.getMultipleIntegers(
-        at: index, as: (UInt8, UInt8, UInt16).self), sign == UInt8(ascii: "$")
-    else { return nil }
-    return FrameHeader(
-      channel: channel, length: Int(length),
-      first: bytes.getInteger(at: index + frameHeaderLength, as: UInt8.self))
-  }
-
-  private func frameHeader(at index: Int) -> FrameHeader? {
-    Self.frameHeader(at: index, of: unread)
-  }
-
-  private mutating func know(payloadType: UInt8) {
-    if payloadType < 64 {
-      payloadTypes.0 |= 1 << UInt64(payloadType)
-    } else {
-      payloadTypes.1 |= 1 << UInt64(payloadType - 64)
-    }
-  }
-
-  /// Whether frames had that payload type; before the first frame any is as good as another.
-  private func knows(payloadType: UInt8) -> Bool {
-    if payloadTypes == (0, 0) { return true }
-    let half = payloadType < 64 ? payloadTypes.0 : payloadTypes.1
-    return half & 1 << UInt64(payloadType & 63) != 0
+  private mutating func element(_ header: RTSPFrameHeader, _ frame: ByteBuffer) -> RTSPElement {
+    var packet = frame
+    packet.moveReaderIndex(forwardBy: RTSPFrameHeader.length)
+    evidence.learn(from: packet)
+    return .frame(channel: header.channel, packet)
   }
 
   // MARK: Messages
@@ -261,76 +226,19 @@ struct RTSPInput: Sendable {
     skipped += UInt64(count)
   }
 
-  enum Judgement: Sendable, Hashable { case yes, no, undecided }
-
   /// Whether the next element begins at `index`.
   private func judge(_ index: Int, isStart: Bool) -> Judgement {
     guard let byte = unread.getInteger(at: index, as: UInt8.self) else { return .undecided }
     let isInOrder = isStart && skippedInARow == 0
-    if byte == UInt8(ascii: "$") { return judgeFrame(at: index, isInOrder: isInOrder) }
+    switch byte {
+    case UInt8(ascii: "$"):
+      guard let header = RTSPFrameHeader(at: index, of: unread) else { return .undecided }
+      return isInOrder ? judge(header) : evidence.judge(header, at: index, of: unread)
     // Line ends are skipped where they stand between elements.
-    if byte == 0x0D || byte == 0x0A { return isInOrder ? .yes : .no }
-    return RTSPMessageReader.begins(in: unread, at: index)
-  }
-
-  private func judgeFrame(at index: Int, isInOrder: Bool) -> Judgement {
-    guard let header = frameHeader(at: index) else { return .undecided }
-    return judge(header, at: index, isInOrder: isInOrder)
-  }
-
-  /// In order, a frame on a channel that was set up is believed if it can hold RTP or RTCP, and any
-  /// other if an element follows it; behind garbage everything has to fit.
-  private func judge(_ header: FrameHeader, at index: Int, isInOrder: Bool) -> Judgement {
-    guard isInOrder else {
-      let judgement = fits(header, at: index)
-      return judgement == .yes ? judgeFollower(of: header, at: index, orEnd: true) : judgement
-    }
-    let isAssigned = assignedChannels.contains(header.channel)
-    if header.length == 0, isAssigned { return .yes }
-    guard let first = header.first ?? (header.length == 0 ? 0 : nil) else { return .undecided }
-    let hasVersion = first >> 6 == 2
-    if hasVersion, isAssigned { return .yes }
-    // H264DVR recorders send on channels that nobody has set up.
-    if hasVersion, header.length >= RTPPacket.minimumLength {
-      return judgeFollower(of: header, at: index, orEnd: true)
-    }
-    return header.length < RTPPacket.minimumLength ? judgeFollower(of: header, at: index) : .no
-  }
-
-  /// Whether a frame has a channel that was set up, and holds RTP or RTCP of a kind that is known.
-  private func fits(_ header: FrameHeader, at index: Int) -> Judgement {
-    guard assignedChannels.contains(header.channel), header.length >= 8 else { return .no }
-    guard
-      let (first, second, words) = unread.getMultipleIntegers(
-        at: index + Self.frameHeaderLength, as: (UInt8, UInt8, UInt16).self)
-    else { return .undecided }
-    guard first >> 6 == 2 else { return .no }
-    if Self.controlTypes.contains(second) {
-      return 4 * (Int(words) + 1) <= header.length ? .yes : .no
-    }
-    return header.length >= RTPPacket.minimumLength && knows(payloadType: second & 0x7F)
-      ? .yes : .no
-  }
-
-  /// Whether an element begins behind a frame, or nothing does, since that is all that was read.
-  private func judgeFollower(
-    of header: FrameHeader, at index: Int, orEnd: Bool = false
-  ) -> Judgement {
-    let next = index + Self.frameHeaderLength + header.length
-    return orEnd && next == unread.writerIndex ? .yes : Self.beginsElement(in: unread, at: next)
-  }
-
-  /// Whether what stands at `index` looks like the beginning of an element.
-  private static func beginsElement(in bytes: ByteBuffer, at index: Int) -> Judgement {
-    switch bytes.getInteger(at: index, as: UInt8.self) {
-    case nil: .undecided
-    case UInt8(ascii: "$"), 0x0D, 0x0A: .yes
-    default: RTSPMessageReader.begins(in: bytes, at: index)
+    case 0x0D, 0x0A: return isInOrder ? .yes : .no
+    default: return RTSPMessageReader.begins(in: unread, at: index)
     }
   }
-
-  /// The types of RTCP packets, which as RTP would be those from 72 on (RFC 5761 §4).
-  private static let controlTypes: ClosedRange<UInt8> = 200...207
 
   // MARK: Time
 
@@ -363,7 +271,9 @@ struct RTSPInput: Sendable {
     }
     if wait?.0 != current { wait = (current, since: now) }
     guard let end = wait?.since.advanced(by: current.limit), end <= now else { return false }
-    if current == .frame, cutFrame.readableBytes == 0, frameHeader(at: unread.readerIndex) != nil {
+    let isDoubtful =
+      cutFrame.readableBytes == 0 && RTSPFrameHeader(at: unread.readerIndex, of: unread) != nil
+    if current == .frame, isDoubtful {
       wait = nil
       skip(1)
       return true
