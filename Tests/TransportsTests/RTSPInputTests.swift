@@ -173,10 +173,10 @@ import Testing
   @Test("garbage before the first frame of all is skipped", arguments: [1, 1 << 20])
   func garbageBeforeFirstFrame(_ size: Int) throws {
     let garbage = (0..<500).map { UInt8(truncatingIfNeeded: $0 &* 167) }
-    var stream = garbage + Self.report
+    var stream = garbage
     for number in 0..<10 { stream += Self.frame(0, sequence: UInt16(number)) }
     let (found, skipped) = try take(stream.chunked(by: size))
-    #expect(found.dropFirst().compactMap(\.sequenceNumber) == Array(0..<10))
+    #expect(found.compactMap(\.sequenceNumber) == Array(0..<10))
     #expect(skipped == garbage.count)
   }
 
