@@ -44,9 +44,10 @@ extension TLSError {
 extension TransportError {
   fileprivate var fault: ConnectionFault {
     switch self {
-    case .nameNotResolved, .nameResolutionTimedOut, .system, .groupNotJoined, .addressNotAvailable:
-      .transient
-    default: .permanent
+    case .source, .noSuchInterface, .permissionDenied, .payloadTooLong, .fileUnreadable,
+      .sessionDescription, .nothingToReceive, .unsupportedProfile, .alreadyOpened:
+      .permanent
+    default: .transient
     }
   }
 }
