@@ -49,6 +49,7 @@ struct UnitRecord: Sendable, Hashable {
   var time: MediaTime
   var firstArrival: Instant
   var lastArrival: Instant
+  var captureTime: NTPTime?
   var isDamaged: Bool
   var frameRate: Rational?
 
@@ -56,6 +57,7 @@ struct UnitRecord: Sendable, Hashable {
     time = unit.time
     firstArrival = unit.firstArrival
     lastArrival = unit.lastArrival
+    captureTime = unit.captureTime
     isDamaged = unit.integrity == .damaged
     frameRate = unit.format?.frameRate
   }

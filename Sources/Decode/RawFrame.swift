@@ -43,6 +43,8 @@ public import RTPWire
   public let firstArrival: Instant
   /// When the packet that completed it arrived.
   public let lastArrival: Instant
+  /// When the picture was taken by the sender's clock; `nil` when the sender has not said.
+  public let captureTime: NTPTime?
   /// True for pictures that decode without others (IDR, IRAP).
   public let isKeyFrame: Bool
   /// True when packets were missing or the decoder had to make something up.
@@ -124,6 +126,7 @@ public import RTPWire
     time = unit.time
     firstArrival = unit.firstArrival
     lastArrival = unit.lastArrival
+    captureTime = unit.captureTime
     isKeyFrame = unsafe source.key_frame != 0
     isCorrupt =
       unsafe unit.isDamaged || source.flags & AV_FRAME_FLAG_CORRUPT != 0
@@ -154,6 +157,7 @@ public import RTPWire
     time = frame.time
     firstArrival = frame.firstArrival
     lastArrival = frame.lastArrival
+    captureTime = frame.captureTime
     isKeyFrame = frame.isKeyFrame
     isCorrupt = frame.isCorrupt
     pictureType = frame.pictureType

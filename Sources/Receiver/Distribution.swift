@@ -23,6 +23,7 @@ final class Distribution: Sendable {
     var awaitsRandomAccess = false
     var isOver = false
     var statistics = DeliveryStatistics()
+    var records = FrameRecords()
   }
 
   init(
@@ -37,14 +38,24 @@ final class Distribution: Sendable {
   /// What has gone through so far.
   var statistics: DeliveryStatistics { state.withLock(\.statistics) }
 
+  func takeFrameRecords() -> FrameRecords {
+    state.withLock { state in
+      defer { state.records = FrameRecords() }
+      return state.records
+    }
+  }
+
   /// Takes one access unit, on the event loop.
   func deliver(_ unit: AccessUnit) {
     let isWanted = state.withLock { state in
       guard !state.isOver else { return false }
       state.statistics.accessUnits += 1
       if unit.integrity == .damaged { state.statistics.damagedAccessUnits += 1 }
-      if !configuration.decodes, state.statistics.accessUnits == configuration.frameLimit {
-        state.isOver = true
+      if !configuration.decodes {
+        if configuration.recordsFrames {
+          state.records.add(FrameRecord(unit, number: state.statistics.accessUnits))
+        }
+        state.isOver = state.statistics.accessUnits == configuration.frameLimit
       }
       return true
     }
@@ -107,6 +118,9 @@ final class Distribution: Sendable {
       guard !state.isOver else { return nil }
       state.statistics.frames += 1
       state.statistics.note(latency: frame.lastArrival.nanoseconds(to: .now))
+      if configuration.recordsFrames {
+        state.records.add(FrameRecord(frame, number: state.statistics.frames))
+      }
       if state.statistics.frames == configuration.frameLimit { state.isOver = true }
       return state.isOver
     }

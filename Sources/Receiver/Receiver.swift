@@ -28,6 +28,8 @@ public final class Receiver: Sendable {
     public var firstMediaTimeout: Duration? = .seconds(10)
     /// How long media may pause; `nil` waits for ever.
     public var silenceTimeout: Duration? = .seconds(10)
+    /// Keeps a record of each frame until ``Receiver/takeFrameRecords()`` takes it.
+    public var recordsFrames = false
     /// Makes another transport like the first, on the same event loop, after which the run goes on
     /// when the stream breaks off; `nil` ends the run then.
     public var reconnecting: (@Sendable () throws -> any RTPTransport)?
@@ -133,6 +135,9 @@ public final class Receiver: Sendable {
       delivery: distribution.statistics,
       outputs: outputs.map { OutputStatus(name: $0.name, counters: $0.lane.counters) })
   }
+
+  /// The records of the frames since the last call, or of the access units when nothing is decoded.
+  public func takeFrameRecords() -> FrameRecords { distribution.takeFrameRecords() }
 
   private func receive() async -> EndReason {
     var events = events.makeAsyncIterator()

@@ -91,7 +91,8 @@ public struct VideoStream: Sendable {
   /// The next access unit that is complete at `now`.
   public mutating func next(at now: Instant) -> AccessUnit? {
     while true {
-      if let unit = defragmenter?.next() {
+      if var unit = defragmenter?.next() {
+        unit.captureTime = processor.clock.ntpTime(of: unit.time).map(NTPTime.init)
         if !parameterSetsKnown { noteParameterSets() }
         return unit
       }

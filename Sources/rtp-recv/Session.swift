@@ -34,6 +34,7 @@ final class Session: Sendable {
     configuration.outputs = try command.outputs.requests()
     configuration.scalesToFirst = command.outputs.scaleToFirst
     configuration.frameLimit = command.stopping.frames
+    configuration.recordsFrames = command.display.stats != nil
     configuration.reconnecting = command.rtsp.reconnect ? makeTransport : nil
     configuration.duration = command.stopping.duration.map { .seconds($0) }
     if let timeout = command.stopping.timeout {
@@ -64,7 +65,9 @@ final class Session: Sendable {
     reporting.cancel()
     await reporting.value
     let elapsed = started.duration(to: .now)
-    writer?.write(Statistics.line(of: report.status, elapsed: elapsed, report: report))
+    writer?.write(
+      Statistics.line(
+        of: report.status, frames: receiver.takeFrameRecords(), elapsed: elapsed, report: report))
     let verdict = Verdict(of: report, source: source.shown)
     if !command.display.quiet, report.status.transport.delivered > 0 {
       StatusLine.write(Statistics.summary(of: report.status) + "\n")
@@ -90,7 +93,9 @@ final class Session: Sendable {
       line.show(Statistics.live(status, rates: rates))
       if ticks > 0, ticks.isMultiple(of: 5) {
         writer?.write(
-          Statistics.line(of: status, elapsed: started.duration(to: .now), report: nil))
+          Statistics.line(
+            of: status, frames: receiver.takeFrameRecords(),
+            elapsed: started.duration(to: .now), report: nil))
       }
       ticks += 1
       try? await Task.sleep(for: .milliseconds(200))

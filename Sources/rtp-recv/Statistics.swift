@@ -54,7 +54,8 @@ enum Statistics {
 
   /// Every counter, as one JSON object.
   static func line(
-    of status: Receiver.Status, elapsed: Duration, report: Receiver.Report?
+    of status: Receiver.Status, frames: FrameRecords, elapsed: Duration,
+    report: Receiver.Report?
   ) -> JSONLine {
     var line = JSONLine()
     line.add("elapsed_s", Double(elapsed.wholeNanoseconds) / 1e9)
@@ -76,6 +77,8 @@ enum Statistics {
       }
     }
     line.add("delivery", delivery(status.delivery))
+    line.add("frames", frames.records.map(frame))
+    line.add("frames_omitted", frames.omitted)
     line.add(
       "outputs",
       status.outputs.enumerated().map { index, status in
@@ -159,6 +162,15 @@ enum Statistics {
     object.add("chroma_bit_depth", format.chromaBitDepth)
     object.add("chroma", "\(format.chroma)")
     object.add("frame_rate", format.frameRate?.value)
+    return object
+  }
+
+  private static func frame(_ record: FrameRecord) -> JSONLine {
+    var object = JSONLine()
+    object.add("number", record.number)
+    object.add("rtp_time", record.time.ticks)
+    object.add("capture_time", record.captureTime?.description)
+    object.add("damaged", record.isDamaged)
     return object
   }
 

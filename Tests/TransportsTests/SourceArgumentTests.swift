@@ -1,0 +1,34 @@
+import Testing
+import Transports
+
+@Suite struct SourceArgumentTests {
+  @Test(
+    "what may be shown of a source, and what not",
+    arguments: [
+      ("rtsp://camera/a", "rtsp://camera/a", "rtsp://camera/a", nil, nil),
+      ("rtsp://joe@camera/a", "rtsp://camera/a", "rtsp://joe@camera/a", "joe", nil),
+      ("rtsp://joe:secret@camera/a", "rtsp://camera/a", "rtsp://joe@camera/a", "joe", "secret"),
+      ("rtsp://joe:a%40b@camera", "rtsp://camera", "rtsp://joe@camera", "joe", "a@b"),
+      ("rtsp://joe:a@b@camera", "rtsp://camera", "rtsp://joe@camera", "joe", "a@b"),
+      ("rtsps://:secret@camera/", "rtsps://camera/", "rtsps://@camera/", nil, "secret"),
+      ("RTSP://joe:@camera", "RTSP://camera", "RTSP://joe@camera", "joe", ""),
+      ("rtsp://camera/a@b", "rtsp://camera/a@b", "rtsp://camera/a@b", nil, nil),
+      ("rtsp://joe:se/cret@camera", "rtsp://joe:se/cret@camera", "rtsp://…@camera", nil, nil),
+      ("http://joe:secret@server/x", "http://server/x", "http://joe@server/x", "joe", "secret"),
+      (
+        "rtp://192.0.2.1@232.1.1.1:5004", "rtp://192.0.2.1@232.1.1.1:5004",
+        "rtp://192.0.2.1@232.1.1.1:5004", nil, nil
+      ),
+      ("stream.sdp", "stream.sdp", "stream.sdp", nil, nil),
+      ("", "", "", nil, nil),
+    ] as [(String, String, String, String?, String?)])
+  func division(
+    _ text: String, _ bare: String, _ shown: String, _ user: String?, _ password: String?
+  ) {
+    let source = SourceArgument(text)
+    #expect(source.bare == bare)
+    #expect(source.shown == shown)
+    #expect(source.user == user)
+    #expect(source.password == password)
+  }
+}
