@@ -34,6 +34,12 @@ public struct VideoDefragmenter: Sendable {
     format = type.init(parameters: media.formatParameters)
     units = NALUnitCollector(format: type, limits: limits)
     if let bounds = format.interleaving { units.expectInterleaving(bounds) }
+    learnParameterSets(of: media)
+  }
+
+  /// Learns the parameter sets that the signalling carries (RFC 6184 §8.1, RFC 7798 §7.1).
+  public mutating func learnParameterSets(of media: MediaDescription) {
+    guard let type = FormatCatalogue.format(encodingName: codec.encodingName) else { return }
     for text in type.signalledParameterSets(in: media.formatParameters) {
       // Revotech cameras put start codes into sprop sets, GW4089IP both sets into one.
       for set in AnnexB.units(of: Base64.decode(text)) where !units.learn(set) {

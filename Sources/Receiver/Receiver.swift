@@ -28,6 +28,9 @@ public final class Receiver: Sendable {
     public var firstMediaTimeout: Duration? = .seconds(10)
     /// How long media may pause; `nil` waits for ever.
     public var silenceTimeout: Duration? = .seconds(10)
+    /// Makes another transport like the first, on the same event loop, after which the run goes on
+    /// when the stream breaks off; `nil` ends the run then.
+    public var reconnecting: (@Sendable () throws -> any RTPTransport)?
     /// Called with every access unit on the transport's event loop; must return soon.
     public var onAccessUnit: (@Sendable (AccessUnit) -> Void)?
     /// Called with every frame on the decoder's thread; the decoder waits meanwhile.
@@ -46,24 +49,23 @@ public final class Receiver: Sendable {
   static let finishingTime: Duration = .seconds(2)
 
   private let configuration: Configuration
-  private let transport: any RTPTransport
+  private let connection: Connection
   private let outputs: [RunningOutput]
   private let driver: StreamDriver
   private let distribution: Distribution
-  private let reasons: AsyncStream<EndReason>
-  private let end: AsyncStream<EndReason>.Continuation
+  private let events: AsyncStream<RunEvent>
+  private let event: AsyncStream<RunEvent>.Continuation
 
   /// Prepares a run; nothing is opened yet.
   ///
   /// - Throws: `UnsupportedFormat` when the media is described as something else than video of a
   ///   known codec; `ThreadError` when an output can not be started.
   public init(transport: any RTPTransport, configuration: Configuration) throws {
-    self.transport = transport
     self.configuration = configuration
-    let (reasons, end) = AsyncStream.makeStream(
-      of: EndReason.self, bufferingPolicy: .bufferingOldest(1))
-    self.reasons = reasons
-    self.end = end
+    let (events, event) = AsyncStream.makeStream(of: RunEvent.self)
+    self.events = events
+    self.event = event
+    let end: @Sendable (EndReason) -> Void = { event.yield(.end($0)) }
     let living = Mutex(configuration.outputs.count)
     outputs = try configuration.outputs.map { request in
       var setup = OutputLane.Configuration(target: request.target, format: request.format)
@@ -74,21 +76,21 @@ public final class Receiver: Sendable {
         if living.withLock({ count in
           count -= 1; return count == 0
         }) {
-          end.yield(.outputsEnded)
+          end(.outputsEnded)
         }
       }
       return RunningOutput(name: request.name, format: request.format, lane: lane)
     }
-    let distribution = Distribution(configuration: configuration, outputs: outputs) {
-      end.yield($0)
-    }
+    let distribution = Distribution(
+      configuration: configuration, outputs: outputs, end: end)
     self.distribution = distribution
     driver = try StreamDriver(
       configuration: configuration.stream, eventLoop: transport.eventLoop,
       patience: StreamDriver.Patience(
         forFirstMedia: configuration.firstMediaTimeout,
         forMoreMedia: configuration.silenceTimeout, forEverything: configuration.duration),
-      deliver: { distribution.deliver($0) }, end: { end.yield($0) })
+      deliver: { distribution.deliver($0) }, end: end)
+    connection = Connection(first: transport, driver: driver)
   }
 
   /// Opens the transport and receives until something ends the run; call it once.
@@ -96,7 +98,7 @@ public final class Receiver: Sendable {
   /// What is in flight then is still decoded and written, within about two seconds.
   public func run() async -> Report {
     let reason = await receive()
-    transport.close()
+    connection.close()
     try? await driver.finish()
     await distribution.finishDecoding()
     // All at once: the time to finish is for all of them together.
@@ -114,7 +116,7 @@ public final class Receiver: Sendable {
   }
 
   /// Ends the run in an orderly way, from any thread.
-  public func stop() { end.yield(.stopped) }
+  public func stop() { event.yield(.end(.stopped)) }
 
   /// Ends all outputs at once, each on a whole frame, whatever still waits; from any thread.
   public func abandon() async {
@@ -126,27 +128,68 @@ public final class Receiver: Sendable {
   /// What the run has been through so far, or went through, in every stage.
   public func status() async -> Status {
     Status(
-      transport: await transport.counters(), stream: try? await driver.status(),
+      transport: await connection.counters(), connection: connection.status,
+      stream: try? await driver.status(),
       delivery: distribution.statistics,
       outputs: outputs.map { OutputStatus(name: $0.name, counters: $0.lane.counters) })
   }
 
   private func receive() async -> EndReason {
-    do {
-      try await transport.open(delivering: driver)
-    } catch {
-      return .cannotOpen(error)
+    var events = events.makeAsyncIterator()
+    var schedule = ReconnectSchedule()
+    while true {
+      var reason: EndReason
+      do {
+        try await connection.open()
+        guard case .end(let end)? = await events.next() else { return .stopped }
+        reason = end
+      } catch {
+        reason = .cannotOpen(error)
+      }
+      guard let makeTransport = configuration.reconnecting, let fault = reason.fault else {
+        return reason
+      }
+      schedule.noteMedia(for: await connection.timeOfMedia())
+      guard
+        let wait = schedule.wait(after: fault, randomness: Double.random(in: 0..<1))
+      else { return reason }
+      await connection.lose(because: reason, until: wait)
+      let waiting = Task { [event] in
+        try await Task.sleep(for: wait)
+        event.yield(.waited)
+      }
+      defer { waiting.cancel() }
+      waiting: while true {
+        switch await events.next() {
+        case .waited: break waiting
+        // Said by the connection that is no more.
+        case .end(let reason) where reason.fault != nil: continue
+        case .end(let reason): return reason
+        case nil: return .stopped
+        }
+      }
+      do {
+        try connection.replace(by: makeTransport())
+      } catch {
+        return .cannotOpen(error)
+      }
     }
-    driver.start()
-    for await reason in reasons { return reason }
-    return .stopped
   }
+}
+
+/// What a run waits for.
+enum RunEvent: Sendable {
+  case end(EndReason)
+  /// The time until the next attempt to connect is over.
+  case waited
 }
 
 extension Receiver {
   /// The counters of every stage.
   public struct Status: Sendable {
+    /// The sums over all connections; what is said of one is said of the current one.
     public let transport: TransportCounters
+    public let connection: ConnectionStatus
     /// `nil` once the event loop is gone.
     public let stream: StreamStatus?
     public let delivery: DeliveryStatistics

@@ -31,8 +31,13 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   private var stream: VideoStream
   private var isOver = false
   private var openedAt: Instant
+  /// Of the whole run.
   private var firstMedia: Instant?
-  private var lastMedia: Instant?
+  /// Of the connection of the moment.
+  private var media: (first: Instant, last: Instant)?
+  private var onMedia: (@Sendable (Instant) -> Void)?
+  private var isConnected = true
+  private var described: MediaDescription?
   private var delivered: UInt64 = 0
   private var wakeUp: (at: Instant, task: Scheduled<Void>)?
 
@@ -48,6 +53,37 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
     self.deliver = deliver
     self.end = end
     openedAt = .now
+  }
+
+  /// Makes ready for a connection; its first media is told.
+  func expectMedia(_ onMedia: @escaping @Sendable (Instant) -> Void) async {
+    try? await eventLoop.submit { [self] in
+      self.onMedia = onMedia
+      media = nil
+      openedAt = .now
+      isConnected = true
+      isOver = false
+    }.get()
+  }
+
+  /// Goes on without a connection: what is held still comes out when its time is over.
+  ///
+  /// - Returns: when media came last, if any ever did.
+  func disconnect() async -> Instant? {
+    try? await eventLoop.submit { [self] in
+      isConnected = false
+      isOver = false
+      schedule(after: .now)
+      return media?.last
+    }.get()
+  }
+
+  /// How long media has flowed over the connection of the moment.
+  func timeOfMedia() async -> Duration {
+    let time = try? await eventLoop.submit { [self] in
+      media.map { $0.first.nanoseconds(to: $0.last) } ?? 0
+    }.get()
+    return .nanoseconds(time ?? 0)
   }
 
   /// Starts the clocks that run out when nothing comes.
@@ -79,10 +115,19 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   func describe(_ media: [MediaDescription]) {
     // What the user says goes before what the far end says.
     guard let video = media.first(where: { $0.kind == "video" }) else { return }
-    var completed = configuration
-    completed.media = configuration.media.completed(by: video)
+    let completed = configuration.media.completed(by: video)
+    defer { described = completed }
+    if let described {
+      // A source that comes back with what it had before goes on where it was.
+      guard !stream.continues(described, as: completed) else { return }
+      return finish(
+        with: .unsupportedMedia(
+          ChangedMedia(from: described.encodingName, to: completed.encodingName)))
+    }
     do {
-      stream = try VideoStream(configuration: completed)
+      var configuration = configuration
+      configuration.media = completed
+      stream = try VideoStream(configuration: configuration)
     } catch {
       finish(with: .unsupportedMedia(error))
     }
@@ -94,10 +139,17 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
     stream.receive(datagram)
     pull(at: datagram.arrival)
     // Only packets of the stream count as life, not whatever reaches the port.
-    if stream.reception.delivered != before {
-      firstMedia = firstMedia ?? datagram.arrival
-      lastMedia = datagram.arrival
+    if stream.reception.delivered != before { noteMedia(at: datagram.arrival) }
+  }
+
+  private func noteMedia(at now: Instant) {
+    guard media == nil else {
+      media?.last = now
+      return
     }
+    media = (now, now)
+    firstMedia = firstMedia ?? now
+    onMedia?(now)
   }
 
   func readCompleted(at now: Instant) {
@@ -139,17 +191,17 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   /// When the stream is over if nothing more happens, and why.
   private var ending: (Instant, EndReason)? {
     var candidates: [(Instant, EndReason)] = []
-    if let firstMedia, let lastMedia {
+    if let firstMedia, let wait = patience.forEverything {
+      candidates.append((firstMedia.advanced(by: wait), .durationReached))
+    }
+    if let media, isConnected {
       if stream.hasSaidGoodbye {
-        candidates.append((lastMedia.advanced(by: Self.goodbyeGrace), .goodbye))
+        candidates.append((media.last.advanced(by: Self.goodbyeGrace), .goodbye))
       }
       if let wait = patience.forMoreMedia {
-        candidates.append((lastMedia.advanced(by: wait), .mediaLost(after: wait)))
+        candidates.append((media.last.advanced(by: wait), .mediaLost(after: wait)))
       }
-      if let wait = patience.forEverything {
-        candidates.append((firstMedia.advanced(by: wait), .durationReached))
-      }
-    } else if let wait = patience.forFirstMedia {
+    } else if isConnected, let wait = patience.forFirstMedia {
       candidates.append((openedAt.advanced(by: wait), .noMedia(after: wait)))
     }
     return candidates.min { $0.0 < $1.0 }

@@ -119,6 +119,16 @@ public struct VideoStream: Sendable {
     noteParameterSets()
   }
 
+  /// Whether a source described as `later` goes on with a stream described as `earlier`; parameter
+  /// sets that are new are learned then.
+  mutating func continues(_ earlier: MediaDescription, as later: MediaDescription) -> Bool {
+    guard earlier.encodingName?.lowercased() == later.encodingName?.lowercased(),
+      earlier.payloadType == later.payloadType, earlier.clockRate == later.clockRate
+    else { return false }
+    if earlier != later { defragmenter?.learnParameterSets(of: later) }
+    return true
+  }
+
   private mutating func noteParameterSets() {
     parameterSetsKnown = defragmenter?.parameterSets.isComplete ?? false
   }
@@ -127,5 +137,16 @@ public struct VideoStream: Sendable {
     _ = processor.receive(datagram) { [parameterSetsKnown] packet in
       FormatCatalogue.isEntryPoint(packet.payload, parameterSetsKnown: parameterSetsKnown)
     }
+  }
+}
+
+/// A source came back with something else than it had before, which the run can not go on with.
+public struct ChangedMedia: Error, Sendable, Hashable, CustomStringConvertible {
+  public let from: String?
+  public let to: String?
+
+  public var description: String {
+    "the source came back with another kind of media (\(from ?? "?") before, \(to ?? "?") now); "
+      + "start again"
   }
 }

@@ -89,4 +89,30 @@ public struct TransportCounters: Sendable, Hashable {
   public var diagnostics: [String] = []
 
   public init() {}
+
+  /// The most diagnostics that are kept; more are of no help to anybody.
+  static let maximumDiagnostics = 64
+
+  /// The sums with those of connections before this one; what is no sum stays that of this one.
+  public func added(to earlier: TransportCounters) -> TransportCounters {
+    var sum = self
+    sum.localAddress = localAddress ?? earlier.localAddress
+    sum.delivery = delivery ?? earlier.delivery
+    sum.delivered += earlier.delivered
+    sum.deliveredBytes += earlier.deliveredBytes
+    sum.foreignOrigin += earlier.foreignOrigin
+    sum.empty += earlier.empty
+    sum.kernelDropped += earlier.kernelDropped
+    sum.refused += earlier.refused
+    sum.hellosSent += earlier.hellosSent
+    sum.heartbeatsSent += earlier.heartbeatsSent
+    sum.rebindings += earlier.rebindings
+    sum.receiveBuffer = max(receiveBuffer, earlier.receiveBuffer)
+    sum.skippedBytes += earlier.skippedBytes
+    sum.unassigned += earlier.unassigned
+    sum.unwanted += earlier.unwanted
+    let new = diagnostics.filter { !earlier.diagnostics.contains($0) }
+    sum.diagnostics = Array((earlier.diagnostics + new).prefix(Self.maximumDiagnostics))
+    return sum
+  }
 }

@@ -17,6 +17,7 @@ struct Narrator {
   private var address: String?
   private var delivery: String?
   private var diagnosticsSaid = 0
+  private var gapSaid: ConnectionStatus.Gap?
 
   /// `isAsking` when the source is a server that is asked for its stream.
   init(isVerbose: Bool, isQuiet: Bool, isAsking: Bool) {
@@ -41,6 +42,11 @@ struct Narrator {
         "warning: the kernel grants a receive buffer of \(granted / 1024) KiB of the "
           + "\(receiveBuffer / 1024) KiB asked for, so bursts may be dropped; "
           + "try: sudo sysctl net.core.rmem_max=\(receiveBuffer)")
+    }
+    if var gap = status.connection.gaps.last {
+      gap.duration = nil
+      if gap != gapSaid { remarks.append("\(gap.reason); connecting again") }
+      gapSaid = gap
     }
     // What is lived with concerns whoever looks after the server; a warning concerns everybody.
     for diagnostic in status.transport.diagnostics.dropFirst(diagnosticsSaid)

@@ -19,10 +19,13 @@ final class Session: Sendable {
     self.command = command
     self.source = source
     command.warn(about: source)
-    let transport = try TransportCatalogue.make(
-      source: source.bare, transport: command.transport,
-      options: command.transportOptions(for: source),
-      on: MultiThreadedEventLoopGroup.singleton.next())
+    let options = try command.transportOptions(for: source)
+    let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+    let makeTransport: @Sendable () throws -> any RTPTransport = {
+      try TransportCatalogue.make(
+        source: source.bare, transport: command.transport, options: options, on: eventLoop)
+    }
+    let transport = try makeTransport()
     isPassive = transport.isPassive
 
     var configuration = Receiver.Configuration()
@@ -31,6 +34,7 @@ final class Session: Sendable {
     configuration.outputs = try command.outputs.requests()
     configuration.scalesToFirst = command.outputs.scaleToFirst
     configuration.frameLimit = command.stopping.frames
+    configuration.reconnecting = command.rtsp.reconnect ? makeTransport : nil
     configuration.duration = command.stopping.duration.map { .seconds($0) }
     if let timeout = command.stopping.timeout {
       let wait: Duration? = timeout > 0 ? .seconds(timeout) : nil

@@ -9,6 +9,9 @@ import Transports
 enum Statistics {
   /// The live line of a terminal.
   static func live(_ status: Receiver.Status, rates: Rates) -> String {
+    if let seconds = status.connection.secondsUntilNextAttempt {
+      return "connecting again in \(seconds) s"
+    }
     guard let stream = status.stream, stream.reception.delivered > 0 else {
       let said = status.transport.hellosSent
       return said > 0 ? "waiting for media; said hello \(said) times" : "waiting for media"
@@ -39,6 +42,11 @@ enum Statistics {
       "; \(reception.lost) lost in the network, \(status.transport.kernelDropped) in this machine"
     if reception.reordered > 0 { text += ", \(reception.reordered) reordered" }
     if reception.duplicate > 0 { text += ", \(reception.duplicate) duplicate" }
+    if status.connection.reconnects > 0 {
+      text +=
+        "; connected again \(status.connection.reconnects) times, "
+        + "\((Double(status.connection.missed) / 1e9).formatted(digits: 1)) s missed"
+    }
     let dropped = status.outputs.reduce(delivery.droppedBeforeDecoder) { $0 + $1.counters.dropped }
     if dropped > 0 { text += "; \(dropped) dropped because something was too slow" }
     return text
@@ -53,6 +61,7 @@ enum Statistics {
     line.add("final", report != nil)
     if let report { line.add("end", report.reason.name) }
     line.add("transport", transport(status))
+    line.add("connection", connection(status.connection))
     if let stream = status.stream {
       if case .receiving(let codec, let payloadType) = stream.phase {
         line.add("codec", codec.name)
@@ -94,6 +103,22 @@ enum Statistics {
     object.add("unassigned", counters.unassigned)
     object.add("unwanted", counters.unwanted)
     object.add("diagnostics", counters.diagnostics)
+    return object
+  }
+
+  private static func connection(_ status: ConnectionStatus) -> JSONLine {
+    var object = JSONLine()
+    object.add("reconnects", status.reconnects)
+    object.add("missed_s", Double(status.missed) / 1e9)
+    object.add(
+      "gaps",
+      status.gaps.map { gap in
+        var object = JSONLine()
+        object.add("start_s", Double(gap.start) / 1e9)
+        object.add("duration_s", gap.duration.map { Double($0) / 1e9 })
+        object.add("reason", gap.reason)
+        return object
+      })
     return object
   }
 
