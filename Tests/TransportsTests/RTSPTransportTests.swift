@@ -213,6 +213,24 @@ struct RTSPTransportTests {
     try await server.close()
   }
 
+  @Test func streamsSetUpForTheDevicesSakeAreLetGo() async throws {
+    var script = RTSPFarEnd.Script()
+    script.played = { peer in
+      peer.send(frame: rtp(7), onChannel: 2)
+      peer.send(frame: rtp(1))
+    }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport(server.url) { $0.setsUpEverything = true }
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    #expect(try await sink.datagrams.first(1)[0].bytes == rtp(1))
+    #expect(await transport.counters().unwanted == 1)
+    let setups = server.requests.elements.filter { $0.method == "SETUP" }
+    #expect(setups.map { $0.headers["transport"]?.suffix(3) } == ["0-1", "2-3"])
+    transport.close()
+    try await server.close()
+  }
+
   @Test func aPasswordIsNeverShown() throws {
     for source in [
       "rtsp://me:secret@host:99999/x", "rtps://me:secret@host/", "rtsp://me:secret@/x",

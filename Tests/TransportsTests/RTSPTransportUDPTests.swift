@@ -85,6 +85,23 @@ struct RTSPTransportUDPTests {
     try await server.close()
   }
 
+  @Test func aServerThatSendsFromOtherPortsThanItNamesAndRefusesItsOwnIsHeard() async throws {
+    let (media, control) = (try await FarEnd(), try await FarEnd())
+    let (named, other) = (script(media, control), try await FarEnd())
+    // Nobody listens at these ports any more, so its host refuses what is sent there (ICMP).
+    for end in [media, control] { try await end.close() }
+    let server = try await RTSPFarEnd("127.0.0.1", named)
+    let transport = try RTSPTransport(server.url, .udp)
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    let port = try await ports(server).media
+    try await other.send(rtp(1), rtp(2), to: endpoint("127.0.0.1", port))
+    #expect(try await sink.datagrams.first(2).map(\.bytes) == [rtp(1), rtp(2)])
+    transport.close()
+    try await other.close()
+    try await server.close()
+  }
+
   @Test func aServerThatRefusesUDPIsPlayedInTheConnection() async throws {
     var script = RTSPFarEnd.Script()
     script.answer = { request in
