@@ -1,4 +1,5 @@
 public import Defragment
+import NIOCore
 public import RTPWire
 
 /// An access unit that gave no frame, and why.
@@ -17,7 +18,7 @@ public struct DecodeFailure: Error, Sendable, Hashable {
     case notShown
     /// The pictures would be larger than the limits allow; nothing was allocated for them.
     case rejectedSize(width: Int, height: Int)
-    /// It belongs to another codec than this decoder's.
+    /// It belongs to a codec that no decoder could be opened for.
     case foreignCodec(VideoCodec)
     /// Its picture has a sample layout that no output knows.
     case unknownPixelFormat
@@ -51,6 +52,8 @@ struct UnitRecord: Sendable, Hashable {
   var lastArrival: Instant
   var isDamaged: Bool
   var frameRate: Rational?
+  var captureTime: WallClockTime?
+  var byteCount: Int
 
   init(_ unit: AccessUnit) {
     time = unit.time
@@ -58,6 +61,8 @@ struct UnitRecord: Sendable, Hashable {
     lastArrival = unit.lastArrival
     isDamaged = unit.integrity == .damaged
     frameRate = unit.format?.frameRate
+    captureTime = unit.captureTime
+    byteCount = unit.bytes.readableBytes
   }
 
   func failure(_ reason: DecodeFailure.Reason) -> DecodeFailure {

@@ -140,5 +140,6 @@ extension UnitRecord {
   fileprivate mutating func complete(with second: UnitRecord) {
     lastArrival = max(lastArrival, second.lastArrival)
     isDamaged = isDamaged || second.isDamaged
+    byteCount += second.byteCount
   }
 }

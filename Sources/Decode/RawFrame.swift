@@ -39,6 +39,10 @@ public import RTPWire
   public let geometry: Geometry
   /// The time of its access unit.
   public let time: MediaTime
+  /// When the picture was taken by the sender's clock; `nil` before a sender report came.
+  public let captureTime: WallClockTime?
+  /// Bytes of its access unit, or of those of both its fields.
+  public let codedByteCount: Int
   /// When the first packet of its access unit arrived.
   public let firstArrival: Instant
   /// When the packet that completed it arrived.
@@ -122,6 +126,8 @@ public import RTPWire
     }
     geometry = Geometry(width: width, height: height, pixelFormat: format)
     time = unit.time
+    captureTime = unit.captureTime
+    codedByteCount = unit.byteCount
     firstArrival = unit.firstArrival
     lastArrival = unit.lastArrival
     isKeyFrame = unsafe source.key_frame != 0
@@ -152,6 +158,8 @@ public import RTPWire
   ) {
     self.geometry = geometry
     time = frame.time
+    captureTime = frame.captureTime
+    codedByteCount = frame.codedByteCount
     firstArrival = frame.firstArrival
     lastArrival = frame.lastArrival
     isKeyFrame = frame.isKeyFrame

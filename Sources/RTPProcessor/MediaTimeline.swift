@@ -41,16 +41,20 @@ struct MediaTimeline: Sendable {
   /// Makes `timestamp` the start of a new numbering that goes on where the arrivals say.
   ///
   /// After an outage the numbers have leapt but the sender's clock has gone on; then so does this.
-  mutating func restart(at timestamp: UInt32, arrival: Instant) {
-    guard let last else { return }
+  ///
+  /// - Returns: whether the timestamps went on by themselves, so that they mean what they meant.
+  @discardableResult
+  mutating func restart(at timestamp: UInt32, arrival: Instant) -> Bool {
+    guard let last else { return true }
     let passed = Instant(nanoseconds: max(0, last.arrival.nanoseconds(to: arrival)))
     let elapsed = passed.ticks(at: clockRate)
     let disagreement = elapsed &- Int64(Self.difference(from: last.timestamp, to: timestamp))
     guard disagreement.magnitude > UInt64(clockRate) * UInt64(Self.greatestDisagreement) else {
-      return
+      return true
     }
     self.last = (timestamp, last.ticks &+ elapsed, arrival)
     newest = timestamp
+    return false
   }
 
   /// Whether `timestamp` is one of the last seconds: neither new nor of another time altogether.

@@ -16,6 +16,10 @@ public protocol RTPTransport: Sendable {
   /// Whether the far end begins when it likes, so that its silence at the start is no fault.
   var isPassive: Bool { get }
 
+  /// Whether RTCP is expected back: true where the signalling agreed on RTP with the far end, false
+  /// where datagrams go to whoever happens to send.
+  var takesReports: Bool { get }
+
   /// Begins to deliver to `sink`.
   ///
   /// - Throws: what kept the transport from opening; the sink is then never called.

@@ -1,0 +1,71 @@
+import RTPWire
+import Transports
+
+/// How a run goes on when its connection ends or can not be opened.
+public struct Reconnection: Sendable, Hashable {
+  /// How long the first wait is; each further one is twice as long.
+  public var firstDelay: Duration = .milliseconds(500)
+  public var longestDelay: Duration = .seconds(30)
+  /// The least wait after refused credentials: many cameras lock an account for some minutes after a
+  /// few attempts.
+  public var delayAfterRefusal: Duration = .seconds(30)
+  /// How long media may pause, at the start of a connection or in its middle, before that counts as
+  /// dead; not for a listener, who has nothing to connect to.
+  public var silence: Duration = .seconds(5)
+
+  public init() {}
+}
+
+/// When to try again, as a value: what happened and `now` go in, a time comes out.
+struct ReconnectSchedule<Randomness: RandomNumberGenerator & Sendable>: Sendable {
+  enum Decision: Sendable, Hashable {
+    case retry(at: Instant)
+    /// It would fail again.
+    case giveUp
+  }
+
+  private let reconnection: Reconnection
+  private var randomness: Randomness
+  /// How often in a row it has come to nothing.
+  private var failures = 0
+
+  init(_ reconnection: Reconnection, randomness: Randomness) {
+    self.reconnection = reconnection
+    self.randomness = randomness
+  }
+
+  /// A connection has ended at `now`, after media had flowed on it for `flow`.
+  mutating func connectionEnded(
+    at now: Instant, after flow: Duration, fault: FaultPersistence
+  ) -> Decision {
+    if fault == .permanent { return .giveUp }
+    if flow >= steadiness { failures = 0 }
+    let doublings = min(failures, 30)
+    failures += 1
+    var delay = min(reconnection.firstDelay * Double(1 << doublings), reconnection.longestDelay)
+    // So that a hundred receivers of one server do not all come back at once.
+    delay = delay * Double.random(in: 1 - jitter...1 + jitter, using: &randomness)
+    if fault == .credentials { delay = max(delay, reconnection.delayAfterRefusal) }
+    return .retry(at: now.advanced(by: delay))
+  }
+
+  /// A connection that carries media for so long was a good one: a server that fails right after each
+  /// start is not to be asked twice a second for ever.
+  private var steadiness: Duration { .seconds(10) }
+  private var jitter: Double { 0.2 }
+}
+
+extension EndReason {
+  /// Whether another connection may bring what this one did not.
+  var persistence: FaultPersistence {
+    switch self {
+    case .goodbye, .ended, .noMedia, .mediaLost:
+      return .passing
+    case .cannotOpen(let error), .transportFailed(let error):
+      return (error as? any ConnectionFault)?.persistence ?? .passing
+    case .framesReached, .durationReached, .stopped, .outputsEnded, .decoderFailed,
+      .unrecognizedMedia, .unsupportedMedia:
+      return .permanent
+    }
+  }
+}
