@@ -16,6 +16,26 @@ public enum TransportCatalogue {
     source: String, transport name: String? = nil, options: TransportOptions = TransportOptions(),
     on eventLoop: any EventLoop
   ) throws(TransportError) -> any RTPTransport {
+    try kind(of: source, transport: name).make(source, options, eventLoop)
+  }
+
+  /// What the far end, or the file, says about its streams, without receiving any of them.
+  ///
+  /// - Throws: as ``make(source:transport:options:on:)`` and the transport's `open` do, and
+  ///   ``TransportError/source(_:_:)`` where nobody describes anything.
+  public static func describe(
+    source: String, transport name: String? = nil, options: TransportOptions = TransportOptions(),
+    on eventLoop: any EventLoop
+  ) async throws -> SessionDescription {
+    guard let describe = try kind(of: source, transport: name).describe else {
+      throw TransportError.source(source, .nothingDescribed)
+    }
+    return try await describe(source, options, eventLoop)
+  }
+
+  private static func kind(
+    of source: String, transport name: String?
+  ) throws(TransportError) -> TransportKind {
     let scheme = SourceAddress.scheme(of: source)
     if let name {
       guard let kind = kinds.first(where: { $0.name == name }) else {
@@ -24,19 +44,19 @@ public enum TransportCatalogue {
       if let scheme, !kind.schemes.contains(scheme) {
         throw .source(source, .otherTransport(scheme: scheme, named: name))
       }
-      return try kind.make(source, options, eventLoop)
+      return kind
     }
     if let scheme {
       guard let kind = kinds.first(where: { $0.schemes.contains(scheme) }) else {
         throw .source(source, .unknownScheme(scheme, known: schemes))
       }
-      return try kind.make(source, options, eventLoop)
+      return kind
     }
     let lowercased = source.lowercased()
     guard
       let kind = kinds.first(where: { kind in kind.endings.contains(where: lowercased.hasSuffix) })
     else { throw .source(source, .noScheme(known: schemes.map { "\($0)://" } + ["*.sdp"])) }
-    return try kind.make(source, options, eventLoop)
+    return kind
   }
 }
 
@@ -57,4 +77,7 @@ struct TransportKind: Sendable {
   var endings: [String] = []
   var make:
     @Sendable (String, TransportOptions, any EventLoop) throws(TransportError) -> any RTPTransport
+  /// Asks what there is to receive; `nil` where nobody can be asked.
+  var describe:
+    (@Sendable (String, TransportOptions, any EventLoop) async throws -> SessionDescription)?
 }

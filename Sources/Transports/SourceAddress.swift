@@ -48,32 +48,40 @@ struct SourceAddress: Sendable, Hashable {
 
   /// Divides `host:port`, `[address]:port` or `:port`.
   static func endpoint(_ text: Substring) throws(SourceFault) -> (String?, Int) {
-    let end: Substring.Index
-    if text.hasPrefix("["), let bracket = text.firstIndex(of: "]") {
-      end = text.index(after: bracket)
-      guard end < text.endIndex, text[end] == ":" else { throw .missingPort }
-    } else {
-      guard let colon = text.firstIndex(of: ":") else { throw .missingPort }
-      // More than one colon is an IPv6 address that lacks its brackets.
-      guard !text[text.index(after: colon)...].contains(":") else {
-        throw .invalidHost(String(text))
-      }
-      end = colon
-    }
-    let host = text[..<end]
-    let rest = text[end...].dropFirst()
+    let (host, rest) = try divide(text)
+    guard let rest else { throw .missingPort }
     let digits = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
     guard !digits.isEmpty else { throw .missingPort }
-    guard digits.utf8.count <= 5, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-      let port = Int(digits), (0...65_535).contains(port)
-    else { throw .invalidPort(String(digits)) }
+    let port = try Self.port(digits)
     let tail = rest[digits.endIndex...]
     guard tail.isEmpty || tail == "/" else { throw .unexpectedTail(String(tail)) }
     return (host.isEmpty ? nil : try Self.host(host), port)
   }
 
+  /// Divides a text at the colon that ends the host; `nil` when nothing follows the host.
+  static func divide(_ text: Substring) throws(SourceFault) -> (host: Substring, rest: Substring?) {
+    if text.hasPrefix("["), let bracket = text.firstIndex(of: "]") {
+      let end = text.index(after: bracket)
+      guard end < text.endIndex, text[end] == ":" else { return (text, nil) }
+      return (text[..<end], text[end...].dropFirst())
+    }
+    guard let colon = text.firstIndex(of: ":") else { return (text, nil) }
+    let rest = text[colon...].dropFirst()
+    // More than one colon is an IPv6 address that lacks its brackets.
+    guard !rest.contains(":") else { throw .invalidHost(String(text)) }
+    return (text[..<colon], rest)
+  }
+
+  /// A port, 0 … 65535.
+  static func port(_ digits: Substring) throws(SourceFault) -> Int {
+    guard digits.utf8.count <= 5, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+      let port = Int(digits), (0...65_535).contains(port)
+    else { throw .invalidPort(String(digits)) }
+    return port
+  }
+
   /// A host name, an IPv4 address, or an IPv6 address with or without brackets.
-  private static func host(_ text: Substring) throws(SourceFault) -> String {
+  static func host(_ text: Substring) throws(SourceFault) -> String {
     var bare = text
     let isBracketed = bare.hasPrefix("[") && bare.hasSuffix("]")
     if isBracketed { bare = bare.dropFirst().dropLast() }

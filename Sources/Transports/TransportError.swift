@@ -50,6 +50,14 @@ public enum SourceFault: Error, Sendable, Hashable {
   case unexpectedTail(String)
   /// `source@` is there, but the address after it is not a multicast group.
   case sourceWithoutGroup
+  /// A URL of more bytes than the limit.
+  case tooLong(count: Int, limit: Int)
+  /// A control character, as such or percent-encoded.
+  case controlCharacter
+  /// Before the `@` stands what ends the host of a URL.
+  case unescapedCredentials
+  /// Nobody can be asked which streams there are.
+  case nothingDescribed
   /// The URL's scheme belongs to another transport than the one named.
   case otherTransport(scheme: String, named: String)
 }
@@ -58,7 +66,8 @@ extension TransportError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .source(let text, let fault):
-      return "can not use ‘\(SourceAddress.withoutPassword(text).prefix(200))’ as a source: \(fault)"
+      return
+        "can not use ‘\(SourceAddress.withoutPassword(text).prefix(200))’ as a source: \(fault)"
     case .nameNotResolved(let host, let reason):
       return "can not find the address of ‘\(host)’ (\(reason)); check the name, or give an address"
     case .nameResolutionTimedOut(let host, let seconds):
@@ -109,7 +118,7 @@ extension SourceFault: CustomStringConvertible {
     case .noScheme(let known):
       return "it does not say how to receive it; give a URL (\(Self.list(known))), or --transport"
     case .missingHost:
-      return "the host is missing, as in udp://host:port"
+      return "the host is missing, as in udp://host:port or rtsp://host/path"
     case .missingPort:
       return "the port is missing, as in udp://host:port or rtp://:5004"
     case .invalidPort(let text):
@@ -122,6 +131,15 @@ extension SourceFault: CustomStringConvertible {
     case .sourceWithoutGroup:
       return "source@ goes with a multicast group, as in rtp://192.0.2.1@232.1.2.3:5004; "
         + "to receive from a server that waits for a hello, use udp://host:port"
+    case .tooLong(let count, let limit):
+      return "it has \(count) bytes, more than \(limit)"
+    case .controlCharacter:
+      return "it contains a control character, which no address has"
+    case .unescapedCredentials:
+      return "a ‘/’ or ‘?’ in a user name or password is written %2F or %3F, and ‘@’ %40; "
+        + "or give them with --user and --password-file"
+    case .nothingDescribed:
+      return "it does not say which streams there are; rtsp:// servers and .sdp files do"
     case .otherTransport(let scheme, let named):
       return "\(scheme):// is not carried by the transport ‘\(named)’; leave one of the two out"
     }

@@ -7,12 +7,16 @@ enum ExitStatus: Int32, CaseIterable {
   case done = 0
   case failed = 1
   case cannotOpen = 2
+  case credentialsRefused = 3
   case noMedia = 4
   case mediaLost = 5
   case outputFailed = 6
   case readerGone = 7
   case formatChanged = 8
   case unrecognizedMedia = 9
+  case notTrusted = 10
+  case redirectRefused = 11
+  case noSuchStream = 12
   case usage = 64
 
   var meaning: String {
@@ -20,12 +24,16 @@ enum ExitStatus: Int32, CaseIterable {
     case .done: "done as asked, or stopped by SIGINT or SIGTERM"
     case .failed: "the stream broke off for a reason not listed here"
     case .cannotOpen: "the source could not be opened"
+    case .credentialsRefused: "the server wants a user name and password, or refuses those given"
     case .noMedia: "no media came within --timeout"
     case .mediaLost: "media came, and then none for --timeout"
     case .outputFailed: "an output could not be written (disk full, no permission)"
     case .readerGone: "the reader of a pipe went away"
     case .formatChanged: "the picture size changed, which a pipe cannot express"
     case .unrecognizedMedia: "what came is neither H.264 nor H.265 as far as can be told"
+    case .notTrusted: "the server could not be verified (TLS)"
+    case .redirectRefused: "the server redirects too often, or to where it must not be followed"
+    case .noSuchStream: "the server has no stream of the kind or number that was asked for"
     case .usage: "the command line is wrong"
     }
   }

@@ -7,6 +7,7 @@ import Transports
 struct Narrator {
   let isVerbose: Bool
   let isQuiet: Bool
+  private let isAsking: Bool
   private var phase: VideoStream.Phase?
   private var format: String?
   private var sourceChanges: UInt64 = 0
@@ -14,9 +15,13 @@ struct Narrator {
   private var kernelDropped: UInt64 = 0
   private var hasWarnedOfBuffer = false
   private var address: String?
+  private var delivery: String?
+  private var diagnosticsSaid = 0
 
-  init(isVerbose: Bool, isQuiet: Bool) {
+  /// `isAsking` when the source is a server that is asked for its stream.
+  init(isVerbose: Bool, isQuiet: Bool, isAsking: Bool) {
     self.isVerbose = isVerbose
+    self.isAsking = isAsking
     self.isQuiet = isQuiet
   }
 
@@ -26,7 +31,8 @@ struct Narrator {
     var remarks: [String] = []
     if let local = status.transport.localAddress, local != address {
       address = local
-      remarks.append("listening on \(local)")
+      // What a listener's sender has to know is of no interest where a server was asked.
+      if status.transport.delivery == nil, !isAsking { remarks.append("listening on \(local)") }
     }
     let granted = status.transport.receiveBuffer
     if granted > 0, granted < receiveBuffer, !hasWarnedOfBuffer {
@@ -36,7 +42,17 @@ struct Narrator {
           + "\(receiveBuffer / 1024) KiB asked for, so bursts may be dropped; "
           + "try: sudo sysctl net.core.rmem_max=\(receiveBuffer)")
     }
+    // What is lived with concerns whoever looks after the server; a warning concerns everybody.
+    for diagnostic in status.transport.diagnostics.dropFirst(diagnosticsSaid)
+    where isVerbose || diagnostic.hasPrefix("warning:") {
+      remarks.append(diagnostic)
+    }
+    diagnosticsSaid = max(diagnosticsSaid, status.transport.diagnostics.count)
     guard isVerbose, let stream = status.stream else { return remarks }
+    if let way = status.transport.delivery, way != delivery {
+      delivery = way
+      remarks.append("the media comes over \(way)")
+    }
     if phase != stream.phase, case .receiving(let codec, let payloadType) = stream.phase {
       phase = stream.phase
       let type = payloadType.map { ", payload type \($0)" } ?? ""

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Decode
 import Defragment
+import NIOPosix
 import RTPWire
 import Receiver
 import Transports
@@ -16,12 +17,15 @@ struct RTPRecv: AsyncParsableCommand {
         udp://HOST:PORT         say hello to HOST:PORT and receive there what it sends back
         rtp://[ADDRESS]:PORT    listen on a port, or join a multicast group
                                 (rtp://SENDER@GROUP:PORT for source-specific multicast)
+        rtsp://HOST[:PORT]/PATH play a camera's or server's stream (rtsps:// encrypted)
         FILE.sdp                listen as the session description says
       With --transport, HOST:PORT alone is enough.
 
       EXAMPLES
         Watch a stream:
           rtp-recv udp://203.0.113.5:5004 -o - --format y4m | ffplay -
+        Record a camera, asking for its password, until Ctrl-C:
+          rtp-recv rtsp://user@camera/stream -o camera.y4m --reconnect
         Write 300 raw frames, with statistics:
           rtp-recv rtp://:5004 -o video.y4m --frames 300 --stats stats.jsonl
         Keep the stream as it was sent, and its pictures too:
@@ -44,17 +48,63 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: "Outputs") var outputs: OutputOptions
   @OptionGroup(title: "The media") var media: MediaOptions
   @OptionGroup(title: "UDP") var udp: UDPOptions
+  @OptionGroup(title: "RTSP") var rtsp: RTSPOptions
+  @OptionGroup(title: "TLS") var tls: TLSOptions
   @OptionGroup(title: "When to stop") var stopping: StoppingOptions
   @OptionGroup(title: "What is shown") var display: DisplayOptions
 
   func run() async throws {
+    Password.hide(source)
+    let argument = SourceArgument(source)
     let status: ExitStatus
     do {
-      status = try await Session(command: self).run()
-    } catch let error as TransportError {
+      if let form = rtsp.listing {
+        try await list(argument, as: form)
+        status = .done
+      } else {
+        status = try await Session(command: self, source: argument).run()
+      }
+    } catch TransportError.source(_, let fault) {
+      StatusLine.write("rtp-recv: \(TransportError.source(argument.shown, fault))\n")
+      status = .usage
+    } catch let error as Password.Failure {
       StatusLine.write("rtp-recv: \(error)\n")
-      if case .source = error { status = .usage } else { status = .cannotOpen }
+      status = .usage
+    } catch let error as any Error & CustomStringConvertible
+      where error is TransportError || error is RTSPError || error is TLSError
+    {
+      StatusLine.write("rtp-recv: \(argument.shown): \(error)\n")
+      status = ExitStatus(of: error, otherwise: .cannotOpen)
     }
     if status != .done { throw status.code }
+  }
+
+  /// What the options say about transports, with the credentials for `source`.
+  func transportOptions(for source: SourceArgument) throws -> TransportOptions {
+    var options = try udp.options()
+    options.rtsp = try rtsp.configuration(tls: tls, timeout: stopping.timeout)
+    options.rtsp.credentials = try Password.credentials(
+      for: source, user: rtsp.user, file: rtsp.passwordFile)
+    return options
+  }
+
+  /// What is to be said before anything is done.
+  func warn(about source: SourceArgument) {
+    if tls.isInsecure {
+      StatusLine.write("rtp-recv: warning: --tls-insecure: whoever answers is trusted\n")
+    }
+    if source.password != nil, !display.quiet {
+      StatusLine.write(
+        "rtp-recv: warning: a password in the command line can be seen by others while the program "
+          + "starts, and stays in the shell's history; try --password-file\n")
+    }
+  }
+
+  private func list(_ source: SourceArgument, as form: StreamList.Form) async throws {
+    warn(about: source)
+    let description = try await TransportCatalogue.describe(
+      source: source.bare, transport: transport, options: transportOptions(for: source),
+      on: MultiThreadedEventLoopGroup.singleton.next())
+    print(StreamList(of: description).shown(as: form), terminator: "")
   }
 }

@@ -10,14 +10,20 @@ import Transports
 /// One run of the command: the receiver, what is shown of it, and the exit status it ends with.
 final class Session: Sendable {
   private let command: RTPRecv
+  private let source: SourceArgument
+  private let isPassive: Bool
   private let receiver: Receiver
   private let writer: StatisticsWriter?
 
-  init(command: RTPRecv) throws {
+  init(command: RTPRecv, source: SourceArgument) throws {
     self.command = command
+    self.source = source
+    command.warn(about: source)
     let transport = try TransportCatalogue.make(
-      source: command.source, transport: command.transport, options: command.udp.options(),
+      source: source.bare, transport: command.transport,
+      options: command.transportOptions(for: source),
       on: MultiThreadedEventLoopGroup.singleton.next())
+    isPassive = transport.isPassive
 
     var configuration = Receiver.Configuration()
     configuration.stream.media = try command.media.description()
@@ -55,7 +61,7 @@ final class Session: Sendable {
     await reporting.value
     let elapsed = started.duration(to: .now)
     writer?.write(Statistics.line(of: report.status, elapsed: elapsed, report: report))
-    let verdict = Verdict(of: report, source: command.source)
+    let verdict = Verdict(of: report, source: source.shown)
     if !command.display.quiet, report.status.transport.delivered > 0 {
       StatusLine.write(Statistics.summary(of: report.status) + "\n")
     }
@@ -67,7 +73,8 @@ final class Session: Sendable {
   private func showProgress(since started: ContinuousClock.Instant) async {
     let display = command.display
     var line = StatusLine(isWanted: !display.quiet && !display.noProgress)
-    var narrator = Narrator(isVerbose: display.verbose, isQuiet: display.quiet)
+    var narrator = Narrator(
+      isVerbose: display.verbose, isQuiet: display.quiet, isAsking: !isPassive)
     var rates = Rates()
     var ticks = 0
     while !Task.isCancelled {

@@ -89,6 +89,11 @@ enum Statistics {
     object.add("heartbeats_sent", counters.heartbeatsSent)
     object.add("rebindings", counters.rebindings)
     object.add("receive_buffer", counters.receiveBuffer)
+    object.add("delivery", counters.delivery)
+    object.add("skipped_bytes", counters.skippedBytes)
+    object.add("unassigned", counters.unassigned)
+    object.add("unwanted", counters.unwanted)
+    object.add("diagnostics", counters.diagnostics)
     return object
   }
 
@@ -119,7 +124,7 @@ enum Statistics {
     return object
   }
 
-  private static func format(_ format: FormatDescription) -> JSONLine {
+  static func format(_ format: FormatDescription) -> JSONLine {
     var object = JSONLine()
     object.add("width", format.width)
     object.add("height", format.height)

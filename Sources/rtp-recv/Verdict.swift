@@ -84,9 +84,9 @@ struct Verdict {
     case .unsupportedMedia(let error):
       return (.unrecognizedMedia, "\(source): \(error)")
     case .cannotOpen(let error):
-      return (.cannotOpen, "\(source): \(error)")
+      return (ExitStatus(of: error, otherwise: .cannotOpen), "\(source): \(error)")
     case .transportFailed(let error):
-      return (.failed, "\(source): \(error)")
+      return (ExitStatus(of: error, otherwise: .failed), "\(source): \(error)")
     }
   }
 
@@ -110,6 +110,23 @@ struct Verdict {
       return "said hello \(transport.hellosSent) times: check host, port, firewall and --hello"
     }
     return "nothing came: check the sender's address and port, and the firewall"
+  }
+}
+
+extension ExitStatus {
+  /// The status that a script can tell `error` by, or else the one for its occasion.
+  init(of error: any Error, otherwise occasion: ExitStatus) {
+    switch error {
+    case is TLSError: self = .notTrusted
+    case RTSPError.credentialsMissing, RTSPError.credentialsRefused,
+      RTSPError.credentialsNotForwarded, RTSPError.authenticationUnsupported:
+      self = .credentialsRefused
+    case RTSPError.redirectedTooOften, RTSPError.redirectRefused: self = .redirectRefused
+    case RTSPError.noSuchStream: self = .noSuchStream
+    case RTSPError.noMedia: self = .noMedia
+    case RTSPError.mediaStopped: self = .mediaLost
+    default: self = occasion
+    }
   }
 }
 

@@ -108,7 +108,7 @@ struct CommandTests {
   @Test(
     "a source that makes no sense is said to",
     arguments: [
-      ("rtsp://127.0.0.1/x", "known scheme"), ("udp://127.0.0.1", "port is missing"),
+      ("rtmp://127.0.0.1/x", "known scheme"), ("udp://127.0.0.1", "port is missing"),
       ("udp://127.0.0.1:99999", "not a port"), ("nonsense", "--transport"),
     ])
   func wrongSource(source: String, hint: String) throws {

@@ -5,7 +5,7 @@ import Testing
 /// What came of playing from a scripted server.
 struct Outcome: Sendable {
   /// The frames that came out, by their place in the clip; a damaged one is not whole.
-  var frames: [(index: Int, isWhole: Bool)] = []
+  var frames: [Frame] = []
   /// How it ended: `finished`, `running`, or the name of the error.
   var end = "running"
   /// The names of the deviations that were reported, if they are known by name.
@@ -18,11 +18,15 @@ struct Outcome: Sendable {
   /// Everything that was said for people to read.
   var texts: [String] = []
 
+  /// Frames that were said to be whole and are not.
+  var passedOffAsWhole: [Int] { frames.filter(\.isPassedOffAsWhole).map(\.index) }
+
   /// Expects all that the script says is to come of it.
   func check(_ script: Script, port: Int) {
+    #expect(passedOffAsWhole == [])
     for expectation in script.expectations {
       switch expectation {
-      case .frames(let wanted): #expect(ClipPackets.description(of: frames) == wanted)
+      case .frames(let wanted): #expect(Frame.description(of: frames) == wanted)
       case .end(let wanted): #expect(end == wanted)
       case .report(let wanted):
         if let reports { #expect(reports.contains(wanted), "\(reports)") }

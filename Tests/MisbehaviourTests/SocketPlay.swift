@@ -1,4 +1,3 @@
-import Defragment
 import NIOCore
 import NIOPosix
 import RTPWire
@@ -16,15 +15,15 @@ enum SocketPlay {
   static func run(_ script: Script) async throws -> (Outcome, port: Int) {
     let isSecure = script.given["secure"] != nil
     let server = try await SocketServer.start(script, scheme: isSecure ? "rtsps" : "rtsp")
-    let identifier = FrameIdentifier(try ClipPackets.shared.get())
-    let frames = Mutex<[(index: Int, isWhole: Bool)]>([])
+    let clip = try ClipPackets.shared.get()
+    let frames = Mutex<[Frame]>([])
     let begun = ContinuousClock.now
 
     var configuration = Receiver.Configuration()
     configuration.firstMediaTimeout = .seconds(3)
     configuration.silenceTimeout = silence
     configuration.onAccessUnit = { unit in
-      let frame = identifier.identify(unit)
+      let frame = Frame(unit, of: clip)
       frames.withLock { $0.append(frame) }
     }
     let transport = try TransportCatalogue.make(
@@ -52,23 +51,6 @@ enum SocketPlay {
     case .goodbye, .ended: ("finished", [])
     default: ("\(reason)", [])
     }
-  }
-}
-
-/// Knows the clip's frames again.
-struct FrameIdentifier: Sendable {
-  private let clip: ClipPackets
-
-  init(_ clip: ClipPackets) { self.clip = clip }
-
-  /// Which frame of the clip `unit` is, by its time, and whether it has all of it and nothing else.
-  func identify(_ unit: AccessUnit) -> (index: Int, isWhole: Bool) {
-    let timestamp = UInt32(truncatingIfNeeded: unit.time.ticks)
-    let ticks = Int(timestamp &- ClipPackets.initialTimestamp)
-    let index = ticks / ClipPackets.ticksPerFrame
-    guard ticks.isMultiple(of: ClipPackets.ticksPerFrame), clip.frames.indices.contains(index)
-    else { return (index, false) }
-    return (index, unit.units.map { unit.bytes(of: $0) } == clip.frames[index])
   }
 }
 

@@ -6,8 +6,10 @@ import Receiver
 
 @testable import Transports
 
-/// A script played against ``RTSPSession`` on a virtual clock, with the core behind it: no socket, no
-/// thread, and no waiting. It stands where the transport stands otherwise, and does what that does.
+/// A script played against ``RTSPSession`` on a virtual clock, with the core behind it.
+///
+/// There is no socket, no thread, and no waiting: it stands where the transport stands otherwise, and
+/// does what that does.
 struct VirtualPlay {
   /// How the bytes of the server come in.
   enum Portions: Sendable {
@@ -25,7 +27,7 @@ struct VirtualPlay {
   private var session: RTSPSession
   private var input = RTSPInput()
   private var stream: VideoStream?
-  private let identifier: FrameIdentifier
+  private let clip: ClipPackets
   private var portions: Portions
   private var generator: SplitMix64
   private var connection = 0
@@ -48,12 +50,12 @@ struct VirtualPlay {
   private init(_ script: Script, portions: Portions) throws {
     let clip = try ClipPackets.shared.get()
     let place = ScriptedServer.Place()
-    server = ScriptedServer(script, usual: try Script(named: "usual"), clip: clip, at: place)
+    server = ScriptedServer(script, usual: try Script.usual.get(), clip: clip, at: place)
     let rtsp = script.options.rtsp
     session = RTSPSession(
       configuration: rtsp, url: try RTSPURL(parsing: script.source(port: place.port)),
       credentials: rtsp.credentials, randomness: SplitMix64(seed: 1), at: now)
-    identifier = FrameIdentifier(clip)
+    self.clip = clip
     self.portions = portions
     if case .random(let seed) = portions {
       generator = SplitMix64(seed: seed)
@@ -202,6 +204,6 @@ struct VirtualPlay {
   }
 
   private mutating func pull() {
-    while let unit = stream?.next(at: now) { outcome.frames.append(identifier.identify(unit)) }
+    while let unit = stream?.next(at: now) { outcome.frames.append(Frame(unit, of: clip)) }
   }
 }

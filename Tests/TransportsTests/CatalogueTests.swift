@@ -8,6 +8,8 @@ import Testing
 struct CatalogueTests {
   private let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
 
+  private static let known = ["udp://", "rtp://", "rtsp://", "rtsps://", "*.sdp"]
+
   private func role(_ source: String, transport: String? = nil) throws -> UDPTransport.Role {
     let transport = try TransportCatalogue.make(source: source, transport: transport, on: eventLoop)
     return try #require(transport as? UDPTransport).role
@@ -58,11 +60,11 @@ struct CatalogueTests {
     ("udp://ho\0st:5004", nil, .invalidHost("ho\0st")),
     ("udp://user@host:5004", nil, .sourceWithoutGroup),
     ("rtp://192.0.2.1@192.0.2.2:5004", nil, .sourceWithoutGroup),
-    ("rtsp://host/stream", nil, .unknownScheme("rtsp", known: ["udp", "rtp"])),
-    ("host:5004", nil, .noScheme(known: ["udp://", "rtp://", "*.sdp"])),
-    ("", nil, .noScheme(known: ["udp://", "rtp://", "*.sdp"])),
-    ("capture.pcap", nil, .noScheme(known: ["udp://", "rtp://", "*.sdp"])),
-    ("host:5004", "tcp", .unknownTransport("tcp", known: ["udp", "rtp"])),
+    ("srt://host:9000", nil, .unknownScheme("srt", known: ["udp", "rtp", "rtsp", "rtsps"])),
+    ("host:5004", nil, .noScheme(known: known)), ("", nil, .noScheme(known: known)),
+    ("capture.pcap", nil, .noScheme(known: known)),
+    ("host:5004", "tcp", .unknownTransport("tcp", known: ["udp", "rtp", "rtsp"])),
+    ("rtsp://host:0/", nil, .invalidPort("0")), ("rtsps:///stream", nil, .missingHost),
     ("rtp://:5004", "udp", .otherTransport(scheme: "rtp", named: "udp")),
     ("", "udp", .missingPort), (":", "udp", .missingPort), ("]", "udp", .missingPort),
     ("[", "udp", .missingPort), ("[]:1", "udp", .invalidHost("[]")),

@@ -22,7 +22,9 @@ final class RTSPFarEnd: Sendable {
   struct Script: Sendable {
     /// The whole response to a request, before which CSeq is filled in; `nil` for the usual one.
     var answer: @Sendable (Request) -> String? = { _ in nil }
-    /// Runs on the server's loop when PLAY was answered.
+    /// Runs on the server's loop before PLAY is answered.
+    var asked: @Sendable (Peer) -> Void = { _ in }
+    /// Runs when PLAY was answered.
     var played: @Sendable (Peer) -> Void = { _ in }
     /// Runs when a connection was accepted, instead of any reading.
     var accepted: (@Sendable (any Channel) -> Void)?
@@ -154,6 +156,8 @@ final class RTSPFarEnd: Sendable {
         method: words[0], uri: words.count > 1 ? words[1] : "", headers: headers,
         connection: number)
       requests.append(request)
+      let peer = Peer(channel: context.channel)
+      if request.method == "PLAY" { script.asked(peer) }
       let response = (script.answer(request) ?? usual(request))
         .replacingOccurrences(of: "CSEQ", with: headers["cseq"] ?? "")
       var bytes = ByteBuffer(string: response)
@@ -164,9 +168,7 @@ final class RTSPFarEnd: Sendable {
         else { break }
         context.writeAndFlush(NIOAny(part), promise: nil)
       }
-      if request.method == "PLAY", response.contains("200") {
-        script.played(Peer(channel: context.channel))
-      }
+      if request.method == "PLAY", response.contains("200") { script.played(peer) }
     }
 
     private func usual(_ request: Request) -> String {

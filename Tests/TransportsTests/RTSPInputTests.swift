@@ -121,15 +121,93 @@ import Testing
     }
   }
 
-  @Test("a frame that is cut short costs itself and at most the one behind it")
-  func shortFrame() throws {
+  @Test(
+    "a frame that is cut short costs itself alone",
+    arguments: [1, 60, 100, 121], [1 << 20, 700, 131])
+  func shortFrame(_ missing: Int, _ size: Int) throws {
     var stream: [UInt8] = []
     for number in 0..<10 { stream += Self.frame(0, sequence: UInt16(number)) }
-    stream += Self.frame(0, sequence: 10).dropLast(60)
+    stream += Self.frame(0, sequence: 10).dropLast(missing)
     for number in 11..<30 { stream += Self.frame(0, sequence: UInt16(number)) }
-    let numbers = try take([stream]).elements.compactMap(\.sequenceNumber)
-    #expect(numbers.starts(with: Array(0...10)))
-    #expect(numbers.suffix(18) == Array(12..<30))
+    let (found, skipped) = try take(stream.chunked(by: size))
+    #expect(found.compactMap(\.sequenceNumber) == Array(0..<10) + Array(11..<30))
+    #expect(skipped == Self.frame(0, sequence: 10).count - missing)
+  }
+
+  @Test("a frame that is cut short before a response costs no response")
+  func shortFrameBeforeResponse() throws {
+    let response = Array("RTSP/1.0 200 OK\r\nCSeq: 4\r\n\r\n".utf8)
+    let cut = Array(Self.frame(0, sequence: 1).dropLast(60))
+    let found = try elements(of: [cut + response + Self.frame(0, sequence: 2)])
+    #expect(found.count == 2)
+    #expect(found.last?.sequenceNumber == 2)
+  }
+
+  @Test(
+    "a length that lies costs no frame that is whole",
+    arguments: [[0x24, 0, 0xFF, 0xFF, 0x80, 0x60], [0x24, 9, 0x40, 0x00, 0x80, 0x60]])
+  func lyingLength(_ lie: [UInt8]) throws {
+    var stream = Self.frame(0, sequence: 0) + lie
+    for number in 1..<1000 { stream += Self.frame(0, sequence: UInt16(number)) }
+    // In reads as large as the shell's, and in such as end within the frame that is none.
+    for size in [1 << 20, 64 << 10, 1400] {
+      let (found, skipped) = try take(stream.chunked(by: size))
+      #expect(found.compactMap(\.sequenceNumber) == Array(0..<1000), "in parts of \(size)")
+      #expect(skipped == lie.count)
+    }
+  }
+
+  @Test("a frame on a channel of nobody that never ends is passed over in its time")
+  func endlessForeignFrame() throws {
+    var input = RTSPInput()
+    input.assignedChannels = [0, 1]
+    let lie: [UInt8] = [0x24, 9, 0xFF, 0xFF, 0x80, 0x60]
+    input.append(ByteBuffer(bytes: lie + Self.frame(0, sequence: 1)))
+    #expect(try input.next(at: Self.start) == nil)
+    let deadline = try #require(input.deadline)
+    #expect(deadline == Self.start.advanced(by: .seconds(5)))
+    #expect(try input.next(at: deadline)?.sequenceNumber == 1)
+    #expect(input.skipped == 6)
+  }
+
+  @Test("garbage before the first frame of all is skipped", arguments: [1, 1 << 20])
+  func garbageBeforeFirstFrame(_ size: Int) throws {
+    let garbage = (0..<500).map { UInt8(truncatingIfNeeded: $0 &* 167) }
+    var stream = garbage + Self.report
+    for number in 0..<10 { stream += Self.frame(0, sequence: UInt16(number)) }
+    let (found, skipped) = try take(stream.chunked(by: size))
+    #expect(found.dropFirst().compactMap(\.sequenceNumber) == Array(0..<10))
+    #expect(skipped == garbage.count)
+  }
+
+  @Test("a stray byte before a silence does not end the session")
+  func strayByte() throws {
+    var input = RTSPInput()
+    input.assignedChannels = [0, 1]
+    input.append(ByteBuffer(bytes: Self.frame(0, sequence: 1) + [0]))
+    #expect(try input.next(at: Self.start)?.sequenceNumber == 1)
+    #expect(try input.next(at: Self.start) == nil)
+    #expect(input.deadline == nil)
+    let later = Self.start.advanced(by: .seconds(30))
+    input.append(ByteBuffer(bytes: Self.frame(0, sequence: 2)))
+    #expect(try input.next(at: later)?.sequenceNumber == 2)
+    #expect(input.skipped == 1)
+  }
+
+  @Test("garbage alone is given up after two seconds")
+  func lastingGarbage() throws {
+    var input = RTSPInput()
+    input.append(ByteBuffer(bytes: Self.frame(0, sequence: 1) + [1]))
+    input.assignedChannels = [0, 1]
+    #expect(try input.next(at: Self.start)?.sequenceNumber == 1)
+    for tenth in 0..<20 {
+      input.append(ByteBuffer(bytes: [1]))
+      #expect(try input.next(at: Self.start.advanced(by: .milliseconds(100 * tenth))) == nil)
+    }
+    input.append(ByteBuffer(bytes: [1]))
+    #expect(throws: RTSPError.framingLost(skipped: 22)) {
+      _ = try input.next(at: Self.start.advanced(by: .seconds(2)))
+    }
   }
 
   @Test("garbage before a response is skipped")

@@ -25,7 +25,9 @@ struct RTSPTransportUDPTests {
     let setup = try await server.requests.first(3)[2]
     let transport = try #require(setup.headers["transport"])
     let ports = try #require(transport.split(separator: "=").last).split(separator: "-")
-    return (try #require(ports.first.flatMap { Int($0) }), try #require(ports.last.flatMap { Int($0) }))
+    return (
+      try #require(ports.first.flatMap { Int($0) }), try #require(ports.last.flatMap { Int($0) })
+    )
   }
 
   @Test(arguments: ["127.0.0.1", "::1"])

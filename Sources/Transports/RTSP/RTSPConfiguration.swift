@@ -22,6 +22,8 @@ public struct RTSPConfiguration: Sendable, Hashable {
   /// Sets up all streams and lets go what comes on the others: H264DVR recorders send no video over
   /// UDP before audio is set up.
   public var setsUpEverything = false
+  /// How long nothing of the stream may come; `nil` waits for ever.
+  public var silence: Duration? = .seconds(5)
   /// Used when the URL itself has none.
   public var credentials: Credentials?
   public var tls = TLSConfiguration()

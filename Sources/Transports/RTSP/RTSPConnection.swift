@@ -40,6 +40,7 @@ final class RTSPConnection: ChannelInboundHandler {
   private var tls: TLSClient?
   private var lastError: (any Error)?
   private var arrival = Instant(nanoseconds: 0)
+  private var hasRead = false
   private var hasFailed = false
   private var stall: Scheduled<Void>?
 
@@ -177,6 +178,7 @@ final class RTSPConnection: ChannelInboundHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard let take = delivery?.element, !hasFailed else { return }
     arrival = Self.now
+    hasRead = true
     input.append(unwrapInboundIn(data))
     do throws(RTSPError) {
       // The owner may close the connection at any of its elements.
@@ -212,7 +214,12 @@ final class RTSPConnection: ChannelInboundHandler {
     delivery?.inputFailed(error, now)
   }
 
-  func channelReadComplete(context: ChannelHandlerContext) { delivery?.readCompleted(arrival) }
+  func channelReadComplete(context: ChannelHandlerContext) {
+    // A read can complete that brought nothing but a part of TLS.
+    guard hasRead else { return }
+    hasRead = false
+    delivery?.readCompleted(arrival)
+  }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if case .handshaking(let channel) = phase,

@@ -42,8 +42,9 @@ struct RTSPConnector {
     fileprivate func settle() { channels.removeAll() }
   }
 
-  /// Connects to the first of the host's addresses that answers, IPv6 a little before IPv4
-  /// (RFC 8305). The channel reads nothing until it is told to.
+  /// Connects to the first of the host's addresses that answers, IPv6 a little before IPv4.
+  ///
+  /// RFC 8305 calls that happy eyeballs. The channel reads nothing until it is told to.
   func connect(
     _ attempts: Attempts, initializer: @escaping @Sendable (any Channel) throws -> Void
   ) -> EventLoopFuture<any Channel> {
@@ -91,7 +92,8 @@ struct RTSPConnector {
     if code == ECONNREFUSED { return TransportError.connectionRefused(address: endpoint) }
     if code == EADDRNOTAVAIL {
       return TransportError.system(
-        operation: "connect from the address to bind", reason: unsafe String(cString: strerror(code)))
+        operation: "connect from the address to bind",
+        reason: unsafe String(cString: strerror(code)))
     }
     return TransportError.notConnected(
       address: endpoint, reason: unsafe String(cString: strerror(code)))

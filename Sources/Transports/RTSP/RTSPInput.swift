@@ -9,7 +9,10 @@ internal import RTPWire
 /// counted. After an error there is no going on.
 struct RTSPInput: Sendable {
   /// The channels on which frames can be expected.
-  var assignedChannels: [UInt8] = []
+  var assignedChannels: [UInt8] {
+    get { evidence.assignedChannels }
+    set { evidence.assignedChannels = newValue }
+  }
   /// Bytes that were skipped because they are no part of anything.
   private(set) var skipped: UInt64 = 0
 
@@ -18,35 +21,42 @@ struct RTSPInput: Sendable {
   /// A frame of which the end has not come, from its `$` on; `unread` is empty meanwhile.
   private var cutFrame = ByteBuffer()
   private var message: RTSPMessageReader?
-  /// The payload types that frames had so far, a bit for each.
-  private var payloadTypes: (UInt64, UInt64) = (0, 0)
+  private var evidence = RTSPFrameEvidence()
   /// Bytes skipped since the last element.
   private var skippedInARow = 0
+  /// When the first of them were skipped.
+  private var disorderSince: Instant?
   private var hasElements = false
   private var wait: (Wait, since: Instant)?
+
+  private typealias Judgement = RTSPFrameEvidence.Judgement
 
   /// What is waited for in the middle of something.
   private enum Wait: Sendable {
     case frame, header, body
-    /// A place to go on from.
-    case order
 
     var limit: Duration {
       switch self {
       case .frame: .seconds(5)
       case .header, .body: .seconds(10)
-      case .order: .seconds(2)
       }
     }
   }
 
   /// Bytes of garbage after which nobody knows any more what is what.
   static let maximumSkipped = 64 << 10
-  /// `$`, the channel and the length.
-  static let frameHeaderLength = 4
+  /// Time in which nothing but garbage comes, after which it is the same.
+  static let maximumDisorder = Duration.seconds(2)
 
   /// When ``next(at:)`` is to be asked although nothing came: what has begun takes too long then.
-  var deadline: Instant? { wait.map { $0.since.advanced(by: $0.0.limit) } }
+  var deadline: Instant? {
+    let wait = wait.map { $0.since.advanced(by: $0.0.limit) }
+    // What speaks RTSP may leave a stray byte and be silent for a while; what never did is no server.
+    guard !hasElements, let disorder = disorderEnd else { return wait }
+    return min(wait ?? disorder, disorder)
+  }
+
+  private var disorderEnd: Instant? { disorderSince?.advanced(by: Self.maximumDisorder) }
 
   mutating func append(_ bytes: ByteBuffer) {
     guard unread.readableBytes > 0 else { return unread = bytes }
@@ -58,107 +68,100 @@ struct RTSPInput: Sendable {
   ///
   /// - Throws: what makes it useless to go on: a limit, a wait that took too long, or garbage.
   mutating func next(at now: Instant) throws(RTSPError) -> RTSPElement? {
-    while true {
-      var element = takeFrame()
-      if element == nil { element = try takeMessage() }
-      if let element {
-        wait = nil
-        skippedInARow = 0
-        hasElements = true
-        return element
-      }
-      guard message == nil, cutFrame.readableBytes == 0, try findOrder() else { break }
-    }
-    try note(at: now)
+    let skippedBefore = skippedInARow
+    repeat {
+      repeat {
+        var element = takeFrame()
+        if element == nil { element = try takeMessage() }
+        if let element {
+          wait = nil
+          skippedInARow = 0
+          disorderSince = nil
+          hasElements = true
+          return element
+        }
+      } while try findOrder()
+      try noteDisorder(at: now, isMore: skippedInARow > skippedBefore)
+    } while try givesUp(at: now)
     return nil
   }
 
   // MARK: Frames
 
   private mutating func takeFrame() -> RTSPElement? {
-    if cutFrame.readableBytes > 0 { return completeFrame() }
+    if cutFrame.readableBytes > 0 {
+      if let frame = completeFrame() { return frame }
+      guard cutFrame.readableBytes == 0 else { return nil }
+    }
     guard message == nil else { return nil }
     skipLineEnds()
-    guard let header = frameHeader(at: unread.readerIndex), accepts(header) else { return nil }
-    let length = Self.frameHeaderLength + header.length
-    guard let frame = unread.readSlice(length: length) else {
+    while let header = RTSPFrameHeader(at: unread.readerIndex, of: unread), judge(header) == .yes {
+      if let length = lengthUpToElement(inside: header) {
+        skip(length)
+        continue
+      }
+      if let frame = unread.readSlice(length: header.frameLength) { return element(header, frame) }
       // Room for all of it: the length is 16 bits, so nobody can ask for much.
-      cutFrame = ByteBufferAllocator().buffer(capacity: length)
+      cutFrame = ByteBufferAllocator().buffer(capacity: header.frameLength)
       cutFrame.writeBuffer(&unread)
       return nil
     }
-    return element(header, frame)
+    return nil
   }
 
+  /// Whether the frame of this header, at the first unread byte, is one.
+  private func judge(_ header: RTSPFrameHeader) -> Judgement {
+    skippedInARow == 0
+      ? evidence.judgeInOrder(header, at: unread.readerIndex, of: unread)
+      : evidence.judge(header, at: unread.readerIndex, of: unread)
+  }
+
+  /// The cut frame, once its end has come; puts it back into ``unread`` if nothing begins behind it.
   private mutating func completeFrame() -> RTSPElement? {
-    guard let header = Self.frameHeader(at: cutFrame.readerIndex, of: cutFrame) else { return nil }
-    let missing = Self.frameHeaderLength + header.length - cutFrame.readableBytes
-    guard var rest = unread.readSlice(length: min(missing, unread.readableBytes)) else {
+    guard let header = RTSPFrameHeader(at: cutFrame.readerIndex, of: cutFrame) else { return nil }
+    let missing = header.frameLength - cutFrame.readableBytes
+    guard let part = unread.readSlice(length: min(missing, unread.readableBytes)) else {
       return nil
     }
-    cutFrame.writeBuffer(&rest)
-    guard cutFrame.readableBytes == Self.frameHeaderLength + header.length else { return nil }
+    cutFrame.writeImmutableBuffer(part)
+    guard cutFrame.readableBytes == header.frameLength else { return nil }
     let frame = cutFrame
     cutFrame = ByteBuffer()
-    return element(header, frame)
-  }
-
-  private mutating func element(_ header: FrameHeader, _ frame: ByteBuffer) -> RTSPElement {
-    var payload = frame
-    payload.moveReaderIndex(forwardBy: Self.frameHeaderLength)
-    if header.length >= RTPPacket.minimumLength,
-      let second = payload.getInteger(at: payload.readerIndex + 1, as: UInt8.self)
-    {
-      know(payloadType: second & 0x7F)
+    if RTSPFrameEvidence.beginsElement(at: unread.readerIndex, of: unread) != .no {
+      return element(header, frame)
     }
-    return .frame(channel: header.channel, payload)
+    let rest = unread
+    unread = frame
+    unread.writeImmutableBuffer(rest)
+    return nil
   }
 
-  struct FrameHeader {
-    var channel: UInt8
-    /// 0 … 65,535.
-    var length: Int
-    /// The first byte behind the header; `nil` when there is none.
-    var first: UInt8?
-  }
-
-  /// The header of a frame at `index`, as far as a look at it is possible yet.
-  private static func frameHeader(at index: Int, of bytes: ByteBuffer) -> FrameHeader? {
-    guard
-      let (sign, channel, length) = bytes.getMultipleIntegers(
-        at: index, as: (UInt8, UInt8, UInt16).self), sign == UInt8(ascii: "$")
+  /// How far from the first unread byte an element begins inside the frame that begins there, if
+  /// nothing begins behind that frame; `nil` when it is as long as it says, or nobody can tell.
+  ///
+  /// Some devices drop bytes within a frame, so that it seems to hold the beginning of the next.
+  private func lengthUpToElement(inside header: RTSPFrameHeader) -> Int? {
+    let start = unread.readerIndex
+    let end = start + header.frameLength
+    guard end < unread.writerIndex,
+      RTSPFrameEvidence.beginsElement(at: end, of: unread) == .no
     else { return nil }
-    return FrameHeader(
-      channel: channel, length: Int(length),
-      first: bytes.getInteger(at: index + frameHeaderLength, as: UInt8.self))
+    return (start + 1..<end).first { index in
+      switch unread.getInteger(at: index, as: UInt8.self) {
+      case UInt8(ascii: "$"):
+        RTSPFrameHeader(at: index, of: unread)
+          .map { evidence.fits($0, at: index, of: unread) } == .yes
+      case UInt8(ascii: "R"): RTSPMessageReader.begins(in: unread, at: index) == .yes
+      default: false
+      }
+    }.map { $0 - start }
   }
 
-  private func frameHeader(at index: Int) -> FrameHeader? {
-    Self.frameHeader(at: index, of: unread)
-  }
-
-  /// Whether what stands where a frame can begin is one: RTP and RTCP have the version 2.
-  private func accepts(_ header: FrameHeader) -> Bool {
-    guard let first = header.first else {
-      return header.length == 0 && assignedChannels.contains(header.channel)
-    }
-    if header.length == 0 { return assignedChannels.contains(header.channel) }
-    guard first >> 6 == 2 else { return false }
-    // H264DVR recorders send on channels that nobody has set up.
-    return assignedChannels.contains(header.channel) || header.length >= 8
-  }
-
-  private mutating func know(payloadType: UInt8) {
-    if payloadType < 64 {
-      payloadTypes.0 |= 1 << UInt64(payloadType)
-    } else {
-      payloadTypes.1 |= 1 << UInt64(payloadType - 64)
-    }
-  }
-
-  private func knows(payloadType: UInt8) -> Bool {
-    let half = payloadType < 64 ? payloadTypes.0 : payloadTypes.1
-    return half & 1 << UInt64(payloadType & 63) != 0
+  private mutating func element(_ header: RTSPFrameHeader, _ frame: ByteBuffer) -> RTSPElement {
+    var packet = frame
+    packet.moveReaderIndex(forwardBy: RTSPFrameHeader.length)
+    evidence.learn(from: packet)
+    return .frame(channel: header.channel, packet)
   }
 
   // MARK: Messages
@@ -194,6 +197,7 @@ struct RTSPInput: Sendable {
 
   /// Skips what is no part of anything; true when there is something to go on with.
   private mutating func findOrder() throws(RTSPError) -> Bool {
+    guard message == nil, cutFrame.readableBytes == 0 else { return false }
     let start = unread.readerIndex
     // A web server's answer: the port is not one for RTSP.
     if !hasElements, unread.getString(at: start, length: 5) == "HTTP/" {
@@ -207,10 +211,14 @@ struct RTSPInput: Sendable {
       guard judgement == .no else { break }
       index += 1
     }
-    unread.moveReaderIndex(forwardBy: index - start)
-    noteSkipped(index - start)
+    skip(index - start)
     guard skippedInARow <= Self.maximumSkipped else { throw .framingLost(skipped: skippedInARow) }
     return judgement == .yes
+  }
+
+  private mutating func skip(_ count: Int) {
+    unread.moveReaderIndex(forwardBy: count)
+    noteSkipped(count)
   }
 
   private mutating func noteSkipped(_ count: Int) {
@@ -218,68 +226,59 @@ struct RTSPInput: Sendable {
     skipped += UInt64(count)
   }
 
-  enum Judgement: Sendable, Hashable { case yes, no, undecided }
-
   /// Whether the next element begins at `index`.
   private func judge(_ index: Int, isStart: Bool) -> Judgement {
     guard let byte = unread.getInteger(at: index, as: UInt8.self) else { return .undecided }
     let isInOrder = isStart && skippedInARow == 0
-    if byte == UInt8(ascii: "$") { return judgeFrame(at: index, isInOrder: isInOrder) }
+    switch byte {
+    case UInt8(ascii: "$"):
+      guard let header = RTSPFrameHeader(at: index, of: unread) else { return .undecided }
+      return isInOrder ? judge(header) : evidence.judge(header, at: index, of: unread)
     // Line ends are skipped where they stand between elements.
-    if byte == 0x0D || byte == 0x0A { return isInOrder ? .yes : .no }
-    return RTSPMessageReader.begins(in: unread, at: index)
-  }
-
-  /// In order, a frame need only be plausible; behind garbage everything has to fit.
-  private func judgeFrame(at index: Int, isInOrder: Bool) -> Judgement {
-    guard let header = frameHeader(at: index) else { return .undecided }
-    if header.first == nil, header.length > 0 { return .undecided }
-    if isInOrder { return accepts(header) ? .yes : .no }
-    guard assignedChannels.contains(header.channel), header.length >= 8 else { return .no }
-    guard
-      let (first, second) = unread.getMultipleIntegers(
-        at: index + Self.frameHeaderLength, as: (UInt8, UInt8).self)
-    else { return .undecided }
-    guard first >> 6 == 2 else { return .no }
-    let isControl = (200...207).contains(second) && header.length % 4 == 0
-    guard
-      isControl || (header.length >= RTPPacket.minimumLength && knows(payloadType: second & 0x7F))
-    else { return .no }
-    // What follows it has to be an element too, so that not every ‘$’ in a picture is believed.
-    let next = index + Self.frameHeaderLength + header.length
-    switch unread.getInteger(at: next, as: UInt8.self) {
-    case nil: return .undecided
-    case UInt8(ascii: "$"), 0x0D, 0x0A: return .yes
-    default: return RTSPMessageReader.begins(in: unread, at: next)
+    case 0x0D, 0x0A: return isInOrder ? .yes : .no
+    default: return RTSPMessageReader.begins(in: unread, at: index)
     }
   }
 
   // MARK: Time
 
-  /// Notes what is waited for, and whether that has taken too long.
-  private mutating func note(at now: Instant) throws(RTSPError) {
+  /// Gives up when garbage is all that comes.
+  private mutating func noteDisorder(at now: Instant, isMore: Bool) throws(RTSPError) {
+    guard skippedInARow > 0 else { return }
+    disorderSince = disorderSince ?? now
+    guard let disorderEnd, disorderEnd <= now, isMore || !hasElements else { return }
+    throw .framingLost(skipped: skippedInARow)
+  }
+
+  /// Whether what was taken for the beginning of a frame is so no longer, and is skipped.
+  ///
+  /// - Throws: that what has certainly begun has not come whole in its time.
+  private mutating func givesUp(at now: Instant) throws(RTSPError) -> Bool {
+    let isFrame =
+      cutFrame.readableBytes > 0
+      || unread.getInteger(at: unread.readerIndex, as: UInt8.self) == UInt8(ascii: "$")
     let current: Wait?
-    if skippedInARow > 0 {
-      current = .order
-    } else if let message {
+    if let message {
       current = message.isInBody ? .body : .header
-    } else if cutFrame.readableBytes > 0
-      || unread.getInteger(
-        at: unread.readerIndex, as: UInt8.self) == UInt8(ascii: "$")
-    {
+    } else if isFrame {
       current = .frame
     } else {
-      current = unread.readableBytes > 0 ? .header : nil
+      current = unread.readableBytes > 0 && skippedInARow == 0 ? .header : nil
     }
-    guard let current else { return wait = nil }
+    guard let current else {
+      wait = nil
+      return false
+    }
     if wait?.0 != current { wait = (current, since: now) }
-    guard let deadline, deadline <= now else { return }
-    switch current {
-    case .order: throw .framingLost(skipped: skippedInARow)
-    case .frame, .header, .body:
-      throw .stalled(
-        in: current == .frame ? "packet" : "message", seconds: Int(current.limit.components.seconds)
-      )
+    guard let end = wait?.since.advanced(by: current.limit), end <= now else { return false }
+    let isDoubtful =
+      cutFrame.readableBytes == 0 && RTSPFrameHeader(at: unread.readerIndex, of: unread) != nil
+    if current == .frame, isDoubtful {
+      wait = nil
+      skip(1)
+      return true
     }
+    throw .stalled(
+      in: current == .frame ? "packet" : "message", seconds: Int(current.limit.components.seconds))
   }
 }

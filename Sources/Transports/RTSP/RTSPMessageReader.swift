@@ -139,7 +139,7 @@ struct RTSPMessageReader: Sendable {
   // MARK: Recognition
 
   /// Whether a message can begin at `index`: a version, or a method with what it is applied to.
-  static func begins(in bytes: ByteBuffer, at index: Int) -> RTSPInput.Judgement {
+  static func begins(in bytes: ByteBuffer, at index: Int) -> RTSPFrameEvidence.Judgement {
     let version = "RTSP/".utf8
     let start = bytes.viewBytes(
       at: index, length: min(longestMethod + 2, bytes.writerIndex - index))

@@ -32,7 +32,7 @@ extension RTSPSession {
     adoptSession(of: response)
     isSetUp = true
     if identifier == nil { report(.sessionIdentifierMissing) }
-    let answer = streams.accept(response.headers["Transport"].flatMap { TransportHeader($0) })
+    let answer = streams.accept(response.headers["Transport"].map { TransportHeader($0) })
     switch answer {
     case .interleaved(let asked, let given):
       guard let given else {
@@ -125,7 +125,7 @@ extension RTSPSession {
       return nil
     }
     let entries = RTPInfo.parse(field)
-    let named = entries.first { entry in stream.urls.contains { $0 == entry.url } }
+    let named = entries.first { entry in stream.urls.contains { entry.isFor($0) } }
     guard let entry = named ?? (streams.count == 1 ? entries.first : nil) else { return nil }
     // Hikvision's DS-2CD2032-I says that its first packet is number 0, TP-Link's Tapo C320WS that it
     // is 1, and neither is true.

@@ -16,7 +16,7 @@ public enum RTSPDiagnostic: Sendable, Hashable {
   case sessionIdentifierChanged
   /// A response to SETUP without a session's identifier.
   case sessionIdentifierMissing
-  /// The control URL was refused as RFC 2326 builds it, and taken in another form.
+  /// The control URL was refused in the form that is usual, and taken in another.
   case controlURLRewritten
   /// Interleaved channels that are not those asked for.
   case otherChannels(asked: UInt8, given: UInt8)

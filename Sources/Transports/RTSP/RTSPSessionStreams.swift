@@ -94,7 +94,9 @@ struct RTSPStreams: Sendable {
     var chosen = [(index, profile)]
     if configuration.setsUpEverything {
       chosen += media.indices.compactMap { other in
-        other == index ? nil : media[other].rtpProfile.map { (other, $0) }
+        // A second client of a back channel is refused by Dahua, with all that it asked for.
+        other == index || media[other].isBackChannel
+          ? nil : media[other].rtpProfile.map { (other, $0) }
       }
     }
     restart(over: carrier)
@@ -201,7 +203,7 @@ extension SessionDescription {
   /// The index of what is to be played; `nil` when there is no such thing.
   func index(of selection: RTSPConfiguration.Selection) -> Int? {
     switch selection {
-    case .firstVideo: media.firstIndex { $0.kind == "video" }
+    case .firstVideo: media.firstIndex { $0.kind == "video" && !$0.isBackChannel }
     case .number(let number): media.indices.contains(number) ? number : nil
     }
   }

@@ -35,7 +35,7 @@ final class RTSPStream {
     self.sink = sink
     session = RTSPSession(
       configuration: configuration, url: url, credentials: credentials, purpose: purpose,
-      randomness: SystemRandomNumberGenerator(), at: Self.now)
+      silence: configuration.silence, randomness: SystemRandomNumberGenerator(), at: Self.now)
     if url.isSecure, configuration.tls.acceptsAnything, configuration.tls.pin == nil {
       count.diagnostics.append("the server's certificate is not verified (--tls-insecure)")
     }
@@ -144,7 +144,7 @@ final class RTSPStream {
         },
         element: { self.receive($0, at: $1) },
         readCompleted: { now in
-          self.sink?.readCompleted(at: now)
+          self.readCompleted(at: now)
           self.act()
         },
         inputFailed: { error, now in
@@ -241,6 +241,10 @@ final class RTSPStream {
     sink.receive(datagram)
   }
 
+  fileprivate func readCompleted(at now: Instant) {
+    if opening == nil { sink?.readCompleted(at: now) }
+  }
+
   /// The stream has begun: from now on the sink is told, and hears of the end.
   private func becomeOpen() {
     let selected = self.selected.flatMap { ports[$0] }
@@ -293,8 +297,6 @@ final class RTSPStream {
     if datagram.channel == .media { session.mediaArrived(at: datagram.arrival) }
     deliver(datagram)
   }
-
-  fileprivate func readCompleted(at now: Instant) { sink?.readCompleted(at: now) }
 
   fileprivate func mediaFailed(_ error: any Error) {
     end(.failed(error))

@@ -10,9 +10,9 @@ public final class RTSPTransport: RTPTransport {
   private let credentials: Credentials?
   private let configuration: RTSPConfiguration
   private let sockets: UDPTransport.SocketConfiguration
-  private let state: NIOLoopBoundBox<State>
+  let state: NIOLoopBoundBox<State>
 
-  private enum State {
+  enum State {
     case idle
     case started(RTSPStream)
     case closed
@@ -59,7 +59,8 @@ public final class RTSPTransport: RTPTransport {
     let transport = try RTSPTransport(
       source: source, configuration: configuration, sockets: sockets, on: eventLoop)
     try await transport.start(.describe, delivering: nil).get()
-    let description = try await eventLoop.submit { [state = transport.state] () -> SessionDescription? in
+    let description = try await eventLoop.submit {
+      [state = transport.state] () -> SessionDescription? in
       if case .started(let stream) = state.value { stream.description } else { nil }
     }.get()
     guard let description else { throw RTSPError.emptyDescription }
@@ -123,9 +124,14 @@ public final class RTSPTransport: RTPTransport {
 
 extension TransportKind {
   /// `rtsp://` and `rtsps://`.
-  static let rtsp = TransportKind(name: "rtsp", schemes: ["rtsp", "rtsps"]) {
-    source, options, eventLoop throws(TransportError) in
-    try RTSPTransport(
-      source: source, configuration: options.rtsp, sockets: options.sockets, on: eventLoop)
-  }
+  static let rtsp = TransportKind(
+    name: "rtsp", schemes: ["rtsp", "rtsps"],
+    make: { source, options, eventLoop throws(TransportError) in
+      try RTSPTransport(
+        source: source, configuration: options.rtsp, sockets: options.sockets, on: eventLoop)
+    },
+    describe: { source, options, eventLoop in
+      try await RTSPTransport.describe(
+        source: source, configuration: options.rtsp, sockets: options.sockets, on: eventLoop)
+    })
 }

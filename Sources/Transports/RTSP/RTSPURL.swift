@@ -7,4 +7,118 @@ struct RTSPURL: Sendable, Hashable {
   var port: Int
   /// What follows the port, from its `/` or `?` on; may be empty.
   var path: String
+
+  /// Reads a URL and leaves out its credentials.
+  ///
+  /// - Throws: what is wrong with it.
+  init(parsing text: String) throws(SourceFault) { self = try Self.parse(text).url }
+
+  /// Reads `rtsp://[user[:password]@]host[:port][/path][?query]`.
+  ///
+  /// The port is 554, or 322 for `rtsps` (RFC 7826 §22.14). User and password are percent-decoded;
+  /// a space in the path is encoded, and all else in it stays as written.
+  ///
+  /// - Throws: what is wrong with it; nothing of a password is in the error.
+  static func parse(_ text: String) throws(SourceFault) -> (url: RTSPURL, Credentials?) {
+    let count = text.utf8.count
+    guard count <= maximumLength else { throw .tooLong(count: count, limit: maximumLength) }
+    // A percent-encoded line feed comes to light in servers that decode before they take apart.
+    guard !text.hasControlCharacter, !text.percentDecoded.hasControlCharacter else {
+      throw .controlCharacter
+    }
+    guard let scheme = SourceAddress.scheme(of: text) else { throw .noScheme(known: schemes) }
+    // ‘rtspu’ asks for RTSP over UDP, which no server offers any more (RFC 7826 §4.2).
+    guard schemes.contains(scheme) || scheme == "rtspu" else {
+      throw .unknownScheme(scheme, known: schemes)
+    }
+    let rest = text.dropFirst(scheme.count + 3)
+    var authority = rest.prefix { $0 != "/" && $0 != "?" }
+    let path = rest[authority.endIndex...]
+    var credentials: Credentials?
+    if let at = authority.lastIndex(of: "@") {
+      credentials = Self.credentials(authority[..<at])
+      authority = authority[at...].dropFirst()
+    }
+    do throws(SourceFault) {
+      let (host, digits) = try SourceAddress.divide(authority)
+      guard !host.isEmpty else { throw .missingHost }
+      let isSecure = scheme == "rtsps"
+      var port = isSecure ? securePort : plainPort
+      if let digits, !digits.isEmpty { port = try SourceAddress.port(digits) }
+      guard port > 0 else { throw .invalidPort("0") }
+      let url = RTSPURL(
+        isSecure: isSecure, host: try SourceAddress.host(host), port: port,
+        path: String(path).spacesEncoded)
+      return (url, credentials)
+    } catch {
+      // In ‘rtsp://user:pass/word@host’ the fault would show what it takes for a port.
+      guard path.contains("@") else { throw error }
+      throw .unescapedCredentials
+    }
+  }
+
+  /// Divides what stands before the `@` at its first colon; `nil` when nothing stands there.
+  private static func credentials(_ text: Substring) -> Credentials? {
+    guard !text.isEmpty else { return nil }
+    let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+    let words = parts.map { String($0).percentDecoded }
+    return Credentials(user: words.first ?? "", password: words.dropFirst().first ?? "")
+  }
+
+  private init(isSecure: Bool, host: String, port: Int, path: String) {
+    self.isSecure = isSecure
+    self.host = host
+    self.port = port
+    self.path = path
+  }
+
+  private static let schemes = ["rtsp", "rtsps"]
+  private static let plainPort = 554
+  private static let securePort = 322
+  /// Bytes; the longest URLs of cameras have some three hundred.
+  static let maximumLength = 4 << 10
+}
+
+extension RTSPURL: CustomStringConvertible {
+  /// The URL as requests name it and people see it, without the default port.
+  ///
+  /// The zone of a link-local address means something on this machine alone (RFC 6874 §1).
+  var description: String { origin + path }
+
+  /// Scheme, host and port.
+  var origin: String {
+    let name = host.contains(":") ? "[\(host.prefix { $0 != "%" })]" : host
+    let isDefault = port == (isSecure ? Self.securePort : Self.plainPort)
+    return (isSecure ? "rtsps" : "rtsp") + "://" + name + (isDefault ? "" : ":\(port)")
+  }
+}
+
+extension String {
+  /// The text with each `%XX` decoded (RFC 3986 §2.1).
+  ///
+  /// A percent sign before anything else stands for itself: people forget to encode it in passwords.
+  var percentDecoded: String {
+    guard utf8.contains(UInt8(ascii: "%")) else { return self }
+    var bytes: [UInt8] = []
+    var rest = Array(utf8)[...]
+    while let byte = rest.popFirst() {
+      let digits = rest.prefix(2).compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+      if byte == UInt8(ascii: "%"), digits.count == 2 {
+        rest = rest.dropFirst(2)
+        bytes.append(UInt8(truncatingIfNeeded: digits[0] << 4 | digits[1]))
+      } else {
+        bytes.append(byte)
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  fileprivate var hasControlCharacter: Bool { utf8.contains { $0 < 0x20 || $0 == 0x7F } }
+
+  /// The text as it may stand in a request line: spaces encoded.
+  var spacesEncoded: String {
+    contains(" ")
+      ? split(separator: " ", omittingEmptySubsequences: false).joined(separator: "%20")
+      : self
+  }
 }

@@ -56,7 +56,8 @@ extension TLSError: CustomStringConvertible {
       return "the server wants a certificate of its clients, and does not accept what it got; "
         + "give one with --tls-cert and --tls-key"
     case .handshakeRefused:
-      return "the server refuses the encrypted connection; it may want a certificate of its clients "
+      return
+        "the server refuses the encrypted connection; it may want a certificate of its clients "
         + "(--tls-cert and --tls-key), or know no cipher that is safe"
     case .notEncrypted:
       return "the server does not answer with TLS on this port; try rtsp://, or another port"

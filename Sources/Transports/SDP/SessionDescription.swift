@@ -40,6 +40,9 @@ public struct SessionDescription: Sendable, Hashable {
     public var isControlMultiplexed = false
     /// The value of `a=control` (RFC 2326 C.1.1), as written.
     public var control: String?
+    /// Whether the section is for what a client sends: `a=sendonly` beside sections that are not
+    /// (ONVIF Streaming Specification §5.3).
+    public var isBackChannel = false
     /// What the first payload type that carries media by itself holds.
     public var description: MediaDescription
   }

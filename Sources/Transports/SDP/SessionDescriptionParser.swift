@@ -57,6 +57,10 @@ struct SessionDescriptionParser {
     for index in sections.indices {
       if let media = completed(sections[index]) { session.media.append(media) }
     }
+    // Some devices mean themselves by ‘sendonly’, and mark all that they send.
+    if session.media.allSatisfy(\.isBackChannel) {
+      for index in session.media.indices { session.media[index].isBackChannel = false }
+    }
     return session
   }
 
@@ -139,6 +143,7 @@ struct SessionDescriptionParser {
       let port = value.split(separator: " ").first.flatMap { Int($0) }
       if let port, (1...65_535).contains(port) { withMedia { $0.controlPort = port } }
     case "rtcp-mux": withMedia { $0.isControlMultiplexed = true }
+    case "sendonly": withMedia { $0.isBackChannel = true }
     case "source-filter": readSourceFilter(value)
     default: break
     }

@@ -49,10 +49,11 @@ extension SocketAddress {
     return SocketAddress(storage, family: family).with(port: port)
   }
 
-  /// The same address with another port.
+  /// The same address with another port, or with 0 when it is none that UDP has: RTCP of a sender
+  /// at port 65535 would belong to the next one.
   func with(port: Int) -> SocketAddress {
     var address = self
-    address.port = port
+    address.port = Int(UInt16(exactly: port) ?? 0)
     return address
   }
 

@@ -15,9 +15,23 @@ extension TransportKind {
   }
 
   /// `rtp://[[source@]address]:port` and session descriptions in files: listening.
-  static let listening = TransportKind(name: "rtp", schemes: ["rtp"], endings: [".sdp"]) {
-    source, options, eventLoop throws(TransportError) in
-    if SourceAddress.scheme(of: source) == nil, source.lowercased().hasSuffix(".sdp") {
+  static let listening = TransportKind(
+    name: "rtp", schemes: ["rtp"], endings: [".sdp"], make: listen,
+    describe: { source, _, _ in
+      guard isSessionDescription(source) else {
+        throw TransportError.source(source, .nothingDescribed)
+      }
+      return try SessionDescription(contentsOf: source)
+    })
+
+  private static func isSessionDescription(_ source: String) -> Bool {
+    SourceAddress.scheme(of: source) == nil && source.lowercased().hasSuffix(".sdp")
+  }
+
+  @Sendable private static func listen(
+    _ source: String, _ options: TransportOptions, _ eventLoop: any EventLoop
+  ) throws(TransportError) -> any RTPTransport {
+    if isSessionDescription(source) {
       let session = try SessionDescription(contentsOf: source)
       let media = try session.mediaToReceive()
       return UDPTransport(

@@ -53,23 +53,6 @@ struct ClipPackets: Sendable {
     }
     (self.packets, self.frames, self.stream) = (packets, frames, stream)
   }
-
-  /// Which frames those are, as a script says it: runs, and an exclamation mark for a damaged one.
-  static func description(of frames: [(index: Int, isWhole: Bool)]) -> String {
-    var runs: [(first: Int, last: Int, isWhole: Bool)] = []
-    for frame in frames {
-      if let run = runs.last, run.isWhole, frame.isWhole, frame.index == run.last + 1 {
-        runs[runs.count - 1].last = frame.index
-      } else {
-        runs.append((frame.index, frame.index, frame.isWhole))
-      }
-    }
-    let texts = runs.map { run in
-      (run.first == run.last ? "\(run.first)" : "\(run.first)-\(run.last)")
-        + (run.isWhole ? "" : "!")
-    }
-    return texts.isEmpty ? "none" : texts.joined(separator: ",")
-  }
 }
 
 extension [UInt8] {

@@ -130,7 +130,10 @@ extension Script {
     self = try Script(String(contentsOf: url, encoding: .utf8))
   }
 
-  /// The names of all scripts but the one with the usual answers.
+  /// What a server does where a script says nothing else.
+  static let usual = Result { try Script(named: "usual") }
+
+  /// The names of all scripts.
   static let names: [String] = {
     let files = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
     return files.filter { $0.hasSuffix(".rtsp") }.map { String($0.dropLast(5)) }.sorted()

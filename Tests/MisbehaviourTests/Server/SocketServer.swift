@@ -38,7 +38,7 @@ final class SocketServer: @unchecked Sendable {
     (place.scheme, place.port) = (scheme, listener.localAddress?.port ?? 0)
     place.mediaPort = datagrams[0].localAddress?.port ?? 0
     var dialogue = ScriptedServer(
-      script, usual: try Script(named: "usual"), clip: try ClipPackets.shared.get(), at: place)
+      script, usual: try Script.usual.get(), clip: try ClipPackets.shared.get(), at: place)
     dialogue.byteLimit = byteLimit
     let scripted = dialogue
     try await eventLoop.submit {

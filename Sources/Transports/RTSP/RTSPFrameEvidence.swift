@@ -1,0 +1,125 @@
+internal import NIOCore
+internal import RTPWire
+
+/// The header of an interleaved frame (RFC 2326 §10.12): `$`, the channel and a 16-bit length.
+struct RTSPFrameHeader: Sendable, Hashable {
+  static let length = 4
+
+  let channel: UInt8
+  /// Bytes of the packet behind the header, 0 … 65,535.
+  let packetLength: Int
+  /// The first of them; `nil` when there is none, or none yet.
+  let first: UInt8?
+
+  /// Bytes of the header and the packet.
+  var frameLength: Int { Self.length + packetLength }
+
+  /// Reads the header at `index`, if there is a whole one.
+  init?(at index: Int, of bytes: ByteBuffer) {
+    guard
+      let (sign, channel, length) = bytes.getMultipleIntegers(
+        at: index, as: (UInt8, UInt8, UInt16).self), sign == UInt8(ascii: "$")
+    else { return nil }
+    self.channel = channel
+    packetLength = Int(length)
+    first = bytes.getInteger(at: index + Self.length)
+  }
+}
+
+/// What is known of a connection's frames, by which they are told from garbage.
+struct RTSPFrameEvidence: Sendable {
+  enum Judgement: Sendable, Hashable {
+    case yes, no
+    /// More bytes are needed.
+    case undecided
+  }
+
+  /// The channels on which frames can be expected.
+  var assignedChannels: [UInt8] = []
+  /// The payload types that frames had so far, a bit for each.
+  private var payloadTypes: (UInt64, UInt64) = (0, 0)
+
+  /// Learns from a packet that came in order.
+  mutating func learn(from packet: ByteBuffer) {
+    guard packet.readableBytes >= RTPPacket.minimumLength,
+      let second = packet.getInteger(at: packet.readerIndex + 1, as: UInt8.self),
+      !Self.controlTypes.contains(second)
+    else { return }
+    let type = second & 0x7F
+    if type < 64 {
+      payloadTypes.0 |= 1 << UInt64(type)
+    } else {
+      payloadTypes.1 |= 1 << UInt64(type - 64)
+    }
+  }
+
+  /// Whether the bytes at `index`, which follow an element, are a frame with this header.
+  ///
+  /// On a channel that was set up they are if they can hold RTP or RTCP, else if an element follows.
+  func judgeInOrder(_ header: RTSPFrameHeader, at index: Int, of bytes: ByteBuffer) -> Judgement {
+    let isAssigned = assignedChannels.contains(header.channel)
+    if header.packetLength == 0, isAssigned { return .yes }
+    guard let first = header.first ?? (header.packetLength == 0 ? 0 : nil) else {
+      return .undecided
+    }
+    let hasVersion = first >> 6 == 2
+    if hasVersion, isAssigned { return .yes }
+    let next = index + header.frameLength
+    guard header.packetLength >= RTPPacket.minimumLength else {
+      return Self.beginsElement(at: next, of: bytes)
+    }
+    // H264DVR recorders send on channels that nobody has set up.
+    return hasVersion ? Self.endsOrBeginsElement(at: next, of: bytes) : .no
+  }
+
+  /// Whether the bytes at `index`, which follow garbage, are a frame with this header, for which
+  /// everything has to fit.
+  func judge(_ header: RTSPFrameHeader, at index: Int, of bytes: ByteBuffer) -> Judgement {
+    let judgement = fits(header, at: index, of: bytes)
+    guard judgement == .yes else { return judgement }
+    return Self.endsOrBeginsElement(at: index + header.frameLength, of: bytes)
+  }
+
+  /// Whether a frame has a channel that was set up, and holds RTP or RTCP of a kind that is known;
+  /// no more of it is needed for that than its beginning.
+  func fits(_ header: RTSPFrameHeader, at index: Int, of bytes: ByteBuffer) -> Judgement {
+    guard assignedChannels.contains(header.channel), header.packetLength >= Self.minimumLength
+    else { return .no }
+    guard
+      let (first, second, words) = bytes.getMultipleIntegers(
+        at: index + RTSPFrameHeader.length, as: (UInt8, UInt8, UInt16).self)
+    else { return .undecided }
+    guard first >> 6 == 2 else { return .no }
+    if Self.controlTypes.contains(second) {
+      return 4 * (Int(words) + 1) <= header.packetLength ? .yes : .no
+    }
+    return header.packetLength >= RTPPacket.minimumLength && knows(payloadType: second & 0x7F)
+      ? .yes : .no
+  }
+
+  /// Whether what stands at `index` looks like the beginning of an element.
+  static func beginsElement(at index: Int, of bytes: ByteBuffer) -> Judgement {
+    switch bytes.getInteger(at: index, as: UInt8.self) {
+    case nil: .undecided
+    case UInt8(ascii: "$"), 0x0D, 0x0A: .yes
+    default: RTSPMessageReader.begins(in: bytes, at: index)
+    }
+  }
+
+  /// The same, where nothing at all behind the last byte is as good.
+  private static func endsOrBeginsElement(at index: Int, of bytes: ByteBuffer) -> Judgement {
+    index == bytes.writerIndex ? .yes : beginsElement(at: index, of: bytes)
+  }
+
+  /// Before the first frame any payload type is as good as another.
+  private func knows(payloadType: UInt8) -> Bool {
+    if payloadTypes == (0, 0) { return true }
+    let half = payloadType < 64 ? payloadTypes.0 : payloadTypes.1
+    return half & 1 << UInt64(payloadType & 63) != 0
+  }
+
+  /// RTCP packet types; as RTP they would be payload types from 72 on (RFC 5761 §4).
+  private static let controlTypes: ClosedRange<UInt8> = 200...207
+  /// Bytes of the shortest RTCP packet that names its sender.
+  private static let minimumLength = 8
+}

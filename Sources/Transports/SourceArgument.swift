@@ -1,0 +1,38 @@
+/// A SOURCE argument divided into what may be shown to anybody and what may not.
+///
+/// Only in the URLs of protocols with logins does something stand before the `@` that is secret.
+public struct SourceArgument: Sendable {
+  /// The argument without user name and password.
+  public let bare: String
+  /// The argument as people may see it: without the password.
+  public let shown: String
+  /// Percent-decoded; `nil` when the URL names none.
+  public let user: String?
+  /// Percent-decoded; `nil` when the URL has none.
+  public let password: String?
+
+  public init(_ text: String) {
+    guard let scheme = SourceAddress.scheme(of: text), Self.schemes.contains(scheme) else {
+      (bare, shown, user, password) = (text, text, nil, nil)
+      return
+    }
+    let start = text.index(text.startIndex, offsetBy: scheme.count + 3)
+    let authority = text[start...].prefix { $0 != "/" && $0 != "?" }
+    guard let end = authority.lastIndex(of: "@") else {
+      (bare, user, password) = (text, nil, nil)
+      // In ‘rtsp://user:pass/word@host’, which is no URL, the password is one all the same.
+      let at = authority.contains(":") ? text[start...].lastIndex(of: "@") : nil
+      shown = at.map { String(text[..<start]) + "…" + text[$0...] } ?? text
+      return
+    }
+    let parts = authority[..<end].split(
+      separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+    let rest = text[end...].dropFirst()
+    bare = String(text[..<start]) + rest
+    shown = String(text[..<start]) + (parts.first ?? "") + "@" + rest
+    user = parts.first.flatMap { $0.isEmpty ? nil : String($0).percentDecoded }
+    password = parts.count > 1 ? String(parts[1]).percentDecoded : nil
+  }
+
+  private static let schemes: Set = ["rtsp", "rtsps", "rtspu", "http", "https"]
+}
