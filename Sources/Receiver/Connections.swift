@@ -93,7 +93,7 @@ final class Connections: Sendable {
   func counters() async -> (TransportCounters, StreamStatus?) {
     let (connection, former) = state.withLock { ($0.connection, $0.formerCounters) }
     let counters = await connection.transport.counters()
-    return (former.followed(by: counters), try? await connection.driver.status())
+    return (counters.added(to: former), try? await connection.driver.status())
   }
 
   private func receive() async -> EndReason {
@@ -115,7 +115,7 @@ final class Connections: Sendable {
         guard schedule != nil else { return reason }
         remains = await end(connection)
         let decision = schedule?.connectionEnded(
-          at: .now, after: remains?.flow ?? .zero, fault: reason.persistence)
+          at: .now, after: remains?.flow ?? .zero, fault: reason.fault)
         guard case .retry(let time) = decision, let clock = remains?.clock else { return reason }
         distribution.endConnection()
         wait(until: time, clock: clock, after: connection, because: reason)
@@ -144,7 +144,7 @@ final class Connections: Sendable {
       Self.setup(configuration, number, transport, events, distribution), for: transport,
       clock: remains.clock, after: remains.stream)
     state.withLock { state in
-      state.formerCounters = state.formerCounters.followed(by: counters)
+      state.formerCounters = counters.added(to: state.formerCounters)
       state.connection = Connection(number: number, transport: transport, driver: driver)
       state.outages.noteAttempt()
       state.retryAt = nil
@@ -198,7 +198,8 @@ final class Connections: Sendable {
       })
     // A listener has nothing to connect to: it waits for the next sender where it is.
     if let reconnection = configuration.reconnection {
-      setup.silence = transport.isPassive ? nil : reconnection.silence
+      setup.silence =
+        transport.isPassive || transport.endsInSilence ? nil : reconnection.silence
       setup.endsWithGoodbye = !transport.isPassive
     }
     return setup

@@ -10,7 +10,8 @@ public struct Reconnection: Sendable, Hashable {
   /// few attempts.
   public var delayAfterRefusal: Duration = .seconds(30)
   /// How long media may pause, at the start of a connection or in its middle, before that counts as
-  /// dead; not for a listener, who has nothing to connect to.
+  /// dead; where the transport does not see to that itself, and is no listener, who has nothing to
+  /// connect to.
   public var silence: Duration = .seconds(5)
 
   public init() {}
@@ -36,7 +37,7 @@ struct ReconnectSchedule<Randomness: RandomNumberGenerator & Sendable>: Sendable
 
   /// A connection has ended at `now`, after media had flowed on it for `flow`.
   mutating func connectionEnded(
-    at now: Instant, after flow: Duration, fault: FaultPersistence
+    at now: Instant, after flow: Duration, fault: ConnectionFault
   ) -> Decision {
     if fault == .permanent { return .giveUp }
     if flow >= steadiness { failures = 0 }
@@ -45,7 +46,7 @@ struct ReconnectSchedule<Randomness: RandomNumberGenerator & Sendable>: Sendable
     var delay = min(reconnection.firstDelay * Double(1 << doublings), reconnection.longestDelay)
     // So that a hundred receivers of one server do not all come back at once.
     delay = delay * Double.random(in: 1 - jitter...1 + jitter, using: &randomness)
-    if fault == .credentials { delay = max(delay, reconnection.delayAfterRefusal) }
+    if fault == .login { delay = max(delay, reconnection.delayAfterRefusal) }
     return .retry(at: now.advanced(by: delay))
   }
 
@@ -53,19 +54,4 @@ struct ReconnectSchedule<Randomness: RandomNumberGenerator & Sendable>: Sendable
   /// start is not to be asked twice a second for ever.
   private var steadiness: Duration { .seconds(10) }
   private var jitter: Double { 0.2 }
-}
-
-extension EndReason {
-  /// Whether another connection may bring what this one did not.
-  var persistence: FaultPersistence {
-    switch self {
-    case .goodbye, .ended, .noMedia, .mediaLost:
-      return .passing
-    case .cannotOpen(let error), .transportFailed(let error):
-      return (error as? any ConnectionFault)?.persistence ?? .passing
-    case .framesReached, .durationReached, .stopped, .outputsEnded, .decoderFailed,
-      .unrecognizedMedia, .unsupportedMedia:
-      return .permanent
-    }
-  }
 }

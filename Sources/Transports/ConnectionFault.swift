@@ -1,61 +1,64 @@
-/// An error of a transport that knows what it means for trying again.
-public protocol ConnectionFault: Error {
-  /// Whether the same attempt may succeed later.
-  var persistence: FaultPersistence { get }
-}
-
-/// How long a fault is likely to stay.
-public enum FaultPersistence: Sendable, Hashable {
-  /// It may pass by itself: a device that restarts, a network that is away.
-  case passing
-  /// The far end refuses the user name or the password; many cameras lock an account after a few
-  /// attempts.
-  case credentials
-  /// It stays until a person changes something.
+/// What kind of fault keeps a transport from its stream, as far as trying again is concerned.
+public enum ConnectionFault: Sendable, Hashable {
+  /// It may be over soon: a device that restarts, a network that is away.
+  case transient
+  /// A login was refused. Many cameras lock an account after a few attempts, so the next one waits.
+  case login
+  /// Trying again leads to the same: what was asked for is wrong, or the far end is not to be
+  /// trusted.
   case permanent
+
+  /// Judges an error that a transport's `open` threw or its end gave as the reason.
+  public init(of error: any Error) {
+    switch error {
+    case let error as RTSPError: self = error.fault
+    case let error as TLSError: self = error.fault
+    case let error as TransportError: self = error.fault
+    default: self = .transient
+    }
+  }
 }
 
-extension TransportError: ConnectionFault {
-  public var persistence: FaultPersistence {
+extension RTSPError {
+  fileprivate var fault: ConnectionFault {
+    switch self {
+    case .credentialsMissing, .credentialsNotForwarded, .authenticationUnsupported,
+      .redirectedTooOften, .redirectRefused, .noSuchStream(.number), .unsupportedProfile,
+      .deliveryRefused:
+      .permanent
+    // A server that forbids (RFC 2326 §11.3.4) does not want to be asked again soon.
+    case .credentialsRefused, .refused(_, 403, _): .login
+    // A camera that starts up knows no path and describes no video for a while.
+    case .refused, .connectTimedOut, .noResponse, .noMedia, .mediaStopped, .framingLost, .stalled,
+      .messageTooLarge, .connectionClosed, .sessionDescription, .emptyDescription,
+      .noSuchStream(.firstVideo):
+      .transient
+    }
+  }
+}
+
+extension TLSError {
+  fileprivate var fault: ConnectionFault {
+    switch self {
+    case .handshakeRefused, .handshakeTimedOut, .closedInHandshake, .handshakeFailed: .transient
+    // A board without a clock of its own learns the time only some seconds after it has started.
+    case .certificateNotYetValid: .transient
+    case .certificateExpired, .wrongHost, .untrusted, .otherCertificate, .clientCertificateWanted,
+      .notEncrypted, .protocolTooOld, .fileUnusable, .noAuthorities, .clientKeyMismatch:
+      .permanent
+    }
+  }
+}
+
+extension TransportError {
+  fileprivate var fault: ConnectionFault {
     switch self {
     case .nameNotResolved, .nameResolutionTimedOut, .connectionRefused, .notConnected, .portInUse,
       .addressNotAvailable, .groupNotJoined, .system:
-      return .passing
+      .transient
     case .source, .noSuchInterface, .permissionDenied, .payloadTooLong, .fileUnreadable,
       .sessionDescription, .nothingToReceive, .unsupportedProfile, .closed, .alreadyOpened:
-      return .permanent
-    }
-  }
-}
-
-extension RTSPError: ConnectionFault {
-  public var persistence: FaultPersistence {
-    switch self {
-    case .credentialsRefused: return .credentials
-    // RFC 2326 §11: 403 is for good as far as the server is concerned, and not asked for often.
-    case .refused(_, 403, _): return .credentials
-    // A camera that is starting describes what it has by then, and knows no path before that.
-    case .refused, .connectTimedOut, .noResponse, .noMedia, .mediaStopped, .framingLost, .stalled,
-      .messageTooLarge, .connectionClosed, .sessionDescription, .emptyDescription,
-      .noSuchStream:
-      return .passing
-    case .credentialsMissing, .credentialsNotForwarded, .authenticationUnsupported,
-      .redirectedTooOften, .redirectRefused, .unsupportedProfile, .deliveryRefused:
-      return .permanent
-    }
-  }
-}
-
-extension TLSError: ConnectionFault {
-  public var persistence: FaultPersistence {
-    switch self {
-    // A board without a clock of its own learns the time only some seconds after it has started.
-    case .certificateNotYetValid: return .passing
-    case .handshakeRefused, .handshakeTimedOut, .closedInHandshake, .handshakeFailed:
-      return .passing
-    case .certificateExpired, .wrongHost, .untrusted, .otherCertificate, .clientCertificateWanted,
-      .notEncrypted, .protocolTooOld, .fileUnusable, .noAuthorities, .clientKeyMismatch:
-      return .permanent
+      .permanent
     }
   }
 }

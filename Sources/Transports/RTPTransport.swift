@@ -16,6 +16,9 @@ public protocol RTPTransport: Sendable {
   /// Whether the far end begins when it likes, so that its silence at the start is no fault.
   var isPassive: Bool { get }
 
+  /// Whether it ends by itself when the stream pauses for long, so that nobody else need watch.
+  var endsInSilence: Bool { get }
+
   /// Whether RTCP is expected back: true where the signalling agreed on RTP with the far end, false
   /// where datagrams go to whoever happens to send.
   var takesReports: Bool { get }
@@ -93,4 +96,30 @@ public struct TransportCounters: Sendable, Hashable {
   public var diagnostics: [String] = []
 
   public init() {}
+
+  /// The most diagnostics that are kept; more are of no help to anybody.
+  static let maximumDiagnostics = 64
+
+  /// The sums with those of connections before this one; what is no sum stays that of this one.
+  public func added(to earlier: TransportCounters) -> TransportCounters {
+    var sum = self
+    sum.localAddress = localAddress ?? earlier.localAddress
+    sum.delivery = delivery ?? earlier.delivery
+    sum.delivered += earlier.delivered
+    sum.deliveredBytes += earlier.deliveredBytes
+    sum.foreignOrigin += earlier.foreignOrigin
+    sum.empty += earlier.empty
+    sum.kernelDropped += earlier.kernelDropped
+    sum.refused += earlier.refused
+    sum.hellosSent += earlier.hellosSent
+    sum.heartbeatsSent += earlier.heartbeatsSent
+    sum.rebindings += earlier.rebindings
+    sum.receiveBuffer = max(receiveBuffer, earlier.receiveBuffer)
+    sum.skippedBytes += earlier.skippedBytes
+    sum.unassigned += earlier.unassigned
+    sum.unwanted += earlier.unwanted
+    let new = diagnostics.filter { !earlier.diagnostics.contains($0) }
+    sum.diagnostics = Array((earlier.diagnostics + new).prefix(Self.maximumDiagnostics))
+    return sum
+  }
 }

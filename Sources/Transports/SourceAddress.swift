@@ -1,3 +1,5 @@
+internal import NIOCore
+
 /// A SOURCE argument in parts: `[scheme://][source@]host:port`, an IPv6 address in brackets.
 struct SourceAddress: Sendable, Hashable {
   /// In lower case; `nil` when the argument is no URL.
@@ -98,10 +100,14 @@ struct SourceAddress: Sendable, Hashable {
       default: return false
       }
     }
-    guard isValid, !name.isEmpty, name.utf8.count <= maximumHost else {
-      throw .invalidHost(String(text))
-    }
+    guard isValid, !name.isEmpty, name.utf8.count <= maximumHost,
+      !isBracketed || isIPv6Address(name.prefix { $0 != "%" })
+    else { throw .invalidHost(String(text)) }
     return name
+  }
+
+  private static func isIPv6Address(_ text: Substring) -> Bool {
+    (try? SocketAddress(ipAddress: String(text), port: 0))?.protocol == .inet6
   }
 
   /// Bytes in the longest name that DNS can hold (RFC 1035 §2.3.4).

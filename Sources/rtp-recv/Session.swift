@@ -19,10 +19,14 @@ final class Session: Sendable {
     self.command = command
     self.source = source
     command.warn(about: source)
-    let transport = try TransportCatalogue.make(
-      source: source.bare, transport: command.transport,
-      options: command.transportOptions(for: source),
-      on: MultiThreadedEventLoopGroup.singleton.next())
+    let options = try command.transportOptions(for: source)
+    let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+    let makeTransport: @Sendable () throws -> any RTPTransport = {
+      try TransportCatalogue.make(
+        source: source.bare, transport: command.transport, options: options, on: eventLoop)
+    }
+    // One that is not used tells what kind of transport it is to be.
+    let transport = try makeTransport()
     isPassive = transport.isPassive
 
     var configuration = Receiver.Configuration()
@@ -36,10 +40,14 @@ final class Session: Sendable {
       let wait: Duration? = timeout > 0 ? .seconds(timeout) : nil
       configuration.firstMediaTimeout = wait
       configuration.silenceTimeout = wait
-    } else if transport.isPassive {
-      configuration.firstMediaTimeout = nil
+    } else {
+      let waitsForEver = command.stopping.reconnect || transport.endsInSilence
+      if waitsForEver || transport.isPassive { configuration.firstMediaTimeout = nil }
+      if waitsForEver { configuration.silenceTimeout = nil }
     }
-    receiver = try Receiver(transport: transport, configuration: configuration)
+    if command.stopping.reconnect { configuration.reconnection = Reconnection() }
+    configuration.recordsFrames = command.display.stats != nil
+    receiver = try Receiver(configuration: configuration, transport: makeTransport)
     writer = try command.display.stats.map { try StatisticsWriter($0) }
   }
 
@@ -60,7 +68,9 @@ final class Session: Sendable {
     reporting.cancel()
     await reporting.value
     let elapsed = started.duration(to: .now)
-    writer?.write(Statistics.line(of: report.status, elapsed: elapsed, report: report))
+    writer?.write(
+      Statistics.line(
+        of: report.status, frames: receiver.takeFrames(), elapsed: elapsed, report: report))
     let verdict = Verdict(of: report, source: source.shown)
     if !command.display.quiet, report.status.transport.delivered > 0 {
       StatusLine.write(Statistics.summary(of: report.status) + "\n")
@@ -86,10 +96,18 @@ final class Session: Sendable {
       line.show(Statistics.live(status, rates: rates))
       if ticks > 0, ticks.isMultiple(of: 5) {
         writer?.write(
-          Statistics.line(of: status, elapsed: started.duration(to: .now), report: nil))
+          Statistics.line(
+            of: status, frames: receiver.takeFrames(), elapsed: started.duration(to: .now),
+            report: nil))
       }
       ticks += 1
       try? await Task.sleep(for: .milliseconds(200))
+    }
+    // What was found out since the last look.
+    for remark in narrator.remarks(
+      on: await receiver.status(), receiveBuffer: command.udp.receiveBuffer)
+    {
+      line.say(remark)
     }
     line.clear()
   }

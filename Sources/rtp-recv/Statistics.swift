@@ -9,6 +9,9 @@ import Transports
 enum Statistics {
   /// The live line of a terminal.
   static func live(_ status: Receiver.Status, rates: Rates) -> String {
+    if case .waiting(let rest) = status.connection.phase {
+      return "reconnecting in \(max(0, rest.seconds).rounded(.up).formatted(digits: 0)) s"
+    }
     guard let stream = status.stream, stream.reception.delivered > 0 else {
       let said = status.transport.hellosSent
       return said > 0 ? "waiting for media; said hello \(said) times" : "waiting for media"
@@ -39,6 +42,12 @@ enum Statistics {
       "; \(reception.lost) lost in the network, \(status.transport.kernelDropped) in this machine"
     if reception.reordered > 0 { text += ", \(reception.reordered) reordered" }
     if reception.duplicate > 0 { text += ", \(reception.duplicate) duplicate" }
+    let connection = status.connection.statistics
+    if connection.recoveries > 0 {
+      text +=
+        "; connected again \(connection.recoveries) times, "
+        + "\(connection.withoutMedia.seconds.formatted(digits: 1)) s missed"
+    }
     let dropped = status.outputs.reduce(delivery.droppedBeforeDecoder) { $0 + $1.counters.dropped }
     if dropped > 0 { text += "; \(dropped) dropped because something was too slow" }
     return text
@@ -46,13 +55,14 @@ enum Statistics {
 
   /// Every counter, as one JSON object.
   static func line(
-    of status: Receiver.Status, elapsed: Duration, report: Receiver.Report?
+    of status: Receiver.Status, frames: FrameLog, elapsed: Duration, report: Receiver.Report?
   ) -> JSONLine {
     var line = JSONLine()
-    line.add("elapsed_s", Double(elapsed.wholeNanoseconds) / 1e9)
+    line.add("elapsed_s", elapsed.seconds)
     line.add("final", report != nil)
     if let report { line.add("end", report.reason.name) }
     line.add("transport", transport(status))
+    line.add("connection", connection(status.connection))
     if let stream = status.stream {
       if case .receiving(let codec, let payloadType) = stream.phase {
         line.add("codec", codec.name)
@@ -72,6 +82,8 @@ enum Statistics {
       status.outputs.enumerated().map { index, status in
         output(status, report: report.map { $0.outputs[index] })
       })
+    line.add("frames", frames.records.map(\.json))
+    line.add("frames_left_out", frames.leftOut)
     return line
   }
 
@@ -94,6 +106,26 @@ enum Statistics {
     object.add("unassigned", counters.unassigned)
     object.add("unwanted", counters.unwanted)
     object.add("diagnostics", counters.diagnostics)
+    return object
+  }
+
+  private static func connection(_ status: ConnectionStatus) -> JSONLine {
+    var object = JSONLine()
+    let statistics = status.statistics
+    object.add("attempts", statistics.attempts)
+    object.add("reconnects", statistics.recoveries)
+    object.add("missed_s", statistics.withoutMedia.seconds)
+    object.add(
+      "gaps",
+      statistics.outages.map { outage in
+        var object = JSONLine()
+        object.add("start_s", outage.start.seconds)
+        object.add("duration_s", outage.length.seconds)
+        object.add("ended", outage.hasEnded)
+        object.add("attempts", outage.attempts)
+        object.add("reason", Verdict.words(for: outage.cause))
+        return object
+      })
     return object
   }
 
@@ -143,6 +175,7 @@ enum Statistics {
     object.add("damaged_access_units", delivery.damagedAccessUnits)
     object.add("frames", delivery.frames)
     object.add("dropped_before_decoder", delivery.droppedBeforeDecoder)
+    object.add("skipped_after_reconnecting", delivery.skippedAfterReconnecting)
     object.add("latency_ms", delivery.latency / 1e6)
     object.add("greatest_latency_ms", Double(delivery.greatestLatency) / 1e6)
     var failures = JSONLine()
@@ -177,7 +210,7 @@ struct Rates {
   private var samples: [(at: Double, frames: UInt64, bytes: UInt64)] = []
 
   mutating func note(_ status: Receiver.Status, at elapsed: Duration) {
-    let now = Double(elapsed.wholeNanoseconds) / 1e9
+    let now = elapsed.seconds
     samples.append((now, status.delivery.frames, status.stream?.reception.receivedBytes ?? 0))
     while let first = samples.first, now - first.at > 2 { samples.removeFirst() }
     guard let first = samples.first, now > first.at, let last = samples.last else { return }

@@ -173,10 +173,10 @@ import Testing
   @Test("garbage before the first frame of all is skipped", arguments: [1, 1 << 20])
   func garbageBeforeFirstFrame(_ size: Int) throws {
     let garbage = (0..<500).map { UInt8(truncatingIfNeeded: $0 &* 167) }
-    var stream = garbage + Self.report
+    var stream = garbage
     for number in 0..<10 { stream += Self.frame(0, sequence: UInt16(number)) }
     let (found, skipped) = try take(stream.chunked(by: size))
-    #expect(found.dropFirst().compactMap(\.sequenceNumber) == Array(0..<10))
+    #expect(found.compactMap(\.sequenceNumber) == Array(0..<10))
     #expect(skipped == garbage.count)
   }
 
@@ -396,20 +396,5 @@ extension UnsafeRawBufferPointer {
   fileprivate func contains(address: UnsafeRawPointer) -> Bool {
     guard let baseAddress else { return false }
     return unsafe address >= baseAddress && address < baseAddress + count
-  }
-}
-
-/// A small generator that gives the same numbers on every machine.
-private struct SplitMix: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var value = state
-    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-    return value ^ (value >> 31)
   }
 }

@@ -27,7 +27,7 @@ import Testing
   func twoHundredSessionsClosedAtRandomMomentsLeaveNoDescriptor(
     delivery: RTSPConfiguration.Delivery
   ) async throws {
-    var random = SplitMix64(seed: 5)
+    var random = SplitMix(seed: 5)
     var script = RTSPFarEnd.Script()
     script.played = { peer in peer.send(frames: (0..<20).map { rtp($0, payload: 1388) }) }
     let server = try await RTSPFarEnd("127.0.0.1", script)
@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test func twoHundredSessionsCutOffByTheServerAtRandomBytesLeaveNoDescriptor() async throws {
-    var random = SplitMix64(seed: 6)
+    var random = SplitMix(seed: 6)
     let loop = MultiThreadedEventLoopGroup.singleton.next()
     let before = descriptors
     let dialogue = Dialogue.bytes
@@ -142,20 +142,5 @@ import Testing
       }
       return bytes
     }
-  }
-}
-
-/// A generator of the same numbers on every run (Steele, Lea and Flood 2014).
-private struct SplitMix64: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

@@ -241,6 +241,64 @@ struct SessionDescriptionTests {
     #expect(session.diagnostics.contains(.nulByte))
   }
 
+  @Test(arguments: [
+    "o=0 0 0.5 IN IP4 192.0.2.1", "o=- 1.5e9 1 IN IP4 192.0.2.1", "o=camera x y", "o=",
+    "o=- 99999999999999999999999 1 IN IP4 192.0.2.1", "o=- -1 -1 IN IP4 192.0.2.1",
+  ])
+  func anOriginWithDecimalsOrTextIsTolerated(line: String) throws {
+    let session = try parse("v=0\n\(line)\nm=video 0 RTP/AVP 96\na=rtpmap:96 H264/90000\n")
+    #expect(session.media.first?.description.encodingName == "H264")
+    #expect(session.diagnostics.isEmpty)
+  }
+
+  @Test(arguments: ["m=smart/1/90000", "m=application/TP-LINK RTP/AVP smart/1/90000", "m=text"])
+  func whatIsNoMediaBeforeTheVideoIsPassedOver(line: String) throws {
+    let session = try parse(
+      "v=0\no=-\n\(line)\na=control:x\nm=video 0 RTP/AVP 96\na=control:y\n")
+    #expect(session.media.map(\.control) == ["y"])
+  }
+
+  @Test func parameterSetsAreKeptAsVStarcamAndRevotechWriteThem() throws {
+    // One with a start code before the sequence parameter set, one that is no base64 at all.
+    for sets in ["AAAAAWdCwB7ZAw==,aMuMsg==", "!!,,==", ""] {
+      let media = try media("m=video 0 RTP/AVP 96", "a=fmtp:96 sprop-parameter-sets=\(sets)")
+      #expect(media.description.formatParameters["sprop-parameter-sets"] == sets)
+    }
+  }
+
+  // MARK: Back channels
+
+  @Test func aSectionForWhatAClientSendsIsABackChannel() throws {
+    let session = try parse(
+      """
+      v=0
+      o=-
+      m=audio 0 RTP/AVP 0
+      a=sendonly
+      m=video 0 RTP/AVP 96
+      a=recvonly
+      m=audio 0 RTP/AVP 8
+      a=sendrecv
+      m=application 0 RTP/AVP 107
+      a=inactive
+      m=audio 0 RTP/AVP 9
+      """)
+    #expect(session.media.map(\.isBackChannel) == [true, false, false, false, false])
+    #expect(session.index(of: .firstVideo) == 1)
+  }
+
+  @Test func aDeviceThatMarksAllItsStreamsMeansItself() throws {
+    let session = try parse(
+      "v=0\no=-\nm=video 0 RTP/AVP 96\na=sendonly\nm=audio 0 RTP/AVP 0\na=sendonly\n")
+    #expect(session.media.map(\.isBackChannel) == [false, false])
+    #expect(session.index(of: .firstVideo) == 0)
+  }
+
+  @Test func theWholeSessionIsNoBackChannel() throws {
+    let session = try parse("v=0\no=-\na=sendonly\nm=video 0 RTP/AVP 96\nm=audio 0 RTP/AVP 0\n")
+    #expect(session.media.map(\.isBackChannel) == [false, false])
+  }
+
   // MARK: Limits
 
   @Test func thirtyThousandAttributesAreRefused() {
@@ -267,6 +325,20 @@ struct SessionDescriptionTests {
   @Test func whatIsNotADescriptionIsRefused() {
     for text in ["", "\n\n", "hello", "<html>", "a=b", String(repeating: "x", count: 100_000)] {
       #expect(throws: SessionDescriptionError.notADescription) { try parse(text) }
+    }
+  }
+
+  @Test(arguments: [
+    "v=", "o=", "s=", "i=", "c=", "b=", "t=", "r=", "z=", "k=", "a=", "a=rtpmap:96 ", "a=fmtp:96 ",
+    "a=crypto:1 ", "a=control:", "a=source-filter: incl IN IP4 * ", "m=audio 0 RTP/AVP ",
+  ])
+  func aHostileFieldLeavesTheVideoAsItIs(field: String) throws {
+    for value in [[], [0x78], [0xFF, 0xC0, 0x80], [UInt8](repeating: 0x41, count: 64 << 10)] {
+      var bytes = Array("v=0\no=-\nm=video 0 RTP/AVP 97\na=rtpmap:97 H265/90000\n".utf8)
+      bytes += Array(field.utf8) + value + [0x0A]
+      let session = try SessionDescription(parsing: bytes)
+      #expect(session.media.first?.description.encodingName == "H265")
+      #expect(session.media.first?.payloadTypes == [97])
     }
   }
 
@@ -298,7 +370,7 @@ struct SessionDescriptionTests {
 
   @Test(arguments: 0..<20 as Range<UInt64>)
   func brokenDescriptionsNeverTrap(seed: UInt64) throws {
-    var random = SplitMix(state: seed)
+    var random = SplitMix(seed: seed)
     let lines = [
       "v=0", "o=- 0 0 IN IP4 127.0.0.1", "c=IN IP4 232.1.2.3/127/2", "t=0 0", "a=control:*",
       "m=video 5004/2 RTP/AVP 96 97", "a=rtpmap:96 H264/90000", "a=rtpmap:97 rtx/90000",
@@ -326,18 +398,5 @@ struct SessionDescriptionTests {
         #expect(media.payloadTypes.allSatisfy { $0 <= 127 })
       }
     }
-  }
-}
-
-/// The SplitMix64 generator: the same numbers for the same seed, everywhere.
-private struct SplitMix: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }
