@@ -99,6 +99,13 @@ let package = Package(
       path: "tools/rtp-send/rtp-send"
     ),
 
+    .executableTarget(
+      name: "many-streams",
+      dependencies: [
+        "Receiver", "Transports", "RTPProcessor", .product(name: "NIOPosix", package: "swift-nio"),
+      ],
+      path: "Examples/many-streams"
+    ),
     .testTarget(name: "RTPWireTests", dependencies: ["RTPWire"]),
     .testTarget(name: "RTPProcessorTests", dependencies: ["RTPProcessor", "RTPWire"]),
     .testTarget(

@@ -1,4 +1,5 @@
 public import Defragment
+import NIOCore
 public import RTPWire
 
 /// An access unit that gave no frame, and why.
@@ -17,7 +18,7 @@ public struct DecodeFailure: Error, Sendable, Hashable {
     case notShown
     /// The pictures would be larger than the limits allow; nothing was allocated for them.
     case rejectedSize(width: Int, height: Int)
-    /// It belongs to another codec than this decoder's.
+    /// It belongs to a codec that no decoder could be opened for.
     case foreignCodec(VideoCodec)
     /// Its picture has a sample layout that no output knows.
     case unknownPixelFormat
@@ -49,17 +50,19 @@ struct UnitRecord: Sendable, Hashable {
   var time: MediaTime
   var firstArrival: Instant
   var lastArrival: Instant
-  var captureTime: NTPTime?
   var isDamaged: Bool
   var frameRate: Rational?
+  var captureTime: WallClockTime?
+  var byteCount: Int
 
   init(_ unit: AccessUnit) {
     time = unit.time
     firstArrival = unit.firstArrival
     lastArrival = unit.lastArrival
-    captureTime = unit.captureTime
     isDamaged = unit.integrity == .damaged
     frameRate = unit.format?.frameRate
+    captureTime = unit.captureTime
+    byteCount = unit.bytes.readableBytes
   }
 
   func failure(_ reason: DecodeFailure.Reason) -> DecodeFailure {

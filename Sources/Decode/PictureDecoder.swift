@@ -14,7 +14,7 @@ import RTPWire
   /// `nal_unit_type` of coded slices in H.264 (§7.4.1), all that a second field consists of.
   private static let sliceTypes: ClosedRange<UInt8> = 1...5
 
-  private let codec: VideoCodec
+  let codec: VideoCodec
   private let configuration: VideoDecoder.Configuration
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let packet: UnsafeMutablePointer<AVPacket>
@@ -80,7 +80,6 @@ import RTPWire
 
   /// Decodes one access unit; every callback it leads to comes before this returns.
   func decode(_ unit: AccessUnit) {
-    guard unit.codec == codec else { return fail(unit, .foreignCodec(unit.codec)) }
     if let format = unit.format {
       guard format.width <= configuration.maximumPixels / max(1, format.height) else {
         awaitsRandomAccess = true

@@ -63,9 +63,9 @@ struct PictureLedger {
 
   /// A frame has come out; the answer is the unit it belongs to.
   mutating func frameOut(_ index: Index) -> UnitRecord? {
-    guard var unit = entries[index]?.units.first else { return nil }
+    guard let units = entries[index]?.units, var unit = units.first else { return nil }
     entries[index]?.frames += 1
-    if let last = entries[index]?.units.last { unit.complete(with: last) }
+    for second in units.dropFirst() { unit.complete(with: second) }
     if canCompleteFrame, index == previous, let current, let second = entries[current],
       second.started == 0, let last = second.units.last
     {
@@ -140,5 +140,6 @@ extension UnitRecord {
   fileprivate mutating func complete(with second: UnitRecord) {
     lastArrival = max(lastArrival, second.lastArrival)
     isDamaged = isDamaged || second.isDamaged
+    byteCount += second.byteCount
   }
 }

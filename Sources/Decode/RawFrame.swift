@@ -39,12 +39,14 @@ public import RTPWire
   public let geometry: Geometry
   /// The time of its access unit.
   public let time: MediaTime
+  /// When the picture was taken by the sender's clock; `nil` before a sender report came.
+  public let captureTime: WallClockTime?
+  /// Bytes of its access unit, or of those of both its fields.
+  public let codedByteCount: Int
   /// When the first packet of its access unit arrived.
   public let firstArrival: Instant
   /// When the packet that completed it arrived.
   public let lastArrival: Instant
-  /// When the picture was taken by the sender's clock; `nil` when the sender has not said.
-  public let captureTime: NTPTime?
   /// True for pictures that decode without others (IDR, IRAP).
   public let isKeyFrame: Bool
   /// True when packets were missing or the decoder had to make something up.
@@ -124,9 +126,10 @@ public import RTPWire
     }
     geometry = Geometry(width: width, height: height, pixelFormat: format)
     time = unit.time
+    captureTime = unit.captureTime
+    codedByteCount = unit.byteCount
     firstArrival = unit.firstArrival
     lastArrival = unit.lastArrival
-    captureTime = unit.captureTime
     isKeyFrame = unsafe source.key_frame != 0
     isCorrupt =
       unsafe unit.isDamaged || source.flags & AV_FRAME_FLAG_CORRUPT != 0
@@ -155,9 +158,10 @@ public import RTPWire
   ) {
     self.geometry = geometry
     time = frame.time
+    captureTime = frame.captureTime
+    codedByteCount = frame.codedByteCount
     firstArrival = frame.firstArrival
     lastArrival = frame.lastArrival
-    captureTime = frame.captureTime
     isKeyFrame = frame.isKeyFrame
     isCorrupt = frame.isCorrupt
     pictureType = frame.pictureType

@@ -1,7 +1,9 @@
 public import Defragment
 import NIOCore
 
-/// Decodes access units of one codec on a thread of its own.
+/// Decodes access units on a thread of its own.
+///
+/// A stream whose codec changes goes on with another decoder behind the last frame of the first.
 ///
 /// Every access unit handed over leads to exactly one callback, now or when its turn comes: a frame,
 /// or a ``DecodeFailure``. (Of two fields in two access units, one frame comes for both.) Callbacks
@@ -28,7 +30,8 @@ public final class VideoDecoder: Sendable {
 
   private enum Command: Sendable {
     case decode(AccessUnit)
-    case flush(CheckedContinuation<Void, Never>)
+    /// `nil` where nobody waits for it.
+    case flush(CheckedContinuation<Void, Never>?)
   }
 
   private let queue: BoundedQueue<Command>
@@ -37,7 +40,7 @@ public final class VideoDecoder: Sendable {
   /// Opens the decoder and starts its thread.
   ///
   /// - Parameters:
-  ///   - codec: names the decoder, which must be one of ``allowedDecoders``.
+  ///   - codec: names the first decoder, which must be one of ``allowedDecoders``.
   ///   - configuration: limits and threads.
   ///   - onFrame: takes each frame; while it blocks, decoding waits and the queue fills.
   ///   - onFailure: takes each access unit that gave no frame.
@@ -47,19 +50,32 @@ public final class VideoDecoder: Sendable {
     onFrame: @escaping @Sendable (RawFrame) -> Void,
     onFailure: @escaping @Sendable (DecodeFailure) -> Void
   ) throws(DecoderError) {
-    let decoder = try PictureDecoder(
+    let first = try PictureDecoder(
       codec: codec, configuration: configuration, onFrame: onFrame, onFailure: onFailure)
     let queue = BoundedQueue<Command>(limits: configuration.queueLimits)
     self.queue = queue
     do {
       thread = try WorkerThread {
+        var decoder = first
         while let command = queue.take() {
           switch command {
           case .decode(let unit) where queue.isClosed: decoder.fail(unit, .closed)
+          case .decode(let unit) where unit.codec != decoder.codec:
+            guard
+              let next = try? PictureDecoder(
+                codec: unit.codec, configuration: configuration, onFrame: onFrame,
+                onFailure: onFailure)
+            else {
+              decoder.fail(unit, .foreignCodec(unit.codec))
+              continue
+            }
+            decoder.flush()
+            decoder = next
+            decoder.decode(unit)
           case .decode(let unit): decoder.decode(unit)
           case .flush(let continuation):
             if !queue.isClosed { decoder.flush() }
-            continuation.resume()
+            continuation?.resume()
           }
         }
         decoder.close()
@@ -94,6 +110,9 @@ public final class VideoDecoder: Sendable {
       if queue.offerBeyondLimits(.flush(continuation)) == .closed { continuation.resume() }
     }
   }
+
+  /// As ``flush()``, without waiting for it.
+  public func beginFlush() { _ = queue.offerBeyondLimits(.flush(nil)) }
 
   /// Ends decoding; what was not decoded yet fails with ``DecodeFailure/Reason/closed``.
   ///

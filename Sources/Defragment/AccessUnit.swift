@@ -27,9 +27,9 @@ public struct AccessUnit: Sendable {
   public let isRandomAccess: Bool
   /// The format of the pictures from here on, by the active parameter sets; `nil` before any came.
   public let format: FormatDescription?
-  /// When the picture was taken by the sender's clock, as far as its reports (RFC 3550 §6.4.1) tell;
-  /// `nil` before the first.
-  public var captureTime: NTPTime?
+  /// When the picture was taken by the sender's clock, from its RTCP sender reports (RFC 3550
+  /// §6.4.1); `nil` before the first of them, and without the processor that reads them.
+  public var captureTime: WallClockTime?
 
   public init(
     codec: VideoCodec, bytes: ByteBuffer, units: [NALUnit], time: MediaTime, firstArrival: Instant,

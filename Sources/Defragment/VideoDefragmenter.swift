@@ -24,8 +24,15 @@ public struct VideoDefragmenter: Sendable {
 
   /// Makes a defragmenter for the described media.
   ///
+  /// - Parameters:
+  ///   - media: the encoding name and its parameters.
+  ///   - limits: what one access unit may take.
+  ///   - totals: what is counted already, of a stream that this one follows.
   /// - Throws: ``UnsupportedFormat`` when no payload format here has that encoding name.
-  public init(media: MediaDescription, limits: Limits = Limits()) throws(UnsupportedFormat) {
+  public init(
+    media: MediaDescription, limits: Limits = Limits(),
+    continuing totals: DefragmentStatistics = DefragmentStatistics()
+  ) throws(UnsupportedFormat) {
     let name = media.encodingName ?? ""
     guard let type = FormatCatalogue.format(encodingName: name) else {
       throw UnsupportedFormat(encodingName: name)
@@ -33,13 +40,8 @@ public struct VideoDefragmenter: Sendable {
     codec = type.codec
     format = type.init(parameters: media.formatParameters)
     units = NALUnitCollector(format: type, limits: limits)
+    units.statistics = totals
     if let bounds = format.interleaving { units.expectInterleaving(bounds) }
-    learnParameterSets(of: media)
-  }
-
-  /// Learns the parameter sets that the signalling carries (RFC 6184 §8.1, RFC 7798 §7.1).
-  public mutating func learnParameterSets(of media: MediaDescription) {
-    guard let type = FormatCatalogue.format(encodingName: codec.encodingName) else { return }
     for text in type.signalledParameterSets(in: media.formatParameters) {
       // Revotech cameras put start codes into sprop sets, GW4089IP both sets into one.
       for set in AnnexB.units(of: Base64.decode(text)) where !units.learn(set) {

@@ -51,15 +51,13 @@ public struct ClockMapping: Sendable, Hashable {
   /// Forgets everything: the media time has a new origin.
   mutating func reset() { self = ClockMapping() }
 
-  /// The NTP time (seconds since 1900 in the upper 32 bits, fraction in the lower) of `time`.
+  /// The wall-clock time of `time`, by the last usable sender report, to the nanosecond.
   ///
-  /// `nil` before the first usable sender report. Wraps in 2036, as NTP does.
-  public func ntpTime(of time: MediaTime) -> UInt64? {
+  /// `nil` before the first such report. It is the sender's own clock, right or wrong.
+  public func captureTime(of time: MediaTime) -> WallClockTime? {
     anchor.map { anchor in
-      let nanoseconds = Self.nanoseconds(from: anchor.time, to: time)
-      let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
-      let fraction = (rest << 32) / 1_000_000_000
-      return anchor.ntpTime &+ UInt64(bitPattern: (seconds << 32) &+ fraction)
+      WallClockTime(ntpTime: anchor.ntpTime)
+        .advanced(byNanoseconds: Self.nanoseconds(from: anchor.time, to: time))
     }
   }
 
@@ -80,7 +78,9 @@ public struct ClockMapping: Sendable, Hashable {
     let ticks = other.ticks.subtractingSaturating(one.ticks)
     let (seconds, rest) = ticks.quotientAndRemainder(dividingBy: Int64(one.timescale))
     let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    let fraction = rest &* 1_000_000_000 / Int64(one.timescale)
+    // Rounded to the nearest: a clock of 90 kHz ticks every 11,111.1 ns.
+    let half = rest < 0 ? -Int64(one.timescale) / 2 : Int64(one.timescale) / 2
+    let fraction = (rest &* 1_000_000_000 &+ half) / Int64(one.timescale)
     return overflow ? (seconds < 0 ? .min : .max) : scaled.addingSaturating(fraction)
   }
 }

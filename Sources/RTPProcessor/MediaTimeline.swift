@@ -41,16 +41,26 @@ struct MediaTimeline: Sendable {
   /// Makes `timestamp` the start of a new numbering that goes on where the arrivals say.
   ///
   /// After an outage the numbers have leapt but the sender's clock has gone on; then so does this.
-  mutating func restart(at timestamp: UInt32, arrival: Instant) {
-    guard let last else { return }
-    let passed = Instant(nanoseconds: max(0, last.arrival.nanoseconds(to: arrival)))
-    let elapsed = passed.ticks(at: clockRate)
-    let disagreement = elapsed &- Int64(Self.difference(from: last.timestamp, to: timestamp))
-    guard disagreement.magnitude > UInt64(clockRate) * UInt64(Self.greatestDisagreement) else {
-      return
+  ///
+  /// On another connection, a `newSession`, time goes on in any case and never back.
+  /// - Returns: whether the timestamps went on by themselves, so that they mean what they meant.
+  @discardableResult
+  mutating func restart(at timestamp: UInt32, arrival: Instant, newSession: Bool = false) -> Bool {
+    guard var last else { return true }
+    if newSession, let newest, let time = time(of: newest) {
+      last = (newest, time.ticks, last.arrival)
     }
+    let passed = Instant(nanoseconds: max(0, last.arrival.nanoseconds(to: arrival)))
+    let elapsed = max(passed.ticks(at: clockRate), newSession ? 1 : 0)
+    let step = Int64(Self.difference(from: last.timestamp, to: timestamp))
+    let disagreement = elapsed &- step
+    guard
+      disagreement.magnitude > UInt64(clockRate) * UInt64(Self.greatestDisagreement)
+        || newSession && step <= 0
+    else { return true }
     self.last = (timestamp, last.ticks &+ elapsed, arrival)
     newest = timestamp
+    return false
   }
 
   /// Whether `timestamp` is one of the last seconds: neither new nor of another time altogether.

@@ -49,13 +49,37 @@ public struct RTPProcessor: Sendable {
   private var source: Source?
   private var prospects: [Prospect] = []
   private var ready = Source.Ready()
+  /// Where the time of a session before this one stands.
+  private var formerTimeline: MediaTimeline?
+  /// The newest report of the current source, whatever its wall clock says.
+  private var lastReport: SenderReportArrival?
+  private var earlyReports = EarlyReports()
 
   public init(configuration: Configuration = Configuration()) {
     self.configuration = configuration
   }
 
+  /// Begins a session after `former`, which is over: another connection, perhaps another sender.
+  ///
+  /// Nothing of the packets is taken along, but the totals go on, and so does the time of the media
+  /// as far as it has the same clock rate.
+  public init(configuration: Configuration, after former: RTPProcessor) {
+    self.configuration = configuration
+    statistics = former.statistics
+    ignoredSenderReports = former.ignoredSenderReports
+    let timeline = former.source?.timeline ?? former.formerTimeline
+    if timeline?.clockRate == max(configuration.clockRate, 1) { formerTimeline = timeline }
+  }
+
   /// The SSRC of the current source, once one has proved itself.
   public var ssrc: UInt32? { source?.ssrc }
+
+  /// What a receiver report tells of the current source (RFC 3550 §6.4.1); `nil` without one.
+  public var reception: SourceReception? {
+    var reception = source?.reception(jitter: UInt32(clamping: statistics.scaledJitter >> 4))
+    reception?.lastSenderReport = lastReport
+    return reception
+  }
 
   /// When ``next(at:)`` has something to do although nothing arrives; `nil` while nothing waits.
   public var deadline: Instant? {
@@ -78,7 +102,7 @@ public struct RTPProcessor: Sendable {
     statistics.received += 1
     statistics.receivedBytes += UInt64(bytes.readableBytes)
     if datagram.channel == .control || RTCPPacket.recognizes(bytes) {
-      return receiveControl(bytes)
+      return receiveControl(bytes, at: datagram.arrival)
     }
     let packet: RTPPacket
     do {
@@ -267,20 +291,26 @@ public struct RTPProcessor: Sendable {
     if goesOn {
       source?.rename(to: prospect.ssrc)
     } else {
-      if claim == .succession { clock.reset() }
       replaceSource(by: prospect, first: first)
+      if claim == .succession || source?.keepsTimeline == false { clock.reset() }
     }
+    if claim != .newNumbering { lastReport = nil }
     hasSaidGoodbye = false
     source?.take(prospect.held, statistics: &statistics, ready: &ready)
     keepBounds()
+    if let report = earlyReports.take(of: prospect.ssrc) { note(report) }
     // Whoever else claimed to be first was not.
     if claim == .first { while !prospects.isEmpty { dismiss(at: 0) } }
   }
 
   private mutating func replaceSource(by prospect: Prospect, first: ReorderBuffer.Entry) {
     releaseEverything()
-    let timeline = source?.timeline ?? MediaTimeline(clockRate: max(configuration.clockRate, 1))
-    source = Source(of: prospect, first: first, timeline: timeline)
+    let timeline =
+      source?.timeline ?? formerTimeline
+      ?? MediaTimeline(clockRate: max(configuration.clockRate, 1))
+    source = Source(
+      of: prospect, first: first, timeline: timeline,
+      newSession: source == nil && formerTimeline != nil)
   }
 
   private mutating func dismiss(at index: Int) {
@@ -295,7 +325,9 @@ public struct RTPProcessor: Sendable {
 
   // MARK: - RTCP
 
-  private mutating func receiveControl(_ bytes: ByteBuffer) -> PacketOutcome {
+  private mutating func receiveControl(
+    _ bytes: ByteBuffer, at arrival: Instant
+  ) -> PacketOutcome {
     let packets: [RTCPPacket]
     do {
       packets = try RTCPPacket.parse(compound: bytes)
@@ -306,10 +338,9 @@ public struct RTPProcessor: Sendable {
     statistics.control += 1
     for packet in packets {
       switch packet {
-      case .senderReport(let report) where report.ssrc == source?.ssrc:
-        guard let time = source?.timeline.time(of: report.timestamp) else { continue }
-        let outcome = clock.note(report, at: time)
-        if outcome != .mapped { ignoredSenderReports[outcome, default: 0] += 1 }
+      case .senderReport(let report):
+        let report = SenderReportArrival(report: report, arrival: arrival)
+        if report.report.ssrc == source?.ssrc { note(report) } else { earlyReports.keep(report) }
       case .goodbye(let sources):
         if let ssrc = source?.ssrc, sources.contains(ssrc) { hasSaidGoodbye = true }
       default:
@@ -317,5 +348,12 @@ public struct RTPProcessor: Sendable {
       }
     }
     return .control
+  }
+
+  private mutating func note(_ report: SenderReportArrival) {
+    lastReport = report
+    guard let time = source?.timeline.time(of: report.report.timestamp) else { return }
+    let outcome = clock.note(report.report, at: time)
+    if outcome != .mapped { ignoredSenderReports[outcome, default: 0] += 1 }
   }
 }

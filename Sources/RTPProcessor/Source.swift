@@ -35,17 +35,34 @@ struct Source: Sendable {
   private var startsAfresh = true
   /// Since when nothing has come but packets whose places were passed.
   private var onlyOldSince: Instant?
+  /// The first place in the sequence that counts as expected, and what came since (RFC 3550 A.3).
+  private var base: Int64
+  private var received: Int64 = 0
+  /// False once the timestamps did not go on from those before, so that they mean other times.
+  let keepsTimeline: Bool
 
   /// Begins with `first`, the first of the packets that `prospect` holds, on a timeline that goes on.
-  init(of prospect: Prospect, first: ReorderBuffer.Entry, timeline: MediaTimeline) {
+  init(
+    of prospect: Prospect, first: ReorderBuffer.Entry, timeline: MediaTimeline, newSession: Bool
+  ) {
     ssrc = prospect.ssrc
     buffer = ReorderBuffer(next: first.sequence)
     unwrapper = SequenceUnwrapper(first: first.packet.sequenceNumber)
     unwrapper.advance(to: first.sequence)
+    base = first.sequence
     highest = first.sequence - 1
     liveliness = Liveliness(first: prospect.lastArrival)
     self.timeline = timeline
-    self.timeline.restart(at: first.packet.timestamp, arrival: first.arrival)
+    keepsTimeline = self.timeline.restart(
+      at: first.packet.timestamp, arrival: first.arrival, newSession: newSession)
+  }
+
+  /// What the far end may be told of it; `nil` before its first packet.
+  func reception(jitter: UInt32) -> SourceReception? {
+    guard highest >= base else { return nil }
+    return SourceReception(
+      ssrc: ssrc, expected: highest - base + 1, received: received,
+      highestSequence: UInt32(truncatingIfNeeded: highest - (base & ~0xFFFF)), jitter: jitter)
   }
 
   /// Whether `packet`, of another SSRC, goes on where this source stopped.
@@ -64,6 +81,9 @@ struct Source: Sendable {
   mutating func rename(to ssrc: UInt32) {
     formerSSRC = self.ssrc
     self.ssrc = ssrc
+    // To whoever reads reports it is another source.
+    base = highest + 1
+    received = 0
   }
 
   /// Whether `packet` is of this source: of its SSRC, or missing from before that changed.
@@ -80,7 +100,11 @@ struct Source: Sendable {
     ready: inout Ready
   ) -> Outcome {
     let sequence = unwrapper.extend(packet.sequenceNumber)
-    if sequence < buffer.next { return standing(of: packet, behind: sequence, at: arrival) }
+    if sequence < buffer.next {
+      let outcome = standing(of: packet, behind: sequence, at: arrival)
+      if outcome != .renumbered { received += 1 }
+      return outcome
+    }
     guard sequence - highest <= Self.greatestDropout else { return .renumbered }
 
     // Gaps that stand open while thousands of packets come are given up to make room.
@@ -102,6 +126,7 @@ struct Source: Sendable {
       statistics.held += 1
       return .parked
     case .duplicate:
+      received += 1
       return .duplicate
     case .beyondSpan:
       return .renumbered
@@ -148,6 +173,7 @@ struct Source: Sendable {
     statistics.noteArrival(arrival, timestamp: packet.timestamp, clockRate: timeline.clockRate)
     liveliness.note(arrival)
     onlyOldSince = nil
+    received += 1
     if sequence > highest {
       highest = sequence
       unwrapper.advance(to: sequence)

@@ -17,13 +17,15 @@ final class Distribution: Sendable {
   private let end: @Sendable (EndReason) -> Void
   private let state = Mutex(State())
 
-  private struct State: Sendable {
+  fileprivate struct State: Sendable {
     var decoder: VideoDecoder?
     /// Set when the decoder's queue was full: what depends on the lost unit is of no use either.
     var awaitsRandomAccess = false
+    /// Set when a connection has ended: what comes on the next one can not be decoded before that.
+    var outputsAwaitRandomAccess = false
     var isOver = false
     var statistics = DeliveryStatistics()
-    var records = FrameRecords()
+    var frames = FrameLog()
   }
 
   init(
@@ -38,33 +40,36 @@ final class Distribution: Sendable {
   /// What has gone through so far.
   var statistics: DeliveryStatistics { state.withLock(\.statistics) }
 
-  func takeFrameRecords() -> FrameRecords {
+  /// The frames since this was last called.
+  func takeFrames() -> FrameLog {
     state.withLock { state in
-      defer { state.records = FrameRecords() }
-      return state.records
+      defer { state.frames = FrameLog() }
+      return state.frames
     }
   }
 
   /// Takes one access unit, on the event loop.
   func deliver(_ unit: AccessUnit) {
-    let isWanted = state.withLock { state in
-      guard !state.isOver else { return false }
-      state.statistics.accessUnits += 1
-      if unit.integrity == .damaged { state.statistics.damagedAccessUnits += 1 }
-      if !configuration.decodes {
-        if configuration.recordsFrames {
-          state.records.add(FrameRecord(unit, number: state.statistics.accessUnits))
-        }
-        state.isOver = state.statistics.accessUnits == configuration.frameLimit
-      }
-      return true
-    }
+    let (isWanted, isForOutputs) = state.withLock { $0.take(unit, configuration) }
     guard isWanted else { return }
     configuration.onAccessUnit?(unit)
     // A lane that drops counts what it drops; receiving waits for none of them.
-    for output in outputs where output.format.input == .units { output.lane.write(unit) }
+    if isForOutputs {
+      for output in outputs where output.format.input == .units { output.lane.write(unit) }
+    }
     if configuration.decodes { decode(unit) }
     if !configuration.decodes, state.withLock(\.isOver) { end(.framesReached) }
+  }
+
+  /// A connection has ended, and another one will follow: its last frames come out, and nothing of
+  /// the next one is taken for their continuation.
+  func endConnection() {
+    let decoder = state.withLock { state in
+      state.awaitsRandomAccess = false
+      state.outputsAwaitRandomAccess = true
+      return state.decoder
+    }
+    decoder?.beginFlush()
   }
 
   /// Waits until the decoder has given all its frames, and closes it.
@@ -117,10 +122,10 @@ final class Distribution: Sendable {
     let isLast = state.withLock { state -> Bool? in
       guard !state.isOver else { return nil }
       state.statistics.frames += 1
-      state.statistics.note(latency: frame.lastArrival.nanoseconds(to: .now))
       if configuration.recordsFrames {
-        state.records.add(FrameRecord(frame, number: state.statistics.frames))
+        state.frames.append(FrameRecord(number: state.statistics.frames, frame: frame))
       }
+      state.statistics.note(latency: frame.lastArrival.nanoseconds(to: .now))
       if state.statistics.frames == configuration.frameLimit { state.isOver = true }
       return state.isOver
     }
@@ -135,6 +140,26 @@ final class Distribution: Sendable {
   }
 }
 
+extension Distribution.State {
+  /// Counts `unit`, and says whether anybody is to have it, and whether the outputs are.
+  fileprivate mutating func take(
+    _ unit: AccessUnit, _ configuration: Receiver.Configuration
+  ) -> (isWanted: Bool, isForOutputs: Bool) {
+    guard !isOver else { return (false, false) }
+    statistics.accessUnits += 1
+    if unit.integrity == .damaged { statistics.damagedAccessUnits += 1 }
+    if !configuration.decodes {
+      if configuration.recordsFrames {
+        frames.append(FrameRecord(number: statistics.accessUnits, unit: unit))
+      }
+      if statistics.accessUnits == configuration.frameLimit { isOver = true }
+    }
+    if unit.isRandomAccess { outputsAwaitRandomAccess = false }
+    if outputsAwaitRandomAccess { statistics.skippedAfterReconnecting += 1 }
+    return (true, !outputsAwaitRandomAccess)
+  }
+}
+
 /// What came out of a stream: access units and frames, in totals since the start.
 public struct DeliveryStatistics: Sendable, Hashable {
   public internal(set) var accessUnits: UInt64 = 0
@@ -145,6 +170,9 @@ public struct DeliveryStatistics: Sendable, Hashable {
   public internal(set) var failures: [String: UInt64] = [:]
   /// Access units that the decoder had no room for, up to the next one it could begin with.
   public internal(set) var droppedBeforeDecoder: UInt64 = 0
+  /// Access units at the start of a later connection that elementary streams do without, because
+  /// decoding could not begin with them.
+  public internal(set) var skippedAfterReconnecting: UInt64 = 0
   /// From the arrival of a frame's last packet until the decoder gave it, in nanoseconds: the mean
   /// of the last frames, each new one weighing a sixteenth.
   public internal(set) var latency: Double = 0

@@ -31,14 +31,14 @@ public enum EndReason: Sendable {
 }
 
 extension EndReason {
-  /// What kind of fault of the connection this is; `nil` when the run is over in any case.
-  var fault: ConnectionFault? {
+  /// Whether another connection may bring what this one did not.
+  var fault: ConnectionFault {
     switch self {
     case .cannotOpen(let error), .transportFailed(let error): ConnectionFault(of: error)
     case .goodbye, .ended, .noMedia, .mediaLost: .transient
     case .framesReached, .durationReached, .stopped, .unrecognizedMedia, .unsupportedMedia,
       .decoderFailed, .outputsEnded:
-      nil
+      .permanent
     }
   }
 }

@@ -1,9 +1,10 @@
 public import Decode
 public import Defragment
+import RTPWire
 import Synchronization
 public import Transports
 
-/// Receives one stream from a transport and delivers it to outputs and closures, until its end.
+/// Receives one stream and delivers it to outputs and closures, until its end.
 ///
 /// ```swift
 /// var configuration = Receiver.Configuration()
@@ -11,6 +12,9 @@ public import Transports
 /// let receiver = try Receiver(transport: transport, configuration: configuration)
 /// let report = await receiver.run()
 /// ```
+///
+/// With ``Configuration/reconnection``, a run has several connections one after the other: decoder
+/// and outputs go on, and ``ConnectionStatus`` tells what was missed between them.
 public final class Receiver: Sendable {
   /// What is known of the stream, what is wanted of it, and when it is over.
   public struct Configuration: Sendable {
@@ -24,15 +28,14 @@ public final class Receiver: Sendable {
     public var frameLimit: UInt64?
     /// Ends the run so long after the first packet of media.
     public var duration: Duration?
-    /// How long the first media may take; `nil` waits for ever.
+    /// How long the first media may take, opening included; `nil` waits for ever.
     public var firstMediaTimeout: Duration? = .seconds(10)
-    /// How long media may pause; `nil` waits for ever.
+    /// How long media may pause, over reconnections too; `nil` waits for ever.
     public var silenceTimeout: Duration? = .seconds(10)
-    /// Keeps a record of each frame until ``Receiver/takeFrameRecords()`` takes it.
+    /// How to connect again when a connection ends or can not be opened; `nil` ends the run then.
+    public var reconnection: Reconnection?
+    /// Whether every frame is reported by ``Receiver/takeFrames()``.
     public var recordsFrames = false
-    /// Makes another transport like the first, on the same event loop, after which the run goes on
-    /// when the stream breaks off; `nil` ends the run then.
-    public var reconnecting: (@Sendable () throws -> any RTPTransport)?
     /// Called with every access unit on the transport's event loop; must return soon.
     public var onAccessUnit: (@Sendable (AccessUnit) -> Void)?
     /// Called with every frame on the decoder's thread; the decoder waits meanwhile.
@@ -51,23 +54,38 @@ public final class Receiver: Sendable {
   static let finishingTime: Duration = .seconds(2)
 
   private let configuration: Configuration
-  private let connection: Connection
   private let outputs: [RunningOutput]
-  private let driver: StreamDriver
   private let distribution: Distribution
-  private let events: AsyncStream<RunEvent>
-  private let event: AsyncStream<RunEvent>.Continuation
+  private let connections: Connections
 
-  /// Prepares a run; nothing is opened yet.
+  /// Prepares a run that receives from `transport` and from nothing else.
   ///
-  /// - Throws: `UnsupportedFormat` when the media is described as something else than video of a
-  ///   known codec; `ThreadError` when an output can not be started.
-  public init(transport: any RTPTransport, configuration: Configuration) throws {
+  /// A transport opens once, so ``Configuration/reconnection`` has no use here.
+  ///
+  /// - Throws: as ``init(configuration:transport:)`` does.
+  public convenience init(
+    transport: any RTPTransport, configuration: Configuration
+  ) throws {
+    var configuration = configuration
+    configuration.reconnection = nil
+    try self.init(configuration: configuration) { transport }
+  }
+
+  /// Prepares a run; one transport is made, and nothing is opened yet.
+  ///
+  /// - Parameters:
+  ///   - configuration: what is wanted.
+  ///   - makeTransport: makes a transport for each connection.
+  /// - Throws: what `makeTransport` throws; `UnsupportedFormat` when the media is described as
+  ///   something else than video of a known codec; `ThreadError` when an output can not be started.
+  public init(
+    configuration: Configuration,
+    transport makeTransport: @escaping @Sendable () throws -> any RTPTransport
+  ) throws {
     self.configuration = configuration
-    let (events, event) = AsyncStream.makeStream(of: RunEvent.self)
-    self.events = events
-    self.event = event
-    let end: @Sendable (EndReason) -> Void = { event.yield(.end($0)) }
+    let events = AsyncStream.makeStream(of: Connections.Event.self)
+    let end: @Sendable (EndReason) -> Void = { events.continuation.yield(.runEnded($0)) }
+    let transport = try makeTransport()
     let living = Mutex(configuration.outputs.count)
     outputs = try configuration.outputs.map { request in
       var setup = OutputLane.Configuration(target: request.target, format: request.format)
@@ -83,25 +101,17 @@ public final class Receiver: Sendable {
       }
       return RunningOutput(name: request.name, format: request.format, lane: lane)
     }
-    let distribution = Distribution(
-      configuration: configuration, outputs: outputs, end: end)
-    self.distribution = distribution
-    driver = try StreamDriver(
-      configuration: configuration.stream, eventLoop: transport.eventLoop,
-      patience: StreamDriver.Patience(
-        forFirstMedia: configuration.firstMediaTimeout,
-        forMoreMedia: configuration.silenceTimeout, forEverything: configuration.duration),
-      deliver: { distribution.deliver($0) }, end: end)
-    connection = Connection(first: transport, driver: driver)
+    distribution = Distribution(configuration: configuration, outputs: outputs, end: end)
+    connections = try Connections(
+      configuration, first: transport, then: makeTransport, events: events,
+      delivering: distribution)
   }
 
-  /// Opens the transport and receives until something ends the run; call it once.
+  /// Receives until something ends the run; call it once.
   ///
   /// What is in flight then is still decoded and written, within about two seconds.
   public func run() async -> Report {
-    let reason = await receive()
-    connection.close()
-    try? await driver.finish()
+    let reason = await connections.run()
     await distribution.finishDecoding()
     // All at once: the time to finish is for all of them together.
     let summaries = await withTaskGroup(of: (Int, OutputSummary).self) { group in
@@ -118,7 +128,7 @@ public final class Receiver: Sendable {
   }
 
   /// Ends the run in an orderly way, from any thread.
-  public func stop() { event.yield(.end(.stopped)) }
+  public func stop() { connections.stop() }
 
   /// Ends all outputs at once, each on a whole frame, whatever still waits; from any thread.
   public func abandon() async {
@@ -129,72 +139,23 @@ public final class Receiver: Sendable {
 
   /// What the run has been through so far, or went through, in every stage.
   public func status() async -> Status {
-    Status(
-      transport: await connection.counters(), connection: connection.status,
-      stream: try? await driver.status(),
+    let (transport, stream) = await connections.counters()
+    return Status(
+      connection: connections.status(at: .now), transport: transport, stream: stream,
       delivery: distribution.statistics,
       outputs: outputs.map { OutputStatus(name: $0.name, counters: $0.lane.counters) })
   }
 
-  /// The records of the frames since the last call, or of the access units when nothing is decoded.
-  public func takeFrameRecords() -> FrameRecords { distribution.takeFrameRecords() }
-
-  private func receive() async -> EndReason {
-    var events = events.makeAsyncIterator()
-    var schedule = ReconnectSchedule()
-    while true {
-      var reason: EndReason
-      do {
-        try await connection.open()
-        guard case .end(let end)? = await events.next() else { return .stopped }
-        reason = end
-      } catch {
-        reason = .cannotOpen(error)
-      }
-      guard let makeTransport = configuration.reconnecting, let fault = reason.fault else {
-        return reason
-      }
-      schedule.noteMedia(for: await connection.timeOfMedia())
-      guard
-        let wait = schedule.wait(after: fault, randomness: Double.random(in: 0..<1))
-      else { return reason }
-      await connection.lose(because: reason, until: wait)
-      let waiting = Task { [event] in
-        try await Task.sleep(for: wait)
-        event.yield(.waited)
-      }
-      defer { waiting.cancel() }
-      waiting: while true {
-        switch await events.next() {
-        case .waited: break waiting
-        // Said by the connection that is no more.
-        case .end(let reason) where reason.fault != nil: continue
-        case .end(let reason): return reason
-        case nil: return .stopped
-        }
-      }
-      do {
-        try connection.replace(by: makeTransport())
-      } catch {
-        return .cannotOpen(error)
-      }
-    }
-  }
-}
-
-/// What a run waits for.
-enum RunEvent: Sendable {
-  case end(EndReason)
-  /// The time until the next attempt to connect is over.
-  case waited
+  /// The frames since this was last called, where ``Configuration/recordsFrames`` is set; of access
+  /// units when nothing is decoded.
+  public func takeFrames() -> FrameLog { distribution.takeFrames() }
 }
 
 extension Receiver {
-  /// The counters of every stage.
+  /// The counters of every stage, in totals over all connections.
   public struct Status: Sendable {
-    /// The sums over all connections; what is said of one is said of the current one.
-    public let transport: TransportCounters
     public let connection: ConnectionStatus
+    public let transport: TransportCounters
     /// `nil` once the event loop is gone.
     public let stream: StreamStatus?
     public let delivery: DeliveryStatistics

@@ -1,32 +1,57 @@
 import RTPWire
 import Transports
 
-/// When to connect again: after half a second, then twice as long each time, up to half a minute.
-///
-/// Each wait is up to a fifth shorter or longer, so that the clients of a server that restarts do not
-/// all come at once.
-struct ReconnectSchedule: Sendable {
-  static let first = Duration.milliseconds(500)
-  static let longest = Duration.seconds(30)
-  /// Media that flowed for so long shows that the connection was a good one.
-  static let recovery = Duration.seconds(10)
+/// How a run goes on when its connection ends or can not be opened.
+public struct Reconnection: Sendable, Hashable {
+  /// How long the first wait is; each further one is twice as long.
+  public var firstDelay: Duration = .milliseconds(500)
+  public var longestDelay: Duration = .seconds(30)
+  /// The least wait after refused credentials: many cameras lock an account for some minutes after a
+  /// few attempts.
+  public var delayAfterRefusal: Duration = .seconds(30)
+  /// How long media may pause, at the start of a connection or in its middle, before that counts as
+  /// dead; where the transport does not see to that itself, and is no listener, who has nothing to
+  /// connect to.
+  public var silence: Duration = .seconds(5)
 
-  private var next = first
+  public init() {}
+}
 
-  /// How long to wait after `fault`; `nil` when there is no use in trying again.
-  ///
-  /// `randomness` is from 0 up to 1.
-  mutating func wait(after fault: ConnectionFault, randomness: Double) -> Duration? {
-    guard fault != .permanent else { return nil }
-    let base = fault == .login ? Self.longest : next
-    next = min(next * 2, Self.longest)
-    // Never sooner after a refused login: cameras count attempts by the minute.
-    let spread = fault == .login ? randomness * 0.2 : randomness * 0.4 - 0.2
-    return base * (1 + spread)
+/// When to try again, as a value: what happened and `now` go in, a time comes out.
+struct ReconnectSchedule<Randomness: RandomNumberGenerator & Sendable>: Sendable {
+  enum Decision: Sendable, Hashable {
+    case retry(at: Instant)
+    /// It would fail again.
+    case giveUp
   }
 
-  /// Media has flowed for `time` since the last connection.
-  mutating func noteMedia(for time: Duration) {
-    if time >= Self.recovery { next = Self.first }
+  private let reconnection: Reconnection
+  private var randomness: Randomness
+  /// How often in a row it has come to nothing.
+  private var failures = 0
+
+  init(_ reconnection: Reconnection, randomness: Randomness) {
+    self.reconnection = reconnection
+    self.randomness = randomness
   }
+
+  /// A connection has ended at `now`, after media had flowed on it for `flow`.
+  mutating func connectionEnded(
+    at now: Instant, after flow: Duration, fault: ConnectionFault
+  ) -> Decision {
+    if fault == .permanent { return .giveUp }
+    if flow >= steadiness { failures = 0 }
+    let doublings = min(failures, 30)
+    failures += 1
+    var delay = min(reconnection.firstDelay * Double(1 << doublings), reconnection.longestDelay)
+    // So that a hundred receivers of one server do not all come back at once.
+    delay = delay * Double.random(in: 1 - jitter...1 + jitter, using: &randomness)
+    if fault == .login { delay = max(delay, reconnection.delayAfterRefusal) }
+    return .retry(at: now.advanced(by: delay))
+  }
+
+  /// A connection that carries media for so long was a good one: a server that fails right after each
+  /// start is not to be asked twice a second for ever.
+  private var steadiness: Duration { .seconds(10) }
+  private var jitter: Double { 0.2 }
 }

@@ -4,93 +4,83 @@ import RTPProcessor
 import RTPWire
 import Transports
 
-/// Runs a ``VideoStream`` on the transport's event loop: gives it datagrams and time, and passes on
-/// what comes out.
+/// Runs a ``VideoStream`` on the event loop of one transport: gives it datagrams and time, and passes
+/// on what comes out.
 ///
 /// All of its state belongs to the event loop, which is what makes it safe to share.
 final class StreamDriver: DatagramSink, @unchecked Sendable {
-  /// How long media may be awaited before the stream counts as over.
-  struct Patience: Sendable {
-    /// Until the first packet of media; `nil` waits for ever.
-    var forFirstMedia: Duration?
-    /// From one packet to the next.
-    var forMoreMedia: Duration?
-    /// From the first packet on, whatever comes.
-    var forEverything: Duration?
+  /// What a driver works for.
+  struct Setup: Sendable {
+    var stream: VideoStream.Configuration
+    /// How long media may pause before the connection counts as dead; `nil` waits for ever.
+    var silence: Duration?
+    /// Whether the sender's goodbye ends the connection.
+    var endsWithGoodbye = true
+    var deliver: @Sendable (AccessUnit) -> Void
+    /// Called with the first packet of media that is delivered.
+    var mediaBegan: @Sendable (Instant) -> Void
+    var end: @Sendable (End) -> Void
+  }
+
+  /// What came to its end, and why.
+  enum End: Sendable {
+    case connection(EndReason)
+    case run(EndReason)
+  }
+
+  /// What goes on in the next connection.
+  struct Remains: Sendable {
+    var stream: VideoStream
+    var clock: RunClock
+    /// From the first packet of media on this connection to the last.
+    var flow: Duration
   }
 
   /// How long packets may still come behind the sender's goodbye, when it has overtaken them.
   static let goodbyeGrace: Duration = .milliseconds(500)
 
-  private let eventLoop: any EventLoop
-  private let configuration: VideoStream.Configuration
-  private let patience: Patience
-  private let deliver: @Sendable (AccessUnit) -> Void
-  private let end: @Sendable (EndReason) -> Void
+  private let transport: any RTPTransport
+  private let setup: Setup
+  private let former: VideoStream?
 
   private var stream: VideoStream
+  private var clock: RunClock
+  private var reports: ReceiverReports<SystemRandomNumberGenerator>?
   private var isOver = false
-  private var openedAt: Instant
-  /// Of the whole run.
+  private var isFinished = false
+  private var openedAt: Instant?
   private var firstMedia: Instant?
-  /// Of the connection of the moment.
-  private var media: (first: Instant, last: Instant)?
-  private var onMedia: (@Sendable (Instant) -> Void)?
-  private var isConnected = true
-  private var described: MediaDescription?
-  private var delivered: UInt64 = 0
+  private var lastMedia: Instant?
   private var wakeUp: (at: Instant, task: Scheduled<Void>)?
 
+  /// Makes a driver for `transport`, whose stream goes on with the totals of `former`.
   init(
-    configuration: VideoStream.Configuration, eventLoop: any EventLoop, patience: Patience,
-    deliver: @escaping @Sendable (AccessUnit) -> Void,
-    end: @escaping @Sendable (EndReason) -> Void
+    _ setup: Setup, for transport: any RTPTransport, clock: RunClock, after former: VideoStream?
   ) throws {
-    self.configuration = configuration
-    stream = try VideoStream(configuration: configuration)
-    self.eventLoop = eventLoop
-    self.patience = patience
-    self.deliver = deliver
-    self.end = end
-    openedAt = .now
+    self.setup = setup
+    self.transport = transport
+    self.clock = clock
+    self.former = former
+    stream = try VideoStream(configuration: setup.stream, after: former)
   }
 
-  /// Makes ready for a connection; its first media is told.
-  func expectMedia(_ onMedia: @escaping @Sendable (Instant) -> Void) async {
-    try? await eventLoop.submit { [self] in
-      self.onMedia = onMedia
-      media = nil
-      openedAt = .now
-      isConnected = true
-      isOver = false
-    }.get()
+  private var eventLoop: any EventLoop { transport.eventLoop }
+
+  /// Starts the clocks of the run; its first connection is about to be opened.
+  func startRun(at now: Instant) {
+    eventLoop.execute { [self] in clock.start(at: now) }
   }
 
-  /// Goes on without a connection: what is held still comes out when its time is over.
-  ///
-  /// - Returns: when media came last, if any ever did.
-  func disconnect() async -> Instant? {
-    try? await eventLoop.submit { [self] in
-      isConnected = false
-      isOver = false
-      schedule(after: .now)
-      return media?.last
-    }.get()
-  }
-
-  /// How long media has flowed over the connection of the moment.
-  func timeOfMedia() async -> Duration {
-    let time = try? await eventLoop.submit { [self] in
-      media.map { $0.first.nanoseconds(to: $0.last) } ?? 0
-    }.get()
-    return .nanoseconds(time ?? 0)
-  }
-
-  /// Starts the clocks that run out when nothing comes.
-  func start() {
-    eventLoop.execute { [self] in
-      openedAt = .now
-      schedule(after: openedAt)
+  /// Opens the transport, and says what comes of that.
+  func open() {
+    eventLoop.execute { [self] in schedule(after: .now) }
+    Task { [self] in
+      do {
+        try await transport.open(delivering: self)
+        eventLoop.execute { [self] in transportOpened(at: .now) }
+      } catch {
+        eventLoop.execute { [self] in finish(with: .connection(.cannotOpen(error))) }
+      }
     }
   }
 
@@ -99,14 +89,21 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
     try await eventLoop.submit { [self] in StreamStatus(of: stream) }.get()
   }
 
-  /// Passes on what is still held, after which nothing more comes out.
-  func finish() async throws {
+  /// Passes on what is still held and takes leave of the sender; nothing more comes out.
+  func finish() async throws -> Remains {
     try await eventLoop.submit { [self] in
-      wakeUp?.task.cancel()
-      wakeUp = nil
-      isOver = true
-      stream.finish(at: .now)
-      pull(at: .now)
+      if !isFinished {
+        isFinished = true
+        stopWaiting()
+        stream.finish(at: .now)
+        pull(at: .now)
+        if let goodbye = reports?.goodbye(at: .now, about: stream.sourceReception) {
+          transport.sendFeedback(goodbye)
+        }
+        reports = nil
+      }
+      let flow = firstMedia.flatMap { first in lastMedia.map { first.duration(to: $0) } }
+      return Remains(stream: stream, clock: clock, flow: flow ?? .zero)
     }.get()
   }
 
@@ -115,21 +112,12 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   func describe(_ media: [MediaDescription]) {
     // What the user says goes before what the far end says.
     guard let video = media.first(where: { $0.kind == "video" }) else { return }
-    let completed = configuration.media.completed(by: video)
-    defer { described = completed }
-    if let described {
-      // A source that comes back with what it had before goes on where it was.
-      guard !stream.continues(described, as: completed) else { return }
-      return finish(
-        with: .unsupportedMedia(
-          ChangedMedia(from: described.encodingName, to: completed.encodingName)))
-    }
+    var completed = setup.stream
+    completed.media = setup.stream.media.completed(by: video)
     do {
-      var configuration = configuration
-      configuration.media = completed
-      stream = try VideoStream(configuration: configuration)
+      stream = try VideoStream(configuration: completed, after: former)
     } catch {
-      finish(with: .unsupportedMedia(error))
+      finish(with: .connection(.unsupportedMedia(error)))
     }
   }
 
@@ -139,23 +127,19 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
     stream.receive(datagram)
     pull(at: datagram.arrival)
     // Only packets of the stream count as life, not whatever reaches the port.
-    if stream.reception.delivered != before { noteMedia(at: datagram.arrival) }
-  }
-
-  private func noteMedia(at now: Instant) {
-    guard media == nil else {
-      media?.last = now
-      return
+    guard stream.reception.delivered != before else { return }
+    clock.noteMedia(at: datagram.arrival)
+    lastMedia = datagram.arrival
+    if firstMedia == nil {
+      firstMedia = datagram.arrival
+      setup.mediaBegan(datagram.arrival)
     }
-    media = (now, now)
-    firstMedia = firstMedia ?? now
-    onMedia?(now)
   }
 
   func readCompleted(at now: Instant) {
     guard !isOver else { return }
     if case .unrecognized(let payloadTypes) = stream.phase {
-      finish(with: .unrecognizedMedia(payloadTypes: payloadTypes))
+      finish(with: .connection(.unrecognizedMedia(payloadTypes: payloadTypes)))
     } else {
       schedule(after: now)
     }
@@ -163,17 +147,23 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
 
   func transportEnded(_ transportEnd: TransportEnd) {
     switch transportEnd {
-    case .ended: finish(with: .ended)
-    case .failed(let error): finish(with: .transportFailed(error))
+    case .ended: finish(with: .connection(.ended))
+    case .failed(let error): finish(with: .connection(.transportFailed(error)))
     case .closed: break
     }
   }
 
-  private func pull(at now: Instant) {
-    while let unit = stream.next(at: now) {
-      delivered += 1
-      deliver(unit)
+  private func transportOpened(at now: Instant) {
+    guard !isOver else { return }
+    openedAt = now
+    if transport.takesReports {
+      reports = ReceiverReports(randomness: SystemRandomNumberGenerator(), at: now)
     }
+    schedule(after: now)
+  }
+
+  private func pull(at now: Instant) {
+    while let unit = stream.next(at: now) { setup.deliver(unit) }
   }
 
   private func wakeUpNow() {
@@ -181,30 +171,30 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
     wakeUp = nil
     let now = Instant.now
     pull(at: now)
-    if let (due, reason) = ending, due <= now {
-      finish(with: reason)
+    if let report = reports?.next(at: now, about: stream.sourceReception) {
+      transport.sendFeedback(report)
+    }
+    if let ending, ending.at <= now {
+      finish(with: ending.end)
     } else {
       schedule(after: now)
     }
   }
 
-  /// When the stream is over if nothing more happens, and why.
-  private var ending: (Instant, EndReason)? {
-    var candidates: [(Instant, EndReason)] = []
-    if let firstMedia, let wait = patience.forEverything {
-      candidates.append((firstMedia.advanced(by: wait), .durationReached))
+  /// What is over if nothing more happens, and when.
+  private var ending: (at: Instant, end: End)? {
+    var candidates: [(at: Instant, end: End)] = []
+    if let ending = clock.ending { candidates.append((ending.at, .run(ending.reason))) }
+    if stream.hasSaidGoodbye, setup.endsWithGoodbye, let lastMedia {
+      candidates.append((lastMedia.advanced(by: Self.goodbyeGrace), .connection(.goodbye)))
     }
-    if let media, isConnected {
-      if stream.hasSaidGoodbye {
-        candidates.append((media.last.advanced(by: Self.goodbyeGrace), .goodbye))
-      }
-      if let wait = patience.forMoreMedia {
-        candidates.append((media.last.advanced(by: wait), .mediaLost(after: wait)))
-      }
-    } else if isConnected, let wait = patience.forFirstMedia {
-      candidates.append((openedAt.advanced(by: wait), .noMedia(after: wait)))
+    if let silence = setup.silence, let openedAt {
+      let start = lastMedia ?? openedAt
+      let reason =
+        lastMedia == nil ? EndReason.noMedia(after: silence) : .mediaLost(after: silence)
+      candidates.append((start.advanced(by: silence), .connection(reason)))
     }
-    return candidates.min { $0.0 < $1.0 }
+    return candidates.min { $0.at < $1.at }
   }
 
   /// Has the loop wake this up when something is due, unless it does so early enough already.
@@ -212,7 +202,8 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   /// An early wake-up only looks again. Silence moves its own deadline with each packet, and it
   /// would cost a system call a packet to move the timer along.
   private func schedule(after now: Instant) {
-    let due = [stream.deadline, ending?.0].compactMap(\.self).min()
+    guard !isOver else { return }
+    let due = [stream.deadline, ending?.at, reports?.deadline].compactMap(\.self).min()
     guard let due, wakeUp.map({ due < $0.at }) ?? true else { return }
     wakeUp?.task.cancel()
     let delay = max(0, now.nanoseconds(to: due))
@@ -220,12 +211,16 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
     wakeUp = (due, task)
   }
 
-  private func finish(with reason: EndReason) {
+  private func finish(with end: End) {
     guard !isOver else { return }
+    stopWaiting()
+    setup.end(end)
+  }
+
+  private func stopWaiting() {
     isOver = true
     wakeUp?.task.cancel()
     wakeUp = nil
-    end(reason)
   }
 }
 

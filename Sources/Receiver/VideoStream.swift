@@ -31,6 +31,9 @@ public struct VideoStream: Sendable {
   private var preroll = Preroll()
   private var processor: RTPProcessor
   private var defragmenter: VideoDefragmenter?
+  /// What streams before this one have counted.
+  private var formerTotals: DefragmentStatistics?
+  private var formerUnrecognized: UInt64 = 0
   /// Whether decoding can begin with a key picture alone.
   ///
   /// Kept apart, since reading it out of the defragmenter for each packet would copy that.
@@ -38,12 +41,22 @@ public struct VideoStream: Sendable {
 
   /// Makes a stream that waits for its first datagram.
   ///
+  /// After `former`, which is over, its totals go on and so does the time of its media; nothing else
+  /// is taken along, since another connection may bring another sender.
+  ///
   /// - Throws: `UnsupportedFormat` when the media is described as something that is not video of a
   ///   known codec.
-  public init(configuration: Configuration) throws {
+  public init(configuration: Configuration, after former: VideoStream? = nil) throws {
     self.configuration = configuration
     phase = .recognizing
-    processor = RTPProcessor()
+    let processing = Self.processing(of: configuration.media, configuration)
+    if let former {
+      processor = RTPProcessor(configuration: processing, after: former.processor)
+      formerTotals = former.defragmentation
+      formerUnrecognized = former.unrecognizedDatagrams
+    } else {
+      processor = RTPProcessor(configuration: processing)
+    }
     if configuration.media.encodingName != nil, configuration.media.payloadType != nil {
       try begin(with: configuration.media)
     }
@@ -53,7 +66,7 @@ public struct VideoStream: Sendable {
   public var reception: ReceptionStatistics { processor.statistics }
 
   /// What became of their payloads; `nil` until the codec is known.
-  public var defragmentation: DefragmentStatistics? { defragmenter?.statistics }
+  public var defragmentation: DefragmentStatistics? { defragmenter?.statistics ?? formerTotals }
 
   /// Media time to wall-clock time, as far as sender reports have told.
   public var clock: ClockMapping { processor.clock }
@@ -61,11 +74,14 @@ public struct VideoStream: Sendable {
   /// The format of the pictures by the active parameter sets.
   public var format: FormatDescription? { defragmenter?.formatDescription }
 
+  /// What a receiver report tells of the source; `nil` without one.
+  public var sourceReception: SourceReception? { processor.reception }
+
   /// True once the source has said goodbye and has sent nothing since.
   public var hasSaidGoodbye: Bool { processor.hasSaidGoodbye }
 
   /// Datagrams that were kept for recognition and had to be let go.
-  public var unrecognizedDatagrams: UInt64 { preroll.discarded }
+  public var unrecognizedDatagrams: UInt64 { formerUnrecognized + preroll.discarded }
 
   /// When ``next(at:)`` has something to do although nothing arrives.
   public var deadline: Instant? { processor.deadline }
@@ -92,8 +108,8 @@ public struct VideoStream: Sendable {
   public mutating func next(at now: Instant) -> AccessUnit? {
     while true {
       if var unit = defragmenter?.next() {
-        unit.captureTime = processor.clock.ntpTime(of: unit.time).map(NTPTime.init)
         if !parameterSetsKnown { noteParameterSets() }
+        unit.captureTime = processor.clock.captureTime(of: unit.time)
         return unit
       }
       guard let packet = processor.next(at: now) else { return nil }
@@ -109,25 +125,23 @@ public struct VideoStream: Sendable {
   }
 
   private mutating func begin(with media: MediaDescription) throws {
-    let defragmenter = try VideoDefragmenter(media: media)
-    var configuration = RTPProcessor.Configuration()
-    configuration.reorderWindow = self.configuration.reorderWindow
-    configuration.clockRate = media.clockRate
-    configuration.payloadType = media.payloadType
-    processor = RTPProcessor(configuration: configuration)
+    let defragmenter = try VideoDefragmenter(
+      media: media, continuing: formerTotals ?? DefragmentStatistics())
+    processor = RTPProcessor(
+      configuration: Self.processing(of: media, configuration), after: processor)
     phase = .receiving(defragmenter.codec, payloadType: media.payloadType)
     self.defragmenter = defragmenter
     noteParameterSets()
   }
 
-  /// Whether a source described as `later` goes on with a stream described as `earlier`; parameter
-  /// sets that are new are learned then.
-  mutating func continues(_ earlier: MediaDescription, as later: MediaDescription) -> Bool {
-    guard earlier.encodingName?.lowercased() == later.encodingName?.lowercased(),
-      earlier.payloadType == later.payloadType, earlier.clockRate == later.clockRate
-    else { return false }
-    if earlier != later { defragmenter?.learnParameterSets(of: later) }
-    return true
+  private static func processing(
+    of media: MediaDescription, _ configuration: Configuration
+  ) -> RTPProcessor.Configuration {
+    var processing = RTPProcessor.Configuration()
+    processing.reorderWindow = configuration.reorderWindow
+    processing.clockRate = media.clockRate
+    processing.payloadType = media.payloadType
+    return processing
   }
 
   private mutating func noteParameterSets() {
@@ -138,16 +152,5 @@ public struct VideoStream: Sendable {
     _ = processor.receive(datagram) { [parameterSetsKnown] packet in
       FormatCatalogue.isEntryPoint(packet.payload, parameterSetsKnown: parameterSetsKnown)
     }
-  }
-}
-
-/// A source came back with something else than it had before, which the run can not go on with.
-public struct ChangedMedia: Error, Sendable, Hashable, CustomStringConvertible {
-  public let from: String?
-  public let to: String?
-
-  public var description: String {
-    "the source came back with another kind of media (\(from ?? "?") before, \(to ?? "?") now); "
-      + "start again"
   }
 }

@@ -1,8 +1,8 @@
 /// What kind of fault keeps a transport from its stream, as far as trying again is concerned.
 public enum ConnectionFault: Sendable, Hashable {
-  /// It may be over soon: a server that restarts, a network that is down.
+  /// It may be over soon: a device that restarts, a network that is away.
   case transient
-  /// A login was refused. Cameras lock an account after a few attempts, so the next one waits.
+  /// A login was refused. Many cameras lock an account after a few attempts, so the next one waits.
   case login
   /// Trying again leads to the same: what was asked for is wrong, or the far end is not to be
   /// trusted.
@@ -23,11 +23,16 @@ extension RTSPError {
   fileprivate var fault: ConnectionFault {
     switch self {
     case .credentialsMissing, .credentialsNotForwarded, .authenticationUnsupported,
-      .redirectedTooOften, .redirectRefused, .noSuchStream, .unsupportedProfile, .deliveryRefused:
+      .redirectedTooOften, .redirectRefused, .noSuchStream(.number), .unsupportedProfile,
+      .deliveryRefused:
       .permanent
-    case .credentialsRefused: .login
-    // A camera that starts up refuses for a while what it serves later.
-    default: .transient
+    // A server that forbids (RFC 2326 §11.3.4) does not want to be asked again soon.
+    case .credentialsRefused, .refused(_, 403, _): .login
+    // A camera that starts up knows no path and describes no video for a while.
+    case .refused, .connectTimedOut, .noResponse, .noMedia, .mediaStopped, .framingLost, .stalled,
+      .messageTooLarge, .connectionClosed, .sessionDescription, .emptyDescription,
+      .noSuchStream(.firstVideo):
+      .transient
     }
   }
 }
@@ -35,8 +40,12 @@ extension RTSPError {
 extension TLSError {
   fileprivate var fault: ConnectionFault {
     switch self {
-    case .handshakeTimedOut, .closedInHandshake, .handshakeFailed: .transient
-    default: .permanent
+    case .handshakeRefused, .handshakeTimedOut, .closedInHandshake, .handshakeFailed: .transient
+    // A board without a clock of its own learns the time only some seconds after it has started.
+    case .certificateNotYetValid: .transient
+    case .certificateExpired, .wrongHost, .untrusted, .otherCertificate, .clientCertificateWanted,
+      .notEncrypted, .protocolTooOld, .fileUnusable, .noAuthorities, .clientKeyMismatch:
+      .permanent
     }
   }
 }
@@ -44,10 +53,12 @@ extension TLSError {
 extension TransportError {
   fileprivate var fault: ConnectionFault {
     switch self {
+    case .nameNotResolved, .nameResolutionTimedOut, .connectionRefused, .notConnected, .portInUse,
+      .addressNotAvailable, .groupNotJoined, .system:
+      .transient
     case .source, .noSuchInterface, .permissionDenied, .payloadTooLong, .fileUnreadable,
-      .sessionDescription, .nothingToReceive, .unsupportedProfile, .alreadyOpened:
+      .sessionDescription, .nothingToReceive, .unsupportedProfile, .closed, .alreadyOpened:
       .permanent
-    default: .transient
     }
   }
 }

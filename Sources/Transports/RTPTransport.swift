@@ -16,6 +16,13 @@ public protocol RTPTransport: Sendable {
   /// Whether the far end begins when it likes, so that its silence at the start is no fault.
   var isPassive: Bool { get }
 
+  /// Whether it ends by itself when the stream pauses for long, so that nobody else need watch.
+  var endsInSilence: Bool { get }
+
+  /// Whether RTCP is expected back: true where the signalling agreed on RTP with the far end, false
+  /// where datagrams go to whoever happens to send.
+  var takesReports: Bool { get }
+
   /// Begins to deliver to `sink`.
   ///
   /// - Throws: what kept the transport from opening; the sink is then never called.

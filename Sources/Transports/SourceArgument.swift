@@ -22,17 +22,36 @@ public struct SourceArgument: Sendable {
       (bare, user, password) = (text, nil, nil)
       // In ‘rtsp://user:pass/word@host’, which is no URL, the password is one all the same.
       let at = authority.contains(":") ? text[start...].lastIndex(of: "@") : nil
-      shown = at.map { String(text[..<start]) + "…" + text[$0...] } ?? text
+      shown = Self.withoutPasswords(
+        inPathOf: at.map { String(text[..<start]) + "…" + text[$0...] } ?? text)
       return
     }
     let parts = authority[..<end].split(
       separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     let rest = text[end...].dropFirst()
     bare = String(text[..<start]) + rest
-    shown = String(text[..<start]) + (parts.first ?? "") + "@" + rest
+    shown = Self.withoutPasswords(
+      inPathOf: String(text[..<start]) + (parts.first ?? "") + "@" + rest)
     user = parts.first.flatMap { $0.isEmpty ? nil : String($0).percentDecoded }
     password = parts.count > 1 ? String(parts[1]).percentDecoded : nil
   }
 
+  /// `text` without what follows `password=` and the like, which Xiongmai and Foscam cameras want in
+  /// their paths.
+  private static func withoutPasswords(inPathOf text: String) -> String {
+    var rest = text[...]
+    var shown = ""
+    while let name = passwordNames.compactMap({ rest.firstRange(of: $0) })
+      .min(by: { $0.lowerBound < $1.lowerBound })
+    {
+      shown += rest[..<name.upperBound]
+      let value = rest[name.upperBound...].prefix { !"&?/;#".contains($0) }
+      if !value.isEmpty { shown += "…" }
+      rest = rest[value.endIndex...]
+    }
+    return shown + rest
+  }
+
+  private static let passwordNames = ["password=", "passwd=", "pwd=", "Password=", "PASSWORD="]
   private static let schemes: Set = ["rtsp", "rtsps", "rtspu", "http", "https"]
 }

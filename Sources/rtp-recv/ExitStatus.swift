@@ -33,7 +33,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .unrecognizedMedia: "what came is neither H.264 nor H.265 as far as can be told"
     case .notTrusted: "the server could not be verified (TLS)"
     case .redirectRefused: "the server redirects too often, or to where it must not be followed"
-    case .noSuchStream: "the server has no stream of the kind or number that was asked for"
+    case .noSuchStream: "the server has no such stream: wrong path, number, or no video"
     case .usage: "the command line is wrong"
     }
   }

@@ -17,7 +17,9 @@ struct Narrator {
   private var address: String?
   private var delivery: String?
   private var diagnosticsSaid = 0
-  private var gapSaid: ConnectionStatus.Gap?
+  private var failureSaid: String?
+  private var attemptsSaid: UInt64 = 0
+  private var recoveriesSaid: UInt64 = 0
 
   /// `isAsking` when the source is a server that is asked for its stream.
   init(isVerbose: Bool, isQuiet: Bool, isAsking: Bool) {
@@ -43,11 +45,7 @@ struct Narrator {
           + "\(receiveBuffer / 1024) KiB asked for, so bursts may be dropped; "
           + "try: sudo sysctl net.core.rmem_max=\(receiveBuffer)")
     }
-    if var gap = status.connection.gaps.last {
-      gap.duration = nil
-      if gap != gapSaid { remarks.append("\(gap.reason); connecting again") }
-      gapSaid = gap
-    }
+    remarks += self.remarks(on: status.connection)
     // What is lived with concerns whoever looks after the server; a warning concerns everybody.
     for diagnostic in status.transport.diagnostics.dropFirst(diagnosticsSaid)
     where isVerbose || diagnostic.hasPrefix("warning:") {
@@ -79,6 +77,28 @@ struct Narrator {
     if status.transport.kernelDropped > kernelDropped {
       kernelDropped = status.transport.kernelDropped
       remarks.append("the kernel has dropped \(kernelDropped) datagrams: its buffer was full")
+    }
+    return remarks
+  }
+
+  /// What is new about the connection: a cause once for as long as it stays the same, each attempt
+  /// only for those who want to know all.
+  private mutating func remarks(on connection: ConnectionStatus) -> [String] {
+    var remarks: [String] = []
+    let statistics = connection.statistics
+    if statistics.recoveries > recoveriesSaid {
+      recoveriesSaid = statistics.recoveries
+      failureSaid = nil
+      let length = statistics.outages.last { $0.hasEnded }?.length.seconds ?? 0
+      remarks.append("media comes again, after \(length.formatted(digits: 1)) s without")
+    }
+    if isVerbose, statistics.attempts > attemptsSaid {
+      remarks.append("connecting again (attempt \(statistics.attempts))")
+    }
+    attemptsSaid = statistics.attempts
+    if let failure = connection.failure.map(Verdict.words), failure != failureSaid {
+      failureSaid = failure
+      remarks.append("\(failure); connecting again")
     }
     return remarks
   }

@@ -190,9 +190,16 @@ struct StoppingOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       How long to wait for media, at the start and in the middle; 0 waits for ever. By default 10 s, \
-      but a listener waits for ever for its first packet.
+      for RTSP 5 s, but a listener waits for ever for its first packet, and --reconnect always.
       """, valueName: "s"))
   var timeout: Double?
+
+  @Flag(
+    help: """
+      Connect again when the stream ends, breaks off or can not be opened, after 0.5 s at first and \
+      30 s at last; outputs go on. What trying again can not mend ends the run.
+      """)
+  var reconnect = false
 
   func validate() throws {
     guard frames != 0 else { throw ValidationError("--frames is above 0") }

@@ -12,6 +12,8 @@ enum Password {
     case unreadable(path: String, reason: String)
     case readableByOthers(path: String)
     case userMissing
+    /// Whoever was asked for it pressed Ctrl-C.
+    case interrupted
 
     var description: String {
       switch self {
@@ -19,6 +21,7 @@ enum Password {
       case .readableByOthers(let path):
         "\(path) can be read by others than its owner; try: chmod 600 \(path)"
       case .userMissing: "there is a password, but no user name; give it with --user, or in the URL"
+      case .interrupted: "interrupted"
       }
     }
   }
@@ -31,31 +34,12 @@ enum Password {
     var password = source.password
     if password == nil, let file { password = try firstLine(of: file) }
     if password == nil { password = unsafe getenv(variable).map { unsafe String(cString: $0) } }
-    if password == nil, let user { password = ask(for: user, at: source) }
+    if password == nil, let user { password = try ask(for: user, at: source) }
     guard let user else {
       guard file == nil else { throw Failure.userMissing }
       return nil
     }
     return Credentials(user: user, password: password ?? "")
-  }
-
-  /// Takes the password out of what other users see of this process's arguments.
-  ///
-  /// `ps` and `/proc/PID/cmdline` show the memory that the arguments came in.
-  static func hide(_ source: String) {
-    let shown = SourceArgument(source).shown
-    guard shown != source else { return }
-    for index in 1..<max(1, Int(CommandLine.argc)) {
-      guard let argument = unsafe CommandLine.unsafeArgv[index],
-        unsafe String(cString: argument) == source
-      else { continue }
-      let length = unsafe strlen(argument)
-      var bytes = Array(shown.utf8.prefix(length))
-      bytes += [UInt8](repeating: 0, count: length - bytes.count)
-      for (offset, byte) in bytes.enumerated() {
-        unsafe argument[offset] = CChar(bitPattern: byte)
-      }
-    }
   }
 
   private static func firstLine(of path: String) throws -> String {
@@ -75,7 +59,9 @@ enum Password {
   }
 
   /// Asks whoever sits at the terminal; `nil` when nobody does.
-  private static func ask(for user: String, at source: SourceArgument) -> String? {
+  private static func ask(
+    for user: String, at source: SourceArgument
+  ) throws(Failure) -> String? {
     guard let terminal = unsafe fopen("/dev/tty", "r+e") else { return nil }
     defer { unsafe fclose(terminal) }
     let number = unsafe fileno(terminal)
@@ -84,7 +70,9 @@ enum Password {
     var settings = termios()
     guard unsafe tcgetattr(number, &settings) == 0 else { return nil }
     var silent = settings
-    silent.c_lflag &= ~tcflag_t(ECHO)
+    // Without signals, nobody leaves a terminal behind that shows nothing: Ctrl-C ends the line.
+    silent.c_lflag &= ~tcflag_t(ECHO | ISIG)
+    silent.c_cc.11 = interruption
     unsafe tcsetattr(number, TCSAFLUSH, &silent)
     defer {
       unsafe tcsetattr(number, TCSAFLUSH, &settings)
@@ -92,8 +80,13 @@ enum Password {
     }
     unsafe fputs("Password of \(user) at \(source.bare): ", terminal)
     unsafe fflush(terminal)
-    return unsafe line(from: terminal)
+    let answer = unsafe line(from: terminal)
+    if answer?.utf8.last == interruption { throw .interrupted }
+    return answer
   }
+
+  /// What Ctrl-C types; at `VEOL`, the eleventh special character, it ends a line.
+  private static let interruption: UInt8 = 3
 
   private static func line(from file: UnsafeMutablePointer<FILE>) -> String? {
     var bytes = [CChar](repeating: 0, count: maximumLength)

@@ -53,9 +53,11 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: "When to stop") var stopping: StoppingOptions
   @OptionGroup(title: "What is shown") var display: DisplayOptions
 
+  /// Parses what can be shown of the command line, since errors of parsing show what they are about.
+  static func main() async { await main(CommandLineSecrets.taken.arguments) }
+
   func run() async throws {
-    Password.hide(source)
-    let argument = SourceArgument(source)
+    let argument = SourceArgument(CommandLineSecrets.taken.original(of: source))
     let status: ExitStatus
     do {
       if let form = rtsp.listing {
@@ -82,7 +84,9 @@ struct RTPRecv: AsyncParsableCommand {
   /// What the options say about transports, with the credentials for `source`.
   func transportOptions(for source: SourceArgument) throws -> TransportOptions {
     var options = try udp.options()
-    options.rtsp = try rtsp.configuration(tls: tls, timeout: stopping.timeout)
+    options.rtsp = try rtsp.configuration(
+      // With --reconnect, --timeout is for all connections together.
+      tls: tls, timeout: stopping.reconnect ? nil : stopping.timeout)
     options.rtsp.credentials = try Password.credentials(
       for: source, user: rtsp.user, file: rtsp.passwordFile)
     return options

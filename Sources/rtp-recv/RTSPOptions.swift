@@ -38,12 +38,6 @@ struct RTSPOptions: ParsableArguments {
       """, valueName: "file"))
   var passwordFile: String?
 
-  @Flag(
-    help: """
-      Connect again when the stream breaks off, after 0.5 s at first and 30 s at last; files go on.
-      """)
-  var reconnect = false
-
   func validate() throws {
     guard stream ?? 0 >= 0 else { throw ValidationError("streams are counted from 0") }
   }

@@ -25,6 +25,7 @@ final class Session: Sendable {
       try TransportCatalogue.make(
         source: source.bare, transport: command.transport, options: options, on: eventLoop)
     }
+    // One that is not used tells what kind of transport it is to be.
     let transport = try makeTransport()
     isPassive = transport.isPassive
 
@@ -34,17 +35,19 @@ final class Session: Sendable {
     configuration.outputs = try command.outputs.requests()
     configuration.scalesToFirst = command.outputs.scaleToFirst
     configuration.frameLimit = command.stopping.frames
-    configuration.recordsFrames = command.display.stats != nil
-    configuration.reconnecting = command.rtsp.reconnect ? makeTransport : nil
     configuration.duration = command.stopping.duration.map { .seconds($0) }
     if let timeout = command.stopping.timeout {
       let wait: Duration? = timeout > 0 ? .seconds(timeout) : nil
       configuration.firstMediaTimeout = wait
       configuration.silenceTimeout = wait
-    } else if transport.isPassive {
-      configuration.firstMediaTimeout = nil
+    } else {
+      let waitsForEver = command.stopping.reconnect || transport.endsInSilence
+      if waitsForEver || transport.isPassive { configuration.firstMediaTimeout = nil }
+      if waitsForEver { configuration.silenceTimeout = nil }
     }
-    receiver = try Receiver(transport: transport, configuration: configuration)
+    if command.stopping.reconnect { configuration.reconnection = Reconnection() }
+    configuration.recordsFrames = command.display.stats != nil
+    receiver = try Receiver(configuration: configuration, transport: makeTransport)
     writer = try command.display.stats.map { try StatisticsWriter($0) }
   }
 
@@ -67,7 +70,7 @@ final class Session: Sendable {
     let elapsed = started.duration(to: .now)
     writer?.write(
       Statistics.line(
-        of: report.status, frames: receiver.takeFrameRecords(), elapsed: elapsed, report: report))
+        of: report.status, frames: receiver.takeFrames(), elapsed: elapsed, report: report))
     let verdict = Verdict(of: report, source: source.shown)
     if !command.display.quiet, report.status.transport.delivered > 0 {
       StatusLine.write(Statistics.summary(of: report.status) + "\n")
@@ -94,11 +97,17 @@ final class Session: Sendable {
       if ticks > 0, ticks.isMultiple(of: 5) {
         writer?.write(
           Statistics.line(
-            of: status, frames: receiver.takeFrameRecords(),
-            elapsed: started.duration(to: .now), report: nil))
+            of: status, frames: receiver.takeFrames(), elapsed: started.duration(to: .now),
+            report: nil))
       }
       ticks += 1
       try? await Task.sleep(for: .milliseconds(200))
+    }
+    // What was found out since the last look.
+    for remark in narrator.remarks(
+      on: await receiver.status(), receiveBuffer: command.udp.receiveBuffer)
+    {
+      line.say(remark)
     }
     line.clear()
   }

@@ -9,8 +9,8 @@ import Transports
 enum Statistics {
   /// The live line of a terminal.
   static func live(_ status: Receiver.Status, rates: Rates) -> String {
-    if let seconds = status.connection.secondsUntilNextAttempt {
-      return "connecting again in \(seconds) s"
+    if case .waiting(let rest) = status.connection.phase {
+      return "reconnecting in \(max(0, rest.seconds).rounded(.up).formatted(digits: 0)) s"
     }
     guard let stream = status.stream, stream.reception.delivered > 0 else {
       let said = status.transport.hellosSent
@@ -42,10 +42,11 @@ enum Statistics {
       "; \(reception.lost) lost in the network, \(status.transport.kernelDropped) in this machine"
     if reception.reordered > 0 { text += ", \(reception.reordered) reordered" }
     if reception.duplicate > 0 { text += ", \(reception.duplicate) duplicate" }
-    if status.connection.reconnects > 0 {
+    let connection = status.connection.statistics
+    if connection.recoveries > 0 {
       text +=
-        "; connected again \(status.connection.reconnects) times, "
-        + "\((Double(status.connection.missed) / 1e9).formatted(digits: 1)) s missed"
+        "; connected again \(connection.recoveries) times, "
+        + "\(connection.withoutMedia.seconds.formatted(digits: 1)) s missed"
     }
     let dropped = status.outputs.reduce(delivery.droppedBeforeDecoder) { $0 + $1.counters.dropped }
     if dropped > 0 { text += "; \(dropped) dropped because something was too slow" }
@@ -54,11 +55,10 @@ enum Statistics {
 
   /// Every counter, as one JSON object.
   static func line(
-    of status: Receiver.Status, frames: FrameRecords, elapsed: Duration,
-    report: Receiver.Report?
+    of status: Receiver.Status, frames: FrameLog, elapsed: Duration, report: Receiver.Report?
   ) -> JSONLine {
     var line = JSONLine()
-    line.add("elapsed_s", Double(elapsed.wholeNanoseconds) / 1e9)
+    line.add("elapsed_s", elapsed.seconds)
     line.add("final", report != nil)
     if let report { line.add("end", report.reason.name) }
     line.add("transport", transport(status))
@@ -77,13 +77,13 @@ enum Statistics {
       }
     }
     line.add("delivery", delivery(status.delivery))
-    line.add("frames", frames.records.map(frame))
-    line.add("frames_omitted", frames.omitted)
     line.add(
       "outputs",
       status.outputs.enumerated().map { index, status in
         output(status, report: report.map { $0.outputs[index] })
       })
+    line.add("frames", frames.records.map(\.json))
+    line.add("frames_left_out", frames.leftOut)
     return line
   }
 
@@ -111,15 +111,19 @@ enum Statistics {
 
   private static func connection(_ status: ConnectionStatus) -> JSONLine {
     var object = JSONLine()
-    object.add("reconnects", status.reconnects)
-    object.add("missed_s", Double(status.missed) / 1e9)
+    let statistics = status.statistics
+    object.add("attempts", statistics.attempts)
+    object.add("reconnects", statistics.recoveries)
+    object.add("missed_s", statistics.withoutMedia.seconds)
     object.add(
       "gaps",
-      status.gaps.map { gap in
+      statistics.outages.map { outage in
         var object = JSONLine()
-        object.add("start_s", Double(gap.start) / 1e9)
-        object.add("duration_s", gap.duration.map { Double($0) / 1e9 })
-        object.add("reason", gap.reason)
+        object.add("start_s", outage.start.seconds)
+        object.add("duration_s", outage.length.seconds)
+        object.add("ended", outage.hasEnded)
+        object.add("attempts", outage.attempts)
+        object.add("reason", Verdict.words(for: outage.cause))
         return object
       })
     return object
@@ -165,21 +169,13 @@ enum Statistics {
     return object
   }
 
-  private static func frame(_ record: FrameRecord) -> JSONLine {
-    var object = JSONLine()
-    object.add("number", record.number)
-    object.add("rtp_time", record.time.ticks)
-    object.add("capture_time", record.captureTime?.description)
-    object.add("damaged", record.isDamaged)
-    return object
-  }
-
   private static func delivery(_ delivery: DeliveryStatistics) -> JSONLine {
     var object = JSONLine()
     object.add("access_units", delivery.accessUnits)
     object.add("damaged_access_units", delivery.damagedAccessUnits)
     object.add("frames", delivery.frames)
     object.add("dropped_before_decoder", delivery.droppedBeforeDecoder)
+    object.add("skipped_after_reconnecting", delivery.skippedAfterReconnecting)
     object.add("latency_ms", delivery.latency / 1e6)
     object.add("greatest_latency_ms", Double(delivery.greatestLatency) / 1e6)
     var failures = JSONLine()
@@ -214,7 +210,7 @@ struct Rates {
   private var samples: [(at: Double, frames: UInt64, bytes: UInt64)] = []
 
   mutating func note(_ status: Receiver.Status, at elapsed: Duration) {
-    let now = Double(elapsed.wholeNanoseconds) / 1e9
+    let now = elapsed.seconds
     samples.append((now, status.delivery.frames, status.stream?.reception.receivedBytes ?? 0))
     while let first = samples.first, now - first.at > 2 { samples.removeFirst() }
     guard let first = samples.first, now > first.at, let last = samples.last else { return }

@@ -58,6 +58,21 @@ struct Verdict {
     unsafe String(cString: strerror(number))
   }
 
+  /// Why a connection ended or could not be opened, in words.
+  static func words(for reason: EndReason) -> String {
+    switch reason {
+    case .cannotOpen(let error), .transportFailed(let error), .unsupportedMedia(let error):
+      "\(error)"
+    case .noMedia(let wait): "no media came within \(wait.words) s"
+    case .mediaLost(let wait): "no more media for \(wait.words) s"
+    case .goodbye: "the sender said goodbye"
+    case .ended: "the stream ended"
+    case .framesReached, .durationReached, .stopped, .unrecognizedMedia, .decoderFailed,
+      .outputsEnded:
+      reason.name
+    }
+  }
+
   private static func judge(
     _ report: Receiver.Report, source: String
   ) -> (ExitStatus, String?) {
@@ -65,11 +80,11 @@ struct Verdict {
     case .framesReached, .durationReached, .goodbye, .ended, .stopped, .outputsEnded:
       return (.done, nil)
     case .noMedia(let wait):
-      return (.noMedia, "no media within \(wait.seconds) s; " + hint(report, source: source))
+      return (.noMedia, "no media within \(wait.words) s; " + hint(report, source: source))
     case .mediaLost(let wait):
       return (
         .mediaLost,
-        "no more media for \(wait.seconds) s; the sender stopped without saying goodbye, or the "
+        "no more media for \(wait.words) s; the sender stopped without saying goodbye, or the "
           + "network broke (--timeout sets how long to wait)"
       )
     case .unrecognizedMedia(let types):
@@ -117,12 +132,16 @@ extension ExitStatus {
   /// The status that a script can tell `error` by, or else the one for its occasion.
   init(of error: any Error, otherwise occasion: ExitStatus) {
     switch error {
+    case TLSError.fileUnusable, TLSError.clientKeyMismatch: self = .usage
+    case TLSError.clientCertificateWanted: self = .credentialsRefused
     case is TLSError: self = .notTrusted
     case RTSPError.credentialsMissing, RTSPError.credentialsRefused,
       RTSPError.credentialsNotForwarded, RTSPError.authenticationUnsupported:
       self = .credentialsRefused
     case RTSPError.redirectedTooOften, RTSPError.redirectRefused: self = .redirectRefused
-    case RTSPError.noSuchStream: self = .noSuchStream
+    case RTSPError.refused(_, 403, _): self = .credentialsRefused
+    case RTSPError.noSuchStream, RTSPError.emptyDescription, RTSPError.refused(_, 404, _):
+      self = .noSuchStream
     case RTSPError.noMedia: self = .noMedia
     case RTSPError.mediaStopped: self = .mediaLost
     default: self = occasion
@@ -152,9 +171,11 @@ extension EndReason {
 }
 
 extension Duration {
-  fileprivate var seconds: String {
-    let value = Double(wholeNanoseconds) / 1e9
-    return value.formatted(digits: value == value.rounded() ? 0 : 1)
+  /// The duration in seconds, rounded to a `Double`, for display only.
+  var seconds: Double { Double(wholeNanoseconds) / 1e9 }
+
+  fileprivate var words: String {
+    seconds.formatted(digits: seconds == seconds.rounded() ? 0 : 1)
   }
 }
 

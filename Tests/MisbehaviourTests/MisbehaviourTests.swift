@@ -41,7 +41,7 @@ struct MisbehaviourTests {
     arguments: [
       ("refuses-every-password", 3, "password"),
       ("wants-a-password-and-there-is-none", 3, "--user"),
-      ("refuses-the-stream", 2, "404"),
+      ("refuses-the-stream", 12, "404"),
       ("redirects-to-the-metadata-service", 11, "redirect"),
       ("describes-no-video", 12, "no video"),
       ("server-goes-in-mid-stream", 1, "closed the connection"),

@@ -33,25 +33,25 @@ func goodbye(of sources: [UInt32]) -> ByteBuffer {
     return (session.processor.clock, session.processor.ignoredSenderReports)
   }
 
-  private func ntpTime(_ clock: ClockMapping, at ticks: Int64) -> UInt64? {
-    clock.ntpTime(of: MediaTime(ticks: ticks, timescale: 90_000))
+  private func captureTime(_ clock: ClockMapping, at ticks: Int64) -> WallClockTime? {
+    clock.captureTime(of: MediaTime(ticks: ticks, timescale: 90_000))
   }
 
   @Test func aReportMapsMediaTimeToWallClock() {
     let (clock, ignored) = clock(after: [(Self.start, 90_000)])
-    #expect(ntpTime(clock, at: 90_000) == Self.start)
-    #expect(ntpTime(clock, at: 180_000) == Self.start + 1 << 32)
-    #expect(ntpTime(clock, at: 45_000) == Self.start - 1 << 31)
-    #expect(ntpTime(clock, at: 0) == Self.start - 1 << 32)
-    #expect(ntpTime(clock, at: .max) != nil)
-    #expect(ntpTime(clock, at: .min) != nil)
+    #expect(captureTime(clock, at: 90_000) == WallClockTime(ntpTime: Self.start))
+    #expect(captureTime(clock, at: 180_000) == WallClockTime(ntpTime: Self.start + 1 << 32))
+    #expect(captureTime(clock, at: 45_000) == WallClockTime(ntpTime: Self.start - 1 << 31))
+    #expect(captureTime(clock, at: 0) == WallClockTime(ntpTime: Self.start - 1 << 32))
+    #expect(captureTime(clock, at: .max) != nil)
+    #expect(captureTime(clock, at: .min) != nil)
     #expect(ignored.isEmpty)
   }
 
   @Test(arguments: [0, UInt64.max])
   func aSenderWithoutAWallClockSaysNothing(ntpTime time: UInt64) {
     let (clock, ignored) = clock(after: [(time, 0)])
-    #expect(ntpTime(clock, at: 0) == nil)
+    #expect(captureTime(clock, at: 0) == nil)
     #expect(ignored == [.withoutWallClock: 1])
   }
 
@@ -59,7 +59,7 @@ func goodbye(of sources: [UInt32]) -> ByteBuffer {
     let (clock, ignored) = clock(after: [
       (Self.start, 0), (Self.start + 5 << 32, 450_000), (Self.start + 2 << 32, 180_000),
     ])
-    #expect(ntpTime(clock, at: 450_000) == Self.start + 5 << 32)
+    #expect(captureTime(clock, at: 450_000) == WallClockTime(ntpTime: Self.start + 5 << 32))
     #expect(ignored == [.backwards: 1])
   }
 
@@ -70,23 +70,66 @@ func goodbye(of sources: [UInt32]) -> ByteBuffer {
     let odd = (Self.start &+ leap &+ 1 << 32, Int64(90_000))
     let name: ClockMapping.Outcome = seconds < 0 ? .backwards : .implausible
     var (clock, ignored) = clock(after: [(Self.start, 0), odd])
-    #expect(ntpTime(clock, at: 0) == Self.start)
+    #expect(captureTime(clock, at: 0) == WallClockTime(ntpTime: Self.start))
     #expect(ignored == [name: 1])
     // The network may bring the same report twice.
     (clock, ignored) = self.clock(after: [(Self.start, 0), odd, odd])
-    #expect(ntpTime(clock, at: 0) == Self.start)
+    #expect(captureTime(clock, at: 0) == WallClockTime(ntpTime: Self.start))
     #expect(ignored == [name: 2])
     let second = (Self.start &+ leap &+ 2 << 32, Int64(180_000))
     (clock, ignored) = self.clock(after: [(Self.start, 0), odd, second])
-    #expect(ntpTime(clock, at: 180_000) == Self.start &+ leap &+ 2 << 32)
+    #expect(
+      captureTime(clock, at: 180_000) == WallClockTime(ntpTime: Self.start &+ leap &+ 2 << 32))
     #expect(ignored == [name: 1])
+  }
+
+  /// Every tick of a second: never off by a nanosecond, whatever the clock rate makes of it.
+  @Test func timesAreExactToTheNanosecond() throws {
+    let (clock, _) = clock(after: [(Self.start, 90_000)])
+    let anchor = WallClockTime(ntpTime: Self.start)
+    for ticks in stride(from: Int64(-90_000), through: 180_000, by: 7) {
+      let time = try #require(captureTime(clock, at: 90_000 + ticks))
+      // To the nearest: twice the distance is at most a nanosecond, in units of 1/90,000 ns.
+      let exact = ticks * 1_000_000_000
+      let distance = ((time.nanoseconds - anchor.nanoseconds) * 90_000 - exact).magnitude
+      #expect(distance <= 45_000)
+    }
+  }
+
+  /// live555 reports before its first packet, GStreamer behind it; the next report comes after 5 s.
+  @Test(arguments: [0, 1])
+  func aReportBeforeTheSourceHasProvedItselfCounts(packetsBefore: Int) {
+    var sender = VirtualSender(timestamp: 90_000)
+    var session = VirtualSession(isEntryPoint: { _ in true })
+    for packet in sender.packets(packetsBefore) { session.receive(packet) }
+    for ssrc in UInt32(0xA)...0xC {
+      session.receive(
+        senderReport(ssrc: ssrc, ntpTime: Self.start + UInt64(ssrc) << 32, timestamp: 90_000))
+    }
+    for packet in sender.packets(3) { session.receive(packet) }
+    #expect(session.processor.ssrc == 0xA)
+    #expect(
+      captureTime(session.processor.clock, at: 90_000)
+        == WallClockTime(ntpTime: Self.start + 0xA << 32))
+  }
+
+  /// The timestamps leap, so that the wall clock is another's until the next report says.
+  @Test func aRestartWithOtherTimestampsForgetsTheWallClock() {
+    var sender = VirtualSender(timestamp: 90_000)
+    var session = VirtualSession.running(&sender)
+    session.receive(senderReport(ssrc: 0xA, ntpTime: Self.start, timestamp: 90_000))
+    sender.next.sequence &+= 20_000
+    sender.next.timestamp &+= 1 << 30
+    for packet in sender.packets(5) { session.receive(packet) }
+    #expect(session.statistics.sequenceRestarts == 1)
+    #expect(captureTime(session.processor.clock, at: 90_000) == nil)
   }
 
   @Test func theRollOverOfTheWallClockIn2036IsNoLeap() {
     let before = UInt64(0xFFFF_FFFE) << 32
     let (clock, ignored) = clock(after: [(before, 0), (3 << 32, 450_000)])
-    #expect(ntpTime(clock, at: 450_000) == 3 << 32)
-    #expect(ntpTime(clock, at: 0) == before)
+    #expect(captureTime(clock, at: 450_000) == WallClockTime(ntpTime: 3 << 32))
+    #expect(captureTime(clock, at: 0) == WallClockTime(ntpTime: before))
     #expect(ignored.isEmpty)
   }
 
@@ -96,7 +139,7 @@ func goodbye(of sources: [UInt32]) -> ByteBuffer {
     var session = VirtualSession.running(&sender)
     let report = senderReport(ssrc: 0xB, ntpTime: Self.start, timestamp: 0)
     #expect(session.receive(report) == .control)
-    #expect(ntpTime(session.processor.clock, at: 0) == nil)
+    #expect(captureTime(session.processor.clock, at: 0) == nil)
     #expect(session.processor.ssrc == 0xA)
   }
 

@@ -1,65 +1,198 @@
+import Defragment
+import RTPWire
 import Testing
 import Transports
 
 @testable import Receiver
 
-@Suite struct ReconnectScheduleTests {
-  @Test("waits double from half a second to half a minute")
-  func doubling() {
-    var schedule = ReconnectSchedule()
-    let waits = (0..<9).map { _ in schedule.wait(after: .transient, randomness: 0.5) }
+/// Always the same number, so that the variation is known; of 0 every draw would be rejected.
+private struct Constant: RandomNumberGenerator, Sendable {
+  var value: UInt64
+  mutating func next() -> UInt64 { value }
+}
+
+struct ReconnectScheduleTests {
+  private typealias Schedule = ReconnectSchedule<Constant>
+
+  /// A schedule whose waits are varied by nothing: half of all numbers lie below the one it draws.
+  private func schedule(
+    _ reconnection: Reconnection = Reconnection(), drawing value: UInt64 = 1 << 63
+  ) -> ReconnectSchedule<Constant> {
+    ReconnectSchedule(reconnection, randomness: Constant(value: value))
+  }
+
+  private func waits(
+    _ schedule: inout ReconnectSchedule<Constant>, _ count: Int, flow: Duration = .zero,
+    fault: ConnectionFault = .transient
+  ) -> [Double] {
+    (0..<count).map { _ in
+      let now = Instant(nanoseconds: 1_000_000_000_000)
+      guard
+        case .retry(let time) = schedule.connectionEnded(at: now, after: flow, fault: fault)
+      else { return -1 }
+      return (Double(now.nanoseconds(to: time)) / 1e6).rounded() / 1e3
+    }
+  }
+
+  @Test func waitsDoubleFromHalfASecondToHalfAMinute() {
+    var schedule = schedule()
+    #expect(waits(&schedule, 9) == [0.5, 1, 2, 4, 8, 16, 30, 30, 30])
+    // For days: nothing overflows.
+    #expect(waits(&schedule, 1000).allSatisfy { $0 == 30 })
+  }
+
+  @Test(arguments: [(UInt64(1), 0.8), (UInt64.max, 1.2)])
+  func waitsAreVariedByAFifth(drawn: UInt64, factor: Double) {
+    var schedule = schedule(drawing: drawn)
     #expect(
-      waits == [0.5, 1, 2, 4, 8, 16, 30, 30, 30].map { Duration.milliseconds(Int($0 * 1000)) })
+      waits(&schedule, 8)
+        == [0.5, 1, 2, 4, 8, 16, 30, 30].map { ($0 * factor * 1e3).rounded() / 1e3 })
   }
 
-  @Test(
-    "each wait is up to a fifth shorter or longer",
-    arguments: [(0.0, 400), (0.25, 450), (0.75, 550), (0.999_999, 599)])
-  func jitter(_ randomness: Double, _ milliseconds: Int64) throws {
-    var schedule = ReconnectSchedule()
-    let answer = schedule.wait(after: .transient, randomness: randomness)
-    let wait = try #require(answer)
-    #expect(wait >= .milliseconds(milliseconds) && wait < .milliseconds(milliseconds + 1))
+  @Test(arguments: [(Duration.seconds(9.9), 8.0), (.seconds(10), 0.5), (.seconds(86_400), 0.5)])
+  func mediaThatFlowedForAWhileBeginsAnew(flow: Duration, wait: Double) {
+    var schedule = schedule()
+    _ = waits(&schedule, 4)
+    #expect(waits(&schedule, 1, flow: flow) == [wait])
   }
 
-  @Test("a login that was refused is not tried again within half a minute", arguments: [0, 0.5, 1])
-  func login(_ randomness: Double) throws {
-    var schedule = ReconnectSchedule()
-    let answer = schedule.wait(after: .login, randomness: randomness)
-    let wait = try #require(answer)
-    #expect(wait >= .seconds(30))
+  @Test(arguments: [UInt64(1), 1 << 63, .max])
+  func refusedCredentialsAreNotTriedAgainSoon(drawn: UInt64) {
+    var schedule = schedule(drawing: drawn)
+    #expect(waits(&schedule, 10, fault: .login).allSatisfy { $0 >= 30 && $0 <= 36 })
+    var next = self.schedule()
+    #expect(waits(&next, 1, fault: .login) == [30])
+    // A wait that is longer by itself stays.
+    var reconnection = Reconnection()
+    reconnection.delayAfterRefusal = .seconds(1)
+    next = self.schedule(reconnection)
+    #expect(waits(&next, 3, fault: .login) == [1, 1, 2])
   }
 
-  @Test("what trying again can not mend is not tried again")
-  func permanent() {
-    var schedule = ReconnectSchedule()
-    let wait = schedule.wait(after: .permanent, randomness: 0)
-    #expect(wait == nil)
+  @Test func whatStaysIsNotTriedAgain() {
+    var schedule = schedule()
+    #expect(waits(&schedule, 1, fault: .permanent) == [-1])
   }
 
-  @Test("a connection that was good begins the waits anew", arguments: [(9, 2000), (10, 500)])
-  func recovery(_ seconds: Int, _ milliseconds: Int64) {
-    var schedule = ReconnectSchedule()
-    for _ in 0..<2 { _ = schedule.wait(after: .transient, randomness: 0.5) }
-    schedule.noteMedia(for: .seconds(seconds))
-    let wait = schedule.wait(after: .transient, randomness: 0.5)
-    #expect(wait == .milliseconds(milliseconds))
+  /// A person who leaves a recording running overnight wants it back after any of these.
+  static let passing: [any Error & Sendable] = [
+    TransportError.connectionRefused(address: "192.0.2.1:554"),
+    TransportError.nameNotResolved(host: "camera", reason: "no such host"),
+    TransportError.notConnected(address: "192.0.2.1:554", reason: "no route"),
+    RTSPError.connectionClosed, RTSPError.connectTimedOut(seconds: 10),
+    RTSPError.refused(method: "DESCRIBE", status: 404, reason: "Not Found"),
+    RTSPError.refused(method: "SETUP", status: 453, reason: ""), RTSPError.mediaStopped(seconds: 5),
+    RTSPError.noMedia(seconds: 5), RTSPError.framingLost(skipped: 65_536),
+    TLSError.closedInHandshake, TLSError.certificateNotYetValid(host: "camera", days: 9000),
+  ]
+
+  static let lasting: [any Error & Sendable] = [
+    TransportError.source("rtsp:/x", .missingHost),
+    RTSPError.credentialsMissing(realm: "x"), RTSPError.redirectRefused(to: "http://elsewhere/"),
+    RTSPError.unsupportedProfile("RTP/SAVP"), RTSPError.noSuchStream(.number(7)),
+    TLSError.untrusted(host: "camera", fingerprint: ""), TLSError.otherCertificate(fingerprint: ""),
+    TLSError.wrongHost("camera"), TLSError.fileUnusable(path: "x.pem"),
+  ]
+
+  @Test func eachFaultIsOfItsKind() {
+    for error in Self.passing {
+      #expect(EndReason.cannotOpen(error).fault == .transient, "\(error)")
+      #expect(EndReason.transportFailed(error).fault == .transient, "\(error)")
+    }
+    for error in Self.lasting {
+      #expect(EndReason.cannotOpen(error).fault == .permanent, "\(error)")
+    }
+    #expect(EndReason.cannotOpen(RTSPError.credentialsRefused(realm: "x")).fault == .login)
+    #expect(
+      [EndReason.goodbye, .ended, .mediaLost(after: .seconds(5)), .noMedia(after: .seconds(5))]
+        .allSatisfy { $0.fault == .transient })
+    #expect(
+      [EndReason.stopped, .framesReached, .durationReached, .outputsEnded]
+        .allSatisfy { $0.fault == .permanent })
+  }
+}
+
+struct OutageLogTests {
+  private static func at(_ seconds: Double) -> Instant {
+    Instant(nanoseconds: Int64(seconds * 1e9))
   }
 
-  @Test(
-    "errors are told apart by whether trying again helps",
-    arguments: [
-      (RTSPError.connectionClosed as any Error, ConnectionFault.transient),
-      (RTSPError.credentialsRefused(realm: "a"), .login),
-      (RTSPError.credentialsMissing(realm: "a"), .permanent),
-      (RTSPError.redirectRefused(to: "a"), .permanent),
-      (RTSPError.mediaStopped(seconds: 5), .transient),
-      (TLSError.wrongHost("a"), .permanent),
-      (TLSError.handshakeTimedOut(seconds: 10), .transient),
-      (TransportError.nameNotResolved(host: "a", reason: "b"), .transient),
-      (TransportError.source("a", .missingHost), .permanent),
-    ])
-  func faults(_ error: any Error, _ fault: ConnectionFault) {
-    #expect(ConnectionFault(of: error) == fault)
+  @Test func anOutageLastsFromTheLastPacketToTheFirst() {
+    var log = OutageLog(runStart: Self.at(100))
+    log.connectionEnded(because: .ended, lastMedia: Self.at(110))
+    for _ in 0..<3 {
+      log.noteAttempt()
+      // Attempts that fail are of the same outage, with the cause of the first.
+      log.connectionEnded(because: .noMedia(after: .seconds(5)), lastMedia: Self.at(110))
+    }
+    let during = log.statistics(at: Self.at(130))
+    #expect(during.withoutMedia == .seconds(20))
+    #expect(during.recoveries == 0)
+    #expect(during.outages.map(\.hasEnded) == [false])
+    log.mediaCame(at: Self.at(131))
+    // Media on a connection that nothing was missed before.
+    log.mediaCame(at: Self.at(132))
+    let after = log.statistics(at: Self.at(500))
+    #expect(after.withoutMedia == .seconds(21))
+    #expect((after.attempts, after.recoveries) == (3, 1))
+    #expect(after.outages.count == 1)
+    #expect(after.outages[0].start == .seconds(10))
+    #expect(after.outages[0].length == .seconds(21))
+    #expect(after.outages[0].attempts == 3)
+    #expect(after.outages[0].hasEnded)
+    guard case .ended = after.outages[0].cause else {
+      Issue.record("\(after.outages[0].cause)")
+      return
+    }
+  }
+
+  @Test func beforeAnyMediaAnOutageBeginsWithTheRun() {
+    var log = OutageLog(runStart: Self.at(100))
+    log.connectionEnded(because: .ended, lastMedia: nil)
+    #expect(log.statistics(at: Self.at(107)).withoutMedia == .seconds(7))
+  }
+
+  @Test func ofManyOutagesTheLatestAreKeptAndAllAreCounted() {
+    var log = OutageLog(runStart: Self.at(0))
+    for index in 0..<200 {
+      log.connectionEnded(because: .ended, lastMedia: Self.at(Double(index)))
+      log.noteAttempt()
+      log.mediaCame(at: Self.at(Double(index) + 0.5))
+    }
+    let statistics = log.statistics(at: Self.at(1000))
+    #expect(statistics.outages.count == OutageLog.maximumOutages)
+    #expect(statistics.outages.last?.start == .seconds(199))
+    #expect(statistics.recoveries == 200)
+    #expect(statistics.withoutMedia == .seconds(100))
+  }
+}
+
+struct RunClockTests {
+  private func clock(
+    first: Duration? = nil, more: Duration? = nil, everything: Duration? = nil
+  ) -> RunClock {
+    var configuration = Receiver.Configuration()
+    configuration.firstMediaTimeout = first
+    configuration.silenceTimeout = more
+    configuration.duration = everything
+    return RunClock(of: configuration, at: Instant(nanoseconds: 0))
+  }
+
+  private func ending(_ clock: RunClock) -> String {
+    guard let (time, reason) = clock.ending else { return "never" }
+    return "\(reason) at \(Double(time.nanoseconds) / 1e9)"
+  }
+
+  @Test func whatEndsARunFirst() {
+    var clock = clock(first: .seconds(3), more: .seconds(2), everything: .seconds(10))
+    #expect(ending(clock) == "noMedia(after: 3.0 seconds) at 3.0")
+    clock.noteMedia(at: Instant(nanoseconds: 1_000_000_000))
+    #expect(ending(clock) == "mediaLost(after: 2.0 seconds) at 3.0")
+    clock.noteMedia(at: Instant(nanoseconds: 9_500_000_000))
+    #expect(ending(clock) == "durationReached at 11.0")
+    #expect(ending(self.clock()) == "never")
+    var patient = self.clock(first: .seconds(3))
+    patient.noteMedia(at: Instant(nanoseconds: 1))
+    #expect(ending(patient) == "never")
   }
 }

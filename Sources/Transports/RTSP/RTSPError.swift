@@ -96,9 +96,9 @@ extension RTSPError: CustomStringConvertible {
     case .emptyDescription:
       return "the server describes no streams at this address; check the path in the URL"
     case .noSuchStream(.firstVideo):
-      return "the server describes no video; ‘rtp-recv probe URL’ lists what there is"
+      return "the server describes no video; --list shows what there is"
     case .noSuchStream(.number(let number)):
-      return "the server describes no stream \(number); ‘rtp-recv probe URL’ lists what there is"
+      return "the server describes no stream \(number); --list shows what there is"
     case .unsupportedProfile(let profile):
       return "the stream is carried as ‘\(profile.printable)’, which can not be received; "
         + "switch encryption of the media off, or use rtsps://"

@@ -40,6 +40,12 @@ public final class RTSPTransport: RTPTransport {
   /// A server is asked to play, so its silence is a fault.
   public var isPassive: Bool { false }
 
+  /// As ``RTSPConfiguration/silence`` has it.
+  public var endsInSilence: Bool { true }
+
+  /// Dahua and FLIR cameras end a session without them.
+  public var takesReports: Bool { true }
+
   /// - Throws: ``RTSPError``, ``TLSError`` or ``TransportError``.
   public func open(delivering sink: any DatagramSink) async throws {
     try await start(.play, delivering: sink).get()

@@ -54,11 +54,11 @@ extension TLSError: CustomStringConvertible {
         + "if the server was given a new one, change --tls-pin"
     case .clientCertificateWanted:
       return "the server wants a certificate of its clients, and does not accept what it got; "
-        + "give one with --tls-cert and --tls-key"
+        + "give one with --tls-certificate and --tls-key"
     case .handshakeRefused:
       return
         "the server refuses the encrypted connection; it may want a certificate of its clients "
-        + "(--tls-cert and --tls-key), or know no cipher that is safe"
+        + "(--tls-certificate and --tls-key), or know no cipher that is safe"
     case .notEncrypted:
       return "the server does not answer with TLS on this port; try rtsp://, or another port"
     case .protocolTooOld:

@@ -101,6 +101,11 @@ public final class UDPTransport: RTPTransport {
   /// A client asks for its stream; a listener takes what comes, when it comes.
   public var isPassive: Bool { if case .listener = role { true } else { false } }
 
+  public var endsInSilence: Bool { false }
+
+  /// Nobody said that what is at the far end speaks RTCP.
+  public var takesReports: Bool { false }
+
   /// - Throws: ``TransportError``.
   public func open(delivering sink: any DatagramSink) async throws {
     try await eventLoop.submit { [state] in

@@ -113,3 +113,26 @@ private final class FrameReader: @unchecked Sendable {
     }
   }
 }
+
+extension Latency {
+  static func report(rounds: Int, in folder: String) throws {
+    head(
+      "Latency, 720p30 H.264 without B-frames, medians of \(rounds) rounds",
+      ["receiver", "last packet → frame (ms)", "ratio", "first frame (ms)", "frames of 300", "MiB"])
+    let stream = try stream(in: folder)
+    let golden = try golden(of: stream)
+    let peers = [
+      Peer.ours(format: "yuv"), .gstreamerFrames(latency: 0), .gstreamerFrames(latency: nil),
+      .ffmpegFrames,
+    ]
+    let results = try inRounds(rounds, peers) { try measure($0, of: stream, golden: golden) }
+    let reference = median(results[1].map(\.steady))
+    for (peer, results) in zip(peers, results) {
+      let steady = median(results.map(\.steady))
+      row([
+        peer.name, number(steady), number(steady / reference), number(median(results.map(\.first))),
+        "\(results.map(\.received).min() ?? 0)", number(median(results.map(\.peakMemory)), 0),
+      ])
+    }
+  }
+}

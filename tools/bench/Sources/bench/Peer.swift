@@ -7,11 +7,8 @@ struct Peer: Sendable {
   /// standard output.
   let command: @Sendable (_ port: UInt16, _ sdp: String, _ output: String) -> [String]
 
-  static let rtpRecv = rtpRecvPath
-
-  private static var rtpRecvPath: String {
+  static let rtpRecv =
     ProcessInfo.processInfo.environment["RTP_RECV"] ?? "../../.build/release/rtp-recv"
-  }
 
   /// Ours, as a user gets it: default settings, recognising the codec by itself.
   static func ours(format: String) -> Peer {
@@ -89,6 +86,15 @@ final class Running {
     guard process.isRunning else { return }
     Foundation.kill(process.processIdentifier, SIGKILL)
     process.waitUntilExit()
+  }
+
+  /// The first line that it prints: a server's port.
+  func readLine() -> String {
+    var line: [UInt8] = []
+    while let byte = try? output.fileHandleForReading.read(upToCount: 1)?.first, byte != 10 {
+      line.append(byte)
+    }
+    return String(decoding: line, as: UTF8.self)
   }
 
   /// Asks the program to end, and waits until it has.

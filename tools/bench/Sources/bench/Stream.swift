@@ -33,14 +33,21 @@ struct Stream {
     return path
   }
 
-  /// Writes the packets with a 4-byte big-endian length before each.
-  func write(to path: String) throws {
+  /// What a packet adds to the elementary stream, roughly.
+  var payloadBytesPerPacket: Double {
+    Double(packets.reduce(0) { $0 + $1.count - 14 }) / Double(packets.count)
+  }
+
+  /// Writes the packets with a 4-byte big-endian length before each, and returns the file's path.
+  func write(in folder: String) throws -> String {
+    let path = "\(folder)/packets.rtp4"
     var data = Data()
     for packet in packets {
       withUnsafeBytes(of: UInt32(packet.count).bigEndian) { data.append(contentsOf: $0) }
       data.append(contentsOf: packet)
     }
     try data.write(to: URL(fileURLWithPath: path))
+    return path
   }
 }
 
@@ -118,10 +125,4 @@ func run(_ command: [String]) throws {
 
 struct BenchError: Error, CustomStringConvertible {
   let description: String
-}
-
-func median(_ values: [Double]) -> Double {
-  let sorted = values.sorted()
-  guard !sorted.isEmpty else { return .nan }
-  return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
 }

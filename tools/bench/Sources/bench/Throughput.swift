@@ -40,10 +40,33 @@ enum Throughput {
     usleep(500_000)
     receiver.stop()
     let size = (try? FileManager.default.attributesOfItem(atPath: output)[.size] as? Int) ?? 0
-    let payload = stream.packets.reduce(0) { $0 + $1.count - 14 }
-    let expected = Double(payload) / Double(stream.packets.count) * sent
+    let expected = stream.payloadBytesPerPacket * sent
     return Result(
       perPacket: (cpuAfter - cpuBefore) * 1e6 / (sent / seconds * (timeAfter - timeBefore)),
       missing: max(0, 1 - Double(size) / expected))
+  }
+}
+
+extension Throughput {
+  static func report(rounds: Int, in folder: String) throws {
+    head(
+      "Processor time, UDP → .h264, 1,400-byte packets, medians of \(rounds) rounds",
+      ["packets/s", "receiver", "µs a packet", "ratio to bare loop", "missing"])
+    let stream = try stream(in: folder)
+    let packets = try stream.write(in: folder)
+    let peers = [Peer.bareLoop, .ours(format: "h264"), .ffmpegCopy, .gstreamerCopy]
+    for rate in [20_000, 50_000, 100_000] {
+      let results = try inRounds(rounds, peers) { peer in
+        try measure(peer, of: stream, packets: packets, rate: rate, seconds: 7, in: folder)
+      }
+      let reference = median(results[0].map(\.perPacket))
+      for (peer, results) in zip(peers, results) {
+        let perPacket = median(results.map(\.perPacket))
+        row([
+          "\(rate)", peer.name, number(perPacket), number(perPacket / reference),
+          number(100 * median(results.map(\.missing)), 3) + " %",
+        ])
+      }
+    }
   }
 }

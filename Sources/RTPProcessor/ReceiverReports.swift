@@ -1,0 +1,134 @@
+public import NIOCore
+public import RTPWire
+
+/// Writes the RTCP that a receiver owes its sender (RFC 3550 §6), and says when it is due.
+///
+/// Each compound is a receiver report and a canonical name; the last one ends with a goodbye. There
+/// are cameras that end a session in which none come: Dahua's, FLIR's.
+public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sendable {
+  /// When the next report is due.
+  public private(set) var deadline: Instant
+  /// The receiver's own source identifier.
+  public private(set) var ssrc: UInt32
+  /// Whether a report has been sent: who has not sent any must not say goodbye (§6.3.7).
+  private var hasReported = false
+  private let canonicalName: String
+  private var randomness: Randomness
+  /// What the last report said of the source, to tell what is new since.
+  private var prior: SourceReception?
+
+  /// Begins at `now`; the name and the identifier are drawn from `randomness` (RFC 7022 §4.2).
+  public init(randomness: Randomness, at now: Instant) {
+    var randomness = randomness
+    ssrc = randomness.next()
+    canonicalName = (0..<2).map { _ in String(randomness.next() as UInt64, radix: 36) }.joined()
+    self.randomness = randomness
+    deadline = now
+    // The first one comes early (§6.2), so that what is between the two sees both directions.
+    schedule(interval: reportInterval / 2, after: now)
+  }
+
+  /// The compound that is due at `now`, or `nil` when none is.
+  ///
+  /// `reception` is what the processor says of the source; without one the report is empty, as §6.4.2
+  /// has it.
+  public mutating func next(at now: Instant, about reception: SourceReception?) -> ByteBuffer? {
+    guard deadline <= now else { return nil }
+    schedule(interval: reportInterval, after: now)
+    hasReported = true
+    return compound(at: now, about: reception)
+  }
+
+  /// The last compound: a report and a goodbye (§6.6); `nil` where no report was sent before.
+  public mutating func goodbye(at now: Instant, about reception: SourceReception?) -> ByteBuffer? {
+    guard hasReported else { return nil }
+    var buffer = compound(at: now, about: reception)
+    buffer.writePacket(type: 203, count: 1) { $0.writeInteger(ssrc) }
+    return buffer
+  }
+
+  private mutating func compound(
+    at now: Instant, about reception: SourceReception?
+  ) -> ByteBuffer {
+    // Two may draw the same number (§8.2); it is for the newcomer to draw again.
+    while ssrc == reception?.ssrc { ssrc = randomness.next() }
+    var buffer = ByteBufferAllocator().buffer(capacity: 128)
+    buffer.writePacket(type: 201, count: reception == nil ? 0 : 1) { buffer in
+      buffer.writeInteger(ssrc)
+      if let reception {
+        let former = prior?.ssrc == reception.ssrc ? prior : nil
+        buffer.writeBlock(of: reception, since: former, at: now)
+      }
+    }
+    prior = reception
+    buffer.writePacket(type: 202, count: 1) { buffer in
+      buffer.writeInteger(ssrc)
+      buffer.writeMultipleIntegers(UInt8(1), UInt8(canonicalName.utf8.count))
+      buffer.writeString(canonicalName)
+      // At least one END item, and then up to the next 32 bits (§6.5).
+      buffer.writeRepeatingByte(0, count: 4 - (canonicalName.utf8.count + 2) % 4)
+    }
+    return buffer
+  }
+
+  /// The interval is varied and compensated as §6.3.1 says, so that receivers do not fall into step.
+  private mutating func schedule(interval: Double, after now: Instant) {
+    let seconds = interval * Double.random(in: 0.5...1.5, using: &randomness) / 1.218_28
+    deadline = now.advanced(byNanoseconds: Int64(seconds * 1e9))
+  }
+
+  /// The least that §6.2 allows, in seconds; FLIR cameras expect no less.
+  private var reportInterval: Double { 5 }
+}
+
+extension SourceReception {
+  /// Packets missing in all (RFC 3550 A.3): −2^23 … 2^23 − 1, negative after many duplicates.
+  public var cumulativeLost: Int32 {
+    let lost = expected.subtractingSaturating(received)
+    return Int32(truncatingIfNeeded: min(max(lost, -0x80_0000), 0x7F_FFFF))
+  }
+
+  /// Of the packets expected since `prior`, how many 256ths are missing (A.3).
+  public func fractionLost(since prior: SourceReception?) -> UInt8 {
+    let expected = expected.subtractingSaturating(prior?.expected ?? 0)
+    let lost = expected.subtractingSaturating(received.subtractingSaturating(prior?.received ?? 0))
+    guard expected > 0, lost > 0 else { return 0 }
+    // All of them would be 256, which the field can not say.
+    return UInt8(clamping: min(lost, 1 << 32) << 8 / min(expected, 1 << 32))
+  }
+}
+
+extension ByteBuffer {
+  /// Writes an RTCP packet: a header with the length in words, less one (RFC 3550 §6.4.1).
+  fileprivate mutating func writePacket(
+    type: UInt8, count: UInt8, _ body: (inout ByteBuffer) -> Void
+  ) {
+    let start = writerIndex
+    writeMultipleIntegers(0x80 | count, type, UInt16(0))
+    body(&self)
+    setInteger(UInt16(clamping: (writerIndex - start) / 4 - 1), at: start + 2)
+  }
+
+  /// Writes a report block (RFC 3550 §6.4.1).
+  fileprivate mutating func writeBlock(
+    of reception: SourceReception, since prior: SourceReception?, at now: Instant
+  ) {
+    let lost = UInt32(bitPattern: reception.cumulativeLost) & 0xFF_FFFF
+    var lastReport: UInt32 = 0
+    var delay: UInt32 = 0
+    if let last = reception.lastSenderReport {
+      lastReport = UInt32(truncatingIfNeeded: last.report.ntpTime >> 16)
+      delay = UInt32(clamping: last.arrival.ticks(at: 65_536, to: now))
+    }
+    writeMultipleIntegers(
+      reception.ssrc, UInt32(reception.fractionLost(since: prior)) << 24 | lost,
+      reception.highestSequence, reception.jitter, lastReport, delay)
+  }
+}
+
+extension Instant {
+  /// The time from here to `other` in ticks of a clock of `rate` ticks a second; never negative.
+  fileprivate func ticks(at rate: UInt32, to other: Instant) -> Int64 {
+    Instant(nanoseconds: max(0, nanoseconds(to: other))).ticks(at: rate)
+  }
+}

@@ -1,0 +1,48 @@
+import Decode
+import Defragment
+import NIOCore
+public import RTPWire
+
+/// What is reported of one frame, or of one access unit when nothing is decoded.
+public struct FrameRecord: Sendable, Hashable {
+  /// Counted from 1 over the whole run.
+  public let number: UInt64
+  /// The RTP timestamp without wrap.
+  public let time: MediaTime
+  /// When the picture was taken by the sender's clock, from its RTCP sender reports.
+  public let captureTime: WallClockTime?
+  /// Bytes as they came, with four-byte start codes.
+  public let byteCount: Int
+
+  init(number: UInt64, frame: RawFrame) {
+    self.number = number
+    time = frame.time
+    captureTime = frame.captureTime
+    byteCount = frame.codedByteCount
+  }
+
+  init(number: UInt64, unit: AccessUnit) {
+    self.number = number
+    time = unit.time
+    captureTime = unit.captureTime
+    byteCount = unit.bytes.readableBytes
+  }
+}
+
+/// The frames since somebody last asked.
+public struct FrameLog: Sendable, Hashable {
+  /// How many frames are kept: eight seconds of a fast camera.
+  public static let maximumRecords = 1024
+
+  public private(set) var records: [FrameRecord] = []
+  /// Later frames, for which there was no room.
+  public private(set) var leftOut: UInt64 = 0
+
+  mutating func append(_ record: FrameRecord) {
+    guard records.count < Self.maximumRecords else {
+      leftOut += 1
+      return
+    }
+    records.append(record)
+  }
+}

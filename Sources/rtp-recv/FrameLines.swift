@@ -1,0 +1,14 @@
+import RTPWire
+import Receiver
+
+extension FrameRecord {
+  /// The frame as an object of the statistics.
+  var json: JSONLine {
+    var object = JSONLine()
+    object.add("number", number)
+    object.add("rtp_time", time.ticks)
+    object.add("capture_time", captureTime.map { "\($0)" })
+    object.add("bytes", byteCount)
+    return object
+  }
+}

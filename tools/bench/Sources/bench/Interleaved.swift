@@ -1,0 +1,97 @@
+import Foundation
+import Glibc
+
+/// Processor time per packet, from RTSP interleaved in TCP to an elementary stream in a file, with
+/// a server that sends as fast as it is read.
+enum Interleaved {
+  /// A client of the server on a port, writing to a file.
+  struct Client {
+    let name: String
+    let command: (_ port: String, _ output: String) -> [String]
+  }
+
+  struct Result {
+    /// Microseconds, user and system.
+    let perPacket: Double
+    let missing: Double
+  }
+
+  static let clients = [
+    Client(name: "rtp-recv") { port, output in
+      [
+        Peer.rtpRecv, "rtsp://127.0.0.1:\(port)/", "--rtsp-transport", "tcp", "-o", output,
+        "--format", "h264", "--quiet",
+      ]
+    },
+    Client(name: "ffmpeg -c copy") { port, output in
+      ["ffmpeg", "-v", "quiet", "-y", "-rtsp_transport", "tcp", "-i", "rtsp://127.0.0.1:\(port)/"]
+        + ["-c", "copy", "-f", "h264", output]
+    },
+    Client(name: "gstreamer") { port, output in
+      ["gst-launch-1.0", "-q", "rtspsrc", "location=rtsp://127.0.0.1:\(port)/", "protocols=tcp"]
+        + ["latency=0", "!", "rtph264depay", "!", "video/x-h264,stream-format=byte-stream", "!"]
+        + ["filesink", "location=\(output)"]
+    },
+    // The same bytes over HTTP, which it only has to write.
+    Client(name: "curl") { port, output in
+      ["curl", "-s", "-o", output, "http://127.0.0.1:\(port)/"]
+    },
+  ]
+
+  /// What a packet costs is the slope between these, so that starting up costs nothing.
+  private static let few = 100_000
+  private static let many = 600_000
+
+  static func report(rounds: Int, in folder: String) throws {
+    head(
+      "Processor time, RTSP interleaved → .h264, 1,400-byte packets, medians of \(rounds) rounds",
+      ["receiver", "µs a packet", "ratio to ffmpeg", "ratio to curl", "missing"])
+    let stream = try Throughput.stream(in: folder)
+    let packets = try stream.write(in: folder)
+    let sdp = try stream.describe(port: 0)
+    let results = try inRounds(rounds, clients) { client in
+      let output = "\(folder)/interleaved-output.h264"
+      defer { try? FileManager.default.removeItem(atPath: output) }
+      let (short, _) = try processorTime(
+        of: client, packets: packets, sdp: sdp, count: few, output: output)
+      let (long, size) = try processorTime(
+        of: client, packets: packets, sdp: sdp, count: many, output: output)
+      return Result(
+        perPacket: (long - short) * 1e6 / Double(many - few),
+        missing: max(0, 1 - Double(size) / (stream.payloadBytesPerPacket * Double(many))))
+    }
+    let ffmpeg = median(results[1].map(\.perPacket))
+    let curl = median(results[3].map(\.perPacket))
+    for (client, results) in zip(clients, results) {
+      let perPacket = median(results.map(\.perPacket))
+      row([
+        client.name, number(perPacket), number(perPacket / ffmpeg), number(perPacket / curl),
+        number(100 * median(results.map(\.missing)), 3) + " %",
+      ])
+    }
+  }
+
+  /// The processor time of a client that is sent so many packets, and the size of what it wrote.
+  private static func processorTime(
+    of client: Client, packets: String, sdp: String, count: Int, output: String
+  ) throws -> (seconds: Double, size: Int) {
+    let server = try Running([
+      ".build/release/interleaved-server", packets, sdp, "\(count)", "0",
+    ])
+    let before = childrensTime()
+    let receiver = try Running(client.command(server.readLine(), output))
+    _ = receiver.waitUntilExit()
+    let after = childrensTime()
+    let size = (try? FileManager.default.attributesOfItem(atPath: output)[.size] as? Int) ?? 0
+    return (after - before, size)
+  }
+
+  /// Of the programs that have ended, in seconds.
+  private static func childrensTime() -> Double {
+    var usage = rusage()
+    getrusage(RUSAGE_CHILDREN, &usage)
+    return [usage.ru_utime, usage.ru_stime].reduce(0) {
+      $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import Foundation
+
+/// A number with so many digits behind the point.
+func number(_ value: Double, _ digits: Int = 2) -> String { String(format: "%.\(digits)f", value) }
+
+/// Prints a row of a table in Markdown.
+func row(_ cells: [String]) {
+  print("| " + cells.joined(separator: " | ") + " |")
+  fflush(nil)
+}
+
+/// Prints the head of a table; all columns but those of names are aligned to the right.
+func head(_ title: String, _ columns: [String], names: Set<String> = ["receiver"]) {
+  print("\n## \(title)\n")
+  row(columns)
+  row(columns.map { names.contains($0) ? "---" : "---:" })
+}
+
+func median(_ values: [Double]) -> Double {
+  let sorted = values.sorted()
+  guard !sorted.isEmpty else { return .nan }
+  return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+}
+
+/// Measures every peer `rounds` times: round by round rather than peer by peer, so that a slow
+/// minute of the machine is everybody's.
+func inRounds<Peer, Result>(
+  _ rounds: Int, _ peers: [Peer], _ body: (Peer) throws -> Result
+) rethrows -> [[Result]] {
+  var results: [[Result]] = peers.map { _ in [] }
+  for _ in 0..<rounds {
+    for (index, peer) in peers.enumerated() { results[index].append(try body(peer)) }
+  }
+  return results
+}
