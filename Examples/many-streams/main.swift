@@ -26,14 +26,16 @@ let reports = await withTaskGroup(of: Receiver.Report?.self) { group in
         configuration.duration = .seconds(seconds)
         // With `onFrame` instead, each stream would have a decoder and its thread.
         configuration.onAccessUnit = { _ in accessUnits.add(1, ordering: .relaxed) }
-        return await try Receiver(transport: transport, configuration: configuration).run()
+        return try await Receiver(transport: transport, configuration: configuration).run()
       } catch {
         print("\(source): \(error)")
         return nil
       }
     }
   }
-  return await group.reduce(into: []) { $0.append($1) }
+  var reports: [Receiver.Report?] = []
+  for await report in group { reports.append(report) }
+  return reports
 }
 
 let streams = reports.compactMap { $0?.status.stream?.reception }

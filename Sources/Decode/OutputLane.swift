@@ -73,6 +73,9 @@ public final class OutputLane: Sendable {
   /// What has been counted so far; callable from any thread.
   public var counters: OutputCounters { account.counters }
 
+  /// Whether more than half of what may wait does, so that who brings more should hold back.
+  public var isCrowded: Bool { queue.isCrowded }
+
   /// Hands over a frame; one for a format made from access units is ignored.
   ///
   /// With ``Policy/block`` this blocks the calling thread while the queue is full.

@@ -90,6 +90,9 @@ public final class VideoDecoder: Sendable {
   /// Access units that wait to be decoded.
   public var queuedCount: Int { queue.count }
 
+  /// Whether more than half of what may wait does, so that who brings more should hold back.
+  public var isCrowded: Bool { queue.isCrowded }
+
   /// Hands over an access unit without ever waiting; `.full` and `.closed` leave it to the caller.
   public func submit(_ unit: AccessUnit) -> SubmitOutcome {
     queue.offer(.decode(unit), bytes: unit.bytes.readableBytes)

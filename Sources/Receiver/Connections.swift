@@ -189,6 +189,7 @@ final class Connections: Sendable {
     var setup = StreamDriver.Setup(
       stream: configuration.stream,
       deliver: { distribution.deliver($0) },
+      isCrowded: { distribution.isCrowded },
       mediaBegan: { continuation.yield(.mediaBegan(connection: number, at: $0)) },
       end: { end in
         switch end {

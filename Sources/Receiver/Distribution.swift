@@ -61,6 +61,15 @@ final class Distribution: Sendable {
     if !configuration.decodes, state.withLock(\.isOver) { end(.framesReached) }
   }
 
+  /// Whether more comes than can be written to an output that is to have everything.
+  var isCrowded: Bool {
+    outputs.contains { output in
+      guard output.policy == .block else { return false }
+      return output.format.input == .units
+        ? output.lane.isCrowded : state.withLock(\.decoder)?.isCrowded ?? false
+    }
+  }
+
   /// A connection has ended, and another one will follow: its last frames come out, and nothing of
   /// the next one is taken for their continuation.
   func endConnection() {

@@ -6,6 +6,8 @@ public struct OutputRequest: Sendable {
   public var name: String
   public var target: OutputTarget
   public var format: OutputFormat
+  /// What happens when it is too slow. With `.block` the far end waits, where its carrier can make it;
+  /// a sender of datagrams does not.
   public var policy: OutputLane.Policy
 
   /// Makes a request for the output that `argument` names: a path, or `-` for standard output.
@@ -21,6 +23,7 @@ public struct OutputRequest: Sendable {
 struct RunningOutput: Sendable {
   let name: String
   let format: OutputFormat
+  let policy: OutputLane.Policy
   let lane: OutputLane
 }
 

@@ -89,7 +89,8 @@ public final class Receiver: Sendable {
     let living = Mutex(configuration.outputs.count)
     outputs = try configuration.outputs.map { request in
       var setup = OutputLane.Configuration(target: request.target, format: request.format)
-      setup.policy = request.policy
+      // Units come on the event loop, which waits for nobody; it has the far end wait instead.
+      setup.policy = request.format.input == .units ? .dropOldest : request.policy
       setup.scaleToFirst = configuration.scalesToFirst
       let lane = try OutputLane(setup) { _ in
         // The run goes on as long as there is one output left to write to.
@@ -99,7 +100,8 @@ public final class Receiver: Sendable {
           end(.outputsEnded)
         }
       }
-      return RunningOutput(name: request.name, format: request.format, lane: lane)
+      return RunningOutput(
+        name: request.name, format: request.format, policy: request.policy, lane: lane)
     }
     distribution = Distribution(configuration: configuration, outputs: outputs, end: end)
     connections = try Connections(

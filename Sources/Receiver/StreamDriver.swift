@@ -17,6 +17,8 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
     /// Whether the sender's goodbye ends the connection.
     var endsWithGoodbye = true
     var deliver: @Sendable (AccessUnit) -> Void
+    /// Whether the far end should wait, if it can, until what was delivered has been worked off.
+    var isCrowded: @Sendable () -> Bool
     /// Called with the first packet of media that is delivered.
     var mediaBegan: @Sendable (Instant) -> Void
     var end: @Sendable (End) -> Void
@@ -39,6 +41,11 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   /// How long packets may still come behind the sender's goodbye, when it has overtaken them.
   static let goodbyeGrace: Duration = .milliseconds(500)
 
+  /// How often it is looked whether the far end may go on.
+  private static let holdStep: Duration = .milliseconds(2)
+  /// How long the far end is held at most: less than what makes either side take the other for dead.
+  private static let longestHold: Duration = .seconds(2)
+
   private let transport: any RTPTransport
   private let setup: Setup
   private let former: VideoStream?
@@ -52,6 +59,8 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   private var firstMedia: Instant?
   private var lastMedia: Instant?
   private var wakeUp: (at: Instant, task: Scheduled<Void>)?
+  /// Since when the far end is made to wait, or was, when that took too long.
+  private var heldSince: Instant?
 
   /// Makes a driver for `transport`, whose stream goes on with the totals of `former`.
   init(
@@ -142,6 +151,33 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
       finish(with: .connection(.unrecognizedMedia(payloadTypes: payloadTypes)))
     } else {
       schedule(after: now)
+      if setup.isCrowded() { hold(at: now) } else { heldSince = nil }
+    }
+  }
+
+  /// Has the far end wait until what it sent has been worked off.
+  ///
+  /// When that takes too long, an output is stuck: then it loses what comes, as with datagrams.
+  private func hold(at now: Instant) {
+    guard heldSince == nil else { return }
+    heldSince = now
+    transport.holdReading(true)
+    lookAgain()
+  }
+
+  private func lookAgain() {
+    eventLoop.scheduleTask(in: TimeAmount(Self.holdStep)) { [self] in
+      guard !isOver, let start = heldSince else { return }
+      let now = Instant.now
+      let isCrowded = setup.isCrowded()
+      guard !isCrowded || start.advanced(by: Self.longestHold) <= now else { return lookAgain() }
+      if !isCrowded { heldSince = nil }
+      // The silence was this side's.
+      if lastMedia != nil {
+        lastMedia = now
+        clock.noteMedia(at: now)
+      }
+      transport.holdReading(false)
     }
   }
 

@@ -31,6 +31,11 @@ public protocol RTPTransport: Sendable {
   /// Sends an RTCP compound to the far end of the media, if it is known by now.
   func sendFeedback(_ bytes: ByteBuffer)
 
+  /// Has the far end wait while `isHeld`, where the carrier can make it; elsewhere nothing happens.
+  ///
+  /// A little more may still be delivered. Called on ``eventLoop``.
+  func holdReading(_ isHeld: Bool)
+
   /// What the transport itself has counted so far, by name; callable from any thread.
   func counters() async -> TransportCounters
 

@@ -38,8 +38,8 @@ struct OutputOptions: ParsableArguments {
       return OutputRequest(
         argument: path, format: format,
         // A file is slow for a moment at most, so nothing need be lost; a reader may be so for ever,
-        // and receiving must not wait for either.
-        policy: format.input == .frames && isRegularFile(path) ? .block : .dropOldest)
+        // and receiving must not wait for it.
+        policy: isRegularFile(path) ? .block : .dropOldest)
     }
   }
 

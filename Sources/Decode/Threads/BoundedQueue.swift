@@ -180,6 +180,13 @@ final class BoundedQueue<Element: Sendable>: Sendable {
   /// How many elements wait.
   var count: Int { monitor.quietly { $0.elements.count } }
 
+  /// Whether more than half of what may wait does.
+  var isCrowded: Bool {
+    monitor.quietly {
+      $0.elements.count > limits.count / 2 || $0.bytes > limits.bytes / 2
+    }
+  }
+
   /// True when nothing more can be put in; what is inside can still be taken.
   var isClosed: Bool { monitor.quietly { $0.isClosed } }
 

@@ -214,6 +214,12 @@ final class RTSPConnection: ChannelInboundHandler {
     delivery?.inputFailed(error, now)
   }
 
+  /// Leaves what comes in the kernel's buffer while `isHeld`, so that the server has to wait.
+  func holdReading(_ isHeld: Bool) {
+    guard case .open(let channel) = phase else { return }
+    channel.setOption(.autoRead, value: !isHeld).assumeIsolated().whenFailure { self.end($0) }
+  }
+
   func channelReadComplete(context: ChannelHandlerContext) {
     // A read can complete that brought nothing but a part of TLS.
     guard hasRead else { return }

@@ -79,6 +79,11 @@ final class RTSPStream {
     }
   }
 
+  /// Has the server wait, unless its media comes over UDP.
+  func holdReading(_ isHeld: Bool) {
+    if ports.isEmpty { connection?.holdReading(isHeld) }
+  }
+
   var counters: TransportCounters {
     var counters = count
     counters.skippedBytes += connection?.skipped ?? 0

@@ -78,6 +78,9 @@ public final class RTSPTransport: RTPTransport {
 
   public func sendFeedback(_ bytes: ByteBuffer) { withStream { $0.sendFeedback(bytes) } }
 
+  /// Only media in the connection itself can wait.
+  public func holdReading(_ isHeld: Bool) { withStream { $0.holdReading(isHeld) } }
+
   public func counters() async -> TransportCounters {
     let counters = try? await eventLoop.submit { [state] in
       if case .started(let stream) = state.value { stream.counters } else { TransportCounters() }

@@ -139,6 +139,9 @@ public final class UDPTransport: RTPTransport {
     }
   }
 
+  /// Who sends datagrams does not wait.
+  public func holdReading(_ isHeld: Bool) {}
+
   public func counters() async -> TransportCounters {
     let counters = try? await eventLoop.submit { [state] () -> TransportCounters in
       switch state.value {

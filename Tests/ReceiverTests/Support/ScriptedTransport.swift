@@ -61,6 +61,8 @@ final class ScriptedTransport: RTPTransport {
     }.get()
   }
 
+  func holdReading(_ isHeld: Bool) {}
+
   func sendFeedback(_ bytes: ByteBuffer) { sent.withLock { $0.append(bytes) } }
 
   func counters() async -> TransportCounters {

@@ -5,9 +5,9 @@ import Glibc
 /// a server that sends as fast as it is read.
 enum Interleaved {
   /// A client of the server on a port, writing to a file.
-  struct Client {
+  struct Client: Sendable {
     let name: String
-    let command: (_ port: String, _ output: String) -> [String]
+    let command: @Sendable (_ port: String, _ output: String) -> [String]
   }
 
   struct Result {
@@ -89,7 +89,7 @@ enum Interleaved {
   /// Of the programs that have ended, in seconds.
   private static func childrensTime() -> Double {
     var usage = rusage()
-    getrusage(RUSAGE_CHILDREN, &usage)
+    getrusage(RUSAGE_CHILDREN.rawValue, &usage)
     return [usage.ru_utime, usage.ru_stime].reduce(0) {
       $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6
     }

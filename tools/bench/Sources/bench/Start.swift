@@ -3,9 +3,9 @@ import Glibc
 
 /// From the start of the program to the first raw frame in its pipe, from GStreamer's RTSP server.
 enum Start {
-  struct Client {
+  struct Client: Sendable {
     let name: String
-    let command: (_ url: String) -> [String]
+    let command: @Sendable (_ url: String) -> [String]
   }
 
   static let clients = [
@@ -69,7 +69,7 @@ enum Start {
       missing -= count
     }
     let end = Latency.now()
-    receiver.stop()
+    receiver.kill()
     return (end - start) * 1000
   }
 }
