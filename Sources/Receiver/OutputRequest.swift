@@ -6,8 +6,9 @@ public struct OutputRequest: Sendable {
   public var name: String
   public var target: OutputTarget
   public var format: OutputFormat
-  /// What happens when it is too slow. With `.block` the far end waits, where its carrier can make it;
-  /// a sender of datagrams does not.
+  /// What happens when it is too slow.
+  ///
+  /// With `.block` the far end waits where its carrier can make it; a sender of datagrams can not.
   public var policy: OutputLane.Policy
 
   /// Makes a request for the output that `argument` names: a path, or `-` for standard output.
