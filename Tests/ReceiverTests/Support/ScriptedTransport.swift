@@ -19,6 +19,8 @@ final class ScriptedTransport: RTPTransport {
     var diagnostics: [String] = []
     var isPassive = false
     var takesReports = false
+    /// Datagrams that one read brings; `nil` brings all of them in one.
+    var readSize: Int?
   }
 
   let eventLoop: any EventLoop
@@ -27,6 +29,7 @@ final class ScriptedTransport: RTPTransport {
   private let opening: EventLoopPromise<Void>
   private let sent = Mutex<[ByteBuffer]>([])
   private let closed = Mutex(false)
+  private let holding = Mutex((isHeld: false, count: 0))
 
   init(_ script: Script) {
     eventLoop = MultiThreadedEventLoopGroup.singleton.next()
@@ -40,6 +43,10 @@ final class ScriptedTransport: RTPTransport {
   /// What was sent back.
   var feedback: [ByteBuffer] { sent.withLock { $0 } }
   var isClosed: Bool { closed.withLock { $0 } }
+  /// Whether its end was told, or it has not begun.
+  var hasEnded: Bool { sink.withLock { $0 == nil } }
+  /// How often it was told to have the far end wait.
+  var holds: Int { holding.withLock(\.count) }
 
   func open(delivering sink: any DatagramSink) async throws {
     if script.hangs { return try await opening.futureResult.get() }
@@ -47,21 +54,37 @@ final class ScriptedTransport: RTPTransport {
     if let fault = script.fault { throw fault }
     try await eventLoop.submit { [self] in
       if !script.media.isEmpty { sink.describe(script.media) }
-      for datagram in script.datagrams {
-        var datagram = datagram
-        datagram.arrival = .now
-        sink.receive(datagram)
-      }
-      sink.readCompleted(at: .now)
-      if let end = script.end {
-        sink.transportEnded(end)
-      } else {
-        self.sink.withLock { $0 = sink }
-      }
+      self.sink.withLock { $0 = sink }
+      read(script.datagrams[...])
     }.get()
   }
 
-  func holdReading(_ isHeld: Bool) {}
+  private func read(_ datagrams: ArraySlice<Datagram>) {
+    guard let sink = sink.withLock({ $0 }) else { return }
+    guard !holding.withLock(\.isHeld) else {
+      return eventLoop.execute { [self] in read(datagrams) }
+    }
+    let next = datagrams.prefix(script.readSize ?? datagrams.count)
+    for datagram in next {
+      var datagram = datagram
+      datagram.arrival = .now
+      sink.receive(datagram)
+    }
+    sink.readCompleted(at: .now)
+    guard next.endIndex == datagrams.endIndex else {
+      return eventLoop.execute { [self] in read(datagrams[next.endIndex...]) }
+    }
+    guard let end = script.end else { return }
+    self.sink.withLock { $0 = nil }
+    sink.transportEnded(end)
+  }
+
+  func holdReading(_ isHeld: Bool) {
+    holding.withLock { holding in
+      holding.isHeld = isHeld
+      if isHeld { holding.count += 1 }
+    }
+  }
 
   func sendFeedback(_ bytes: ByteBuffer) { sent.withLock { $0.append(bytes) } }
 

@@ -1,0 +1,67 @@
+import Decode
+import Defragment
+import Foundation
+import NIOCore
+import RTPSend
+import Receiver
+import Testing
+import Transports
+
+/// A far end that sends as fast as it is read, into outputs that are slower.
+struct HoldTests {
+  /// More than may wait for the decoder.
+  private static let frames = 600
+
+  private static func run(
+    format: String, policy: OutputLane.Policy,
+    onFrame: @escaping @Sendable (RawFrame, ScriptedTransport) -> Void
+  ) async throws -> (report: Receiver.Report, transport: ScriptedTransport, size: Int) {
+    let stream = try PatternStream(
+      .h264, frames: frames, as: .init(ssrc: 1, initialSequence: 1, initialTimestamp: 1))
+    let transport = ScriptedTransport(
+      .init(media: [stream.media], datagrams: stream.datagrams, readSize: 16))
+    let path = FileManager.default.temporaryDirectory
+      .appendingPathComponent("\(UUID()).\(format)").path
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    var configuration = Receiver.Configuration()
+    configuration.onFrame = { onFrame($0, transport) }
+    configuration.outputs = [
+      OutputRequest(
+        argument: path,
+        format: try #require(
+          OutputCatalogue(codecs: FormatCatalogue.codecs).format(named: format)),
+        policy: policy)
+    ]
+    let report = try await Receiver(transport: transport, configuration: configuration).run()
+    let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
+    return (report, transport, size ?? 0)
+  }
+
+  @Test func whatIsDecodedIntoAFileIsWaitedFor() async throws {
+    // A decoder that is certainly slower than memory.
+    let (report, transport, size) = try await Self.run(format: "yuv", policy: .block) { _, _ in
+      usleep(200)
+    }
+    #expect(report.status.delivery.droppedBeforeDecoder == 0)
+    #expect(size == Self.frames * 256 * 144 * 3 / 2)
+    #expect(transport.holds > 0)
+  }
+
+  @Test func nothingWaitsForAnOutputThatMayLoseFrames() async throws {
+    let (_, transport, _) = try await Self.run(format: "yuv", policy: .dropOldest) { _, _ in
+      usleep(200)
+    }
+    #expect(transport.holds == 0)
+  }
+
+  /// A disk that stalls for good: the far end goes on after two seconds, and what comes is lost.
+  @Test func anOutputThatIsStuckIsNotWaitedForForEver() async throws {
+    let began = ContinuousClock.now
+    let (report, transport, _) = try await Self.run(format: "yuv", policy: .block) {
+      while !$1.hasEnded, ContinuousClock.now - began < .seconds(20) { usleep(1000) }
+    }
+    #expect(transport.holds == 1)
+    #expect(ContinuousClock.now - began >= .seconds(2))
+    #expect(report.status.delivery.droppedBeforeDecoder > 0)
+  }
+}
