@@ -86,16 +86,16 @@ struct Narrator {
   private mutating func remarks(on connection: ConnectionStatus) -> [String] {
     var remarks: [String] = []
     let statistics = connection.statistics
+    if isVerbose, statistics.attempts > attemptsSaid {
+      remarks.append("connecting again (attempt \(statistics.attempts))")
+    }
+    attemptsSaid = statistics.attempts
     if statistics.recoveries > recoveriesSaid {
       recoveriesSaid = statistics.recoveries
       failureSaid = nil
       let length = statistics.outages.last { $0.hasEnded }?.length.seconds ?? 0
       remarks.append("media comes again, after \(length.formatted(digits: 1)) s without")
     }
-    if isVerbose, statistics.attempts > attemptsSaid {
-      remarks.append("connecting again (attempt \(statistics.attempts))")
-    }
-    attemptsSaid = statistics.attempts
     if let failure = connection.failure.map(Verdict.words), failure != failureSaid {
       failureSaid = failure
       remarks.append("\(failure); connecting again")

@@ -46,6 +46,46 @@ struct RTSPServerTests {
   }
 
   @Test(
+    "GStreamer to a multicast group", .enabled(if: NeighbouringMachine.works),
+    arguments: Clip.Codec.allCases)
+  func multicast(codec: Clip.Codec) throws {
+    let clip = try Clip.of(codec)
+    let machine = try NeighbouringMachine()
+    let server = try GStreamerServer(clip, ["--protocol", "multicast"], on: machine)
+    let (_, output) = try Self.receive(
+      server.url(), ["--rtsp-transport", "multicast", "--interface", machine.interface])
+    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+  }
+
+  /// Frames of the first server up to where it was killed, and all of the second one's.
+  @Test("a server that is killed and started again", arguments: ["tcp", "udp"])
+  func restart(transport: String) throws {
+    let clip = try Clip.h264.get()
+    var server = try GStreamerServer(clip)
+    let output = try Scratch.path("y4m")
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      [server.url(), "--rtsp-transport", transport, "--reconnect", "-o", output, "--stats", "-"])
+    _ = try receiver.waitForLine(#/"frames":[1-9]/#)
+    server.process.send(signal: SIGKILL)
+    try server.process.waitForExit()
+    server = try GStreamerServer(clip, ["--port", "\(server.port)"])
+    _ = try receiver.waitForLine(#/the sender said goodbye; connecting again/#, within: 60)
+    receiver.send(signal: SIGINT)
+    #expect(try receiver.waitForExit(within: 10) == 0, "\(receiver.standardError)")
+    let hashes = try Clip.frameHashes(of: output)
+    let second = try #require(hashes.lastIndex(of: clip.hashes[0]))
+    #expect(Array(hashes[second...]) == clip.hashes)
+    // The picture on its way when the server was killed came in part.
+    let first = hashes[..<second].dropLast()
+    #expect(first.count > 10)
+    #expect(Array(first) == Array(clip.hashes.prefix(first.count)))
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["connection", "reconnects"] == 1)
+    #expect(statistics["rtp", "lost"] == 0)
+  }
+
+  @Test(
     "a wrong password is not tried again and again, and not shown", arguments: ["basic", "digest"])
   func wrongPassword(login: String) throws {
     let server = try GStreamerServer(Clip.h264.get(), ["--auth", login])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Serves one file with GStreamer's RTSP server at rtsp://127.0.0.1:PORT/stream.
+"""Serves one file with GStreamer's RTSP server at rtsp://ADDRESS:PORT/stream.
 
-Prints `ready PORT` once the port, which the kernel chooses, is open. Every client is sent the
+Prints `ready PORT` once the port is open. Every client is sent the
 file from its first frame, paced as its timestamps say; at its end RTCP says goodbye.
 """
 
@@ -64,6 +64,8 @@ def main():
     parser.add_argument("file", help="an MP4 file of H.264 or H.265")
     parser.add_argument("codec", choices=["h264", "h265"])
     parser.add_argument("--protocol", choices=sorted(PROTOCOLS), help="the only one that is served")
+    parser.add_argument("--address", default="127.0.0.1")
+    parser.add_argument("--port", default="0", help="one that the kernel chooses unless given")
     parser.add_argument("--auth", choices=sorted(METHODS))
     parser.add_argument("--user", default="viewer")
     parser.add_argument("--password", default="secret")
@@ -84,8 +86,8 @@ def main():
         factory.set_address_pool(multicast_addresses())
 
     server = GstRtspServer.RTSPServer()
-    server.set_address("127.0.0.1")
-    server.set_service("0")
+    server.set_address(arguments.address)
+    server.set_service(arguments.port)
     auth = authentication(arguments, factory)
     if auth:
         server.set_auth(auth)

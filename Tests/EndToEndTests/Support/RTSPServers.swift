@@ -7,22 +7,24 @@ struct GStreamerServer {
   static let password = "canary-4711"
 
   let process: RunningProcess
+  let address: String
   let port: UInt16
 
   /// Starts a server; `options` are those of the script.
-  init(_ clip: Clip, _ options: [String] = []) throws {
+  init(_ clip: Clip, _ options: [String] = [], on machine: NeighbouringMachine? = nil) throws {
+    address = machine?.address ?? "127.0.0.1"
     let script = Bundle.module.resourceURL?
       .appendingPathComponent("Servers/gstreamer-rtsp-server.py").path
-    process = try RunningProcess(
-      "/usr/bin/python3",
-      [script ?? "", clip.container, clip.codec.rawValue]
-        + ["--user", Self.user, "--password", Self.password] + options)
+    let command =
+      ["/usr/bin/python3", script ?? "", clip.container, clip.codec.rawValue]
+      + ["--address", address, "--user", Self.user, "--password", Self.password] + options
+    process = try RunningProcess("env", (machine?.prefix ?? []) + command)
     port = UInt16(try process.waitForLine(#/ready (\d+)/#).1) ?? 0
   }
 
   /// The address of the stream, with what stands before the host.
   func url(scheme: String = "rtsp", user: String = "") -> String {
-    "\(scheme)://\(user)127.0.0.1:\(port)/stream"
+    "\(scheme)://\(user)\(address):\(port)/stream"
   }
 }
 

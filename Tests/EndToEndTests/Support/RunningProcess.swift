@@ -16,8 +16,15 @@ final class RunningProcess: @unchecked Sendable {
   private let name: String
 
   /// Starts `program`, found on the PATH unless it is a path, with `arguments`.
-  init(_ program: String, _ arguments: [String], input: FileHandle? = nil) throws {
+  ///
+  /// - Parameters:
+  ///   - input: what it reads, a file or a pipe; nothing unless given.
+  ///   - environment: what is added to this program's own.
+  init(
+    _ program: String, _ arguments: [String], input: Any? = nil, environment: [String: String] = [:]
+  ) throws {
     name = program
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = [program] + arguments
     process.standardInput = input ?? FileHandle.nullDevice

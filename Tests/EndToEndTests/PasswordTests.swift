@@ -1,0 +1,89 @@
+import Foundation
+import Glibc
+import Testing
+
+/// Each way to give `rtp-recv` a password, with a server that wants one; nobody else gets to see it.
+@Suite(.serialized)
+struct PasswordTests {
+  private static let password = GStreamerServer.password
+
+  private static func server() throws -> GStreamerServer {
+    try GStreamerServer(Clip.h264.get(), ["--auth", "digest"])
+  }
+
+  /// A file whose first line is the password.
+  private static func file(mode: Int) throws -> String {
+    let path = try Scratch.path("password")
+    try Data("\(password)\nnot this\n".utf8).write(to: URL(fileURLWithPath: path))
+    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+    return path
+  }
+
+  private static func receive(
+    _ url: String, _ options: [String] = [], environment: [String: String] = [:]
+  ) throws -> RunningProcess {
+    try RunningProcess(
+      Product.rtpRecv,
+      [url, "--rtsp-transport", "tcp", "-o", "/dev/null", "--format", "yuv", "--stats", "-"]
+        + options, environment: environment)
+  }
+
+  private static func expectSuccess(of receiver: RunningProcess) throws {
+    // While it plays, what everybody can read of it says nothing.
+    _ = try receiver.waitForLine(#/"frames":[1-9]/#)
+    let commandLine = try Data(
+      contentsOf: URL(fileURLWithPath: "/proc/\(receiver.processIdentifier)/cmdline"))
+    #expect(!commandLine.isEmpty)
+    #expect(!String(decoding: commandLine, as: UTF8.self).contains(password))
+    receiver.send(signal: SIGINT)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    #expect(!receiver.standardError.contains(password))
+    #expect(!String(decoding: receiver.standardOutput, as: UTF8.self).contains(password))
+  }
+
+  @Test func inTheURL() throws {
+    let server = try Self.server()
+    try Self.expectSuccess(of: Self.receive(server.url(user: "viewer:\(Self.password)@")))
+  }
+
+  @Test("in a file that its owner alone can read", arguments: ["viewer@", ""])
+  func inAFile(user: String) throws {
+    let server = try Self.server()
+    let options = ["--password-file", try Self.file(mode: 0o600)]
+    try Self.expectSuccess(
+      of: Self.receive(
+        server.url(user: user), options + (user.isEmpty ? ["--user", "viewer"] : [])))
+  }
+
+  @Test("in a file that others can read", arguments: [0o640, 0o604])
+  func inAnOpenFile(mode: Int) throws {
+    let path = try Self.file(mode: mode)
+    let receiver = try Self.receive("rtsp://viewer@127.0.0.1:1/", ["--password-file", path])
+    #expect(try receiver.waitForExit() != 0)
+    #expect(receiver.standardError.contains("chmod 600 \(path)"), "\(receiver.standardError)")
+    #expect(!receiver.standardError.contains(Self.password))
+  }
+
+  @Test func inTheEnvironment() throws {
+    let server = try Self.server()
+    try Self.expectSuccess(
+      of: Self.receive(
+        server.url(user: "viewer@"), environment: ["RTP_RECV_PASSWORD": Self.password]))
+  }
+
+  @Test func atATerminal() throws {
+    let server = try Self.server()
+    let input = Pipe()
+    let terminal = try RunningProcess(
+      "script",
+      [
+        "-qec",
+        "\(Product.rtpRecv) \(server.url(user: "viewer@")) --frames 10 -o /dev/null --format yuv",
+        "/dev/null",
+      ], input: input)
+    _ = try terminal.waitForLine(#/Password of viewer at /#)
+    try input.fileHandleForWriting.write(contentsOf: Data("\(Self.password)\n".utf8))
+    #expect(try terminal.waitForExit(within: 20) == 0)
+    #expect(!String(decoding: terminal.standardOutput, as: UTF8.self).contains(Self.password))
+  }
+}

@@ -1,0 +1,42 @@
+import Foundation
+
+/// What another machine would be, as far as the network is concerned: a network namespace at the
+/// other end of a virtual cable.
+///
+/// GStreamer's server keeps the port of a multicast group to itself, so that nobody on the same
+/// machine can listen there.
+final class NeighbouringMachine {
+  /// Only root may lay cables, and not in every container.
+  static let works = (try? NeighbouringMachine()) != nil
+
+  /// The address of the other machine.
+  let address = "10.255.77.2"
+  /// This machine's end of the cable.
+  let interface: String
+  private let name: String
+
+  init() throws {
+    name = "rtp-recv-\(ProcessInfo.processInfo.processIdentifier)"
+    interface = "rr\(ProcessInfo.processInfo.processIdentifier)"
+    try Self.ip("netns", "add", name)
+    try Self.ip("link", "add", interface, "type", "veth", "peer", "name", "far", "netns", name)
+    try Self.ip("addr", "add", "10.255.77.1/30", "dev", interface)
+    try Self.ip("link", "set", interface, "up")
+    try Self.ip("-n", name, "addr", "add", "\(address)/30", "dev", "far")
+    try Self.ip("-n", name, "link", "set", "far", "up")
+    try Self.ip("-n", name, "route", "add", "239.0.0.0/8", "dev", "far")
+  }
+
+  deinit {
+    try? Self.ip("link", "del", interface)
+    try? Self.ip("netns", "del", name)
+  }
+
+  /// What stands before a command that is to run there.
+  var prefix: [String] { ["ip", "netns", "exec", name] }
+
+  private static func ip(_ arguments: String...) throws {
+    let process = try RunningProcess("ip", arguments)
+    guard try process.waitForExit(within: 10) == 0 else { throw POSIXError(.EPERM) }
+  }
+}
