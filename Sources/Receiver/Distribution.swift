@@ -81,6 +81,9 @@ final class Distribution: Sendable {
     decoder?.beginFlush()
   }
 
+  /// Whether as many frames came as are wanted.
+  var isComplete: Bool { state.withLock { $0.statistics.frames == configuration.frameLimit } }
+
   /// Waits until the decoder has given all its frames, and closes it.
   func finishDecoding() async {
     guard let decoder = state.withLock(\.decoder) else { return }

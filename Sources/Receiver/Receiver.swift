@@ -113,8 +113,10 @@ public final class Receiver: Sendable {
   ///
   /// What is in flight then is still decoded and written, within about two seconds.
   public func run() async -> Report {
-    let reason = await connections.run()
+    var reason = await connections.run()
     await distribution.finishDecoding()
+    // The last pictures of a stream that reorders them come out when it has ended.
+    if distribution.isComplete { reason = .framesReached }
     // All at once: the time to finish is for all of them together.
     let summaries = await withTaskGroup(of: (Int, OutputSummary).self) { group in
       for (index, output) in outputs.enumerated() {

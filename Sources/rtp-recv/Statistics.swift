@@ -38,6 +38,9 @@ enum Statistics {
     text += ", \(delivery.accessUnits) access units"
     if delivery.frames > 0 { text += ", \(delivery.frames) frames" }
     if let format = stream.format { text += " of \(format.summary)" }
+    if let before = delivery.failures["no_random_access_point"] {
+      text += "; \(before) before the first key picture"
+    }
     text +=
       "; \(reception.lost) lost in the network, \(status.transport.kernelDropped) in this machine"
     if reception.reordered > 0 { text += ", \(reception.reordered) reordered" }

@@ -38,6 +38,15 @@ struct RTSPServerTests {
     #expect(!said.contains(GStreamerServer.password))
   }
 
+  /// The clip's last pictures come out of the decoder only when nothing more goes in.
+  @Test func asManyFramesAsTheStreamHas() throws {
+    let server = try GStreamerServer(Clip.h264.get())
+    let (receiver, output) = try Self.receive(server.url(), ["--frames", "300"])
+    #expect(try Clip.frameHashes(of: output) == Clip.h264.get().hashes)
+    let said = String(decoding: receiver.standardOutput, as: UTF8.self)
+    #expect(said.contains(#""end":"frames_reached""#), "\(said.suffix(300))")
+  }
+
   @Test("a server that offers one way only", arguments: ["tcp", "udp"])
   func oneWayOnly(protocol way: String) throws {
     let server = try GStreamerServer(Clip.h264.get(), ["--protocol", way])

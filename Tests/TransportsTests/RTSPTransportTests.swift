@@ -58,6 +58,21 @@ struct RTSPTransportTests {
     try await server.close()
   }
 
+  @Test(
+    "what the URL says comes before what is configured",
+    arguments: [
+      ("", ["c", "p"]), ("u@", ["u", "p"]), ("u:@", ["u", "p"]), ("u:q@", ["u", "q"]),
+    ])
+  func credentials(inURL text: String, expected: [String]) throws {
+    var configuration = RTSPConfiguration()
+    configuration.credentials = Credentials(user: "c", password: "p")
+    let transport = try RTSPTransport(
+      source: "rtsp://\(text)camera/", configuration: configuration,
+      on: MultiThreadedEventLoopGroup.singleton.next())
+    let credentials = try #require(transport.credentials)
+    #expect([credentials.user, credentials.password] == expected)
+  }
+
   @Test func framesBeforeTheAnswerToPlayAreNotLost() async throws {
     var script = RTSPFarEnd.Script()
     script.asked = { $0.send(frame: rtp(1)) }

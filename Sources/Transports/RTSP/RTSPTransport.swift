@@ -7,7 +7,7 @@ public import NIOCore
 public final class RTSPTransport: RTPTransport {
   public let eventLoop: any EventLoop
   let url: RTSPURL
-  private let credentials: Credentials?
+  let credentials: Credentials?
   private let configuration: RTSPConfiguration
   private let sockets: UDPTransport.SocketConfiguration
   let state: NIOLoopBoundBox<State>
@@ -18,7 +18,8 @@ public final class RTSPTransport: RTPTransport {
     case closed
   }
 
-  /// Opens nothing yet; a user name and a password in the URL come before those configured.
+  /// Opens nothing yet; a user name in the URL comes before the one configured, and so does a
+  /// password.
   ///
   /// - Throws: ``TransportError/source(_:_:)`` when `source` is not the URL of a stream.
   public init(
@@ -27,7 +28,12 @@ public final class RTSPTransport: RTPTransport {
     on eventLoop: any EventLoop
   ) throws(TransportError) {
     do throws(SourceFault) {
-      (url, credentials) = try RTSPURL.parse(source)
+      var named: Credentials?
+      (url, named) = try RTSPURL.parse(source)
+      if named?.password.isEmpty == true, let configured = configuration.credentials {
+        named?.password = configured.password
+      }
+      credentials = named ?? configuration.credentials
     } catch { throw .source(source, error) }
     self.configuration = configuration
     self.sockets = sockets
@@ -109,7 +115,7 @@ public final class RTSPTransport: RTPTransport {
       case .closed: return eventLoop.makeFailedFuture(TransportError.closed)
       }
       let stream = RTSPStream(
-        url, credentials: credentials ?? configuration.credentials, configuration: configuration,
+        url, credentials: credentials, configuration: configuration,
         sockets: sockets, purpose: purpose, on: eventLoop, delivering: sink)
       state.value = .started(stream)
       return stream.start()

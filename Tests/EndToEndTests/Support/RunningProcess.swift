@@ -17,9 +17,7 @@ final class RunningProcess: @unchecked Sendable {
 
   /// Starts `program`, found on the PATH unless it is a path, with `arguments`.
   ///
-  /// - Parameters:
-  ///   - input: what it reads, a file or a pipe; nothing unless given.
-  ///   - environment: what is added to this program's own.
+  /// It reads `input`, a file or a pipe, or nothing; `environment` is added to this program's own.
   init(
     _ program: String, _ arguments: [String], input: Any? = nil, environment: [String: String] = [:]
   ) throws {
