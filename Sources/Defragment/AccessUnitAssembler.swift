@@ -15,7 +15,7 @@ struct AccessUnitAssembler: Sendable {
   private(set) var parameterSets: ParameterSets
   private(set) var description: FormatDescription?
 
-  private var open: Draft?
+  private var open: AccessUnitDraft?
   private var ready = CircularBuffer<AccessUnit>()
   /// The unit that is being written; `nil` between units and while one is being dropped.
   private var unit: Unit?
@@ -28,24 +28,6 @@ struct AccessUnitAssembler: Sendable {
   private var isBehindGap = false
   private var needsParameterSets = true
   private var hasOfferedParameterSets = false
-
-  private struct Draft: Sendable {
-    var bytes: ByteBuffer
-    var units: [NALUnit] = []
-    var time: MediaTime
-    var firstArrival: Instant
-    var lastArrival: Instant
-    /// A picture has begun, even if what came of it was of no use.
-    var hasPicture = false
-    /// One bit for each type of parameter set.
-    var parameterSetTypes: UInt64 = 0
-    var isRandomAccess = false
-    var isDamaged = false
-    /// Something did not fit in any more.
-    var isFull = false
-    var lostPackets = 0
-    var slice: NALUnit?
-  }
 
   private struct Unit: Sendable {
     var start: Int
@@ -127,10 +109,9 @@ struct AccessUnitAssembler: Sendable {
     }
     if open == nil {
       let capacity = max(lastLength + lastLength / 4, 256)
-      open = Draft(
+      open = AccessUnitDraft(
         bytes: ByteBufferAllocator().buffer(capacity: min(capacity, limits.accessUnitBytes)),
-        time: time, firstArrival: arrival, lastArrival: arrival,
-        isDamaged: isBehindGap && !role.beginsAccessUnit)
+        time: time, arrival: arrival, isDamaged: isBehindGap && !role.beginsAccessUnit)
     }
     isBehindGap = false
     if lostPackets > 0 {
@@ -349,49 +330,11 @@ struct AccessUnitAssembler: Sendable {
     } else if needsParameterSets, draft.hasPicture, parameterSets.isComplete,
       draft.isRandomAccess || !hasOfferedParameterSets
     {
-      prependParameterSets(to: &draft)
+      draft.prepend(parameterSets, format: format)
       hasOfferedParameterSets = true
       if draft.isRandomAccess { needsParameterSets = false }
     }
     statistics.accessUnits += 1
-    ready.append(
-      AccessUnit(
-        codec: format.codec, bytes: draft.bytes, units: draft.units, time: draft.time,
-        firstArrival: draft.firstArrival, lastArrival: draft.lastArrival,
-        integrity: draft.isDamaged ? .damaged : .whole, lostPackets: draft.lostPackets,
-        isRandomAccess: draft.isRandomAccess, format: description))
-  }
-
-  /// Puts the known parameter sets before a picture whose stream does not carry them.
-  private func prependParameterSets(to draft: inout Draft) {
-    var units: [NALUnit] = []
-    var bytes = ByteBufferAllocator().buffer(
-      capacity: draft.bytes.readableBytes + parameterSets.streamLength)
-    // A delimiter stands before all others (H.264 §7.4.1.2.3, H.265 §7.4.2.4.4).
-    if let first = draft.units.first, first.type == format.accessUnitDelimiterType,
-      let delimiter = draft.bytes.readSlice(length: first.offset + first.length)
-    {
-      units.append(first)
-      bytes.writeImmutableBuffer(delimiter)
-      draft.units.removeFirst()
-    }
-    let start = bytes.writerIndex
-    for set in parameterSets.inNaturalOrder {
-      bytes.writeBytes(AnnexB.startCode)
-      units.append(
-        NALUnit(
-          offset: bytes.writerIndex, length: set.readableBytes,
-          type: format.type(of: NALUnitHead(of: set))))
-      bytes.writeImmutableBuffer(set)
-    }
-    let shift = bytes.writerIndex - start
-    bytes.writeImmutableBuffer(draft.bytes)
-    draft.bytes = bytes
-    draft.units =
-      units
-      + draft.units.map {
-        NALUnit(
-          offset: $0.offset + shift, length: $0.length, type: $0.type, isWhole: $0.isWhole)
-      }
+    ready.append(draft.accessUnit(codec: format.codec, format: description))
   }
 }

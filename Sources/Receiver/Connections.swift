@@ -38,7 +38,7 @@ final class Connections: Sendable {
   }
 
   private let configuration: Receiver.Configuration
-  private let makeTransport: @Sendable () throws -> any RTPTransport
+  private let makeTransport: Receiver.TransportFactory
   private let events: Events
   private let distribution: Distribution
   private let state: Mutex<State>
@@ -47,7 +47,7 @@ final class Connections: Sendable {
   ///   known codec.
   init(
     _ configuration: Receiver.Configuration, first transport: any RTPTransport,
-    then makeTransport: @escaping @Sendable () throws -> any RTPTransport, events: Events,
+    then makeTransport: @escaping Receiver.TransportFactory, events: Events,
     delivering distribution: Distribution
   ) throws {
     self.configuration = configuration
@@ -137,14 +137,15 @@ final class Connections: Sendable {
   private func openNext(
     after connection: Connection, _ remains: StreamDriver.Remains
   ) async throws {
-    let counters = await connection.transport.counters()
+    let counters = await connection.transport.counters().added(
+      to: state.withLock(\.formerCounters))
     let number = connection.number + 1
-    let transport = try makeTransport()
+    let transport = try makeTransport(counters)
     let driver = try StreamDriver(
       Self.setup(configuration, number, transport, events, distribution), for: transport,
       clock: remains.clock, after: remains.stream)
     state.withLock { state in
-      state.formerCounters = counters.added(to: state.formerCounters)
+      state.formerCounters = counters
       state.connection = Connection(number: number, transport: transport, driver: driver)
       state.outages.noteAttempt()
       state.retryAt = nil

@@ -50,6 +50,10 @@ public final class Receiver: Sendable {
     }
   }
 
+  /// Makes a transport, knowing what those before it have counted.
+  public typealias TransportFactory =
+    @Sendable (_ former: TransportCounters?) throws -> any RTPTransport
+
   /// How long outputs and decoder may take to finish what they have begun.
   static let finishingTime: Duration = .seconds(2)
 
@@ -68,24 +72,25 @@ public final class Receiver: Sendable {
   ) throws {
     var configuration = configuration
     configuration.reconnection = nil
-    try self.init(configuration: configuration) { transport }
+    try self.init(configuration: configuration) { _ in transport }
   }
 
   /// Prepares a run; one transport is made, and nothing is opened yet.
   ///
   /// - Parameters:
   ///   - configuration: what is wanted.
-  ///   - makeTransport: makes a transport for each connection.
+  ///   - makeTransport: makes a transport for each connection; from the second on it is given what
+  ///     those before have counted.
   /// - Throws: what `makeTransport` throws; `UnsupportedFormat` when the media is described as
   ///   something else than video of a known codec; `ThreadError` when an output can not be started.
   public init(
     configuration: Configuration,
-    transport makeTransport: @escaping @Sendable () throws -> any RTPTransport
+    transport makeTransport: @escaping TransportFactory
   ) throws {
     self.configuration = configuration
     let events = AsyncStream.makeStream(of: Connections.Event.self)
     let end: @Sendable (EndReason) -> Void = { events.continuation.yield(.runEnded($0)) }
-    let transport = try makeTransport()
+    let transport = try makeTransport(nil)
     let living = Mutex(configuration.outputs.count)
     outputs = try configuration.outputs.map { request in
       var setup = OutputLane.Configuration(target: request.target, format: request.format)

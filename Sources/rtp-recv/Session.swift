@@ -21,12 +21,17 @@ final class Session: Sendable {
     command.warn(about: source)
     let options = try command.transportOptions(for: source)
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
-    let makeTransport: @Sendable () throws -> any RTPTransport = {
-      try TransportCatalogue.make(
+    let makeTransport: Receiver.TransportFactory = { former in
+      var options = options
+      // Where nothing came over UDP, each connection would find that out again.
+      if options.rtsp.delivery == .automatic, former?.delivery == "tcp" {
+        options.rtsp.delivery = .tcp
+      }
+      return try TransportCatalogue.make(
         source: source.bare, transport: command.transport, options: options, on: eventLoop)
     }
     // One that is not used tells what kind of transport it is to be.
-    let transport = try makeTransport()
+    let transport = try makeTransport(nil)
     isPassive = transport.isPassive
 
     var configuration = Receiver.Configuration()

@@ -57,7 +57,7 @@ struct CaptureTimeTests {
     var configuration = Receiver.Configuration()
     configuration.recordsFrames = true
     configuration.onFrame = { frame in times.withLock { $0.append(frame.captureTime) } }
-    let receiver = try Receiver(configuration: configuration) { source.make() }
+    let receiver = try Receiver(configuration: configuration) { _ in source.make() }
     _ = await receiver.run()
     #expect(times.withLock { $0 } == (0..<10).map(Self.expected))
     let log = receiver.takeFrames()
@@ -80,7 +80,7 @@ struct CaptureTimeTests {
     var configuration = Receiver.Configuration()
     configuration.recordsFrames = true
     configuration.onAccessUnit = { _ in }
-    let receiver = try Receiver(configuration: configuration) { source.make() }
+    let receiver = try Receiver(configuration: configuration) { _ in source.make() }
     _ = await receiver.run()
     let log = receiver.takeFrames()
     #expect(log.records.map(\.number) == (1...1024).map { $0 })

@@ -60,7 +60,7 @@ struct ReconnectionTests {
       }
     }
     try setUp(&configuration)
-    let receiver = try Receiver(configuration: configuration) { source.make() }
+    let receiver = try Receiver(configuration: configuration) { _ in source.make() }
     let companion = Task { await meanwhile(receiver) }
     let report = await receiver.run()
     companion.cancel()

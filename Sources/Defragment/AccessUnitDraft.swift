@@ -1,0 +1,68 @@
+import NIOCore
+import RTPWire
+
+/// An access unit while it is put together.
+struct AccessUnitDraft: Sendable {
+  var bytes: ByteBuffer
+  var units: [NALUnit] = []
+  var time: MediaTime
+  var firstArrival: Instant
+  var lastArrival: Instant
+  /// A picture has begun, even if what came of it was of no use.
+  var hasPicture = false
+  /// One bit for each type of parameter set.
+  var parameterSetTypes: UInt64 = 0
+  var isRandomAccess = false
+  var isDamaged = false
+  /// Something did not fit in any more.
+  var isFull = false
+  var lostPackets = 0
+  /// The first unit of the picture.
+  var slice: NALUnit?
+
+  init(bytes: ByteBuffer, time: MediaTime, arrival: Instant, isDamaged: Bool) {
+    self.bytes = bytes
+    self.time = time
+    firstArrival = arrival
+    lastArrival = arrival
+    self.isDamaged = isDamaged
+  }
+
+  /// What is handed on.
+  func accessUnit(codec: VideoCodec, format: FormatDescription?) -> AccessUnit {
+    AccessUnit(
+      codec: codec, bytes: bytes, units: units, time: time, firstArrival: firstArrival,
+      lastArrival: lastArrival, integrity: isDamaged ? .damaged : .whole,
+      lostPackets: lostPackets, isRandomAccess: isRandomAccess, format: format)
+  }
+
+  /// Puts `sets` before a picture whose stream does not carry them.
+  mutating func prepend(_ sets: ParameterSets, format: any PayloadFormat.Type) {
+    let rest = bytes
+    let pictureUnits = units
+    units = []
+    bytes = ByteBufferAllocator().buffer(capacity: rest.readableBytes + sets.streamLength)
+    var behind = rest
+    // A delimiter stands before all others (H.264 §7.4.1.2.3, H.265 §7.4.2.4.4).
+    if let first = pictureUnits.first, first.type == format.accessUnitDelimiterType,
+      let delimiter = behind.readSlice(length: first.offset + first.length)
+    {
+      units.append(first)
+      bytes.writeImmutableBuffer(delimiter)
+    }
+    let start = bytes.writerIndex
+    for set in sets.inNaturalOrder {
+      bytes.writeBytes(AnnexB.startCode)
+      units.append(
+        NALUnit(
+          offset: bytes.writerIndex, length: set.readableBytes,
+          type: format.type(of: NALUnitHead(of: set))))
+      bytes.writeImmutableBuffer(set)
+    }
+    let shift = bytes.writerIndex - start
+    bytes.writeImmutableBuffer(behind)
+    units += pictureUnits.dropFirst(behind.readableBytes == rest.readableBytes ? 0 : 1).map {
+      NALUnit(offset: $0.offset + shift, length: $0.length, type: $0.type, isWhole: $0.isWhole)
+    }
+  }
+}
