@@ -25,12 +25,14 @@ final class OutputDescriptor {
 
   /// Opens `path` for writing from the start; a named pipe once it has a reader.
   ///
+  /// What a file holds stays until ``empty()``: a run that receives nothing must not cost a recording.
+  ///
   /// `givesUp` is asked now and then while a named pipe has no reader.
   ///
   /// - Throws: ``OutputError/cannotOpen(path:errno:)``, or ``OutputError/noReader``.
   init(opening path: String, unless givesUp: () -> Bool) throws(OutputError) {
     // Without O_NONBLOCK, opening a named pipe would wait for its reader, out of anyone's reach.
-    let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK
+    let flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK
     var number = unsafe open(path, flags, Self.permissions)
     while number < 0, errno == EINTR || (errno == ENXIO && Self.isNamedPipe(path)) {
       guard !givesUp() else { throw .noReader }
@@ -83,6 +85,12 @@ final class OutputDescriptor {
     guard nowhere >= 0 else { return }
     dup2(nowhere, original)
     close(nowhere)
+  }
+
+  /// Gives up what a file held that was opened here.
+  func empty() {
+    guard isFile, case .own = ownership else { return }
+    ftruncate(number, 0)
   }
 
   /// Cuts the last `count` bytes off a file; what a pipe has taken is gone.

@@ -20,6 +20,7 @@ import RTPWire
   /// Asked while the reader does not read; the answer is when to give up, if at all.
   private let deadline: () -> Instant?
   private var vectors: [iovec] = unsafe []
+  private var hasBegun = false
 
   init(to descriptor: OutputDescriptor, deadline: @escaping () -> Instant?) {
     self.descriptor = descriptor
@@ -30,6 +31,10 @@ import RTPWire
   ///
   /// - Throws: after which a file ends behind the last record that was written whole.
   func write(_ records: [OutputRecord]) throws(OutputError) {
+    if !hasBegun {
+      hasBegun = true
+      descriptor.empty()
+    }
     var written = 0
     let failure = collect(records.flatMap(\.pieces)[...]) { writeVectors(&written) }
     for record in records {

@@ -117,6 +117,9 @@ public final class VideoDecoder: Sendable {
   /// As ``flush()``, without waiting for it.
   public func beginFlush() { _ = queue.offerBeyondLimits(.flush(nil)) }
 
+  /// Takes nothing more and gives up what waits, without waiting for what is being decoded.
+  public func abandon() { queue.close() }
+
   /// Ends decoding; what was not decoded yet fails with ``DecodeFailure/Reason/closed``.
   ///
   /// No callback comes after this has returned. It must not be awaited in a callback.

@@ -199,11 +199,12 @@ final class Connections: Sendable {
         }
       })
     // A listener has nothing to connect to: it waits for the next sender where it is.
-    if let reconnection = configuration.reconnection {
-      setup.silence =
-        transport.isPassive || transport.endsInSilence ? nil : reconnection.silence
-      setup.endsWithGoodbye = !transport.isPassive
+    guard !transport.isPassive else {
+      setup.endsWithGoodbye = configuration.reconnection == nil
+      return setup
     }
+    // A transport that watches for itself knows more of the reasons, and is given the time to tell.
+    setup.silence = transport.longestSilence.map { $0 * 2 } ?? configuration.reconnection?.silence
     return setup
   }
 }

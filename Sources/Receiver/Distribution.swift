@@ -84,6 +84,9 @@ final class Distribution: Sendable {
   /// Whether as many frames came as are wanted.
   var isComplete: Bool { state.withLock { $0.statistics.frames == configuration.frameLimit } }
 
+  /// Gives up what waits to be decoded.
+  func abandonDecoding() { state.withLock(\.decoder)?.abandon() }
+
   /// Waits until the decoder has given all its frames, and closes it.
   func finishDecoding() async {
     guard let decoder = state.withLock(\.decoder) else { return }

@@ -54,8 +54,10 @@ public final class Receiver: Sendable {
   public typealias TransportFactory =
     @Sendable (_ former: TransportCounters?) throws -> any RTPTransport
 
-  /// How long outputs and decoder may take to finish what they have begun.
+  /// How long outputs may take to finish what they have begun.
   static let finishingTime: Duration = .seconds(2)
+  /// How long the decoder may take to do so once ``stop()`` was called.
+  static let decodingTime: Duration = .milliseconds(700)
 
   private let configuration: Configuration
   private let outputs: [RunningOutput]
@@ -136,8 +138,14 @@ public final class Receiver: Sendable {
       })
   }
 
-  /// Ends the run in an orderly way, from any thread.
-  public func stop() { connections.stop() }
+  /// Ends the run in an orderly way, within three seconds, from any thread.
+  public func stop() {
+    connections.stop()
+    Task { [distribution] in
+      try? await Task.sleep(for: Self.decodingTime)
+      distribution.abandonDecoding()
+    }
+  }
 
   /// Ends all outputs at once, each on a whole frame, whatever still waits; from any thread.
   public func abandon() async {

@@ -59,8 +59,15 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   private var firstMedia: Instant?
   private var lastMedia: Instant?
   private var wakeUp: (at: Instant, task: Scheduled<Void>)?
-  /// Since when the far end is made to wait, or was, when that took too long.
-  private var heldSince: Instant?
+  private var hold = Hold.none
+
+  /// Whether the far end is made to wait.
+  private enum Hold {
+    case none
+    case held(since: Instant)
+    /// What it was to wait for took too long.
+    case givenUp
+  }
 
   /// Makes a driver for `transport`, whose stream goes on with the totals of `former`.
   init(
@@ -134,7 +141,8 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
     guard !isOver else { return }
     let before = stream.reception.delivered
     stream.receive(datagram)
-    pull(at: datagram.arrival)
+    let deliveredUnits = pull(at: datagram.arrival)
+    if deliveredUnits { considerHold(at: datagram.arrival) }
     // Only packets of the stream count as life, not whatever reaches the port.
     guard stream.reception.delivered != before else { return }
     clock.noteMedia(at: datagram.arrival)
@@ -151,27 +159,32 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
       finish(with: .connection(.unrecognizedMedia(payloadTypes: payloadTypes)))
     } else {
       schedule(after: now)
-      if setup.isCrowded() { hold(at: now) } else { heldSince = nil }
     }
   }
 
   /// Has the far end wait until what it sent has been worked off.
   ///
   /// When that takes too long, an output is stuck: then it loses what comes, as with datagrams.
-  private func hold(at now: Instant) {
-    guard heldSince == nil else { return }
-    heldSince = now
-    transport.holdReading(true)
-    lookAgain()
+  private func considerHold(at now: Instant) {
+    switch hold {
+    case .none:
+      guard setup.isCrowded() else { return }
+      hold = .held(since: now)
+      transport.holdReading(true)
+      lookAgain()
+    case .held: break
+    case .givenUp:
+      if !setup.isCrowded() { hold = .none }
+    }
   }
 
   private func lookAgain() {
     eventLoop.scheduleTask(in: TimeAmount(Self.holdStep)) { [self] in
-      guard !isOver, let start = heldSince else { return }
+      guard !isOver, case .held(let start) = hold else { return }
       let now = Instant.now
       let isCrowded = setup.isCrowded()
       guard !isCrowded || start.advanced(by: Self.longestHold) <= now else { return lookAgain() }
-      if !isCrowded { heldSince = nil }
+      hold = isCrowded ? .givenUp : .none
       // The silence was this side's.
       if lastMedia != nil {
         lastMedia = now
@@ -198,8 +211,15 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
     schedule(after: now)
   }
 
-  private func pull(at now: Instant) {
-    while let unit = stream.next(at: now) { setup.deliver(unit) }
+  /// Passes on the access units that are complete, and says whether there were any.
+  @discardableResult
+  private func pull(at now: Instant) -> Bool {
+    var wereAny = false
+    while let unit = stream.next(at: now) {
+      setup.deliver(unit)
+      wereAny = true
+    }
+    return wereAny
   }
 
   private func wakeUpNow() {

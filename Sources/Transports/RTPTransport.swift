@@ -16,8 +16,10 @@ public protocol RTPTransport: Sendable {
   /// Whether the far end begins when it likes, so that its silence at the start is no fault.
   var isPassive: Bool { get }
 
-  /// Whether it ends by itself when the stream pauses for long, so that nobody else need watch.
-  var endsInSilence: Bool { get }
+  /// How long the stream may pause before the transport ends by itself; `nil` where it never does.
+  ///
+  /// A transport does not know one packet of the stream from rubbish, so whoever knows watches too.
+  var longestSilence: Duration? { get }
 
   /// Whether RTCP is expected back: true where the signalling agreed on RTP with the far end, false
   /// where datagrams go to whoever happens to send.
@@ -90,6 +92,8 @@ public struct TransportCounters: Sendable, Hashable {
   public var receiveBuffer: Int = 0
   /// How the media came in the end, where that is negotiated: `tcp`, `udp` or `multicast`.
   public var delivery: String?
+  /// Whether the server asked for a digest of the password (RFC 7616).
+  public var hasUsedDigest = false
   /// Bytes in a connection that were no part of anything, and were skipped.
   public var skippedBytes: UInt64 = 0
   /// Frames in a connection on a channel that no stream has.
@@ -110,6 +114,7 @@ public struct TransportCounters: Sendable, Hashable {
     var sum = self
     sum.localAddress = localAddress ?? earlier.localAddress
     sum.delivery = delivery ?? earlier.delivery
+    sum.hasUsedDigest = hasUsedDigest || earlier.hasUsedDigest
     sum.delivered += earlier.delivered
     sum.deliveredBytes += earlier.deliveredBytes
     sum.foreignOrigin += earlier.foreignOrigin

@@ -13,7 +13,7 @@ public struct SourceArgument: Sendable {
 
   public init(_ text: String) {
     guard let scheme = SourceAddress.scheme(of: text), Self.schemes.contains(scheme) else {
-      (bare, shown, user, password) = (text, text, nil, nil)
+      (bare, shown, user, password) = (text, Self.withoutLogin(text), nil, nil)
       return
     }
     let start = text.index(text.startIndex, offsetBy: scheme.count + 3)
@@ -34,6 +34,16 @@ public struct SourceArgument: Sendable {
       inPathOf: String(text[..<start]) + (parts.first ?? "") + "@" + rest)
     user = parts.first.flatMap { $0.isEmpty ? nil : String($0).percentDecoded }
     password = parts.count > 1 ? String(parts[1]).percentDecoded : nil
+  }
+
+  /// `text` without what looks like a user name and a password, in what is no URL with a login.
+  private static func withoutLogin(_ text: String) -> String {
+    guard let at = text.lastIndex(of: "@") else { return text }
+    let scheme = SourceAddress.scheme(of: text).map { "\($0)://" } ?? ""
+    let login = text[..<at].dropFirst(scheme.count)
+    // The sender of a multicast group stands there too, and an IPv6 address has colons of its own.
+    guard !login.hasPrefix("["), login.contains(":") else { return text }
+    return scheme + "…" + text[at...]
   }
 
   /// `text` without what follows `password=` and the like, which Xiongmai and Foscam cameras want in

@@ -98,7 +98,9 @@ struct Narrator {
     }
     if let failure = connection.failure.map(Verdict.words), failure != failureSaid {
       failureSaid = failure
-      remarks.append("\(failure); connecting again")
+      let wait = if case .waiting(let time) = connection.phase { time.seconds } else { 0.0 }
+      let time = wait >= 5 ? " in \(wait.formatted(digits: 0)) s" : ""
+      remarks.append("\(failure); connecting again\(time)")
     }
     return remarks
   }

@@ -13,7 +13,7 @@ struct OutputOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       A file or named pipe to write, or - for standard output; repeatable. The ending chooses the \
-      format: \(Self.formatNames).
+      format: \(Self.formatNames). A file that exists is replaced when the first frame comes.
       """, valueName: "path"))
   var paths: [String] = []
 
@@ -189,15 +189,16 @@ struct StoppingOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      How long to wait for media, at the start and in the middle; 0 waits for ever. By default 10 s, \
-      for RTSP 5 s, but a listener waits for ever for its first packet, and --reconnect always.
+      How long a run lasts without media, at the start and in the middle; 0 is for ever. By default \
+      10 s, and 5 s for RTSP; for ever with --reconnect, and before a listener's first packet.
       """, valueName: "s"))
   var timeout: Double?
 
   @Flag(
     help: """
       Connect again when the stream ends, breaks off or can not be opened, after 0.5 s at first and \
-      30 s at last; outputs go on. What trying again can not mend ends the run.
+      30 s at last; outputs go on. Refused credentials are tried again after 30 s. A wrong URL, a \
+      certificate that is not to be trusted and a missing password end the run.
       """)
   var reconnect = false
 

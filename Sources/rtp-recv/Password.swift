@@ -10,6 +10,7 @@ enum Password {
   /// Why a password can not be had.
   enum Failure: Error, CustomStringConvertible {
     case unreadable(path: String, reason: String)
+    case empty(path: String)
     case readableByOthers(path: String)
     case userMissing
     /// Whoever was asked for it pressed Ctrl-C.
@@ -18,11 +19,16 @@ enum Password {
     var description: String {
       switch self {
       case .unreadable(let path, let reason): "cannot read the password in \(path): \(reason)"
+      case .empty(let path): "\(path) has no password in its first line"
       case .readableByOthers(let path):
         "\(path) can be read by others than its owner; try: chmod 600 \(path)"
       case .userMissing: "there is a password, but no user name; give it with --user, or in the URL"
       case .interrupted: "interrupted"
       }
+    }
+
+    var status: ExitStatus {
+      if case .interrupted = self { .credentialsRefused } else { .usage }
     }
   }
 
@@ -35,11 +41,9 @@ enum Password {
     if password == nil, let file { password = try firstLine(of: file) }
     if password == nil { password = unsafe getenv(variable).map { unsafe String(cString: $0) } }
     if password == nil, let user { password = try ask(for: user, at: source) }
-    guard let user else {
-      guard file == nil else { throw Failure.userMissing }
-      return nil
-    }
-    return Credentials(user: user, password: password ?? "")
+    guard let password else { return nil }
+    guard let user else { throw Failure.userMissing }
+    return Credentials(user: user, password: password)
   }
 
   private static func firstLine(of path: String) throws -> String {
@@ -55,7 +59,13 @@ enum Password {
     if status.st_mode & S_IFMT == S_IFREG, status.st_mode & (S_IRWXG | S_IRWXO) != 0 {
       throw Failure.readableByOthers(path: path)
     }
-    return unsafe line(from: file) ?? ""
+    guard status.st_mode & S_IFMT != S_IFDIR else {
+      throw Failure.unreadable(path: path, reason: unsafe String(cString: strerror(EISDIR)))
+    }
+    guard let password = unsafe line(from: fileno(file)), !password.isEmpty else {
+      throw Failure.empty(path: path)
+    }
+    return password
   }
 
   /// Asks whoever sits at the terminal; `nil` when nobody does.
@@ -80,18 +90,20 @@ enum Password {
     }
     unsafe fputs("Password of \(user) at \(source.bare): ", terminal)
     unsafe fflush(terminal)
-    let answer = unsafe line(from: terminal)
-    if answer?.utf8.last == interruption { throw .interrupted }
+    let answer = line(from: number)
+    guard let answer, answer.utf8.last != interruption else { throw .interrupted }
     return answer
   }
 
   /// What Ctrl-C types; at `VEOL`, the eleventh special character, it ends a line.
   private static let interruption: UInt8 = 3
 
-  private static func line(from file: UnsafeMutablePointer<FILE>) -> String? {
-    var bytes = [CChar](repeating: 0, count: maximumLength)
-    guard unsafe fgets(&bytes, Int32(bytes.count), file) != nil else { return nil }
-    let content = bytes.prefix { $0 != 0 && $0 != 0x0A && $0 != 0x0D }
-    return String(decoding: content.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  /// What one reading gives of a terminal's or a file's first line; `nil` at its end.
+  private static func line(from descriptor: Int32) -> String? {
+    var bytes = [UInt8](repeating: 0, count: maximumLength)
+    let count = unsafe read(descriptor, &bytes, bytes.count)
+    guard count > 0 else { return nil }
+    let content = bytes.prefix(count).prefix { $0 != 0 && $0 != 0x0A && $0 != 0x0D }
+    return String(decoding: content, as: UTF8.self)
   }
 }

@@ -56,6 +56,13 @@ struct RTPRecv: AsyncParsableCommand {
   /// Parses what can be shown of the command line, since errors of parsing show what they are about.
   static func main() async { await main(CommandLineSecrets.taken.arguments) }
 
+  func validate() throws {
+    guard display.stats != "-" || !outputs.paths.contains("-") else {
+      throw ValidationError(
+        "standard output is for the video; write the statistics to a file or to fd:3")
+    }
+  }
+
   func run() async throws {
     let argument = SourceArgument(CommandLineSecrets.taken.original(of: source))
     let status: ExitStatus
@@ -71,7 +78,10 @@ struct RTPRecv: AsyncParsableCommand {
       status = .usage
     } catch let error as Password.Failure {
       StatusLine.write("rtp-recv: \(error)\n")
-      status = .usage
+      status = error.status
+    } catch let error as StatisticsWriter.CannotOpen {
+      StatusLine.write("rtp-recv: \(error)\n")
+      status = .outputFailed
     } catch let error as any Error & CustomStringConvertible
       where error is TransportError || error is RTSPError || error is TLSError
     {

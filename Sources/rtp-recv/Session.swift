@@ -27,6 +27,7 @@ final class Session: Sendable {
       if options.rtsp.delivery == .automatic, former?.delivery == "tcp" {
         options.rtsp.delivery = .tcp
       }
+      options.rtsp.allowsBasic = former?.hasUsedDigest != true
       return try TransportCatalogue.make(
         source: source.bare, transport: command.transport, options: options, on: eventLoop)
     }
@@ -46,7 +47,7 @@ final class Session: Sendable {
       configuration.firstMediaTimeout = wait
       configuration.silenceTimeout = wait
     } else {
-      let waitsForEver = command.stopping.reconnect || transport.endsInSilence
+      let waitsForEver = command.stopping.reconnect || transport.longestSilence != nil
       if waitsForEver || transport.isPassive { configuration.firstMediaTimeout = nil }
       if waitsForEver { configuration.silenceTimeout = nil }
     }
@@ -81,7 +82,9 @@ final class Session: Sendable {
       StatusLine.write(Statistics.summary(of: report.status) + "\n")
     }
     if let complaint = verdict.complaint { StatusLine.write("rtp-recv: \(complaint)\n") }
-    return verdict.status
+    guard let lost = writer?.complaint else { return verdict.status }
+    StatusLine.write("rtp-recv: \(lost.text)\n")
+    return verdict.status == .done ? lost.status : verdict.status
   }
 
   /// Shows the live line and writes the statistics, once a second until cancelled.

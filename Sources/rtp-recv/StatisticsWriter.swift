@@ -1,16 +1,25 @@
 import Glibc
 import Receiver
+import Synchronization
 
 /// Writes one JSON object a line to a file, to standard output or to an inherited descriptor.
-struct StatisticsWriter {
+///
+/// The first line that can not be written is the last: half a line would spoil those behind it.
+final class StatisticsWriter: Sendable {
   struct CannotOpen: Error, CustomStringConvertible {
     let description: String
   }
 
+  /// Milliseconds for a line, well within what a run may take to end.
+  private static let patience: Int32 = 500
+
   private let descriptor: Int32
+  private let name: String
+  private let state = Mutex<Int32?>(nil)
 
   /// Opens `target`: a path, `-`, or `fd:N`.
   init(_ target: String) throws {
+    name = target
     if target == "-" {
       descriptor = STDOUT_FILENO
     } else if target.hasPrefix("fd:") {
@@ -27,17 +36,24 @@ struct StatisticsWriter {
     }
   }
 
-  /// Writes `line`; a reader that has gone away costs the statistics and nothing else.
+  /// Writes `line`, unless one before it could not be written.
   func write(_ line: JSONLine) {
-    let bytes = Array((line.text + "\n").utf8)
-    var written = 0
-    while written < bytes.count {
-      let count = unsafe bytes[written...].withUnsafeBytes {
-        unsafe Glibc.write(descriptor, $0.baseAddress, $0.count)
-      }
-      if count < 0 && errno == EINTR { continue }
-      if count <= 0 { return }
-      written += count
+    state.withLock { failure in
+      guard failure == nil else { return }
+      failure = BoundedWrite.write(
+        Array((line.text + "\n").utf8), to: descriptor, within: Self.patience)
+    }
+  }
+
+  /// What ended the statistics early, for the person who wanted them, and the status it stands for.
+  var complaint: (text: String, status: ExitStatus)? {
+    guard let failure = state.withLock(\.self) else { return nil }
+    switch failure {
+    case EPIPE: return ("the reader of --stats \(name) has gone away", .readerGone)
+    case ETIMEDOUT: return ("the reader of --stats \(name) does not read", .outputFailed)
+    default:
+      let reason = unsafe String(cString: strerror(failure))
+      return ("--stats \(name) can not be written: \(reason)", .outputFailed)
     }
   }
 }

@@ -38,11 +38,8 @@ struct StatusLine {
     return answer == 0 && size.ws_col > 1 ? Int(size.ws_col) : 80
   }
 
-  /// Writes `text` to standard error as it is.
+  /// Writes `text` to standard error as it is; whoever does not read it misses it.
   static func write(_ text: String) {
-    var text = text
-    text.withUTF8 { bytes in
-      _ = unsafe Glibc.write(STDERR_FILENO, bytes.baseAddress, bytes.count)
-    }
+    _ = BoundedWrite.write(Array(text.utf8), to: STDERR_FILENO, within: 100)
   }
 }

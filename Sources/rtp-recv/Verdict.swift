@@ -48,7 +48,11 @@ struct Verdict {
     case .unsupportedPixelFormat(let format):
       (.outputFailed, "\(name): its format cannot hold pictures of \(format); try --format yuv")
     case .wrongCodec(let expected, let found):
-      (.outputFailed, "\(name) is to be \(expected.encodingName), but \(found.encodingName) came")
+      (
+        .outputFailed,
+        "\(name) is to be \(expected.encodingName), but \(found.encodingName) came; "
+          + "try a name that ends in .\(found.name)"
+      )
     case .cannotScale(let from, let to):
       (.outputFailed, "\(name): pictures of \(from.words) cannot be scaled to \(to.words)")
     }
@@ -101,7 +105,8 @@ struct Verdict {
     case .cannotOpen(let error):
       return (ExitStatus(of: error, otherwise: .cannotOpen), "\(source): \(error)")
     case .transportFailed(let error):
-      return (ExitStatus(of: error, otherwise: .failed), "\(source): \(error)")
+      let remedy = ConnectionFault(of: error) == .transient ? "; --reconnect goes on by itself" : ""
+      return (ExitStatus(of: error, otherwise: .failed), "\(source): \(error)\(remedy)")
     }
   }
 

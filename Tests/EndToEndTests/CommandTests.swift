@@ -83,6 +83,54 @@ struct CommandTests {
     try sender.waitForExit()
   }
 
+  @Test func aRunThatReceivesNothingLeavesAnOldFileAlone() throws {
+    let output = try Scratch.path("y4m")
+    try Data("precious".utf8).write(to: URL(fileURLWithPath: output))
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["rtp://127.0.0.1:0", "--timeout", "0.5", "-o", output])
+    #expect(try receiver.waitForExit() == 4)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: output)) == Data("precious".utf8))
+
+    let (sender, address) = try Self.server(["--frames", "30"])
+    let second = try RunningProcess(Product.rtpRecv, ["udp://\(address)", "-o", output])
+    #expect(try second.waitForExit() == 0)
+    #expect(try Clip.frameHashes(of: output).count == 30)
+    try sender.waitForExit()
+  }
+
+  @Test("statistics that can not be written cost no frame, and are said to be lost")
+  func statisticsThatNobodyTakes() throws {
+    for (target, status) in [("/dev/full", 6), ("fd:1", 6)] {
+      let (sender, address) = try Self.server(["--frames", "30"])
+      let output = try Scratch.path("y4m")
+      // A pipe that is full and that nobody reads.
+      let launcher = """
+        import os, subprocess, sys
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        try:
+            while True: os.write(writer, b'x' * 4096)
+        except BlockingIOError: pass
+        os.set_blocking(writer, True)
+        sys.exit(subprocess.run(sys.argv[1:], stdout=writer).returncode)
+        """
+      let receiver = try RunningProcess(
+        "python3",
+        ["-c", launcher, Product.rtpRecv, "udp://\(address)", "-o", output, "--stats", target])
+      #expect(Int(try receiver.waitForExit(within: 15)) == status, "\(receiver.standardError)")
+      #expect(receiver.standardError.contains("--stats \(target)"), "\(receiver.standardError)")
+      #expect(try Clip.frameHashes(of: output).count == 30)
+      try sender.waitForExit()
+    }
+  }
+
+  @Test func standardOutputIsForOneThing() throws {
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["rtp://127.0.0.1:0", "-o", "-", "--format", "yuv", "--stats", "-"])
+    #expect(try receiver.waitForExit() == 64)
+    #expect(receiver.standardError.contains("standard output"))
+  }
+
   @Test func aReaderThatGoesAwayEndsTheRun() throws {
     let (sender, address) = try Self.server([])
     let shell = try RunningProcess(

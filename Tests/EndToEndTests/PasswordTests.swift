@@ -71,7 +71,9 @@ struct PasswordTests {
         server.url(user: "viewer@"), environment: ["RTP_RECV_PASSWORD": Self.password]))
   }
 
-  @Test func atATerminal() throws {
+  /// What is typed, and the exit status that comes of it: the password, nothing, and Ctrl-C.
+  @Test("at a terminal", arguments: [("\(password)\n", 0), ("\u{4}", 3), ("\u{3}", 3)])
+  func atATerminal(typed: String, status: Int) throws {
     let server = try Self.server()
     let input = Pipe()
     let terminal = try RunningProcess(
@@ -82,8 +84,8 @@ struct PasswordTests {
         "/dev/null",
       ], input: input)
     _ = try terminal.waitForLine(#/Password of viewer at /#)
-    try input.fileHandleForWriting.write(contentsOf: Data("\(Self.password)\n".utf8))
-    #expect(try terminal.waitForExit(within: 20) == 0)
+    try input.fileHandleForWriting.write(contentsOf: Data(typed.utf8))
+    #expect(Int(try terminal.waitForExit(within: 20)) == status)
     #expect(!String(decoding: terminal.standardOutput, as: UTF8.self).contains(Self.password))
   }
 }

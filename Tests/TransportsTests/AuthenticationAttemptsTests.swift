@@ -9,10 +9,10 @@ struct AuthenticationAttemptsTests {
   ///
   /// What comes back are the algorithms and nonces with which they were sent, and the error.
   private func run(
-    _ answers: [[String]], credentials: Credentials? = credentials
+    _ answers: [[String]], credentials: Credentials? = credentials, allowsBasic: Bool = true
   ) -> (sent: [String], error: RTSPError?) {
     var authenticator = Authenticator(
-      credentials: credentials, randomness: SequenceOfNumbers(next: 1))
+      credentials: credentials, allowsBasic: allowsBasic, randomness: SequenceOfNumbers(next: 1))
     var sent: [String] = []
     var attempts = Authenticator.Attempts()
     for answer in answers {
@@ -33,6 +33,13 @@ struct AuthenticationAttemptsTests {
       }
     }
     return (sent, nil)
+  }
+
+  /// Somebody in between waits for the connection to break off, and asks for less in the next one.
+  @Test func aPasswordOnceDigestedIsNotSentInClearInALaterConnection() {
+    let result = run([[Self.basic]], allowsBasic: false)
+    #expect(result.error == .authenticationUnsupported(schemes: ["Basic"]))
+    #expect(run([[Self.md5], []], allowsBasic: false).error == nil)
   }
 
   private static let sha512 = #"Digest realm="r", nonce="x", qop="auth", algorithm=SHA-512-256"#

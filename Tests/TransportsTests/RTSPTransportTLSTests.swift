@@ -49,6 +49,19 @@ struct RTSPTransportTLSTests {
     return try await RTSPFarEnd(host, script, tls: context)
   }
 
+  @Test(
+    "what a name in a certificate stands for",
+    arguments: [
+      ("camera.example", "camera.example", true), ("Camera.Example.", "camera.example", true),
+      ("camera.example", "other.example", false), ("*.example.com", "camera.example.com", true),
+      ("*.example.com", "a.b.example.com", false), ("*.example.com", "example.com", false),
+      ("*", "camera", false), ("*.com", "example.com", false), ("", "camera", false),
+      ("cam*.example.com", "camera.example.com", false),
+    ])
+  func names(pattern: String, host: String, expected: Bool) {
+    #expect(TLSClient.matches(pattern, host) == expected)
+  }
+
   @Test(arguments: ["127.0.0.1", "[::1]", "localhost"])
   func aCertificateOfAKnownAuthorityIsAcceptedForItsNamesAndAddresses(host: String) async throws {
     let server = try await server(

@@ -73,6 +73,56 @@ struct RTSPTransportTests {
     #expect([credentials.user, credentials.password] == expected)
   }
 
+  /// Has the server wait with the first datagram, and lets it go on with ``release()``.
+  final class HoldingSink: DatagramSink {
+    let recording = RecordingSink()
+    let transport: RTSPTransport
+
+    init(_ transport: RTSPTransport) { self.transport = transport }
+
+    func describe(_ media: [MediaDescription]) { recording.describe(media) }
+    func readCompleted(at now: Instant) { recording.readCompleted(at: now) }
+    func transportEnded(_ end: TransportEnd) { recording.transportEnded(end) }
+    func receive(_ datagram: Datagram) {
+      if recording.datagrams.elements.isEmpty { transport.holdReading(true) }
+      recording.receive(datagram)
+    }
+
+    /// Returns what had come by then.
+    func release() async throws -> Int {
+      try await transport.eventLoop.submit { [self] in
+        defer { transport.holdReading(false) }
+        return recording.datagrams.elements.count
+      }.get()
+    }
+  }
+
+  @Test("a server that sends while it is to wait, and closes", arguments: [false, true])
+  func hold(closes: Bool) async throws {
+    var script = RTSPFarEnd.Script()
+    script.played = { peer in
+      peer.send(frames: (0..<200).map { rtp($0, payload: 1388) })
+      if closes { peer.channel.close(promise: nil) }
+    }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport(server.url)
+    let sink = HoldingSink(transport)
+    try await transport.open(delivering: sink)
+    _ = try await sink.recording.datagrams.first(1)
+    if closes { _ = try await server.closed.first(1) }
+    #expect(try await sink.release() == 1)
+    let datagrams = try await sink.recording.datagrams.first(200)
+    #expect(datagrams.map(\.bytes) == (0..<200).map { rtp($0, payload: 1388) })
+    if closes {
+      guard case .failed = try await sink.recording.ends.first(1)[0] else {
+        Issue.record("ended otherwise")
+        return
+      }
+    }
+    transport.close()
+    try await server.close()
+  }
+
   @Test func framesBeforeTheAnswerToPlayAreNotLost() async throws {
     var script = RTSPFarEnd.Script()
     script.asked = { $0.send(frame: rtp(1)) }

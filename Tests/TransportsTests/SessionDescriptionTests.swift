@@ -122,6 +122,16 @@ struct SessionDescriptionTests {
     #expect(session.diagnostics == [.missingOrigin])
   }
 
+  /// Names are shown to people, on terminals too.
+  @Test func namesControlNoTerminal() throws {
+    let session = try parse(
+      "v=0\no=- 0 0 IN IP4 192.0.2.1\ns=x\nt=0 0\nm=vi\u{1B}deo 0 RTP/AVP 96\n"
+        + "a=rtpmap:96 H\u{1B}]0;x\u{7}\u{202E}264/90000\n")
+    let text = session.media.map { "\($0.kind) \($0.description.encodingName ?? "")" }.joined()
+    #expect(text.contains("264"))
+    #expect(!text.unicodeScalars.contains { "\u{1B}\u{7}\u{202E}".unicodeScalars.contains($0) })
+  }
+
   @Test func anOriginInsideASectionIsTolerated() throws {
     let session = try parse("v=0\nm=video 0 RTP/AVP 96\no=- 0 0 IN IP4 192.0.2.1\n")
     #expect(session.diagnostics == [.misplacedOrigin])

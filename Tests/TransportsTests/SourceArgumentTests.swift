@@ -19,6 +19,12 @@ import Transports
         "rtp://192.0.2.1@232.1.1.1:5004", "rtp://192.0.2.1@232.1.1.1:5004",
         "rtp://192.0.2.1@232.1.1.1:5004", nil, nil
       ),
+      (
+        "rtp://[2001:db8::1]@[ff3e::1]:5004", "rtp://[2001:db8::1]@[ff3e::1]:5004",
+        "rtp://[2001:db8::1]@[ff3e::1]:5004", nil, nil
+      ),
+      ("joe:secret@camera:554", "joe:secret@camera:554", "…@camera:554", nil, nil),
+      ("udp://joe:secret@host:1", "udp://joe:secret@host:1", "udp://…@host:1", nil, nil),
       ("stream.sdp", "stream.sdp", "stream.sdp", nil, nil),
       ("", "", "", nil, nil),
     ] as [(String, String, String, String?, String?)])

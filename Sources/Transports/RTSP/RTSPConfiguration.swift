@@ -26,6 +26,9 @@ public struct RTSPConfiguration: Sendable, Hashable {
   public var silence: Duration? = .seconds(5)
   /// Used when the URL itself has none.
   public var credentials: Credentials?
+  /// Whether the password may be sent in clear to a server that asks for that; false where one
+  /// before has asked for a digest, so that nobody in between can ask for less.
+  public var allowsBasic = true
   public var tls = TLSConfiguration()
 
   public init() {}

@@ -43,6 +43,9 @@ final class RTSPConnection: ChannelInboundHandler {
   private var hasRead = false
   private var hasFailed = false
   private var stall: Scheduled<Void>?
+  /// The server is made to wait: nothing is told, not even of the end.
+  private var isHeld = false
+  private var hasEndedMeanwhile = false
 
   private enum Phase {
     case connecting(RTSPConnector.Attempts)
@@ -180,9 +183,15 @@ final class RTSPConnection: ChannelInboundHandler {
     arrival = Self.now
     hasRead = true
     input.append(unwrapInboundIn(data))
+    tell(take)
+  }
+
+  private func tell(_ take: (RTSPElement, Instant) -> Void) {
     do throws(RTSPError) {
-      // The owner may close the connection at any of its elements.
-      while delivery != nil, let element = try input.next(at: arrival) { take(element, arrival) }
+      // The owner may close the connection at any of its elements, or have the server wait.
+      while delivery != nil, !isHeld, let element = try input.next(at: arrival) {
+        take(element, arrival)
+      }
     } catch {
       fail(error, at: arrival)
     }
@@ -193,10 +202,13 @@ final class RTSPConnection: ChannelInboundHandler {
   ///
   /// Nearly every read ends within a frame, so a timer that is too early is left to find that out.
   private func watch() {
-    guard stall == nil, !hasFailed, delivery != nil, let deadline = input.deadline else { return }
+    guard stall == nil, !hasFailed, !isHeld, delivery != nil, let deadline = input.deadline else {
+      return
+    }
     let delay = max(arrival.nanoseconds(to: deadline), 0)
     stall = connector.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(delay)) {
       self.stall = nil
+      guard !self.isHeld else { return }
       self.arrival = Self.now
       do throws(RTSPError) {
         // Nothing came, so there is no element; but perhaps there has been none for too long.
@@ -214,9 +226,19 @@ final class RTSPConnection: ChannelInboundHandler {
     delivery?.inputFailed(error, now)
   }
 
-  /// Leaves what comes in the kernel's buffer while `isHeld`, so that the server has to wait.
+  /// Leaves what comes in the kernel's buffer while `isHeld`, so that the server has to wait, and
+  /// tells nothing of what has been read.
   func holdReading(_ isHeld: Bool) {
-    guard case .open(let channel) = phase else { return }
+    guard case .open(let channel) = phase, isHeld != self.isHeld else { return }
+    self.isHeld = isHeld
+    if !isHeld, let delivery, !hasFailed {
+      arrival = Self.now
+      tell(delivery.element)
+      // Told of this, the owner may have the server wait again.
+      self.delivery?.readCompleted(arrival)
+      guard !self.isHeld else { return }
+      if hasEndedMeanwhile { return end(lastError) }
+    }
     channel.setOption(.autoRead, value: !isHeld).assumeIsolated().whenFailure { self.end($0) }
   }
 
@@ -231,6 +253,11 @@ final class RTSPConnection: ChannelInboundHandler {
     if case .handshaking(let channel) = phase,
       let event = event as? TLSUserEvent, case .handshakeCompleted = event
     {
+      let certificate = try? context.pipeline.syncOperations.nioSSL_peerCertificate()
+      if let tls, !tls.accepts(certificate, for: connector.url.host) {
+        lastError = TLSError.wrongHost(connector.url.host)
+        return context.close(promise: nil)
+      }
       phase = .open(channel)
       delivery?.opened(Self.now)
     }
@@ -248,7 +275,8 @@ final class RTSPConnection: ChannelInboundHandler {
 
   func channelInactive(context: ChannelHandlerContext) {
     if case .handshaking = phase { lastError = lastError ?? TLSError.closedInHandshake }
-    end(lastError)
+    // SwiftNIO reads to the end of a connection that the server has closed, held or not.
+    if isHeld { hasEndedMeanwhile = true } else { end(lastError) }
   }
 
   private func end(_ error: (any Error)?) {

@@ -71,8 +71,7 @@ extension RTSPError: CustomStringConvertible {
       return "the server plays the stream, but nothing of it came within \(seconds) s; "
         + "try --rtsp-transport tcp, or another stream of the device"
     case .mediaStopped(let seconds):
-      return "nothing of the stream came for \(seconds) s; the device or the network is gone "
-        + "(--reconnect tries again)"
+      return "nothing of the stream came for \(seconds) s; the device or the network is gone"
     case .redirectedTooOften(let limit):
       return "the server redirects in a circle, or more than \(limit) times; "
         + "use the address of the stream itself"
@@ -89,8 +88,8 @@ extension RTSPError: CustomStringConvertible {
       return
         "the server sent \(what.printable) of more than \(limit) bytes; it is faulty or hostile"
     case .connectionClosed:
-      return "the server closed the connection; it may have restarted, or serve too many already "
-        + "(--reconnect tries again)"
+      return "the server closed the connection; it may have restarted, serve too many already, or "
+        + "want rtsps://"
     case .sessionDescription(let error):
       return "the server's description of the stream can not be used: \(error)"
     case .emptyDescription:

@@ -68,7 +68,8 @@ struct RTSPSession: Sendable {
     self.silence = silence
     self.credentials = credentials
     origin = url
-    authenticator = Authenticator(credentials: credentials, randomness: randomness)
+    authenticator = Authenticator(
+      credentials: credentials, allowsBasic: configuration.allowsBasic, randomness: randomness)
     streams = RTSPStreams(carrier: configuration.delivery.firstCarrier(isSecure: url.isSecure))
     redirection = RTSPRedirection(from: url)
     phase = .ended

@@ -43,7 +43,7 @@ extension RTSPDiagnostic: CustomStringConvertible {
   public var description: String {
     switch self {
     case .basicWithoutEncryption:
-      return "the password was sent unencrypted (Basic authentication); "
+      return "warning: the password was sent unencrypted (Basic authentication); "
         + "switch the server to digest authentication, or use rtsps://"
     case .optionsRefused(let status): return "OPTIONS was refused with \(status)"
     case .reconnected: return "the server closed the connection during set-up"

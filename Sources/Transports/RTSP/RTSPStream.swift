@@ -87,6 +87,7 @@ final class RTSPStream {
   var counters: TransportCounters {
     var counters = count
     counters.skippedBytes += connection?.skipped ?? 0
+    counters.hasUsedDigest = session.authenticator.hasSeenDigest
     if let stream = selected.flatMap({ ports[$0]?.stream }) { counters.add(stream.counters) }
     return counters
   }

@@ -47,7 +47,7 @@ public final class RTSPTransport: RTPTransport {
   public var isPassive: Bool { false }
 
   /// As ``RTSPConfiguration/silence`` has it.
-  public var endsInSilence: Bool { true }
+  public var longestSilence: Duration? { configuration.silence }
 
   /// Dahua and FLIR cameras end a session without them.
   public var takesReports: Bool { true }

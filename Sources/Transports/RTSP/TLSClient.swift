@@ -8,6 +8,7 @@ struct TLSClient: Sendable {
   private let context: NIOSSLContext
   /// SHA-256 in hexadecimal.
   private let pin: String?
+  private let acceptsAnything: Bool
 
   /// Reads the files and the system's authorities, which takes milliseconds, off the event loop.
   static func make(
@@ -18,6 +19,7 @@ struct TLSClient: Sendable {
 
   init(_ configuration: TLSConfiguration) throws(TLSError) {
     pin = configuration.pin?.hexadecimal
+    acceptsAnything = configuration.acceptsAnything
     var settings = NIOSSL.TLSConfiguration.makeClientConfiguration()
     settings.minimumTLSVersion = .tlsv12
     // A server that does not answer to the end of TLS must not keep a descriptor for longer.
@@ -49,12 +51,44 @@ struct TLSClient: Sendable {
   func makeHandler(for host: String) throws -> NIOSSLClientHandler {
     // An address can not be asked for by name (RFC 6066 §3); without a name, the one connected to
     // is looked for in the certificate.
-    let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil || host.contains("%")
-    let name = isAddress ? nil : host
+    let name = Self.isAddress(host) ? nil : host
     guard let pin else { return try NIOSSLClientHandler(context: context, serverHostname: name) }
     return try NIOSSLClientHandler(context: context, serverHostname: name) { chain, promise in
       promise.succeed(Self.fingerprint(of: chain.first) == pin ? .certificateVerified : .failed)
     }
+  }
+
+  /// Whether a certificate that SwiftNIO has verified was issued to `host`.
+  ///
+  /// SwiftNIO takes the address connected to for as good as the name asked for. But whoever forges the
+  /// name's address (DNS) has a certificate for that address, so a name has to be among the names.
+  func accepts(_ certificate: NIOSSLCertificate?, for host: String) -> Bool {
+    guard !acceptsAnything, pin == nil, !Self.isAddress(host) else { return true }
+    let alternatives = certificate?._subjectAlternativeNames() ?? nil
+    // A certificate without any is one of the old kind, whose common name SwiftNIO has compared.
+    guard let alternatives, !alternatives.isEmpty else { return certificate != nil }
+    return alternatives.contains { alternative in
+      alternative.nameType == .dnsName
+        && Self.matches(String(decoding: alternative.contents, as: UTF8.self), host)
+    }
+  }
+
+  /// Whether `pattern`, whose first label may be `*`, names `host` (RFC 9525 §6.3).
+  static func matches(_ pattern: String, _ host: String) -> Bool {
+    func labels(_ name: String) -> [Substring] {
+      let name = name.lowercased()
+      return name.dropLast(name.hasSuffix(".") ? 1 : 0)
+        .split(separator: ".", omittingEmptySubsequences: false)
+    }
+    let (pattern, host) = (labels(pattern), labels(host))
+    guard pattern.first == "*" else { return pattern == host }
+    // A wildcard stands for one label, and never for the whole of what somebody owns.
+    return pattern.count > 2 && pattern.count == host.count
+      && pattern.dropFirst() == host.dropFirst()
+  }
+
+  private static func isAddress(_ host: String) -> Bool {
+    (try? SocketAddress(ipAddress: host, port: 0)) != nil || host.contains("%")
   }
 
   /// What an error that SwiftNIO reports of a connection to `host` means.

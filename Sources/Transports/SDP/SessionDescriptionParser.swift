@@ -110,7 +110,7 @@ struct SessionDescriptionParser {
     }
     // TP-Link cameras offer ‘m=application/TP-LINK 0 RTP/AVP smart/1/90000’ beside the video.
     guard !payloadTypes.isEmpty else { return try begin(nil) }
-    let kind = words[0].lowercased()
+    let kind = words[0].lowercased().printable
     try begin(
       SessionDescription.Media(
         kind: kind, port: port, profile: String(words[2]), payloadTypes: payloadTypes,
@@ -187,7 +187,7 @@ struct SessionDescriptionParser {
     let map = section.encodings[payloadType] ?? RTPMap.assigned[payloadType]
     if let map, map.clockRate == nil { note(.invalidClockRate(payloadType: payloadType)) }
     media.description = MediaDescription(
-      kind: media.kind, payloadType: payloadType, encodingName: map?.name,
+      kind: media.kind, payloadType: payloadType, encodingName: map?.name.printable,
       clockRate: map?.clockRate ?? MediaDescription.videoClockRate,
       formatParameters: parameters(of: payloadType, in: section))
     return media

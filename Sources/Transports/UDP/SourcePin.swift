@@ -4,8 +4,9 @@ internal import RTPWire
 /// Who a stream is accepted from: one address and port, found out once and then kept.
 ///
 /// A datagram is accepted, refused, or held. Held are those of a candidate: a source that may
-/// become the accepted one as soon as two of its RTP packets follow each other in sequence with one
-/// SSRC (RFC 3550 A.1); then everything held of it is handed out, and nothing of it is lost.
+/// become the accepted one as soon as two of its RTP packets follow each other in sequence, or nearly
+/// so, with one SSRC (RFC 3550 A.1); then everything held of it is handed out, and nothing of it is
+/// lost. An origin may be two candidates, since audio and video can share a port.
 ///
 /// The rules, in the order of how much is known of the far end:
 /// - A known peer (hello was said to it) is accepted at once at its own address. Another port of
@@ -112,16 +113,13 @@ struct SourcePin: Sendable {
     guard mayBegin(packet, from: origin, now: datagram.arrival) else { return .foreign }
 
     var candidate = Candidate(origin: origin, ssrc: packet.ssrc)
-    if let index = candidates.firstIndex(where: { $0.origin == origin }) {
-      let known = candidates.remove(at: index)
-      let isFresh = known.lastHeard.nanoseconds(to: datagram.arrival) <= Self.candidateLifetime
-      if isFresh, known.ssrc == packet.ssrc {
-        candidate = known
-      } else {
-        discarded += UInt64(known.held.count)
-      }
+    dropStale(of: origin, besides: packet.ssrc, now: datagram.arrival)
+    if let index = candidates.firstIndex(where: { $0.origin == origin && $0.ssrc == packet.ssrc }) {
+      candidate = candidates.remove(at: index)
     }
-    let isInSequence = candidate.sequenceNumber?.next == packet.sequenceNumber
+    // Every second packet may be lost, or each pair swapped.
+    let distance = candidate.sequenceNumber?.distance(to: packet.sequenceNumber) ?? 0
+    let isInSequence = distance != 0 && (-Self.nearby...Self.nearby).contains(distance)
     discarded += candidate.hold(datagram, sequenceNumber: packet.sequenceNumber)
     guard isInSequence else {
       if candidates.count == Self.maximumCandidates {
@@ -139,6 +137,19 @@ struct SourcePin: Sendable {
     earlyReports.removeAll { $0.origin?.isSameHost(as: origin) ?? false }
     discardHeld()
     return .latched(reports + candidate.held)
+  }
+
+  /// Gives up what `origin` sent too long ago, and the older of two others of its sources.
+  private mutating func dropStale(of origin: SocketAddress, besides ssrc: UInt32, now: Instant) {
+    var others = candidates.filter { $0.origin == origin && $0.ssrc != ssrc }.count
+    candidates.removeAll { candidate in
+      guard candidate.origin == origin else { return false }
+      let isStale = candidate.lastHeard.nanoseconds(to: now) > Self.candidateLifetime
+      let isExcess = candidate.ssrc != ssrc && others >= Self.maximumSourcesPerOrigin
+      if isStale || isExcess { discarded += UInt64(candidate.held.count) }
+      if isExcess { others -= 1 }
+      return isStale || isExcess
+    }
   }
 
   /// Holds RTCP that comes before any source is accepted: it proves nothing, but FFmpeg sends its
@@ -179,6 +190,10 @@ struct SourcePin: Sendable {
   /// Sources on probation at once; the one not heard for longest gives way.
   static let maximumCandidates = 8
   static let maximumEarlyReports = 8
+  /// Audio and video.
+  static let maximumSourcesPerOrigin = 2
+  /// How far apart the numbers of two packets may be that prove a source.
+  static let nearby = 3
   /// Nanoseconds for which a candidate's packets are kept: a sender of single pictures may let
   /// seconds pass between packets.
   static let candidateLifetime: Int64 = 5_000_000_000

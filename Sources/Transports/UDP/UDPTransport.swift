@@ -101,7 +101,7 @@ public final class UDPTransport: RTPTransport {
   /// A client asks for its stream; a listener takes what comes, when it comes.
   public var isPassive: Bool { if case .listener = role { true } else { false } }
 
-  public var endsInSilence: Bool { false }
+  public var longestSilence: Duration? { nil }
 
   /// Nobody said that what is at the far end speaks RTCP.
   public var takesReports: Bool { false }

@@ -19,6 +19,7 @@ final class ScriptedTransport: RTPTransport {
     var diagnostics: [String] = []
     var isPassive = false
     var takesReports = false
+    var longestSilence: Duration?
     /// Datagrams that one read brings; `nil` brings all of them in one.
     var readSize: Int?
   }
@@ -38,7 +39,7 @@ final class ScriptedTransport: RTPTransport {
   }
 
   var isPassive: Bool { script.isPassive }
-  var endsInSilence: Bool { false }
+  var longestSilence: Duration? { script.longestSilence }
   var takesReports: Bool { script.takesReports }
   /// What was sent back.
   var feedback: [ByteBuffer] { sent.withLock { $0 } }

@@ -30,7 +30,8 @@ struct Authenticator: Sendable {
   private var credentials: Credentials?
   private var randomness: any RandomNumberGenerator & Sendable
   private var method = Method.none
-  private var hasSeenDigest = false
+  /// Whether the server has asked for a digest of the password, and is never sent it in clear since.
+  private(set) var hasSeenDigest: Bool
 
   private enum Method {
     case none
@@ -39,8 +40,12 @@ struct Authenticator: Sendable {
   }
 
   /// Begins with a server; the client's nonces come from `randomness`.
-  init(credentials: Credentials?, randomness: any RandomNumberGenerator & Sendable) {
+  init(
+    credentials: Credentials?, allowsBasic: Bool = true,
+    randomness: any RandomNumberGenerator & Sendable
+  ) {
     self.credentials = credentials
+    hasSeenDigest = !allowsBasic
     self.randomness = randomness
   }
 
