@@ -52,10 +52,12 @@ let package = Package(
     .systemLibrary(
       name: "CAVHash", pkgConfig: "libavutil", providers: [.apt(["libavutil-dev"])]),
     .target(name: "CSockets"),
+    .systemLibrary(
+      name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .target(
       name: "Transports",
       dependencies: [
-        "RTPWire", "CSockets", "CAVHash",
+        "RTPWire", "CSockets", "CAVHash", "CCurl",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOTLS", package: "swift-nio"),
@@ -86,6 +88,7 @@ let package = Package(
       dependencies: [
         "RTPWire", "CFFmpeg", "CAVFormat",
         .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ],
       path: "tools/rtp-send/RTPSend"

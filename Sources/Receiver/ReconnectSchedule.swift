@@ -46,7 +46,12 @@ struct ReconnectSchedule<Randomness: RandomNumberGenerator & Sendable>: Sendable
     var delay = min(reconnection.firstDelay * Double(1 << doublings), reconnection.longestDelay)
     // So that a hundred receivers of one server do not all come back at once.
     delay = delay * Double.random(in: 1 - jitter...1 + jitter, using: &randomness)
-    if fault == .login { delay = max(delay, reconnection.delayAfterRefusal) }
+    switch fault {
+    case .login: delay = max(delay, reconnection.delayAfterRefusal)
+    // Nobody is to be kept away for hours by a number in a header.
+    case .busy(let wait): delay = max(delay, min(wait, reconnection.longestDelay))
+    case .transient, .permanent: break
+    }
     return .retry(at: now.advanced(by: delay))
   }
 

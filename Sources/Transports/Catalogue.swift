@@ -2,7 +2,7 @@ public import NIOCore
 
 /// Every transport there is: the one list from schemes and file endings to transports.
 public enum TransportCatalogue {
-  static let kinds: [TransportKind] = [.hello, .listening, .rtsp]
+  static let kinds: [TransportKind] = [.hello, .listening, .rtsp, .http]
 
   /// What `--transport` takes.
   public static var names: [String] { kinds.map(\.name) }
@@ -65,6 +65,7 @@ public struct TransportOptions: Sendable, Hashable {
   public var sockets = UDPTransport.SocketConfiguration()
   public var hello = UDPTransport.HelloConfiguration()
   public var rtsp = RTSPConfiguration()
+  public var http = HTTPConfiguration()
 
   public init() {}
 }

@@ -2,6 +2,8 @@
 public enum ConnectionFault: Sendable, Hashable {
   /// It may be over soon: a device that restarts, a network that is away.
   case transient
+  /// The far end asks not to be asked again before so long.
+  case busy(for: Duration)
   /// A login was refused. Many cameras lock an account after a few attempts, so the next one waits.
   case login
   /// Trying again leads to the same: what was asked for is wrong, or the far end is not to be
@@ -12,6 +14,7 @@ public enum ConnectionFault: Sendable, Hashable {
   public init(of error: any Error) {
     switch error {
     case let error as RTSPError: self = error.fault
+    case let error as HTTPError: self = error.fault
     case let error as TLSError: self = error.fault
     case let error as TransportError: self = error.fault
     default: self = .transient

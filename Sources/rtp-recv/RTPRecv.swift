@@ -18,6 +18,7 @@ struct RTPRecv: AsyncParsableCommand {
         rtp://[ADDRESS]:PORT    listen on a port, or join a multicast group
                                 (rtp://SENDER@GROUP:PORT for source-specific multicast)
         rtsp://HOST[:PORT]/PATH play a camera's or server's stream (rtsps:// encrypted)
+        http://HOST[:PORT]/PATH HTTP progressive: packets behind their lengths (https:// encrypted)
         FILE.sdp                listen as the session description says
       With --transport, HOST:PORT alone is enough.
 
@@ -49,6 +50,8 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: "The media") var media: MediaOptions
   @OptionGroup(title: "UDP") var udp: UDPOptions
   @OptionGroup(title: "RTSP") var rtsp: RTSPOptions
+  @OptionGroup(title: "HTTP") var http: HTTPOptions
+  @OptionGroup(title: "Login, for RTSP and HTTP") var login: LoginOptions
   @OptionGroup(title: "TLS") var tls: TLSOptions
   @OptionGroup(title: "When to stop") var stopping: StoppingOptions
   @OptionGroup(title: "What is shown") var display: DisplayOptions
@@ -83,7 +86,7 @@ struct RTPRecv: AsyncParsableCommand {
       StatusLine.write("rtp-recv: \(error)\n")
       status = .outputFailed
     } catch let error as any Error & CustomStringConvertible
-      where error is TransportError || error is RTSPError || error is TLSError
+      where error is TransportError || error is RTSPError || error is HTTPError || error is TLSError
     {
       StatusLine.write("rtp-recv: \(argument.shown): \(error)\n")
       status = ExitStatus(of: error, otherwise: .cannotOpen)
@@ -94,11 +97,13 @@ struct RTPRecv: AsyncParsableCommand {
   /// What the options say about transports, with the credentials for `source`.
   func transportOptions(for source: SourceArgument) throws -> TransportOptions {
     var options = try udp.options()
-    options.rtsp = try rtsp.configuration(
-      // With --reconnect, --timeout is for all connections together.
-      tls: tls, timeout: stopping.reconnect ? nil : stopping.timeout)
-    options.rtsp.credentials = try Password.credentials(
-      for: source, user: rtsp.user, file: rtsp.passwordFile)
+    // With --reconnect, --timeout is for all connections together.
+    let timeout = stopping.reconnect ? nil : stopping.timeout
+    options.rtsp = try rtsp.configuration(tls: tls, timeout: timeout)
+    options.http = try http.configuration(tls: tls, timeout: timeout)
+    let credentials = try login.credentials(for: source)
+    options.rtsp.credentials = credentials
+    options.http.credentials = credentials
     return options
   }
 

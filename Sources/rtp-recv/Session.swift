@@ -28,6 +28,7 @@ final class Session: Sendable {
         options.rtsp.delivery = .tcp
       }
       options.rtsp.allowsBasic = former?.hasUsedDigest != true
+      options.http.allowsBasic = options.rtsp.allowsBasic
       return try TransportCatalogue.make(
         source: source.bare, transport: command.transport, options: options, on: eventLoop)
     }

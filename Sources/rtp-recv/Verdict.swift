@@ -105,7 +105,8 @@ struct Verdict {
     case .cannotOpen(let error):
       return (ExitStatus(of: error, otherwise: .cannotOpen), "\(source): \(error)")
     case .transportFailed(let error):
-      let remedy = ConnectionFault(of: error) == .transient ? "; --reconnect goes on by itself" : ""
+      let isPassing = [.permanent, .login].contains(ConnectionFault(of: error)) == false
+      let remedy = isPassing ? "; --reconnect goes on by itself" : ""
       return (ExitStatus(of: error, otherwise: .failed), "\(source): \(error)\(remedy)")
     }
   }
@@ -147,8 +148,16 @@ extension ExitStatus {
     case RTSPError.refused(_, 403, _): self = .credentialsRefused
     case RTSPError.noSuchStream, RTSPError.emptyDescription, RTSPError.refused(_, 404, _):
       self = .noSuchStream
-    case RTSPError.noMedia: self = .noMedia
-    case RTSPError.mediaStopped: self = .mediaLost
+    case RTSPError.noMedia, HTTPError.noMedia, HTTPError.noContent, HTTPError.empty:
+      self = .noMedia
+    case RTSPError.mediaStopped, HTTPError.mediaStopped: self = .mediaLost
+    case HTTPError.credentialsMissing, HTTPError.credentialsRefused,
+      HTTPError.credentialsNotForwarded, HTTPError.refused(403, _), HTTPError.refused(407, _):
+      self = .credentialsRefused
+    case HTTPError.redirectedTooOften, HTTPError.redirectRefused: self = .redirectRefused
+    case HTTPError.refused(404, _), HTTPError.refused(410, _), HTTPError.webPage,
+      HTTPError.otherContent, HTTPError.notPackets:
+      self = .noSuchStream
     default: self = occasion
     }
   }

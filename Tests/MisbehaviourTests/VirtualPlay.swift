@@ -53,7 +53,7 @@ struct VirtualPlay {
     server = ScriptedServer(script, usual: try Script.usual.get(), clip: clip, at: place)
     let rtsp = script.options.rtsp
     session = RTSPSession(
-      configuration: rtsp, url: try RTSPURL(parsing: script.source(port: place.port)),
+      configuration: rtsp, url: try ServerURL(parsing: script.source(port: place.port)),
       credentials: rtsp.credentials, randomness: SplitMix64(seed: 1), at: now)
     self.clip = clip
     self.portions = portions

@@ -16,7 +16,7 @@ struct ControlURLsTests {
     lines.append("m=video 0 RTP/AVP 96")
     if let control { lines.append("a=control:\(control)") }
     let description = try SessionDescription(parsing: Array(lines.joined(separator: "\n").utf8))
-    let urls = ControlURLs(response, requested: try RTSPURL(parsing: requested))
+    let urls = ControlURLs(response, requested: try ServerURL(parsing: requested))
     let media = urls.media(of: description)
     #expect(media.count == 1)
     return (try #require(media.first), urls.aggregate(of: description))

@@ -140,7 +140,7 @@ struct Conversation {
     self.script = script
     self.packetEvery = packetEvery
     session = RTSPSession(
-      configuration: configuration, url: try RTSPURL(parsing: url), credentials: credentials,
+      configuration: configuration, url: try ServerURL(parsing: url), credentials: credentials,
       purpose: purpose, randomness: SequenceOfNumbers(next: 1), at: now)
   }
 

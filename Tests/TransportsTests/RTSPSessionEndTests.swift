@@ -72,7 +72,7 @@ struct RTSPSessionEndTests {
     configuration.delivery = .tcp
     var conversation = try Conversation(Self.script, packetEvery: nil)
     conversation.session = RTSPSession(
-      configuration: configuration, url: try RTSPURL(parsing: "rtsp://camera/live"),
+      configuration: configuration, url: try ServerURL(parsing: "rtsp://camera/live"),
       credentials: nil, silence: nil, randomness: SequenceOfNumbers(next: 1), at: conversation.now)
     conversation.run(milliseconds: 3_600_000)
     #expect(conversation.end == nil)

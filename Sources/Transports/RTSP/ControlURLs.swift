@@ -12,7 +12,7 @@ struct ControlURLs: Sendable, Hashable {
   private let base: RTSPURLParts
   private let requested: RTSPURLParts
 
-  init(_ response: RTSPResponse, requested url: RTSPURL) {
+  init(_ response: RTSPResponse, requested url: ServerURL) {
     let request = RTSPURLParts(origin: url.origin, pathAndQuery: url.path)
     requested = request
     let stated = ["Content-Base", "Content-Location"].lazy.compactMap { name in
@@ -40,7 +40,7 @@ struct ControlURLs: Sendable, Hashable {
   /// What a control attribute may mean; nothing when it is missing or stands for the whole.
   private func forms(of control: String?, session: RTSPURLParts? = nil) -> [String] {
     guard let control = control?.requestable, !control.isEmpty, control != "*",
-      control.utf8.count <= RTSPURL.maximumLength
+      control.utf8.count <= ServerURL.maximumLength
     else { return [] }
     if let absolute = requested.absolute(control) {
       // A server may know itself by another name than the one that it is reached by.
@@ -54,7 +54,7 @@ struct ControlURLs: Sendable, Hashable {
   private func usable(_ urls: [String]) -> [String] {
     var seen: Set<String> = []
     let usable = urls.filter {
-      $0.utf8.count <= RTSPURL.maximumLength && seen.insert($0).inserted
+      $0.utf8.count <= ServerURL.maximumLength && seen.insert($0).inserted
     }
     return Array(usable.prefix(Self.maximumCandidates))
   }
@@ -104,7 +104,7 @@ private struct RTSPURLParts: Sendable, Hashable {
     if let at = authority.lastIndex(of: "@") { authority = authority[at...].dropFirst() }
     let origin = "\(scheme)://\(authority)"
     // What is no host and port, as ‘rtsp://::ffff:192.0.2.1/live’, stands for where we are.
-    let isValid = (try? RTSPURL(parsing: origin)) != nil
+    let isValid = (try? ServerURL(parsing: origin)) != nil
     return RTSPURLParts(origin: isValid ? origin : self.origin, pathAndQuery: String(rest[end...]))
   }
 
@@ -112,7 +112,7 @@ private struct RTSPURLParts: Sendable, Hashable {
   /// when it is empty, too long or of another protocol.
   func base(_ text: String) -> RTSPURLParts? {
     let text = text.requestable
-    guard !text.isEmpty, text != "*", text.utf8.count <= RTSPURL.maximumLength else { return nil }
+    guard !text.isEmpty, text != "*", text.utf8.count <= ServerURL.maximumLength else { return nil }
     if let absolute = absolute(text) { return absolute }
     guard SourceAddress.scheme(of: text) == nil else { return nil }
     if text.hasPrefix("/") { return RTSPURLParts(origin: origin, pathAndQuery: text) }

@@ -8,7 +8,7 @@ internal import NIOSSL
 /// It has no deadline of its own beyond those of the resolver and of SwiftNIO, since the session has
 /// one for all of it; whoever gives up closes what ``Attempts`` holds.
 struct RTSPConnector {
-  let url: RTSPURL
+  let url: ServerURL
   let sockets: UDPTransport.SocketConfiguration
   let eventLoop: any EventLoop
 

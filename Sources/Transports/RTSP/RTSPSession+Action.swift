@@ -8,7 +8,7 @@ extension RTSPSession {
     /// to it has gone: at the start, after a redirect, and when a server closes it before all is
     /// said. ``connectionOpened(at:)`` or ``connectionFailed(at:)`` follows; of the old connection
     /// nothing more may be told.
-    case connect(RTSPURL)
+    case connect(ServerURL)
     /// Write a request; its headers are complete except for Content-Length.
     case request(RTSPRequest)
     /// Write an answer to a request of the server.

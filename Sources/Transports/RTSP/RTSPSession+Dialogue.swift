@@ -91,8 +91,8 @@ extension RTSPSession {
 
   /// Goes to the server that this one names.
   mutating func redirect(to location: String, at now: Instant) {
-    do throws(RTSPError) {
-      let target = try redirection.follow(location, from: url)
+    do throws(Redirections.Fault) {
+      let target = try redirections.follow(location, from: url)
       report(.redirected(to: location))
       leave(at: now)
       if streams.carrier != .connection { perform(.closePorts) }
@@ -106,7 +106,12 @@ extension RTSPSession {
       let staysOffUDP = target.isSecure && configuration.delivery == .automatic
       streams = RTSPStreams(carrier: staysOffUDP ? .connection : streams.carrier)
       connect(at: now)
-    } catch { fail(error, at: now) }
+    } catch {
+      switch error {
+      case .refused: fail(.redirectRefused(to: location), at: now)
+      case .tooOften(let limit): fail(.redirectedTooOften(limit: limit), at: now)
+      }
+    }
   }
 
   private mutating func authenticate(

@@ -8,13 +8,13 @@ internal import RTPWire
 /// moves the deadline later, so a timer that is not moved with every packet merely fires early.
 struct RTSPSession: Sendable {
   /// The server that is talked to, and the address of the stream on it.
-  var url: RTSPURL
+  var url: ServerURL
   var authenticator: Authenticator
   var phase: Phase
   var exchanges = RTSPExchanges()
   var keepAlive = RTSPKeepAlive()
   var streams: RTSPStreams
-  var redirection: RTSPRedirection
+  var redirections: Redirections
   /// Whether the server has set up something that it should be told to take down.
   var isSetUp = false
   /// The session's identifier, if the server gave one.
@@ -33,7 +33,7 @@ struct RTSPSession: Sendable {
   let purpose: Purpose
   let credentials: Credentials?
   /// What the credentials belong to.
-  let origin: RTSPURL
+  let origin: ServerURL
   private let silence: Duration?
   private var actions: [Action] = []
   private var reported: Set<RTSPDiagnostic> = []
@@ -58,7 +58,7 @@ struct RTSPSession: Sendable {
   /// `silence` ends the session; `nil` waits for ever. The nonces of digest authentication come
   /// from `randomness`.
   init(
-    configuration: RTSPConfiguration, url: RTSPURL, credentials: Credentials?,
+    configuration: RTSPConfiguration, url: ServerURL, credentials: Credentials?,
     purpose: Purpose = .play, silence: Duration? = .seconds(5),
     randomness: any RandomNumberGenerator & Sendable, at now: Instant
   ) {
@@ -71,7 +71,7 @@ struct RTSPSession: Sendable {
     authenticator = Authenticator(
       credentials: credentials, allowsBasic: configuration.allowsBasic, randomness: randomness)
     streams = RTSPStreams(carrier: configuration.delivery.firstCarrier(isSecure: url.isSecure))
-    redirection = RTSPRedirection(from: url)
+    redirections = Redirections(from: url)
     phase = .ended
     connect(at: now)
   }

@@ -25,7 +25,7 @@ final class RTSPStream {
   private var failure: (any Error)?
 
   init(
-    _ url: RTSPURL, credentials: Credentials?, configuration: RTSPConfiguration,
+    _ url: ServerURL, credentials: Credentials?, configuration: RTSPConfiguration,
     sockets: UDPTransport.SocketConfiguration, purpose: RTSPSession.Purpose,
     on eventLoop: any EventLoop, delivering sink: (any DatagramSink)?
   ) {
@@ -138,7 +138,7 @@ final class RTSPStream {
     }
   }
 
-  private func connect(to url: RTSPURL) {
+  private func connect(to url: ServerURL) {
     closeConnection()
     let connection = RTSPConnection(
       RTSPConnector(url: url, sockets: sockets, eventLoop: eventLoop),

@@ -6,7 +6,7 @@ public import NIOCore
 /// comes first.
 public final class RTSPTransport: RTPTransport {
   public let eventLoop: any EventLoop
-  let url: RTSPURL
+  let url: ServerURL
   let credentials: Credentials?
   private let configuration: RTSPConfiguration
   private let sockets: UDPTransport.SocketConfiguration
@@ -29,7 +29,7 @@ public final class RTSPTransport: RTPTransport {
   ) throws(TransportError) {
     do throws(SourceFault) {
       var named: Credentials?
-      (url, named) = try RTSPURL.parse(source)
+      (url, named) = try ServerURL.parse(source)
       if named?.password.isEmpty == true, let configured = configuration.credentials {
         named?.password = configured.password
       }

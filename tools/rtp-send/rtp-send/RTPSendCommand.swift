@@ -19,6 +19,8 @@ struct RTPSendCommand: AsyncParsableCommand {
         listen://[ADDR]:PORT   wait for a hello on that port, and send to whoever said it as long as
                                heartbeats come; port 0 takes a free one. The address is printed on
                                standard output: listening on 127.0.0.1:41234
+        http://[ADDR]:PORT     serve HTTP progressive on that port, under any path: each client gets
+                               the stream from its beginning, each packet behind its length
 
       EXAMPLES
         Serve a test pattern to rtp-recv udp://127.0.0.1:5004:

@@ -1,19 +1,22 @@
 public import NIOCore
 
-/// Where the stream goes: to an address, or to whoever says hello.
+/// Where the stream goes: to an address, or to whoever asks for it.
 public enum Destination: Sendable, Hashable {
   /// `udp://host:port`
   case send(host: String, port: Int)
   /// `listen://address:port`, where the address may be left out and port 0 takes any free one.
   case listen(host: String, port: Int)
+  /// `http://address:port`, in the same way: each client that asks for any path gets the stream from
+  /// its beginning.
+  case serveHTTP(host: String, port: Int)
 
-  /// Reads a URL of one of the two forms; IPv6 addresses stand in brackets.
+  /// Reads a URL of one of these forms; IPv6 addresses stand in brackets.
   ///
   /// - Throws: ``SendError/invalid(option:reason:)`` when it is of neither.
   public init(_ url: String) throws(SendError) {
     let problem = SendError.invalid(
       option: "DESTINATION",
-      reason: "must be udp://HOST:PORT or listen://[ADDRESS]:PORT, not '\(url)'")
+      reason: "must be udp://HOST:PORT, listen://[ADDRESS]:PORT or http://[ADDRESS]:PORT, not '\(url)'")
     guard let separator = url.firstRange(of: "://") else { throw problem }
     var rest = url[separator.upperBound...]
     if rest.hasSuffix("/") { rest.removeLast() }
@@ -29,6 +32,7 @@ public enum Destination: Sendable, Hashable {
     switch url[..<separator.lowerBound].lowercased() {
     case "udp" where !host.isEmpty && port > 0: self = .send(host: String(host), port: port)
     case "listen": self = .listen(host: host.isEmpty ? "0.0.0.0" : String(host), port: port)
+    case "http": self = .serveHTTP(host: host.isEmpty ? "0.0.0.0" : String(host), port: port)
     default: throw problem
     }
   }
@@ -37,7 +41,8 @@ public enum Destination: Sendable, Hashable {
   func resolved() throws(SendError) -> SocketAddress {
     let (host, port) =
       switch self {
-      case .send(let host, let port), .listen(let host, let port): (host, port)
+      case .send(let host, let port), .listen(let host, let port), .serveHTTP(let host, let port):
+        (host, port)
       }
     do {
       return try SocketAddress.makeAddressResolvingHost(host, port: port)

@@ -1,4 +1,5 @@
 public import NIOCore
+import NIOHTTP1
 import NIOPosix
 
 /// Everything that decides what a sender does.
@@ -57,9 +58,9 @@ public struct SendReport: Sendable, Hashable {
   public init() {}
 }
 
-/// A sender at work: one UDP socket on one event loop.
+/// A sender at work: one socket on one event loop.
 public final class Sender: Sendable {
-  /// Where the socket is bound; a hello goes here.
+  /// Where the socket is bound; a hello or a request goes here.
   public let localAddress: SocketAddress
   /// Where the packets go to, or `nil` when that is up to the clients.
   public let remoteAddress: SocketAddress?
@@ -78,36 +79,65 @@ public final class Sender: Sendable {
     let address = try configuration.destination.resolved()
     let loop = MultiThreadedEventLoopGroup.singleton.next()
     let promise = loop.makePromise(of: SendReport.self)
-    let local: SocketAddress
-    let remote: SocketAddress?
-    switch configuration.destination {
-    case .listen:
-      (local, remote) = (address, nil)
-    case .send:
-      let anyAddress = address.protocol == .inet6 ? "::" : "0.0.0.0"
-      (local, remote) = (try SocketAddress(ipAddress: anyAddress, port: 0), address)
-    }
-    let bootstrap = DatagramBootstrap(group: loop)
-      // Beyond this the socket is the bottleneck, and sending waits for it.
-      .channelOption(.writeBufferWaterMark, value: .init(low: 1 << 20, high: 1 << 22))
-      .channelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
-          let session = SendingSession(
-            configuration, to: remote, on: channel.eventLoop, report: promise, onEvent: onEvent)
-          try channel.pipeline.syncOperations.addHandler(session)
-        }
-      }
+    var remote: SocketAddress?
+    if case .send = configuration.destination { remote = address }
     do {
-      let channel = try await bootstrap.bind(to: local).get()
+      let channel = try await bind(configuration, to: address, on: loop, promise, onEvent).get()
       return Sender(
-        channel: channel, localAddress: channel.localAddress ?? local, remoteAddress: remote,
+        channel: channel, localAddress: channel.localAddress ?? address, remoteAddress: remote,
         report: promise.futureResult)
     } catch {
       promise.fail(error)
       let reason = (error as? IOError).map { Libav.reason(-$0.errnoCode) } ?? "\(error)"
       throw SendError.network(
-        address: local.hostAndPort,
+        address: address.hostAndPort,
         reason: "cannot listen there: \(reason); port 0 takes a free port, :PORT any address")
+    }
+  }
+
+  /// Opens the socket, whose handler keeps `promise` in the end.
+  private static func bind(
+    _ configuration: SenderConfiguration, to address: SocketAddress, on loop: any EventLoop,
+    _ promise: EventLoopPromise<SendReport>, _ onEvent: @escaping @Sendable (SenderEvent) -> Void
+  ) throws -> EventLoopFuture<any Channel> {
+    // Beyond this the socket is the bottleneck, and sending waits for it.
+    let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 1 << 20, high: 1 << 22)
+    func datagrams(to remote: SocketAddress?) -> DatagramBootstrap {
+      DatagramBootstrap(group: loop)
+        .channelOption(.writeBufferWaterMark, value: waterMark)
+        .channelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            let session = SendingSession(
+              configuration, to: remote, on: channel.eventLoop, report: promise, onEvent: onEvent)
+            try channel.pipeline.syncOperations.addHandler(session)
+          }
+        }
+    }
+    switch configuration.destination {
+    case .listen:
+      return datagrams(to: nil).bind(to: address)
+    case .send:
+      let anyAddress = address.protocol == .inet6 ? "::" : "0.0.0.0"
+      return datagrams(to: address).bind(to: try SocketAddress(ipAddress: anyAddress, port: 0))
+    case .serveHTTP:
+      let server = NIOLoopBoundBox.makeBoxSendingValue(
+        HTTPServing(configuration, report: promise, onEvent: onEvent), eventLoop: loop)
+      return ServerBootstrap(group: loop)
+        .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        .serverChannelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(HTTPListening(server.value))
+          }
+        }
+        .childChannelOption(.writeBufferWaterMark, value: waterMark)
+        .childChannelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.configureHTTPServerPipeline()
+            try channel.pipeline.syncOperations.addHandler(
+              HTTPClientSession(server.value, on: channel.eventLoop))
+          }
+        }
+        .bind(to: address)
     }
   }
 
@@ -130,5 +160,5 @@ public final class Sender: Sendable {
   public func finished() async throws -> SendReport { try await report.get() }
 }
 
-/// Asks a ``SendingSession`` to end.
+/// Asks whoever holds the socket to end.
 struct StopSending: Sendable {}

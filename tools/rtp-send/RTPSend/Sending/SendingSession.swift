@@ -1,23 +1,20 @@
 import NIOCore
 import RTPWire
 
-/// The shell around ``Delivery`` and ``ClientPresence``: a socket, a clock and a timer.
+/// The shell around ``StreamRun`` and ``ClientPresence``: a socket, a clock and a timer.
 final class SendingSession: ChannelInboundHandler {
   typealias InboundIn = AddressedEnvelope<ByteBuffer>
   typealias OutboundOut = AddressedEnvelope<ByteBuffer>
 
   private let configuration: SenderConfiguration
-  private let reports = SenderReports()
   private let onEvent: @Sendable (SenderEvent) -> Void
   private let promise: EventLoopPromise<SendReport>
   private let loop: NIOIsolatedEventLoop
 
   private var presence: ClientPresence?
   private var remote: SocketAddress?
-  private var delivery: Delivery?
+  private var run: StreamRun?
   private var report = SendReport()
-  private var began: Instant?
-  private var nextReport: Instant?
   private var lastIgnored: SocketAddress?
   private var timer: Scheduled<Void>?
   private var lastError: (any Error)?
@@ -88,15 +85,7 @@ final class SendingSession: ChannelInboundHandler {
 
   private func begin(_ context: ChannelHandlerContext) {
     do {
-      let network = NetworkSimulator(configuration.impairments, seed: configuration.seed)
-      let feed = try PacketFeed(configuration.feed)
-      var delivery = try Delivery(feed, through: network, pacing: configuration.pacing)
-      // Opening and encoding took their time, which is not the stream's.
-      delivery.begin(at: now)
-      self.delivery = delivery
-      report.clients += 1
-      began = began ?? now
-      nextReport = now
+      run = try StreamRun(configuration) { self.now }
       tick(context)
     } catch {
       failure = error
@@ -108,7 +97,7 @@ final class SendingSession: ChannelInboundHandler {
   private func tick(_ context: ChannelHandlerContext) {
     timer?.cancel()
     timer = nil
-    guard !hasEnded, let remote, delivery != nil else { return }
+    guard !hasEnded, let remote, run != nil else { return }
     let now = now
     if let gone = presence?.expire(at: now) {
       leave(gone, context)
@@ -116,18 +105,16 @@ final class SendingSession: ChannelInboundHandler {
     }
     // When the socket takes no more, channelWritabilityChanged calls again.
     if context.channel.isWritable {
-      delivery?.step(to: now)
-      while let datagram = delivery?.release(by: now) { write(datagram, to: remote, context) }
-      if let due = nextReport, due <= now { writeReport(at: now, to: remote, context) }
+      while let datagram = run?.next(at: now) { write(datagram, to: remote, context) }
       context.flush()
       do {
-        try delivery?.prepare()
+        try run?.prepare()
       } catch {
         failure = error
         end(.stopped, context)
         return
       }
-      if delivery?.isFinished == true {
+      if run?.isFinished == true {
         end(.sourceEnded, context)
         return
       }
@@ -136,8 +123,8 @@ final class SendingSession: ChannelInboundHandler {
   }
 
   private func schedule(_ context: ChannelHandlerContext) {
-    let own = context.channel.isWritable ? [delivery?.deadline, nextReport] : []
-    guard let next = (own + [presence?.deadline]).compactMap({ $0 }).min() else { return }
+    let own = context.channel.isWritable ? run?.deadline : nil
+    guard let next = [own, presence?.deadline].compactMap({ $0 }).min() else { return }
     let deadline = NIODeadline.uptimeNanoseconds(UInt64(clamping: next.nanoseconds))
     timer = loop.scheduleTask(deadline: deadline) { self.tick(context) }
   }
@@ -145,26 +132,8 @@ final class SendingSession: ChannelInboundHandler {
   private func write(
     _ datagram: ByteBuffer, to remote: SocketAddress, _ context: ChannelHandlerContext
   ) {
-    report.datagrams += 1
-    report.bytes += datagram.readableBytes
     let envelope = AddressedEnvelope(remoteAddress: remote, data: datagram)
     context.write(wrapOutboundOut(envelope), promise: nil)
-  }
-
-  private func writeReport(
-    at now: Instant, to remote: SocketAddress, isLast: Bool = false,
-    _ context: ChannelHandlerContext
-  ) {
-    nextReport = now.advanced(byNanoseconds: SenderReports.intervalNanoseconds)
-    guard configuration.sendsRTCP, let delivery, delivery.stream.packetCount > 0 else { return }
-    let timestamp = delivery.timestamp(at: now)
-    let wallClock = WallClock.unixNanoseconds()
-    let bytes =
-      isLast
-      ? reports.goodbye(of: delivery.stream, timestamp: timestamp, unixNanoseconds: wallClock)
-      : reports.report(on: delivery.stream, timestamp: timestamp, unixNanoseconds: wallClock)
-    report.reports += 1
-    write(bytes, to: remote, context)
   }
 
   private func leave(_ client: SocketAddress, _ context: ChannelHandlerContext) {
@@ -178,21 +147,18 @@ final class SendingSession: ChannelInboundHandler {
     }
   }
 
-  /// Adds what the delivery did to the report, and forgets it.
+  /// Adds what the run did to the report, and forgets it.
   private func count() {
-    guard let delivery else { return }
-    report.frames += delivery.frameCount
-    report.network.add(delivery.counters)
-    if let began { report.duration = .nanoseconds(began.nanoseconds(to: now)) }
-    self.delivery = nil
+    if let run { report.add(run.report(at: now)) }
+    run = nil
   }
 
   private func end(_ ending: SendReport.Ending, _ context: ChannelHandlerContext) {
     guard !hasEnded else { return }
     hasEnded = true
     timer?.cancel()
-    if let remote, ending != .clientLeft {
-      writeReport(at: now, to: remote, isLast: true, context)
+    if let remote, ending != .clientLeft, let goodbye = run?.goodbye(at: now) {
+      write(goodbye, to: remote, context)
       context.flush()
     }
     count()

@@ -1,5 +1,29 @@
-/// The address of a stream on an RTSP server, without credentials.
-struct RTSPURL: Sendable, Hashable {
+internal import Glibc
+
+/// The address of a stream on a server, without credentials.
+struct ServerURL: Sendable, Hashable {
+  /// What the server is spoken to in.
+  enum Family: Sendable, Hashable {
+    case rtsp, http
+
+    /// Without TLS and with it.
+    var schemes: [String] {
+      switch self {
+      case .rtsp: ["rtsp", "rtsps"]
+      case .http: ["http", "https"]
+      }
+    }
+
+    /// For `rtsps` see RFC 7826 §22.14.
+    func defaultPort(isSecure: Bool) -> Int {
+      switch self {
+      case .rtsp: isSecure ? 322 : 554
+      case .http: isSecure ? 443 : 80
+      }
+    }
+  }
+
+  var family: Family
   var isSecure: Bool
   /// A name or an address, without brackets.
   var host: String
@@ -11,24 +35,29 @@ struct RTSPURL: Sendable, Hashable {
   /// Reads a URL and leaves out its credentials.
   ///
   /// - Throws: what is wrong with it.
-  init(parsing text: String) throws(SourceFault) { self = try Self.parse(text).url }
+  init(parsing text: String, as family: Family = .rtsp) throws(SourceFault) {
+    self = try Self.parse(text, as: family).url
+  }
 
-  /// Reads `rtsp://[user[:password]@]host[:port][/path][?query]`.
+  /// Reads `scheme://[user[:password]@]host[:port][/path][?query]`.
   ///
-  /// The port is 554, or 322 for `rtsps` (RFC 7826 §22.14). User and password are percent-decoded;
-  /// a space in the path is encoded, and all else in it stays as written.
+  /// User and password are percent-decoded; a space in the path is encoded, and all else in it stays
+  /// as written.
   ///
   /// - Throws: what is wrong with it; nothing of a password is in the error.
-  static func parse(_ text: String) throws(SourceFault) -> (url: RTSPURL, Credentials?) {
+  static func parse(
+    _ text: String, as family: Family = .rtsp
+  ) throws(SourceFault) -> (url: ServerURL, Credentials?) {
     let count = text.utf8.count
     guard count <= maximumLength else { throw .tooLong(count: count, limit: maximumLength) }
     // A percent-encoded line feed comes to light in servers that decode before they take apart.
     guard !text.hasControlCharacter, !text.percentDecoded.hasControlCharacter else {
       throw .controlCharacter
     }
+    let schemes = family.schemes
     guard let scheme = SourceAddress.scheme(of: text) else { throw .noScheme(known: schemes) }
     // ‘rtspu’ asks for RTSP over UDP, which no server offers any more (RFC 7826 §4.2).
-    guard schemes.contains(scheme) || scheme == "rtspu" else {
+    guard schemes.contains(scheme) || (family == .rtsp && scheme == "rtspu") else {
       throw .unknownScheme(scheme, known: schemes)
     }
     let rest = text.dropFirst(scheme.count + 3)
@@ -42,12 +71,12 @@ struct RTSPURL: Sendable, Hashable {
     do throws(SourceFault) {
       let (host, digits) = try SourceAddress.divide(authority)
       guard !host.isEmpty else { throw .missingHost }
-      let isSecure = scheme == "rtsps"
-      var port = isSecure ? securePort : plainPort
+      let isSecure = scheme == schemes.last
+      var port = family.defaultPort(isSecure: isSecure)
       if let digits, !digits.isEmpty { port = try SourceAddress.port(digits) }
       guard port > 0 else { throw .invalidPort("0") }
-      let url = RTSPURL(
-        isSecure: isSecure, host: try SourceAddress.host(host), port: port,
+      let url = ServerURL(
+        family: family, isSecure: isSecure, host: try SourceAddress.host(host), port: port,
         path: String(path).spacesEncoded)
       return (url, credentials)
     } catch {
@@ -65,21 +94,19 @@ struct RTSPURL: Sendable, Hashable {
     return Credentials(user: words.first ?? "", password: words.dropFirst().first ?? "")
   }
 
-  private init(isSecure: Bool, host: String, port: Int, path: String) {
+  private init(family: Family, isSecure: Bool, host: String, port: Int, path: String) {
+    self.family = family
     self.isSecure = isSecure
     self.host = host
     self.port = port
     self.path = path
   }
 
-  private static let schemes = ["rtsp", "rtsps"]
-  private static let plainPort = 554
-  private static let securePort = 322
   /// Bytes; the longest URLs of cameras have some three hundred.
   static let maximumLength = 4 << 10
 }
 
-extension RTSPURL: CustomStringConvertible {
+extension ServerURL: CustomStringConvertible {
   /// The URL as requests name it and people see it, without the default port.
   ///
   /// The zone of a link-local address means something on this machine alone (RFC 6874 §1).
@@ -87,9 +114,23 @@ extension RTSPURL: CustomStringConvertible {
 
   /// Scheme, host and port.
   var origin: String {
-    let name = host.contains(":") ? "[\(host.prefix { $0 != "%" })]" : host
-    let isDefault = port == (isSecure ? Self.securePort : Self.plainPort)
-    return (isSecure ? "rtsps" : "rtsp") + "://" + name + (isDefault ? "" : ":\(port)")
+    let isDefault = port == family.defaultPort(isSecure: isSecure)
+    let scheme = family.schemes[isSecure ? 1 : 0]
+    let name = String(host.prefix { $0 != "%" })
+    return scheme + "://" + Self.endpoint(name, isDefault ? nil : port)
+  }
+
+  /// `host:port`, an IPv6 address in brackets.
+  static func endpoint(_ host: String, _ port: Int?) -> String {
+    (host.contains(":") ? "[\(host)]" : host) + (port.map { ":\($0)" } ?? "")
+  }
+
+  /// The number of the interface that stands behind a link-local address.
+  var zone: Int? {
+    guard let percent = host.firstIndex(of: "%") else { return nil }
+    let name = String(host[percent...].dropFirst())
+    let number = unsafe Int(name) ?? Int(if_nametoindex(name))
+    return number > 0 ? number : nil
   }
 }
 

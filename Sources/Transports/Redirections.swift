@@ -1,23 +1,29 @@
 internal import NIOCore
 
-/// Where a session was sent to, and whether it may follow (RFC 2326 §11.1, §10.10).
-struct RTSPRedirection: Sendable {
-  private var visited: Set<RTSPURL>
+/// Where a server sent to, and whether it may be followed (RFC 2326 §11.1, §10.10; RFC 9110 §15.4).
+struct Redirections: Sendable {
+  /// Why a redirect is not followed.
+  enum Fault: Error, Sendable, Hashable {
+    /// It leads to where nobody is sent: to another protocol, from TLS to none, or into the machine
+    /// that the receiver runs on.
+    case refused
+    /// The way is too long, or a circle.
+    case tooOften(limit: Int)
+  }
+
+  private var visited: Set<ServerURL>
   private var hops = 0
 
-  init(from url: RTSPURL) { visited = [url] }
+  init(from url: ServerURL) { visited = [url] }
 
   /// Decides about the address that a server of `url` names.
-  ///
-  /// - Throws: that the way is too long or a circle, or that it leads to where nobody is sent:
-  ///   to another protocol, from TLS to none, or into the machine that the receiver runs on.
-  mutating func follow(_ location: String, from url: RTSPURL) throws(RTSPError) -> RTSPURL {
-    guard let target = try? RTSPURL(parsing: location),
+  mutating func follow(_ location: String, from url: ServerURL) throws(Fault) -> ServerURL {
+    guard let target = try? ServerURL(parsing: location, as: url.family),
       target.isSecure || !url.isSecure,
       !target.isConfined || url.isConfined || target.host == url.host
-    else { throw .redirectRefused(to: location) }
+    else { throw .refused }
     guard hops < Self.maximumHops, visited.insert(target).inserted else {
-      throw .redirectedTooOften(limit: Self.maximumHops)
+      throw .tooOften(limit: Self.maximumHops)
     }
     hops += 1
     return target
@@ -27,16 +33,27 @@ struct RTSPRedirection: Sendable {
   private static let maximumHops = 3
 }
 
-extension RTSPURL {
+extension ServerURL {
   /// Whether credentials for one are credentials for the other.
-  func hasSameOrigin(as other: RTSPURL) -> Bool {
+  func hasSameOrigin(as other: ServerURL) -> Bool {
     isSecure == other.isSecure && port == other.port
       && host.lowercased() == other.host.lowercased()
   }
 
-  /// Whether the host is this machine, its link, or no host at all: addresses that a server far
-  /// away must not be able to send anybody to.
-  fileprivate var isConfined: Bool {
+  /// Whether credentials for `other` may be sent here: also where a server has its clients use TLS.
+  func takesCredentials(of other: ServerURL) -> Bool {
+    if hasSameOrigin(as: other) { return true }
+    let arePortsUsual = [self, other].allSatisfy {
+      $0.port == $0.family.defaultPort(isSecure: $0.isSecure)
+    }
+    return isSecure && arePortsUsual && host.lowercased() == other.host.lowercased()
+  }
+
+  fileprivate var isConfined: Bool { Self.isConfined(host) }
+
+  /// Whether a host is this machine, its link, or no host at all: addresses that a server far away
+  /// must not be able to send anybody to.
+  static func isConfined(_ host: String) -> Bool {
     let name = host.lowercased()
     if name == "localhost" || name.hasSuffix(".localhost") { return true }
     // A zone is part of a link-local address, and not of the address as such.

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Transports
 
-struct RTSPURLTests {
+struct ServerURLTests {
   @Test(
     arguments: [
       ("rtsp://camera/live", "camera", 554, "/live"),
@@ -31,7 +31,7 @@ struct RTSPURLTests {
     ]
   )
   func aURLIsTakenApart(text: String, host: String, port: Int, path: String) throws {
-    let (url, credentials) = try RTSPURL.parse(text)
+    let (url, credentials) = try ServerURL.parse(text)
     #expect(url.host == host)
     #expect(url.port == port)
     #expect(url.path == path)
@@ -50,15 +50,15 @@ struct RTSPURLTests {
     ]
   )
   func credentialsAreDecodedAndComeApart(userInfo: String, user: String, password: String) throws {
-    let (url, credentials) = try RTSPURL.parse("rtsp://\(userInfo)camera:8554/live@hd")
+    let (url, credentials) = try ServerURL.parse("rtsp://\(userInfo)camera:8554/live@hd")
     #expect(credentials?.user == user)
     #expect(credentials?.password == password)
     #expect(url.description == "rtsp://camera:8554/live@hd")
-    #expect(try RTSPURL(parsing: "rtsp://\(userInfo)camera:8554/live@hd") == url)
+    #expect(try ServerURL(parsing: "rtsp://\(userInfo)camera:8554/live@hd") == url)
   }
 
   @Test func anEmptyUserIsNone() throws {
-    #expect(try RTSPURL.parse("rtsp://@camera/").1 == nil)
+    #expect(try ServerURL.parse("rtsp://@camera/").1 == nil)
   }
 
   @Test(
@@ -72,7 +72,7 @@ struct RTSPURLTests {
     ]
   )
   func whatRequestsNameIsCanonical(text: String, expected: String) throws {
-    #expect(try RTSPURL(parsing: text).description == expected)
+    #expect(try ServerURL(parsing: text).description == expected)
   }
 
   @Test(
@@ -100,13 +100,13 @@ struct RTSPURLTests {
     ]
   )
   func whatIsNoURLIsRefusedWithTheReason(text: String, fault: SourceFault) {
-    #expect(throws: fault) { try RTSPURL.parse(text) }
+    #expect(throws: fault) { try ServerURL.parse(text) }
   }
 
   @Test func aURLHasALimit() throws {
     let fits = "rtsp://h/" + String(repeating: "a", count: 4096 - 9)
-    #expect(try RTSPURL(parsing: fits).path.count == 4096 - 8)
-    #expect(throws: SourceFault.tooLong(count: 4097, limit: 4096)) { try RTSPURL.parse(fits + "a") }
+    #expect(try ServerURL(parsing: fits).path.count == 4096 - 8)
+    #expect(throws: SourceFault.tooLong(count: 4097, limit: 4096)) { try ServerURL.parse(fits + "a") }
   }
 
   @Test(
@@ -118,7 +118,7 @@ struct RTSPURLTests {
   )
   func noErrorShowsAPassword(text: String) {
     do {
-      _ = try RTSPURL.parse(text)
+      _ = try ServerURL.parse(text)
       Issue.record("\(text) is taken for a URL")
     } catch {
       #expect(!TransportError.source(text, error).description.contains("hunter"))
@@ -130,12 +130,12 @@ struct RTSPURLTests {
     var mutations = TextMutations(
       seed: seed, "rtsp://admin:p%40ss@[fe80::1%25eth0]:8554/cam/realmonitor?channel=1&subtype=0")
     for _ in 0..<300 {
-      guard let (url, _) = try? RTSPURL.parse(mutations.next()) else { continue }
+      guard let (url, _) = try? ServerURL.parse(mutations.next()) else { continue }
       #expect((1...65_535).contains(url.port))
       #expect(!url.host.isEmpty)
       #expect(!url.description.utf8.contains { $0 <= 0x20 || $0 == 0x7F })
       // What is sent to a server is a URL of that server.
-      let sent = try? RTSPURL(parsing: url.description)
+      let sent = try? ServerURL(parsing: url.description)
       #expect(sent?.path == url.path)
       #expect(sent?.port == url.port)
     }

@@ -1,14 +1,14 @@
 /// Why there is no encrypted connection; each description says what to try.
 public enum TLSError: Error, Sendable, Hashable {
   /// The server's certificate was valid until so many days ago.
-  case certificateExpired(host: String, days: Int)
+  case certificateExpired(host: String, days: Int?)
   /// The server's certificate becomes valid in so many days.
-  case certificateNotYetValid(host: String, days: Int)
+  case certificateNotYetValid(host: String, days: Int?)
   /// The certificate is for other hosts.
   case wrongHost(String)
   /// The certificate is signed by itself or by an authority that is not known here; with its
-  /// SHA-256 in hexadecimal.
-  case untrusted(host: String, fingerprint: String)
+  /// SHA-256 in hexadecimal, where the TLS library gives it.
+  case untrusted(host: String, fingerprint: String?)
   /// The certificate is not the one that is pinned, but the one of this SHA-256.
   case otherCertificate(fingerprint: String)
   /// The server wants a certificate of its clients, and there is none, or not the right one.
@@ -37,10 +37,12 @@ extension TLSError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .certificateExpired(let host, let days):
-      return "the certificate of \(host) expired \(days) days ago; renew it on the server, "
+      let since = days.map { " \($0) days ago" } ?? ""
+      return "the certificate of \(host) expired\(since); renew it on the server, "
         + "or pin it with --tls-pin"
     case .certificateNotYetValid(let host, let days):
-      return "the certificate of \(host) becomes valid in \(days) days only; "
+      let since = days.map { "becomes valid in \($0) days only" } ?? "is not valid yet"
+      return "the certificate of \(host) \(since); "
         + "check the clocks of this machine and of the server"
     case .wrongHost(let host):
       return "the server's certificate is not for \(host); use the name that it is for, "
@@ -48,7 +50,7 @@ extension TLSError: CustomStringConvertible {
     case .untrusted(let host, let fingerprint):
       return "the certificate of \(host) is signed by itself or by an authority that is not known "
         + "here; give the authority with --tls-ca, or trust this one certificate "
-        + "with --tls-pin \(fingerprint)"
+        + "with --tls-pin \(fingerprint ?? "and its SHA-256")"
     case .otherCertificate(let fingerprint):
       return "the server's certificate is not the one that is pinned, but \(fingerprint); "
         + "if the server was given a new one, change --tls-pin"
@@ -60,16 +62,17 @@ extension TLSError: CustomStringConvertible {
         "the server refuses the encrypted connection; it may want a certificate of its clients "
         + "(--tls-certificate and --tls-key), or know no cipher that is safe"
     case .notEncrypted:
-      return "the server does not answer with TLS on this port; try rtsp://, or another port"
+      return "the server does not answer with TLS on this port; "
+        + "try the URL without TLS (rtsp://, http://), or another port"
     case .protocolTooOld:
       return "the server knows only TLS before 1.2, which is not safe; update its firmware, "
-        + "or use rtsp:// in a network that is trusted"
+        + "or do without TLS in a network that is trusted"
     case .handshakeTimedOut(let seconds):
       return "the server did not finish the TLS handshake within \(seconds) s; "
-        + "check that it speaks TLS on this port: try rtsp://, or another port"
+        + "check that it speaks TLS on this port: try the URL without TLS, or another port"
     case .closedInHandshake:
       return "the server closed the connection during the TLS handshake; "
-        + "check that it speaks TLS on this port: try rtsp://, or another port"
+        + "check that it speaks TLS on this port: try the URL without TLS, or another port"
     case .handshakeFailed(let reason):
       return "there is no encrypted connection (\(reason)); check the server's settings for TLS"
     case .fileUnusable(let path):
@@ -81,4 +84,28 @@ extension TLSError: CustomStringConvertible {
       return "the client's certificate and its key do not belong together"
     }
   }
+}
+
+extension TLSError {
+  /// What an error of OpenSSL or BoringSSL means, whose codes are in nobody's reach but whose names are.
+  ///
+  /// OpenSSL writes ‘wrong version number’ where BoringSSL writes ‘WRONG_VERSION_NUMBER’.
+  init?(namedIn words: String) {
+    let words = words.uppercased().split(separator: " ").joined(separator: "_")
+    guard let reason = Self.names.first(where: { words.contains($0.0) }) else { return nil }
+    self = reason.1
+  }
+
+  private static let names: [(String, TLSError)] = [
+    ("WRONG_VERSION_NUMBER", .notEncrypted),
+    ("HTTP_REQUEST", .notEncrypted),
+    ("UNEXPECTED_RECORD", .notEncrypted),
+    ("PACKET_LENGTH_TOO_LONG", .notEncrypted),
+    ("UNSUPPORTED_PROTOCOL", .protocolTooOld),
+    ("ALERT_PROTOCOL_VERSION", .protocolTooOld),
+    ("CERTIFICATE_REQUIRED", .clientCertificateWanted),
+    ("ALERT_HANDSHAKE_FAILURE", .handshakeRefused),
+    ("ALERT_BAD_CERTIFICATE", .clientCertificateWanted),
+    ("ALERT_UNKNOWN_CA", .clientCertificateWanted),
+  ]
 }

@@ -115,7 +115,7 @@ struct TLSClient: Sendable {
     if stack.contains(.eofDuringHandshake) { return nil }
     // BoringSSL's codes do not reach Swift, their names do.
     let words = stack.map(\.description).joined(separator: " ")
-    for (name, reason) in Self.reasons where words.contains(name) { return reason }
+    if let reason = TLSError(namedIn: words) { return reason }
     guard words.contains("CERTIFICATE_VERIFY_FAILED") else {
       return TLSError.handshakeFailed(reason: Self.name(in: words))
     }
@@ -144,7 +144,7 @@ struct TLSClient: Sendable {
     return overflow ? .max : seconds / 86_400 + 1
   }
 
-  private static func fingerprint(of certificate: NIOSSLCertificate?) -> String? {
+  static func fingerprint(of certificate: NIOSSLCertificate?) -> String? {
     guard let bytes = try? certificate?.toDERBytes() else { return nil }
     return DigestAlgorithm.sha256.digest(of: bytes)?.hexadecimal
   }
@@ -161,17 +161,4 @@ struct TLSClient: Sendable {
     let end = words.firstRange(of: " at ")?.lowerBound ?? words.endIndex
     return String(words[..<end].split(separator: ":").last ?? "unknown").printable
   }
-
-  /// Names in BoringSSL's errors, and what they mean.
-  private static let reasons: [(String, TLSError)] = [
-    ("WRONG_VERSION_NUMBER", .notEncrypted),
-    ("HTTP_REQUEST", .notEncrypted),
-    ("UNEXPECTED_RECORD", .notEncrypted),
-    ("UNSUPPORTED_PROTOCOL", .protocolTooOld),
-    ("ALERT_PROTOCOL_VERSION", .protocolTooOld),
-    ("CERTIFICATE_REQUIRED", .clientCertificateWanted),
-    ("ALERT_HANDSHAKE_FAILURE", .handshakeRefused),
-    ("ALERT_BAD_CERTIFICATE", .clientCertificateWanted),
-    ("ALERT_UNKNOWN_CA", .clientCertificateWanted),
-  ]
 }

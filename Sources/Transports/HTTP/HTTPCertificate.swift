@@ -1,0 +1,34 @@
+internal import CCurl
+internal import NIOSSL
+
+/// The server's certificate, as libcurl shows it once the handshake is done.
+enum HTTPCertificate {
+  /// What is wrong with the certificate where one is pinned, which then alone decides.
+  static func objection(on transfer: HTTPTransfer) -> TLSError? {
+    let request = transfer.request
+    guard request.url.isSecure, let pin = request.configuration.tls.pin else { return nil }
+    guard let fingerprint = TLSClient.fingerprint(of: certificate(of: transfer)) else {
+      return .handshakeFailed(reason: "no certificate")
+    }
+    return fingerprint == pin.hexadecimal ? nil : .otherCertificate(fingerprint: fingerprint)
+  }
+
+  /// The first of the chain, which is the server's own.
+  private static func certificate(of transfer: HTTPTransfer) -> NIOSSLCertificate? {
+    var chain: UnsafeMutablePointer<curl_certinfo>?
+    guard unsafe ccurl_get_certificates(transfer.handle, &chain) == CURLE_OK,
+      let chain = unsafe chain, unsafe chain.pointee.num_of_certs > 0
+    else { return nil }
+    var item = unsafe chain.pointee.certinfo?.pointee
+    while let entry = unsafe item {
+      let text = unsafe String(cString: entry.pointee.data)
+      if text.hasPrefix(label) {
+        return try? NIOSSLCertificate(bytes: Array(text.dropFirst(label.count).utf8), format: .pem)
+      }
+      unsafe item = entry.pointee.next
+    }
+    return nil
+  }
+
+  private static let label = "Cert:"
+}

@@ -1,0 +1,122 @@
+internal import CCurl
+internal import Glibc
+
+/// How a transfer came to its end.
+struct HTTPTransferEnd: Sendable {
+  enum Outcome: Sendable {
+    /// The server said that this was all.
+    case complete
+    /// The server sends to another address.
+    case redirected(to: String)
+    case failed(any Error)
+  }
+
+  var outcome: Outcome
+  var offers: HTTPLoginOffers
+
+  init(of transfer: HTTPTransfer, code: CURLcode) {
+    offers = HTTPLoginOffers(of: transfer)
+    outcome = Self.outcome(of: transfer, code)
+  }
+
+  private static func outcome(of transfer: HTTPTransfer, _ code: CURLcode) -> Outcome {
+    if let refusal = transfer.refusal { return .failed(refusal) }
+    let status = transfer.number(CURLINFO_RESPONSE_CODE)
+    guard code == CURLE_OK || code == CURLE_WRITE_ERROR else {
+      return .failed(error(of: transfer, code))
+    }
+    if (300..<400).contains(status), let target = redirect(of: transfer) {
+      return .redirected(to: target)
+    }
+    switch status {
+    case 200: return .complete
+    case 401:
+      let hasCredentials = transfer.request.credentials != nil
+      return .failed(
+        hasCredentials ? HTTPError.credentialsRefused : HTTPError.credentialsMissing)
+    default:
+      return .failed(transfer.objection ?? HTTPError.refused(status: status, retryAfter: nil))
+    }
+  }
+
+  /// What libcurl's codes mean, in words for a person.
+  private static func error(of transfer: HTTPTransfer, _ code: CURLcode) -> any Error {
+    let url = transfer.request.url
+    let words = transfer.words
+    switch code {
+    case CURLE_COULDNT_RESOLVE_HOST:
+      return TransportError.nameNotResolved(host: url.host, reason: "no such name")
+    case CURLE_COULDNT_CONNECT:
+      let number = Int32(truncatingIfNeeded: transfer.number(CURLINFO_OS_ERRNO))
+      let address = ServerURL.endpoint(url.host, url.port)
+      if number == ECONNREFUSED { return TransportError.connectionRefused(address: address) }
+      let reason = number == 0 ? words : unsafe String(cString: strerror(number))
+      return TransportError.notConnected(address: address, reason: reason)
+    case CURLE_OPERATION_TIMEDOUT:
+      return HTTPError.connectTimedOut(seconds: Int(HTTPTransfer.connectTime.components.seconds))
+    case CURLE_GOT_NOTHING: return HTTPError.closedBeforeAnswer
+    case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2:
+      return HTTPError.notHTTP
+    case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_PARTIAL_FILE:
+      // With TLS 1.3 a server refuses its client's certificate after the handshake.
+      if let error = TLSError(namedIn: words) { return error }
+      return transfer.hasAnswered ? HTTPError.connectionClosed : HTTPError.closedBeforeAnswer
+    case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: return HTTPError.proxyFailed(reason: words)
+    case CURLE_PEER_FAILED_VERIFICATION: return distrust(of: transfer, words)
+    case CURLE_SSL_CONNECT_ERROR:
+      if words.contains("SSL_ERROR_SYSCALL") { return TLSError.closedInHandshake }
+      return TLSError(namedIn: words) ?? TLSError.handshakeFailed(reason: words.printable)
+    case CURLE_SSL_CACERT_BADFILE:
+      return transfer.request.configuration.tls.authorities
+        .map { TLSError.fileUnusable(path: $0) } ?? TLSError.noAuthorities
+    case CURLE_SSL_CERTPROBLEM:
+      let tls = transfer.request.configuration.tls
+      let isKey = words.contains("private key")
+      if words.contains("does not match") { return TLSError.clientKeyMismatch }
+      return TLSError.fileUnusable(
+        path: (isKey ? tls.clientKey : nil) ?? tls.clientCertificate ?? "")
+    default: return HTTPError.failed(reason: words.isEmpty ? "error \(code.rawValue)" : words)
+    }
+  }
+
+  /// Why the certificate was refused, by the numbers of OpenSSL's `X509_V_ERR_…`.
+  private static func distrust(of transfer: HTTPTransfer, _ words: String) -> TLSError {
+    let host = transfer.request.url.host
+    switch transfer.number(CURLINFO_SSL_VERIFYRESULT) {
+    case 10: return .certificateExpired(host: host, days: nil)
+    case 9: return .certificateNotYetValid(host: host, days: nil)
+    // Good but for its names, which libcurl compares by itself.
+    case 0, 62, 64: return .wrongHost(host)
+    default: return .untrusted(host: host, fingerprint: nil)
+    }
+  }
+
+  /// Where the server sends to, as a whole URL.
+  private static func redirect(of transfer: HTTPTransfer) -> String? {
+    var text: UnsafePointer<CChar>?
+    guard unsafe ccurl_get_text(transfer.handle, CURLINFO_REDIRECT_URL, &text) == CURLE_OK else {
+      return nil
+    }
+    return unsafe text.map { unsafe String(cString: $0) }
+  }
+}
+
+/// In which ways a server would take a password (RFC 7617, RFC 7616); none where it wants none.
+struct HTTPLoginOffers: Sendable {
+  let digest: Bool
+  let basic: Bool
+
+  init(of transfer: HTTPTransfer) {
+    let offers = transfer.number(CURLINFO_HTTPAUTH_AVAIL)
+    digest = offers & ccurl_auth_digest() != 0
+    basic = offers & ccurl_auth_basic() != 0
+  }
+}
+
+extension HTTPTransfer {
+  /// A number that libcurl knows of the transfer, or 0.
+  fileprivate func number(_ info: CURLINFO) -> Int {
+    var value = 0
+    return unsafe ccurl_get_number(handle, info, &value) == CURLE_OK ? value : 0
+  }
+}

@@ -1,0 +1,133 @@
+internal import CCurl
+internal import NIOPosix
+internal import Synchronization
+
+/// The one thread on which libcurl runs all transfers of this process; it is there only while there
+/// are any.
+final class HTTPTransfers: Sendable {
+  static let shared = HTTPTransfers()
+
+  private enum Order: Sendable {
+    case start(HTTPTransfer)
+    /// Nothing of it is wanted any more; it is not told of its end.
+    case cancel(HTTPTransfer)
+    /// What it was paused for is over.
+    case resume(HTTPTransfer)
+  }
+
+  private struct State: Sendable {
+    var orders: [Order] = []
+    /// libcurl's handle for all transfers together, while the thread runs.
+    var multi: Multi?
+  }
+
+  /// A pointer that may be woken from any thread (`curl_multi_wakeup`); all else happens on one.
+  @safe private struct Multi: @unchecked Sendable {
+    let handle: UnsafeMutableRawPointer
+  }
+
+  private let state = Mutex(State())
+
+  /// How long the thread sleeps at most when nothing happens, in milliseconds.
+  private static let longestSleep: Int32 = 1000
+
+  /// - Throws: ``HTTPError/failed(reason:)`` when libcurl has no memory.
+  func start(_ transfer: HTTPTransfer) throws(HTTPError) { try order(.start(transfer)) }
+
+  func cancel(_ transfer: HTTPTransfer) { try? order(.cancel(transfer)) }
+
+  func resume(_ transfer: HTTPTransfer) { try? order(.resume(transfer)) }
+
+  private func order(_ order: Order) throws(HTTPError) {
+    let isRunning = state.withLock { state in
+      state.orders.append(order)
+      // Woken under the lock: the thread takes the handle away under it.
+      if let multi = state.multi { unsafe curl_multi_wakeup(multi.handle) }
+      return state.multi != nil
+    }
+    if !isRunning { try run() }
+  }
+
+  /// Starts the thread, unless somebody else just has.
+  private func run() throws(HTTPError) {
+    guard let handle = unsafe curl_multi_init() else { throw .failed(reason: "no memory") }
+    let multi = unsafe Multi(handle: handle)
+    let isFirst = state.withLock { state in
+      if state.multi == nil {
+        state.multi = multi
+        return true
+      }
+      return false
+    }
+    guard isFirst else {
+      unsafe curl_multi_cleanup(handle)
+      return
+    }
+    let thread = NIOThreadPool(numberOfThreads: 1)
+    thread.start()
+    thread.submit { [self] _ in
+      work(with: multi)
+      thread.shutdownGracefully { _ in }
+    }
+  }
+
+  // MARK: - On the thread
+
+  private func work(with multi: Multi) {
+    var transfers: [ObjectIdentifier: HTTPTransfer] = [:]
+    while let orders = nextOrders(isIdle: transfers.isEmpty) {
+      for order in orders { carryOut(order, &transfers, multi) }
+      var running: Int32 = 0
+      unsafe curl_multi_perform(multi.handle, &running)
+      for transfer in transfers.values { transfer.flush() }
+      finish(&transfers, multi)
+      guard !transfers.isEmpty else { continue }
+      unsafe curl_multi_poll(multi.handle, nil, 0, Self.longestSleep, nil)
+    }
+    unsafe curl_multi_cleanup(multi.handle)
+  }
+
+  /// What is to be done, or `nil` when the thread is to end.
+  private func nextOrders(isIdle: Bool) -> [Order]? {
+    state.withLock { state in
+      if isIdle, state.orders.isEmpty {
+        state.multi = nil
+        return nil
+      }
+      defer { state.orders = [] }
+      return state.orders
+    }
+  }
+
+  private func carryOut(
+    _ order: Order, _ transfers: inout [ObjectIdentifier: HTTPTransfer], _ multi: Multi
+  ) {
+    switch order {
+    case .start(let transfer):
+      transfers[ObjectIdentifier(transfer)] = transfer
+      unsafe curl_multi_add_handle(multi.handle, transfer.handle)
+    case .cancel(let transfer):
+      guard transfers.removeValue(forKey: ObjectIdentifier(transfer)) != nil else { return }
+      unsafe curl_multi_remove_handle(multi.handle, transfer.handle)
+    case .resume(let transfer):
+      guard transfers[ObjectIdentifier(transfer)] != nil else { return }
+      unsafe curl_easy_pause(transfer.handle, CURLPAUSE_CONT)
+    }
+  }
+
+  /// Tells the transfers that are over, and lets go of them.
+  private func finish(
+    _ transfers: inout [ObjectIdentifier: HTTPTransfer], _ multi: Multi
+  ) {
+    var left: Int32 = 0
+    while let message = unsafe curl_multi_info_read(multi.handle, &left) {
+      guard unsafe message.pointee.msg == CURLMSG_DONE,
+        let transfer = unsafe HTTPTransfer.behind(message.pointee.easy_handle)
+      else { continue }
+      let code = unsafe ccurl_result(message)
+      transfers.removeValue(forKey: ObjectIdentifier(transfer))
+      transfer.finish(code)
+      unsafe curl_multi_remove_handle(multi.handle, transfer.handle)
+    }
+  }
+}

@@ -1,0 +1,21 @@
+import ArgumentParser
+import Transports
+
+struct HTTPOptions: ParsableArguments {
+  @Option(
+    name: .customLong("http-proxy"),
+    help: ArgumentHelp(
+      "The proxy to go through, as http://HOST:PORT; none by default, whatever the environment says.",
+      valueName: "url"))
+  var proxy: String?
+
+  /// What HTTP is to do, without credentials.
+  func configuration(tls: TLSOptions, timeout: Double?) throws -> HTTPConfiguration {
+    var configuration = HTTPConfiguration()
+    if let timeout { configuration.silence = timeout > 0 ? .seconds(timeout) : nil }
+    configuration.tls = try tls.configuration()
+    // A password in it is not in what is left of the command line.
+    configuration.proxy = proxy.map { CommandLineSecrets.taken.original(of: $0) }
+    return configuration
+  }
+}

@@ -1,0 +1,129 @@
+import NIOCore
+import NIOHTTP1
+import RTPWire
+
+/// A client's connection to an HTTP server that sends RTP packets.
+final class HTTPClientSession: ChannelInboundHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  private let server: HTTPServing
+  private let loop: NIOIsolatedEventLoop
+  private var run: StreamRun?
+  private var timer: Scheduled<Void>?
+  private var hasEnded = false
+
+  /// Bytes in one chunk, above which another one begins.
+  private static let chunkSize = 64 << 10
+
+  init(_ server: HTTPServing, on loop: any EventLoop) {
+    self.server = server
+    self.loop = loop.assumeIsolated()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard case .head(let request) = unwrapInboundIn(data), run == nil, !hasEnded else { return }
+    guard request.method == .GET || request.method == .HEAD else {
+      return refuse(request, context)
+    }
+    let head = HTTPResponseHead(
+      version: request.version, status: .ok,
+      headers: ["Content-Type": "video/rtp", "Cache-Control": "no-store", "Connection": "close"])
+    context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
+    guard request.method == .GET else { return close(context) }
+    server.arrived(context.channel)
+    do {
+      run = try StreamRun(server.configuration) { self.now }
+      tick(context)
+    } catch {
+      server.failed(error)
+      end(.stopped, context)
+    }
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    if context.channel.isWritable { tick(context) }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) { end(.clientLeft, context) }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    // A request that is none, or a client that reset the connection.
+    context.close(promise: nil)
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if event is StopSending { end(.stopped, context) }
+  }
+
+  private var now: Instant {
+    Instant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
+  }
+
+  private func refuse(_ request: HTTPRequestHead, _ context: ChannelHandlerContext) {
+    let head = HTTPResponseHead(
+      version: request.version, status: .methodNotAllowed,
+      headers: ["Allow": "GET, HEAD", "Content-Length": "0"])
+    context.write(wrapOutboundOut(.head(head)), promise: nil)
+    close(context)
+  }
+
+  /// Sends what is due, makes ready what is next, and sees to it that it is called again in time.
+  private func tick(_ context: ChannelHandlerContext) {
+    timer?.cancel()
+    timer = nil
+    guard !hasEnded, run != nil, context.channel.isWritable else { return }
+    let now = now
+    var chunk = ByteBuffer()
+    while let packet = run?.next(at: now) {
+      append(packet, to: &chunk)
+      if chunk.readableBytes >= Self.chunkSize { send(&chunk, context) }
+    }
+    send(&chunk, context)
+    context.flush()
+    do {
+      try run?.prepare()
+    } catch {
+      server.failed(error)
+      return end(.stopped, context)
+    }
+    if run?.isFinished == true { return end(.sourceEnded, context) }
+    guard let next = run?.deadline else { return }
+    let deadline = NIODeadline.uptimeNanoseconds(UInt64(clamping: next.nanoseconds))
+    timer = loop.scheduleTask(deadline: deadline) { self.tick(context) }
+  }
+
+  private func append(_ packet: ByteBuffer, to chunk: inout ByteBuffer) {
+    chunk.writeInteger(UInt32(clamping: packet.readableBytes))
+    chunk.writeImmutableBuffer(packet)
+  }
+
+  private func send(_ chunk: inout ByteBuffer, _ context: ChannelHandlerContext) {
+    guard chunk.readableBytes > 0 else { return }
+    context.write(wrapOutboundOut(.body(.byteBuffer(chunk))), promise: nil)
+    chunk = ByteBuffer()
+  }
+
+  private func end(_ ending: SendReport.Ending, _ context: ChannelHandlerContext) {
+    guard !hasEnded else { return }
+    hasEnded = true
+    timer?.cancel()
+    if ending != .clientLeft, let goodbye = run?.goodbye(at: now) {
+      var chunk = ByteBuffer()
+      append(goodbye, to: &chunk)
+      send(&chunk, context)
+    }
+    let report = run?.report(at: now) ?? SendReport()
+    run = nil
+    close(context)
+    server.left(context.channel, with: report, after: ending)
+  }
+
+  private func close(_ context: ChannelHandlerContext) {
+    hasEnded = true
+    guard context.channel.isActive else { return }
+    context.writeAndFlush(wrapOutboundOut(.end(nil))).assumeIsolated().whenComplete { _ in
+      context.close(promise: nil)
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import NIOCore
+import NIOHTTP1
+import RTPWire
+
+/// The clients of an HTTP server that sends RTP packets, each behind its length in four bytes.
+///
+/// Every client gets a run of the stream of its own, from the beginning on.
+final class HTTPServing {
+  let configuration: SenderConfiguration
+  let onEvent: @Sendable (SenderEvent) -> Void
+  private let promise: EventLoopPromise<SendReport>
+  private var listener: (any Channel)?
+  private var clients: [ObjectIdentifier: any Channel] = [:]
+  private var report = SendReport()
+  private var failure: (any Error)?
+  private var isOver = false
+
+  init(
+    _ configuration: SenderConfiguration, report promise: EventLoopPromise<SendReport>,
+    onEvent: @escaping @Sendable (SenderEvent) -> Void
+  ) {
+    self.configuration = configuration
+    self.promise = promise
+    self.onEvent = onEvent
+  }
+
+  func began(on listener: any Channel) { self.listener = listener }
+
+  func arrived(_ client: any Channel) {
+    clients[ObjectIdentifier(client)] = client
+    if let address = client.remoteAddress { onEvent(.clientArrived(address)) }
+  }
+
+  /// A client has had all, or has gone; the last one ends a server that was stopped.
+  func left(_ client: any Channel, with report: SendReport, after ending: SendReport.Ending) {
+    guard clients.removeValue(forKey: ObjectIdentifier(client)) != nil else { return }
+    self.report.add(report)
+    if ending == .clientLeft, let address = client.remoteAddress {
+      onEvent(.clientLeft(address))
+    }
+    if !isOver, configuration.servesOnce { stop(ending) }
+    finishIfAlone()
+  }
+
+  /// The source failed, which it would do for others too.
+  func failed(_ error: any Error) {
+    failure = failure ?? error
+    stop(.stopped)
+  }
+
+  func stop(_ ending: SendReport.Ending) {
+    guard !isOver else { return }
+    isOver = true
+    report.ending = ending
+    listener?.close(promise: nil)
+    for client in clients.values {
+      client.pipeline.fireUserInboundEventTriggered(StopSending())
+    }
+    finishIfAlone()
+  }
+
+  private func finishIfAlone() {
+    guard isOver, clients.isEmpty else { return }
+    promise.completeWith(failure.map { .failure($0) } ?? .success(report))
+  }
+}
+
+/// The socket that clients connect to.
+final class HTTPListening: ChannelInboundHandler {
+  typealias InboundIn = any Channel
+
+  private let server: HTTPServing
+
+  init(_ server: HTTPServing) { self.server = server }
+
+  func channelActive(context: ChannelHandlerContext) { server.began(on: context.channel) }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if event is StopSending { server.stop(.stopped) }
+  }
+}

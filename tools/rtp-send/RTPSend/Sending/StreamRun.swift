@@ -1,0 +1,97 @@
+import NIOCore
+import RTPWire
+
+/// A stream on its way to one receiver, with its RTCP: which datagram leaves when, on a virtual clock.
+struct StreamRun {
+  private var delivery: Delivery
+  private let reports = SenderReports()
+  private let sendsRTCP: Bool
+  private let begin: Instant
+  private var nextReport: Instant
+  private var lastStep = Instant(nanoseconds: .min)
+  private var report = SendReport()
+
+  /// Opens the source and makes its first picture ready; the clock begins behind that.
+  ///
+  /// - Throws: ``SendError`` when the source can not be read.
+  init(_ configuration: SenderConfiguration, clock: () -> Instant) throws {
+    let network = NetworkSimulator(configuration.impairments, seed: configuration.seed)
+    delivery = try Delivery(
+      try PacketFeed(configuration.feed), through: network, pacing: configuration.pacing)
+    sendsRTCP = configuration.sendsRTCP
+    report.clients = 1
+    // Opening and encoding took their time, which is not the stream's.
+    begin = clock()
+    nextReport = begin
+    delivery.begin(at: begin)
+  }
+
+  /// Whether everything has left but the goodbye.
+  var isFinished: Bool { delivery.isFinished }
+
+  /// When there is next something to send.
+  var deadline: Instant? {
+    guard sendsRTCP, let next = delivery.deadline else { return delivery.deadline }
+    return min(next, nextReport)
+  }
+
+  /// Takes out the next datagram that leaves by `now`; pull until `nil`, then ``prepare()``.
+  mutating func next(at now: Instant) -> ByteBuffer? {
+    if lastStep < now {
+      lastStep = now
+      delivery.step(to: now)
+    }
+    if let datagram = delivery.release(by: now) { return counted(datagram) }
+    guard sendsRTCP, nextReport <= now else { return nil }
+    nextReport = now.advanced(byNanoseconds: SenderReports.intervalNanoseconds)
+    guard delivery.stream.packetCount > 0 else { return nil }
+    report.reports += 1
+    return counted(
+      reports.report(
+        on: delivery.stream, timestamp: delivery.timestamp(at: now),
+        unixNanoseconds: WallClock.unixNanoseconds()))
+  }
+
+  /// Makes ready what leaves next; this reads or encodes, so it is best done after sending.
+  ///
+  /// - Throws: ``SendError`` when the source can not be read on.
+  mutating func prepare() throws { try delivery.prepare() }
+
+  /// The last datagram, if any is due to the receiver.
+  mutating func goodbye(at now: Instant) -> ByteBuffer? {
+    guard sendsRTCP, delivery.stream.packetCount > 0 else { return nil }
+    report.reports += 1
+    return counted(
+      reports.goodbye(
+        of: delivery.stream, timestamp: delivery.timestamp(at: now),
+        unixNanoseconds: WallClock.unixNanoseconds()))
+  }
+
+  /// What has been sent by `now`.
+  func report(at now: Instant) -> SendReport {
+    var report = report
+    report.frames = delivery.frameCount
+    report.network = delivery.counters
+    report.duration = .nanoseconds(begin.nanoseconds(to: now))
+    return report
+  }
+
+  private mutating func counted(_ datagram: ByteBuffer) -> ByteBuffer {
+    report.datagrams += 1
+    report.bytes += datagram.readableBytes
+    return datagram
+  }
+}
+
+extension SendReport {
+  /// Adds what was sent to another client.
+  mutating func add(_ other: SendReport) {
+    frames += other.frames
+    network.add(other.network)
+    datagrams += other.datagrams
+    bytes += other.bytes
+    reports += other.reports
+    clients += other.clients
+    duration += other.duration
+  }
+}
