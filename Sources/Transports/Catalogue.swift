@@ -2,7 +2,7 @@ public import NIOCore
 
 /// Every transport there is: the one list from schemes and file endings to transports.
 public enum TransportCatalogue {
-  static let kinds: [TransportKind] = [.hello, .listening, .rtsp, .http]
+  static let kinds: [TransportKind] = [.hello, .listening, .rtsp, .http, .framed]
 
   /// What `--transport` takes.
   public static var names: [String] { kinds.map(\.name) }
@@ -52,6 +52,7 @@ public enum TransportCatalogue {
       }
       return kind
     }
+    if let kind = kinds.first(where: { $0.arguments.contains(source) }) { return kind }
     let lowercased = source.lowercased()
     guard
       let kind = kinds.first(where: { kind in kind.endings.contains(where: lowercased.hasSuffix) })
@@ -66,6 +67,8 @@ public struct TransportOptions: Sendable, Hashable {
   public var hello = UDPTransport.HelloConfiguration()
   public var rtsp = RTSPConfiguration()
   public var http = HTTPConfiguration()
+  /// How packets stand in streams of bytes, where that is not what is usual there.
+  public var framing: PacketFraming?
 
   public init() {}
 }
@@ -74,6 +77,8 @@ public struct TransportOptions: Sendable, Hashable {
 struct TransportKind: Sendable {
   var name: String
   var schemes: [String]
+  /// What stands for a source by itself.
+  var arguments: [String] = []
   /// Ends of file names, with their dot, in lower case.
   var endings: [String] = []
   var make:

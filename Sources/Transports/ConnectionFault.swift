@@ -15,6 +15,7 @@ public enum ConnectionFault: Sendable, Hashable {
     switch error {
     case let error as RTSPError: self = error.fault
     case let error as HTTPError: self = error.fault
+    case let error as FramedError: self = error.fault
     case let error as TLSError: self = error.fault
     case let error as TransportError: self = error.fault
     default: self = .transient

@@ -135,6 +135,14 @@ extension HTTPError: CustomStringConvertible {
 }
 
 extension HTTPError {
+  init(_ fault: FramedDelivery.Fault) {
+    switch fault {
+    case .notPackets: self = .notPackets
+    case .webPage: self = .webPage
+    case .lost(let length, let limit): self = .framingLost(length: length, limit: limit)
+    }
+  }
+
   /// Statuses that pass by themselves (RFC 9110 §15.5.9, RFC 8470, RFC 6585 §4, RFC 9110 §15.6).
   var fault: ConnectionFault {
     switch self {

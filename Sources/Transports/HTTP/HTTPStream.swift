@@ -19,13 +19,8 @@ final class HTTPStream {
   private var attempt = 0
   private var count = TransportCounters()
 
-  private var packets: FramedPackets
-  /// What has come of the body and has not been taken apart, since the sink wants no more for now.
-  private var waiting = CircularBuffer<Portion>()
+  private var body: FramedDelivery
   private var isHeld = false
-  /// Bytes that are being taken apart, and when they were read.
-  private var underway = 0
-  private var arrival = Instant(nanoseconds: .min)
   /// What the transfer came to, behind what waits.
   private var pendingEnd: HTTPTransferEnd.Outcome?
   /// Whether the first connection led to this machine or its link, so that a redirect may too.
@@ -33,13 +28,7 @@ final class HTTPStream {
 
   private var phase = Phase.connecting
   private var since: Instant
-  private var lastPacket: Instant?
   private var timer: Scheduled<Void>?
-
-  private struct Portion {
-    var bytes: ByteBuffer
-    var arrival: Instant
-  }
 
   /// What is waited for.
   private enum Phase: Sendable {
@@ -48,8 +37,6 @@ final class HTTPStream {
 
   /// How long headers may take, in all.
   private static let answerTime = Duration.seconds(10)
-  /// Bytes of the shortest RTP packet (RFC 3550 §5.1): less tells nothing.
-  private static let leastTelling = 12
 
   init(
     _ url: ServerURL, credentials: Credentials?, configuration: HTTPConfiguration,
@@ -61,7 +48,7 @@ final class HTTPStream {
     self.sink = sink
     origin = url
     redirections = Redirections(from: url)
-    packets = FramedPackets(.rtp4, limit: configuration.packetLimit)
+    body = FramedDelivery(.rtp4, limit: configuration.packetLimit)
     since = Self.now
     let tls = configuration.tls
     if url.isSecure, tls.acceptsAnything, tls.pin == nil {
@@ -89,12 +76,14 @@ final class HTTPStream {
     since = Self.now
     watch()
     // Not from within the sink that this is called by.
-    eventLoop.assumeIsolated().execute { self.takeApart() }
+    eventLoop.assumeIsolated().execute { self.deliver() }
   }
 
   var counters: TransportCounters {
     var counters = count
-    counters.empty = packets.emptyPackets
+    counters.delivered = body.delivered
+    counters.deliveredBytes = body.deliveredBytes
+    counters.empty = body.emptyPackets
     return counters
   }
 
@@ -132,12 +121,12 @@ final class HTTPStream {
       opening?.succeed()
       opening = nil
     case .body(let bytes, let arrival):
-      waiting.append(Portion(bytes: bytes, arrival: arrival))
-      takeApart()
+      body.append(bytes, at: arrival)
+      deliver()
     case .ended(let end):
       note(end.offers)
       pendingEnd = end.outcome
-      takeApart()
+      deliver()
     }
   }
 
@@ -163,8 +152,8 @@ final class HTTPStream {
     case .failed(HTTPError.credentialsMissing) where credentials != nil:
       end(.failed(HTTPError.credentialsNotForwarded(to: transfer?.request.url.description ?? "")))
     case .failed(let error): end(.failed(error))
-    case .complete where packets.isInsidePacket: end(.failed(HTTPError.endedInPacket))
-    case .complete where count.delivered == 0: end(.failed(HTTPError.empty))
+    case .complete where body.isInsidePacket: end(.failed(HTTPError.endedInPacket))
+    case .complete where body.delivered == 0: end(.failed(HTTPError.empty))
     case .complete: end(.ended)
     }
   }
@@ -189,7 +178,6 @@ final class HTTPStream {
     self.sink = nil
     timer?.cancel()
     timer = nil
-    waiting.removeAll()
     if let transfer { HTTPTransfers.shared.cancel(transfer) }
     transfer = nil
     guard let opening else { return sink.transportEnded(end) }
@@ -203,49 +191,23 @@ final class HTTPStream {
 
   // MARK: - The body
 
-  /// Delivers the packets of what has come, as long as they are wanted.
-  private func takeApart() {
-    while sink != nil, !isHeld {
-      do throws(FramedPackets.ImpossibleLength) {
-        while !isHeld, sink != nil, let packet = try packets.next() { deliver(packet) }
-      } catch {
-        return lose(error)
+  /// Delivers what has come, as long as it is wanted.
+  private func deliver() {
+    do throws(FramedDelivery.Fault) {
+      while let sink, !isHeld, let event = try body.next() {
+        switch event {
+        case .packet(let datagram): sink.receive(datagram)
+        case .readCompleted(let bytes, let arrival):
+          sink.readCompleted(at: arrival)
+          if let transfer, transfer.workedOff(bytes) { HTTPTransfers.shared.resume(transfer) }
+        }
       }
-      guard !isHeld, sink != nil else { return }
-      if underway > 0 {
-        sink?.readCompleted(at: arrival)
-        if let transfer, transfer.workedOff(underway) { HTTPTransfers.shared.resume(transfer) }
-        underway = 0
-      }
-      guard let portion = waiting.popFirst() else { break }
-      packets.append(portion.bytes)
-      underway = portion.bytes.readableBytes
-      arrival = portion.arrival
+    } catch {
+      return end(.failed(HTTPError(error)))
     }
     guard sink != nil, !isHeld, let outcome = pendingEnd else { return }
     pendingEnd = nil
     finish(outcome)
-  }
-
-  private func deliver(_ packet: ByteBuffer) {
-    // RFC 3550 §5.1: version 2 in the first two bits, of RTP and RTCP alike.
-    let first = packet.getInteger(at: packet.readerIndex, as: UInt8.self) ?? 0
-    if count.delivered == 0, packet.readableBytes >= Self.leastTelling, first >> 6 != 2 {
-      return end(.failed(HTTPError.notPackets))
-    }
-    count.delivered += 1
-    count.deliveredBytes += UInt64(packet.readableBytes)
-    lastPacket = arrival
-    sink?.receive(Datagram(bytes: packet, arrival: arrival))
-  }
-
-  private func lose(_ error: FramedPackets.ImpossibleLength) {
-    guard count.delivered == 0 else {
-      return end(.failed(HTTPError.framingLost(length: error.length, limit: error.limit)))
-    }
-    // A web page whose type is not said, or not believed: ‘<!DO’, ‘<htm’.
-    let isPage = error.length >> 24 == Int(UInt8(ascii: "<"))
-    end(.failed(isPage ? HTTPError.webPage : HTTPError.notPackets))
   }
 
   // MARK: - Time
@@ -266,10 +228,10 @@ final class HTTPStream {
     case .media:
       guard let silence = configuration.silence, !isHeld else { return nil }
       let seconds = Int(silence.components.seconds)
-      let start = max(lastPacket ?? since, since)
+      let start = max(body.lastPacket ?? since, since)
       return (
         start.advanced(by: silence),
-        lastPacket == nil ? .noMedia(seconds: seconds) : .mediaStopped(seconds: seconds)
+        body.lastPacket == nil ? .noMedia(seconds: seconds) : .mediaStopped(seconds: seconds)
       )
     }
   }

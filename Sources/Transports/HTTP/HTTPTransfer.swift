@@ -140,8 +140,8 @@ internal import Synchronization
 
   /// Takes a part of the body; `nil` has libcurl keep it until the transfer is resumed.
   fileprivate func takeBody(_ bytes: UnsafeRawBufferPointer) -> Bool? {
-    // The page that goes with a redirect or an error.
-    guard head.status == 200 else { return false }
+    // The page that goes with a redirect or an error; libcurl wants its end.
+    guard head.status == 200 else { return true }
     if let objection = head.objection {
       refusal = objection
       return false

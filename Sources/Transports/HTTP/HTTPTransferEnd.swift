@@ -22,9 +22,7 @@ struct HTTPTransferEnd: Sendable {
   private static func outcome(of transfer: HTTPTransfer, _ code: CURLcode) -> Outcome {
     if let refusal = transfer.refusal { return .failed(refusal) }
     let status = transfer.number(CURLINFO_RESPONSE_CODE)
-    guard code == CURLE_OK || code == CURLE_WRITE_ERROR else {
-      return .failed(error(of: transfer, code))
-    }
+    guard code == CURLE_OK else { return .failed(error(of: transfer, code)) }
     if (300..<400).contains(status), let target = redirect(of: transfer) {
       return .redirected(to: target)
     }
@@ -53,7 +51,10 @@ struct HTTPTransferEnd: Sendable {
       let reason = number == 0 ? words : unsafe String(cString: strerror(number))
       return TransportError.notConnected(address: address, reason: reason)
     case CURLE_OPERATION_TIMEDOUT:
-      return HTTPError.connectTimedOut(seconds: Int(HTTPTransfer.connectTime.components.seconds))
+      let seconds = Int(HTTPTransfer.connectTime.components.seconds)
+      return words.contains("SSL")
+        ? TLSError.handshakeTimedOut(seconds: seconds)
+        : HTTPError.connectTimedOut(seconds: seconds)
     case CURLE_GOT_NOTHING: return HTTPError.closedBeforeAnswer
     case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2:
       return HTTPError.notHTTP
@@ -82,11 +83,12 @@ struct HTTPTransferEnd: Sendable {
   /// Why the certificate was refused, by the numbers of OpenSSL's `X509_V_ERR_…`.
   private static func distrust(of transfer: HTTPTransfer, _ words: String) -> TLSError {
     let host = transfer.request.url.host
+    // libcurl compares the names itself, before it looks for OpenSSL's result.
+    if words.contains("subject name") { return .wrongHost(host) }
     switch transfer.number(CURLINFO_SSL_VERIFYRESULT) {
     case 10: return .certificateExpired(host: host, days: nil)
     case 9: return .certificateNotYetValid(host: host, days: nil)
-    // Good but for its names, which libcurl compares by itself.
-    case 0, 62, 64: return .wrongHost(host)
+    case 62, 64: return .wrongHost(host)
     default: return .untrusted(host: host, fingerprint: nil)
     }
   }

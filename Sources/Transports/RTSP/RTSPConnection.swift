@@ -33,7 +33,8 @@ final class RTSPConnection: ChannelInboundHandler {
   /// Bytes that were skipped because they are no part of anything.
   var skipped: UInt64 { input.skipped }
 
-  private let connector: RTSPConnector
+  private let url: ServerURL
+  private let connector: TCPConnector
   private var delivery: Delivery?
   private var input = RTSPInput()
   private var phase: Phase
@@ -48,16 +49,17 @@ final class RTSPConnection: ChannelInboundHandler {
   private var hasEndedMeanwhile = false
 
   private enum Phase {
-    case connecting(RTSPConnector.Attempts)
+    case connecting(TCPConnector.Attempts)
     case handshaking(any Channel)
     case open(any Channel)
     case closed
   }
 
-  init(_ connector: RTSPConnector, delivering delivery: Delivery) {
+  init(_ url: ServerURL, _ connector: TCPConnector, delivering delivery: Delivery) {
+    self.url = url
     self.connector = connector
     self.delivery = delivery
-    phase = .connecting(RTSPConnector.Attempts())
+    phase = .connecting(TCPConnector.Attempts())
   }
 
   // MARK: Opening
@@ -67,13 +69,13 @@ final class RTSPConnection: ChannelInboundHandler {
     guard case .connecting(let attempts) = phase else { return }
     let eventLoop = connector.eventLoop
     let client: EventLoopFuture<TLSClient?> =
-      connector.url.isSecure
+      url.isSecure
       ? TLSClient.make(configuration, on: eventLoop).map { $0 } : eventLoop.makeSucceededFuture(nil)
     let bound = NIOLoopBound(attempts, eventLoop: eventLoop)
-    client.flatMap { [connector] client in
+    client.flatMap { [url, connector] client in
       connector.connect(bound.value) { channel in
         guard let client else { return }
-        try channel.pipeline.syncOperations.addHandler(client.makeHandler(for: connector.url.host))
+        try channel.pipeline.syncOperations.addHandler(client.makeHandler(for: url.host))
       }.map { ($0, client) }
     }.assumeIsolated().whenComplete { result in
       switch result {
@@ -103,7 +105,7 @@ final class RTSPConnection: ChannelInboundHandler {
   func delay(seconds: Int) -> (any Error)? {
     switch phase {
     case .connecting(let attempts) where attempts.phase == .resolving:
-      return TransportError.nameResolutionTimedOut(host: connector.url.host, seconds: seconds)
+      return TransportError.nameResolutionTimedOut(host: url.host, seconds: seconds)
     case .handshaking: return TLSError.handshakeTimedOut(seconds: seconds)
     case .connecting, .open, .closed: return nil
     }
@@ -254,8 +256,8 @@ final class RTSPConnection: ChannelInboundHandler {
       let event = event as? TLSUserEvent, case .handshakeCompleted = event
     {
       let certificate = try? context.pipeline.syncOperations.nioSSL_peerCertificate()
-      if let tls, !tls.accepts(certificate, for: connector.url.host) {
-        lastError = TLSError.wrongHost(connector.url.host)
+      if let tls, !tls.accepts(certificate, for: url.host) {
+        lastError = TLSError.wrongHost(url.host)
         return context.close(promise: nil)
       }
       phase = .open(channel)
@@ -268,7 +270,7 @@ final class RTSPConnection: ChannelInboundHandler {
     guard let tls else { return lastError = lastError ?? error }
     let certificate = try? context.pipeline.syncOperations.nioSSL_peerCertificate()
     lastError =
-      lastError ?? tls.reason(for: error, host: connector.url.host, certificate: certificate)
+      lastError ?? tls.reason(for: error, host: url.host, certificate: certificate)
     // What SwiftNIO does not close by itself is of no more use.
     context.close(promise: nil)
   }

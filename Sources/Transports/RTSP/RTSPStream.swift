@@ -141,7 +141,8 @@ final class RTSPStream {
   private func connect(to url: ServerURL) {
     closeConnection()
     let connection = RTSPConnection(
-      RTSPConnector(url: url, sockets: sockets, eventLoop: eventLoop),
+      url,
+      TCPConnector(host: url.host, port: url.port, sockets: sockets, eventLoop: eventLoop),
       delivering: RTSPConnection.Delivery(
         opened: { now in
           self.count.localAddress = self.connection?.addresses?.local.endpoint

@@ -1,14 +1,14 @@
 internal import Glibc
 internal import NIOCore
 internal import NIOPosix
-internal import NIOSSL
 
-/// Opens TCP connections to an RTSP server, ready for TLS where its URL wants it.
+/// Opens TCP connections to a server.
 ///
 /// It has no deadline of its own beyond those of the resolver and of SwiftNIO, since the session has
 /// one for all of it; whoever gives up closes what ``Attempts`` holds.
-struct RTSPConnector {
-  let url: ServerURL
+struct TCPConnector {
+  let host: String
+  let port: Int
   let sockets: UDPTransport.SocketConfiguration
   let eventLoop: any EventLoop
 
@@ -50,8 +50,8 @@ struct RTSPConnector {
   ) -> EventLoopFuture<any Channel> {
     let bound = NIOLoopBound(attempts, eventLoop: eventLoop)
     return HostResolution.addresses(
-      of: url.host, port: url.port, zone: sockets.interface, on: eventLoop
-    ).and(localAddress).flatMap { [url, eventLoop] addresses, local in
+      of: host, port: port, zone: sockets.interface, on: eventLoop
+    ).and(localAddress).flatMap { [host, port, eventLoop] addresses, local in
       bound.value.begin()
       var bootstrap = ClientBootstrap(group: eventLoop)
         .channelOption(.autoRead, value: false)
@@ -68,7 +68,7 @@ struct RTSPConnector {
           }
         }
       if let local { bootstrap = bootstrap.bind(to: local) }
-      return bootstrap.connect(host: url.host, port: url.port)
+      return bootstrap.connect(host: host, port: port)
         .always { _ in bound.value.settle() }
         .flatMapErrorThrowing { throw Self.reason(for: $0) }
     }

@@ -1,0 +1,211 @@
+internal import Glibc
+internal import NIOCore
+internal import NIOPosix
+internal import RTPWire
+
+/// A stream of packets behind their lengths at work, on its event loop.
+final class FramedStream: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+
+  private let eventLoop: any EventLoop
+  private let framing: PacketFraming
+  private let silence: Duration?
+  private var sink: (any DatagramSink)?
+  private var packets: FramedDelivery
+  private var localAddress: String?
+  private var phase = Phase.idle
+  private var isHeld = false
+  /// Whether the far end is through, behind what has not been delivered.
+  private var hasEnded = false
+  private var lastError: (any Error)?
+  private var openedAt = Instant(nanoseconds: .min)
+  private var timer: Scheduled<Void>?
+
+  private enum Phase {
+    case idle
+    case connecting(TCPConnector.Attempts)
+    case open(any Channel)
+    case closed
+  }
+
+  private static let connectTime = Duration.seconds(10)
+  /// Bytes to read at once.
+  private static let readSize = 64 << 10
+
+  init(
+    _ framing: PacketFraming, silence: Duration?, on eventLoop: any EventLoop,
+    delivering sink: any DatagramSink
+  ) {
+    self.framing = framing
+    self.silence = silence
+    self.eventLoop = eventLoop
+    self.sink = sink
+    packets = FramedDelivery(framing)
+  }
+
+  var counters: TransportCounters {
+    var counters = TransportCounters()
+    counters.localAddress = localAddress
+    counters.delivered = packets.delivered
+    counters.deliveredBytes = packets.deliveredBytes
+    counters.empty = packets.emptyPackets
+    return counters
+  }
+
+  // MARK: - Opening
+
+  /// Connects to a server; the future is kept when there is a connection.
+  func connect(_ connector: TCPConnector) -> EventLoopFuture<Void> {
+    let attempts = TCPConnector.Attempts()
+    phase = .connecting(attempts)
+    let timeout = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(Self.connectTime)) {
+      attempts.abandon()
+      self.lastError = FramedError.connectTimedOut(
+        seconds: Int(Self.connectTime.components.seconds))
+    }
+    let stream = NIOLoopBound(self, eventLoop: eventLoop)
+    return connector.connect(attempts) { _ in }
+      .always { _ in timeout.cancel() }
+      .flatMapThrowing { channel in try stream.value.opened(channel) }
+      .flatMapErrorThrowing { throw stream.value.notOpened($0) }
+  }
+
+  /// Reads a descriptor that stays its owner's; the future is kept when reading has begun.
+  func read(from descriptor: CInt) -> EventLoopFuture<Void> {
+    var status = stat()
+    let kinds = [S_IFIFO, S_IFSOCK]
+    guard unsafe fstat(descriptor, &status) == 0, kinds.contains(status.st_mode & S_IFMT) else {
+      return eventLoop.makeFailedFuture(notOpened(FramedError.noInput))
+    }
+    let own = dup(descriptor)
+    let stream = NIOLoopBound(self, eventLoop: eventLoop)
+    return NIOPipeBootstrap(group: eventLoop)
+      .channelOption(.autoRead, value: false)
+      .channelOption(
+        .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.readSize)
+      )
+      .takingOwnershipOfDescriptor(input: own)
+      .flatMapThrowing { channel in try stream.value.opened(channel) }
+      .flatMapErrorThrowing { throw stream.value.notOpened($0) }
+  }
+
+  private func opened(_ channel: any Channel) throws {
+    guard sink != nil else {
+      channel.close(promise: nil)
+      throw TransportError.closed
+    }
+    localAddress = channel.localAddress?.endpoint
+    phase = .open(channel)
+    openedAt = Self.now
+    try channel.pipeline.syncOperations.addHandler(self)
+    // Nothing was read until now, so nothing was missed.
+    channel.setOption(.autoRead, value: true).assumeIsolated().whenFailure {
+      self.end(.failed($0))
+    }
+    watch()
+  }
+
+  /// The reason why nothing was opened; the sink hears nothing then.
+  private func notOpened(_ error: any Error) -> any Error {
+    let wasClosed = sink == nil
+    sink = nil
+    timer?.cancel()
+    phase = .closed
+    return wasClosed ? TransportError.closed : lastError ?? error
+  }
+
+  func close() { end(.closed) }
+
+  /// Tells of the end, once, and lets nothing come after it.
+  private func end(_ end: TransportEnd) {
+    guard let sink else { return }
+    self.sink = nil
+    timer?.cancel()
+    switch phase {
+    // Whoever opens it is told.
+    case .idle, .connecting:
+      if case .connecting(let attempts) = phase { attempts.abandon() }
+    case .open(let channel):
+      channel.close(promise: nil)
+      sink.transportEnded(end)
+    case .closed: break
+    }
+    phase = .closed
+  }
+
+  // MARK: - Reading
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    packets.append(unwrapInboundIn(data), at: Self.now)
+    deliver()
+  }
+
+  /// Has the far end wait, by leaving what it sends where it is.
+  func holdReading(_ isHeld: Bool) {
+    guard case .open(let channel) = phase, isHeld != self.isHeld else { return }
+    self.isHeld = isHeld
+    if !isHeld {
+      // The silence was this side's.
+      openedAt = Self.now
+      watch()
+      // Not from within the sink that this is called by.
+      eventLoop.assumeIsolated().execute { self.deliver() }
+    }
+    channel.setOption(.autoRead, value: !isHeld).assumeIsolated().whenFailure {
+      self.end(.failed($0))
+    }
+  }
+
+  private func deliver() {
+    do throws(FramedDelivery.Fault) {
+      while let sink, !isHeld, let event = try packets.next() {
+        switch event {
+        case .packet(let datagram): sink.receive(datagram)
+        case .readCompleted(_, let arrival): sink.readCompleted(at: arrival)
+        }
+      }
+    } catch {
+      return end(.failed(FramedError(error, in: framing)))
+    }
+    guard hasEnded, !isHeld else { return }
+    if let lastError {
+      end(.failed(lastError))
+    } else if packets.isInsidePacket {
+      end(.failed(FramedError.endedInPacket))
+    } else {
+      end(packets.delivered == 0 ? .failed(FramedError.empty) : .ended)
+    }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    lastError = lastError ?? FramedError.connectionClosed
+    context.close(promise: nil)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    hasEnded = true
+    deliver()
+  }
+
+  // MARK: - Time
+
+  /// Looks again when the deadline of now is over; packets move it, and no timer with it.
+  private func watch() {
+    timer?.cancel()
+    timer = nil
+    guard let silence, sink != nil, !isHeld else { return }
+    let now = Self.now
+    let start = max(packets.lastPacket ?? openedAt, openedAt)
+    let seconds = Int(silence.components.seconds)
+    let left = now.nanoseconds(to: start.advanced(by: silence))
+    guard left > 0 else {
+      let isNew = packets.lastPacket == nil
+      return end(
+        .failed(
+          isNew ? FramedError.noMedia(seconds: seconds) : .mediaStopped(seconds: seconds)))
+    }
+    timer = eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(left)) { self.watch() }
+  }
+
+  private static var now: Instant { Instant(NIODeadline.now()) }
+}

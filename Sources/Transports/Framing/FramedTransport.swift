@@ -1,0 +1,117 @@
+internal import Glibc
+public import NIOCore
+
+/// RTP packets behind their lengths in a TCP connection (RFC 4571), or in a pipe.
+public final class FramedTransport: RTPTransport {
+  /// Where the packets come from.
+  public enum Source: Sendable, Hashable {
+    /// A server that sends as soon as it is connected to.
+    case server(host: String, port: Int)
+    /// Standard input, as long as it is a pipe or a socket.
+    case standardInput
+  }
+
+  public let eventLoop: any EventLoop
+  let source: Source
+  private let framing: PacketFraming
+  private let silence: Duration?
+  private let sockets: UDPTransport.SocketConfiguration
+  private let state: NIOLoopBoundBox<State>
+
+  private enum State {
+    case idle
+    case started(FramedStream)
+    case closed
+  }
+
+  /// Opens nothing yet; `silence` is how long a server may send nothing, for ever when `nil`.
+  public init(
+    source: Source, framing: PacketFraming, silence: Duration? = .seconds(5),
+    sockets: UDPTransport.SocketConfiguration = UDPTransport.SocketConfiguration(),
+    on eventLoop: any EventLoop
+  ) {
+    self.source = source
+    self.framing = framing
+    self.silence = source == .standardInput ? nil : silence
+    self.sockets = sockets
+    self.eventLoop = eventLoop
+    state = .makeBoxSendingValue(.idle, eventLoop: eventLoop)
+  }
+
+  deinit { close() }
+
+  /// Who writes into a pipe begins when it likes.
+  public var isPassive: Bool { source == .standardInput }
+
+  public var longestSilence: Duration? { silence }
+
+  /// Nobody said that what is at the far end reads anything.
+  public var takesReports: Bool { false }
+
+  /// - Throws: ``FramedError`` or ``TransportError``.
+  public func open(delivering sink: any DatagramSink) async throws {
+    try await eventLoop.flatSubmit { [self] in
+      switch state.value {
+      case .idle: break
+      case .started: return eventLoop.makeFailedFuture(TransportError.alreadyOpened)
+      case .closed: return eventLoop.makeFailedFuture(TransportError.closed)
+      }
+      let stream = FramedStream(framing, silence: silence, on: eventLoop, delivering: sink)
+      state.value = .started(stream)
+      switch source {
+      case .server(let host, let port):
+        return stream.connect(
+          TCPConnector(host: host, port: port, sockets: sockets, eventLoop: eventLoop))
+      case .standardInput:
+        return stream.read(from: STDIN_FILENO)
+      }
+    }.get() as Void
+  }
+
+  public func sendFeedback(_ bytes: ByteBuffer) {}
+
+  public func holdReading(_ isHeld: Bool) {
+    onLoop { state in
+      if case .started(let stream) = state.value { stream.holdReading(isHeld) }
+    }
+  }
+
+  public func counters() async -> TransportCounters {
+    let counters = try? await eventLoop.submit { [state] in
+      if case .started(let stream) = state.value { stream.counters } else { TransportCounters() }
+    }.get()
+    return counters ?? TransportCounters()
+  }
+
+  public func close() {
+    onLoop { state in
+      switch state.value {
+      case .idle: state.value = .closed
+      case .started(let stream): stream.close()
+      case .closed: break
+      }
+    }
+  }
+
+  private func onLoop(_ body: @escaping @Sendable (NIOLoopBoundBox<State>) -> Void) {
+    if eventLoop.inEventLoop { return body(state) }
+    eventLoop.execute { [state] in body(state) }
+  }
+}
+
+extension TransportKind {
+  /// `tcp://host:port`, and `-` for standard input.
+  static let framed = TransportKind(name: "tcp", schemes: ["tcp"], arguments: ["-"]) {
+    source, options, eventLoop throws(TransportError) in
+    if source == "-" {
+      return FramedTransport(
+        source: .standardInput, framing: options.framing ?? .rtp4, on: eventLoop)
+    }
+    let address = try SourceAddress(parsing: source)
+    guard address.source == nil, let host = address.host else { throw .source(source, .missingHost) }
+    guard address.port > 0 else { throw .source(source, .invalidPort("0")) }
+    return FramedTransport(
+      source: .server(host: host, port: address.port), framing: options.framing ?? .rfc4571,
+      silence: options.http.silence, sockets: options.sockets, on: eventLoop)
+  }
+}
