@@ -33,8 +33,8 @@ struct HTTPLoginTests {
     _ = try await sink.ends.first(1)
   }
 
-  private static let offers:
-    [(name: String, challenges: [String], scheme: String?, warns: Bool)] = [
+  private static let offers: [(name: String, challenges: [String], scheme: String?, warns: Bool)] =
+    [
       ("Basic alone", [#"Basic realm="x""#], "Basic", true),
       ("Digest", [#"Digest realm="x", nonce="abc", qop="auth""#], "Digest", false),
       (
@@ -180,7 +180,9 @@ struct HTTPLoginTests {
     try await server.close()
   }
 
-  @Test(arguments: ["127.0.0.1", "169.254.169.254", "::1", "fe80::1", "0.0.0.0", "::ffff:127.0.0.1"])
+  @Test(arguments: [
+    "127.0.0.1", "169.254.169.254", "::1", "fe80::1", "0.0.0.0", "::ffff:127.0.0.1",
+  ])
   func addressesOfThisMachineAreKnown(address: String) {
     #expect(ServerURL.isConfined(address))
   }

@@ -40,7 +40,8 @@ struct HTTPTransportTests {
   private static let chunkings: [(name: String, sizes: [Int])] = [
     ("one byte each", [1]), ("two bytes each", [2]), ("within the first length", [3, 1, 5000]),
     ("a packet each, with its length", packets.map { $0.readableBytes + 4 }),
-    ("length and packet apart", packets.flatMap { [4, $0.readableBytes] }), ("all in one", [1 << 20]),
+    ("length and packet apart", packets.flatMap { [4, $0.readableBytes] }),
+    ("all in one", [1 << 20]),
   ]
 
   @Test(arguments: chunkings)

@@ -106,7 +106,9 @@ struct ServerURLTests {
   @Test func aURLHasALimit() throws {
     let fits = "rtsp://h/" + String(repeating: "a", count: 4096 - 9)
     #expect(try ServerURL(parsing: fits).path.count == 4096 - 8)
-    #expect(throws: SourceFault.tooLong(count: 4097, limit: 4096)) { try ServerURL.parse(fits + "a") }
+    #expect(throws: SourceFault.tooLong(count: 4097, limit: 4096)) {
+      try ServerURL.parse(fits + "a")
+    }
   }
 
   @Test(

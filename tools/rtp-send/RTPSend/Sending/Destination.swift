@@ -16,7 +16,8 @@ public enum Destination: Sendable, Hashable {
   public init(_ url: String) throws(SendError) {
     let problem = SendError.invalid(
       option: "DESTINATION",
-      reason: "must be udp://HOST:PORT, listen://[ADDRESS]:PORT or http://[ADDRESS]:PORT, not '\(url)'")
+      reason:
+        "must be udp://HOST:PORT, listen://[ADDRESS]:PORT or http://[ADDRESS]:PORT, not '\(url)'")
     guard let separator = url.firstRange(of: "://") else { throw problem }
     var rest = url[separator.upperBound...]
     if rest.hasSuffix("/") { rest.removeLast() }
