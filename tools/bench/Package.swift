@@ -7,7 +7,7 @@ let package = Package(
   targets: [
     .executableTarget(name: "bench"),
     .executableTarget(name: "bare-loop", cSettings: [.unsafeFlags(["-O2"])]),
-    .executableTarget(name: "interleaved-server", cSettings: [.unsafeFlags(["-O2"])]),
+    .executableTarget(name: "connection-server", cSettings: [.unsafeFlags(["-O2"])]),
     .executableTarget(name: "paced-sender", cSettings: [.unsafeFlags(["-O2"])]),
   ],
   swiftLanguageModes: [.v6]

@@ -15,7 +15,7 @@ enum Sessions {
     // Each server's stream ends by itself, so that whatever is missing then was lost.
     let count = Int(rate * seconds)
     let server = try Running([
-      ".build/release/interleaved-server", try stream.write(in: folder),
+      ".build/release/connection-server", try stream.write(in: folder),
       try stream.describe(port: 0), "\(count)", "\(rate)",
     ])
     let url = "rtsp://127.0.0.1:\(server.readLine())/"

@@ -1,9 +1,10 @@
-// Serves the RTP packets of a file over RTSP, interleaved, to any number of clients; and the same
-// bytes over HTTP, for a client that has nothing to do with them but to write them.
+// Serves the RTP packets of a file to any number of clients: over RTSP, interleaved; the same bytes
+// over HTTP, for a client that has nothing to do with them but to write them; and under /rtp as HTTP
+// progressive, each packet behind its length and in a chunk of its own.
 //
 // The file holds packets with a 4-byte big-endian length before each; they are sent over and over
 // with numbers and times that go on, as fast as the client reads or at a steady rate.
-// usage: interleaved-server FILE SDP PACKETS PACKETS_PER_SECOND; 0 packets a second is as fast as
+// usage: connection-server FILE SDP PACKETS PACKETS_PER_SECOND; 0 packets a second is as fast as
 // they are read. Prints the port.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -18,7 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { batch_size = 64 << 10, frame_header = 4 };
+enum { batch_size = 64 << 10, frame_header = 4, longest_chunk_line = 16 };
+enum framing { interleaved, chunked };
 
 struct packet { unsigned char *bytes; size_t length; };
 
@@ -68,7 +70,7 @@ static int64_t now(void) {
   return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-static void play(int client, uint64_t total, double rate) {
+static void play(int client, uint64_t total, double rate, enum framing framing) {
   unsigned char *batch = malloc(batch_size);
   size_t filled = 0;
   uint16_t sequence = 1;
@@ -86,12 +88,14 @@ static void play(int client, uint64_t total, double rate) {
         nanosleep(&pause, NULL);
       }
     }
-    if (filled + frame_header + packet->length > batch_size) {
+    if (filled + longest_chunk_line + frame_header + packet->length > batch_size) {
       if (!write_all(client, batch, filled)) return;
       filled = 0;
     }
+    if (framing == chunked)
+      filled += (size_t)sprintf((char *)batch + filled, "%zx\r\n", frame_header + packet->length);
     unsigned char *at = batch + filled;
-    at[0] = '$';
+    at[0] = framing == chunked ? 0 : '$';
     at[1] = 0;
     at[2] = (unsigned char)(packet->length >> 8);
     at[3] = (unsigned char)packet->length;
@@ -102,8 +106,13 @@ static void play(int client, uint64_t total, double rate) {
     if (at[5] & 0x80) timestamp += 3000;
     sequence++;
     filled += frame_header + packet->length;
+    if (framing == chunked) {
+      memcpy(batch + filled, "\r\n", 2);
+      filled += 2;
+    }
   }
-  write_all(client, batch, filled);
+  if (!write_all(client, batch, filled)) return;
+  if (framing == chunked) write_all(client, (const unsigned char *)"0\r\n\r\n", 5);
 }
 
 static void serve(int client, const char *sdp, uint64_t total, double rate) {
@@ -121,8 +130,12 @@ static void serve(int client, const char *sdp, uint64_t total, double rate) {
       int sequence = field && field < end ? atoi(field + 5) : 0;
       int plays = !strncmp(request, "PLAY", 4), ends = !strncmp(request, "TEARDOWN", 8);
       if (!strncmp(request, "GET /", 5)) {
-        const char *head = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
-        if (write_all(client, (const unsigned char *)head, strlen(head))) play(client, total, rate);
+        enum framing framing = !strncmp(request, "GET /rtp", 8) ? chunked : interleaved;
+        const char *head = framing == chunked
+          ? "HTTP/1.1 200 OK\r\nContent-Type: video/rtp\r\nTransfer-Encoding: chunked\r\n\r\n"
+          : "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
+        if (write_all(client, (const unsigned char *)head, strlen(head)))
+          play(client, total, rate, framing);
         return;
       }
       if (!strncmp(request, "OPTIONS", 7))
@@ -136,7 +149,7 @@ static void serve(int client, const char *sdp, uint64_t total, double rate) {
       int length = snprintf(response, sizeof response, "RTSP/1.0 200 OK\r\nCSeq: %d\r\n%s\r\n%s",
                             sequence, extra, !strncmp(request, "DESCRIBE", 8) ? sdp : "");
       if (!write_all(client, (unsigned char *)response, (size_t)length)) return;
-      if (plays) play(client, total, rate);
+      if (plays) play(client, total, rate, interleaved);
       if (plays || ends) return;
       filled -= (size_t)(end + 4 - request);
       memmove(request, end + 4, filled + 1);

@@ -3,7 +3,7 @@ import Glibc
 
 /// Processor time per packet, from RTSP interleaved in TCP to an elementary stream in a file, with
 /// a server that sends as fast as it is read.
-enum Interleaved {
+enum Connection {
   /// A client of the server on a port, writing to a file.
   struct Client: Sendable {
     let name: String
@@ -42,24 +42,38 @@ enum Interleaved {
   private static let few = 100_000
   private static let many = 600_000
 
+  /// HTTP progressive, each packet in a chunk of its own.
+  private static let httpClients = [
+    Client(name: "rtp-recv") { port, output in
+      [
+        Peer.rtpRecv, "http://127.0.0.1:\(port)/rtp", "-o", output, "--format", "h264", "--quiet",
+      ]
+    },
+    Client(name: "curl") { port, output in
+      ["curl", "-s", "-o", output, "http://127.0.0.1:\(port)/rtp"]
+    },
+  ]
+
+  static func reportHTTP(rounds: Int, in folder: String) throws {
+    head(
+      "Processor time, HTTP progressive → .h264, 1,400-byte packets, medians of \(rounds) rounds",
+      ["receiver", "µs a packet", "ratio to curl", "missing"])
+    let results = try measure(httpClients, rounds: rounds, in: folder)
+    let curl = median(results[1].map(\.perPacket))
+    for (client, results) in zip(httpClients, results) {
+      let perPacket = median(results.map(\.perPacket))
+      row([
+        client.name, number(perPacket), number(perPacket / curl),
+        number(100 * median(results.map(\.missing)), 3) + " %",
+      ])
+    }
+  }
+
   static func report(rounds: Int, in folder: String) throws {
     head(
       "Processor time, RTSP interleaved → .h264, 1,400-byte packets, medians of \(rounds) rounds",
       ["receiver", "µs a packet", "ratio to ffmpeg", "ratio to curl", "missing"])
-    let stream = try Throughput.stream(in: folder)
-    let packets = try stream.write(in: folder)
-    let sdp = try stream.describe(port: 0)
-    let results = try inRounds(rounds, clients) { client in
-      let output = "\(folder)/interleaved-output.h264"
-      defer { try? FileManager.default.removeItem(atPath: output) }
-      let (short, _) = try processorTime(
-        of: client, packets: packets, sdp: sdp, count: few, output: output)
-      let (long, size) = try processorTime(
-        of: client, packets: packets, sdp: sdp, count: many, output: output)
-      return Result(
-        perPacket: (long - short) * 1e6 / Double(many - few),
-        missing: max(0, 1 - Double(size) / (stream.payloadBytesPerPacket * Double(many))))
-    }
+    let results = try measure(clients, rounds: rounds, in: folder)
     let ffmpeg = median(results[1].map(\.perPacket))
     let curl = median(results[3].map(\.perPacket))
     for (client, results) in zip(clients, results) {
@@ -71,12 +85,31 @@ enum Interleaved {
     }
   }
 
+  private static func measure(
+    _ clients: [Client], rounds: Int, in folder: String
+  ) throws -> [[Result]] {
+    let stream = try Throughput.stream(in: folder)
+    let packets = try stream.write(in: folder)
+    let sdp = try stream.describe(port: 0)
+    return try inRounds(rounds, clients) { client in
+      let output = "\(folder)/interleaved-output.h264"
+      defer { try? FileManager.default.removeItem(atPath: output) }
+      let (short, _) = try processorTime(
+        of: client, packets: packets, sdp: sdp, count: few, output: output)
+      let (long, size) = try processorTime(
+        of: client, packets: packets, sdp: sdp, count: many, output: output)
+      return Result(
+        perPacket: (long - short) * 1e6 / Double(many - few),
+        missing: max(0, 1 - Double(size) / (stream.payloadBytesPerPacket * Double(many))))
+    }
+  }
+
   /// The processor time of a client that is sent so many packets, and the size of what it wrote.
   private static func processorTime(
     of client: Client, packets: String, sdp: String, count: Int, output: String
   ) throws -> (seconds: Double, size: Int) {
     let server = try Running([
-      ".build/release/interleaved-server", packets, sdp, "\(count)", "0",
+      ".build/release/connection-server", packets, sdp, "\(count)", "0",
     ])
     let before = childrensTime()
     let receiver = try Running(client.command(server.readLine(), output))
