@@ -152,7 +152,8 @@ final class FramedStream: ChannelInboundHandler {
       eventLoop.assumeIsolated().execute { self.deliver() }
     }
     channel.setOption(.autoRead, value: !isHeld).assumeIsolated().whenFailure {
-      self.end(.failed($0))
+      // Of a channel whose far end is through, the rest is delivered all the same.
+      if !self.hasEnded { self.end(.failed($0)) }
     }
   }
 

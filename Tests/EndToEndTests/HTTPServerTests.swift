@@ -1,0 +1,143 @@
+import Foundation
+import Testing
+
+/// `rtp-recv http://…` against `rtp-send`, alone and behind nginx, and `curl` in its place: the frames
+/// are FFmpeg's.
+@Suite(.serialized)
+struct HTTPServerTests {
+  private func receive(_ source: String, _ options: [String] = []) throws -> (
+    process: RunningProcess, status: Int32, hashes: [String]
+  ) {
+    let output = try Scratch.path("y4m")
+    let process = try RunningProcess(
+      Product.rtpRecv, [source, "-o", output, "--stats", "-"] + options)
+    let status = try process.waitForExit()
+    return (process, status, try Clip.frameHashes(of: output))
+  }
+
+  @Test("straight from the server", arguments: Clip.Codec.allCases)
+  func direct(codec: Clip.Codec) throws {
+    let clip = try Clip.of(codec)
+    let server = try SendingServer(clip.container, ["--speed", "4"])
+    let (process, status, hashes) = try receive(server.url)
+    #expect(status == 0, "\(process.standardError)")
+    #expect(hashes == clip.hashes)
+    #expect(try Statistics(lastLineOf: process)["rtp", "lost"] == 0)
+  }
+
+  static let ways: [(name: String, isSecure: Bool, settings: [String])] = [
+    ("buffering", false, ["proxy_buffering on;"]),
+    ("not buffering", false, ["proxy_buffering off;"]),
+    ("encrypting", true, ["proxy_buffering off;"]),
+    ("in small buffers", false, ["proxy_buffer_size 1k;", "proxy_buffers 4 1k;", "proxy_busy_buffers_size 2k;"]),
+  ]
+
+  @Test("behind nginx", arguments: ways)
+  func behindNginx(way: (name: String, isSecure: Bool, settings: [String])) throws {
+    let clip = try Clip.of(.h264)
+    let server = try SendingServer(clip.container, ["--speed", "4"])
+    let proxy = try NginxProxy(
+      for: "http://127.0.0.1:\(server.port)", isSecure: way.isSecure, settings: way.settings)
+    let authority = try Certificates.shared.get().authority
+    let (process, status, hashes) = try receive(
+      proxy.url(scheme: way.isSecure ? "https" : "http"),
+      way.isSecure ? ["--tls-ca", authority] : [])
+    #expect(status == 0, "\(process.standardError)")
+    #expect(hashes == clip.hashes)
+  }
+
+  static let answers: [(path: String, status: Int32, words: String)] = [
+    ("gone", 12, "404 (not found); check the path"),
+    ("busy", 2, "503 (unavailable), and asks to wait 20 s"),
+    ("page", 12, "a web page"),
+  ]
+
+  @Test("what nginx answers otherwise is said", arguments: answers)
+  func refusals(row: (path: String, status: Int32, words: String)) throws {
+    let proxy = try NginxProxy(for: "http://127.0.0.1:1", settings: [])
+    let (process, status, _) = try receive(proxy.url(row.path))
+    #expect(status == row.status)
+    #expect(process.standardError.contains(row.words), "\(process.standardError)")
+  }
+
+  @Test func aServerThatAsksForAPasswordGetsItAndNobodyElseSeesIt() throws {
+    let clip = try Clip.of(.h264)
+    let server = try SendingServer(clip.container, ["--speed", "4"])
+    let file = try Scratch.path("htpasswd")
+    try "viewer:{PLAIN}canary-4711".write(toFile: file, atomically: true, encoding: .utf8)
+    let proxy = try NginxProxy(
+      for: "http://127.0.0.1:\(server.port)",
+      settings: ["auth_basic x;", "auth_basic_user_file \(file);"])
+    let (process, status, hashes) = try receive(
+      proxy.url("moved", login: "viewer:canary-4711@"), ["--verbose"])
+    #expect(status == 0, "\(process.standardError)")
+    #expect(hashes == clip.hashes)
+    #expect(process.standardError.contains("the password was sent unencrypted"))
+    let (refused, refusal, _) = try receive(proxy.url("moved", login: "viewer:canary-4712@"))
+    #expect(refusal == 3)
+    let said = [process, refused].map {
+      $0.standardError + String(decoding: $0.standardOutput, as: UTF8.self)
+    }
+    #expect(said.allSatisfy { !$0.contains("canary") })
+  }
+
+  @Test func theStreamThatCurlSavesIsThatOfTheServer() throws {
+    let clip = try Clip.of(.h264)
+    let server = try SendingServer(clip.container, ["--fast"])
+    let saved = try Scratch.path("rtp4")
+    let curl = try RunningProcess("curl", ["-sS", "-o", saved, server.url])
+    #expect(try curl.waitForExit() == 0, "\(curl.standardError)")
+    let output = try Scratch.path("y4m")
+    let input = try RunningProcess(
+      "sh", ["-c", "cat \(saved) | \(Product.rtpRecv) - -o \(output)"])
+    #expect(try input.waitForExit() == 0, "\(input.standardError)")
+    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+  }
+
+  @Test func aServerThatRestartsIsConnectedToAgain() throws {
+    let clip = try Clip.of(.h264)
+    let server = try SendingServer(clip.container, ["--speed", "4", "--once"])
+    let output = try Scratch.path("y4m")
+    let process = try RunningProcess(
+      Product.rtpRecv,
+      [server.url, "-o", output, "--reconnect", "--frames", "\(clip.frames + 10)", "--verbose"])
+    #expect(try server.process.waitForExit() == 0)
+    let again = try RunningProcess(
+      Product.rtpSend, [clip.container, "http://127.0.0.1:\(server.port)", "--speed", "4"])
+    #expect(try process.waitForExit() == 0, "\(process.standardError)")
+    withExtendedLifetime(again) {}
+    let hashes = try Clip.frameHashes(of: output)
+    #expect(hashes == clip.hashes + clip.hashes.prefix(10))
+  }
+
+  @Test func losslessCarriersStillShowWhatTheSenderLost() throws {
+    let server = try SendingServer(
+      "pattern",
+      ["--fast", "--frames", "100", "--size", "320x240", "--loss", "0.05", "--seed", "7"])
+    let (process, _, _) = try receive(server.url)
+    #expect(try Statistics(lastLineOf: process)["rtp", "lost"] > 0)
+  }
+
+  @Test func packetsBehindTwoBytesOfLengthComeFromGStreamer() throws {
+    let clip = try Clip.of(.h264)
+    let saved = try Scratch.path("rfc4571")
+    let pipeline =
+      "filesrc location=\(clip.container) ! qtdemux ! h264parse config-interval=-1 ! rtph264pay "
+      + "! rtpstreampay ! filesink location=\(saved)"
+    let sender = try RunningProcess(
+      "gst-launch-1.0", ["-q"] + pipeline.split(separator: " ").map(String.init))
+    #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
+    let program = """
+      import socket, sys
+      server = socket.create_server(("127.0.0.1", 0))
+      print("ready", server.getsockname()[1], flush=True)
+      client, _ = server.accept()
+      client.sendall(open(sys.argv[1], "rb").read())
+      """
+    let server = try RunningProcess("/usr/bin/python3", ["-c", program, saved])
+    let port = try server.waitForLine(#/ready (\d+)/#).1
+    let (process, status, hashes) = try receive("tcp://127.0.0.1:\(port)")
+    #expect(status == 0, "\(process.standardError)")
+    #expect(hashes == clip.hashes)
+  }
+}
