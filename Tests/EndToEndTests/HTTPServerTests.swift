@@ -5,12 +5,13 @@ import Testing
 /// are FFmpeg's.
 @Suite(.serialized)
 struct HTTPServerTests {
-  private func receive(_ source: String, _ options: [String] = []) throws -> (
-    process: RunningProcess, status: Int32, hashes: [String]
-  ) {
+  private func receive(
+    _ source: String, _ options: [String] = [], environment: [String: String] = [:]
+  ) throws -> (process: RunningProcess, status: Int32, hashes: [String]) {
     let output = try Scratch.path("y4m")
     let process = try RunningProcess(
-      Product.rtpRecv, [source, "-o", output, "--stats", "-"] + options)
+      Product.rtpRecv, [source, "-o", output, "--stats", "-"] + options,
+      environment: environment)
     let status = try process.waitForExit()
     return (process, status, try Clip.frameHashes(of: output))
   }
@@ -25,23 +26,30 @@ struct HTTPServerTests {
     #expect(try Statistics(lastLineOf: process)["rtp", "lost"] == 0)
   }
 
-  static let ways: [(name: String, isSecure: Bool, settings: [String])] = [
-    ("buffering", false, ["proxy_buffering on;"]),
-    ("not buffering", false, ["proxy_buffering off;"]),
-    ("encrypting", true, ["proxy_buffering off;"]),
-    ("in small buffers", false, ["proxy_buffer_size 1k;", "proxy_buffers 4 1k;", "proxy_busy_buffers_size 2k;"]),
+  static let ways: [(name: String, protocols: String, settings: [String])] = [
+    ("buffering", "", ["proxy_buffering on;"]),
+    ("not buffering", "", ["proxy_buffering off;"]),
+    ("encrypting", "ssl", ["proxy_buffering off;"]),
+    ("over HTTP/2", "ssl http2", ["proxy_buffering off;"]),
+    (
+      "in small buffers", "",
+      ["proxy_buffer_size 1k;", "proxy_buffers 4 1k;", "proxy_busy_buffers_size 2k;"]
+    ),
   ]
 
   @Test("behind nginx", arguments: ways)
-  func behindNginx(way: (name: String, isSecure: Bool, settings: [String])) throws {
+  func behindNginx(way: (name: String, protocols: String, settings: [String])) throws {
     let clip = try Clip.of(.h264)
     let server = try SendingServer(clip.container, ["--speed", "4"])
     let proxy = try NginxProxy(
-      for: "http://127.0.0.1:\(server.port)", isSecure: way.isSecure, settings: way.settings)
+      for: "http://127.0.0.1:\(server.port)", protocols: way.protocols, settings: way.settings)
     let authority = try Certificates.shared.get().authority
+    let isSecure = !way.protocols.isEmpty
     let (process, status, hashes) = try receive(
-      proxy.url(scheme: way.isSecure ? "https" : "http"),
-      way.isSecure ? ["--tls-ca", authority] : [])
+      proxy.url(scheme: isSecure ? "https" : "http"),
+      isSecure ? ["--tls-ca", authority] : [],
+      // A proxy of the environment's is none that was asked for.
+      environment: ["http_proxy": "http://127.0.0.1:1", "https_proxy": "http://127.0.0.1:1"])
     #expect(status == 0, "\(process.standardError)")
     #expect(hashes == clip.hashes)
   }

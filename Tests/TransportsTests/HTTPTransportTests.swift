@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOPosix
 import RTPWire
@@ -228,6 +229,63 @@ struct HTTPTransportTests {
     }
     let transport = try HTTPTransport(server.url) { $0.silence = .milliseconds(1200) }
     #expect(try await failure(transport) as? HTTPError == .mediaStopped(seconds: 1))
+    try await server.close()
+  }
+
+  @Test func headersThatComeByTheByteAreGivenUp() async throws {
+    let server = try await HTTPFarEnd { request in
+      request.peer.writeAndFlush(ByteBuffer(string: "HTTP/1.1 200 OK\r\nX: "), promise: nil)
+      request.peer.eventLoop.scheduleRepeatedTask(
+        initialDelay: .zero, delay: .milliseconds(50)
+      ) { task in
+        request.peer.writeAndFlush(ByteBuffer(string: "x")).whenFailure { _ in task.cancel() }
+      }
+    }
+    let transport = try HTTPTransport(server.url) { $0.answerTime = .milliseconds(1200) }
+    #expect(try await failure(transport) as? HTTPError == .noResponse(seconds: 1))
+    try await server.close()
+  }
+
+  // MARK: - Many, and through others
+
+  @Test func manyStreamsShareOneThread() async throws {
+    let body = chunked(framed(Self.packets), [700], ends: false)
+    let server = try await HTTPFarEnd(streamHead, body: body, closes: false)
+    let before = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count
+    let streams = try (0..<40).map { _ in (try HTTPTransport(server.url), RecordingSink()) }
+    for (transport, sink) in streams { try await transport.open(delivering: sink) }
+    for (_, sink) in streams {
+      #expect(try await sink.datagrams.first(Self.packets.count).map(\.bytes) == Self.packets)
+    }
+    let meanwhile = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count
+    // Those of Swift's own pools come and go beside it.
+    #expect(meanwhile <= before + 10)
+    for (transport, _) in streams { transport.close() }
+    _ = try await server.closed.first(40)
+    try await server.close()
+  }
+
+  @Test func aProxyIsUsedWhereOneIsNamed() async throws {
+    let body = chunked(framed(Self.packets), [700])
+    let proxy = try await HTTPFarEnd(streamHead, body: body)
+    let transport = try HTTPTransport("http://camera.invalid/live") {
+      $0.proxy = "http://127.0.0.1:\(proxy.port)"
+    }
+    #expect(try await receive(transport).packets == Self.packets)
+    #expect(proxy.requests.elements.map(\.path) == ["http://camera.invalid/live"])
+    try await proxy.close()
+  }
+
+  @Test func trailersBehindTheBodyConcernNobody() async throws {
+    var body = chunked(framed(Self.packets), [700], ends: false)
+    body.writeString("0\r\nContent-Type: text/html\r\nX-Sum: 1\r\n\r\n")
+    let server = try await HTTPFarEnd(streamHead, body: body)
+    let (packets, end) = try await receive(HTTPTransport(server.url))
+    #expect(packets == Self.packets)
+    guard case .ended = end else {
+      Issue.record("\(end)")
+      return
+    }
     try await server.close()
   }
 

@@ -13,5 +13,8 @@ public struct HTTPConfiguration: Sendable, Hashable {
   /// The URL of a proxy, as libcurl takes it; `nil` for none, whatever the environment says.
   public var proxy: String?
 
+  /// How long headers may take, all rounds of a login together.
+  var answerTime = Duration.seconds(10)
+
   public init() {}
 }

@@ -35,9 +35,6 @@ final class HTTPStream {
     case connecting, answer, media
   }
 
-  /// How long headers may take, in all.
-  private static let answerTime = Duration.seconds(10)
-
   init(
     _ url: ServerURL, credentials: Credentials?, configuration: HTTPConfiguration,
     on eventLoop: any EventLoop, delivering sink: any DatagramSink
@@ -223,8 +220,10 @@ final class HTTPStream {
     switch phase {
     case .connecting: return nil
     case .answer:
-      let seconds = Int(Self.answerTime.components.seconds)
-      return (since.advanced(by: Self.answerTime), .noResponse(seconds: seconds))
+      let wait = configuration.answerTime
+      return (
+        since.advanced(by: wait), .noResponse(seconds: Int(wait.components.seconds))
+      )
     case .media:
       guard let silence = configuration.silence, !isHeld else { return nil }
       let seconds = Int(silence.components.seconds)

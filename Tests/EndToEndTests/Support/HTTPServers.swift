@@ -19,15 +19,16 @@ struct NginxProxy {
   let process: RunningProcess
   let port: UInt16
 
-  /// Passes on to `server`; `settings` stand in the location.
-  init(for server: String, isSecure: Bool = false, settings: [String]) throws {
+  /// Passes on to `server`; `protocols` are those of the listener beside HTTP/1.1, and `settings` stand in the location.
+  init(for server: String, protocols: String = "", settings: [String]) throws {
     let folder = try Scratch.path("nginx")
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     port = try FreePort.tcp()
     let certificates = try Certificates.shared.get()
     let tls =
-      isSecure
-      ? "ssl_certificate \(certificates.good); ssl_certificate_key \(certificates.key);" : ""
+      protocols.isEmpty
+      ? ""
+      : "ssl_certificate \(certificates.good); ssl_certificate_key \(certificates.key);"
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
       .map { "\($0)_temp_path \(folder)/\($0);" }.joined(separator: "\n")
     let configuration = """
@@ -41,7 +42,7 @@ struct NginxProxy {
         access_log off;
         \(temporary)
         server {
-          listen 127.0.0.1:\(port) \(isSecure ? "ssl" : "");
+          listen 127.0.0.1:\(port) \(protocols);
           \(tls)
           location / {
             proxy_pass \(server);
