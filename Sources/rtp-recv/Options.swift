@@ -39,7 +39,7 @@ struct OutputOptions: ParsableArguments {
         argument: path, format: format,
         // A file is slow for a moment at most, so nothing need be lost; a reader may be so for ever,
         // and receiving must not wait for it.
-        policy: isRegularFile(path) ? .block : .dropOldest)
+        policy: hasReader(path) ? .dropOldest : .block)
     }
   }
 
@@ -70,10 +70,11 @@ struct OutputOptions: ParsableArguments {
     return format
   }
 
-  private func isRegularFile(_ path: String) -> Bool {
+  private func hasReader(_ path: String) -> Bool {
     var status = stat()
-    guard path != "-", unsafe stat(path, &status) == 0 else { return path != "-" }
-    return status.st_mode & S_IFMT == S_IFREG
+    let isKnown =
+      path == "-" ? unsafe fstat(STDOUT_FILENO, &status) == 0 : unsafe stat(path, &status) == 0
+    return isKnown && [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT)
   }
 
   private static let catalogue = OutputCatalogue(codecs: FormatCatalogue.codecs)
