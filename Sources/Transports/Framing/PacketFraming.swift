@@ -1,0 +1,16 @@
+/// How packets are told from one another in a stream of bytes: a length in front of each, in network
+/// byte order, that does not count itself.
+public enum PacketFraming: String, Sendable, Hashable, CaseIterable {
+  /// Four bytes: HTTP progressive, and `.rtp4` files.
+  case rtp4
+  /// Two bytes (RFC 4571 §2).
+  case rfc4571
+
+  /// Bytes of the length itself.
+  var prefixLength: Int {
+    switch self {
+    case .rtp4: 4
+    case .rfc4571: 2
+    }
+  }
+}
