@@ -19,6 +19,8 @@ struct RTPRecv: AsyncParsableCommand {
                                 (rtp://SENDER@GROUP:PORT for source-specific multicast)
         rtsp://HOST[:PORT]/PATH play a camera's or server's stream (rtsps:// encrypted)
         FILE.sdp                listen as the session description says
+        FILE.pcapng             replay a recording (.pcap, .pcapng, .rtpdump, or .rtp4: packets
+                                behind 4-byte lengths)
       With --transport, HOST:PORT alone is enough.
 
       EXAMPLES
@@ -28,6 +30,9 @@ struct RTPRecv: AsyncParsableCommand {
           rtp-recv rtsp://user@camera/stream -o camera.y4m --reconnect
         Write 300 raw frames, with statistics:
           rtp-recv rtp://:5004 -o video.y4m --frames 300 --stats stats.jsonl
+        Record what was received, packet by packet, and play it again later:
+          rtp-recv rtp://:5004 --capture camera.pcapng
+          rtp-recv camera.pcapng -o video.y4m
         Keep the stream as it was sent, and its pictures too:
           rtp-recv camera.sdp -o video.h264 -o video.yuv
 
@@ -36,7 +41,7 @@ struct RTPRecv: AsyncParsableCommand {
       """,
     version: "0.1.0")
 
-  @Argument(help: ArgumentHelp("The stream's URL, or an SDP file.", valueName: "source"))
+  @Argument(help: ArgumentHelp("The stream's URL, an SDP file, or a recording.", valueName: "source"))
   var source: String
 
   @Option(
@@ -50,6 +55,7 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: "UDP") var udp: UDPOptions
   @OptionGroup(title: "RTSP") var rtsp: RTSPOptions
   @OptionGroup(title: "TLS") var tls: TLSOptions
+  @OptionGroup(title: "Recordings") var replay: ReplayOptions
   @OptionGroup(title: "When to stop") var stopping: StoppingOptions
   @OptionGroup(title: "What is shown") var display: DisplayOptions
 
@@ -99,6 +105,7 @@ struct RTPRecv: AsyncParsableCommand {
       tls: tls, timeout: stopping.reconnect ? nil : stopping.timeout)
     options.rtsp.credentials = try Password.credentials(
       for: source, user: rtsp.user, file: rtsp.passwordFile)
+    options.replay = replay.configuration(payloadType: media.payloadType)
     return options
   }
 

@@ -34,6 +34,9 @@ final class Session: Sendable {
     // One that is not used tells what kind of transport it is to be.
     let transport = try makeTransport(nil)
     isPassive = transport.isPassive
+    guard transport.clock == .monotonic || !command.stopping.reconnect else {
+      throw ValidationError("a recording ends where it ends; --reconnect is for live sources")
+    }
 
     var configuration = Receiver.Configuration()
     configuration.stream.media = try command.media.description()

@@ -105,7 +105,8 @@ struct Verdict {
     case .cannotOpen(let error):
       return (ExitStatus(of: error, otherwise: .cannotOpen), "\(source): \(error)")
     case .transportFailed(let error):
-      let remedy = ConnectionFault(of: error) == .transient ? "; --reconnect goes on by itself" : ""
+      let isTransient = ConnectionFault(of: error) == .transient
+      let remedy = isTransient ? "; --reconnect goes on by itself" : ""
       return (ExitStatus(of: error, otherwise: .failed), "\(source): \(error)\(remedy)")
     }
   }
@@ -147,6 +148,8 @@ extension ExitStatus {
     case RTSPError.refused(_, 403, _): self = .credentialsRefused
     case RTSPError.noSuchStream, RTSPError.emptyDescription, RTSPError.refused(_, 404, _):
       self = .noSuchStream
+    case ReplayError.noRTP: self = .noMedia
+    case ReplayError.noSuchFlow: self = .noSuchStream
     case RTSPError.noMedia: self = .noMedia
     case RTSPError.mediaStopped: self = .mediaLost
     default: self = occasion
