@@ -109,6 +109,15 @@ struct RTPRecv: AsyncParsableCommand {
     return options
   }
 
+  /// The file for what comes, if one is wanted, and it is not what is played.
+  func openCapture(unlessItIs source: String) throws -> CaptureFile? {
+    guard let path = replay.capture else { return nil }
+    guard !CaptureFile.isSame(path, as: source) else {
+      throw ValidationError("--capture \(path) would overwrite what is played")
+    }
+    return try CaptureFile(path: path)
+  }
+
   /// What is to be said before anything is done.
   func warn(about source: SourceArgument) {
     if tls.isInsecure {

@@ -26,6 +26,15 @@ struct ReplayOptions: ParsableArguments {
       """, valueName: "name"))
   var framing: PacketFraming?
 
+  @Option(
+    name: .customLong("capture"),
+    help: ArgumentHelp(
+      """
+      Write every packet that comes, whatever carries it, to a .pcapng file that can be played \
+      again and opened in Wireshark. A file that exists is replaced when the first packet comes.
+      """, valueName: "file"))
+  var capture: String?
+
   func validate() throws {
     guard let speed else { return }
     guard speed > 0, speed <= 1e6 else { throw ValidationError("a speed is above 0") }
@@ -40,6 +49,18 @@ struct ReplayOptions: ParsableArguments {
     configuration.payloadType = payloadType
     configuration.framing = framing
     return configuration
+  }
+}
+
+extension CaptureCounters {
+  /// What is to be said of a capture that is not whole, if it is not.
+  func complaint(about path: String) -> String? {
+    if let failure {
+      return "\(path) can not be written: \(failure); it ends on a whole packet, the "
+        + "\(dropped) after it are missing"
+    }
+    guard dropped > 0 else { return nil }
+    return "\(path) lacks \(dropped) packets: the disk was too slow"
   }
 }
 

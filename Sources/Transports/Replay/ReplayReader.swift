@@ -165,10 +165,12 @@ final class ReplayReader: @unchecked Sendable {
     batch.datagrams.append(
       Datagram(
         bytes: packet.bytes, arrival: Instant(nanoseconds: packet.time), channel: channel,
-        origin: packet.carrier.source.flatMap(address)))
+        origin: origin(of: packet.carrier)))
   }
 
-  private func address(of endpoint: IPEndpoint) -> SocketAddress? {
+  /// The sender of a datagram; what came in a connection has none, as with ``RTSPTransport``.
+  private func origin(of carrier: CarriedPacket.Carrier) -> SocketAddress? {
+    guard case .udp(let endpoint, _) = carrier else { return nil }
     if let origin, origin.endpoint == endpoint { return origin.address }
     let address = endpoint.socketAddress
     origin = (endpoint, address)
