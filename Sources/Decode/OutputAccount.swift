@@ -18,6 +18,9 @@ public struct OutputCounters: Sendable, Hashable {
   public var bytes: UInt64 = 0
 
   public init() {}
+
+  /// Whether nothing waits to be written.
+  public var isSettled: Bool { offered == written + dropped + skipped + discarded }
 }
 
 /// How an output ended.

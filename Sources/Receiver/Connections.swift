@@ -35,6 +35,7 @@ final class Connections: Sendable {
     /// Why the last connection failed, until media comes again.
     var failure: EndReason?
     var retryAt: Instant?
+    var isStopped = false
   }
 
   private let configuration: Receiver.Configuration
@@ -56,7 +57,7 @@ final class Connections: Sendable {
     self.distribution = distribution
     let driver = try StreamDriver(
       Self.setup(configuration, 0, transport, events, distribution), for: transport,
-      clock: RunClock(of: configuration, at: .now), after: nil)
+      clock: RunClock(of: configuration, by: transport.clock, at: .now), after: nil)
     state = Mutex(
       State(
         connection: Connection(number: 0, transport: transport, driver: driver),
@@ -78,7 +79,13 @@ final class Connections: Sendable {
   }
 
   /// Ends the run, from any thread.
-  func stop() { events.continuation.yield(.runEnded(.stopped)) }
+  func stop() {
+    state.withLock { $0.isStopped = true }
+    events.continuation.yield(.runEnded(.stopped))
+  }
+
+  /// Whether ``stop()`` was called.
+  var isStopped: Bool { state.withLock(\.isStopped) }
 
   func status(at now: Instant) -> ConnectionStatus {
     state.withLock { state in
@@ -177,7 +184,7 @@ final class Connections: Sendable {
 
   /// Ends `connection` in order; `nil` when its event loop is gone.
   private func end(_ connection: Connection) async -> StreamDriver.Remains? {
-    let remains = try? await connection.driver.finish()
+    let remains = try? await connection.driver.finish(unless: { self.isStopped })
     connection.transport.close()
     return remains
   }
@@ -198,6 +205,11 @@ final class Connections: Sendable {
         case .connection(let reason): continuation.yield(.connectionEnded(number, reason))
         }
       })
+    // A recording has no pauses that anybody would have to wait through, and goes on behind a goodbye.
+    guard transport.clock == .monotonic else {
+      setup.endsWithGoodbye = false
+      return setup
+    }
     // A listener has nothing to connect to: it waits for the next sender where it is.
     guard !transport.isPassive else {
       setup.endsWithGoodbye = configuration.reconnection == nil

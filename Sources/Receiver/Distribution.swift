@@ -2,6 +2,7 @@ import Decode
 import Defragment
 import RTPWire
 import Synchronization
+import Transports
 
 /// Hands access units and frames to whoever wants them: outputs, the decoder, the program's closures.
 ///
@@ -14,6 +15,8 @@ final class Distribution: Sendable {
 
   private let outputs: [RunningOutput]
   private let configuration: Receiver.Configuration
+  /// Whether the stream comes from a recording, which waits for whoever is slow.
+  private let isRecorded: Bool
   private let end: @Sendable (EndReason) -> Void
   private let state = Mutex(State())
 
@@ -29,10 +32,11 @@ final class Distribution: Sendable {
   }
 
   init(
-    configuration: Receiver.Configuration, outputs: [RunningOutput],
+    configuration: Receiver.Configuration, clock: ArrivalClock, outputs: [RunningOutput],
     end: @escaping @Sendable (EndReason) -> Void
   ) {
     self.configuration = configuration
+    isRecorded = clock == .recorded
     self.outputs = outputs
     self.end = end
   }
@@ -63,7 +67,8 @@ final class Distribution: Sendable {
 
   /// Whether more comes than can be written to an output that is to have everything.
   var isCrowded: Bool {
-    outputs.contains { output in
+    if isRecorded, state.withLock(\.decoder)?.isCrowded == true { return true }
+    return outputs.contains { output in
       guard output.policy == .block else { return false }
       return output.format.input == .units
         ? output.lane.isCrowded : state.withLock(\.decoder)?.isCrowded ?? false
@@ -140,7 +145,8 @@ final class Distribution: Sendable {
       if configuration.recordsFrames {
         state.frames.append(FrameRecord(number: state.statistics.frames, frame: frame))
       }
-      state.statistics.note(latency: frame.lastArrival.nanoseconds(to: .now))
+      // What a recording says about its arrivals is no measure for this machine.
+      if !isRecorded { state.statistics.note(latency: frame.lastArrival.nanoseconds(to: .now)) }
       if state.statistics.frames == configuration.frameLimit { state.isOver = true }
       return state.isOver
     }

@@ -48,8 +48,12 @@ struct Preroll: Sendable {
     let start = firstArrival ?? datagram.arrival
     firstArrival = start
     guard start.advanced(by: Self.patience) <= datagram.arrival else { return .undecided }
-    let types = Set(sources.values.filter(\.isConfirmed).map(\.last.payloadType))
-    return types.isEmpty ? .undecided : .unrecognized(payloadTypes: types.sorted())
+    return payloadTypes.isEmpty ? .undecided : .unrecognized(payloadTypes: payloadTypes)
+  }
+
+  /// The payload types of the sources that count.
+  var payloadTypes: [UInt8] {
+    Set(sources.values.filter(\.isConfirmed).map(\.last.payloadType)).sorted()
   }
 
   /// Hands out everything that was kept, in the order of arrival.

@@ -60,6 +60,8 @@ public final class Receiver: Sendable {
   static let decodingTime: Duration = .milliseconds(700)
 
   private let configuration: Configuration
+  /// Whether the stream comes from a recording, of which nothing is lost because somebody is slow.
+  private let isRecorded: Bool
   private let outputs: [RunningOutput]
   private let distribution: Distribution
   private let connections: Connections
@@ -93,11 +95,14 @@ public final class Receiver: Sendable {
     let events = AsyncStream.makeStream(of: Connections.Event.self)
     let end: @Sendable (EndReason) -> Void = { events.continuation.yield(.runEnded($0)) }
     let transport = try makeTransport(nil)
+    let isRecorded = transport.clock == .recorded
+    self.isRecorded = isRecorded
     let living = Mutex(configuration.outputs.count)
     outputs = try configuration.outputs.map { request in
       var setup = OutputLane.Configuration(target: request.target, format: request.format)
       // Units come on the event loop, which waits for nobody; it has the far end wait instead.
-      setup.policy = request.format.input == .units ? .dropOldest : request.policy
+      let policy = isRecorded ? .block : request.policy
+      setup.policy = request.format.input == .units ? .dropOldest : policy
       setup.scaleToFirst = configuration.scalesToFirst
       let lane = try OutputLane(setup) { _ in
         // The run goes on as long as there is one output left to write to.
@@ -108,9 +113,10 @@ public final class Receiver: Sendable {
         }
       }
       return RunningOutput(
-        name: request.name, format: request.format, policy: request.policy, lane: lane)
+        name: request.name, format: request.format, policy: policy, lane: lane)
     }
-    distribution = Distribution(configuration: configuration, outputs: outputs, end: end)
+    distribution = Distribution(
+      configuration: configuration, clock: transport.clock, outputs: outputs, end: end)
     connections = try Connections(
       configuration, first: transport, then: makeTransport, events: events,
       delivering: distribution)
@@ -124,6 +130,7 @@ public final class Receiver: Sendable {
     await distribution.finishDecoding()
     // The last pictures of a stream that reorders them come out when it has ended.
     if distribution.isComplete { reason = .framesReached }
+    if isRecorded { await waitForOutputs() }
     // All at once: the time to finish is for all of them together.
     let summaries = await withTaskGroup(of: (Int, OutputSummary).self) { group in
       for (index, output) in outputs.enumerated() {
@@ -138,12 +145,21 @@ public final class Receiver: Sendable {
       })
   }
 
+  /// Waits until what came out of a recording is written, unless ``stop()`` is called.
+  private func waitForOutputs() async {
+    while !connections.isStopped, outputs.contains(where: { !$0.lane.counters.isSettled }) {
+      try? await Task.sleep(for: StreamDriver.holdStep)
+    }
+  }
+
   /// Ends the run in an orderly way, within three seconds, from any thread.
   public func stop() {
     connections.stop()
-    Task { [distribution] in
+    Task { [self] in
       try? await Task.sleep(for: Self.decodingTime)
       distribution.abandonDecoding()
+      // The decoder may be waiting for a reader that does not read.
+      if isRecorded { await abandon() }
     }
   }
 

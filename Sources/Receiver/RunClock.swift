@@ -1,4 +1,5 @@
 import RTPWire
+import Transports
 
 /// When a run is over because of time alone, over all of its connections.
 struct RunClock: Sendable {
@@ -13,9 +14,12 @@ struct RunClock: Sendable {
   private(set) var firstMedia: Instant?
   private(set) var lastMedia: Instant?
 
-  init(of configuration: Receiver.Configuration, at now: Instant) {
-    forFirstMedia = configuration.firstMediaTimeout
-    forMoreMedia = configuration.silenceTimeout
+  /// Nobody waits for what is not in a recording, so there only ``forEverything`` counts.
+  init(of configuration: Receiver.Configuration, by clock: ArrivalClock, at now: Instant) {
+    if clock == .monotonic {
+      forFirstMedia = configuration.firstMediaTimeout
+      forMoreMedia = configuration.silenceTimeout
+    }
     forEverything = configuration.duration
     startedAt = now
   }

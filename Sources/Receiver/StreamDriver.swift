@@ -42,18 +42,20 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   static let goodbyeGrace: Duration = .milliseconds(500)
 
   /// How often it is looked whether the far end may go on.
-  private static let holdStep: Duration = .milliseconds(2)
+  static let holdStep: Duration = .milliseconds(2)
   /// How long the far end is held at most: less than what makes either side take the other for dead.
   private static let longestHold: Duration = .seconds(2)
 
-  private let transport: any RTPTransport
-  private let setup: Setup
+  let transport: any RTPTransport
+  let setup: Setup
   private let former: VideoStream?
 
-  private var stream: VideoStream
-  private var clock: RunClock
+  var stream: VideoStream
+  var clock: RunClock
+  /// What a recording has brought and has to wait.
+  var backlog = Backlog()
   private var reports: ReceiverReports<SystemRandomNumberGenerator>?
-  private var isOver = false
+  private(set) var isOver = false
   private var isFinished = false
   private var openedAt: Instant?
   private var firstMedia: Instant?
@@ -80,20 +82,25 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
     stream = try VideoStream(configuration: setup.stream, after: former)
   }
 
-  private var eventLoop: any EventLoop { transport.eventLoop }
+  var eventLoop: any EventLoop { transport.eventLoop }
+
+  /// The time by the transport's clock.
+  private var now: Instant { isRecorded ? backlog.time : .now }
 
   /// Starts the clocks of the run; its first connection is about to be opened.
   func startRun(at now: Instant) {
+    // That of a recording starts with its first packet.
+    guard !isRecorded else { return }
     eventLoop.execute { [self] in clock.start(at: now) }
   }
 
   /// Opens the transport, and says what comes of that.
   func open() {
-    eventLoop.execute { [self] in schedule(after: .now) }
+    eventLoop.execute { [self] in schedule(after: now) }
     Task { [self] in
       do {
         try await transport.open(delivering: self)
-        eventLoop.execute { [self] in transportOpened(at: .now) }
+        eventLoop.execute { [self] in transportOpened(at: now) }
       } catch {
         eventLoop.execute { [self] in finish(with: .connection(.cannotOpen(error))) }
       }
@@ -106,24 +113,34 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   }
 
   /// Passes on what is still held and takes leave of the sender; nothing more comes out.
-  func finish() async throws -> Remains {
-    try await eventLoop.submit { [self] in
-      if !isFinished {
-        isFinished = true
-        stopWaiting()
-        stream.finish(at: .now)
-        pull(at: .now)
-        if let goodbye = reports?.goodbye(at: .now, about: stream.sourceReception) {
-          transport.sendFeedback(goodbye)
-        }
-        reports = nil
-      }
+  ///
+  /// What is held of a recording goes no faster than it is worked off, unless there `isHurry`.
+  func finish(unless isHurry: @Sendable () -> Bool = { false }) async throws -> Remains {
+    while try await eventLoop.submit({ [self] in !finishSome() }).get(), !isHurry() {
+      try await Task.sleep(for: Self.holdStep)
+    }
+    return try await eventLoop.submit { [self] in
+      pull(at: now)
       let flow = firstMedia.flatMap { first in lastMedia.map { first.duration(to: $0) } }
       return Remains(stream: stream, clock: clock, flow: flow ?? .zero)
     }.get()
   }
 
   // MARK: - On the event loop
+
+  /// Ends the stream, and passes on as much as there is room for; true when that was everything.
+  private func finishSome() -> Bool {
+    if !isFinished {
+      isFinished = true
+      stopWaiting()
+      stream.finish(at: now)
+      if let goodbye = reports?.goodbye(at: now, about: stream.sourceReception) {
+        transport.sendFeedback(goodbye)
+      }
+      reports = nil
+    }
+    return !isRecorded || pullWhileThereIsRoom()
+  }
 
   func describe(_ media: [MediaDescription]) {
     // What the user says goes before what the far end says.
@@ -139,12 +156,16 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
 
   func receive(_ datagram: Datagram) {
     guard !isOver else { return }
+    guard !isRecorded else { return receiveRecorded(datagram) }
     let before = stream.reception.delivered
     stream.receive(datagram)
     let deliveredUnits = pull(at: datagram.arrival)
     if deliveredUnits { considerHold(at: datagram.arrival) }
     // Only packets of the stream count as life, not whatever reaches the port.
-    guard stream.reception.delivered != before else { return }
+    if stream.reception.delivered != before { noteLife(datagram) }
+  }
+
+  func noteLife(_ datagram: Datagram) {
     clock.noteMedia(at: datagram.arrival)
     lastMedia = datagram.arrival
     if firstMedia == nil {
@@ -154,12 +175,15 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   }
 
   func readCompleted(at now: Instant) {
-    guard !isOver else { return }
-    if case .unrecognized(let payloadTypes) = stream.phase {
-      finish(with: .connection(.unrecognizedMedia(payloadTypes: payloadTypes)))
-    } else {
-      schedule(after: now)
-    }
+    guard !isOver, !endIfUnrecognized() else { return }
+    schedule(after: now)
+  }
+
+  /// Ends the connection when what came is no video of a codec that is known, and says whether.
+  func endIfUnrecognized() -> Bool {
+    guard case .unrecognized(let payloadTypes) = stream.phase else { return false }
+    finish(with: .connection(.unrecognizedMedia(payloadTypes: payloadTypes)))
+    return true
   }
 
   /// Has the far end wait until what it sent has been worked off.
@@ -195,6 +219,8 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   }
 
   func transportEnded(_ transportEnd: TransportEnd) {
+    guard backlog.isEmpty, !backlog.isWaiting else { return backlog.end = transportEnd }
+    if isRecorded, endIfNothingWasRecognized() { return }
     switch transportEnd {
     case .ended: finish(with: .connection(.ended))
     case .failed(let error): finish(with: .connection(.transportFailed(error)))
@@ -238,7 +264,7 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   }
 
   /// What is over if nothing more happens, and when.
-  private var ending: (at: Instant, end: End)? {
+  var ending: (at: Instant, end: End)? {
     var candidates: [(at: Instant, end: End)] = []
     if let ending = clock.ending { candidates.append((ending.at, .run(ending.reason))) }
     if stream.hasSaidGoodbye, setup.endsWithGoodbye, let lastMedia {
@@ -258,7 +284,8 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   /// An early wake-up only looks again. Silence moves its own deadline with each packet, and it
   /// would cost a system call a packet to move the timer along.
   private func schedule(after now: Instant) {
-    guard !isOver else { return }
+    // Nothing is due in a recording before its next packet.
+    guard !isOver, !isRecorded else { return }
     let due = [stream.deadline, ending?.at, reports?.deadline].compactMap(\.self).min()
     guard let due, wakeUp.map({ due < $0.at }) ?? true else { return }
     wakeUp?.task.cancel()
@@ -267,7 +294,7 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
     wakeUp = (due, task)
   }
 
-  private func finish(with end: End) {
+  func finish(with end: End) {
     guard !isOver else { return }
     stopWaiting()
     setup.end(end)

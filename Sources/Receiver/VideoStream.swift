@@ -83,6 +83,9 @@ public struct VideoStream: Sendable {
   /// Datagrams that were kept for recognition and had to be let go.
   public var unrecognizedDatagrams: UInt64 { formerUnrecognized + preroll.discarded }
 
+  /// The payload types of what came while the codec was not yet recognised.
+  var unrecognizedPayloadTypes: [UInt8] { preroll.payloadTypes }
+
   /// When ``next(at:)`` has something to do although nothing arrives.
   public var deadline: Instant? { processor.deadline }
 

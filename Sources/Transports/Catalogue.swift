@@ -2,7 +2,7 @@ public import NIOCore
 
 /// Every transport there is: the one list from schemes and file endings to transports.
 public enum TransportCatalogue {
-  static let kinds: [TransportKind] = [.hello, .listening, .rtsp, .http, .framed]
+  static let kinds: [TransportKind] = [.hello, .listening, .rtsp, .http, .framed, .replay]
 
   /// What `--transport` takes.
   public static var names: [String] { kinds.map(\.name) }
@@ -16,7 +16,7 @@ public enum TransportCatalogue {
     source: String, transport name: String? = nil, options: TransportOptions = TransportOptions(),
     on eventLoop: any EventLoop
   ) throws(TransportError) -> any RTPTransport {
-    try kind(of: source, transport: name).make(source, options, eventLoop)
+    try kind(of: source, transport: name, options).make(source, options, eventLoop)
   }
 
   /// What the far end, or the file, says about its streams, without receiving any of them.
@@ -27,14 +27,14 @@ public enum TransportCatalogue {
     source: String, transport name: String? = nil, options: TransportOptions = TransportOptions(),
     on eventLoop: any EventLoop
   ) async throws -> SessionDescription {
-    guard let describe = try kind(of: source, transport: name).describe else {
+    guard let describe = try kind(of: source, transport: name, options).describe else {
       throw TransportError.source(source, .nothingDescribed)
     }
     return try await describe(source, options, eventLoop)
   }
 
   private static func kind(
-    of source: String, transport name: String?
+    of source: String, transport name: String?, _ options: TransportOptions
   ) throws(TransportError) -> TransportKind {
     let scheme = SourceAddress.scheme(of: source)
     if let name {
@@ -53,10 +53,15 @@ public enum TransportCatalogue {
       return kind
     }
     if let kind = kinds.first(where: { $0.arguments.contains(source) }) { return kind }
+    // What is framed is a file, whatever it is called.
+    if options.framing != nil { return .replay }
     let lowercased = source.lowercased()
     guard
       let kind = kinds.first(where: { kind in kind.endings.contains(where: lowercased.hasSuffix) })
-    else { throw .source(source, .noScheme(known: schemes.map { "\($0)://" } + ["*.sdp"])) }
+    else {
+      let endings = kinds.flatMap(\.endings).map { "*\($0)" }
+      throw .source(source, .noScheme(known: schemes.map { "\($0)://" } + endings))
+    }
     return kind
   }
 }
@@ -69,6 +74,7 @@ public struct TransportOptions: Sendable, Hashable {
   public var http = HTTPConfiguration()
   /// How packets stand in streams of bytes, where that is not what is usual there.
   public var framing: PacketFraming?
+  public var replay = ReplayConfiguration()
 
   public init() {}
 }

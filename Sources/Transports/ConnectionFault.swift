@@ -18,6 +18,8 @@ public enum ConnectionFault: Sendable, Hashable {
     case let error as FramedError: self = error.fault
     case let error as TLSError: self = error.fault
     case let error as TransportError: self = error.fault
+    // A recording stays as it is.
+    case is ReplayError: self = .permanent
     default: self = .transient
     }
   }

@@ -13,6 +13,9 @@ public protocol RTPTransport: Sendable {
   /// The loop on which the sink is called.
   var eventLoop: any EventLoop { get }
 
+  /// What the arrival times of its datagrams are taken from.
+  var clock: ArrivalClock { get }
+
   /// Whether the far end begins when it likes, so that its silence at the start is no fault.
   var isPassive: Bool { get }
 
@@ -43,6 +46,15 @@ public protocol RTPTransport: Sendable {
 
   /// Ends the transport; the sink hears ``TransportEnd/closed`` unless it has heard an end before.
   func close()
+}
+
+/// What arrival times are taken from, which is what all waiting for packets goes by.
+public enum ArrivalClock: Sendable, Hashable {
+  /// The machine's monotonic clock, at the time of the read: packets that do not come are late.
+  case monotonic
+  /// A recording, in nanoseconds since 1970 where that is known: what comes next is behind the last
+  /// packet whenever that is delivered, and nothing is missed by waiting.
+  case recorded
 }
 
 /// Who takes what a transport delivers, on the transport's event loop.

@@ -20,6 +20,8 @@ struct RTPRecv: AsyncParsableCommand {
         rtsp://HOST[:PORT]/PATH play a camera's or server's stream (rtsps:// encrypted)
         http://HOST[:PORT]/PATH HTTP progressive: packets behind their lengths (https:// encrypted)
         FILE.sdp                listen as the session description says
+        FILE.pcapng             replay a recording (.pcap, .pcapng, .rtpdump, or .rtp4: packets
+                                behind 4-byte lengths)
       With --transport, HOST:PORT alone is enough.
 
       EXAMPLES
@@ -29,6 +31,9 @@ struct RTPRecv: AsyncParsableCommand {
           rtp-recv rtsp://user@camera/stream -o camera.y4m --reconnect
         Write 300 raw frames, with statistics:
           rtp-recv rtp://:5004 -o video.y4m --frames 300 --stats stats.jsonl
+        Record what was received, packet by packet, and play it again later:
+          rtp-recv rtp://:5004 --capture camera.pcapng
+          rtp-recv camera.pcapng -o video.y4m
         Keep the stream as it was sent, and its pictures too:
           rtp-recv camera.sdp -o video.h264 -o video.yuv
 
@@ -37,7 +42,7 @@ struct RTPRecv: AsyncParsableCommand {
       """,
     version: "0.1.0")
 
-  @Argument(help: ArgumentHelp("The stream's URL, or an SDP file.", valueName: "source"))
+  @Argument(help: ArgumentHelp("The stream's URL, an SDP file, or a recording.", valueName: "source"))
   var source: String
 
   @Option(
@@ -53,6 +58,7 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: "HTTP") var http: HTTPOptions
   @OptionGroup(title: "Login, for RTSP and HTTP") var login: LoginOptions
   @OptionGroup(title: "TLS") var tls: TLSOptions
+  @OptionGroup(title: "Recordings") var replay: ReplayOptions
   @OptionGroup(title: "When to stop") var stopping: StoppingOptions
   @OptionGroup(title: "What is shown") var display: DisplayOptions
 
@@ -104,7 +110,18 @@ struct RTPRecv: AsyncParsableCommand {
     let credentials = try login.credentials(for: source)
     options.rtsp.credentials = credentials
     options.http.credentials = credentials
+    options.framing = replay.framing
+    options.replay = replay.configuration(payloadType: media.payloadType)
     return options
+  }
+
+  /// The file for what comes, if one is wanted, and it is not what is played.
+  func openCapture(unlessItIs source: String) throws -> CaptureFile? {
+    guard let path = replay.capture else { return nil }
+    guard !CaptureFile.isSame(path, as: source) else {
+      throw ValidationError("--capture \(path) would overwrite what is played")
+    }
+    return try CaptureFile(path: path)
   }
 
   /// What is to be said before anything is done.

@@ -13,6 +13,7 @@ final class Session: Sendable {
   private let source: SourceArgument
   private let isPassive: Bool
   private let receiver: Receiver
+  private let capture: CaptureFile?
   private let writer: StatisticsWriter?
 
   init(command: RTPRecv, source: SourceArgument) throws {
@@ -21,7 +22,8 @@ final class Session: Sendable {
     command.warn(about: source)
     let options = try command.transportOptions(for: source)
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
-    let makeTransport: Receiver.TransportFactory = { former in
+    capture = try command.openCapture(unlessItIs: source.bare)
+    let makeTransport: Receiver.TransportFactory = { [capture] former in
       var options = options
       // Where nothing came over UDP, each connection would find that out again.
       if options.rtsp.delivery == .automatic, former?.delivery == "tcp" {
@@ -29,12 +31,16 @@ final class Session: Sendable {
       }
       options.rtsp.allowsBasic = former?.hasUsedDigest != true
       options.http.allowsBasic = options.rtsp.allowsBasic
-      return try TransportCatalogue.make(
+      let transport = try TransportCatalogue.make(
         source: source.bare, transport: command.transport, options: options, on: eventLoop)
+      return capture.map { CapturingTransport(transport, to: $0) } ?? transport
     }
     // One that is not used tells what kind of transport it is to be.
     let transport = try makeTransport(nil)
     isPassive = transport.isPassive
+    guard transport.clock == .monotonic || !command.stopping.reconnect else {
+      throw ValidationError("a recording ends where it ends; --reconnect is for live sources")
+    }
 
     var configuration = Receiver.Configuration()
     configuration.stream.media = try command.media.description()
@@ -74,6 +80,7 @@ final class Session: Sendable {
     let report = await receiver.run()
     reporting.cancel()
     await reporting.value
+    let captured = await capture?.finish()
     let elapsed = started.duration(to: .now)
     writer?.write(
       Statistics.line(
@@ -83,9 +90,14 @@ final class Session: Sendable {
       StatusLine.write(Statistics.summary(of: report.status) + "\n")
     }
     if let complaint = verdict.complaint { StatusLine.write("rtp-recv: \(complaint)\n") }
-    guard let lost = writer?.complaint else { return verdict.status }
+    var status = verdict.status
+    if let complaint = captured?.complaint(about: command.replay.capture ?? "") {
+      StatusLine.write("rtp-recv: \(complaint)\n")
+      if status == .done { status = .outputFailed }
+    }
+    guard let lost = writer?.complaint else { return status }
     StatusLine.write("rtp-recv: \(lost.text)\n")
-    return verdict.status == .done ? lost.status : verdict.status
+    return status == .done ? lost.status : status
   }
 
   /// Shows the live line and writes the statistics, once a second until cancelled.

@@ -148,6 +148,8 @@ extension ExitStatus {
     case RTSPError.refused(_, 403, _): self = .credentialsRefused
     case RTSPError.noSuchStream, RTSPError.emptyDescription, RTSPError.refused(_, 404, _):
       self = .noSuchStream
+    case ReplayError.noRTP: self = .noMedia
+    case ReplayError.noSuchFlow: self = .noSuchStream
     case RTSPError.noMedia, HTTPError.noMedia, HTTPError.noContent, HTTPError.empty:
       self = .noMedia
     case RTSPError.mediaStopped, HTTPError.mediaStopped: self = .mediaLost

@@ -40,6 +40,8 @@ public final class FramedTransport: RTPTransport {
 
   deinit { close() }
 
+  public var clock: ArrivalClock { .monotonic }
+
   /// Who writes into a pipe begins when it likes.
   public var isPassive: Bool { source == .standardInput }
 
@@ -104,6 +106,13 @@ extension TransportKind {
   static let framed = TransportKind(name: "tcp", schemes: ["tcp"], arguments: ["-"]) {
     source, options, eventLoop throws(TransportError) in
     if source == "-" {
+      // ‘rtp-recv - < FILE’: a file is no stream, and says nothing of time.
+      if isFile(STDIN_FILENO) {
+        var configuration = options.replay
+        configuration.framing = options.framing
+        return ReplayTransport(
+          path: "/dev/stdin", configuration: configuration, on: eventLoop)
+      }
       return FramedTransport(
         source: .standardInput, framing: options.framing ?? .rtp4, on: eventLoop)
     }
@@ -115,5 +124,10 @@ extension TransportKind {
     return FramedTransport(
       source: .server(host: host, port: address.port), framing: options.framing ?? .rfc4571,
       silence: options.http.silence, sockets: options.sockets, on: eventLoop)
+  }
+
+  private static func isFile(_ descriptor: CInt) -> Bool {
+    var status = stat()
+    return unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
   }
 }

@@ -41,6 +41,8 @@ public final class HTTPTransport: RTPTransport {
 
   deinit { close() }
 
+  public var clock: ArrivalClock { .monotonic }
+
   /// A server is asked to send, so its silence is a fault.
   public var isPassive: Bool { false }
 

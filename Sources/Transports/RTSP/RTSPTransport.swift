@@ -43,6 +43,8 @@ public final class RTSPTransport: RTPTransport {
 
   deinit { close() }
 
+  public var clock: ArrivalClock { .monotonic }
+
   /// A server is asked to play, so its silence is a fault.
   public var isPassive: Bool { false }
 

@@ -98,6 +98,8 @@ public final class UDPTransport: RTPTransport {
 
   deinit { close() }
 
+  public var clock: ArrivalClock { .monotonic }
+
   /// A client asks for its stream; a listener takes what comes, when it comes.
   public var isPassive: Bool { if case .listener = role { true } else { false } }
 

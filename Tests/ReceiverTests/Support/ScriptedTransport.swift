@@ -18,6 +18,8 @@ final class ScriptedTransport: RTPTransport {
     var end: TransportEnd? = .ended
     var diagnostics: [String] = []
     var isPassive = false
+    /// With the recorded clock, datagrams keep the times that they have.
+    var clock = ArrivalClock.monotonic
     var takesReports = false
     var longestSilence: Duration?
     /// Datagrams that one read brings; `nil` brings all of them in one.
@@ -38,6 +40,7 @@ final class ScriptedTransport: RTPTransport {
     opening = eventLoop.makePromise()
   }
 
+  var clock: ArrivalClock { script.clock }
   var isPassive: Bool { script.isPassive }
   var longestSilence: Duration? { script.longestSilence }
   var takesReports: Bool { script.takesReports }
@@ -68,7 +71,7 @@ final class ScriptedTransport: RTPTransport {
     let next = datagrams.prefix(script.readSize ?? datagrams.count)
     for datagram in next {
       var datagram = datagram
-      datagram.arrival = .now
+      if script.clock == .monotonic { datagram.arrival = .now }
       sink.receive(datagram)
     }
     sink.readCompleted(at: .now)

@@ -1,0 +1,236 @@
+internal import Glibc
+internal import NIOCore
+internal import NIOPosix
+internal import RTPWire
+internal import Synchronization
+
+/// A pcapng file of what a transport delivered, written on a thread of its own.
+///
+/// Whoever brings packets never waits: what finds no room is dropped and counted. The file is opened
+/// at once, what it held goes with the first packet, and it always ends on a whole block.
+public final class CaptureFile: Sendable {
+  /// Bytes that may wait to be written: a second of a very fast stream.
+  static let maximumWaiting = 32 << 20
+  /// The longest that closing waits for a disk that stalls.
+  static let patience = Duration.seconds(2)
+
+  private let descriptor: CInt
+  private let thread: NIOThreadPool
+  private let state: Mutex<State>
+
+  fileprivate struct State {
+    /// Whole blocks.
+    var waiting = ByteBuffer()
+    var isWriting = false
+    var hasBegun = false
+    var isFinished = false
+    var counters = CaptureCounters()
+    /// Of the interface that packets belong to now.
+    var comment: String?
+    var hasInterface = false
+    var interfaces: UInt32 = 0
+    /// Bytes of whole blocks that are in the file.
+    var length: Int64 = 0
+    var idle: [CheckedContinuation<Void, Never>] = []
+  }
+
+  /// Opens `path`, which is created where it does not exist.
+  ///
+  /// - Throws: ``TransportError/system(operation:reason:)``.
+  public init(path: String) throws(TransportError) {
+    descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666)
+    guard descriptor >= 0 else {
+      throw .system(operation: "write \(path)", reason: unsafe String(cString: strerror(errno)))
+    }
+    state = Mutex(State())
+    thread = NIOThreadPool(numberOfThreads: 1)
+    thread.start()
+  }
+
+  deinit {
+    thread.shutdownGracefully { _ in }
+    close(descriptor)
+  }
+
+  /// Whether `path` names the same file as `other`, so that writing one would destroy the other.
+  public static func isSame(_ path: String, as other: String) -> Bool {
+    var (first, second) = (stat(), stat())
+    guard unsafe stat(path, &first) == 0, unsafe stat(other, &second) == 0 else { return false }
+    return first.st_dev == second.st_dev && first.st_ino == second.st_ino
+  }
+
+  /// What has been written so far; callable from any thread.
+  public var counters: CaptureCounters { state.withLock(\.counters) }
+
+  /// Whether more than half of what may wait does.
+  var isCrowded: Bool {
+    state.withLock { $0.waiting.readableBytes > Self.maximumWaiting / 2 }
+  }
+
+  /// Has what follows described by `media`: the stream of a connection that begins.
+  func describe(_ media: [MediaDescription]) { beginInterface(comment: media.comment) }
+
+  /// Has what follows undescribed, until it is described.
+  func beginConnection() { beginInterface(comment: nil) }
+
+  /// Writes a packet that came at `time`, in nanoseconds since 1970.
+  func write(_ datagram: Datagram, from origin: IPEndpoint?, at time: Int64) {
+    let packet = SyntheticPacket(datagram, from: origin)
+    let isToStart = state.withLock { state in
+      // The frame of the block is 32 bytes, and up to 3 fill it.
+      let room = Self.maximumWaiting - state.waiting.readableBytes
+      guard !state.isFinished, state.counters.failure == nil, packet.length + 35 <= room else {
+        state.counters.dropped += 1
+        return false
+      }
+      state.begin()
+      PcapngBlock.write(packet, at: time, of: state.interfaces - 1, to: &state.waiting)
+      state.counters.packets += 1
+      return state.takeTurn()
+    }
+    if isToStart { startWriting() }
+  }
+
+  /// Writes what waits, within two seconds; nothing is taken any more.
+  public func finish() async -> CaptureCounters {
+    let isToStart = state.withLock { state in
+      guard !state.isFinished else { return false }
+      state.isFinished = true
+      // A run without packets must not cost an older capture.
+      if !state.hasBegun, lseek(descriptor, 0, SEEK_END) == 0 { state.begin() }
+      return state.takeTurn()
+    }
+    if isToStart { startWriting() }
+    let deadline = Task { [self] in
+      try await Task.sleep(for: Self.patience)
+      fail(ETIMEDOUT)
+      wakeWaiters()
+    }
+    await withCheckedContinuation { continuation in
+      let isIdle = state.withLock { state in
+        if state.isWriting { state.idle.append(continuation) }
+        return !state.isWriting
+      }
+      if isIdle { continuation.resume() }
+    }
+    deadline.cancel()
+    return counters
+  }
+
+  private func beginInterface(comment: String?) {
+    state.withLock { state in
+      guard state.comment != comment else { return }
+      state.comment = comment
+      // The next packet brings it into the file.
+      state.hasInterface = false
+    }
+  }
+
+  // MARK: On the thread
+
+  private func startWriting() {
+    thread.submit { [self] in
+      guard $0 == .active else { return }
+      // A reader that goes away and a file that is as long as it may be are errors of the write.
+      var blocked = sigset_t()
+      unsafe sigemptyset(&blocked)
+      unsafe sigaddset(&blocked, SIGPIPE)
+      unsafe sigaddset(&blocked, SIGXFSZ)
+      unsafe pthread_sigmask(SIG_BLOCK, &blocked, nil)
+      while let blocks = next() { write(blocks) }
+      wakeWaiters()
+    }
+  }
+
+  private func next() -> ByteBuffer? {
+    state.withLock { state in
+      guard state.waiting.readableBytes > 0, state.counters.failure == nil else {
+        state.isWriting = false
+        state.waiting.clear()
+        return nil
+      }
+      defer { state.waiting = ByteBuffer() }
+      return state.waiting
+    }
+  }
+
+  private func write(_ blocks: ByteBuffer) {
+    let start = state.withLock(\.length)
+    if start == 0 { ftruncate(descriptor, 0) }
+    var written = 0
+    var failure: CInt?
+    unsafe blocks.withUnsafeReadableBytes { bytes in
+      while written < bytes.count, failure == nil {
+        let result = unsafe Glibc.write(
+          descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written)
+        if result > 0 { written += result } else if errno != EINTR { failure = errno }
+      }
+    }
+    if let failure {
+      written = Self.wholeBlocks(of: blocks, upTo: written)
+      ftruncate(descriptor, off_t(start) + off_t(written))
+      fail(failure)
+    }
+    state.withLock { state in
+      state.length += Int64(written)
+      state.counters.bytes = UInt64(clamping: state.length)
+    }
+  }
+
+  private func fail(_ number: CInt) {
+    let reason = unsafe String(cString: strerror(number))
+    state.withLock { $0.counters.failure = $0.counters.failure ?? reason }
+  }
+
+  private func wakeWaiters() {
+    let waiters = state.withLock { state in
+      defer { state.idle = [] }
+      return state.idle
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  /// How many of the first `count` bytes are whole blocks.
+  static func wholeBlocks(of blocks: ByteBuffer, upTo count: Int) -> Int {
+    var end = 0
+    while let length = blocks.getInteger(at: blocks.readerIndex + end + 4, as: UInt32.self),
+      length > 0, end + Int(length) <= count
+    {
+      end += Int(length)
+    }
+    return end
+  }
+}
+
+/// What a capture came to.
+public struct CaptureCounters: Sendable, Hashable {
+  /// Packets that were taken to be written.
+  public var packets: UInt64 = 0
+  /// Those that found no room, or came when nothing could be written any more.
+  public var dropped: UInt64 = 0
+  /// Bytes in the file.
+  public var bytes: UInt64 = 0
+  /// What ended the writing early, in the kernel's own words.
+  public var failure: String?
+}
+
+extension CaptureFile.State {
+  /// Writes what has to stand in front of the next packet.
+  fileprivate mutating func begin() {
+    if !hasBegun {
+      hasBegun = true
+      PcapngBlock.writeSection(to: &waiting)
+    }
+    guard !hasInterface else { return }
+    hasInterface = true
+    PcapngBlock.writeInterface(comment: comment, to: &waiting)
+    interfaces += 1
+  }
+
+  /// Whether the thread is to be started, which happens once until it has written everything.
+  fileprivate mutating func takeTurn() -> Bool {
+    guard !isWriting, waiting.readableBytes > 0 else { return false }
+    isWriting = true
+    return true
+  }
+}

@@ -1,0 +1,36 @@
+internal import RTPWire
+
+extension [MediaDescription] {
+  /// The descriptions as a session description (RFC 8866) of its own, for a comment in a capture:
+  /// what decoding needs, and neither addresses nor keys; `nil` where nothing is known.
+  var comment: String? {
+    let sections = compactMap(\.section)
+    guard !sections.isEmpty else { return nil }
+    let head = ["v=0", "o=- 0 0 IN IP6 ::", "s=-", "t=0 0"]
+    return (head + sections.joined()).map { $0 + "\r\n" }.joined()
+  }
+}
+
+extension MediaDescription {
+  fileprivate var section: [String]? {
+    guard let payloadType, let encodingName else { return nil }
+    var lines = [
+      "m=\(kind.plain) \(SyntheticPacket.mediaPort) RTP/AVP \(payloadType)",
+      "a=rtpmap:\(payloadType) \(encodingName.plain)/\(clockRate)",
+    ]
+    let parameters = formatParameters.sorted { $0.key < $1.key }.map { key, value in
+      value.isEmpty ? key.plain : "\(key.plain)=\(value.plain)"
+    }
+    if !parameters.isEmpty {
+      lines.append("a=fmtp:\(payloadType) \(parameters.joined(separator: ";"))")
+    }
+    return lines
+  }
+}
+
+extension String {
+  /// The text without what would end its line or its place in it.
+  fileprivate var plain: String {
+    String(String.UnicodeScalarView(unicodeScalars.filter { $0.value > 0x20 && $0 != ";" }))
+  }
+}

@@ -1,0 +1,121 @@
+internal import NIOCore
+internal import RTPWire
+
+/// Puts a packet into the IP and UDP headers that it had, or could have had, for programs that read
+/// captures.
+///
+/// The receiver's address is one for documentation (RFC 5737, RFC 3849), since a transport does not
+/// tell it; so is the sender's where there is none. What has no sender's address goes over IPv6,
+/// because it may have come in a stream of bytes, where packets can be longer than UDP over IPv4
+/// carries.
+struct SyntheticPacket {
+  static let mediaPort: UInt16 = 5004
+  static let controlPort: UInt16 = 5005
+  private static let sender = IPAddress(version6: 0x2001_0DB8_0000_0000, 1)
+  private static let receiver = IPAddress(version6: 0x2001_0DB8_0000_0000, 2)
+  private static let receiver4 = IPAddress(version4: 0xC000_0202)
+  /// Bytes that the 16-bit lengths of IPv4 and UDP leave to a packet.
+  private static let maximumVersion4 = 65_535 - 20 - UDPDatagram.headerLength
+  private static let maximumUDP = 65_535 - UDPDatagram.headerLength
+  private static let hopLimit: UInt8 = 64
+
+  private let source: IPEndpoint
+  private let destination: IPEndpoint
+  private let payload: ByteBuffer
+
+  init(_ datagram: Datagram, from origin: IPEndpoint?) {
+    let port = datagram.channel == .control ? Self.controlPort : Self.mediaPort
+    payload = datagram.bytes
+    if let origin, !origin.address.isVersion6, payload.readableBytes <= Self.maximumVersion4 {
+      source = origin
+      destination = IPEndpoint(address: Self.receiver4, port: port)
+    } else {
+      source =
+        origin?.address.isVersion6 == true
+        ? origin ?? IPEndpoint(address: Self.sender, port: port)
+        : IPEndpoint(address: Self.sender, port: origin?.port ?? port)
+      destination = IPEndpoint(address: Self.receiver, port: port)
+    }
+  }
+
+  private var isVersion6: Bool { source.address.isVersion6 }
+  /// UDP's own lengths can not say how long the packet is (RFC 2675).
+  private var isJumbo: Bool { isVersion6 && payload.readableBytes > Self.maximumUDP }
+  private var datagramLength: Int { UDPDatagram.headerLength + payload.readableBytes }
+
+  /// Bytes of the packet with its headers.
+  var length: Int { (isVersion6 ? 40 + (isJumbo ? 8 : 0) : 20) + datagramLength }
+
+  /// Appends the packet to `bytes`, with valid checksums.
+  func write(to bytes: inout ByteBuffer) {
+    if isVersion6 { writeVersion6(to: &bytes) } else { writeVersion4(to: &bytes) }
+    bytes.writeMultipleIntegers(
+      source.port, destination.port, isJumbo ? 0 : UInt16(clamping: datagramLength), checksum)
+    bytes.writeImmutableBuffer(payload)
+  }
+
+  private func writeVersion4(to bytes: inout ByteBuffer) {
+    var header = ByteBuffer()
+    header.writeMultipleIntegers(
+      UInt16(0x4500), UInt16(clamping: length), UInt16(0), UInt16(0x4000), Self.hopLimit,
+      IPPacket.Number.udp, UInt16(0))
+    header.writeImmutableBuffer(source.address.bytes)
+    header.writeImmutableBuffer(destination.address.bytes)
+    var sum = InternetChecksum()
+    sum.add(header)
+    header.setInteger(sum.value, at: 10)
+    bytes.writeImmutableBuffer(header)
+  }
+
+  private func writeVersion6(to bytes: inout ByteBuffer) {
+    bytes.writeMultipleIntegers(
+      UInt32(0x6000_0000), isJumbo ? UInt16(0) : UInt16(clamping: datagramLength),
+      isJumbo ? UInt8(0) : IPPacket.Number.udp, Self.hopLimit)
+    bytes.writeImmutableBuffer(source.address.bytes)
+    bytes.writeImmutableBuffer(destination.address.bytes)
+    guard isJumbo else { return }
+    // A hop-by-hop header with the Jumbo Payload option, whose length counts that header.
+    bytes.writeMultipleIntegers(
+      IPPacket.Number.udp, UInt8(0), UInt8(0xC2), UInt8(4), UInt32(clamping: datagramLength + 8))
+  }
+
+  /// UDP's checksum over the pseudo-header of IP, the header and the payload (RFC 768, RFC 8200 §8.1).
+  private var checksum: UInt16 {
+    var head = source.address.bytes
+    head.writeImmutableBuffer(destination.address.bytes)
+    head.writeMultipleIntegers(UInt32(clamping: datagramLength), UInt32(IPPacket.Number.udp))
+    head.writeMultipleIntegers(
+      source.port, destination.port, isJumbo ? 0 : UInt16(clamping: datagramLength), UInt16(0))
+    var sum = InternetChecksum()
+    sum.add(head)
+    sum.add(payload)
+    // 0 would say that there is none.
+    return sum.value == 0 ? 0xFFFF : sum.value
+  }
+}
+
+/// The checksum of IP, UDP and TCP (RFC 1071).
+struct InternetChecksum: Sendable {
+  private var sum: UInt64 = 0
+
+  /// Adds bytes, of which there is an even number unless they are the last.
+  mutating func add(_ bytes: ByteBuffer) {
+    unsafe bytes.withUnsafeReadableBytes { bytes in
+      let words = bytes.count & ~3
+      for offset in stride(from: 0, to: words, by: 4) {
+        sum &+= UInt64(
+          UInt32(littleEndian: unsafe bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
+      }
+      for offset in words..<bytes.count {
+        sum &+= UInt64(unsafe bytes[offset]) << UInt64(8 * (offset & 1))
+      }
+    }
+  }
+
+  var value: UInt16 {
+    var folded = sum
+    while folded > 0xFFFF { folded = (folded & 0xFFFF) + folded >> 16 }
+    // The sum is the same in either byte order but for the order of its own bytes (§2 B).
+    return ~UInt16(folded).byteSwapped
+  }
+}

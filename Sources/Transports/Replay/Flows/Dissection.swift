@@ -1,0 +1,160 @@
+internal import NIOCore
+internal import RTPWire
+
+/// Takes the records of a file apart, layer by layer, down to what may be RTP.
+struct Dissection: Sendable {
+  /// Connections that are looked into; the one that has been silent longest goes for another one.
+  static let maximumConnections = 64
+
+  private(set) var statistics = DissectionStatistics()
+  /// Descriptions in comments of the file.
+  private(set) var comments: [SessionDescription] = []
+  private var fragments = IPReassembly()
+  private var connections: [Connection: RTSPDialogue] = [:]
+  /// The connections by their last segment, the latest last.
+  private var order: [Connection] = []
+  /// Of the latest record; 0 before one that has a time.
+  private var time: Int64 = 0
+
+  /// A TCP connection, whichever way a segment goes.
+  private struct Connection: Hashable {
+    let ends: Set<IPEndpoint>
+  }
+
+  /// Comments that are kept; a capture of ours has one for each connection.
+  private static let maximumComments = 64
+
+  /// Every description there is: of connections, and in comments.
+  var descriptions: [SessionDescription] {
+    order.compactMap { connections[$0]?.description } + comments
+  }
+
+  /// The RTCP channel that belongs to an RTP channel of a connection, and the reverse: `nil` where
+  /// SETUP was not recorded.
+  func controlChannels(between source: IPEndpoint, and destination: IPEndpoint) -> [UInt8: UInt8] {
+    connections[Connection(ends: [source, destination])]?.controlChannels ?? [:]
+  }
+
+  /// Takes one record in, and hands out what may be RTP or RTCP in it.
+  mutating func receive(_ recording: Recording, _ body: (CarriedPacket) -> Void) {
+    // Records of several interfaces may stand a little out of order.
+    if let recorded = recording.time { time = max(time, recorded) }
+    switch recording.content {
+    case .description(let text):
+      guard comments.count < Self.maximumComments,
+        let description = try? SessionDescription(parsing: text)
+      else { return }
+      comments.append(description)
+    case .packet(let bytes, let channel):
+      statistics.packets += 1
+      guard recording.missing == 0 else { return statistics.cut += 1 }
+      statistics.datagrams += 1
+      body(CarriedPacket(bytes: bytes, time: time, carrier: .file(channel)))
+    case .frame(let frame, let link):
+      statistics.packets += 1
+      switch LinkLayer.payload(of: frame, on: link) {
+      case .ip(let bytes): receive(ip: bytes, missing: recording.missing, body)
+      case .other: statistics.otherThanIP += 1
+      case .truncated:
+        if recording.missing > 0 { statistics.cut += 1 } else { statistics.malformed += 1 }
+      case .unsupported: statistics.unsupportedLink += 1
+      }
+    }
+  }
+
+  /// Hands out what lies behind holes at the end of the file.
+  mutating func finish(_ body: (CarriedPacket) -> Void) {
+    for connection in order {
+      guard var dialogue = connections.removeValue(forKey: connection) else { continue }
+      let holes = dialogue.holes
+      dialogue.finish(at: time) { source, frame in
+        let other = connection.ends.first { $0 != source } ?? source
+        hand(out: frame, from: source, to: other, body)
+      }
+      statistics.holes += dialogue.holes - holes
+      connections[connection] = dialogue
+    }
+  }
+
+  private mutating func receive(
+    ip bytes: ByteBuffer, missing: Int, _ body: (CarriedPacket) -> Void
+  ) {
+    do throws(IPPacket.Fault) {
+      let packet = try IPPacket(parsing: bytes, missing: missing)
+      guard let fragment = packet.fragment else { return receive(packet, body) }
+      statistics.fragments += 1
+      switch fragments.receive(packet, fragment, at: time) {
+      case .whole(let whole): receive(whole, body)
+      case .incomplete: break
+      case .duplicate: statistics.duplicateFragments += 1
+      case .overlapping: statistics.overlappingFragments += 1
+      case .impossible: statistics.impossibleFragments += 1
+      }
+    } catch {
+      switch error {
+      case .cut: statistics.cut += 1
+      case .malformed: statistics.malformed += 1
+      }
+    }
+  }
+
+  private mutating func receive(_ packet: IPPacket, _ body: (CarriedPacket) -> Void) {
+    switch packet.number {
+    case IPPacket.Number.udp:
+      guard let datagram = UDPDatagram(parsing: packet.payload) else {
+        return statistics.malformed += 1
+      }
+      statistics.datagrams += 1
+      body(
+        CarriedPacket(
+          bytes: datagram.payload, time: time,
+          carrier: .udp(
+            source: IPEndpoint(address: packet.source, port: datagram.sourcePort),
+            destination: IPEndpoint(address: packet.destination, port: datagram.destinationPort))))
+    case IPPacket.Number.tcp:
+      guard let segment = TCPSegment(parsing: packet.payload) else {
+        return statistics.malformed += 1
+      }
+      statistics.segments += 1
+      receive(segment, from: packet.source, to: packet.destination, body)
+    default: statistics.otherProtocols += 1
+    }
+  }
+
+  private mutating func receive(
+    _ segment: TCPSegment, from source: IPAddress, to destination: IPAddress,
+    _ body: (CarriedPacket) -> Void
+  ) {
+    let source = IPEndpoint(address: source, port: segment.sourcePort)
+    let destination = IPEndpoint(address: destination, port: segment.destinationPort)
+    let connection = Connection(ends: [source, destination])
+    var dialogue = connections.removeValue(forKey: connection) ?? RTSPDialogue()
+    let holes = dialogue.holes
+    var frames: [RTSPDialogue.Frame] = []
+    let outcome = dialogue.receive(segment, from: source, at: time) { frames.append($0) }
+    if outcome == .retransmission { statistics.retransmissions += 1 }
+    statistics.holes += dialogue.holes - holes
+    keep(dialogue, of: connection)
+    for frame in frames { hand(out: frame, from: source, to: destination, body) }
+  }
+
+  private mutating func keep(_ dialogue: RTSPDialogue, of connection: Connection) {
+    connections[connection] = dialogue
+    if order.last == connection { return }
+    order.removeAll { $0 == connection }
+    order.append(connection)
+    guard order.count > Self.maximumConnections else { return }
+    connections.removeValue(forKey: order.removeFirst())
+  }
+
+  private mutating func hand(
+    out frame: RTSPDialogue.Frame, from source: IPEndpoint, to destination: IPEndpoint,
+    _ body: (CarriedPacket) -> Void
+  ) {
+    statistics.frames += 1
+    body(
+      CarriedPacket(
+        bytes: frame.bytes, time: time,
+        carrier: .interleaved(source: source, destination: destination, channel: frame.channel)))
+  }
+}

@@ -1,0 +1,69 @@
+internal import NIOCore
+internal import RTPWire
+
+/// The flow that is played: which packets of a recording belong to it.
+struct FlowChoice: Sendable {
+  let flow: Flow
+  /// The one source that is wanted; `nil` takes every source in the same place, as a receiver does.
+  let ssrc: UInt32?
+  /// The one payload type that is wanted where there are several in the same place.
+  let payloadType: UInt8?
+  /// What a session description in the recording says about it.
+  let description: MediaDescription?
+  /// Whether the next port has RTP of its own, so that RTCP there has to look like it.
+  let hasNeighbour: Bool
+  /// The channel of its RTCP, for interleaved RTP.
+  var controlChannel: UInt8?
+
+  init(
+    flow: Flow, ssrc: UInt32?, payloadType: UInt8?, description: MediaDescription?,
+    hasNeighbour: Bool
+  ) {
+    self.hasNeighbour = hasNeighbour
+    self.flow = flow
+    self.ssrc = ssrc
+    self.payloadType = payloadType
+    self.description = description
+    if case .channel(_, _, let channel) = flow.place { controlChannel = channel &+ 1 }
+  }
+
+  /// What `packet` comes on as part of this flow; `nil` when it is none.
+  func channel(of packet: CarriedPacket) -> Datagram.Channel? {
+    guard let channel = place(of: packet.carrier), admits(packet.bytes, on: channel) else {
+      return nil
+    }
+    if channel == .control, hasNeighbour, !RTCPPacket.recognizes(packet.bytes) { return nil }
+    return channel
+  }
+
+  private func place(of carrier: CarriedPacket.Carrier) -> Datagram.Channel? {
+    switch (carrier, flow.place) {
+    case (.udp(_, let destination), .port(let own)):
+      guard destination.address == own.address else { return nil }
+      if destination.port == own.port { return .media }
+      return destination.port == own.port &+ 1 ? .control : nil
+    case (
+      .interleaved(let source, let destination, let channel),
+      .channel(let ownSource, let ownDestination, let own)
+    ):
+      guard source == ownSource, destination == ownDestination else { return nil }
+      if channel == own { return .media }
+      return channel == controlChannel ? .control : nil
+    case (.file(let channel), .file): return channel
+    default: return nil
+    }
+  }
+
+  /// Whether RTP is of the source and payload type that are wanted, and RTCP of that source.
+  private func admits(_ bytes: ByteBuffer, on channel: Datagram.Channel) -> Bool {
+    guard ssrc != nil || payloadType != nil else { return true }
+    let isControl = channel == .control || RTCPPacket.recognizes(bytes)
+    if let ssrc {
+      let own = bytes.getInteger(at: bytes.readerIndex + (isControl ? 4 : 8), as: UInt32.self)
+      guard own == ssrc else { return false }
+    }
+    guard let payloadType, !isControl else { return true }
+    return bytes.getInteger(at: bytes.readerIndex + 1, as: UInt8.self).map { $0 & 0x7F }
+      == payloadType
+  }
+}

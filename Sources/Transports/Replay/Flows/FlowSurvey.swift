@@ -1,0 +1,117 @@
+internal import NIOCore
+internal import RTPWire
+
+/// Looks through the beginning of a recording for the flows in it, and chooses the one to play.
+struct FlowSurvey: Sendable {
+  /// Sources that are told apart; more are noise that looks like RTP.
+  static let maximumFlows = 512
+
+  private(set) var flows: [Flow] = []
+  private var indices: [Key: Int] = [:]
+
+  private struct Key: Hashable {
+    var place: FlowPlace
+    var ssrc: UInt32
+  }
+
+  /// What the user asks for; what is `nil` is left open.
+  struct Wish: Sendable, Hashable {
+    var ssrc: UInt32?
+    /// The destination's or the source's, of RTP.
+    var port: UInt16?
+    var payloadType: UInt8?
+
+    var isOpen: Bool { self == Wish() }
+
+    fileprivate func admits(_ flow: Flow) -> Bool {
+      (ssrc.map { $0 == flow.ssrc } ?? true)
+        && (payloadType.map { $0 == flow.payloadType } ?? true)
+        && (port.map { flow.ports.contains($0) } ?? true)
+    }
+  }
+
+  /// Takes a packet in; what is no RTP is passed over.
+  mutating func observe(_ packet: CarriedPacket) {
+    guard packet.carrier != .file(.control), !RTCPPacket.recognizes(packet.bytes),
+      let rtp = try? RTPPacket(parsing: packet.bytes)
+    else { return }
+    let place = FlowPlace(packet.carrier)
+    let key = Key(place: place, ssrc: rtp.ssrc)
+    if let index = indices[key] { return flows[index].observe(rtp) }
+    if flows.count >= Self.maximumFlows { forgetNoise() }
+    guard flows.count < Self.maximumFlows else { return }
+    indices[key] = flows.count
+    flows.append(Flow(rtp, at: place, from: packet.carrier.source))
+  }
+
+  /// The flows that are RTP beyond doubt, the largest first, at most `count`.
+  func confirmed(atMost count: Int) -> [Flow] {
+    Array(flows.filter(\.isConfirmed).sorted { $0.packets > $1.packets }.prefix(count))
+  }
+
+  /// Whether there is anything to choose from that fits `wish`.
+  func hasCandidate(for wish: Wish) -> Bool {
+    flows.contains { $0.isConfirmed && wish.admits($0) }
+  }
+
+  func hasVideo(for wish: Wish) -> Bool {
+    flows.contains { $0.looksLikeVideo && wish.admits($0) }
+  }
+
+  /// The flow to play: what is described as video comes first, then what looks like it, then what
+  /// has most bytes.
+  func choice(for wish: Wish, describedBy descriptions: [SessionDescription]) -> FlowChoice? {
+    let candidates = flows.filter { $0.isConfirmed && wish.admits($0) }
+    func rank(_ flow: Flow) -> (Int, Int, UInt64) {
+      let kind = descriptions.description(of: flow)?.kind
+      let described = kind == nil ? 1 : kind == "video" ? 2 : 0
+      return (described, flow.looksLikeVideo ? 1 : 0, flow.bytes)
+    }
+    guard let best = candidates.max(by: { rank($0) < rank($1) }) else { return nil }
+    // Other media in the same place, as WebRTC bundles them, is told by its payload type.
+    let isShared = flows.contains {
+      $0.place == best.place && $0.isConfirmed && $0.payloadType != best.payloadType
+    }
+    return FlowChoice(
+      flow: best, ssrc: wish.ssrc, payloadType: isShared ? best.payloadType : nil,
+      description: descriptions.description(of: best),
+      hasNeighbour: flows.contains { $0.isConfirmed && $0.place == best.place.next })
+  }
+
+  private mutating func forgetNoise() {
+    flows.removeAll { !$0.isConfirmed }
+    indices = Dictionary(
+      uniqueKeysWithValues: flows.enumerated().map {
+        (Key(place: $1.place, ssrc: $1.ssrc), $0)
+      })
+  }
+}
+
+extension Flow {
+  fileprivate var ports: [UInt16] {
+    switch place {
+    case .port(let destination): [destination.port] + (source.map { [$0.port] } ?? [])
+    case .channel(let source, let destination, _): [source.port, destination.port]
+    case .file: source.map { [$0.port] } ?? []
+    }
+  }
+}
+
+extension CarriedPacket.Carrier {
+  var source: IPEndpoint? {
+    switch self {
+    case .udp(let source, _), .interleaved(let source, _, _): source
+    case .file: nil
+    }
+  }
+}
+
+extension [SessionDescription] {
+  /// What any of them says about a payload type, video before other kinds.
+  fileprivate func description(of flow: Flow) -> MediaDescription? {
+    let fitting = flatMap(\.media).filter { $0.payloadTypes.contains(flow.payloadType) }
+    let media = fitting.first { $0.kind == "video" } ?? fitting.first
+    // A section may offer several types; its description is that of one of them.
+    return media?.description.payloadType == flow.payloadType ? media?.description : nil
+  }
+}

@@ -1,0 +1,121 @@
+internal import NIOCore
+internal import RTPWire
+
+/// Puts the fragments of IP packets together (RFC 791 §3.2, RFC 8200 §4.5).
+struct IPReassembly: Sendable {
+  enum Outcome: Sendable, Hashable {
+    case whole(IPPacket)
+    case incomplete
+    /// The same fragment once more.
+    case duplicate
+    /// It overlaps another one, so the whole packet is let go (RFC 5722).
+    case overlapping
+    /// It reaches beyond 65,535 bytes, or beyond the end that another one has told.
+    case impossible
+  }
+
+  /// Packets that are put together at the same time; the oldest goes for another one.
+  static let maximumPackets = 64
+  /// Bytes of all fragments that wait.
+  static let maximumBytes = 4 << 20
+  /// After so long the rest does not come (RFC 8200 §4.5).
+  static let patience: Int64 = 60_000_000_000
+
+  /// Packets whose other fragments did not come.
+  private(set) var incomplete: UInt64 = 0
+  private var packets: [Packet] = []
+  private var bytes = 0
+
+  fileprivate struct Identity: Hashable {
+    var source: IPAddress
+    var destination: IPAddress
+    var number: UInt8
+    var identification: UInt32
+  }
+
+  fileprivate struct Packet {
+    var identity: Identity
+    var began: Int64
+    /// In the order of their offsets, without overlaps.
+    var pieces: [(offset: Int, bytes: ByteBuffer)] = []
+    /// Bytes of the whole, once the last fragment has come.
+    var length: Int?
+    var received = 0
+  }
+
+  /// Takes in a fragment that was recorded at `time`, in nanoseconds.
+  mutating func receive(
+    _ packet: IPPacket, _ fragment: IPPacket.Fragment, at time: Int64
+  ) -> Outcome {
+    while let first = packets.first,
+      packets.count > Self.maximumPackets || bytes > Self.maximumBytes
+        || time.subtractingSaturating(first.began) > Self.patience
+    {
+      remove(at: 0)
+      incomplete += 1
+    }
+    // IPv6 does without the protocol (RFC 8200 §4.5).
+    let identity = Identity(
+      source: packet.source, destination: packet.destination,
+      number: packet.source.isVersion6 ? 0 : packet.number,
+      identification: fragment.identification)
+    let index =
+      packets.firstIndex { $0.identity == identity }
+      ?? {
+        packets.append(Packet(identity: identity, began: time))
+        return packets.count - 1
+      }()
+    let outcome = packets[index].insert(packet.payload, fragment)
+    switch outcome {
+    case .fits: bytes += packet.payload.readableBytes
+    case .duplicate: return .duplicate
+    case .overlapping, .impossible:
+      remove(at: index)
+      return outcome == .overlapping ? .overlapping : .impossible
+    }
+    guard let whole = packets[index].whole else { return .incomplete }
+    remove(at: index)
+    return .whole(IPPacket(reassembled: whole, of: packet))
+  }
+
+  private mutating func remove(at index: Int) {
+    bytes -= packets.remove(at: index).received
+  }
+}
+
+extension IPReassembly.Packet {
+  fileprivate enum Insertion { case fits, duplicate, overlapping, impossible }
+
+  fileprivate mutating func insert(
+    _ bytes: ByteBuffer, _ fragment: IPPacket.Fragment
+  ) -> Insertion {
+    let (start, count) = (fragment.offset, bytes.readableBytes)
+    let end = start + count
+    guard end <= 65_535, length.map({ end <= $0 }) ?? true else { return .impossible }
+    let place = pieces.firstIndex { $0.offset >= start } ?? pieces.count
+    if place < pieces.count, pieces[place].offset == start,
+      pieces[place].bytes.readableBytes == count
+    {
+      return .duplicate
+    }
+    let before = place > 0 ? pieces[place - 1] : nil
+    if let before, before.offset + before.bytes.readableBytes > start { return .overlapping }
+    if place < pieces.count, pieces[place].offset < end { return .overlapping }
+    if fragment.isLast {
+      guard place == pieces.count, length == nil else { return .impossible }
+      length = end
+    }
+    // Out of the slab of the read, which would otherwise be held whole.
+    pieces.insert((start, ByteBuffer(buffer: bytes)), at: place)
+    received += count
+    return .fits
+  }
+
+  /// All of the packet's payload, once it is there.
+  fileprivate var whole: ByteBuffer? {
+    guard let length, received == length else { return nil }
+    var whole = ByteBufferAllocator().buffer(capacity: length)
+    for piece in pieces { whole.writeImmutableBuffer(piece.bytes) }
+    return whole
+  }
+}

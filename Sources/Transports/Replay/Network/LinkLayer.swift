@@ -1,0 +1,92 @@
+internal import NIOCore
+
+/// Takes the headers of links off: Ethernet with VLAN tags and PPPoE, Linux cooked captures, BSD
+/// loopback and raw IP.
+enum LinkLayer {
+  enum Outcome: Sendable, Hashable {
+    /// An IP packet, with whatever fills its frame behind it.
+    case ip(ByteBuffer)
+    /// Another protocol, by its EtherType; 0 where the link does not say.
+    case other(EtherType)
+    /// The frame ends inside its header.
+    case truncated
+    /// A kind of link that is not known here.
+    case unsupported(LinkType)
+  }
+
+  struct EtherType: RawRepresentable, Sendable, Hashable {
+    var rawValue: UInt16
+
+    static let ipv4 = EtherType(rawValue: 0x0800)
+    static let arp = EtherType(rawValue: 0x0806)
+    static let ipv6 = EtherType(rawValue: 0x86DD)
+    static let pppoeSession = EtherType(rawValue: 0x8864)
+    /// IEEE 802.1Q, 802.1ad, and what came before 802.1ad.
+    static let tags: Set<UInt16> = [0x8100, 0x88A8, 0x9100]
+  }
+
+  /// Tags in a row; two are in use (802.1ad).
+  static let maximumTags = 8
+
+  static func payload(of frame: ByteBuffer, on link: LinkType) -> Outcome {
+    switch link {
+    case .ethernet: behindEtherType(at: 12, of: frame)
+    case .linuxCooked: behindEtherType(at: 14, of: frame)
+    case .linuxCooked2: linuxCooked2(frame)
+    // The address family in front has numbers of its own on each system; the IP version tells.
+    case .null, .loop: ip(at: 4, of: frame)
+    case .raw, .ipv4, .ipv6: ip(at: 0, of: frame)
+    case _ where LinkType.rawOfBSD.contains(link): ip(at: 0, of: frame)
+    default: .unsupported(link)
+    }
+  }
+
+  private static func behindEtherType(at offset: Int, of frame: ByteBuffer) -> Outcome {
+    var offset = offset
+    for _ in 0...maximumTags {
+      guard let type = frame.getInteger(at: frame.readerIndex + offset, as: UInt16.self) else {
+        return .truncated
+      }
+      offset += 2
+      guard EtherType.tags.contains(type) else {
+        return payload(EtherType(rawValue: type), at: offset, of: frame)
+      }
+      offset += 2
+    }
+    return .other(EtherType(rawValue: 0x8100))
+  }
+
+  private static func linuxCooked2(_ frame: ByteBuffer) -> Outcome {
+    guard let type = frame.getInteger(at: frame.readerIndex, as: UInt16.self) else {
+      return .truncated
+    }
+    // The kernel takes the outer tag away and keeps inner ones.
+    guard EtherType.tags.contains(type) else {
+      return payload(EtherType(rawValue: type), at: 20, of: frame)
+    }
+    return behindEtherType(at: 22, of: frame)
+  }
+
+  private static func payload(
+    _ type: EtherType, at offset: Int, of frame: ByteBuffer
+  ) -> Outcome {
+    switch type {
+    case .ipv4, .ipv6: return ip(at: offset, of: frame)
+    case .pppoeSession:
+      // RFC 2516: six bytes of header, then the protocol of PPP.
+      let name = frame.getInteger(at: frame.readerIndex + offset + 6, as: UInt16.self)
+      guard let name else { return .truncated }
+      return name == 0x0021 || name == 0x0057 ? ip(at: offset + 8, of: frame) : .other(type)
+    default: return .other(type)
+    }
+  }
+
+  private static func ip(at offset: Int, of frame: ByteBuffer) -> Outcome {
+    guard offset < frame.readableBytes,
+      let packet = frame.getSlice(
+        at: frame.readerIndex + offset, length: frame.readableBytes - offset),
+      let first = packet.getInteger(at: packet.readerIndex, as: UInt8.self)
+    else { return .truncated }
+    return first >> 4 == 4 || first >> 4 == 6 ? .ip(packet) : .other(EtherType(rawValue: 0))
+  }
+}

@@ -1,0 +1,20 @@
+/// How a recording is replayed.
+public struct ReplayConfiguration: Sendable, Hashable {
+  /// Times the recorded pace, above 0; `nil` is as fast as possible.
+  public var speed: Double?
+  /// The source of RTP to play; `nil` for the flow that looks like video.
+  public var ssrc: UInt32?
+  /// The port, of either end, that the RTP to play went by.
+  public var port: UInt16?
+  /// The payload type of the RTP to play, 0 … 127.
+  public var payloadType: UInt8?
+  /// How packets are told apart in a file that holds them and their lengths alone; `nil` where the
+  /// file says by itself what it is.
+  public var framing: PacketFraming?
+
+  public init() {}
+
+  var wish: FlowSurvey.Wish {
+    FlowSurvey.Wish(ssrc: ssrc, port: port, payloadType: payloadType)
+  }
+}

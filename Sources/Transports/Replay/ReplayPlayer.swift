@@ -1,0 +1,168 @@
+internal import NIOCore
+internal import NIOPosix
+internal import RTPWire
+
+/// Delivers what a ``ReplayReader`` reads, on the event loop: as fast as it is taken, or in the
+/// recorded pace or a multiple of it.
+///
+/// One read is delivered while the next one is made, and no more than that is ever in memory.
+final class ReplayPlayer {
+  /// How long the event loop is kept at a time.
+  static let turn = TimeAmount.milliseconds(2)
+  /// Packets between two looks at the clock.
+  private static let stride = 64
+  /// Batches that wait to be delivered.
+  private static let readAhead = 1
+  /// The longest pause that is kept when there is a pace: who records for days need not wait for days.
+  static let longestPause = Duration.seconds(3600)
+
+  private let reader: ReplayReader
+  private let eventLoop: any EventLoop
+  private var sink: (any DatagramSink)?
+  private var pace: ReplayPace?
+
+  private var current: ArraySlice<Datagram> = []
+  private var waiting = CircularBuffer<ReplayReader.Batch>()
+  private var end: ReplayReader.End?
+  private var isReading = false
+  private var isHeld = false
+  private var isPlaying = false
+  private var timer: Scheduled<Void>?
+  private(set) var counters = TransportCounters()
+
+  init(
+    _ reader: ReplayReader, speed: Double?, on eventLoop: any EventLoop,
+    delivering sink: any DatagramSink
+  ) {
+    self.reader = reader
+    self.eventLoop = eventLoop
+    self.sink = sink
+    pace = speed.map { ReplayPace(speed: $0) }
+    counters.delivery = reader.delivery
+    counters.diagnostics = reader.remarks
+  }
+
+  func start() {
+    read()
+  }
+
+  func holdReading(_ isHeld: Bool) {
+    self.isHeld = isHeld
+    if !isHeld { goOn() }
+  }
+
+  /// Ends the playing; the sink hears nothing after `end`.
+  func finish(_ end: TransportEnd) {
+    guard let sink else { return }
+    self.sink = nil
+    timer?.cancel()
+    current = []
+    waiting.removeAll()
+    sink.transportEnded(end)
+  }
+
+  /// Has the thread read the next batch, unless enough of them wait.
+  private func read() {
+    guard sink != nil, !isReading, end == nil, waiting.count < Self.readAhead else { return }
+    isReading = true
+    let bound = NIOLoopBound(self, eventLoop: eventLoop)
+    NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) { [reader] in reader.nextBatch() }
+      .whenComplete { result in bound.value.take(result) }
+  }
+
+  private func take(_ result: Result<ReplayReader.Batch, any Error>) {
+    isReading = false
+    guard sink != nil else { return }
+    switch result {
+    case .success(let batch):
+      waiting.append(batch)
+      end = batch.end
+    case .failure(let error): end = .failed(error)
+    }
+    goOn()
+  }
+
+  /// Plays on in a turn of the loop to come.
+  private func goOn() {
+    guard sink != nil, timer == nil, !isPlaying else { return }
+    schedule(in: .zero)
+  }
+
+  private func schedule(in time: TimeAmount) {
+    let bound = NIOLoopBound(self, eventLoop: eventLoop)
+    timer = eventLoop.scheduleTask(in: time) {
+      bound.value.timer = nil
+      bound.value.play()
+    }
+  }
+
+  private func play() {
+    isPlaying = true
+    defer { isPlaying = false }
+    let turnEnd = NIODeadline.now() + Self.turn
+    var untilLook = Self.stride
+    while !isHeld, let sink {
+      guard let datagram = current.first ?? nextBatch() else { return endIfOver() }
+      if let wait = pace?.wait(for: datagram.arrival, at: .now()) {
+        sink.readCompleted(at: datagram.arrival)
+        return schedule(in: wait)
+      }
+      current.removeFirst()
+      counters.delivered += 1
+      counters.deliveredBytes += UInt64(datagram.bytes.readableBytes)
+      sink.receive(datagram)
+      untilLook -= 1
+      guard untilLook == 0 else { continue }
+      untilLook = Self.stride
+      guard NIODeadline.now() < turnEnd else {
+        sink.readCompleted(at: datagram.arrival)
+        return schedule(in: .zero)
+      }
+    }
+  }
+
+  /// The first packet of the next batch that has one; the thread goes on reading meanwhile.
+  private func nextBatch() -> Datagram? {
+    while let batch = waiting.popFirst() {
+      counters.diagnostics = (counters.diagnostics + batch.diagnostics)
+        .suffix(TransportCounters.maximumDiagnostics)
+      current = batch.datagrams[...]
+      read()
+      if let first = current.first { return first }
+    }
+    read()
+    return nil
+  }
+
+  private func endIfOver() {
+    guard let end, waiting.isEmpty else { return }
+    switch end {
+    case .ended: finish(.ended)
+    case .failed(let error): finish(.failed(error))
+    }
+  }
+}
+
+/// When packets are due that are played at a multiple of the recorded pace.
+struct ReplayPace: Sendable {
+  let speed: Double
+  private var start: (recorded: Instant, real: NIODeadline)?
+
+  init(speed: Double) { self.speed = speed }
+
+  /// How long to wait yet for what was recorded at `arrival`; `nil` when it is due.
+  mutating func wait(for arrival: Instant, at now: NIODeadline) -> TimeAmount? {
+    guard let start else {
+      start = (arrival, now)
+      return nil
+    }
+    let elapsed = Double(start.recorded.nanoseconds(to: arrival)) / speed
+    let rest = elapsed - Double((now - start.real).nanoseconds)
+    guard rest > 0 else { return nil }
+    let longest = Double(ReplayPlayer.longestPause.wholeNanoseconds)
+    guard rest > longest else { return .nanoseconds(Int64(rest)) }
+    // The clock of the recording made a leap.
+    self.start = (arrival, now + .nanoseconds(Int64(longest)))
+    return .nanoseconds(Int64(longest))
+  }
+}

@@ -1,0 +1,114 @@
+public import NIOCore
+internal import NIOPosix
+internal import RTPWire
+
+/// RTP from a recording: pcap, pcapng, rtpdump, or packets behind their lengths.
+///
+/// Arrival times are those of the recording. ``open(delivering:)`` returns when the file has been
+/// looked through for the flow to play.
+public final class ReplayTransport: RTPTransport {
+  public let eventLoop: any EventLoop
+  private let path: String
+  private let configuration: ReplayConfiguration
+  private let state: NIOLoopBoundBox<State>
+
+  private enum State {
+    case idle
+    case opening
+    case playing(ReplayPlayer)
+    case closed
+  }
+
+  /// Opens nothing yet.
+  public init(
+    path: String, configuration: ReplayConfiguration = ReplayConfiguration(),
+    on eventLoop: any EventLoop
+  ) {
+    self.path = path
+    self.configuration = configuration
+    self.eventLoop = eventLoop
+    state = .makeBoxSendingValue(.idle, eventLoop: eventLoop)
+  }
+
+  deinit { close() }
+
+  public var clock: ArrivalClock { .recorded }
+
+  public var isPassive: Bool { false }
+
+  /// A pause of the recording is none of the transport's.
+  public var longestSilence: Duration? { nil }
+
+  public var takesReports: Bool { false }
+
+  /// - Throws: ``ReplayError`` or ``TransportError``.
+  public func open(delivering sink: any DatagramSink) async throws {
+    try await eventLoop.submit { [state] in
+      switch state.value {
+      case .idle: state.value = .opening
+      case .opening, .playing: throw TransportError.alreadyOpened
+      case .closed: throw TransportError.closed
+      }
+    }.get()
+    do {
+      let (reader, media) = try await NIOThreadPool.singleton.runIfActive {
+        [path, configuration] in
+        let reader = try ReplayReader(path: path, configuration: configuration)
+        return (reader, try reader.survey())
+      }
+      try await eventLoop.submit { [state, eventLoop, configuration] in
+        guard case .opening = state.value else { throw TransportError.closed }
+        let player = ReplayPlayer(
+          reader, speed: configuration.speed, on: eventLoop, delivering: sink)
+        state.value = .playing(player)
+        if let media { sink.describe([media]) }
+        player.start()
+      }.get()
+    } catch {
+      close()
+      throw error
+    }
+  }
+
+  /// Nobody listens who could be told.
+  public func sendFeedback(_ bytes: ByteBuffer) {}
+
+  public func holdReading(_ isHeld: Bool) {
+    onLoop { state in
+      if case .playing(let player) = state.value { player.holdReading(isHeld) }
+    }
+  }
+
+  public func counters() async -> TransportCounters {
+    let counters = try? await eventLoop.submit { [state] in
+      if case .playing(let player) = state.value { player.counters } else { TransportCounters() }
+    }.get()
+    return counters ?? TransportCounters()
+  }
+
+  public func close() {
+    onLoop { state in
+      switch state.value {
+      case .idle, .opening: state.value = .closed
+      case .playing(let player): player.finish(.closed)
+      case .closed: break
+      }
+    }
+  }
+
+  private func onLoop(_ body: @escaping @Sendable (NIOLoopBoundBox<State>) -> Void) {
+    if eventLoop.inEventLoop { return body(state) }
+    eventLoop.execute { [state] in body(state) }
+  }
+}
+
+extension TransportKind {
+  /// Recordings in files.
+  static let replay = TransportKind(
+    name: "replay", schemes: [], endings: [".pcap", ".pcapng", ".cap", ".rtpdump", ".rtp4"]
+  ) { source, options, eventLoop throws(TransportError) in
+    var configuration = options.replay
+    configuration.framing = options.framing ?? configuration.framing
+    return ReplayTransport(path: source, configuration: configuration, on: eventLoop)
+  }
+}

@@ -1,0 +1,79 @@
+public import ArgumentParser
+public import Transports
+
+struct ReplayOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Play at so many times the recorded pace, 1 as recorded; by default as fast as possible.",
+      valueName: "n"))
+  var speed: Double?
+
+  @Option(
+    help: ArgumentHelp(
+      "The SSRC of the RTP to play, such as 0x1234abcd; by default what looks like video.",
+      valueName: "ssrc"))
+  var ssrc: SourceIdentifier?
+
+  @Option(
+    help: ArgumentHelp("The port, of either end, that the RTP to play went by.", valueName: "n"))
+  var port: UInt16?
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      SOURCE holds packets behind their lengths: rtp4 (4 bytes) or rfc4571 (2 bytes). Without a \
+      scheme it is a file, whatever its ending.
+      """, valueName: "name"))
+  var framing: PacketFraming?
+
+  @Option(
+    name: .customLong("capture"),
+    help: ArgumentHelp(
+      """
+      Write every packet that comes, whatever carries it, to a .pcapng file that can be played \
+      again and opened in Wireshark. A file that exists is replaced when the first packet comes.
+      """, valueName: "file"))
+  var capture: String?
+
+  func validate() throws {
+    guard let speed else { return }
+    guard speed > 0, speed <= 1e6 else { throw ValidationError("a speed is above 0") }
+  }
+
+  /// What is to be replayed; the payload type is one of the media's options.
+  func configuration(payloadType: UInt8?) -> ReplayConfiguration {
+    var configuration = ReplayConfiguration()
+    configuration.speed = speed
+    configuration.ssrc = ssrc?.number
+    configuration.port = port
+    configuration.payloadType = payloadType
+    return configuration
+  }
+}
+
+extension CaptureCounters {
+  /// What is to be said of a capture that is not whole, if it is not.
+  func complaint(about path: String) -> String? {
+    if let failure {
+      return "\(path) can not be written: \(failure); it ends on a whole packet, the "
+        + "\(dropped) after it are missing"
+    }
+    guard dropped > 0 else { return nil }
+    return "\(path) lacks \(dropped) packets: the disk was too slow"
+  }
+}
+
+extension PacketFraming: ExpressibleByArgument {}
+
+/// An SSRC, in decimal or, as Wireshark shows it, in hexadecimal behind `0x`.
+struct SourceIdentifier: ExpressibleByArgument {
+  let number: UInt32
+
+  init?(argument: String) {
+    let digits = argument.lowercased()
+    let number =
+      digits.hasPrefix("0x") ? UInt32(digits.dropFirst(2), radix: 16) : UInt32(digits)
+    guard let number else { return nil }
+    self.number = number
+  }
+}
