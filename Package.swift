@@ -51,11 +51,12 @@ let package = Package(
     ),
     .systemLibrary(
       name: "CAVHash", pkgConfig: "libavutil", providers: [.apt(["libavutil-dev"])]),
+    .systemLibrary(name: "CSRTP", pkgConfig: "libsrtp2", providers: [.apt(["libsrtp2-dev"])]),
     .target(name: "CSockets"),
     .target(
       name: "Transports",
       dependencies: [
-        "RTPWire", "CSockets", "CAVHash",
+        "RTPWire", "CSockets", "CAVHash", "CSRTP",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOTLS", package: "swift-nio"),

@@ -16,7 +16,9 @@ public enum TransportCatalogue {
     source: String, transport name: String? = nil, options: TransportOptions = TransportOptions(),
     on eventLoop: any EventLoop
   ) throws(TransportError) -> any RTPTransport {
-    try kind(of: source, transport: name).make(source, options, eventLoop)
+    let transport = try kind(of: source, transport: name).make(source, options, eventLoop)
+    guard !options.srtp.keys.isEmpty else { return transport }
+    return SRTPTransport(wrapping: transport, SRTPConfiguration(options.srtp))
   }
 
   /// What the far end, or the file, says about its streams, without receiving any of them.
@@ -65,6 +67,8 @@ public struct TransportOptions: Sendable, Hashable {
   public var sockets = UDPTransport.SocketConfiguration()
   public var hello = UDPTransport.HelloConfiguration()
   public var rtsp = RTSPConfiguration()
+  /// Where there are keys here, whatever the transport brings is taken for protected by them.
+  public var srtp = SRTPOptions()
 
   public init() {}
 }

@@ -14,6 +14,8 @@ public enum ConnectionFault: Sendable, Hashable {
     case let error as RTSPError: self = error.fault
     case let error as TLSError: self = error.fault
     case let error as TransportError: self = error.fault
+    // Neither a key nor what a description lacks gets better by asking again.
+    case is SRTPError: self = .permanent
     default: self = .transient
     }
   }
@@ -57,7 +59,8 @@ extension TransportError {
       .addressNotAvailable, .groupNotJoined, .system:
       .transient
     case .source, .noSuchInterface, .permissionDenied, .payloadTooLong, .fileUnreadable,
-      .sessionDescription, .nothingToReceive, .unsupportedProfile, .closed, .alreadyOpened:
+      .sessionDescription, .nothingToReceive, .unsupportedProfile, .protected,
+      .closed, .alreadyOpened:
       .permanent
     }
   }
