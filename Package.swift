@@ -85,7 +85,7 @@ let package = Package(
     .target(
       name: "RTPSend",
       dependencies: [
-        "RTPWire", "CFFmpeg", "CAVFormat",
+        "RTPWire", "Transports", "CFFmpeg", "CAVFormat",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ],
@@ -94,7 +94,7 @@ let package = Package(
     .executableTarget(
       name: "rtp-send",
       dependencies: [
-        "RTPSend",
+        "RTPSend", "Transports",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "tools/rtp-send/rtp-send"

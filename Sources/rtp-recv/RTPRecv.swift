@@ -50,6 +50,7 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: "UDP") var udp: UDPOptions
   @OptionGroup(title: "RTSP") var rtsp: RTSPOptions
   @OptionGroup(title: "TLS") var tls: TLSOptions
+  @OptionGroup(title: "SRTP") var srtp: SRTPCommandOptions
   @OptionGroup(title: "When to stop") var stopping: StoppingOptions
   @OptionGroup(title: "What is shown") var display: DisplayOptions
 
@@ -83,7 +84,7 @@ struct RTPRecv: AsyncParsableCommand {
       StatusLine.write("rtp-recv: \(error)\n")
       status = .outputFailed
     } catch let error as any Error & CustomStringConvertible
-      where error is TransportError || error is RTSPError || error is TLSError
+      where error is TransportError || error is RTSPError || error is TLSError || error is SRTPError
     {
       StatusLine.write("rtp-recv: \(argument.shown): \(error)\n")
       status = ExitStatus(of: error, otherwise: .cannotOpen)
@@ -99,6 +100,8 @@ struct RTPRecv: AsyncParsableCommand {
       tls: tls, timeout: stopping.reconnect ? nil : stopping.timeout)
     options.rtsp.credentials = try Password.credentials(
       for: source, user: rtsp.user, file: rtsp.passwordFile)
+    options.srtp = try srtp.options()
+    options.rtsp.protection = options.srtp
     return options
   }
 

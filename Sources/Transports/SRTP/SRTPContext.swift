@@ -140,6 +140,9 @@ extension SRTPSuite {
     case .nullSHA1Tag80, .nullSHA1Tag32:
       unsafe srtp_crypto_policy_set_null_cipher_hmac_sha1_80(&rtp)
       unsafe srtp_crypto_policy_set_null_cipher_hmac_sha1_80(&rtcp)
+      // Left at 0, libsrtp 2.5 would derive the authentication key from no bytes of the master key.
+      rtp.cipher_key_len = Int32(keyLength + saltLength)
+      rtcp.cipher_key_len = rtp.cipher_key_len
     }
     rtp.auth_tag_len = Int32(tagLength)
   }

@@ -1,4 +1,4 @@
-internal import Glibc
+internal import CSRTP
 
 /// A master key with its salt (RFC 3711 §3.2.1), and the identifier that packets name it by.
 ///
@@ -52,6 +52,12 @@ public final class SRTPKeyMaterial: Sendable {
       }
     }
   }
+
+  /// Has the system write no core dump of this process, and let no other process of the same user look
+  /// into its memory; a program that has keys calls it once.
+  ///
+  /// `/dev/fd` and `/dev/stdout` can then be opened by root alone.
+  public static func forbidDumps() { csrtp_forbid_dumps() }
 
   /// Puts key and salt together for as long as `body` takes.
   func withKeyAndSalt<Result, Failure: Error>(

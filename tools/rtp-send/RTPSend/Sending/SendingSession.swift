@@ -163,6 +163,7 @@ final class SendingSession: ChannelInboundHandler {
       isLast
       ? reports.goodbye(of: delivery.stream, timestamp: timestamp, unixNanoseconds: wallClock)
       : reports.report(on: delivery.stream, timestamp: timestamp, unixNanoseconds: wallClock)
+    guard let bytes = self.delivery?.protected(bytes) else { return }
     report.reports += 1
     write(bytes, to: remote, context)
   }
