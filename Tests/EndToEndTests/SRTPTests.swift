@@ -49,7 +49,7 @@ struct SRTPTests {
     func keyFile(_ seed: UInt8 = 1, identifier: String? = nil) throws -> String {
       let path = try Scratch.path("key")
       let line = [name, key(seed).base64EncodedString(), identifier].compactMap(\.self)
-      FileManager.default.createFile(
+      _ = FileManager.default.createFile(
         atPath: path, contents: Data((line.joined(separator: " ") + "\n").utf8),
         attributes: [.posixPermissions: 0o600])
       return path
@@ -297,7 +297,7 @@ struct SRTPTests {
       "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=x\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n"
       + "m=video \(port) RTP/SAVP 96\r\na=rtpmap:96 H264/90000\r\n"
       + "a=crypto:1 \(suite.name) inline:\(suite.key(3).base64EncodedString())\r\n"
-    FileManager.default.createFile(
+    _ = FileManager.default.createFile(
       atPath: path, contents: Data(description.utf8), attributes: [.posixPermissions: mode])
     let output = try Scratch.path("y4m")
     let receiver = try RunningProcess(

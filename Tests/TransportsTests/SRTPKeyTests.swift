@@ -7,9 +7,9 @@ import Testing
 struct SRTPKeyTests {
   private static let key = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn"
 
-  private func read(_ text: String) throws(SRTPError) -> [SRTPKeyMaterial] {
+  private func read(_ text: String) throws -> [SRTPKeyMaterial] {
     let bytes = Array(text.utf8)
-    return try bytes.withUnsafeBytes { bytes throws(SRTPError) in
+    return try bytes.withUnsafeBytes { bytes in
       try SRTPKeyText.keys(in: bytes, named: "FILE")
     }
   }
