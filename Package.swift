@@ -51,13 +51,14 @@ let package = Package(
     ),
     .systemLibrary(
       name: "CAVHash", pkgConfig: "libavutil", providers: [.apt(["libavutil-dev"])]),
+    .systemLibrary(name: "CSRTP", pkgConfig: "libsrtp2", providers: [.apt(["libsrtp2-dev"])]),
     .target(name: "CSockets"),
     .systemLibrary(
       name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .target(
       name: "Transports",
       dependencies: [
-        "RTPWire", "CSockets", "CAVHash", "CCurl",
+        "RTPWire", "CSockets", "CAVHash", "CCurl", "CSRTP",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOTLS", package: "swift-nio"),
@@ -86,7 +87,7 @@ let package = Package(
     .target(
       name: "RTPSend",
       dependencies: [
-        "RTPWire", "CFFmpeg", "CAVFormat",
+        "RTPWire", "Transports", "CFFmpeg", "CAVFormat",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -96,7 +97,7 @@ let package = Package(
     .executableTarget(
       name: "rtp-send",
       dependencies: [
-        "RTPSend",
+        "RTPSend", "Transports",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "tools/rtp-send/rtp-send"

@@ -16,7 +16,10 @@ public enum TransportCatalogue {
     source: String, transport name: String? = nil, options: TransportOptions = TransportOptions(),
     on eventLoop: any EventLoop
   ) throws(TransportError) -> any RTPTransport {
-    try kind(of: source, transport: name, options).make(source, options, eventLoop)
+    let kind = try kind(of: source, transport: name, options)
+    let transport = try kind.make(source, options, eventLoop)
+    guard !options.srtp.keys.isEmpty else { return transport }
+    return SRTPTransport(wrapping: transport, SRTPConfiguration(options.srtp))
   }
 
   /// What the far end, or the file, says about its streams, without receiving any of them.
@@ -75,6 +78,8 @@ public struct TransportOptions: Sendable, Hashable {
   /// How packets stand in streams of bytes, where that is not what is usual there.
   public var framing: PacketFraming?
   public var replay = ReplayConfiguration()
+  /// Where there are keys here, whatever the transport brings is taken for protected by them.
+  public var srtp = SRTPOptions()
 
   public init() {}
 }

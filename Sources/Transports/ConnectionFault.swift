@@ -20,6 +20,8 @@ public enum ConnectionFault: Sendable, Hashable {
     case let error as TransportError: self = error.fault
     // A recording stays as it is.
     case is ReplayError: self = .permanent
+    // Neither a key nor what a description lacks gets better by asking again.
+    case is SRTPError: self = .permanent
     default: self = .transient
     }
   }
@@ -63,7 +65,8 @@ extension TransportError {
       .addressNotAvailable, .groupNotJoined, .system:
       .transient
     case .source, .noSuchInterface, .permissionDenied, .payloadTooLong, .fileUnreadable,
-      .sessionDescription, .nothingToReceive, .unsupportedProfile, .closed, .alreadyOpened:
+      .sessionDescription, .nothingToReceive, .unsupportedProfile, .protected,
+      .closed, .alreadyOpened:
       .permanent
     }
   }

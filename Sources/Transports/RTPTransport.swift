@@ -64,11 +64,27 @@ public protocol DatagramSink: AnyObject, Sendable {
 
   func receive(_ datagram: Datagram)
 
+  /// Whether the sink can tell genuine datagrams from others, so that a transport need not judge by
+  /// their looks whom it listens to.
+  var authenticates: Bool { get }
+
+  /// Takes a datagram as ``receive(_:)`` does, and says whether it was genuine.
+  func admit(_ datagram: Datagram) -> Bool
+
   /// A read has been delivered whole; a good time to pass on what became complete in it.
   func readCompleted(at now: Instant)
 
   /// The last call: the carrier has ended, has failed, or was closed from this side.
   func transportEnded(_ end: TransportEnd)
+}
+
+extension DatagramSink {
+  public var authenticates: Bool { false }
+
+  public func admit(_ datagram: Datagram) -> Bool {
+    receive(datagram)
+    return true
+  }
 }
 
 /// How a transport came to its end.
@@ -115,6 +131,9 @@ public struct TransportCounters: Sendable, Hashable {
   /// What the far end did that is not as it should be and was lived with, each a sentence for the
   /// person who looks after it; at most 64.
   public var diagnostics: [String] = []
+  /// What became of protected packets; `nil` where there is no SRTP. ``delivered`` then counts those
+  /// that were authentic.
+  public var srtp: SRTPCounters?
 
   public init() {}
 
@@ -140,6 +159,7 @@ public struct TransportCounters: Sendable, Hashable {
     sum.skippedBytes += earlier.skippedBytes
     sum.unassigned += earlier.unassigned
     sum.unwanted += earlier.unwanted
+    sum.srtp = srtp.map { $0.added(to: earlier.srtp ?? SRTPCounters()) } ?? earlier.srtp
     let new = diagnostics.filter { !earlier.diagnostics.contains($0) }
     sum.diagnostics = Array((earlier.diagnostics + new).prefix(Self.maximumDiagnostics))
     return sum

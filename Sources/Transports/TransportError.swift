@@ -28,6 +28,8 @@ public enum TransportError: Error, Sendable, Hashable {
   case nothingToReceive
   /// The media is carried in a way that this transport does not know, such as RTP/SAVP.
   case unsupportedProfile(String)
+  /// The media is protected, and can not be had in clear.
+  case protected(SRTPError)
   /// The transport was closed before it was open.
   case closed
   /// A transport opens once.
@@ -99,7 +101,9 @@ extension TransportError: CustomStringConvertible {
     case .nothingToReceive:
       return "the session description has no media with a port to listen on"
     case .unsupportedProfile(let profile):
-      return "the session description asks for \(profile.prefix(40)); only RTP/AVP can be received"
+      return "the session description asks for \(profile.prefix(40)); only RTP/AVP and RTP/SAVP can be "
+        + "received"
+    case .protected(let error): return "\(error)"
     case .closed:
       return "the transport was closed while it was being opened"
     case .alreadyOpened:

@@ -20,6 +20,7 @@ struct Narrator {
   private var failureSaid: String?
   private var attemptsSaid: UInt64 = 0
   private var recoveriesSaid: UInt64 = 0
+  private var hasSaidUnauthentic = false
 
   /// `isAsking` when the source is a server that is asked for its stream.
   init(isVerbose: Bool, isQuiet: Bool, isAsking: Bool) {
@@ -46,6 +47,13 @@ struct Narrator {
           + "try: sudo sysctl net.core.rmem_max=\(receiveBuffer)")
     }
     remarks += self.remarks(on: status.connection)
+    // A few packets may be somebody else's.
+    if let srtp = status.transport.srtp, srtp.dropped >= 20, !hasSaidUnauthentic,
+      let hint = Verdict.hint(srtp)
+    {
+      hasSaidUnauthentic = true
+      remarks.append("warning: \(hint)")
+    }
     // What is lived with concerns whoever looks after the server; a warning concerns everybody.
     for diagnostic in status.transport.diagnostics.dropFirst(diagnosticsSaid)
     where isVerbose || diagnostic.hasPrefix("warning:") {

@@ -58,6 +58,7 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: "HTTP") var http: HTTPOptions
   @OptionGroup(title: "Login, for RTSP and HTTP") var login: LoginOptions
   @OptionGroup(title: "TLS") var tls: TLSOptions
+  @OptionGroup(title: "SRTP") var srtp: SRTPCommandOptions
   @OptionGroup(title: "Recordings") var replay: ReplayOptions
   @OptionGroup(title: "When to stop") var stopping: StoppingOptions
   @OptionGroup(title: "What is shown") var display: DisplayOptions
@@ -93,6 +94,7 @@ struct RTPRecv: AsyncParsableCommand {
       status = .outputFailed
     } catch let error as any Error & CustomStringConvertible
       where error is TransportError || error is RTSPError || error is HTTPError || error is TLSError
+        || error is SRTPError
     {
       StatusLine.write("rtp-recv: \(argument.shown): \(error)\n")
       status = ExitStatus(of: error, otherwise: .cannotOpen)
@@ -112,6 +114,8 @@ struct RTPRecv: AsyncParsableCommand {
     options.http.credentials = credentials
     options.framing = replay.framing
     options.replay = replay.configuration(payloadType: media.payloadType)
+    options.srtp = try srtp.options()
+    options.rtsp.protection = options.srtp
     return options
   }
 

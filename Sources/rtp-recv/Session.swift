@@ -108,10 +108,16 @@ final class Session: Sendable {
       isVerbose: display.verbose, isQuiet: display.quiet, isAsking: !isPassive)
     var rates = Rates()
     var ticks = 0
+    var hidesKeys = false
     while !Task.isCancelled {
       let status = await receiver.status()
       for remark in narrator.remarks(on: status, receiveBuffer: command.udp.receiveBuffer) {
         line.say(remark)
+      }
+      // Keys of a description are there only now.
+      if !hidesKeys, status.transport.srtp != nil {
+        hidesKeys = true
+        SRTPKeyMaterial.forbidDumps()
       }
       rates.note(status, at: started.duration(to: .now))
       line.show(Statistics.live(status, rates: rates))

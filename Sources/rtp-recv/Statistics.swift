@@ -109,6 +109,25 @@ enum Statistics {
     object.add("unassigned", counters.unassigned)
     object.add("unwanted", counters.unwanted)
     object.add("diagnostics", counters.diagnostics)
+    if let srtp = counters.srtp { object.add("srtp", protection(srtp)) }
+    return object
+  }
+
+  private static func protection(_ counters: SRTPCounters) -> JSONLine {
+    var object = JSONLine()
+    object.add("authenticated", counters.authenticated)
+    object.add("authentication_failed", counters.authenticationFailed)
+    object.add("replayed", counters.replayed)
+    object.add("malformed", counters.malformed)
+    object.add("readable_control", counters.readableControl)
+    object.add("no_key", counters.noKey)
+    object.add("held_too_long", counters.heldTooLong)
+    object.add("held", counters.held)
+    object.add("key_requests", counters.keyRequests)
+    object.add("key_failures", counters.keyFailures)
+    object.add("rollover_trials", counters.rolloverTrials)
+    object.add("rollovers_found", counters.rolloversFound)
+    object.add("sources_forgotten", counters.sourcesForgotten)
     return object
   }
 

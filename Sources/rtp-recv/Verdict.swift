@@ -84,6 +84,9 @@ struct Verdict {
     case .framesReached, .durationReached, .goodbye, .ended, .stopped, .outputsEnded:
       return (.done, nil)
     case .noMedia(let wait):
+      if let srtp = report.status.transport.srtp, let hint = Self.hint(srtp) {
+        return (.notTrusted, "no authentic media within \(wait.words) s; \(hint)")
+      }
       return (.noMedia, "no media within \(wait.words) s; " + hint(report, source: source))
     case .mediaLost(let wait):
       return (
@@ -109,6 +112,21 @@ struct Verdict {
       let remedy = isPassing ? "; --reconnect goes on by itself" : ""
       return (ExitStatus(of: error, otherwise: .failed), "\(source): \(error)\(remedy)")
     }
+  }
+
+  /// What keeps protected packets from being authentic, when nothing came that was; `nil` otherwise.
+  static func hint(_ srtp: SRTPCounters) -> String? {
+    guard srtp.authenticated == 0 else { return nil }
+    if srtp.authenticationFailed > 0 {
+      return "\(srtp.authenticationFailed) packets came and none could be authenticated: is the key "
+        + "the sender's, and its suite? A stream joined very late needs --srtp-roc"
+    }
+    if srtp.noKey > 0 { return "\(srtp.noKey) packets came for which there is no key: check its MKI" }
+    if srtp.malformed + srtp.readableControl > 0 {
+      return "\(srtp.malformed + srtp.readableControl) packets came that are too short for this "
+        + "suite, or not SRTP: check the sender's suite and MKI"
+    }
+    return nil
   }
 
   /// What the counters say about why nothing came.
@@ -141,6 +159,11 @@ extension ExitStatus {
     case TLSError.fileUnusable, TLSError.clientKeyMismatch: self = .usage
     case TLSError.clientCertificateWanted: self = .credentialsRefused
     case is TLSError: self = .notTrusted
+    case SRTPError.exposedKey, TransportError.protected(.exposedKey): self = .notTrusted
+    case SRTPError.keyMissing, SRTPError.description, TransportError.protected(.keyMissing),
+      TransportError.protected(.description):
+      self = .credentialsRefused
+    case is SRTPError: self = .usage
     case RTSPError.credentialsMissing, RTSPError.credentialsRefused,
       RTSPError.credentialsNotForwarded, RTSPError.authenticationUnsupported:
       self = .credentialsRefused

@@ -98,7 +98,7 @@ struct CatalogueTests {
   }
 
   @Test(arguments: [
-    ("m=video 5002 RTP/SAVP 96", TransportError.unsupportedProfile("RTP/SAVP")),
+    ("m=video 5002 RTP/SAVP 96", TransportError.protected(.keyMissing(profile: "RTP/SAVP"))),
     ("m=video 0 RTP/AVP 96", .nothingToReceive),
     ("hello", .sessionDescription(.notADescription)),
   ])

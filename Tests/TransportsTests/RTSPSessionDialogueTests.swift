@@ -59,7 +59,7 @@ struct RTSPSessionDialogueTests {
       (Reply.ok, RTSPError.emptyDescription),
       (Reply(body: "<html>"), .sessionDescription(.notADescription)),
       (.description("m=audio 0 RTP/AVP 0"), .noSuchStream(.firstVideo)),
-      (.description("m=video 0 RTP/SAVP 96"), .unsupportedProfile("RTP/SAVP")),
+      (.description("m=video 0 UDP/TLS/RTP/SAVP 96"), .unsupportedProfile("UDP/TLS/RTP/SAVP")),
       (.status(404, "Not Found"), .refused(method: "DESCRIBE", status: 404, reason: "Not Found")),
       (
         .status(407, "Proxy Authentication Required"),

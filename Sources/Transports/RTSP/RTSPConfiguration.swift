@@ -30,6 +30,8 @@ public struct RTSPConfiguration: Sendable, Hashable {
   /// before has asked for a digest, so that nobody in between can ask for less.
   public var allowsBasic = true
   public var tls = TLSConfiguration()
+  /// What is accepted of media whose keys are in the description.
+  public var protection = SRTPOptions()
 
   public init() {}
 }

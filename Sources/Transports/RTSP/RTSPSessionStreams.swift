@@ -210,11 +210,14 @@ extension SessionDescription {
 }
 
 extension SessionDescription.Media {
-  /// What Transport names; `nil` for what is encrypted, or is not RTP.
+  /// What Transport names, which is what the description does; `nil` for what is not RTP.
   fileprivate var rtpProfile: String? {
     switch profile.uppercased() {
     case "RTP/AVPF", "RTP/AVPF/UDP", "RTP/AVPF/TCP": return "RTP/AVPF"
-    case let name where name.contains("SAVP") || !name.contains("RTP"): return nil
+    case "RTP/SAVPF", "RTP/SAVPF/UDP", "RTP/SAVPF/TCP": return "RTP/SAVPF"
+    // Keys that are agreed upon by DTLS come from nowhere here (RFC 5764).
+    case let name where !name.contains("RTP") || name.contains("TLS/"): return nil
+    case let name where name.contains("SAVP"): return "RTP/SAVP"
     default: return "RTP/AVP"
     }
   }

@@ -18,6 +18,9 @@ final class RTSPStream {
   private var opening: EventLoopPromise<Void>?
   /// What the server describes, once it has.
   private(set) var description: SessionDescription?
+  /// Decrypts for the sink, where the keys are in the description.
+  private var protection: SRTPReceiver?
+  private var isSecure: Bool
   private var selected: Int?
   private var count = TransportCounters()
   private var lastArrival = Instant(nanoseconds: .min)
@@ -33,6 +36,7 @@ final class RTSPStream {
     self.configuration = configuration
     self.sockets = sockets
     self.sink = sink
+    isSecure = url.isSecure
     session = RTSPSession(
       configuration: configuration, url: url, credentials: credentials, purpose: purpose,
       silence: configuration.silence, randomness: SystemRandomNumberGenerator(), at: Self.now)
@@ -72,6 +76,11 @@ final class RTSPStream {
   /// Sends RTCP where the media comes from: in the connection, or over UDP.
   func sendFeedback(_ bytes: ByteBuffer) {
     guard sink != nil else { return }
+    var bytes = bytes
+    if let protection {
+      guard let protected = protection.protect(bytes) else { return }
+      bytes = protected
+    }
     if let stream = selected.flatMap({ ports[$0]?.stream }) {
       stream.sendFeedback(bytes)
     } else if let channel = session.feedbackChannel {
@@ -89,6 +98,7 @@ final class RTSPStream {
     counters.skippedBytes += connection?.skipped ?? 0
     counters.hasUsedDigest = session.authenticator.hasSeenDigest
     if let stream = selected.flatMap({ ports[$0]?.stream }) { counters.add(stream.counters) }
+    protection?.complete(&counters)
     return counters
   }
 
@@ -123,6 +133,7 @@ final class RTSPStream {
     case .describe(let description, let selected):
       self.description = description
       self.selected = selected
+      protect()
     case .openPorts(let media, let ports): open(ports, forMedia: media)
     case .expectMedia(let media, let server): expect(server, forMedia: media)
     case .closePorts: closePorts()
@@ -138,7 +149,25 @@ final class RTSPStream {
     }
   }
 
+  /// Puts decryption between the media and the sink, where the description asks for it and the sink
+  /// does not do it anyway.
+  private func protect() {
+    guard let sink, !sink.authenticates, let description, let index = selected,
+      description.media.indices.contains(index)
+    else { return }
+    do throws(SRTPError) {
+      let media = description.media[index]
+      guard media.isProtected else { return }
+      let keys = try media.protection(
+        configuration.protection, exposure: isSecure ? nil : "the connection is not encrypted")
+      let receiver = try SRTPReceiver(keys, on: eventLoop, delivering: sink)
+      protection = receiver
+      self.sink = receiver
+    } catch { mediaFailed(error) }
+  }
+
   private func connect(to url: ServerURL) {
+    isSecure = url.isSecure
     closeConnection()
     let connection = RTSPConnection(
       url,
@@ -231,13 +260,14 @@ final class RTSPStream {
     }
   }
 
-  private func deliver(_ datagram: Datagram) {
+  @discardableResult
+  private func deliver(_ datagram: Datagram) -> Bool {
     // Many servers send before they answer PLAY.
     if opening != nil { becomeOpen() }
-    guard let sink else { return }
+    guard let sink else { return false }
     guard datagram.bytes.readableBytes > 0 else {
       count.empty += 1
-      return
+      return false
     }
     var datagram = datagram
     // What UDP held of a source on probation comes after what it did not.
@@ -245,7 +275,7 @@ final class RTSPStream {
     lastArrival = datagram.arrival
     count.delivered += 1
     count.deliveredBytes += UInt64(datagram.bytes.readableBytes)
-    sink.receive(datagram)
+    return sink.admit(datagram)
   }
 
   fileprivate func readCompleted(at now: Instant) {
@@ -300,9 +330,13 @@ final class RTSPStream {
     ports[media]?.deliver(to: relay).assumeIsolated().whenFailure { self.mediaFailed($0) }
   }
 
-  fileprivate func receiveOverUDP(_ datagram: Datagram) {
-    if datagram.channel == .media { session.mediaArrived(at: datagram.arrival) }
-    deliver(datagram)
+  /// Whether the sink knows what is genuine.
+  fileprivate var authenticates: Bool { sink?.authenticates ?? false }
+
+  fileprivate func receiveOverUDP(_ datagram: Datagram) -> Bool {
+    let isGenuine = deliver(datagram)
+    if isGenuine, datagram.channel == .media { session.mediaArrived(at: datagram.arrival) }
+    return isGenuine
   }
 
   fileprivate func mediaFailed(_ error: any Error) {
@@ -333,7 +367,11 @@ private final class DatagramRelay: DatagramSink {
 
   func describe(_ media: [MediaDescription]) {}
 
-  func receive(_ datagram: Datagram) { stream.value.receiveOverUDP(datagram) }
+  func receive(_ datagram: Datagram) { _ = admit(datagram) }
+
+  var authenticates: Bool { stream.value.authenticates }
+
+  func admit(_ datagram: Datagram) -> Bool { stream.value.receiveOverUDP(datagram) }
 
   func readCompleted(at now: Instant) { stream.value.readCompleted(at: now) }
 

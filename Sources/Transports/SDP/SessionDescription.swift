@@ -1,3 +1,4 @@
+internal import Glibc
 public import RTPWire
 
 /// What an SDP says about where media is sent and how it is packed (RFC 8866).
@@ -43,6 +44,10 @@ public struct SessionDescription: Sendable, Hashable {
     /// Whether the section is for what a client sends: `a=sendonly` beside sections that are not
     /// (ONVIF Streaming Specification §5.3).
     public var isBackChannel = false
+    /// The lines of `a=crypto` that can be used (RFC 4568), in order, without what is text of a key.
+    public internal(set) var cryptos: [SDESCrypto] = []
+    /// Why the first line of `a=crypto` that can not be used can not be.
+    public internal(set) var cryptoFault: SDESFault?
     /// What the first payload type that carries media by itself holds.
     public var description: MediaDescription
   }
@@ -80,6 +85,8 @@ public struct SessionDescription: Sendable, Hashable {
   public internal(set) var control: String?
   /// The sections that were understood, in order.
   public internal(set) var media: [Media] = []
+  /// Whether it was read from a file that others than its owner can read.
+  public internal(set) var isExposed = false
   /// What was tolerated, each kind once.
   public internal(set) var diagnostics: Set<Diagnostic> = []
 
@@ -99,12 +106,24 @@ public struct SessionDescription: Sendable, Hashable {
     self = try parser.finish()
   }
 
+  /// The same for bytes that nobody else has, which are wiped behind it: keys may stand in them.
+  init(wiping bytes: inout [UInt8]) throws(SessionDescriptionError) {
+    defer {
+      unsafe bytes.withUnsafeMutableBytes { bytes in
+        if let base = bytes.baseAddress { unsafe explicit_bzero(base, bytes.count) }
+      }
+    }
+    try self.init(parsing: bytes)
+  }
+
   init() {}
 
   /// Bytes; the largest descriptions of devices have some ten thousand.
   static let maximumLength = 128 << 10
   static let maximumLines = 2000
   static let maximumMedia = 64
+  /// Lines of `a=crypto` in a section; a sender has one for each suite.
+  static let maximumCryptos = 16
   /// Parameters of one `a=fmtp`; the most that a video format defines is about 30.
   static let maximumFormatParameters = 128
 }

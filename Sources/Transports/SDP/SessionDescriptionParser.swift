@@ -32,6 +32,8 @@ struct SessionDescriptionParser {
       note(.invalidLine)
       return
     }
+    // Before it is text: keys stand there.
+    if line.starts(with: Self.crypto) { return readCrypto(line.dropFirst(Self.crypto.count)) }
     let value = text(line.dropFirst(2))
     switch type {
     case UInt8(ascii: "v"): hasVersion = true
@@ -173,6 +175,20 @@ struct SessionDescriptionParser {
       withMedia { $0.sourceFilters.append(filter) }
     }
   }
+
+  /// `<tag> <suite> <keys> [<session parameter> …]` (RFC 4568 §9.1).
+  private mutating func readCrypto(_ value: ArraySlice<UInt8>) {
+    let result = Result { () throws(SDESFault) in try SDESCrypto(value) }
+    withMedia { media in
+      guard media.cryptos.count < SessionDescription.maximumCryptos else { return }
+      switch result {
+      case .success(let crypto): media.cryptos.append(crypto)
+      case .failure(let fault): media.cryptoFault = media.cryptoFault ?? fault
+      }
+    }
+  }
+
+  private static let crypto = Array("a=crypto:".utf8)
 
   // MARK: Putting together
 

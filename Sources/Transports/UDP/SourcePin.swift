@@ -71,6 +71,24 @@ struct SourcePin: Sendable {
     return isEligible(origin, now: datagram.arrival) ? holdReport(datagram) : .foreign
   }
 
+  /// Whether a datagram from `origin` is worth authenticating, where that can be done; nothing is
+  /// changed by it.
+  func mayAuthenticate(_ channel: Datagram.Channel, from origin: SocketAddress, now: Instant) -> Bool {
+    if origin == source { return true }
+    if channel == .control, let source { return origin.isSameHost(as: source) }
+    return isEligible(origin, now: now)
+  }
+
+  /// Takes in that a datagram to the media port was authentic, and where from.
+  ///
+  /// Here one is proof enough, and all else is none.
+  mutating func noteAuthentic(_ datagram: Datagram, from origin: SocketAddress) {
+    guard datagram.channel == .media, !RTCPPacket.recognizes(datagram.bytes) else { return }
+    if lastMedia != nil, origin != source { rebindings += 1 }
+    source = origin
+    lastMedia = datagram.arrival
+  }
+
   /// Gives up what is held; to be called when nothing more will come.
   mutating func discardHeld() {
     for candidate in candidates { discarded += UInt64(candidate.held.count) }
@@ -235,7 +253,7 @@ private struct Candidate: Sendable {
 
 extension Datagram {
   /// The same datagram in storage of its own: a slice would keep all of the read it came in.
-  fileprivate var detached: Datagram {
+  var detached: Datagram {
     var datagram = self
     datagram.bytes = ByteBuffer(bytes: bytes.readableBytesView)
     return datagram

@@ -116,6 +116,7 @@ final class UDPStream {
       count.empty += 1
       return
     }
+    if sink?.authenticates == true { return receiveProtected(datagram, from: origin) }
     let verdict =
       datagram.channel == .control
       ? pin.admitControl(datagram, from: origin) : pin.admit(datagram, from: origin)
@@ -128,19 +129,37 @@ final class UDPStream {
     }
   }
 
+  /// Lets the sink decide what is genuine: looks prove nothing, and hold up nobody.
+  private func receiveProtected(_ datagram: Datagram, from origin: SocketAddress) {
+    guard pin.mayAuthenticate(datagram.channel, from: origin, now: datagram.arrival) else {
+      count.foreignOrigin += 1
+      return
+    }
+    count.delivered += 1
+    count.deliveredBytes += UInt64(datagram.bytes.readableBytes)
+    guard sink?.admit(datagram) == true else { return }
+    pin.noteAuthentic(datagram, from: origin)
+    noteMedia(datagram)
+  }
+
   private func deliver(_ datagram: Datagram) {
     guard let sink else { return }
     var datagram = datagram
     // What was held comes after what was not, and arrival times never decrease.
     datagram.arrival = max(datagram.arrival, lastArrival)
     lastArrival = datagram.arrival
+    noteMedia(datagram)
+    count.delivered += 1
+    count.deliveredBytes += UInt64(datagram.bytes.readableBytes)
+    sink.receive(datagram)
+  }
+
+  /// Takes in what a datagram tells of the far end.
+  private func noteMedia(_ datagram: Datagram) {
     if datagram.channel == .media {
       if pin.lastMedia != nil { hello?.schedule.mediaArrived() }
       if !isControlOnMediaPort { isControlOnMediaPort = RTCPPacket.recognizes(datagram.bytes) }
     }
-    count.delivered += 1
-    count.deliveredBytes += UInt64(datagram.bytes.readableBytes)
-    sink.receive(datagram)
   }
 
   private var kernelDrops: UInt64 {

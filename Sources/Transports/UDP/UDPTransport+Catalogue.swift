@@ -34,9 +34,18 @@ extension TransportKind {
     if isSessionDescription(source) {
       let session = try SessionDescription(contentsOf: source)
       let media = try session.mediaToReceive()
-      return UDPTransport(
+      let transport = UDPTransport(
         role: .listener(UDPTransport.Listening(for: media)), sockets: options.sockets,
         descriptions: [media.description], on: eventLoop)
+      // FFmpeg writes RTP/AVP above the key of what it sends as SRTP.
+      guard options.srtp.keys.isEmpty, media.isProtected || !media.cryptos.isEmpty else {
+        return transport
+      }
+      do throws(SRTPError) {
+        let exposure = session.isExposed ? "others can read the file" : nil
+        return SRTPTransport(
+          wrapping: transport, try media.protection(options.srtp, exposure: exposure))
+      } catch { throw .protected(error) }
     }
     let address = try SourceAddress(parsing: source)
     let listening = UDPTransport.Listening(
@@ -55,7 +64,7 @@ extension SessionDescription {
     guard let chosen = withPort.first(where: { $0.kind == "video" }) ?? withPort.first else {
       throw .nothingToReceive
     }
-    guard chosen.profile.uppercased().hasPrefix("RTP/AVP") else {
+    guard ["RTP/AVP", "RTP/SAVP"].contains(where: chosen.profile.uppercased().hasPrefix) else {
       throw .unsupportedProfile(chosen.profile)
     }
     return chosen

@@ -174,6 +174,29 @@ struct PacketOptions: ParsableArguments {
   }
 }
 
+struct ProtectionOptions: ParsableArguments {
+  @Option(
+    name: .customLong("srtp-key-file"),
+    help: ArgumentHelp(
+      """
+      Send SRTP and SRTCP under the first key of a file that its owner alone can read: \
+      SUITE BASE64(key and salt) [MKI in hexadecimal].
+      """, valueName: "file"))
+  var keyFile: String?
+
+  @Option(
+    name: .customLong("srtp-roc"),
+    help: ArgumentHelp(
+      "Begin with this roll-over counter, as a stream does that has run for long.", valueName: "n"))
+  var rollover: UInt32?
+
+  func check() throws {
+    guard rollover == nil || keyFile != nil else {
+      throw ValidationError("--srtp-roc needs --srtp-key-file")
+    }
+  }
+}
+
 struct ImpairmentOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The share of packets lost one by one: 0 to 1.", valueName: "p"))
   var loss = 0.0

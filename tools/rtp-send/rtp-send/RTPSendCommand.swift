@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import RTPSend
+import Transports
 
 @main
 struct RTPSendCommand: AsyncParsableCommand {
@@ -46,6 +47,7 @@ struct RTPSendCommand: AsyncParsableCommand {
   @OptionGroup(title: "Pace") var pace: PaceOptions
   @OptionGroup(title: "Waiting for a hello") var listening: ListeningOptions
   @OptionGroup(title: "Packets") var packets: PacketOptions
+  @OptionGroup(title: "SRTP") var protection: ProtectionOptions
   @OptionGroup(title: "Impairments") var impairments: ImpairmentOptions
   @OptionGroup(title: "What is written") var output: OutputOptions
 
@@ -54,6 +56,7 @@ struct RTPSendCommand: AsyncParsableCommand {
     try pace.check()
     try listening.check()
     try packets.check()
+    try protection.check()
     try impairments.check()
     if source == "pattern" { try pattern.configuration(media).validate() }
   }
@@ -95,6 +98,7 @@ enum ExitStatus: Int32, CaseIterable {
     switch error {
     case SendError.network: self = .networkFailed
     case is OutputError: self = .outputFailed
+    case is SRTPError: self = .usage
     default: self = .sourceFailed
     }
   }

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import NIOCore
 import RTPSend
+import Transports
 
 /// One run of the program: starts the sender, tells what happens, stops it on a signal.
 struct Session {
@@ -33,11 +34,11 @@ struct Session {
     let signals = TerminationSignals { sender.stop() }
     defer { signals.cancel() }
     if let path = command.output.sdp {
-      let text = SessionDescription(
+      let text = RTPSend.SessionDescription(
         description, payloadType: command.packets.payloadType,
         packetization: command.packets.packetization,
         address: sender.remoteAddress ?? sender.localAddress,
-        multiplexesRTCP: configuration.sendsRTCP
+        multiplexesRTCP: configuration.sendsRTCP, isProtected: configuration.feed.key != nil
       ).text
       do {
         try write(text, to: path)
@@ -67,6 +68,12 @@ struct Session {
     feed.packetization = command.packets.packetization
     feed.aggregates = !command.packets.noAggregation
     feed.payloadLimit = command.packets.packetSize
+    if let path = command.protection.keyFile {
+      let keys = try SRTPKeySource.file(path).keys()
+      guard let key = keys.first else { throw SRTPError.keySource(path, .empty) }
+      feed.key = key
+      feed.rollover = command.protection.rollover
+    }
     var configuration = SenderConfiguration(feed: feed, destination: command.destination)
     configuration.pacing = command.pace.pacing
     configuration.impairments = try command.impairments.impairments

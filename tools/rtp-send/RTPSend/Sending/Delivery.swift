@@ -108,6 +108,11 @@ public struct Delivery {
   /// Takes out the next datagram that leaves by `now`.
   public mutating func release(by now: Instant) -> ByteBuffer? { network.release(by: now)?.bytes }
 
+  /// An RTCP compound in the form in which it is sent; `nil` when it can not be.
+  public mutating func protected(_ compound: ByteBuffer) -> ByteBuffer? {
+    try? feed.protected(compound)
+  }
+
   /// The RTP timestamp of `now`, for sender reports.
   public func timestamp(at now: Instant) -> UInt32 {
     guard case .mediaTime(let speed) = pacing, let firstTicks else {

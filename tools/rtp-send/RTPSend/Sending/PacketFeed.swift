@@ -1,4 +1,5 @@
 public import NIOCore
+public import Transports
 
 /// Turns a source into RTP packets: repeats, limits, strips, packetizes and numbers it.
 public struct PacketFeed {
@@ -16,6 +17,10 @@ public struct PacketFeed {
     /// The longest RTP payload in bytes, at least 16.
     public var payloadLimit = 1400
     public var stream: RTPStream.Configuration
+    /// The key to protect everything with (RFC 3711), before the network that is simulated.
+    public var key: SRTPKeyMaterial?
+    /// The roll-over counter that the first source begins with, as if it had sent for long.
+    public var rollover: UInt32?
 
     public init(recipe: SourceRecipe, stream: RTPStream.Configuration) {
       self.recipe = recipe
@@ -37,6 +42,7 @@ public struct PacketFeed {
   private let configuration: Configuration
   private let source: any AccessUnitSource
   private var packetizer: any Packetizer
+  private var protector: SRTPProtector?
   private var lastTicks: Int64 = 0
   private var isFinished = false
 
@@ -50,6 +56,7 @@ public struct PacketFeed {
       for: source.codec, payloadLimit: configuration.payloadLimit,
       aggregates: configuration.aggregates)
     stream = RTPStream(configuration.stream)
+    protector = try configuration.key.map { try SRTPProtector($0, rollover: configuration.rollover) }
   }
 
   /// The next packets, or `nil` at the end.
@@ -59,7 +66,7 @@ public struct PacketFeed {
     while !isFinished {
       guard frameCount < configuration.frameLimit ?? .max, var unit = try source.next() else {
         isFinished = true
-        let packets = stream.packets(with: packetizer.finish())
+        let packets = try protected(stream.packets(with: packetizer.finish()))
         return packets.isEmpty ? nil : Batch(packets: packets, ticks: lastTicks)
       }
       frameCount += 1
@@ -69,9 +76,19 @@ public struct PacketFeed {
         unit.units.removeAll { codec.parameterSet($0) != nil }
       }
       if unit.isRandomAccess { stream.beginGroupOfPictures() }
-      let packets = stream.packets(with: packetizer.packetize(unit))
+      let packets = try protected(stream.packets(with: packetizer.packetize(unit)))
       if !packets.isEmpty { return Batch(packets: packets, ticks: unit.decodingTicks) }
     }
     return nil
+  }
+
+  /// An RTCP compound that goes with the stream, in the form in which it is sent.
+  public mutating func protected(_ compound: ByteBuffer) throws -> ByteBuffer {
+    try protector?.protect(compound) ?? compound
+  }
+
+  private mutating func protected(_ packets: [ByteBuffer]) throws -> [ByteBuffer] {
+    guard protector != nil else { return packets }
+    return try packets.map { try protected($0) }
   }
 }

@@ -41,11 +41,14 @@ public struct SessionDescription: Sendable {
   public var address: SocketAddress
   /// Whether RTCP comes on the port of the media (RFC 5761).
   public var multiplexesRTCP: Bool
+  /// Whether all of it is SRTP, whose key is given otherwise.
+  public var isProtected: Bool
 
   public init(
     _ description: StreamDescription, payloadType: UInt8, packetization: Packetization,
-    address: SocketAddress, multiplexesRTCP: Bool
+    address: SocketAddress, multiplexesRTCP: Bool, isProtected: Bool = false
   ) {
+    self.isProtected = isProtected
     self.description = description
     self.payloadType = payloadType
     self.packetization = packetization
@@ -62,7 +65,7 @@ public struct SessionDescription: Sendable {
     var lines = [
       "v=0", "o=- 1 1 IN \(family) \(host)", "s=rtp-send", "c=IN \(family) \(host)\(suffix)",
       "t=0 0",
-      "m=video \(address.port ?? 0) RTP/AVP \(payloadType)",
+      "m=video \(address.port ?? 0) \(isProtected ? "RTP/SAVP" : "RTP/AVP") \(payloadType)",
       "a=rtpmap:\(payloadType) \(description.codec.encodingName)/90000",
     ]
     let parameters = formatParameters

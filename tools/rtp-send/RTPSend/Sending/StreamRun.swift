@@ -45,8 +45,7 @@ struct StreamRun {
     guard sendsRTCP, nextReport <= now else { return nil }
     nextReport = now.advanced(byNanoseconds: SenderReports.intervalNanoseconds)
     guard delivery.stream.packetCount > 0 else { return nil }
-    report.reports += 1
-    return counted(
+    return control(
       reports.report(
         on: delivery.stream, timestamp: delivery.timestamp(at: now),
         unixNanoseconds: WallClock.unixNanoseconds()))
@@ -60,8 +59,7 @@ struct StreamRun {
   /// The last datagram, if any is due to the receiver.
   mutating func goodbye(at now: Instant) -> ByteBuffer? {
     guard sendsRTCP, delivery.stream.packetCount > 0 else { return nil }
-    report.reports += 1
-    return counted(
+    return control(
       reports.goodbye(
         of: delivery.stream, timestamp: delivery.timestamp(at: now),
         unixNanoseconds: WallClock.unixNanoseconds()))
@@ -74,6 +72,12 @@ struct StreamRun {
     report.network = delivery.counters
     report.duration = .nanoseconds(begin.nanoseconds(to: now))
     return report
+  }
+
+  private mutating func control(_ compound: ByteBuffer) -> ByteBuffer? {
+    guard let datagram = delivery.protected(compound) else { return nil }
+    report.reports += 1
+    return counted(datagram)
   }
 
   private mutating func counted(_ datagram: ByteBuffer) -> ByteBuffer {

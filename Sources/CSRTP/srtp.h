@@ -1,0 +1,20 @@
+// libsrtp2, and what Swift can not import of the system's calls that keep secrets out of core dumps.
+#ifndef CSRTP_H
+#define CSRTP_H
+
+#include <srtp2/srtp.h>
+#include <sys/resource.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+// No core dump of this process, and no look into its memory for other processes of the same user.
+static inline void csrtp_forbid_dumps(void) {
+  struct rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+#ifdef __linux__
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+}
+
+#endif

@@ -1,0 +1,111 @@
+/// An `a=crypto` line of a session description: a suite, its keys, and what else was agreed upon
+/// (RFC 4568 §9).
+///
+/// ```
+/// a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:<key and salt>|2^20|1:4;inline:… UNENCRYPTED_SRTCP
+/// ```
+/// Read from bytes alone, since a `String` can not be wiped.
+public struct SDESCrypto: Sendable, Hashable {
+  public let suite: SRTPSuite
+  public let keys: [SRTPKeyMaterial]
+  /// Whether SRTCP comes in clear.
+  public private(set) var hasReadableControl = false
+
+  /// Reads what follows `a=crypto:`.
+  ///
+  /// - Throws: why the line can not be used.
+  init(_ value: ArraySlice<UInt8>) throws(SDESFault) {
+    let words = value.split { $0 == 0x20 || $0 == 0x09 }
+    // Some senders leave the tag's space out of count: ‘a=crypto: 1 …’.
+    guard words.count >= 3, words[0].allSatisfy({ (0x30...0x39).contains($0) }) else {
+      throw .malformed
+    }
+    guard let suite = SRTPSuite(name: words[1]) else { throw .unknownSuite }
+    self.suite = suite
+    var keys: [SRTPKeyMaterial] = []
+    for parameter in words[2].split(separator: UInt8(ascii: ";")) {
+      guard keys.count < SRTPSession.maximumKeys else { throw .malformed }
+      keys.append(try Self.key(parameter, for: suite))
+    }
+    guard !keys.isEmpty else { throw .malformed }
+    self.keys = keys
+    for word in words.dropFirst(3) { try readSessionParameter(word) }
+  }
+
+  /// `inline:<key and salt>[|<lifetime>][|<identifier>:<its length>]` (§6.1).
+  private static func key(
+    _ parameter: ArraySlice<UInt8>, for suite: SRTPSuite
+  ) throws(SDESFault) -> SRTPKeyMaterial {
+    let method = Array("inline:".utf8)
+    guard parameter.starts(with: method) else { throw .malformed }
+    let parts = parameter.dropFirst(method.count).split(
+      separator: UInt8(ascii: "|"), omittingEmptySubsequences: false)
+    guard let first = parts.first, parts.count <= 3, let secret = SecretBytes(base64: first) else {
+      throw .malformed
+    }
+    var identifier: [UInt8] = []
+    // The lifetime, ‘2^20’ or a number, is the sender's to keep.
+    for part in parts.dropFirst() where part.contains(UInt8(ascii: ":")) {
+      guard let read = Self.identifier(part) else { throw .malformed }
+      identifier = read
+    }
+    do throws(SRTPError) {
+      return try SRTPKeyMaterial(suite: suite, keyAndSalt: secret, identifier: identifier)
+    } catch { throw .keyLength }
+  }
+
+  /// `value:length`, a decimal number and its length in bytes.
+  private static func identifier(_ part: ArraySlice<UInt8>) -> [UInt8]? {
+    let halves = String(decoding: part, as: UTF8.self).split(
+      separator: ":", omittingEmptySubsequences: false)
+    guard halves.count == 2, let value = UInt64(halves[0]), let length = Int(halves[1]),
+      (1...SRTPKeyMaterial.longestIdentifier).contains(length),
+      length >= 8 || value >> UInt64(8 * length) == 0
+    else { return nil }
+    return (0..<length).reversed().map { place in
+      place < 8 ? UInt8(truncatingIfNeeded: value >> UInt64(8 * place)) : 0
+    }
+  }
+
+  /// §6.3: what is not understood and must be makes a line useless.
+  private mutating func readSessionParameter(_ word: ArraySlice<UInt8>) throws(SDESFault) {
+    let text = String(decoding: word.prefix(64), as: UTF8.self).uppercased()
+    switch text {
+    case "UNENCRYPTED_SRTCP": hasReadableControl = true
+    case "UNENCRYPTED_SRTP", "UNAUTHENTICATED_SRTP": throw .unprotected
+    case "KDR=0": break
+    // A hint at the replay window, and what a dash declares optional.
+    case _ where text.hasPrefix("WSH=") || text.hasPrefix("-"): break
+    default: throw .unknownParameter
+    }
+  }
+}
+
+/// Why an `a=crypto` line can not be used; nothing of the line stands in it.
+public enum SDESFault: Error, Sendable, Hashable, CustomStringConvertible {
+  case malformed
+  case unknownSuite
+  /// Key and salt are not as long as the suite has them, or the identifier is too long.
+  case keyLength
+  /// The media is to come unencrypted or unauthenticated.
+  case unprotected
+  /// SRTCP is to come in clear, or the suite is weak, and that was not allowed.
+  case weak
+  /// A parameter that has to be understood, such as KDR or FEC_KEY.
+  case unknownParameter
+  /// There is no such line.
+  case missing
+
+  public var description: String {
+    switch self {
+    case .malformed: "it is not written as RFC 4568 has it"
+    case .unknownSuite: "its suite is not known"
+    case .keyLength: "its key is not as long as its suite wants"
+    case .unprotected: "it has the media sent unencrypted or unauthenticated"
+    case .weak:
+      "it has a tag of 32 bits, no encryption, or reports in clear; --srtp-allow-weak takes that"
+    case .unknownParameter: "it has a parameter that is not known"
+    case .missing: "there is none"
+    }
+  }
+}

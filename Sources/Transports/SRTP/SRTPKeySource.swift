@@ -1,0 +1,92 @@
+internal import Glibc
+
+/// Where the keys of a stream are read from, so that they need not stand where everybody can read them.
+public enum SRTPKeySource: Sendable, Hashable {
+  /// A file that its owner alone can read, or a named pipe.
+  case file(String)
+  /// A descriptor that whoever started the program has opened; it is closed behind the keys.
+  case descriptor(Int32)
+  /// A variable of the environment, which is wiped and removed.
+  case environment(String)
+
+  /// Reads all keys that there are.
+  ///
+  /// - Throws: ``SRTPError``, which tells nothing of what was read.
+  public func keys() throws(SRTPError) -> [SRTPKeyMaterial] {
+    let text: SecretBytes?
+    do throws(SRTPError.KeyFault) { text = try self.text() } catch { throw .keySource(name, error) }
+    guard let text else { throw .keySource(name, .empty) }
+    return try unsafe text.withBytes { bytes throws(SRTPError) in
+      try unsafe SRTPKeyText.keys(in: UnsafeRawBufferPointer(bytes), named: name)
+    }
+  }
+
+  /// As messages call it.
+  private var name: String {
+    switch self {
+    case .file(let path): path
+    case .descriptor(let number): "descriptor \(number)"
+    case .environment(let variable): "the variable \(variable)"
+    }
+  }
+
+  private func text() throws(SRTPError.KeyFault) -> SecretBytes? {
+    switch self {
+    case .file(let path):
+      let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+      guard descriptor >= 0 else { throw .unreadable(reason: Self.reason) }
+      defer { close(descriptor) }
+      var status = stat()
+      guard unsafe fstat(descriptor, &status) == 0 else { throw .unreadable(reason: Self.reason) }
+      switch status.st_mode & S_IFMT {
+      case S_IFREG:
+        guard status.st_mode & (S_IRWXG | S_IRWXO) == 0 else { throw .readableByOthers }
+      // What comes through a pipe nobody else reads, whatever its mode.
+      case S_IFIFO, S_IFCHR, S_IFSOCK: break
+      default: throw .notAFile
+      }
+      return try Self.read(descriptor)
+    case .descriptor(let number):
+      defer { close(number) }
+      return try Self.read(number)
+    case .environment(let variable):
+      guard let value = unsafe getenv(variable) else { return nil }
+      let length = unsafe strlen(value)
+      let text = SecretBytes(count: length)
+      unsafe text.withBytes { bytes in
+        for index in bytes.indices { unsafe bytes[index] = UInt8(bitPattern: value[index]) }
+      }
+      // In the process's own memory, where /proc finds it too.
+      unsafe explicit_bzero(value, length)
+      unsafe unsetenv(variable)
+      return text
+    }
+  }
+
+  /// Reads to the end.
+  private static func read(_ descriptor: Int32) throws(SRTPError.KeyFault) -> SecretBytes {
+    let buffer = SecretBytes(count: longestText + 1)
+    var length = 0
+    while length <= longestText {
+      let count = unsafe buffer.withBytes { bytes in
+        unsafe Glibc.read(descriptor, bytes.baseAddress?.advanced(by: length), bytes.count - length)
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw .unreadable(reason: reason) }
+      guard count > 0 else {
+        let text = SecretBytes(count: length)
+        unsafe text.withBytes { text in
+          unsafe buffer.withBytes { unsafe text.copyMemory(from: .init(rebasing: $0[0..<length])) }
+        }
+        return text
+      }
+      length += count
+    }
+    throw .tooLong(limit: longestText)
+  }
+
+  private static var reason: String { unsafe String(cString: strerror(errno)) }
+
+  /// Bytes: ``SRTPSession/maximumKeys`` lines with the longest identifiers.
+  private static let longestText = 8 << 10
+}

@@ -1,0 +1,52 @@
+public import NIOCore
+internal import RTPWire
+
+/// The sending end of a protected stream, for programs that test receivers.
+///
+/// Roll-over counters of all sources begin at 0, that of the first at another number if one is given. A
+/// sequence number that libsrtp takes for a repetition begins all over, as a sender does that is
+/// started again.
+public struct SRTPProtector {
+  private let key: SRTPKeyMaterial
+  private let layout: SRTPLayout
+  private var context: SRTPContext
+  private var first: (ssrc: UInt32, context: SRTPContext)?
+  private var rollover: UInt32?
+
+  /// - Throws: ``SRTPError/library(status:)``.
+  public init(_ key: SRTPKeyMaterial, rollover: UInt32? = nil) throws(SRTPError) {
+    self.key = key
+    self.rollover = rollover
+    layout = SRTPLayout(
+      suite: key.suite, identifierLength: key.identifier.count, acceptsReadableControl: false)
+    context = try SRTPContext(key, for: .anySent)
+  }
+
+  /// The RTP packet or, where it is one, the RTCP compound in protected form.
+  ///
+  /// - Throws: ``SRTPError/library(status:)`` when libsrtp does not take it.
+  public mutating func protect(_ packet: ByteBuffer) throws(SRTPError) -> ByteBuffer {
+    let isControl = RTCPPacket.recognizes(packet)
+    let ssrc = packet.getInteger(at: packet.readerIndex + 8, as: UInt32.self) ?? 0
+    if !isControl, let given = rollover {
+      rollover = nil
+      let own = try SRTPContext(key, for: .only(ssrc))
+      own.expect(rollover: given, of: ssrc)
+      first = (ssrc, own)
+    }
+    let used = !isControl && first?.ssrc == ssrc ? first?.context ?? context : context
+    var copy = packet
+    if used.protect(&copy, isControl: isControl) != .authentic {
+      context = try SRTPContext(key, for: .anySent)
+      first = nil
+      copy = packet
+      let outcome = context.protect(&copy, isControl: isControl)
+      guard outcome == .authentic else {
+        guard case .refused(let status) = outcome else { throw .library(status: 0) }
+        throw .library(status: status)
+      }
+    }
+    layout.insert(key.identifier, into: &copy, isControl: isControl)
+    return copy
+  }
+}

@@ -1,0 +1,62 @@
+public import NIOCore
+
+/// SRTP (RFC 3711, 6188, 7714) in whatever carries it: wraps a transport of protected packets, and
+/// delivers those that are authentic as plain RTP and RTCP.
+///
+/// Nothing else is ever delivered. Packets that do not authenticate are counted
+/// (``TransportCounters/srtp``) and change nothing: no roll-over counter, no table of sources, and not
+/// from where the transport takes packets.
+public final class SRTPTransport: RTPTransport {
+  private let carrier: any RTPTransport
+  private let configuration: SRTPConfiguration
+  private let receiver: NIOLoopBoundBox<SRTPReceiver?>
+
+  /// Opens nothing yet.
+  public init(wrapping carrier: any RTPTransport, _ configuration: SRTPConfiguration) {
+    self.carrier = carrier
+    self.configuration = configuration
+    receiver = .makeBoxSendingValue(nil, eventLoop: carrier.eventLoop)
+  }
+
+  public var eventLoop: any EventLoop { carrier.eventLoop }
+  public var clock: ArrivalClock { carrier.clock }
+
+  public var isPassive: Bool { carrier.isPassive }
+  public var longestSilence: Duration? { carrier.longestSilence }
+  public var takesReports: Bool { carrier.takesReports }
+
+  /// - Throws: ``SRTPError``, and what the carrier throws.
+  public func open(delivering sink: any DatagramSink) async throws {
+    let receiver = try SRTPReceiver(configuration, on: eventLoop, delivering: sink)
+    try await eventLoop.submit { [box = self.receiver] in
+      guard box.value == nil else { throw TransportError.alreadyOpened }
+      box.value = receiver
+    }.get()
+    try await carrier.open(delivering: receiver)
+  }
+
+  /// Sends RTCP as SRTCP under the key of the media, once that is known.
+  public func sendFeedback(_ bytes: ByteBuffer) {
+    if eventLoop.inEventLoop { return protect(bytes) }
+    eventLoop.execute { [self] in protect(bytes) }
+  }
+
+  public func holdReading(_ isHeld: Bool) { carrier.holdReading(isHeld) }
+
+  public func counters() async -> TransportCounters {
+    let counters = await carrier.counters()
+    let completed = try? await eventLoop.submit { [receiver] in
+      var completed = counters
+      receiver.value?.complete(&completed)
+      return completed
+    }.get()
+    return completed ?? counters
+  }
+
+  public func close() { carrier.close() }
+
+  private func protect(_ bytes: ByteBuffer) {
+    guard let protected = receiver.value?.protect(bytes) else { return }
+    carrier.sendFeedback(protected)
+  }
+}

@@ -1,0 +1,39 @@
+internal import Glibc
+
+/// Memory for a secret: kept out of the swap and of core dumps as far as the system allows, and wiped
+/// when nobody holds it any more.
+///
+/// It has whole pages to itself, so that locking and releasing them concerns nobody else.
+@safe final class SecretBytes {
+  let count: Int
+  private let pages: UnsafeMutableRawBufferPointer
+
+  /// Bytes of zero.
+  init(count: Int) {
+    self.count = count
+    let page = Int(sysconf(Int32(_SC_PAGESIZE)))
+    let wanted = (max(count, 1) + page - 1) / page * page
+    unsafe pages = .allocate(byteCount: wanted, alignment: page)
+    unsafe pages.initializeMemory(as: UInt8.self, repeating: 0)
+    guard let base = unsafe pages.baseAddress else { return }
+    // Both are best effort: the limit of locked memory is small on many systems.
+    _ = unsafe mlock(base, pages.count)
+    _ = unsafe madvise(base, pages.count, MADV_DONTDUMP)
+  }
+
+  deinit {
+    if let base = unsafe pages.baseAddress {
+      unsafe explicit_bzero(base, pages.count)
+      _ = unsafe munlock(base, pages.count)
+      _ = unsafe madvise(base, pages.count, MADV_DODUMP)
+    }
+    unsafe pages.deallocate()
+  }
+
+  /// The bytes, for as long as `body` takes.
+  func withBytes<Result, Failure: Error>(
+    _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try unsafe body(UnsafeMutableRawBufferPointer(rebasing: pages[0..<count]))
+  }
+}

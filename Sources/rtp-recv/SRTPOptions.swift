@@ -1,0 +1,72 @@
+import ArgumentParser
+import Glibc
+import Transports
+
+struct SRTPCommandOptions: ParsableArguments {
+  /// Where a key may be handed over without a file.
+  static let variable = "RTP_RECV_SRTP_KEY"
+
+  @Option(
+    name: .customLong("srtp-key-file"),
+    help: ArgumentHelp(
+      """
+      A file of SRTP keys, readable by its owner alone: a line is SUITE BASE64(key and salt) \
+      [MKI in hexadecimal]. \(variable) in the environment is such a line, too. Suites: \
+      \(SRTPSuite.allCases.map(\.name).joined(separator: ", ")).
+      """, valueName: "file"))
+  var keyFile: String?
+
+  @Option(
+    name: .customLong("srtp-key-fd"),
+    help: ArgumentHelp("The same from a descriptor that is open already.", valueName: "n"))
+  var keyDescriptor: Int32?
+
+  @Option(
+    name: .customLong("srtp-roc"),
+    help: ArgumentHelp(
+      "The roll-over counter of a stream that is joined late; it is searched for otherwise.",
+      valueName: "n"))
+  var rollover: UInt32?
+
+  @Flag(
+    name: .customLong("srtp-allow-weak"),
+    help: """
+      Take NULL suites, which do not encrypt, and what an SDP may not ask for otherwise: tags of 32 \
+      bits, RTCP in clear.
+      """)
+  var allowsWeak = false
+
+  @Flag(
+    name: .customLong("allow-insecure-sdes"),
+    help: "Take keys from an SDP that others can read: over rtsp://, or in a file open to them.")
+  var allowsInsecureSDES = false
+
+  func validate() throws {
+    guard keyFile == nil || keyDescriptor == nil else {
+      throw ValidationError("--srtp-key-file and --srtp-key-fd exclude each other")
+    }
+    guard keyDescriptor.map({ $0 >= 0 && fcntl($0, F_GETFD) >= 0 }) ?? true else {
+      throw ValidationError("--srtp-key-fd: no such descriptor is open")
+    }
+  }
+
+  /// Reads the keys, which can be done once, and keeps them from core dumps and debuggers.
+  ///
+  /// - Throws: ``SRTPError``.
+  func options() throws(SRTPError) -> SRTPOptions {
+    var options = SRTPOptions()
+    options.rollover = rollover
+    options.allowsWeak = allowsWeak
+    options.allowsInsecureSDES = allowsInsecureSDES
+    guard let source else { return options }
+    options.keys = try source.keys()
+    SRTPKeyMaterial.forbidDumps()
+    return options
+  }
+
+  private var source: SRTPKeySource? {
+    if let keyFile { return .file(keyFile) }
+    if let keyDescriptor { return .descriptor(keyDescriptor) }
+    return unsafe getenv(Self.variable) == nil ? nil : .environment(Self.variable)
+  }
+}
