@@ -8,7 +8,9 @@ import Testing
 struct CatalogueTests {
   private let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
 
-  private static let known = ["udp://", "rtp://", "rtsp://", "rtsps://", "*.sdp"]
+  private static let schemes = ["udp", "rtp", "rtsp", "rtsps", "http", "https", "tcp"]
+  private static let known =
+    schemes.map { "\($0)://" } + ["*.sdp", "*.pcap", "*.pcapng", "*.cap", "*.rtpdump", "*.rtp4"]
 
   private func role(_ source: String, transport: String? = nil) throws -> UDPTransport.Role {
     let transport = try TransportCatalogue.make(source: source, transport: transport, on: eventLoop)
@@ -60,10 +62,15 @@ struct CatalogueTests {
     ("udp://ho\0st:5004", nil, .invalidHost("ho\0st")),
     ("udp://user@host:5004", nil, .sourceWithoutGroup),
     ("rtp://192.0.2.1@192.0.2.2:5004", nil, .sourceWithoutGroup),
-    ("srt://host:9000", nil, .unknownScheme("srt", known: ["udp", "rtp", "rtsp", "rtsps"])),
+    ("srt://host:9000", nil, .unknownScheme("srt", known: schemes)),
     ("host:5004", nil, .noScheme(known: known)), ("", nil, .noScheme(known: known)),
-    ("capture.pcap", nil, .noScheme(known: known)),
-    ("host:5004", "tcp", .unknownTransport("tcp", known: ["udp", "rtp", "rtsp"])),
+    ("capture.mp4", nil, .noScheme(known: known)),
+    (
+      "host:5004", "srt",
+      .unknownTransport("srt", known: ["udp", "rtp", "rtsp", "http", "tcp", "replay"])
+    ),
+    ("tcp://:5004", nil, .missingHost), ("tcp://host", nil, .missingPort),
+    ("http:///x", nil, .missingHost), ("http://host:0/", nil, .invalidPort("0")),
     ("rtsp://host:0/", nil, .invalidPort("0")), ("rtsps:///stream", nil, .missingHost),
     ("rtp://:5004", "udp", .otherTransport(scheme: "rtp", named: "udp")),
     ("", "udp", .missingPort), (":", "udp", .missingPort), ("]", "udp", .missingPort),

@@ -12,6 +12,7 @@ private final class Carrier: RTPTransport {
   let sent = Record<ByteBuffer>()
   private let sink = Mutex<(any DatagramSink)?>(nil)
 
+  var clock: ArrivalClock { .monotonic }
   var isPassive: Bool { false }
   var longestSilence: Duration? { nil }
   var takesReports: Bool { true }
