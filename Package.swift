@@ -10,6 +10,7 @@ let package = Package(
     .library(name: "Decode", targets: ["Decode"]),
     .library(name: "Transports", targets: ["Transports"]),
     .library(name: "Receiver", targets: ["Receiver"]),
+    .library(name: "TransportConformance", targets: ["TransportConformance"]),
     .executable(name: "rtp-recv", targets: ["rtp-recv"]),
     .executable(name: "rtp-send", targets: ["rtp-send"]),
   ],
@@ -70,6 +71,15 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
       ]
     ),
+    // For whoever writes a transport: every clause of the contract, checked from any test.
+    .target(
+      name: "TransportConformance",
+      dependencies: [
+        "RTPWire", "Transports",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ]
+    ),
     .executableTarget(
       name: "rtp-recv",
       dependencies: [
@@ -120,6 +130,14 @@ let package = Package(
         "Transports", "RTPWire", .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
       resources: [.copy("Certificates")]
+    ),
+    .testTarget(
+      name: "TransportConformanceTests",
+      dependencies: [
+        "TransportConformance", "Transports", "RTPWire",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ]
     ),
     .testTarget(
       name: "ReceiverTests",
