@@ -152,8 +152,8 @@ final class Stage: Sendable {
         break
       }
     }
+    guard !isCutOff, observer.sight.received < count else { return }
     let missing = observer.missing(of: count)
-    guard !missing.isEmpty, !isCutOff else { return }
     journal.lost(
       lossClause,
       "of \(count) packets \(missing.count) did not come: \(missing.prefix(5)), …")
