@@ -116,6 +116,15 @@ let package = Package(
       ],
       path: "Examples/many-streams"
     ),
+    .executableTarget(
+      name: "custom-transport",
+      dependencies: [
+        "Receiver", "Decode", "Transports", "RTPWire",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ],
+      path: "Examples/custom-transport"
+    ),
     .testTarget(name: "RTPWireTests", dependencies: ["RTPWire"]),
     .testTarget(name: "RTPProcessorTests", dependencies: ["RTPProcessor", "RTPWire"]),
     .testTarget(
@@ -134,7 +143,7 @@ let package = Package(
     .testTarget(
       name: "TransportConformanceTests",
       dependencies: [
-        "TransportConformance", "Transports", "RTPWire",
+        "TransportConformance", "Transports", "RTPWire", "custom-transport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]

@@ -86,7 +86,15 @@ final class Observer: DatagramSink {
   func expect(_ more: [Int]) { sizes.withLock { $0 += more } }
 
   /// Notes what has become of the transport.
-  func note(_ phase: Phase) { state.withLock { $0.phase = phase } }
+  func note(_ phase: Phase) {
+    state.withLock { state in
+      state.phase = phase
+      // What came before open threw came to a sink that was to hear nothing.
+      if phase == .refused, state.delivered + state.ends.count + state.descriptions > 0 {
+        journal.violated(.refusedOpening, "the sink was called, and then open threw")
+      }
+    }
+  }
 
   /// Waits until what has been seen is as it should be; false when it is not in time.
   func wait(

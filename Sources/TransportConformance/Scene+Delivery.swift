@@ -99,7 +99,7 @@ extension Scene {
   private static func held(_ house: Stage.House) async throws {
     let size = min(house.carrier.packetSizes.upperBound, 32_768)
     let portion = [Int](repeating: size, count: max(1, portionLength / size))
-    let prepared = portion + portion + portion + portion
+    let prepared = portion + portion
     let stage = try await Stage(house, sizes: prepared, lossBreaks: .backPressure) {
       call, sight, transport in
       if call == .received, sight.delivered == 1 { transport.holdReading(true) }

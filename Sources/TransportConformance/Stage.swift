@@ -208,8 +208,11 @@ final class Stage: Sendable {
     reference.transport = nil
   }
 
+  /// Expects no end of a transport whose opening should not have been possible.
+  func disregardOpening() { hasOpened.withLock { $0 = false } }
+
   /// Tells a transport that did not hear `close()` from one that tells no end.
-  private func closeOnLoop() async {
+  func closeOnLoop() async {
     _ = await outcome(within: carrier.deadline) { [eventLoop, transport] in
       try? await eventLoop.submit { transport.close() }.get()
     }

@@ -90,8 +90,12 @@ final class BrokenTransport: RTPTransport {
   }
 
   func close() {
-    state.withLock { $0.isClosed = true }
+    let isOpen = state.withLock { state in
+      state.isClosed = true
+      return state.sink != nil
+    }
     switch defect {
+    case _ where !isOpen: inner.close()
     case .closesOnlyOnTheLoop: if eventLoop.inEventLoop { inner.close() }
     case .closesLater: eventLoop.scheduleTask(in: .milliseconds(5)) { self.inner.close() }
     default: inner.close()
@@ -191,6 +195,8 @@ final class BrokenSink: DatagramSink, @unchecked Sendable {
   }
 
   private func hand(_ datagram: Datagram) {
+    // Closed inside of the call before.
+    guard !hasEnded else { return }
     count.withLock { $0 = ($0.0 + 1, $0.1 + UInt64(datagram.bytes.readableBytes)) }
     sink.receive(datagram)
   }

@@ -147,6 +147,8 @@ struct Loopback: ConformanceSubject {
     var carrier = Carrier()
     carrier.deadline = .seconds(2)
     carrier.endDeadline = .seconds(2)
+    // A defect shows at any size.
+    if defect != nil { carrier.packetSizes = 12...3000 }
     return carrier
   }
 
