@@ -10,6 +10,7 @@ let package = Package(
     .library(name: "Decode", targets: ["Decode"]),
     .library(name: "Transports", targets: ["Transports"]),
     .library(name: "Receiver", targets: ["Receiver"]),
+    .library(name: "TransportConformance", targets: ["TransportConformance"]),
     .executable(name: "rtp-recv", targets: ["rtp-recv"]),
     .executable(name: "rtp-send", targets: ["rtp-send"]),
   ],
@@ -73,6 +74,15 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
       ]
     ),
+    // For whoever writes a transport: every clause of the contract, checked from any test.
+    .target(
+      name: "TransportConformance",
+      dependencies: [
+        "RTPWire", "Transports",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ]
+    ),
     .executableTarget(
       name: "rtp-recv",
       dependencies: [
@@ -110,6 +120,15 @@ let package = Package(
       ],
       path: "Examples/many-streams"
     ),
+    .executableTarget(
+      name: "custom-transport",
+      dependencies: [
+        "Receiver", "Decode", "Transports", "RTPWire",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ],
+      path: "Examples/custom-transport"
+    ),
     .testTarget(name: "RTPWireTests", dependencies: ["RTPWire"]),
     .testTarget(name: "RTPProcessorTests", dependencies: ["RTPProcessor", "RTPWire"]),
     .testTarget(
@@ -124,6 +143,14 @@ let package = Package(
         "Transports", "RTPWire", .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
       resources: [.copy("Certificates")]
+    ),
+    .testTarget(
+      name: "TransportConformanceTests",
+      dependencies: [
+        "TransportConformance", "Transports", "RTPWire", "custom-transport",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ]
     ),
     .testTarget(
       name: "ReceiverTests",

@@ -7,8 +7,14 @@ public import RTPWire
 /// - all calls into the sink come on ``eventLoop``, none before ``open(delivering:)`` is called;
 /// - datagrams come as the far end framed them, byte for byte, in the order in which they were
 ///   carried, with arrival times that never decrease;
-/// - ``DatagramSink/transportEnded(_:)`` comes exactly once, and nothing comes after it;
-/// - ``close()`` may be called in any state, from any thread, any number of times.
+/// - ``DatagramSink/transportEnded(_:)`` comes exactly once of a transport that was opened, and
+///   nothing comes after it;
+/// - ``close()`` may be called in any state, from any thread, any number of times, also inside of a
+///   call into the sink; when it returns on ``eventLoop``, nothing but the end comes any more, and an
+///   ``open(delivering:)`` that is under way comes to its end;
+/// - bytes that were handed over do not change, however long the sink keeps them.
+///
+/// `checkConformance(of:)` of `TransportConformance` checks all of it.
 public protocol RTPTransport: Sendable {
   /// The loop on which the sink is called.
   var eventLoop: any EventLoop { get }
@@ -30,6 +36,8 @@ public protocol RTPTransport: Sendable {
 
   /// Begins to deliver to `sink`.
   ///
+  /// A transport opens once. That the task is cancelled changes nothing: ``close()`` ends an opening.
+  ///
   /// - Throws: what kept the transport from opening; the sink is then never called.
   func open(delivering sink: any DatagramSink) async throws
 
@@ -41,7 +49,8 @@ public protocol RTPTransport: Sendable {
   /// A little more may still be delivered. Called on ``eventLoop``.
   func holdReading(_ isHeld: Bool)
 
-  /// What the transport itself has counted so far, by name; callable from any thread.
+  /// What the transport itself has counted so far, by name; callable from any thread, in any state,
+  /// and the same after the end as at it.
   func counters() async -> TransportCounters
 
   /// Ends the transport; the sink hears ``TransportEnd/closed`` unless it has heard an end before.

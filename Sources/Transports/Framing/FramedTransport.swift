@@ -7,8 +7,8 @@ public final class FramedTransport: RTPTransport {
   public enum Source: Sendable, Hashable {
     /// A server that sends as soon as it is connected to.
     case server(host: String, port: Int)
-    /// Standard input, as long as it is a pipe or a socket.
-    case standardInput
+    /// The reading end of a pipe, or a socket, such as standard input; it stays its owner's.
+    case pipe(CInt)
   }
 
   public let eventLoop: any EventLoop
@@ -32,7 +32,7 @@ public final class FramedTransport: RTPTransport {
   ) {
     self.source = source
     self.framing = framing
-    self.silence = source == .standardInput ? nil : silence
+    self.silence = if case .pipe = source { nil } else { silence }
     self.sockets = sockets
     self.eventLoop = eventLoop
     state = .makeBoxSendingValue(.idle, eventLoop: eventLoop)
@@ -43,7 +43,7 @@ public final class FramedTransport: RTPTransport {
   public var clock: ArrivalClock { .monotonic }
 
   /// Who writes into a pipe begins when it likes.
-  public var isPassive: Bool { source == .standardInput }
+  public var isPassive: Bool { if case .pipe = source { true } else { false } }
 
   public var longestSilence: Duration? { silence }
 
@@ -64,8 +64,7 @@ public final class FramedTransport: RTPTransport {
       case .server(let host, let port):
         return stream.connect(
           TCPConnector(host: host, port: port, sockets: sockets, eventLoop: eventLoop))
-      case .standardInput:
-        return stream.read(from: STDIN_FILENO)
+      case .pipe(let descriptor): return stream.read(from: descriptor)
       }
     }.get() as Void
   }
@@ -114,7 +113,7 @@ extension TransportKind {
           path: "/dev/stdin", configuration: configuration, on: eventLoop)
       }
       return FramedTransport(
-        source: .standardInput, framing: options.framing ?? .rtp4, on: eventLoop)
+        source: .pipe(STDIN_FILENO), framing: options.framing ?? .rtp4, on: eventLoop)
     }
     let address = try SourceAddress(parsing: source)
     guard address.source == nil, let host = address.host else {

@@ -1,0 +1,295 @@
+internal import NIOCore
+internal import NIOPosix
+internal import RTPWire
+internal import Synchronization
+internal import Transports
+
+/// The sink of a transport under check: sees what comes, and knows what should.
+///
+/// Every fault is put down to the one clause that is about it.
+final class Observer: DatagramSink {
+  /// What has been seen so far.
+  struct Sight: Sendable {
+    var delivered = 0
+    var deliveredBytes = 0
+    /// Packets of the kit's that came, each counted once.
+    var received = 0
+    /// Datagrams that are no packets of the kit's.
+    var foreign = 0
+    var ends: [TransportEnd] = []
+    var descriptions = 0
+    /// Whether datagrams came whose read has not completed.
+    var isReadOpen = false
+
+    fileprivate var phase = Phase.unopened
+    fileprivate var isSeen: [Bool] = []
+    fileprivate var highest = -1
+    /// The rest of a packet of which a part came.
+    fileprivate var rest: ByteBuffer?
+    fileprivate var lastArrival = Instant(nanoseconds: .min)
+    fileprivate var held: [(bytes: ByteBuffer, copy: [UInt8])] = []
+    fileprivate var waiters: [Waiter] = []
+    fileprivate var nextWaiter = 0
+  }
+
+  /// What the transport has been asked for.
+  enum Phase: Sendable, Hashable {
+    case unopened, opened
+    /// `open` threw.
+    case refused
+    /// `close()` has returned on the event loop.
+    case closed
+  }
+
+  /// Calls in which something can be done to the transport.
+  enum Call: Sendable, Hashable { case described, received, completedRead, ended }
+
+  fileprivate struct Waiter {
+    let number: Int
+    let condition: @Sendable (Sight) -> Bool
+    let continuation: CheckedContinuation<Bool, Never>
+  }
+
+  private let state = Mutex(Sight())
+  private let packets: TestPackets
+  private let sizes: Mutex<[Int]>
+  private let eventLoop: any EventLoop
+  private let journal: Journal
+  private let isLive = Mutex(true)
+  private let start = Instant(NIODeadline.now())
+  /// Whether datagrams that the kit does not know are none of its business.
+  private let expectsForeign: Bool
+  /// How many slices are held, to be looked at later.
+  private let holding: Int
+  private let reaction: @Sendable (Call, Sight) -> Void
+
+  init(
+    _ packets: TestPackets, on eventLoop: any EventLoop, _ journal: Journal,
+    expectsForeign: Bool = false, holding: Int = 0,
+    reaction: @escaping @Sendable (Call, Sight) -> Void = { _, _ in }
+  ) {
+    self.packets = packets
+    self.eventLoop = eventLoop
+    self.journal = journal
+    sizes = Mutex([])
+    self.expectsForeign = expectsForeign
+    self.holding = holding
+    self.reaction = reaction
+  }
+
+  /// Says what the arrival times are to be compared with; to be called before any comes.
+  func goes(by clock: ArrivalClock) { isLive.withLock { $0 = clock == .monotonic } }
+
+  // MARK: What is known
+
+  var sight: Sight { state.withLock { $0 } }
+
+  /// Takes over how long the packets are that will be sent, from the first one on.
+  func expect(_ more: [Int]) { sizes.withLock { $0 += more } }
+
+  /// Notes what has become of the transport.
+  func note(_ phase: Phase) {
+    state.withLock { state in
+      state.phase = phase
+      // What came before open threw came to a sink that was to hear nothing.
+      if phase == .refused, state.delivered + state.ends.count + state.descriptions > 0 {
+        journal.violated(.refusedOpening, "the sink was called, and then open threw")
+      }
+    }
+  }
+
+  /// Waits until what has been seen is as it should be; false when it is not in time.
+  func wait(
+    within limit: Duration, until condition: @escaping @Sendable (Sight) -> Bool
+  ) async -> Bool {
+    let number = state.withLock { state in
+      state.nextWaiter += 1
+      return state.nextWaiter
+    }
+    let timer = Task {
+      guard (try? await Task.sleep(for: limit)) != nil else { return }
+      self.resume { $0.number == number ? false : nil }
+    }
+    defer { timer.cancel() }
+    return await withCheckedContinuation { continuation in
+      state.withLock { state in
+        state.waiters.append(
+          Waiter(number: number, condition: condition, continuation: continuation))
+      }
+      look()
+    }
+  }
+
+  /// Checks that what was held is still what it was.
+  func checkHeld() {
+    for (bytes, copy) in state.withLock({ $0.held })
+    where !bytes.readableBytesView.elementsEqual(copy) {
+      journal.violated(
+        .heldBytes, "a datagram of \(copy.count) bytes changed after it was handed over")
+    }
+  }
+
+  /// The packets of the first `count` that did not come.
+  func missing(of count: Int) -> [Int] {
+    let seen = state.withLock { $0.isSeen }
+    return (0..<count).filter { $0 >= seen.count || !seen[$0] }
+  }
+
+  private func look() {
+    let sight = self.sight
+    guard !sight.waiters.isEmpty else { return }
+    resume { $0.condition(sight) ? true : nil }
+  }
+
+  private func resume(_ decide: (Waiter) -> Bool?) {
+    let ready = state.withLock { state in
+      let ready = state.waiters.compactMap { waiter in decide(waiter).map { (waiter, $0) } }
+      let numbers = Set(ready.map(\.0.number))
+      if !ready.isEmpty { state.waiters.removeAll { numbers.contains($0.number) } }
+      return ready
+    }
+    for (waiter, result) in ready { waiter.continuation.resume(returning: result) }
+  }
+
+  // MARK: What comes
+
+  func describe(_ media: [MediaDescription]) {
+    state.withLock { state in
+      check("a description", &state)
+      if state.delivered > 0 { journal.violated(.description, "a description behind a datagram") }
+      state.descriptions += 1
+    }
+    called(.described)
+  }
+
+  func receive(_ datagram: Datagram) {
+    let now = Instant(NIODeadline.now())
+    state.withLock { state in
+      check("a datagram", &state)
+      state.delivered += 1
+      state.deliveredBytes += datagram.bytes.readableBytes
+      state.isReadOpen = true
+      checkArrival(datagram.arrival, now: now, &state)
+      identify(datagram.bytes, &state)
+      if state.held.count < holding {
+        state.held.append((datagram.bytes, Array(datagram.bytes.readableBytesView)))
+      }
+    }
+    called(.received)
+  }
+
+  func readCompleted(at now: Instant) {
+    state.withLock { state in
+      check("a completed read", &state)
+      state.isReadOpen = false
+    }
+    called(.completedRead)
+  }
+
+  func transportEnded(_ end: TransportEnd) {
+    state.withLock { state in
+      checkLoop("an end")
+      switch state.phase {
+      case .refused: journal.violated(.refusedOpening, "open threw, and yet an end came: \(end)")
+      case .unopened, .opened, .closed: break
+      }
+      if let first = state.ends.first {
+        journal.violated(.oneEnd, "a second end, \(end), behind \(first)")
+      }
+      state.ends.append(end)
+    }
+    called(.ended)
+  }
+
+  private func called(_ call: Call) {
+    reaction(call, sight)
+    look()
+  }
+
+  private func check(_ what: String, _ state: inout Sight) {
+    checkLoop(what)
+    if let end = state.ends.first {
+      journal.violated(.nothingAfterEnd, "\(what) behind the end, which was \(end)")
+      return
+    }
+    switch state.phase {
+    case .unopened, .opened: break
+    case .refused: journal.violated(.refusedOpening, "open threw, and yet there came \(what)")
+    case .closed:
+      journal.violated(.nothingAfterEnd, "\(what) after close() had returned on the loop")
+    }
+  }
+
+  private func checkLoop(_ what: String) {
+    if !eventLoop.inEventLoop {
+      journal.violated(.eventLoop, "\(what) came on another thread than the event loop's")
+    }
+  }
+
+  private func checkArrival(_ arrival: Instant, now: Instant, _ state: inout Sight) {
+    if arrival < state.lastArrival {
+      let back = arrival.nanoseconds(to: state.lastArrival)
+      journal.violated(.arrivalTimes, "an arrival \(back) ns before the one before it")
+    }
+    state.lastArrival = max(arrival, state.lastArrival)
+    guard isLive.withLock({ $0 }) else { return }
+    if arrival > now {
+      journal.violated(
+        .arrivalTimes, "an arrival \(now.nanoseconds(to: arrival)) ns ahead of NIODeadline.now()")
+    } else if arrival < start {
+      journal.violated(
+        .arrivalTimes,
+        "an arrival \(arrival.nanoseconds(to: start)) ns before the far end was started")
+    }
+  }
+
+  // MARK: Which packet is it?
+
+  private func identify(_ bytes: ByteBuffer, _ state: inout Sight) {
+    if let rest = state.rest {
+      state.rest = nil
+      // The end of a packet that was cut: that it was has been said.
+      if bytes == rest { return }
+    }
+    let sizes = self.sizes.withLock { $0 }
+    guard let number = packets.number(at: 0, of: bytes), number < sizes.count else {
+      state.foreign += 1
+      if !expectsForeign {
+        journal.violated(
+          .payload, "a datagram of \(bytes.readableBytes) bytes that nobody has sent")
+      }
+      return
+    }
+    let size = sizes[number]
+    if bytes.readableBytes == size {
+      if !packets.matches(bytes, number) {
+        journal.violated(.payload, "packet \(number) of \(size) bytes came with other bytes")
+      }
+    } else if let next = packets.number(at: size, of: bytes) {
+      journal.violated(.boundaries, "packets \(number) and \(next) came as one datagram")
+      note(number, &state)
+      return note(next, &state)
+    } else {
+      journal.violated(
+        .boundaries, "packet \(number) of \(size) bytes came with \(bytes.readableBytes)")
+      let packet = packets.packet(number, size: size)
+      state.rest = packet.getSlice(
+        at: bytes.readableBytes, length: max(0, size - bytes.readableBytes))
+    }
+    note(number, &state)
+  }
+
+  private func note(_ number: Int, _ state: inout Sight) {
+    while state.isSeen.count <= number { state.isSeen.append(false) }
+    if state.isSeen[number] {
+      journal.violated(.completeness, "packet \(number) came twice")
+      return
+    }
+    state.isSeen[number] = true
+    state.received += 1
+    if number < state.highest {
+      journal.violated(.order, "packet \(number) came behind packet \(state.highest)")
+    }
+    state.highest = max(number, state.highest)
+  }
+}

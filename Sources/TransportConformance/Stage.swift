@@ -1,0 +1,288 @@
+internal import NIOCore
+internal import NIOPosix
+internal import Synchronization
+internal import Transports
+
+/// One transport with its far end and its sink, from its making to its end.
+final class Stage: Sendable {
+  /// What all stages of a check share.
+  struct House: Sendable {
+    let subject: any ConformanceSubject
+    let packets: TestPackets
+    let journal: Journal
+
+    var carrier: Carrier { subject.carrier }
+  }
+
+  /// How a play ends that is sent to the transport.
+  enum Ending: Sendable, Hashable { case open, finished, failed }
+
+  let house: House
+  let farEnd: any FarEnd
+  let transport: any RTPTransport
+  let observer: Observer
+  let eventLoop: any EventLoop
+  /// How many packets have been asked for so far.
+  private let planned = Mutex(0)
+  private let hasOpened = Mutex(false)
+  private let reference: TransportReference
+  private let isCutOff: Bool
+  private let lossClause: ConformanceClause
+
+  var journal: Journal { house.journal }
+  var carrier: Carrier { house.carrier }
+
+  /// Starts a far end and makes a transport for it.
+  ///
+  /// Where packets are prepared, `sizes` are those of all that will ever be sent, and the end is
+  /// either in order or, by ``Ending/failed``, a failure. A stage that is cut off is one where nobody
+  /// minds what becomes of packets that have not come before the end.
+  init(
+    _ house: House, _ conduct: Conduct = .orderly, sizes: [Int] = [], ending: Ending = .open,
+    isCutOff: Bool = false, lossBreaks lossClause: ConformanceClause = .completeness,
+    expectsForeign: Bool = false, holding: Int = 0,
+    reaction: (@Sendable (Observer.Call, Observer.Sight, any RTPTransport) -> Void)? = nil
+  ) async throws {
+    self.house = house
+    self.isCutOff = isCutOff
+    self.lossClause = lossClause
+    let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+    self.eventLoop = eventLoop
+    let reference = TransportReference()
+    self.reference = reference
+    observer = Observer(
+      house.packets, on: eventLoop, house.journal,
+      expectsForeign: expectsForeign, holding: holding,
+      reaction: { call, sight in
+        if let reaction, let transport = reference.transport { reaction(call, sight, transport) }
+      })
+    farEnd = try await house.subject.startFarEnd(conduct)
+    do {
+      if house.subject.carrier.isPrepared {
+        observer.expect(sizes)
+        planned.withLock { $0 = sizes.count }
+        try await farEnd.send(
+          sizes.enumerated().map { house.packets.packet($0.offset, size: $0.element) })
+        if ending == .failed { try await farEnd.fail() } else { try await farEnd.finish() }
+      }
+      transport = try farEnd.makeTransport(on: eventLoop)
+      reference.transport = transport
+      observer.goes(by: transport.clock)
+    } catch {
+      await farEnd.close()
+      throw error
+    }
+  }
+
+  // MARK: Opening
+
+  /// Opens the transport and says what came of it; `nil` when nothing did in time.
+  func open(within limit: Duration? = nil) async -> Result<Void, any Error>? {
+    observer.note(.opened)
+    let result = await outcome(within: limit ?? carrier.deadline) { [self] in
+      do {
+        try await transport.open(delivering: observer)
+        return Result<Void, any Error>.success(())
+      } catch {
+        observer.note(.refused)
+        checkReason(error)
+        return .failure(error)
+      }
+    }
+    if case .success = result { hasOpened.withLock { $0 = true } }
+    return result
+  }
+
+  /// Opens a transport that has no reason not to.
+  func openForSure() async throws {
+    switch await open() {
+    case .success: break
+    case .failure(let error): throw StageError(description: "open threw: \(error)")
+    case nil: throw StageError(description: "open did not return within \(carrier.deadline)")
+    }
+  }
+
+  private func checkReason(_ error: any Error) {
+    journal.examined(.refusedOpening)
+    if "\(error)".isEmpty { journal.violated(.refusedOpening, "an error without a description") }
+  }
+
+  // MARK: Playing
+
+  /// Sends packets of these sizes, no faster than the carrier can hold them.
+  func send(_ sizes: [Int]) async throws {
+    guard !carrier.isPrepared else { return }
+    let first = planned.withLock { planned in
+      defer { planned += sizes.count }
+      return planned
+    }
+    observer.expect(sizes)
+    var sent = 0
+    while sent < sizes.count {
+      var batch: [ByteBuffer] = []
+      var weight = 0
+      while sent + batch.count < sizes.count, batch.count < Self.batch {
+        let size = sizes[sent + batch.count]
+        weight += size + Self.packetWeight
+        if !batch.isEmpty, weight > carrier.burst ?? Self.batchWeight { break }
+        batch.append(house.packets.packet(first + sent + batch.count, size: size))
+      }
+      let portion = batch
+      let result = await outcome(within: carrier.deadline * 3) { [farEnd] in
+        await Result { try await farEnd.send(portion) }
+      }
+      guard let result else { throw StageError(description: "the far end could not send") }
+      try result.get()
+      sent += batch.count
+      // The next ones go out when these have arrived, where more would be lost.
+      if carrier.burst != nil { await awaitDelivery(of: first + sent) }
+    }
+  }
+
+  /// Waits until so many packets have come, and says which did not.
+  func awaitDelivery(of count: Int) async {
+    var last = -1
+    while true {
+      let sight = observer.sight
+      guard sight.received < count, sight.ends.isEmpty else { break }
+      // Slow is not lost, as long as there is some progress.
+      guard sight.received > last else { break }
+      last = sight.received
+      let limit = journal.isViolated(lossClause) ? Self.shortWait : carrier.deadline
+      if await observer.wait(within: limit, until: { $0.received >= count || !$0.ends.isEmpty }) {
+        break
+      }
+    }
+    guard !isCutOff, observer.sight.received < count else { return }
+    let missing = observer.missing(of: count)
+    journal.lost(
+      lossClause,
+      "of \(count) packets \(missing.count) did not come: \(missing.prefix(5)), …")
+  }
+
+  /// Waits for all that was sent, and for the read that brought the last of it to be complete.
+  func awaitAll() async {
+    await awaitDelivery(of: planned.withLock { $0 })
+    guard observer.sight.ends.isEmpty else { return }
+    let limit = journal.isViolated(.completedReads) ? Self.shortWait : carrier.deadline
+    let isComplete = await observer.wait(within: limit) {
+      !$0.isReadOpen || !$0.ends.isEmpty
+    }
+    if !isComplete {
+      journal.violated(.completedReads, "datagrams came, and no completed read behind them")
+    }
+    journal.examined(.completedReads)
+  }
+
+  // MARK: Ending
+
+  /// Waits for the end of an opened transport; `nil` when there is none in time.
+  func awaitEnd(within limit: Duration? = nil) async -> TransportEnd? {
+    // Once it is known that ends are missing, there is no use in long waits.
+    let known = journal.isViolated(.oneEnd) || journal.isViolated(.closeAnywhere)
+    let limit = known ? Self.shortWait : limit ?? carrier.endDeadline
+    if await observer.wait(within: limit, until: { !$0.ends.isEmpty }) {
+      return observer.sight.ends.first
+    }
+    return nil
+  }
+
+  /// Closes the transport in whatever state it is, sees to the end, and takes the stage down.
+  ///
+  /// - Parameter isQuiet: whether nothing but `close()` can have ended it.
+  func dismantle(isQuiet: Bool = true) async {
+    let before = observer.sight.ends.first
+    transport.close()
+    if hasOpened.withLock({ $0 }) {
+      switch await awaitEnd(within: carrier.deadline) {
+      case nil: await closeOnLoop()
+      case .closed: break
+      case .some(let end) where isQuiet && before == nil && !carrier.isPrepared:
+        journal.violated(.closing, "close() was told as \(end)")
+      default: break
+      }
+    }
+    await settle()
+    checkCounters(await counters())
+    journal.examined(.oneEnd, .nothingAfterEnd, .eventLoop, .counters)
+    await farEnd.close()
+    reference.transport = nil
+  }
+
+  /// Expects no end of a transport whose opening should not have been possible.
+  func disregardOpening() { hasOpened.withLock { $0 = false } }
+
+  /// Tells a transport that did not hear `close()` from one that tells no end.
+  func closeOnLoop() async {
+    _ = await outcome(within: carrier.deadline) { [eventLoop, transport] in
+      try? await eventLoop.submit { transport.close() }.get()
+    }
+    if await awaitEnd(within: carrier.deadline) == nil {
+      journal.violated(.oneEnd, "no end came of close()")
+    } else {
+      journal.violated(.closeAnywhere, "close() on another thread than the loop's had no effect")
+    }
+  }
+
+  /// Lets the loop turn a few times, so that what comes too late is seen.
+  func settle() async {
+    for _ in 0..<4 {
+      _ = await outcome(within: carrier.deadline) { [eventLoop] in
+        try? await eventLoop.scheduleTask(in: .milliseconds(4)) {}.futureResult.get()
+      }
+    }
+  }
+
+  // MARK: Counters
+
+  func counters() async -> TransportCounters? {
+    let counters = await outcome(within: carrier.deadline) { [transport] in
+      await transport.counters()
+    }
+    if counters == nil { journal.violated(.counters, "counters() did not return") }
+    return counters
+  }
+
+  /// Compares with what was seen, when nothing is on the way.
+  func checkCounters(_ counters: TransportCounters?) {
+    guard let counters else { return }
+    let sight = observer.sight
+    if counters.delivered != UInt64(sight.delivered) {
+      journal.violated(
+        .counters, "delivered is \(counters.delivered), but \(sight.delivered) datagrams came")
+    }
+    if counters.deliveredBytes != UInt64(sight.deliveredBytes) {
+      journal.violated(
+        .counters,
+        "deliveredBytes is \(counters.deliveredBytes), but \(sight.deliveredBytes) bytes came")
+    }
+  }
+
+  private static let shortWait = Duration.milliseconds(50)
+  /// What a packet takes of a carrier's buffers besides its bytes.
+  private static let packetWeight = 1 << 10
+  /// Packets and bytes that are handed to the far end at once.
+  private static let batch = 256
+  private static let batchWeight = 1 << 20
+}
+
+/// Why a scene could not be played.
+struct StageError: Error, CustomStringConvertible {
+  let description: String
+}
+
+/// The transport, for reactions inside of its calls; let go of when the stage is dismantled.
+private final class TransportReference: Sendable {
+  private let held = Mutex<(any RTPTransport)?>(nil)
+
+  var transport: (any RTPTransport)? {
+    get { held.withLock { $0 } }
+    set { held.withLock { $0 = newValue } }
+  }
+}
+
+extension Result where Failure == any Error {
+  init(_ body: () async throws -> Success) async {
+    do { self = .success(try await body()) } catch { self = .failure(error) }
+  }
+}

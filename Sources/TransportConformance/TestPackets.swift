@@ -1,0 +1,70 @@
+internal import NIOCore
+
+/// The packets that far ends are told to send: RTP of one source, told apart by their timestamps.
+///
+/// The payload of each is another part of one random pattern, so that bytes of one packet in the
+/// place of another's are seen.
+struct TestPackets: Sendable {
+  private let pattern: ByteBuffer
+  private let source: UInt32
+
+  init(seed: UInt64) {
+    var random = SplitMix(seed: seed)
+    var pattern = ByteBuffer()
+    for _ in 0..<(Self.patternLength / 8) { pattern.writeInteger(random.next()) }
+    self.pattern = pattern
+    source = UInt32(truncatingIfNeeded: random.next()) | 1
+  }
+
+  /// The packet of this number, in `size` bytes, at least the 12 of its header.
+  func packet(_ number: Int, size: Int) -> ByteBuffer {
+    var bytes = ByteBufferAllocator().buffer(capacity: size)
+    bytes.writeMultipleIntegers(
+      Self.start, UInt16(truncatingIfNeeded: number), UInt32(truncatingIfNeeded: number), source)
+    bytes.writeImmutableBuffer(payload(number, size: size))
+    return bytes
+  }
+
+  /// Which packet begins `offset` bytes into `bytes`.
+  func number(at offset: Int, of bytes: ByteBuffer) -> Int? {
+    guard
+      let (start, sequenceNumber, number, source) = bytes.getMultipleIntegers(
+        at: bytes.readerIndex + offset, as: (UInt16, UInt16, UInt32, UInt32).self),
+      start == Self.start, source == self.source,
+      sequenceNumber == UInt16(truncatingIfNeeded: number)
+    else { return nil }
+    return Int(number)
+  }
+
+  /// Whether `bytes` hold the packet of this number, and nothing else.
+  func matches(_ bytes: ByteBuffer, _ number: Int) -> Bool {
+    bytes.getSlice(
+      at: bytes.readerIndex + Self.headerLength, length: bytes.readableBytes - Self.headerLength)
+      == payload(number, size: bytes.readableBytes)
+  }
+
+  private func payload(_ number: Int, size: Int) -> ByteBuffer {
+    let offset = (number &* 4099) & (Self.patternLength / 2 - 1)
+    return pattern.getSlice(at: offset, length: max(size - Self.headerLength, 0)) ?? ByteBuffer()
+  }
+
+  /// Version 2, payload type 96.
+  private static let start: UInt16 = 0x8060
+  private static let headerLength = 12
+  private static let patternLength = 128 << 10
+}
+
+/// The SplitMix64 generator: the same numbers for the same seed, everywhere.
+struct SplitMix: RandomNumberGenerator, Sendable {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+}

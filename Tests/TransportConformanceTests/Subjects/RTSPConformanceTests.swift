@@ -1,0 +1,125 @@
+import NIOCore
+import Synchronization
+import Testing
+import TransportConformance
+import Transports
+
+@Suite(.serialized) struct RTSPConformanceTests {
+  @Test(arguments: [RTSPConfiguration.Delivery.tcp, .udp])
+  func rtspConforms(delivery: RTSPConfiguration.Delivery) async {
+    let report = await checkConformance(of: RTSPSubject(delivery: delivery))
+    #expect(report.isConforming, "\(report)")
+  }
+}
+
+/// RTSP with a server that does as well as it must, in its connection or over UDP.
+private struct RTSPSubject: ConformanceSubject {
+  let delivery: RTSPConfiguration.Delivery
+
+  var name: String { delivery == .tcp ? "RTSP, interleaved" : "RTSP over UDP" }
+
+  var carrier: Carrier {
+    var carrier = delivery == .tcp ? Carrier() : Carrier.datagrams
+    carrier.lacks[.orderlyEnd] = nil
+    carrier.lacks[.byteStream] = nil
+    // A server that says nothing has ten seconds for each response.
+    carrier.silentOpening = .givesUp(within: .seconds(10))
+    carrier.hostilities = RTSPServerEnd.hostilities.keys.sorted()
+    return carrier
+  }
+
+  func startFarEnd(_ conduct: Conduct) async throws -> any FarEnd {
+    try await RTSPServerEnd(conduct, delivery)
+  }
+}
+
+private final class RTSPServerEnd: FarEnd {
+  /// What a hostile server says, and whether it says it for ever.
+  static let hostilities: [String: (start: String, again: String?)] = [
+    "a header without end": ("RTSP/1.0 200 OK\r\nCSeq: 1\r\n", "X: y\r\n"),
+    "a line without end": ("RTSP/1.0 200 ", "O"),
+    "a body of more than any": (
+      "RTSP/1.0 200 OK\r\nCSeq: 1\r\nContent-Length: 9223372036854775807\r\n\r\n", "a=b\r\n"
+    ),
+    "a description without end": (
+      "RTSP/1.0 200 OK\r\nCSeq: 1\r\nContent-Type: application/sdp\r\n"
+        + "Content-Length: 131072\r\n\r\nv=0\r\n", "m=video 0 RTP/AVP 96\r\n"
+    ),
+    "responses without end": ("", "RTSP/1.0 200 OK\r\nCSeq: 77\r\n\r\n"),
+    "requests without end": ("", "OPTIONS * RTSP/1.0\r\nCSeq: 5\r\n\r\n"),
+    "frames of no stream without end": ("", "$\u{7}\0\u{2}ab"),
+    "a web page": ("HTTP/1.1 200 OK\r\n\r\n<html>", "<p>"),
+    "nothing but a FIN": ("", nil),
+  ]
+
+  private let peer: StreamPeer
+  private let datagrams: DatagramPeer?
+  private let dialogue: RTSPDialogue
+  private let delivery: RTSPConfiguration.Delivery
+
+  init(_ conduct: Conduct, _ delivery: RTSPConfiguration.Delivery) async throws {
+    self.delivery = delivery
+    let datagrams = delivery == .udp ? try await DatagramPeer.open() : nil
+    self.datagrams = datagrams
+    let dialogue = RTSPDialogue(serverPort: datagrams?.port)
+    self.dialogue = dialogue
+    switch conduct {
+    case .orderly, .byteByByte:
+      peer = try await StreamPeer(
+        isSlow: conduct == .byteByByte,
+        received: { bytes, peer in
+          for response in dialogue.receive(bytes) { peer.reply(response) }
+        })
+    case .silent: peer = try await StreamPeer()
+    case .hostile(let name):
+      peer = try await StreamPeer(accepted: { peer in
+        guard let (start, again) = Self.hostilities[name] else { return }
+        Task {
+          if !start.isEmpty { try await peer.write(ByteBuffer(string: start)) }
+          guard let again else { return try await peer.finish() }
+          let block = ByteBuffer(string: String(repeating: again, count: 4000))
+          while true { try await peer.write(block) }
+        }
+      })
+    }
+  }
+
+  func makeTransport(on eventLoop: any EventLoop) throws -> any RTPTransport {
+    var configuration = RTSPConfiguration()
+    configuration.delivery = delivery
+    configuration.silence = .seconds(2)
+    return try RTSPTransport(
+      source: "rtsp://127.0.0.1:\(peer.port)/stream", configuration: configuration, on: eventLoop)
+  }
+
+  func send(_ packets: [ByteBuffer]) async throws {
+    if let datagrams {
+      guard let port = dialogue.clientPort else { return }
+      return try await datagrams.send(packets, to: port)
+    }
+    var all = ByteBuffer()
+    for packet in packets {
+      all.writeMultipleIntegers(UInt8(ascii: "$"), UInt8(0), UInt16(clamping: packet.readableBytes))
+      all.writeImmutableBuffer(packet)
+    }
+    try await peer.write(all)
+  }
+
+  func sendRaw(_ bytes: ByteBuffer) async throws {
+    if datagrams == nil { try await peer.write(bytes) } else { try await send([bytes]) }
+  }
+
+  func finish() async throws {
+    try await peer.write(
+      ByteBuffer(string: "TEARDOWN * RTSP/1.0\r\nCSeq: 9\r\nSession: 7\r\n\r\n"))
+  }
+
+  func fail() async throws { try await peer.reset() }
+
+  var feedback: [ByteBuffer] { (datagrams?.feedback ?? []) + dialogue.feedback }
+
+  func close() async {
+    await peer.close()
+    await datagrams?.close()
+  }
+}

@@ -1,0 +1,62 @@
+import NIOCore
+import RTPWire
+import Synchronization
+import TransportConformance
+import Transports
+
+/// Any subject, with SRTP around its transport and its far end's packets protected.
+struct ProtectedSubject<Inner: ConformanceSubject>: ConformanceSubject {
+  private let inner: Inner
+  private let key: SRTPKeyMaterial?
+
+  init(_ inner: Inner) {
+    self.inner = inner
+    let bytes = (0..<30).map { UInt8($0) }
+    key = try? SRTPKeyMaterial(suite: .aesCM128SHA1Tag80, keyAndSalt: bytes.span.bytes)
+  }
+
+  var name: String { "SRTP in \(inner.name)" }
+
+  var carrier: Carrier {
+    var carrier = inner.carrier
+    // Room for the tag.
+    let sizes = carrier.packetSizes
+    carrier.packetSizes = sizes.lowerBound...sizes.upperBound - 10
+    return carrier
+  }
+
+  func startFarEnd(_ conduct: Conduct) async throws -> any FarEnd {
+    guard let key else { throw SRTPError.keyMissing(profile: "SRTP") }
+    return try ProtectedEnd(await inner.startFarEnd(conduct), key)
+  }
+}
+
+private final class ProtectedEnd: FarEnd {
+  private let inner: any FarEnd
+  private let key: SRTPKeyMaterial
+  private let protector: Mutex<SRTPProtector>
+
+  init(_ inner: any FarEnd, _ key: SRTPKeyMaterial) throws {
+    self.inner = inner
+    self.key = key
+    protector = Mutex(try SRTPProtector(key))
+  }
+
+  func makeTransport(on eventLoop: any EventLoop) throws -> any RTPTransport {
+    SRTPTransport(
+      wrapping: try inner.makeTransport(on: eventLoop), SRTPConfiguration(keys: .fixed([key])))
+  }
+
+  func send(_ packets: [ByteBuffer]) async throws {
+    let protected = try protector.withLock { protector in
+      try packets.map { try protector.protect($0) }
+    }
+    try await inner.send(protected)
+  }
+
+  func sendRaw(_ bytes: ByteBuffer) async throws { try await inner.sendRaw(bytes) }
+  func finish() async throws { try await inner.finish() }
+  func fail() async throws { try await inner.fail() }
+  var feedback: [ByteBuffer] { inner.feedback }
+  func close() async { await inner.close() }
+}

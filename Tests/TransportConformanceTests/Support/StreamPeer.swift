@@ -1,0 +1,116 @@
+import NIOCore
+import NIOPosix
+import Synchronization
+import TransportConformance
+
+/// The listening side of a TCP connection on this machine, as far ends in connections need it.
+///
+/// It accepts one connection at a time, and hands what comes to whoever made it.
+final class StreamPeer: Sendable {
+  struct Gone: Error {}
+
+  let port: Int
+  private let listener: any Channel
+  private let state = Mutex(State())
+  private let isSlow: Bool
+
+  private struct State {
+    var channel: (any Channel)?
+    var all: [any Channel] = []
+  }
+
+  /// Listens; `received` is called on the connection's event loop with what comes, and with the peer.
+  init(
+    isSlow: Bool = false, accepted: @escaping @Sendable (StreamPeer) -> Void = { _ in },
+    received: @escaping @Sendable (ByteBuffer, StreamPeer) -> Void = { _, _ in }
+  ) async throws {
+    self.isSlow = isSlow
+    let owner = Owner()
+    listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(
+            Intake { bytes in if let peer = owner.peer { received(bytes, peer) } })
+        }.map {
+          owner.peer?.state.withLock { state in
+            state.channel = channel
+            state.all.append(channel)
+          }
+          if let peer = owner.peer { accepted(peer) }
+        }
+      }
+      .bind(host: "127.0.0.1", port: 0).get()
+    port = listener.localAddress?.port ?? 0
+    owner.peer = self
+  }
+
+  /// Writes, and returns when the kernel has taken it all; byte by byte if it is slow.
+  func write(_ bytes: ByteBuffer) async throws {
+    guard let channel = state.withLock({ $0.channel }) else { throw Gone() }
+    guard isSlow else { return try await channel.writeAndFlush(bytes).get() }
+    for byte in bytes.readableBytesView {
+      try await channel.writeAndFlush(ByteBuffer(bytes: [byte])).get()
+    }
+  }
+
+  /// The same from the connection's event loop, where nobody can wait.
+  func reply(_ bytes: ByteBuffer) {
+    guard let channel = state.withLock({ $0.channel }) else { return }
+    guard isSlow else { return channel.writeAndFlush(bytes, promise: nil) }
+    for byte in bytes.readableBytesView {
+      channel.writeAndFlush(ByteBuffer(bytes: [byte]), promise: nil)
+    }
+  }
+
+  /// Says that there is no more (FIN).
+  func finish() async throws {
+    guard let channel = state.withLock({ $0.channel }) else { throw Gone() }
+    try await channel.close(mode: .output).get()
+  }
+
+  /// Breaks the connection (RST).
+  func reset() async throws {
+    guard let channel = state.withLock({ $0.channel }) else { throw Gone() }
+    try await (channel as? any SocketOptionProvider)?
+      .setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
+    try await channel.close().get()
+  }
+
+  func close() async {
+    let channels = state.withLock { state in
+      state.channel = nil
+      return state.all
+    }
+    for channel in channels { try? await channel.close().get() }
+    try? await listener.close().get()
+  }
+
+  /// Breaks the ring from the listener's closure to the peer.
+  private final class Owner: Sendable {
+    private struct Reference { weak var peer: StreamPeer? }
+    private let reference = Mutex(Reference())
+
+    var peer: StreamPeer? {
+      get { reference.withLock { $0.peer } }
+      set { reference.withLock { $0.peer = newValue } }
+    }
+  }
+
+  private final class Intake: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let received: (ByteBuffer) -> Void
+
+    init(_ received: @escaping (ByteBuffer) -> Void) { self.received = received }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      received(unwrapInboundIn(data))
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+      context.close(promise: nil)
+    }
+  }
+}
