@@ -41,7 +41,8 @@ struct RTPRecv: AsyncParsableCommand {
       """,
     version: "0.1.0")
 
-  @Argument(help: ArgumentHelp("The stream's URL, an SDP file, or a recording.", valueName: "source"))
+  @Argument(
+    help: ArgumentHelp("The stream's URL, an SDP file, or a recording.", valueName: "source"))
   var source: String
 
   @Option(

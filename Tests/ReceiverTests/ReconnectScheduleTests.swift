@@ -175,7 +175,7 @@ struct RunClockTests {
     configuration.firstMediaTimeout = first
     configuration.silenceTimeout = more
     configuration.duration = everything
-    return RunClock(of: configuration, at: Instant(nanoseconds: 0))
+    return RunClock(of: configuration, by: .monotonic, at: Instant(nanoseconds: 0))
   }
 
   private func ending(_ clock: RunClock) -> String {

@@ -8,7 +8,10 @@ import Testing
 struct CatalogueTests {
   private let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
 
-  private static let known = ["udp://", "rtp://", "rtsp://", "rtsps://", "*.sdp"]
+  private static let known = [
+    "udp://", "rtp://", "rtsp://", "rtsps://", "*.sdp", "*.pcap", "*.pcapng", "*.cap",
+    "*.rtpdump", "*.rtp4",
+  ]
 
   private func role(_ source: String, transport: String? = nil) throws -> UDPTransport.Role {
     let transport = try TransportCatalogue.make(source: source, transport: transport, on: eventLoop)
@@ -62,8 +65,8 @@ struct CatalogueTests {
     ("rtp://192.0.2.1@192.0.2.2:5004", nil, .sourceWithoutGroup),
     ("srt://host:9000", nil, .unknownScheme("srt", known: ["udp", "rtp", "rtsp", "rtsps"])),
     ("host:5004", nil, .noScheme(known: known)), ("", nil, .noScheme(known: known)),
-    ("capture.pcap", nil, .noScheme(known: known)),
-    ("host:5004", "tcp", .unknownTransport("tcp", known: ["udp", "rtp", "rtsp"])),
+    ("capture.mp4", nil, .noScheme(known: known)),
+    ("host:5004", "tcp", .unknownTransport("tcp", known: ["udp", "rtp", "rtsp", "replay"])),
     ("rtsp://host:0/", nil, .invalidPort("0")), ("rtsps:///stream", nil, .missingHost),
     ("rtp://:5004", "udp", .otherTransport(scheme: "rtp", named: "udp")),
     ("", "udp", .missingPort), (":", "udp", .missingPort), ("]", "udp", .missingPort),
@@ -117,6 +120,20 @@ struct CatalogueTests {
       throws: TransportError.fileUnreadable(
         path: "/nowhere/x.sdp", reason: "No such file or directory")
     ) { try role("/nowhere/x.sdp") }
+  }
+
+  @Test(arguments: ["a.pcap", "b.PCAPNG", "c.cap", "d.rtpdump", "e.rtp4"])
+  func aRecordingIsToldByItsEnding(source: String) throws {
+    let transport = try TransportCatalogue.make(source: source, on: eventLoop)
+    #expect(transport is ReplayTransport)
+    #expect(transport.clock == .recorded)
+  }
+
+  @Test func whatIsFramedIsAFileWhateverItIsCalled() throws {
+    var options = TransportOptions()
+    options.replay.framing = .rfc4571
+    let transport = try TransportCatalogue.make(source: "video", options: options, on: eventLoop)
+    #expect(transport is ReplayTransport)
   }
 
   @Test func aLocalAddressIsReadInEachForm() throws {

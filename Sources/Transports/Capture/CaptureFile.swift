@@ -1,7 +1,7 @@
 internal import Glibc
 internal import NIOCore
 internal import NIOPosix
-public import RTPWire
+internal import RTPWire
 internal import Synchronization
 
 /// A pcapng file of what a transport delivered, written on a thread of its own.

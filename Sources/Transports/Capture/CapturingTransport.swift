@@ -1,6 +1,6 @@
 internal import Glibc
 public import NIOCore
-public import RTPWire
+internal import RTPWire
 
 /// A transport whose datagrams go into a capture too, as they are delivered.
 ///
