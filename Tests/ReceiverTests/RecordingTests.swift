@@ -116,9 +116,9 @@ struct RecordingTests {
         .init(media: [media], datagrams: datagrams, clock: .recorded, readSize: readSize)
       ) { $0.duration = .milliseconds(495) }
       guard case .durationReached = report.reason else {
-      Issue.record("\(report.reason)")
-      return
-    }
+        Issue.record("\(report.reason)")
+        return
+      }
       received.insert(report.status.stream?.reception.received ?? 0)
     }
     // From the first packet that is delivered on.

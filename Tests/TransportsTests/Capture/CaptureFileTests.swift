@@ -81,7 +81,8 @@ struct CaptureFileTests {
     file.describe([media, MediaDescription(kind: "audio")])
     for number in 0..<20 {
       file.write(
-        Datagram(bytes: rtp(UInt16(number), payload: 9), arrival: Instant(nanoseconds: 0)), from: nil,
+        Datagram(bytes: rtp(UInt16(number), payload: 9), arrival: Instant(nanoseconds: 0)),
+        from: nil,
         at: Int64(number))
     }
     _ = await file.finish()

@@ -194,9 +194,9 @@ struct ReplayTransportTests {
       try await transport.open(delivering: sink)
       transport.close()
       guard case .closed = try await sink.ends.first(1)[0] else {
-      Issue.record("not closed")
-      return
-    }
+        Issue.record("not closed")
+        return
+      }
     }
     transport.close()
     await #expect(throws: TransportError.self) { try await transport.open(delivering: sink) }

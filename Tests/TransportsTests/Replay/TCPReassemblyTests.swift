@@ -107,3 +107,13 @@ struct TCPReassemblyTests {
     #expect(reassembly.nextBytes() == ByteBuffer(string: "RTSP"))
   }
 }
+
+extension TCPReassembly {
+  /// The next bytes, whatever is missing in front of them.
+  fileprivate mutating func nextBytes() -> ByteBuffer? {
+    while let piece = nextPiece() {
+      if case .bytes(let bytes) = piece { return bytes }
+    }
+    return nil
+  }
+}
