@@ -55,7 +55,7 @@ struct CaptureTests {
   func dumpcapOfUDP(packetizer: ExactnessTests.Packetizer) throws {
     let clip = try Clip.of(.h264)
     let path = try Scratch.path(packetizer == .ffmpeg ? "pcapng" : "pcap")
-    let (receiver, port) = try CommandTests.listener(["--timeout", "2", "--quiet"])
+    let (receiver, port) = try CommandTests.listener(["--timeout", "2"])
     let dumpcap = try Self.record(
       "udp port \(port)", to: path, options: packetizer == .ffmpeg ? [] : ["-P"])
     let sender = try ExactnessTests.send(clip, with: packetizer, to: port)
@@ -124,8 +124,10 @@ struct CaptureTests {
     _ filter: String, to path: String, options: [String] = []
   ) throws -> RunningProcess {
     let dumpcap = try RunningProcess(
-      "dumpcap",
-      ["-i", "lo", "-f", "\(filter) or udp port \(markerPort)", "-B", "64", "-w", path] + options)
+      // Signals are blocked in the threads that tests run on, and so they are in what they start.
+      "env",
+      ["--default-signal=INT", "dumpcap", "-i", "lo", "-B", "64", "-w", path]
+        + ["-f", "\(filter) or udp port \(markerPort)"] + options)
     _ = try dumpcap.waitForLine(#/File: /#)
     return dumpcap
   }
