@@ -94,13 +94,15 @@ struct CaptureTests {
     try sender.waitForExit()
   }
 
-  @Test("a file is never captured over itself")
-  func captureOverWhatIsPlayed() throws {
+  @Test(
+    "what is played is never written over",
+    arguments: [["--capture"], ["--format", "yuv", "-o"], ["--stats"]])
+  func writingOverWhatIsPlayed(options: [String]) throws {
     let path = try Scratch.path("rtp4")
     try Data("precious".utf8).write(to: URL(fileURLWithPath: path))
-    let receiver = try RunningProcess(Product.rtpRecv, [path, "--capture", path])
+    let receiver = try RunningProcess(Product.rtpRecv, [path] + options + [path])
     #expect(try receiver.waitForExit() == 64)
-    #expect(receiver.standardError.contains("would overwrite what is played"))
+    #expect(receiver.standardError.contains("would be overwritten"))
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("precious".utf8))
   }
 

@@ -121,6 +121,42 @@ struct DissectionTests {
     #expect(Self.dissect([Self.v4], link: 127).statistics.unsupportedLink == 1)
   }
 
+  /// Headers with random bytes in them, of every link and protocol: whatever comes of that, it is
+  /// counted.
+  @Test(arguments: 0..<8)
+  func anyBytesAreCounted(seed: UInt64) throws {
+    var random = SplitMix(seed: seed)
+    let tcp = RTSPRecordingTests.frames(
+      of: RTSPRecordingTests.server(hasMessages: true), seed: seed, isImpaired: true)
+    let parts = (Self.fragments(isVersion6: true) + Self.fragments(isVersion6: false)).map {
+      Frame(testDescription: "", link: 101, bytes: $0)
+    }
+    let frames = Self.frames + parts + tcp.map { Frame(testDescription: "", link: 1, bytes: $0) }
+    var dissection = Dissection()
+    var count: UInt64 = 0
+    for _ in 0..<2000 {
+      let frame = try #require(frames.randomElement(using: &random))
+      var bytes = frame.bytes
+      for _ in 0..<Int.random(in: 0...4, using: &random) {
+        let at = Int.random(in: 0..<min(90, bytes.readableBytes), using: &random)
+        bytes.setInteger(UInt8.random(in: 0...255, using: &random), at: at)
+      }
+      let length = Int.random(in: 0...20, using: &random) == 0 ? 30 : bytes.readableBytes
+      let missing = Int.random(in: 0...3, using: &random) == 0 ? 10 : 0
+      dissection.receive(
+        Recording(
+          time: Int64(bitPattern: random.next() >> 2),
+          content: .frame(
+            bytes.getSlice(at: 0, length: length) ?? bytes, LinkType(rawValue: frame.link)),
+          missing: missing)
+      ) { _ in count += 1 }
+    }
+    dissection.finish { _ in count += 1 }
+    let statistics = dissection.statistics
+    #expect(statistics.packets == 2000)
+    #expect(count == statistics.datagrams + statistics.frames)
+  }
+
   // MARK: Fragments
 
   private static let large = FrameBytes.udp(rtp(9, payload: 3000))

@@ -24,7 +24,7 @@ struct RTSPRecordingTests {
   }
 
   /// What a server sends: answers, and frames on channels that nobody would guess.
-  private static func server(hasMessages: Bool) -> ByteBuffer {
+  static func server(hasMessages: Bool) -> ByteBuffer {
     var bytes = ByteBuffer()
     if hasMessages {
       bytes.writeString(
@@ -57,7 +57,7 @@ struct RTSPRecordingTests {
   }
 
   /// The stream in segments of random lengths, of which some come twice, with other borders or late.
-  private static func frames(
+  static func frames(
     of stream: ByteBuffer, seed: UInt64, isImpaired: Bool
   ) -> [ByteBuffer] {
     var random = SplitMix(seed: seed)
