@@ -108,6 +108,21 @@ struct RecordingTests {
     #expect(ContinuousClock.now - start < .seconds(60))
   }
 
+  /// The reorder window is 200 ms of the recording, however fast it is played.
+  @Test(arguments: [(199, false), (201, true)])
+  func aPacketIsLateByTheClockOfTheRecording(milliseconds: Int, isLate: Bool) async throws {
+    let stream = try PatternStream(
+      .h264, frames: 20, as: .init(ssrc: 1, initialSequence: 1, initialTimestamp: 1))
+    var datagrams = stream.datagrams
+    var held = datagrams.remove(at: datagrams.count / 2)
+    held.arrival = Instant(nanoseconds: Int64(milliseconds) * 1_000_000)
+    let (report, _, _) = try await Self.run(
+      .init(media: [stream.media], datagrams: datagrams + [held], clock: .recorded))
+    let reception = try #require(report.status.stream?.reception)
+    #expect(reception.late == (isLate ? 1 : 0))
+    #expect(reception.lost == (isLate ? 1 : 0))
+  }
+
   @Test func theDurationIsThatOfTheRecording() async throws {
     let (datagrams, media) = try Self.recording(frames: 100, spacing: .milliseconds(10))
     var received: Set<UInt64> = []
