@@ -42,7 +42,8 @@ struct RTPRecv: AsyncParsableCommand {
       """,
     version: "0.1.0")
 
-  @Argument(help: ArgumentHelp("The stream's URL, an SDP file, or a recording.", valueName: "source"))
+  @Argument(
+    help: ArgumentHelp("The stream's URL, an SDP file, or a recording.", valueName: "source"))
   var source: String
 
   @Option(
@@ -119,13 +120,15 @@ struct RTPRecv: AsyncParsableCommand {
     return options
   }
 
-  /// The file for what comes, if one is wanted, and it is not what is played.
+  /// The file for what comes, if one is wanted.
+  ///
+  /// - Throws: that something would be written over what is played, or that it can not be written.
   func openCapture(unlessItIs source: String) throws -> CaptureFile? {
-    guard let path = replay.capture else { return nil }
-    guard !CaptureFile.isSame(path, as: source) else {
-      throw ValidationError("--capture \(path) would overwrite what is played")
+    let written = [replay.capture, display.stats].compactMap(\.self) + outputs.paths
+    if let path = written.first(where: { CaptureFile.isSame($0, as: source) }) {
+      throw ValidationError("\(path) is what is played, and would be overwritten")
     }
-    return try CaptureFile(path: path)
+    return try replay.capture.map { try CaptureFile(path: $0) }
   }
 
   /// What is to be said before anything is done.

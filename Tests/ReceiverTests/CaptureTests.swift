@@ -8,8 +8,8 @@ import Testing
 
 @Suite(.enabled(if: Captures.areAtHand, "the captures are not beside this checkout"))
 struct CaptureTests {
-  @Test func aTauSenderWithAggregatesAndFragments() throws {
-    let playback = try Playback(try Captures.datagrams(of: "tau_wilson_h265.pcap"))
+  @Test func aTauSenderWithAggregatesAndFragments() async throws {
+    let playback = try Playback(try await Captures.datagrams(of: "tau_wilson_h265.pcap"))
     let stream = playback.accessUnits.reduce(into: Data()) {
       $0.append(contentsOf: $1.bytes.readableBytesView)
     }
@@ -20,7 +20,7 @@ struct CaptureTests {
   }
 
   @Test func aSenderWhoseFirstPacketArrivesBehindItsSecond() async throws {
-    let playback = try Playback(try Captures.datagrams(of: "membrane_h264_before_sr.pcap"))
+    let playback = try Playback(try await Captures.datagrams(of: "membrane_h264_before_sr.pcap"))
     #expect(playback.stream.reception.late == 0)
     #expect(playback.stream.reception.lost == 6)
     let whole = playback.accessUnits.filter { $0.units.allSatisfy(\.isWhole) }
@@ -38,8 +38,8 @@ struct CaptureTests {
     #expect(try bytes.md5() == "e3918c7120f5604d9441f03ff57254f5")
   }
 
-  @Test func aScreenShareThatLostThreePackets() throws {
-    let playback = try Playback(try Captures.datagrams(of: "str0m_h264.pcap"))
+  @Test func aScreenShareThatLostThreePackets() async throws {
+    let playback = try Playback(try await Captures.datagrams(of: "str0m_h264.pcap"))
     let whole = playback.accessUnits.filter { unit in
       unit.integrity == .whole || unit.units.allSatisfy(\.isWhole) && unit.lostPackets > 0
     }

@@ -126,6 +126,20 @@ struct CatalogueTests {
     ) { try role("/nowhere/x.sdp") }
   }
 
+  @Test(arguments: ["a.pcap", "b.PCAPNG", "c.cap", "d.rtpdump", "e.rtp4"])
+  func aRecordingIsToldByItsEnding(source: String) throws {
+    let transport = try TransportCatalogue.make(source: source, on: eventLoop)
+    #expect(transport is ReplayTransport)
+    #expect(transport.clock == .recorded)
+  }
+
+  @Test func whatIsFramedIsAFileWhateverItIsCalled() throws {
+    var options = TransportOptions()
+    options.replay.framing = .rfc4571
+    let transport = try TransportCatalogue.make(source: "video", options: options, on: eventLoop)
+    #expect(transport is ReplayTransport)
+  }
+
   @Test func aLocalAddressIsReadInEachForm() throws {
     #expect(try UDPTransport.LocalAddress(parsing: ":5004") == .init(host: nil, port: 5004))
     #expect(

@@ -103,7 +103,7 @@ public final class CaptureFile: Sendable {
     if isToStart { startWriting() }
     let deadline = Task { [self] in
       try await Task.sleep(for: Self.patience)
-      fail(ETIMEDOUT)
+      fail("the disk does not take what waits")
       wakeWaiters()
     }
     await withCheckedContinuation { continuation in
@@ -169,7 +169,7 @@ public final class CaptureFile: Sendable {
     if let failure {
       written = Self.wholeBlocks(of: blocks, upTo: written)
       ftruncate(descriptor, off_t(start) + off_t(written))
-      fail(failure)
+      fail(unsafe String(cString: strerror(failure)))
     }
     state.withLock { state in
       state.length += Int64(written)
@@ -177,8 +177,7 @@ public final class CaptureFile: Sendable {
     }
   }
 
-  private func fail(_ number: CInt) {
-    let reason = unsafe String(cString: strerror(number))
+  private func fail(_ reason: String) {
     state.withLock { $0.counters.failure = $0.counters.failure ?? reason }
   }
 
@@ -210,7 +209,7 @@ public struct CaptureCounters: Sendable, Hashable {
   public var dropped: UInt64 = 0
   /// Bytes in the file.
   public var bytes: UInt64 = 0
-  /// What ended the writing early, in the kernel's own words.
+  /// What ended the writing early, in the kernel's own words where it said so.
   public var failure: String?
 }
 

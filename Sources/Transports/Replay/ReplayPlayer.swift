@@ -27,6 +27,8 @@ final class ReplayPlayer {
   private var isReading = false
   private var isHeld = false
   private var isPlaying = false
+  /// Of what was delivered since the sink was told of a completed read.
+  private var lastArrival: Instant?
   private var timer: Scheduled<Void>?
   private(set) var counters = TransportCounters()
 
@@ -102,23 +104,34 @@ final class ReplayPlayer {
     let turnEnd = NIODeadline.now() + Self.turn
     var untilLook = Self.stride
     while !isHeld, let sink {
-      guard let datagram = current.first ?? nextBatch() else { return endIfOver() }
+      guard let datagram = current.first ?? nextBatch() else {
+        completeRead()
+        return endIfOver()
+      }
       if let wait = pace?.wait(for: datagram.arrival, at: .now()) {
-        sink.readCompleted(at: datagram.arrival)
+        completeRead()
         return schedule(in: wait)
       }
       current.removeFirst()
       counters.delivered += 1
       counters.deliveredBytes += UInt64(datagram.bytes.readableBytes)
+      lastArrival = datagram.arrival
       sink.receive(datagram)
       untilLook -= 1
       guard untilLook == 0 else { continue }
       untilLook = Self.stride
       guard NIODeadline.now() < turnEnd else {
-        sink.readCompleted(at: datagram.arrival)
+        completeRead()
         return schedule(in: .zero)
       }
     }
+  }
+
+  /// Tells the sink that it has everything for now, if it got anything since it was last told.
+  private func completeRead() {
+    guard let arrival = lastArrival else { return }
+    lastArrival = nil
+    sink?.readCompleted(at: arrival)
   }
 
   /// The first packet of the next batch that has one; the thread goes on reading meanwhile.

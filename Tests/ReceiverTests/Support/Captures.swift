@@ -1,6 +1,8 @@
 import Foundation
 import NIOCore
+import NIOPosix
 import RTPWire
+import Transports
 
 /// Real traffic that other projects test with, beside the checkout where it is at hand.
 enum Captures {
@@ -11,32 +13,14 @@ enum Captures {
 
   static var areAtHand: Bool { FileManager.default.fileExists(atPath: folder.path) }
 
-  /// The UDP payloads of a pcap file (Ethernet, IPv4) with their recorded times.
-  static func datagrams(of name: String) throws -> [Datagram] {
-    var file = ByteBuffer(bytes: try Data(contentsOf: folder.appendingPathComponent(name)))
-    let magic = file.readInteger(endianness: .little, as: UInt32.self)
-    let order: Endianness = magic == 0xA1B2_C3D4 ? .little : .big
-    file.moveReaderIndex(forwardBy: 20)
-    var datagrams: [Datagram] = []
-    while let (seconds, microseconds, length, _) = file.readMultipleIntegers(
-      endianness: order, as: (UInt32, UInt32, UInt32, UInt32).self),
-      var frame = file.readSlice(length: Int(length))
-    {
-      guard frame.readableBytes > 42 else { continue }
-      frame.moveReaderIndex(forwardBy: 14)
-      guard let head = frame.getInteger(at: frame.readerIndex, as: UInt8.self), head >> 4 == 4,
-        frame.getInteger(at: frame.readerIndex + 9, as: UInt8.self) == 17
-      else { continue }
-      frame.moveReaderIndex(forwardBy: 4 * Int(head & 0x0F))
-      guard
-        let (_, _, size, _) = frame.readMultipleIntegers(
-          as: (UInt16, UInt16, UInt16, UInt16).self),
-        let payload = frame.readSlice(length: Int(size) - 8)
-      else { continue }
-      let time = Int64(seconds) * 1_000_000_000 + Int64(microseconds) * 1000
-      datagrams.append(Datagram(bytes: payload, arrival: Instant(nanoseconds: time)))
-    }
-    return datagrams
+  /// What a transport makes of a recording.
+  static func datagrams(of name: String) async throws -> [Datagram] {
+    let transport = ReplayTransport(
+      path: folder.appendingPathComponent(name).path,
+      on: MultiThreadedEventLoopGroup.singleton.next())
+    let (stream, continuation) = AsyncStream.makeStream(of: Datagram.self)
+    try await transport.open(delivering: StreamSink(continuation))
+    return await stream.reduce(into: []) { $0.append($1) }
   }
 
   /// The interleaved frames of `channel` in a recorded RTSP connection, a millisecond apart.
@@ -52,4 +36,16 @@ enum Captures {
     }
     return datagrams
   }
+}
+
+/// Passes on what a transport delivers.
+private final class StreamSink: DatagramSink {
+  private let continuation: AsyncStream<Datagram>.Continuation
+
+  init(_ continuation: AsyncStream<Datagram>.Continuation) { self.continuation = continuation }
+
+  func describe(_ media: [MediaDescription]) {}
+  func receive(_ datagram: Datagram) { continuation.yield(datagram) }
+  func readCompleted(at now: Instant) {}
+  func transportEnded(_ end: TransportEnd) { continuation.finish() }
 }

@@ -30,7 +30,7 @@ enum FlowPlace: Sendable, Hashable {
 }
 
 /// What a survey found out about one source of RTP.
-struct Flow: Sendable, Hashable {
+struct Flow: Sendable {
   let place: FlowPlace
   let ssrc: UInt32
   /// The sender's address, where there is one.
@@ -78,15 +78,6 @@ struct Flow: Sendable, Hashable {
     let audio: Set<UInt8> = [0, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18]
     guard isConfirmed, packets >= 4, !audio.contains(payloadType) else { return false }
     return packets >= timestamps * 5 / 4 + 1 || markers * 2 >= packets
-  }
-
-  static func == (left: Flow, right: Flow) -> Bool {
-    left.place == right.place && left.ssrc == right.ssrc
-  }
-
-  func hash(into hasher: inout Hasher) {
-    hasher.combine(place)
-    hasher.combine(ssrc)
   }
 }
 

@@ -57,7 +57,7 @@ struct PcapngInterface: Sendable, Hashable {
     let second: UInt128 = 1_000_000_000
     var nanoseconds = UInt128(ticks)
     if resolution & 0x80 != 0 {
-      nanoseconds = nanoseconds * second >> UInt128(exponent)
+      nanoseconds = (nanoseconds * second) >> UInt128(exponent)
     } else {
       for _ in 0..<max(0, 9 - exponent) { nanoseconds *= 10 }
       // Beyond 20 digits nothing is left of 64 bits.

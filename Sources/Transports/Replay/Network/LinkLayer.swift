@@ -18,7 +18,6 @@ enum LinkLayer {
     var rawValue: UInt16
 
     static let ipv4 = EtherType(rawValue: 0x0800)
-    static let arp = EtherType(rawValue: 0x0806)
     static let ipv6 = EtherType(rawValue: 0x86DD)
     static let pppoeSession = EtherType(rawValue: 0x8864)
     /// IEEE 802.1Q, 802.1ad, and what came before 802.1ad.

@@ -56,7 +56,12 @@ struct RTSPDialogue: Sendable {
   private mutating func read(
     _ direction: inout Direction, at time: Int64, _ body: (Frame) -> Void
   ) {
-    while let bytes = direction.stream.nextBytes() {
+    while let piece = direction.stream.nextPiece() {
+      guard case .bytes(let bytes) = piece else {
+        // What the hole cut has no end.
+        direction.input = RTSPInput(channels: assignedChannels)
+        continue
+      }
       guard direction.failures < Self.maximumFailures else { continue }
       direction.input.append(bytes)
       do throws(RTSPError) {

@@ -17,6 +17,13 @@ struct TCPReassembly: Sendable {
     case empty
   }
 
+  /// What comes out.
+  enum Piece: Sendable, Hashable {
+    case bytes(ByteBuffer)
+    /// Bytes that were not recorded.
+    case hole
+  }
+
   /// Bytes that wait behind a hole: half a second of a fast camera.
   static let maximumBytes = 512 << 10
   static let maximumSegments = 1024
@@ -28,13 +35,13 @@ struct TCPReassembly: Sendable {
   private(set) var missingBytes: UInt64 = 0
   /// The number of the next byte; `nil` before the first segment.
   private var next: UInt32?
-  private var ready = CircularBuffer<ByteBuffer>()
+  private var ready = CircularBuffer<Piece>()
   /// In the order of their numbers; may overlap.
   private var parked: [(number: UInt32, bytes: ByteBuffer)] = []
   private var parkedBytes = 0
   private var holeSince: Int64?
 
-  /// Takes in a segment that was recorded at `time`; pull ``nextBytes()`` until `nil` afterwards.
+  /// Takes in a segment that was recorded at `time`; pull ``nextPiece()`` until `nil` afterwards.
   mutating func receive(_ segment: TCPSegment, at time: Int64) -> Outcome {
     if segment.isSynchronizing {
       restart(at: segment.sequenceNumber &+ 1)
@@ -47,8 +54,8 @@ struct TCPReassembly: Sendable {
     return place(segment.payload, at: segment.sequenceNumber, time)
   }
 
-  /// The next bytes in order; what a segment brought comes as a slice of it.
-  mutating func nextBytes() -> ByteBuffer? { ready.popFirst() }
+  /// What is next in order; what a segment brought comes as a slice of it.
+  mutating func nextPiece() -> Piece? { ready.popFirst() }
 
   /// Gives up what is missing: nothing more will come.
   mutating func finish() {
@@ -95,7 +102,7 @@ struct TCPReassembly: Sendable {
     next = number &+ UInt32(truncatingIfNeeded: bytes.readableBytes)
     var bytes = bytes
     bytes.moveReaderIndex(forwardBy: count)
-    ready.append(bytes)
+    ready.append(.bytes(bytes))
   }
 
   /// Delivers what has been waiting for what has come.
@@ -120,6 +127,7 @@ struct TCPReassembly: Sendable {
   private mutating func skipHole() {
     guard let first = parked.first, let next else { return }
     holes += 1
+    ready.append(.hole)
     missingBytes += UInt64(first.number &- next)
     self.next = first.number
     holeSince = nil

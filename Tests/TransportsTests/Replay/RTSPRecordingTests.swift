@@ -1,0 +1,132 @@
+import NIOCore
+import NIOPosix
+import RTPWire
+import Testing
+
+@testable import Transports
+
+/// RTSP sessions as captures have them: TCP segments that were repeated, swapped and lost.
+struct RTSPRecordingTests {
+  private static let description = """
+    v=0\r
+    m=audio 0 RTP/AVP 97\r
+    a=rtpmap:97 MPEG4-GENERIC/12000\r
+    m=video 0 RTP/AVP 96\r
+    a=rtpmap:96 H264/90000\r
+    a=fmtp:96 packetization-mode=1;sprop-parameter-sets=Z0LgHtoCgPRA,aM4wpIA=\r
+
+    """
+
+  private static let video = (0..<120).map { index in
+    var packet = rtp(UInt16(index), ssrc: 0xA, payload: 900)
+    packet.setInteger(UInt32(index / 4 * 3000), at: 4)
+    return packet
+  }
+
+  /// What a server sends: answers, and frames on channels that nobody would guess.
+  static func server(hasMessages: Bool) -> ByteBuffer {
+    var bytes = ByteBuffer()
+    if hasMessages {
+      bytes.writeString(
+        "RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\n"
+          + "Content-Length: \(description.utf8.count)\r\n\r\n" + description)
+      for (number, channels) in [(3, "20-21"), (4, "30-33")] {
+        bytes.writeString(
+          "RTSP/1.0 200 OK\r\nCSeq: \(number)\r\n"
+            + "Transport: RTP/AVP/TCP;unicast;interleaved=\(channels)\r\n\r\n")
+      }
+    }
+    let channels: (audio: UInt8, video: UInt8, control: UInt8) =
+      hasMessages ? (20, 30, 33) : (0, 2, 3)
+    for (index, packet) in video.enumerated() {
+      write(packet, on: channels.video, to: &bytes)
+      if index.isMultiple(of: 8) {
+        var audio = rtp(UInt16(index / 8), ssrc: 0xB, payload: 60)
+        audio.setInteger(UInt8(97), at: 1)
+        write(audio, on: channels.audio, to: &bytes)
+        write(senderReport(ssrc: 0xA), on: channels.control, to: &bytes)
+      }
+      if index == 60, hasMessages { bytes.writeString("RTSP/1.0 200 OK\r\nCSeq: 9\r\n\r\n") }
+    }
+    return bytes
+  }
+
+  private static func write(_ packet: ByteBuffer, on channel: UInt8, to bytes: inout ByteBuffer) {
+    bytes.writeMultipleIntegers(UInt8(ascii: "$"), channel, UInt16(packet.readableBytes))
+    bytes.writeImmutableBuffer(packet)
+  }
+
+  /// The stream in segments of random lengths, of which some come twice, with other borders or late.
+  static func frames(
+    of stream: ByteBuffer, seed: UInt64, isImpaired: Bool
+  ) -> [ByteBuffer] {
+    var random = SplitMix(seed: seed)
+    let start = UInt32.max - 20_000
+    var segments: [ByteBuffer] = []
+    var position = 0
+    while position < stream.readableBytes {
+      let length = min(Int.random(in: 1...1460, using: &random), stream.readableBytes - position)
+      func segment(_ from: Int, _ count: Int) -> ByteBuffer {
+        FrameBytes.tcp(
+          stream.getSlice(at: from, length: count) ?? ByteBuffer(),
+          sequence: start &+ UInt32(from))
+      }
+      segments.append(segment(position, length))
+      if isImpaired, Bool.random(using: &random) {
+        let from = max(0, position - Int.random(in: 0...2000, using: &random))
+        segments.append(segment(from, position + length - from))
+      }
+      position += length
+    }
+    if isImpaired {
+      for index in segments.indices.dropFirst().dropLast() where Bool.random(using: &random) {
+        segments.swapAt(index, index + 1)
+      }
+    }
+    let opening = FrameBytes.tcp(ByteBuffer(), sequence: start &- 1, isSynchronizing: true)
+    return ([opening] + segments).map { FrameBytes.ethernet(FrameBytes.ipv4($0, number: 6)) }
+  }
+
+  private func play(_ frames: [ByteBuffer]) async throws -> RecordingSink {
+    let file = try ReplayTransportTests.File(RecordingBytes.pcap(frames))
+    let transport = ReplayTransport(
+      path: file.path, on: MultiThreadedEventLoopGroup.singleton.next())
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    _ = try await sink.ends.first(1)
+    return sink
+  }
+
+  @Test(arguments: [false, true], 0..<6)
+  func aSessionWithItsMessages(isImpaired: Bool, seed: UInt64) async throws {
+    let sink = try await play(
+      Self.frames(of: Self.server(hasMessages: true), seed: seed, isImpaired: isImpaired))
+    let datagrams = sink.datagrams.elements
+    #expect(datagrams.filter { $0.channel == .media }.map(\.bytes) == Self.video)
+    #expect(datagrams.filter { $0.channel == .control }.count == 15)
+    let description = try #require(sink.descriptions.elements.first?.first)
+    #expect(description.encodingName == "H264")
+    #expect(
+      description.formatParameters["sprop-parameter-sets"] == "Z0LgHtoCgPRA,aM4wpIA=")
+  }
+
+  @Test func aSessionOfWhichTheBeginningWasNotRecorded() async throws {
+    var stream = Self.server(hasMessages: false)
+    stream.moveReaderIndex(forwardBy: 333)
+    let sink = try await play(
+      Self.frames(of: ByteBuffer(buffer: stream), seed: 1, isImpaired: false))
+    let media = sink.datagrams.elements.filter { $0.channel == .media }.map(\.bytes)
+    #expect(media == Array(Self.video.dropFirst()))
+    #expect(sink.descriptions.elements.isEmpty)
+  }
+
+  @Test func segmentsThatWereNotRecordedCostTheirPacketsAlone() async throws {
+    var frames = Self.frames(of: Self.server(hasMessages: true), seed: 2, isImpaired: false)
+    for index in [100, 60] { frames.remove(at: index) }
+    let sink = try await play(frames)
+    let media = sink.datagrams.elements.filter { $0.channel == .media }.map(\.bytes)
+    #expect(media.count >= Self.video.count - 8)
+    #expect(media.count < Self.video.count)
+    #expect(media.allSatisfy(Self.video.contains))
+  }
+}
