@@ -50,10 +50,11 @@ struct SRTPSession {
   /// The one not heard for longest first.
   private var sources: [Source] = []
   private var search: RolloverSearch
-  /// Each packet is copied here and decrypted in place. A copy costs a fiftieth of what decrypting does,
-  /// whoever else holds the read that the packet came in sees nothing of it, there is room behind the
-  /// packet, and a packet that was not authentic is whole for another trial. As nobody keeps the
-  /// packet before, mostly, it is the same memory again and again.
+  /// Each packet is copied here and decrypted in place.
+  ///
+  /// A copy costs little beside decrypting, whoever else holds the read that the packet came in sees
+  /// nothing of it, there is room behind the packet, and one that was not authentic is whole for another
+  /// trial. As mostly nobody keeps the packet before, it is the same memory again and again.
   private var scratch = ByteBufferAllocator().buffer(capacity: 2048)
   /// The key of the last authentic packet, which is good for what is sent back.
   private var current: SRTPKeyMaterial?
@@ -63,7 +64,8 @@ struct SRTPSession {
     layout: SRTPLayout, replayWindow: Int = SRTPContext.replayWindow, givenRollover: UInt32? = nil
   ) {
     self.layout = layout
-    self.replayWindow = max(replayWindow, Self.smallestReplayWindow)
+    self.replayWindow = min(
+      max(replayWindow, Self.smallestReplayWindow), Self.largestReplayWindow)
     self.givenRollover = givenRollover
     search = RolloverSearch(replayWindow: self.replayWindow)
   }
@@ -250,6 +252,8 @@ struct SRTPSession {
   static let maximumKeys = 16
   /// Packets; never fewer, whatever is asked for.
   static let smallestReplayWindow = 1024
+  /// Packets; libsrtp tells wraps from packets that are late by half a cycle.
+  static let largestReplayWindow = 32_767
   /// Nanoseconds without an authentic packet of a source before its roll-over counter is doubted.
   static let silenceBeforeSearch: Int64 = 1_000_000_000
 }

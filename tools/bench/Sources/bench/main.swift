@@ -1,11 +1,12 @@
 import Foundation
 
 // Measures rtp-recv beside its peers on the same packets in one run, and prints tables with ratios.
-// usage: bench [latency] [throughput] [start] [interleaved] [sessions] [--rounds N]
+// usage: bench [latency] [throughput] [start] [interleaved] [srtp] [sessions] [--rounds N]
 
 let measurements: [(name: String, report: (Int, String) throws -> Void)] = [
   ("latency", Latency.report), ("throughput", Throughput.report), ("start", Start.report),
-  ("interleaved", Interleaved.report), ("sessions", Sessions.report),
+  ("interleaved", Interleaved.report), ("srtp", Protected.report),
+  ("sessions", Sessions.report),
 ]
 let arguments = CommandLine.arguments.dropFirst()
 let rounds =
