@@ -70,6 +70,7 @@ enum Protected {
       suite.map {
         [".build/release/srtp-loop", packets, $0, "\(port)", "\(rate)", "\(seconds)"]
       } ?? [".build/release/paced-sender", packets, "\(port)", "\(rate)", "\(seconds)"])
+    if suite != nil { _ = sender.readLine() }
     usleep(2_000_000)
     let (timeBefore, cpuBefore) = (Latency.now(), receiver.processorTime)
     usleep(UInt32((seconds - 3) * 1e6))

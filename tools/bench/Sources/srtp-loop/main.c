@@ -1,8 +1,9 @@
-// Protects the RTP packets of a file with libsrtp2, and either sends them over and over at a steady
-// rate, or unprotects them in a loop and prints what that takes.
+// Protects the RTP packets of a file with libsrtp2, over and over, and either sends them all at a
+// steady rate once they are made, or unprotects them in a loop and prints what that takes.
 //
 // The file holds packets with a 4-byte big-endian length before each. The key is of bytes 0, 1, 2 …
-// usage: srtp-loop FILE SUITE PORT PACKETS_PER_SECOND SECONDS   prints how many packets it sent
+// usage: srtp-loop FILE SUITE PORT PACKETS_PER_SECOND SECONDS   prints an empty line before the first,
+//                                                               and how many it sent
 //        srtp-loop FILE SUITE                                   prints nanoseconds a packet
 #include <arpa/inet.h>
 #include <srtp2/srtp.h>
@@ -103,10 +104,16 @@ int main(int argc, char **argv) {
                                 .sin_port = htons((unsigned short)atoi(argv[3])),
                                 .sin_addr = {htonl(INADDR_LOOPBACK)}};
   if (connect(descriptor, (struct sockaddr *)&address, sizeof address)) return 1;
-  double rate = atof(argv[4]);
-  int64_t start = now(CLOCK_MONOTONIC), end = start + (int64_t)(atof(argv[5]) * 1e9);
+  double rate = atof(argv[4]), seconds = atof(argv[5]);
+  uint64_t prepared = (uint64_t)(rate * seconds);
+  struct packet *sealed = malloc(prepared * sizeof *sealed);
+  if (!sealed) return 1;
+  for (uint64_t index = 0; index < prepared; index++)
+    protect(sender, &packets[index % count], &sealed[index]);
+  printf("\n");
+  fflush(stdout);
+  int64_t start = now(CLOCK_MONOTONIC), end = start + (int64_t)(seconds * 1e9);
   uint64_t sent = 0;
-  struct packet sealed;
   for (int64_t time = start; time < end; time = now(CLOCK_MONOTONIC)) {
     uint64_t due = (uint64_t)((double)(time - start) * rate / 1e9);
     if (sent >= due) {
@@ -114,12 +121,9 @@ int main(int argc, char **argv) {
       nanosleep(&pause, NULL);
       continue;
     }
-    for (int batch = 0; batch < 64 && sent < due; batch++) {
-      protect(sender, &packets[sent % count], &sealed);
-      // Nobody listens any more, or not yet: the peer's refusal is not this program's concern.
-      (void)!send(descriptor, sealed.bytes, (size_t)sealed.length, 0);
-      sent++;
-    }
+    // Nobody listens any more, or not yet: the peer's refusal is not this program's concern.
+    for (int batch = 0; batch < 64 && sent < due && sent < prepared; batch++, sent++)
+      (void)!send(descriptor, sealed[sent].bytes, (size_t)sealed[sent].length, 0);
   }
   printf("%llu\n", (unsigned long long)sent);
   return 0;
