@@ -101,6 +101,7 @@ struct RTPRecv: AsyncParsableCommand {
     options.rtsp.credentials = try Password.credentials(
       for: source, user: rtsp.user, file: rtsp.passwordFile)
     options.srtp = try srtp.options()
+    if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(options.srtp) }
     options.rtsp.protection = options.srtp
     return options
   }
