@@ -140,8 +140,8 @@ public struct TransportCounters: Sendable, Hashable {
   /// What the far end did that is not as it should be and was lived with, each a sentence for the
   /// person who looks after it; at most 64.
   public var diagnostics: [String] = []
-  /// What became of protected packets; `nil` where there is no SRTP. ``delivered`` then counts those
-  /// that were authentic.
+  /// What became of protected packets, of which ``delivered`` counts the authentic ones; `nil` where
+  /// there is no SRTP.
   public var srtp: SRTPCounters?
 
   public init() {}

@@ -101,7 +101,8 @@ extension TransportError: CustomStringConvertible {
     case .nothingToReceive:
       return "the session description has no media with a port to listen on"
     case .unsupportedProfile(let profile):
-      return "the session description asks for \(profile.prefix(40)); only RTP/AVP and RTP/SAVP can be "
+      return
+        "the session description asks for \(profile.prefix(40)); only RTP/AVP and RTP/SAVP can be "
         + "received"
     case .protected(let error): return "\(error)"
     case .closed:

@@ -131,6 +131,21 @@ struct MediaOptions: ParsableArguments {
   }
 }
 
+extension MediaOptions {
+  /// The keys of the SDP file for what is received, if it has any.
+  func keys(_ options: SRTPOptions) throws -> [SRTPKeyMaterial] {
+    guard let sessionDescription else { return [] }
+    let session = try SessionDescription(contentsOf: sessionDescription)
+    guard let video = session.media.first(where: { $0.kind == "video" }), !video.cryptos.isEmpty
+    else { return [] }
+    let exposure = session.isExposed ? "others can read \(sessionDescription)" : nil
+    guard case .fixed(let keys) = try video.protection(options, exposure: exposure).keys else {
+      return []
+    }
+    return keys
+  }
+}
+
 struct UDPOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(

@@ -116,6 +116,7 @@ struct RTPRecv: AsyncParsableCommand {
     options.framing = replay.framing
     options.replay = replay.configuration(payloadType: media.payloadType)
     options.srtp = try srtp.options()
+    if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(options.srtp) }
     options.rtsp.protection = options.srtp
     return options
   }

@@ -118,10 +118,13 @@ struct Verdict {
   static func hint(_ srtp: SRTPCounters) -> String? {
     guard srtp.authenticated == 0 else { return nil }
     if srtp.authenticationFailed > 0 {
-      return "\(srtp.authenticationFailed) packets came and none could be authenticated: is the key "
+      return
+        "\(srtp.authenticationFailed) packets came and none could be authenticated: is the key "
         + "the sender's, and its suite? A stream joined very late needs --srtp-roc"
     }
-    if srtp.noKey > 0 { return "\(srtp.noKey) packets came for which there is no key: check its MKI" }
+    if srtp.noKey > 0 {
+      return "\(srtp.noKey) packets came for which there is no key: check its MKI"
+    }
     if srtp.malformed + srtp.readableControl > 0 {
       return "\(srtp.malformed + srtp.readableControl) packets came that are too short for this "
         + "suite, or not SRTP: check the sender's suite and MKI"

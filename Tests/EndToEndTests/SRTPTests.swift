@@ -126,22 +126,20 @@ struct SRTPTests {
       + "srtcp-cipher=(string)\(suite.cipher),srtcp-auth=(string)\(suite.controlAuthentication)"
     let pipeline =
       "udpsrc port=\(port) buffer-size=4000000 caps=\(caps) ! srtpdec ! rtph264depay ! h264parse "
-      + "! video/x-h264,stream-format=byte-stream,alignment=au ! identity eos-after=\(clip.frames) "
+      + "! video/x-h264,stream-format=byte-stream,alignment=au "
+      // It lets one buffer less pass.
+      + "! identity eos-after=\(clip.frames + 1) "
       + "! filesink location=\(output)"
     let receiver = try RunningProcess(
       "gst-launch-1.0", pipeline.split(separator: " ").map(String.init))
     _ = try receiver.waitForLine(#/Setting pipeline to PLAYING|New clock/#)
     let sender = try RunningProcess(
       Product.rtpSend,
-      [clip.path, "udp://127.0.0.1:\(port)", "--fps", "100", "--ssrc", "77", "--no-rtcp"]
-        + ["--initial-sequence", "65500", "--srtp-key-file", suite.keyFile()])
+      [clip.path, "udp://127.0.0.1:\(port)", "--fps", "100", "--loop", "2", "--ssrc", "77"]
+        + ["--no-rtcp", "--initial-sequence", "65500", "--srtp-key-file", suite.keyFile()])
     #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
-    // The end is known only by what would come behind it.
-    receiver.send(signal: SIGINT)
     try receiver.waitForExit()
-    let hashes = try Clip.frameHashes(of: output)
-    #expect(hashes == Array(clip.hashes.prefix(hashes.count)))
-    #expect(hashes.count >= clip.frames - 1)
+    #expect(try Clip.frameHashes(of: output) == clip.hashes)
   }
 
   @Test("a bad network, a wrap, a key that has its name", arguments: Suite.all)
@@ -245,7 +243,9 @@ struct SRTPTests {
     _ = try receiver.waitForLine(#/pictures are 256x144/#)
     let folder = "/proc/\(receiver.processIdentifier)"
     for name in ["cmdline", "environ"] {
-      guard let content = FileManager.default.contents(atPath: "\(folder)/\(name)") else { continue }
+      guard let content = FileManager.default.contents(atPath: "\(folder)/\(name)") else {
+        continue
+      }
       #expect(content.range(of: Data(key.base64EncodedString().utf8)) == nil, "\(name)")
     }
     let limits = try String(contentsOfFile: "\(folder)/limits", encoding: .utf8)
@@ -255,8 +255,10 @@ struct SRTPTests {
     guard memory >= 0 else { return }
     defer { close(memory) }
     let secrets = [Data(key.base64EncodedString().utf8), key, key.prefix(16)]
-    var scanned = 0
-    for region in try String(contentsOfFile: "\(folder)/maps", encoding: .utf8).split(separator: "\n") {
+    var hasFoundControl = false
+    for region in try String(contentsOfFile: "\(folder)/maps", encoding: .utf8).split(
+      separator: "\n")
+    {
       guard let match = region.firstMatch(of: #/^([0-9a-f]+)-([0-9a-f]+) rw/#),
         let first = UInt64(match.1, radix: 16), let last = UInt64(match.2, radix: 16)
       else { continue }
@@ -268,16 +270,18 @@ struct SRTPTests {
           pread(memory, $0.baseAddress, $0.count, off_t(start))
         }
         if count > 0 {
-          scanned += count
+          if bytes.prefix(count).range(of: Data(address.utf8)) != nil { hasFoundControl = true }
           for secret in secrets where bytes.prefix(count).range(of: secret) != nil {
-            Issue.record("\(secret.count) bytes of the key at \(String(start, radix: 16)): \(region)")
+            Issue.record(
+              "\(secret.count) bytes of the key at \(String(start, radix: 16)): \(region)")
           }
         }
         guard last - start > 1 << 20 else { break }
         start += 1 << 20 - 64
       }
     }
-    #expect(scanned > 1 << 20)
+    // What is there is found: the source was typed.
+    #expect(hasFoundControl)
     receiver.send(signal: SIGTERM)
     #expect(try receiver.waitForExit(within: 5) == 0)
   }

@@ -25,7 +25,8 @@ struct SRTPKeyTests {
   }
 
   @Test func severalKeysWithIdentifiers() throws {
-    let keys = try read("AES_CM_128_HMAC_SHA1_32 \(Self.key) 0a0B\naes-128-icm-hmac-sha1-32\t\(Self.key)  0001")
+    let keys = try read(
+      "AES_CM_128_HMAC_SHA1_32 \(Self.key) 0a0B\naes-128-icm-hmac-sha1-32\t\(Self.key)  0001")
     #expect(keys.map(\.identifier) == [[0x0A, 0x0B], [0, 1]])
     _ = try SRTPConfiguration(keys: .fixed(keys)).makeSession()
   }

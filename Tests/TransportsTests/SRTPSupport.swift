@@ -17,7 +17,9 @@ func srtpKey(
 
 func unhex(_ text: String) -> [UInt8] {
   let digits = text.compactMap(\.hexDigitValue)
-  return stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+  return stride(from: 0, to: digits.count - 1, by: 2).map {
+    UInt8(digits[$0] << 4 | digits[$0 + 1])
+  }
 }
 
 /// A sender of protected packets: one context, with the identifier of its key.

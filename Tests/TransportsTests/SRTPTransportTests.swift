@@ -91,7 +91,8 @@ struct SRTPTransportTests {
     _ = try await sink.ends.first(1)
   }
 
-  @Test("protects what is sent back, once it is known under which key", arguments: SRTPSuite.allCases)
+  @Test(
+    "protects what is sent back, once it is known under which key", arguments: SRTPSuite.allCases)
   func feedback(_ suite: SRTPSuite) async throws {
     let sender = try ProtectingSender(srtpKey(suite, identifier: [1, 2]))
     let transport = try await opened(.fixed([sender.key]))

@@ -41,7 +41,7 @@ struct SRTPVector: Sendable, CustomTestStringConvertible {
       clear: media),
     SRTPVector(
       name: "libsrtp, authenticated alone", suite: .nullSHA1Tag80, key: libsrtpKey,
-      protected: "800f1234decafbadcafebabeababababababababababababababababa136270b679134ce9b",
+      protected: "800f1234decafbadcafebabeabababababababababababababababababa136270b679134ce9b",
       clear: media),
     SRTPVector(
       name: "libsrtp, RFC 7714", suite: .aesGCM128, key: gcmKey,

@@ -9,6 +9,10 @@ let package = Package(
     .executableTarget(name: "bare-loop", cSettings: [.unsafeFlags(["-O2"])]),
     .executableTarget(name: "connection-server", cSettings: [.unsafeFlags(["-O2"])]),
     .executableTarget(name: "paced-sender", cSettings: [.unsafeFlags(["-O2"])]),
+    .executableTarget(
+      name: "srtp-loop", cSettings: [.unsafeFlags(["-O2"])],
+      linkerSettings: [.linkedLibrary("srtp2")]
+    ),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -21,7 +21,7 @@ public struct SRTPConfiguration: Sendable {
   public var allowsWeak = false
   /// Whether SRTCP comes in clear (RFC 4568 §6.3.2), authenticated all the same; not with AES-GCM.
   public var acceptsReadableControl = false
-  /// Packets; raised to 1,024, and lowered to 32,767. Never fewer than wait to be put in order.
+  /// Packets, raised to 1,024 and lowered to 32,767; not fewer than wait to be put in order.
   public var replayWindow = SRTPContext.replayWindow
 
   public init(keys: Keys) { self.keys = keys }

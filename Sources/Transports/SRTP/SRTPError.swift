@@ -67,7 +67,8 @@ extension SRTPError: CustomStringConvertible {
       return "\(suite.name) \(reason); --srtp-allow-weak takes it all the same"
     case .keySource(let name, let fault): return "can not take SRTP keys from \(name): \(fault)"
     case .keyMissing(let profile):
-      return "the media is encrypted (\(profile.prefix(40))), and the description has no key for it; "
+      return
+        "the media is encrypted (\(profile.prefix(40))), and the description has no key for it; "
         + "give it with --srtp-key-file"
     case .exposedKey(let place):
       return "the description has the key of the media in clear, and \(place); "

@@ -37,7 +37,8 @@ struct SRTPLayout: Sendable, Hashable {
   private func mediaMalformation(of packet: ByteBuffer) -> Malformation? {
     let start = packet.readerIndex
     let length = packet.readableBytes
-    guard length >= RTPPacket.minimumLength, let first = packet.getInteger(at: start, as: UInt8.self)
+    guard length >= RTPPacket.minimumLength,
+      let first = packet.getInteger(at: start, as: UInt8.self)
     else { return .header }
     guard first >> 6 == 2 else { return .version }
     var header = RTPPacket.minimumLength + 4 * Int(first & 0x0F)

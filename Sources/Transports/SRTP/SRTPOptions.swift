@@ -28,7 +28,8 @@ extension SessionDescription.Media {
 
   /// How the media is protected as the description has it: by the first line that can be used.
   ///
-  /// - Parameter exposure: why others may have read the description, if they may.
+  /// `exposure` is why others may have read the description, if they may.
+  ///
   /// - Throws: ``SRTPError`` when there is no key, or none that may be used.
   public func protection(
     _ options: SRTPOptions, exposure: String?

@@ -41,6 +41,10 @@ struct SRTPSession {
     }
 
     func index(under key: SRTPKeyMaterial) -> Int? { media.lastIndex { $0.key === key } }
+
+    func context(under key: SRTPKeyMaterial) -> SRTPContext? {
+      index(under: key).flatMap { media[$0].own }
+    }
   }
 
   let layout: SRTPLayout
@@ -50,10 +54,11 @@ struct SRTPSession {
   /// The one not heard for longest first.
   private var sources: [Source] = []
   private var search: RolloverSearch
-  /// Each packet is copied here and decrypted in place. A copy costs a fiftieth of what decrypting does,
-  /// whoever else holds the read that the packet came in sees nothing of it, there is room behind the
-  /// packet, and a packet that was not authentic is whole for another trial. As nobody keeps the
-  /// packet before, mostly, it is the same memory again and again.
+  /// Each packet is copied here and decrypted in place.
+  ///
+  /// A copy costs little beside decrypting, whoever else holds the read that the packet came in sees
+  /// nothing of it, there is room behind the packet, and one that was not authentic is whole for another
+  /// trial. As mostly nobody keeps the packet before, it is the same memory again and again.
   private var scratch = ByteBufferAllocator().buffer(capacity: 2048)
   /// The key of the last authentic packet, which is good for what is sent back.
   private var current: SRTPKeyMaterial?
@@ -63,7 +68,8 @@ struct SRTPSession {
     layout: SRTPLayout, replayWindow: Int = SRTPContext.replayWindow, givenRollover: UInt32? = nil
   ) {
     self.layout = layout
-    self.replayWindow = max(replayWindow, Self.smallestReplayWindow)
+    self.replayWindow = min(
+      max(replayWindow, Self.smallestReplayWindow), Self.largestReplayWindow)
     self.givenRollover = givenRollover
     search = RolloverSearch(replayWindow: self.replayWindow)
   }
@@ -107,26 +113,22 @@ struct SRTPSession {
     }
     let ssrc =
       packet.getInteger(at: packet.readerIndex + (isControl ? 4 : 8), as: UInt32.self) ?? 0
-    guard let key = keys.first(where: { fits($0, packet, of: ssrc, isControl: isControl) }) else {
-      return .keyUnknown(request(for: packet, of: ssrc, isControl: isControl))
-    }
+    guard let chosen = keys.indices.first(where: { fits($0, packet, ssrc, isControl: isControl) })
+    else { return .keyUnknown(request(for: packet, of: ssrc, isControl: isControl)) }
+    let key = keys[chosen].material
     let known = sources.lastIndex { $0.ssrc == ssrc }
-    var context = key.context
-    if !isControl, let known, let index = sources[known].index(under: key.material),
-      let own = sources[known].media[index].own
-    {
-      context = own
-    }
+    let own = isControl ? nil : known.flatMap { sources[$0].context(under: key) }
+    let context = own ?? keys[chosen].context
     scratch.load(packet, layout: layout, isControl: isControl)
     switch context.unprotect(&scratch, isControl: isControl) {
-    case .authentic: return passed(ssrc, under: key.material, isControl: isControl, at: now)
+    case .authentic: return passed(ssrc, under: key, isControl: isControl, at: now)
     case .replayed:
       counted.replayed += 1
       return .replayed
     case .authenticationFailed:
-      if !isControl, let found = find(packet, of: ssrc, key: key.material, known, at: now) {
+      if !isControl, let found = find(packet, of: ssrc, key: key, known, at: now) {
         counted.rolloversFound += 1
-        return passed(ssrc, under: key.material, in: found, at: now)
+        return passed(ssrc, under: key, in: found, at: now)
       }
       counted.authenticationFailed += 1
       return .authenticationFailed
@@ -159,12 +161,12 @@ struct SRTPSession {
   }
 
   private func fits(
-    _ key: Key, _ packet: ByteBuffer, of ssrc: UInt32, isControl: Bool
+    _ index: Int, _ packet: ByteBuffer, _ ssrc: UInt32, isControl: Bool
   ) -> Bool {
-    guard key.ssrc == nil || key.ssrc == ssrc else { return false }
+    guard keys[index].ssrc == nil || keys[index].ssrc == ssrc else { return false }
     guard layout.identifierLength > 0 else { return true }
     guard let identifier = layout.identifier(of: packet, isControl: isControl) else { return false }
-    return identifier.elementsEqual(key.material.identifier)
+    return identifier.elementsEqual(keys[index].material.identifier)
   }
 
   private func request(
@@ -180,7 +182,7 @@ struct SRTPSession {
     at now: Instant
   ) -> Outcome {
     counted.authenticated += 1
-    current = key
+    if current !== key { current = key }
     makeLast(ssrc)
     if !isControl {
       let last = sources.count - 1
@@ -250,6 +252,8 @@ struct SRTPSession {
   static let maximumKeys = 16
   /// Packets; never fewer, whatever is asked for.
   static let smallestReplayWindow = 1024
+  /// Packets; libsrtp tells wraps from packets that are late by half a cycle.
+  static let largestReplayWindow = 32_767
   /// Nanoseconds without an authentic packet of a source before its roll-over counter is doubted.
   static let silenceBeforeSearch: Int64 = 1_000_000_000
 }

@@ -73,7 +73,9 @@ struct SourcePin: Sendable {
 
   /// Whether a datagram from `origin` is worth authenticating, where that can be done; nothing is
   /// changed by it.
-  func mayAuthenticate(_ channel: Datagram.Channel, from origin: SocketAddress, now: Instant) -> Bool {
+  func mayAuthenticate(_ channel: Datagram.Channel, from origin: SocketAddress, now: Instant)
+    -> Bool
+  {
     if origin == source { return true }
     if channel == .control, let source { return origin.isSameHost(as: source) }
     return isEligible(origin, now: now)

@@ -1,11 +1,11 @@
 import Foundation
 
 // Measures rtp-recv beside its peers on the same packets in one run, and prints tables with ratios.
-// usage: bench [latency] [throughput] [start] [interleaved] [http] [sessions] [--rounds N]
+// usage: bench [latency] [throughput] [start] [interleaved] [http] [srtp] [sessions] [--rounds N]
 
 let measurements: [(name: String, report: (Int, String) throws -> Void)] = [
   ("latency", Latency.report), ("throughput", Throughput.report), ("start", Start.report),
-  ("interleaved", Connection.report), ("http", Connection.reportHTTP),
+  ("interleaved", Connection.report), ("http", Connection.reportHTTP), ("srtp", Protected.report),
   ("sessions", Sessions.report),
 ]
 let arguments = CommandLine.arguments.dropFirst()

@@ -56,7 +56,9 @@ public struct PacketFeed {
       for: source.codec, payloadLimit: configuration.payloadLimit,
       aggregates: configuration.aggregates)
     stream = RTPStream(configuration.stream)
-    protector = try configuration.key.map { try SRTPProtector($0, rollover: configuration.rollover) }
+    protector = try configuration.key.map {
+      try SRTPProtector($0, rollover: configuration.rollover)
+    }
   }
 
   /// The next packets, or `nil` at the end.

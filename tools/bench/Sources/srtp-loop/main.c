@@ -1,0 +1,130 @@
+// Protects the RTP packets of a file with libsrtp2, over and over, and either sends them all at a
+// steady rate once they are made, or unprotects them in a loop and prints what that takes.
+//
+// The file holds packets with a 4-byte big-endian length before each. The key is of bytes 0, 1, 2 …
+// usage: srtp-loop FILE SUITE PORT PACKETS_PER_SECOND SECONDS   prints an empty line before the first,
+//                                                               and how many it sent
+//        srtp-loop FILE SUITE                                   prints nanoseconds a packet
+#include <arpa/inet.h>
+#include <srtp2/srtp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { room = 2048, trailer = 16 };
+
+struct packet {
+  int length;
+  unsigned char bytes[room];
+};
+
+static int64_t now(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+static srtp_t session(const char *suite, srtp_ssrc_type_t direction) {
+  static unsigned char key[64];
+  for (unsigned char byte = 0; byte < sizeof key; byte++) key[byte] = byte;
+  srtp_policy_t policy;
+  memset(&policy, 0, sizeof policy);
+  if (!strcmp(suite, "AES_CM_128_HMAC_SHA1_80")) {
+    srtp_crypto_policy_set_rtp_default(&policy.rtp);
+    srtp_crypto_policy_set_rtcp_default(&policy.rtcp);
+  } else if (!strcmp(suite, "AEAD_AES_128_GCM")) {
+    srtp_crypto_policy_set_aes_gcm_128_16_auth(&policy.rtp);
+    srtp_crypto_policy_set_aes_gcm_128_16_auth(&policy.rtcp);
+  } else {
+    srtp_crypto_policy_set_aes_gcm_256_16_auth(&policy.rtp);
+    srtp_crypto_policy_set_aes_gcm_256_16_auth(&policy.rtcp);
+  }
+  policy.ssrc.type = direction;
+  policy.key = key;
+  policy.window_size = 2304;
+  srtp_t made;
+  if (srtp_create(&made, &policy)) exit(1);
+  return made;
+}
+
+// The next packet of the stream, protected; numbers and times go on.
+static void protect(srtp_t sender, const struct packet *source, struct packet *result) {
+  static uint16_t sequence = 1;
+  static uint32_t timestamp = 0;
+  memcpy(result->bytes, source->bytes, (size_t)source->length);
+  result->length = source->length;
+  result->bytes[2] = (unsigned char)(sequence >> 8);
+  result->bytes[3] = (unsigned char)sequence++;
+  uint32_t time = htonl(timestamp);
+  memcpy(result->bytes + 4, &time, 4);
+  if (source->bytes[1] & 0x80) timestamp += 3000;
+  if (srtp_protect(sender, result->bytes, &result->length)) exit(2);
+}
+
+int main(int argc, char **argv) {
+  if ((argc != 3 && argc != 6) || srtp_init()) return 64;
+  FILE *file = fopen(argv[1], "rb");
+  struct packet *packets = calloc(20000, sizeof *packets);
+  if (!file || !packets) return 1;
+  size_t count = 0;
+  unsigned char prefix[4];
+  while (count < 20000 && fread(prefix, 1, 4, file) == 4) {
+    int length = prefix[0] << 24 | prefix[1] << 16 | prefix[2] << 8 | prefix[3];
+    if (length < 12 || length > room - trailer) return 1;
+    packets[count].length = length;
+    if (fread(packets[count].bytes, 1, (size_t)length, file) != (size_t)length) return 1;
+    count++;
+  }
+  if (!count) return 1;
+  srtp_t sender = session(argv[2], ssrc_any_outbound);
+
+  if (argc == 3) {
+    srtp_t receiver = session(argv[2], ssrc_any_inbound);
+    enum { chunk = 1000, rounds = 300 };
+    struct packet *sealed = calloc(chunk, sizeof *sealed);
+    int64_t spent = 0;
+    for (size_t round = 0; round < rounds; round++) {
+      for (size_t index = 0; index < chunk; index++)
+        protect(sender, &packets[(round * chunk + index) % count], &sealed[index]);
+      int64_t start = now(CLOCK_PROCESS_CPUTIME_ID);
+      for (size_t index = 0; index < chunk; index++)
+        if (srtp_unprotect(receiver, sealed[index].bytes, &sealed[index].length)) return 3;
+      spent += now(CLOCK_PROCESS_CPUTIME_ID) - start;
+    }
+    printf("%.1f\n", (double)spent / (chunk * rounds));
+    return 0;
+  }
+
+  int descriptor = socket(AF_INET, SOCK_DGRAM, 0);
+  struct sockaddr_in address = {.sin_family = AF_INET,
+                                .sin_port = htons((unsigned short)atoi(argv[3])),
+                                .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  if (connect(descriptor, (struct sockaddr *)&address, sizeof address)) return 1;
+  double rate = atof(argv[4]), seconds = atof(argv[5]);
+  uint64_t prepared = (uint64_t)(rate * seconds);
+  struct packet *sealed = malloc(prepared * sizeof *sealed);
+  if (!sealed) return 1;
+  for (uint64_t index = 0; index < prepared; index++)
+    protect(sender, &packets[index % count], &sealed[index]);
+  printf("\n");
+  fflush(stdout);
+  int64_t start = now(CLOCK_MONOTONIC), end = start + (int64_t)(seconds * 1e9);
+  uint64_t sent = 0;
+  for (int64_t time = start; time < end; time = now(CLOCK_MONOTONIC)) {
+    uint64_t due = (uint64_t)((double)(time - start) * rate / 1e9);
+    if (sent >= due) {
+      struct timespec pause = {0, 200000};
+      nanosleep(&pause, NULL);
+      continue;
+    }
+    // Nobody listens any more, or not yet: the peer's refusal is not this program's concern.
+    for (int batch = 0; batch < 64 && sent < due && sent < prepared; batch++, sent++)
+      (void)!send(descriptor, sealed[sent].bytes, (size_t)sealed[sent].length, 0);
+  }
+  printf("%llu\n", (unsigned long long)sent);
+  return 0;
+}
