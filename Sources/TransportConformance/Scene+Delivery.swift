@@ -99,8 +99,7 @@ extension Scene {
   private static func held(_ house: Stage.House) async throws {
     let size = min(house.carrier.packetSizes.upperBound, 32_768)
     let portion = [Int](repeating: size, count: max(1, portionLength / size))
-    let prepared = portion + portion
-    let stage = try await Stage(house, sizes: prepared, lossBreaks: .backPressure) {
+    let stage = try await Stage(house, sizes: portion, lossBreaks: .backPressure) {
       call, sight, transport in
       if call == .received, sight.delivered == 1 { transport.holdReading(true) }
     }
@@ -164,7 +163,7 @@ extension Scene {
   /// A pause in the sending as long as this means that the far end waits.
   private static let waitingTime = Duration.milliseconds(200)
   /// Bytes that may still be delivered once a transport is held: some reads.
-  private static let heldLimit = 4 << 20
+  private static let heldLimit = 1 << 20
   private static let portionLength = 4 << 20
   /// Portions that no carrier's buffers hold: 128 MiB in all.
   private static let maximumPortions = 32
@@ -228,7 +227,7 @@ extension Scene {
       let result = await Result<Void, any Error> {
         try await transport.open(delivering: stranger)
       }
-      stranger.note(.refused)
+      if case .failure = result { stranger.note(.refused) }
       return result
     }
     switch result {

@@ -38,7 +38,9 @@ final class BrokenTransport: RTPTransport {
       return (state.sink, state.isClosed)
     }
     if defect == .opensTwice, former != nil, !wasClosed { return }
-    if defect == .opensAfterClose, wasClosed { return }
+    if defect == .opensAfterClose, wasClosed {
+      return try await eventLoop.submit { sink.transportEnded(.closed) }.get()
+    }
     if defect == .hangsWhenClosedWhileOpening, !wasClosed {
       try? await Task.sleep(for: .milliseconds(3))
       if state.withLock({ $0.isClosed }) { await forever() }
