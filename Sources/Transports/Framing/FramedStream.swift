@@ -14,6 +14,8 @@ final class FramedStream: ChannelInboundHandler {
   private var packets: FramedDelivery
   private var localAddress: String?
   private var phase = Phase.idle
+  /// A pipe ends, but it never breaks.
+  private var isPipe = false
   private var isHeld = false
   /// Whether the far end is through, behind what has not been delivered.
   private var hasEnded = false
@@ -77,6 +79,7 @@ final class FramedStream: ChannelInboundHandler {
     guard unsafe fstat(descriptor, &status) == 0, kinds.contains(status.st_mode & S_IFMT) else {
       return eventLoop.makeFailedFuture(notOpened(FramedError.noInput))
     }
+    isPipe = true
     let own = dup(descriptor)
     let stream = NIOLoopBound(self, eventLoop: eventLoop)
     return NIOPipeBootstrap(group: eventLoop)
@@ -98,6 +101,7 @@ final class FramedStream: ChannelInboundHandler {
     phase = .open(channel)
     openedAt = Self.now
     try channel.pipeline.syncOperations.addHandler(self)
+    if !isPipe { tellEndFromBreak(channel) }
     // Nothing was read until now, so nothing was missed.
     channel.setOption(.autoRead, value: true).assumeIsolated().whenFailure {
       self.end(.failed($0))
@@ -183,7 +187,25 @@ final class FramedStream: ChannelInboundHandler {
     context.close(promise: nil)
   }
 
+  /// SwiftNIO tells a connection that was reset from one that was closed only where the closing of
+  /// one direction is told by itself.
+  private func tellEndFromBreak(_ channel: any Channel) {
+    channel.setOption(.allowRemoteHalfClosure, value: true).assumeIsolated().whenFailure {
+      self.end(.failed($0))
+    }
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if case .inputClosed? = event as? ChannelEvent {
+      hasEnded = true
+      deliver()
+      context.close(promise: nil)
+    }
+    context.fireUserInboundEventTriggered(event)
+  }
+
   func channelInactive(context: ChannelHandlerContext) {
+    if !hasEnded, !isPipe { lastError = lastError ?? FramedError.connectionClosed }
     hasEnded = true
     deliver()
   }

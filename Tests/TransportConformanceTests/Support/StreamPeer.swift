@@ -48,7 +48,7 @@ final class StreamPeer: Sendable {
 
   /// Writes, and returns when the kernel has taken it all; byte by byte if it is slow.
   func write(_ bytes: ByteBuffer) async throws {
-    guard let channel = state.withLock({ $0.channel }) else { throw Gone() }
+    let channel = try await connection()
     guard isSlow else { return try await channel.writeAndFlush(bytes).get() }
     for byte in bytes.readableBytesView {
       try await channel.writeAndFlush(ByteBuffer(bytes: [byte])).get()
@@ -64,15 +64,24 @@ final class StreamPeer: Sendable {
     }
   }
 
+  /// The connection, which the client may know of earlier than this side.
+  private func connection() async throws -> any Channel {
+    let deadline = ContinuousClock.now + .seconds(5)
+    while ContinuousClock.now < deadline {
+      if let channel = state.withLock({ $0.channel }) { return channel }
+      try await Task.sleep(for: .milliseconds(1))
+    }
+    throw Gone()
+  }
+
   /// Says that there is no more (FIN).
   func finish() async throws {
-    guard let channel = state.withLock({ $0.channel }) else { throw Gone() }
-    try await channel.close(mode: .output).get()
+    try await connection().close(mode: .output).get()
   }
 
   /// Breaks the connection (RST).
   func reset() async throws {
-    guard let channel = state.withLock({ $0.channel }) else { throw Gone() }
+    let channel = try await connection()
     try await (channel as? any SocketOptionProvider)?
       .setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
     try await channel.close().get()
