@@ -104,8 +104,13 @@ extension Scene {
       if call == .received, sight.delivered == 1 { transport.holdReading(true) }
     }
     try await stage.openForSure()
-    // Two at first, since some transports wait for a second packet before they believe.
-    let sending = Task { try await sendWhileHeld([size, size], then: portion, on: stage) }
+    let isReleased = Flag()
+    let sending = Task {
+      guard !house.carrier.isPrepared else { return }
+      // Two at first, since some transports wait for a second packet before they believe.
+      try await stage.send([size, size])
+      for _ in 0..<maximumPortions where !isReleased.isSet { try await stage.send(portion) }
+    }
     guard await stage.observer.wait(within: house.carrier.deadline, until: { $0.delivered > 0 })
     else { throw StageError(description: "nothing came") }
     let (delivered, hasStopped) = await untilNothingComes(on: stage, size)
@@ -116,32 +121,29 @@ extension Scene {
         "while it was held it delivered \(bytes) bytes, and "
           + (hasStopped ? "then stopped" : "did not stop"))
     }
+    await untilFarEndWaits(stage)
+    if stage.sent >= maximumPortions * portion.count {
+      house.journal.violated(
+        .backPressure,
+        "the far end never waited, and sent \(stage.sent * size) bytes that nobody took")
+    }
+    isReleased.set()
     try? await stage.eventLoop.submit { [transport = stage.transport] in
       transport.holdReading(false)
     }.get()
-    let portions = try await sending.value
-    if !house.carrier.isPrepared, portions == maximumPortions {
-      house.journal.violated(
-        .backPressure,
-        "the far end never waited, and sent \(portions * portionLength) bytes that nobody took")
-    }
+    try await sending.value
     await stage.awaitAll()
     house.journal.examined(.backPressure)
     await stage.dismantle()
   }
 
-  /// Sends until the far end has to wait, and says how many portions it was rid of before.
-  private static func sendWhileHeld(
-    _ first: [Int], then portion: [Int], on stage: Stage
-  ) async throws -> Int {
-    guard !stage.carrier.isPrepared else { return 0 }
-    for count in 0...maximumPortions {
-      let start = ContinuousClock.now
-      try await stage.send(count == 0 ? first : portion)
-      // It has waited: for the release, in the end.
-      if ContinuousClock.now - start > waitingTime { return count }
+  /// Waits until the far end gets rid of nothing more: it waits, or has sent all there is.
+  private static func untilFarEndWaits(_ stage: Stage) async {
+    var last = -1
+    while stage.sent > last {
+      last = stage.sent
+      try? await Task.sleep(for: waitingTime * 2)
     }
-    return maximumPortions
   }
 
   /// Waits until nothing has come for a while, at most some time; how many came, and whether it

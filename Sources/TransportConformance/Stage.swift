@@ -24,6 +24,8 @@ final class Stage: Sendable {
   let eventLoop: any EventLoop
   /// How many packets have been asked for so far.
   private let planned = Mutex(0)
+  /// How many of them the far end is rid of.
+  private let handed = Mutex(0)
   private let hasOpened = Mutex(false)
   private let reference: TransportReference
   private let isCutOff: Bool
@@ -109,6 +111,9 @@ final class Stage: Sendable {
 
   // MARK: Playing
 
+  /// Packets that the far end has sent.
+  var sent: Int { handed.withLock { $0 } }
+
   /// Sends packets of these sizes, no faster than the carrier can hold them.
   func send(_ sizes: [Int]) async throws {
     guard !carrier.isPrepared else { return }
@@ -134,6 +139,7 @@ final class Stage: Sendable {
       guard let result else { throw StageError(description: "the far end could not send") }
       try result.get()
       sent += batch.count
+      handed.withLock { $0 += portion.count }
       // The next ones go out when these have arrived, where more would be lost.
       if carrier.burst != nil { await awaitDelivery(of: first + sent) }
     }
