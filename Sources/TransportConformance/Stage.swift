@@ -169,7 +169,12 @@ final class Stage: Sendable {
   /// Waits for all that was sent, and for the read that brought the last of it to be complete.
   func awaitAll() async {
     await awaitDelivery(of: planned.withLock { $0 })
-    guard observer.sight.ends.isEmpty else { return }
+    let sight = observer.sight
+    guard sight.ends.isEmpty else {
+      // What ends by itself, as a file does, may have ended already.
+      if !sight.isReadOpen { journal.examined(.completedReads) }
+      return
+    }
     let limit = journal.isViolated(.completedReads) ? Self.shortWait : carrier.deadline
     let isComplete = await observer.wait(within: limit) {
       !$0.isReadOpen || !$0.ends.isEmpty
