@@ -95,7 +95,7 @@ struct RTPRecv: AsyncParsableCommand {
       status = .outputFailed
     } catch let error as any Error & CustomStringConvertible
       where error is TransportError || error is RTSPError || error is HTTPError || error is TLSError
-        || error is SRTPError
+      || error is SRTPError
     {
       StatusLine.write("rtp-recv: \(argument.shown): \(error)\n")
       status = ExitStatus(of: error, otherwise: .cannotOpen)
