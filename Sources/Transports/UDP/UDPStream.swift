@@ -66,8 +66,12 @@ final class UDPStream {
     return control.and(media?.start() ?? eventLoop.makeSucceededVoidFuture()).map { _ in }
   }
 
-  func end(_ end: TransportEnd) {
-    guard let sink else { return }
+  func end(_ end: TransportEnd) { stop()?.transportEnded(end) }
+
+  /// Stops without a word, for what never was open; returns whom nobody has told.
+  @discardableResult
+  func stop() -> (any DatagramSink)? {
+    guard let sink else { return nil }
     self.sink = nil
     count.kernelDropped = kernelDrops
     pin.discardHeld()
@@ -78,7 +82,7 @@ final class UDPStream {
     control?.stop()
     media = nil
     control = nil
-    sink.transportEnded(end)
+    return sink
   }
 
   var counters: TransportCounters {

@@ -129,7 +129,12 @@ public final class UDPTransport: RTPTransport {
         }.flatMap { (stream: NIOLoopBound<UDPStream>) in stream.value.start() }
       }.get()
     } catch {
-      close()
+      // Whoever opens is told, so the sink is not.
+      onLoop { state in
+        if case .open(let stream) = state.value { stream.stop() }
+        if case .ended = state.value { return }
+        state.value = .ended(TransportCounters())
+      }
       throw error
     }
   }
