@@ -56,6 +56,9 @@ struct Preroll: Sendable {
     Set(sources.values.filter(\.isConfirmed).map(\.last.payloadType)).sorted()
   }
 
+  /// Datagrams that are kept.
+  var count: Int { datagrams.count }
+
   /// Hands out everything that was kept, in the order of arrival.
   mutating func takeAll() -> CircularBuffer<Datagram> {
     defer { datagrams = [] }

@@ -80,8 +80,10 @@ public struct VideoStream: Sendable {
   /// True once the source has said goodbye and has sent nothing since.
   public var hasSaidGoodbye: Bool { processor.hasSaidGoodbye }
 
-  /// Datagrams that were kept for recognition and had to be let go.
-  public var unrecognizedDatagrams: UInt64 { formerUnrecognized + preroll.discarded }
+  /// Datagrams that are or were kept for recognition, and are no part of a stream.
+  public var unrecognizedDatagrams: UInt64 {
+    formerUnrecognized + preroll.discarded + UInt64(preroll.count)
+  }
 
   /// The payload types of what came while the codec was not yet recognised.
   var unrecognizedPayloadTypes: [UInt8] { preroll.payloadTypes }

@@ -40,7 +40,10 @@ struct SourceAddress: Sendable, Hashable {
       var source: String?
       if let at = rest.lastIndex(of: "@") {
         // VLC writes ‘rtp://@:5004’ and ‘rtp://@239.1.2.3:5004’ for listening.
-        if at > rest.startIndex { source = try Self.host(rest[..<at]) }
+        if at > rest.startIndex {
+          // Something else than an address may be a password, which is not to be shown.
+          do { source = try Self.host(rest[..<at]) } catch { throw SourceFault.sourceWithoutGroup }
+        }
         rest = rest[at...].dropFirst()
       }
       self.source = source

@@ -121,7 +121,8 @@ extension SourceFault: CustomStringConvertible {
     case .unknownTransport(let name, let known):
       return "‘\(name)’ is not a known transport; there are \(Self.list(known))"
     case .noScheme(let known):
-      return "it does not say how to receive it; give a URL (\(Self.list(known))), or --transport"
+      return "it does not say how to receive it; give a URL or a file (\(Self.list(known))), - for "
+        + "packets on standard input, or say --transport, or --framing for a file of packets"
     case .missingHost:
       return "the host is missing, as in udp://host:port or rtsp://host/path"
     case .missingPort:

@@ -48,7 +48,8 @@ struct Narrator {
     }
     remarks += self.remarks(on: status.connection)
     // A few packets may be somebody else's.
-    if let srtp = status.transport.srtp, srtp.dropped >= 20, !hasSaidUnauthentic,
+    let hasMedia = status.stream?.reception.received ?? 0 > 0
+    if let srtp = status.transport.srtp, srtp.dropped >= 20, !hasSaidUnauthentic, !hasMedia,
       let hint = Verdict.hint(srtp)
     {
       hasSaidUnauthentic = true

@@ -39,11 +39,22 @@ enum Password {
     let user = user ?? source.user
     var password = source.password
     if password == nil, let file { password = try firstLine(of: file) }
-    if password == nil { password = unsafe getenv(variable).map { unsafe String(cString: $0) } }
+    // Taken in any case, so that it stays nowhere for others to find.
+    let handedOver = takeFromEnvironment()
+    if password == nil { password = handedOver }
     if password == nil, let user { password = try ask(for: user, at: source) }
     guard let password else { return nil }
     guard let user else { throw Failure.userMissing }
     return Credentials(user: user, password: password)
+  }
+
+  /// The variable's value, which is wiped in the process's own memory, where /proc finds it too.
+  private static func takeFromEnvironment() -> String? {
+    guard let value = unsafe getenv(variable) else { return nil }
+    let password = unsafe String(cString: value)
+    unsafe explicit_bzero(value, strlen(value))
+    unsafe unsetenv(variable)
+    return password
   }
 
   private static func firstLine(of path: String) throws -> String {

@@ -19,6 +19,8 @@ struct RTPRecv: AsyncParsableCommand {
                                 (rtp://SENDER@GROUP:PORT for source-specific multicast)
         rtsp://HOST[:PORT]/PATH play a camera's or server's stream (rtsps:// encrypted)
         http://HOST[:PORT]/PATH HTTP progressive: packets behind their lengths (https:// encrypted)
+        tcp://HOST:PORT         packets behind their lengths, as RFC 4571 has it
+        -                       packets behind 4-byte lengths on standard input
         FILE.sdp                listen as the session description says
         FILE.pcapng             replay a recording (.pcap, .pcapng, .rtpdump, or .rtp4: packets
                                 behind 4-byte lengths)
@@ -121,15 +123,29 @@ struct RTPRecv: AsyncParsableCommand {
     return options
   }
 
-  /// The file for what comes, if one is wanted.
+  /// The file for what comes, if one is wanted; nothing is to be written twice, or over what is read.
   ///
   /// - Throws: that something would be written over what is played, or that it can not be written.
   func openCapture(unlessItIs source: String) throws -> CaptureFile? {
     let written = [replay.capture, display.stats].compactMap(\.self) + outputs.paths
-    if let path = written.first(where: { CaptureFile.isSame($0, as: source) }) {
-      throw ValidationError("\(path) is what is played, and would be overwritten")
+    let read =
+      [source, srtp.keyFile, login.passwordFile, media.sessionDescription, tls.authorities]
+      + [tls.certificate, tls.key]
+    for name in read.compactMap(\.self) {
+      if let path = written.first(where: { CaptureFile.isSame($0, as: name) }) {
+        throw ValidationError("\(path) is what is read, and would be overwritten")
+      }
     }
-    return try replay.capture.map { try CaptureFile(path: $0) }
+    let names = written.filter { $0 != "-" && !$0.hasPrefix("/dev/") && !$0.hasPrefix("fd:") }
+    if let name = Dictionary(grouping: names, by: \.self).first(where: { $1.count > 1 })?.key {
+      throw ValidationError("\(name) would be written twice")
+    }
+    guard replay.capture != "-" else {
+      throw ValidationError("a capture is written to a file, not to standard output")
+    }
+    do {
+      return try replay.capture.map { try CaptureFile(path: $0) }
+    } catch { throw StatisticsWriter.CannotOpen(description: "--capture: \(error)") }
   }
 
   /// What is to be said before anything is done.

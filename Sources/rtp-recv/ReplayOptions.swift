@@ -21,8 +21,8 @@ struct ReplayOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      SOURCE holds packets behind their lengths: rtp4 (4 bytes) or rfc4571 (2 bytes). Without a \
-      scheme it is a file, whatever its ending.
+      How packets stand in a file, a pipe or a tcp:// connection: behind a length of 4 bytes (rtp4) \
+      or of 2 bytes (rfc4571). A file may then have any name.
       """, valueName: "name"))
   var framing: PacketFraming?
 
@@ -30,14 +30,17 @@ struct ReplayOptions: ParsableArguments {
     name: .customLong("capture"),
     help: ArgumentHelp(
       """
-      Write every packet that comes, whatever carries it, to a .pcapng file that can be played \
-      again and opened in Wireshark. A file that exists is replaced when the first packet comes.
+      Write every packet that comes, whatever carries it and without its encryption, to a .pcapng \
+      file that can be played again and opened in Wireshark (tell it: UDP port 5004 is RTP). A file \
+      that exists is replaced when the first packet comes.
       """, valueName: "file"))
   var capture: String?
 
   func validate() throws {
     guard let speed else { return }
-    guard speed > 0, speed <= 1e6 else { throw ValidationError("a speed is above 0") }
+    guard speed > 0, speed <= 1e6 else {
+      throw ValidationError("a speed is above 0, and 1000000 at most")
+    }
   }
 
   /// What is to be replayed; the payload type is one of the media's options.
@@ -55,8 +58,8 @@ extension CaptureCounters {
   /// What is to be said of a capture that is not whole, if it is not.
   func complaint(about path: String) -> String? {
     if let failure {
-      return "\(path) can not be written: \(failure); it ends on a whole packet, the "
-        + "\(dropped) after it are missing"
+      let loss = dropped > 0 ? ", the \(dropped) after it are missing" : ""
+      return "\(path) can not be written: \(failure); it ends on a whole packet\(loss)"
     }
     guard dropped > 0 else { return nil }
     return "\(path) lacks \(dropped) packets: the disk was too slow"

@@ -18,6 +18,8 @@ struct Verdict {
     }.first
     if let (path, error) = broken {
       (status, complaint) = Self.judge(error, of: path)
+    } else if let reason = Self.distrust(report) {
+      (status, complaint) = (.notTrusted, "\(source): \(reason)")
     } else {
       (status, complaint) = Self.judge(report, source: source)
     }
@@ -84,9 +86,6 @@ struct Verdict {
     case .framesReached, .durationReached, .goodbye, .ended, .stopped, .outputsEnded:
       return (.done, nil)
     case .noMedia(let wait):
-      if let srtp = report.status.transport.srtp, let hint = Self.hint(srtp) {
-        return (.notTrusted, "no authentic media within \(wait.words) s; \(hint)")
-      }
       return (.noMedia, "no media within \(wait.words) s; " + hint(report, source: source))
     case .mediaLost(let wait):
       return (
@@ -100,6 +99,8 @@ struct Verdict {
         .unrecognizedMedia,
         "packets come, but look like neither H.264 nor H.265 (payload type \(list)); "
           + "say --codec and --payload-type if they are"
+          + (report.status.transport.srtp == nil
+            ? ", or give the key of SRTP with --srtp-key-file if they are encrypted" : "")
       )
     case .decoderFailed(let error):
       return (.failed, "the decoder cannot be opened: \(error)")
@@ -108,18 +109,29 @@ struct Verdict {
     case .cannotOpen(let error):
       return (ExitStatus(of: error, otherwise: .cannotOpen), "\(source): \(error)")
     case .transportFailed(let error):
-      let isPassing = [.permanent, .login].contains(ConnectionFault(of: error)) == false
-      let remedy = isPassing ? "; --reconnect goes on by itself" : ""
+      // Nobody can pipe anything into this again.
+      let isLasting = [.permanent, .login].contains(ConnectionFault(of: error)) || source == "-"
+      let remedy = isLasting ? "" : "; --reconnect goes on by itself"
       return (ExitStatus(of: error, otherwise: .failed), "\(source): \(error)\(remedy)")
     }
   }
 
-  /// What keeps protected packets from being authentic, when nothing came that was; `nil` otherwise.
+  /// Why nothing came that is authentic, if something came and that is the reason.
+  private static func distrust(_ report: Receiver.Report) -> String? {
+    guard case .stopped = report.reason else {
+      guard report.status.stream?.reception.received ?? 0 == 0 else { return nil }
+      return report.status.transport.srtp.flatMap { hint($0) }
+    }
+    return nil
+  }
+
+  /// What keeps most packets from being authentic; `nil` when they are.
   static func hint(_ srtp: SRTPCounters) -> String? {
-    guard srtp.authenticated == 0 else { return nil }
+    // Reports may be authentic where the suite is wrong for the media alone (RFC 3711 §5.2).
+    guard srtp.dropped > srtp.authenticated else { return nil }
     if srtp.authenticationFailed > 0 {
       return
-        "\(srtp.authenticationFailed) packets came and none could be authenticated: is the key "
+        "\(srtp.authenticationFailed) packets came that could not be authenticated: is the key "
         + "the sender's, and its suite? A stream joined very late needs --srtp-roc"
     }
     if srtp.noKey > 0 {
@@ -148,8 +160,16 @@ struct Verdict {
     if let malformed = report.status.stream?.reception.malformed, malformed > 0 {
       return "\(malformed) datagrams came that are not RTP"
     }
+    if case .recognizing? = report.status.stream?.phase, transport.delivered > 0 {
+      return
+        "\(transport.delivered) packets came that do not look like H.264 or H.265; if they are "
+        + "encrypted (SRTP), give the key with --srtp-key-file"
+    }
     if transport.hellosSent > 0 {
       return "said hello \(transport.hellosSent) times: check host, port, firewall and --hello"
+    }
+    if ["http://", "https://", "tcp://"].contains(where: source.lowercased().hasPrefix) {
+      return "nothing came through the connection: check that something is being sent there"
     }
     return "nothing came: check the sender's address and port, and the firewall"
   }
@@ -176,9 +196,13 @@ extension ExitStatus {
       self = .noSuchStream
     case ReplayError.noRTP: self = .noMedia
     case ReplayError.noSuchFlow: self = .noSuchStream
-    case RTSPError.noMedia, HTTPError.noMedia, HTTPError.noContent, HTTPError.empty:
+    case RTSPError.noMedia, HTTPError.noMedia, HTTPError.noContent, HTTPError.empty,
+      FramedError.noMedia, FramedError.empty:
       self = .noMedia
-    case RTSPError.mediaStopped, HTTPError.mediaStopped: self = .mediaLost
+    case RTSPError.mediaStopped, HTTPError.mediaStopped, FramedError.mediaStopped:
+      self = .mediaLost
+    case FramedError.notPackets, FramedError.webPage, FramedError.capture:
+      self = .unrecognizedMedia
     case HTTPError.credentialsMissing, HTTPError.credentialsRefused,
       HTTPError.credentialsNotForwarded, HTTPError.refused(403, _), HTTPError.refused(407, _):
       self = .credentialsRefused

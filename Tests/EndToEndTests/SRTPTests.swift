@@ -84,7 +84,14 @@ struct SRTPTests {
         == suite.name.hasSuffix("_32"))
   }
 
-  @Test("GStreamer's srtpenc", arguments: Suite.all, [nil, "0a0b0c0d"] as [String?])
+  /// Each suite, and an identifier once where it stands before the tag and once behind it.
+  static let encrypted: [(suite: Suite, identifier: String?)] =
+    Suite.all.map { ($0, nil) }
+    + [Suite.all.first, Suite.all.last].compactMap { suite in
+      suite.map { ($0, "0a0b0c0d") }
+    }
+
+  @Test("GStreamer's srtpenc", arguments: encrypted)
   func gstreamer(_ suite: Suite, _ identifier: String?) throws {
     let clip = try Clip.of(.h264)
     let output = try Scratch.path("y4m")

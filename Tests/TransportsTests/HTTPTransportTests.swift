@@ -289,6 +289,26 @@ struct HTTPTransportTests {
     try await server.close()
   }
 
+  @Test func trailersWithoutEndAreGivenUp() async throws {
+    let server = try await HTTPFarEnd { request in
+      var start = ByteBuffer(string: streamHead)
+      start.writeImmutableBuffer(chunked(framed(Self.packets), [700], ends: false))
+      start.writeString("0\r\n")
+      request.peer.writeAndFlush(start, promise: nil)
+      let block = ByteBuffer(string: String(repeating: "X-T: 0123456789\r\n", count: 500))
+      @Sendable func go() {
+        request.peer.writeAndFlush(block).whenSuccess { request.peer.eventLoop.execute { go() } }
+      }
+      go()
+    }
+    let (_, end) = try await receive(HTTPTransport(server.url))
+    guard case .failed(HTTPError.headersTooLarge) = end else {
+      Issue.record("\(end)")
+      return
+    }
+    try await server.close()
+  }
+
   // MARK: - Waiting and ending
 
   @Test func aServerWaitsWhileTheReaderDoes() async throws {

@@ -34,11 +34,12 @@ public final class CaptureFile: Sendable {
     var idle: [CheckedContinuation<Void, Never>] = []
   }
 
-  /// Opens `path`, which is created where it does not exist.
+  /// Opens `path`, which is created for its owner alone where it does not exist: what a camera sees
+  /// concerns nobody else.
   ///
   /// - Throws: ``TransportError/system(operation:reason:)``.
   public init(path: String) throws(TransportError) {
-    descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666)
+    descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       throw .system(operation: "write \(path)", reason: unsafe String(cString: strerror(errno)))
     }

@@ -12,6 +12,8 @@ struct FramedDelivery {
     case notPackets
     /// What came first is a page for a browser.
     case webPage
+    /// What came first is the beginning of a pcap or pcapng file.
+    case capture
     /// A length of more bytes than a packet may have.
     case lost(length: Int, limit: Int)
   }
@@ -35,6 +37,11 @@ struct FramedDelivery {
   /// Bytes of the shortest RTP packet (RFC 3550 §5.1): less tells nothing.
   private static let leastTelling = 12
 
+  /// The first four bytes of pcapng, and of pcap in both byte orders, in micro- and nanoseconds.
+  private static let captureBeginnings: Set<Int> = [
+    0x0A0D_0D0A, 0xA1B2_C3D4, 0xD4C3_B2A1, 0xA1B2_3C4D, 0x4D3C_B2A1,
+  ]
+
   init(_ framing: PacketFraming, limit: Int = FramedPackets.defaultLimit) {
     packets = FramedPackets(framing, limit: limit)
   }
@@ -43,6 +50,9 @@ struct FramedDelivery {
 
   /// Whether a packet has begun whose end has not come.
   var isInsidePacket: Bool { packets.isInsidePacket }
+
+  /// Whether nothing waits behind the read that was worked off last.
+  var isWorkedOff: Bool { waiting.isEmpty }
 
   mutating func append(_ bytes: ByteBuffer, at arrival: Instant) {
     waiting.append((bytes, max(arrival, waiting.last?.arrival ?? self.arrival)))
@@ -74,6 +84,7 @@ struct FramedDelivery {
       packet = try packets.next()
     } catch {
       guard delivered == 0 else { throw .lost(length: error.length, limit: error.limit) }
+      if Self.captureBeginnings.contains(error.length) { throw .capture }
       // A web page whose type is not said, or not believed: ‘<!DO’, ‘<htm’.
       throw error.length >> 24 == Int(UInt8(ascii: "<")) ? .webPage : .notPackets
     }

@@ -2,6 +2,10 @@
 public enum FramedError: Error, Sendable, Hashable {
   /// What comes first is no RTP packet behind its length.
   case notPackets(PacketFraming)
+  /// What comes is a page for a browser.
+  case webPage
+  /// What comes is a capture file.
+  case capture
   /// A length of more bytes than a packet may have.
   case framingLost(length: Int, limit: Int)
   /// No connection within the deadline, in seconds.
@@ -27,6 +31,10 @@ extension FramedError: CustomStringConvertible {
       let other = framing == .rtp4 ? PacketFraming.rfc4571 : .rtp4
       return "what comes are no RTP packets, each behind its length in "
         + "\(framing.prefixLength) bytes; try --framing \(other.rawValue)"
+    case .webPage:
+      return "what comes is a web page; this is the URL for a browser, look for that of the stream"
+    case .capture:
+      return "what comes is a capture; give it as a file, since its beginning is read twice"
     case .framingLost(let length, let limit):
       return "a packet of \(length) bytes was announced, more than \(limit): "
         + "the lengths no longer stand where they should; the sender is faulty"
@@ -54,14 +62,16 @@ extension FramedError: CustomStringConvertible {
 extension FramedError {
   init(_ fault: FramedDelivery.Fault, in framing: PacketFraming) {
     switch fault {
-    case .notPackets, .webPage: self = .notPackets(framing)
+    case .notPackets: self = .notPackets(framing)
+    case .webPage: self = .webPage
+    case .capture: self = .capture
     case .lost(let length, let limit): self = .framingLost(length: length, limit: limit)
     }
   }
 
   var fault: ConnectionFault {
     switch self {
-    case .notPackets, .noInput: .permanent
+    case .notPackets, .webPage, .capture, .noInput: .permanent
     case .framingLost, .connectTimedOut, .noMedia, .mediaStopped, .empty, .endedInPacket,
       .connectionClosed:
       .transient

@@ -116,9 +116,8 @@ extension TransportKind {
         source: .pipe(STDIN_FILENO), framing: options.framing ?? .rtp4, on: eventLoop)
     }
     let address = try SourceAddress(parsing: source)
-    guard address.source == nil, let host = address.host else {
-      throw .source(source, .missingHost)
-    }
+    guard address.source == nil else { throw .source(source, .sourceWithoutGroup) }
+    guard let host = address.host else { throw .source(source, .missingHost) }
     guard address.port > 0 else { throw .source(source, .invalidPort("0")) }
     return FramedTransport(
       source: .server(host: host, port: address.port), framing: options.framing ?? .rfc4571,

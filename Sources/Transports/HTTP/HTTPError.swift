@@ -43,7 +43,7 @@ public enum HTTPError: Error, Sendable, Hashable {
   case endedInPacket
   /// The connection broke in the middle of the body.
   case connectionClosed
-  /// The proxy does not let this through; libcurl's own words.
+  /// The proxy does not let this through.
   case proxyFailed(reason: String)
   /// Something that has no case of its own, in libcurl's words.
   case failed(reason: String)
@@ -110,7 +110,7 @@ extension HTTPError: CustomStringConvertible {
     case .connectionClosed:
       return "the connection broke; the server or the network is gone"
     case .proxyFailed(let reason):
-      return "the proxy does not let this through (\(reason.printable)); check --http-proxy"
+      return "the proxy does not let this through (\(reason)); check --http-proxy"
     case .failed(let reason):
       return "the transfer failed (\(reason.printable))"
     }
@@ -137,7 +137,7 @@ extension HTTPError: CustomStringConvertible {
 extension HTTPError {
   init(_ fault: FramedDelivery.Fault) {
     switch fault {
-    case .notPackets: self = .notPackets
+    case .notPackets, .capture: self = .notPackets
     case .webPage: self = .webPage
     case .lost(let length, let limit): self = .framingLost(length: length, limit: limit)
     }

@@ -19,11 +19,17 @@ struct HTTPHead: Sendable, Hashable {
   /// The longest wait that is believed, in seconds: one day.
   private static let longestWait = 86_400
 
-  /// Takes a line with its line end, if any; false when there have been too many bytes.
-  mutating func append(_ line: some Collection<UInt8>) -> Bool {
+  /// Takes a line behind the body, of which nothing matters but that there are not too many bytes:
+  /// libcurl keeps them all.
+  mutating func appendTrailer(_ line: some Collection<UInt8>) -> Bool {
     let (count, overflow) = byteCount.addingReportingOverflow(line.count)
     byteCount = count
-    guard !overflow, byteCount <= Self.limit else { return false }
+    return !overflow && byteCount <= Self.limit
+  }
+
+  /// Takes a line with its line end, if any; false when there have been too many bytes.
+  mutating func append(_ line: some Collection<UInt8>) -> Bool {
+    guard appendTrailer(line) else { return false }
     let content = line.filter { $0 != 0x0D && $0 != 0x0A }
     let text = String(decoding: content, as: UTF8.self).trimmed
     if text.hasPrefix("HTTP/") {
@@ -42,6 +48,10 @@ struct HTTPHead: Sendable, Hashable {
       contentType = value.split(separator: ";").first.map { String($0).trimmed.lowercased() }
     case "content-encoding":
       contentEncoding = value.lowercased() == "identity" || value.isEmpty ? nil : value
+    case "transfer-encoding":
+      let coding = value.lowercased().split(separator: ",").map { String($0).trimmed }
+        .first { $0 != "chunked" && $0 != "identity" }
+      contentEncoding = coding ?? contentEncoding
     case "retry-after":
       retryAfter = Int(value).flatMap { $0 < 0 ? nil : min($0, Self.longestWait) }
     default: break

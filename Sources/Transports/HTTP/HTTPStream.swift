@@ -197,6 +197,10 @@ final class HTTPStream {
         case .readCompleted(let bytes, let arrival):
           sink.readCompleted(at: arrival)
           if let transfer, transfer.workedOff(bytes) { HTTPTransfers.shared.resume(transfer) }
+          // Others on the event loop have a turn between two reads.
+          guard body.isWorkedOff else {
+            return eventLoop.assumeIsolated().execute { self.deliver() }
+          }
         }
       }
     } catch {

@@ -36,6 +36,8 @@ internal import Synchronization
   /// Whether the response that counts is there.
   private(set) var hasAnswered = false
   private var body = ByteBuffer()
+  /// Bytes that went to the event loop the last time: room for as many is likely to be needed.
+  private var lastPortion = 0
   /// Why this side breaks the transfer off.
   private(set) var refusal: (any Error)?
   /// What libcurl says about an error; it writes there until the handle is gone.
@@ -109,6 +111,7 @@ internal import Synchronization
   func flush() {
     guard body.readableBytes > 0 else { return }
     deliver(.body(body, at: Instant(NIODeadline.now())))
+    lastPortion = body.readableBytes
     body = ByteBuffer()
   }
 
@@ -128,12 +131,12 @@ internal import Synchronization
   }
 
   fileprivate func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
-    // What follows the body concerns nobody.
-    guard !hasAnswered else { return line.count <= HTTPHead.limit }
-    guard unsafe head.append(line) else {
+    let isTaken = unsafe hasAnswered ? head.appendTrailer(line) : head.append(line)
+    guard isTaken else {
       refusal = HTTPError.headersTooLarge(limit: HTTPHead.limit)
       return false
     }
+    if hasAnswered { return true }
     if head.isComplete, head.status == 200 { answer() }
     return true
   }
@@ -149,7 +152,7 @@ internal import Synchronization
     let isWanted = flow.withLock { $0.takes(bytes.count) }
     guard isWanted else { return nil }
     if body.readableBytes == 0 {
-      body = ByteBufferAllocator().buffer(capacity: max(bytes.count, Self.readSize / 8))
+      body = ByteBufferAllocator().buffer(capacity: max(bytes.count, lastPortion))
     }
     unsafe body.writeBytes(bytes)
     if body.readableBytes >= Self.portion { flush() }

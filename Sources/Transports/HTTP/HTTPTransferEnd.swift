@@ -45,6 +45,10 @@ struct HTTPTransferEnd: Sendable {
     case CURLE_COULDNT_RESOLVE_HOST:
       return TransportError.nameNotResolved(host: url.host, reason: "no such name")
     case CURLE_COULDNT_CONNECT:
+      // What could not be connected to is the proxy then.
+      if transfer.request.configuration.proxy != nil {
+        return HTTPError.proxyFailed(reason: "there is no connection to it")
+      }
       let number = Int32(truncatingIfNeeded: transfer.number(CURLINFO_OS_ERRNO))
       let address = ServerURL.endpoint(url.host, url.port)
       if number == ECONNREFUSED { return TransportError.connectionRefused(address: address) }
@@ -62,7 +66,10 @@ struct HTTPTransferEnd: Sendable {
       // With TLS 1.3 a server refuses its client's certificate after the handshake.
       if let error = TLSError(namedIn: words) { return error }
       return transfer.hasAnswered ? HTTPError.connectionClosed : HTTPError.closedBeforeAnswer
-    case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: return HTTPError.proxyFailed(reason: words)
+    // libcurl's words quote the URL, in which a password may stand.
+    case CURLE_COULDNT_RESOLVE_PROXY:
+      return HTTPError.proxyFailed(reason: "its URL is none, or its name stands for no address")
+    case CURLE_PROXY: return HTTPError.proxyFailed(reason: "it answers as no proxy does")
     case CURLE_PEER_FAILED_VERIFICATION: return distrust(of: transfer, words)
     case CURLE_SSL_CONNECT_ERROR:
       if words.contains("SSL_ERROR_SYSCALL") { return TLSError.closedInHandshake }

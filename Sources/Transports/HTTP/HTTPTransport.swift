@@ -103,6 +103,8 @@ extension TransportKind {
   /// `http://` and `https://`.
   static let http = TransportKind(name: "http", schemes: ["http", "https"]) {
     source, options, eventLoop throws(TransportError) in
-    try HTTPTransport(source: source, configuration: options.http, on: eventLoop)
+    // ‘--transport http host:port’ names no scheme.
+    let url = SourceAddress.scheme(of: source) == nil ? "http://" + source : source
+    return try HTTPTransport(source: url, configuration: options.http, on: eventLoop)
   }
 }

@@ -141,8 +141,10 @@ extension TransportKind {
   static let rtsp = TransportKind(
     name: "rtsp", schemes: ["rtsp", "rtsps"],
     make: { source, options, eventLoop throws(TransportError) in
-      try RTSPTransport(
-        source: source, configuration: options.rtsp, sockets: options.sockets, on: eventLoop)
+      // ‘--transport rtsp host/path’ names no scheme.
+      let url = SourceAddress.scheme(of: source) == nil ? "rtsp://" + source : source
+      return try RTSPTransport(
+        source: url, configuration: options.rtsp, sockets: options.sockets, on: eventLoop)
     },
     describe: { source, options, eventLoop in
       try await RTSPTransport.describe(

@@ -10,6 +10,12 @@ import Transports
     let report = await checkConformance(of: RTSPSubject(delivery: delivery))
     #expect(report.isConforming, "\(report)")
   }
+
+  @Test(arguments: [RTSPConfiguration.Delivery.tcp, .udp])
+  func rtspConformsWrappedInSRTP(delivery: RTSPConfiguration.Delivery) async {
+    let report = await checkConformance(of: ProtectedSubject(RTSPSubject(delivery: delivery)))
+    #expect(report.isConforming, "\(report)")
+  }
 }
 
 /// RTSP with a server that does as well as it must, in its connection or over UDP.

@@ -12,6 +12,12 @@ import TransportConformance
     let report = await checkConformance(of: UDPSubject(isClient: isClient))
     #expect(report.isConforming, "\(report)")
   }
+
+  @Test(arguments: [true, false])
+  func udpConformsWrappedInSRTP(isClient: Bool) async {
+    let report = await checkConformance(of: ProtectedSubject(UDPSubject(isClient: isClient)))
+    #expect(report.isConforming, "\(report)")
+  }
 }
 
 /// UDP with a hello server at the far end, or with a sender to a port that is listened on.

@@ -26,7 +26,7 @@ struct Session {
     let sender = try await Sender.start(configuration) { event in
       switch event {
       case .clientArrived(let client): say("sending to \(client.hostAndPort)")
-      case .clientLeft(let client): say("\(client.hostAndPort) has gone: no heartbeat")
+      case .clientLeft(let client): say("\(client.hostAndPort) has gone")
       case .clientIgnored(let client):
         say("ignoring the hello of \(client.hostAndPort) while another client is served")
       }

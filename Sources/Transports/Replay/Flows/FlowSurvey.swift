@@ -5,6 +5,9 @@ internal import RTPWire
 struct FlowSurvey: Sendable {
   /// Sources that are told apart; more are noise that looks like RTP.
   static let maximumFlows = 512
+  /// Packets of unknown flows, after which a full table is looked through for noise again.
+  private static let patience = 4096
+  private var passedOver = 0
 
   private(set) var flows: [Flow] = []
   private var indices: [Key: Int] = [:]
@@ -38,8 +41,12 @@ struct FlowSurvey: Sendable {
     let place = FlowPlace(packet.carrier)
     let key = Key(place: place, ssrc: rtp.ssrc)
     if let index = indices[key] { return flows[index].observe(rtp) }
-    if flows.count >= Self.maximumFlows { forgetNoise() }
-    guard flows.count < Self.maximumFlows else { return }
+    if flows.count >= Self.maximumFlows, passedOver == 0 { forgetNoise() }
+    guard flows.count < Self.maximumFlows else {
+      // To look for noise again with every packet would cost more than all the rest.
+      passedOver = (passedOver + 1) % Self.patience
+      return
+    }
     indices[key] = flows.count
     flows.append(Flow(rtp, at: place, from: packet.carrier.source))
   }

@@ -34,6 +34,9 @@ struct IPReassembly: Sendable {
   }
 
   fileprivate struct Packet {
+    /// Links with an MTU of less than 64 bytes have not been seen.
+    static let maximumPieces = 1024
+
     var identity: Identity
     var began: Int64
     /// In the order of their offsets, without overlaps.
@@ -91,7 +94,9 @@ extension IPReassembly.Packet {
   ) -> Insertion {
     let (start, count) = (fragment.offset, bytes.readableBytes)
     let end = start + count
-    guard end <= 65_535, length.map({ end <= $0 }) ?? true else { return .impossible }
+    guard end <= 65_535, length.map({ end <= $0 }) ?? true, pieces.count < Self.maximumPieces else {
+      return .impossible
+    }
     let place = pieces.firstIndex { $0.offset >= start } ?? pieces.count
     if place < pieces.count, pieces[place].offset == start,
       pieces[place].bytes.readableBytes == count
