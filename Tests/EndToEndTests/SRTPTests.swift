@@ -78,10 +78,11 @@ struct SRTPTests {
     #expect(try Clip.frameHashes(of: output) == clip.hashes)
     let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["rtp", "lost"] == 0)
-    // FFmpeg shortens the tag of SRTCP with that of SRTP, which RFC 4568 §6.2.2 does not.
-    #expect(
-      (statistics["transport", "srtp", "authentication_failed"] > 0)
-        == suite.name.hasSuffix("_32"))
+    // FFmpeg shortens the tag of SRTCP with that of SRTP, which RFC 4568 §6.2.2 does not; whether a
+    // report comes in so short a time, and the port beside the media's is free, is chance.
+    if !suite.name.hasSuffix("_32") {
+      #expect(statistics["transport", "srtp", "authentication_failed"] == 0)
+    }
   }
 
   /// Each suite, and an identifier once where it stands before the tag and once behind it.
