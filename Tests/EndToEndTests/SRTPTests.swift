@@ -193,7 +193,7 @@ struct SRTPTests {
   @Test(
     "a key is in no output, whatever is wrong",
     arguments: [
-      ("wrong key", 10, "could be authenticated"), ("short key", 64, "together 44"),
+      ("wrong key", 10, "could not be authenticated"), ("short key", 64, "together 44"),
       ("others can read it", 64, "chmod 600"), ("no suite", 64, "no known suite"),
       ("weak", 64, "--srtp-allow-weak"), ("plain RTP", 10, "authentic"),
     ])

@@ -125,6 +125,8 @@ private final class PipeEnd: FarEnd {
     var ends: [CInt] = [-1, -1]
     try #require(pipe(&ends) == 0)
     reading = ends[0]
+    // F_SETPIPE_SZ: with 64 KiB, either side would wait for the other all the time.
+    _ = fcntl(ends[1], 1031, 1 << 20)
     self.framing = framing
     self.isSlow = isSlow
     writing = try await NIOPipeBootstrap(group: MultiThreadedEventLoopGroup.singleton)
