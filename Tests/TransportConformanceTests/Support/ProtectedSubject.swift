@@ -2,7 +2,8 @@ import NIOCore
 import RTPWire
 import Synchronization
 import TransportConformance
-import Transports
+
+@testable import Transports
 
 /// Any subject, with SRTP around its transport and its far end's packets protected.
 struct ProtectedSubject<Inner: ConformanceSubject>: ConformanceSubject {
@@ -35,11 +36,20 @@ private final class ProtectedEnd: FarEnd {
   private let inner: any FarEnd
   private let key: SRTPKeyMaterial
   private let protector: Mutex<SRTPProtector>
+  private let reports: Mutex<Reports>
+
+  /// What came back, of which each compound can be decrypted once.
+  private struct Reports {
+    var session: SRTPSession
+    var seen = 0
+    var clear: [ByteBuffer] = []
+  }
 
   init(_ inner: any FarEnd, _ key: SRTPKeyMaterial) throws {
     self.inner = inner
     self.key = key
     protector = Mutex(try SRTPProtector(key))
+    reports = Mutex(Reports(session: try SRTPConfiguration(keys: .fixed([key])).makeSession()))
   }
 
   func makeTransport(on eventLoop: any EventLoop) throws -> any RTPTransport {
@@ -57,6 +67,22 @@ private final class ProtectedEnd: FarEnd {
   func sendRaw(_ bytes: ByteBuffer) async throws { try await inner.sendRaw(bytes) }
   func finish() async throws { try await inner.finish() }
   func fail() async throws { try await inner.fail() }
-  var feedback: [ByteBuffer] { inner.feedback }
+
+  var feedback: [ByteBuffer] {
+    let protected = inner.feedback
+    return reports.withLock { reports in
+      for compound in protected.dropFirst(reports.seen) {
+        let now = Instant(NIODeadline.now())
+        if case .passed(let clear) = reports.session.unprotect(
+          compound, isControl: true, at: now)
+        {
+          reports.clear.append(clear)
+        }
+      }
+      reports.seen = protected.count
+      return reports.clear
+    }
+  }
+
   func close() async { await inner.close() }
 }
