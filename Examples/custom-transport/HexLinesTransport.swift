@@ -6,8 +6,13 @@ import Transports
 
 /// RTP from a text file of hexadecimal lines, one packet in each: all that a transport has to be.
 final class HexLinesTransport: RTPTransport {
-  enum Fault: Error { case openedBefore, closed }
   private enum Phase { case idle, opening, open(any DatagramSink), ended }
+  private struct State {
+    var phase = Phase.idle
+    var lines: ArraySlice<Substring> = []
+    var isHeld = false
+    var counters = TransportCounters()
+  }
 
   let eventLoop: any EventLoop
   let clock = ArrivalClock.monotonic
@@ -15,18 +20,16 @@ final class HexLinesTransport: RTPTransport {
   let longestSilence: Duration? = nil
   let takesReports = false
   private let path: String
-  private let state: NIOLoopBoundBox<(phase: Phase, lines: ArraySlice<Substring>, isHeld: Bool)>
-  private let count: NIOLoopBoundBox<TransportCounters>
+  private let state: NIOLoopBoundBox<State>
 
   init(path: String, on eventLoop: any EventLoop) {
     (self.path, self.eventLoop) = (path, eventLoop)
-    state = .makeBoxSendingValue((.idle, [], false), eventLoop: eventLoop)
-    count = .makeBoxSendingValue(TransportCounters(), eventLoop: eventLoop)
+    state = .makeBoxSendingValue(State(), eventLoop: eventLoop)
   }
 
   func open(delivering sink: any DatagramSink) async throws {
     try await eventLoop.submit { [state] in
-      guard case .idle = state.value.phase else { throw Fault.openedBefore }
+      guard case .idle = state.value.phase else { throw TransportError.alreadyOpened }
       state.value.phase = .opening
     }.get()
     // What blocks is not done on the event loop.
@@ -34,30 +37,25 @@ final class HexLinesTransport: RTPTransport {
       try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
     }
     try await eventLoop.submit { [self] in
-      guard case .opening = state.value.phase else { throw Fault.closed }
+      guard case .opening = state.value.phase else { throw TransportError.closed }
       (state.value.phase, state.value.lines) = (.open(sink), lines[...])
       eventLoop.execute { self.deliver() }
     }.get()
   }
 
-  /// Delivers a few packets, then gives others on the event loop a turn.
+  /// Delivers one packet, then gives others on the event loop a turn.
   private func deliver() {
-    let now = Instant(NIODeadline.now())
-    for _ in 0..<32 {
-      guard case .open(let sink) = state.value.phase, !state.value.isHeld else { return }
-      guard let line = state.value.lines.popFirst() else {
-        sink.readCompleted(at: now)
-        return end(.ended)
-      }
-      do {
-        let packet = try ByteBuffer(plainHexEncodedBytes: String(line))
-        count.value.delivered += 1
-        count.value.deliveredBytes += UInt64(packet.readableBytes)
-        sink.receive(Datagram(bytes: packet, arrival: now))
-      } catch { return end(.failed(error)) }
-    }
-    if case .open(let sink) = state.value.phase { sink.readCompleted(at: now) }
-    eventLoop.execute { self.deliver() }
+    guard case .open(let sink) = state.value.phase, !state.value.isHeld else { return }
+    guard let line = state.value.lines.popFirst() else { return end(.ended) }
+    do {
+      let packet = try ByteBuffer(plainHexEncodedBytes: String(line))
+      let now = Instant(NIODeadline.now())
+      state.value.counters.delivered += 1
+      state.value.counters.deliveredBytes += UInt64(packet.readableBytes)
+      sink.receive(Datagram(bytes: packet, arrival: now))
+      if case .open = state.value.phase { sink.readCompleted(at: now) }
+      eventLoop.execute { self.deliver() }
+    } catch { end(.failed(error)) }
   }
 
   private func end(_ end: TransportEnd) {
@@ -78,6 +76,6 @@ final class HexLinesTransport: RTPTransport {
   func sendFeedback(_ bytes: ByteBuffer) {}
 
   func counters() async -> TransportCounters {
-    (try? await eventLoop.submit { [count] in count.value }.get()) ?? TransportCounters()
+    (try? await eventLoop.submit { [state] in state.value.counters }.get()) ?? TransportCounters()
   }
 }

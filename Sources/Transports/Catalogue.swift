@@ -57,7 +57,7 @@ public enum TransportCatalogue {
     }
     if let kind = kinds.first(where: { $0.arguments.contains(source) }) { return kind }
     // What is framed is a file, whatever it is called.
-    if options.framing != nil { return .replay }
+    if options.framed.framing != nil { return .replay }
     let lowercased = source.lowercased()
     guard
       let kind = kinds.first(where: { kind in kind.endings.contains(where: lowercased.hasSuffix) })
@@ -75,8 +75,7 @@ public struct TransportOptions: Sendable, Hashable {
   public var hello = UDPTransport.HelloConfiguration()
   public var rtsp = RTSPConfiguration()
   public var http = HTTPConfiguration()
-  /// How packets stand in streams of bytes, where that is not what is usual there.
-  public var framing: PacketFraming?
+  public var framed = FramedConfiguration()
   public var replay = ReplayConfiguration()
   /// Where there are keys here, whatever the transport brings is taken for protected by them.
   public var srtp = SRTPOptions()

@@ -86,6 +86,20 @@ struct ServerURL: Sendable, Hashable {
     }
   }
 
+  /// The URL of a SOURCE argument, and whom it is asked for as: a user name in the URL comes before
+  /// the one `configured`, and so does a password.
+  ///
+  /// - Throws: ``TransportError/source(_:_:)``.
+  static func parse(
+    source: String, as family: Family, configured: Credentials?
+  ) throws(TransportError) -> (url: ServerURL, Credentials?) {
+    do throws(SourceFault) {
+      var (url, named) = try parse(source, as: family)
+      if named?.password.isEmpty == true, let configured { named?.password = configured.password }
+      return (url, named ?? configured)
+    } catch { throw .source(source, error) }
+  }
+
   /// Divides what stands before the `@` at its first colon; `nil` when nothing stands there.
   private static func credentials(_ text: Substring) -> Credentials? {
     guard !text.isEmpty else { return nil }
@@ -123,6 +137,13 @@ extension ServerURL: CustomStringConvertible {
   /// `host:port`, an IPv6 address in brackets.
   static func endpoint(_ host: String, _ port: Int?) -> String {
     (host.contains(":") ? "[\(host)]" : host) + (port.map { ":\($0)" } ?? "")
+  }
+
+  /// An address for people, without the user name and password that may stand in it.
+  static func withoutUser(_ address: String) -> String {
+    guard let at = address.lastIndex(of: "@") else { return address.printable }
+    let scheme = SourceAddress.scheme(of: address).map { "\($0)://" } ?? ""
+    return (scheme + address[at...].dropFirst()).printable
   }
 
   /// The number of the interface that stands behind a link-local address.

@@ -25,7 +25,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .failed: "the stream broke off for a reason not listed here"
     case .cannotOpen: "the source could not be opened"
     case .credentialsRefused: "a user name and password, or an SRTP key, is missing or refused"
-    case .noMedia: "no media came within --timeout"
+    case .noMedia: "no media came within --timeout, or none at all"
     case .mediaLost: "media came, and then none for --timeout"
     case .outputFailed: "an output could not be written (disk full, no permission)"
     case .readerGone: "the reader of a pipe went away"
@@ -33,7 +33,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .unrecognizedMedia: "what came is neither H.264 nor H.265 as far as can be told"
     case .notTrusted: "the server, or all that came, could not be verified (TLS, SRTP)"
     case .redirectRefused: "the server redirects too often, or to where it must not be followed"
-    case .noSuchStream: "the server has no such stream: wrong path, number, or no video"
+    case .noSuchStream: "there is no such stream: wrong path, number or flow, or no video"
     case .usage: "the command line is wrong"
     }
   }

@@ -97,7 +97,7 @@ struct MediaOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The RTP payload type, 0 to 127, if not any.", valueName: "n"))
   var payloadType: UInt8?
 
-  @Option(help: ArgumentHelp("RTP clock ticks a second.", valueName: "n"))
+  @Option(help: ArgumentHelp("RTP clock ticks a second, if not 90000.", valueName: "n"))
   var clockRate: UInt32?
 
   @Option(
@@ -206,7 +206,8 @@ struct StoppingOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       How long a run lasts without media, at the start and in the middle; 0 is for ever. By default \
-      10 s, and 5 s for RTSP; for ever with --reconnect, and before a listener's first packet.
+      10 s, and 5 s for servers that are connected to (RTSP, HTTP, TCP); for ever with --reconnect, \
+      and before a listener's first packet. Recordings are played to their end.
       """, valueName: "s"))
   var timeout: Double?
 

@@ -115,7 +115,8 @@ struct RTPRecv: AsyncParsableCommand {
     let credentials = try login.credentials(for: source)
     options.rtsp.credentials = credentials
     options.http.credentials = credentials
-    options.framing = replay.framing
+    options.framed.framing = replay.framing
+    if let timeout { options.framed.silence = timeout > 0 ? .seconds(timeout) : nil }
     options.replay = replay.configuration(payloadType: media.payloadType)
     options.srtp = try srtp.options()
     if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(options.srtp) }

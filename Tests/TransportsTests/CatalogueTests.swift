@@ -135,7 +135,7 @@ struct CatalogueTests {
 
   @Test func whatIsFramedIsAFileWhateverItIsCalled() throws {
     var options = TransportOptions()
-    options.framing = .rfc4571
+    options.framed.framing = .rfc4571
     let transport = try TransportCatalogue.make(source: "video", options: options, on: eventLoop)
     #expect(transport is ReplayTransport)
   }

@@ -98,10 +98,7 @@ import Testing
     }
 
     func note(_ transport: RTSPTransport) {
-      loop.execute { [entries] in
-        guard case .started(let stream) = transport.state.value else { return }
-        entries.value.append(Entry(stream: stream))
-      }
+      transport.stream.withStream { [entries] in entries.value.append(Entry(stream: $0)) }
     }
 
     /// How many have not been let go of, after a while in which the last can end.

@@ -4,7 +4,7 @@ internal import NIOPosix
 internal import RTPWire
 
 /// A stream of packets behind their lengths at work, on its event loop.
-final class FramedStream: ChannelInboundHandler {
+final class FramedStream: ChannelInboundHandler, PacketStream {
   typealias InboundIn = ByteBuffer
 
   private let eventLoop: any EventLoop

@@ -11,18 +11,12 @@ public final class FramedTransport: RTPTransport {
     case pipe(CInt)
   }
 
-  public let eventLoop: any EventLoop
+  public var eventLoop: any EventLoop { stream.eventLoop }
   let source: Source
   private let framing: PacketFraming
   private let silence: Duration?
   private let sockets: UDPTransport.SocketConfiguration
-  private let state: NIOLoopBoundBox<State>
-
-  private enum State {
-    case idle
-    case started(FramedStream)
-    case closed
-  }
+  private let stream: StreamSlot<FramedStream>
 
   /// Opens nothing yet; `silence` is how long a server may send nothing, for ever when `nil`.
   public init(
@@ -34,8 +28,7 @@ public final class FramedTransport: RTPTransport {
     self.framing = framing
     self.silence = if case .pipe = source { nil } else { silence }
     self.sockets = sockets
-    self.eventLoop = eventLoop
-    state = .makeBoxSendingValue(.idle, eventLoop: eventLoop)
+    stream = StreamSlot(on: eventLoop)
   }
 
   deinit { close() }
@@ -52,52 +45,28 @@ public final class FramedTransport: RTPTransport {
 
   /// - Throws: ``FramedError`` or ``TransportError``.
   public func open(delivering sink: any DatagramSink) async throws {
-    try await eventLoop.flatSubmit { [self] in
-      switch state.value {
-      case .idle: break
-      case .started: return eventLoop.makeFailedFuture(TransportError.alreadyOpened)
-      case .closed: return eventLoop.makeFailedFuture(TransportError.closed)
+    try await stream.open(
+      { [framing, silence, eventLoop] in
+        FramedStream(framing, silence: silence, on: eventLoop, delivering: sink)
+      },
+      begin: { [source, sockets, eventLoop] stream in
+        switch source {
+        case .server(let host, let port):
+          stream.connect(
+            TCPConnector(host: host, port: port, sockets: sockets, eventLoop: eventLoop))
+        case .pipe(let descriptor): stream.read(from: descriptor)
+        }
       }
-      let stream = FramedStream(framing, silence: silence, on: eventLoop, delivering: sink)
-      state.value = .started(stream)
-      switch source {
-      case .server(let host, let port):
-        return stream.connect(
-          TCPConnector(host: host, port: port, sockets: sockets, eventLoop: eventLoop))
-      case .pipe(let descriptor): return stream.read(from: descriptor)
-      }
-    }.get() as Void
+    ).get()
   }
 
   public func sendFeedback(_ bytes: ByteBuffer) {}
 
-  public func holdReading(_ isHeld: Bool) {
-    onLoop { state in
-      if case .started(let stream) = state.value { stream.holdReading(isHeld) }
-    }
-  }
+  public func holdReading(_ isHeld: Bool) { stream.holdReading(isHeld) }
 
-  public func counters() async -> TransportCounters {
-    let counters = try? await eventLoop.submit { [state] in
-      if case .started(let stream) = state.value { stream.counters } else { TransportCounters() }
-    }.get()
-    return counters ?? TransportCounters()
-  }
+  public func counters() async -> TransportCounters { await stream.counters() }
 
-  public func close() {
-    onLoop { state in
-      switch state.value {
-      case .idle: state.value = .closed
-      case .started(let stream): stream.close()
-      case .closed: break
-      }
-    }
-  }
-
-  private func onLoop(_ body: @escaping @Sendable (NIOLoopBoundBox<State>) -> Void) {
-    if eventLoop.inEventLoop { return body(state) }
-    eventLoop.execute { [state] in body(state) }
-  }
+  public func close() { stream.close() }
 }
 
 extension TransportKind {
@@ -108,20 +77,20 @@ extension TransportKind {
       // ‘rtp-recv - < FILE’: a file is no stream, and says nothing of time.
       if isFile(STDIN_FILENO) {
         var configuration = options.replay
-        configuration.framing = options.framing
+        configuration.framing = options.framed.framing
         return ReplayTransport(
           path: "/dev/stdin", configuration: configuration, on: eventLoop)
       }
       return FramedTransport(
-        source: .pipe(STDIN_FILENO), framing: options.framing ?? .rtp4, on: eventLoop)
+        source: .pipe(STDIN_FILENO), framing: options.framed.framing ?? .rtp4, on: eventLoop)
     }
     let address = try SourceAddress(parsing: source)
     guard address.source == nil else { throw .source(source, .sourceWithoutGroup) }
     guard let host = address.host else { throw .source(source, .missingHost) }
     guard address.port > 0 else { throw .source(source, .invalidPort("0")) }
     return FramedTransport(
-      source: .server(host: host, port: address.port), framing: options.framing ?? .rfc4571,
-      silence: options.http.silence, sockets: options.sockets, on: eventLoop)
+      source: .server(host: host, port: address.port), framing: options.framed.framing ?? .rfc4571,
+      silence: options.framed.silence, sockets: options.sockets, on: eventLoop)
   }
 
   private static func isFile(_ descriptor: CInt) -> Bool {

@@ -58,7 +58,7 @@ extension HTTPError: CustomStringConvertible {
     case .credentialsRefused:
       return "the server refuses the user name or the password; check both"
     case .credentialsNotForwarded(let address):
-      return "the server redirects to \(RTSPError.withoutUser(address)), which wants a password; "
+      return "the server redirects to \(ServerURL.withoutUser(address)), which wants a password; "
         + "it is sent to no address but the one it was given for: use the new address itself"
     case .refused(let status, let retryAfter):
       return Self.refusal(status: status, retryAfter: retryAfter)
@@ -93,7 +93,7 @@ extension HTTPError: CustomStringConvertible {
       return "the server redirects in a circle, or more than \(limit) times; "
         + "use the address of the stream itself"
     case .redirectRefused(let address):
-      return "the server redirects to ‘\(RTSPError.withoutUser(address))’, which is not followed "
+      return "the server redirects to ‘\(ServerURL.withoutUser(address))’, which is not followed "
         + "from here; if that is right, use it as the source"
     case .headersTooLarge(let limit):
       return "the server sent headers of more than \(limit) bytes; it is faulty or hostile"

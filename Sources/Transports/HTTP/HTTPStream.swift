@@ -6,7 +6,7 @@ internal import RTPWire
 ///
 /// While it works, its transfer and its timer keep it alive; it ends in any case, and then it lets go
 /// of everything.
-final class HTTPStream {
+final class HTTPStream: PacketStream {
   private let eventLoop: any EventLoop
   private let configuration: HTTPConfiguration
   private let origin: ServerURL
@@ -159,7 +159,7 @@ final class HTTPStream {
     guard let url = transfer?.request.url else { return }
     do throws(Redirections.Fault) {
       let target = try redirections.follow(location, from: url)
-      report("redirected to \(RTSPError.withoutUser(location))")
+      report("redirected to \(ServerURL.withoutUser(location))")
       connect(to: target)
     } catch {
       switch error {

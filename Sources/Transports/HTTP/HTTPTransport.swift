@@ -6,17 +6,11 @@ public import NIOCore
 /// ``open(delivering:)`` returns when the server has answered. All transfers of a process run on one
 /// thread of libcurl's; what comes is delivered on ``eventLoop``.
 public final class HTTPTransport: RTPTransport {
-  public let eventLoop: any EventLoop
+  public var eventLoop: any EventLoop { stream.eventLoop }
   let url: ServerURL
   private let credentials: Credentials?
   private let configuration: HTTPConfiguration
-  private let state: NIOLoopBoundBox<State>
-
-  private enum State {
-    case idle
-    case started(HTTPStream)
-    case closed
-  }
+  private let stream: StreamSlot<HTTPStream>
 
   /// Opens nothing yet; a user name in the URL comes before the one configured, and so does a
   /// password.
@@ -26,17 +20,10 @@ public final class HTTPTransport: RTPTransport {
     source: String, configuration: HTTPConfiguration = HTTPConfiguration(),
     on eventLoop: any EventLoop
   ) throws(TransportError) {
-    do throws(SourceFault) {
-      var named: Credentials?
-      (url, named) = try ServerURL.parse(source, as: .http)
-      if named?.password.isEmpty == true, let configured = configuration.credentials {
-        named?.password = configured.password
-      }
-      credentials = named ?? configuration.credentials
-    } catch { throw .source(source, error) }
+    (url, credentials) = try ServerURL.parse(
+      source: source, as: .http, configured: configuration.credentials)
     self.configuration = configuration
-    self.eventLoop = eventLoop
-    state = .makeBoxSendingValue(.idle, eventLoop: eventLoop)
+    stream = StreamSlot(on: eventLoop)
   }
 
   deinit { close() }
@@ -54,49 +41,22 @@ public final class HTTPTransport: RTPTransport {
 
   /// - Throws: ``HTTPError``, ``TLSError`` or ``TransportError``.
   public func open(delivering sink: any DatagramSink) async throws {
-    try await eventLoop.flatSubmit { [state, eventLoop, url, credentials, configuration] in
-      switch state.value {
-      case .idle: break
-      case .started: return eventLoop.makeFailedFuture(TransportError.alreadyOpened)
-      case .closed: return eventLoop.makeFailedFuture(TransportError.closed)
-      }
-      let stream = HTTPStream(
-        url, credentials: credentials, configuration: configuration, on: eventLoop,
-        delivering: sink)
-      state.value = .started(stream)
-      return stream.start()
-    }.get() as Void
+    try await stream.open(
+      { [url, credentials, configuration, eventLoop] in
+        HTTPStream(
+          url, credentials: credentials, configuration: configuration, on: eventLoop,
+          delivering: sink)
+      }, begin: { $0.start() }
+    ).get()
   }
 
   public func sendFeedback(_ bytes: ByteBuffer) {}
 
-  public func holdReading(_ isHeld: Bool) {
-    onLoop { state in
-      if case .started(let stream) = state.value { stream.holdReading(isHeld) }
-    }
-  }
+  public func holdReading(_ isHeld: Bool) { stream.holdReading(isHeld) }
 
-  public func counters() async -> TransportCounters {
-    let counters = try? await eventLoop.submit { [state] in
-      if case .started(let stream) = state.value { stream.counters } else { TransportCounters() }
-    }.get()
-    return counters ?? TransportCounters()
-  }
+  public func counters() async -> TransportCounters { await stream.counters() }
 
-  public func close() {
-    onLoop { state in
-      switch state.value {
-      case .idle: state.value = .closed
-      case .started(let stream): stream.close()
-      case .closed: break
-      }
-    }
-  }
-
-  private func onLoop(_ body: @escaping @Sendable (NIOLoopBoundBox<State>) -> Void) {
-    if eventLoop.inEventLoop { return body(state) }
-    eventLoop.execute { [state] in body(state) }
-  }
+  public func close() { stream.close() }
 }
 
 extension TransportKind {

@@ -50,7 +50,7 @@ extension RTSPError: CustomStringConvertible {
       return "the server refuses the user name or the password for ‘\(realm.printable)’; "
         + "check both, and wait a while, because many cameras lock an account after a few attempts"
     case .credentialsNotForwarded(let address):
-      return "the server redirects to \(Self.withoutUser(address)), which wants a password; "
+      return "the server redirects to \(ServerURL.withoutUser(address)), which wants a password; "
         + "it is sent to no address but the one it was given for: use the new address itself"
     case .authenticationUnsupported(let schemes) where schemes.isEmpty:
       return "the server refuses access and does not say how to log in; "
@@ -76,8 +76,8 @@ extension RTSPError: CustomStringConvertible {
       return "the server redirects in a circle, or more than \(limit) times; "
         + "use the address of the stream itself"
     case .redirectRefused(let address):
-      return "the server redirects to ‘\(Self.withoutUser(address))’, which is not followed from "
-        + "here; if that is right, use it as the source"
+      return "the server redirects to ‘\(ServerURL.withoutUser(address))’, which is not followed "
+        + "from here; if that is right, use it as the source"
     case .framingLost(let skipped):
       return "what the server sends is not RTSP (\(skipped) bytes skipped); "
         + "check the port, and whether it wants rtsps://"
@@ -119,35 +119,4 @@ extension RTSPError: CustomStringConvertible {
     default: return answer
     }
   }
-
-  /// An address for people, without the user name and password that may stand in it.
-  static func withoutUser(_ address: String) -> String {
-    guard let at = address.lastIndex(of: "@") else { return address.printable }
-    let scheme = SourceAddress.scheme(of: address).map { "\($0)://" } ?? ""
-    return (scheme + address[at...].dropFirst()).printable
-  }
-}
-
-extension String {
-  /// The text as it may stand in one line on a terminal: at most ``longestPrintable`` characters,
-  /// and nothing in it that controls the terminal or turns the direction of writing.
-  var printable: String {
-    var text = ""
-    var count = 0
-    for scalar in unicodeScalars {
-      guard count < Self.longestPrintable else { return text + "…" }
-      count += 1
-      switch scalar.properties.generalCategory {
-      // Format characters hold those of bidirectional writing, such as U+202E.
-      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse,
-        .unassigned:
-        text.unicodeScalars.append("\u{FFFD}")
-      default: text.unicodeScalars.append(scalar)
-      }
-    }
-    return text
-  }
-
-  /// Unicode scalars of a server's words in an error; more is no help to anybody.
-  static var longestPrintable: Int { 200 }
 }

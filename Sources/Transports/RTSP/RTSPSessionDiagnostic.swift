@@ -47,7 +47,7 @@ extension RTSPDiagnostic: CustomStringConvertible {
         + "switch the server to digest authentication, or use rtsps://"
     case .optionsRefused(let status): return "OPTIONS was refused with \(status)"
     case .reconnected: return "the server closed the connection during set-up"
-    case .redirected(let address): return "redirected to \(RTSPError.withoutUser(address))"
+    case .redirected(let address): return "redirected to \(ServerURL.withoutUser(address))"
     case .wrongSequence: return "a response had no CSeq, or a wrong one"
     case .unexpectedResponse: return "a response answered no request"
     case .sessionIdentifierChanged: return "the session's identifier changed"

@@ -6,7 +6,7 @@ internal import RTPWire
 ///
 /// While it works, its connection and its timer keep it alive; the session ends in any case, and
 /// then it lets go of everything.
-final class RTSPStream {
+final class RTSPStream: PacketStream {
   private let eventLoop: any EventLoop
   private let configuration: RTSPConfiguration
   private let sockets: UDPTransport.SocketConfiguration

@@ -5,18 +5,12 @@ public import NIOCore
 /// ``open(delivering:)`` returns when the server plays, or when the first packet is there, whichever
 /// comes first.
 public final class RTSPTransport: RTPTransport {
-  public let eventLoop: any EventLoop
+  public var eventLoop: any EventLoop { stream.eventLoop }
   let url: ServerURL
   let credentials: Credentials?
   private let configuration: RTSPConfiguration
   private let sockets: UDPTransport.SocketConfiguration
-  let state: NIOLoopBoundBox<State>
-
-  enum State {
-    case idle
-    case started(RTSPStream)
-    case closed
-  }
+  let stream: StreamSlot<RTSPStream>
 
   /// Opens nothing yet; a user name in the URL comes before the one configured, and so does a
   /// password.
@@ -27,18 +21,11 @@ public final class RTSPTransport: RTPTransport {
     sockets: UDPTransport.SocketConfiguration = UDPTransport.SocketConfiguration(),
     on eventLoop: any EventLoop
   ) throws(TransportError) {
-    do throws(SourceFault) {
-      var named: Credentials?
-      (url, named) = try ServerURL.parse(source)
-      if named?.password.isEmpty == true, let configured = configuration.credentials {
-        named?.password = configured.password
-      }
-      credentials = named ?? configuration.credentials
-    } catch { throw .source(source, error) }
+    (url, credentials) = try ServerURL.parse(
+      source: source, as: .rtsp, configured: configuration.credentials)
     self.configuration = configuration
     self.sockets = sockets
-    self.eventLoop = eventLoop
-    state = .makeBoxSendingValue(.idle, eventLoop: eventLoop)
+    stream = StreamSlot(on: eventLoop)
   }
 
   deinit { close() }
@@ -70,69 +57,36 @@ public final class RTSPTransport: RTPTransport {
     let transport = try RTSPTransport(
       source: source, configuration: configuration, sockets: sockets, on: eventLoop)
     try await transport.start(.describe, delivering: nil).get()
-    let description = try await eventLoop.submit {
-      [state = transport.state] () -> SessionDescription? in
-      if case .started(let stream) = state.value { stream.description } else { nil }
-    }.get()
+    let description = await transport.stream.read(\.description)
     guard let description else { throw RTSPError.emptyDescription }
     return description
   }
 
   /// Halts the stream (RFC 2326 §10.6); servers of live streams often can not.
-  public func pause() { withStream { $0.pause() } }
+  public func pause() { stream.withStream { $0.pause() } }
 
   /// Lets a halted stream go on.
-  public func resume() { withStream { $0.resume() } }
+  public func resume() { stream.withStream { $0.resume() } }
 
-  public func sendFeedback(_ bytes: ByteBuffer) { withStream { $0.sendFeedback(bytes) } }
+  public func sendFeedback(_ bytes: ByteBuffer) { stream.withStream { $0.sendFeedback(bytes) } }
 
   /// Only media in the connection itself can wait.
-  public func holdReading(_ isHeld: Bool) { withStream { $0.holdReading(isHeld) } }
+  public func holdReading(_ isHeld: Bool) { stream.holdReading(isHeld) }
 
-  public func counters() async -> TransportCounters {
-    let counters = try? await eventLoop.submit { [state] in
-      if case .started(let stream) = state.value { stream.counters } else { TransportCounters() }
-    }.get()
-    return counters ?? TransportCounters()
-  }
+  public func counters() async -> TransportCounters { await stream.counters() }
 
   /// Ends the transport; the server is told behind that, and given a second to answer.
-  public func close() {
-    onLoop { state in
-      switch state.value {
-      case .idle: state.value = .closed
-      case .started(let stream): stream.close()
-      case .closed: break
-      }
-    }
-  }
+  public func close() { stream.close() }
 
   private func start(
     _ purpose: RTSPSession.Purpose, delivering sink: (any DatagramSink)?
   ) -> EventLoopFuture<Void> {
-    eventLoop.flatSubmit { [state, eventLoop, url, credentials, configuration, sockets] in
-      switch state.value {
-      case .idle: break
-      case .started: return eventLoop.makeFailedFuture(TransportError.alreadyOpened)
-      case .closed: return eventLoop.makeFailedFuture(TransportError.closed)
-      }
-      let stream = RTSPStream(
-        url, credentials: credentials, configuration: configuration,
-        sockets: sockets, purpose: purpose, on: eventLoop, delivering: sink)
-      state.value = .started(stream)
-      return stream.start()
-    }
-  }
-
-  private func withStream(_ body: @escaping @Sendable (RTSPStream) -> Void) {
-    onLoop { state in
-      if case .started(let stream) = state.value { body(stream) }
-    }
-  }
-
-  private func onLoop(_ body: @escaping @Sendable (NIOLoopBoundBox<State>) -> Void) {
-    if eventLoop.inEventLoop { return body(state) }
-    eventLoop.execute { [state] in body(state) }
+    stream.open(
+      { [url, credentials, configuration, sockets, eventLoop] in
+        RTSPStream(
+          url, credentials: credentials, configuration: configuration, sockets: sockets,
+          purpose: purpose, on: eventLoop, delivering: sink)
+      }, begin: { $0.start() })
   }
 }
 

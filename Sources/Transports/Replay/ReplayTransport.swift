@@ -108,7 +108,7 @@ extension TransportKind {
     name: "replay", schemes: [], endings: [".pcap", ".pcapng", ".cap", ".rtpdump", ".rtp4"]
   ) { source, options, eventLoop throws(TransportError) in
     var configuration = options.replay
-    configuration.framing = options.framing ?? configuration.framing
+    configuration.framing = options.framed.framing ?? configuration.framing
     return ReplayTransport(path: source, configuration: configuration, on: eventLoop)
   }
 }

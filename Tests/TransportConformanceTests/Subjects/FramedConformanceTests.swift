@@ -67,11 +67,8 @@ private final class FramedServerEnd: FarEnd {
       peer = try await StreamPeer(isSlow: conduct == .byteByByte)
       return
     }
-    peer = try await StreamPeer(accepted: { peer in
-      let block = ByteBuffer(
-        string: String(repeating: Self.hostilities[name] ?? "", count: 4000))
-      Task { while true { try await peer.write(block) } }
-    })
+    let again: String = try #require(Self.hostilities[name])
+    peer = try await .hostile(start: "", again: again)
   }
 
   func makeTransport(on eventLoop: any EventLoop) throws -> any RTPTransport {

@@ -66,15 +66,8 @@ private final class HTTPServerEnd: FarEnd {
         received: { _, peer in peer.reply(ByteBuffer(string: Self.head)) })
     case .silent: peer = try await StreamPeer()
     case .hostile(let name):
-      peer = try await StreamPeer(accepted: { peer in
-        guard let (start, again) = Self.hostilities[name] else { return }
-        Task {
-          if !start.isEmpty { try await peer.write(ByteBuffer(string: start)) }
-          guard let again else { return try await peer.finish() }
-          let block = ByteBuffer(string: String(repeating: again, count: 4000))
-          while true { try await peer.write(block) }
-        }
-      })
+      let (start, again) = try #require(Self.hostilities[name])
+      peer = try await .hostile(start: start, again: again)
     }
   }
 

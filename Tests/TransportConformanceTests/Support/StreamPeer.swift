@@ -46,6 +46,18 @@ final class StreamPeer: Sendable {
     owner.peer = self
   }
 
+  /// A peer that says `start` to whoever connects, and `again` for ever; `nil` is the end (FIN).
+  static func hostile(start: String, again: String?) async throws -> StreamPeer {
+    try await StreamPeer(accepted: { peer in
+      Task {
+        if !start.isEmpty { try await peer.write(ByteBuffer(string: start)) }
+        guard let again else { return try await peer.finish() }
+        let block = ByteBuffer(string: String(repeating: again, count: 4000))
+        while true { try await peer.write(block) }
+      }
+    })
+  }
+
   /// Writes, and returns when the kernel has taken it all; byte by byte if it is slow.
   func write(_ bytes: ByteBuffer) async throws {
     let channel = try await connection()

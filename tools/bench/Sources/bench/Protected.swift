@@ -8,12 +8,6 @@ enum Protected {
   private static let rate = 50_000
   private static let seconds = 7.0
 
-  private struct Result {
-    /// Microseconds.
-    let perPacket: Double
-    let missing: Double
-  }
-
   static func report(rounds: Int, in folder: String) throws {
     head(
       "Processor time of SRTP, UDP → .h264, 1,400-byte packets at \(rate) a second, medians of "
@@ -51,14 +45,14 @@ enum Protected {
     }
   }
 
-  private static func missing(_ results: [Result]) -> String {
+  private static func missing(_ results: [Throughput.Result]) -> String {
     number(100 * median(results.map(\.missing)), 3) + " %"
   }
 
   /// One run of `rtp-recv`, with the processor time of its middle part.
   private static func measure(
     _ suite: String?, key: String?, packets: String, of stream: Stream, in folder: String
-  ) throws -> Result {
+  ) throws -> Throughput.Result {
     let port = try UDPSocket.freePort()
     let output = "\(folder)/srtp-output.h264"
     defer { try? FileManager.default.removeItem(atPath: output) }
@@ -71,16 +65,7 @@ enum Protected {
         [".build/release/srtp-loop", packets, $0, "\(port)", "\(rate)", "\(seconds)"]
       } ?? [".build/release/paced-sender", packets, "\(port)", "\(rate)", "\(seconds)"])
     if suite != nil { _ = sender.readLine() }
-    usleep(2_000_000)
-    let (timeBefore, cpuBefore) = (Latency.now(), receiver.processorTime)
-    usleep(UInt32((seconds - 3) * 1e6))
-    let (timeAfter, cpuAfter) = (Latency.now(), receiver.processorTime)
-    let sent = Double(sender.waitUntilExit()) ?? .nan
-    usleep(500_000)
-    receiver.stop()
-    let size = (try? FileManager.default.attributesOfItem(atPath: output)[.size] as? Int) ?? 0
-    return Result(
-      perPacket: (cpuAfter - cpuBefore) * 1e6 / (sent / seconds * (timeAfter - timeBefore)),
-      missing: max(0, 1 - Double(size) / (stream.payloadBytesPerPacket * sent)))
+    return Throughput.middlePart(
+      of: receiver, fedBy: sender, for: seconds, stream, output)
   }
 }

@@ -32,6 +32,14 @@ enum Throughput {
     let sender = try Running([
       ".build/release/paced-sender", packets, "\(port)", "\(rate)", "\(seconds)",
     ])
+    return middlePart(of: receiver, fedBy: sender, for: seconds, stream, output)
+  }
+
+  /// The processor time of a receiver in the middle of `seconds`, and what is missing in the end.
+  static func middlePart(
+    of receiver: Running, fedBy sender: Running, for seconds: Double, _ stream: Stream,
+    _ output: String
+  ) -> Result {
     usleep(2_000_000)
     let (timeBefore, cpuBefore) = (Latency.now(), receiver.processorTime)
     usleep(UInt32((seconds - 3) * 1e6))
