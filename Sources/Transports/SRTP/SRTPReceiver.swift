@@ -13,7 +13,13 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
   private var held = HeldDatagrams()
   private var expiry: Scheduled<Void>?
   private var lastArrival = Instant(nanoseconds: .min)
-  private var deliveredBytes: UInt64 = 0
+  private var delivered: (packets: UInt64, bytes: UInt64) = (0, 0)
+  /// Authentic packets of the read that is going on.
+  ///
+  /// They go on together, so that the caches of the processor belong to libsrtp and what stands
+  /// below it for all of a read, and to the rest of the way after that.
+  private var passed: [Datagram] = []
+  private var delivering: [Datagram] = []
 
   /// A key that was asked for.
   private struct Inquiry {
@@ -37,8 +43,8 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
   func complete(_ counters: inout TransportCounters) {
     var own = session.counters
     own.held = UInt64(held.count)
-    counters.delivered = own.authenticated
-    counters.deliveredBytes = deliveredBytes
+    counters.delivered = delivered.packets
+    counters.deliveredBytes = delivered.bytes
     counters.srtp = own
   }
 
@@ -49,7 +55,10 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
 
   var authenticates: Bool { true }
 
-  func describe(_ media: [MediaDescription]) { sink?.describe(media) }
+  func describe(_ media: [MediaDescription]) {
+    deliver()
+    sink?.describe(media)
+  }
 
   func receive(_ datagram: Datagram) { _ = admit(datagram) }
 
@@ -67,9 +76,13 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
     }
   }
 
-  func readCompleted(at now: Instant) { sink?.readCompleted(at: now) }
+  func readCompleted(at now: Instant) {
+    deliver()
+    sink?.readCompleted(at: now)
+  }
 
   func transportEnded(_ end: TransportEnd) {
+    deliver()
     let sink = self.sink
     self.sink = nil
     expiry?.cancel()
@@ -85,8 +98,21 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
     // What was held comes after what was not, and arrival times never decrease.
     datagram.arrival = max(datagram.arrival, lastArrival)
     lastArrival = datagram.arrival
-    deliveredBytes += UInt64(clear.readableBytes)
-    sink?.receive(datagram)
+    passed.append(datagram)
+    if passed.count == SRTPSession.packetsTogether { deliver() }
+  }
+
+  private func deliver() {
+    // The sink may end the transport, which comes here again.
+    guard !passed.isEmpty else { return }
+    swap(&passed, &delivering)
+    for datagram in delivering {
+      guard let sink else { break }
+      delivered.packets += 1
+      delivered.bytes += UInt64(datagram.bytes.readableBytes)
+      sink.receive(datagram)
+    }
+    delivering.removeAll(keepingCapacity: true)
   }
 
   private func drop(_ count: Int) { session.count(\.heldTooLong, count) }

@@ -47,19 +47,34 @@ struct SRTPSession {
     }
   }
 
+  /// Media that the next packet is most likely of: no look at keys and sources is needed for it.
+  private struct Recent {
+    let ssrc: UInt32
+    let key: SRTPKeyMaterial
+    let context: SRTPContext
+    /// Its place among the media of the source, which is the last one.
+    let index: Int
+  }
+
   let layout: SRTPLayout
   private let replayWindow: Int
   private let givenRollover: UInt32?
   private var keys: [Key] = []
   /// The one not heard for longest first.
   private var sources: [Source] = []
+  /// Of the last packet, as long as nothing else has become of keys and sources.
+  private var recent: Recent?
   private var search: RolloverSearch
   /// Each packet is copied here and decrypted in place.
   ///
   /// A copy costs little beside decrypting, whoever else holds the read that the packet came in sees
   /// nothing of it, there is room behind the packet, and one that was not authentic is whole for another
-  /// trial. As mostly nobody keeps the packet before, it is the same memory again and again.
-  private var scratch = ByteBufferAllocator().buffer(capacity: 2048)
+  /// trial.
+  private var scratch = ByteBuffer()
+  /// What the packets passed last were copied to; as mostly nobody keeps those, it is the same memory
+  /// again and again.
+  private var used = Array(repeating: ByteBuffer(), count: Self.packetsTogether)
+  private var nextUsed = 0
   /// The key of the last authentic packet, which is good for what is sent back.
   private var current: SRTPKeyMaterial?
   private var counted = SRTPCounters()
@@ -98,6 +113,7 @@ struct SRTPSession {
       }
       keys.remove(at: gone ?? 0)
     }
+    recent = nil
     keys.append(Key(material: material, ssrc: ssrc, context: context))
   }
 
@@ -113,6 +129,16 @@ struct SRTPSession {
     }
     let ssrc =
       packet.getInteger(at: packet.readerIndex + (isControl ? 4 : 8), as: UInt32.self) ?? 0
+    if let recent, recent.ssrc == ssrc, !isControl, layout.identifierLength == 0 {
+      scratch.load(packet, layout: layout, isControl: false)
+      let outcome = recent.context.unprotect(&scratch, isControl: false)
+      guard outcome == .authentic else {
+        return failed(outcome, packet, of: ssrc, key: recent.key, sources.count - 1, at: now)
+      }
+      counted.authenticated += 1
+      sources[sources.count - 1].media[recent.index].lastHeard = now
+      return .passed(takeClear())
+    }
     guard let chosen = keys.indices.first(where: { fits($0, packet, ssrc, isControl: isControl) })
     else { return .keyUnknown(request(for: packet, of: ssrc, isControl: isControl)) }
     let key = keys[chosen].material
@@ -120,22 +146,31 @@ struct SRTPSession {
     let own = isControl ? nil : known.flatMap { sources[$0].context(under: key) }
     let context = own ?? keys[chosen].context
     scratch.load(packet, layout: layout, isControl: isControl)
-    switch context.unprotect(&scratch, isControl: isControl) {
-    case .authentic: return passed(ssrc, under: key, isControl: isControl, at: now)
-    case .replayed:
+    let outcome = context.unprotect(&scratch, isControl: isControl)
+    guard outcome == .authentic else {
+      return failed(
+        outcome, packet, of: ssrc, key: key, known, isControl: isControl, at: now)
+    }
+    return passed(ssrc, under: key, in: context, isControl: isControl, at: now)
+  }
+
+  /// What becomes of a packet that is not authentic where it was looked for.
+  private mutating func failed(
+    _ outcome: SRTPContext.Outcome, _ packet: ByteBuffer, of ssrc: UInt32, key: SRTPKeyMaterial,
+    _ known: Int?, isControl: Bool = false, at now: Instant
+  ) -> Outcome {
+    if outcome == .replayed {
       counted.replayed += 1
       return .replayed
-    case .authenticationFailed:
-      if !isControl, let found = find(packet, of: ssrc, key: key, known, at: now) {
-        counted.rolloversFound += 1
-        return passed(ssrc, under: key, in: found, at: now)
-      }
-      counted.authenticationFailed += 1
-      return .authenticationFailed
-    case .refused:
-      counted.authenticationFailed += 1
-      return .authenticationFailed
     }
+    if outcome == .authenticationFailed, !isControl,
+      let found = find(packet, of: ssrc, key: key, known, at: now)
+    {
+      counted.rolloversFound += 1
+      return passed(ssrc, under: key, in: found, isFound: true, at: now)
+    }
+    counted.authenticationFailed += 1
+    return .authenticationFailed
   }
 
   /// Encrypts what is sent back; `nil` before it is known under which key.
@@ -176,31 +211,48 @@ struct SRTPSession {
     return SRTPKeyRequest(ssrc: ssrc, identifier: identifier)
   }
 
-  /// Takes in that a packet of `ssrc` was authentic, and hands it out.
+  /// Takes in that a packet of `ssrc` was authentic in `context`, and hands it out.
   private mutating func passed(
-    _ ssrc: UInt32, under key: SRTPKeyMaterial, in own: SRTPContext? = nil, isControl: Bool = false,
-    at now: Instant
+    _ ssrc: UInt32, under key: SRTPKeyMaterial, in context: SRTPContext, isFound: Bool = false,
+    isControl: Bool = false, at now: Instant
   ) -> Outcome {
     counted.authenticated += 1
     if current !== key { current = key }
     makeLast(ssrc)
     if !isControl {
       let last = sources.count - 1
-      let index = sources[last].index(under: key)
-      if let index { sources[last].media[index].lastHeard = now }
-      if index == nil || own != nil {
-        if let index { sources[last].media.remove(at: index) }
+      var index = sources[last].index(under: key)
+      if let old = index, isFound {
+        sources[last].media.remove(at: old)
+        index = nil
+      }
+      if index == nil {
         if sources[last].media.count == Self.maximumKeys { sources[last].media.removeFirst() }
-        sources[last].media.append(Source.Media(key: key, own: own, lastHeard: now))
+        index = sources[last].media.count
+        sources[last].media.append(
+          Source.Media(key: key, own: isFound ? context : nil, lastHeard: now))
         search.forget(ssrc)
       }
+      if let index {
+        sources[last].media[index].lastHeard = now
+        recent = Recent(ssrc: ssrc, key: key, context: context, index: index)
+      }
     }
-    return .passed(scratch.readSlice(length: scratch.readableBytes) ?? ByteBuffer())
+    return .passed(takeClear())
+  }
+
+  /// What `scratch` holds, which then is another buffer.
+  private mutating func takeClear() -> ByteBuffer {
+    let clear = scratch.slice()
+    swap(&scratch, &used[nextUsed])
+    nextUsed = (nextUsed + 1) % used.count
+    return clear
   }
 
   /// Has `ssrc` among the sources, as the one heard last.
   private mutating func makeLast(_ ssrc: UInt32) {
     guard sources.last?.ssrc != ssrc else { return }
+    recent = nil
     if let index = sources.lastIndex(where: { $0.ssrc == ssrc }) {
       return sources.append(sources.remove(at: index))
     }
@@ -247,6 +299,8 @@ struct SRTPSession {
     return context?.rollover(of: ssrc)
   }
 
+  /// Packets that may be in clear before the first of them is let go of, without new memory.
+  static let packetsTogether = 32
   /// SSRCs that are known at once, as audio and video of a sender that changes both.
   static let maximumSources = 8
   static let maximumKeys = 16

@@ -10,8 +10,8 @@ enum Protected {
 
   static func report(rounds: Int, in folder: String) throws {
     head(
-      "Processor time of SRTP, UDP → .h264, 1,400-byte packets at \(rate) a second, medians of "
-        + "\(rounds) rounds",
+      "Processor time of SRTP, UDP → .h264, nothing written, 1,400-byte packets at \(rate) a second, "
+        + "medians of \(rounds) rounds",
       ["suite", "µs a packet", "above plain UDP", "libsrtp2 in a loop", "ratio", "missing"],
       names: ["suite"])
     let stream = try Throughput.stream(in: folder)
@@ -25,22 +25,23 @@ enum Protected {
         attributes: [.posixPermissions: 0o600])
       keys[suite.name] = path
     }
+    // The loop runs beside each measurement: how fast the machine is changes within minutes.
     let results = try inRounds(rounds, [nil] + suites.map(\.name)) { suite in
       let key = suite.flatMap { keys[$0] }
-      return try measure(suite, key: key, packets: packets, of: stream, in: folder)
-    }
-    let loops = try inRounds(rounds, suites.map(\.name)) { suite in
+      let result = try measure(suite, key: key, packets: packets, in: folder)
+      guard let suite else { return (result: result, loop: 0.0) }
       let text = try Running([".build/release/srtp-loop", packets, suite]).waitUntilExit()
-      return (Double(text) ?? .nan) / 1000
+      return (result: result, loop: (Double(text) ?? .nan) / 1000)
     }
-    let plain = median(results[0].map(\.perPacket))
-    row(["none", number(plain), "", "", "", missing(results[0])])
-    for (index, suite) in suites.enumerated() {
-      let perPacket = median(results[index + 1].map(\.perPacket))
-      let loop = median(loops[index])
+    let plain = results[0].map(\.result.perPacket)
+    row(["none", number(median(plain)), "", "", "", missing(results[0].map(\.result))])
+    for (suite, results) in zip(suites, results.dropFirst()) {
+      let above = zip(results, plain).map { $0.result.perPacket - $1 }
+      let loops = results.map(\.loop)
       row([
-        suite.name, number(perPacket), number(perPacket - plain), number(loop),
-        number((perPacket - plain) / loop), missing(results[index + 1]),
+        suite.name, number(median(results.map(\.result.perPacket))), number(median(above)),
+        number(median(loops)), number(median(zip(above, loops).map { $0 / $1 })),
+        missing(results.map(\.result)),
       ])
     }
   }
@@ -51,21 +52,28 @@ enum Protected {
 
   /// One run of `rtp-recv`, with the processor time of its middle part.
   private static func measure(
-    _ suite: String?, key: String?, packets: String, of stream: Stream, in folder: String
+    _ suite: String?, key: String?, packets: String, in folder: String
   ) throws -> Throughput.Result {
     let port = try UDPSocket.freePort()
-    let output = "\(folder)/srtp-output.h264"
-    defer { try? FileManager.default.removeItem(atPath: output) }
+    let statistics = "\(folder)/srtp.jsonl"
     let receiver = try Running(
-      Peer.ours(format: "h264").command(port, "", output)
+      // What a file takes differs more from run to run than what SRTP takes.
+      Peer.ours(format: "h264").command(port, "", "/dev/null") + ["--stats", statistics]
         + (key.map { ["--srtp-key-file", $0] } ?? []))
     guard waitUntilBound(port) else { throw BenchError(description: "rtp-recv does not listen") }
-    let sender = try Running(
-      suite.map {
-        [".build/release/srtp-loop", packets, $0, "\(port)", "\(rate)", "\(seconds)"]
-      } ?? [".build/release/paced-sender", packets, "\(port)", "\(rate)", "\(seconds)"])
-    if suite != nil { _ = sender.readLine() }
-    return Throughput.middlePart(
-      of: receiver, fedBy: sender, for: seconds, stream, output)
+    // The same sender for all: what it has made beforehand takes up the caches too.
+    let sender = try Running([
+      ".build/release/srtp-loop", packets, suite ?? "none", "\(port)", "\(rate)", "\(seconds)",
+    ])
+    _ = sender.readLine()
+    return Throughput.middlePart(of: receiver, fedBy: sender, for: seconds) {
+      guard
+        let last = try? String(contentsOfFile: statistics, encoding: .utf8)
+          .split(separator: "\n").last,
+        let line = try? JSONSerialization.jsonObject(with: Data(last.utf8)) as? [String: Any],
+        let transport = line["transport"] as? [String: Any]
+      else { return .nan }
+      return (transport["delivered"] as? NSNumber)?.doubleValue ?? .nan
+    }
   }
 }

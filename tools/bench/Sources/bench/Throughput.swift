@@ -5,7 +5,7 @@ enum Throughput {
   struct Result {
     /// Microseconds of processor time a packet, user and system, start-up excluded.
     let perPacket: Double
-    /// The fraction of the packets that were sent whose payload is not in the file.
+    /// The fraction of the packets that were sent which did not arrive.
     let missing: Double
   }
 
@@ -32,13 +32,16 @@ enum Throughput {
     let sender = try Running([
       ".build/release/paced-sender", packets, "\(port)", "\(rate)", "\(seconds)",
     ])
-    return middlePart(of: receiver, fedBy: sender, for: seconds, stream, output)
+    return middlePart(of: receiver, fedBy: sender, for: seconds) {
+      let size = (try? FileManager.default.attributesOfItem(atPath: output)[.size] as? Int) ?? 0
+      return Double(size) / stream.payloadBytesPerPacket
+    }
   }
 
-  /// The processor time of a receiver in the middle of `seconds`, and what is missing in the end.
+  /// The processor time of a receiver in the middle of `seconds`, and what is missing in the end, when
+  /// `arrived` tells how many packets there are.
   static func middlePart(
-    of receiver: Running, fedBy sender: Running, for seconds: Double, _ stream: Stream,
-    _ output: String
+    of receiver: Running, fedBy sender: Running, for seconds: Double, arrived: () -> Double
   ) -> Result {
     usleep(2_000_000)
     let (timeBefore, cpuBefore) = (Latency.now(), receiver.processorTime)
@@ -47,11 +50,9 @@ enum Throughput {
     let sent = Double(sender.waitUntilExit()) ?? .nan
     usleep(500_000)
     receiver.stop()
-    let size = (try? FileManager.default.attributesOfItem(atPath: output)[.size] as? Int) ?? 0
-    let expected = stream.payloadBytesPerPacket * sent
     return Result(
       perPacket: (cpuAfter - cpuBefore) * 1e6 / (sent / seconds * (timeAfter - timeBefore)),
-      missing: max(0, 1 - Double(size) / expected))
+      missing: max(0, 1 - arrived() / sent))
   }
 }
 

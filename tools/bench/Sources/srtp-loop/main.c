@@ -2,6 +2,7 @@
 // steady rate once they are made, or unprotects them in a loop and prints what that takes.
 //
 // The file holds packets with a 4-byte big-endian length before each. The key is of bytes 0, 1, 2 …
+// With the suite "none" they are sent as they are.
 // usage: srtp-loop FILE SUITE PORT PACKETS_PER_SECOND SECONDS   prints an empty line before the first,
 //                                                               and how many it sent
 //        srtp-loop FILE SUITE                                   prints nanoseconds a packet
@@ -62,7 +63,7 @@ static void protect(srtp_t sender, const struct packet *source, struct packet *r
   uint32_t time = htonl(timestamp);
   memcpy(result->bytes + 4, &time, 4);
   if (source->bytes[1] & 0x80) timestamp += 3000;
-  if (srtp_protect(sender, result->bytes, &result->length)) exit(2);
+  if (sender && srtp_protect(sender, result->bytes, &result->length)) exit(2);
 }
 
 int main(int argc, char **argv) {
@@ -80,9 +81,10 @@ int main(int argc, char **argv) {
     count++;
   }
   if (!count) return 1;
-  srtp_t sender = session(argv[2], ssrc_any_outbound);
+  srtp_t sender = strcmp(argv[2], "none") ? session(argv[2], ssrc_any_outbound) : NULL;
 
   if (argc == 3) {
+    if (!sender) return 64;
     srtp_t receiver = session(argv[2], ssrc_any_inbound);
     enum { chunk = 1000, rounds = 300 };
     struct packet *sealed = calloc(chunk, sizeof *sealed);
