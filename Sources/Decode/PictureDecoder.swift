@@ -14,14 +14,23 @@ import RTPWire
   /// `nal_unit_type` of coded slices in H.264 (§7.4.1), all that a second field consists of.
   private static let sliceTypes: ClosedRange<UInt8> = 1...5
 
+  /// What stands behind a slice of H.265 that is cut, so that decoding ends there.
+  ///
+  /// libavcodec would go on with zeros, which are the likeliest symbols of all, to the end of the picture.
+  /// Ones are the unlikeliest: some value soon makes no sense, if not before then where a row of coding
+  /// tree blocks begins with an arithmetic codeword of its own.
+  private static let cutSliceEnd = [0] + [UInt8](repeating: 0xFF, count: 4095)
+
   let codec: VideoCodec
   private let configuration: VideoDecoder.Configuration
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let packet: UnsafeMutablePointer<AVPacket>
-  private let pictures = TrackedPictures()
+  private let pictures: TrackedPictures
   /// libavcodec's H.264 decoder gives one frame for two fields that come in two access units (H.264
   /// §7.4.1.2.4); in H.265 every field is a frame of its own.
   private let joinsFields: Bool
+  /// libavcodec's H.265 decoder does not notice that a slice ends early.
+  private let endsCutSlices: Bool
   private let pool = FramePool()
   private let onFrame: @Sendable (RawFrame) -> Void
   private let onFailure: @Sendable (DecodeFailure) -> Void
@@ -44,7 +53,7 @@ import RTPWire
       let decoder = unsafe avcodec_find_decoder_by_name(codec.decoderName)
     else { throw .unsupportedCodec(codec) }
     guard let context = unsafe avcodec_alloc_context3(decoder) else { throw .outOfMemory }
-    guard let packet = unsafe av_packet_alloc() else {
+    guard let packet = unsafe av_packet_alloc(), let prediction = PicturePrediction() else {
       var context: UnsafeMutablePointer<AVCodecContext>? = unsafe context
       unsafe avcodec_free_context(&context)
       throw .outOfMemory
@@ -53,9 +62,12 @@ import RTPWire
     self.configuration = configuration
     unsafe self.context = context
     unsafe self.packet = packet
+    let isH264 = unsafe decoder.pointee.id == AV_CODEC_ID_H264
+    pictures = TrackedPictures(prediction: prediction, allocatesMissing: !isH264)
     self.onFrame = onFrame
     self.onFailure = onFailure
-    joinsFields = unsafe decoder.pointee.id == AV_CODEC_ID_H264
+    joinsFields = isH264
+    endsCutSlices = !isH264
 
     unsafe context.pointee.thread_type = FF_THREAD_SLICE
     unsafe context.pointee.thread_count = Int32(clamping: max(1, configuration.sliceThreads))
@@ -69,6 +81,7 @@ import RTPWire
     unsafe pictures.attach(to: context)
     let code = unsafe avcodec_open2(context, decoder, nil)
     guard code >= 0 else { throw .cannotOpen(code: code, text: libavErrorText(code)) }
+    unsafe pictures.interpose(in: context)
   }
 
   deinit {
@@ -90,13 +103,18 @@ import RTPWire
     guard unit.isRandomAccess || !awaitsRandomAccess else {
       return fail(unit, .noRandomAccessPoint)
     }
-    guard fillPacket(from: unit.bytes) else { return fail(unit, .outOfMemory) }
+    guard fillPacket(from: unit) else { return fail(unit, .outOfMemory) }
     awaitsRandomAccess = false
 
     let depth = unsafe context.pointee.has_b_frames
     let hasSlices = unit.units.contains { Self.sliceTypes.contains($0.type) }
     unsafe packet.pointee.pts = pictures.ledger.begin(
       UnitRecord(unit), canCompleteFrame: joinsFields && hasSlices)
+    let isDamaged = unit.integrity == .damaged
+    pictures.begin(isDamaged: isDamaged)
+    // libavcodec's own concealment spreads the motion of what moves over what stands still, so it is
+    // left to what nobody saw coming: bits that are wrong.
+    unsafe context.pointee.error_concealment = isDamaged ? 0 : FF_EC_GUESS_MVS | FF_EC_DEBLOCK
     let sent = unsafe avcodec_send_packet(context, packet)
     unsafe av_packet_unref(packet)
     let received = receiveAll()
@@ -157,13 +175,27 @@ import RTPWire
   }
 
   /// Copies the unit to where libavcodec may read past its end.
-  private func fillPacket(from bytes: ByteBuffer) -> Bool {
-    guard let size = Int32(exactly: bytes.readableBytes),
-      unsafe av_new_packet(packet, size) >= 0, let data = unsafe packet.pointee.data
+  private func fillPacket(from unit: AccessUnit) -> Bool {
+    let cut = endsCutSlices ? unit.units.filter { !$0.isWhole } : []
+    let length = unit.bytes.readableBytes + cut.count * Self.cutSliceEnd.count
+    guard let size = Int32(exactly: length), unsafe av_new_packet(packet, size) >= 0,
+      let data = unsafe packet.pointee.data
     else { return false }
-    unsafe bytes.withUnsafeReadableBytes { source in
-      guard let start = source.baseAddress else { return }
-      unsafe UnsafeMutableRawPointer(data).copyMemory(from: start, byteCount: source.count)
+    let target = unsafe UnsafeMutableRawBufferPointer(start: data, count: length)
+    unsafe unit.bytes.withUnsafeReadableBytes { source in
+      var (read, written) = (0, 0)
+      func copy(upTo end: Int) {
+        let piece = unsafe UnsafeRawBufferPointer(rebasing: source[read..<end])
+        unsafe UnsafeMutableRawBufferPointer(rebasing: target[written...]).copyMemory(from: piece)
+        (read, written) = (end, written + piece.count)
+      }
+      for entry in cut {
+        copy(upTo: min(max(entry.offset + entry.length, read), source.count))
+        unsafe UnsafeMutableRawBufferPointer(rebasing: target[written...])
+          .copyBytes(from: Self.cutSliceEnd)
+        written += Self.cutSliceEnd.count
+      }
+      copy(upTo: source.count)
     }
     return true
   }
@@ -186,6 +218,7 @@ import RTPWire
     let index = unsafe frame.pointee.pts
     let unit = pictures.ledger.frameOut(index)
     unsafe pictures.detach(from: frame)
+    unsafe pictures.prediction.remember(frame)
     guard let unit else { return unsafe pool.recycle(frame) }
     let rate = Rational(unsafe context.pointee.framerate)
     guard let raw = unsafe RawFrame(taking: frame, from: pool, of: unit, codedFrameRate: rate)

@@ -4,8 +4,64 @@ import CFFmpeg
 ///
 /// The mark is a reference-counted buffer in the frame's `opaque_ref`, which the decoder copies and
 /// releases with the picture itself. All of it happens on the decoder's thread.
-final class TrackedPictures {
+@safe final class TrackedPictures {
   var ledger = PictureLedger()
+  /// What pictures are filled with before they are decoded.
+  let prediction: PicturePrediction
+  /// Whether libavcodec, behind the picture of a unit, allocates those that it refers to and that never
+  /// came: its H.265 decoder does.
+  private let allocatesMissing: Bool
+  private var isDamaged = false
+  private var allocated = 0
+  /// Pictures that were allocated for being referred to, until they are filled.
+  private var missing: [UnsafeMutablePointer<AVFrame>] = unsafe []
+  private var execute: Execute?
+
+  private typealias Execute =
+    @convention(c) (
+      UnsafeMutablePointer<AVCodecContext>?,
+      (@convention(c) (UnsafeMutablePointer<AVCodecContext>?, UnsafeMutableRawPointer?) -> Int32)?,
+      UnsafeMutableRawPointer?, UnsafeMutablePointer<Int32>?, Int32, Int32
+    ) -> Int32
+
+  init(prediction: PicturePrediction, allocatesMissing: Bool) {
+    self.prediction = prediction
+    self.allocatesMissing = allocatesMissing
+  }
+
+  deinit {
+    while let frame = unsafe missing.popLast() {
+      var rest: UnsafeMutablePointer<AVFrame>? = unsafe frame
+      unsafe av_frame_free(&rest)
+    }
+  }
+
+  /// Expects the pictures of another access unit.
+  func begin(isDamaged: Bool) {
+    if unsafe !missing.isEmpty { fillMissing() }
+    self.isDamaged = isDamaged
+    allocated = 0
+  }
+
+  /// Puts what a picture will probably look like where parts or all of it will not be decoded.
+  private func prepare(_ frame: UnsafeMutablePointer<AVFrame>) {
+    allocated += 1
+    if allocatesMissing, allocated > 1 {
+      // libavcodec makes it grey as soon as this has returned.
+      if let missing = unsafe av_frame_clone(frame) { unsafe self.missing.append(missing) }
+    } else if isDamaged {
+      unsafe prediction.fill(frame)
+    }
+  }
+
+  /// Fills the pictures that never came, when nothing but decoding is left to be done with them.
+  private func fillMissing() {
+    while let frame = unsafe missing.popLast() {
+      unsafe prediction.fill(frame)
+      var rest: UnsafeMutablePointer<AVFrame>? = unsafe frame
+      unsafe av_frame_free(&rest)
+    }
+  }
 
   @safe private struct Mark {
     let owner: Unmanaged<TrackedPictures>
@@ -21,6 +77,7 @@ final class TrackedPictures {
         return code
       }
       let owner = unsafe Unmanaged<TrackedPictures>.fromOpaque(opaque)
+      unsafe owner.takeUnretainedValue().prepare(frame)
       guard let index = unsafe owner.takeUnretainedValue().ledger.pictureStarted() else {
         return code
       }
@@ -35,6 +92,18 @@ final class TrackedPictures {
         return cffmpeg_error_out_of_memory()
       }
       return code
+    }
+  }
+
+  /// Goes between the decoder and whoever runs the decoding of its slices; call it once it is open.
+  func interpose(in context: UnsafeMutablePointer<AVCodecContext>) {
+    guard allocatesMissing else { return }
+    unsafe execute = context.pointee.execute
+    unsafe context.pointee.execute = { context, function, argument, result, count, size in
+      guard let opaque = unsafe context?.pointee.opaque else { return 0 }
+      let owner = unsafe Unmanaged<TrackedPictures>.fromOpaque(opaque).takeUnretainedValue()
+      if unsafe !owner.missing.isEmpty { owner.fillMissing() }
+      return unsafe owner.execute?(context, function, argument, result, count, size) ?? 0
     }
   }
 

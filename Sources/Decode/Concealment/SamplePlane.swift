@@ -1,0 +1,48 @@
+/// One plane of a picture in the decoder's memory, as long as that is held elsewhere.
+@safe struct SamplePlane<Sample: FixedWidthInteger & UnsignedInteger & Sendable> {
+  let start: UnsafeMutablePointer<Sample>
+  /// Samples from one row's start to the next one's.
+  let stride: Int
+  let width: Int
+  let height: Int
+
+  /// The sum of absolute differences of two blocks of `size` × `size`, or at least `limit` when it is
+  /// no less.
+  ///
+  /// Both blocks must lie inside their planes.
+  func difference(
+    x: Int, y: Int, to other: SamplePlane, x otherX: Int, y otherY: Int, size: Int, limit: Int
+  ) -> Int {
+    var (one, two) = unsafe (
+      start + (y * stride + x), other.start + (otherY * other.stride + otherX)
+    )
+    var sum = 0
+    for _ in 0..<size {
+      var row: UInt32 = 0
+      for column in 0..<size {
+        let (left, right) = unsafe (UInt32(one[column]), UInt32(two[column]))
+        row &+= left > right ? left &- right : right &- left
+      }
+      sum += Int(row)
+      if sum >= limit { return sum }
+      unsafe one += stride
+      unsafe two += other.stride
+    }
+    return sum
+  }
+
+  /// Copies a block from another plane of the same size; what lies outside either is left out.
+  func copy(
+    width blockWidth: Int, height blockHeight: Int, toX x: Int, y: Int, from source: SamplePlane,
+    x sourceX: Int, y sourceY: Int
+  ) {
+    let columns = min(blockWidth, width - x)
+    guard columns > 0 else { return }
+    let fromX = min(max(sourceX, 0), source.width - columns)
+    for row in 0..<min(blockHeight, height - y) {
+      let fromY = min(max(sourceY + row, 0), source.height - 1)
+      unsafe (start + ((y + row) * stride + x)).update(
+        from: source.start + (fromY * source.stride + fromX), count: columns)
+    }
+  }
+}

@@ -1,0 +1,144 @@
+import Defragment
+import Foundation
+import NIOCore
+import RTPWire
+import Testing
+
+@testable import Decode
+
+@Suite struct ConcealmentTests {
+  static let clips: [Clip] = [
+    Clip(name: "H.264", encoder: ["-bf", "0", "-g", "60"]),
+    Clip(name: "H.264 slices", encoder: ["-tune", "zerolatency", "-slices", "3"]),
+    Clip(name: "H.264 10 bit", pixelFormat: "yuv420p10le", encoder: ["-bf", "0", "-g", "60"]),
+    Clip(name: "H.264 4:2:2", pixelFormat: "yuv422p", encoder: ["-bf", "0", "-g", "60"]),
+    Clip(name: "H.264 odd size", width: 174, height: 98, encoder: ["-bf", "0", "-g", "60"]),
+    Clip(name: "H.265", codec: .testH265, encoder: ["-bf", "0", "-g", "60"]),
+    Clip(
+      name: "H.265 10 bit", codec: .testH265, pixelFormat: "yuv420p10le",
+      encoder: ["-bf", "0", "-g", "60"]),
+  ]
+
+  @Test("a picture that never came is not grey in those that refer to it", arguments: clips)
+  func lostPicture(_ clip: Clip) async throws {
+    let stream = try clip.encoded()
+    var units = clip.accessUnits(of: stream)
+    let lost = units.remove(at: 10)
+    try await expect(
+      units, of: clip, golden: clip.decodedByFFmpeg(stream), without: [lost.time.ticks / 3000])
+  }
+
+  @Test("a slice that is cut leaves a picture like the one before", arguments: clips)
+  func cutSlice(_ clip: Clip) async throws {
+    let stream = try clip.encoded()
+    var units = clip.accessUnits(of: stream)
+    units[8] = units[8].cut(toFraction: 0.4)
+    try await expect(units, of: clip, golden: clip.decodedByFFmpeg(stream))
+  }
+
+  @Test("a key picture that is cut leaves a picture like the one before", arguments: clips)
+  func cutKeyPicture(_ clip: Clip) async throws {
+    var clip = clip
+    clip.encoder += ["-g", "12", "-keyint_min", "12"]
+    let stream = try clip.encoded()
+    var units = clip.accessUnits(of: stream)
+    let key = try #require(units.indices.dropFirst().first { units[$0].isRandomAccess })
+    units[key] = units[key].cut(toFraction: 0.4)
+    try await expect(units, of: clip, golden: clip.decodedByFFmpeg(stream))
+  }
+
+  /// Decodes `units` and expects every frame to come out, and to look like those of `golden`.
+  private func expect(
+    _ units: [AccessUnit], of clip: Clip, golden: [UInt8], without lost: Set<Int64> = []
+  ) async throws {
+    let collector = Collector()
+    let decoder = try collector.decoder(for: clip.codec)
+    for unit in units { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    let frames = collector.frames
+    let size = golden.count / clip.frames
+    #expect(frames.count == clip.frames - lost.count)
+    var worst = 0.0
+    for frame in frames {
+      let number = Int(frame.time.ticks / 3000)
+      let expected = golden[(number * size)..<((number + 1) * size)]
+      let error = meanDifference(packed([frame]), Array(expected), in: clip)
+      worst = max(worst, error)
+    }
+    // 30 to 100 where nothing stands in for what is missing.
+    #expect(worst < 25)
+  }
+
+  /// The mean difference of two samples, as if of 8 bits.
+  private func meanDifference(_ one: [UInt8], _ other: [UInt8], in clip: Clip) -> Double {
+    guard clip.pixelFormat.contains("10") else {
+      let sum = zip(one, other).reduce(0) { $0 + abs(Int($1.0) - Int($1.1)) }
+      return Double(sum) / Double(one.count)
+    }
+    func samples(_ bytes: [UInt8]) -> [Int] {
+      stride(from: 0, to: bytes.count, by: 2).map { Int(bytes[$0]) | Int(bytes[$0 + 1]) << 8 }
+    }
+    let pairs = zip(samples(one), samples(other))
+    return Double(pairs.reduce(0) { $0 + abs($1.0 - $1.1) }) / Double(one.count / 2) / 4
+  }
+}
+
+@Suite struct MotionFieldTests {
+  private static let side = 128
+
+  /// A plane with a textured square of 48 samples at `x`, `y` on a plain ground.
+  private func picture(x: Int, y: Int) -> [UInt8] {
+    var samples = [UInt8](repeating: 90, count: Self.side * Self.side)
+    for row in 0..<48 {
+      for column in 0..<48 {
+        let wave = sin(Double(row) / 4) + sin(Double(column) / 5) + sin(Double(row + column) / 9)
+        samples[(y + row) * Self.side + x + column] = UInt8(128 + 40 * wave)
+      }
+    }
+    return samples
+  }
+
+  @Test(
+    "what moves is expected further on, and what stands still where it is",
+    arguments: [(0, 0), (3, 0), (-4, 2), (6, -5), (0, 12), (-13, -7)])
+  func motion(_ step: (x: Int, y: Int)) {
+    let pictures = (0..<3).map { picture(x: 40 + $0 * step.x, y: 40 + $0 * step.y) }
+    var (first, second) = (pictures[0], pictures[1])
+    let source = first.withUnsafeMutableBufferPointer { older in
+      second.withUnsafeMutableBufferPointer { newer -> [Int] in
+        func plane(_ samples: UnsafeMutableBufferPointer<UInt8>) -> SamplePlane<UInt8> {
+          SamplePlane(
+            start: samples.baseAddress!, stride: Self.side, width: Self.side, height: Self.side)
+        }
+        let field = MotionField(from: plane(older), to: plane(newer), bitDepth: 8)
+        return (0..<Self.side * Self.side).map { index in
+          let (x, y) = (index % Self.side, index / Self.side)
+          let vector = field.source(x: x / 8 * 8, y: y / 8 * 8)
+          return min(max(y + vector.y, 0), Self.side - 1) * Self.side
+            + min(max(x + vector.x, 0), Self.side - 1)
+        }
+      }
+    }
+    let expected = source.map { pictures[1][$0] }
+    let wrong = zip(expected, pictures[2]).count { abs(Int($0) - Int($1)) > 8 }
+    let unmoved = zip(pictures[1], pictures[2]).count { abs(Int($0) - Int($1)) > 8 }
+    #expect(wrong * 3 <= unmoved, "\(wrong) wrong, \(unmoved) if nothing had moved")
+  }
+}
+
+extension AccessUnit {
+  /// The unit with its last NAL unit cut, as where the packets of its end are missing.
+  fileprivate func cut(toFraction fraction: Double) -> AccessUnit {
+    var units = units
+    guard let last = units.popLast() else { return self }
+    let length = max(Int(Double(last.length) * fraction), 3)
+    units.append(
+      NALUnit(offset: last.offset, length: length, type: last.type, isWhole: false))
+    return AccessUnit(
+      codec: codec,
+      bytes: bytes.getSlice(at: bytes.readerIndex, length: last.offset + length) ?? bytes,
+      units: units, time: time, firstArrival: firstArrival, lastArrival: lastArrival,
+      integrity: .damaged, lostPackets: 1, isRandomAccess: isRandomAccess, format: format)
+  }
+}
