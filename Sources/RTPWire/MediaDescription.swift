@@ -13,11 +13,18 @@ public struct MediaDescription: Sendable, Hashable {
   public var clockRate: UInt32
   /// The parameters of `a=fmtp`, keys in lower case, values as written.
   public var formatParameters: [String: String]
+  /// The payload type of ULPFEC packets beside the media (RFC 5109), or `nil` without any.
+  public var ulpfecPayloadType: UInt8?
+  /// The payload type of RED packets, in which the others may come (RFC 2198), or `nil`.
+  public var redundancyPayloadType: UInt8?
 
   public init(
     kind: String = "video", payloadType: UInt8? = nil, encodingName: String? = nil,
-    clockRate: UInt32 = MediaDescription.videoClockRate, formatParameters: [String: String] = [:]
+    clockRate: UInt32 = MediaDescription.videoClockRate, formatParameters: [String: String] = [:],
+    ulpfecPayloadType: UInt8? = nil, redundancyPayloadType: UInt8? = nil
   ) {
+    self.ulpfecPayloadType = ulpfecPayloadType
+    self.redundancyPayloadType = redundancyPayloadType
     self.kind = kind
     self.payloadType = payloadType
     self.encodingName = encodingName
@@ -35,6 +42,8 @@ extension MediaDescription {
     if let payloadType { completed.payloadType = payloadType }
     if let encodingName { completed.encodingName = encodingName }
     if clockRate != Self.videoClockRate { completed.clockRate = clockRate }
+    if let ulpfecPayloadType { completed.ulpfecPayloadType = ulpfecPayloadType }
+    if let redundancyPayloadType { completed.redundancyPayloadType = redundancyPayloadType }
     completed.formatParameters.merge(formatParameters) { _, own in own }
     return completed
   }

@@ -102,6 +102,14 @@ struct MediaOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      """
+      Rebuild lost packets from ULPFEC packets (RFC 5109) of payload type PT, which come among the \
+      media; with red:PT as well if all come in RED (RFC 2198). SDP says both by itself.
+      """, valueName: "ulpfec:pt[,red:pt]"))
+  var fec: CorrectionArgument?
+
+  @Option(
+    help: ArgumentHelp(
       "The longest wait for a packet that is missing; 0 never waits.", valueName: "ms"))
   var reorderWindow = 200
 
@@ -111,6 +119,9 @@ struct MediaOptions: ParsableArguments {
     }
     guard (payloadType ?? 0) < 128 else { throw ValidationError("a payload type is 0 to 127") }
     guard clockRate != 0 else { throw ValidationError("a clock rate is above 0") }
+    if let payloadType, let fec, [fec.ulpfec, fec.redundancy].contains(payloadType) {
+      throw ValidationError("--fec needs payload types that are not that of the media")
+    }
     guard (0...5000).contains(reorderWindow) else {
       throw ValidationError("the reorder window is 0 to 5000 ms")
     }
@@ -121,7 +132,8 @@ struct MediaOptions: ParsableArguments {
     let own = MediaDescription(
       payloadType: payloadType,
       encodingName: FormatCatalogue.codec(named: codec)?.encodingName,
-      clockRate: clockRate ?? MediaDescription.videoClockRate)
+      clockRate: clockRate ?? MediaDescription.videoClockRate,
+      ulpfecPayloadType: fec?.ulpfec, redundancyPayloadType: fec?.redundancy)
     guard let sessionDescription else { return own }
     let session = try SessionDescription(contentsOf: sessionDescription)
     guard let video = session.media.first(where: { $0.kind == "video" }) else {

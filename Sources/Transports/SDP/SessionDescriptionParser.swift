@@ -17,6 +17,11 @@ struct SessionDescriptionParser {
     var encodings: [UInt8: RTPMap] = [:]
     /// What stands behind the type in `a=fmtp`; taken apart for the type that is chosen.
     var parameters: [UInt8: String] = [:]
+
+    /// The first of its types with the encoding `name`, in lower case.
+    func payloadType(named name: String) -> UInt8? {
+      media?.payloadTypes.first { encodings[$0]?.name.lowercased() == name }
+    }
   }
 
   mutating func read(_ line: ArraySlice<UInt8>) throws(SessionDescriptionError) {
@@ -205,7 +210,9 @@ struct SessionDescriptionParser {
     media.description = MediaDescription(
       kind: media.kind, payloadType: payloadType, encodingName: map?.name.printable,
       clockRate: map?.clockRate ?? MediaDescription.videoClockRate,
-      formatParameters: parameters(of: payloadType, in: section))
+      formatParameters: parameters(of: payloadType, in: section),
+      ulpfecPayloadType: section.payloadType(named: "ulpfec"),
+      redundancyPayloadType: section.payloadType(named: "red"))
     return media
   }
 

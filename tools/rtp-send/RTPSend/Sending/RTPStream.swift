@@ -12,11 +12,25 @@ public struct RTPStream: Sendable {
     public var initialTimestamp: UInt32
     public var sequenceJump: SequenceJump?
     public var sourceChange: SourceChange?
+    public var correction: Correction?
 
     public init(ssrc: UInt32, initialSequence: UInt16, initialTimestamp: UInt32) {
       self.ssrc = ssrc
       self.initialSequence = initialSequence
       self.initialTimestamp = initialTimestamp
+    }
+  }
+
+  /// ULPFEC packets among the others, numbered with them as libwebrtc and GStreamer do (RFC 5109).
+  public struct Correction: Sendable, Hashable {
+    /// 0 … 127, not that of the media.
+    public var payloadType: UInt8
+    /// One correction packet follows every so many packets: 1 … 48.
+    public var interval: Int
+
+    public init(payloadType: UInt8, interval: Int) {
+      self.payloadType = payloadType
+      self.interval = interval
     }
   }
 
@@ -48,12 +62,15 @@ public struct RTPStream: Sendable {
   private var sequence: SequenceNumber
   private var total = 0
   private var changes: SplitMix64
+  private var parity: ParityEncoder?
+  private var lastTicks: Int64 = 0
 
   public init(_ configuration: Configuration) {
     self.configuration = configuration
     ssrc = configuration.ssrc
     sequence = SequenceNumber(configuration.initialSequence)
     changes = SplitMix64(seed: UInt64(configuration.ssrc))
+    parity = configuration.correction.map { ParityEncoder(interval: $0.interval) }
   }
 
   /// To be called before the packets of an access unit at which decoding can begin.
@@ -66,7 +83,8 @@ public struct RTPStream: Sendable {
     configuration.initialTimestamp &+ UInt32(truncatingIfNeeded: ticks)
   }
 
-  /// The next packets, one for each payload, with headers without CSRC, extension and padding.
+  /// The next packets, one for each payload, with headers without CSRC, extension and padding; where
+  /// correction is asked for, packets of it among them.
   ///
   /// Headers go into the room before the payloads, which are not copied when nobody else holds them.
   public mutating func packets(with payloads: consuming [RTPPayload]) -> [ByteBuffer] {
@@ -75,18 +93,37 @@ public struct RTPStream: Sendable {
     for index in payloads.indices {
       var packet = ByteBuffer()
       swap(&packet, &payloads[index].bytes)
-      writeHeader(ticks: payloads[index].ticks, marker: payloads[index].marker, to: &packet)
+      lastTicks = payloads[index].ticks
+      goOn()
+      let marker: UInt8 = payloads[index].marker ? 0x80 : 0
+      writeHeader(ticks: lastTicks, type: configuration.payloadType & 0x7F | marker, to: &packet)
       packets.append(packet)
+      if let payload = parity?.add(packet) { packets += correction(with: payload) }
     }
     return packets
   }
 
-  private mutating func writeHeader(ticks: Int64, marker: Bool, to packet: inout ByteBuffer) {
+  /// The correction packet for what is not protected yet, at the end of the stream.
+  public mutating func finish() -> [ByteBuffer] { correction(with: parity?.finish()) }
+
+  private mutating func correction(with payload: ByteBuffer?) -> [ByteBuffer] {
+    guard let type = configuration.correction?.payloadType, var packet = payload else { return [] }
+    writeHeader(ticks: lastTicks, type: type & 0x7F, to: &packet)
+    return [packet]
+  }
+
+  /// Jumps, and changes the source, where that is due.
+  private mutating func goOn() {
     if let jump = configuration.sequenceJump, jump.packets == total {
       sequence = sequence.advanced(by: jump.places)
+      // One mask does not reach across.
+      parity = configuration.correction.map { ParityEncoder(interval: $0.interval) }
     }
     if configuration.sourceChange == .afterPackets(total) { changeSource() }
+    total += 1
+  }
 
+  private mutating func writeHeader(ticks: Int64, type: UInt8, to packet: inout ByteBuffer) {
     let length = packet.readableBytes
     if packet.readerIndex < RTPPacket.minimumLength {
       var copy = RTPPayload.buffer(capacity: length)
@@ -96,13 +133,12 @@ public struct RTPStream: Sendable {
     let start = packet.readerIndex - RTPPacket.minimumLength
     packet.moveReaderIndex(to: start)
     packet.setInteger(UInt8(0x80), at: start)
-    packet.setInteger(configuration.payloadType & 0x7F | (marker ? 0x80 : 0), at: start + 1)
+    packet.setInteger(type, at: start + 1)
     packet.setInteger(sequence.rawValue, at: start + 2)
     packet.setInteger(timestamp(of: ticks), at: start + 4)
     packet.setInteger(ssrc, at: start + 8)
 
     sequence = sequence.next
-    total += 1
     packetCount &+= 1
     octetCount &+= UInt32(truncatingIfNeeded: length)
   }
@@ -111,5 +147,6 @@ public struct RTPStream: Sendable {
     ssrc = UInt32(truncatingIfNeeded: changes.next())
     packetCount = 0
     octetCount = 0
+    parity = configuration.correction.map { ParityEncoder(interval: $0.interval) }
   }
 }
