@@ -26,8 +26,8 @@ public struct RTPProcessor: Sendable {
     /// Geovision cameras send packets of type 50 that repeat the sequence number before them, so
     /// other types never reach the order.
     public var payloadType: UInt8?
-    /// The payload type of ULPFEC packets that are numbered with the media (RFC 5109), or `nil`.
-    public var ulpfecPayloadType: UInt8?
+    /// The payload types of correction packets, from which lost packets are rebuilt.
+    public var correctionFormats: [UInt8: CorrectionFormat] = [:]
     /// The payload type of RED packets, whose primary encodings are taken for packets of their own
     /// (RFC 2198), or `nil`.
     public var redundancyPayloadType: UInt8?
@@ -121,9 +121,13 @@ public struct RTPProcessor: Sendable {
     if packet.payloadType == configuration.redundancyPayloadType {
       packet = packet.primaryEncoding ?? packet
     }
-    if let expected = configuration.payloadType, packet.payloadType != expected,
-      !isCorrection(packet)
-    {
+    let format = configuration.correctionFormats[packet.payloadType]
+    if let format, !format.isNumberedWithMedia {
+      statistics.correction += 1
+      correct(with: packet, of: format, at: datagram.arrival)
+      return .correction
+    }
+    if let expected = configuration.payloadType, packet.payloadType != expected, format == nil {
       statistics.noteIgnored(payloadType: packet.payloadType)
       return .ignoredPayloadType
     }
@@ -278,7 +282,8 @@ public struct RTPProcessor: Sendable {
       statistics.foreignSource += 1
       return .foreignSource
     }
-    let isEntryPoint = !isCorrection(packet) && isEntryPoint(packet)
+    let isEntryPoint =
+      configuration.correctionFormats[packet.payloadType] == nil && isEntryPoint(packet)
     switch prospects[index].hold(packet, arrival: arrival, isEntryPoint: isEntryPoint) {
     case .held:
       statistics.held += 1
@@ -343,7 +348,7 @@ public struct RTPProcessor: Sendable {
     source = Source(
       of: prospect, first: first, timeline: timeline,
       newSession: source == nil && formerTimeline != nil,
-      correctionPayloadType: configuration.ulpfecPayloadType)
+      correctionFormats: configuration.correctionFormats)
     correction = nil
   }
 

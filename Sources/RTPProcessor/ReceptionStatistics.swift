@@ -23,7 +23,8 @@ public struct ReceptionStatistics: Sendable, Hashable {
   public internal(set) var malformed: UInt64 = 0
   public internal(set) var control: UInt64 = 0
   public internal(set) var malformedControl: UInt64 = 0
-  /// Correction packets in their order, which hold no media (RFC 5109).
+  /// Correction packets, which hold no media: those that are numbered with it in their order, others
+  /// as they come.
   public internal(set) var correction: UInt64 = 0
   /// Places at which nothing came and nothing is missing, since a correction packet was due there;
   /// they are in ``correction`` too.

@@ -38,17 +38,17 @@ struct Source: Sendable {
   /// The first place in the sequence that counts as expected, and what came since (RFC 3550 A.3).
   private var base: Int64
   private var received: Int64 = 0
-  /// The payload type of packets that have a place in the order and are not handed on.
-  private let correctionPayloadType: UInt8?
+  /// The payload types of packets that have a place in the order and are not handed on.
+  private let correctionFormats: [UInt8: CorrectionFormat]
   /// False once the timestamps did not go on from those before, so that they mean other times.
   let keepsTimeline: Bool
 
   /// Begins with `first`, the first of the packets that `prospect` holds, on a timeline that goes on.
   init(
     of prospect: Prospect, first: ReorderBuffer.Entry, timeline: MediaTimeline, newSession: Bool,
-    correctionPayloadType: UInt8? = nil
+    correctionFormats: [UInt8: CorrectionFormat]
   ) {
-    self.correctionPayloadType = correctionPayloadType
+    self.correctionFormats = correctionFormats
     ssrc = prospect.ssrc
     buffer = ReorderBuffer(next: first.sequence)
     unwrapper = SequenceUnwrapper(first: first.packet.sequenceNumber)
@@ -213,7 +213,7 @@ struct Source: Sendable {
     statistics: inout ReceptionStatistics, ready: inout Ready
   ) {
     history.record(sequence, timestamp: packet.timestamp)
-    if packet.payloadType == correctionPayloadType {
+    if !correctionFormats.isEmpty, correctionFormats[packet.payloadType] != nil {
       statistics.correction += 1
       return
     }

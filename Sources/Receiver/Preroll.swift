@@ -39,7 +39,7 @@ struct Preroll: Sendable {
     if packet.payloadType == media.redundancyPayloadType {
       packet = packet.primaryEncoding ?? packet
     }
-    guard packet.payloadType != media.ulpfecPayloadType,
+    guard media.correctionFormats[packet.payloadType] == nil,
       media.payloadType.map({ $0 == packet.payloadType }) ?? true
     else { return .undecided }
     let isConfirmed = observe(packet)

@@ -146,7 +146,7 @@ public struct VideoStream: Sendable {
     processing.reorderWindow = configuration.reorderWindow
     processing.clockRate = media.clockRate
     processing.payloadType = media.payloadType
-    processing.ulpfecPayloadType = media.ulpfecPayloadType
+    processing.correctionFormats = media.correctionFormats
     processing.redundancyPayloadType = media.redundancyPayloadType
     return processing
   }

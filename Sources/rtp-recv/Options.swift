@@ -103,9 +103,10 @@ struct MediaOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      Rebuild lost packets from ULPFEC packets (RFC 5109) of payload type PT, which come among the \
-      media; with red:PT as well if all come in RED (RFC 2198). SDP says both by itself.
-      """, valueName: "ulpfec:pt[,red:pt]"))
+      Rebuild lost packets from correction packets of payload type PT: ulpfec (RFC 5109, numbered \
+      with the media), flexfec (RFC 8627) or flexfec-03; with red:PT as well if packets come in RED \
+      (RFC 2198). SDP says all of it by itself.
+      """, valueName: "format:pt[,red:pt]"))
   var fec: CorrectionArgument?
 
   @Option(
@@ -119,7 +120,7 @@ struct MediaOptions: ParsableArguments {
     }
     guard (payloadType ?? 0) < 128 else { throw ValidationError("a payload type is 0 to 127") }
     guard clockRate != 0 else { throw ValidationError("a clock rate is above 0") }
-    if let payloadType, let fec, [fec.ulpfec, fec.redundancy].contains(payloadType) {
+    if let payloadType, let fec, fec.payloadTypes.contains(payloadType) {
       throw ValidationError("--fec needs payload types that are not that of the media")
     }
     guard (0...5000).contains(reorderWindow) else {
@@ -133,7 +134,8 @@ struct MediaOptions: ParsableArguments {
       payloadType: payloadType,
       encodingName: FormatCatalogue.codec(named: codec)?.encodingName,
       clockRate: clockRate ?? MediaDescription.videoClockRate,
-      ulpfecPayloadType: fec?.ulpfec, redundancyPayloadType: fec?.redundancy)
+      correctionFormats: fec.map { [$0.payloadType: $0.format] } ?? [:],
+      redundancyPayloadType: fec?.redundancy)
     guard let sessionDescription else { return own }
     let session = try SessionDescription(contentsOf: sessionDescription)
     guard let video = session.media.first(where: { $0.kind == "video" }) else {

@@ -111,7 +111,7 @@ struct VirtualSession {
       }
       // Correction packets have numbers too, and do not come out.
       if let last = deliveries.last?.packet, !packet.isDiscontinuity,
-        processor.configuration.ulpfecPayloadType == nil,
+        processor.configuration.correctionFormats.isEmpty,
         packet.extendedSequence != last.extendedSequence + 1 + Int64(packet.lostBefore)
       {
         Issue.record("\(last.extendedSequence) is followed by \(packet.extendedSequence)")

@@ -231,7 +231,7 @@ struct SessionDescriptionTests {
       "a=rtpmap:102 flexfec-03/90000", "a=rtpmap:96 H264/90000", "a=rtpmap:103 red/90000")
     #expect(media.description.payloadType == 96)
     #expect(media.description.redundancyPayloadType == 100)
-    #expect(media.description.ulpfecPayloadType == 101)
+    #expect(media.description.correctionFormats == [101: .ulpfec, 102: .flexfecDraft])
   }
 
   @Test func anAssignedTypeNeedsNoMap() throws {

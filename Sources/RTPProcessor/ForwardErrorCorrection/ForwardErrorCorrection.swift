@@ -1,7 +1,7 @@
 import NIOCore
 import RTPWire
 
-/// Rebuilds lost packets of one source from its correction packets (RFC 5109).
+/// Rebuilds lost packets of one source from correction packets (RFC 5109, RFC 8627).
 ///
 /// Packets go in as they come, in any order; after each of them ``next()`` hands out what it made
 /// possible. What was rebuilt helps to rebuild more.
@@ -20,13 +20,14 @@ struct ForwardErrorCorrection: Sendable {
   static let maximumSets = 64
   /// Packets that are rebuilt in part at once.
   static let maximumRebuilt = 64
-  /// How far a packet's timestamp may lie from that of the packet that protects it, in seconds.
+  /// How far a packet's timestamp may lie from that of the newest one, in seconds.
   static let greatestTimestampDistance: UInt32 = 10
 
   private let payloadType: UInt8?
   private let clockRate: UInt32
   private var history: PacketHistory
   private var unwrapper: SequenceUnwrapper
+  private var newestTimestamp: UInt32
   private var coverage = CorrectionCoverage()
   private var sets: [ProtectedSet] = []
   private var rebuilt: [Int64: RebuiltPacket] = [:]
@@ -37,6 +38,7 @@ struct ForwardErrorCorrection: Sendable {
     self.payloadType = payloadType
     self.clockRate = clockRate
     unwrapper = SequenceUnwrapper(first: packet.sequenceNumber)
+    newestTimestamp = packet.timestamp
     history = PacketHistory(newest: unwrapper.extend(packet.sequenceNumber))
   }
 
@@ -50,14 +52,15 @@ struct ForwardErrorCorrection: Sendable {
     let sequence = extend(packet.sequenceNumber)
     guard history.remembers(sequence), history.standing(of: sequence) == .missing else { return }
     history.record(sequence, media: packet.bytes)
+    if sequence == history.newest { newestTimestamp = packet.timestamp }
     rebuilt[sequence] = nil
     if sets.contains(where: { $0.places.contains(sequence) }) { solve(&statistics) }
     findCorrections(before: sequence, &statistics)
   }
 
-  /// Takes in a correction packet that came.
+  /// Takes in a ULPFEC packet that came, which is numbered with the media.
   mutating func receive(
-    correction packet: RTPPacket, statistics: inout ForwardErrorCorrectionStatistics
+    ulpfec packet: RTPPacket, statistics: inout ForwardErrorCorrectionStatistics
   ) {
     let sequence = extend(packet.sequenceNumber)
     statistics.packets += 1
@@ -68,6 +71,26 @@ struct ForwardErrorCorrection: Sendable {
     } catch {
       // What it protects is not known, so neither is what nothing protects.
       coverage.interrupt()
+      statistics.malformed += 1
+      return
+    }
+    solve(&statistics)
+  }
+
+  /// Takes in a FlexFEC packet that came; it protects the source `ssrc`, or is of no use.
+  mutating func receive(
+    flexfec packet: RTPPacket, isDraft: Bool, of ssrc: UInt32,
+    statistics: inout ForwardErrorCorrectionStatistics
+  ) {
+    statistics.packets += 1
+    do {
+      let payload = try FlexFECPayload(parsing: packet, isDraft: isDraft, source: ssrc)
+      let base = unwrapper.extend(payload.base)
+      keep(
+        ProtectedSet(
+          places: payload.offsets.map { base + Int64($0) }, header: payload.header, offset: 0,
+          parity: payload.parity, ssrc: ssrc))
+    } catch {
       statistics.malformed += 1
       return
     }
@@ -89,13 +112,18 @@ struct ForwardErrorCorrection: Sendable {
         level.mask >> UInt64(ULPFECPayload.longestMask - 1 - $0) & 1 == 1
       }.map { base + Int64($0) }
       if level.offset == 0 { coverage.note(places) }
-      guard missing(in: places) > 0 else { continue }
-      if sets.count >= Self.maximumSets { sets.removeFirst() }
-      sets.append(
+      keep(
         ProtectedSet(
           places: places, header: level.offset == 0 ? payload.header : nil, offset: level.offset,
-          parity: ByteBuffer(buffer: level.parity), timestamp: packet.timestamp, ssrc: packet.ssrc))
+          parity: level.parity, ssrc: packet.ssrc))
     }
+  }
+
+  /// Keeps `set` unless its packets are all there, in storage of its own.
+  private mutating func keep(_ set: ProtectedSet) {
+    guard missing(in: set.places) > 0 else { return }
+    if sets.count >= Self.maximumSets { sets.removeFirst() }
+    sets.append(set.detached())
   }
 
   private func missing(in places: [Int64]) -> Int {
@@ -148,7 +176,7 @@ struct ForwardErrorCorrection: Sendable {
       return
     }
     rebuilt[sequence] = nil
-    guard let result = try? RTPPacket(parsing: packet.bytes), isPlausible(result, as: packet) else {
+    guard let result = try? RTPPacket(parsing: packet.bytes), isPlausible(result) else {
       statistics.implausible += 1
       return
     }
@@ -158,9 +186,9 @@ struct ForwardErrorCorrection: Sendable {
   }
 
   /// Whether a packet can be the source's: a parity of packets that do not belong together is noise.
-  private func isPlausible(_ packet: RTPPacket, as rebuilt: RebuiltPacket) -> Bool {
+  private func isPlausible(_ packet: RTPPacket) -> Bool {
     if let payloadType, packet.payloadType != payloadType { return false }
-    let distance = Int32(bitPattern: packet.timestamp &- rebuilt.correctionTimestamp)
+    let distance = Int32(bitPattern: packet.timestamp &- newestTimestamp)
     return UInt64(distance.magnitude)
       <= UInt64(clockRate) * UInt64(Self.greatestTimestampDistance)
   }

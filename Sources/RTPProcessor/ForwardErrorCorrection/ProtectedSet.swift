@@ -10,10 +10,15 @@ struct ProtectedSet: Sendable {
   /// Where the protected run of bytes begins, behind the fixed header.
   let offset: Int
   /// The parity of the bytes; shorter packets count as filled up with zeros.
-  var parity: ByteBuffer
-  /// The timestamp of the correction packet, from which those of its packets are not far.
-  let timestamp: UInt32
+  let parity: ByteBuffer
   let ssrc: UInt32
+
+  /// The same in storage of its own, so that it does not hold the whole read that its packet came in.
+  func detached() -> ProtectedSet {
+    ProtectedSet(
+      places: places, header: header, offset: offset, parity: ByteBuffer(buffer: parity),
+      ssrc: ssrc)
+  }
 
   /// The header that the missing one of the packets had, if `others` are the rest of them.
   func header(without others: [ByteBuffer]) -> ParityHeader? {
@@ -39,14 +44,9 @@ struct RebuiltPacket: Sendable {
   private(set) var bytes: ByteBuffer
   /// The length of the whole packet in bytes.
   let length: Int
-  let timestamp: UInt32
-  /// The timestamp of the correction packet that began it.
-  let correctionTimestamp: UInt32
 
   init(_ header: ParityHeader, sequence: Int64, of set: ProtectedSet) {
     length = RTPPacket.minimumLength + Int(header.length)
-    timestamp = header.timestamp
-    correctionTimestamp = set.timestamp
     bytes = ByteBuffer()
     bytes.writeMultipleIntegers(
       0x8000 | header.flags, UInt16(truncatingIfNeeded: sequence), header.timestamp, set.ssrc)

@@ -6,8 +6,16 @@ import RTPWire
 /// It is the processor's, since only that knows which source a packet is of and which places are
 /// open, and since what is rebuilt has to be in its place before the gap is given up.
 extension RTPProcessor {
-  func isCorrection(_ packet: RTPPacket) -> Bool {
-    packet.payloadType == configuration.ulpfecPayloadType
+  /// Rebuilds what `packet`, which has a numbering of its own, makes possible.
+  mutating func correct(
+    with packet: RTPPacket, of format: CorrectionFormat, at arrival: Instant
+  ) {
+    // Without a source there is nothing yet that it could protect.
+    guard let ssrc else { return }
+    correction?.receive(
+      flexfec: packet, isDraft: format == .flexfecDraft, of: ssrc,
+      statistics: &statistics.errorCorrection)
+    placeFindings(at: arrival)
   }
 
   /// Rebuilds what `packet`, which came as `outcome` says, makes possible.
@@ -15,7 +23,7 @@ extension RTPProcessor {
     switch outcome {
     case .inOrder, .parked, .late: break
     // A correction packet whose place was taken for that of a lost one is still of use.
-    case .duplicate where isCorrection(packet): break
+    case .duplicate where configuration.correctionFormats[packet.payloadType] != nil: break
     // What is on probation is taken in with its source.
     default: return
     }
@@ -30,14 +38,14 @@ extension RTPProcessor {
   }
 
   private mutating func note(_ packet: RTPPacket) {
-    guard configuration.ulpfecPayloadType != nil else { return }
+    guard !configuration.correctionFormats.isEmpty else { return }
     if correction == nil {
       correction = ForwardErrorCorrection(
         with: packet, payloadType: configuration.payloadType,
         clockRate: max(configuration.clockRate, 1))
     }
-    if isCorrection(packet) {
-      correction?.receive(correction: packet, statistics: &statistics.errorCorrection)
+    if configuration.correctionFormats[packet.payloadType] != nil {
+      correction?.receive(ulpfec: packet, statistics: &statistics.errorCorrection)
     } else {
       correction?.receive(media: packet, statistics: &statistics.errorCorrection)
     }
@@ -58,7 +66,10 @@ extension RTPProcessor {
 
   /// Closes the place of a correction packet that will not come.
   private mutating func pass(_ number: SequenceNumber, timestamp: UInt32, at arrival: Instant) {
-    guard let payloadType = configuration.ulpfecPayloadType, let ssrc else { return }
+    let formats = configuration.correctionFormats
+    guard let payloadType = formats.first(where: \.value.isNumberedWithMedia)?.key, let ssrc else {
+      return
+    }
     var bytes = ByteBuffer()
     bytes.writeMultipleIntegers(
       UInt8(0x80), payloadType & 0x7F, number.rawValue, timestamp, ssrc)

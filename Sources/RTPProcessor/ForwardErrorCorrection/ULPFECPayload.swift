@@ -97,6 +97,12 @@ public enum ForwardErrorCorrectionError: Error, Sendable, Hashable {
   case extensionFlag
   /// A protection level, counted from 0, that is not there as a whole.
   case truncatedLevel(Int)
+  /// The R bit of RFC 8627 §4.2.2.3.
+  case retransmission
+  /// Packets of other sources are protected, alone or together with those of this one.
+  case otherSources
+  /// A mask that is said to be longer than what there is.
+  case truncatedMask
   /// A level that protects no packet.
   case emptyMask(level: Int)
 }

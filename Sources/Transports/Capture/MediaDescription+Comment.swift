@@ -16,7 +16,7 @@ extension MediaDescription {
     guard let payloadType, let encodingName else { return nil }
     let encodings: [(type: UInt8, name: String)] =
       [(payloadType, encodingName.plain)]
-      + (ulpfecPayloadType.map { [($0, "ulpfec")] } ?? [])
+      + correctionFormats.sorted { $0.key < $1.key }.map { ($0.key, $0.value.rawValue) }
       + (redundancyPayloadType.map { [($0, "red")] } ?? [])
     let types = encodings.map { "\($0.type)" }.joined(separator: " ")
     var lines = ["m=\(kind.plain) \(SyntheticPacket.mediaPort) RTP/AVP \(types)"]

@@ -18,9 +18,10 @@ struct SessionDescriptionParser {
     /// What stands behind the type in `a=fmtp`; taken apart for the type that is chosen.
     var parameters: [UInt8: String] = [:]
 
-    /// The first of its types with the encoding `name`, in lower case.
-    func payloadType(named name: String) -> UInt8? {
-      media?.payloadTypes.first { encodings[$0]?.name.lowercased() == name }
+    /// Those of its types that correct others.
+    var correctionFormats: [UInt8: CorrectionFormat] {
+      encodings.filter { media?.payloadTypes.contains($0.key) ?? false }
+        .compactMapValues { CorrectionFormat(rawValue: $0.name.lowercased()) }
     }
   }
 
@@ -211,8 +212,10 @@ struct SessionDescriptionParser {
       kind: media.kind, payloadType: payloadType, encodingName: map?.name.printable,
       clockRate: map?.clockRate ?? MediaDescription.videoClockRate,
       formatParameters: parameters(of: payloadType, in: section),
-      ulpfecPayloadType: section.payloadType(named: "ulpfec"),
-      redundancyPayloadType: section.payloadType(named: "red"))
+      correctionFormats: section.correctionFormats,
+      redundancyPayloadType: media.payloadTypes.first {
+        section.encodings[$0]?.name.lowercased() == "red"
+      })
     return media
   }
 

@@ -17,6 +17,8 @@ struct CorrectedStream {
   private(set) var packets: [ByteBuffer] = []
   private(set) var sequence: UInt16
   private(set) var identity: UInt64 = 0
+  /// The number of the next packet of the source that corrects alone.
+  private var repairSequence: UInt16 = 7
   private var noise: Noise
 
   init(seed: UInt64, sequence: UInt16 = 65_500) {
@@ -38,6 +40,53 @@ struct CorrectedStream {
       UInt8(0x80), Self.correctionType, sequence, timestamp, UInt32(0xA))
     packet.writeImmutableBuffer(Self.payload(levels, long: long))
     sequence &+= 1
+    packets.append(packet)
+  }
+
+  /// Sends a FlexFEC packet (RFC 8627 §4.2, or the draft) that protects `protected` by a mask, or by
+  /// what `matrix` says.
+  mutating func sendFlexFEC(
+    _ protected: [ByteBuffer], isDraft: Bool, matrix: (columns: UInt8, rows: UInt8)? = nil
+  ) {
+    var packet = ByteBuffer()
+    packet.writeMultipleIntegers(
+      UInt8(isDraft ? 0x80 : 0x81), Self.correctionType, repairSequence,
+      UInt32(truncatingIfNeeded: noise.next()), UInt32(0xB))
+    if !isDraft { packet.writeInteger(UInt32(0xA)) }
+    var flags: UInt16 = 0
+    var timestamp: UInt32 = 0
+    var length: UInt16 = 0
+    var parity = [UInt8](repeating: 0, count: protected.longest)
+    for media in protected {
+      flags ^= media.getInteger(at: media.readerIndex) ?? 0
+      timestamp ^= media.getInteger(at: media.readerIndex + 4) ?? 0
+      length ^= UInt16(media.readableBytes - 12)
+      for (place, byte) in zip(parity.indices, media.readableBytesView.dropFirst(12)) {
+        parity[place] ^= byte
+      }
+    }
+    packet.writeMultipleIntegers(
+      flags & 0x3FFF | (matrix == nil ? 0 : 0x4000), length, timestamp)
+    if isDraft { packet.writeMultipleIntegers(UInt32(0x0100_0000), UInt32(0xA)) }
+    let base = protected.first.map(Self.number) ?? 0
+    packet.writeInteger(base)
+    if let matrix {
+      packet.writeMultipleIntegers(matrix.columns, matrix.rows)
+    } else {
+      let places = protected.map { Int(Self.number($0) &- base) }
+      let last = places.max() ?? 0
+      func bits(_ range: Range<Int>) -> UInt64 {
+        places.filter(range.contains).reduce(0) { $0 | 1 << UInt64(range.upperBound - 1 - $1) }
+      }
+      let ends: UInt64 = isDraft ? 1 : 0
+      packet.writeInteger(UInt16(bits(0..<15) | (last < 15 ? ends : 1 - ends) << 15))
+      if last >= 15 {
+        packet.writeInteger(UInt32(bits(15..<46) | (last < 46 ? ends : 1 - ends) << 31))
+      }
+      if last >= 46 { packet.writeInteger(bits(46..<110)) }
+    }
+    packet.writeBytes(parity)
+    repairSequence &+= 1
     packets.append(packet)
   }
 
@@ -115,12 +164,16 @@ extension [ByteBuffer] {
 }
 
 /// A session with `packets` received, each a millisecond after the one before.
-func played(_ packets: [ByteBuffer], redundancyPayloadType: UInt8? = nil) -> VirtualSession {
+func played(
+  _ packets: [ByteBuffer], format: CorrectionFormat = .ulpfec,
+  redundancyPayloadType: UInt8? = nil, allowsRepetition: Bool = false
+) -> VirtualSession {
   var configuration = RTPProcessor.Configuration()
   configuration.payloadType = CorrectedStream.mediaType
-  configuration.ulpfecPayloadType = CorrectedStream.correctionType
+  configuration.correctionFormats = [CorrectedStream.correctionType: format]
   configuration.redundancyPayloadType = redundancyPayloadType
   var session = VirtualSession(configuration: configuration, isEntryPoint: { _ in true })
+  session.allowsRepetition = allowsRepetition
   for packet in packets {
     session.receive(packet)
     session.run(for: .milliseconds(1))

@@ -91,7 +91,7 @@ struct CorrectionTests {
     packets.remove(at: 20)
     var configuration = RTPProcessor.Configuration()
     configuration.payloadType = 96
-    configuration.ulpfecPayloadType = 97
+    configuration.correctionFormats = [97: .ulpfec]
     var session = VirtualSession(configuration: configuration, isEntryPoint: { _ in true })
     for packet in packets { session.receive(packet) }
     let reception = try #require(session.processor.reception)
@@ -117,7 +117,7 @@ struct CorrectionTests {
     packets.remove(at: 1)
     var configuration = RTPProcessor.Configuration()
     configuration.payloadType = 96
-    configuration.ulpfecPayloadType = 97
+    configuration.correctionFormats = [97: .ulpfec]
     var session = VirtualSession(configuration: configuration)
     for packet in packets { session.receive(packet) }
     session.run(for: .seconds(1))

@@ -43,7 +43,7 @@ struct CorrectionVectorTests {
     }
     for (index, payload) in payloads.enumerated() {
       correction.receive(
-        correction: try Self.correction(payload, sequence: UInt16(12 + index)),
+        ulpfec: try Self.correction(payload, sequence: UInt16(12 + index)),
         statistics: &statistics)
     }
     var found: [ByteBuffer] = []
