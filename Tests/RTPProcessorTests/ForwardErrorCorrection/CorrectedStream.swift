@@ -102,7 +102,8 @@ struct CorrectedStream {
     for _ in 0..<sources { packet.writeInteger(UInt32(truncatingIfNeeded: noise.next())) }
     if isExtended { packet.writeMultipleIntegers(UInt16(0xBEDE), UInt16(1), UInt32(0)) }
     packet.writeInteger(identity)
-    for _ in 0..<noise.integer(below: 300) {
+    for _ in 0..<noise.integer(below: 40) { packet.writeInteger(noise.next()) }
+    for _ in 0..<noise.integer(below: 8) {
       packet.writeInteger(UInt8(truncatingIfNeeded: noise.next()))
     }
     if padding > 0 {

@@ -46,7 +46,7 @@ struct CorrectionPropertyTests {
   @Test(arguments: UInt64(1)...20)
   func neverAWrongPacket(seed: UInt64) {
     var noise = Noise(seed: seed)
-    let stream = CorrectionTests.groups(300, of: 1 + noise.integer(below: 12), seed: seed)
+    let stream = CorrectionTests.groups(100, of: 1 + noise.integer(below: 12), seed: seed)
     var packets: [(place: Int, packet: ByteBuffer)] = []
     for (index, packet) in stream.packets.enumerated() where noise.integer(below: 10) > 0 {
       let place = index + (noise.integer(below: 10) == 0 ? noise.integer(below: 30) : 0)

@@ -167,7 +167,7 @@ struct CorrectionTests {
   /// One correction packet an overhead of 20 %, one packet in a hundred lost.
   @Test(arguments: UInt64(1)...10)
   func aPercentOfLossAtAFifthOfOverhead(seed: UInt64) {
-    let stream = Self.groups(2000, of: 5, seed: seed)
+    let stream = Self.groups(600, of: 5, seed: seed)
     var noise = Noise(seed: seed &* 977)
     var isFirst = true
     let packets = stream.packets.filter { _ in
@@ -176,9 +176,9 @@ struct CorrectionTests {
     }
     let session = played(packets)
     Self.expectExact(session, stream.packets)
-    #expect(stream.packets.count - packets.count > 60)
-    #expect(session.deliveries.count >= 9950)
-    // Few gaps are left, whatever was lost: most of them were of correction packets or were closed.
-    #expect(session.reportedLosses.count <= 40)
+    #expect(stream.packets.count - packets.count > 15)
+    #expect(session.deliveries.count >= 2970)
+    // Few gaps are left: most were closed, or were those of correction packets.
+    #expect(session.reportedLosses.count <= 12)
   }
 }

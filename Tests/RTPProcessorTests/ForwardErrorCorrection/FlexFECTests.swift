@@ -34,9 +34,10 @@ struct FlexFECTests {
   func masks(final: [UInt8], draft: [UInt8], offsets: [Int]) throws {
     let start: [UInt8] = [0x2A, 0x81, 0x01, 0x02, 1, 2, 3, 4]
     let own: [UInt8] = [1, 0, 0, 0, 0, 0, 0, 0xA]
-    for (format, bytes) in [(false, start + [9, 8] + final), (true, start + own + [9, 8] + draft)] {
-      let packet = try Self.packet(bytes + [0xEE], sources: format ? [] : [0xA])
-      let payload = try FlexFECPayload(parsing: packet, isDraft: format, source: 0xA)
+    for isDraft in [false, true] {
+      let bytes = start + (isDraft ? own : []) + [9, 8] + (isDraft ? draft : final) + [0xEE]
+      let packet = try Self.packet(bytes, sources: isDraft ? [] : [0xA])
+      let payload = try FlexFECPayload(parsing: packet, isDraft: isDraft, source: 0xA)
       #expect(payload.offsets == offsets)
       #expect(payload.base.rawValue == 0x0908)
       #expect(

@@ -149,9 +149,9 @@ struct PacketOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      Add ULPFEC packets (RFC 5109) of payload type PT, one for every K packets, 1 to 48: K of 5 adds \
-      20 %.
-      """, valueName: "ulpfec:pt,k"))
+      Add correction packets of payload type PT, one for every K packets, 1 to 48: K of 5 adds 20 %. \
+      The format is ulpfec (RFC 5109), flexfec (RFC 8627) or flexfec-03.
+      """, valueName: "format:pt,k"))
   var fec: CorrectionArgument?
 
   @Flag(help: "Send no sender reports and no BYE; otherwise they come on the port of the media.")

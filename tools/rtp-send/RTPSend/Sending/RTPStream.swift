@@ -1,5 +1,5 @@
 public import NIOCore
-import RTPWire
+public import RTPWire
 
 /// Writes RTP headers (RFC 3550 §5.1): one source's numbering, and the ways in which real ones break it.
 public struct RTPStream: Sendable {
@@ -21,14 +21,17 @@ public struct RTPStream: Sendable {
     }
   }
 
-  /// ULPFEC packets among the others, numbered with them as libwebrtc and GStreamer do (RFC 5109).
+  /// Correction packets among the others: ULPFEC, numbered with them as libwebrtc and GStreamer do, or
+  /// FlexFEC in a source of its own.
   public struct Correction: Sendable, Hashable {
+    public var format: CorrectionFormat
     /// 0 … 127, not that of the media.
     public var payloadType: UInt8
     /// One correction packet follows every so many packets: 1 … 48.
     public var interval: Int
 
-    public init(payloadType: UInt8, interval: Int) {
+    public init(_ format: CorrectionFormat = .ulpfec, payloadType: UInt8, interval: Int) {
+      self.format = format
       self.payloadType = payloadType
       self.interval = interval
     }
@@ -64,13 +67,19 @@ public struct RTPStream: Sendable {
   private var changes: SplitMix64
   private var parity: ParityEncoder?
   private var lastTicks: Int64 = 0
+  /// Of the source that FlexFEC packets have to themselves.
+  private let correctionSSRC: UInt32
+  private var correctionSequence: SequenceNumber
 
   public init(_ configuration: Configuration) {
     self.configuration = configuration
     ssrc = configuration.ssrc
     sequence = SequenceNumber(configuration.initialSequence)
     changes = SplitMix64(seed: UInt64(configuration.ssrc))
-    parity = configuration.correction.map { ParityEncoder(interval: $0.interval) }
+    parity = configuration.correction.map { ParityEncoder($0.format, interval: $0.interval) }
+    var dice = SplitMix64(seed: UInt64(configuration.ssrc) << 32)
+    correctionSSRC = UInt32(truncatingIfNeeded: dice.next())
+    correctionSequence = SequenceNumber(UInt16(truncatingIfNeeded: dice.next()))
   }
 
   /// To be called before the packets of an access unit at which decoding can begin.
@@ -107,9 +116,21 @@ public struct RTPStream: Sendable {
   public mutating func finish() -> [ByteBuffer] { correction(with: parity?.finish()) }
 
   private mutating func correction(with payload: ByteBuffer?) -> [ByteBuffer] {
-    guard let type = configuration.correction?.payloadType, var packet = payload else { return [] }
-    writeHeader(ticks: lastTicks, type: type & 0x7F, to: &packet)
-    return [packet]
+    guard let correction = configuration.correction, var packet = payload else { return [] }
+    if correction.format.isNumberedWithMedia {
+      writeHeader(ticks: lastTicks, type: correction.payloadType & 0x7F, to: &packet)
+      return [packet]
+    }
+    // RFC 8627 §4.2.1 names the source that is protected in the CSRC list; the draft does elsewhere.
+    let isDraft = correction.format == .flexfecDraft
+    var repair = ByteBuffer()
+    repair.writeMultipleIntegers(
+      UInt8(isDraft ? 0x80 : 0x81), correction.payloadType & 0x7F, correctionSequence.rawValue,
+      timestamp(of: lastTicks), correctionSSRC)
+    if !isDraft { repair.writeInteger(ssrc) }
+    repair.writeImmutableBuffer(packet)
+    correctionSequence = correctionSequence.next
+    return [repair]
   }
 
   /// Jumps, and changes the source, where that is due.
@@ -117,7 +138,7 @@ public struct RTPStream: Sendable {
     if let jump = configuration.sequenceJump, jump.packets == total {
       sequence = sequence.advanced(by: jump.places)
       // One mask does not reach across.
-      parity = configuration.correction.map { ParityEncoder(interval: $0.interval) }
+      parity = configuration.correction.map { ParityEncoder($0.format, interval: $0.interval) }
     }
     if configuration.sourceChange == .afterPackets(total) { changeSource() }
     total += 1
@@ -147,6 +168,6 @@ public struct RTPStream: Sendable {
     ssrc = UInt32(truncatingIfNeeded: changes.next())
     packetCount = 0
     octetCount = 0
-    parity = configuration.correction.map { ParityEncoder(interval: $0.interval) }
+    parity = configuration.correction.map { ParityEncoder($0.format, interval: $0.interval) }
   }
 }

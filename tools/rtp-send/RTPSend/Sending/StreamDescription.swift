@@ -1,4 +1,5 @@
 public import NIOCore
+import RTPWire
 
 /// What a receiver may want to know of a stream before its first packet.
 public struct StreamDescription: Sendable {
@@ -77,7 +78,9 @@ public struct SessionDescription: Sendable {
     if !parameters.isEmpty {
       lines.append("a=fmtp:\(payloadType) " + parameters.joined(separator: ";"))
     }
-    if let correction { lines.append("a=rtpmap:\(correction.payloadType) ulpfec/90000") }
+    if let correction {
+      lines.append("a=rtpmap:\(correction.payloadType) \(correction.format.rawValue)/90000")
+    }
     if multiplexesRTCP { lines.append("a=rtcp-mux") }
     return lines.map { $0 + "\r\n" }.joined()
   }
