@@ -44,16 +44,17 @@ struct CorrectionTests {
   }
 
   @Test(
-    "what rtp-send protects is exact in spite of loss",
+    "what rtp-send protects is exact in spite of loss, also when it is played again",
     arguments: zip(
       [Clip.Codec.h264, .h265, .h264, .h265], ["ulpfec", "ulpfec", "flexfec", "flexfec-03"]))
   func sender(codec: Clip.Codec, format: String) throws {
     let clip = try Clip.of(codec)
     let output = try Scratch.path("y4m")
     let description = try Scratch.path("sdp")
+    let capture = try Scratch.path("pcapng")
     let (receiver, port) = try CommandTests.listener([
       "-o", output, "--frames", "\(clip.frames)", "--stats", "-", "--timeout", "3",
-      "--fec", "\(format):97",
+      "--fec", "\(format):97", "--capture", capture,
     ])
     let sender = try RunningProcess(
       Product.rtpSend,
@@ -69,5 +70,11 @@ struct CorrectionTests {
     let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["rtp", "recovered"] > 0)
     #expect(statistics["delivery", "damaged_access_units"] == 0)
+
+    let again = try Scratch.path("y4m")
+    let player = try RunningProcess(
+      Product.rtpRecv, [capture, "-o", again, "--fec", "\(format):97", "--quiet"])
+    #expect(try player.waitForExit() == 0, "\(player.standardError)")
+    #expect(try Clip.frameHashes(of: again) == clip.hashes)
   }
 }
