@@ -77,4 +77,17 @@ struct CorrectionTests {
     #expect(try player.waitForExit() == 0, "\(player.standardError)")
     #expect(try Clip.frameHashes(of: again) == clip.hashes)
   }
+
+  @Test(
+    "what --fec does not mean is said before anything is opened",
+    arguments: [
+      ["--fec", "ulpfec"], ["--fec", "ulpfec:128"], ["--fec", "parity:97"],
+      ["--fec", "ulpfec:97,red:97"], ["--fec", "red:98"], ["--fec", "ulpfec:97,red:98,red:99"],
+      ["--fec", "ulpfec:96", "--payload-type", "96"],
+    ])
+  func mistakes(options: [String]) throws {
+    let receiver = try RunningProcess(Product.rtpRecv, ["rtp://127.0.0.1:0"] + options)
+    #expect(try receiver.waitForExit(within: 10) == 64)
+    #expect(receiver.standardError.contains("--fec"))
+  }
 }
