@@ -107,7 +107,7 @@ let package = Package(
     .executableTarget(
       name: "rtp-send",
       dependencies: [
-        "RTPSend", "Transports",
+        "RTPSend", "RTPWire", "Transports",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "tools/rtp-send/rtp-send"

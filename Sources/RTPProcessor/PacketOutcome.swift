@@ -20,6 +20,8 @@ public enum PacketOutcome: Sendable, Hashable {
   case foreignSource
   /// Of a payload type that is not the stream's.
   case ignoredPayloadType
+  /// A correction packet with a numbering of its own, taken in.
+  case correction
   /// Not an RTP packet.
   case malformed(RTPPacketError)
   /// An RTCP compound, taken in.

@@ -26,6 +26,11 @@ public struct RTPProcessor: Sendable {
     /// Geovision cameras send packets of type 50 that repeat the sequence number before them, so
     /// other types never reach the order.
     public var payloadType: UInt8?
+    /// The payload types of correction packets, from which lost packets are rebuilt.
+    public var correctionFormats: [UInt8: CorrectionFormat] = [:]
+    /// The payload type of RED packets, whose primary encodings are taken for packets of their own
+    /// (RFC 2198), or `nil`.
+    public var redundancyPayloadType: UInt8?
 
     public init() {}
   }
@@ -38,7 +43,7 @@ public struct RTPProcessor: Sendable {
   static let prospectPatience: Duration = .seconds(2)
 
   public let configuration: Configuration
-  public private(set) var statistics = ReceptionStatistics()
+  public internal(set) var statistics = ReceptionStatistics()
   /// Media time to wall-clock time, as far as sender reports have told.
   public private(set) var clock = ClockMapping()
   /// What became of the sender reports of the current source that were of no use.
@@ -46,9 +51,11 @@ public struct RTPProcessor: Sendable {
   /// True once the current source has said goodbye (RFC 3550 §6.6) and has sent nothing since.
   public private(set) var hasSaidGoodbye = false
 
-  private var source: Source?
+  var source: Source?
+  var ready = Source.Ready()
+  /// What rebuilds the packets of the current source; `nil` until there is something to rebuild from.
+  var correction: ForwardErrorCorrection?
   private var prospects: [Prospect] = []
-  private var ready = Source.Ready()
   /// Where the time of a session before this one stands.
   private var formerTimeline: MediaTimeline?
   /// The newest report of the current source, whatever its wall clock says.
@@ -104,22 +111,49 @@ public struct RTPProcessor: Sendable {
     if datagram.channel == .control || RTCPPacket.recognizes(bytes) {
       return receiveControl(bytes, at: datagram.arrival)
     }
-    let packet: RTPPacket
+    var packet: RTPPacket
     do {
       packet = try RTPPacket(parsing: bytes)
     } catch {
       statistics.malformed += 1
       return .malformed(error)
     }
-    if let expected = configuration.payloadType, packet.payloadType != expected {
+    if packet.payloadType == configuration.redundancyPayloadType {
+      packet = packet.primaryEncoding ?? packet
+    }
+    let format = configuration.correctionFormats[packet.payloadType]
+    if let format, !format.isNumberedWithMedia {
+      statistics.correction += 1
+      correct(with: packet, of: format, at: datagram.arrival)
+      return .correction
+    }
+    if let expected = configuration.payloadType, packet.payloadType != expected, format == nil {
       statistics.noteIgnored(payloadType: packet.payloadType)
       return .ignoredPayloadType
     }
-    let arrival = datagram.arrival
+    let outcome = place(packet, at: datagram.arrival, isEntryPoint: isEntryPoint)
+    correct(with: packet, outcome, at: datagram.arrival)
+    return outcome
+  }
+
+  /// Takes in a packet that did not come as it was sent but was rebuilt, and says what became of it.
+  public mutating func receiveRecovered(
+    _ packet: RTPPacket, at arrival: Instant, isEntryPoint: (RTPPacket) -> Bool
+  ) -> PacketOutcome {
+    statistics.recovered += 1
+    return place(packet, at: arrival, isRecovered: true, isEntryPoint: isEntryPoint)
+  }
+
+  private mutating func place(
+    _ packet: RTPPacket, at arrival: Instant, isRecovered: Bool = false,
+    isEntryPoint: (RTPPacket) -> Bool
+  ) -> PacketOutcome {
     guard source?.owns(packet) == true else {
       return putOnProbation(packet, at: arrival, isEntryPoint: isEntryPoint)
     }
-    switch source?.receive(packet, at: arrival, statistics: &statistics, ready: &ready) {
+    switch source?.receive(
+      packet, at: arrival, isRecovered: isRecovered, statistics: &statistics, ready: &ready)
+    {
     case .inOrder:
       noteLife()
       return .inOrder
@@ -248,7 +282,9 @@ public struct RTPProcessor: Sendable {
       statistics.foreignSource += 1
       return .foreignSource
     }
-    switch prospects[index].hold(packet, arrival: arrival, isEntryPoint: isEntryPoint(packet)) {
+    let isEntryPoint =
+      configuration.correctionFormats[packet.payloadType] == nil && isEntryPoint(packet)
+    switch prospects[index].hold(packet, arrival: arrival, isEntryPoint: isEntryPoint) {
     case .held:
       statistics.held += 1
     case .heldInstead(let count):
@@ -297,6 +333,7 @@ public struct RTPProcessor: Sendable {
     if claim != .newNumbering { lastReport = nil }
     hasSaidGoodbye = false
     source?.take(prospect.held, statistics: &statistics, ready: &ready)
+    correct(with: prospect.held)
     keepBounds()
     if let report = earlyReports.take(of: prospect.ssrc) { note(report) }
     // Whoever else claimed to be first was not.
@@ -310,7 +347,9 @@ public struct RTPProcessor: Sendable {
       ?? MediaTimeline(clockRate: max(configuration.clockRate, 1))
     source = Source(
       of: prospect, first: first, timeline: timeline,
-      newSession: source == nil && formerTimeline != nil)
+      newSession: source == nil && formerTimeline != nil,
+      correctionFormats: configuration.correctionFormats)
+    correction = nil
   }
 
   private mutating func dismiss(at index: Int) {

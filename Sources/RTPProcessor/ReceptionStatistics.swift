@@ -2,13 +2,15 @@ import RTPWire
 
 /// What a stream's packets went through, in totals since the start.
 ///
-/// The counters balance at any time: ``received`` is the sum of ``delivered``, of every drop, of
-/// ``control`` and of what the processor still holds.
+/// The counters balance at any time: ``received``, ``recovered`` and ``unneeded`` together are the sum
+/// of ``delivered``, of every drop, of ``control``, of ``correction`` and of what is still held.
 public struct ReceptionStatistics: Sendable, Hashable {
   /// Datagrams taken in, whatever they were.
   public internal(set) var received: UInt64 = 0
   /// Bytes of all datagrams taken in, without the headers of the carrier.
   public internal(set) var receivedBytes: UInt64 = 0
+  /// Packets that did not come as they were sent but were put back: rebuilt from others.
+  public internal(set) var recovered: UInt64 = 0
   /// Packets handed on in order.
   public internal(set) var delivered: UInt64 = 0
 
@@ -21,6 +23,13 @@ public struct ReceptionStatistics: Sendable, Hashable {
   public internal(set) var malformed: UInt64 = 0
   public internal(set) var control: UInt64 = 0
   public internal(set) var malformedControl: UInt64 = 0
+  /// Correction packets, which hold no media: those that are numbered with it in their order, others
+  /// as they come.
+  public internal(set) var correction: UInt64 = 0
+  /// Places at which nothing came and nothing is missing, since a correction packet was due there;
+  /// they are in ``correction`` too.
+  public internal(set) var unneeded: UInt64 = 0
+  public internal(set) var errorCorrection = ForwardErrorCorrectionStatistics()
 
   /// Places in the sequence that were given up: nothing came inside the reorder window.
   public internal(set) var lost: UInt64 = 0
@@ -65,7 +74,8 @@ public struct ReceptionStatistics: Sendable, Hashable {
   public var isBalanced: Bool {
     let drops =
       duplicate + late + foreignSource + ignoredPayloadType + unconfirmed + malformed
-    return received == delivered + drops + control + malformedControl + held
+    return received + recovered + unneeded
+      == delivered + drops + control + malformedControl + correction + held
   }
 
   /// Takes the arrival of one packet into the jitter estimate (RFC 3550 A.8).

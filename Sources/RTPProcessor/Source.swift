@@ -38,13 +38,17 @@ struct Source: Sendable {
   /// The first place in the sequence that counts as expected, and what came since (RFC 3550 A.3).
   private var base: Int64
   private var received: Int64 = 0
+  /// The payload types of packets that have a place in the order and are not handed on.
+  private let correctionFormats: [UInt8: CorrectionFormat]
   /// False once the timestamps did not go on from those before, so that they mean other times.
   let keepsTimeline: Bool
 
   /// Begins with `first`, the first of the packets that `prospect` holds, on a timeline that goes on.
   init(
-    of prospect: Prospect, first: ReorderBuffer.Entry, timeline: MediaTimeline, newSession: Bool
+    of prospect: Prospect, first: ReorderBuffer.Entry, timeline: MediaTimeline, newSession: Bool,
+    correctionFormats: [UInt8: CorrectionFormat]
   ) {
+    self.correctionFormats = correctionFormats
     ssrc = prospect.ssrc
     buffer = ReorderBuffer(next: first.sequence)
     unwrapper = SequenceUnwrapper(first: first.packet.sequenceNumber)
@@ -95,12 +99,15 @@ struct Source: Sendable {
   }
 
   /// Puts `packet` in its place; what is in order then is appended to `ready`.
+  ///
+  /// A packet that was recovered says nothing of the network, so that no report counts it.
   mutating func receive(
-    _ packet: RTPPacket, at arrival: Instant, statistics: inout ReceptionStatistics,
-    ready: inout Ready
+    _ packet: RTPPacket, at arrival: Instant, isRecovered: Bool = false,
+    statistics: inout ReceptionStatistics, ready: inout Ready
   ) -> Outcome {
     let sequence = unwrapper.extend(packet.sequenceNumber)
     if sequence < buffer.next {
+      if isRecovered { return history.find(sequence) == .missing ? .late : .duplicate }
       let outcome = standing(of: packet, behind: sequence, at: arrival)
       if outcome != .renumbered { received += 1 }
       return outcome
@@ -112,7 +119,11 @@ struct Source: Sendable {
       giveUpGap(statistics: &statistics, ready: &ready)
     }
     if sequence == buffer.next {
-      arrived(packet, sequence: sequence, at: arrival, statistics: &statistics)
+      if isRecovered {
+        reached(sequence)
+      } else {
+        arrived(packet, sequence: sequence, at: arrival, statistics: &statistics)
+      }
       buffer.passNext()
       emit(packet, sequence: sequence, at: arrival, statistics: &statistics, ready: &ready)
       if buffer.count > 0 { release(statistics: &statistics, ready: &ready) }
@@ -122,11 +133,15 @@ struct Source: Sendable {
       ReorderBuffer.Entry(packet: packet.detached(), sequence: sequence, arrival: arrival))
     {
     case .stored:
-      arrived(packet, sequence: sequence, at: arrival, statistics: &statistics)
+      if isRecovered {
+        reached(sequence)
+      } else {
+        arrived(packet, sequence: sequence, at: arrival, statistics: &statistics)
+      }
       statistics.held += 1
       return .parked
     case .duplicate:
-      received += 1
+      if !isRecovered { received += 1 }
       return .duplicate
     case .beyondSpan:
       return .renumbered
@@ -174,12 +189,14 @@ struct Source: Sendable {
     liveliness.note(arrival)
     onlyOldSince = nil
     received += 1
-    if sequence > highest {
-      highest = sequence
-      unwrapper.advance(to: sequence)
-    } else {
-      statistics.noteReordered(depth: highest - sequence)
-    }
+    if sequence < highest { statistics.noteReordered(depth: highest - sequence) }
+    reached(sequence)
+  }
+
+  private mutating func reached(_ sequence: Int64) {
+    guard sequence > highest else { return }
+    highest = sequence
+    unwrapper.advance(to: sequence)
   }
 
   private mutating func release(statistics: inout ReceptionStatistics, ready: inout Ready) {
@@ -196,6 +213,10 @@ struct Source: Sendable {
     statistics: inout ReceptionStatistics, ready: inout Ready
   ) {
     history.record(sequence, timestamp: packet.timestamp)
+    if !correctionFormats.isEmpty, correctionFormats[packet.payloadType] != nil {
+      statistics.correction += 1
+      return
+    }
     statistics.delivered += 1
     ready.append(
       OrderedPacket(

@@ -13,11 +13,18 @@ public struct MediaDescription: Sendable, Hashable {
   public var clockRate: UInt32
   /// The parameters of `a=fmtp`, keys in lower case, values as written.
   public var formatParameters: [String: String]
+  /// The payload types of correction packets beside the media.
+  public var correctionFormats: [UInt8: CorrectionFormat]
+  /// The payload type of RED packets, in which the others may come (RFC 2198), or `nil`.
+  public var redundancyPayloadType: UInt8?
 
   public init(
     kind: String = "video", payloadType: UInt8? = nil, encodingName: String? = nil,
-    clockRate: UInt32 = MediaDescription.videoClockRate, formatParameters: [String: String] = [:]
+    clockRate: UInt32 = MediaDescription.videoClockRate, formatParameters: [String: String] = [:],
+    correctionFormats: [UInt8: CorrectionFormat] = [:], redundancyPayloadType: UInt8? = nil
   ) {
+    self.correctionFormats = correctionFormats
+    self.redundancyPayloadType = redundancyPayloadType
     self.kind = kind
     self.payloadType = payloadType
     self.encodingName = encodingName
@@ -35,7 +42,22 @@ extension MediaDescription {
     if let payloadType { completed.payloadType = payloadType }
     if let encodingName { completed.encodingName = encodingName }
     if clockRate != Self.videoClockRate { completed.clockRate = clockRate }
+    completed.correctionFormats.merge(correctionFormats) { _, own in own }
+    if let redundancyPayloadType { completed.redundancyPayloadType = redundancyPayloadType }
     completed.formatParameters.merge(formatParameters) { _, own in own }
     return completed
   }
+}
+
+/// How the packets of a stream are protected against loss; the raw value is the encoding name in SDP.
+public enum CorrectionFormat: String, Sendable, Hashable, CaseIterable {
+  /// RFC 5109, in the source and the numbering of the media, as GStreamer and libwebrtc send it.
+  case ulpfec
+  /// RFC 8627, in a source of its own.
+  case flexfec
+  /// The third draft of RFC 8627, whose header is another: what browsers speak.
+  case flexfecDraft = "flexfec-03"
+
+  /// Whether its packets take numbers among those of the media.
+  public var isNumberedWithMedia: Bool { self == .ulpfec }
 }

@@ -34,7 +34,12 @@ struct Preroll: Sendable {
   mutating func keep(_ datagram: Datagram, media: MediaDescription) -> Outcome {
     store(datagram)
     guard datagram.channel == .media, !RTCPPacket.recognizes(datagram.bytes),
-      let packet = try? RTPPacket(parsing: datagram.bytes),
+      var packet = try? RTPPacket(parsing: datagram.bytes)
+    else { return .undecided }
+    if packet.payloadType == media.redundancyPayloadType {
+      packet = packet.primaryEncoding ?? packet
+    }
+    guard media.correctionFormats[packet.payloadType] == nil,
       media.payloadType.map({ $0 == packet.payloadType }) ?? true
     else { return .undecided }
     let isConfirmed = observe(packet)

@@ -146,6 +146,8 @@ public struct VideoStream: Sendable {
     processing.reorderWindow = configuration.reorderWindow
     processing.clockRate = media.clockRate
     processing.payloadType = media.payloadType
+    processing.correctionFormats = media.correctionFormats
+    processing.redundancyPayloadType = media.redundancyPayloadType
     return processing
   }
 

@@ -102,6 +102,15 @@ struct MediaOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      """
+      Rebuild lost packets from correction packets of payload type PT: ulpfec (RFC 5109, numbered \
+      with the media), flexfec (RFC 8627) or flexfec-03; with red:PT as well if packets come in RED \
+      (RFC 2198). SDP says all of it by itself.
+      """, valueName: "format:pt[,red:pt]"))
+  var fec: CorrectionArgument?
+
+  @Option(
+    help: ArgumentHelp(
       "The longest wait for a packet that is missing; 0 never waits.", valueName: "ms"))
   var reorderWindow = 200
 
@@ -111,6 +120,9 @@ struct MediaOptions: ParsableArguments {
     }
     guard (payloadType ?? 0) < 128 else { throw ValidationError("a payload type is 0 to 127") }
     guard clockRate != 0 else { throw ValidationError("a clock rate is above 0") }
+    if let payloadType, let fec, fec.payloadTypes.contains(payloadType) {
+      throw ValidationError("--fec needs payload types that are not that of the media")
+    }
     guard (0...5000).contains(reorderWindow) else {
       throw ValidationError("the reorder window is 0 to 5000 ms")
     }
@@ -121,7 +133,9 @@ struct MediaOptions: ParsableArguments {
     let own = MediaDescription(
       payloadType: payloadType,
       encodingName: FormatCatalogue.codec(named: codec)?.encodingName,
-      clockRate: clockRate ?? MediaDescription.videoClockRate)
+      clockRate: clockRate ?? MediaDescription.videoClockRate,
+      correctionFormats: fec.map { [$0.payloadType: $0.format] } ?? [:],
+      redundancyPayloadType: fec?.redundancy)
     guard let sessionDescription else { return own }
     let session = try SessionDescription(contentsOf: sessionDescription)
     guard let video = session.media.first(where: { $0.kind == "video" }) else {

@@ -117,7 +117,8 @@ struct RTPRecv: AsyncParsableCommand {
     options.http.credentials = credentials
     options.framed.framing = replay.framing
     if let timeout { options.framed.silence = timeout > 0 ? .seconds(timeout) : nil }
-    options.replay = replay.configuration(payloadType: media.payloadType)
+    options.replay = replay.configuration(
+      payloadType: media.payloadType, auxiliaryTypes: media.fec?.payloadTypes ?? [])
     options.srtp = try srtp.options()
     if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(options.srtp) }
     options.rtsp.protection = options.srtp

@@ -43,13 +43,16 @@ struct ReplayOptions: ParsableArguments {
     }
   }
 
-  /// What is to be replayed; the payload type is one of the media's options.
-  func configuration(payloadType: UInt8?) -> ReplayConfiguration {
+  /// What is to be replayed; the payload types are among the media's options.
+  func configuration(
+    payloadType: UInt8?, auxiliaryTypes: [UInt8]
+  ) -> ReplayConfiguration {
     var configuration = ReplayConfiguration()
     configuration.speed = speed
     configuration.ssrc = ssrc?.number
     configuration.port = port
     configuration.payloadType = payloadType
+    configuration.auxiliaryTypes = Set(auxiliaryTypes)
     return configuration
   }
 }

@@ -43,6 +43,7 @@ enum Statistics {
     }
     text +=
       "; \(reception.lost) lost in the network, \(status.transport.kernelDropped) in this machine"
+    if reception.recovered > 0 { text += ", \(reception.recovered) rebuilt" }
     if reception.reordered > 0 { text += ", \(reception.reordered) reordered" }
     if reception.duplicate > 0 { text += ", \(reception.duplicate) duplicate" }
     let connection = status.connection.statistics
@@ -156,7 +157,10 @@ enum Statistics {
     var object = JSONLine()
     object.add("received", reception.received)
     object.add("received_bytes", reception.receivedBytes)
+    object.add("recovered", reception.recovered)
     object.add("delivered", reception.delivered)
+    object.add("correction", reception.correction)
+    object.add("unneeded", reception.unneeded)
     object.add("held", reception.held)
     object.add("lost", reception.lost)
     object.add("loss_events", reception.lossEvents)
@@ -175,6 +179,17 @@ enum Statistics {
     object.add("source_changes", reception.sourceChanges)
     object.add("sequence_restarts", reception.sequenceRestarts)
     object.add("jitter_ticks", reception.jitter, digits: 1)
+    object.add("error_correction", correction(reception.errorCorrection))
+    return object
+  }
+
+  private static func correction(_ statistics: ForwardErrorCorrectionStatistics) -> JSONLine {
+    var object = JSONLine()
+    object.add("packets", statistics.packets)
+    object.add("malformed", statistics.malformed)
+    object.add("rebuilt", statistics.rebuilt)
+    object.add("implausible", statistics.implausible)
+    object.add("lost", statistics.lost)
     return object
   }
 

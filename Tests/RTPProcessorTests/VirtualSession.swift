@@ -109,7 +109,9 @@ struct VirtualSession {
       if !identities.insert(delivery.identity).inserted, !allowsRepetition {
         Issue.record("\(delivery.sequence) came out twice")
       }
+      // Correction packets have numbers too, and do not come out.
       if let last = deliveries.last?.packet, !packet.isDiscontinuity,
+        processor.configuration.correctionFormats.isEmpty,
         packet.extendedSequence != last.extendedSequence + 1 + Int64(packet.lostBefore)
       {
         Issue.record("\(last.extendedSequence) is followed by \(packet.extendedSequence)")

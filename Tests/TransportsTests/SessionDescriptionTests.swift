@@ -225,6 +225,15 @@ struct SessionDescriptionTests {
     #expect(media.description.payloadType == 96)
   }
 
+  @Test func whatCorrectsTheMediaIsNotTheMedia() throws {
+    let media = try media(
+      "m=video 0 RTP/AVP 100 101 102 96", "a=rtpmap:100 red/90000", "a=rtpmap:101 ULPFEC/90000",
+      "a=rtpmap:102 flexfec-03/90000", "a=rtpmap:96 H264/90000", "a=rtpmap:103 red/90000")
+    #expect(media.description.payloadType == 96)
+    #expect(media.description.redundancyPayloadType == 100)
+    #expect(media.description.correctionFormats == [101: .ulpfec, 102: .flexfecDraft])
+  }
+
   @Test func anAssignedTypeNeedsNoMap() throws {
     let media = try media("m=video 0 RTP/AVP 26")
     #expect(media.description.encodingName == "JPEG")

@@ -14,10 +14,13 @@ extension [MediaDescription] {
 extension MediaDescription {
   fileprivate var section: [String]? {
     guard let payloadType, let encodingName else { return nil }
-    var lines = [
-      "m=\(kind.plain) \(SyntheticPacket.mediaPort) RTP/AVP \(payloadType)",
-      "a=rtpmap:\(payloadType) \(encodingName.plain)/\(clockRate)",
-    ]
+    let encodings: [(type: UInt8, name: String)] =
+      [(payloadType, encodingName.plain)]
+      + correctionFormats.sorted { $0.key < $1.key }.map { ($0.key, $0.value.rawValue) }
+      + (redundancyPayloadType.map { [($0, "red")] } ?? [])
+    let types = encodings.map { "\($0.type)" }.joined(separator: " ")
+    var lines = ["m=\(kind.plain) \(SyntheticPacket.mediaPort) RTP/AVP \(types)"]
+    lines += encodings.map { "a=rtpmap:\($0.type) \($0.name)/\(clockRate)" }
     let parameters = formatParameters.sorted { $0.key < $1.key }.map { key, value in
       value.isEmpty ? key.plain : "\(key.plain)=\(value.plain)"
     }

@@ -8,6 +8,8 @@ public struct ReplayConfiguration: Sendable, Hashable {
   public var port: UInt16?
   /// The payload type of the RTP to play, 0 … 127.
   public var payloadType: UInt8?
+  /// The payload types of what corrects it or is put around it, under whatever SSRC.
+  public var auxiliaryTypes: Set<UInt8> = []
   /// How packets are told apart in a file that holds them and their lengths alone; `nil` where the
   /// file says by itself what it is.
   public var framing: PacketFraming?
@@ -15,6 +17,7 @@ public struct ReplayConfiguration: Sendable, Hashable {
   public init() {}
 
   var wish: FlowSurvey.Wish {
-    FlowSurvey.Wish(ssrc: ssrc, port: port, payloadType: payloadType)
+    FlowSurvey.Wish(
+      ssrc: ssrc, port: port, payloadType: payloadType, auxiliaryTypes: auxiliaryTypes)
   }
 }

@@ -33,8 +33,10 @@ struct RTPMap: Sendable, Hashable {
       RTPMap(32, "MPV", 90_000), RTPMap(33, "MP2T", 90_000), RTPMap(34, "H263", 90_000),
     ].map { ($0.payloadType, $0) })
 
-  /// RFC 4588, RFC 2198, RFC 5109, RFC 8627.
-  private static let auxiliaryNames: Set<String> = ["rtx", "red", "ulpfec", "flexfec"]
+  /// RFC 4588, RFC 2198, RFC 5109, RFC 8627 and the draft of it that browsers speak, RFC 6015, RFC 3009.
+  private static let auxiliaryNames: Set<String> = [
+    "rtx", "red", "ulpfec", "flexfec", "flexfec-03", "1d-interleaved-parityfec", "parityfec",
+  ]
 }
 
 extension StringProtocol {

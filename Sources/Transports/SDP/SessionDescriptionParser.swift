@@ -17,6 +17,12 @@ struct SessionDescriptionParser {
     var encodings: [UInt8: RTPMap] = [:]
     /// What stands behind the type in `a=fmtp`; taken apart for the type that is chosen.
     var parameters: [UInt8: String] = [:]
+
+    /// Those of its types that correct others.
+    var correctionFormats: [UInt8: CorrectionFormat] {
+      encodings.filter { media?.payloadTypes.contains($0.key) ?? false }
+        .compactMapValues { CorrectionFormat(rawValue: $0.name.lowercased()) }
+    }
   }
 
   mutating func read(_ line: ArraySlice<UInt8>) throws(SessionDescriptionError) {
@@ -205,7 +211,11 @@ struct SessionDescriptionParser {
     media.description = MediaDescription(
       kind: media.kind, payloadType: payloadType, encodingName: map?.name.printable,
       clockRate: map?.clockRate ?? MediaDescription.videoClockRate,
-      formatParameters: parameters(of: payloadType, in: section))
+      formatParameters: parameters(of: payloadType, in: section),
+      correctionFormats: section.correctionFormats,
+      redundancyPayloadType: media.payloadTypes.first {
+        section.encodings[$0]?.name.lowercased() == "red"
+      })
     return media
   }
 

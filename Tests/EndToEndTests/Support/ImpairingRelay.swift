@@ -1,10 +1,10 @@
 import Foundation
 import Glibc
 
-/// A UDP relay on loopback that duplicates packets and puts them out of order, from a seed.
+/// A UDP relay on loopback that loses packets, duplicates them and puts them out of order, from a seed.
 ///
-/// Peers that have no impairments of their own send through it. Nothing is lost in it: a packet that
-/// is held back leaves after at most `depth` others, or once nothing has come for 20 ms.
+/// Peers that have no impairments of their own send through it. Without `loss` nothing is lost in it: a
+/// packet that is held back leaves after at most `depth` others, or once nothing has come for 20 ms.
 final class ImpairingRelay: @unchecked Sendable {
   let port: UInt16
   private let socket: Int32
@@ -12,12 +12,17 @@ final class ImpairingRelay: @unchecked Sendable {
   private let duplication: Double
   private let reordering: Double
   private let depth: Int
+  private let loss: Double
+  /// Packets that are never lost, at the beginning: where a stream begins is told by them.
+  private static let spared = 10
   private let lock = NSLock()
   private var isClosed = false
 
   init(
-    to target: UInt16, seed: UInt64, duplication: Double, reordering: Double, depth: Int
+    to target: UInt16, seed: UInt64, duplication: Double, reordering: Double, depth: Int,
+    loss: Double = 0
   ) throws {
+    self.loss = loss
     self.duplication = duplication
     self.reordering = reordering
     self.depth = depth
@@ -46,6 +51,7 @@ final class ImpairingRelay: @unchecked Sendable {
     defer { Glibc.close(socket) }
     var held: [(packet: [UInt8], after: Int)] = []
     var buffer = [UInt8](repeating: 0, count: 65_536)
+    var received = 0
     while !lock.withLock({ isClosed }) {
       var poller = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
       if poll(&poller, 1, 20) == 0 {
@@ -56,6 +62,8 @@ final class ImpairingRelay: @unchecked Sendable {
       let count = recv(socket, &buffer, buffer.count, 0)
       guard count > 0 else { return }
       let packet = Array(buffer[0..<count])
+      received += 1
+      if loss > 0, generator.unit() < loss, received > Self.spared { continue }
       if generator.unit() < reordering {
         held.append((packet, 1 + Int(generator.next() % UInt64(depth))))
       } else {

@@ -10,15 +10,19 @@ struct SyntheticStream {
   let media: MediaDescription
   let firstTicks: Int64
 
-  init(codec: Codec, accessUnits: Int, seed: UInt64) {
+  init(
+    codec: Codec, accessUnits: Int, seed: UInt64, correction: RTPStream.Correction? = nil
+  ) {
     var generator = SplitMix64(seed: seed)
     let timestamp = UInt32.max - 90_000
     firstTicks = Int64(timestamp)
     media = MediaDescription(
-      payloadType: 96, encodingName: codec == .h264 ? "H264" : "H265")
+      payloadType: 96, encodingName: codec == .h264 ? "H264" : "H265",
+      correctionFormats: correction.map { [$0.payloadType: .ulpfec] } ?? [:])
     var configuration = RTPStream.Configuration(
       ssrc: UInt32(truncatingIfNeeded: seed), initialSequence: 65_000, initialTimestamp: timestamp)
     configuration.payloadType = 96
+    configuration.correction = correction
     var stream = RTPStream(configuration)
     var packetizer = Packetization.nonInterleaved.packetizer(
       for: codec, payloadLimit: 300, aggregates: true)
@@ -47,7 +51,7 @@ struct SyntheticStream {
       if isKey { stream.beginGroupOfPictures() }
       packets += stream.packets(with: packetizer.packetize(accessUnit))
     }
-    packets += stream.packets(with: packetizer.finish())
+    packets += stream.packets(with: packetizer.finish()) + stream.finish()
   }
 
   /// A NAL unit without anything that could be a start code.

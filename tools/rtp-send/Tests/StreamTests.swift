@@ -42,6 +42,39 @@ import Testing
     #expect(numbers == (0..<6).map { UInt16(truncatingIfNeeded: 10 + $0 + ($0 >= after ? by : 0)) })
   }
 
+  /// Each correction packet takes a number of its own; the last one protects what is left.
+  @Test func correctionPacketsFollowTheirPackets() throws {
+    var stream = stream { $0.correction = RTPStream.Correction(payloadType: 97, interval: 3) }
+    let packets = try (stream.packets(with: payloads(8)) + stream.finish()).map {
+      try RTPPacket(parsing: $0)
+    }
+    #expect(packets.map(\.payloadType) == [96, 96, 96, 97, 96, 96, 96, 97, 96, 96, 97])
+    let numbers: [UInt16] = [65_534, 65_535, 0, 1, 2, 3, 4, 5, 6, 7, 8]
+    #expect(packets.map(\.sequenceNumber.rawValue) == numbers)
+    #expect(packets.allSatisfy { $0.ssrc == 0xCAFE })
+    #expect(stream.packetCount == 11)
+    // By hand: three packets of type 96 without marker, 65534, 65535 and 0, three bytes each.
+    let times: [UInt32] = packets[..<3].map(\.timestamp)
+    var expected = ByteBuffer()
+    let time = times.reduce(0, ^)
+    expected.writeMultipleIntegers(UInt16(96), UInt16(65_534), time)
+    expected.writeMultipleIntegers(UInt16(3), UInt16(3), UInt16(0xE000))
+    expected.writeBytes([1, 2, 3])
+    #expect(packets[3].payload == expected)
+    #expect(packets[3].timestamp == times[2])
+    #expect(!packets[3].marker)
+  }
+
+  @Test func correctionDoesNotReachAcrossAChangeOfTheSource() throws {
+    var stream = stream {
+      $0.correction = RTPStream.Correction(payloadType: 97, interval: 3)
+      $0.sourceChange = .afterPackets(2)
+    }
+    let packets = try stream.packets(with: payloads(5)).map { try RTPPacket(parsing: $0) }
+    #expect(packets.map(\.payloadType) == [96, 96, 96, 96, 96, 97])
+    #expect(packets[5].payload.getInteger(at: packets[5].payload.readerIndex + 2) == UInt16(0))
+  }
+
   @Test func theSourceChangesAfterItsPackets() throws {
     var stream = stream { $0.sourceChange = .afterPackets(2) }
     let sources = try stream.packets(with: payloads(4)).map { try RTPPacket(parsing: $0).ssrc }

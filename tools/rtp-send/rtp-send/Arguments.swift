@@ -1,6 +1,7 @@
 public import ArgumentParser
 import Foundation
 public import RTPSend
+import RTPWire
 
 extension Codec: ExpressibleByArgument {}
 extension Packetization: ExpressibleByArgument {}
@@ -140,5 +141,23 @@ struct SourceChangeArgument: ExpressibleByArgument {
       guard let packets = Int(argument), packets >= 0 else { return nil }
       change = .afterPackets(packets)
     }
+  }
+}
+
+/// Forward error correction such as `ulpfec:97,5`: the format, the payload type, and how many packets
+/// each correction packet protects.
+struct CorrectionArgument: ExpressibleByArgument {
+  let correction: RTPStream.Correction
+
+  init?(argument: String) {
+    let words = argument.split(separator: ":", omittingEmptySubsequences: false)
+    guard words.count == 2, let format = CorrectionFormat(rawValue: String(words[0])) else {
+      return nil
+    }
+    let parts = words[1].split(separator: ",").compactMap { Int($0) }
+    guard parts.count == 2, (0...127).contains(parts[0]), (1...48).contains(parts[1]) else {
+      return nil
+    }
+    correction = RTPStream.Correction(format, payloadType: UInt8(parts[0]), interval: parts[1])
   }
 }

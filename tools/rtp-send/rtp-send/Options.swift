@@ -146,6 +146,14 @@ struct PacketOptions: ParsableArguments {
       "Take another SSRC after so many packets, or with every 'gop'.", valueName: "n|gop"))
   var ssrcChange: SourceChangeArgument?
 
+  @Option(
+    help: ArgumentHelp(
+      """
+      Add correction packets of payload type PT, one for every K packets, 1 to 48: K of 5 adds 20 %. \
+      The format is ulpfec (RFC 5109), flexfec (RFC 8627) or flexfec-03.
+      """, valueName: "format:pt,k"))
+  var fec: CorrectionArgument?
+
   @Flag(help: "Send no sender reports and no BYE; otherwise they come on the port of the media.")
   var noRtcp = false
 
@@ -154,6 +162,9 @@ struct PacketOptions: ParsableArguments {
       throw ValidationError("--packet-size must be 16 to 65000 bytes")
     }
     guard payloadType <= 127 else { throw ValidationError("--payload-type must be 0 to 127") }
+    guard fec?.correction.payloadType != payloadType else {
+      throw ValidationError("--fec needs a payload type that is not that of the media")
+    }
   }
 
   /// The header fields, of which those that are not given are drawn from `dice`.
@@ -166,6 +177,7 @@ struct PacketOptions: ParsableArguments {
     if let initialSequence { configuration.initialSequence = initialSequence }
     if let initialTimestamp { configuration.initialTimestamp = initialTimestamp }
     configuration.payloadType = payloadType
+    configuration.correction = fec?.correction
     configuration.sequenceJump = sequenceJump.map {
       RTPStream.SequenceJump(after: $0.first, by: $0.second)
     }

@@ -38,7 +38,8 @@ struct Session {
         description, payloadType: command.packets.payloadType,
         packetization: command.packets.packetization,
         address: sender.remoteAddress ?? sender.localAddress,
-        multiplexesRTCP: configuration.sendsRTCP, isProtected: configuration.feed.key != nil
+        multiplexesRTCP: configuration.sendsRTCP, isProtected: configuration.feed.key != nil,
+        correction: configuration.feed.stream.correction
       ).text
       do {
         try write(text, to: path)

@@ -8,6 +8,8 @@ struct FlowChoice: Sendable {
   let ssrc: UInt32?
   /// The one payload type that is wanted where there are several in the same place.
   let payloadType: UInt8?
+  /// The payload types of what belongs to it under whatever SSRC, such as FlexFEC.
+  let auxiliaryTypes: Set<UInt8>
   /// What a session description in the recording says about it.
   let description: MediaDescription?
   /// Whether the next port has RTP of its own, so that RTCP there has to look like it.
@@ -16,9 +18,10 @@ struct FlowChoice: Sendable {
   var controlChannel: UInt8?
 
   init(
-    flow: Flow, ssrc: UInt32?, payloadType: UInt8?, description: MediaDescription?,
-    hasNeighbour: Bool
+    flow: Flow, ssrc: UInt32?, payloadType: UInt8?, auxiliaryTypes: Set<UInt8>,
+    description: MediaDescription?, hasNeighbour: Bool
   ) {
+    self.auxiliaryTypes = auxiliaryTypes
     self.hasNeighbour = hasNeighbour
     self.flow = flow
     self.ssrc = ssrc
@@ -58,12 +61,13 @@ struct FlowChoice: Sendable {
   private func admits(_ bytes: ByteBuffer, on channel: Datagram.Channel) -> Bool {
     guard ssrc != nil || payloadType != nil else { return true }
     let isControl = channel == .control || RTCPPacket.recognizes(bytes)
+    let type = bytes.getInteger(at: bytes.readerIndex + 1, as: UInt8.self).map { $0 & 0x7F }
+    if !isControl, let type, auxiliaryTypes.contains(type) { return true }
     if let ssrc {
       let own = bytes.getInteger(at: bytes.readerIndex + (isControl ? 4 : 8), as: UInt32.self)
       guard own == ssrc else { return false }
     }
     guard let payloadType, !isControl else { return true }
-    return bytes.getInteger(at: bytes.readerIndex + 1, as: UInt8.self).map { $0 & 0x7F }
-      == payloadType
+    return type == payloadType
   }
 }

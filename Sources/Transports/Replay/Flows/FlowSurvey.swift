@@ -23,8 +23,10 @@ struct FlowSurvey: Sendable {
     /// The destination's or the source's, of RTP.
     var port: UInt16?
     var payloadType: UInt8?
+    /// What is taken along with the flow that is chosen, and chooses none.
+    var auxiliaryTypes: Set<UInt8> = []
 
-    var isOpen: Bool { self == Wish() }
+    var isOpen: Bool { ssrc == nil && port == nil && payloadType == nil }
 
     fileprivate func admits(_ flow: Flow) -> Bool {
       (ssrc.map { $0 == flow.ssrc } ?? true)
@@ -79,9 +81,11 @@ struct FlowSurvey: Sendable {
     let isShared = flows.contains {
       $0.place == best.place && $0.isConfirmed && $0.payloadType != best.payloadType
     }
+    let description = descriptions.description(of: best)
     return FlowChoice(
       flow: best, ssrc: wish.ssrc, payloadType: isShared ? best.payloadType : nil,
-      description: descriptions.description(of: best),
+      auxiliaryTypes: wish.auxiliaryTypes.union(description?.auxiliaryTypes ?? []),
+      description: description,
       hasNeighbour: flows.contains { $0.isConfirmed && $0.place == best.place.next })
   }
 
@@ -91,6 +95,13 @@ struct FlowSurvey: Sendable {
       uniqueKeysWithValues: flows.enumerated().map {
         (Key(place: $1.place, ssrc: $1.ssrc), $0)
       })
+  }
+}
+
+extension MediaDescription {
+  /// The payload types of what corrects the media or is put around it.
+  fileprivate var auxiliaryTypes: [UInt8] {
+    correctionFormats.keys + (redundancyPayloadType.map { [$0] } ?? [])
   }
 }
 

@@ -68,7 +68,8 @@ public struct PacketFeed {
     while !isFinished {
       guard frameCount < configuration.frameLimit ?? .max, var unit = try source.next() else {
         isFinished = true
-        let packets = try protected(stream.packets(with: packetizer.finish()))
+        let packets = try protected(
+          stream.packets(with: packetizer.finish()) + stream.finish())
         return packets.isEmpty ? nil : Batch(packets: packets, ticks: lastTicks)
       }
       frameCount += 1

@@ -1,5 +1,5 @@
 public import NIOCore
-import RTPWire
+public import RTPWire
 
 /// Writes RTP headers (RFC 3550 §5.1): one source's numbering, and the ways in which real ones break it.
 public struct RTPStream: Sendable {
@@ -12,11 +12,28 @@ public struct RTPStream: Sendable {
     public var initialTimestamp: UInt32
     public var sequenceJump: SequenceJump?
     public var sourceChange: SourceChange?
+    public var correction: Correction?
 
     public init(ssrc: UInt32, initialSequence: UInt16, initialTimestamp: UInt32) {
       self.ssrc = ssrc
       self.initialSequence = initialSequence
       self.initialTimestamp = initialTimestamp
+    }
+  }
+
+  /// Correction packets among the others: ULPFEC, numbered with them as libwebrtc and GStreamer do, or
+  /// FlexFEC in a source of its own.
+  public struct Correction: Sendable, Hashable {
+    public var format: CorrectionFormat
+    /// 0 … 127, not that of the media.
+    public var payloadType: UInt8
+    /// One correction packet follows every so many packets: 1 … 48.
+    public var interval: Int
+
+    public init(_ format: CorrectionFormat = .ulpfec, payloadType: UInt8, interval: Int) {
+      self.format = format
+      self.payloadType = payloadType
+      self.interval = interval
     }
   }
 
@@ -48,12 +65,21 @@ public struct RTPStream: Sendable {
   private var sequence: SequenceNumber
   private var total = 0
   private var changes: SplitMix64
+  private var parity: ParityEncoder?
+  private var lastTicks: Int64 = 0
+  /// Of the source that FlexFEC packets have to themselves.
+  private let correctionSSRC: UInt32
+  private var correctionSequence: SequenceNumber
 
   public init(_ configuration: Configuration) {
     self.configuration = configuration
     ssrc = configuration.ssrc
     sequence = SequenceNumber(configuration.initialSequence)
     changes = SplitMix64(seed: UInt64(configuration.ssrc))
+    parity = configuration.correction.map { ParityEncoder($0.format, interval: $0.interval) }
+    var dice = SplitMix64(seed: UInt64(configuration.ssrc) << 32)
+    correctionSSRC = UInt32(truncatingIfNeeded: dice.next())
+    correctionSequence = SequenceNumber(UInt16(truncatingIfNeeded: dice.next()))
   }
 
   /// To be called before the packets of an access unit at which decoding can begin.
@@ -66,7 +92,8 @@ public struct RTPStream: Sendable {
     configuration.initialTimestamp &+ UInt32(truncatingIfNeeded: ticks)
   }
 
-  /// The next packets, one for each payload, with headers without CSRC, extension and padding.
+  /// The next packets, one for each payload, with headers without CSRC, extension and padding; where
+  /// correction is asked for, packets of it among them.
   ///
   /// Headers go into the room before the payloads, which are not copied when nobody else holds them.
   public mutating func packets(with payloads: consuming [RTPPayload]) -> [ByteBuffer] {
@@ -75,18 +102,49 @@ public struct RTPStream: Sendable {
     for index in payloads.indices {
       var packet = ByteBuffer()
       swap(&packet, &payloads[index].bytes)
-      writeHeader(ticks: payloads[index].ticks, marker: payloads[index].marker, to: &packet)
+      lastTicks = payloads[index].ticks
+      goOn()
+      let marker: UInt8 = payloads[index].marker ? 0x80 : 0
+      writeHeader(ticks: lastTicks, type: configuration.payloadType & 0x7F | marker, to: &packet)
       packets.append(packet)
+      if let payload = parity?.add(packet) { packets += correction(with: payload) }
     }
     return packets
   }
 
-  private mutating func writeHeader(ticks: Int64, marker: Bool, to packet: inout ByteBuffer) {
+  /// The correction packet for what is not protected yet, at the end of the stream.
+  public mutating func finish() -> [ByteBuffer] { correction(with: parity?.finish()) }
+
+  private mutating func correction(with payload: ByteBuffer?) -> [ByteBuffer] {
+    guard let correction = configuration.correction, var packet = payload else { return [] }
+    if correction.format.isNumberedWithMedia {
+      writeHeader(ticks: lastTicks, type: correction.payloadType & 0x7F, to: &packet)
+      return [packet]
+    }
+    // RFC 8627 §4.2.1 names the source that is protected in the CSRC list; the draft does elsewhere.
+    let isDraft = correction.format == .flexfecDraft
+    var repair = ByteBuffer()
+    repair.writeMultipleIntegers(
+      UInt8(isDraft ? 0x80 : 0x81), correction.payloadType & 0x7F, correctionSequence.rawValue,
+      timestamp(of: lastTicks), correctionSSRC)
+    if !isDraft { repair.writeInteger(ssrc) }
+    repair.writeImmutableBuffer(packet)
+    correctionSequence = correctionSequence.next
+    return [repair]
+  }
+
+  /// Jumps, and changes the source, where that is due.
+  private mutating func goOn() {
     if let jump = configuration.sequenceJump, jump.packets == total {
       sequence = sequence.advanced(by: jump.places)
+      // One mask does not reach across.
+      parity = configuration.correction.map { ParityEncoder($0.format, interval: $0.interval) }
     }
     if configuration.sourceChange == .afterPackets(total) { changeSource() }
+    total += 1
+  }
 
+  private mutating func writeHeader(ticks: Int64, type: UInt8, to packet: inout ByteBuffer) {
     let length = packet.readableBytes
     if packet.readerIndex < RTPPacket.minimumLength {
       var copy = RTPPayload.buffer(capacity: length)
@@ -96,13 +154,12 @@ public struct RTPStream: Sendable {
     let start = packet.readerIndex - RTPPacket.minimumLength
     packet.moveReaderIndex(to: start)
     packet.setInteger(UInt8(0x80), at: start)
-    packet.setInteger(configuration.payloadType & 0x7F | (marker ? 0x80 : 0), at: start + 1)
+    packet.setInteger(type, at: start + 1)
     packet.setInteger(sequence.rawValue, at: start + 2)
     packet.setInteger(timestamp(of: ticks), at: start + 4)
     packet.setInteger(ssrc, at: start + 8)
 
     sequence = sequence.next
-    total += 1
     packetCount &+= 1
     octetCount &+= UInt32(truncatingIfNeeded: length)
   }
@@ -111,5 +168,6 @@ public struct RTPStream: Sendable {
     ssrc = UInt32(truncatingIfNeeded: changes.next())
     packetCount = 0
     octetCount = 0
+    parity = configuration.correction.map { ParityEncoder($0.format, interval: $0.interval) }
   }
 }

@@ -1,4 +1,5 @@
 public import NIOCore
+import RTPWire
 
 /// What a receiver may want to know of a stream before its first packet.
 public struct StreamDescription: Sendable {
@@ -43,11 +44,14 @@ public struct SessionDescription: Sendable {
   public var multiplexesRTCP: Bool
   /// Whether all of it is SRTP, whose key is given otherwise.
   public var isProtected: Bool
+  public var correction: RTPStream.Correction?
 
   public init(
     _ description: StreamDescription, payloadType: UInt8, packetization: Packetization,
-    address: SocketAddress, multiplexesRTCP: Bool, isProtected: Bool = false
+    address: SocketAddress, multiplexesRTCP: Bool, isProtected: Bool = false,
+    correction: RTPStream.Correction? = nil
   ) {
+    self.correction = correction
     self.isProtected = isProtected
     self.description = description
     self.payloadType = payloadType
@@ -62,15 +66,20 @@ public struct SessionDescription: Sendable {
     let family = host.contains(":") ? "IP6" : "IP4"
     // RFC 8866 §5.7: IPv4 multicast addresses carry a time to live.
     let suffix = address.isMulticast && family == "IP4" ? "/1" : ""
+    let types = [payloadType] + (correction.map { [$0.payloadType] } ?? [])
     var lines = [
       "v=0", "o=- 1 1 IN \(family) \(host)", "s=rtp-send", "c=IN \(family) \(host)\(suffix)",
       "t=0 0",
-      "m=video \(address.port ?? 0) \(isProtected ? "RTP/SAVP" : "RTP/AVP") \(payloadType)",
+      "m=video \(address.port ?? 0) \(isProtected ? "RTP/SAVP" : "RTP/AVP") "
+        + types.map { "\($0)" }.joined(separator: " "),
       "a=rtpmap:\(payloadType) \(description.codec.encodingName)/90000",
     ]
     let parameters = formatParameters
     if !parameters.isEmpty {
       lines.append("a=fmtp:\(payloadType) " + parameters.joined(separator: ";"))
+    }
+    if let correction {
+      lines.append("a=rtpmap:\(correction.payloadType) \(correction.format.rawValue)/90000")
     }
     if multiplexesRTCP { lines.append("a=rtcp-mux") }
     return lines.map { $0 + "\r\n" }.joined()

@@ -1,0 +1,226 @@
+import NIOCore
+import RTPWire
+
+/// Rebuilds lost packets of one source from correction packets (RFC 5109, RFC 8627).
+///
+/// Packets go in as they come, in any order; after each of them ``next()`` hands out what it made
+/// possible. What was rebuilt helps to rebuild more.
+struct ForwardErrorCorrection: Sendable {
+  /// What goes back into the order.
+  enum Finding: Sendable {
+    /// A media packet, bit for bit as it was sent.
+    case rebuilt(RTPPacket)
+    /// The place of a correction packet that was lost, and the timestamp that it had.
+    case lostCorrection(SequenceNumber, timestamp: UInt32)
+  }
+
+  /// Sets that wait for packets at once, of which the oldest has to make room.
+  ///
+  /// A set is done with when its packets are there, so that many wait only where much is lost.
+  static let maximumSets = 64
+  /// Packets that are rebuilt in part at once.
+  static let maximumRebuilt = 64
+  /// How far a packet's timestamp may lie from that of the newest one, in seconds.
+  static let greatestTimestampDistance: UInt32 = 10
+
+  private let payloadType: UInt8?
+  private let clockRate: UInt32
+  private var history: PacketHistory
+  private var unwrapper: SequenceUnwrapper
+  private var newestTimestamp: UInt32
+  private var coverage = CorrectionCoverage()
+  private var sets: [ProtectedSet] = []
+  private var rebuilt: [Int64: RebuiltPacket] = [:]
+  private var findings = CircularBuffer<Finding>()
+
+  /// Begins with the source of `packet`, whose media packets are of `payloadType`, or of any if `nil`.
+  init(with packet: RTPPacket, payloadType: UInt8?, clockRate: UInt32) {
+    self.payloadType = payloadType
+    self.clockRate = clockRate
+    unwrapper = SequenceUnwrapper(first: packet.sequenceNumber)
+    newestTimestamp = packet.timestamp
+    history = PacketHistory(newest: unwrapper.extend(packet.sequenceNumber))
+  }
+
+  /// The next thing that was found out, if any.
+  mutating func next() -> Finding? { findings.popFirst() }
+
+  /// Takes in a media packet that came.
+  mutating func receive(
+    media packet: RTPPacket, statistics: inout ForwardErrorCorrectionStatistics
+  ) {
+    let sequence = extend(packet.sequenceNumber)
+    guard history.remembers(sequence), history.standing(of: sequence) == .missing else { return }
+    history.record(sequence, media: packet.bytes)
+    if sequence == history.newest { newestTimestamp = packet.timestamp }
+    rebuilt[sequence] = nil
+    if sets.contains(where: { $0.places.contains(sequence) }) { solve(&statistics) }
+    findCorrections(before: sequence, &statistics)
+  }
+
+  /// Takes in a ULPFEC packet that came, which is numbered with the media.
+  mutating func receive(
+    ulpfec packet: RTPPacket, statistics: inout ForwardErrorCorrectionStatistics
+  ) {
+    let sequence = extend(packet.sequenceNumber)
+    statistics.packets += 1
+    guard history.remembers(sequence), history.standing(of: sequence) != .media else { return }
+    history.record(sequence, media: nil)
+    do {
+      try protect(with: ULPFECPayload(parsing: packet.payload), of: packet)
+    } catch {
+      // What it protects is not known, so neither is what nothing protects.
+      coverage.interrupt()
+      statistics.malformed += 1
+      return
+    }
+    solve(&statistics)
+  }
+
+  /// Takes in a FlexFEC packet that came; it protects the source `ssrc`, or is of no use.
+  mutating func receive(
+    flexfec packet: RTPPacket, isDraft: Bool, of ssrc: UInt32,
+    statistics: inout ForwardErrorCorrectionStatistics
+  ) {
+    statistics.packets += 1
+    do {
+      let payload = try FlexFECPayload(parsing: packet, isDraft: isDraft, source: ssrc)
+      let base = unwrapper.extend(payload.base)
+      keep(
+        ProtectedSet(
+          places: payload.offsets.map { base + Int64($0) }, header: payload.header, offset: 0,
+          parity: payload.parity, ssrc: ssrc))
+    } catch {
+      statistics.malformed += 1
+      return
+    }
+    solve(&statistics)
+  }
+
+  private mutating func extend(_ number: SequenceNumber) -> Int64 {
+    let sequence = unwrapper.extend(number)
+    if sequence > history.newest { unwrapper.advance(to: sequence) }
+    return sequence
+  }
+
+  // MARK: - Rebuilding
+
+  private mutating func protect(with payload: ULPFECPayload, of packet: RTPPacket) {
+    let base = unwrapper.extend(payload.base)
+    for level in payload.levels {
+      let places = (0..<ULPFECPayload.longestMask).filter {
+        level.mask >> UInt64(ULPFECPayload.longestMask - 1 - $0) & 1 == 1
+      }.map { base + Int64($0) }
+      if level.offset == 0 { coverage.note(places) }
+      keep(
+        ProtectedSet(
+          places: places, header: level.offset == 0 ? payload.header : nil, offset: level.offset,
+          parity: level.parity, ssrc: packet.ssrc))
+    }
+  }
+
+  /// Keeps `set` unless its packets are all there, in storage of its own.
+  private mutating func keep(_ set: ProtectedSet) {
+    guard missing(in: set.places) > 0 else { return }
+    if sets.count >= Self.maximumSets { sets.removeFirst() }
+    sets.append(set.detached())
+  }
+
+  private func missing(in places: [Int64]) -> Int {
+    places.count { history.packet(at: $0) == nil }
+  }
+
+  /// Uses every set that lacks a single packet until nothing more comes of it.
+  ///
+  /// Each turn takes away a set, so it comes to rest.
+  private mutating func solve(_ statistics: inout ForwardErrorCorrectionStatistics) {
+    sets = sets.filter { set in
+      missing(in: set.places) > 0 && history.remembers(set.places.first ?? .min)
+    }
+    for sequence in rebuilt.keys where !history.remembers(sequence) { rebuilt[sequence] = nil }
+    while let index = sets.firstIndex(where: isSolvable) {
+      let set = sets.remove(at: index)
+      guard let sequence = set.places.first(where: { history.packet(at: $0) == nil }) else {
+        continue
+      }
+      solve(set, for: sequence, &statistics)
+    }
+  }
+
+  private func isSolvable(_ set: ProtectedSet) -> Bool {
+    guard missing(in: set.places) <= 1 else { return false }
+    // Levels above the first have to wait until what stands before their bytes is known.
+    guard set.header == nil,
+      let sequence = set.places.first(where: { history.packet(at: $0) == nil })
+    else { return true }
+    return rebuilt[sequence]?.reaches(set.offset) ?? false
+  }
+
+  private mutating func solve(
+    _ set: ProtectedSet, for sequence: Int64, _ statistics: inout ForwardErrorCorrectionStatistics
+  ) {
+    let others = set.places.compactMap { history.packet(at: $0) }
+    var packet: RebuiltPacket
+    if let begun = rebuilt[sequence] {
+      packet = begun
+    } else {
+      guard let header = set.header(without: others), rebuilt.count < Self.maximumRebuilt else {
+        return
+      }
+      packet = RebuiltPacket(header, sequence: sequence, of: set)
+    }
+    guard packet.reaches(set.offset) else { return }
+    packet.append(set.bytes(without: others), at: set.offset)
+    guard packet.isComplete else {
+      rebuilt[sequence] = packet
+      return
+    }
+    rebuilt[sequence] = nil
+    guard let result = try? RTPPacket(parsing: packet.bytes), isPlausible(result) else {
+      statistics.implausible += 1
+      return
+    }
+    history.record(sequence, media: result.bytes)
+    statistics.rebuilt += 1
+    findings.append(.rebuilt(result))
+  }
+
+  /// Whether a packet can be the source's: a parity of packets that do not belong together is noise.
+  private func isPlausible(_ packet: RTPPacket) -> Bool {
+    if let payloadType, packet.payloadType != payloadType { return false }
+    let distance = Int32(bitPattern: packet.timestamp &- newestTimestamp)
+    return UInt64(distance.magnitude)
+      <= UInt64(clockRate) * UInt64(Self.greatestTimestampDistance)
+  }
+
+  private mutating func findCorrections(
+    before sequence: Int64, _ statistics: inout ForwardErrorCorrectionStatistics
+  ) {
+    guard let place = coverage.lostCorrection(before: sequence, in: history) else { return }
+    history.record(place, media: nil)
+    statistics.lost += 1
+    // It is that of the packets protected last (RFC 5109 §7.2), as far as senders have been seen.
+    let last = (1...CorrectionCoverage.longestSearch).first {
+      history.packet(at: place - $0) != nil
+    }
+    let packet = history.packet(at: place - (last ?? 0))
+    let timestamp = packet.flatMap { $0.getInteger(at: $0.readerIndex + 4, as: UInt32.self) }
+    findings.append(
+      .lostCorrection(
+        SequenceNumber(UInt16(truncatingIfNeeded: place)), timestamp: timestamp ?? 0))
+  }
+}
+
+/// What forward error correction came to, in totals since the start.
+public struct ForwardErrorCorrectionStatistics: Sendable, Hashable {
+  /// Correction packets that came.
+  public internal(set) var packets: UInt64 = 0
+  /// Of these, how many could not be understood.
+  public internal(set) var malformed: UInt64 = 0
+  /// Media packets that were rebuilt, whether in time or not.
+  public internal(set) var rebuilt: UInt64 = 0
+  /// Packets whose rebuilding came to something that the source can not have sent.
+  public internal(set) var implausible: UInt64 = 0
+  /// Correction packets that did not come, as far as the others tell.
+  public internal(set) var lost: UInt64 = 0
+}

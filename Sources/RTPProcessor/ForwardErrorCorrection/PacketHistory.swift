@@ -1,0 +1,62 @@
+import NIOCore
+import RTPWire
+
+/// The packets of one source that came last, by extended sequence number, in storage of their own.
+///
+/// The storage of a packet is used again for one that takes its slot, so that keeping packets costs a
+/// copy each and no allocation.
+struct PacketHistory: Sendable {
+  /// How many places are remembered; a power of two.
+  ///
+  /// Five times the span of the longest mask: a frame with its correction packets, and the
+  /// reordering that a network adds. Packets have 64 KiB at most, so it never holds above 16 MiB.
+  static let capacity = 256
+
+  /// What is known of a place.
+  enum Standing: Sendable, Hashable {
+    case media
+    case correction
+    /// Nothing came, or it was so long ago that it is forgotten.
+    case missing
+  }
+
+  private struct Slot: Sendable {
+    var sequence = Int64.min
+    var standing = Standing.missing
+    var bytes = ByteBuffer()
+  }
+
+  private(set) var newest: Int64
+  private var slots = [Slot](repeating: Slot(), count: capacity)
+
+  init(newest: Int64) { self.newest = newest }
+
+  /// Whether `sequence` is among the places that are remembered, or after them.
+  func remembers(_ sequence: Int64) -> Bool { newest - sequence < Int64(Self.capacity) }
+
+  func standing(of sequence: Int64) -> Standing {
+    let slot = slots[index(of: sequence)]
+    return slot.sequence == sequence ? slot.standing : .missing
+  }
+
+  /// The media packet at `sequence`, if it is there.
+  func packet(at sequence: Int64) -> ByteBuffer? {
+    let slot = slots[index(of: sequence)]
+    return slot.sequence == sequence && slot.standing == .media ? slot.bytes : nil
+  }
+
+  /// Remembers a media packet, or that a correction packet has its place.
+  mutating func record(_ sequence: Int64, media packet: ByteBuffer?) {
+    guard remembers(sequence) else { return }
+    newest = max(newest, sequence)
+    let index = index(of: sequence)
+    slots[index].sequence = sequence
+    slots[index].standing = packet == nil ? .correction : .media
+    slots[index].bytes.clear()
+    if let packet { slots[index].bytes.writeImmutableBuffer(packet) }
+  }
+
+  private func index(of sequence: Int64) -> Int {
+    Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)
+  }
+}

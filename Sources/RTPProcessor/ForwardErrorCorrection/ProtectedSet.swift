@@ -1,0 +1,67 @@
+import NIOCore
+import RTPWire
+
+/// Some packets of which any one can be rebuilt from the others: one level of a correction packet.
+struct ProtectedSet: Sendable {
+  /// The extended sequence numbers of the packets, in order; never empty.
+  let places: [Int64]
+  /// The parity of the headers; levels above the first have none of their own.
+  let header: ParityHeader?
+  /// Where the protected run of bytes begins, behind the fixed header.
+  let offset: Int
+  /// The parity of the bytes; shorter packets count as filled up with zeros.
+  let parity: ByteBuffer
+  let ssrc: UInt32
+
+  /// The same in storage of its own, so that it does not hold the whole read that its packet came in.
+  func detached() -> ProtectedSet {
+    ProtectedSet(
+      places: places, header: header, offset: offset, parity: ByteBuffer(buffer: parity),
+      ssrc: ssrc)
+  }
+
+  /// The header that the missing one of the packets had, if `others` are the rest of them.
+  func header(without others: [ByteBuffer]) -> ParityHeader? {
+    guard var result = header else { return nil }
+    for packet in others { result.combine(packet) }
+    return result
+  }
+
+  /// The run of bytes that the missing one of the packets had, if `others` are the rest of them.
+  func bytes(without others: [ByteBuffer]) -> [UInt8] {
+    var result = [UInt8](parity.readableBytesView)
+    for packet in others {
+      let run = packet.readableBytesView.dropFirst(RTPPacket.minimumLength + offset)
+      for (place, byte) in zip(result.indices, run) { result[place] ^= byte }
+    }
+    return result
+  }
+}
+
+/// A packet that is being rebuilt level by level (RFC 5109 §9).
+struct RebuiltPacket: Sendable {
+  /// The fixed header, and what is known behind it.
+  private(set) var bytes: ByteBuffer
+  /// The length of the whole packet in bytes.
+  let length: Int
+
+  init(_ header: ParityHeader, sequence: Int64, of set: ProtectedSet) {
+    length = RTPPacket.minimumLength + Int(header.length)
+    bytes = ByteBuffer()
+    bytes.writeMultipleIntegers(
+      0x8000 | header.flags, UInt16(truncatingIfNeeded: sequence), header.timestamp, set.ssrc)
+  }
+
+  var isComplete: Bool { bytes.readableBytes == length }
+
+  /// Whether a run of bytes that begins `offset` bytes behind the fixed header leaves no hole.
+  func reaches(_ offset: Int) -> Bool {
+    bytes.readableBytes >= RTPPacket.minimumLength + offset
+  }
+
+  /// Adds `run`, which begins `offset` bytes behind the fixed header and leaves no hole.
+  mutating func append(_ run: [UInt8], at offset: Int) {
+    let known = bytes.readableBytes - RTPPacket.minimumLength - offset
+    bytes.writeBytes(run.dropFirst(known).prefix(length - bytes.readableBytes))
+  }
+}

@@ -1,0 +1,81 @@
+import NIOCore
+import RTPWire
+
+/// Where forward error correction meets the order.
+///
+/// It is the processor's, since only that knows which source a packet is of and which places are
+/// open, and since what is rebuilt has to be in its place before the gap is given up.
+extension RTPProcessor {
+  /// Rebuilds what `packet`, which has a numbering of its own, makes possible.
+  mutating func correct(
+    with packet: RTPPacket, of format: CorrectionFormat, at arrival: Instant
+  ) {
+    // Without a source there is nothing yet that it could protect.
+    guard let ssrc else { return }
+    correction?.receive(
+      flexfec: packet, isDraft: format == .flexfecDraft, of: ssrc,
+      statistics: &statistics.errorCorrection)
+    placeFindings(at: arrival)
+  }
+
+  /// Rebuilds what `packet`, which came as `outcome` says, makes possible.
+  mutating func correct(with packet: RTPPacket, _ outcome: PacketOutcome, at arrival: Instant) {
+    switch outcome {
+    case .inOrder, .parked, .late: break
+    // A correction packet whose place was taken for that of a lost one is still of use.
+    case .duplicate where configuration.correctionFormats[packet.payloadType] != nil: break
+    // What is on probation is taken in with its source.
+    default: return
+    }
+    note(packet)
+    placeFindings(at: arrival)
+  }
+
+  /// The same for the packets of a source that has proved itself.
+  mutating func correct(with entries: [ReorderBuffer.Entry]) {
+    for entry in entries { note(entry.packet) }
+    if let last = entries.last { placeFindings(at: last.arrival) }
+  }
+
+  private mutating func note(_ packet: RTPPacket) {
+    guard !configuration.correctionFormats.isEmpty else { return }
+    if correction == nil {
+      correction = ForwardErrorCorrection(
+        with: packet, payloadType: configuration.payloadType,
+        clockRate: max(configuration.clockRate, 1))
+    }
+    if configuration.correctionFormats[packet.payloadType] != nil {
+      correction?.receive(ulpfec: packet, statistics: &statistics.errorCorrection)
+    } else {
+      correction?.receive(media: packet, statistics: &statistics.errorCorrection)
+    }
+  }
+
+  private mutating func placeFindings(at arrival: Instant) {
+    while let finding = correction?.next() {
+      switch finding {
+      case .rebuilt(let packet):
+        // Its SSRC is that of a correction packet of the source, so it needs no probation.
+        guard source?.owns(packet) == true else { continue }
+        _ = receiveRecovered(packet, at: arrival) { _ in false }
+      case .lostCorrection(let number, let timestamp):
+        pass(number, timestamp: timestamp, at: arrival)
+      }
+    }
+  }
+
+  /// Closes the place of a correction packet that will not come.
+  private mutating func pass(_ number: SequenceNumber, timestamp: UInt32, at arrival: Instant) {
+    let formats = configuration.correctionFormats
+    guard let payloadType = formats.first(where: \.value.isNumberedWithMedia)?.key, let ssrc else {
+      return
+    }
+    var bytes = ByteBuffer()
+    bytes.writeMultipleIntegers(
+      UInt8(0x80), payloadType & 0x7F, number.rawValue, timestamp, ssrc)
+    guard let packet = try? RTPPacket(parsing: bytes) else { return }
+    let outcome = source?.receive(
+      packet, at: arrival, isRecovered: true, statistics: &statistics, ready: &ready)
+    if outcome == .inOrder || outcome == .parked { statistics.unneeded += 1 }
+  }
+}

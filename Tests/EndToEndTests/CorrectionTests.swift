@@ -1,0 +1,93 @@
+import Foundation
+import Testing
+
+/// Streams with forward error correction through a network that loses packets.
+@Suite(.serialized)
+struct CorrectionTests {
+  enum Carriage: String, CaseIterable, Sendable {
+    /// Correction packets beside the media, under a payload type of their own.
+    case plain
+    /// Both in RED (RFC 2198), as browsers send them.
+    case redundant
+  }
+
+  @Test(
+    "what GStreamer's rtpulpfecenc protects is exact in spite of loss",
+    arguments: Clip.Codec.allCases, Carriage.allCases)
+  func gstreamer(codec: Clip.Codec, carriage: Carriage) throws {
+    let clip = try Clip.of(codec)
+    let output = try Scratch.path("y4m")
+    let (receiver, port) = try CommandTests.listener([
+      "-o", output, "--frames", "\(clip.frames)", "--stats", "-", "--timeout", "3",
+      "--fec", carriage == .plain ? "ulpfec:97" : "ulpfec:97,red:98",
+    ])
+    let relay = try ImpairingRelay(
+      to: port, seed: 5, duplication: 0, reordering: 0, depth: 1, loss: 0.02)
+    defer { relay.close() }
+    let name = codec.rawValue
+    let pipeline =
+      "filesrc location=\(clip.container) ! qtdemux ! \(name)parse config-interval=-1 "
+      + "! rtp\(name)pay pt=96 mtu=400 ! rtpulpfecenc pt=97 percentage=100 "
+      + (carriage == .plain ? "" : "! rtpredenc pt=98 ")
+      + "! udpsink host=127.0.0.1 port=\(relay.port)"
+    let sender = try RunningProcess(
+      "gst-launch-1.0", ["-q"] + pipeline.split(separator: " ").map(String.init))
+    #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
+    withExtendedLifetime(sender) {}
+
+    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["rtp", "recovered"] > 0)
+    #expect(statistics["rtp", "error_correction", "lost"] > 0)
+    #expect(statistics["rtp", "error_correction", "malformed"] == 0)
+    #expect(statistics["rtp", "error_correction", "implausible"] == 0)
+  }
+
+  @Test(
+    "what rtp-send protects is exact in spite of loss, also when it is played again",
+    arguments: zip(
+      [Clip.Codec.h264, .h265, .h264, .h265], ["ulpfec", "ulpfec", "flexfec", "flexfec-03"]))
+  func sender(codec: Clip.Codec, format: String) throws {
+    let clip = try Clip.of(codec)
+    let output = try Scratch.path("y4m")
+    let description = try Scratch.path("sdp")
+    let capture = try Scratch.path("pcapng")
+    let (receiver, port) = try CommandTests.listener([
+      "-o", output, "--frames", "\(clip.frames)", "--stats", "-", "--timeout", "3",
+      "--fec", "\(format):97", "--capture", capture,
+    ])
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      [clip.container, "udp://127.0.0.1:\(port)", "--fec", "\(format):97,5", "--loss", "0.01"]
+        + ["--seed", "2", "--sdp", description])
+    #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
+    #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
+    #expect(
+      try String(contentsOfFile: description, encoding: .utf8)
+        .contains("a=rtpmap:97 \(format)/90000"))
+
+    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["rtp", "recovered"] > 0)
+    #expect(statistics["delivery", "damaged_access_units"] == 0)
+
+    let again = try Scratch.path("y4m")
+    let player = try RunningProcess(
+      Product.rtpRecv, [capture, "-o", again, "--fec", "\(format):97", "--quiet"])
+    #expect(try player.waitForExit() == 0, "\(player.standardError)")
+    #expect(try Clip.frameHashes(of: again) == clip.hashes)
+  }
+
+  @Test(
+    "what --fec does not mean is said before anything is opened",
+    arguments: [
+      ["--fec", "ulpfec"], ["--fec", "ulpfec:128"], ["--fec", "parity:97"],
+      ["--fec", "ulpfec:97,red:97"], ["--fec", "red:98"], ["--fec", "ulpfec:97,red:98,red:99"],
+      ["--fec", "ulpfec:96", "--payload-type", "96"],
+    ])
+  func mistakes(options: [String]) throws {
+    let receiver = try RunningProcess(Product.rtpRecv, ["rtp://127.0.0.1:0"] + options)
+    #expect(try receiver.waitForExit(within: 10) == 64)
+    #expect(receiver.standardError.contains("--fec"))
+  }
+}
