@@ -4,7 +4,7 @@ import Testing
 
 @testable import RTPProcessor
 
-/// The examples of RFC 5109 §10.
+/// After the examples of RFC 5109 §10: its packets, and the header that they come to.
 struct CorrectionVectorTests {
   /// Four media packets as in both examples: lengths 200, 140, 100 and 340 behind the header.
   static let media: [ByteBuffer] = {
