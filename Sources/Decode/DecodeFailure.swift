@@ -16,6 +16,8 @@ public struct DecodeFailure: Error, Sendable, Hashable {
     /// It was decoded, but the stream or the decoder withheld it: a picture not meant for output, a
     /// picture that came after its turn, or a single field.
     case notShown
+    /// It is not intact, and ``LossTreatment`` has it withheld.
+    case notIntact
     /// The pictures would be larger than the limits allow; nothing was allocated for them.
     case rejectedSize(width: Int, height: Int)
     /// It belongs to a codec that no decoder could be opened for.
@@ -50,19 +52,29 @@ struct UnitRecord: Sendable, Hashable {
   var time: MediaTime
   var firstArrival: Instant
   var lastArrival: Instant
-  var isDamaged: Bool
+  var condition: RawFrame.Condition
   var frameRate: Rational?
   var captureTime: WallClockTime?
   var byteCount: Int
 
-  init(_ unit: AccessUnit) {
+  init(_ unit: AccessUnit, condition: RawFrame.Condition) {
     time = unit.time
     firstArrival = unit.firstArrival
     lastArrival = unit.lastArrival
-    isDamaged = unit.integrity == .damaged
+    self.condition = condition
     frameRate = unit.format?.frameRate
     captureTime = unit.captureTime
     byteCount = unit.bytes.readableBytes
+  }
+
+  init(of frame: RawFrame, condition: RawFrame.Condition) {
+    time = frame.time
+    firstArrival = frame.firstArrival
+    lastArrival = frame.lastArrival
+    self.condition = condition
+    frameRate = frame.frameRate
+    captureTime = frame.captureTime
+    byteCount = frame.codedByteCount
   }
 
   func failure(_ reason: DecodeFailure.Reason) -> DecodeFailure {

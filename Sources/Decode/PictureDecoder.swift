@@ -31,11 +31,15 @@ import RTPWire
   private let joinsFields: Bool
   /// libavcodec's H.265 decoder does not notice that a slice ends early.
   private let endsCutSlices: Bool
+  private var conceals: Bool { configuration.lossTreatment == .conceal }
   private let pool = FramePool()
   private let onFrame: @Sendable (RawFrame) -> Void
   private let onFailure: @Sendable (DecodeFailure) -> Void
   private var format: FormatDescription?
   private var awaitsRandomAccess = true
+  private var trail = DamageTrail()
+  /// The last one that came out, where it may have to come again.
+  private var lastIntact: RawFrame?
   /// False until the first unit after the start, a flush or a change of format.
   private var hasDecoded = false
 
@@ -53,7 +57,9 @@ import RTPWire
       let decoder = unsafe avcodec_find_decoder_by_name(codec.decoderName)
     else { throw .unsupportedCodec(codec) }
     guard let context = unsafe avcodec_alloc_context3(decoder) else { throw .outOfMemory }
-    guard let packet = unsafe av_packet_alloc(), let prediction = PicturePrediction() else {
+    let conceals = configuration.lossTreatment == .conceal
+    let prediction = conceals ? PicturePrediction() : nil
+    guard let packet = unsafe av_packet_alloc(), !conceals || prediction != nil else {
       var context: UnsafeMutablePointer<AVCodecContext>? = unsafe context
       unsafe avcodec_free_context(&context)
       throw .outOfMemory
@@ -67,7 +73,7 @@ import RTPWire
     self.onFrame = onFrame
     self.onFailure = onFailure
     joinsFields = isH264
-    endsCutSlices = !isH264
+    endsCutSlices = !isH264 && conceals
 
     unsafe context.pointee.thread_type = FF_THREAD_SLICE
     unsafe context.pointee.thread_count = Int32(clamping: max(1, configuration.sliceThreads))
@@ -95,7 +101,7 @@ import RTPWire
   func decode(_ unit: AccessUnit) {
     if let format = unit.format {
       guard format.width <= configuration.maximumPixels / max(1, format.height) else {
-        awaitsRandomAccess = true
+        awaitRandomAccess()
         return fail(unit, .rejectedSize(width: format.width, height: format.height))
       }
       if unit.isRandomAccess, format != self.format { begin(format) }
@@ -103,24 +109,31 @@ import RTPWire
     guard unit.isRandomAccess || !awaitsRandomAccess else {
       return fail(unit, .noRandomAccessPoint)
     }
-    guard fillPacket(from: unit) else { return fail(unit, .outOfMemory) }
+    guard fillPacket(from: unit) else {
+      awaitRandomAccess()
+      return fail(unit, .outOfMemory)
+    }
     awaitsRandomAccess = false
+    var condition = trail.condition(of: unit)
+    if condition == .concealed, !conceals { condition = .damaged }
 
     let depth = unsafe context.pointee.has_b_frames
     let hasSlices = unit.units.contains { Self.sliceTypes.contains($0.type) }
     unsafe packet.pointee.pts = pictures.ledger.begin(
-      UnitRecord(unit), canCompleteFrame: joinsFields && hasSlices)
+      UnitRecord(unit, condition: condition), canCompleteFrame: joinsFields && hasSlices)
     let isDamaged = unit.integrity == .damaged
     pictures.begin(isDamaged: isDamaged)
     // libavcodec's own concealment spreads the motion of what moves over what stands still, so it is
     // left to what nobody saw coming: bits that are wrong.
-    unsafe context.pointee.error_concealment = isDamaged ? 0 : FF_EC_GUESS_MVS | FF_EC_DEBLOCK
+    unsafe context.pointee.error_concealment =
+      isDamaged && conceals ? 0 : FF_EC_GUESS_MVS | FF_EC_DEBLOCK
     let sent = unsafe avcodec_send_packet(context, packet)
     unsafe av_packet_unref(packet)
     let received = receiveAll()
     let code = sent < 0 ? sent : received
     let error: DecodeFailure.Reason? =
       code < 0 ? .decoder(code: code, text: libavErrorText(code)) : nil
+    if error != nil { trail.noteError(in: unit) }
     pictures.ledger.end(error: error).forEach(onFailure)
     deepenReordering(from: depth)
   }
@@ -129,14 +142,19 @@ import RTPWire
   func flush() {
     drain()
     format = nil
+    awaitRandomAccess()
+  }
+
+  private func awaitRandomAccess() {
     awaitsRandomAccess = true
+    trail = DamageTrail()
   }
 
   /// Reports what is still inside as lost to closing.
   func close() { pictures.ledger.endAll(reason: .closed).forEach(onFailure) }
 
   func fail(_ unit: AccessUnit, _ reason: DecodeFailure.Reason) {
-    onFailure(UnitRecord(unit).failure(reason))
+    onFailure(UnitRecord(unit, condition: .damaged).failure(reason))
   }
 
   /// Ends the pictures of the old format, if there was one, and expects those of `format`.
@@ -218,7 +236,7 @@ import RTPWire
     let index = unsafe frame.pointee.pts
     let unit = pictures.ledger.frameOut(index)
     unsafe pictures.detach(from: frame)
-    unsafe pictures.prediction.remember(frame)
+    unsafe pictures.prediction?.remember(frame)
     guard let unit else { return unsafe pool.recycle(frame) }
     let rate = Rational(unsafe context.pointee.framerate)
     guard let raw = unsafe RawFrame(taking: frame, from: pool, of: unit, codedFrameRate: rate)
@@ -226,7 +244,20 @@ import RTPWire
       unsafe pool.recycle(frame)
       return pictures.ledger.frameRefused(index, .unknownPixelFormat)
     }
-    onFrame(raw)
+    switch configuration.lossTreatment {
+    case .conceal, .corrupt: onFrame(raw)
+    case .skip:
+      guard raw.condition == .intact else {
+        return pictures.ledger.frameRefused(index, .notIntact)
+      }
+      onFrame(raw)
+    case .freeze:
+      if raw.condition == .intact { lastIntact = raw }
+      let shown =
+        raw.condition == .intact ? raw : lastIntact.flatMap { RawFrame(repeating: $0, for: unit) }
+      guard let shown else { return pictures.ledger.frameRefused(index, .notIntact) }
+      onFrame(shown)
+    }
   }
 }
 

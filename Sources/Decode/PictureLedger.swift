@@ -17,6 +17,13 @@ struct PictureLedger {
     var live = 0
     var frames = 0
     var error: DecodeFailure.Reason?
+
+    /// The decoder could not make use of all of it, although all of it came.
+    mutating func noteError() {
+      for index in units.indices where units[index].condition == .intact {
+        units[index].condition = .concealed
+      }
+    }
   }
 
   private var entries: [Index: Entry] = [:]
@@ -86,7 +93,10 @@ struct PictureLedger {
   /// - Returns: the units that can no longer give a frame.
   mutating func end(error: DecodeFailure.Reason?) -> [DecodeFailure] {
     if let current {
-      if let error { entries[current]?.error = error }
+      if let error {
+        entries[current]?.error = error
+        entries[current]?.noteError()
+      }
       settleUnitWithoutPicture(current)
       released.append(current)
     }
@@ -139,7 +149,7 @@ extension UnitRecord {
   /// Takes over from the second field what the frame of both has to say.
   fileprivate mutating func complete(with second: UnitRecord) {
     lastArrival = max(lastArrival, second.lastArrival)
-    isDamaged = isDamaged || second.isDamaged
+    if second.condition == .concealed || condition == .intact { condition = second.condition }
     byteCount += second.byteCount
   }
 }

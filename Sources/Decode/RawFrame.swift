@@ -12,6 +12,19 @@ public import RTPWire
     case other
   }
 
+  /// How far what it shows is what was sent.
+  public enum Condition: Sendable, Hashable, CaseIterable {
+    /// All of it and of what it refers to came.
+    case intact
+    /// Packets of it are missing, and something stands in for what they held.
+    case concealed
+    /// It refers to pictures that are not intact; or packets of it are missing, and nothing stands in
+    /// for what they held.
+    case damaged
+    /// An earlier picture again, in place of one that is not to be shown or never came.
+    case repeated
+  }
+
   /// In which order the rows were taken, if not all at once.
   public enum Scan: Sendable, Hashable {
     case progressive
@@ -49,8 +62,7 @@ public import RTPWire
   public let lastArrival: Instant
   /// True for pictures that decode without others (IDR, IRAP).
   public let isKeyFrame: Bool
-  /// True when packets were missing or the decoder had to make something up.
-  public let isCorrupt: Bool
+  public let condition: Condition
   public let pictureType: PictureType
   public let scan: Scan
   public let colour: FormatDescription.Colour
@@ -131,9 +143,15 @@ public import RTPWire
     firstArrival = unit.firstArrival
     lastArrival = unit.lastArrival
     isKeyFrame = unsafe source.key_frame != 0
-    isCorrupt =
-      unsafe unit.isDamaged || source.flags & AV_FRAME_FLAG_CORRUPT != 0
-      || source.decode_error_flags != 0
+    if unit.condition == .intact, unsafe source.decode_error_flags != 0 {
+      // Bits were wrong, and libavcodec concealed.
+      condition = .concealed
+    } else if unit.condition == .intact, unsafe source.flags & AV_FRAME_FLAG_CORRUPT != 0 {
+      // Pictures that it refers to were never sent.
+      condition = .damaged
+    } else {
+      condition = unit.condition
+    }
     pictureType = PictureType(unsafe source.pict_type)
     scan =
       unsafe source.interlaced_frame == 0
@@ -152,18 +170,47 @@ public import RTPWire
   }
 
   /// Takes over `copy`, a scaled copy of `frame`'s samples.
-  init(
+  convenience init(
     scaled copy: UnsafeMutablePointer<AVFrame>, from pool: FramePool, to geometry: Geometry,
     of frame: RawFrame
   ) {
+    let unit = UnitRecord(of: frame, condition: frame.condition)
+    unsafe self.init(copy, from: pool, of: geometry, in: unit, like: frame)
+  }
+
+  /// Shows `frame` once more, in the place of the picture of `unit`; `nil` when memory has run out.
+  convenience init?(repeating frame: RawFrame, for unit: UnitRecord) {
+    guard let copy = unsafe frame.pool.take() else { return nil }
+    guard unsafe av_frame_ref(copy, frame.libav) >= 0 else {
+      unsafe frame.pool.recycle(copy)
+      return nil
+    }
+    var unit = unit
+    unit.condition = .repeated
+    unsafe self.init(copy, from: frame.pool, of: frame.geometry, in: unit, like: frame)
+  }
+
+  /// Shows `frame` once more at `time`, when nothing came; `nil` when memory has run out.
+  public convenience init?(repeating frame: RawFrame, at time: MediaTime) {
+    var unit = UnitRecord(of: frame, condition: .repeated)
+    unit.time = time
+    unit.captureTime = nil
+    unit.byteCount = 0
+    self.init(repeating: frame, for: unit)
+  }
+
+  private init(
+    _ libav: UnsafeMutablePointer<AVFrame>, from pool: FramePool, of geometry: Geometry,
+    in unit: UnitRecord, like frame: RawFrame
+  ) {
     self.geometry = geometry
-    time = frame.time
-    captureTime = frame.captureTime
-    codedByteCount = frame.codedByteCount
-    firstArrival = frame.firstArrival
-    lastArrival = frame.lastArrival
-    isKeyFrame = frame.isKeyFrame
-    isCorrupt = frame.isCorrupt
+    time = unit.time
+    captureTime = unit.captureTime
+    codedByteCount = unit.byteCount
+    firstArrival = unit.firstArrival
+    lastArrival = unit.lastArrival
+    condition = unit.condition
+    isKeyFrame = condition != .repeated && frame.isKeyFrame
     pictureType = frame.pictureType
     scan = frame.scan
     colour = frame.colour
@@ -171,7 +218,7 @@ public import RTPWire
     chromaLocation = frame.chromaLocation
     sampleAspectRatio = frame.sampleAspectRatio
     frameRate = frame.frameRate
-    unsafe libav = copy
+    unsafe self.libav = libav
     self.pool = pool
   }
 

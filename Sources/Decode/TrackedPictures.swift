@@ -6,8 +6,8 @@ import CFFmpeg
 /// releases with the picture itself. All of it happens on the decoder's thread.
 @safe final class TrackedPictures {
   var ledger = PictureLedger()
-  /// What pictures are filled with before they are decoded.
-  let prediction: PicturePrediction
+  /// What pictures are filled with before they are decoded, if with anything.
+  let prediction: PicturePrediction?
   /// Whether libavcodec, behind the picture of a unit, allocates those that it refers to and that never
   /// came: its H.265 decoder does.
   private let allocatesMissing: Bool
@@ -24,7 +24,7 @@ import CFFmpeg
       UnsafeMutableRawPointer?, UnsafeMutablePointer<Int32>?, Int32, Int32
     ) -> Int32
 
-  init(prediction: PicturePrediction, allocatesMissing: Bool) {
+  init(prediction: PicturePrediction?, allocatesMissing: Bool) {
     self.prediction = prediction
     self.allocatesMissing = allocatesMissing
   }
@@ -46,18 +46,19 @@ import CFFmpeg
   /// Puts what a picture will probably look like where parts or all of it will not be decoded.
   private func prepare(_ frame: UnsafeMutablePointer<AVFrame>) {
     allocated += 1
+    guard prediction != nil else { return }
     if allocatesMissing, allocated > 1 {
       // libavcodec makes it grey as soon as this has returned.
       if let missing = unsafe av_frame_clone(frame) { unsafe self.missing.append(missing) }
     } else if isDamaged {
-      unsafe prediction.fill(frame)
+      unsafe prediction?.fill(frame)
     }
   }
 
   /// Fills the pictures that never came, when nothing but decoding is left to be done with them.
   private func fillMissing() {
     while let frame = unsafe missing.popLast() {
-      unsafe prediction.fill(frame)
+      unsafe prediction?.fill(frame)
       var rest: UnsafeMutablePointer<AVFrame>? = unsafe frame
       unsafe av_frame_free(&rest)
     }
@@ -97,7 +98,7 @@ import CFFmpeg
 
   /// Goes between the decoder and whoever runs the decoding of its slices; call it once it is open.
   func interpose(in context: UnsafeMutablePointer<AVCodecContext>) {
-    guard allocatesMissing else { return }
+    guard allocatesMissing, prediction != nil else { return }
     unsafe execute = context.pointee.execute
     unsafe context.pointee.execute = { context, function, argument, result, count, size in
       guard let opaque = unsafe context?.pointee.opaque else { return 0 }

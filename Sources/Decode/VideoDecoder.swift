@@ -24,6 +24,8 @@ public final class VideoDecoder: Sendable {
     public var maximumPixels = VideoDecoder.defaultMaximumPixels
     /// Threads that decode slices of one picture at the same time; 1 decodes on the decoder's own.
     public var sliceThreads = 1
+    /// What becomes of pictures that are not intact.
+    public var lossTreatment = LossTreatment.conceal
 
     public init() {}
   }

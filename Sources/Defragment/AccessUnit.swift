@@ -5,11 +5,27 @@ public import RTPWire
 public struct AccessUnit: Sendable {
   /// How the unit's bytes came through.
   public enum Integrity: Sendable, Hashable {
-    /// Every packet from the previous access unit to the end of this one arrived.
+    /// Nothing of it is missing.
     case whole
-    /// Something is missing inside or directly before it; the NAL units that are there say which of
-    /// them are cut.
+    /// It has all from the first slice of its picture to the last, but packets directly before it are
+    /// missing: of other pictures, or supplemental data and parameter sets of this one.
+    case afterLoss
+    /// Something of its picture is missing: ``AccessUnit/gaps`` says where, and the NAL units that are
+    /// there say which of them are cut.
     case damaged
+  }
+
+  /// Packets that are missing in a row.
+  public struct Gap: Sendable, Hashable {
+    /// How many of the NAL units stand before the gap; those that are absent altogether stood here.
+    public let unitIndex: Int
+    /// Above 0.
+    public let packets: Int
+
+    public init(unitIndex: Int, packets: Int) {
+      self.unitIndex = unitIndex
+      self.packets = packets
+    }
   }
 
   public let codec: VideoCodec
@@ -21,10 +37,14 @@ public struct AccessUnit: Sendable {
   /// When the packet that completed it arrived.
   public let lastArrival: Instant
   public let integrity: Integrity
-  /// Packets known to be missing inside the unit or directly before it.
-  public let lostPackets: Int
+  /// Where packets are known to be missing, inside the unit or directly before it.
+  public let gaps: [Gap]
   /// Whether decoding can begin here: an IDR or IRAP picture, or a recovery point.
   public let isRandomAccess: Bool
+  /// What its picture refers to; `nil` when it has none.
+  public let dependency: PictureDependency?
+  /// The message that the pictures from some distance on are right wherever decoding began.
+  public let recoveryPoint: RecoveryPoint?
   /// The format of the pictures from here on, by the active parameter sets; `nil` before any came.
   public let format: FormatDescription?
   /// When the picture was taken by the sender's clock, from its RTCP sender reports (RFC 3550
@@ -33,8 +53,9 @@ public struct AccessUnit: Sendable {
 
   public init(
     codec: VideoCodec, bytes: ByteBuffer, units: [NALUnit], time: MediaTime, firstArrival: Instant,
-    lastArrival: Instant, integrity: Integrity = .whole, lostPackets: Int = 0,
-    isRandomAccess: Bool = false, format: FormatDescription? = nil
+    lastArrival: Instant, integrity: Integrity = .whole, gaps: [Gap] = [],
+    isRandomAccess: Bool = false, dependency: PictureDependency? = nil,
+    recoveryPoint: RecoveryPoint? = nil, format: FormatDescription? = nil
   ) {
     self.codec = codec
     self.bytes = bytes
@@ -43,8 +64,10 @@ public struct AccessUnit: Sendable {
     self.firstArrival = firstArrival
     self.lastArrival = lastArrival
     self.integrity = integrity
-    self.lostPackets = lostPackets
+    self.gaps = gaps
     self.isRandomAccess = isRandomAccess
+    self.dependency = dependency
+    self.recoveryPoint = recoveryPoint
     self.format = format
   }
 }
@@ -69,6 +92,9 @@ public struct NALUnit: Sendable, Hashable {
 }
 
 extension AccessUnit {
+  /// Packets known to be missing inside the unit or directly before it.
+  public var lostPackets: Int { gaps.reduce(0) { $0 + $1.packets } }
+
   /// The bytes of `unit`, header first, as a slice of this access unit.
   public func bytes(of unit: NALUnit) -> ByteBuffer {
     bytes.getSlice(at: bytes.readerIndex + unit.offset, length: unit.length) ?? ByteBuffer()

@@ -28,6 +28,8 @@ struct AccessUnitAssembler: Sendable {
   private var isBehindGap = false
   private var needsParameterSets = true
   private var hasOfferedParameterSets = false
+  /// Parameter sets came with pictures, so that a key picture without them may have lost them.
+  private var parameterSetsComeInBand = false
 
   private struct Unit: Sendable {
     var start: Int
@@ -66,7 +68,7 @@ struct AccessUnitAssembler: Sendable {
       return
     }
     open?.isDamaged = true
-    open?.lostPackets += count
+    open?.noteGap(of: count)
   }
 
   /// A piece of the picture at `time` came and is of no use, so that it is not as it should be.
@@ -113,12 +115,10 @@ struct AccessUnitAssembler: Sendable {
         bytes: ByteBufferAllocator().buffer(capacity: min(capacity, limits.accessUnitBytes)),
         time: time, arrival: arrival, isDamaged: isBehindGap && !role.beginsAccessUnit)
     }
-    isBehindGap = false
-    if lostPackets > 0 {
-      open?.isDamaged = true
-      open?.lostPackets += lostPackets
-      lostPackets = 0
-    }
+    if lostPackets > 0, !role.beginsAccessUnit { open?.isDamaged = true }
+    if lostPackets > 0 || isBehindGap { open?.isBehindLoss = true }
+    open?.noteGap(of: lostPackets)
+    (lostPackets, isBehindGap) = (0, false)
     guard let count = open?.units.count, count < limits.unitsPerAccessUnit else {
       noteExcess(statistics: &statistics)
       return
@@ -160,6 +160,8 @@ struct AccessUnitAssembler: Sendable {
     guard trustsMarkers, let draft = open, draft.hasPicture else { return }
     endedByMarker = draft.time
     usesMarkers = true
+    // What was missing was missing before this packet.
+    isBehindGap = false
     finish(statistics: &statistics)
   }
 
@@ -292,8 +294,12 @@ struct AccessUnitAssembler: Sendable {
     case .picture(_, let isRandomAccess):
       open?.hasPicture = true
       if isRandomAccess { open?.isRandomAccess = true }
-      if open?.slice == nil { open?.slice = entry }
+      if open?.slice == nil {
+        open?.slice = entry
+        open?.dependency = format.dependency(of: head)
+      }
     case .parameterSet where isWhole:
+      parameterSetsComeInBand = true
       if parameterSets.insert(content, origin: .inBand) {
         open?.parameterSetTypes |= 1 << UInt64(entry.type)
         if description == nil { description = format.describe(slice: nil, with: parameterSets) }
@@ -301,8 +307,9 @@ struct AccessUnitAssembler: Sendable {
         statistics.malformedParameterSets += 1
       }
     case .supplementalInformation where isWhole:
-      if SupplementalInformation.holdsRecoveryPoint(content.dropping(bytes: format.headerLength)) {
+      if let recoveryPoint = format.recoveryPoint(in: content) {
         open?.isRandomAccess = true
+        open?.recoveryPoint = recoveryPoint
       }
     default:
       break
@@ -325,7 +332,14 @@ struct AccessUnitAssembler: Sendable {
         at: draft.bytes.readerIndex + slice.offset, length: slice.length)
       description = format.describe(slice: bytes, with: parameterSets) ?? description
     }
-    if format.parameterSetTypes.allSatisfy({ draft.parameterSetTypes & 1 << UInt64($0) != 0 }) {
+    let hasParameterSets = format.parameterSetTypes.allSatisfy {
+      draft.parameterSetTypes & 1 << UInt64($0) != 0
+    }
+    if draft.dependency?.references == PictureDependency.References.none {
+      let areKnown = parameterSets.isComplete && !parameterSetsComeInBand
+      if hasParameterSets || areKnown { draft.isBehindLoss = false }
+    }
+    if hasParameterSets {
       needsParameterSets = false
     } else if needsParameterSets, draft.hasPicture, parameterSets.isComplete,
       draft.isRandomAccess || !hasOfferedParameterSets

@@ -14,9 +14,13 @@ struct AccessUnitDraft: Sendable {
   var parameterSetTypes: UInt64 = 0
   var isRandomAccess = false
   var isDamaged = false
+  /// Packets are missing before the picture, which may or may not have been its.
+  var isBehindLoss = false
   /// Something did not fit in any more.
   var isFull = false
-  var lostPackets = 0
+  var gaps: [AccessUnit.Gap] = []
+  var dependency: PictureDependency?
+  var recoveryPoint: RecoveryPoint?
   /// The first unit of the picture.
   var slice: NALUnit?
 
@@ -28,12 +32,21 @@ struct AccessUnitDraft: Sendable {
     self.isDamaged = isDamaged
   }
 
+  var lostPackets: Int { gaps.reduce(0) { $0 + $1.packets } }
+
   /// What is handed on.
   func accessUnit(codec: VideoCodec, format: FormatDescription?) -> AccessUnit {
     AccessUnit(
       codec: codec, bytes: bytes, units: units, time: time, firstArrival: firstArrival,
-      lastArrival: lastArrival, integrity: isDamaged ? .damaged : .whole,
-      lostPackets: lostPackets, isRandomAccess: isRandomAccess, format: format)
+      lastArrival: lastArrival,
+      integrity: isDamaged ? .damaged : isBehindLoss ? .afterLoss : .whole, gaps: gaps,
+      isRandomAccess: isRandomAccess, dependency: dependency, recoveryPoint: recoveryPoint,
+      format: format)
+  }
+
+  /// Notes that `count` packets are missing behind the units so far.
+  mutating func noteGap(of count: Int) {
+    if count > 0 { gaps.append(AccessUnit.Gap(unitIndex: units.count, packets: count)) }
   }
 
   /// Puts `sets` before a picture whose stream does not carry them.
@@ -60,6 +73,13 @@ struct AccessUnitDraft: Sendable {
       bytes.writeImmutableBuffer(set)
     }
     let shift = bytes.writerIndex - start
+    let added = sets.inNaturalOrder.count
+    let delimiters = units.count - added
+    gaps = gaps.map { gap in
+      let index = gap.unitIndex
+      return AccessUnit.Gap(
+        unitIndex: index > delimiters ? index + added : index, packets: gap.packets)
+    }
     bytes.writeImmutableBuffer(behind)
     units += pictureUnits.dropFirst(behind.readableBytes == rest.readableBytes ? 0 : 1).map {
       NALUnit(offset: $0.offset + shift, length: $0.length, type: $0.type, isWhole: $0.isWhole)

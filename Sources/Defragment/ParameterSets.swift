@@ -80,18 +80,18 @@ enum SupplementalInformation {
   /// How much of a unit is searched: recovery points stand before user data, which can be long.
   private static let searchedLength = 4096
 
-  /// Whether one of the messages in `body`, behind the NAL unit header, is a recovery point.
-  static func holdsRecoveryPoint(_ body: ByteBuffer) -> Bool {
+  /// The recovery point among the messages in `body`, behind the NAL unit header; `nil` without one.
+  static func recoveryPoint(in body: ByteBuffer) -> BitReader? {
     let beginning = body.getSlice(
       at: body.readerIndex, length: min(body.readableBytes, searchedLength))
     var rest = EmulationPrevention.removed(from: beginning ?? body)
     while rest.readableBytes > 2 {
-      guard let type = number(&rest), let size = number(&rest) else { return false }
-      if type == recoveryPoint { return true }
-      guard size <= rest.readableBytes else { return false }
+      guard let type = number(&rest), let size = number(&rest) else { return nil }
+      if type == recoveryPoint { return BitReader(rest) }
+      guard size <= rest.readableBytes else { return nil }
       rest.moveReaderIndex(forwardBy: size)
     }
-    return false
+    return nil
   }
 
   /// A number as a row of 255s and a rest.

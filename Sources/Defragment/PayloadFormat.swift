@@ -24,6 +24,12 @@ protocol PayloadFormat: Sendable {
   /// What the unit that begins with `head` is, whatever the codec calls it.
   static func role(of head: NALUnitHead) -> NALUnitRole
 
+  /// What the picture refers to whose slice begins with `head`.
+  static func dependency(of head: NALUnitHead) -> PictureDependency
+
+  /// The recovery point message in `unit`, which holds supplemental information.
+  static func recoveryPoint(in unit: ByteBuffer) -> RecoveryPoint?
+
   /// `nal_unit_type` of a unit that begins with `head`.
   static func type(of head: NALUnitHead) -> UInt8
 

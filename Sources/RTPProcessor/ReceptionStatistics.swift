@@ -35,6 +35,8 @@ public struct ReceptionStatistics: Sendable, Hashable {
   public internal(set) var lost: UInt64 = 0
   /// How often places were given up, each time one or more in a row.
   public internal(set) var lossEvents: UInt64 = 0
+  /// How those places are spread.
+  public internal(set) var lossPattern = LossPattern()
   /// Packets that came behind a later one and were still put in their place.
   public internal(set) var reordered: UInt64 = 0
   /// The most places a reordered packet came behind.
@@ -98,6 +100,12 @@ public struct ReceptionStatistics: Sendable, Hashable {
   mutating func noteLoss(of count: Int) {
     lost += UInt64(clamping: count)
     lossEvents += 1
+    lossPattern.noteLoss(of: UInt64(clamping: count))
+  }
+
+  mutating func noteDelivery(_ arrival: Instant) {
+    delivered += 1
+    lossPattern.noteArrival(arrival)
   }
 
   mutating func noteReordered(depth: Int64) {

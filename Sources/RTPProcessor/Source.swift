@@ -217,7 +217,7 @@ struct Source: Sendable {
       statistics.correction += 1
       return
     }
-    statistics.delivered += 1
+    statistics.noteDelivery(arrival)
     ready.append(
       OrderedPacket(
         packet: packet, extendedSequence: sequence,

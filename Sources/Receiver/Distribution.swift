@@ -1,4 +1,4 @@
-import Decode
+public import Decode
 import Defragment
 import RTPWire
 import Synchronization
@@ -29,6 +29,9 @@ final class Distribution: Sendable {
     var isOver = false
     var statistics = DeliveryStatistics()
     var frames = FrameLog()
+    /// What fills up the frame intervals, where each is to have a frame.
+    var constantRate: ConstantRate?
+    var freezes = FreezeMeter()
   }
 
   init(
@@ -39,6 +42,7 @@ final class Distribution: Sendable {
     isRecorded = clock == .recorded
     self.outputs = outputs
     self.end = end
+    if configuration.constantRate { state.withLock { $0.constantRate = ConstantRate() } }
   }
 
   /// What has gone through so far.
@@ -97,6 +101,7 @@ final class Distribution: Sendable {
     guard let decoder = state.withLock(\.decoder) else { return }
     await decoder.flush()
     await decoder.close()
+    state.withLock { $0.constantRate?.finish() ?? [] }.forEach(show)
   }
 
   private func decode(_ unit: AccessUnit) {
@@ -123,6 +128,7 @@ final class Distribution: Sendable {
     do {
       var setup = VideoDecoder.Configuration()
       setup.queueLimits = Self.decoderQueue
+      setup.lossTreatment = configuration.lossTreatment
       let decoder = try VideoDecoder(
         codec: unit.codec, configuration: setup,
         onFrame: { [weak self] frame in self?.deliver(frame) },
@@ -139,17 +145,25 @@ final class Distribution: Sendable {
   // MARK: - On the decoder's thread
 
   private func deliver(_ frame: RawFrame) {
-    let isLast = state.withLock { state -> Bool? in
-      guard !state.isOver else { return nil }
-      state.statistics.frames += 1
-      if configuration.recordsFrames {
-        state.frames.append(FrameRecord(number: state.statistics.frames, frame: frame))
+    guard configuration.constantRate else { return show(frame) }
+    state.withLock { $0.constantRate?.place(frame) ?? [] }.forEach(show)
+  }
+
+  private func show(_ placement: ConstantRate.Placement) {
+    if let repeated = placement.repeated {
+      for time in placement.times where !state.withLock(\.isOver) {
+        if let again = RawFrame(repeating: repeated, at: time) { show(again) }
       }
-      // What a recording says about its arrivals is no measure for this machine.
-      if !isRecorded { state.statistics.note(latency: frame.lastArrival.nanoseconds(to: .now)) }
-      if state.statistics.frames == configuration.frameLimit { state.isOver = true }
-      return state.isOver
     }
+    if let frame = placement.frame {
+      show(frame)
+    } else {
+      state.withLock { $0.statistics.surplus += 1 }
+    }
+  }
+
+  private func show(_ frame: RawFrame) {
+    let isLast = state.withLock { $0.take(frame, configuration, isRecorded: isRecorded) }
     guard let isLast else { return }
     configuration.onFrame?(frame)
     for output in outputs where output.format.input == .frames { output.lane.write(frame) }
@@ -179,6 +193,26 @@ extension Distribution.State {
     if outputsAwaitRandomAccess { statistics.skippedAfterReconnecting += 1 }
     return (true, !outputsAwaitRandomAccess)
   }
+
+  /// Counts `frame`, and says whether it is the last that is wanted; `nil` when it is not any more.
+  fileprivate mutating func take(
+    _ frame: RawFrame, _ configuration: Receiver.Configuration, isRecorded: Bool
+  ) -> Bool? {
+    guard !isOver else { return nil }
+    statistics.frames += 1
+    statistics.conditions[frame.condition, default: 0] += 1
+    if frame.condition != .repeated {
+      freezes.note(frame.time)
+      statistics.freezes = freezes.statistics
+      // What a recording says about its arrivals is no measure for this machine.
+      if !isRecorded { statistics.note(latency: frame.lastArrival.nanoseconds(to: .now)) }
+    }
+    if configuration.recordsFrames {
+      frames.append(FrameRecord(number: statistics.frames, frame: frame))
+    }
+    if statistics.frames == configuration.frameLimit { isOver = true }
+    return isOver
+  }
 }
 
 /// What came out of a stream: access units and frames, in totals since the start.
@@ -187,6 +221,11 @@ public struct DeliveryStatistics: Sendable, Hashable {
   /// Of them, those in which something is missing.
   public internal(set) var damagedAccessUnits: UInt64 = 0
   public internal(set) var frames: UInt64 = 0
+  /// The frames by what they show.
+  public internal(set) var conditions: [RawFrame.Condition: UInt64] = [:]
+  public internal(set) var freezes = FreezeStatistics()
+  /// Frames left out for a constant rate, since their interval had one.
+  public internal(set) var surplus: UInt64 = 0
   /// Access units that gave no frame, by the name of the reason.
   public internal(set) var failures: [String: UInt64] = [:]
   /// Access units that the decoder had no room for, up to the next one it could begin with.
@@ -218,6 +257,7 @@ extension DecodeFailure.Reason {
     case .noRandomAccessPoint: "no_random_access_point"
     case .noPicture: "no_picture"
     case .notShown: "not_shown"
+    case .notIntact: "not_intact"
     case .rejectedSize: "rejected_size"
     case .foreignCodec: "foreign_codec"
     case .unknownPixelFormat: "unknown_pixel_format"

@@ -1,4 +1,4 @@
-import Decode
+public import Decode
 import Defragment
 import NIOCore
 public import RTPWire
@@ -11,6 +11,8 @@ public struct FrameRecord: Sendable, Hashable {
   public let time: MediaTime
   /// When the picture was taken by the sender's clock, from its RTCP sender reports.
   public let captureTime: WallClockTime?
+  /// How far the frame is what was sent; `nil` of an access unit.
+  public let condition: RawFrame.Condition?
   /// Bytes as they came, with four-byte start codes.
   public let byteCount: Int
 
@@ -18,6 +20,7 @@ public struct FrameRecord: Sendable, Hashable {
     self.number = number
     time = frame.time
     captureTime = frame.captureTime
+    condition = frame.condition
     byteCount = frame.codedByteCount
   }
 
@@ -25,6 +28,7 @@ public struct FrameRecord: Sendable, Hashable {
     self.number = number
     time = unit.time
     captureTime = unit.captureTime
+    condition = nil
     byteCount = unit.bytes.readableBytes
   }
 }

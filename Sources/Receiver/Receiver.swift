@@ -24,6 +24,13 @@ public final class Receiver: Sendable {
     public var outputs: [OutputRequest] = []
     /// Pictures of another size than the first are scaled to it where an output cannot change.
     public var scalesToFirst = false
+    /// What becomes of pictures that are not intact.
+    public var lossTreatment = LossTreatment.conceal
+    /// Whether each frame interval of the media gets exactly one frame, whatever was lost.
+    ///
+    /// Nothing is dropped for a slow reader then: it makes the decoder wait, and what that loses is
+    /// filled up like any other loss.
+    public var constantRate = false
     /// Ends the run after so many frames, or access units when nothing is decoded.
     public var frameLimit: UInt64?
     /// Ends the run so long after the first packet of media.
@@ -101,7 +108,7 @@ public final class Receiver: Sendable {
     outputs = try configuration.outputs.map { request in
       var setup = OutputLane.Configuration(target: request.target, format: request.format)
       // Units come on the event loop, which waits for nobody; it has the far end wait instead.
-      let policy = isRecorded ? .block : request.policy
+      let policy = isRecorded || configuration.constantRate ? .block : request.policy
       setup.policy = request.format.input == .units ? .dropOldest : policy
       setup.scaleToFirst = configuration.scalesToFirst
       let lane = try OutputLane(setup) { _ in
@@ -159,7 +166,7 @@ public final class Receiver: Sendable {
       try? await Task.sleep(for: Self.decodingTime)
       distribution.abandonDecoding()
       // The decoder may be waiting for a reader that does not read.
-      if isRecorded { await abandon() }
+      if isRecorded || configuration.constantRate { await abandon() }
     }
   }
 

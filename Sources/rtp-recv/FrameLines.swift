@@ -8,6 +8,7 @@ extension FrameRecord {
     object.add("number", number)
     object.add("rtp_time", time.ticks)
     object.add("capture_time", captureTime.map { "\($0)" })
+    object.add("condition", condition.map { "\($0)" })
     object.add("bytes", byteCount)
     return object
   }

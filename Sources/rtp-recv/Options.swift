@@ -1,5 +1,5 @@
-import ArgumentParser
-import Decode
+public import ArgumentParser
+public import Decode
 import Defragment
 import Glibc
 import NIOCore
@@ -81,6 +81,26 @@ struct OutputOptions: ParsableArguments {
   static var formatNames: String {
     catalogue.formats.map(\.name).joined(separator: ", ")
   }
+}
+
+extension LossTreatment: ExpressibleByArgument {}
+
+struct LossOptions: ParsableArguments {
+  @Option(
+    name: .customLong("on-loss"),
+    help: ArgumentHelp(
+      """
+      What becomes of pictures that are not intact: conceal makes up what is missing, freeze shows the \
+      last intact picture again, skip leaves them out, corrupt takes them as the decoder gives them.
+      """, valueName: "treatment"))
+  var treatment = LossTreatment.conceal
+
+  @Flag(
+    help: """
+      Exactly one frame for each frame interval, whatever was lost; the picture before is repeated where \
+      none came. A reader that is slow makes the decoder wait.
+      """)
+  var constantRate = false
 }
 
 struct MediaOptions: ParsableArguments {

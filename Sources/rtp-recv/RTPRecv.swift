@@ -56,6 +56,7 @@ struct RTPRecv: AsyncParsableCommand {
 
   @OptionGroup(title: "Outputs") var outputs: OutputOptions
   @OptionGroup(title: "The media") var media: MediaOptions
+  @OptionGroup(title: "Losses") var loss: LossOptions
   @OptionGroup(title: "UDP") var udp: UDPOptions
   @OptionGroup(title: "RTSP") var rtsp: RTSPOptions
   @OptionGroup(title: "HTTP") var http: HTTPOptions

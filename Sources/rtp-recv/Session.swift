@@ -5,6 +5,7 @@ import Glibc
 import NIOPosix
 import RTPWire
 import Receiver
+import Synchronization
 import Transports
 
 /// One run of the command: the receiver, what is shown of it, and the exit status it ends with.
@@ -15,6 +16,8 @@ final class Session: Sendable {
   private let receiver: Receiver
   private let capture: CaptureFile?
   private let writer: StatisticsWriter?
+  /// What the last line of statistics told.
+  private let interval = Mutex(IntervalCounters())
 
   init(command: RTPRecv, source: SourceArgument) throws {
     self.command = command
@@ -47,6 +50,8 @@ final class Session: Sendable {
     configuration.stream.reorderWindow = .milliseconds(command.media.reorderWindow)
     configuration.outputs = try command.outputs.requests()
     configuration.scalesToFirst = command.outputs.scaleToFirst
+    configuration.lossTreatment = command.loss.treatment
+    configuration.constantRate = command.loss.constantRate
     configuration.frameLimit = command.stopping.frames
     configuration.duration = command.stopping.duration.map { .seconds($0) }
     if let timeout = command.stopping.timeout {
@@ -82,9 +87,7 @@ final class Session: Sendable {
     await reporting.value
     let captured = await capture?.finish()
     let elapsed = started.duration(to: .now)
-    writer?.write(
-      Statistics.line(
-        of: report.status, frames: receiver.takeFrames(), elapsed: elapsed, report: report))
+    write(report.status, elapsed: elapsed, report: report)
     let verdict = Verdict(of: report, source: source.shown)
     if !command.display.quiet, report.status.transport.delivered > 0 {
       StatusLine.write(Statistics.summary(of: report.status) + "\n")
@@ -98,6 +101,18 @@ final class Session: Sendable {
     guard let lost = writer?.complaint else { return status }
     StatusLine.write("rtp-recv: \(lost.text)\n")
     return status == .done ? lost.status : status
+  }
+
+  /// Writes a line of statistics, if they are wanted.
+  private func write(_ status: Receiver.Status, elapsed: Duration, report: Receiver.Report? = nil) {
+    guard let writer else { return }
+    let former = interval.withLock { interval in
+      defer { interval = IntervalCounters(status, at: elapsed) }
+      return interval
+    }
+    writer.write(
+      Statistics.line(
+        of: status, since: former, frames: receiver.takeFrames(), elapsed: elapsed, report: report))
   }
 
   /// Shows the live line and writes the statistics, once a second until cancelled.
@@ -122,10 +137,7 @@ final class Session: Sendable {
       rates.note(status, at: started.duration(to: .now))
       line.show(Statistics.live(status, rates: rates))
       if ticks > 0, ticks.isMultiple(of: 5) {
-        writer?.write(
-          Statistics.line(
-            of: status, frames: receiver.takeFrames(), elapsed: started.duration(to: .now),
-            report: nil))
+        write(status, elapsed: started.duration(to: .now))
       }
       ticks += 1
       try? await Task.sleep(for: .milliseconds(200))

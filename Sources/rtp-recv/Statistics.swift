@@ -41,11 +41,10 @@ enum Statistics {
     if let before = delivery.failures["no_random_access_point"] {
       text += "; \(before) before the first key picture"
     }
-    text +=
-      "; \(reception.lost) lost in the network, \(status.transport.kernelDropped) in this machine"
-    if reception.recovered > 0 { text += ", \(reception.recovered) rebuilt" }
+    text += "; " + losses(of: reception, inThisMachine: status.transport.kernelDropped)
     if reception.reordered > 0 { text += ", \(reception.reordered) reordered" }
     if reception.duplicate > 0 { text += ", \(reception.duplicate) duplicate" }
+    text += pictures(of: delivery)
     let connection = status.connection.statistics
     if connection.recoveries > 0 {
       text +=
@@ -57,9 +56,45 @@ enum Statistics {
     return text
   }
 
+  /// Where packets were lost, and how many of them were put back.
+  private static func losses(
+    of reception: ReceptionStatistics, inThisMachine kernelDropped: UInt64
+  ) -> String {
+    // What the kernel dropped is missing in the sequence too.
+    let missing = reception.lost + reception.recovered
+    let network = missing - min(kernelDropped, missing)
+    let sent = Double(reception.lost + reception.delivered)
+    func share(_ count: UInt64) -> String {
+      count == 0 || sent == 0
+        ? "\(count)" : "\(count) (\((100 * Double(count) / sent).formatted(digits: 1)) %)"
+    }
+    var text = "\(share(network)) lost in the network, \(share(kernelDropped)) in this machine"
+    if reception.recovered > 0 { text += ", \(share(reception.recovered)) repaired" }
+    return text
+  }
+
+  /// What losses did to the pictures; empty when nothing.
+  private static func pictures(of delivery: DeliveryStatistics) -> String {
+    let names: [(RawFrame.Condition, String)] = [
+      (.concealed, "concealed"), (.damaged, "damaged by others"), (.repeated, "repeated"),
+    ]
+    var parts = names.compactMap { condition, name in
+      delivery.conditions[condition].map { "\($0) \(name)" }
+    }
+    if let withheld = delivery.failures["not_intact"] { parts.append("\(withheld) skipped") }
+    var text = parts.isEmpty ? "" : "; pictures: " + parts.joined(separator: ", ")
+    if delivery.freezes.count > 0 {
+      text +=
+        "; stood still \(delivery.freezes.count) times, "
+        + "\(delivery.freezes.seconds.formatted(digits: 1)) s"
+    }
+    return text
+  }
+
   /// Every counter, as one JSON object.
   static func line(
-    of status: Receiver.Status, frames: FrameLog, elapsed: Duration, report: Receiver.Report?
+    of status: Receiver.Status, since former: IntervalCounters, frames: FrameLog,
+    elapsed: Duration, report: Receiver.Report?
   ) -> JSONLine {
     var line = JSONLine()
     line.add("elapsed_s", elapsed.seconds)
@@ -81,6 +116,7 @@ enum Statistics {
       }
     }
     line.add("delivery", delivery(status.delivery))
+    line.add("interval", IntervalCounters(status, at: elapsed).json(since: former))
     line.add(
       "outputs",
       status.outputs.enumerated().map { index, status in
@@ -163,7 +199,9 @@ enum Statistics {
     object.add("unneeded", reception.unneeded)
     object.add("held", reception.held)
     object.add("lost", reception.lost)
+    object.add("loss_percent", reception.lossPercentage)
     object.add("loss_events", reception.lossEvents)
+    object.add("loss_pattern", pattern(reception.lossPattern))
     object.add("cumulative_lost", reception.cumulativeLost)
     object.add("reordered", reception.reordered)
     object.add("greatest_reorder_depth", reception.greatestReorderDepth)
@@ -180,6 +218,17 @@ enum Statistics {
     object.add("sequence_restarts", reception.sequenceRestarts)
     object.add("jitter_ticks", reception.jitter, digits: 1)
     object.add("error_correction", correction(reception.errorCorrection))
+    return object
+  }
+
+  private static func pattern(_ pattern: LossPattern) -> JSONLine {
+    var object = JSONLine()
+    object.add("bursts", pattern.bursts)
+    object.add("burst_density_percent", pattern.burstDensity)
+    object.add("mean_burst_packets", pattern.meanBurst, digits: 1)
+    object.add("mean_burst_ms", pattern.meanBurstDuration, digits: 1)
+    object.add("greatest_burst_lost", pattern.greatestBurst)
+    object.add("gap_density_percent", pattern.gapDensity)
     return object
   }
 
@@ -211,6 +260,13 @@ enum Statistics {
     object.add("access_units", delivery.accessUnits)
     object.add("damaged_access_units", delivery.damagedAccessUnits)
     object.add("frames", delivery.frames)
+    for condition in RawFrame.Condition.allCases {
+      object.add("\(condition)", delivery.conditions[condition] ?? 0)
+    }
+    object.add("surplus", delivery.surplus)
+    object.add("freezes", delivery.freezes.count)
+    object.add("frozen_s", delivery.freezes.seconds)
+    object.add("longest_freeze_s", delivery.freezes.longest)
     object.add("dropped_before_decoder", delivery.droppedBeforeDecoder)
     object.add("skipped_after_reconnecting", delivery.skippedAfterReconnecting)
     object.add("latency_ms", delivery.latency / 1e6)
@@ -237,21 +293,5 @@ enum Statistics {
       object.add("error", report.error.map { "\($0)" })
     }
     return object
-  }
-}
-
-/// Frames and bits a second over the last seconds, for the live line.
-struct Rates {
-  private(set) var frames = 0.0
-  private(set) var bits = 0.0
-  private var samples: [(at: Double, frames: UInt64, bytes: UInt64)] = []
-
-  mutating func note(_ status: Receiver.Status, at elapsed: Duration) {
-    let now = elapsed.seconds
-    samples.append((now, status.delivery.frames, status.stream?.reception.receivedBytes ?? 0))
-    while let first = samples.first, now - first.at > 2 { samples.removeFirst() }
-    guard let first = samples.first, now > first.at, let last = samples.last else { return }
-    frames = Double(last.frames &- first.frames) / (now - first.at)
-    bits = Double(last.bytes &- first.bytes) * 8 / (now - first.at)
   }
 }

@@ -139,6 +139,8 @@ extension AccessUnit {
       codec: codec,
       bytes: bytes.getSlice(at: bytes.readerIndex, length: last.offset + length) ?? bytes,
       units: units, time: time, firstArrival: firstArrival, lastArrival: lastArrival,
-      integrity: .damaged, lostPackets: 1, isRandomAccess: isRandomAccess, format: format)
+      integrity: .damaged, gaps: [Gap(unitIndex: units.count, packets: 1)],
+      isRandomAccess: isRandomAccess, dependency: dependency, recoveryPoint: recoveryPoint,
+      format: format)
   }
 }

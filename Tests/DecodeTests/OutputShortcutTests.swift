@@ -15,7 +15,7 @@ import Testing
       return AccessUnit(
         codec: .testH264, bytes: ByteBuffer(bytes: [0, 0, 0, 1, 0x65, 0x88]), units: [],
         time: MediaTime(ticks: number, timescale: 90_000), firstArrival: arrival,
-        lastArrival: arrival, integrity: .whole, lostPackets: 0, isRandomAccess: true, format: nil)
+        lastArrival: arrival, integrity: .whole, isRandomAccess: true, format: nil)
     }
   }
 

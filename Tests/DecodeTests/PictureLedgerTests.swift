@@ -11,7 +11,8 @@ import Testing
       AccessUnit(
         codec: .testH264, bytes: ByteBuffer(), units: [],
         time: MediaTime(ticks: number, timescale: 90_000),
-        firstArrival: Instant(nanoseconds: number), lastArrival: Instant(nanoseconds: number)))
+        firstArrival: Instant(nanoseconds: number), lastArrival: Instant(nanoseconds: number)),
+      condition: .intact)
   }
 
   @Test("a picture that waits for its turn is no failure, however many overtake it")

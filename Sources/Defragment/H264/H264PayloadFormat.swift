@@ -147,6 +147,20 @@ struct H264PayloadFormat: PayloadFormat {
     H264.role(ofType: type(of: head), firstByteOfSlice: head[1])
   }
 
+  static func dependency(of head: NALUnitHead) -> PictureDependency {
+    let isIDR = type(of: head) == H264.NALUnitType.codedSliceOfIDRPicture.rawValue
+    return PictureDependency(
+      references: isIDR ? .none : .earlier, isReference: head[0] & 0x60 != 0)
+  }
+
+  static func recoveryPoint(in unit: ByteBuffer) -> RecoveryPoint? {
+    guard
+      var message = SupplementalInformation.recoveryPoint(in: unit.dropping(bytes: headerLength))
+    else { return nil }
+    // recovery_frame_cnt, below MaxFrameNum.
+    return RecoveryPoint(distance: (try? message.unsigned()).map { Int(min($0, 65_535)) } ?? 65_535)
+  }
+
   static func signalledParameterSets(in parameters: [String: String]) -> [String] {
     parameters["sprop-parameter-sets"].map { $0.split(separator: ",").map(String.init) } ?? []
   }

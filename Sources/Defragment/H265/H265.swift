@@ -34,6 +34,16 @@ public enum H265 {
     case suffixSupplementalEnhancementInformation = 40
   }
 
+  /// What a picture refers to that consists of slices of `type` (§7.4.2.2).
+  static func references(ofType type: UInt8) -> PictureDependency.References {
+    switch NALUnitType(rawValue: type) {
+    case .tsaN, .tsaR: .lowerLevels
+    case .radlN, .radlR: .randomAccessPoint
+    case .raslN, .raslR: .beforeRandomAccessPoint
+    default: (16...23).contains(type) ? .none : .earlier
+    }
+  }
+
   /// The role of a NAL unit of `type` in layer `layer`; `firstByteOfSlice` is behind the header.
   static func role(ofType type: UInt8, layer: UInt8, firstByteOfSlice: UInt8) -> NALUnitRole {
     // Other layers extend the base layer's picture (annexes F to I), which is all that is decoded.

@@ -162,6 +162,25 @@ struct H265PayloadFormat: PayloadFormat {
       firstByteOfSlice: head[2])
   }
 
+  static func dependency(of head: NALUnitHead) -> PictureDependency {
+    let type = type(of: head)
+    // nuh_temporal_id_plus1; 0 is forbidden.
+    let level = max(head[1] & 0x07, 1) - 1
+    return PictureDependency(
+      references: H265.references(ofType: type), temporalLevel: level,
+      // The types below 16 are in pairs, of which the even one is not referred to in its sub-layer.
+      isReference: type >= 16 || type & 1 == 1)
+  }
+
+  static func recoveryPoint(in unit: ByteBuffer) -> RecoveryPoint? {
+    guard
+      var message = SupplementalInformation.recoveryPoint(in: unit.dropping(bytes: headerLength))
+    else { return nil }
+    // recovery_poc_cnt; a negative one lies behind already.
+    let distance = (try? message.signed()).map { min(max($0, 0), 65_535) } ?? 65_535
+    return RecoveryPoint(distance: Int(distance))
+  }
+
   static func signalledParameterSets(in parameters: [String: String]) -> [String] {
     ["sprop-vps", "sprop-sps", "sprop-pps"].flatMap { name in
       parameters[name].map { $0.split(separator: ",").map(String.init) } ?? []

@@ -36,16 +36,33 @@ struct Playback {
     let decoder = try VideoDecoder(
       codec: codec,
       onFrame: { frame in
-        let planes = (0..<frame.planeCount).map { Self.samples(of: frame, plane: $0) }
+        let samples = Self.samples(of: frame)
         result.withLock { result in
           result.frames += 1
-          for plane in planes { result.bytes.append(plane) }
+          result.bytes.append(samples)
         }
       }, onFailure: { _ in })
     for unit in units { try await decoder.decode(unit) }
     await decoder.flush()
     await decoder.close()
     return result.withLock { $0 }
+  }
+
+  /// The frames that `units` hold.
+  static func frames(of units: [AccessUnit]) async throws -> [RawFrame] {
+    guard let codec = units.first?.codec else { return [] }
+    let frames = Mutex<[RawFrame]>([])
+    let decoder = try VideoDecoder(
+      codec: codec, onFrame: { frame in frames.withLock { $0.append(frame) } }, onFailure: { _ in })
+    for unit in units { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    return frames.withLock { $0 }
+  }
+
+  /// The planes of a frame without padding, one behind the other.
+  static func samples(of frame: RawFrame) -> Data {
+    (0..<frame.planeCount).reduce(into: Data()) { $0.append(samples(of: frame, plane: $1)) }
   }
 
   private static func samples(of frame: RawFrame, plane: Int) -> Data {

@@ -1,0 +1,101 @@
+import Defragment
+import RTPWire
+
+/// How far damage has spread: which pictures refer to something that is not as it was sent.
+///
+/// The bitstream says it by NAL unit types, temporal levels and recovery points; within these bounds
+/// every picture counts as referring to all before it.
+struct DamageTrail {
+  /// The lowest temporal level at which something is wrong; pictures below refer to none of that.
+  private typealias Level = UInt8
+
+  private static let none: Level = .max
+
+  /// For pictures behind a random-access point in output order.
+  private var trailing: Level = 0
+  /// For those that refer past the random-access point before them.
+  private var skipped: Level = 0
+  /// For those between it and them.
+  private var leading: Level = 0
+  /// References to come before a recovery point's promise holds; `nil` where none was made.
+  private var recovery: Int?
+  /// When the picture is shown from which on a recovery point held; what is shown before it refers past
+  /// it, whatever comes first.
+  private var recoveredAt: MediaTime?
+
+  /// Nothing can be referred to: decoding begins.
+  init() {}
+
+  /// What the picture of `unit` will be like, from the packets that came and from those it refers to.
+  mutating func condition(of unit: AccessUnit) -> RawFrame.Condition {
+    let dependency = dependency(of: unit)
+    if unit.integrity != .whole || unit.lostPackets > 0 {
+      // Nobody knows what was in the packets that are missing.
+      (trailing, skipped, leading) = (0, 0, 0)
+      recovery = nil
+    }
+    if let point = unit.recoveryPoint, unit.integrity != .damaged {
+      recovery = min(recovery ?? .max, point.distance)
+    }
+    if let recovery, recovery <= 0 {
+      (skipped, trailing) = (trailing, Self.none)
+      self.recovery = nil
+      recoveredAt = unit.time
+    }
+    let isClean = refersToCleanPictures(dependency)
+    let condition: RawFrame.Condition =
+      unit.integrity == .damaged ? .concealed : isClean ? .intact : .damaged
+    if condition != .intact { spread(from: dependency) }
+    if dependency.isReference, let recovery { self.recovery = recovery - 1 }
+    return condition
+  }
+
+  /// The picture of `unit` was decoded with an error, although its packets came.
+  mutating func noteError(in unit: AccessUnit) {
+    recovery = nil
+    spread(from: dependency(of: unit))
+  }
+
+  private func dependency(of unit: AccessUnit) -> PictureDependency {
+    var dependency =
+      unit.dependency ?? PictureDependency(references: unit.presumedReferences)
+    if dependency.references == .earlier, let recoveredAt, unit.time.ticks < recoveredAt.ticks {
+      dependency.references = .beforeRandomAccessPoint
+    }
+    return dependency
+  }
+
+  private mutating func refersToCleanPictures(_ dependency: PictureDependency) -> Bool {
+    let level = dependency.temporalLevel
+    switch dependency.references {
+    case .none:
+      (skipped, trailing, leading) = (trailing, Self.none, Self.none)
+      (recovery, recoveredAt) = (nil, nil)
+      return true
+    case .lowerLevels:
+      // What is wrong at this level and above is not referred to any more.
+      if trailing >= level { trailing = Self.none }
+      return trailing > level
+    case .earlier: return trailing > level
+    case .randomAccessPoint: return leading > level
+    case .beforeRandomAccessPoint: return min(skipped, leading) > level
+    }
+  }
+
+  private mutating func spread(from dependency: PictureDependency) {
+    let level = dependency.temporalLevel + (dependency.isReference ? 0 : 1)
+    switch dependency.references {
+    case .none: (trailing, skipped, leading) = (0, 0, 0)
+    case .earlier, .lowerLevels: trailing = min(trailing, level)
+    case .randomAccessPoint: leading = min(leading, level)
+    case .beforeRandomAccessPoint: skipped = min(skipped, level)
+    }
+  }
+}
+
+extension AccessUnit {
+  /// What its picture refers to when nobody has looked.
+  fileprivate var presumedReferences: PictureDependency.References {
+    isRandomAccess && recoveryPoint == nil ? .none : .earlier
+  }
+}

@@ -1,0 +1,115 @@
+import Defragment
+import Testing
+
+/// What an access unit says of packets that did not come.
+struct GapTests {
+  typealias Gap = AccessUnit.Gap
+
+  @Test("a slice between others did not come")
+  func absentSlice() throws {
+    var bench = try Bench(H264.codec)
+    bench.push("67 42001e da0280", at: 0)
+    bench.push("68 ce3c80", at: 0)
+    bench.push("65 88 01", at: 0)
+    bench.push("65 48 03", at: 0, marker: true, lost: 2)
+    let unit = try #require(bench.take().first)
+    #expect(unit.integrity == .damaged)
+    #expect(unit.gaps == [Gap(unitIndex: 3, packets: 2)])
+    #expect(unit.lostPackets == 2)
+  }
+
+  @Test("the end of a fragmented slice did not come")
+  func cutSlice() throws {
+    var bench = try Bench(H264.codec)
+    bench.push("61 e0 01", at: 0, marker: true)
+    bench.push("7c 81 e0 01", at: 3000)
+    bench.push("61 e0 02", at: 6000, marker: true, lost: 3)
+    let units = bench.take()
+    #expect(units.map(\.integrity) == [.whole, .damaged, .afterLoss])
+    #expect(units.map(\.lostPackets).reduce(0, +) == 3)
+    #expect(units.dropFirst().first?.units.last?.isWhole == false)
+  }
+
+  @Test("a whole picture behind a loss is known to be whole")
+  func wholePicture() throws {
+    var bench = try Bench(H264.codec)
+    bench.push("61 e0 01", at: 0, marker: true)
+    bench.push("61 e0 02", at: 6000, marker: true, lost: 1)
+    bench.push("61 48 03", at: 9000, marker: true, lost: 1)
+    let units = bench.take()
+    #expect(units.map(\.integrity) == [.whole, .afterLoss, .damaged])
+    #expect(
+      units.map(\.gaps) == [[], [Gap(unitIndex: 0, packets: 1)], [Gap(unitIndex: 0, packets: 1)]])
+  }
+
+  @Test("a key picture with its parameter sets lacks nothing, whatever was lost before it")
+  func keyPicture() throws {
+    var bench = try Bench(H264.codec)
+    func push(lost: Int, at ticks: Int64) {
+      var lost = lost
+      for set in Material.h264.parameterSets {
+        bench.push(set, at: ticks, lost: lost)
+        lost = 0
+      }
+      bench.push(Material.h264.keySlice, at: ticks, marker: true)
+    }
+    push(lost: 0, at: 0)
+    push(lost: 4, at: 3000)
+    #expect(bench.take().map(\.integrity) == [.whole, .whole])
+    // Between two losses, and cut by the first.
+    bench.push("7c 81 e0 01", at: 4000)
+    bench.push("65 88 01", at: 5000, marker: true, lost: 2)
+    #expect(bench.take().map(\.integrity) == [.damaged, .afterLoss])
+    // One whose parameter sets may be among what was lost is not called whole.
+    bench.push("65 88 01", at: 6000, marker: true, lost: 2)
+    #expect(bench.take().map(\.integrity) == [.afterLoss])
+  }
+
+  @Test(
+    "what a picture refers to is read from its NAL unit header",
+    arguments: [
+      (H264.codec, "65 88 01", PictureDependency(references: .none)),
+      (H264.codec, "61 e0 01", PictureDependency(references: .earlier)),
+      (H264.codec, "01 e0 01", PictureDependency(references: .earlier, isReference: false)),
+      (H265.codec, "2601 af01", PictureDependency(references: .none)),
+      (H265.codec, "2a01 af01", PictureDependency(references: .none)),
+      (H265.codec, "0201 d001", PictureDependency(references: .earlier)),
+      (
+        H265.codec, "0003 d001",
+        PictureDependency(references: .earlier, temporalLevel: 2, isReference: false)
+      ),
+      (
+        H265.codec, "0602 d001",
+        PictureDependency(references: .lowerLevels, temporalLevel: 1)
+      ),
+      (H265.codec, "0e01 d001", PictureDependency(references: .randomAccessPoint)),
+      (
+        H265.codec, "1001 d001",
+        PictureDependency(references: .beforeRandomAccessPoint, isReference: false)
+      ),
+    ])
+  func dependency(codec: VideoCodec, slice: String, expected: PictureDependency) throws {
+    var bench = try Bench(codec)
+    bench.push(slice, marker: true)
+    #expect(bench.take().map(\.dependency) == [expected])
+  }
+
+  @Test(
+    "a recovery point says when the pictures are right again",
+    arguments: [
+      // recovery_frame_cnt 0 and 15, as ue(v).
+      (H264.codec, "06 06 01 c4 80", "61 e0 01", 0),
+      (H264.codec, "06 06 02 0860 80", "61 e0 01", 15),
+      // recovery_poc_cnt 2 and -1, as se(v).
+      (H265.codec, "4e01 06 01 24 80", "0201 d001", 2),
+      (H265.codec, "4e01 06 01 70 80", "0201 d001", 0),
+    ])
+  func recoveryPoint(codec: VideoCodec, message: String, slice: String, distance: Int) throws {
+    var bench = try Bench(codec)
+    bench.push(message)
+    bench.push(slice, marker: true)
+    let unit = try #require(bench.take().first)
+    #expect(unit.recoveryPoint == RecoveryPoint(distance: distance))
+    #expect(unit.isRandomAccess)
+  }
+}

@@ -1,0 +1,77 @@
+import Decode
+import Defragment
+import NIOCore
+import RTPSend
+import RTPWire
+import Testing
+
+@testable import Receiver
+
+/// Exactly one frame for each interval of the media.
+struct ConstantRateTests {
+  @Test(
+    "every interval has one frame",
+    arguments: [
+      // Nothing missing; some lost; times that are not exact; two in one interval.
+      [0, 1, 2, 3, 4, 5, 6, 7], [0, 1, 2, 4, 5, 8, 9, 10], [0, 1.3, 1.8, 3.2, 3.7, 5.1, 6, 7],
+      [0, 1, 2, 2.05, 2.1, 3, 4, 5, 6, 7],
+    ])
+  func oneFrameEach(positions: [Double]) async throws {
+    let frames = try await frames(at: positions)
+    var rate = ConstantRate()
+    var shown: [Int64] = []
+    for placement in frames.flatMap({ rate.place($0) }) + rate.finish() {
+      shown += placement.times.map(\.ticks)
+      if let frame = placement.frame { shown.append(frame.time.ticks) }
+    }
+    let last = try #require(positions.last)
+    #expect(shown.count == Int(last) + 1)
+    for (number, ticks) in shown.enumerated() {
+      #expect(abs(ticks - Int64(number) * 3000) < 3000, "frame \(number) at \(ticks)")
+    }
+  }
+
+  @Test("a pause of ten seconds is filled, and a jump of hours is not")
+  func pauses() async throws {
+    let frames = try await frames(at: [0, 1, 2, 3, 4, 304, 305, 1_000_000])
+    var rate = ConstantRate()
+    let placements = frames.flatMap { rate.place($0) } + rate.finish()
+    let repeats = placements.map(\.times.count)
+    #expect(repeats == [0, 0, 0, 0, 0, 299, 0, 0])
+    #expect(placements.allSatisfy { $0.frame != nil })
+  }
+
+  /// Frames of the pattern without a rate of their own, at so many thirtieths of a second.
+  private func frames(at positions: [Double]) async throws -> [RawFrame] {
+    let sent = try PatternStream(
+      .h264, frames: 1,
+      as: RTPStream.Configuration(ssrc: 1, initialSequence: 0, initialTimestamp: 0))
+    let unit = try #require(try Playback(sent.datagrams, media: sent.media).accessUnits.first)
+    let first = try #require(try await Playback.frames(of: [unit]).first)
+    return try positions.map { position in
+      let time = MediaTime(ticks: Int64((position * 3000).rounded()), timescale: 90_000)
+      return try #require(RawFrame(repeating: first, at: time))
+    }
+  }
+}
+
+struct FreezeMeterTests {
+  /// Notes frames at so many milliseconds.
+  private func freezes(at times: [Int64]) -> FreezeStatistics {
+    var meter = FreezeMeter()
+    for time in times { meter.note(MediaTime(ticks: time, timescale: 1000)) }
+    return meter.statistics
+  }
+
+  @Test("a frame that stands for three times as long as others is a freeze")
+  func freeze() {
+    let regular = Array(stride(from: Int64(0), through: 1000, by: 40))
+    #expect(freezes(at: regular).count == 0)
+    // 150 ms more than usual is the least, however fast the frames come.
+    #expect(freezes(at: regular + [1180]).count == 0)
+    let frozen = freezes(at: regular + [1200, 1240, 1280, 2280])
+    #expect(frozen.count == 2)
+    #expect(abs(frozen.seconds - 1.2) < 0.001)
+    #expect(abs(frozen.longest - 1.0) < 0.001)
+  }
+}
