@@ -121,6 +121,13 @@ let package = Package(
       path: "Examples/many-streams"
     ),
     .executableTarget(
+      name: "billion-packets",
+      dependencies: [
+        "RTPProcessor", "RTPWire", .product(name: "NIOCore", package: "swift-nio"),
+      ],
+      path: "Examples/billion-packets"
+    ),
+    .executableTarget(
       name: "custom-transport",
       dependencies: [
         "Receiver", "Decode", "Transports", "RTPWire",

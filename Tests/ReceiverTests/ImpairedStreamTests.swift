@@ -24,6 +24,7 @@ struct ImpairedStreamTests {
   static let networks = [
     Network("in order") { _ in },
     Network("5 % reordered by up to 5") { $0.reordering = .init(probability: 0.05, depth: 5) },
+    Network("5 % reordered by up to 190") { $0.reordering = .init(probability: 0.05, depth: 190) },
     Network("30 % reordered by up to 60") { $0.reordering = .init(probability: 0.3, depth: 60) },
     Network("10 % duplicated") { $0.duplication = 0.1 },
     Network("garbage beside every fifth packet") { $0.garbage = 0.2 },
