@@ -12,7 +12,7 @@ struct Scene {
   static let lumaSize = width * height
 
   enum Kind: String, CaseIterable {
-    /// A camera that pans over a texture, with much noise; two objects move by themselves.
+    /// A camera that pans and turns over a texture, with much noise; two objects move by themselves.
     case moving
     /// A camera that stands still, with a little noise; two objects move.
     case still
@@ -39,11 +39,11 @@ struct Scene {
     self.codec = codec
     let name = "\(kind)-\(codec)"
     let clip = "\(folder)/\(name).\(codec)"
-    let rate = "\(kind.megabits)M"
+    let (rate, buffer) = ("\(kind.megabits * 1000)k", "\(kind.megabits * 500)k")
     try run(
       ["ffmpeg", "-v", "error", "-y", "-filter_complex_threads", "1"]
         + ["-filter_complex", Self.picture(of: kind), "-frames:v"]
-        + ["\(Self.frames + Self.furtherFrames)"] + Self.encoding(codec) + ["-b:v", rate, "-maxrate", rate, "-bufsize", rate, clip])
+        + ["\(Self.frames + Self.furtherFrames)"] + Self.encoding(codec) + ["-b:v", rate, "-maxrate", rate, "-bufsize", buffer, clip])
     stream = try Stream(of: clip, named: name, rate: Self.rate, in: folder)
     let stamps = stream.packets.map { $0[4..<8].reduce(0) { $0 << 8 | UInt32($1) } }
     guard let origin = stamps.first else { throw BenchError(description: "\(name) has no packets") }
@@ -95,16 +95,19 @@ struct Scene {
         + "scale=2560:1440:flags=bicubic[layer\(index)];"
     }
     let texture =
-      layers.joined() + "[layer0][layer1][layer2][layer3]mix=inputs=4:weights='5 3 2 1',"
-      + "eq=contrast=1.8,format=yuv420p,loop=-1:1,setpts=N/\(rate)/TB,fps=\(rate),split=3[a][b][c];"
-    let (x, y) =
-      kind == .moving ? ("640+600*sin(t*0.7)", "360+340*sin(t*0.5)") : ("300", "200")
-    return texture + "[a]crop=\(width):\(height):x='\(x)':y='\(y)'[ground];"
+      layers.joined() + "[layer0][layer1][layer2][layer3]mix=inputs=4:weights='6 3 1 0.3',"
+      + "format=yuv420p,loop=-1:1,setpts=N/\(rate)/TB,fps=\(rate),split=3[a][b][c];"
+    let camera =
+      kind == .moving
+      ? "crop=1920:1080:x='320+300*sin(t*1.2)':y='180+170*sin(t*0.9)',"
+        + "rotate=a='0.12*sin(t*0.8)':ow=\(width):oh=\(height)"
+      : "crop=\(width):\(height):x=300:y=200"
+    return texture + "[a]\(camera)[ground];"
       + "[b]crop=200:160:1500:300,eq=brightness=0.2[one];"
       + "[c]crop=140:260:900:1000,eq=brightness=-0.2[two];"
       + "[ground][one]overlay=x='540+500*sin(t*0.9)':y='300+150*cos(t*0.6)'[both];"
       + "[both][two]overlay=x='100+110*t':y='200+100*sin(t*1.1)',"
-      + "noise=alls=\(kind == .moving ? 8 : 4):allf=t:all_seed=1,setsar=1,format=yuv420p"
+      + "noise=alls=\(kind == .moving ? 12 : 6):allf=t:all_seed=1,setsar=1,format=yuv420p"
   }
 
   /// As cameras do: a key picture every two seconds, one slice a picture, nothing to look ahead to.
