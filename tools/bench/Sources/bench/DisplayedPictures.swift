@@ -17,8 +17,9 @@ struct DisplayedPictures {
   /// What a frame without any difference counts, and the most that any does, in dB.
   static let bestQuality = 60.0
 
-  /// Compares what is on display at each time of the clip with what should be. A frame stays until
-  /// the next one; before the first one all is black.
+  /// Compares what is on display at each time of the clip with what should be.
+  ///
+  /// A frame stays until the next one; before the first one all is black.
   func score(beside clean: Data) -> Score {
     var shown = Data(repeating: 16, count: Scene.lumaSize)
     var qualities: [Double] = []

@@ -40,10 +40,11 @@ struct Scene {
     let name = "\(kind)-\(codec)"
     let clip = "\(folder)/\(name).\(codec)"
     let (rate, buffer) = ("\(kind.megabits * 1000)k", "\(kind.megabits * 500)k")
+    let count = Self.frames + Self.furtherFrames
     try run(
       ["ffmpeg", "-v", "error", "-y", "-filter_complex_threads", "1"]
-        + ["-filter_complex", Self.picture(of: kind), "-frames:v"]
-        + ["\(Self.frames + Self.furtherFrames)"] + Self.encoding(codec) + ["-b:v", rate, "-maxrate", rate, "-bufsize", buffer, clip])
+        + ["-filter_complex", Self.picture(of: kind), "-frames:v", "\(count)"]
+        + Self.encoding(codec) + ["-b:v", rate, "-maxrate", rate, "-bufsize", buffer, clip])
     stream = try Stream(of: clip, named: name, rate: Self.rate, in: folder)
     let stamps = stream.packets.map { $0[4..<8].reduce(0) { $0 << 8 | UInt32($1) } }
     guard let origin = stamps.first else { throw BenchError(description: "\(name) has no packets") }
@@ -53,7 +54,7 @@ struct Scene {
       (Double(time) + 0.8 * place) / Double(Self.rate)
     }
     let size = try FileManager.default.attributesOfItem(atPath: clip)[.size] as? Int ?? 0
-    megabits = Double(size * 8 * Self.rate / (Self.frames + Self.furtherFrames)) / 1e6
+    megabits = Double(size * 8 * Self.rate / count) / 1e6
     guard abs(megabits / Double(kind.megabits) - 1) < 0.2 else {
       throw BenchError(description: "\(name) has \(number(megabits)) Mbit/s")
     }
@@ -63,8 +64,7 @@ struct Scene {
       "passthrough", "-frames:v", "\(Self.frames)", "-f", "rawvideo", luma,
     ])
     clean = try Data(contentsOf: URL(fileURLWithPath: luma), options: .alwaysMapped)
-    guard clean.count == Self.frames * Self.lumaSize, times.last == Self.frames + Self.furtherFrames - 1
-    else {
+    guard clean.count == Self.frames * Self.lumaSize, times.last == count - 1 else {
       throw BenchError(description: "\(name) has not \(Self.frames) frames")
     }
   }
