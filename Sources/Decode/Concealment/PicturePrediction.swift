@@ -53,7 +53,12 @@ import CFFmpeg
   ) {
     let target: [SamplePlane<Sample>] = unsafe planes(of: frame, format, like: frame)
     let newer: [SamplePlane<Sample>] = unsafe planes(of: self.newer, format, like: frame)
-    guard !target.isEmpty, target.count == newer.count else { return }
+    guard !target.isEmpty, target.count == newer.count else {
+      // Nothing is known, and the middle is the least wrong; libavcodec's buffers begin as black.
+      let middle = Sample(1 << (format.bitDepth - 1))
+      for plane in target { plane.fill(with: middle) }
+      return
+    }
     let older: [SamplePlane<Sample>] = unsafe planes(of: self.older, format, like: frame)
     if motion == nil, older.count == newer.count {
       motion = MotionField(from: older[0], to: newer[0], bitDepth: format.bitDepth)

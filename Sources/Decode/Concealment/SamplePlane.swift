@@ -31,6 +31,12 @@
     return sum
   }
 
+  func fill(with value: Sample) {
+    for row in 0..<height {
+      unsafe (start + row * stride).update(repeating: value, count: width)
+    }
+  }
+
   /// Copies a block from another plane of the same size; what lies outside either is left out.
   func copy(
     width blockWidth: Int, height blockHeight: Int, toX x: Int, y: Int, from source: SamplePlane,

@@ -71,12 +71,12 @@ final class Running {
   private let process = Process()
   let output = Pipe()
 
-  init(_ command: [String]) throws {
+  init(_ command: [String], diagnostics: FileHandle = .nullDevice) throws {
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = command
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = output
-    process.standardError = FileHandle.nullDevice
+    process.standardError = diagnostics
     try process.run()
   }
 

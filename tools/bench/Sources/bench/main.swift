@@ -1,25 +1,26 @@
 import Foundation
 
 // Measures rtp-recv beside its peers on the same packets in one run, and prints tables with ratios.
-// usage: bench [latency] [throughput] [start] [interleaved] [http] [srtp] [sessions] [--rounds N]
+// usage: bench [latency] [throughput] [start] [interleaved] [http] [srtp] [sessions] [quality]
+// [--rounds N]; for quality, [moving] [still] [h264] [h265] choose among the clips
 
-let measurements: [(name: String, report: (Int, String) throws -> Void)] = [
-  ("latency", Latency.report), ("throughput", Throughput.report), ("start", Start.report),
-  ("interleaved", Connection.report), ("http", Connection.reportHTTP), ("srtp", Protected.report),
-  ("sessions", Sessions.report),
+let measurements: [(name: String, rounds: Int, report: (Int, String) throws -> Void)] = [
+  ("latency", 3, Latency.report), ("throughput", 3, Throughput.report), ("start", 3, Start.report),
+  ("interleaved", 3, Connection.report), ("http", 3, Connection.reportHTTP),
+  ("srtp", 3, Protected.report), ("sessions", 3, Sessions.report), ("quality", 10, Quality.report),
 ]
 let arguments = CommandLine.arguments.dropFirst()
 let rounds =
   arguments.firstIndex(of: "--rounds").flatMap { index in
     index + 1 < arguments.endIndex ? Int(arguments[index + 1]) : nil
-  } ?? 3
+  }
 let wanted = measurements.filter { arguments.contains($0.name) }
 let folder = FileManager.default.temporaryDirectory
   .appendingPathComponent("rtp-recv-bench-\(ProcessInfo.processInfo.processIdentifier)").path
 do {
   try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
   for measurement in wanted.isEmpty ? measurements : wanted {
-    try measurement.report(rounds, folder)
+    try measurement.report(rounds ?? measurement.rounds, folder)
   }
   try FileManager.default.removeItem(atPath: folder)
 } catch {
