@@ -28,6 +28,8 @@ public struct RTPProcessor: Sendable {
     public var payloadType: UInt8?
     /// The payload types of correction packets, from which lost packets are rebuilt.
     public var correctionFormats: [UInt8: CorrectionFormat] = [:]
+    /// Whether packets are rebuilt from what comes on ``Datagram/Channel/correction``.
+    public var hasMatrixCorrection = false
     /// The payload type of RED packets, whose primary encodings are taken for packets of their own
     /// (RFC 2198), or `nil`.
     public var redundancyPayloadType: UInt8?
@@ -108,6 +110,11 @@ public struct RTPProcessor: Sendable {
     let bytes = datagram.bytes
     statistics.received += 1
     statistics.receivedBytes += UInt64(bytes.readableBytes)
+    if datagram.channel == .correction {
+      statistics.correction += 1
+      correct(withMatrix: bytes, at: datagram.arrival)
+      return .correction
+    }
     if datagram.channel == .control || RTCPPacket.recognizes(bytes) {
       return receiveControl(bytes, at: datagram.arrival)
     }

@@ -10,6 +10,8 @@ public struct Datagram: Sendable {
     case media
     /// A channel set aside for RTCP: the odd port of a pair, or an interleaved RTCP channel.
     case control
+    /// A channel set aside for the correction packets of SMPTE ST 2022-1, of rows or of columns.
+    case correction
   }
 
   /// Where the packet came from, for statistics and tests; transports without addresses say `nil`.

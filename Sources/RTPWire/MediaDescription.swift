@@ -17,6 +17,8 @@ public struct MediaDescription: Sendable, Hashable {
   public var correctionFormats: [UInt8: CorrectionFormat]
   /// The payload type of RED packets, in which the others may come (RFC 2198), or `nil`.
   public var redundancyPayloadType: UInt8?
+  /// Whether correction packets of SMPTE ST 2022-1 come on ports of their own, which no SDP says.
+  public var hasMatrixCorrection = false
 
   public init(
     kind: String = "video", payloadType: UInt8? = nil, encodingName: String? = nil,
@@ -44,6 +46,7 @@ extension MediaDescription {
     if clockRate != Self.videoClockRate { completed.clockRate = clockRate }
     completed.correctionFormats.merge(correctionFormats) { _, own in own }
     if let redundancyPayloadType { completed.redundancyPayloadType = redundancyPayloadType }
+    if hasMatrixCorrection { completed.hasMatrixCorrection = true }
     completed.formatParameters.merge(formatParameters) { _, own in own }
     return completed
   }

@@ -147,6 +147,7 @@ public struct VideoStream: Sendable {
     processing.clockRate = media.clockRate
     processing.payloadType = media.payloadType
     processing.correctionFormats = media.correctionFormats
+    processing.hasMatrixCorrection = media.hasMatrixCorrection
     processing.redundancyPayloadType = media.redundancyPayloadType
     return processing
   }

@@ -17,6 +17,10 @@ public enum TransportCatalogue {
     on eventLoop: any EventLoop
   ) throws(TransportError) -> any RTPTransport {
     let kind = try kind(of: source, transport: name, options)
+    if options.takesCorrection {
+      guard kind.takesCorrection else { throw .source(source, .noCorrectionPorts) }
+      guard options.srtp.keys.isEmpty else { throw .source(source, .protectedCorrection) }
+    }
     let transport = try kind.make(source, options, eventLoop)
     guard !options.srtp.keys.isEmpty else { return transport }
     return SRTPTransport(wrapping: transport, SRTPConfiguration(options.srtp))
@@ -77,6 +81,8 @@ public struct TransportOptions: Sendable, Hashable {
   public var http = HTTPConfiguration()
   public var framed = FramedConfiguration()
   public var replay = ReplayConfiguration()
+  /// Whether correction packets of SMPTE ST 2022-1 come on ports of their own.
+  public var takesCorrection = false
   /// Where there are keys here, whatever the transport brings is taken for protected by them.
   public var srtp = SRTPOptions()
 
@@ -91,6 +97,8 @@ struct TransportKind: Sendable {
   var arguments: [String] = []
   /// Ends of file names, with their dot, in lower case.
   var endings: [String] = []
+  /// Whether there are ports beside that of the media, for SMPTE ST 2022-1.
+  var takesCorrection = false
   var make:
     @Sendable (String, TransportOptions, any EventLoop) throws(TransportError) -> any RTPTransport
   /// Asks what there is to receive; `nil` where nobody can be asked.

@@ -62,6 +62,10 @@ public enum SourceFault: Error, Sendable, Hashable {
   case nothingDescribed
   /// The URL's scheme belongs to another transport than the one named.
   case otherTransport(scheme: String, named: String)
+  /// SMPTE ST 2022-1 is wanted, whose correction packets need ports of their own.
+  case noCorrectionPorts
+  /// SMPTE ST 2022-1 is wanted, which protects packets that are not encrypted.
+  case protectedCorrection
 }
 
 extension TransportError: CustomStringConvertible {
@@ -148,6 +152,10 @@ extension SourceFault: CustomStringConvertible {
       return "it does not say which streams there are; rtsp:// servers and .sdp files do"
     case .otherTransport(let scheme, let named):
       return "\(scheme):// is not carried by the transport ‘\(named)’; leave one of the two out"
+    case .noCorrectionPorts:
+      return "SMPTE ST 2022-1 comes to ports of its own: listen with rtp://, or replay a .pcapng"
+    case .protectedCorrection:
+      return "SMPTE ST 2022-1 can not be had together with SRTP"
     }
   }
 

@@ -1,15 +1,18 @@
 import ArgumentParser
 import RTPWire
 
-/// Forward error correction as `ulpfec:97` or `ulpfec:97,red:98`.
-struct CorrectionArgument: ExpressibleByArgument {
-  let format: CorrectionFormat
-  let payloadType: UInt8
-  let redundancy: UInt8?
-
-  var payloadTypes: [UInt8] { [payloadType] + (redundancy.map { [$0] } ?? []) }
+/// Forward error correction as `ulpfec:97`, `ulpfec:97,red:98` or `st2022-1`.
+enum CorrectionArgument: ExpressibleByArgument {
+  /// Told from the media by payload types.
+  case typed(CorrectionFormat, payloadType: UInt8, redundancy: UInt8?)
+  /// SMPTE ST 2022-1, told from it by ports.
+  case matrix
 
   init?(argument: String) {
+    if argument == "st2022-1" {
+      self = .matrix
+      return
+    }
     let parts = argument.split(separator: ",", omittingEmptySubsequences: false)
     let named = parts.compactMap { part -> (name: String, type: UInt8)? in
       let words = part.split(separator: ":", omittingEmptySubsequences: false)
@@ -22,8 +25,22 @@ struct CorrectionArgument: ExpressibleByArgument {
     if let second = named.dropFirst().first {
       guard second.name == "red", second.type != named[0].type else { return nil }
     }
-    self.format = format
-    payloadType = named[0].type
-    redundancy = named.dropFirst().first?.type
+    self = .typed(
+      format, payloadType: named[0].type, redundancy: named.dropFirst().first?.type)
+  }
+
+  var payloadTypes: [UInt8] {
+    guard case .typed(_, let payloadType, let redundancy) = self else { return [] }
+    return [payloadType] + (redundancy.map { [$0] } ?? [])
+  }
+
+  /// Says in `media` what there is.
+  func describe(in media: inout MediaDescription) {
+    switch self {
+    case .typed(let format, let payloadType, let redundancy):
+      media.correctionFormats = [payloadType: format]
+      media.redundancyPayloadType = redundancy
+    case .matrix: media.hasMatrixCorrection = true
+    }
   }
 }

@@ -125,8 +125,9 @@ struct MediaOptions: ParsableArguments {
       """
       Rebuild lost packets from correction packets of payload type PT: ulpfec (RFC 5109, numbered \
       with the media), flexfec (RFC 8627) or flexfec-03; with red:PT as well if packets come in RED \
-      (RFC 2198). SDP says all of it by itself.
-      """, valueName: "format:pt[,red:pt]"))
+      (RFC 2198). SDP says all of it by itself. Or st2022-1 (SMPTE ST 2022-1), which comes to the \
+      ports two and four above that of the media.
+      """, valueName: "format:pt[,red:pt]|st2022-1"))
   var fec: CorrectionArgument?
 
   @Option(
@@ -150,12 +151,11 @@ struct MediaOptions: ParsableArguments {
 
   /// What the options say about the media; what they leave open is taken from the SDP file.
   func description() throws -> MediaDescription {
-    let own = MediaDescription(
+    var own = MediaDescription(
       payloadType: payloadType,
       encodingName: FormatCatalogue.codec(named: codec)?.encodingName,
-      clockRate: clockRate ?? MediaDescription.videoClockRate,
-      correctionFormats: fec.map { [$0.payloadType: $0.format] } ?? [:],
-      redundancyPayloadType: fec?.redundancy)
+      clockRate: clockRate ?? MediaDescription.videoClockRate)
+    fec?.describe(in: &own)
     guard let sessionDescription else { return own }
     let session = try SessionDescription(contentsOf: sessionDescription)
     guard let video = session.media.first(where: { $0.kind == "video" }) else {

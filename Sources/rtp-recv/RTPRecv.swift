@@ -120,6 +120,7 @@ struct RTPRecv: AsyncParsableCommand {
     if let timeout { options.framed.silence = timeout > 0 ? .seconds(timeout) : nil }
     options.replay = replay.configuration(
       payloadType: media.payloadType, auxiliaryTypes: media.fec?.payloadTypes ?? [])
+    if case .matrix = media.fec { options.takesCorrection = true }
     options.srtp = try srtp.options()
     if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(options.srtp) }
     options.rtsp.protection = options.srtp

@@ -1,7 +1,7 @@
 import NIOCore
 import RTPWire
 
-/// Rebuilds lost packets of one source from correction packets (RFC 5109, RFC 8627).
+/// Rebuilds lost packets of one source from correction packets (RFC 5109, RFC 8627, SMPTE ST 2022-1).
 ///
 /// Packets go in as they come, in any order; after each of them ``next()`` hands out what it made
 /// possible. What was rebuilt helps to rebuild more.
@@ -16,8 +16,9 @@ struct ForwardErrorCorrection: Sendable {
 
   /// Sets that wait for packets at once, of which the oldest has to make room.
   ///
-  /// A set is done with when its packets are there, so that many wait only where much is lost.
-  static let maximumSets = 64
+  /// A set is done with when its packets are there, so that many wait only where much is lost: these
+  /// are the rows and columns of three matrices of 20 × 20.
+  static let maximumSets = 128
   /// Packets that are rebuilt in part at once.
   static let maximumRebuilt = 64
   /// How far a packet's timestamp may lie from that of the newest one, in seconds.
@@ -34,12 +35,15 @@ struct ForwardErrorCorrection: Sendable {
   private var findings = CircularBuffer<Finding>()
 
   /// Begins with the source of `packet`, whose media packets are of `payloadType`, or of any if `nil`.
-  init(with packet: RTPPacket, payloadType: UInt8?, clockRate: UInt32) {
+  init(
+    with packet: RTPPacket, payloadType: UInt8?, clockRate: UInt32,
+    capacity: Int = PacketHistory.capacity
+  ) {
     self.payloadType = payloadType
     self.clockRate = clockRate
     unwrapper = SequenceUnwrapper(first: packet.sequenceNumber)
     newestTimestamp = packet.timestamp
-    history = PacketHistory(newest: unwrapper.extend(packet.sequenceNumber))
+    history = PacketHistory(newest: unwrapper.extend(packet.sequenceNumber), capacity: capacity)
   }
 
   /// The next thing that was found out, if any.
@@ -97,6 +101,26 @@ struct ForwardErrorCorrection: Sendable {
     solve(&statistics)
   }
 
+  /// Takes in a datagram that came where only SMPTE ST 2022-1 comes; it protects the source `ssrc`.
+  mutating func receive(
+    matrix bytes: ByteBuffer, of ssrc: UInt32,
+    statistics: inout ForwardErrorCorrectionStatistics
+  ) {
+    statistics.packets += 1
+    do {
+      let payload = try ST2022Payload(parsing: bytes)
+      let base = unwrapper.extend(payload.base)
+      keep(
+        ProtectedSet(
+          places: payload.offsets.map { base + Int64($0) }, header: payload.header, offset: 0,
+          parity: payload.parity, ssrc: ssrc))
+    } catch {
+      statistics.malformed += 1
+      return
+    }
+    solve(&statistics)
+  }
+
   private mutating func extend(_ number: SequenceNumber) -> Int64 {
     let sequence = unwrapper.extend(number)
     if sequence > history.newest { unwrapper.advance(to: sequence) }
@@ -127,7 +151,7 @@ struct ForwardErrorCorrection: Sendable {
   }
 
   private func missing(in places: [Int64]) -> Int {
-    places.count { history.packet(at: $0) == nil }
+    places.count { history.standing(of: $0) != .media }
   }
 
   /// Uses every set that lacks a single packet until nothing more comes of it.

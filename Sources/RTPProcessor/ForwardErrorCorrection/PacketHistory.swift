@@ -11,6 +11,9 @@ struct PacketHistory: Sendable {
   /// Five times the span of the longest mask: a frame with its correction packets, and the
   /// reordering that a network adds. Packets have 64 KiB at most, so it never holds above 16 MiB.
   static let capacity = 256
+  /// The same for a matrix of 400 packets, whose columns senders put between the packets of the next
+  /// one: at most 64 MiB.
+  static let matrixCapacity = 1024
 
   /// What is known of a place.
   enum Standing: Sendable, Hashable {
@@ -27,12 +30,16 @@ struct PacketHistory: Sendable {
   }
 
   private(set) var newest: Int64
-  private var slots = [Slot](repeating: Slot(), count: capacity)
+  private var slots: [Slot]
 
-  init(newest: Int64) { self.newest = newest }
+  /// Remembers `capacity` places, which is a power of two.
+  init(newest: Int64, capacity: Int = Self.capacity) {
+    self.newest = newest
+    slots = [Slot](repeating: Slot(), count: capacity)
+  }
 
   /// Whether `sequence` is among the places that are remembered, or after them.
-  func remembers(_ sequence: Int64) -> Bool { newest - sequence < Int64(Self.capacity) }
+  func remembers(_ sequence: Int64) -> Bool { newest - sequence < Int64(slots.count) }
 
   func standing(of sequence: Int64) -> Standing {
     let slot = slots[index(of: sequence)]
@@ -57,6 +64,6 @@ struct PacketHistory: Sendable {
   }
 
   private func index(of sequence: Int64) -> Int {
-    Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)
+    Int(truncatingIfNeeded: sequence) & (slots.count - 1)
   }
 }

@@ -18,6 +18,13 @@ extension RTPProcessor {
     placeFindings(at: arrival)
   }
 
+  /// Rebuilds what a datagram of SMPTE ST 2022-1 makes possible.
+  mutating func correct(withMatrix bytes: ByteBuffer, at arrival: Instant) {
+    guard let ssrc else { return }
+    correction?.receive(matrix: bytes, of: ssrc, statistics: &statistics.errorCorrection)
+    placeFindings(at: arrival)
+  }
+
   /// Rebuilds what `packet`, which came as `outcome` says, makes possible.
   mutating func correct(with packet: RTPPacket, _ outcome: PacketOutcome, at arrival: Instant) {
     switch outcome {
@@ -38,11 +45,13 @@ extension RTPProcessor {
   }
 
   private mutating func note(_ packet: RTPPacket) {
-    guard !configuration.correctionFormats.isEmpty else { return }
+    guard !configuration.correctionFormats.isEmpty || configuration.hasMatrixCorrection else { return }
     if correction == nil {
       correction = ForwardErrorCorrection(
         with: packet, payloadType: configuration.payloadType,
-        clockRate: max(configuration.clockRate, 1))
+        clockRate: max(configuration.clockRate, 1),
+        capacity: configuration.hasMatrixCorrection
+          ? PacketHistory.matrixCapacity : PacketHistory.capacity)
     }
     if configuration.correctionFormats[packet.payloadType] != nil {
       correction?.receive(ulpfec: packet, statistics: &statistics.errorCorrection)

@@ -93,7 +93,7 @@ struct ParityHeader: Sendable, Hashable {
 public enum ForwardErrorCorrectionError: Error, Sendable, Hashable {
   /// Lengths are in bytes.
   case truncatedHeader(needed: Int, available: Int)
-  /// The E bit of RFC 5109 §7.3, which is reserved.
+  /// A bit that announces a header nobody knows: E of RFC 5109 §7.3, N of SMPTE ST 2022-1.
   case extensionFlag
   /// A protection level, counted from 0, that is not there as a whole.
   case truncatedLevel(Int)
@@ -105,4 +105,12 @@ public enum ForwardErrorCorrectionError: Error, Sendable, Hashable {
   case truncatedMask
   /// A level that protects no packet.
   case emptyMask(level: Int)
+  /// Not RTP of version 2.
+  case otherVersion(UInt8)
+  /// A header of SMPTE ST 2022-1 that ends before it tells the matrix.
+  case withoutMatrix
+  /// A code of SMPTE ST 2022-1 other than the parity, by its type.
+  case otherCode(UInt8)
+  /// More packets from the first to the last of a row or column than any sender's matrix has.
+  case matrixTooLarge(Int)
 }

@@ -11,6 +11,7 @@ internal import RTPWire
 struct SyntheticPacket {
   static let mediaPort: UInt16 = 5004
   static let controlPort: UInt16 = 5005
+  static let correctionPort: UInt16 = 5006
   private static let sender = IPAddress(version6: 0x2001_0DB8_0000_0000, 1)
   private static let receiver = IPAddress(version6: 0x2001_0DB8_0000_0000, 2)
   private static let receiver4 = IPAddress(version4: 0xC000_0202)
@@ -24,7 +25,12 @@ struct SyntheticPacket {
   private let payload: ByteBuffer
 
   init(_ datagram: Datagram, from origin: IPEndpoint?) {
-    let port = datagram.channel == .control ? Self.controlPort : Self.mediaPort
+    let port =
+      switch datagram.channel {
+      case .media: Self.mediaPort
+      case .control: Self.controlPort
+      case .correction: Self.correctionPort
+      }
     payload = datagram.bytes
     if let origin, !origin.address.isVersion6, payload.readableBytes <= Self.maximumVersion4 {
       source = origin

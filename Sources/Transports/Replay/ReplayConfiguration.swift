@@ -10,6 +10,8 @@ public struct ReplayConfiguration: Sendable, Hashable {
   public var payloadType: UInt8?
   /// The payload types of what corrects it or is put around it, under whatever SSRC.
   public var auxiliaryTypes: Set<UInt8> = []
+  /// Whether what went by the ports two and four above it is correction packets (SMPTE ST 2022-1).
+  public var takesCorrection = false
   /// How packets are told apart in a file that holds them and their lengths alone; `nil` where the
   /// file says by itself what it is.
   public var framing: PacketFraming?
@@ -18,6 +20,7 @@ public struct ReplayConfiguration: Sendable, Hashable {
 
   var wish: FlowSurvey.Wish {
     FlowSurvey.Wish(
-      ssrc: ssrc, port: port, payloadType: payloadType, auxiliaryTypes: auxiliaryTypes)
+      ssrc: ssrc, port: port, payloadType: payloadType, auxiliaryTypes: auxiliaryTypes,
+      takesCorrection: takesCorrection)
   }
 }

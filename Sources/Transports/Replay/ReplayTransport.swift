@@ -105,10 +105,12 @@ public final class ReplayTransport: RTPTransport {
 extension TransportKind {
   /// Recordings in files.
   static let replay = TransportKind(
-    name: "replay", schemes: [], endings: [".pcap", ".pcapng", ".cap", ".rtpdump", ".rtp4"]
+    name: "replay", schemes: [], endings: [".pcap", ".pcapng", ".cap", ".rtpdump", ".rtp4"],
+    takesCorrection: true
   ) { source, options, eventLoop throws(TransportError) in
     var configuration = options.replay
     configuration.framing = options.framed.framing ?? configuration.framing
+    configuration.takesCorrection = options.takesCorrection
     return ReplayTransport(path: source, configuration: configuration, on: eventLoop)
   }
 }

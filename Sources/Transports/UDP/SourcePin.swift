@@ -71,6 +71,13 @@ struct SourcePin: Sendable {
     return isEligible(origin, now: datagram.arrival) ? holdReport(datagram) : .foreign
   }
 
+  /// Decides about a datagram that came to a port set aside for correction packets: the host counts,
+  /// once there is one. Before that they are of no use, since nothing is known that they protect.
+  func admitCorrection(from origin: SocketAddress) -> Verdict {
+    guard lastMedia != nil, let source else { return .foreign }
+    return origin.isSameHost(as: source) ? .accepted : .foreign
+  }
+
   /// Whether a datagram from `origin` is worth authenticating, where that can be done; nothing is
   /// changed by it.
   func mayAuthenticate(_ channel: Datagram.Channel, from origin: SocketAddress, now: Instant)

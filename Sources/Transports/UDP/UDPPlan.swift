@@ -71,7 +71,11 @@ struct UDPPlan: Sendable {
     case .unicast(let local, let source, let listening):
       let media = try unicastSocket(local: local, listening)
       return UDPStream(
-        ports: ports(media, control: controlSocket(beside: media, listening)),
+        ports: ports(
+          media, control: controlSocket(beside: media, listening),
+          corrections: correctionPorts(of: media, listening).compactMap {
+            socket(beside: media, port: $0)
+          }),
         expecting: source.map { .host($0) } ?? .anyone, hello: nil, on: eventLoop,
         delivering: sink)
     case .multicast(let group, let source, let listening):
@@ -82,14 +86,21 @@ struct UDPPlan: Sendable {
         port == listening.port || port > 65_535
         ? nil : try? joined(group.with(port: port), source: source)
       return UDPStream(
-        ports: ports(media, control: control), expecting: source.map { .host($0) } ?? .anyone,
-        hello: nil, on: eventLoop, delivering: sink)
+        ports: ports(
+          media, control: control,
+          corrections: correctionPorts(of: media, listening).compactMap {
+            try? joined(group.with(port: $0), source: source)
+          }), expecting: source.map { .host($0) } ?? .anyone, hello: nil, on: eventLoop,
+        delivering: sink)
     }
   }
 
-  private func ports(_ media: DatagramSocket, control: DatagramSocket? = nil) -> UDPStream.Ports {
-    UDPStream.Ports(
-      media: media, control: control,
+  private func ports(
+    _ media: DatagramSocket, control: DatagramSocket? = nil, corrections: [DatagramSocket] = []
+  ) -> UDPStream.Ports {
+    for socket in corrections { _ = socket.enlargeReceiveBuffer(to: sockets.receiveBuffer) }
+    return UDPStream.Ports(
+      media: media, control: control, corrections: corrections,
       receiveBuffer: media.enlargeReceiveBuffer(to: sockets.receiveBuffer))
   }
 
@@ -126,9 +137,23 @@ struct UDPPlan: Sendable {
   private func controlSocket(
     beside media: DatagramSocket, _ listening: UDPTransport.Listening
   ) -> DatagramSocket? {
-    guard let address = media.localAddress, let mediaPort = address.port else { return nil }
+    guard let mediaPort = media.localAddress?.port else { return nil }
     let port = listening.controlPort ?? mediaPort + 1
-    guard port != mediaPort, port <= 65_535 else { return nil }
+    return port == mediaPort ? nil : socket(beside: media, port: port)
+  }
+
+  /// The ports for correction packets, columns first; their sockets are best effort as well.
+  private func correctionPorts(
+    of media: DatagramSocket, _ listening: UDPTransport.Listening
+  ) -> [Int] {
+    guard listening.takesCorrection, let port = media.localAddress?.port else { return [] }
+    return [port + 2, port + 4].filter { $0 <= 65_535 && $0 != listening.controlPort }
+  }
+
+  private func socket(beside media: DatagramSocket, port: Int) -> DatagramSocket? {
+    guard let address = media.localAddress, let mediaPort = address.port, port <= 65_535 else {
+      return nil
+    }
     guard let socket = try? DatagramSocket(family: address.family) else { return nil }
     if address == .any(.v6, port: mediaPort) { socket.acceptBothFamilies() }
     do {

@@ -12,6 +12,8 @@ final class UDPStream {
     var media: DatagramSocket
     /// The port next to the media port, where senders without RFC 5761 send their RTCP.
     var control: DatagramSocket?
+    /// The ports two and four above, for SMPTE ST 2022-1.
+    var corrections: [DatagramSocket] = []
     var receiveBuffer: Int
     /// Where the far end takes RTCP, if it has said so.
     var feedbackPort: Int?
@@ -22,6 +24,7 @@ final class UDPStream {
   private var sink: (any DatagramSink)?
   private var media: DatagramReader?
   private var control: DatagramReader?
+  private var corrections: [DatagramReader] = []
   private var pin: SourcePin
   private var hello: Hello?
   private var count = TransportCounters()
@@ -53,6 +56,9 @@ final class UDPStream {
     control = ports.control.map {
       DatagramReader($0, as: .control, on: eventLoop, delivering: delivery())
     }
+    corrections = ports.corrections.map {
+      DatagramReader($0, as: .correction, on: eventLoop, delivering: delivery())
+    }
   }
 
   /// Begins to receive and, where there is a hello to say, says it.
@@ -63,7 +69,9 @@ final class UDPStream {
       speak()
       return control
     }
-    return control.and(media?.start() ?? eventLoop.makeSucceededVoidFuture()).map { _ in }
+    return EventLoopFuture.andAllSucceed(
+      [control, media?.start() ?? eventLoop.makeSucceededVoidFuture()]
+        + corrections.map { $0.start() }, on: eventLoop)
   }
 
   func end(_ end: TransportEnd) { stop()?.transportEnded(end) }
@@ -80,8 +88,10 @@ final class UDPStream {
     hello = nil
     media?.stop()
     control?.stop()
+    for correction in corrections { correction.stop() }
     media = nil
     control = nil
+    corrections = []
     return sink
   }
 
@@ -122,8 +132,11 @@ final class UDPStream {
     }
     if sink?.authenticates == true { return receiveProtected(datagram, from: origin) }
     let verdict =
-      datagram.channel == .control
-      ? pin.admitControl(datagram, from: origin) : pin.admit(datagram, from: origin)
+      switch datagram.channel {
+      case .media: pin.admit(datagram, from: origin)
+      case .control: pin.admitControl(datagram, from: origin)
+      case .correction: pin.admitCorrection(from: origin)
+      }
     switch verdict {
     case .accepted: deliver(datagram)
     case .held: break
@@ -168,6 +181,7 @@ final class UDPStream {
 
   private var kernelDrops: UInt64 {
     ports.media.kernelDrops + (ports.control?.kernelDrops ?? 0)
+      + ports.corrections.reduce(0) { $0 + $1.kernelDrops }
   }
 
   // MARK: Speaking

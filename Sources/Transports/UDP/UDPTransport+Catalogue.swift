@@ -16,7 +16,7 @@ extension TransportKind {
 
   /// `rtp://[[source@]address]:port` and session descriptions in files: listening.
   static let listening = TransportKind(
-    name: "rtp", schemes: ["rtp"], endings: [".sdp"], make: listen,
+    name: "rtp", schemes: ["rtp"], endings: [".sdp"], takesCorrection: true, make: listen,
     describe: { source, _, _ in
       guard isSessionDescription(source) else {
         throw TransportError.source(source, .nothingDescribed)
@@ -34,13 +34,16 @@ extension TransportKind {
     if isSessionDescription(source) {
       let session = try SessionDescription(contentsOf: source)
       let media = try session.mediaToReceive()
+      var listening = UDPTransport.Listening(for: media)
+      listening.takesCorrection = options.takesCorrection
       let transport = UDPTransport(
-        role: .listener(UDPTransport.Listening(for: media)), sockets: options.sockets,
+        role: .listener(listening), sockets: options.sockets,
         descriptions: [media.description], on: eventLoop)
       // FFmpeg writes RTP/AVP above the key of what it sends as SRTP.
       guard options.srtp.keys.isEmpty, media.isProtected || !media.cryptos.isEmpty else {
         return transport
       }
+      guard !options.takesCorrection else { throw .source(source, .protectedCorrection) }
       do throws(SRTPError) {
         let exposure = session.isExposed ? "others can read the file" : nil
         return SRTPTransport(
@@ -48,8 +51,9 @@ extension TransportKind {
       } catch { throw .protected(error) }
     }
     let address = try SourceAddress(parsing: source)
-    let listening = UDPTransport.Listening(
+    var listening = UDPTransport.Listening(
       host: address.host, port: address.port, source: address.source)
+    listening.takesCorrection = options.takesCorrection
     if address.source != nil, !listening.mayBeGroup {
       throw .source(source, .sourceWithoutGroup)
     }

@@ -36,6 +36,9 @@ public final class UDPTransport: RTPTransport {
     public var source: String?
     /// Where RTCP comes to; `nil` stands for the next port, the same as ``port`` for RTCP there.
     public var controlPort: Int?
+    /// Whether correction packets of SMPTE ST 2022-1 come to the ports two and four above: those of
+    /// columns and those of rows.
+    public var takesCorrection = false
     /// Whether to listen on every address when ``host`` is none of this machine's, as in a session
     /// description that passed through a NAT.
     public var fallsBackToAnyAddress = false

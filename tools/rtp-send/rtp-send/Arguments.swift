@@ -145,11 +145,21 @@ struct SourceChangeArgument: ExpressibleByArgument {
 }
 
 /// Forward error correction such as `ulpfec:97,5`: the format, the payload type, and how many packets
-/// each correction packet protects.
-struct CorrectionArgument: ExpressibleByArgument {
-  let correction: RTPStream.Correction
+/// each correction packet protects; or `st2022-1,5,4`: the columns and the rows of the matrix.
+enum CorrectionArgument: ExpressibleByArgument {
+  case typed(RTPStream.Correction)
+  case matrix(PacketFeed.MatrixCorrection)
 
   init?(argument: String) {
+    if argument.hasPrefix("st2022-1,") {
+      let sides = argument.split(separator: ",", omittingEmptySubsequences: false).dropFirst()
+        .compactMap { Int($0) }
+      guard argument.count(where: { $0 == "," }) == 2, sides.count == 2,
+        let matrix = PacketFeed.MatrixCorrection(columns: sides[0], rows: sides[1])
+      else { return nil }
+      self = .matrix(matrix)
+      return
+    }
     let words = argument.split(separator: ":", omittingEmptySubsequences: false)
     guard words.count == 2, let format = CorrectionFormat(rawValue: String(words[0])) else {
       return nil
@@ -158,6 +168,17 @@ struct CorrectionArgument: ExpressibleByArgument {
     guard parts.count == 2, (0...127).contains(parts[0]), (1...48).contains(parts[1]) else {
       return nil
     }
-    correction = RTPStream.Correction(format, payloadType: UInt8(parts[0]), interval: parts[1])
+    self = .typed(
+      RTPStream.Correction(format, payloadType: UInt8(parts[0]), interval: parts[1]))
+  }
+
+  /// Correction packets in the stream itself, if these are such.
+  var correction: RTPStream.Correction? {
+    if case .typed(let correction) = self { correction } else { nil }
+  }
+
+  /// Correction packets on ports of their own, if these are such.
+  var matrix: PacketFeed.MatrixCorrection? {
+    if case .matrix(let matrix) = self { matrix } else { nil }
   }
 }

@@ -150,8 +150,9 @@ struct PacketOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       Add correction packets of payload type PT, one for every K packets, 1 to 48: K of 5 adds 20 %. \
-      The format is ulpfec (RFC 5109), flexfec (RFC 8627) or flexfec-03.
-      """, valueName: "format:pt,k"))
+      The format is ulpfec (RFC 5109), flexfec (RFC 8627) or flexfec-03. Or st2022-1,L,D (SMPTE ST \
+      2022-1): L columns to the port two above, D rows to the one four above, 1 to 20 each.
+      """, valueName: "format:pt,k|st2022-1,l,d"))
   var fec: CorrectionArgument?
 
   @Flag(help: "Send no sender reports and no BYE; otherwise they come on the port of the media.")
@@ -162,7 +163,7 @@ struct PacketOptions: ParsableArguments {
       throw ValidationError("--packet-size must be 16 to 65000 bytes")
     }
     guard payloadType <= 127 else { throw ValidationError("--payload-type must be 0 to 127") }
-    guard fec?.correction.payloadType != payloadType else {
+    guard fec?.correction?.payloadType != payloadType else {
       throw ValidationError("--fec needs a payload type that is not that of the media")
     }
   }

@@ -58,7 +58,19 @@ struct RTPSendCommand: AsyncParsableCommand {
     try packets.check()
     try protection.check()
     try impairments.check()
+    try checkMatrix()
     if source == "pattern" { try pattern.configuration(media).validate() }
+  }
+
+  private func checkMatrix() throws {
+    guard packets.fec?.matrix != nil else { return }
+    guard case .send(_, let port) = destination, port <= 65_531 else {
+      throw ValidationError(
+        "--fec st2022-1 goes to the ports two and four above that of udp://HOST:PORT")
+    }
+    guard protection.keyFile == nil else {
+      throw ValidationError("--fec st2022-1 protects packets that are not encrypted")
+    }
   }
 
   func run() async throws {

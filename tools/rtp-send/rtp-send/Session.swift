@@ -68,6 +68,7 @@ struct Session {
     feed.stripsParameterSets = command.media.stripParameterSets
     feed.packetization = command.packets.packetization
     feed.aggregates = !command.packets.noAggregation
+    feed.matrix = command.packets.fec?.matrix
     feed.payloadLimit = command.packets.packetSize
     if let path = command.protection.keyFile {
       let keys = try SRTPKeySource.file(path).keys()

@@ -14,13 +14,16 @@ struct FlowChoice: Sendable {
   let description: MediaDescription?
   /// Whether the next port has RTP of its own, so that RTCP there has to look like it.
   let hasNeighbour: Bool
+  /// Whether what went by the ports two and four above is correction packets of SMPTE ST 2022-1.
+  let takesCorrection: Bool
   /// The channel of its RTCP, for interleaved RTP.
   var controlChannel: UInt8?
 
   init(
     flow: Flow, ssrc: UInt32?, payloadType: UInt8?, auxiliaryTypes: Set<UInt8>,
-    description: MediaDescription?, hasNeighbour: Bool
+    description: MediaDescription?, hasNeighbour: Bool, takesCorrection: Bool
   ) {
+    self.takesCorrection = takesCorrection
     self.auxiliaryTypes = auxiliaryTypes
     self.hasNeighbour = hasNeighbour
     self.flow = flow
@@ -44,7 +47,9 @@ struct FlowChoice: Sendable {
     case (.udp(_, let destination), .port(let own)):
       guard destination.address == own.address else { return nil }
       if destination.port == own.port { return .media }
-      return destination.port == own.port &+ 1 ? .control : nil
+      if destination.port == own.port &+ 1 { return .control }
+      let isAbove = destination.port == own.port &+ 2 || destination.port == own.port &+ 4
+      return takesCorrection && isAbove ? .correction : nil
     case (
       .interleaved(let source, let destination, let channel),
       .channel(let ownSource, let ownDestination, let own)
@@ -59,7 +64,7 @@ struct FlowChoice: Sendable {
 
   /// Whether RTP is of the source and payload type that are wanted, and RTCP of that source.
   private func admits(_ bytes: ByteBuffer, on channel: Datagram.Channel) -> Bool {
-    guard ssrc != nil || payloadType != nil else { return true }
+    guard ssrc != nil || payloadType != nil, channel != .correction else { return true }
     let isControl = channel == .control || RTCPPacket.recognizes(bytes)
     let type = bytes.getInteger(at: bytes.readerIndex + 1, as: UInt8.self).map { $0 & 0x7F }
     if !isControl, let type, auxiliaryTypes.contains(type) { return true }

@@ -25,6 +25,8 @@ struct FlowSurvey: Sendable {
     var payloadType: UInt8?
     /// What is taken along with the flow that is chosen, and chooses none.
     var auxiliaryTypes: Set<UInt8> = []
+    /// Whether correction packets of SMPTE ST 2022-1 are taken along.
+    var takesCorrection = false
 
     var isOpen: Bool { ssrc == nil && port == nil && payloadType == nil }
 
@@ -86,7 +88,8 @@ struct FlowSurvey: Sendable {
       flow: best, ssrc: wish.ssrc, payloadType: isShared ? best.payloadType : nil,
       auxiliaryTypes: wish.auxiliaryTypes.union(description?.auxiliaryTypes ?? []),
       description: description,
-      hasNeighbour: flows.contains { $0.isConfirmed && $0.place == best.place.next })
+      hasNeighbour: flows.contains { $0.isConfirmed && $0.place == best.place.next },
+      takesCorrection: wish.takesCorrection)
   }
 
   private mutating func forgetNoise() {

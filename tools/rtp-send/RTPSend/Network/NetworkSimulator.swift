@@ -17,6 +17,8 @@ public struct NetworkSimulator: Sendable {
     public var time: Instant
     /// True for random bytes that nobody offered.
     public var isGarbage: Bool
+    /// How far above the port of the media it goes.
+    public var portOffset = 0
   }
 
   /// The longest random datagram: what fits in an Ethernet frame.
@@ -42,6 +44,7 @@ public struct NetworkSimulator: Sendable {
 
   private struct Displaced {
     var bytes: ByteBuffer
+    var portOffset: Int
     /// The packet goes directly behind the one in this place.
     var behind: Int
   }
@@ -58,17 +61,17 @@ public struct NetworkSimulator: Sendable {
   }
 
   /// Gives the network a packet at `now`, which must not go back between calls.
-  public mutating func offer(_ packet: ByteBuffer, at now: Instant) {
+  public mutating func offer(_ packet: ByteBuffer, above portOffset: Int = 0, at now: Instant) {
     counters.offered += 1
     defer { addGarbage(at: now) }
     if isLost() {
       counters.lost += 1
       return
     }
-    pass(packet, at: now)
+    pass(packet, above: portOffset, at: now)
     if impairments.duplication > 0, duplicationDice.chance(impairments.duplication) {
       counters.duplicated += 1
-      pass(packet, at: now)
+      pass(packet, above: portOffset, at: now)
     }
   }
 
@@ -97,7 +100,7 @@ public struct NetworkSimulator: Sendable {
     return isLost
   }
 
-  private mutating func pass(_ packet: ByteBuffer, at now: Instant) {
+  private mutating func pass(_ packet: ByteBuffer, above portOffset: Int, at now: Instant) {
     defer {
       releaseDisplaced(behind: place, at: now)
       place += 1
@@ -105,9 +108,9 @@ public struct NetworkSimulator: Sendable {
     if let reordering = impairments.reordering, reorderingDice.chance(reordering.probability) {
       let behind = place + reorderingDice.place(upTo: reordering.depth)
       counters.reordered += 1
-      displaced.append(Displaced(bytes: packet, behind: behind))
+      displaced.append(Displaced(bytes: packet, portOffset: portOffset, behind: behind))
     } else {
-      enqueue(packet, at: now)
+      enqueue(packet, above: portOffset, at: now)
     }
   }
 
@@ -117,16 +120,19 @@ public struct NetworkSimulator: Sendable {
     let due = displaced.enumerated().filter { $0.element.behind <= place }
       .sorted { ($0.element.behind, $0.offset) < ($1.element.behind, $1.offset) }
     displaced.removeAll { $0.behind <= place }
-    for (_, packet) in due { enqueue(packet.bytes, at: now) }
+    for (_, packet) in due { enqueue(packet.bytes, above: packet.portOffset, at: now) }
   }
 
-  private mutating func enqueue(_ bytes: ByteBuffer, at now: Instant, isGarbage: Bool = false) {
+  private mutating func enqueue(
+    _ bytes: ByteBuffer, above portOffset: Int = 0, at now: Instant, isGarbage: Bool = false
+  ) {
     var time = now
     if impairments.jitter > 0 {
       let deviations = max(0, 3 + jitterDice.gaussian())
       time = now.advanced(byNanoseconds: Int64(Double(impairments.jitter) * deviations))
     }
-    inFlight.insert(Release(bytes: bytes, time: time, isGarbage: isGarbage))
+    inFlight.insert(
+      Release(bytes: bytes, time: time, isGarbage: isGarbage, portOffset: portOffset))
   }
 
   private mutating func addGarbage(at now: Instant) {

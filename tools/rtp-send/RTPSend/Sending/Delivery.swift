@@ -37,7 +37,7 @@ public struct Delivery {
   private var lastTicks: Int64 = 0
 
   private struct Entry {
-    var packet: ByteBuffer
+    var packet: PacketFeed.Packet
     var ticks: Int64
   }
 
@@ -97,7 +97,7 @@ public struct Delivery {
     var count = 0
     while count < Self.longestStep, let entry = queue.first, due(entry) <= now {
       queue.removeFirst()
-      network.offer(entry.packet, at: now)
+      network.offer(entry.packet.bytes, above: entry.packet.portOffset, at: now)
       lastTicks = entry.ticks
       offered += 1
       count += 1
@@ -106,7 +106,9 @@ public struct Delivery {
   }
 
   /// Takes out the next datagram that leaves by `now`.
-  public mutating func release(by now: Instant) -> ByteBuffer? { network.release(by: now)?.bytes }
+  public mutating func release(by now: Instant) -> PacketFeed.Packet? {
+    network.release(by: now).map { PacketFeed.Packet(bytes: $0.bytes, portOffset: $0.portOffset) }
+  }
 
   /// An RTCP compound in the form in which it is sent; `nil` when it can not be.
   public mutating func protected(_ compound: ByteBuffer) -> ByteBuffer? {

@@ -19,6 +19,8 @@ public struct PacketFeed {
     public var stream: RTPStream.Configuration
     /// The key to protect everything with (RFC 3711), before the network that is simulated.
     public var key: SRTPKeyMaterial?
+    /// Correction packets beside the media, which can not be protected by a key.
+    public var matrix: MatrixCorrection?
     /// The roll-over counter that the first source begins with, as if it had sent for long.
     public var rollover: UInt32?
 
@@ -28,9 +30,28 @@ public struct PacketFeed {
     }
   }
 
+  /// The matrix of SMPTE ST 2022-1: how many packets a row has, and how many a column.
+  public struct MatrixCorrection: Sendable, Hashable {
+    public let columns: Int
+    public let rows: Int
+
+    /// Both are 1 … 20, as the standard has it.
+    public init?(columns: Int, rows: Int) {
+      guard (1...20).contains(columns), (1...20).contains(rows) else { return nil }
+      self.columns = columns
+      self.rows = rows
+    }
+  }
+
+  /// A packet, and how far above the port of the media it goes.
+  public struct Packet: Sendable, Equatable {
+    public var bytes: ByteBuffer
+    public var portOffset = 0
+  }
+
   /// The packets that one access unit completed.
   public struct Batch: Sendable {
-    public var packets: [ByteBuffer]
+    public var packets: [Packet]
     /// When they are due in real time, in 90 kHz ticks on the timeline of the first repetition.
     public var ticks: Int64
   }
@@ -42,6 +63,7 @@ public struct PacketFeed {
   private let configuration: Configuration
   private let source: any AccessUnitSource
   private var packetizer: any Packetizer
+  private var matrix: ParityMatrix?
   private var protector: SRTPProtector?
   private var lastTicks: Int64 = 0
   private var isFinished = false
@@ -56,6 +78,7 @@ public struct PacketFeed {
       for: source.codec, payloadLimit: configuration.payloadLimit,
       aggregates: configuration.aggregates)
     stream = RTPStream(configuration.stream)
+    matrix = configuration.matrix.map { ParityMatrix($0) }
     protector = try configuration.key.map {
       try SRTPProtector($0, rollover: configuration.rollover)
     }
@@ -68,8 +91,9 @@ public struct PacketFeed {
     while !isFinished {
       guard frameCount < configuration.frameLimit ?? .max, var unit = try source.next() else {
         isFinished = true
-        let packets = try protected(
-          stream.packets(with: packetizer.finish()) + stream.finish())
+        let packets =
+          try finished(stream.packets(with: packetizer.finish()) + stream.finish())
+          + (matrix?.finish() ?? [])
         return packets.isEmpty ? nil : Batch(packets: packets, ticks: lastTicks)
       }
       frameCount += 1
@@ -79,7 +103,7 @@ public struct PacketFeed {
         unit.units.removeAll { codec.parameterSet($0) != nil }
       }
       if unit.isRandomAccess { stream.beginGroupOfPictures() }
-      let packets = try protected(stream.packets(with: packetizer.packetize(unit)))
+      let packets = try finished(stream.packets(with: packetizer.packetize(unit)))
       if !packets.isEmpty { return Batch(packets: packets, ticks: unit.decodingTicks) }
     }
     return nil
@@ -90,8 +114,14 @@ public struct PacketFeed {
     try protector?.protect(compound) ?? compound
   }
 
-  private mutating func protected(_ packets: [ByteBuffer]) throws -> [ByteBuffer] {
-    guard protector != nil else { return packets }
-    return try packets.map { try protected($0) }
+  /// The packets as they are sent, with those that correct them beside the media.
+  private mutating func finished(_ packets: [ByteBuffer]) throws -> [Packet] {
+    var finished: [Packet] = []
+    finished.reserveCapacity(packets.count)
+    for packet in packets {
+      finished.append(Packet(bytes: try protected(packet)))
+      if let correction = matrix?.add(packet) { finished += correction }
+    }
+    return finished
   }
 }

@@ -105,7 +105,9 @@ final class SendingSession: ChannelInboundHandler {
     }
     // When the socket takes no more, channelWritabilityChanged calls again.
     if context.channel.isWritable {
-      while let datagram = run?.next(at: now) { write(datagram, to: remote, context) }
+      while let packet = run?.next(at: now) {
+        write(packet.bytes, to: remote.above(packet.portOffset), context)
+      }
       context.flush()
       do {
         try run?.prepare()
@@ -166,5 +168,15 @@ final class SendingSession: ChannelInboundHandler {
     let outcome: Result<SendReport, any Error> = failure.map { .failure($0) } ?? .success(report)
     let promise = promise
     context.close().assumeIsolated().whenComplete { _ in promise.completeWith(outcome) }
+  }
+}
+
+extension SocketAddress {
+  /// The same host, `offset` ports above; the last port stands for those above it.
+  fileprivate func above(_ offset: Int) -> SocketAddress {
+    guard offset > 0, let port else { return self }
+    var address = self
+    address.port = min(port + offset, 65_535)
+    return address
   }
 }

@@ -36,19 +36,23 @@ struct StreamRun {
   }
 
   /// Takes out the next datagram that leaves by `now`; pull until `nil`, then ``prepare()``.
-  mutating func next(at now: Instant) -> ByteBuffer? {
+  mutating func next(at now: Instant) -> PacketFeed.Packet? {
     if lastStep < now {
       lastStep = now
       delivery.step(to: now)
     }
-    if let datagram = delivery.release(by: now) { return counted(datagram) }
+    if let packet = delivery.release(by: now) {
+      count(packet.bytes)
+      return packet
+    }
     guard sendsRTCP, nextReport <= now else { return nil }
     nextReport = now.advanced(byNanoseconds: SenderReports.intervalNanoseconds)
     guard delivery.stream.packetCount > 0 else { return nil }
     return control(
       reports.report(
         on: delivery.stream, timestamp: delivery.timestamp(at: now),
-        unixNanoseconds: WallClock.unixNanoseconds()))
+        unixNanoseconds: WallClock.unixNanoseconds())
+    ).map { PacketFeed.Packet(bytes: $0) }
   }
 
   /// Makes ready what leaves next; this reads or encodes, so it is best done after sending.
@@ -77,13 +81,13 @@ struct StreamRun {
   private mutating func control(_ compound: ByteBuffer) -> ByteBuffer? {
     guard let datagram = delivery.protected(compound) else { return nil }
     report.reports += 1
-    return counted(datagram)
+    count(datagram)
+    return datagram
   }
 
-  private mutating func counted(_ datagram: ByteBuffer) -> ByteBuffer {
+  private mutating func count(_ datagram: ByteBuffer) {
     report.datagrams += 1
     report.bytes += datagram.readableBytes
-    return datagram
   }
 }
 
