@@ -32,7 +32,7 @@ import Testing
       now = max(now, deadline)
       delivery.step(to: now)
       while let datagram = delivery.release(by: now) {
-        sent.append((try RTPPacket(parsing: datagram), now))
+        sent.append((try RTPPacket(parsing: datagram.bytes), now))
       }
       try delivery.prepare()
       steps += 1

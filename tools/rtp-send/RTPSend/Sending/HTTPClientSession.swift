@@ -75,7 +75,7 @@ final class HTTPClientSession: ChannelInboundHandler {
     guard !hasEnded, run != nil, context.channel.isWritable else { return }
     let now = now
     var chunk = ByteBuffer()
-    while let packet = run?.next(at: now) {
+    while let packet = run?.next(at: now)?.bytes {
       append(packet, to: &chunk)
       if chunk.readableBytes >= Self.chunkSize { send(&chunk, context) }
     }
