@@ -79,11 +79,88 @@ struct CorrectionTests {
   }
 
   @Test(
+    "rows and columns of GStreamer's rtpst2022-1-fecenc mend what is lost",
+    arguments: Clip.Codec.allCases)
+  func matrixOfGStreamer(codec: Clip.Codec) throws {
+    let clip = try Clip.of(codec)
+    let output = try Scratch.path("y4m")
+    let (receiver, port) = try CommandTests.listener([
+      "-o", output, "--frames", "\(clip.frames)", "--stats", "-", "--timeout", "3",
+      "--fec", "st2022-1", "--reorder-window", "1000",
+    ])
+    let relay = try ImpairingRelay(
+      to: port, seed: 5, duplication: 0, reordering: 0, depth: 1, loss: 0.02)
+    defer { relay.close() }
+    let name = codec.rawValue
+    let pipeline =
+      "filesrc location=\(clip.container) ! qtdemux ! \(name)parse config-interval=-1 "
+      + "! rtp\(name)pay pt=96 mtu=400 ssrc=0 ! rtpst2022-1-fecenc name=fec columns=5 rows=5 "
+      + "fec.src ! udpsink host=127.0.0.1 port=\(relay.port) "
+      + "fec.fec_0 ! udpsink host=127.0.0.1 port=\(port + 2) async=false "
+      + "fec.fec_1 ! udpsink host=127.0.0.1 port=\(port + 4) async=false"
+    let sender = try RunningProcess(
+      "gst-launch-1.0", ["-q"] + pipeline.split(separator: " ").map(String.init))
+    #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
+    withExtendedLifetime(sender) {}
+
+    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["rtp", "recovered"] > 0)
+    #expect(statistics["rtp", "lost"] == 0)
+    #expect(statistics["rtp", "error_correction", "malformed"] == 0)
+    #expect(statistics["rtp", "error_correction", "implausible"] == 0)
+  }
+
+  @Test("rows and columns of rtp-send mend what is lost, also when it is played again")
+  func matrixOfSender() throws {
+    let clip = try Clip.of(.h264)
+    let output = try Scratch.path("y4m")
+    let capture = try Scratch.path("pcapng")
+    let (receiver, port) = try CommandTests.listener([
+      "-o", output, "--frames", "\(clip.frames)", "--stats", "-", "--timeout", "3",
+      "--fec", "st2022-1", "--reorder-window", "1000", "--capture", capture,
+    ])
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      [clip.container, "udp://127.0.0.1:\(port)", "--fec", "st2022-1,6,5", "--packet-size", "400"]
+        + ["--loss", "0.02", "--seed", "2"])
+    #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
+    #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
+    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["rtp", "recovered"] > 0)
+    #expect(statistics["rtp", "lost"] == 0)
+    #expect(statistics["rtp", "error_correction", "malformed"] == 0)
+
+    let again = try Scratch.path("y4m")
+    let player = try RunningProcess(
+      Product.rtpRecv,
+      [capture, "-o", again, "--fec", "st2022-1", "--reorder-window", "1000", "--quiet"])
+    #expect(try player.waitForExit() == 0, "\(player.standardError)")
+    #expect(try Clip.frameHashes(of: again) == clip.hashes)
+  }
+
+  @Test(
+    "SMPTE ST 2022-1 is refused where there are no ports for it",
+    arguments: ["udp://127.0.0.1:5004", "rtsp://127.0.0.1/x", "http://127.0.0.1/x", "-"])
+  func noCorrectionPorts(source: String) throws {
+    let receiver = try RunningProcess(Product.rtpRecv, [source, "--fec", "st2022-1"])
+    #expect(try receiver.waitForExit(within: 10) == 64)
+    #expect(receiver.standardError.contains("2022-1"))
+    for destination in ["listen://127.0.0.1:0", "http://127.0.0.1:0", "udp://127.0.0.1:65534"] {
+      let sender = try RunningProcess(
+        Product.rtpSend, ["pattern", destination, "--fec", "st2022-1,5,5"])
+      #expect(try sender.waitForExit(within: 10) == 64)
+      #expect(sender.standardError.contains("2022-1"))
+    }
+  }
+
+  @Test(
     "what --fec does not mean is said before anything is opened",
     arguments: [
       ["--fec", "ulpfec"], ["--fec", "ulpfec:128"], ["--fec", "parity:97"],
       ["--fec", "ulpfec:97,red:97"], ["--fec", "red:98"], ["--fec", "ulpfec:97,red:98,red:99"],
-      ["--fec", "ulpfec:96", "--payload-type", "96"],
+      ["--fec", "ulpfec:96", "--payload-type", "96"], ["--fec", "st2022-1:97"],
     ])
   func mistakes(options: [String]) throws {
     let receiver = try RunningProcess(Product.rtpRecv, ["rtp://127.0.0.1:0"] + options)

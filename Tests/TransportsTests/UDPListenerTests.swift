@@ -67,6 +67,36 @@ struct UDPListenerTests {
     try await report.close()
   }
 
+  @Test("correction packets are taken from the media's host alone, and once there is media")
+  func correctionPorts() async throws {
+    var listening = UDPTransport.Listening(host: "127.0.0.1", port: 0)
+    listening.takesCorrection = true
+    let transport = listener(listening)
+    let sink = RecordingSink()
+    _ = try await transport.open(delivering: sink)
+    let local = try #require(try await transport.localAddress())
+    let columns = try local.with(port: #require(local.port) + 2)
+    let rows = try local.with(port: #require(local.port) + 4)
+    let (media, correction) = (try await FarEnd(), try await FarEnd())
+    let stranger = try await FarEnd("127.0.0.2")
+    try await correction.send(rtp(70), to: rows)
+    try await transport.counters { $0.foreignOrigin == 1 }
+    try await media.send(rtp(1), rtp(2), to: local)
+    _ = try await sink.datagrams.first(2)
+    try await stranger.send(rtp(71), to: columns)
+    try await transport.counters { $0.foreignOrigin == 2 }
+    try await correction.send(rtp(72), to: columns)
+    _ = try await sink.datagrams.first(3)
+    try await correction.send(rtp(73), to: rows)
+    let datagrams = try await sink.datagrams.first(4)
+    #expect(datagrams.map(\.channel) == [.media, .media, .correction, .correction])
+    #expect(datagrams.map(\.bytes) == [1, 2, 72, 73].map { rtp($0) })
+    transport.close()
+    try await media.close()
+    try await correction.close()
+    try await stranger.close()
+  }
+
   @Test func rtcpOnTheMediaPortIsAnsweredThere() async throws {
     let transport = listener(.init(host: "127.0.0.1", port: 0))
     let sink = RecordingSink()
