@@ -26,6 +26,8 @@ struct ForwardErrorCorrection: Sendable {
 
   private let payloadType: UInt8?
   private let clockRate: UInt32
+  /// Whether correction packets come by ways of their own, and so before what they protect.
+  private let isMatrix: Bool
   private var history: PacketHistory
   private var unwrapper: SequenceUnwrapper
   private var newestTimestamp: UInt32
@@ -37,13 +39,16 @@ struct ForwardErrorCorrection: Sendable {
   /// Begins with the source of `packet`, whose media packets are of `payloadType`, or of any if `nil`.
   init(
     with packet: RTPPacket, payloadType: UInt8?, clockRate: UInt32,
-    capacity: Int = PacketHistory.capacity
+    isMatrix: Bool = false
   ) {
+    self.isMatrix = isMatrix
     self.payloadType = payloadType
     self.clockRate = clockRate
     unwrapper = SequenceUnwrapper(first: packet.sequenceNumber)
     newestTimestamp = packet.timestamp
-    history = PacketHistory(newest: unwrapper.extend(packet.sequenceNumber), capacity: capacity)
+    history = PacketHistory(
+      newest: unwrapper.extend(packet.sequenceNumber),
+      capacity: isMatrix ? PacketHistory.matrixCapacity : PacketHistory.capacity)
   }
 
   /// The next thing that was found out, if any.
@@ -58,7 +63,8 @@ struct ForwardErrorCorrection: Sendable {
     history.record(sequence, media: packet.bytes)
     if sequence == history.newest { newestTimestamp = packet.timestamp }
     rebuilt[sequence] = nil
-    if sets.contains(where: { $0.places.contains(sequence) }) { solve(&statistics) }
+    let isAwaited = isMatrix && sequence == history.newest && !sets.isEmpty
+    if isAwaited || sets.contains(where: { $0.places.contains(sequence) }) { solve(&statistics) }
     findCorrections(before: sequence, &statistics)
   }
 
@@ -173,6 +179,8 @@ struct ForwardErrorCorrection: Sendable {
 
   private func isSolvable(_ set: ProtectedSet) -> Bool {
     guard missing(in: set.places) <= 1 else { return false }
+    // What is newer than all that came may be on its way.
+    if isMatrix, set.places.contains(where: { $0 > history.newest }) { return false }
     // Levels above the first have to wait until what stands before their bytes is known.
     guard set.header == nil,
       let sequence = set.places.first(where: { history.packet(at: $0) == nil })

@@ -50,8 +50,7 @@ extension RTPProcessor {
       correction = ForwardErrorCorrection(
         with: packet, payloadType: configuration.payloadType,
         clockRate: max(configuration.clockRate, 1),
-        capacity: configuration.hasMatrixCorrection
-          ? PacketHistory.matrixCapacity : PacketHistory.capacity)
+        isMatrix: configuration.hasMatrixCorrection)
     }
     if configuration.correctionFormats[packet.payloadType] != nil {
       correction?.receive(ulpfec: packet, statistics: &statistics.errorCorrection)
