@@ -43,7 +43,9 @@ enum Statistics {
     }
     text +=
       "; \(reception.lost) lost in the network, \(status.transport.kernelDropped) in this machine"
-    if reception.recovered > 0 { text += ", \(reception.recovered) rebuilt" }
+    let rebuilt = reception.errorCorrection.rebuilt
+    if rebuilt > 0 { text += ", \(rebuilt) rebuilt" }
+    if reception.repair.arrived > 0 { text += ", \(reception.repair.arrived) sent again" }
     if reception.reordered > 0 { text += ", \(reception.reordered) reordered" }
     if reception.duplicate > 0 { text += ", \(reception.duplicate) duplicate" }
     let connection = status.connection.statistics
@@ -161,6 +163,7 @@ enum Statistics {
     object.add("delivered", reception.delivered)
     object.add("correction", reception.correction)
     object.add("unneeded", reception.unneeded)
+    object.add("retransmission", reception.retransmission)
     object.add("held", reception.held)
     object.add("lost", reception.lost)
     object.add("loss_events", reception.lossEvents)
@@ -180,6 +183,21 @@ enum Statistics {
     object.add("sequence_restarts", reception.sequenceRestarts)
     object.add("jitter_ticks", reception.jitter, digits: 1)
     object.add("error_correction", correction(reception.errorCorrection))
+    object.add("repair", repair(reception.repair))
+    return object
+  }
+
+  private static func repair(_ statistics: RepairStatistics) -> JSONLine {
+    var object = JSONLine()
+    object.add("requested", statistics.requested)
+    object.add("requests", statistics.requests)
+    object.add("arrived", statistics.arrived)
+    object.add("late", statistics.late)
+    object.add("unneeded", statistics.unneeded)
+    object.add("malformed", statistics.malformed)
+    object.add("pli", statistics.pictureLossIndications)
+    object.add("fir", statistics.fullIntraRequests)
+    object.add("round_trip_ms", statistics.roundTrip.map { Double($0) / 1e6 })
     return object
   }
 
