@@ -70,19 +70,14 @@ public enum RTCPFeedback: Sendable, Hashable {
 }
 
 extension RTCPFeedback {
-  /// Reads the body of a packet of `type` and `format`; `nil` for feedback that is of no use here.
-  ///
-  /// - Throws: ``RTCPPacketError/truncatedFeedback``.
+  /// Reads the body of a packet of `type` and `format`; `nil` for feedback of another kind, and for
+  /// what is too short, since nothing else of a compound depends on it.
   static func parse(
     type: UInt8, format: Int, body: ByteBuffer
-  ) throws(RTCPPacketError) -> (message: RTCPFeedback, sender: UInt32)? {
+  ) -> (message: RTCPFeedback, sender: UInt32)? {
     var body = body
-    switch (type, format) {
-    case (205, 1), (206, 1), (206, 4): break
-    default: return nil
-    }
     guard let (sender, media) = body.readMultipleIntegers(as: (UInt32, UInt32).self) else {
-      throw .truncatedFeedback
+      return nil
     }
     switch (type, format) {
     case (205, 1):
@@ -91,17 +86,16 @@ extension RTCPFeedback {
         entries.append(LostPackets(first: SequenceNumber(first), mask: mask))
       }
       // At least one entry is due (§6.2.1).
-      guard !entries.isEmpty else { throw .truncatedFeedback }
-      return (.genericNACK(media: media, entries), sender)
+      return entries.isEmpty ? nil : (.genericNACK(media: media, entries), sender)
     case (206, 1):
       return (.pictureLossIndication(media: media), sender)
-    default:
+    case (206, 4):
       var requests: [IntraRequest] = []
       while let (ssrc, number) = body.readMultipleIntegers(as: (UInt32, UInt32).self) {
         requests.append(IntraRequest(ssrc: ssrc, number: UInt8(truncatingIfNeeded: number >> 24)))
       }
-      guard !requests.isEmpty else { throw .truncatedFeedback }
-      return (.fullIntraRequest(requests), sender)
+      return requests.isEmpty ? nil : (.fullIntraRequest(requests), sender)
+    default: return nil
     }
   }
 }

@@ -96,7 +96,7 @@ public enum RTCPPacket: Sendable, Hashable {
       return .goodbye(sources)
     default:
       guard
-        let (message, sender) = try RTCPFeedback.parse(type: type, format: count, body: body)
+        let (message, sender) = RTCPFeedback.parse(type: type, format: count, body: body)
       else { return .other(type: type) }
       return .feedback(message, sender: sender)
     }
@@ -135,5 +135,4 @@ public enum RTCPPacketError: Error, Sendable, Hashable {
   case truncatedReport
   case truncatedSourceDescription
   case truncatedGoodbye
-  case truncatedFeedback
 }
