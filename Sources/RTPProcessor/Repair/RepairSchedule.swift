@@ -129,7 +129,7 @@ struct RepairSchedule: Sendable {
         noteAnswer(to: &request, at: now)
       case (let filled?, .retransmission), (let filled?, .network):
         statistics.unneeded += 1
-        if request.isAnswered, request.count == 1 {
+        if request.isAnswered, request.count == 1, !isAnsweredInOwnStream {
           // One request has one answer, so what came first was on its way anyway.
           overtaking.note(request.noticed.nanoseconds(to: filled), at: now)
         }

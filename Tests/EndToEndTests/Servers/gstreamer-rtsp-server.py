@@ -6,6 +6,7 @@ file from its first frame, paced as its timestamps say; at its end RTCP says goo
 """
 
 import argparse
+import random
 
 import gi
 
@@ -59,6 +60,26 @@ def multicast_addresses():
     return pool
 
 
+def lose(factory, share, seed):
+    """Has the network lose a share of what is sent, what is sent again included."""
+    dice = random.Random(seed)
+    spared = 10
+
+    def drop(pad, info):
+        nonlocal spared
+        spared -= 1
+        lost = spared < 0 and dice.random() < share
+        return Gst.PadProbeReturn.DROP if lost else Gst.PadProbeReturn.OK
+
+    def prepared(media):
+        pipeline = media.get_element().get_parent()
+        rtpbin = next(e for e in pipeline.children if e.get_name().startswith("rtpbin"))
+        kinds = Gst.PadProbeType.BUFFER
+        rtpbin.get_static_pad("send_rtp_src_0").add_probe(kinds, drop)
+
+    factory.connect("media-configure", lambda _, media: media.connect("prepared", prepared))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", help="an MP4 file of H.264 or H.265")
@@ -71,6 +92,10 @@ def main():
     parser.add_argument("--password", default="secret")
     parser.add_argument("--certificate", help="in PEM; turns TLS on")
     parser.add_argument("--key", help="of the certificate, in PEM")
+    parser.add_argument("--feedback", action="store_true", help="the profile AVPF")
+    parser.add_argument("--retransmission", type=int, help="ms for which packets can be sent again")
+    parser.add_argument("--loss", type=float, help="the share of packets lost")
+    parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
 
     Gst.init(None)
@@ -80,6 +105,13 @@ def main():
         f" config-interval=-1 ! rtp{arguments.codec}pay name=pay0 pt=96 )"
     )
     factory.set_shared(False)
+    if arguments.feedback:
+        factory.set_profiles(GstRtsp.RTSPProfile.AVPF)
+    if arguments.retransmission:
+        factory.set_retransmission_time(arguments.retransmission * Gst.MSECOND)
+        factory.set_do_retransmission(True)
+    if arguments.loss:
+        lose(factory, arguments.loss, arguments.seed)
     if arguments.protocol:
         factory.set_protocols(PROTOCOLS[arguments.protocol])
     if arguments.protocol == "multicast":

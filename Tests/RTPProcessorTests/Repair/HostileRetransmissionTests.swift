@@ -39,11 +39,11 @@ import Testing
     _ = sender.packet()
     session.receive(sender.packet())
     var noise = Noise(seed: 1)
-    for number in UInt16.min ... .max where number != 1010 {
+    for number in stride(from: UInt16(0), to: 65_520, by: 7) where number != 1010 {
       session.receive(
         retransmission([UInt8(number >> 8), UInt8(number & 0xFF)] + (0..<8).map { _ in noise.byte }))
     }
-    #expect(session.statistics.repair.unneeded == 65_535)
+    #expect(session.statistics.repair.unneeded == 9360)
     #expect(session.statistics.recovered == 0)
     #expect(session.deliveries.count == 10)
     session.receive(retransmission([UInt8(1010 >> 8), UInt8(1010 & 0xFF)] + [0, 0, 0, 0, 0, 0, 0, 99]))

@@ -57,7 +57,7 @@ struct RepairingNetwork {
       send(sender.packet(), isSafe: number < 2 || number + 2 >= count)
       for _ in 0..<interval { step() }
     }
-    for _ in 0..<1500 { step() }
+    while session.processor.deadline != nil || !toReceiver.isEmpty { step() }
   }
 
   /// Sends the next packet so that it arrives `lateness` milliseconds later than it would.
