@@ -412,6 +412,15 @@ struct SessionDescriptionTests {
       ])
   }
 
+  @Test(arguments: ["RTP/AVPF", "RTP/SAVPF", "RTP/AVPF/UDP", "RTP/AVP"])
+  func whoSendsAgainUnderAFeedbackProfileMayBeAsked(profile: String) throws {
+    let session = try parse(
+      "v=0\no=-\nm=video 0 \(profile) 96 97\na=rtpmap:96 H264/90000\n"
+        + "a=rtpmap:97 rtx/90000\na=fmtp:97 apt=96;rtx-time=1000\n")
+    let feedback = session.media.first?.description.feedback
+    #expect(feedback?.requests == (profile == "RTP/AVP" ? [] : [.nack]))
+  }
+
   @Test(arguments: ["", "a=fmtp:97 apt=", "a=fmtp:97 apt=128", "a=fmtp:97 apt=x;rtx-time=-1"])
   func retransmissionOfNothingIsNone(line: String) throws {
     let session = try parse(

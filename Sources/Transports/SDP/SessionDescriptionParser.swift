@@ -247,6 +247,12 @@ struct SessionDescriptionParser {
       },
       retransmissionFormats: retransmissionFormats(in: section),
       feedback: section.feedback(for: payloadType))
+    // GStreamer's server names no message, but what else would have packets sent again (RFC 4588 §8.1)?
+    if media.profile.uppercased().contains("AVPF"),
+      media.description.retransmissionFormats.values.contains(where: { $0.original == payloadType })
+    {
+      media.description.feedback.requests.insert(.nack)
+    }
     return media
   }
 

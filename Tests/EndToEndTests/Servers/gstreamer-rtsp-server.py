@@ -74,7 +74,8 @@ def lose(factory, share, seed):
     def prepared(media):
         pipeline = media.get_element().get_parent()
         rtpbin = next(e for e in pipeline.children if e.get_name().startswith("rtpbin"))
-        kinds = Gst.PadProbeType.BUFFER
+        # H.265 comes in lists, which are lost as a whole: a burst.
+        kinds = Gst.PadProbeType.BUFFER | Gst.PadProbeType.BUFFER_LIST
         rtpbin.get_static_pad("send_rtp_src_0").add_probe(kinds, drop)
 
     factory.connect("media-configure", lambda _, media: media.connect("prepared", prepared))

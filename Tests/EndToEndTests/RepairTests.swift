@@ -1,0 +1,128 @@
+import Foundation
+import Testing
+
+/// Streams through a network that loses packets in front of a sender that answers.
+@Suite(.serialized)
+struct RepairTests {
+  struct Case: Sendable, CustomTestStringConvertible {
+    var codec: Clip.Codec
+    var isInOwnStream = false
+    var isProtected = false
+    var isDescribed = false
+
+    /// What both ends are told, unless an SDP file tells it.
+    var options: [String] {
+      ["--feedback", "nack,pli"]
+        + (isInOwnStream ? ["--retransmission-payload-type", "98"] : [])
+    }
+
+    var testDescription: String {
+      "\(codec.rawValue), \(isInOwnStream ? "in a stream of their own" : "as they were")"
+        + (isProtected ? ", SRTP" : "") + (isDescribed ? ", SDP" : "")
+    }
+  }
+
+  static let cases = [
+    Case(codec: .h264), Case(codec: .h265, isInOwnStream: true),
+    Case(codec: .h265, isProtected: true),
+    Case(codec: .h264, isInOwnStream: true, isProtected: true, isDescribed: true),
+  ]
+
+  @Test("what rtp-send sends again makes the stream exact at 5 % loss", arguments: cases)
+  func sender(_ test: Case) throws {
+    let clip = try Clip.of(test.codec)
+    let output = try Scratch.path("y4m")
+    let description = try Scratch.path("sdp")
+    var key: [String] = []
+    if test.isProtected {
+      let file = try Scratch.path("key")
+      let text = "AES_CM_128_HMAC_SHA1_80 " + Data(0..<30).base64EncodedString()
+      _ = FileManager.default.createFile(
+        atPath: file, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600])
+      key = ["--srtp-key-file", file]
+    }
+    let common = ["-o", output, "--frames", "\(clip.frames)", "--stats", "-", "--timeout", "3"]
+    let sending =
+      ["--packet-size", "300", "--loss", "0.05", "--seed", "2", "--speed", "2"] + test.options + key
+    let receiver: RunningProcess
+    let sender: RunningProcess
+    if test.isDescribed {
+      // The description is there before the first packet, but the receiver only afterwards, so the
+      // address is that of a port that was free a moment ago.
+      let port = try FreePort.tcp()
+      let writer = try RunningProcess(
+        Product.rtpSend,
+        [clip.container, "udp://127.0.0.1:\(port)", "--sdp", description, "--frames", "1"] + sending)
+      #expect(try writer.waitForExit() == 0, "\(writer.standardError)")
+      receiver = try RunningProcess(Product.rtpRecv, [description] + common + key)
+      _ = try receiver.waitForLine(#/listening on/#)
+      sender = try RunningProcess(
+        Product.rtpSend, [clip.container, "udp://127.0.0.1:\(port)"] + sending)
+    } else {
+      let (process, port) = try CommandTests.listener(common + test.options + key)
+      receiver = process
+      sender = try RunningProcess(
+        Product.rtpSend, [clip.container, "udp://127.0.0.1:\(port)"] + sending)
+    }
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
+
+    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["rtp", "lost"] == 0)
+    #expect(statistics["rtp", "reordered"] == 0)
+    #expect(statistics["rtp", "repair", "arrived"] > 20)
+    #expect((statistics["rtp", "retransmission"] > 0) == test.isInOwnStream)
+    #expect(sender.standardError.contains("packets asked for were sent again"))
+  }
+
+  @Test(
+    "what GStreamer's server sends again makes the stream exact at 5 % loss",
+    arguments: Clip.Codec.allCases)
+  func gstreamer(codec: Clip.Codec) throws {
+    let clip = try Clip.of(codec)
+    let server = try GStreamerServer(
+      clip, ["--feedback", "--retransmission", "1000", "--loss", "0.05", "--seed", "3"])
+    let (receiver, output) = try RTSPServerTests.receive(
+      server.url(), ["--rtsp-transport", "udp"])
+    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["rtp", "lost"] == 0)
+    #expect(statistics["rtp", "repair", "arrived"] > 5)
+    #expect(statistics["rtp", "retransmission"] > 5)
+  }
+
+  /// The pattern's key pictures are ten seconds apart, and the stream is joined in between.
+  @Test("a live sender that is asked for a key picture", arguments: ["pli", "fir"])
+  func keyPicture(request: String) throws {
+    let (receiver, port) = try CommandTests.listener([
+      "-o", try Scratch.path("y4m"), "--frames", "10", "--stats", "-", "--timeout", "3",
+      "--feedback", request,
+    ])
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      ["pattern", "udp://127.0.0.1:\(port)", "--size", "256x144", "--gop", "300", "--seed", "2"]
+        + ["--burst-loss", "0.2,40", "--frames", "200", "--feedback", request])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
+    #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["rtp", "repair", request] > 0)
+    #expect(statistics["rtp", "repair", "requested"] == 0)
+    #expect(sender.standardError.contains("key pictures asked for"))
+  }
+
+  @Test(
+    "what does not go together is said before anything is opened",
+    arguments: [
+      ["--feedback", "ack"], ["--feedback", ""], ["--feedback", "nack,"],
+      ["--retransmission-payload-type", "128"],
+      ["--retransmission-payload-type", "96", "--payload-type", "96"],
+      ["--retransmission-payload-type", "97", "--fec", "ulpfec:97"],
+    ])
+  func mistakes(options: [String]) throws {
+    let receiver = try RunningProcess(Product.rtpRecv, ["rtp://127.0.0.1:0"] + options)
+    #expect(try receiver.waitForExit(within: 10) == 64)
+    #expect(receiver.standardError.contains(options[0]))
+  }
+}
