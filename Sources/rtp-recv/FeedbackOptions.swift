@@ -20,7 +20,7 @@ struct FeedbackOptions: ParsableArguments {
 
   func validate() throws {
     guard (retransmissionPayloadType ?? 0) < 128 else {
-      throw ValidationError("a payload type is 0 to 127")
+      throw ValidationError("--retransmission-payload-type is 0 to 127")
     }
   }
 

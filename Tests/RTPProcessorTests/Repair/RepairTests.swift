@@ -39,7 +39,7 @@ import Testing
     network.loss = 0
     var plain = RepairingNetwork(seed: seed, answers: .never, asks: false)
     plain.loss = 0
-    for number in 0..<1500 {
+    for number in 0..<800 {
       let isLost = number % 20 == Int(seed % 19) + 1
       network.sendOne(isLost: isLost)
       plain.sendOne(isLost: isLost)
