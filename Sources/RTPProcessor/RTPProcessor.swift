@@ -49,11 +49,11 @@ public struct RTPProcessor: Sendable {
   public let configuration: Configuration
   public internal(set) var statistics = ReceptionStatistics()
   /// Media time to wall-clock time, as far as sender reports have told.
-  public private(set) var clock = ClockMapping()
+  public internal(set) var clock = ClockMapping()
   /// What became of the sender reports of the current source that were of no use.
-  public private(set) var ignoredSenderReports: [ClockMapping.Outcome: UInt64] = [:]
+  public internal(set) var ignoredSenderReports: [ClockMapping.Outcome: UInt64] = [:]
   /// True once the current source has said goodbye (RFC 3550 §6.6) and has sent nothing since.
-  public private(set) var hasSaidGoodbye = false
+  public internal(set) var hasSaidGoodbye = false
 
   var source: Source?
   var ready = Source.Ready()
@@ -66,13 +66,15 @@ public struct RTPProcessor: Sendable {
   /// Where the time of a session before this one stands.
   private var formerTimeline: MediaTimeline?
   /// The newest report of the current source, whatever its wall clock says.
-  private var lastReport: SenderReportArrival?
-  private var earlyReports = EarlyReports()
+  var lastReport: SenderReportArrival?
+  var earlyReports = EarlyReports()
 
   public init(configuration: Configuration = Configuration()) {
     self.configuration = configuration
     keyPictures = KeyPictureRequests(configuration.feedback)
-    guard configuration.feedback.contains(.nack), configuration.reorderWindow > .zero else { return }
+    guard configuration.feedback.contains(.nack), configuration.reorderWindow > .zero else {
+      return
+    }
     repair = RepairSchedule(
       memory: configuration.retransmissionFormats.values.compactMap(\.time).min())
   }
@@ -381,39 +383,5 @@ public struct RTPProcessor: Sendable {
     case .first, .newNumbering: statistics.unconfirmed += count
     case .succession: statistics.foreignSource += count
     }
-  }
-
-  // MARK: - RTCP
-
-  private mutating func receiveControl(
-    _ bytes: ByteBuffer, at arrival: Instant
-  ) -> PacketOutcome {
-    let packets: [RTCPPacket]
-    do {
-      packets = try RTCPPacket.parse(compound: bytes)
-    } catch {
-      statistics.malformedControl += 1
-      return .malformedControl(error)
-    }
-    statistics.control += 1
-    for packet in packets {
-      switch packet {
-      case .senderReport(let report):
-        let report = SenderReportArrival(report: report, arrival: arrival)
-        if report.report.ssrc == source?.ssrc { note(report) } else { earlyReports.keep(report) }
-      case .goodbye(let sources):
-        if let ssrc = source?.ssrc, sources.contains(ssrc) { hasSaidGoodbye = true }
-      default:
-        break
-      }
-    }
-    return .control
-  }
-
-  private mutating func note(_ report: SenderReportArrival) {
-    lastReport = report
-    guard let time = source?.timeline.time(of: report.report.timestamp) else { return }
-    let outcome = clock.note(report.report, at: time)
-    if outcome != .mapped { ignoredSenderReports[outcome, default: 0] += 1 }
   }
 }

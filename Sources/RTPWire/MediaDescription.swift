@@ -55,6 +55,7 @@ extension MediaDescription {
     completed.formatParameters.merge(formatParameters) { _, own in own }
     completed.retransmissionFormats.merge(retransmissionFormats) { _, own in own }
     completed.feedback.requests.formUnion(feedback.requests)
+    if feedback.acceptsReducedSize { completed.feedback.acceptsReducedSize = true }
     return completed
   }
 }

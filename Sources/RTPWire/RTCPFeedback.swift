@@ -49,9 +49,7 @@ public enum RTCPFeedback: Sendable, Hashable {
     }
   }
 
-  /// Puts `sequences` into as few entries as can name them.
-  ///
-  /// - Parameter sequences: extended sequence numbers, in order.
+  /// The entries, as few as can be, that name `sequences`: extended sequence numbers, in order.
   public static func entries(of sequences: [Int64]) -> [LostPackets] {
     var entries: [LostPackets] = []
     var first = Int64.min
@@ -103,9 +101,7 @@ extension RTCPFeedback {
 extension ByteBuffer {
   /// Writes an RTCP packet: a header with the length in words, less one (RFC 3550 §6.4.1).
   ///
-  /// - Parameters:
-  ///   - count: 0 … 31; of feedback packets the format.
-  ///   - body: writes whole words.
+  /// The count, of feedback packets the format, is 0 … 31; the body has to be whole words.
   public mutating func writeRTCPPacket(
     type: UInt8, count: UInt8, _ body: (inout ByteBuffer) -> Void
   ) {

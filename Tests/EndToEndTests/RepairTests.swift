@@ -51,7 +51,8 @@ struct RepairTests {
       let port = try FreePort.tcp()
       let writer = try RunningProcess(
         Product.rtpSend,
-        [clip.container, "udp://127.0.0.1:\(port)", "--sdp", description, "--frames", "1"] + sending)
+        [clip.container, "udp://127.0.0.1:\(port)", "--sdp", description, "--frames", "1"]
+          + sending)
       #expect(try writer.waitForExit() == 0, "\(writer.standardError)")
       receiver = try RunningProcess(Product.rtpRecv, [description] + common + key)
       _ = try receiver.waitForLine(#/listening on/#)

@@ -74,8 +74,8 @@ import Testing
     var buffer = ByteBuffer()
     buffer.writeMultipleIntegers(UInt8(0x81), UInt8(205), UInt16(16_000), UInt32(1), UInt32(2))
     buffer.writeRepeatingByte(0xFF, count: 4 * 16_000 - 8)
-    guard case .feedback(.genericNACK(_, let entries), _) = try RTCPPacket.parse(compound: buffer)[0]
-    else {
+    let packets = try RTCPPacket.parse(compound: buffer)
+    guard case .feedback(.genericNACK(_, let entries), _) = packets.first else {
       Issue.record("no NACK")
       return
     }

@@ -257,12 +257,16 @@ struct SessionDescriptionParser {
   }
 
   /// The types of RFC 4588, each with `apt` and perhaps `rtx-time` (§8.1), in milliseconds.
-  private mutating func retransmissionFormats(in section: Section) -> [UInt8: RetransmissionFormat] {
+  private mutating func retransmissionFormats(
+    in section: Section
+  ) -> [UInt8: RetransmissionFormat] {
     var formats: [UInt8: RetransmissionFormat] = [:]
     for type in section.media?.payloadTypes ?? []
     where section.encodings[type]?.name.lowercased() == "rtx" {
       let parameters = parameters(of: type, in: section)
-      guard let original = parameters["apt"].flatMap({ UInt8($0) }), original <= 127 else { continue }
+      guard let original = parameters["apt"].flatMap({ UInt8($0) }), original <= 127 else {
+        continue
+      }
       let time = parameters["rtx-time"].flatMap { UInt32($0) }
       formats[type] = RetransmissionFormat(
         original: original, time: time.map { .milliseconds(Int64($0)) })

@@ -13,6 +13,13 @@ import Testing
     return configuration
   }
 
+  /// A retransmission packet with a packet that was numbered `number`.
+  private func retransmission(of number: UInt16, identity: UInt64) -> ByteBuffer {
+    retransmission(
+      [UInt8(number >> 8), UInt8(number & 0xFF)]
+        + (0..<8).map { UInt8(truncatingIfNeeded: identity >> (56 - 8 * $0)) })
+  }
+
   /// A retransmission packet with `payload`.
   private func retransmission(_ payload: [UInt8]) -> ByteBuffer {
     var bytes = ByteBuffer()
@@ -40,13 +47,12 @@ import Testing
     session.receive(sender.packet())
     var noise = Noise(seed: 1)
     for number in stride(from: UInt16(0), to: 65_520, by: 7) where number != 1010 {
-      session.receive(
-        retransmission([UInt8(number >> 8), UInt8(number & 0xFF)] + (0..<8).map { _ in noise.byte }))
+      session.receive(retransmission(of: number, identity: noise.next()))
     }
     #expect(session.statistics.repair.unneeded == 9360)
     #expect(session.statistics.recovered == 0)
     #expect(session.deliveries.count == 10)
-    session.receive(retransmission([UInt8(1010 >> 8), UInt8(1010 & 0xFF)] + [0, 0, 0, 0, 0, 0, 0, 99]))
+    session.receive(retransmission(of: 1010, identity: 99))
     #expect(session.deliveries.count == 12)
     #expect(session.statistics.recovered == 1)
     #expect(session.receive(sender.packet()) == .inOrder)
@@ -66,7 +72,7 @@ import Testing
     _ = sender.packet()
     session.receive(sender.packet())
     #expect(!session.takeFeedback().isEmpty)
-    let answer = retransmission([UInt8(1010 >> 8), UInt8(1010 & 0xFF), 0, 0, 0, 0, 0, 0, 0, 99])
+    let answer = retransmission(of: 1010, identity: 99)
     session.run(for: .milliseconds(20))
     session.receive(answer)
     session.receive(answer)
@@ -77,13 +83,9 @@ import Testing
     session.receive(sender.packet())
     #expect(!session.takeFeedback().isEmpty)
     session.run(for: .milliseconds(1500))
-    session.receive(retransmission([UInt8(1012 >> 8), UInt8(1012 & 0xFF), 0, 0, 0, 0, 0, 0, 0, 98]))
+    session.receive(retransmission(of: 1012, identity: 98))
     #expect(session.statistics.lost == 1)
     #expect(session.statistics.repair.late == 1)
     #expect(session.statistics.isBalanced)
   }
-}
-
-extension Noise {
-  fileprivate var byte: UInt8 { mutating get { UInt8(truncatingIfNeeded: next()) } }
 }

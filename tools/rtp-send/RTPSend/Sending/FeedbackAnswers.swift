@@ -49,7 +49,7 @@ struct FeedbackAnswers {
   private var sequence: SequenceNumber
   private var lastCommand: UInt8?
 
-  /// - Parameter stream: whose packets of media are remembered.
+  /// Answers for a stream, of which the packets of media are remembered.
   init(_ configuration: FeedbackConfiguration, of stream: RTPStream.Configuration) {
     self.configuration = configuration
     payloadType = stream.payloadType & 0x7F

@@ -103,7 +103,9 @@ public struct PacketFeed {
   /// What can not be understood or protected is passed over. A key picture comes with the source's next
   /// one, which a live source makes at once.
   public mutating func answer(_ datagram: ByteBuffer, at now: Instant) -> [ByteBuffer] {
-    guard !configuration.feedback.requests.isEmpty, RTCPPacket.recognizes(datagram) else { return [] }
+    guard !configuration.feedback.requests.isEmpty, RTCPPacket.recognizes(datagram) else {
+      return []
+    }
     var compound: ByteBuffer? = datagram
     if protector != nil { compound = protector?.unprotect(control: datagram, at: now) }
     guard let compound, let messages = try? RTCPPacket.parse(compound: compound) else { return [] }
@@ -120,7 +122,9 @@ public struct PacketFeed {
   }
 
   private mutating func protected(_ packets: [ByteBuffer]) throws -> [ByteBuffer] {
-    guard protector != nil || configuration.feedback.requests.contains(.nack) else { return packets }
+    guard protector != nil || configuration.feedback.requests.contains(.nack) else {
+      return packets
+    }
     return try packets.map { packet in
       let sent = try protected(packet)
       answers.remember(packet, sentAs: sent)
