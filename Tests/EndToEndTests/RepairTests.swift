@@ -76,20 +76,49 @@ struct RepairTests {
     #expect(sender.standardError.contains("packets asked for were sent again"))
   }
 
-  @Test(
-    "what GStreamer's server sends again makes the stream exact at 5 % loss",
-    arguments: Clip.Codec.allCases)
-  func gstreamer(codec: Clip.Codec) throws {
-    let clip = try Clip.of(codec)
+  /// Frames at the end that are not waited for: GStreamer says goodbye behind its last packet at once, so
+  /// that nobody can ask for it any more.
+  private static let tail = 20
+
+  @Test("what GStreamer's server sends again makes the stream exact at 5 % loss")
+  func gstreamerServer() throws {
+    let clip = try Clip.h264.get()
     let server = try GStreamerServer(
       clip, ["--feedback", "--retransmission", "1000", "--loss", "0.05", "--seed", "3"])
     let (receiver, output) = try RTSPServerTests.receive(
-      server.url(), ["--rtsp-transport", "udp"])
-    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+      server.url(), ["--rtsp-transport", "udp", "--frames", "\(clip.frames - Self.tail)"])
+    try Self.expectExact(clip, output, receiver)
+    #expect(try Statistics(lastLineOf: receiver)["rtp", "retransmission"] > 5)
+  }
+
+  @Test(
+    "what GStreamer sends again over plain RTP makes the stream exact at 5 % loss",
+    arguments: zip([Clip.Codec.h265, .h264], [[], ["--retransmission-payload-type", "98"]]))
+  func gstreamerSender(codec: Clip.Codec, retransmission: [String]) throws {
+    let clip = try Clip.of(codec)
+    let output = try Scratch.path("y4m")
+    let (receiver, port) = try CommandTests.listener(
+      ["-o", output, "--frames", "\(clip.frames - Self.tail)", "--stats", "-", "--timeout", "3"]
+        + ["--feedback", "nack"] + retransmission)
+    let script = Bundle.module.resourceURL?
+      .appendingPathComponent("Servers/gstreamer-rtp-sender.py").path
+    let sender = try RunningProcess(
+      "/usr/bin/python3",
+      [script ?? "", clip.container, codec.rawValue, "\(port)", "--loss", "0.05", "--seed", "3"]
+        + retransmission)
+    #expect(try receiver.waitForExit(within: 20) == 0, "\(receiver.standardError)")
+    withExtendedLifetime(sender) {}
+    try Self.expectExact(clip, output, receiver)
+  }
+
+  private static func expectExact(
+    _ clip: Clip, _ output: String, _ receiver: RunningProcess
+  ) throws {
+    #expect(
+      try Clip.frameHashes(of: output) == Array(clip.hashes.prefix(clip.frames - tail)))
     let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["rtp", "lost"] == 0)
     #expect(statistics["rtp", "repair", "arrived"] > 5)
-    #expect(statistics["rtp", "retransmission"] > 5)
   }
 
   /// The pattern has a single key picture by itself.

@@ -6,7 +6,6 @@ file from its first frame, paced as its timestamps say; at its end RTCP says goo
 """
 
 import argparse
-import random
 
 import gi
 
@@ -14,6 +13,8 @@ gi.require_version("Gst", "1.0")
 gi.require_version("GstRtsp", "1.0")
 gi.require_version("GstRtspServer", "1.0")
 from gi.repository import Gio, GLib, Gst, GstRtsp, GstRtspServer  # noqa: E402
+
+from gstreamer_loss import Loss  # noqa: E402
 
 PROTOCOLS = {
     "tcp": GstRtsp.RTSPLowerTrans.TCP,
@@ -60,23 +61,12 @@ def multicast_addresses():
     return pool
 
 
-def lose(factory, share, seed):
-    """Has the network lose a share of what is sent, what is sent again included."""
-    dice = random.Random(seed)
-    spared = 10
-
-    def drop(pad, info):
-        nonlocal spared
-        spared -= 1
-        lost = spared < 0 and dice.random() < share
-        return Gst.PadProbeReturn.DROP if lost else Gst.PadProbeReturn.OK
+def lose(factory, loss):
+    """Has the network lose what `loss` says, of what is sent again too."""
 
     def prepared(media):
         pipeline = media.get_element().get_parent()
-        rtpbin = next(e for e in pipeline.children if e.get_name().startswith("rtpbin"))
-        # H.265 comes in lists, which are lost as a whole: a burst.
-        kinds = Gst.PadProbeType.BUFFER | Gst.PadProbeType.BUFFER_LIST
-        rtpbin.get_static_pad("send_rtp_src_0").add_probe(kinds, drop)
+        loss.attach(next(e for e in pipeline.children if e.get_name().startswith("rtpbin")))
 
     factory.connect("media-configure", lambda _, media: media.connect("prepared", prepared))
 
@@ -112,7 +102,7 @@ def main():
         factory.set_retransmission_time(arguments.retransmission * Gst.MSECOND)
         factory.set_do_retransmission(True)
     if arguments.loss:
-        lose(factory, arguments.loss, arguments.seed)
+        lose(factory, Loss(arguments.loss, arguments.seed))
     if arguments.protocol:
         factory.set_protocols(PROTOCOLS[arguments.protocol])
     if arguments.protocol == "multicast":
