@@ -80,7 +80,7 @@ struct RepairTests {
     #expect(sender.standardError.contains("packets asked for were sent again"))
   }
 
-  /// Frames at the end that are not waited for: GStreamer says goodbye behind its last packet at once, so
+  /// Frames at the end that are not waited for: GStreamer says goodbye behind its last packet, so
   /// that nobody can ask for it any more.
   private static let tail = 20
 
