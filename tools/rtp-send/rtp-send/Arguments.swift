@@ -161,3 +161,15 @@ struct CorrectionArgument: ExpressibleByArgument {
     correction = RTPStream.Correction(format, payloadType: UInt8(parts[0]), interval: parts[1])
   }
 }
+
+/// Names of requests such as `nack,pli`.
+struct FeedbackArgument: ExpressibleByArgument {
+  let requests: Set<FeedbackRequest>
+
+  init?(argument: String) {
+    let names = argument.split(separator: ",", omittingEmptySubsequences: false)
+    let requests = names.compactMap { FeedbackRequest(rawValue: String($0)) }
+    guard requests.count == names.count else { return nil }
+    self.requests = Set(requests)
+  }
+}

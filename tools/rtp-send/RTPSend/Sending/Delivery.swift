@@ -108,6 +108,13 @@ public struct Delivery {
   /// Takes out the next datagram that leaves by `now`.
   public mutating func release(by now: Instant) -> ByteBuffer? { network.release(by: now)?.bytes }
 
+  /// Takes RTCP that a receiver sent back; the answers go through the network like all else.
+  public mutating func answer(_ datagram: ByteBuffer, at now: Instant) {
+    for packet in feed.answer(datagram, at: now) { network.offer(packet, at: now) }
+  }
+
+  public var feedback: FeedbackCounters { feed.feedback }
+
   /// An RTCP compound in the form in which it is sent; `nil` when it can not be.
   public mutating func protected(_ compound: ByteBuffer) -> ByteBuffer? {
     try? feed.protected(compound)

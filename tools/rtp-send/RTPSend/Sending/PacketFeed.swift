@@ -1,4 +1,5 @@
 public import NIOCore
+public import RTPWire
 public import Transports
 
 /// Turns a source into RTP packets: repeats, limits, strips, packetizes and numbers it.
@@ -21,6 +22,8 @@ public struct PacketFeed {
     public var key: SRTPKeyMaterial?
     /// The roll-over counter that the first source begins with, as if it had sent for long.
     public var rollover: UInt32?
+    /// What receivers may ask for.
+    public var feedback = FeedbackConfiguration()
 
     public init(recipe: SourceRecipe, stream: RTPStream.Configuration) {
       self.recipe = recipe
@@ -43,6 +46,7 @@ public struct PacketFeed {
   private let source: any AccessUnitSource
   private var packetizer: any Packetizer
   private var protector: SRTPProtector?
+  private var answers: FeedbackAnswers
   private var lastTicks: Int64 = 0
   private var isFinished = false
 
@@ -56,6 +60,7 @@ public struct PacketFeed {
       for: source.codec, payloadLimit: configuration.payloadLimit,
       aggregates: configuration.aggregates)
     stream = RTPStream(configuration.stream)
+    answers = FeedbackAnswers(configuration.feedback, of: configuration.stream)
     protector = try configuration.key.map {
       try SRTPProtector($0, rollover: configuration.rollover)
     }
@@ -90,8 +95,40 @@ public struct PacketFeed {
     try protector?.protect(compound) ?? compound
   }
 
+  /// What was asked for and given so far.
+  public var feedback: FeedbackCounters { answers.counters }
+
+  /// Takes RTCP that a receiver sent back, and gives the packets that answer it, as they are sent.
+  ///
+  /// What can not be understood or protected is passed over. A key picture comes with the source's next
+  /// one, which a live source makes at once.
+  public mutating func answer(_ datagram: ByteBuffer, at now: Instant) -> [ByteBuffer] {
+    guard !configuration.feedback.requests.isEmpty, RTCPPacket.recognizes(datagram) else {
+      return []
+    }
+    var compound: ByteBuffer? = datagram
+    if protector != nil { compound = protector?.unprotect(control: datagram, at: now) }
+    guard let compound, let messages = try? RTCPPacket.parse(compound: compound) else { return [] }
+    answers.noteCompound()
+    var packets: [ByteBuffer] = []
+    for case .feedback(let message, _) in messages {
+      switch answers.take(message) {
+      case .asSent(let again): packets += again
+      case .clear(let again): packets += again.compactMap { try? protected($0) }
+      case .keyPicture: source.requestKeyPicture()
+      }
+    }
+    return packets
+  }
+
   private mutating func protected(_ packets: [ByteBuffer]) throws -> [ByteBuffer] {
-    guard protector != nil else { return packets }
-    return try packets.map { try protected($0) }
+    guard protector != nil || configuration.feedback.requests.contains(.nack) else {
+      return packets
+    }
+    return try packets.map { packet in
+      let sent = try protected(packet)
+      answers.remember(packet, sentAs: sent)
+      return sent
+    }
   }
 }
