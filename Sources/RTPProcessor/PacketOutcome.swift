@@ -22,6 +22,8 @@ public enum PacketOutcome: Sendable, Hashable {
   case ignoredPayloadType
   /// A correction packet with a numbering of its own, taken in.
   case correction
+  /// A retransmission packet, taken in.
+  case retransmission
   /// Not an RTP packet.
   case malformed(RTPPacketError)
   /// An RTCP compound, taken in.

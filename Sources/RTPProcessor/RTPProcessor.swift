@@ -33,6 +33,10 @@ public struct RTPProcessor: Sendable {
     /// The payload type of RED packets, whose primary encodings are taken for packets of their own
     /// (RFC 2198), or `nil`.
     public var redundancyPayloadType: UInt8?
+    /// The payload types of retransmission packets (RFC 4588), and what they repeat.
+    public var retransmissionFormats: [UInt8: RetransmissionFormat] = [:]
+    /// What the sender may be asked for; with a reorder window of zero no packets are.
+    public var feedback: Set<FeedbackRequest> = []
 
     public init() {}
   }
@@ -47,25 +51,34 @@ public struct RTPProcessor: Sendable {
   public let configuration: Configuration
   public internal(set) var statistics = ReceptionStatistics()
   /// Media time to wall-clock time, as far as sender reports have told.
-  public private(set) var clock = ClockMapping()
+  public internal(set) var clock = ClockMapping()
   /// What became of the sender reports of the current source that were of no use.
-  public private(set) var ignoredSenderReports: [ClockMapping.Outcome: UInt64] = [:]
+  public internal(set) var ignoredSenderReports: [ClockMapping.Outcome: UInt64] = [:]
   /// True once the current source has said goodbye (RFC 3550 §6.6) and has sent nothing since.
-  public private(set) var hasSaidGoodbye = false
+  public internal(set) var hasSaidGoodbye = false
 
   var source: Source?
   var ready = Source.Ready()
   /// What rebuilds the packets of the current source; `nil` until there is something to rebuild from.
   var correction: ForwardErrorCorrection?
+  /// Which packets are asked for; `nil` where none may be.
+  var repair: RepairSchedule?
+  var keyPictures: KeyPictureRequests
   private var prospects: [Prospect] = []
   /// Where the time of a session before this one stands.
   private var formerTimeline: MediaTimeline?
   /// The newest report of the current source, whatever its wall clock says.
-  private var lastReport: SenderReportArrival?
-  private var earlyReports = EarlyReports()
+  var lastReport: SenderReportArrival?
+  var earlyReports = EarlyReports()
 
   public init(configuration: Configuration = Configuration()) {
     self.configuration = configuration
+    keyPictures = KeyPictureRequests(configuration.feedback)
+    guard configuration.feedback.contains(.nack), configuration.reorderWindow > .zero else {
+      return
+    }
+    repair = RepairSchedule(
+      memory: configuration.retransmissionFormats.values.compactMap(\.time).min())
   }
 
   /// Begins a session after `former`, which is over: another connection, perhaps another sender.
@@ -73,7 +86,7 @@ public struct RTPProcessor: Sendable {
   /// Nothing of the packets is taken along, but the totals go on, and so does the time of the media
   /// as far as it has the same clock rate.
   public init(configuration: Configuration, after former: RTPProcessor) {
-    self.configuration = configuration
+    self.init(configuration: configuration)
     statistics = former.statistics
     ignoredSenderReports = former.ignoredSenderReports
     let timeline = former.source?.timeline ?? former.formerTimeline
@@ -92,7 +105,7 @@ public struct RTPProcessor: Sendable {
 
   /// When ``next(at:)`` has something to do although nothing arrives; `nil` while nothing waits.
   public var deadline: Instant? {
-    var earliest = source?.buffer.oldestArrival?.advanced(by: configuration.reorderWindow)
+    var earliest = gapDeadline
     for index in prospects.indices where prospects[index].isConfirmed {
       let due = dueTime(of: prospects[index])
       earliest = min(earliest ?? due, due)
@@ -128,6 +141,9 @@ public struct RTPProcessor: Sendable {
     if packet.payloadType == configuration.redundancyPayloadType {
       packet = packet.primaryEncoding ?? packet
     }
+    if let format = configuration.retransmissionFormats[packet.payloadType] {
+      return receiveRetransmission(packet, of: format, at: datagram.arrival)
+    }
     let format = configuration.correctionFormats[packet.payloadType]
     if let format, !format.isNumberedWithMedia {
       statistics.correction += 1
@@ -143,24 +159,28 @@ public struct RTPProcessor: Sendable {
     return outcome
   }
 
-  /// Takes in a packet that did not come as it was sent but was rebuilt, and says what became of it.
-  public mutating func receiveRecovered(
-    _ packet: RTPPacket, at arrival: Instant, isEntryPoint: (RTPPacket) -> Bool
+  /// Takes in a packet that came `way`, in or from others, and says what became of it.
+  mutating func receiveRecovered(
+    _ packet: RTPPacket, _ way: Source.Way, at arrival: Instant, isEntryPoint: (RTPPacket) -> Bool
   ) -> PacketOutcome {
     statistics.recovered += 1
-    return place(packet, at: arrival, isRecovered: true, isEntryPoint: isEntryPoint)
+    return place(packet, way, at: arrival, isEntryPoint: isEntryPoint)
   }
 
   private mutating func place(
-    _ packet: RTPPacket, at arrival: Instant, isRecovered: Bool = false,
+    _ packet: RTPPacket, _ way: Source.Way? = nil, at arrival: Instant,
     isEntryPoint: (RTPPacket) -> Bool
   ) -> PacketOutcome {
-    guard source?.owns(packet) == true else {
+    guard source?.owns(packet) == true, let highest = source?.highest else {
       return putOnProbation(packet, at: arrival, isEntryPoint: isEntryPoint)
     }
-    switch source?.receive(
-      packet, at: arrival, isRecovered: isRecovered, statistics: &statistics, ready: &ready)
-    {
+    let way = way ?? self.way(of: packet)
+    let outcome = source?.receive(
+      packet, at: arrival, way: way, statistics: &statistics, ready: &ready)
+    if repair != nil, outcome != .renumbered {
+      noteRepair(of: packet, way, highest: highest, at: arrival)
+    }
+    switch outcome {
     case .inOrder:
       noteLife()
       return .inOrder
@@ -201,10 +221,9 @@ public struct RTPProcessor: Sendable {
 
   /// Does what is due at `now`; each turn gives up a gap or settles a prospect, so it comes to rest.
   private mutating func advance(to now: Instant) {
-    if let oldest = source?.buffer.oldestArrival,
-      oldest.advanced(by: configuration.reorderWindow) <= now
-    {
+    if let gapDeadline, gapDeadline <= now {
       source?.giveUpGap(statistics: &statistics, ready: &ready)
+      repair?.close(before: source?.buffer.next ?? 0)
     }
     // The oldest first, so that of two senders who start together it is the first who stays.
     let due = prospects.firstIndex { $0.isConfirmed && dueTime(of: $0) <= now }
@@ -244,6 +263,7 @@ public struct RTPProcessor: Sendable {
     source?.giveUpGaps(
       untilAtMost: configuration.maximumHeldPackets, bytes: configuration.maximumHeldBytes,
       statistics: &statistics, ready: &ready)
+    repair?.close(before: source?.buffer.next ?? 0)
   }
 
   private mutating func releaseEverything() {
@@ -339,7 +359,10 @@ public struct RTPProcessor: Sendable {
     }
     if claim != .newNumbering { lastReport = nil }
     hasSaidGoodbye = false
+    repair?.forgetPlaces()
+    let highest = source?.highest ?? 0
     source?.take(prospect.held, statistics: &statistics, ready: &ready)
+    noticeGaps(behind: highest, at: prospect.lastArrival)
     correct(with: prospect.held)
     keepBounds()
     if let report = earlyReports.take(of: prospect.ssrc) { note(report) }
@@ -367,39 +390,5 @@ public struct RTPProcessor: Sendable {
     case .first, .newNumbering: statistics.unconfirmed += count
     case .succession: statistics.foreignSource += count
     }
-  }
-
-  // MARK: - RTCP
-
-  private mutating func receiveControl(
-    _ bytes: ByteBuffer, at arrival: Instant
-  ) -> PacketOutcome {
-    let packets: [RTCPPacket]
-    do {
-      packets = try RTCPPacket.parse(compound: bytes)
-    } catch {
-      statistics.malformedControl += 1
-      return .malformedControl(error)
-    }
-    statistics.control += 1
-    for packet in packets {
-      switch packet {
-      case .senderReport(let report):
-        let report = SenderReportArrival(report: report, arrival: arrival)
-        if report.report.ssrc == source?.ssrc { note(report) } else { earlyReports.keep(report) }
-      case .goodbye(let sources):
-        if let ssrc = source?.ssrc, sources.contains(ssrc) { hasSaidGoodbye = true }
-      default:
-        break
-      }
-    }
-    return .control
-  }
-
-  private mutating func note(_ report: SenderReportArrival) {
-    lastReport = report
-    guard let time = source?.timeline.time(of: report.report.timestamp) else { return }
-    let outcome = clock.note(report.report, at: time)
-    if outcome != .mapped { ignoredSenderReports[outcome, default: 0] += 1 }
   }
 }

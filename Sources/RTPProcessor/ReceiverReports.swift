@@ -43,7 +43,22 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
   public mutating func goodbye(at now: Instant, about reception: SourceReception?) -> ByteBuffer? {
     guard hasReported else { return nil }
     var buffer = compound(at: now, about: reception)
-    buffer.writePacket(type: 203, count: 1) { $0.writeInteger(ssrc) }
+    buffer.writeRTCPPacket(type: 203, count: 1) { $0.writeInteger(ssrc) }
+    return buffer
+  }
+
+  /// Feedback that goes at once, whatever the interval (RFC 4585 §3.5: between two there is nobody
+  /// whom it could flood), behind a report unless `isReduced` (RFC 5506 §3.4).
+  public mutating func feedback(
+    _ message: RTCPFeedback, at now: Instant, about reception: SourceReception?,
+    isReduced: Bool
+  ) -> ByteBuffer {
+    hasReported = true
+    // What is new since the last report is for the next regular one to say.
+    let former = prior
+    var buffer = isReduced ? ByteBuffer() : compound(at: now, about: reception)
+    prior = former
+    buffer.writeFeedback(message, from: ssrc)
     return buffer
   }
 
@@ -53,7 +68,7 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
     // Two may draw the same number (§8.2); it is for the newcomer to draw again.
     while ssrc == reception?.ssrc { ssrc = randomness.next() }
     var buffer = ByteBufferAllocator().buffer(capacity: 128)
-    buffer.writePacket(type: 201, count: reception == nil ? 0 : 1) { buffer in
+    buffer.writeRTCPPacket(type: 201, count: reception == nil ? 0 : 1) { buffer in
       buffer.writeInteger(ssrc)
       if let reception {
         let former = prior?.ssrc == reception.ssrc ? prior : nil
@@ -61,7 +76,7 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
       }
     }
     prior = reception
-    buffer.writePacket(type: 202, count: 1) { buffer in
+    buffer.writeRTCPPacket(type: 202, count: 1) { buffer in
       buffer.writeInteger(ssrc)
       buffer.writeMultipleIntegers(UInt8(1), UInt8(canonicalName.utf8.count))
       buffer.writeString(canonicalName)
@@ -99,16 +114,6 @@ extension SourceReception {
 }
 
 extension ByteBuffer {
-  /// Writes an RTCP packet: a header with the length in words, less one (RFC 3550 §6.4.1).
-  fileprivate mutating func writePacket(
-    type: UInt8, count: UInt8, _ body: (inout ByteBuffer) -> Void
-  ) {
-    let start = writerIndex
-    writeMultipleIntegers(0x80 | count, type, UInt16(0))
-    body(&self)
-    setInteger(UInt16(clamping: (writerIndex - start) / 4 - 1), at: start + 2)
-  }
-
   /// Writes a report block (RFC 3550 §6.4.1).
   fileprivate mutating func writeBlock(
     of reception: SourceReception, since prior: SourceReception?, at now: Instant

@@ -3,13 +3,14 @@ import RTPWire
 /// What a stream's packets went through, in totals since the start.
 ///
 /// The counters balance at any time: ``received``, ``recovered`` and ``unneeded`` together are the sum
-/// of ``delivered``, of every drop, of ``control``, of ``correction`` and of what is still held.
+/// of ``delivered``, of every drop, of ``control``, of ``correction``, of ``retransmission`` and of what is still held.
 public struct ReceptionStatistics: Sendable, Hashable {
   /// Datagrams taken in, whatever they were.
   public internal(set) var received: UInt64 = 0
   /// Bytes of all datagrams taken in, without the headers of the carrier.
   public internal(set) var receivedBytes: UInt64 = 0
-  /// Packets that did not come as they were sent but were put back: rebuilt from others.
+  /// Packets that did not come as they were sent but were put back: rebuilt from others,
+  /// or taken from retransmission packets.
   public internal(set) var recovered: UInt64 = 0
   /// Packets handed on in order.
   public internal(set) var delivered: UInt64 = 0
@@ -29,6 +30,10 @@ public struct ReceptionStatistics: Sendable, Hashable {
   /// Places at which nothing came and nothing is missing, since a correction packet was due there;
   /// they are in ``correction`` too.
   public internal(set) var unneeded: UInt64 = 0
+  /// Retransmission packets (RFC 4588), whatever was in them; what was taken from them is in
+  /// ``recovered`` too.
+  public internal(set) var retransmission: UInt64 = 0
+  public internal(set) var repair = RepairStatistics()
   public internal(set) var errorCorrection = ForwardErrorCorrectionStatistics()
 
   /// Places in the sequence that were given up: nothing came inside the reorder window.
@@ -77,7 +82,8 @@ public struct ReceptionStatistics: Sendable, Hashable {
     let drops =
       duplicate + late + foreignSource + ignoredPayloadType + unconfirmed + malformed
     return received + recovered + unneeded
-      == delivered + drops + control + malformedControl + correction + held
+      == delivered + drops + control + malformedControl + correction
+      + retransmission + held
   }
 
   /// Takes the arrival of one packet into the jitter estimate (RFC 3550 A.8).

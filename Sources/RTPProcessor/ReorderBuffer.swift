@@ -35,6 +35,12 @@ struct ReorderBuffer: Sendable {
   /// When the packet that has waited longest arrived, or `nil` when none waits.
   var oldestArrival: Instant? { insertions.first?.arrival }
 
+  /// Whether the packet of `sequence` waits here.
+  func holds(_ sequence: Int64) -> Bool {
+    guard count > 0, (next..<next + Int64(slots.count)).contains(sequence) else { return false }
+    return slots[index(of: sequence)] != nil
+  }
+
   /// Stores `entry`, whose number must not lie before ``next``.
   mutating func insert(_ entry: Entry) -> Insertion {
     let ahead = entry.sequence - next

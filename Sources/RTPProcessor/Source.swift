@@ -13,6 +13,16 @@ struct Source: Sendable {
     case renumbered
   }
 
+  /// How a packet came to be here.
+  enum Way: Sendable, Hashable {
+    /// As it was sent at first.
+    case network
+    /// Sent again because it was asked for.
+    case retransmission
+    /// Rebuilt from others.
+    case reconstruction
+  }
+
   typealias Ready = CircularBuffer<OrderedPacket>
 
   /// The largest step forward that counts as loss (RFC 3550 A.1, `MAX_DROPOUT`).
@@ -29,7 +39,7 @@ struct Source: Sendable {
   private(set) var timeline: MediaTimeline
   private(set) var liveliness: Liveliness
   private var unwrapper: SequenceUnwrapper
-  private var highest: Int64
+  private(set) var highest: Int64
   private var history = DeliveryHistory()
   private var lostBefore = 0
   private var startsAfresh = true
@@ -98,16 +108,23 @@ struct Source: Sendable {
       unwrapper.extend(packet.sequenceNumber))
   }
 
+  /// The place of `number`; near the newest one, like every number.
+  func extend(_ number: SequenceNumber) -> Int64 { unwrapper.extend(number) }
+
+  /// Whether the place of `sequence` is still open and nothing has come for it.
+  func lacks(_ sequence: Int64) -> Bool { sequence >= buffer.next && !buffer.holds(sequence) }
+
   /// Puts `packet` in its place; what is in order then is appended to `ready`.
   ///
-  /// A packet that was recovered says nothing of the network, so that no report counts it.
+  /// A packet that did not come as it was sent says nothing of the network: neither jitter nor
+  /// reordering takes it in, and no report counts it.
   mutating func receive(
-    _ packet: RTPPacket, at arrival: Instant, isRecovered: Bool = false,
+    _ packet: RTPPacket, at arrival: Instant, way: Way = .network,
     statistics: inout ReceptionStatistics, ready: inout Ready
   ) -> Outcome {
     let sequence = unwrapper.extend(packet.sequenceNumber)
     if sequence < buffer.next {
-      if isRecovered { return history.find(sequence) == .missing ? .late : .duplicate }
+      if way != .network { return history.find(sequence) == .missing ? .late : .duplicate }
       let outcome = standing(of: packet, behind: sequence, at: arrival)
       if outcome != .renumbered { received += 1 }
       return outcome
@@ -119,11 +136,7 @@ struct Source: Sendable {
       giveUpGap(statistics: &statistics, ready: &ready)
     }
     if sequence == buffer.next {
-      if isRecovered {
-        reached(sequence)
-      } else {
-        arrived(packet, sequence: sequence, at: arrival, statistics: &statistics)
-      }
+      noteArrival(of: packet, sequence: sequence, way, at: arrival, statistics: &statistics)
       buffer.passNext()
       emit(packet, sequence: sequence, at: arrival, statistics: &statistics, ready: &ready)
       if buffer.count > 0 { release(statistics: &statistics, ready: &ready) }
@@ -133,15 +146,11 @@ struct Source: Sendable {
       ReorderBuffer.Entry(packet: packet.detached(), sequence: sequence, arrival: arrival))
     {
     case .stored:
-      if isRecovered {
-        reached(sequence)
-      } else {
-        arrived(packet, sequence: sequence, at: arrival, statistics: &statistics)
-      }
+      noteArrival(of: packet, sequence: sequence, way, at: arrival, statistics: &statistics)
       statistics.held += 1
       return .parked
     case .duplicate:
-      if !isRecovered { received += 1 }
+      if way == .network { received += 1 }
       return .duplicate
     case .beyondSpan:
       return .renumbered
@@ -181,10 +190,14 @@ struct Source: Sendable {
     release(statistics: &statistics, ready: &ready)
   }
 
-  private mutating func arrived(
-    _ packet: RTPPacket, sequence: Int64, at arrival: Instant,
+  private mutating func noteArrival(
+    of packet: RTPPacket, sequence: Int64, _ way: Way, at arrival: Instant,
     statistics: inout ReceptionStatistics
   ) {
+    guard way == .network else {
+      reached(sequence)
+      return
+    }
     statistics.noteArrival(arrival, timestamp: packet.timestamp, clockRate: timeline.clockRate)
     liveliness.note(arrival)
     onlyOldSince = nil

@@ -19,12 +19,20 @@ public struct MediaDescription: Sendable, Hashable {
   public var redundancyPayloadType: UInt8?
   /// Whether correction packets of SMPTE ST 2022-1 come on ports of their own, which no SDP says.
   public var hasMatrixCorrection = false
+  /// The payload types of retransmission packets beside the media.
+  public var retransmissionFormats: [UInt8: RetransmissionFormat]
+  /// What the sender answers when it is asked.
+  public var feedback: FeedbackOffer
 
   public init(
     kind: String = "video", payloadType: UInt8? = nil, encodingName: String? = nil,
     clockRate: UInt32 = MediaDescription.videoClockRate, formatParameters: [String: String] = [:],
-    correctionFormats: [UInt8: CorrectionFormat] = [:], redundancyPayloadType: UInt8? = nil
+    correctionFormats: [UInt8: CorrectionFormat] = [:], redundancyPayloadType: UInt8? = nil,
+    retransmissionFormats: [UInt8: RetransmissionFormat] = [:],
+    feedback: FeedbackOffer = FeedbackOffer()
   ) {
+    self.retransmissionFormats = retransmissionFormats
+    self.feedback = feedback
     self.correctionFormats = correctionFormats
     self.redundancyPayloadType = redundancyPayloadType
     self.kind = kind
@@ -48,6 +56,9 @@ extension MediaDescription {
     if let redundancyPayloadType { completed.redundancyPayloadType = redundancyPayloadType }
     if hasMatrixCorrection { completed.hasMatrixCorrection = true }
     completed.formatParameters.merge(formatParameters) { _, own in own }
+    completed.retransmissionFormats.merge(retransmissionFormats) { _, own in own }
+    completed.feedback.requests.formUnion(feedback.requests)
+    if feedback.acceptsReducedSize { completed.feedback.acceptsReducedSize = true }
     return completed
   }
 }
@@ -63,4 +74,39 @@ public enum CorrectionFormat: String, Sendable, Hashable, CaseIterable {
 
   /// Whether its packets take numbers among those of the media.
   public var isNumberedWithMedia: Bool { self == .ulpfec }
+}
+
+/// What a receiver may ask the sender of a stream for; the raw value is the name of the command line.
+public enum FeedbackRequest: String, Sendable, Hashable, CaseIterable {
+  /// Packets once more, by generic NACK (RFC 4585 §6.2.1).
+  case nack
+  /// A key picture, by picture loss indication (RFC 4585 §6.3.1).
+  case pli
+  /// A key picture, by full intra request (RFC 5104 §4.3.1).
+  case fir
+}
+
+/// Packets that repeat others under a payload type of their own (RFC 4588 §8.1).
+public struct RetransmissionFormat: Sendable, Hashable {
+  /// The payload type of what they repeat (`apt`); `nil` stands for that of the media.
+  public var original: UInt8?
+  /// How long the sender keeps what it has sent (`rtx-time`); `nil` where it does not say.
+  public var time: Duration?
+
+  public init(original: UInt8? = nil, time: Duration? = nil) {
+    self.original = original
+    self.time = time
+  }
+}
+
+/// What the signalling says of the feedback that the sender of a stream takes.
+public struct FeedbackOffer: Sendable, Hashable {
+  public var requests: Set<FeedbackRequest>
+  /// Whether feedback may go without the report that RFC 3550 puts before it (RFC 5506).
+  public var acceptsReducedSize: Bool
+
+  public init(_ requests: Set<FeedbackRequest> = [], acceptsReducedSize: Bool = false) {
+    self.requests = requests
+    self.acceptsReducedSize = acceptsReducedSize
+  }
 }

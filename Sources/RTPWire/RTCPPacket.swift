@@ -9,7 +9,9 @@ public enum RTCPPacket: Sendable, Hashable {
   case sourceDescription([UInt32: String])
   /// The sources that say goodbye (§6.6).
   case goodbye([UInt32])
-  /// Any other packet type, well framed: feedback, application-defined, extended reports.
+  /// What a receiver, `sender`, asks of the sender of media.
+  case feedback(RTCPFeedback, sender: UInt32)
+  /// Any other packet type, well framed: other feedback, application-defined, extended reports.
   case other(type: UInt8)
 
   /// A sender report's relation between wall-clock and media time (§6.4.1).
@@ -93,7 +95,10 @@ public enum RTCPPacket: Sendable, Hashable {
       }
       return .goodbye(sources)
     default:
-      return .other(type: type)
+      guard
+        let (message, sender) = RTCPFeedback.parse(type: type, format: count, body: body)
+      else { return .other(type: type) }
+      return .feedback(message, sender: sender)
     }
   }
 

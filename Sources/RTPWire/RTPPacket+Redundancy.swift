@@ -32,7 +32,7 @@ extension RTPPacket {
 
 extension ByteBuffer {
   /// What is left without the first `count` bytes.
-  fileprivate func dropping(_ count: Int) -> ByteBuffer {
+  func dropping(_ count: Int) -> ByteBuffer {
     getSlice(at: readerIndex + count, length: readableBytes - count) ?? ByteBuffer()
   }
 }

@@ -40,6 +40,7 @@ struct Preroll: Sendable {
       packet = packet.primaryEncoding ?? packet
     }
     guard media.correctionFormats[packet.payloadType] == nil,
+      media.retransmissionFormats[packet.payloadType] == nil,
       media.payloadType.map({ $0 == packet.payloadType }) ?? true
     else { return .undecided }
     let isConfirmed = observe(packet)

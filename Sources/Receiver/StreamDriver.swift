@@ -176,6 +176,7 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
 
   func readCompleted(at now: Instant) {
     guard !isOver, !endIfUnrecognized() else { return }
+    sendFeedback(at: now)
     schedule(after: now)
   }
 
@@ -231,7 +232,8 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   private func transportOpened(at now: Instant) {
     guard !isOver else { return }
     openedAt = now
-    if transport.takesReports {
+    // Who takes feedback takes the reports that go before it, signalled or not.
+    if transport.takesReports || !isRecorded && !stream.feedback.requests.isEmpty {
       reports = ReceiverReports(randomness: SystemRandomNumberGenerator(), at: now)
     }
     schedule(after: now)
@@ -256,10 +258,22 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
     if let report = reports?.next(at: now, about: stream.sourceReception) {
       transport.sendFeedback(report)
     }
+    sendFeedback(at: now)
     if let ending, ending.at <= now {
       finish(with: ending.end)
     } else {
       schedule(after: now)
+    }
+  }
+
+  /// Asks the far end for what is missing by now.
+  private func sendFeedback(at now: Instant) {
+    guard reports != nil else { return }
+    while let message = stream.nextFeedback(at: now) {
+      let compound = reports?.feedback(
+        message, at: now, about: stream.sourceReception,
+        isReduced: stream.feedback.acceptsReducedSize)
+      if let compound { transport.sendFeedback(compound) }
     }
   }
 
@@ -286,7 +300,8 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   private func schedule(after now: Instant) {
     // Nothing is due in a recording before its next packet.
     guard !isOver, !isRecorded else { return }
-    let due = [stream.deadline, ending?.at, reports?.deadline].compactMap(\.self).min()
+    let feedback = reports == nil ? nil : stream.feedbackDeadline
+    let due = [stream.deadline, ending?.at, reports?.deadline, feedback].compactMap(\.self).min()
     guard let due, wakeUp.map({ due < $0.at }) ?? true else { return }
     wakeUp?.task.cancel()
     let delay = max(0, now.nanoseconds(to: due))

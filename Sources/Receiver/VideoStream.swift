@@ -28,6 +28,7 @@ public struct VideoStream: Sendable {
 
   public private(set) var phase: Phase
   private let configuration: Configuration
+  private let hasFeedback: Bool
   private var preroll = Preroll()
   private var processor: RTPProcessor
   private var defragmenter: VideoDefragmenter?
@@ -38,6 +39,8 @@ public struct VideoStream: Sendable {
   ///
   /// Kept apart, since reading it out of the defragmenter for each packet would copy that.
   private var parameterSetsKnown = false
+  /// Whether there has been an intact picture at which decoding can begin.
+  private var hasBegun = false
 
   /// Makes a stream that waits for its first datagram.
   ///
@@ -48,6 +51,7 @@ public struct VideoStream: Sendable {
   ///   known codec.
   public init(configuration: Configuration, after former: VideoStream? = nil) throws {
     self.configuration = configuration
+    hasFeedback = !configuration.media.feedback.requests.isEmpty
     phase = .recognizing
     let processing = Self.processing(of: configuration.media, configuration)
     if let former {
@@ -91,6 +95,17 @@ public struct VideoStream: Sendable {
   /// When ``next(at:)`` has something to do although nothing arrives.
   public var deadline: Instant? { processor.deadline }
 
+  /// What may be asked of the sender, and how.
+  var feedback: FeedbackOffer { configuration.media.feedback }
+
+  /// When ``nextFeedback(at:)`` has something to say although nothing arrives.
+  public var feedbackDeadline: Instant? { hasFeedback ? processor.feedbackDeadline : nil }
+
+  /// The next thing to ask of the sender at `now`; to be called until it returns `nil`.
+  public mutating func nextFeedback(at now: Instant) -> RTCPFeedback? {
+    hasFeedback ? processor.nextFeedback(at: now) : nil
+  }
+
   /// Takes in one datagram; pull ``next(at:)`` until `nil` afterwards.
   public mutating func receive(_ datagram: Datagram) {
     if case .receiving = phase { return process(datagram) }
@@ -114,6 +129,7 @@ public struct VideoStream: Sendable {
     while true {
       if var unit = defragmenter?.next() {
         if !parameterSetsKnown { noteParameterSets() }
+        if hasFeedback { noteNeed(of: unit, at: now) }
         unit.captureTime = processor.clock.captureTime(of: unit.time)
         return unit
       }
@@ -149,7 +165,22 @@ public struct VideoStream: Sendable {
     processing.correctionFormats = media.correctionFormats
     processing.hasMatrixCorrection = media.hasMatrixCorrection
     processing.redundancyPayloadType = media.redundancyPayloadType
+    processing.retransmissionFormats = media.retransmissionFormats
+    processing.feedback = media.feedback.requests
     return processing
+  }
+
+  /// Takes in whether decoding goes on behind `unit` or needs a picture at which it can begin: where
+  /// there has been none yet, where the parameter sets are not known, and where something is lost for
+  /// good, since the pictures that follow refer to it.
+  private mutating func noteNeed(of unit: AccessUnit, at now: Instant) {
+    let isIntact = unit.integrity == .whole && parameterSetsKnown
+    if isIntact, unit.isRandomAccess {
+      hasBegun = true
+      processor.noteKeyPicture()
+    } else if !isIntact || !hasBegun {
+      processor.wantKeyPicture(at: now)
+    }
   }
 
   private mutating func noteParameterSets() {

@@ -57,6 +57,7 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: "Outputs") var outputs: OutputOptions
   @OptionGroup(title: "The media") var media: MediaOptions
   @OptionGroup(title: "Losses") var loss: LossOptions
+  @OptionGroup(title: "Repair") var feedback: FeedbackOptions
   @OptionGroup(title: "UDP") var udp: UDPOptions
   @OptionGroup(title: "RTSP") var rtsp: RTSPOptions
   @OptionGroup(title: "HTTP") var http: HTTPOptions
@@ -119,7 +120,9 @@ struct RTPRecv: AsyncParsableCommand {
     options.framed.framing = replay.framing
     if let timeout { options.framed.silence = timeout > 0 ? .seconds(timeout) : nil }
     options.replay = replay.configuration(
-      payloadType: media.payloadType, auxiliaryTypes: media.fec?.payloadTypes ?? [])
+      payloadType: media.payloadType,
+      auxiliaryTypes: (media.fec?.payloadTypes ?? [])
+        + (feedback.retransmissionPayloadType.map { [$0] } ?? []))
     if case .matrix = media.fec { options.takesCorrection = true }
     options.srtp = try srtp.options()
     if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(options.srtp) }

@@ -46,7 +46,8 @@ final class Session: Sendable {
     }
 
     var configuration = Receiver.Configuration()
-    configuration.stream.media = try command.media.description()
+    configuration.stream.media = try command.feedback.completed(
+      command.media.description())
     configuration.stream.reorderWindow = .milliseconds(command.media.reorderWindow)
     configuration.outputs = try command.outputs.requests()
     configuration.scalesToFirst = command.outputs.scaleToFirst

@@ -60,8 +60,9 @@ enum Statistics {
   private static func losses(
     of reception: ReceptionStatistics, inThisMachine kernelDropped: UInt64
   ) -> String {
+    let repaired = reception.errorCorrection.rebuilt + reception.repair.arrived
     // What the kernel dropped is missing in the sequence too.
-    let missing = reception.lost + reception.recovered
+    let missing = reception.lost + repaired
     let network = missing - min(kernelDropped, missing)
     let sent = Double(reception.lost + reception.delivered)
     func share(_ count: UInt64) -> String {
@@ -69,7 +70,7 @@ enum Statistics {
         ? "\(count)" : "\(count) (\((100 * Double(count) / sent).formatted(digits: 1)) %)"
     }
     var text = "\(share(network)) lost in the network, \(share(kernelDropped)) in this machine"
-    if reception.recovered > 0 { text += ", \(share(reception.recovered)) repaired" }
+    if repaired > 0 { text += ", \(share(repaired)) repaired" }
     return text
   }
 
@@ -197,6 +198,7 @@ enum Statistics {
     object.add("delivered", reception.delivered)
     object.add("correction", reception.correction)
     object.add("unneeded", reception.unneeded)
+    object.add("retransmission", reception.retransmission)
     object.add("held", reception.held)
     object.add("lost", reception.lost)
     object.add("loss_percent", reception.lossPercentage)
@@ -218,6 +220,21 @@ enum Statistics {
     object.add("sequence_restarts", reception.sequenceRestarts)
     object.add("jitter_ticks", reception.jitter, digits: 1)
     object.add("error_correction", correction(reception.errorCorrection))
+    object.add("repair", repair(reception.repair))
+    return object
+  }
+
+  private static func repair(_ statistics: RepairStatistics) -> JSONLine {
+    var object = JSONLine()
+    object.add("requested", statistics.requested)
+    object.add("requests", statistics.requests)
+    object.add("arrived", statistics.arrived)
+    object.add("late", statistics.late)
+    object.add("unneeded", statistics.unneeded)
+    object.add("malformed", statistics.malformed)
+    object.add("pli", statistics.pictureLossIndications)
+    object.add("fir", statistics.fullIntraRequests)
+    object.add("round_trip_ms", statistics.roundTrip.map { Double($0) / 1e6 })
     return object
   }
 

@@ -17,6 +17,25 @@ private func reception(
 }
 
 @Suite struct ReceiverReportsTests {
+  /// RFC 4585 §3.1: a report and a name go before feedback, unless RFC 5506 is agreed upon.
+  @Test(arguments: [false, true])
+  func feedbackGoesBehindAReportUnlessItMayBeReduced(isReduced: Bool) throws {
+    var reports = ReceiverReports(randomness: Dealer(), at: Instant(nanoseconds: 0))
+    let message = RTCPFeedback.genericNACK(
+      media: 0xA, [RTCPFeedback.LostPackets(first: SequenceNumber(7), mask: 5)])
+    let before = reports.deadline
+    let bytes = reports.feedback(
+      message, at: Instant(nanoseconds: 5), about: reception(expected: 10, received: 8),
+      isReduced: isReduced)
+    let packets = try RTCPPacket.parse(compound: bytes)
+    #expect(packets.last == .feedback(message, sender: reports.ssrc))
+    #expect(packets.count == (isReduced ? 1 : 3))
+    #expect(reports.deadline == before)
+    // The next regular report says what is new since the one before it, not since this.
+    let due = reports.next(at: before, about: reception(expected: 10, received: 8))
+    #expect(due?.getInteger(at: 12, as: UInt8.self) == 51)
+  }
+
   /// RFC 3550 A.3, with what was expected and received at one report and at the next.
   struct Loss: Sendable {
     var before: (expected: Int64, received: Int64)

@@ -97,6 +97,20 @@ struct VirtualSession {
     return outcome
   }
 
+  /// What is said to the sender now.
+  mutating func takeFeedback() -> [RTCPFeedback] {
+    var messages: [RTCPFeedback] = []
+    while let message = processor.nextFeedback(at: now) { messages.append(message) }
+    if let deadline = processor.feedbackDeadline, deadline <= now {
+      Issue.record("what was to be said at \(deadline) is not said at \(now)")
+    }
+    return messages
+  }
+
+  mutating func wantKeyPicture() { processor.wantKeyPicture(at: now) }
+
+  mutating func noteKeyPicture() { processor.noteKeyPicture() }
+
   mutating func finish() {
     processor.finish()
     drain()

@@ -23,14 +23,26 @@ private let name = "{63f459ea-41fe-4474-9d33-9707c9ee79d1}"
 private let goodCompounds: [(String, String, [RTCPPacket])] = [
   ("a goodbye", "81cb0001 ae528b43", [.goodbye([2_924_645_187])]),
   ("a goodbye of nobody, with padding", "a0cb0001 04040404", [.goodbye([])]),
-  ("a picture loss indication", "81ce0002 54506265 23013fb9", [.other(type: 206)]),
+  (
+    "a picture loss indication", "81ce0002 54506265 23013fb9",
+    [.feedback(.pictureLossIndication(media: 0x2301_3FB9), sender: 0x5450_6265)]
+  ),
   ("a payload feedback without a target", "81ce0001 ae528b43", [.other(type: 206)]),
   ("a transport feedback without a target", "81cd0001 ae528b43", [.other(type: 205)]),
   (
     "a transport feedback",
     "81cd000c 8b4477bb f71deee4 000c0000 00200040 00360000 004c0000 006e1000 "
       + "008e0000 00b70008 00df1000 010f0000 01240000",
-    [.other(type: 205)]
+    [
+      .feedback(
+        .genericNACK(
+          media: 0xF71D_EEE4,
+          [
+            (12, 0), (32, 64), (54, 0), (76, 0), (110, 0x1000), (142, 0), (183, 8), (223, 0x1000),
+            (271, 0), (292, 0),
+          ].map { RTCPFeedback.LostPackets(first: SequenceNumber($0), mask: $1) }),
+        sender: 0x8B44_77BB)
+    ]
   ),
   (
     "a receiver report",

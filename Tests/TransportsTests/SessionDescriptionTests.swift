@@ -380,6 +380,56 @@ struct SessionDescriptionTests {
     #expect(time < .seconds(10))
   }
 
+  @Test func feedbackAndRetransmissionAreUnderstood() throws {
+    // As GStreamer's server with the profile AVPF and browsers write it.
+    let media = try parse(
+      """
+      v=0
+      o=-
+      m=video 0 RTP/AVPF 96 97 98 99
+      a=rtcp-rsize
+      a=rtpmap:96 H264/90000
+      a=rtcp-fb:96 nack
+      a=rtcp-fb:* nack pli
+      a=rtcp-fb:98 ccm fir
+      a=rtcp-fb:96 transport-cc
+      a=rtcp-fb:999 nack
+      a=rtcp-fb
+      a=rtpmap:97 rtx/90000
+      a=fmtp:97 apt=96;rtx-time=700
+      a=rtpmap:98 H264/90000
+      a=rtpmap:99 RTX/90000
+      a=fmtp:99 apt=98
+
+      """
+    ).media.first?.description
+    #expect(media?.payloadType == 96)
+    #expect(media?.feedback == FeedbackOffer([.nack, .pli], acceptsReducedSize: true))
+    #expect(
+      media?.retransmissionFormats == [
+        97: RetransmissionFormat(original: 96, time: .milliseconds(700)),
+        99: RetransmissionFormat(original: 98),
+      ])
+  }
+
+  @Test(arguments: ["RTP/AVPF", "RTP/SAVPF", "RTP/AVPF/UDP", "RTP/AVP"])
+  func whoSendsAgainUnderAFeedbackProfileMayBeAsked(profile: String) throws {
+    let session = try parse(
+      "v=0\no=-\nm=video 0 \(profile) 96 97\na=rtpmap:96 H264/90000\n"
+        + "a=rtpmap:97 rtx/90000\na=fmtp:97 apt=96;rtx-time=1000\n")
+    let feedback = session.media.first?.description.feedback
+    #expect(feedback?.requests == (profile == "RTP/AVP" ? [] : [.nack]))
+  }
+
+  @Test(arguments: ["", "a=fmtp:97 apt=", "a=fmtp:97 apt=128", "a=fmtp:97 apt=x;rtx-time=-1"])
+  func retransmissionOfNothingIsNone(line: String) throws {
+    let session = try parse(
+      "v=0\no=-\nm=video 0 RTP/AVPF 96 97\na=rtpmap:96 H264/90000\n"
+        + "a=rtpmap:97 rtx/90000\n\(line)\n")
+    #expect(session.media.first?.description.retransmissionFormats == [:])
+    #expect(session.media.first?.description.payloadType == 96)
+  }
+
   @Test func formatParametersAreBounded() throws {
     let many = (0..<1000).map { "k\($0)=v" }.joined(separator: ";")
     let session = try parse("v=0\no=-\nm=video 0 RTP/AVP 96\na=fmtp:96 \(many)\n")
@@ -394,7 +444,8 @@ struct SessionDescriptionTests {
       "v=0", "o=- 0 0 IN IP4 127.0.0.1", "c=IN IP4 232.1.2.3/127/2", "t=0 0", "a=control:*",
       "m=video 5004/2 RTP/AVP 96 97", "a=rtpmap:96 H264/90000", "a=rtpmap:97 rtx/90000",
       "a=fmtp:96 packetization-mode=1;sprop-parameter-sets=Z0LAHtkD,aMuMsg==", "a=rtcp:5005",
-      "a=source-filter: incl IN IP4 * 192.0.2.1", "m=audio 0 RTP/AVP 8", "a=fmtp:96 a=b", "",
+      "a=source-filter: incl IN IP4 * 192.0.2.1", "a=rtcp-fb:96 nack pli", "a=fmtp:97 apt=96",
+      "m=audio 0 RTP/AVP 8", "a=fmtp:96 a=b", "",
     ]
     let whole = Array(lines.joined(separator: "\r\n").utf8)
     for _ in 0..<200 {

@@ -65,7 +65,7 @@ extension RTPProcessor {
       case .rebuilt(let packet):
         // Its SSRC is that of a correction packet of the source, so it needs no probation.
         guard source?.owns(packet) == true else { continue }
-        _ = receiveRecovered(packet, at: arrival) { _ in false }
+        _ = receiveRecovered(packet, .reconstruction, at: arrival) { _ in false }
       case .lostCorrection(let number, let timestamp):
         pass(number, timestamp: timestamp, at: arrival)
       }
@@ -82,8 +82,10 @@ extension RTPProcessor {
     bytes.writeMultipleIntegers(
       UInt8(0x80), payloadType & 0x7F, number.rawValue, timestamp, ssrc)
     guard let packet = try? RTPPacket(parsing: bytes) else { return }
+    let highest = source?.highest ?? 0
     let outcome = source?.receive(
-      packet, at: arrival, isRecovered: true, statistics: &statistics, ready: &ready)
+      packet, at: arrival, way: .reconstruction, statistics: &statistics, ready: &ready)
+    noteRepair(of: packet, .reconstruction, highest: highest, at: arrival)
     if outcome == .inOrder || outcome == .parked { statistics.unneeded += 1 }
   }
 }

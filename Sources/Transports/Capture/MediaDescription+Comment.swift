@@ -18,6 +18,7 @@ extension MediaDescription {
       [(payloadType, encodingName.plain)]
       + correctionFormats.sorted { $0.key < $1.key }.map { ($0.key, $0.value.rawValue) }
       + (redundancyPayloadType.map { [($0, "red")] } ?? [])
+      + retransmissionFormats.keys.sorted().map { ($0, "rtx") }
     let types = encodings.map { "\($0.type)" }.joined(separator: " ")
     var lines = ["m=\(kind.plain) \(SyntheticPacket.mediaPort) RTP/AVP \(types)"]
     lines += encodings.map { "a=rtpmap:\($0.type) \($0.name)/\(clockRate)" }
@@ -26,6 +27,9 @@ extension MediaDescription {
     }
     if !parameters.isEmpty {
       lines.append("a=fmtp:\(payloadType) \(parameters.joined(separator: ";"))")
+    }
+    lines += retransmissionFormats.sorted { $0.key < $1.key }.map { type, format in
+      "a=fmtp:\(type) apt=\(format.original ?? payloadType)"
     }
     return lines
   }

@@ -17,11 +17,20 @@ struct SessionDescriptionParser {
     var encodings: [UInt8: RTPMap] = [:]
     /// What stands behind the type in `a=fmtp`; taken apart for the type that is chosen.
     var parameters: [UInt8: String] = [:]
+    /// What stands in `a=rtcp-fb` (RFC 4585 §4.2), by type; `nil` stands for all.
+    var feedback: [UInt8?: Set<FeedbackRequest>] = [:]
+    var acceptsReducedSize = false
 
     /// Those of its types that correct others.
     var correctionFormats: [UInt8: CorrectionFormat] {
       encodings.filter { media?.payloadTypes.contains($0.key) ?? false }
         .compactMapValues { CorrectionFormat(rawValue: $0.name.lowercased()) }
+    }
+
+    /// What the sender answers about packets of `payloadType`.
+    func feedback(for payloadType: UInt8) -> FeedbackOffer {
+      let requests = feedback[payloadType, default: []].union(feedback[nil, default: []])
+      return FeedbackOffer(requests, acceptsReducedSize: acceptsReducedSize)
     }
   }
 
@@ -151,6 +160,8 @@ struct SessionDescriptionParser {
       let port = value.split(separator: " ").first.flatMap { Int($0) }
       if let port, (1...65_535).contains(port) { withMedia { $0.controlPort = port } }
     case "rtcp-mux": withMedia { $0.isControlMultiplexed = true }
+    case "rtcp-rsize": withSection { $0.acceptsReducedSize = true }
+    case "rtcp-fb": readFeedback(value)
     case "sendonly": withMedia { $0.isBackChannel = true }
     case "source-filter": readSourceFilter(value)
     default: break
@@ -167,6 +178,24 @@ struct SessionDescriptionParser {
     guard words.count == 2 else { return note(.emptyFormatParameters) }
     let parameters = String(words[1])
     withSection { $0.parameters[payloadType] = $0.parameters[payloadType] ?? parameters }
+  }
+
+  /// `<payload type or *> <message> [<parameter>]` (RFC 4585 §4.2, RFC 5104 §7.1).
+  private mutating func readFeedback(_ value: String) {
+    let words = value.lowercased().split(separator: " ")
+    guard let type = words.first else { return }
+    let payloadType = UInt8(type)
+    guard type == "*" || payloadType.map({ $0 <= 127 }) ?? false else {
+      return note(.invalidPayloadType)
+    }
+    let request: FeedbackRequest
+    switch words.dropFirst() {
+    case ["nack"]: request = .nack
+    case ["nack", "pli"]: request = .pli
+    case ["ccm", "fir"]: request = .fir
+    default: return
+    }
+    withSection { _ = $0.feedback[payloadType, default: []].insert(request) }
   }
 
   /// `incl <nettype> <address types> <destination> <source> …` (RFC 4570 §3).
@@ -215,8 +244,34 @@ struct SessionDescriptionParser {
       correctionFormats: section.correctionFormats,
       redundancyPayloadType: media.payloadTypes.first {
         section.encodings[$0]?.name.lowercased() == "red"
-      })
+      },
+      retransmissionFormats: retransmissionFormats(in: section),
+      feedback: section.feedback(for: payloadType))
+    // GStreamer's server names no message, but what else would have packets sent again (RFC 4588 §8.1)?
+    if media.profile.uppercased().contains("AVPF"),
+      media.description.retransmissionFormats.values.contains(where: { $0.original == payloadType })
+    {
+      media.description.feedback.requests.insert(.nack)
+    }
     return media
+  }
+
+  /// The types of RFC 4588, each with `apt` and perhaps `rtx-time` (§8.1), in milliseconds.
+  private mutating func retransmissionFormats(
+    in section: Section
+  ) -> [UInt8: RetransmissionFormat] {
+    var formats: [UInt8: RetransmissionFormat] = [:]
+    for type in section.media?.payloadTypes ?? []
+    where section.encodings[type]?.name.lowercased() == "rtx" {
+      let parameters = parameters(of: type, in: section)
+      guard let original = parameters["apt"].flatMap({ UInt8($0) }), original <= 127 else {
+        continue
+      }
+      let time = parameters["rtx-time"].flatMap { UInt32($0) }
+      formats[type] = RetransmissionFormat(
+        original: original, time: time.map { .milliseconds(Int64($0)) })
+    }
+    return formats
   }
 
   private mutating func parameters(

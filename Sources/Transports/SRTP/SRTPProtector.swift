@@ -1,5 +1,5 @@
 public import NIOCore
-internal import RTPWire
+public import RTPWire
 
 /// The sending end of a protected stream, for programs that test receivers.
 ///
@@ -12,6 +12,8 @@ public struct SRTPProtector {
   private var context: SRTPContext
   private var first: (ssrc: UInt32, context: SRTPContext)?
   private var rollover: UInt32?
+  /// For what receivers send back.
+  private var returning: SRTPSession?
 
   /// - Throws: ``SRTPError/library(status:)``.
   public init(_ key: SRTPKeyMaterial, rollover: UInt32? = nil) throws(SRTPError) {
@@ -20,6 +22,19 @@ public struct SRTPProtector {
     layout = SRTPLayout(
       suite: key.suite, identifierLength: key.identifier.count, acceptsReadableControl: false)
     context = try SRTPContext(key, for: .anySent)
+  }
+
+  /// The compound that a receiver sent back under the same key, in clear; `nil` where it is not authentic.
+  public mutating func unprotect(control: ByteBuffer, at now: Instant) -> ByteBuffer? {
+    if returning == nil {
+      var session = SRTPSession(layout: layout)
+      guard (try? session.add(key)) != nil else { return nil }
+      returning = session
+    }
+    guard case .passed(let clear) = returning?.unprotect(control, isControl: true, at: now) else {
+      return nil
+    }
+    return clear
   }
 
   /// The RTP packet or, where it is one, the RTCP compound in protected form.

@@ -14,6 +14,8 @@ gi.require_version("GstRtsp", "1.0")
 gi.require_version("GstRtspServer", "1.0")
 from gi.repository import Gio, GLib, Gst, GstRtsp, GstRtspServer  # noqa: E402
 
+from gstreamer_loss import Loss  # noqa: E402
+
 PROTOCOLS = {
     "tcp": GstRtsp.RTSPLowerTrans.TCP,
     "udp": GstRtsp.RTSPLowerTrans.UDP,
@@ -59,6 +61,16 @@ def multicast_addresses():
     return pool
 
 
+def lose(factory, loss):
+    """Has the network lose what `loss` says, of what is sent again too."""
+
+    def prepared(media):
+        pipeline = media.get_element().get_parent()
+        loss.attach(next(e for e in pipeline.children if e.get_name().startswith("rtpbin")))
+
+    factory.connect("media-configure", lambda _, media: media.connect("prepared", prepared))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", help="an MP4 file of H.264 or H.265")
@@ -71,6 +83,10 @@ def main():
     parser.add_argument("--password", default="secret")
     parser.add_argument("--certificate", help="in PEM; turns TLS on")
     parser.add_argument("--key", help="of the certificate, in PEM")
+    parser.add_argument("--feedback", action="store_true", help="the profile AVPF")
+    parser.add_argument("--retransmission", type=int, help="ms for which packets can be sent again")
+    parser.add_argument("--loss", type=float, help="the share of packets lost")
+    parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
 
     Gst.init(None)
@@ -80,6 +96,13 @@ def main():
         f" config-interval=-1 ! rtp{arguments.codec}pay name=pay0 pt=96 )"
     )
     factory.set_shared(False)
+    if arguments.feedback:
+        factory.set_profiles(GstRtsp.RTSPProfile.AVPF)
+    if arguments.retransmission:
+        factory.set_retransmission_time(arguments.retransmission * Gst.MSECOND)
+        factory.set_do_retransmission(True)
+    if arguments.loss:
+        lose(factory, Loss(arguments.loss, arguments.seed))
     if arguments.protocol:
         factory.set_protocols(PROTOCOLS[arguments.protocol])
     if arguments.protocol == "multicast":

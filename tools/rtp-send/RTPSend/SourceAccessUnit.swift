@@ -31,6 +31,14 @@ public protocol AccessUnitSource: AnyObject {
   ///
   /// - Throws: ``SendError`` when the source can not be read on.
   func next() throws -> SourceAccessUnit?
+
+  /// Makes the next picture one at which decoding can begin, where pictures are still to be made; what
+  /// is in a file stays as it is.
+  func requestKeyPicture()
+}
+
+extension AccessUnitSource {
+  public func requestKeyPicture() {}
 }
 
 /// How to make a source, as often as it is needed: once for every client and every loop.

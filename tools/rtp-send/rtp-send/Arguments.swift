@@ -182,3 +182,15 @@ enum CorrectionArgument: ExpressibleByArgument {
     if case .matrix(let matrix) = self { matrix } else { nil }
   }
 }
+
+/// Names of requests such as `nack,pli`.
+struct FeedbackArgument: ExpressibleByArgument {
+  let requests: Set<FeedbackRequest>
+
+  init?(argument: String) {
+    let names = argument.split(separator: ",", omittingEmptySubsequences: false)
+    let requests = names.compactMap { FeedbackRequest(rawValue: String($0)) }
+    guard requests.count == names.count else { return nil }
+    self.requests = Set(requests)
+  }
+}

@@ -1,5 +1,6 @@
 import ArgumentParser
 import RTPSend
+import RTPWire
 
 struct SourceOptions: ParsableArguments {
   @Option(
@@ -183,6 +184,44 @@ struct PacketOptions: ParsableArguments {
       RTPStream.SequenceJump(after: $0.first, by: $0.second)
     }
     configuration.sourceChange = ssrcChange?.change
+    return configuration
+  }
+}
+
+struct FeedbackOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      """
+      Answer what the receiver asks for by RTCP: nack (packets once more), pli or fir (a key picture, \
+      which the pattern has at once and a file when its next one comes), separated by commas.
+      """, valueName: "names"))
+  var feedback: FeedbackArgument?
+
+  @Option(
+    help: ArgumentHelp(
+      "Send packets again in a stream of their own (RFC 4588), of this payload type.",
+      valueName: "n"))
+  var retransmissionPayloadType: UInt8?
+
+  func check(_ packets: PacketOptions) throws {
+    guard feedback == nil || !packets.noRtcp else {
+      throw ValidationError("--feedback needs RTCP; leave out --no-rtcp")
+    }
+    guard let type = retransmissionPayloadType else { return }
+    guard feedback?.requests.contains(.nack) == true else {
+      throw ValidationError("--retransmission-payload-type needs --feedback nack")
+    }
+    let others = [packets.payloadType, packets.fec?.correction.payloadType]
+    guard type <= 127, !others.contains(type) else {
+      throw ValidationError(
+        "--retransmission-payload-type must be 0 to 127, and not a type that is used already")
+    }
+  }
+
+  var configuration: FeedbackConfiguration {
+    var configuration = FeedbackConfiguration()
+    configuration.requests = feedback?.requests ?? []
+    configuration.retransmissionPayloadType = retransmissionPayloadType
     return configuration
   }
 }

@@ -47,6 +47,7 @@ struct RTPSendCommand: AsyncParsableCommand {
   @OptionGroup(title: "Pace") var pace: PaceOptions
   @OptionGroup(title: "Waiting for a hello") var listening: ListeningOptions
   @OptionGroup(title: "Packets") var packets: PacketOptions
+  @OptionGroup(title: "Answers") var feedback: FeedbackOptions
   @OptionGroup(title: "SRTP") var protection: ProtectionOptions
   @OptionGroup(title: "Impairments") var impairments: ImpairmentOptions
   @OptionGroup(title: "What is written") var output: OutputOptions
@@ -56,6 +57,7 @@ struct RTPSendCommand: AsyncParsableCommand {
     try pace.check()
     try listening.check()
     try packets.check()
+    try feedback.check(packets)
     try protection.check()
     try impairments.check()
     try checkMatrix()

@@ -34,15 +34,15 @@ struct Session {
     let signals = TerminationSignals { sender.stop() }
     defer { signals.cancel() }
     if let path = command.output.sdp {
-      let text = RTPSend.SessionDescription(
+      var session = RTPSend.SessionDescription(
         description, payloadType: command.packets.payloadType,
         packetization: command.packets.packetization,
         address: sender.remoteAddress ?? sender.localAddress,
         multiplexesRTCP: configuration.sendsRTCP, isProtected: configuration.feed.key != nil,
-        correction: configuration.feed.stream.correction
-      ).text
+        correction: configuration.feed.stream.correction)
+      session.feedback = configuration.feed.feedback
       do {
-        try write(text, to: path)
+        try write(session.text, to: path)
       } catch {
         sender.stop()
         throw error
@@ -70,6 +70,7 @@ struct Session {
     feed.aggregates = !command.packets.noAggregation
     feed.matrix = command.packets.fec?.matrix
     feed.payloadLimit = command.packets.packetSize
+    feed.feedback = command.feedback.configuration
     if let path = command.protection.keyFile {
       let keys = try SRTPKeySource.file(path).keys()
       guard let key = keys.first else { throw SRTPError.keySource(path, .empty) }

@@ -23,6 +23,11 @@ struct Summary {
     var line = "sent \(report.frames) frames in \(network.delivered) packets, \(report.bytes) bytes"
     line += String(format: ", in %.1f s", seconds)
     if !faults.isEmpty { line += "; \(faults.joined(separator: ", ")) (seed \(seed))" }
+    let feedback = report.feedback
+    if feedback.requested > 0 {
+      line += "; \(feedback.resent) of \(feedback.requested) packets asked for were sent again"
+    }
+    if feedback.keyPictures > 0 { line += "; \(feedback.keyPictures) key pictures asked for" }
     return line
   }
 
@@ -35,7 +40,11 @@ struct Summary {
       ("lost", "\(network.lost)"), ("reordered", "\(network.reordered)"),
       ("duplicated", "\(network.duplicated)"), ("garbage", "\(network.garbage)"),
       ("datagrams", "\(report.datagrams)"), ("bytes", "\(report.bytes)"),
-      ("reports", "\(report.reports)"), ("clients", "\(report.clients)"), ("seed", "\(seed)"),
+      ("reports", "\(report.reports)"), ("feedback", "\(report.feedback.compounds)"),
+      ("packets_requested", "\(report.feedback.requested)"),
+      ("packets_resent", "\(report.feedback.resent)"),
+      ("key_pictures_requested", "\(report.feedback.keyPictures)"),
+      ("clients", "\(report.clients)"), ("seed", "\(seed)"),
       ("seconds", String(format: "%.3f", seconds)),
     ]
     return "{" + fields.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}\n"

@@ -102,9 +102,10 @@ struct FlowSurvey: Sendable {
 }
 
 extension MediaDescription {
-  /// The payload types of what corrects the media or is put around it.
+  /// The payload types of what corrects or repeats the media or is put around it.
   fileprivate var auxiliaryTypes: [UInt8] {
-    correctionFormats.keys + (redundancyPayloadType.map { [$0] } ?? [])
+    Array(correctionFormats.keys) + Array(retransmissionFormats.keys)
+      + (redundancyPayloadType.map { [$0] } ?? [])
   }
 }
 

@@ -110,6 +110,13 @@ public struct Delivery {
     network.release(by: now).map { PacketFeed.Packet(bytes: $0.bytes, portOffset: $0.portOffset) }
   }
 
+  /// Takes RTCP that a receiver sent back; the answers go through the network like all else.
+  public mutating func answer(_ datagram: ByteBuffer, at now: Instant) {
+    for packet in feed.answer(datagram, at: now) { network.offer(packet, at: now) }
+  }
+
+  public var feedback: FeedbackCounters { feed.feedback }
+
   /// An RTCP compound in the form in which it is sent; `nil` when it can not be.
   public mutating func protected(_ compound: ByteBuffer) -> ByteBuffer? {
     try? feed.protected(compound)

@@ -1,4 +1,5 @@
 public import NIOCore
+public import RTPWire
 public import Transports
 
 /// Turns a source into RTP packets: repeats, limits, strips, packetizes and numbers it.
@@ -23,6 +24,8 @@ public struct PacketFeed {
     public var matrix: MatrixCorrection?
     /// The roll-over counter that the first source begins with, as if it had sent for long.
     public var rollover: UInt32?
+    /// What receivers may ask for.
+    public var feedback = FeedbackConfiguration()
 
     public init(recipe: SourceRecipe, stream: RTPStream.Configuration) {
       self.recipe = recipe
@@ -65,6 +68,7 @@ public struct PacketFeed {
   private var packetizer: any Packetizer
   private var matrix: ParityMatrix?
   private var protector: SRTPProtector?
+  private var answers: FeedbackAnswers
   private var lastTicks: Int64 = 0
   private var isFinished = false
 
@@ -79,6 +83,7 @@ public struct PacketFeed {
       aggregates: configuration.aggregates)
     stream = RTPStream(configuration.stream)
     matrix = configuration.matrix.map { ParityMatrix($0) }
+    answers = FeedbackAnswers(configuration.feedback, of: configuration.stream)
     protector = try configuration.key.map {
       try SRTPProtector($0, rollover: configuration.rollover)
     }
@@ -114,12 +119,41 @@ public struct PacketFeed {
     try protector?.protect(compound) ?? compound
   }
 
+  /// What was asked for and given so far.
+  public var feedback: FeedbackCounters { answers.counters }
+
+  /// Takes RTCP that a receiver sent back, and gives the packets that answer it, as they are sent.
+  ///
+  /// What can not be understood or protected is passed over. A key picture comes with the source's next
+  /// one, which a live source makes at once.
+  public mutating func answer(_ datagram: ByteBuffer, at now: Instant) -> [ByteBuffer] {
+    guard !configuration.feedback.requests.isEmpty, RTCPPacket.recognizes(datagram) else {
+      return []
+    }
+    var compound: ByteBuffer? = datagram
+    if protector != nil { compound = protector?.unprotect(control: datagram, at: now) }
+    guard let compound, let messages = try? RTCPPacket.parse(compound: compound) else { return [] }
+    answers.noteCompound()
+    var packets: [ByteBuffer] = []
+    for case .feedback(let message, _) in messages {
+      switch answers.take(message) {
+      case .asSent(let again): packets += again
+      case .clear(let again): packets += again.compactMap { try? protected($0) }
+      case .keyPicture: source.requestKeyPicture()
+      }
+    }
+    return packets
+  }
+
   /// The packets as they are sent, with those that correct them beside the media.
   private mutating func finished(_ packets: [ByteBuffer]) throws -> [Packet] {
+    let isKept = configuration.feedback.requests.contains(.nack)
     var finished: [Packet] = []
     finished.reserveCapacity(packets.count)
     for packet in packets {
-      finished.append(Packet(bytes: try protected(packet)))
+      let sent = try protected(packet)
+      if isKept || protector != nil { answers.remember(packet, sentAs: sent) }
+      finished.append(Packet(bytes: sent))
       if let correction = matrix?.add(packet) { finished += correction }
     }
     return finished

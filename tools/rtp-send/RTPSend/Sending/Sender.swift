@@ -46,6 +46,8 @@ public struct SendReport: Sendable, Hashable {
   /// Access units taken from the source.
   public var frames = 0
   public var network = ImpairmentCounters()
+  /// What the receivers asked for.
+  public var feedback = FeedbackCounters()
   /// Datagrams written, garbage and RTCP included, and their bytes.
   public var datagrams = 0
   public var bytes = 0

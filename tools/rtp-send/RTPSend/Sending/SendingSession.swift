@@ -53,9 +53,15 @@ final class SendingSession: ChannelInboundHandler {
       lastIgnored = envelope.remoteAddress
       onEvent(.clientIgnored(envelope.remoteAddress))
     case .busy, .heartbeat, .notHello, nil:
-      // Without a hello to wait for, all that can come is the receiver's RTCP.
-      break
+      answer(envelope, context)
     }
+  }
+
+  /// Answers the receiver's RTCP, which comes from its host: from the port of its media, or from another.
+  private func answer(_ envelope: AddressedEnvelope<ByteBuffer>, _ context: ChannelHandlerContext) {
+    guard run != nil, envelope.remoteAddress.ipAddress == remote?.ipAddress else { return }
+    run?.answer(envelope.data, at: now)
+    tick(context)
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {

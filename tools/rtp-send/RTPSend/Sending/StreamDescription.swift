@@ -45,6 +45,8 @@ public struct SessionDescription: Sendable {
   /// Whether all of it is SRTP, whose key is given otherwise.
   public var isProtected: Bool
   public var correction: RTPStream.Correction?
+  /// What the receiver may ask for.
+  public var feedback = FeedbackConfiguration()
 
   public init(
     _ description: StreamDescription, payloadType: UInt8, packetization: Packetization,
@@ -66,11 +68,16 @@ public struct SessionDescription: Sendable {
     let family = host.contains(":") ? "IP6" : "IP4"
     // RFC 8866 §5.7: IPv4 multicast addresses carry a time to live.
     let suffix = address.isMulticast && family == "IP4" ? "/1" : ""
-    let types = [payloadType] + (correction.map { [$0.payloadType] } ?? [])
+    let retransmission =
+      feedback.requests.contains(.nack) ? feedback.retransmissionPayloadType : nil
+    let types =
+      [payloadType] + (correction.map { [$0.payloadType] } ?? [])
+      + (retransmission.map { [$0] } ?? [])
+    let profile = (isProtected ? "RTP/SAVP" : "RTP/AVP") + (feedback.requests.isEmpty ? "" : "F")
     var lines = [
       "v=0", "o=- 1 1 IN \(family) \(host)", "s=rtp-send", "c=IN \(family) \(host)\(suffix)",
       "t=0 0",
-      "m=video \(address.port ?? 0) \(isProtected ? "RTP/SAVP" : "RTP/AVP") "
+      "m=video \(address.port ?? 0) \(profile) "
         + types.map { "\($0)" }.joined(separator: " "),
       "a=rtpmap:\(payloadType) \(description.codec.encodingName)/90000",
     ]
@@ -80,6 +87,14 @@ public struct SessionDescription: Sendable {
     }
     if let correction {
       lines.append("a=rtpmap:\(correction.payloadType) \(correction.format.rawValue)/90000")
+    }
+    for request in FeedbackRequest.allCases where feedback.requests.contains(request) {
+      let message = [.nack: "nack", .pli: "nack pli", .fir: "ccm fir"][request] ?? ""
+      lines.append("a=rtcp-fb:\(payloadType) \(message)")
+    }
+    if let retransmission {
+      lines.append("a=rtpmap:\(retransmission) rtx/90000")
+      lines.append("a=fmtp:\(retransmission) apt=\(payloadType)")
     }
     if multiplexesRTCP { lines.append("a=rtcp-mux") }
     return lines.map { $0 + "\r\n" }.joined()

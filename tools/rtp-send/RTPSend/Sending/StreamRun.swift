@@ -9,6 +9,9 @@ struct StreamRun {
   private let begin: Instant
   private var nextReport: Instant
   private var lastStep = Instant(nanoseconds: .min)
+  /// How long requests are waited for behind the last packet, in nanoseconds: what receivers wait.
+  private let patience: Int64
+  private var lastDeparture = Instant(nanoseconds: .min)
   private var report = SendReport()
 
   /// Opens the source and makes its first picture ready; the clock begins behind that.
@@ -19,6 +22,7 @@ struct StreamRun {
     delivery = try Delivery(
       try PacketFeed(configuration.feed), through: network, pacing: configuration.pacing)
     sendsRTCP = configuration.sendsRTCP
+    patience = configuration.feed.feedback.requests.contains(.nack) ? 1_000_000_000 : 0
     report.clients = 1
     // Opening and encoding took their time, which is not the stream's.
     begin = clock()
@@ -26,13 +30,21 @@ struct StreamRun {
     delivery.begin(at: begin)
   }
 
-  /// Whether everything has left but the goodbye.
-  var isFinished: Bool { delivery.isFinished }
+  /// Whether everything has left but the goodbye, and nobody can ask for any of it any more.
+  var isFinished: Bool {
+    delivery.isFinished && lastDeparture.advanced(byNanoseconds: patience) <= lastStep
+  }
+
+  /// Takes RTCP that the receiver sent back.
+  mutating func answer(_ datagram: ByteBuffer, at now: Instant) {
+    delivery.answer(datagram, at: now)
+  }
 
   /// When there is next something to send.
   var deadline: Instant? {
-    guard sendsRTCP, let next = delivery.deadline else { return delivery.deadline }
-    return min(next, nextReport)
+    let end = patience > 0 ? lastDeparture.advanced(byNanoseconds: patience) : nil
+    guard let next = delivery.deadline ?? end else { return nil }
+    return sendsRTCP ? min(next, nextReport) : next
   }
 
   /// Takes out the next datagram that leaves by `now`; pull until `nil`, then ``prepare()``.
@@ -42,6 +54,7 @@ struct StreamRun {
       delivery.step(to: now)
     }
     if let packet = delivery.release(by: now) {
+      lastDeparture = now
       count(packet.bytes)
       return packet
     }
@@ -74,6 +87,7 @@ struct StreamRun {
     var report = report
     report.frames = delivery.frameCount
     report.network = delivery.counters
+    report.feedback = delivery.feedback
     report.duration = .nanoseconds(begin.nanoseconds(to: now))
     return report
   }
@@ -96,6 +110,7 @@ extension SendReport {
   mutating func add(_ other: SendReport) {
     frames += other.frames
     network.add(other.network)
+    feedback.add(other.feedback)
     datagrams += other.datagrams
     bytes += other.bytes
     reports += other.reports

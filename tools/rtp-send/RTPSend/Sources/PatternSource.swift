@@ -49,6 +49,7 @@ public final class PatternSource: AccessUnitSource {
   private let encoder: VideoEncoder
   private var painted = 0
   private var isDrained = false
+  private var isKeyPictureWanted = false
 
   public init(_ configuration: PatternConfiguration) throws(SendError) {
     try configuration.validate()
@@ -78,11 +79,15 @@ public final class PatternSource: AccessUnitSource {
         try encoder.encode(nil, number: 0)
       } else {
         let number = UInt32(truncatingIfNeeded: painted)
-        try encoder.encode(painter.picture(number: number), number: Int64(painted))
+        try encoder.encode(
+          painter.picture(number: number), number: Int64(painted), isKey: isKeyPictureWanted)
+        isKeyPictureWanted = false
         painted += 1
       }
     }
   }
+
+  public func requestKeyPicture() { isKeyPictureWanted = true }
 
   private func ticks(_ frames: Int64) -> Int64 {
     frames.multipliedSaturating(by: 90_000) / Int64(configuration.framesPerSecond)

@@ -58,6 +58,8 @@ final class RepeatedSource: AccessUnitSource {
     }
   }
 
+  func requestKeyPicture() { source.requestKeyPicture() }
+
   /// The next access unit of this repetition as the source gave it.
   private func nextUnshifted() throws -> SourceAccessUnit? {
     if let memory, let place {

@@ -61,6 +61,8 @@ import NIOCore
     if settings.bidirectionalPictures == 0 {
       _ = unsafe av_opt_set(options, "tune", "zerolatency", 0)
     }
+    // An intra picture that is asked for is one at which decoding can begin.
+    _ = unsafe av_opt_set(options, "forced-idr", "1", 0)
     if settings.codec == .h265 {
       let quiet = "log-level=none:pools=none:frame-threads=1:info=0"
       _ = unsafe av_opt_set(options, "x265-params", quiet, 0)
@@ -81,8 +83,8 @@ import NIOCore
     unsafe avcodec_free_context(&context)
   }
 
-  /// Gives the encoder its next picture, or `nil` after the last one.
-  func encode(_ picture: Picture?, number: Int64) throws(SendError) {
+  /// Gives the encoder its next picture, a key picture if it has to be, or `nil` after the last one.
+  func encode(_ picture: Picture?, number: Int64, isKey: Bool = false) throws(SendError) {
     guard let picture else {
       _ = unsafe avcodec_send_frame(context, nil)
       return
@@ -98,6 +100,7 @@ import NIOCore
     unsafe copy(picture.cb, width: half, to: frame.pointee.data.1, frame.pointee.linesize.1)
     unsafe copy(picture.cr, width: half, to: frame.pointee.data.2, frame.pointee.linesize.2)
     unsafe frame.pointee.pts = number
+    unsafe frame.pointee.pict_type = isKey ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
     let sent = unsafe avcodec_send_frame(context, frame)
     guard sent >= 0 else { throw .encoder(reason: Libav.reason(sent)) }
   }

@@ -1,0 +1,37 @@
+import NIOCore
+import RTPWire
+
+/// What the sender says by RTCP (RFC 3550 §6): its clock, and goodbye.
+extension RTPProcessor {
+  mutating func receiveControl(
+    _ bytes: ByteBuffer, at arrival: Instant
+  ) -> PacketOutcome {
+    let packets: [RTCPPacket]
+    do {
+      packets = try RTCPPacket.parse(compound: bytes)
+    } catch {
+      statistics.malformedControl += 1
+      return .malformedControl(error)
+    }
+    statistics.control += 1
+    for packet in packets {
+      switch packet {
+      case .senderReport(let report):
+        let report = SenderReportArrival(report: report, arrival: arrival)
+        if report.report.ssrc == source?.ssrc { note(report) } else { earlyReports.keep(report) }
+      case .goodbye(let sources):
+        if let ssrc = source?.ssrc, sources.contains(ssrc) { hasSaidGoodbye = true }
+      default:
+        break
+      }
+    }
+    return .control
+  }
+
+  mutating func note(_ report: SenderReportArrival) {
+    lastReport = report
+    guard let time = source?.timeline.time(of: report.report.timestamp) else { return }
+    let outcome = clock.note(report.report, at: time)
+    if outcome != .mapped { ignoredSenderReports[outcome, default: 0] += 1 }
+  }
+}

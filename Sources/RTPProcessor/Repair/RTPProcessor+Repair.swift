@@ -1,0 +1,105 @@
+public import RTPWire
+
+/// Where asking for repair meets the order: which places are open, and which answers fill them.
+extension RTPProcessor {
+  /// When ``nextFeedback(at:)`` has something to say although nothing arrives.
+  public var feedbackDeadline: Instant? {
+    guard source != nil, !hasSaidGoodbye else { return nil }
+    let picture = keyPictures.deadline(roundTrip: roundTrip)
+    return [repair?.deadline, picture].compactMap(\.self).min()
+  }
+
+  /// The next thing to say to the sender at `now`; to be called until it returns `nil`.
+  public mutating func nextFeedback(at now: Instant) -> RTCPFeedback? {
+    guard let ssrc, let feedbackDeadline, feedbackDeadline <= now else { return nil }
+    if let missing = repair?.takeDue(at: now, statistics: &statistics.repair), !missing.isEmpty {
+      return .genericNACK(media: ssrc, RTCPFeedback.entries(of: missing))
+    }
+    return keyPictures.take(
+      at: now, of: ssrc, roundTrip: roundTrip, statistics: &statistics.repair)
+  }
+
+  /// Takes in at `now` that decoding waits for a picture at which it can begin.
+  public mutating func wantKeyPicture(at now: Instant) { keyPictures.want(at: now) }
+
+  /// Takes in that decoding has begun, or begun again.
+  public mutating func noteKeyPicture() { keyPictures.satisfy() }
+
+  private var roundTrip: Int64 { repair?.roundTrip.estimate ?? RoundTrip.initial }
+
+  /// When the gap before the first packet that waits is given up.
+  var gapDeadline: Instant? {
+    guard let source, let oldest = source.buffer.oldestArrival else { return nil }
+    let window = oldest.advanced(by: configuration.reorderWindow)
+    return repair?.patience(withGapAt: source.buffer.next).map { max($0, window) } ?? window
+  }
+
+  /// Whether `packet`, which came as media does, was sent for the first time.
+  ///
+  /// What was asked for and comes is the answer, as far as that can be known: where answers have no
+  /// payload type of their own, they look like the packets that they repeat.
+  func way(of packet: RTPPacket) -> Source.Way {
+    guard let repair, let source else { return .network }
+    return repair.awaits(source.extend(packet.sequenceNumber)) ? .retransmission : .network
+  }
+
+  /// Takes in what became of a packet of the source, whose highest number was `highest` before.
+  mutating func noteRepair(
+    of packet: RTPPacket, _ way: Source.Way, highest: Int64, at arrival: Instant
+  ) {
+    guard repair != nil, let source else { return }
+    repair?.arrived(
+      source.extend(packet.sequenceNumber), way, at: arrival, statistics: &statistics.repair)
+    noticeGaps(behind: highest, at: arrival)
+  }
+
+  /// Takes in which places are open behind `highest`, and which are open no more.
+  mutating func noticeGaps(behind highest: Int64, at now: Instant) {
+    guard repair != nil, let source else { return }
+    let first = max(
+      highest + 1, source.highest - Int64(RepairSchedule.maximumPlaces), source.buffer.next)
+    if first < source.highest {
+      for sequence in first..<source.highest where source.lacks(sequence) {
+        repair?.notice(sequence, at: now)
+      }
+    }
+    repair?.close(before: source.buffer.next)
+    statistics.repair.roundTrip = repair?.roundTrip.smoothed
+  }
+
+  /// Takes in a packet that repeats another (RFC 4588 §4).
+  ///
+  /// It comes under an SSRC of its own, or under that of the media; nothing but its payload type tells
+  /// it, and the number in it counts. Only what is missing is taken from it, so that a wrong number
+  /// can not move the order.
+  mutating func receiveRetransmission(
+    _ packet: RTPPacket, of format: RetransmissionFormat, at arrival: Instant
+  ) -> PacketOutcome {
+    statistics.retransmission += 1
+    guard let source else {
+      statistics.repair.unneeded += 1
+      return .retransmission
+    }
+    guard let payloadType = format.original ?? configuration.payloadType,
+      var original = packet.original(payloadType: payloadType, ssrc: source.ssrc)
+    else {
+      statistics.repair.malformed += 1
+      return .retransmission
+    }
+    if payloadType == configuration.redundancyPayloadType {
+      original = original.primaryEncoding ?? original
+    }
+    repair?.noteOwnStream()
+    let sequence = source.extend(original.sequenceNumber)
+    if source.lacks(sequence), sequence < source.highest {
+      let outcome = receiveRecovered(original, .retransmission, at: arrival) { _ in false }
+      correct(with: original, outcome, at: arrival)
+    } else if repair == nil {
+      statistics.repair.unneeded += 1
+    } else {
+      repair?.arrived(sequence, .retransmission, at: arrival, statistics: &statistics.repair)
+      statistics.repair.roundTrip = repair?.roundTrip.smoothed
+    }
+    return .retransmission
+  }
+}

@@ -1,0 +1,259 @@
+import NIOCore
+import RTPWire
+
+/// Which packets are missing, when each of them is asked for (RFC 4585 §6.2.1), and how long it is
+/// worth waiting for.
+///
+/// A packet is asked for when it is overdue by what the network has shown of overtaking, again when a
+/// round trip has passed without an answer, and no more when an answer would come too late. Whether
+/// the far end answers at all is seen from what it does: until it has answered once, and again when
+/// it has left many requests unanswered, nothing waits longer for it than without asking.
+struct RepairSchedule: Sendable {
+  /// Places that are open at once, and as many that are remembered to know their answers by: what
+  /// the reorder window holds of a fast stream in an outage; older ones give way.
+  static let maximumPlaces = 1024
+  /// How often one packet is asked for: if three of four requests or answers are lost, one of ten is
+  /// answered nearly always.
+  static let maximumRequests = 10
+  /// How long a gap may stand open for packets that were asked for, in nanoseconds.
+  static let longestWait: Int64 = 1_000_000_000
+  /// Packets in a row that were asked for in vain before the far end counts as one that does not answer.
+  static let patienceWithSilence = 16
+  /// How often such a far end is asked all the same, in nanoseconds.
+  static let probeInterval: Int64 = 1_000_000_000
+  /// Entries of one message (§6.2.1, PID and BLP), so that it fits into any packet.
+  static let maximumEntries = 64
+
+  /// A packet that is missing.
+  private struct Place: Sendable {
+    let sequence: Int64
+    let noticed: Instant
+    /// When it is to be asked for next.
+    var due: Instant
+    var request: Request?
+  }
+
+  /// What was asked for, and what came of it.
+  private struct Request: Sendable {
+    let noticed: Instant
+    let first: Instant
+    var last: Instant
+    var count = 1
+    /// When its place was filled, by whatever.
+    var filled: Instant?
+    var isAnswered = false
+  }
+
+  private(set) var roundTrip = RoundTrip()
+  private let longestWait: Int64
+  private var overtaking = Overtaking()
+  /// In order of their numbers.
+  private var open = CircularBuffer<Place>()
+  /// Requests whose places are open no more.
+  private var closed: [Int64: Request] = [:]
+  private var closedOrder = CircularBuffer<Int64>()
+  private var nextDue: Instant?
+  private var lastRequest: Instant?
+  private var hasBeenAnswered = false
+  private var unanswered = 0
+  /// True once answers came as retransmission packets: then media packets are none.
+  private var isAnsweredInOwnStream = false
+
+  /// - Parameter memory: how long the far end keeps what it has sent, if it says so.
+  init(memory: Duration?) {
+    longestWait = min(memory?.wholeNanoseconds ?? Self.longestWait, Self.longestWait)
+  }
+
+  /// When ``takeDue(at:)`` has something to ask for.
+  var deadline: Instant? {
+    guard isSilent, let lastRequest else { return nextDue }
+    return nextDue.map { max($0, lastRequest.advanced(byNanoseconds: Self.probeInterval)) }
+  }
+
+  /// Until when the gap that begins at `sequence` is worth standing open for what was asked for;
+  /// `nil` when nothing of it is to be expected.
+  func patience(withGapAt sequence: Int64) -> Instant? {
+    guard hasBeenAnswered, !isSilent else { return nil }
+    var latest: Instant?
+    var expected = sequence
+    for place in open {
+      guard place.sequence == expected else { break }
+      expected += 1
+      guard let request = place.request else { continue }
+      let limit = place.noticed.advanced(byNanoseconds: longestWait)
+      // As long as it can be asked for again nothing is decided.
+      if request.count < Self.maximumRequests { return limit }
+      latest = max(latest ?? limit, min(place.due, limit))
+    }
+    return latest
+  }
+
+  /// Whether a media packet with this number is to be taken for an answer.
+  func awaits(_ sequence: Int64) -> Bool {
+    guard !isAnsweredInOwnStream else { return false }
+    if let index = index(of: sequence) { return open[index].request != nil }
+    return closed[sequence].map { $0.filled == nil } ?? false
+  }
+
+  // MARK: - What comes
+
+  /// Takes in that `sequence` is missing; numbers come in order.
+  mutating func notice(_ sequence: Int64, at now: Instant) {
+    guard open.last.map({ $0.sequence < sequence }) ?? true else { return }
+    if open.count >= Self.maximumPlaces { giveUpFirst() }
+    let due = now.advanced(byNanoseconds: overtaking.allowance(at: now))
+    open.append(Place(sequence: sequence, noticed: now, due: due))
+    nextDue = min(nextDue ?? due, due)
+  }
+
+  /// Takes in a packet that came, and says of an answer what it was good for.
+  mutating func arrived(
+    _ sequence: Int64, _ way: Source.Way, at now: Instant, statistics: inout RepairStatistics
+  ) {
+    if let index = index(of: sequence) {
+      let place = open.remove(at: index)
+      switch way {
+      case .network: overtaking.note(place.noticed.nanoseconds(to: now), at: now)
+      case .retransmission: statistics.arrived += 1
+      case .reconstruction: break
+      }
+      guard var request = place.request else { return }
+      request.filled = now
+      if way == .retransmission { noteAnswer(to: &request, at: now) }
+      remember(request, of: sequence)
+    } else if var request = closed[sequence] {
+      switch (request.filled, way) {
+      case (nil, .retransmission):
+        statistics.late += 1
+        request.filled = now
+        noteAnswer(to: &request, at: now)
+      case (let filled?, .retransmission), (let filled?, .network):
+        statistics.unneeded += 1
+        if request.isAnswered, request.count == 1, !isAnsweredInOwnStream {
+          // One request has one answer, so what came first was on its way anyway.
+          overtaking.note(request.noticed.nanoseconds(to: filled), at: now)
+        }
+        noteAnswer(to: &request, at: now)
+      case (nil, .network):
+        overtaking.note(request.noticed.nanoseconds(to: now), at: now)
+      case (_, .reconstruction): return
+      }
+      closed[sequence] = request
+    } else if way == .retransmission {
+      statistics.unneeded += 1
+    }
+  }
+
+  /// Takes in that answers come as retransmission packets.
+  mutating func noteOwnStream() { isAnsweredInOwnStream = true }
+
+  /// Takes in that everything before `next` has been handed on or given up.
+  mutating func close(before next: Int64) {
+    while let first = open.first, first.sequence < next { giveUpFirst() }
+    if open.isEmpty { nextDue = nil }
+  }
+
+  /// Forgets the packets of a source that is over, or that has another name now.
+  mutating func forgetPlaces() {
+    open.removeAll()
+    closed.removeAll()
+    closedOrder.removeAll()
+    nextDue = nil
+  }
+
+  // MARK: - What is asked for
+
+  /// The numbers to ask for at `now`, in order, no more than fit into a message; until there are none.
+  mutating func takeDue(at now: Instant, statistics: inout RepairStatistics) -> [Int64] {
+    guard let deadline, deadline <= now else { return [] }
+    var asked: [Int64] = []
+    var entry: (count: Int, first: Int64) = (0, .min)
+    var next: Instant?
+    for index in open.indices {
+      guard isWorthAsking(open[index], at: now) else { continue }
+      if open[index].due <= now, entry.count < Self.maximumEntries, !isSilent || asked.isEmpty {
+        let sequence = open[index].sequence
+        if sequence.subtractingSaturating(entry.first) > 16 { entry = (entry.count + 1, sequence) }
+        asked.append(sequence)
+        ask(at: index, now, statistics: &statistics)
+        guard isWorthAsking(open[index], at: now) else { continue }
+      }
+      next = min(next ?? open[index].due, open[index].due)
+    }
+    nextDue = next
+    guard !asked.isEmpty else { return [] }
+    lastRequest = now
+    statistics.requests += 1
+    return asked
+  }
+
+  /// Whether an answer to a request can still come in time.
+  private func isWorthAsking(_ place: Place, at now: Instant) -> Bool {
+    guard place.request?.count ?? 0 < Self.maximumRequests else { return false }
+    let answer = max(place.due, now).advanced(byNanoseconds: roundTrip.estimate)
+    return !hasBeenAnswered || answer <= place.noticed.advanced(byNanoseconds: longestWait)
+  }
+
+  private mutating func ask(
+    at index: CircularBuffer<Place>.Index, _ now: Instant, statistics: inout RepairStatistics
+  ) {
+    if open[index].request == nil {
+      statistics.requested += 1
+      open[index].request = Request(noticed: open[index].noticed, first: now, last: now)
+    } else {
+      open[index].request?.count += 1
+      open[index].request?.last = now
+    }
+    open[index].due = now.advanced(byNanoseconds: roundTrip.timeout)
+  }
+
+  // MARK: - Answers
+
+  private var isSilent: Bool { unanswered >= Self.patienceWithSilence }
+
+  private mutating func noteAnswer(to request: inout Request, at now: Instant) {
+    hasBeenAnswered = true
+    unanswered = 0
+    guard !request.isAnswered else { return }
+    request.isAnswered = true
+    // Of several requests it is not known which was answered (RFC 6298 §3); but what comes sooner
+    // than any answer did is one to an earlier request, and the estimate is too low.
+    let last = request.last.nanoseconds(to: now)
+    if request.count == 1 || roundTrip.smoothed.map({ last < $0 / 2 }) ?? true {
+      roundTrip.note(request.first.nanoseconds(to: now))
+    }
+  }
+
+  private mutating func giveUpFirst() {
+    guard let place = open.popFirst(), let request = place.request else { return }
+    unanswered = min(unanswered + 1, Self.patienceWithSilence)
+    remember(request, of: place.sequence)
+  }
+
+  private mutating func remember(_ request: Request, of sequence: Int64) {
+    if closedOrder.count >= Self.maximumPlaces, let oldest = closedOrder.popFirst() {
+      closed[oldest] = nil
+    }
+    closed[sequence] = request
+    closedOrder.append(sequence)
+  }
+
+  /// Where the open place of `sequence` stands, by bisection.
+  private func index(of sequence: Int64) -> CircularBuffer<Place>.Index? {
+    guard let first = open.first, let last = open.last,
+      (first.sequence...last.sequence).contains(sequence)
+    else { return nil }
+    var range = 0..<open.count
+    while !range.isEmpty {
+      let middle = range.lowerBound + range.count / 2
+      let index = open.index(open.startIndex, offsetBy: middle)
+      if open[index].sequence == sequence { return index }
+      if open[index].sequence < sequence {
+        range = middle + 1..<range.upperBound
+      } else {
+        range = range.lowerBound..<middle
+      }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,19 @@
+/// What asking for repair came to, in totals since the start.
+public struct RepairStatistics: Sendable, Hashable {
+  /// Packets that were asked for, each counted once.
+  public internal(set) var requested: UInt64 = 0
+  /// Messages in which packets were asked for.
+  public internal(set) var requests: UInt64 = 0
+  /// Packets that came again and were put in their place.
+  public internal(set) var arrived: UInt64 = 0
+  /// Packets that were asked for and came when their place had been given up.
+  public internal(set) var late: UInt64 = 0
+  /// Packets that came again although they were there.
+  public internal(set) var unneeded: UInt64 = 0
+  /// Retransmission packets that hold no packet: too short, or without any payload.
+  public internal(set) var malformed: UInt64 = 0
+  public internal(set) var pictureLossIndications: UInt64 = 0
+  public internal(set) var fullIntraRequests: UInt64 = 0
+  /// From a request to its answer, smoothed, in nanoseconds; `nil` before the first answer.
+  public internal(set) var roundTrip: Int64?
+}

@@ -1,0 +1,39 @@
+public import NIOCore
+
+extension RTPPacket {
+  /// The packet that a retransmission packet repeats (RFC 4588 §4): its number stands before the
+  /// payload, its type and source are those it had; `nil` where there is no number.
+  ///
+  /// Servers that look for the width of the path send packets of this kind without any payload.
+  public func original(payloadType: UInt8, ssrc: UInt32) -> RTPPacket? {
+    let payload = self.payload
+    guard let number = payload.getInteger(at: payload.readerIndex, as: UInt16.self) else {
+      return nil
+    }
+    let header = bytes.readableBytes - payloadLength - paddingLength
+    var storage = bytes.getSlice(at: bytes.readerIndex, length: header)
+    storage?.writeImmutableBuffer(payload.dropping(2))
+    storage?.writeImmutableBuffer(bytes.dropping(bytes.readableBytes - paddingLength))
+    guard var storage else { return nil }
+    let start = storage.readerIndex
+    storage.setInteger(payloadType & 0x7F | (marker ? 0x80 : 0), at: start + 1)
+    storage.setInteger(number, at: start + 2)
+    storage.setInteger(ssrc, at: start + 8)
+    return try? RTPPacket(parsing: storage)
+  }
+
+  /// The retransmission packet that repeats this one, under the next number of its own stream.
+  public func retransmission(
+    payloadType: UInt8, ssrc: UInt32, sequenceNumber: SequenceNumber
+  ) -> ByteBuffer {
+    let header = bytes.readableBytes - payloadLength - paddingLength
+    var storage = ByteBufferAllocator().buffer(capacity: bytes.readableBytes + 2)
+    storage.writeImmutableBuffer(bytes.getSlice(at: bytes.readerIndex, length: header) ?? bytes)
+    storage.writeInteger(self.sequenceNumber.rawValue)
+    storage.writeImmutableBuffer(bytes.dropping(header))
+    storage.setInteger(payloadType & 0x7F | (marker ? 0x80 : 0), at: storage.readerIndex + 1)
+    storage.setInteger(sequenceNumber.rawValue, at: storage.readerIndex + 2)
+    storage.setInteger(ssrc, at: storage.readerIndex + 8)
+    return storage
+  }
+}

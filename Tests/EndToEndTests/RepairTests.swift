@@ -1,0 +1,165 @@
+import Foundation
+import Testing
+
+/// Streams through a network that loses packets in front of a sender that answers.
+@Suite(.serialized)
+struct RepairTests {
+  struct Case: Sendable, CustomTestStringConvertible {
+    var codec: Clip.Codec
+    var isInOwnStream = false
+    var isProtected = false
+    var isDescribed = false
+
+    /// What both ends are told, unless an SDP file tells it.
+    var options: [String] {
+      ["--feedback", "nack,pli"]
+        + (isInOwnStream ? ["--retransmission-payload-type", "98"] : [])
+    }
+
+    var testDescription: String {
+      "\(codec.rawValue), \(isInOwnStream ? "in a stream of their own" : "as they were")"
+        + (isProtected ? ", SRTP" : "") + (isDescribed ? ", SDP" : "")
+    }
+  }
+
+  /// A machine that is busy with other things may keep either end from its work for a while.
+  private static let patience = ["--reorder-window", "1000"]
+
+  static let cases = [
+    Case(codec: .h264), Case(codec: .h265, isProtected: true),
+    Case(codec: .h264, isInOwnStream: true, isProtected: true, isDescribed: true),
+  ]
+
+  @Test("what rtp-send sends again makes the stream exact at 5 % loss", arguments: cases)
+  func sender(_ test: Case) throws {
+    let clip = try Clip.of(test.codec)
+    let output = try Scratch.path("y4m")
+    let description = try Scratch.path("sdp")
+    var key: [String] = []
+    if test.isProtected {
+      let file = try Scratch.path("key")
+      let text = "AES_CM_128_HMAC_SHA1_80 " + Data(0..<30).base64EncodedString()
+      _ = FileManager.default.createFile(
+        atPath: file, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600])
+      key = ["--srtp-key-file", file]
+    }
+    let common =
+      ["-o", output, "--frames", "\(clip.frames)", "--stats", "-", "--timeout", "3"] + Self.patience
+    let sending =
+      ["--packet-size", "300", "--loss", "0.05", "--seed", "2", "--speed", "4"] + test.options + key
+    let receiver: RunningProcess
+    let sender: RunningProcess
+    if test.isDescribed {
+      // The description is there before the first packet, but the receiver only afterwards, so the
+      // address is that of a port that was free a moment ago.
+      let port = try FreePort.tcp()
+      let writer = try RunningProcess(
+        Product.rtpSend,
+        [clip.container, "udp://127.0.0.1:\(port)", "--sdp", description, "--frames", "1"]
+          + sending)
+      #expect(try writer.waitForExit() == 0, "\(writer.standardError)")
+      receiver = try RunningProcess(Product.rtpRecv, [description] + common + key)
+      _ = try receiver.waitForLine(#/listening on/#)
+      sender = try RunningProcess(
+        Product.rtpSend, [clip.container, "udp://127.0.0.1:\(port)"] + sending)
+    } else {
+      let (process, port) = try CommandTests.listener(common + test.options + key)
+      receiver = process
+      sender = try RunningProcess(
+        Product.rtpSend, [clip.container, "udp://127.0.0.1:\(port)"] + sending)
+    }
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
+
+    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["rtp", "lost"] == 0)
+    #expect(statistics["rtp", "reordered"] == 0)
+    #expect(statistics["rtp", "repair", "arrived"] > 20)
+    #expect((statistics["rtp", "retransmission"] > 0) == test.isInOwnStream)
+    #expect(sender.standardError.contains("packets asked for were sent again"))
+  }
+
+  /// Frames at the end that are not waited for: GStreamer says goodbye behind its last packet, so
+  /// that nobody can ask for it any more.
+  private static let tail = 20
+
+  @Test("what GStreamer's server sends again makes the stream exact at 5 % loss")
+  func gstreamerServer() throws {
+    let clip = try Clip.h264.get()
+    let server = try GStreamerServer(
+      clip, ["--feedback", "--retransmission", "1000", "--loss", "0.05", "--seed", "3"])
+    let (receiver, output) = try RTSPServerTests.receive(
+      server.url(),
+      ["--rtsp-transport", "udp", "--frames", "\(clip.frames - Self.tail)"] + Self.patience)
+    try Self.expectExact(clip, output, receiver)
+    #expect(try Statistics(lastLineOf: receiver)["rtp", "retransmission"] > 5)
+  }
+
+  @Test(
+    "what GStreamer sends again over plain RTP makes the stream exact at 5 % loss",
+    arguments: zip([Clip.Codec.h265, .h264], [[], ["--retransmission-payload-type", "98"]]))
+  func gstreamerSender(codec: Clip.Codec, retransmission: [String]) throws {
+    let clip = try Clip.of(codec)
+    let output = try Scratch.path("y4m")
+    let (receiver, port) = try CommandTests.listener(
+      ["-o", output, "--frames", "\(clip.frames - Self.tail)", "--stats", "-", "--timeout", "3"]
+        + ["--feedback", "nack"] + retransmission + Self.patience)
+    let script = Bundle.module.resourceURL?
+      .appendingPathComponent("Servers/gstreamer-rtp-sender.py").path
+    let sender = try RunningProcess(
+      "/usr/bin/python3",
+      [script ?? "", clip.container, codec.rawValue, "\(port)", "--loss", "0.05", "--seed", "3"]
+        + retransmission)
+    #expect(try receiver.waitForExit(within: 20) == 0, "\(receiver.standardError)")
+    withExtendedLifetime(sender) {}
+    try Self.expectExact(clip, output, receiver)
+  }
+
+  private static func expectExact(
+    _ clip: Clip, _ output: String, _ receiver: RunningProcess
+  ) throws {
+    #expect(
+      try Clip.frameHashes(of: output) == Array(clip.hashes.prefix(clip.frames - tail)))
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["rtp", "lost"] == 0)
+    #expect(statistics["rtp", "repair", "arrived"] > 5)
+  }
+
+  /// The pattern has a single key picture by itself.
+  @Test("a live sender that is asked for a key picture", arguments: ["pli", "fir"])
+  func keyPicture(request: String) throws {
+    let output = try Scratch.path("h264")
+    let (receiver, port) = try CommandTests.listener([
+      "-o", output, "--frames", "120", "--stats", "-", "--timeout", "3", "--feedback", request,
+    ])
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      ["pattern", "udp://127.0.0.1:\(port)", "--size", "256x144", "--gop", "300", "--seed", "3"]
+        + ["--loss", "0.1", "--speed", "2", "--feedback", request])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
+    #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect((1...9).contains(statistics["rtp", "repair", request]))
+    #expect(statistics["rtp", "repair", "requested"] == 0)
+    #expect(sender.standardError.contains("key pictures asked for"))
+    let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: output)))
+    let keyPictures = bytes.indices.dropLast(3).count { bytes[$0..<$0 + 4] == [0, 0, 1, 0x65] }
+    #expect(keyPictures >= 2)
+  }
+
+  @Test(
+    "what does not go together is said before anything is opened",
+    arguments: [
+      ["--feedback", "ack"], ["--feedback", ""], ["--feedback", "nack,"],
+      ["--retransmission-payload-type", "128"],
+      ["--retransmission-payload-type", "96", "--payload-type", "96"],
+      ["--retransmission-payload-type", "97", "--fec", "ulpfec:97"],
+    ])
+  func mistakes(options: [String]) throws {
+    let receiver = try RunningProcess(Product.rtpRecv, ["rtp://127.0.0.1:0"] + options)
+    #expect(try receiver.waitForExit(within: 10) == 64)
+    #expect(receiver.standardError.contains(options[0]))
+  }
+}

@@ -1,0 +1,91 @@
+import NIOCore
+import RTPProcessor
+import RTPWire
+import Testing
+
+/// What a far end sends as answers that nobody asked for, or that are none.
+@Suite struct HostileRetransmissionTests {
+  private static var configuration: RTPProcessor.Configuration {
+    var configuration = RTPProcessor.Configuration()
+    configuration.payloadType = 96
+    configuration.feedback = [.nack]
+    configuration.retransmissionFormats = [97: RetransmissionFormat(original: 96)]
+    return configuration
+  }
+
+  /// A retransmission packet with a packet that was numbered `number`.
+  private func retransmission(of number: UInt16, identity: UInt64) -> ByteBuffer {
+    retransmission(
+      [UInt8(number >> 8), UInt8(number & 0xFF)]
+        + (0..<8).map { UInt8(truncatingIfNeeded: identity >> (56 - 8 * $0)) })
+  }
+
+  /// A retransmission packet with `payload`.
+  private func retransmission(_ payload: [UInt8]) -> ByteBuffer {
+    var bytes = ByteBuffer()
+    bytes.writeMultipleIntegers(UInt8(0x80), UInt8(97), UInt16(7), UInt32(90_000), UInt32(0xB))
+    bytes.writeBytes(payload)
+    return bytes
+  }
+
+  @Test(arguments: [0, 1])
+  func aPayloadWithoutANumberHoldsNoPacket(length: Int) {
+    var sender = VirtualSender()
+    var session = VirtualSession.running(&sender, configuration: Self.configuration)
+    #expect(
+      session.receive(retransmission([UInt8](repeating: 1, count: length))) == .retransmission)
+    #expect(session.statistics.repair.malformed == 1)
+    #expect(session.statistics.retransmission == 1)
+    #expect(session.receive(sender.packet()) == .inOrder)
+  }
+
+  @Test func onlyWhatIsMissingIsTaken() {
+    var sender = VirtualSender(sequence: 1000)
+    var session = VirtualSession.running(&sender, configuration: Self.configuration)
+    // 1010 is missing, 1011 waits.
+    _ = sender.packet()
+    session.receive(sender.packet())
+    var noise = Noise(seed: 1)
+    for number in stride(from: UInt16(0), to: 65_520, by: 7) where number != 1010 {
+      session.receive(retransmission(of: number, identity: noise.next()))
+    }
+    #expect(session.statistics.repair.unneeded == 9360)
+    #expect(session.statistics.recovered == 0)
+    #expect(session.deliveries.count == 10)
+    session.receive(retransmission(of: 1010, identity: 99))
+    #expect(session.deliveries.count == 12)
+    #expect(session.statistics.recovered == 1)
+    #expect(session.receive(sender.packet()) == .inOrder)
+  }
+
+  @Test func beforeThereIsASourceNothingIsTaken() {
+    var session = VirtualSession(configuration: Self.configuration)
+    for _ in 0..<100 { session.receive(retransmission([1, 2, 3, 4])) }
+    #expect(session.processor.ssrc == nil)
+    #expect(session.statistics.repair.unneeded == 100)
+    #expect(session.processor.feedbackDeadline == nil)
+  }
+
+  @Test func aRepairThatComesTwiceOrTooLateIsCounted() {
+    var sender = VirtualSender(sequence: 1000)
+    var session = VirtualSession.running(&sender, configuration: Self.configuration)
+    _ = sender.packet()
+    session.receive(sender.packet())
+    #expect(!session.takeFeedback().isEmpty)
+    let answer = retransmission(of: 1010, identity: 99)
+    session.run(for: .milliseconds(20))
+    session.receive(answer)
+    session.receive(answer)
+    #expect(session.statistics.repair.arrived == 1)
+    #expect(session.statistics.repair.unneeded == 1)
+
+    _ = sender.packet()
+    session.receive(sender.packet())
+    #expect(!session.takeFeedback().isEmpty)
+    session.run(for: .milliseconds(1500))
+    session.receive(retransmission(of: 1012, identity: 98))
+    #expect(session.statistics.lost == 1)
+    #expect(session.statistics.repair.late == 1)
+    #expect(session.statistics.isBalanced)
+  }
+}

@@ -1,0 +1,116 @@
+import NIOCore
+public import RTPWire
+
+/// What a receiver may ask for, and how it is answered.
+public struct FeedbackConfiguration: Sendable, Hashable {
+  /// What is answered; the rest is not even looked at.
+  public var requests: Set<FeedbackRequest> = []
+  /// The payload type of packets that are sent again in a stream of their own (RFC 4588); without it
+  /// they are sent again as they were.
+  public var retransmissionPayloadType: UInt8?
+
+  public init() {}
+}
+
+/// What receivers asked for, and what they were given.
+public struct FeedbackCounters: Sendable, Hashable {
+  /// RTCP that a receiver sent and that was understood.
+  public var compounds = 0
+  /// Packets that were asked for, each time they were.
+  public var requested = 0
+  /// Packets that were sent again; the others had been forgotten or never been sent.
+  public var resent = 0
+  /// Requests for a key picture: picture loss indications, and commands by full intra request.
+  public var keyPictures = 0
+
+  public init() {}
+
+  mutating func add(_ other: FeedbackCounters) {
+    compounds += other.compounds
+    requested += other.requested
+    resent += other.resent
+    keyPictures += other.keyPictures
+  }
+}
+
+/// Remembers what was sent, and answers what is asked for (RFC 4585, RFC 4588, RFC 5104).
+struct FeedbackAnswers {
+  /// Packets that are remembered: some seconds of video.
+  static let capacity = 4096
+  /// Packets of one message that are answered, so that no message makes a flood.
+  static let maximumAnswers = 256
+
+  private(set) var counters = FeedbackCounters()
+  private let configuration: FeedbackConfiguration
+  private let payloadType: UInt8
+  /// By the lowest bits of their numbers: in clear where they are sent in another form.
+  private var history: [ByteBuffer?]
+  private let ssrc: UInt32
+  private var sequence: SequenceNumber
+  private var lastCommand: UInt8?
+
+  /// Answers for a stream, of which the packets of media are remembered.
+  init(_ configuration: FeedbackConfiguration, of stream: RTPStream.Configuration) {
+    self.configuration = configuration
+    payloadType = stream.payloadType & 0x7F
+    history = Array(
+      repeating: nil, count: configuration.requests.contains(.nack) ? Self.capacity : 0)
+    var dice = SplitMix64(seed: UInt64(stream.ssrc) << 32 | 1)
+    ssrc = UInt32(truncatingIfNeeded: dice.next())
+    sequence = SequenceNumber(UInt16(truncatingIfNeeded: dice.next()))
+  }
+
+  /// Remembers a packet, which is sent as `sent`.
+  mutating func remember(_ packet: ByteBuffer, sentAs sent: ByteBuffer) {
+    guard !history.isEmpty, let number = Self.number(of: packet) else { return }
+    history[Int(number) % history.count] =
+      configuration.retransmissionPayloadType == nil ? sent : packet
+  }
+
+  /// What answers `message`: packets that have to be protected still, or have to be sent as they are.
+  mutating func take(_ message: RTCPFeedback) -> Answer {
+    switch message {
+    case .genericNACK(_, let entries) where configuration.requests.contains(.nack):
+      let numbers = entries.prefix(Self.maximumAnswers).flatMap(\.numbers)
+      counters.requested += numbers.count
+      let packets = numbers.prefix(Self.maximumAnswers).compactMap { packet($0) }
+      counters.resent += packets.count
+      return configuration.retransmissionPayloadType == nil ? .asSent(packets) : .clear(packets)
+    case .pictureLossIndication where configuration.requests.contains(.pli):
+      counters.keyPictures += 1
+      return .keyPicture
+    case .fullIntraRequest(let requests) where configuration.requests.contains(.fir):
+      // One with the same number is the same command (RFC 5104 §4.3.1.2).
+      guard let number = requests.first?.number, number != lastCommand else { return .clear([]) }
+      lastCommand = number
+      counters.keyPictures += 1
+      return .keyPicture
+    default: return .clear([])
+    }
+  }
+
+  enum Answer {
+    case asSent([ByteBuffer])
+    case clear([ByteBuffer])
+    case keyPicture
+  }
+
+  mutating func noteCompound() { counters.compounds += 1 }
+
+  private mutating func packet(_ number: SequenceNumber) -> ByteBuffer? {
+    guard !history.isEmpty, let packet = history[Int(number.rawValue) % history.count] else {
+      return nil
+    }
+    guard Self.number(of: packet) == number.rawValue else { return nil }
+    guard let type = configuration.retransmissionPayloadType else { return packet }
+    // Correction packets among the media have another type than the one that is repeated.
+    guard let original = try? RTPPacket(parsing: packet), original.payloadType == payloadType
+    else { return nil }
+    defer { sequence = sequence.next }
+    return original.retransmission(payloadType: type, ssrc: ssrc, sequenceNumber: sequence)
+  }
+
+  private static func number(of packet: ByteBuffer) -> UInt16? {
+    packet.getInteger(at: packet.readerIndex + 2)
+  }
+}

@@ -1,0 +1,128 @@
+import NIOCore
+import RTPWire
+import Testing
+
+@testable import RTPSend
+
+@Suite struct FeedbackTests {
+  private func feed(
+    _ requests: Set<FeedbackRequest>, codec: Codec = .h264,
+    _ change: (inout PacketFeed.Configuration) -> Void = { _ in }
+  ) throws -> PacketFeed {
+    var pattern = PatternConfiguration()
+    pattern.codec = codec
+    pattern.width = 256
+    pattern.height = 144
+    pattern.groupLength = 300
+    var configuration = PacketFeed.Configuration(
+      recipe: .pattern(pattern),
+      stream: RTPStream.Configuration(ssrc: 1, initialSequence: 65_530, initialTimestamp: 7))
+    configuration.feedback.requests = requests
+    change(&configuration)
+    return try PacketFeed(configuration)
+  }
+
+  private func compound(_ messages: RTCPFeedback...) -> ByteBuffer {
+    var bytes = ByteBuffer()
+    for message in messages { bytes.writeFeedback(message, from: 9) }
+    return bytes
+  }
+
+  private func packets(of feed: inout PacketFeed, frames: Int) throws -> [ByteBuffer] {
+    try (0..<frames).flatMap { _ in try feed.next()?.packets ?? [] }
+  }
+
+  private let now = Instant(nanoseconds: 0)
+
+  @Test func whatIsAskedForIsSentAgainAsItWas() throws {
+    var feed = try feed([.nack])
+    let sent = try packets(of: &feed, frames: 5)
+    let entry = RTCPFeedback.LostPackets(first: SequenceNumber(65_530), mask: 0b101)
+    let other = RTCPFeedback.LostPackets(first: SequenceNumber(30_000))
+    let again = feed.answer(compound(.genericNACK(media: 1, [entry, other])), at: now)
+    #expect(again == [sent[0], sent[1], sent[3]])
+    #expect(feed.feedback.requested == 4)
+    #expect(feed.feedback.resent == 3)
+  }
+
+  @Test func orInAStreamOfTheirOwn() throws {
+    var feed = try feed([.nack]) {
+      $0.feedback.retransmissionPayloadType = 98
+      $0.stream.correction = RTPStream.Correction(payloadType: 97, interval: 2)
+    }
+    let sent = try packets(of: &feed, frames: 5)
+    let entry = RTCPFeedback.LostPackets(first: SequenceNumber(65_530), mask: 0b11)
+    let again = try feed.answer(compound(.genericNACK(media: 1, [entry])), at: now)
+      .map { try RTPPacket(parsing: $0) }
+    // The third is a correction packet, which is no media.
+    #expect(again.map { $0.original(payloadType: 96, ssrc: 1)?.bytes } == [sent[0], sent[1]])
+    #expect(again.allSatisfy { $0.payloadType == 98 && $0.ssrc == again[0].ssrc && $0.ssrc != 1 })
+    #expect(again[0].sequenceNumber.next == again[1].sequenceNumber)
+  }
+
+  @Test func aFloodOfRequestsMakesNoFlood() throws {
+    var feed = try feed([.nack])
+    _ = try packets(of: &feed, frames: 20)
+    let entries = (0..<16_000).map { number in
+      RTCPFeedback.LostPackets(
+        first: SequenceNumber(65_530).advanced(by: number % 16), mask: 0xFFFF)
+    }
+    let again = feed.answer(compound(.genericNACK(media: 1, entries)), at: now)
+    #expect(again.count <= FeedbackAnswers.maximumAnswers)
+    for noise in [[], [0x81], [0x81, 205, 0, 0], [0x81, 205, 0xFF, 0xFF, 0]] as [[UInt8]] {
+      #expect(feed.answer(ByteBuffer(bytes: noise), at: now).isEmpty)
+    }
+  }
+
+  @Test func whatIsNotSwitchedOnIsNotAnswered() throws {
+    var feed = try feed([.pli])
+    _ = try packets(of: &feed, frames: 5)
+    let entry = RTCPFeedback.LostPackets(first: SequenceNumber(65_530))
+    let intra = RTCPFeedback.IntraRequest(ssrc: 1, number: 0)
+    #expect(
+      feed.answer(
+        compound(.genericNACK(media: 1, [entry]), .fullIntraRequest([intra])), at: now
+      ).isEmpty)
+    #expect(feed.feedback.requested == 0 && feed.feedback.keyPictures == 0)
+  }
+
+  @Test(arguments: [Codec.h264, .h265])
+  func theNextPictureIsAKeyPictureWhenOneIsAskedFor(codec: Codec) throws {
+    let source = try PatternSource(
+      {
+        var pattern = PatternConfiguration()
+        (pattern.codec, pattern.width, pattern.height) = (codec, 256, 144)
+        pattern.groupLength = 300
+        return pattern
+      }())
+    var keys: [Bool] = []
+    for number in 0..<10 {
+      if number == 4 { source.requestKeyPicture() }
+      keys.append(try #require(try source.next()).isRandomAccess)
+    }
+    #expect(keys.indices.filter { keys[$0] } == [0, 4])
+  }
+
+  /// RFC 5104 §4.3.1.2: the same number is the same command.
+  @Test func aCommandThatIsRepeatedCountsOnce() throws {
+    var feed = try feed([.fir])
+    for number in [5, 5, 6, 6, 5] as [UInt8] {
+      let request = RTCPFeedback.IntraRequest(ssrc: 1, number: number)
+      _ = feed.answer(compound(.fullIntraRequest([request])), at: now)
+    }
+    #expect(feed.feedback.keyPictures == 3)
+  }
+
+  @Test func theDescriptionSaysWhatMayBeAskedFor() throws {
+    var description = SessionDescription(
+      try StreamDescription(of: .pattern(PatternConfiguration())), payloadType: 96,
+      packetization: .nonInterleaved,
+      address: try SocketAddress(ipAddress: "127.0.0.1", port: 5004), multiplexesRTCP: true)
+    description.feedback.requests = [.nack, .pli, .fir]
+    description.feedback.retransmissionPayloadType = 98
+    for line in [
+      "m=video 5004 RTP/AVPF 96 98", "a=rtcp-fb:96 nack", "a=rtcp-fb:96 nack pli",
+      "a=rtcp-fb:96 ccm fir", "a=rtpmap:98 rtx/90000", "a=fmtp:98 apt=96",
+    ] { #expect(description.text.contains(line + "\r\n")) }
+  }
+}
