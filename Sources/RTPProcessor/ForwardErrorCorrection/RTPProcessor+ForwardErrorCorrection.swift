@@ -45,7 +45,9 @@ extension RTPProcessor {
   }
 
   private mutating func note(_ packet: RTPPacket) {
-    guard !configuration.correctionFormats.isEmpty || configuration.hasMatrixCorrection else { return }
+    guard !configuration.correctionFormats.isEmpty || configuration.hasMatrixCorrection else {
+      return
+    }
     if correction == nil {
       correction = ForwardErrorCorrection(
         with: packet, payloadType: configuration.payloadType,

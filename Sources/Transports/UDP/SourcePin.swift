@@ -71,8 +71,9 @@ struct SourcePin: Sendable {
     return isEligible(origin, now: datagram.arrival) ? holdReport(datagram) : .foreign
   }
 
-  /// Decides about a datagram that came to a port set aside for correction packets: the host counts,
-  /// once there is one. Before that they are of no use, since nothing is known that they protect.
+  /// Decides about a datagram that came to a port set aside for correction packets.
+  ///
+  /// The host counts, once media came from it: before that there is nothing that they protect.
   func admitCorrection(from origin: SocketAddress) -> Verdict {
     guard lastMedia != nil, let source else { return .foreign }
     return origin.isSameHost(as: source) ? .accepted : .foreign

@@ -84,8 +84,9 @@ struct MatrixTests {
     let statistics = session.statistics
     #expect(Int(statistics.recovered) == missing - (stream.media.count - known.count))
     #expect(missing > 0 && statistics.recovered > 0)
-    #expect(Int(statistics.correction) == stream.sent.count { $0.channel == .correction }
-      - lost.count { stream.sent[$0].channel == .correction })
+    #expect(
+      Int(statistics.correction) == stream.sent.count { $0.channel == .correction }
+        - lost.count { stream.sent[$0].channel == .correction })
     #expect(statistics.errorCorrection.packets == statistics.correction)
     #expect(statistics.errorCorrection.malformed + statistics.errorCorrection.implausible == 0)
     if network.loss == 0.01 { #expect(known.count == stream.media.count) }
