@@ -211,7 +211,7 @@ struct FeedbackOptions: ParsableArguments {
     guard feedback?.requests.contains(.nack) == true else {
       throw ValidationError("--retransmission-payload-type needs --feedback nack")
     }
-    let others = [packets.payloadType, packets.fec?.correction.payloadType]
+    let others = [packets.payloadType, packets.fec?.correction?.payloadType]
     guard type <= 127, !others.contains(type) else {
       throw ValidationError(
         "--retransmission-payload-type must be 0 to 127, and not a type that is used already")
