@@ -29,7 +29,7 @@ import Testing
   }
 
   private func packets(of feed: inout PacketFeed, frames: Int) throws -> [ByteBuffer] {
-    try (0..<frames).flatMap { _ in try feed.next()?.packets ?? [] }
+    try (0..<frames).flatMap { _ in try feed.next()?.packets.map(\.bytes) ?? [] }
   }
 
   private let now = Instant(nanoseconds: 0)
