@@ -12,7 +12,8 @@ import Testing
     let media = (0..<5 as Range<UInt8>).map { index in
       var packet = ByteBuffer()
       packet.writeMultipleIntegers(
-        UInt8(0x80), UInt8(96 | (index == 1 ? 0x80 : 0)), 0xFFFF &+ UInt16(index), UInt32(1) << index,
+        UInt8(0x80), UInt8(96 | (index == 1 ? 0x80 : 0)), 0xFFFF &+ UInt16(index),
+        UInt32(1) << index,
         UInt32(7))
       packet.writeBytes([UInt8](repeating: 1 << index, count: 1 + Int(index)))
       return packet
