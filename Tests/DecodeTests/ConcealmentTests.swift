@@ -47,6 +47,27 @@ import Testing
     try await expect(units, of: clip, golden: clip.decodedByFFmpeg(stream))
   }
 
+  @Test("a first picture that is cut leaves no black behind it", arguments: clips)
+  func cutFirstPicture(_ clip: Clip) async throws {
+    let stream = try clip.encoded()
+    var units = clip.accessUnits(of: stream)
+    units[0] = units[0].cut(toFraction: 0.4)
+    let collector = Collector()
+    let decoder = try collector.decoder(for: clip.codec)
+    try await decoder.decode(units[0])
+    await decoder.flush()
+    await decoder.close()
+    let frame = try #require(collector.frames.first)
+    frame.withPlane(0) { samples, layout in
+      let last = samples.extracting((layout.rows - 1) * layout.stride..<samples.byteCount)
+      let first = last.unsafeLoad(as: UInt8.self)
+      let second = last.unsafeLoad(fromByteOffset: 1, as: UInt8.self)
+      let isWide = clip.pixelFormat.contains("10")
+      let value = isWide ? (Int(first) | Int(second) << 8) >> 2 : Int(first)
+      #expect(value > 40, "the last row begins with \(value)")
+    }
+  }
+
   /// Decodes `units` and expects every frame to come out, and to look like those of `golden`.
   private func expect(
     _ units: [AccessUnit], of clip: Clip, golden: [UInt8], without lost: Set<Int64> = []
