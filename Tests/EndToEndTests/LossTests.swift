@@ -74,6 +74,7 @@ struct LossTests {
     if options.isEmpty { #expect(hashes.count == clip.frames) }
     #expect(statistics["delivery", "surplus"] == 0)
     let exact = zip(hashes, clip.hashes).count { $0 == $1 }
-    #expect(exact >= statistics["delivery", "intact"])
+    // Without the pictures before, the first one of a group may be at the place of another.
+    if options.isEmpty { #expect(exact >= statistics["delivery", "intact"]) }
   }
 }
