@@ -13,7 +13,7 @@ struct CorrectionTests {
 
   @Test(
     "what GStreamer's rtpulpfecenc protects is exact in spite of loss",
-    arguments: Clip.Codec.allCases, Carriage.allCases)
+    arguments: zip(Clip.Codec.allCases, Carriage.allCases))
   func gstreamer(codec: Clip.Codec, carriage: Carriage) throws {
     let clip = try Clip.of(codec)
     let output = try Scratch.path("y4m")
