@@ -119,8 +119,9 @@ import RTPWire
 
     let depth = unsafe context.pointee.has_b_frames
     let hasSlices = unit.units.contains { Self.sliceTypes.contains($0.type) }
-    unsafe packet.pointee.pts = pictures.ledger.begin(
+    let index = pictures.ledger.begin(
       UnitRecord(unit, condition: condition), canCompleteFrame: joinsFields && hasSlices)
+    unsafe packet.pointee.pts = index
     let isDamaged = unit.integrity == .damaged
     pictures.begin(isDamaged: isDamaged)
     // libavcodec's own concealment spreads the motion of what moves over what stands still, so it is
@@ -130,6 +131,12 @@ import RTPWire
     let sent = unsafe avcodec_send_packet(context, packet)
     unsafe av_packet_unref(packet)
     let received = receiveAll()
+    if condition != .intact, unsafe context.pointee.has_b_frames == 0,
+      let frame = unsafe pictures.takeWithheld()
+    {
+      unsafe frame.pointee.pts = index
+      unsafe deliver(frame)
+    }
     let code = sent < 0 ? sent : received
     let error: DecodeFailure.Reason? =
       code < 0 ? .decoder(code: code, text: libavErrorText(code)) : nil

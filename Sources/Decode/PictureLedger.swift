@@ -62,6 +62,12 @@ struct PictureLedger {
     return current
   }
 
+  /// Whether the unit that is being decoded has a picture, and none came out.
+  var isCurrentWithheld: Bool {
+    guard let current, let entry = entries[current] else { return false }
+    return entry.started > 0 && entry.frames == 0
+  }
+
   /// The decoder has let go of a picture, shown or not.
   mutating func pictureReleased(_ index: Index) {
     entries[index]?.live -= 1

@@ -13,6 +13,8 @@ import CFFmpeg
   private let allocatesMissing: Bool
   private var isDamaged = false
   private var allocated = 0
+  /// The picture of the unit once more, in case that libavcodec keeps it back.
+  private var current: UnsafeMutablePointer<AVFrame>?
   /// Pictures that were allocated for being referred to, until they are filled.
   private var missing: [UnsafeMutablePointer<AVFrame>] = unsafe []
   private var execute: Execute?
@@ -30,6 +32,7 @@ import CFFmpeg
   }
 
   deinit {
+    unsafe av_frame_free(&current)
     while let frame = unsafe missing.popLast() {
       var rest: UnsafeMutablePointer<AVFrame>? = unsafe frame
       unsafe av_frame_free(&rest)
@@ -41,12 +44,31 @@ import CFFmpeg
     if unsafe !missing.isEmpty { fillMissing() }
     self.isDamaged = isDamaged
     allocated = 0
+    unsafe av_frame_free(&current)
+  }
+
+  /// The picture of the unit, if libavcodec has decoded it and does not give it out, like the one that
+  /// came out before it; the caller owns it.
+  ///
+  /// Behind an IDR picture that did not come, libavcodec's H.264 decoder withholds all pictures whose
+  /// order count is below that of the last one of the sequence before.
+  func takeWithheld() -> UnsafeMutablePointer<AVFrame>? {
+    guard ledger.isCurrentWithheld, let frame = unsafe current,
+      unsafe prediction?.dress(frame) == true
+    else { return nil }
+    unsafe current = nil
+    return unsafe frame
   }
 
   /// Puts what a picture will probably look like where parts or all of it will not be decoded.
   private func prepare(_ frame: UnsafeMutablePointer<AVFrame>) {
     allocated += 1
     guard prediction != nil else { return }
+    if !allocatesMissing {
+      // Before it are those that it would have referred to.
+      unsafe av_frame_free(&current)
+      unsafe current = av_frame_clone(frame)
+    }
     if allocatesMissing, allocated > 1 {
       // libavcodec makes it grey as soon as this has returned.
       if let missing = unsafe av_frame_clone(frame) { unsafe self.missing.append(missing) }

@@ -47,6 +47,19 @@ import Testing
     try await expect(units, of: clip, golden: clip.decodedByFFmpeg(stream))
   }
 
+  @Test("a key picture that never came hides none of those behind it", arguments: clips)
+  func lostKeyPicture(_ clip: Clip) async throws {
+    var clip = clip
+    clip.encoder += ["-g", "12", "-keyint_min", "12"]
+    let stream = try clip.encoded()
+    var units = clip.accessUnits(of: stream)
+    let key = try #require(units.indices.dropFirst().first { units[$0].isRandomAccess })
+    let lost = units.remove(at: key)
+    units[key] = units[key].afterLoss()
+    try await expect(
+      units, of: clip, golden: clip.decodedByFFmpeg(stream), without: [lost.time.ticks / 3000])
+  }
+
   @Test("a first picture that is cut leaves no black behind it", arguments: clips)
   func cutFirstPicture(_ clip: Clip) async throws {
     let stream = try clip.encoded()
@@ -149,6 +162,15 @@ import Testing
 }
 
 extension AccessUnit {
+  /// The unit as where packets before it are missing.
+  fileprivate func afterLoss() -> AccessUnit {
+    AccessUnit(
+      codec: codec, bytes: bytes, units: units, time: time, firstArrival: firstArrival,
+      lastArrival: lastArrival, integrity: .afterLoss, gaps: [Gap(unitIndex: 0, packets: 1)],
+      isRandomAccess: isRandomAccess, dependency: dependency, recoveryPoint: recoveryPoint,
+      format: format)
+  }
+
   /// The unit with its last NAL unit cut, as where the packets of its end are missing.
   fileprivate func cut(toFraction fraction: Double) -> AccessUnit {
     var units = units
