@@ -34,6 +34,9 @@ final class RunningProcess: @unchecked Sendable {
       self?.locked { $0.hasExited = true }
     }
     try process.run()
+    // Left open they would be counted by hundreds in the end, which Foundation's `Process` does not stand.
+    try? outputPipe.fileHandleForWriting.close()
+    try? errorPipe.fileHandleForWriting.close()
     collect(outputPipe.fileHandleForReading) { $0.output.append($1) }
     collect(errorPipe.fileHandleForReading) { $0.errors.append($1) }
   }
@@ -73,6 +76,7 @@ final class RunningProcess: @unchecked Sendable {
     _ handle: FileHandle, append: @escaping @Sendable (RunningProcess, Data) -> Void
   ) {
     Thread.detachNewThread { [weak self] in
+      defer { try? handle.close() }
       while true {
         let data = handle.availableData
         guard let self else { return }
