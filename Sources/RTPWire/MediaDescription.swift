@@ -84,6 +84,13 @@ public enum FeedbackRequest: String, Sendable, Hashable, CaseIterable {
   case pli
   /// A key picture, by full intra request (RFC 5104 §4.3.1).
   case fir
+
+  /// The requests of a list such as `nack,pli`; `nil` when one of the names is none.
+  public static func requests(named list: String) -> Set<FeedbackRequest>? {
+    let names = list.split(separator: ",", omittingEmptySubsequences: false)
+    let requests = names.compactMap { FeedbackRequest(rawValue: String($0)) }
+    return requests.count == names.count ? Set(requests) : nil
+  }
 }
 
 /// Packets that repeat others under a payload type of their own (RFC 4588 §8.1).

@@ -91,7 +91,10 @@ struct ConstantRate {
   }
 
   private mutating func placeAtOnce(_ frame: RawFrame, at time: MediaTime) -> Placement {
-    let rate = frame.frameRate?.value ?? raster?.rate ?? observedRate
+    // Cameras declare rates such as 90000 too, in which case the times tell.
+    let declared = frame.frameRate?.value
+    let isPlausible = declared.map(Self.plausibleRates.contains) ?? false
+    let rate = (isPlausible ? declared : nil) ?? raster?.rate ?? observedRate
     guard var raster else {
       begin(with: frame, at: time, rate: rate)
       return Placement(repeated: nil, times: [], frame: frame)

@@ -40,7 +40,7 @@ struct LossTests {
     #expect(intact + concealed + statistics["delivery", "damaged"] == hashes.count)
     #expect(Set(hashes).intersection(clip.hashes).count >= intact)
     #expect(statistics["interval", "lost"] == statistics["rtp", "lost"])
-    #expect(statistics["rtp", "loss_pattern", "greatest_burst_lost"] >= 0)
+    #expect(statistics["rtp", "lost"] > 0)
     #expect(summary.contains("lost in the network"))
     #expect(summary.contains("\(concealed) concealed"))
   }

@@ -15,7 +15,7 @@ struct DamageTrail {
   private var trailing: Level = 0
   /// For those that refer past the random-access point before them.
   private var skipped: Level = 0
-  /// For those between it and them.
+  /// For leading pictures that do not (RADL).
   private var leading: Level = 0
   /// References to come before a recovery point's promise holds; `nil` where none was made.
   private var recovery: Int?

@@ -95,11 +95,7 @@ struct ForwardErrorCorrection: Sendable {
     statistics.packets += 1
     do {
       let payload = try FlexFECPayload(parsing: packet, isDraft: isDraft, source: ssrc)
-      let base = unwrapper.extend(payload.base)
-      keep(
-        ProtectedSet(
-          places: payload.offsets.map { base + Int64($0) }, header: payload.header, offset: 0,
-          parity: payload.parity, ssrc: ssrc))
+      keep(payload.base, payload.offsets, payload.header, payload.parity, of: ssrc)
     } catch {
       statistics.malformed += 1
       return
@@ -115,11 +111,7 @@ struct ForwardErrorCorrection: Sendable {
     statistics.packets += 1
     do {
       let payload = try ST2022Payload(parsing: bytes)
-      let base = unwrapper.extend(payload.base)
-      keep(
-        ProtectedSet(
-          places: payload.offsets.map { base + Int64($0) }, header: payload.header, offset: 0,
-          parity: payload.parity, ssrc: ssrc))
+      keep(payload.base, payload.offsets, payload.header, payload.parity, of: ssrc)
     } catch {
       statistics.malformed += 1
       return
@@ -147,6 +139,18 @@ struct ForwardErrorCorrection: Sendable {
           places: places, header: level.offset == 0 ? payload.header : nil, offset: level.offset,
           parity: level.parity, ssrc: packet.ssrc))
     }
+  }
+
+  /// Keeps what protects whole packets of `ssrc`: those at `offsets` from `base` on.
+  private mutating func keep(
+    _ base: SequenceNumber, _ offsets: [Int], _ header: ParityHeader, _ parity: ByteBuffer,
+    of ssrc: UInt32
+  ) {
+    let first = unwrapper.extend(base)
+    keep(
+      ProtectedSet(
+        places: offsets.map { first + Int64($0) }, header: header, offset: 0, parity: parity,
+        ssrc: ssrc))
   }
 
   /// Keeps `set` unless its packets are all there, in storage of its own.

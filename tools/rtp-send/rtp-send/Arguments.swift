@@ -188,9 +188,7 @@ struct FeedbackArgument: ExpressibleByArgument {
   let requests: Set<FeedbackRequest>
 
   init?(argument: String) {
-    let names = argument.split(separator: ",", omittingEmptySubsequences: false)
-    let requests = names.compactMap { FeedbackRequest(rawValue: String($0)) }
-    guard requests.count == names.count else { return nil }
-    self.requests = Set(requests)
+    guard let requests = FeedbackRequest.requests(named: argument) else { return nil }
+    self.requests = requests
   }
 }
