@@ -38,6 +38,8 @@ import RTPWire
   private var format: FormatDescription?
   private var awaitsRandomAccess = true
   private var trail = DamageTrail()
+  /// `nil` where nothing is made up, or libavcodec does it well.
+  private var standIns: StandIns?
   /// The last one that came out, where it may have to come again.
   private var lastIntact: RawFrame?
   /// False until the first unit after the start, a flush or a change of format.
@@ -74,6 +76,7 @@ import RTPWire
     self.onFailure = onFailure
     joinsFields = isH264
     endsCutSlices = !isH264 && conceals
+    standIns = !isH264 && conceals ? StandIns() : nil
 
     unsafe context.pointee.thread_type = FF_THREAD_SLICE
     unsafe context.pointee.thread_count = Int32(clamping: max(1, configuration.sliceThreads))
@@ -109,6 +112,7 @@ import RTPWire
     guard unit.isRandomAccess || !awaitsRandomAccess else {
       return fail(unit, .noRandomAccessPoint)
     }
+    for picture in standIns?.pictures(before: unit) ?? [] { decode(standIn: picture) }
     guard fillPacket(from: unit) else {
       awaitRandomAccess()
       return fail(unit, .outOfMemory)
@@ -155,6 +159,24 @@ import RTPWire
   private func awaitRandomAccess() {
     awaitsRandomAccess = true
     trail = DamageTrail()
+    standIns?.forgetPictures()
+  }
+
+  /// Decodes a picture that never came, from NAL units of our own making; it is not shown.
+  private func decode(standIn units: [ByteBuffer]) {
+    let stream = AnnexB.stream(of: units)
+    guard let size = Int32(exactly: stream.readableBytes), unsafe av_new_packet(packet, size) >= 0
+    else { return }
+    unsafe stream.withUnsafeReadableBytes { bytes in
+      unsafe UnsafeMutableRawBufferPointer(start: packet.pointee.data, count: bytes.count)
+        .copyMemory(from: bytes)
+    }
+    unsafe packet.pointee.pts = cffmpeg_no_timestamp()
+    pictures.ledger.beginStandIn()
+    pictures.begin(isDamaged: false)
+    unsafe avcodec_send_packet(context, packet)
+    unsafe av_packet_unref(packet)
+    _ = receiveAll()
   }
 
   /// Reports what is still inside as lost to closing.

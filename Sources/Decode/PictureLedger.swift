@@ -54,6 +54,9 @@ struct PictureLedger {
     return index
   }
 
+  /// What is decoded next belongs to no unit.
+  mutating func beginStandIn() { (current, previous) = (nil, nil) }
+
   /// The decoder has allocated a picture; the answer goes to ``pictureReleased(_:)`` in the end.
   mutating func pictureStarted() -> Index? {
     guard let current else { return nil }

@@ -1,4 +1,4 @@
-import NIOCore
+package import NIOCore
 import RTPProcessor
 import RTPWire
 
@@ -206,7 +206,7 @@ extension NALUnitCollector {
 
 extension ByteBuffer {
   /// What follows the first `count` bytes; empty when there are fewer.
-  func dropping(bytes count: Int) -> ByteBuffer {
+  package func dropping(bytes count: Int) -> ByteBuffer {
     getSlice(at: readerIndex + count, length: readableBytes - count) ?? ByteBuffer()
   }
 }

@@ -6,13 +6,15 @@ extension H265 {
   struct SequenceParameterSet: Sendable {
     let identifier: Int
     let format: FormatDescription
+    /// `nil` where what slices depend on is cut off, or is of an extension that changes slices.
+    let coding: CodingParameters?
 
     /// Reads `unit`, header included; bits behind the end of the set are ignored.
     ///
     /// - Throws: ``ParameterSetError`` when it ends early or a value is out of the standard's range.
     init(parsing unit: ByteBuffer) throws(ParameterSetError) {
       do {
-        (identifier, format) = try Self.read(unit)
+        (identifier, format, coding) = try Self.read(unit)
       } catch let error as ParameterSetError {
         throw error
       } catch {
@@ -20,7 +22,9 @@ extension H265 {
       }
     }
 
-    private static func read(_ unit: ByteBuffer) throws -> (Int, FormatDescription) {
+    private static func read(
+      _ unit: ByteBuffer
+    ) throws -> (Int, FormatDescription, CodingParameters?) {
       var reader = BitReader(unit.dropping(bytes: 2))
       _ = try reader.bits(4)
       let subLayers = Int(try reader.bits(3))
@@ -64,8 +68,13 @@ extension H265 {
         _ = try reader.unsigned()
       }
       // Some senders cut the set within what follows: the pictures are known by now.
-      try? readRest(&reader, orderBits: orderBits, into: &format)
-      return (identifier, format)
+      let coding = try? readCoding(
+        &reader, width: codedWidth, height: codedHeight,
+        hasChroma: !separatePlanes && chroma != .monochrome, hasSeparatePlanes: separatePlanes,
+        orderBits: orderBits)
+      if coding != nil { try? readUsability(&reader, into: &format) }
+      // Profiles above that of the range extensions have slices of other kinds.
+      return (identifier, format, profile <= 4 ? coding : nil)
     }
 
     /// `profile_tier_level` (§7.3.3).
@@ -85,26 +94,47 @@ extension H265 {
       return (profile, level)
     }
 
-    /// Everything between the reorder depth and the usability information, and that.
-    private static func readRest(
-      _ reader: inout BitReader, orderBits: Int, into format: inout FormatDescription
-    ) throws {
-      for _ in 0..<6 { _ = try reader.unsigned() }
-      if try reader.bit(), try reader.bit() { try skipScalingLists(&reader) }
-      try reader.skip(2)
+    /// Everything between the reorder depth and the usability information.
+    private static func readCoding(
+      _ reader: inout BitReader, width: Int, height: Int, hasChroma: Bool, hasSeparatePlanes: Bool,
+      orderBits: Int
+    ) throws -> CodingParameters {
+      let smallest = 3 + (try reader.unsigned(upTo: 3, "log2_min_luma_coding_block_size_minus3"))
+      let largest =
+        smallest + (try reader.unsigned(upTo: 3, "log2_diff_max_min_luma_coding_block_size"))
+      guard largest <= 6 else { throw ParameterSetError.outOfRange(field: "CtbLog2SizeY") }
+      for _ in 0..<4 { _ = try reader.unsigned() }
+      if try reader.bit(), try reader.bit() { try H265.skipScalingLists(&reader) }
+      _ = try reader.bit()
+      let hasSampleOffsets = try reader.bit()
       if try reader.bit() {
         try reader.skip(8)
         _ = try reader.unsigned()
         _ = try reader.unsigned()
         _ = try reader.bit()
       }
-      try skipReferencePictureSets(&reader)
-      if try reader.bit() {
-        for _ in 0..<(try reader.unsigned(upTo: 32, "num_long_term_ref_pics_sps")) {
-          try reader.skip(orderBits + 1)
-        }
+      var sets: [ReferencePictureSet] = []
+      for _ in 0..<(try reader.unsigned(upTo: 64, "num_short_term_ref_pic_sets")) {
+        sets.append(try ReferencePictureSet(&reader, after: sets, isInSlice: false))
       }
-      try reader.skip(2)
+      var longTerm: Int?
+      if try reader.bit() {
+        let count = try reader.unsigned(upTo: 32, "num_long_term_ref_pics_sps")
+        try reader.skip(count * (orderBits + 1))
+        longTerm = count
+      }
+      let hasTemporalMotion = try reader.bit()
+      _ = try reader.bit()
+      return CodingParameters(
+        width: width, height: height, hasChroma: hasChroma, hasSeparatePlanes: hasSeparatePlanes,
+        orderBits: orderBits, log2SmallestBlock: smallest, log2TreeBlock: largest,
+        hasSampleOffsets: hasSampleOffsets, referencePictureSets: sets,
+        longTermReferenceCount: longTerm, hasTemporalMotion: hasTemporalMotion)
+    }
+
+    private static func readUsability(
+      _ reader: inout BitReader, into format: inout FormatDescription
+    ) throws {
       guard try reader.bit() else { return }
       try reader.readAspectAndColour(into: &format)
       try reader.skip(3)
@@ -114,46 +144,6 @@ extension H265 {
       if try reader.bit() {
         let unitsInTick = try reader.bits(32)
         format.frameRate = Rational(try reader.bits(32), unitsInTick)?.reduced
-      }
-    }
-
-    /// `scaling_list_data` (§7.3.4).
-    private static func skipScalingLists(_ reader: inout BitReader) throws {
-      for size in 0..<4 {
-        for _ in stride(from: 0, to: 6, by: size == 3 ? 3 : 1) {
-          guard try reader.bit() else {
-            _ = try reader.unsigned(upTo: 5, "scaling_list_pred_matrix_id_delta")
-            continue
-          }
-          if size > 1 { _ = try reader.signed() }
-          for _ in 0..<min(64, 1 << (4 + size << 1)) { _ = try reader.signed() }
-        }
-      }
-    }
-
-    /// `st_ref_pic_set` of all sets (§7.3.7), of which only the sizes matter here.
-    private static func skipReferencePictureSets(_ reader: inout BitReader) throws {
-      var previous = 0
-      for index in 0..<(try reader.unsigned(upTo: 64, "num_short_term_ref_pic_sets")) {
-        if index > 0, try reader.bit() {
-          _ = try reader.bit()
-          _ = try reader.unsigned(upTo: 1 << 15, "abs_delta_rps_minus1")
-          var count = 0
-          for _ in 0...previous {
-            let isUsed = try reader.bit()
-            let isKept = isUsed ? true : try reader.bit()
-            if isKept { count += 1 }
-          }
-          previous = min(count, 16)
-        } else {
-          let negative = try reader.unsigned(upTo: 16, "num_negative_pics")
-          let positive = try reader.unsigned(upTo: 16, "num_positive_pics")
-          for _ in 0..<(negative + positive) {
-            _ = try reader.unsigned()
-            _ = try reader.bit()
-          }
-          previous = negative + positive
-        }
       }
     }
   }

@@ -15,12 +15,16 @@ extension VideoCodec {
 struct Clip: Sendable, CustomTestStringConvertible {
   var name: String
   var codec = VideoCodec.testH264
+  /// A source filter of libavfilter's; `nil` for a test picture of the size below.
+  var source: String?
   var width = 176
   var height = 144
   var frames = 24
   var pixelFormat = "yuv420p"
   /// Arguments of ffmpeg behind the encoder's name.
   var encoder: [String] = []
+  /// Parameters of x265.
+  var codecParameters = ""
 
   var testDescription: String { name }
 
@@ -36,10 +40,12 @@ struct Clip: Sendable, CustomTestStringConvertible {
   /// The elementary stream, encoded anew for every call: the encoders are deterministic.
   func encoded() throws -> [UInt8] {
     let isH264 = codec == .testH264
+    let quiet = "log-level=none:pools=none:frame-threads=1:"
     return try run(
-      ["-f", "lavfi", "-i", "testsrc2=size=\(width)x\(height):rate=30", "-frames:v", "\(frames)"]
+      ["-f", "lavfi", "-i", source ?? "testsrc2=size=\(width)x\(height):rate=30"]
+        + ["-frames:v", "\(frames)"]
         + ["-pix_fmt", pixelFormat, "-c:v", isH264 ? "libx264" : "libx265"]
-        + (isH264 ? [] : ["-x265-params", "log-level=none:pools=none:frame-threads=1"])
+        + (isH264 ? [] : ["-x265-params", quiet + codecParameters])
         + ["-threads", "1"] + encoder
         + ["-bsf:v", isH264 ? "h264_metadata=aud=insert" : "hevc_metadata=aud=insert"]
         + ["-f", isH264 ? "h264" : "hevc", "-"])

@@ -1,0 +1,104 @@
+import Defragment
+import NIOCore
+
+/// Pictures of our own making that libavcodec's H.265 decoder is given in place of those that never came.
+///
+/// What it makes up itself for a missing reference has the motion of some older picture, from which later
+/// pictures predict theirs, so that they go wrong although they came whole.
+struct StandIns {
+  /// As far as motion is thought to go on as it did, in pictures.
+  private static let reach = 16
+  /// Coding tree blocks of a picture of 1080p in blocks of 16 × 16: beyond, it takes too long.
+  private static let maximumBlocks = 8192
+
+  /// In a row: who loses more sees a jump in any case.
+  private static let maximumCount = 4
+
+  private var sets = H265.CodingParameterSets()
+  private var pictures = ReferencePictures()
+
+  /// The pictures to be decoded before `unit`, which is decoded next, each as a list of NAL units; they
+  /// are not shown.
+  mutating func pictures(before unit: AccessUnit) -> [[ByteBuffer]] {
+    var first: (type: H265.NALUnitType, level: UInt8, header: H265.SliceHeader)?
+    for entry in unit.units where first == nil {
+      let bytes = unit.bytes(of: entry)
+      if entry.type >= 32 {
+        sets.take(bytes)
+      } else if let type = H265.NALUnitType(rawValue: entry.type),
+        let header = try? H265.SliceHeader(parsing: bytes, with: sets)
+      {
+        first = (type, bytes.temporalLevel, header)
+      }
+    }
+    guard let (type, level, header) = first, let picture = sets.picture(header.pictureSet),
+      let sequence = sets.sequence(picture.sequenceIdentifier)
+    else { return [] }
+    let count = pictures.orderCount(header.orderCount, bits: sequence.orderBits, type: type)
+    var result: [[ByteBuffer]] = []
+    // Leading pictures that refer past the random-access point are left out where it is the first.
+    if type.rawValue < 16, type != .raslN, type != .raslR, !header.hasLongTermReferences,
+      sequence.blockCount <= Self.maximumBlocks
+    {
+      result = missing(
+        header.references.entries, of: count, level: level, sequence,
+        sequenceIdentifier: picture.sequenceIdentifier)
+    }
+    pictures.decoded(count, type: type, temporalLevel: level, keeping: header.references.entries)
+    return result
+  }
+
+  /// The decoder holds no pictures any more.
+  mutating func forgetPictures() { pictures = ReferencePictures() }
+
+  /// Pictures for those of `entries`, seen from `count`, that are not there.
+  private mutating func missing(
+    _ entries: [H265.ReferencePictureSet.Entry], of count: Int, level: UInt8,
+    _ sequence: H265.CodingParameters, sequenceIdentifier: Int
+  ) -> [[ByteBuffer]] {
+    let lost = pictures.missing(entries, from: count)
+    guard !lost.isEmpty, let identifier = sets.freePictureIdentifier else { return [] }
+    let set = StandInPicture.parameterSet(
+      identifier, sequence: sequenceIdentifier, log2TreeBlock: sequence.log2TreeBlock)
+    var result: [[ByteBuffer]] = []
+    for missing in lost.suffix(Self.maximumCount) {
+      guard let source = pictures.nearest(before: missing), missing - source <= Self.reach else {
+        continue
+      }
+      let kept = entries.map { count + $0.distance } + [source]
+      let references = H265.ReferencePictureSet(
+        entries: pictures.held.intersection(kept).map {
+          H265.ReferencePictureSet.Entry(distance: $0 - missing, isUsed: $0 == source)
+        })
+      guard references.entries.count < H265.ReferencePictureSet.maximumCount else { continue }
+      let picture = StandInPicture(
+        parameterSet: identifier, sequence: sequence, temporalLevel: level,
+        orderAndReferences: order(missing, references, sequence))
+      result.append([set] + picture.slices())
+      pictures.insert(missing)
+    }
+    return result
+  }
+
+  /// The part of a slice header that says which picture it belongs to and which others stay.
+  private func order(
+    _ count: Int, _ references: H265.ReferencePictureSet, _ sequence: H265.CodingParameters
+  ) -> BitWriter {
+    var writer = BitWriter()
+    writer.append(UInt32(truncatingIfNeeded: count), bits: sequence.orderBits)
+    writer.append(false)
+    references.write(to: &writer, hasSets: !sequence.referencePictureSets.isEmpty)
+    if let signalled = sequence.longTermReferenceCount {
+      if signalled > 0 { writer.append(unsigned: 0) }
+      writer.append(unsigned: 0)
+    }
+    return writer
+  }
+}
+
+extension ByteBuffer {
+  /// `TemporalId`.
+  fileprivate var temporalLevel: UInt8 {
+    max((getInteger(at: readerIndex + 1, as: UInt8.self) ?? 1) & 0x07, 1) - 1
+  }
+}
