@@ -18,7 +18,12 @@ extension RTPProcessor {
       switch packet {
       case .senderReport(let report):
         let report = SenderReportArrival(report: report, arrival: arrival)
-        if report.report.ssrc == source?.ssrc { note(report) } else { earlyReports.keep(report) }
+        if report.report.ssrc == source?.ssrc {
+          note(report)
+          account(for: report)
+        } else {
+          earlyReports.keep(report)
+        }
       case .goodbye(let sources):
         if let ssrc = source?.ssrc, sources.contains(ssrc) { hasSaidGoodbye = true }
       default:
@@ -33,5 +38,16 @@ extension RTPProcessor {
     guard let time = source?.timeline.time(of: report.report.timestamp) else { return }
     let outcome = clock.note(report.report, at: time)
     if outcome != .mapped { ignoredSenderReports[outcome, default: 0] += 1 }
+  }
+
+  /// Compares what the sender says it sent with the numbers that went by.
+  private mutating func account(for report: SenderReportArrival) {
+    guard let source, let reception else { return }
+    let before = UInt64(clamping: senderAccount.leftOut)
+    senderAccount.note(
+      sent: report.report.packetCount, highest: source.highest, received: reception.received,
+      at: report.arrival)
+    statistics.leftOut += UInt64(clamping: senderAccount.leftOut)
+    statistics.leftOut -= min(before, statistics.leftOut)
   }
 }

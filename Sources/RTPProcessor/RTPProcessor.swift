@@ -69,6 +69,7 @@ public struct RTPProcessor: Sendable {
   private var formerTimeline: MediaTimeline?
   /// The newest report of the current source, whatever its wall clock says.
   var lastReport: SenderReportArrival?
+  var senderAccount = SenderAccount()
   var earlyReports = EarlyReports()
 
   public init(configuration: Configuration = Configuration()) {
@@ -358,6 +359,7 @@ public struct RTPProcessor: Sendable {
       if claim == .succession || source?.keepsTimeline == false { clock.reset() }
     }
     if claim != .newNumbering { lastReport = nil }
+    senderAccount = SenderAccount()
     hasSaidGoodbye = false
     repair?.forgetPlaces()
     let highest = source?.highest ?? 0

@@ -38,6 +38,9 @@ public struct ReceptionStatistics: Sendable, Hashable {
 
   /// Places in the sequence that were given up: nothing came inside the reorder window.
   public internal(set) var lost: UInt64 = 0
+  /// Those of the places where nothing came that the sender has passed over itself, as far as its reports
+  /// tell for certain: they were not lost on the way.
+  public internal(set) var leftOut: UInt64 = 0
   /// How often places were given up, each time one or more in a row.
   public internal(set) var lossEvents: UInt64 = 0
   /// How those places are spread.

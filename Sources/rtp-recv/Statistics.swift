@@ -61,15 +61,17 @@ enum Statistics {
     of reception: ReceptionStatistics, inThisMachine kernelDropped: UInt64
   ) -> String {
     let repaired = reception.errorCorrection.rebuilt + reception.repair.arrived
-    // What the kernel dropped is missing in the sequence too.
+    // What the kernel dropped is missing in the sequence too, and so is what was never sent.
     let missing = reception.lost + repaired
-    let network = missing - min(kernelDropped, missing)
+    let leftOut = min(reception.leftOut, reception.lost)
+    let network = missing - min(kernelDropped + leftOut, missing)
     let sent = Double(reception.lost + reception.delivered)
     func share(_ count: UInt64) -> String {
       count == 0 || sent == 0
         ? "\(count)" : "\(count) (\((100 * Double(count) / sent).formatted(digits: 1)) %)"
     }
     var text = "\(share(network)) lost in the network, \(share(kernelDropped)) in this machine"
+    if leftOut > 0 { text += ", \(share(leftOut)) left out by the sender" }
     if repaired > 0 { text += ", \(share(repaired)) repaired" }
     return text
   }
@@ -201,6 +203,7 @@ enum Statistics {
     object.add("retransmission", reception.retransmission)
     object.add("held", reception.held)
     object.add("lost", reception.lost)
+    object.add("left_out_by_sender", reception.leftOut)
     object.add("loss_percent", reception.lossPercentage)
     object.add("loss_events", reception.lossEvents)
     object.add("loss_pattern", pattern(reception.lossPattern))

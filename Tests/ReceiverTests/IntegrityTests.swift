@@ -1,11 +1,7 @@
 import Decode
-import Defragment
-import Foundation
-import NIOCore
 import RTPSend
 import RTPWire
 import Receiver
-import Synchronization
 import Testing
 
 /// What is said of frames behind a network that loses packets, beside the frames themselves.
@@ -49,7 +45,7 @@ struct IntegrityTests {
   /// refers to is called intact.
   @Test("frames that are called intact are exact", arguments: materials)
   func intactFramesAreExact(_ material: Material) async throws {
-    let stream = try EncodedStream(material, frames: 120)
+    let stream = try EncodedStream(material.codec, material.encoder, frames: 120)
     let golden = try await stream.frames(through: Impairments(), seed: 0)
     #expect(golden.count == 120)
     #expect(golden.values.allSatisfy { $0.condition == .intact })
@@ -72,7 +68,7 @@ struct IntegrityTests {
 
   @Test("only intact pictures come out where others are skipped", arguments: materials.prefix(1))
   func skipped(_ material: Material) async throws {
-    let stream = try EncodedStream(material, frames: 60)
+    let stream = try EncodedStream(material.codec, material.encoder, frames: 60)
     var impairments = Impairments()
     impairments.loss = 0.02
     let shown = try await stream.frames(through: impairments, seed: 3)
@@ -84,7 +80,7 @@ struct IntegrityTests {
 
   @Test("the last intact picture stays until the next one", arguments: materials.prefix(1))
   func frozen(_ material: Material) async throws {
-    let stream = try EncodedStream(material, frames: 60)
+    let stream = try EncodedStream(material.codec, material.encoder, frames: 60)
     var impairments = Impairments()
     impairments.loss = 0.02
     let shown = try await stream.frames(through: impairments, seed: 3)
@@ -105,7 +101,7 @@ struct IntegrityTests {
 
   @Test("nothing is made up where pictures are wanted as decoded", arguments: materials.prefix(1))
   func corrupt(_ material: Material) async throws {
-    let stream = try EncodedStream(material, frames: 60)
+    let stream = try EncodedStream(material.codec, material.encoder, frames: 60)
     var impairments = Impairments()
     impairments.loss = 0.02
     let frames = try await stream.frames(through: impairments, seed: 3, treatment: .corrupt)
@@ -113,57 +109,14 @@ struct IntegrityTests {
   }
 }
 
-/// A picture that came out: what is said of it, and a hash of its samples.
-private struct ShownFrame: Sendable {
-  let condition: RawFrame.Condition
-  let samples: Int
-}
-
-/// A hash of all bytes; that of `Data` itself is one of its beginning.
-private func hash(of samples: Data) -> Int {
-  var hasher = Hasher()
-  samples.withUnsafeBytes { hasher.combine(bytes: $0) }
-  return hasher.finalize()
-}
-
-/// An encoded clip as packets of one RTP session.
-private struct EncodedStream {
-  private var packets: [ByteBuffer] = []
-  private let media: MediaDescription
-  private let codec: RTPSend.Codec
-
-  init(_ material: IntegrityTests.Material, frames: Int) throws {
-    codec = material.codec
-    let folder = FileManager.default.temporaryDirectory
-    let path = folder.appendingPathComponent("\(UUID().uuidString).\(codec.rawValue)").path
-    defer { try? FileManager.default.removeItem(atPath: path) }
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/ffmpeg")
-    process.arguments =
-      ["-nostdin", "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=size=256x144:rate=30"]
-      + ["-frames:v", "\(frames)", "-pix_fmt", "yuv420p", "-preset", "fast", "-b:v", "400k"]
-      + ["-c:v"] + material.encoder + [path]
-    try process.run()
-    process.waitUntilExit()
-    let source = try SourceRecipe.file(path: path, framesPerSecond: 30).make()
-    var stream = RTPStream(
-      RTPStream.Configuration(ssrc: 1, initialSequence: 65_500, initialTimestamp: 0))
-    var packetizer = Packetization.nonInterleaved.packetizer(
-      for: codec, payloadLimit: 300, aggregates: true)
-    while let unit = try source.next() {
-      packets += stream.packets(with: packetizer.packetize(unit))
-    }
-    packets += stream.packets(with: packetizer.finish())
-    media = MediaDescription(
-      payloadType: 96, encodingName: codec == .h264 ? "H264" : "H265")
-  }
-
+extension EncodedStream {
   /// The frames that come out behind a network, by their times.
-  func frames(
+  fileprivate func frames(
     through impairments: Impairments, seed: UInt64, treatment: LossTreatment = .conceal
   ) async throws -> [Int64: ShownFrame] {
     var simulator = NetworkSimulator(impairments, seed: seed)
     var datagrams: [Datagram] = []
+    let packets = packets(.init(ssrc: 1, initialSequence: 65_500, initialTimestamp: 0))
     for (number, packet) in packets.enumerated() {
       let now = Instant(nanoseconds: Int64(number) * 1_000_000)
       // The first picture comes, so that there is one to begin with.
@@ -176,20 +129,7 @@ private struct EncodedStream {
         datagrams.append(Datagram(bytes: release.bytes, arrival: release.time))
       }
     }
-    let units = try Playback(datagrams, media: media).accessUnits
-    let shown = Mutex<[Int64: ShownFrame]>([:])
-    var configuration = VideoDecoder.Configuration()
-    configuration.lossTreatment = treatment
-    let decoder = try VideoDecoder(
-      codec: codec == .h264 ? H264.codec : H265.codec, configuration: configuration,
-      onFrame: { frame in
-        let picture = ShownFrame(
-          condition: frame.condition, samples: hash(of: Playback.samples(of: frame)))
-        shown.withLock { $0[frame.time.ticks] = picture }
-      }, onFailure: { _ in })
-    for unit in units { try await decoder.decode(unit) }
-    await decoder.flush()
-    await decoder.close()
-    return shown.withLock { $0 }
+    let shown = try await frames(of: datagrams, treatment: treatment)
+    return Dictionary(shown.map { ($0.time.ticks, $0) }) { _, last in last }
   }
 }

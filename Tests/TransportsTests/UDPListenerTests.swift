@@ -97,6 +97,20 @@ struct UDPListenerTests {
     try await stranger.close()
   }
 
+  @Test("a port for correction packets that is taken is said")
+  func takenCorrectionPort() async throws {
+    let occupant = listener(.init(host: "127.0.0.1", port: 0))
+    _ = try await occupant.open(delivering: RecordingSink())
+    let taken = try #require(try await occupant.localAddress()?.port)
+    var listening = UDPTransport.Listening(host: "127.0.0.1", port: taken - 2)
+    listening.takesCorrection = true
+    let transport = listener(listening)
+    await #expect(throws: TransportError.self) {
+      _ = try await transport.open(delivering: RecordingSink())
+    }
+    occupant.close()
+  }
+
   @Test func rtcpOnTheMediaPortIsAnsweredThere() async throws {
     let transport = listener(.init(host: "127.0.0.1", port: 0))
     let sink = RecordingSink()

@@ -3,6 +3,9 @@ internal import RTPWire
 
 /// The addresses that a role comes down to, names resolved, and the sockets made from them.
 struct UDPPlan: Sendable {
+  /// How many ports are tried until those next to one are free too.
+  private static let maximumAttempts = 16
+
   private let sockets: UDPTransport.SocketConfiguration
   private let purpose: Purpose
 
@@ -69,13 +72,10 @@ struct UDPPlan: Sendable {
         ports: ports(media), expecting: .peer(server), hello: hello, on: eventLoop,
         delivering: sink)
     case .unicast(let local, let source, let listening):
-      let media = try unicastSocket(local: local, listening)
+      let (media, corrections) = try unicastSockets(local: local, listening)
       return UDPStream(
         ports: ports(
-          media, control: controlSocket(beside: media, listening),
-          corrections: correctionPorts(of: media, listening).compactMap {
-            socket(beside: media, port: $0)
-          }),
+          media, control: controlSocket(beside: media, listening), corrections: corrections),
         expecting: source.map { .host($0) } ?? .anyone, hello: nil, on: eventLoop,
         delivering: sink)
     case .multicast(let group, let source, let listening):
@@ -88,8 +88,9 @@ struct UDPPlan: Sendable {
       return UDPStream(
         ports: ports(
           media, control: control,
-          corrections: correctionPorts(of: media, listening).compactMap {
-            try? joined(group.with(port: $0), source: source)
+          corrections: try correctionPorts(of: media, listening).map {
+            (port) throws(TransportError) in
+            try joined(group.with(port: port), source: source)
           }), expecting: source.map { .host($0) } ?? .anyone, hello: nil, on: eventLoop,
         delivering: sink)
     }
@@ -106,6 +107,27 @@ struct UDPPlan: Sendable {
 
   private func bound(to address: SocketAddress) throws(TransportError) -> DatagramSocket {
     try .bound(to: address, interface: sockets.interface)
+  }
+
+  /// The socket of the media and those for correction packets, which were asked for: that one of their
+  /// ports is taken has to be known.
+  private func unicastSockets(
+    local: SocketAddress?, _ listening: UDPTransport.Listening
+  ) throws(TransportError) -> (media: DatagramSocket, corrections: [DatagramSocket]) {
+    var attempt = 1
+    while true {
+      let media = try unicastSocket(local: local, listening)
+      do throws(TransportError) {
+        let corrections = try correctionPorts(of: media, listening).map {
+          (port) throws(TransportError) in try socket(beside: media, port: port)
+        }
+        return (media, corrections)
+      } catch {
+        // Where the kernel has chosen the port it may choose another one.
+        guard listening.port == 0, attempt < Self.maximumAttempts else { throw error }
+        attempt += 1
+      }
+    }
   }
 
   private func unicastSocket(
@@ -139,10 +161,10 @@ struct UDPPlan: Sendable {
   ) -> DatagramSocket? {
     guard let mediaPort = media.localAddress?.port else { return nil }
     let port = listening.controlPort ?? mediaPort + 1
-    return port == mediaPort ? nil : socket(beside: media, port: port)
+    return port == mediaPort || port > 65_535 ? nil : try? socket(beside: media, port: port)
   }
 
-  /// The ports for correction packets, columns first; their sockets are best effort as well.
+  /// The ports for correction packets, columns first.
   private func correctionPorts(
     of media: DatagramSocket, _ listening: UDPTransport.Listening
   ) -> [Int] {
@@ -150,17 +172,15 @@ struct UDPPlan: Sendable {
     return [port + 2, port + 4].filter { $0 <= 65_535 && $0 != listening.controlPort }
   }
 
-  private func socket(beside media: DatagramSocket, port: Int) -> DatagramSocket? {
-    guard let address = media.localAddress, let mediaPort = address.port, port <= 65_535 else {
-      return nil
-    }
-    guard let socket = try? DatagramSocket(family: address.family) else { return nil }
-    if address == .any(.v6, port: mediaPort) { socket.acceptBothFamilies() }
-    do {
-      if let interface = sockets.interface { try socket.bind(toInterface: interface) }
-      try socket.bind(to: address.with(port: port))
-      return socket
-    } catch { return nil }
+  private func socket(
+    beside media: DatagramSocket, port: Int
+  ) throws(TransportError) -> DatagramSocket {
+    let address = media.localAddress ?? .any(.v4, port: 0)
+    let socket = try DatagramSocket(family: address.family)
+    if address == .any(.v6, port: address.port ?? 0) { socket.acceptBothFamilies() }
+    if let interface = sockets.interface { try socket.bind(toInterface: interface) }
+    try socket.bind(to: address.with(port: port))
+    return socket
   }
 
   private func joined(

@@ -172,4 +172,27 @@ import Testing
     impairments.jitter = 50_000
     #expect(Set(send(2000, impairments).numbers) == alone)
   }
+
+  @Test func answersDoNotChangeWhatIsLostOfTheRest() {
+    var impairments = Impairments()
+    impairments.loss = 0.1
+    impairments.burstLoss = Impairments.BurstLoss(probability: 0.05, meanLength: 4)
+    let alone = send(2000, impairments, seed: 5).numbers
+    var network = NetworkSimulator(impairments, seed: 5)
+    var numbers: [Int] = []
+    var answers = 0
+    for number in 0..<2000 {
+      let now = Instant(nanoseconds: Int64(number) * 1000)
+      network.offer(ByteBuffer(integer: UInt32(number)), at: now)
+      if number % 3 == 0 {
+        network.offer(ByteBuffer(integer: UInt32(1 << 20)), at: now, isAnswer: true)
+      }
+      while let release = network.release(by: now) {
+        let number = Int(release.bytes.getInteger(at: 0, as: UInt32.self) ?? 0)
+        if number < 2000 { numbers.append(number) } else { answers += 1 }
+      }
+    }
+    #expect(numbers == alone)
+    #expect((500...640).contains(answers))
+  }
 }

@@ -30,6 +30,7 @@ public struct NetworkSimulator: Sendable {
 
   private let impairments: Impairments
   private var lossDice: SplitMix64
+  private var answerDice: SplitMix64
   private var burstDice: SplitMix64
   private var reorderingDice: SplitMix64
   private var duplicationDice: SplitMix64
@@ -58,13 +59,23 @@ public struct NetworkSimulator: Sendable {
     duplicationDice = dice.split()
     jitterDice = dice.split()
     garbageDice = dice.split()
+    answerDice = dice.split()
   }
 
   /// Gives the network a packet at `now`, which must not go back between calls.
-  public mutating func offer(_ packet: ByteBuffer, above portOffset: Int = 0, at now: Instant) {
+  ///
+  /// - Parameters:
+  ///   - packet: the datagram.
+  ///   - portOffset: how far above the port of the media it goes.
+  ///   - now: when.
+  ///   - isAnswer: whether somebody asked for it. When that happens nobody knows, so that it is lost by
+  ///     dice of its own: what is lost of the rest depends on the seed alone.
+  public mutating func offer(
+    _ packet: ByteBuffer, above portOffset: Int = 0, at now: Instant, isAnswer: Bool = false
+  ) {
     counters.offered += 1
     defer { addGarbage(at: now) }
-    if isLost() {
+    if isAnswer ? isInBurst || answerDice.chance(impairments.loss) : isLost() {
       counters.lost += 1
       return
     }

@@ -112,7 +112,9 @@ public struct Delivery {
 
   /// Takes RTCP that a receiver sent back; the answers go through the network like all else.
   public mutating func answer(_ datagram: ByteBuffer, at now: Instant) {
-    for packet in feed.answer(datagram, at: now) { network.offer(packet, at: now) }
+    for packet in feed.answer(datagram, at: now) {
+      network.offer(packet, at: now, isAnswer: true)
+    }
   }
 
   public var feedback: FeedbackCounters { feed.feedback }

@@ -1,0 +1,80 @@
+import Decode
+import Defragment
+import Foundation
+import NIOCore
+import RTPSend
+import RTPWire
+import Receiver
+import Synchronization
+
+/// A picture that came out: what is said of it, and a hash of its samples.
+struct ShownFrame: Sendable {
+  let time: MediaTime
+  let condition: RawFrame.Condition
+  let samples: Int
+}
+
+/// A test picture that moves, encoded by the ffmpeg command.
+struct EncodedStream {
+  let media: MediaDescription
+  private let codec: RTPSend.Codec
+  private let units: [SourceAccessUnit]
+
+  /// Encodes `frames` of them, 30 a second, with the encoder whose name and arguments are given.
+  init(
+    _ codec: RTPSend.Codec, _ encoder: [String], frames: Int, size: String = "256x144"
+  ) throws {
+    self.codec = codec
+    media = MediaDescription(
+      payloadType: 96, encodingName: codec == .h264 ? "H264" : "H265")
+    let folder = FileManager.default.temporaryDirectory
+    let path = folder.appendingPathComponent("\(UUID().uuidString).\(codec.rawValue)").path
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/ffmpeg")
+    process.arguments =
+      ["-nostdin", "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=size=\(size):rate=30"]
+      + ["-frames:v", "\(frames)", "-pix_fmt", "yuv420p", "-preset", "fast", "-b:v", "400k"]
+      + ["-c:v"] + encoder + [path]
+    try process.run()
+    process.waitUntilExit()
+    let source = try SourceRecipe.file(path: path, framesPerSecond: 30).make()
+    var units: [SourceAccessUnit] = []
+    while let unit = try source.next() { units.append(unit) }
+    self.units = units
+  }
+
+  /// All of it as packets of one RTP session.
+  func packets(_ configuration: RTPStream.Configuration) -> [ByteBuffer] {
+    var stream = RTPStream(configuration)
+    var packetizer = Packetization.nonInterleaved.packetizer(
+      for: codec, payloadLimit: 300, aggregates: true)
+    var packets: [ByteBuffer] = []
+    for unit in units { packets += stream.packets(with: packetizer.packetize(unit)) }
+    return packets + stream.packets(with: packetizer.finish())
+  }
+
+  /// What comes out where `datagrams` come in, in the order in which it is shown.
+  func frames(
+    of datagrams: [Datagram], treatment: LossTreatment = .conceal
+  ) async throws -> [ShownFrame] {
+    let units = try Playback(datagrams, media: media).accessUnits
+    let shown = Mutex<[ShownFrame]>([])
+    var configuration = VideoDecoder.Configuration()
+    configuration.lossTreatment = treatment
+    let decoder = try VideoDecoder(
+      codec: codec == .h264 ? H264.codec : H265.codec, configuration: configuration,
+      onFrame: { frame in
+        // That of `Data` itself is a hash of its beginning.
+        var hasher = Hasher()
+        Playback.samples(of: frame).withUnsafeBytes { hasher.combine(bytes: $0) }
+        let picture = ShownFrame(
+          time: frame.time, condition: frame.condition, samples: hasher.finalize())
+        shown.withLock { $0.append(picture) }
+      }, onFailure: { _ in })
+    for unit in units { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    return shown.withLock { $0 }
+  }
+}
