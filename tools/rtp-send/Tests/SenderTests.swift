@@ -73,12 +73,13 @@ import Testing
   }
 
   @Test func heartbeatsKeepTheStreamAlive() async throws {
-    var configuration = configuration(pattern(frames: 70), to: .listen(host: "127.0.0.1", port: 0))
+    var configuration = configuration(pattern(frames: 130), to: .listen(host: "127.0.0.1", port: 0))
     configuration.servesOnce = true
+    configuration.heartbeatInterval = .seconds(1)
     let sender = try await Sender.start(configuration)
     let client = try await Client()
     client.say("Hello", to: sender.localAddress)
-    // More than two seconds of video, and a silent client is gone after 900 ms.
+    // More than four seconds of video, and a silent client is gone after three.
     let report = try await client.beating("x", to: sender.localAddress, every: .milliseconds(100)) {
       try await sender.finished()
     }
