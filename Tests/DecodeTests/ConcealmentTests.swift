@@ -96,14 +96,17 @@ import Testing
     var worst = 0.0
     for frame in frames {
       let number = Int(frame.time.ticks / 3000)
-      // How far those behind drift away depends on the clip more than on what stood in.
-      if let last = lost.max(), number > Int(last) + 3 { continue }
       let expected = golden[(number * size)..<((number + 1) * size)]
       let error = meanDifference(packed([frame]), Array(expected), in: clip)
       worst = max(worst, error)
+      if number <= Int(lost.max() ?? 0) + 3 { #expect(error < 25) }
     }
     // 30 to 100 where nothing stands in for what is missing.
-    #expect(worst < 25)
+    withKnownIssue("in these two clips, motion that is made up leads later pictures astray") {
+      #expect(worst < 25)
+    } when: {
+      clip.name == "H.265" && lost == [10] || clip.name == "H.265 10 bit" && lost == [12]
+    }
   }
 
   /// The mean difference of two samples, as if of 8 bits.
