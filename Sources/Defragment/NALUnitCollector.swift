@@ -1,4 +1,4 @@
-package import NIOCore
+import NIOCore
 import RTPProcessor
 import RTPWire
 
@@ -206,7 +206,7 @@ extension NALUnitCollector {
 
 extension ByteBuffer {
   /// What follows the first `count` bytes; empty when there are fewer.
-  package func dropping(bytes count: Int) -> ByteBuffer {
+  func dropping(bytes count: Int) -> ByteBuffer {
     getSlice(at: readerIndex + count, length: readableBytes - count) ?? ByteBuffer()
   }
 }

@@ -58,18 +58,4 @@ public enum H265 {
     default: .other
     }
   }
-
-  /// `scaling_list_data` (§7.3.4).
-  static func skipScalingLists(_ reader: inout BitReader) throws {
-    for size in 0..<4 {
-      for _ in stride(from: 0, to: 6, by: size == 3 ? 3 : 1) {
-        guard try reader.bit() else {
-          _ = try reader.unsigned(upTo: 5, "scaling_list_pred_matrix_id_delta")
-          continue
-        }
-        if size > 1 { _ = try reader.signed() }
-        for _ in 0..<min(64, 1 << (4 + size << 1)) { _ = try reader.signed() }
-      }
-    }
-  }
 }

@@ -104,7 +104,7 @@ extension H265 {
         smallest + (try reader.unsigned(upTo: 3, "log2_diff_max_min_luma_coding_block_size"))
       guard largest <= 6 else { throw ParameterSetError.outOfRange(field: "CtbLog2SizeY") }
       for _ in 0..<4 { _ = try reader.unsigned() }
-      if try reader.bit(), try reader.bit() { try H265.skipScalingLists(&reader) }
+      if try reader.bit(), try reader.bit() { try skipScalingLists(&reader) }
       _ = try reader.bit()
       let hasSampleOffsets = try reader.bit()
       if try reader.bit() {
@@ -144,6 +144,20 @@ extension H265 {
       if try reader.bit() {
         let unitsInTick = try reader.bits(32)
         format.frameRate = Rational(try reader.bits(32), unitsInTick)?.reduced
+      }
+    }
+
+    /// `scaling_list_data` (§7.3.4).
+    private static func skipScalingLists(_ reader: inout BitReader) throws {
+      for size in 0..<4 {
+        for _ in stride(from: 0, to: 6, by: size == 3 ? 3 : 1) {
+          guard try reader.bit() else {
+            _ = try reader.unsigned(upTo: 5, "scaling_list_pred_matrix_id_delta")
+            continue
+          }
+          if size > 1 { _ = try reader.signed() }
+          for _ in 0..<min(64, 1 << (4 + size << 1)) { _ = try reader.signed() }
+        }
       }
     }
   }
