@@ -35,6 +35,9 @@ public struct RTPProcessor: Sendable {
     public var redundancyPayloadType: UInt8?
     /// The payload types of retransmission packets (RFC 4588), and what they repeat.
     public var retransmissionFormats: [UInt8: RetransmissionFormat] = [:]
+    /// The same on ``Datagram/Channel/retransmission``, where any other type is one of the media if this
+    /// is empty; `nil` takes nothing from there.
+    public var retransmissionSession: [UInt8: RetransmissionFormat]?
     /// What the sender may be asked for; with a reorder window of zero no packets are.
     public var feedback: Set<FeedbackRequest> = []
 
@@ -78,8 +81,10 @@ public struct RTPProcessor: Sendable {
     guard configuration.feedback.contains(.nack), configuration.reorderWindow > .zero else {
       return
     }
-    repair = RepairSchedule(
-      memory: configuration.retransmissionFormats.values.compactMap(\.time).min())
+    let formats =
+      Array(configuration.retransmissionFormats.values)
+      + Array((configuration.retransmissionSession ?? [:]).values)
+    repair = RepairSchedule(memory: formats.compactMap(\.time).min())
   }
 
   /// Begins a session after `former`, which is over: another connection, perhaps another sender.
@@ -124,13 +129,17 @@ public struct RTPProcessor: Sendable {
     let bytes = datagram.bytes
     statistics.received += 1
     statistics.receivedBytes += UInt64(bytes.readableBytes)
-    if datagram.channel == .correction {
+    switch datagram.channel {
+    case .correction:
       statistics.correction += 1
       correct(withMatrix: bytes, at: datagram.arrival)
       return .correction
-    }
-    if datagram.channel == .control || RTCPPacket.recognizes(bytes) {
+    case .retransmission:
+      return receiveRetransmission(inSessionOfItsOwn: bytes, at: datagram.arrival)
+    case .control:
       return receiveControl(bytes, at: datagram.arrival)
+    case .media:
+      if RTCPPacket.recognizes(bytes) { return receiveControl(bytes, at: datagram.arrival) }
     }
     var packet: RTPPacket
     do {

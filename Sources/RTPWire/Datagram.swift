@@ -12,6 +12,8 @@ public struct Datagram: Sendable {
     case control
     /// A channel set aside for the correction packets of SMPTE ST 2022-1, of rows or of columns.
     case correction
+    /// A session set aside for packets that are sent again, its RTCP too (RFC 4588 §5.3).
+    case retransmission
   }
 
   /// Where the packet came from, for statistics and tests; transports without addresses say `nil`.

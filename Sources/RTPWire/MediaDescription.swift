@@ -21,6 +21,9 @@ public struct MediaDescription: Sendable, Hashable {
   public var hasMatrixCorrection = false
   /// The payload types of retransmission packets beside the media.
   public var retransmissionFormats: [UInt8: RetransmissionFormat]
+  /// The same of a session of its own (RFC 4588 §5.3): empty where any type in it repeats the media,
+  /// `nil` where there is no such session.
+  public var retransmissionSession: [UInt8: RetransmissionFormat]?
   /// What the sender answers when it is asked.
   public var feedback: FeedbackOffer
 
@@ -57,6 +60,10 @@ extension MediaDescription {
     if hasMatrixCorrection { completed.hasMatrixCorrection = true }
     completed.formatParameters.merge(formatParameters) { _, own in own }
     completed.retransmissionFormats.merge(retransmissionFormats) { _, own in own }
+    if let retransmissionSession {
+      completed.retransmissionSession = (completed.retransmissionSession ?? [:])
+        .merging(retransmissionSession) { _, own in own }
+    }
     completed.feedback.requests.formUnion(feedback.requests)
     if feedback.acceptsReducedSize { completed.feedback.acceptsReducedSize = true }
     return completed

@@ -166,6 +166,7 @@ public struct VideoStream: Sendable {
     processing.hasMatrixCorrection = media.hasMatrixCorrection
     processing.redundancyPayloadType = media.redundancyPayloadType
     processing.retransmissionFormats = media.retransmissionFormats
+    processing.retransmissionSession = media.retransmissionSession
     processing.feedback = media.feedback.requests
     return processing
   }

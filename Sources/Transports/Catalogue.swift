@@ -17,9 +17,12 @@ public enum TransportCatalogue {
     on eventLoop: any EventLoop
   ) throws(TransportError) -> any RTPTransport {
     let kind = try kind(of: source, transport: name, options)
-    if options.takesCorrection {
-      guard kind.takesCorrection else { throw .source(source, .noCorrectionPorts) }
-      guard options.srtp.keys.isEmpty else { throw .source(source, .protectedCorrection) }
+    if options.takesCorrection || options.retransmissionPort != nil, !kind.hasRepairPorts {
+      throw .source(source, .noRepairPorts)
+    }
+    if !options.srtp.keys.isEmpty {
+      guard !options.takesCorrection else { throw .source(source, .protectedCorrection) }
+      guard options.retransmissionPort == nil else { throw .source(source, .sharedKey) }
     }
     let transport = try kind.make(source, options, eventLoop)
     guard !options.srtp.keys.isEmpty else { return transport }
@@ -83,6 +86,8 @@ public struct TransportOptions: Sendable, Hashable {
   public var replay = ReplayConfiguration()
   /// Whether correction packets of SMPTE ST 2022-1 come on ports of their own.
   public var takesCorrection = false
+  /// The port to which packets come that are sent again in a session of their own (RFC 4588 §5.3).
+  public var retransmissionPort: Int?
   /// Where there are keys here, whatever the transport brings is taken for protected by them.
   public var srtp = SRTPOptions()
 
@@ -97,8 +102,8 @@ struct TransportKind: Sendable {
   var arguments: [String] = []
   /// Ends of file names, with their dot, in lower case.
   var endings: [String] = []
-  /// Whether there are ports beside that of the media, for SMPTE ST 2022-1.
-  var takesCorrection = false
+  /// Whether there are ports beside that of the media, for SMPTE ST 2022-1 and for retransmissions.
+  var hasRepairPorts = false
   var make:
     @Sendable (String, TransportOptions, any EventLoop) throws(TransportError) -> any RTPTransport
   /// Asks what there is to receive; `nil` where nobody can be asked.

@@ -63,9 +63,11 @@ public enum SourceFault: Error, Sendable, Hashable {
   /// The URL's scheme belongs to another transport than the one named.
   case otherTransport(scheme: String, named: String)
   /// SMPTE ST 2022-1 is wanted, whose correction packets need ports of their own.
-  case noCorrectionPorts
+  case noRepairPorts
   /// SMPTE ST 2022-1 is wanted, which protects packets that are not encrypted.
   case protectedCorrection
+  /// Two sessions would have one key, under which they would have the same key stream (RFC 3711 §9.1).
+  case sharedKey
 }
 
 extension TransportError: CustomStringConvertible {
@@ -152,10 +154,16 @@ extension SourceFault: CustomStringConvertible {
       return "it does not say which streams there are; rtsp:// servers and .sdp files do"
     case .otherTransport(let scheme, let named):
       return "\(scheme):// is not carried by the transport ‘\(named)’; leave one of the two out"
-    case .noCorrectionPorts:
-      return "SMPTE ST 2022-1 comes to ports of its own: listen with rtp://, or replay a .pcapng"
+    case .noRepairPorts:
+      return
+        "SMPTE ST 2022-1 and retransmissions in a session of their own come to ports of their own: "
+        + "listen with rtp://, or replay a .pcapng"
     case .protectedCorrection:
       return "SMPTE ST 2022-1 can not be had together with SRTP"
+    case .sharedKey:
+      return
+        "retransmissions in a session of their own need a key of their own: describe both sessions "
+        + "in an SDP file, each with its a=crypto"
     }
   }
 

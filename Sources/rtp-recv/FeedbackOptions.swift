@@ -18,7 +18,18 @@ struct FeedbackOptions: ParsableArguments {
       """, valueName: "n"))
   var retransmissionPayloadType: UInt8?
 
+  @Option(
+    help: ArgumentHelp(
+      """
+      The port to which packets come that are sent again in a session of their own (RFC 4588 §5.3). An \
+      SDP file or an RTSP server says it by itself; in a capture of --capture it is 5010.
+      """, valueName: "n"))
+  var retransmissionPort: Int?
+
   func validate() throws {
+    if let port = retransmissionPort, !(1...65_535).contains(port) {
+      throw ValidationError("--retransmission-port is 1 to 65535")
+    }
     guard (retransmissionPayloadType ?? 0) < 128 else {
       throw ValidationError("--retransmission-payload-type is 0 to 127")
     }
@@ -30,6 +41,12 @@ struct FeedbackOptions: ParsableArguments {
   func completed(_ media: MediaDescription) throws -> MediaDescription {
     var completed = media
     completed.feedback.requests.formUnion(feedback?.requests ?? [])
+    if retransmissionPort != nil {
+      // Payload types mean what they mean in their session.
+      let formats = retransmissionPayloadType.map { [$0: RetransmissionFormat()] } ?? [:]
+      completed.retransmissionSession = media.retransmissionSession ?? formats
+      return completed
+    }
     guard let type = retransmissionPayloadType else { return completed }
     let others = [media.payloadType, media.redundancyPayloadType].compactMap(\.self)
     guard !others.contains(type), media.correctionFormats[type] == nil else {

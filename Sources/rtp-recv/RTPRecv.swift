@@ -124,6 +124,7 @@ struct RTPRecv: AsyncParsableCommand {
       auxiliaryTypes: (media.fec?.payloadTypes ?? [])
         + (feedback.retransmissionPayloadType.map { [$0] } ?? []))
     if case .matrix = media.fec { options.takesCorrection = true }
+    options.retransmissionPort = feedback.retransmissionPort
     options.srtp = try srtp.options()
     if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(options.srtp) }
     options.rtsp.protection = options.srtp

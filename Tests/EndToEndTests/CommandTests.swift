@@ -15,8 +15,10 @@ struct CommandTests {
   }
 
   /// Starts a receiver that listens; returns it with its port.
-  static func listener(_ options: [String]) throws -> (RunningProcess, UInt16) {
-    let receiver = try RunningProcess(Product.rtpRecv, ["rtp://127.0.0.1:0"] + options)
+  static func listener(
+    _ options: [String], port: UInt16 = 0
+  ) throws -> (RunningProcess, UInt16) {
+    let receiver = try RunningProcess(Product.rtpRecv, ["rtp://127.0.0.1:\(port)"] + options)
     let port = try receiver.waitForLine(#/listening on 127\.0\.0\.1:(\d+)/#).1
     return (receiver, try #require(UInt16(port)))
   }

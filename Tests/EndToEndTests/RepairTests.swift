@@ -7,6 +7,7 @@ struct RepairTests {
   struct Case: Sendable, CustomTestStringConvertible {
     var codec: Clip.Codec
     var isInOwnStream = false
+    var isInOwnSession = false
     var isProtected = false
     var isDescribed = false
 
@@ -16,8 +17,14 @@ struct RepairTests {
         + (isInOwnStream ? ["--retransmission-payload-type", "98"] : [])
     }
 
+    /// What the sender alone is told.
+    var sending: [String] {
+      options + (isInOwnSession ? ["--retransmission-session"] : [])
+    }
+
     var testDescription: String {
       "\(codec.rawValue), \(isInOwnStream ? "in a stream of their own" : "as they were")"
+        + (isInOwnSession ? " and a session" : "")
         + (isProtected ? ", SRTP" : "") + (isDescribed ? ", SDP" : "")
     }
   }
@@ -28,6 +35,8 @@ struct RepairTests {
   static let cases = [
     Case(codec: .h264), Case(codec: .h265, isProtected: true),
     Case(codec: .h264, isInOwnStream: true, isProtected: true, isDescribed: true),
+    Case(codec: .h264, isInOwnStream: true, isInOwnSession: true),
+    Case(codec: .h265, isInOwnStream: true, isInOwnSession: true, isDescribed: true),
   ]
 
   @Test("what rtp-send sends again makes the stream exact at 5 % loss", arguments: cases)
@@ -46,13 +55,13 @@ struct RepairTests {
     let common =
       ["-o", output, "--frames", "\(clip.frames)", "--stats", "-", "--timeout", "3"] + Self.patience
     let sending =
-      ["--packet-size", "300", "--loss", "0.05", "--seed", "2", "--speed", "4"] + test.options + key
+      ["--packet-size", "300", "--loss", "0.05", "--seed", "2", "--speed", "4"] + test.sending + key
     let receiver: RunningProcess
     let sender: RunningProcess
     if test.isDescribed {
       // The description is there before the first packet, but the receiver only afterwards, so the
       // address is that of a port that was free a moment ago.
-      let port = try FreePort.tcp()
+      let port = try FreePort.udpPair()
       let writer = try RunningProcess(
         Product.rtpSend,
         [clip.container, "udp://127.0.0.1:\(port)", "--sdp", description, "--frames", "1"]
@@ -63,7 +72,10 @@ struct RepairTests {
       sender = try RunningProcess(
         Product.rtpSend, [clip.container, "udp://127.0.0.1:\(port)"] + sending)
     } else {
-      let (process, port) = try CommandTests.listener(common + test.options + key)
+      let own: UInt16 = test.isInOwnSession ? try FreePort.udpPair() : 0
+      let apart = test.isInOwnSession ? ["--retransmission-port", "\(own + 2)"] : []
+      let (process, port) = try CommandTests.listener(
+        common + test.options + apart + key, port: own)
       receiver = process
       sender = try RunningProcess(
         Product.rtpSend, [clip.container, "udp://127.0.0.1:\(port)"] + sending)
@@ -98,13 +110,22 @@ struct RepairTests {
 
   @Test(
     "what GStreamer sends again over plain RTP makes the stream exact at 5 % loss",
-    arguments: zip([Clip.Codec.h265, .h264], [[], ["--retransmission-payload-type", "98"]]))
+    arguments: [
+      (Clip.Codec.h265, []), (.h264, ["--retransmission-payload-type", "98"]),
+      (.h265, ["--retransmission-payload-type", "98", "--retransmission-port"]),
+    ])
   func gstreamerSender(codec: Clip.Codec, retransmission: [String]) throws {
+    var retransmission = retransmission
+    var own: UInt16 = 0
+    if retransmission.last == "--retransmission-port" {
+      own = try FreePort.udpPair()
+      retransmission.append("\(own + 2)")
+    }
     let clip = try Clip.of(codec)
     let output = try Scratch.path("y4m")
     let (receiver, port) = try CommandTests.listener(
       ["-o", output, "--frames", "\(clip.frames - Self.tail)", "--stats", "-", "--timeout", "3"]
-        + ["--feedback", "nack"] + retransmission + Self.patience)
+        + ["--feedback", "nack"] + retransmission + Self.patience, port: own)
     let script = Bundle.module.resourceURL?
       .appendingPathComponent("Servers/gstreamer-rtp-sender.py").path
     let sender = try RunningProcess(
@@ -150,12 +171,32 @@ struct RepairTests {
   }
 
   @Test(
+    "a session of retransmissions that can not be had is said before anything is opened",
+    arguments: [
+      (["udp://127.0.0.1:9"], "ports of their own"),
+      (["rtsp://127.0.0.1:9/x"], "ports of their own"),
+      (["rtp://127.0.0.1:0", "--srtp-key-file", "KEY"], "a key of their own"),
+    ])
+  func noSession(arguments: [String], reason: String) throws {
+    let file = try Scratch.path("key")
+    let text = "AES_CM_128_HMAC_SHA1_80 " + Data(0..<30).base64EncodedString()
+    _ = FileManager.default.createFile(
+      atPath: file, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600])
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      arguments.map { $0 == "KEY" ? file : $0 } + ["--retransmission-port", "5006"])
+    #expect(try receiver.waitForExit(within: 10) == 64)
+    #expect(receiver.standardError.contains(reason))
+  }
+
+  @Test(
     "what does not go together is said before anything is opened",
     arguments: [
       ["--feedback", "ack"], ["--feedback", ""], ["--feedback", "nack,"],
       ["--retransmission-payload-type", "128"],
       ["--retransmission-payload-type", "96", "--payload-type", "96"],
       ["--retransmission-payload-type", "97", "--fec", "ulpfec:97"],
+      ["--retransmission-port", "0"], ["--retransmission-port", "65536"],
     ])
   func mistakes(options: [String]) throws {
     let receiver = try RunningProcess(Product.rtpRecv, ["rtp://127.0.0.1:0"] + options)

@@ -148,6 +148,43 @@ struct RTSPSessionUDPTests {
       ])
   }
 
+  private static let retransmissionSession = Reply.description(
+    "a=group:FID m r", "m=audio 0 RTP/AVP 0", "a=control:track1", "m=video 0 RTP/AVPF 96",
+    "a=rtpmap:96 H264/90000", "a=control:track2", "a=mid:m", "m=video 0 RTP/AVPF 97",
+    "a=rtpmap:97 rtx/90000", "a=fmtp:97 apt=96", "a=control:track3", "a=mid:r")
+
+  @Test func aSessionOfRetransmissionsIsSetUpBehindItsMedia() throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [Self.retransmissionSession], "SETUP": [.udp]], delivery: .udp)
+    conversation.run()
+    #expect(conversation.session.streams.count == 2)
+    #expect(conversation.session.streams.selected?.media == 1)
+    #expect(conversation.values(of: "Transport", in: "SETUP").count == 2)
+  }
+
+  @Test func orNotWhereTheServerRefusesThat() throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [Self.retransmissionSession], "SETUP": [.udp, .status(461)]], delivery: .udp)
+    conversation.run()
+    #expect(conversation.count(of: "PLAY") == 1)
+    #expect(conversation.end == nil)
+  }
+
+  @Test func inTheConnectionItHasChannelsOfItsOwn() throws {
+    var conversation = try Conversation(
+      [
+        "DESCRIBE": [Self.retransmissionSession],
+        "SETUP": [.setUp("RTP/AVPF/TCP;interleaved=0-1"), .setUp("RTP/AVPF/TCP;interleaved=2-3")],
+      ])
+    conversation.run()
+    let now = Instant(nanoseconds: 0)
+    #expect(
+      (0..<5).map { conversation.session.route(channel: $0, at: now) } == [
+        .deliver(.media), .deliver(.control), .deliver(.retransmission), .unwanted, .unassigned,
+      ])
+    #expect(conversation.session.feedbackChannel == 1)
+  }
+
   // MARK: Multicast
 
   private static let group = Reply.description(

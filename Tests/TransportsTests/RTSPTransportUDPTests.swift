@@ -67,6 +67,53 @@ struct RTSPTransportUDPTests {
     try await server.close()
   }
 
+  @Test func retransmissionsComeToPortsOfTheirOwn() async throws {
+    let ends = [try await FarEnd(), try await FarEnd(), try await FarEnd(), try await FarEnd()]
+    let description =
+      "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:FID 1 2\r\na=control:*\r\n"
+      + "m=video 0 RTP/AVPF 96\r\na=rtpmap:96 H264/90000\r\na=control:track1\r\na=mid:1\r\n"
+      + "m=video 0 RTP/AVPF 97\r\na=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96\r\n"
+      + "a=control:track2\r\na=mid:2\r\n"
+    let serverPorts = ends.map(\.port)
+    var script = RTSPFarEnd.Script()
+    script.answer = { request in
+      switch request.method {
+      case "DESCRIBE":
+        return "RTSP/1.0 200 OK\r\nCSeq: CSEQ\r\nContent-Type: application/sdp\r\n"
+          + "Content-Length: \(description.utf8.count)\r\n\r\n" + description
+      case "SETUP":
+        let first = request.uri.hasSuffix("track1") ? 0 : 2
+        return "RTSP/1.0 200 OK\r\nCSeq: CSEQ\r\nSession: 7\r\nTransport: "
+          + (request.headers["transport"] ?? "")
+          + ";server_port=\(serverPorts[first])-\(serverPorts[first + 1])\r\n\r\n"
+      default: return nil
+      }
+    }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport(server.url, .udp)
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    // The hole that is made for what comes back tells where to.
+    let ports = try await [ends[0].received.first(1)[0], ends[2].received.first(1)[0]]
+      .map(\.origin)
+    try await ends[0].send(rtp(1), rtp(2), to: ports[0])
+    _ = try await sink.datagrams.first(2)
+    let stranger = try await FarEnd("127.0.0.2")
+    try await stranger.send(rtp(70), to: ports[1])
+    try await transport.counters { $0.foreignOrigin == 1 }
+    try await ends[2].send(rtp(71), to: ports[1])
+    let datagrams = try await sink.datagrams.first(3)
+    #expect(datagrams.map(\.channel) == [.media, .media, .retransmission])
+    #expect(datagrams.last?.bytes == rtp(71))
+    #expect(
+      sink.descriptions.elements.first?.first?.retransmissionSession
+        == [97: RetransmissionFormat(original: 96)])
+    transport.close()
+    _ = try await sink.ends.first(1)
+    for end in ends + [stranger] { try await end.close() }
+    try await server.close()
+  }
+
   @Test func anotherHostIsNeverBelieved() async throws {
     let (media, control) = (try await FarEnd(), try await FarEnd())
     let server = try await RTSPFarEnd("127.0.0.1", script(media, control, names: false))

@@ -22,12 +22,14 @@ private final class Carrier: RTPTransport {
     try await eventLoop.submit { sink.describe([MediaDescription(kind: "video")]) }.get()
   }
 
-  func deliver(_ packets: [ByteBuffer], control: Bool = false) async throws {
+  func deliver(
+    _ packets: [ByteBuffer], on channel: Datagram.Channel = .media
+  ) async throws {
     try await eventLoop.submit { [self] in
       guard let sink = sink.withLock({ $0 }) else { return }
       let now = Instant(NIODeadline.now())
       for packet in packets {
-        sink.receive(Datagram(bytes: packet, arrival: now, channel: control ? .control : .media))
+        sink.receive(Datagram(bytes: packet, arrival: now, channel: channel))
       }
       sink.readCompleted(at: now)
     }.get()
@@ -80,7 +82,7 @@ struct SRTPTransportTests {
     let sizes = [0, 1, 15, 16, 17, 1388, 9000, 65_000]
     let packets = sizes.enumerated().map { rtp(UInt16($0.offset), payload: $0.element) }
     try await carrier.deliver(packets.map { try sender.protect($0) })
-    try await carrier.deliver([sender.protect(senderReport(), isControl: true)], control: true)
+    try await carrier.deliver([sender.protect(senderReport(), isControl: true)], on: .control)
     let delivered = try await sink.datagrams.first(packets.count + 1)
     #expect(delivered.map(\.bytes) == packets + [senderReport()])
     #expect(delivered.last?.channel == .control)
@@ -153,6 +155,31 @@ struct SRTPTransportTests {
     _ = try await sink.datagrams.first(41)
     #expect(Set(asked.elements).count == asked.elements.count)
     #expect(asked.elements.count == 2)
+  }
+
+  /// The same source sends both, so that one key would make one key stream (RFC 3711 §9.1).
+  @Test("takes a session of retransmissions by keys of its own alone", arguments: [true, false])
+  func retransmissionSession(hasKeys: Bool) async throws {
+    let (media, again) = (
+      try ProtectingSender(srtpKey()), try ProtectingSender(srtpKey(.aesGCM256, seed: 2))
+    )
+    var configuration = SRTPConfiguration(keys: .fixed([media.key]))
+    if hasKeys { configuration.retransmissionKeys = [again.key] }
+    let transport = SRTPTransport(wrapping: carrier, configuration)
+    try await transport.open(delivering: sink)
+    try await carrier.deliver([media.protect(rtp(1))])
+    try await carrier.deliver(
+      [media.protect(rtp(2)), again.protect(rtp(3)), again.protect(rtp(4))], on: .retransmission)
+    try await carrier.deliver([again.protect(rtp(5)), media.protect(rtp(6))])
+    let counters = try await counters(of: transport) { $0.dropped >= (hasKeys ? 2 : 4) }
+    let expected: [UInt16] = hasKeys ? [1, 3, 4, 6] : [1, 6]
+    let datagrams = try await sink.datagrams.first(expected.count)
+    #expect(datagrams.map(\.bytes) == expected.map { rtp($0) })
+    #expect(
+      datagrams.map(\.channel)
+        == (hasKeys ? [.media, .retransmission, .retransmission, .media] : [.media, .media]))
+    #expect(counters.authenticated == UInt64(expected.count))
+    #expect(counters.noKey == (hasKeys ? 0 : 3))
   }
 
   @Test("asks for each identifier once, whatever source names it")

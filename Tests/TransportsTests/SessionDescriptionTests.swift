@@ -1,3 +1,4 @@
+import Foundation
 import RTPWire
 import Testing
 
@@ -428,6 +429,72 @@ struct SessionDescriptionTests {
         + "a=rtpmap:97 rtx/90000\n\(line)\n")
     #expect(session.media.first?.description.retransmissionFormats == [:])
     #expect(session.media.first?.description.payloadType == 96)
+  }
+
+  /// RFC 4588 §8.6, but for the codec.
+  private static let retransmissionSession = """
+    v=0
+    o=mascha 2980675221 2980675778 IN IP4 host.example.net
+    c=IN IP4 192.0.2.0
+    a=group:FID 1 2
+    a=group:FID 3 4
+    m=video 49170 RTP/AVPF 96
+    a=rtpmap:96 H264/90000
+    a=rtcp-fb:96 nack
+    a=mid:1
+    m=video 49172 RTP/AVPF 97
+    a=rtpmap:97 rtx/90000
+    a=fmtp:97 apt=96;rtx-time=3000
+    a=mid:2
+
+    """
+
+  @Test func aSessionOfRetransmissionsBelongsToItsMedia() throws {
+    let session = try parse(Self.retransmissionSession)
+    let format = RetransmissionFormat(original: 96, time: .seconds(3))
+    #expect(session.media.map(\.retransmission) == [1, nil])
+    #expect(session.media.map(\.isRetransmission) == [false, true])
+    #expect(session.media[0].description.retransmissionSession == [97: format])
+    #expect(session.media[0].description.retransmissionFormats == [:])
+    #expect(try session.mediaToReceive() == 0)
+    #expect(session.retransmissionPort(ofMedia: 0) == 49_172)
+    #expect(session.index(of: .firstVideo) == 0)
+  }
+
+  @Test(
+    "what does not belong together is not joined, and is not played by itself",
+    arguments: [
+      ("a=mid:2", "a=mid:5"), ("FID 1 2", "FID 1"), ("FID 1 2", "BUNDLE 1 2"),
+      ("FID 1 2", "FID 2 2"),
+      ("97\na=rtpmap:97 rtx", "97\na=rtpmap:97 H264"),
+      ("49172 RTP/AVPF", "49172 RTP/SAVPF"),
+      (
+        "a=mid:1",
+        "a=mid:1\na=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:"
+          + "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn"
+      ),
+    ])
+  func unjoined(old: String, new: String) throws {
+    let session = try parse(Self.retransmissionSession.replacingOccurrences(of: old, with: new))
+    #expect(session.media.map(\.retransmission) == [nil, nil])
+    #expect(session.media[0].description.retransmissionSession == nil)
+    #expect(try session.mediaToReceive() == 0)
+  }
+
+  @Test func retransmissionsMayStandFirst() throws {
+    let lines = Self.retransmissionSession.split(separator: "\n").map(String.init)
+    let text = (lines[..<5] + lines[9...] + lines[5..<9]).joined(separator: "\n") + "\n"
+    let session = try parse(text)
+    #expect(session.media.map(\.retransmission) == [nil, 0])
+    #expect(try session.mediaToReceive() == 1)
+    #expect(session.index(of: .firstVideo) == 1)
+  }
+
+  @Test func retransmissionsOnAnotherAddressAreNotListenedFor() throws {
+    let session = try parse(
+      Self.retransmissionSession.replacingOccurrences(
+        of: "97\na=rtpmap", with: "97\nc=IN IP4 192.0.2.7\na=rtpmap"))
+    #expect(session.retransmissionPort(ofMedia: 0) == nil)
   }
 
   @Test func formatParametersAreBounded() throws {

@@ -97,6 +97,47 @@ struct UDPListenerTests {
     try await stranger.close()
   }
 
+  @Test("retransmissions are taken from the media's host alone, and once there is media")
+  func retransmissionPort() async throws {
+    // An address that no other test takes ports of.
+    let host = "127.0.0.41"
+    let occupant = listener(.init(host: host, port: 0))
+    _ = try await occupant.open(delivering: RecordingSink())
+    let port = try #require(try await occupant.localAddress()?.port)
+    var listening = UDPTransport.Listening(host: host, port: 0)
+    listening.retransmissionPort = port
+    await #expect(throws: TransportError.self) {
+      try await self.listener(listening).open(delivering: RecordingSink())
+    }
+    // What holds a port everywhere holds it here too.
+    let sink = RecordingSink()
+    var opened: UDPTransport?
+    for free in port - 100..<port where opened == nil {
+      listening.retransmissionPort = free
+      let candidate = listener(listening)
+      if (try? await candidate.open(delivering: sink)) != nil { opened = candidate }
+    }
+    let transport = try #require(opened)
+    let local = try #require(try await transport.localAddress())
+    let free = try #require(listening.retransmissionPort)
+    let again = local.with(port: free)
+    let (media, other) = (try await FarEnd(), try await FarEnd())
+    let stranger = try await FarEnd("127.0.0.2")
+    try await other.send(rtp(70), to: again)
+    try await transport.counters { $0.foreignOrigin == 1 }
+    try await media.send(rtp(1), rtp(2), to: local)
+    _ = try await sink.datagrams.first(2)
+    try await stranger.send(rtp(71), to: again)
+    try await transport.counters { $0.foreignOrigin == 2 }
+    try await other.send(rtp(72), to: again)
+    let datagrams = try await sink.datagrams.first(3)
+    #expect(datagrams.map(\.channel) == [.media, .media, .retransmission])
+    #expect(datagrams.map(\.bytes) == [1, 2, 72].map { rtp($0) })
+    transport.close()
+    occupant.close()
+    for end in [media, other, stranger] { try await end.close() }
+  }
+
   @Test("a port for correction packets that is taken is said")
   func takenCorrectionPort() async throws {
     let occupant = listener(.init(host: "127.0.0.1", port: 0))

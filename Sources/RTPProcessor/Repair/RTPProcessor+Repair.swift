@@ -1,3 +1,4 @@
+internal import NIOCore
 public import RTPWire
 
 /// Where asking for repair meets the order: which places are open, and which answers fill them.
@@ -67,10 +68,36 @@ extension RTPProcessor {
     statistics.repair.roundTrip = repair?.roundTrip.smoothed
   }
 
+  /// Takes in what came in a session that is for retransmissions alone (RFC 4588 §5.3).
+  ///
+  /// Its RTCP is about that session, under the SSRC of the media: its clock would be taken for that of
+  /// the media, its count of packets for theirs, and its goodbye for the end.
+  mutating func receiveRetransmission(
+    inSessionOfItsOwn bytes: ByteBuffer, at arrival: Instant
+  ) -> PacketOutcome {
+    guard !RTCPPacket.recognizes(bytes) else {
+      statistics.control += 1
+      return .control
+    }
+    let packet: RTPPacket
+    do {
+      packet = try RTPPacket(parsing: bytes)
+    } catch {
+      statistics.malformed += 1
+      return .malformed(error)
+    }
+    let formats = configuration.retransmissionSession
+    guard let format = formats?.isEmpty == true ? .init() : formats?[packet.payloadType] else {
+      statistics.noteIgnored(payloadType: packet.payloadType)
+      return .ignoredPayloadType
+    }
+    return receiveRetransmission(packet, of: format, at: arrival)
+  }
+
   /// Takes in a packet that repeats another (RFC 4588 §4).
   ///
-  /// It comes under an SSRC of its own, or under that of the media; nothing but its payload type tells
-  /// it, and the number in it counts. Only what is missing is taken from it, so that a wrong number
+  /// It comes under an SSRC of its own, or under that of the media; nothing but its payload type or its
+  /// session tells it, and the number in it counts. Only what is missing is taken from it, so that a wrong number
   /// can not move the order.
   mutating func receiveRetransmission(
     _ packet: RTPPacket, of format: RetransmissionFormat, at arrival: Instant

@@ -4,34 +4,50 @@ extension [MediaDescription] {
   /// The descriptions as a session description (RFC 8866) of its own, for a comment in a capture:
   /// what decoding needs, and neither addresses nor keys; `nil` where nothing is known.
   var comment: String? {
-    let sections = compactMap(\.section)
+    let sections = enumerated().flatMap { $1.sections(named: "\($0)") }
     guard !sections.isEmpty else { return nil }
-    let head = ["v=0", "o=- 0 0 IN IP6 ::", "s=-", "t=0 0"]
+    let groups = indices.filter { self[$0].retransmissionSession != nil }
+      .map { "a=group:FID \($0) \($0)r" }
+    let head = ["v=0", "o=- 0 0 IN IP6 ::", "s=-", "t=0 0"] + groups
     return (head + sections.joined()).map { $0 + "\r\n" }.joined()
   }
 }
 
 extension MediaDescription {
-  fileprivate var section: [String]? {
-    guard let payloadType, let encodingName else { return nil }
-    let encodings: [(type: UInt8, name: String)] =
-      [(payloadType, encodingName.plain)]
-      + correctionFormats.sorted { $0.key < $1.key }.map { ($0.key, $0.value.rawValue) }
+  /// The section of the media and, where they have a session of their own, that of its retransmissions.
+  fileprivate func sections(named name: String) -> [[String]] {
+    guard let payloadType, let encodingName else { return [] }
+    let beside =
+      correctionFormats.sorted { $0.key < $1.key }.map { ($0.key, $0.value.rawValue) }
       + (redundancyPayloadType.map { [($0, "red")] } ?? [])
-      + retransmissionFormats.keys.sorted().map { ($0, "rtx") }
-    let types = encodings.map { "\($0.type)" }.joined(separator: " ")
-    var lines = ["m=\(kind.plain) \(SyntheticPacket.mediaPort) RTP/AVP \(types)"]
-    lines += encodings.map { "a=rtpmap:\($0.type) \($0.name)/\(clockRate)" }
     let parameters = formatParameters.sorted { $0.key < $1.key }.map { key, value in
       value.isEmpty ? key.plain : "\(key.plain)=\(value.plain)"
     }
-    if !parameters.isEmpty {
-      lines.append("a=fmtp:\(payloadType) \(parameters.joined(separator: ";"))")
-    }
-    lines += retransmissionFormats.sorted { $0.key < $1.key }.map { type, format in
-      "a=fmtp:\(type) apt=\(format.original ?? payloadType)"
-    }
-    return lines
+    let media = section(
+      [(payloadType, encodingName.plain)] + beside, retransmissionFormats,
+      parameters.isEmpty ? nil : "a=fmtp:\(payloadType) \(parameters.joined(separator: ";"))",
+      at: SyntheticPacket.mediaPort)
+    guard let formats = retransmissionSession else { return [media] }
+    // Where any type in it repeats the media, one that is said to repeat nothing stands for them.
+    let session = section(
+      formats.isEmpty ? [(payloadType, "rtx")] : [], formats, nil,
+      at: SyntheticPacket.retransmissionPort)
+    return [media + ["a=mid:\(name)"], session + ["a=mid:\(name)r"]]
+  }
+
+  private func section(
+    _ encodings: [(type: UInt8, name: String)], _ retransmissions: [UInt8: RetransmissionFormat],
+    _ parameters: String?, at port: UInt16
+  ) -> [String] {
+    let repeats = retransmissions.sorted { $0.key < $1.key }
+    let encodings = encodings + repeats.map { ($0.key, "rtx") }
+    let types = encodings.map { "\($0.type)" }.joined(separator: " ")
+    return ["m=\(kind.plain) \(port) RTP/AVP \(types)"]
+      + encodings.map { "a=rtpmap:\($0.type) \($0.name)/\(clockRate)" }
+      + (parameters.map { [$0] } ?? [])
+      + repeats.map { type, format in
+        "a=fmtp:\(type) apt=\(format.original ?? payloadType ?? 0)"
+      }
   }
 }
 

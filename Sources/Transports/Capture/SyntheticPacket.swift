@@ -12,6 +12,7 @@ struct SyntheticPacket {
   static let mediaPort: UInt16 = 5004
   static let controlPort: UInt16 = 5005
   static let correctionPort: UInt16 = 5006
+  static let retransmissionPort: UInt16 = 5010
   private static let sender = IPAddress(version6: 0x2001_0DB8_0000_0000, 1)
   private static let receiver = IPAddress(version6: 0x2001_0DB8_0000_0000, 2)
   private static let receiver4 = IPAddress(version4: 0xC000_0202)
@@ -30,6 +31,7 @@ struct SyntheticPacket {
       case .media: Self.mediaPort
       case .control: Self.controlPort
       case .correction: Self.correctionPort
+      case .retransmission: Self.retransmissionPort
       }
     payload = datagram.bytes
     if let origin, !origin.address.isVersion6, payload.readableBytes <= Self.maximumVersion4 {

@@ -73,6 +73,14 @@ struct RTSPMediaPorts {
     return stream.start()
   }
 
+  /// What comes to these ports when they are those of retransmissions, for the stream of their media.
+  var repair: UDPStream.Repair {
+    UDPStream.Repair(socket: sockets.media, channel: .retransmission)
+  }
+
+  /// Begins to deliver what repairs the media too.
+  func deliver(_ repair: UDPStream.Repair) -> EventLoopFuture<Void>? { stream?.add(repair) }
+
   /// Sends a packet without payload to each of the server's ports, so that a NAT before this machine
   /// lets in what comes from there (RFC 6263 §4); servers ignore both.
   func punch() {

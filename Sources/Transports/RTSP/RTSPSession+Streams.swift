@@ -61,8 +61,8 @@ extension RTSPSession {
       report(.controlURLRewritten)
       return requestSetUp(at: now)
     }
-    if let stream = streams.current, !stream.isSelected {
-      // Set up for the device's sake only; the device does not want it.
+    if let stream = streams.current, stream.role != .selected {
+      // Set up for the device's sake, or for what can be done without; the device does not want it.
       streams.advance()
       return setUpNext(at: now)
     }

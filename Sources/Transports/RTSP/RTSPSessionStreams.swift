@@ -12,12 +12,21 @@ struct RTSPStreams: Sendable {
     case multicast
   }
 
+  /// Why a stream is set up.
+  enum Role: Sendable, Hashable {
+    /// It is what is played.
+    case selected
+    /// The packets of what is played are sent again in it (RFC 4588 §5.3).
+    case retransmission
+    /// Its device wants it so.
+    case unwanted
+  }
+
   /// A stream that is set up.
   struct Stream: Sendable, Hashable {
     /// Its index in the description.
     let media: Int
-    /// Whether it is what is played, or set up only because its device wants it so.
-    let isSelected: Bool
+    let role: Role
     /// What SETUP is sent to, in the order in which it is tried.
     let urls: [String]
     /// Its local ports over UDP.
@@ -56,7 +65,7 @@ struct RTSPStreams: Sendable {
   /// The stream that is to be set up; `nil` when all are.
   var current: Stream? { streams.indices.contains(position) ? streams[position] : nil }
 
-  var selected: Stream? { streams.first(where: \.isSelected) }
+  var selected: Stream? { streams.first { $0.role == .selected } }
 
   /// How many streams there are.
   var count: Int { streams.count }
@@ -91,21 +100,25 @@ struct RTSPStreams: Sendable {
       throw .unsupportedProfile(media[index].profile)
     }
     // What is played comes first and has channels 0 and 1, which every device knows.
-    var chosen = [(index, profile)]
+    var chosen = [(index: index, role: Role.selected, profile: profile)]
+    if let other = media[index].retransmission, let profile = media[other].rtpProfile {
+      chosen.append((other, .retransmission, profile))
+    }
     if configuration.setsUpEverything {
       chosen += media.indices.compactMap { other in
         // A second client of a back channel is refused by Dahua, with all that it asked for.
-        other == index || media[other].isBackChannel
-          ? nil : media[other].rtpProfile.map { (other, $0) }
+        chosen.contains { $0.index == other } || media[other].isBackChannel
+          ? nil : media[other].rtpProfile.map { (other, .unwanted, $0) }
       }
     }
     restart(over: carrier)
     form = 0
     streams = chosen.enumerated().map { place, choice in
       Stream(
-        media: choice.0, isSelected: choice.0 == index,
-        urls: urls.indices.contains(choice.0) ? urls[choice.0] : [], ports: nil, profile: choice.1,
-        group: media[choice.0].group, channel: UInt8(clamping: min(2 * place, 254)))
+        media: choice.index, role: choice.role,
+        urls: urls.indices.contains(choice.index) ? urls[choice.index] : [], ports: nil,
+        profile: choice.profile, group: media[choice.index].group,
+        channel: UInt8(clamping: min(2 * place, 254)))
     }
   }
 
@@ -168,12 +181,17 @@ struct RTSPStreams: Sendable {
     let control = given.map { $0.control } ?? stream.channel + 1
     assignedChannels.append(media)
     if let control, control != media {
-      routes[Int(control)] = stream.isSelected ? .deliver(.control) : .unwanted
+      routes[Int(control)] = stream.role == .selected ? .deliver(.control) : .unwanted
       assignedChannels.append(control)
-      if stream.isSelected { feedbackChannel = control }
+      if stream.role == .selected { feedbackChannel = control }
     }
     // Last, because it prevails where a server uses a channel twice.
-    routes[Int(media)] = stream.isSelected ? .deliver(.media) : .unwanted
+    routes[Int(media)] =
+      switch stream.role {
+      case .selected: .deliver(.media)
+      case .retransmission: .deliver(.retransmission)
+      case .unwanted: .unwanted
+      }
   }
 
   /// The group of the answer, or else that of the description; a server can name no other kind of
@@ -203,7 +221,8 @@ extension SessionDescription {
   /// The index of what is to be played; `nil` when there is no such thing.
   func index(of selection: RTSPConfiguration.Selection) -> Int? {
     switch selection {
-    case .firstVideo: media.firstIndex { $0.kind == "video" && !$0.isBackChannel }
+    case .firstVideo:
+      media.firstIndex { $0.kind == "video" && !$0.isBackChannel && !$0.isRetransmission }
     case .number(let number): media.indices.contains(number) ? number : nil
     }
   }

@@ -156,10 +156,10 @@ final class RTSPStream: PacketStream {
       description.media.indices.contains(index)
     else { return }
     do throws(SRTPError) {
-      let media = description.media[index]
-      guard media.isProtected else { return }
-      let keys = try media.protection(
-        configuration.protection, exposure: isSecure ? nil : "the connection is not encrypted")
+      guard description.media[index].isProtected else { return }
+      let keys = try description.protection(
+        ofMedia: index, configuration.protection,
+        exposure: isSecure ? nil : "the connection is not encrypted")
       let receiver = try SRTPReceiver(keys, on: eventLoop, delivering: sink)
       protection = receiver
       self.sink = receiver
@@ -308,7 +308,7 @@ final class RTSPStream: PacketStream {
           sources: sources.map { try SocketAddress(ipAddress: $0, port: 0) }, sockets,
           on: eventLoop)
         // The server names no ports of its own; from now on its packets can come.
-        if media == selected { startDelivery(ofMedia: media) }
+        startDelivery(ofMedia: media)
       }
     } catch {
       failure = error
@@ -322,12 +322,22 @@ final class RTSPStream: PacketStream {
     guard let host = connection?.addresses?.remote else { return }
     ports[media]?.expect(server, on: host)
     ports[media]?.punch()
-    if media == selected { startDelivery(ofMedia: media) }
+    startDelivery(ofMedia: media)
   }
 
+  /// Delivers a stream if it is wanted; one that repeats another has been set up behind that.
   private func startDelivery(ofMedia media: Int) {
-    let relay = DatagramRelay(stream: NIOLoopBound(self, eventLoop: eventLoop))
-    ports[media]?.deliver(to: relay).assumeIsolated().whenFailure { self.mediaFailed($0) }
+    guard let selected else { return }
+    var started: EventLoopFuture<Void>?
+    if media == selected {
+      let relay = DatagramRelay(stream: NIOLoopBound(self, eventLoop: eventLoop))
+      started = ports[media]?.deliver(to: relay)
+    } else if media == description?.media[selected].retransmission,
+      let repair = ports[media]?.repair
+    {
+      started = ports[selected]?.deliver(repair)
+    }
+    started?.assumeIsolated().whenFailure { self.mediaFailed($0) }
   }
 
   /// Whether the sink knows what is genuine.

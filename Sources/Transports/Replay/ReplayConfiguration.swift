@@ -12,6 +12,8 @@ public struct ReplayConfiguration: Sendable, Hashable {
   public var auxiliaryTypes: Set<UInt8> = []
   /// Whether what went by the ports two and four above it is correction packets (SMPTE ST 2022-1).
   public var takesCorrection = false
+  /// The destination's port of what repeats it in a session of its own (RFC 4588 §5.3).
+  public var retransmissionPort: UInt16?
   /// How packets are told apart in a file that holds them and their lengths alone; `nil` where the
   /// file says by itself what it is.
   public var framing: PacketFraming?
@@ -21,6 +23,6 @@ public struct ReplayConfiguration: Sendable, Hashable {
   var wish: FlowSurvey.Wish {
     FlowSurvey.Wish(
       ssrc: ssrc, port: port, payloadType: payloadType, auxiliaryTypes: auxiliaryTypes,
-      takesCorrection: takesCorrection)
+      takesCorrection: takesCorrection, retransmissionPort: retransmissionPort)
   }
 }

@@ -106,11 +106,12 @@ extension TransportKind {
   /// Recordings in files.
   static let replay = TransportKind(
     name: "replay", schemes: [], endings: [".pcap", ".pcapng", ".cap", ".rtpdump", ".rtp4"],
-    takesCorrection: true
+    hasRepairPorts: true
   ) { source, options, eventLoop throws(TransportError) in
     var configuration = options.replay
     configuration.framing = options.framed.framing ?? configuration.framing
     configuration.takesCorrection = options.takesCorrection
+    configuration.retransmissionPort = options.retransmissionPort.map { UInt16(clamping: $0) }
     return ReplayTransport(path: source, configuration: configuration, on: eventLoop)
   }
 }

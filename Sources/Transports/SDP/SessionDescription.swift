@@ -48,8 +48,14 @@ public struct SessionDescription: Sendable, Hashable {
     public internal(set) var cryptos: [SDESCrypto] = []
     /// Why the first line of `a=crypto` that can not be used can not be.
     public internal(set) var cryptoFault: SDESFault?
+    /// The section in which its packets are sent again, if that is a session of its own: an index
+    /// among the description's sections.
+    public internal(set) var retransmission: Int?
     /// What the first payload type that carries media by itself holds.
     public var description: MediaDescription
+
+    /// Whether the section is for packets that are sent again, and nothing else (RFC 4588 §8.6).
+    public var isRetransmission: Bool { description.encodingName?.lowercased() == "rtx" }
   }
 
   /// A deviation from the RFC that was tolerated.

@@ -8,6 +8,8 @@ struct SessionDescriptionParser {
   private var session = SessionDescription()
   private var sessionFilters: [SessionDescription.SourceFilter] = []
   private var sections: [Section] = []
+  /// What belongs together (RFC 5888 §5), by the names of the sections.
+  private var groups: [[String]] = []
   private var hasVersion = false
   private var hasOrigin = false
 
@@ -20,6 +22,8 @@ struct SessionDescriptionParser {
     /// What stands in `a=rtcp-fb` (RFC 4585 §4.2), by type; `nil` stands for all.
     var feedback: [UInt8?: Set<FeedbackRequest>] = [:]
     var acceptsReducedSize = false
+    /// The name by which groups call it (RFC 5888 §4).
+    var identification: String?
 
     /// Those of its types that correct others.
     var correctionFormats: [UInt8: CorrectionFormat] {
@@ -71,9 +75,13 @@ struct SessionDescriptionParser {
     if !hasVersion { note(.missingVersion) }
     // Several small cameras leave the origin out.
     if !hasOrigin { note(.missingOrigin) }
+    var places: [String: Int] = [:]
     for index in sections.indices {
-      if let media = completed(sections[index]) { session.media.append(media) }
+      guard let media = completed(sections[index]) else { continue }
+      if let name = sections[index].identification { places[name] = session.media.count }
+      session.media.append(media)
     }
+    for group in groups { joinRetransmission(of: group.compactMap { places[$0] }) }
     // Some devices mean themselves by ‘sendonly’, and mark all that they send.
     if session.media.allSatisfy(\.isBackChannel) {
       for index in session.media.indices { session.media[index].isBackChannel = false }
@@ -162,6 +170,8 @@ struct SessionDescriptionParser {
     case "rtcp-mux": withMedia { $0.isControlMultiplexed = true }
     case "rtcp-rsize": withSection { $0.acceptsReducedSize = true }
     case "rtcp-fb": readFeedback(value)
+    case "mid": withSection { $0.identification = value }
+    case "group": readGroup(value)
     case "sendonly": withMedia { $0.isBackChannel = true }
     case "source-filter": readSourceFilter(value)
     default: break
@@ -196,6 +206,13 @@ struct SessionDescriptionParser {
     default: return
     }
     withSection { _ = $0.feedback[payloadType, default: []].insert(request) }
+  }
+
+  /// `FID <name> <name> …` (RFC 5888 §5): what shows the same flow.
+  private mutating func readGroup(_ value: String) {
+    let words = value.split(separator: " ").map(String.init)
+    guard words.first == "FID", groups.count < SessionDescription.maximumMedia else { return }
+    groups.append(Array(words.dropFirst().prefix(SessionDescription.maximumMedia)))
   }
 
   /// `incl <nettype> <address types> <destination> <source> …` (RFC 4570 §3).
@@ -247,13 +264,23 @@ struct SessionDescriptionParser {
       },
       retransmissionFormats: retransmissionFormats(in: section),
       feedback: section.feedback(for: payloadType))
-    // GStreamer's server names no message, but what else would have packets sent again (RFC 4588 §8.1)?
-    if media.profile.uppercased().contains("AVPF"),
-      media.description.retransmissionFormats.values.contains(where: { $0.original == payloadType })
-    {
-      media.description.feedback.requests.insert(.nack)
-    }
+    media.inferRequests(from: media.description.retransmissionFormats)
     return media
+  }
+
+  /// Joins the media and the retransmissions among sections that belong together (RFC 4588 §8.6).
+  private mutating func joinRetransmission(of group: [Int]) {
+    guard let first = group.first(where: { !session.media[$0].isRetransmission }),
+      let second = group.first(where: { session.media[$0].isRetransmission })
+    else { return }
+    // Of two sessions of which one is protected something is said wrong.
+    guard session.media[first].isProtected == session.media[second].isProtected,
+      session.media[first].cryptos.isEmpty == session.media[second].cryptos.isEmpty
+    else { return }
+    let formats = session.media[second].description.retransmissionFormats
+    session.media[first].retransmission = second
+    session.media[first].description.retransmissionSession = formats
+    session.media[first].inferRequests(from: formats)
   }
 
   /// The types of RFC 4588, each with `apt` and perhaps `rtx-time` (§8.1), in milliseconds.
@@ -325,5 +352,15 @@ struct SessionDescriptionParser {
     if let text = String(validating: bytes, as: UTF8.self) { return text }
     note(.invalidText)
     return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+extension SessionDescription.Media {
+  /// Takes it that who sends packets again may be asked to: GStreamer's server names no message.
+  fileprivate mutating func inferRequests(from formats: [UInt8: RetransmissionFormat]) {
+    guard profile.uppercased().contains("AVPF"),
+      formats.values.contains(where: { $0.original == description.payloadType })
+    else { return }
+    description.feedback.requests.insert(.nack)
   }
 }

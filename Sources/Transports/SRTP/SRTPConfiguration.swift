@@ -15,6 +15,9 @@ public struct SRTPConfiguration: Sendable {
   }
 
   public var keys: Keys
+  /// Of packets that are sent again in a session of their own, which has keys of its own (RFC 3711
+  /// §9.1), as ``Keys/fixed(_:)``; without any, nothing is taken from there.
+  public var retransmissionKeys: [SRTPKeyMaterial] = []
   /// The roll-over counter of a stream that is joined late, where it is known.
   public var rollover: UInt32?
   /// Whether suites that do not encrypt are taken.
@@ -29,8 +32,17 @@ public struct SRTPConfiguration: Sendable {
   /// The session that all this makes.
   ///
   /// - Throws: ``SRTPError`` when the keys do not fit each other or are too weak.
-  func makeSession() throws(SRTPError) -> SRTPSession {
-    let layout = try layout()
+  func makeSession() throws(SRTPError) -> SRTPSession { try makeSession(keys) }
+
+  /// The session of retransmissions; `nil` without keys for it.
+  ///
+  /// - Throws: as ``makeSession()``.
+  func makeRetransmissionSession() throws(SRTPError) -> SRTPSession? {
+    retransmissionKeys.isEmpty ? nil : try makeSession(.fixed(retransmissionKeys))
+  }
+
+  private func makeSession(_ keys: Keys) throws(SRTPError) -> SRTPSession {
+    let layout = try layout(of: keys)
     var session = SRTPSession(layout: layout, replayWindow: replayWindow, givenRollover: rollover)
     if case .fixed(let keys) = keys {
       for key in keys { try session.add(key) }
@@ -38,7 +50,7 @@ public struct SRTPConfiguration: Sendable {
     return session
   }
 
-  private func layout() throws(SRTPError) -> SRTPLayout {
+  private func layout(of keys: Keys) throws(SRTPError) -> SRTPLayout {
     let suite: SRTPSuite
     let length: Int
     switch keys {

@@ -46,6 +46,24 @@ extension SessionDescription.Media {
   }
 }
 
+extension SessionDescription {
+  /// How a section is protected, as ``Media/protection(_:exposure:)``, and with it the session in which
+  /// its packets are sent again.
+  ///
+  /// - Throws: ``SRTPError``; not where it is the other session that has no key.
+  func protection(
+    ofMedia index: Int, _ options: SRTPOptions, exposure: String?
+  ) throws(SRTPError) -> SRTPConfiguration {
+    var configuration = try media[index].protection(options, exposure: exposure)
+    if let other = media[index].retransmission,
+      case .fixed(let keys) = (try? media[other].protection(options, exposure: exposure))?.keys
+    {
+      configuration.retransmissionKeys = keys
+    }
+    return configuration
+  }
+}
+
 extension SDESCrypto {
   /// Whether a far end should not decide upon this alone.
   fileprivate var isWeak: Bool { suite.isReadable || suite.hasShortTag || hasReadableControl }

@@ -8,6 +8,8 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
   private let eventLoop: any EventLoop
   private var sink: (any DatagramSink)?
   private var session: SRTPSession
+  /// For packets that are sent again in a session of their own.
+  private var retransmissions: SRTPSession?
   private let supplier: SRTPKeySupplier?
   private var inquiries: [Inquiry] = []
   private var held = HeldDatagrams()
@@ -36,12 +38,14 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
     self.eventLoop = eventLoop
     self.sink = sink
     session = try configuration.makeSession()
+    retransmissions = try configuration.makeRetransmissionSession()
     supplier = if case .asked(_, _, let supplier) = configuration.keys { supplier } else { nil }
   }
 
   /// Replaces what protection and delivery have to do with the counters of the carrier.
   func complete(_ counters: inout TransportCounters) {
     var own = session.counters
+    if let others = retransmissions?.counters { own = own.added(to: others) }
     own.held = UInt64(held.count)
     counters.delivered = delivered.packets
     counters.deliveredBytes = delivered.bytes
@@ -65,12 +69,27 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
   func admit(_ datagram: Datagram) -> Bool {
     guard sink != nil else { return false }
     let isControl = datagram.channel == .control || RTCPPacket.recognizes(datagram.bytes)
+    if datagram.channel == .retransmission {
+      return admitRetransmission(datagram, isControl: isControl)
+    }
     switch session.unprotect(datagram.bytes, isControl: isControl, at: datagram.arrival) {
     case .passed(let clear):
       pass(clear, of: datagram)
       return true
     case .keyUnknown(let request):
       ask(for: request, holding: datagram)
+      return false
+    case .authenticationFailed, .replayed, .malformed: return false
+    }
+  }
+
+  private func admitRetransmission(_ datagram: Datagram, isControl: Bool) -> Bool {
+    switch retransmissions?.unprotect(datagram.bytes, isControl: isControl, at: datagram.arrival) {
+    case .passed(let clear):
+      pass(clear, of: datagram)
+      return true
+    case .keyUnknown, nil:
+      session.count(\.noKey)
       return false
     case .authenticationFailed, .replayed, .malformed: return false
     }

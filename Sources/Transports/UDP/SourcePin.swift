@@ -71,10 +71,10 @@ struct SourcePin: Sendable {
     return isEligible(origin, now: datagram.arrival) ? holdReport(datagram) : .foreign
   }
 
-  /// Decides about a datagram that came to a port set aside for correction packets.
+  /// Decides about a datagram that came to a port set aside for what repairs the media.
   ///
-  /// The host counts, once media came from it: before that there is nothing that they protect.
-  func admitCorrection(from origin: SocketAddress) -> Verdict {
+  /// The host counts, once media came from it: before that there is nothing to repair.
+  func admitRepair(from origin: SocketAddress) -> Verdict {
     guard lastMedia != nil, let source else { return .foreign }
     return origin.isSameHost(as: source) ? .accepted : .foreign
   }
@@ -85,7 +85,7 @@ struct SourcePin: Sendable {
     -> Bool
   {
     if origin == source { return true }
-    if channel == .control, let source { return origin.isSameHost(as: source) }
+    if channel != .media, let source { return origin.isSameHost(as: source) }
     return isEligible(origin, now: now)
   }
 

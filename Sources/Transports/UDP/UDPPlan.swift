@@ -72,10 +72,10 @@ struct UDPPlan: Sendable {
         ports: ports(media), expecting: .peer(server), hello: hello, on: eventLoop,
         delivering: sink)
     case .unicast(let local, let source, let listening):
-      let (media, corrections) = try unicastSockets(local: local, listening)
+      let (media, repairs) = try unicastSockets(local: local, listening)
       return UDPStream(
         ports: ports(
-          media, control: controlSocket(beside: media, listening), corrections: corrections),
+          media, control: controlSocket(beside: media, listening), repairs: repairs),
         expecting: source.map { .host($0) } ?? .anyone, hello: nil, on: eventLoop,
         delivering: sink)
     case .multicast(let group, let source, let listening):
@@ -88,20 +88,19 @@ struct UDPPlan: Sendable {
       return UDPStream(
         ports: ports(
           media, control: control,
-          corrections: try correctionPorts(of: media, listening).map {
-            (port) throws(TransportError) in
-            try joined(group.with(port: port), source: source)
+          repairs: try repairSockets(beside: media, listening) {
+            (port) throws(TransportError) in try joined(group.with(port: port), source: source)
           }), expecting: source.map { .host($0) } ?? .anyone, hello: nil, on: eventLoop,
         delivering: sink)
     }
   }
 
   private func ports(
-    _ media: DatagramSocket, control: DatagramSocket? = nil, corrections: [DatagramSocket] = []
+    _ media: DatagramSocket, control: DatagramSocket? = nil, repairs: [UDPStream.Repair] = []
   ) -> UDPStream.Ports {
-    for socket in corrections { _ = socket.enlargeReceiveBuffer(to: sockets.receiveBuffer) }
+    for repair in repairs { _ = repair.socket.enlargeReceiveBuffer(to: sockets.receiveBuffer) }
     return UDPStream.Ports(
-      media: media, control: control, corrections: corrections,
+      media: media, control: control, repairs: repairs,
       receiveBuffer: media.enlargeReceiveBuffer(to: sockets.receiveBuffer))
   }
 
@@ -109,19 +108,19 @@ struct UDPPlan: Sendable {
     try .bound(to: address, interface: sockets.interface)
   }
 
-  /// The socket of the media and those for correction packets, which were asked for: that one of their
-  /// ports is taken has to be known.
+  /// The socket of the media and those for what repairs it, which were asked for: that one of their ports
+  /// is taken has to be known.
   private func unicastSockets(
     local: SocketAddress?, _ listening: UDPTransport.Listening
-  ) throws(TransportError) -> (media: DatagramSocket, corrections: [DatagramSocket]) {
+  ) throws(TransportError) -> (media: DatagramSocket, repairs: [UDPStream.Repair]) {
     var attempt = 1
     while true {
       let media = try unicastSocket(local: local, listening)
       do throws(TransportError) {
-        let corrections = try correctionPorts(of: media, listening).map {
+        let repairs = try repairSockets(beside: media, listening) {
           (port) throws(TransportError) in try socket(beside: media, port: port)
         }
-        return (media, corrections)
+        return (media, repairs)
       } catch {
         // Where the kernel has chosen the port it may choose another one.
         guard listening.port == 0, attempt < Self.maximumAttempts else { throw error }
@@ -164,12 +163,22 @@ struct UDPPlan: Sendable {
     return port == mediaPort || port > 65_535 ? nil : try? socket(beside: media, port: port)
   }
 
-  /// The ports for correction packets, columns first.
-  private func correctionPorts(
-    of media: DatagramSocket, _ listening: UDPTransport.Listening
-  ) -> [Int] {
-    guard listening.takesCorrection, let port = media.localAddress?.port else { return [] }
-    return [port + 2, port + 4].filter { $0 <= 65_535 && $0 != listening.controlPort }
+  /// What repairs the media, each on a port that `open` opens: correction packets of columns and of rows,
+  /// and retransmissions.
+  private func repairSockets(
+    beside media: DatagramSocket, _ listening: UDPTransport.Listening,
+    open: (Int) throws(TransportError) -> DatagramSocket
+  ) throws(TransportError) -> [UDPStream.Repair] {
+    guard let mediaPort = media.localAddress?.port else { return [] }
+    var repairs: [UDPStream.Repair] = []
+    for port in listening.takesCorrection ? [mediaPort + 2, mediaPort + 4] : []
+    where port <= 65_535 && port != listening.controlPort {
+      repairs.append(UDPStream.Repair(socket: try open(port), channel: .correction))
+    }
+    if let port = listening.retransmissionPort {
+      repairs.append(UDPStream.Repair(socket: try open(port), channel: .retransmission))
+    }
+    return repairs
   }
 
   private func socket(

@@ -12,19 +12,25 @@ final class UDPStream {
     var media: DatagramSocket
     /// The port next to the media port, where senders without RFC 5761 send their RTCP.
     var control: DatagramSocket?
-    /// The ports two and four above, for SMPTE ST 2022-1.
-    var corrections: [DatagramSocket] = []
+    /// Ports set aside for what repairs the media.
+    var repairs: [Repair] = []
     var receiveBuffer: Int
     /// Where the far end takes RTCP, if it has said so.
     var feedbackPort: Int?
   }
 
-  let ports: Ports
+  /// A port for correction packets or retransmissions.
+  struct Repair {
+    var socket: DatagramSocket
+    var channel: Datagram.Channel
+  }
+
+  private(set) var ports: Ports
   private let eventLoop: any EventLoop
   private var sink: (any DatagramSink)?
   private var media: DatagramReader?
   private var control: DatagramReader?
-  private var corrections: [DatagramReader] = []
+  private var repairs: [DatagramReader] = []
   private var pin: SourcePin
   private var hello: Hello?
   private var count = TransportCounters()
@@ -56,9 +62,7 @@ final class UDPStream {
     control = ports.control.map {
       DatagramReader($0, as: .control, on: eventLoop, delivering: delivery())
     }
-    corrections = ports.corrections.map {
-      DatagramReader($0, as: .correction, on: eventLoop, delivering: delivery())
-    }
+    repairs = ports.repairs.map(reader)
   }
 
   /// Begins to receive and, where there is a hello to say, says it.
@@ -71,7 +75,16 @@ final class UDPStream {
     }
     return EventLoopFuture.andAllSucceed(
       [control, media?.start() ?? eventLoop.makeSucceededVoidFuture()]
-        + corrections.map { $0.start() }, on: eventLoop)
+        + repairs.map { $0.start() }, on: eventLoop)
+  }
+
+  /// Begins to receive on one more port, which the far end has named.
+  func add(_ repair: Repair) -> EventLoopFuture<Void> {
+    guard sink != nil else { return eventLoop.makeSucceededVoidFuture() }
+    let reader = reader(of: repair)
+    ports.repairs.append(repair)
+    repairs.append(reader)
+    return reader.start()
   }
 
   func end(_ end: TransportEnd) { stop()?.transportEnded(end) }
@@ -88,10 +101,10 @@ final class UDPStream {
     hello = nil
     media?.stop()
     control?.stop()
-    for correction in corrections { correction.stop() }
+    for repair in repairs { repair.stop() }
     media = nil
     control = nil
-    corrections = []
+    repairs = []
     return sink
   }
 
@@ -118,6 +131,10 @@ final class UDPStream {
 
   // MARK: Receiving
 
+  private func reader(of repair: Repair) -> DatagramReader {
+    DatagramReader(repair.socket, as: repair.channel, on: eventLoop, delivering: delivery())
+  }
+
   private func delivery() -> DatagramReader.Delivery {
     DatagramReader.Delivery(
       datagram: { [unowned self] in receive($0, from: $1) },
@@ -135,7 +152,7 @@ final class UDPStream {
       switch datagram.channel {
       case .media: pin.admit(datagram, from: origin)
       case .control: pin.admitControl(datagram, from: origin)
-      case .correction: pin.admitCorrection(from: origin)
+      case .correction, .retransmission: pin.admitRepair(from: origin)
       }
     switch verdict {
     case .accepted: deliver(datagram)
@@ -181,7 +198,7 @@ final class UDPStream {
 
   private var kernelDrops: UInt64 {
     ports.media.kernelDrops + (ports.control?.kernelDrops ?? 0)
-      + ports.corrections.reduce(0) { $0 + $1.kernelDrops }
+      + ports.repairs.reduce(0) { $0 + $1.socket.kernelDrops }
   }
 
   // MARK: Speaking

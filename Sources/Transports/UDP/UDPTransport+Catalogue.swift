@@ -16,7 +16,7 @@ extension TransportKind {
 
   /// `rtp://[[source@]address]:port` and session descriptions in files: listening.
   static let listening = TransportKind(
-    name: "rtp", schemes: ["rtp"], endings: [".sdp"], takesCorrection: true, make: listen,
+    name: "rtp", schemes: ["rtp"], endings: [".sdp"], hasRepairPorts: true, make: listen,
     describe: { source, _, _ in
       guard isSessionDescription(source) else {
         throw TransportError.source(source, .nothingDescribed)
@@ -33,9 +33,12 @@ extension TransportKind {
   ) throws(TransportError) -> any RTPTransport {
     if isSessionDescription(source) {
       let session = try SessionDescription(contentsOf: source)
-      let media = try session.mediaToReceive()
+      let index = try session.mediaToReceive()
+      let media = session.media[index]
       var listening = UDPTransport.Listening(for: media)
       listening.takesCorrection = options.takesCorrection
+      listening.retransmissionPort =
+        options.retransmissionPort ?? session.retransmissionPort(ofMedia: index)
       let transport = UDPTransport(
         role: .listener(listening), sockets: options.sockets,
         descriptions: [media.description], on: eventLoop)
@@ -44,16 +47,19 @@ extension TransportKind {
         return transport
       }
       guard !options.takesCorrection else { throw .source(source, .protectedCorrection) }
+      guard options.retransmissionPort == nil else { throw .source(source, .sharedKey) }
       do throws(SRTPError) {
         let exposure = session.isExposed ? "others can read the file" : nil
         return SRTPTransport(
-          wrapping: transport, try media.protection(options.srtp, exposure: exposure))
+          wrapping: transport,
+          try session.protection(ofMedia: index, options.srtp, exposure: exposure))
       } catch { throw .protected(error) }
     }
     let address = try SourceAddress(parsing: source)
     var listening = UDPTransport.Listening(
       host: address.host, port: address.port, source: address.source)
     listening.takesCorrection = options.takesCorrection
+    listening.retransmissionPort = options.retransmissionPort
     if address.source != nil, !listening.mayBeGroup {
       throw .source(source, .sourceWithoutGroup)
     }
@@ -62,16 +68,25 @@ extension TransportKind {
 }
 
 extension SessionDescription {
-  /// The section to listen for: the first video one with a port, else the first with a port.
-  func mediaToReceive() throws(TransportError) -> Media {
-    let withPort = media.filter { $0.port > 0 }
-    guard let chosen = withPort.first(where: { $0.kind == "video" }) ?? withPort.first else {
-      throw .nothingToReceive
-    }
-    guard ["RTP/AVP", "RTP/SAVP"].contains(where: chosen.profile.uppercased().hasPrefix) else {
-      throw .unsupportedProfile(chosen.profile)
+  /// The section to listen for: the first video one with a port, else the first with a port, but not one
+  /// that only repeats another.
+  func mediaToReceive() throws(TransportError) -> Int {
+    let withPort = media.indices.filter { media[$0].port > 0 && !media[$0].isRetransmission }
+    let video = withPort.first { media[$0].kind == "video" }
+    guard let chosen = video ?? withPort.first else { throw .nothingToReceive }
+    let profile = media[chosen].profile
+    guard ["RTP/AVP", "RTP/SAVP"].contains(where: profile.uppercased().hasPrefix) else {
+      throw .unsupportedProfile(profile)
     }
     return chosen
+  }
+
+  /// Where the packets of a section are sent again, if that is a session of its own on the same address.
+  func retransmissionPort(ofMedia index: Int) -> Int? {
+    guard let second = media[index].retransmission.map({ media[$0] }), second.port > 0,
+      second.connection?.address == media[index].connection?.address
+    else { return nil }
+    return second.port
   }
 }
 

@@ -39,6 +39,8 @@ public final class UDPTransport: RTPTransport {
     /// Whether correction packets of SMPTE ST 2022-1 come to the ports two and four above: those of
     /// columns and those of rows.
     public var takesCorrection = false
+    /// Where packets come to that are sent again in a session of their own (RFC 4588 §5.3), if they do.
+    public var retransmissionPort: Int?
     /// Whether to listen on every address when ``host`` is none of this machine's, as in a session
     /// description that passed through a NAT.
     public var fallsBackToAnyAddress = false

@@ -33,12 +33,43 @@ def sockets():
     raise SystemExit("no two ports are free")
 
 
+def divide(pipeline, payload_type, port):
+    """Sends what is sent again to a port of its own, under the SSRC of the media."""
+    socket = Gio.Socket.new(
+        Gio.SocketFamily.IPV4, Gio.SocketType.DATAGRAM, Gio.SocketProtocol.UDP
+    )
+    address = Gio.InetSocketAddress.new_from_string("127.0.0.1", port)
+    ssrc = []
+
+    def take(buffer):
+        data = bytearray(buffer.extract_dup(0, buffer.get_size()))
+        if data[1] & 0x7F != payload_type:
+            ssrc[:] = [data[8:12]]
+            return False
+        data[8:12] = ssrc[0]
+        socket.send_to(address, bytes(data))
+        return True
+
+    def probe(_pad, info):
+        if info.type & Gst.PadProbeType.BUFFER and take(info.get_buffer()):
+            return Gst.PadProbeReturn.DROP
+        if info.type & Gst.PadProbeType.BUFFER_LIST:
+            take(info.get_buffer_list().get(0))
+        return Gst.PadProbeReturn.OK
+
+    kinds = Gst.PadProbeType.BUFFER | Gst.PadProbeType.BUFFER_LIST
+    pipeline.get_by_name("media").get_static_pad("sink").add_probe(kinds, probe)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", help="an MP4 file of H.264 or H.265")
     parser.add_argument("codec", choices=["h264", "h265"])
     parser.add_argument("port", type=int, help="where the media goes to, on loopback")
     parser.add_argument("--retransmission-payload-type", type=int)
+    parser.add_argument(
+        "--retransmission-port", type=int, help="a session of its own (RFC 4588 5.3)"
+    )
     parser.add_argument("--loss", type=float, required=True)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
@@ -62,6 +93,8 @@ def main():
     pipeline.get_by_name("media").set_property("socket", media)
     pipeline.get_by_name("control").set_property("socket", control)
     Loss(arguments.loss, arguments.seed).attach(pipeline.get_by_name("rtpbin"))
+    if arguments.retransmission_port:
+        divide(pipeline, arguments.retransmission_payload_type, arguments.retransmission_port)
     pipeline.set_state(Gst.State.PLAYING)
     GLib.MainLoop().run()
 

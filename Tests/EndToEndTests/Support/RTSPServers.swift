@@ -71,6 +71,18 @@ enum FreePort {
     return port
   }
 
+  /// One of UDP that is free, as is the one two above: below those that the kernel gives to others.
+  static func udpPair() throws -> UInt16 {
+    for _ in 0..<1000 {
+      let port = UInt16.random(in: 10_000..<32_000)
+      let isFree = [port, port + 2].allSatisfy { port in
+        withSocket(port: port, SOCK_DGRAM) { bind($0, $1, $2.pointee) == 0 }
+      }
+      if isFree { return port }
+    }
+    throw POSIXError(.EADDRNOTAVAIL)
+  }
+
   /// Whether somebody takes connections on `port`.
   static func isTaken(_ port: UInt16) -> Bool {
     withSocket(port: port) { socket, address, length in
@@ -79,10 +91,10 @@ enum FreePort {
   }
 
   private static func withSocket(
-    port: UInt16,
+    port: UInt16, _ type: __socket_type = SOCK_STREAM,
     _ body: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Bool
   ) -> Bool {
-    let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    let socket = Glibc.socket(AF_INET, Int32(type.rawValue), 0)
     guard socket >= 0 else { return false }
     defer { close(socket) }
     var address = sockaddr_in()

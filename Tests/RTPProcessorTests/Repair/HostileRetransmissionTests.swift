@@ -58,6 +58,45 @@ import Testing
     #expect(session.receive(sender.packet()) == .inOrder)
   }
 
+  /// Of the media it would be a clock, a count of packets and an end.
+  @Test func reportsOfASessionOfRetransmissionsAreAboutThatAlone() {
+    var configuration = Self.configuration
+    configuration.retransmissionSession = [:]
+    var sender = VirtualSender(sequence: 1000)
+    var session = VirtualSession.running(&sender, configuration: configuration)
+    var report = ByteBuffer()
+    report.writeMultipleIntegers(
+      UInt8(0x80), UInt8(200), UInt16(6), UInt32(0xA), UInt64(1) << 63, UInt32(0), UInt32(1),
+      UInt32(1))
+    report.writeMultipleIntegers(UInt8(0x81), UInt8(203), UInt16(1), UInt32(0xA))
+    #expect(session.receive(report, on: .retransmission) == .control)
+    #expect(!session.processor.hasSaidGoodbye)
+    #expect(session.processor.reception?.lastSenderReport == nil)
+    #expect(session.receive(report) == .control)
+    #expect(session.processor.hasSaidGoodbye)
+    #expect(session.processor.reception?.lastSenderReport != nil)
+  }
+
+  @Test func whatIsNoRetransmissionInTheirSessionIsPassedOver() {
+    var configuration = Self.configuration
+    configuration.retransmissionSession = [98: RetransmissionFormat(original: 96)]
+    var sender = VirtualSender(sequence: 1000)
+    var session = VirtualSession.running(&sender, configuration: configuration)
+    let count = session.deliveries.count
+    _ = sender.packet()
+    session.receive(sender.packet())
+    #expect(
+      session.receive(retransmission(of: 1010, identity: 9), on: .retransmission)
+        == .ignoredPayloadType)
+    for length in 0..<12 {
+      session.receive(
+        ByteBuffer(repeating: 0x80, count: length), on: .retransmission)
+    }
+    #expect(session.statistics.malformed == 12)
+    #expect(session.deliveries.count == count)
+    #expect(session.statistics.recovered == 0)
+  }
+
   @Test func beforeThereIsASourceNothingIsTaken() {
     var session = VirtualSession(configuration: Self.configuration)
     for _ in 0..<100 { session.receive(retransmission([1, 2, 3, 4])) }

@@ -4,7 +4,7 @@ import RTPWire
 import Testing
 
 @Suite struct RepairTests {
-  @Test(arguments: [RepairingNetwork.Answers.plainly, .inOwnStream])
+  @Test(arguments: [RepairingNetwork.Answers.plainly, .inOwnStream, .inOwnSession])
   func atFivePercentLossEveryPacketComes(answers: RepairingNetwork.Answers) {
     for seed in 0..<40 as Range<UInt64> {
       var network = RepairingNetwork(seed: seed, answers: answers)
@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test func retransmissionPacketsDoNotCountAsReceivedInReports() {
-    for answers in [RepairingNetwork.Answers.plainly, .inOwnStream] {
+    for answers in [RepairingNetwork.Answers.plainly, .inOwnStream, .inOwnSession] {
       var network = RepairingNetwork(seed: 3, answers: answers)
       network.run(packets: 400)
       let reception = network.session.processor.reception
@@ -88,7 +88,7 @@ import Testing
   }
 
   @Test func whatIsOvertakenIsNotAskedFor() {
-    for answers in [RepairingNetwork.Answers.plainly, .inOwnStream] {
+    for answers in [RepairingNetwork.Answers.plainly, .inOwnStream, .inOwnSession] {
       var network = RepairingNetwork(seed: 4, answers: answers)
       network.loss = 0
       for number in 0..<1500 {

@@ -12,6 +12,8 @@ struct RepairingNetwork {
     case plainly
     /// In a stream of their own (RFC 4588).
     case inOwnStream
+    /// In a session of their own, under the SSRC and the payload type of the media.
+    case inOwnSession
   }
 
   static let retransmissionPayloadType: UInt8 = 97
@@ -30,7 +32,7 @@ struct RepairingNetwork {
   private var noise: Noise
   private var history: [UInt16: SentPacket] = [:]
   private var retransmissions: UInt16 = 7
-  private var toReceiver: [(at: Instant, bytes: ByteBuffer)] = []
+  private var toReceiver: [(at: Instant, bytes: ByteBuffer, channel: Datagram.Channel)] = []
   private var toSender: [(at: Instant, message: RTCPFeedback)] = []
 
   init(seed: UInt64, answers: Answers, asks: Bool = true, window: Duration = .milliseconds(200)) {
@@ -46,6 +48,9 @@ struct RepairingNetwork {
       configuration.retransmissionFormats = [
         Self.retransmissionPayloadType: RetransmissionFormat(original: 96)
       ]
+    }
+    if answers == .inOwnSession {
+      configuration.retransmissionSession = [96: RetransmissionFormat(original: 96)]
     }
     session = VirtualSession(configuration: configuration, isEntryPoint: { _ in true })
   }
@@ -76,8 +81,8 @@ struct RepairingNetwork {
     // The order of arrival is that of the times, and of sending where they are the same.
     for (_, message) in toSender.filter({ $0.at <= now }) { answer(message) }
     toSender.removeAll { $0.at <= now }
-    for (_, bytes) in toReceiver.filter({ $0.at <= now }).sorted(by: { $0.at < $1.at }) {
-      session.receive(bytes)
+    for (_, bytes, channel) in toReceiver.filter({ $0.at <= now }).sorted(by: { $0.at < $1.at }) {
+      session.receive(bytes, on: channel)
     }
     toReceiver.removeAll { $0.at <= now }
     for message in session.takeFeedback() {
@@ -100,8 +105,10 @@ struct RepairingNetwork {
     if isSafe || !isLost { carry(packet.bytes, lateness: lateness) }
   }
 
-  private mutating func carry(_ bytes: ByteBuffer, lateness: Int64 = 0) {
-    toReceiver.append((session.now.advanced(by: .milliseconds(delay + lateness)), bytes))
+  private mutating func carry(
+    _ bytes: ByteBuffer, lateness: Int64 = 0, on channel: Datagram.Channel = .media
+  ) {
+    toReceiver.append((session.now.advanced(by: .milliseconds(delay + lateness)), bytes, channel))
   }
 
   private mutating func answer(_ message: RTCPFeedback) {
@@ -109,13 +116,14 @@ struct RepairingNetwork {
     for number in entries.flatMap(\.numbers) {
       guard let packet = history[number.rawValue] else { continue }
       var bytes = packet.bytes
-      if answers == .inOwnStream, let original = try? RTPPacket(parsing: bytes) {
+      if answers != .plainly, let original = try? RTPPacket(parsing: bytes) {
+        let isApart = answers == .inOwnSession
         bytes = original.retransmission(
-          payloadType: Self.retransmissionPayloadType, ssrc: 0xB,
-          sequenceNumber: SequenceNumber(retransmissions))
+          payloadType: isApart ? 96 : Self.retransmissionPayloadType,
+          ssrc: isApart ? original.ssrc : 0xB, sequenceNumber: SequenceNumber(retransmissions))
         retransmissions &+= 1
       }
-      if !isLost() { carry(bytes) }
+      if !isLost() { carry(bytes, on: answers == .inOwnSession ? .retransmission : .media) }
     }
   }
 

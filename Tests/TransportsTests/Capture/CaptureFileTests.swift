@@ -93,6 +93,35 @@ struct CaptureFileTests {
     #expect(description == expected)
   }
 
+  @Test(
+    "retransmissions in a session of their own come again as such",
+    arguments: [[:], [97: RetransmissionFormat(original: 96)]])
+  func retransmissions(formats: [UInt8: RetransmissionFormat]) async throws {
+    let path = Self.path()
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    var media = MediaDescription(payloadType: 96, encodingName: "H264")
+    media.retransmissionSession = formats
+    let file = try CaptureFile(path: path)
+    file.describe([media, MediaDescription(kind: "audio")])
+    let datagrams = (0..<20 as Range<UInt16>).map { number in
+      // The larger part, as nobody would have it.
+      let isAgain = number % 5 == 4
+      var bytes = rtp(number, payload: isAgain ? 200 : 9)
+      if isAgain, let type = formats.keys.first { bytes.setInteger(type, at: 1) }
+      return Datagram(
+        bytes: bytes, arrival: Instant(nanoseconds: Int64(number)),
+        channel: isAgain ? .retransmission : .media)
+    }
+    for datagram in datagrams {
+      file.write(datagram, from: nil, at: datagram.arrival.nanoseconds)
+    }
+    _ = await file.finish()
+    let sink = try await play(path)
+    #expect(sink.datagrams.elements.map(\.bytes) == datagrams.map(\.bytes))
+    #expect(sink.datagrams.elements.map(\.channel) == datagrams.map(\.channel))
+    #expect(sink.descriptions.elements.first == [media])
+  }
+
   @Test func aFileThatCanNotBeWrittenIsSaidAndEndsOnAWholeBlock() async throws {
     let file = try CaptureFile(path: "/dev/full")
     file.beginConnection()

@@ -40,7 +40,7 @@ import Testing
     let entry = RTCPFeedback.LostPackets(first: SequenceNumber(65_530), mask: 0b101)
     let other = RTCPFeedback.LostPackets(first: SequenceNumber(30_000))
     let again = feed.answer(compound(.genericNACK(media: 1, [entry, other])), at: now)
-    #expect(again == [sent[0], sent[1], sent[3]])
+    #expect(again.map(\.bytes) == [sent[0], sent[1], sent[3]])
     #expect(feed.feedback.requested == 4)
     #expect(feed.feedback.resent == 3)
   }
@@ -53,11 +53,26 @@ import Testing
     let sent = try packets(of: &feed, frames: 5)
     let entry = RTCPFeedback.LostPackets(first: SequenceNumber(65_530), mask: 0b11)
     let again = try feed.answer(compound(.genericNACK(media: 1, [entry])), at: now)
-      .map { try RTPPacket(parsing: $0) }
+      .map { try RTPPacket(parsing: $0.bytes) }
     // The third is a correction packet, which is no media.
     #expect(again.map { $0.original(payloadType: 96, ssrc: 1)?.bytes } == [sent[0], sent[1]])
     #expect(again.allSatisfy { $0.payloadType == 98 && $0.ssrc == again[0].ssrc && $0.ssrc != 1 })
     #expect(again[0].sequenceNumber.next == again[1].sequenceNumber)
+  }
+
+  /// RFC 4588 §5.3: under the SSRC of the media.
+  @Test func orInASessionOfTheirOwn() throws {
+    var feed = try feed([.nack]) {
+      $0.feedback.retransmissionPayloadType = 98
+      $0.feedback.hasRetransmissionSession = true
+    }
+    let sent = try packets(of: &feed, frames: 5)
+    let entry = RTCPFeedback.LostPackets(first: SequenceNumber(65_531))
+    let again = feed.answer(compound(.genericNACK(media: 1, [entry])), at: now)
+    #expect(again.map(\.portOffset) == [2])
+    let packet = try RTPPacket(parsing: try #require(again.first).bytes)
+    #expect(packet.payloadType == 98 && packet.ssrc == 1)
+    #expect(packet.original(payloadType: 96, ssrc: 1)?.bytes == sent[1])
   }
 
   @Test func aFloodOfRequestsMakesNoFlood() throws {
@@ -124,5 +139,15 @@ import Testing
       "m=video 5004 RTP/AVPF 96 98", "a=rtcp-fb:96 nack", "a=rtcp-fb:96 nack pli",
       "a=rtcp-fb:96 ccm fir", "a=rtpmap:98 rtx/90000", "a=fmtp:98 apt=96",
     ] { #expect(description.text.contains(line + "\r\n")) }
+    description.feedback.hasRetransmissionSession = true
+    #expect(
+      description.text.hasSuffix(
+        [
+          "a=rtcp-mux", "a=mid:1", "m=video 5006 RTP/AVPF 98", "a=mid:2", "a=rtpmap:98 rtx/90000",
+          "a=fmtp:98 apt=96", "a=rtcp-mux",
+        ].map { $0 + "\r\n" }.joined()))
+    for line in ["a=group:FID 1 2", "m=video 5004 RTP/AVPF 96"] {
+      #expect(description.text.contains(line + "\r\n"))
+    }
   }
 }

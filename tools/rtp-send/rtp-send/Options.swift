@@ -203,9 +203,27 @@ struct FeedbackOptions: ParsableArguments {
       valueName: "n"))
   var retransmissionPayloadType: UInt8?
 
-  func check(_ packets: PacketOptions) throws {
+  @Flag(
+    help: """
+      Send them in a session of their own, under the SSRC of the media to the port two above theirs.
+      """)
+  var retransmissionSession = false
+
+  func check(_ packets: PacketOptions, _ protection: ProtectionOptions) throws {
     guard feedback == nil || !packets.noRtcp else {
       throw ValidationError("--feedback needs RTCP; leave out --no-rtcp")
+    }
+    if retransmissionSession {
+      guard retransmissionPayloadType != nil else {
+        throw ValidationError("--retransmission-session needs --retransmission-payload-type")
+      }
+      guard protection.keyFile == nil else {
+        throw ValidationError(
+          "--retransmission-session would need a key of its own; leave out --srtp-key-file")
+      }
+      guard packets.fec?.matrix == nil else {
+        throw ValidationError("--retransmission-session and st2022-1 would share a port")
+      }
     }
     guard let type = retransmissionPayloadType else { return }
     guard feedback?.requests.contains(.nack) == true else {
@@ -222,6 +240,7 @@ struct FeedbackOptions: ParsableArguments {
     var configuration = FeedbackConfiguration()
     configuration.requests = feedback?.requests ?? []
     configuration.retransmissionPayloadType = retransmissionPayloadType
+    configuration.hasRetransmissionSession = retransmissionSession
     return configuration
   }
 }

@@ -57,7 +57,7 @@ struct RTPSendCommand: AsyncParsableCommand {
     try pace.check()
     try listening.check()
     try packets.check()
-    try feedback.check(packets)
+    try feedback.check(packets, protection)
     try protection.check()
     try impairments.check()
     try checkMatrix()

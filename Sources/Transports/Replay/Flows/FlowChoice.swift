@@ -16,13 +16,17 @@ struct FlowChoice: Sendable {
   let hasNeighbour: Bool
   /// Whether what went by the ports two and four above is correction packets of SMPTE ST 2022-1.
   let takesCorrection: Bool
+  /// The destination's port of what repeats it in a session of its own.
+  let retransmissionPort: UInt16?
   /// The channel of its RTCP, for interleaved RTP.
   var controlChannel: UInt8?
 
   init(
     flow: Flow, ssrc: UInt32?, payloadType: UInt8?, auxiliaryTypes: Set<UInt8>,
-    description: MediaDescription?, hasNeighbour: Bool, takesCorrection: Bool
+    description: MediaDescription?, hasNeighbour: Bool, takesCorrection: Bool,
+    retransmissionPort: UInt16?
   ) {
+    self.retransmissionPort = retransmissionPort
     self.takesCorrection = takesCorrection
     self.auxiliaryTypes = auxiliaryTypes
     self.hasNeighbour = hasNeighbour
@@ -47,6 +51,7 @@ struct FlowChoice: Sendable {
     case (.udp(_, let destination), .port(let own)):
       guard destination.address == own.address else { return nil }
       if destination.port == own.port { return .media }
+      if destination.port == retransmissionPort { return .retransmission }
       if destination.port == own.port &+ 1 { return .control }
       let isAbove = destination.port == own.port &+ 2 || destination.port == own.port &+ 4
       return takesCorrection && isAbove ? .correction : nil
@@ -64,7 +69,10 @@ struct FlowChoice: Sendable {
 
   /// Whether RTP is of the source and payload type that are wanted, and RTCP of that source.
   private func admits(_ bytes: ByteBuffer, on channel: Datagram.Channel) -> Bool {
-    guard ssrc != nil || payloadType != nil, channel != .correction else { return true }
+    guard ssrc != nil || payloadType != nil, ![.correction, .retransmission].contains(channel)
+    else {
+      return true
+    }
     let isControl = channel == .control || RTCPPacket.recognizes(bytes)
     let type = bytes.getInteger(at: bytes.readerIndex + 1, as: UInt8.self).map { $0 & 0x7F }
     if !isControl, let type, auxiliaryTypes.contains(type) { return true }

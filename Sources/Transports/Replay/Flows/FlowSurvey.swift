@@ -27,6 +27,8 @@ struct FlowSurvey: Sendable {
     var auxiliaryTypes: Set<UInt8> = []
     /// Whether correction packets of SMPTE ST 2022-1 are taken along.
     var takesCorrection = false
+    /// The destination's port of packets that are sent again in a session of their own.
+    var retransmissionPort: UInt16?
 
     var isOpen: Bool { ssrc == nil && port == nil && payloadType == nil }
 
@@ -34,6 +36,7 @@ struct FlowSurvey: Sendable {
       (ssrc.map { $0 == flow.ssrc } ?? true)
         && (payloadType.map { $0 == flow.payloadType } ?? true)
         && (port.map { flow.ports.contains($0) } ?? true)
+        && (retransmissionPort.map { $0 != flow.destinationPort } ?? true)
     }
   }
 
@@ -74,8 +77,8 @@ struct FlowSurvey: Sendable {
   func choice(for wish: Wish, describedBy descriptions: [SessionDescription]) -> FlowChoice? {
     let candidates = flows.filter { $0.isConfirmed && wish.admits($0) }
     func rank(_ flow: Flow) -> (Int, Int, UInt64) {
-      let kind = descriptions.description(of: flow)?.kind
-      let described = kind == nil ? 1 : kind == "video" ? 2 : 0
+      let media = descriptions.section(of: flow)?.media
+      let described = media.map { $0.kind == "video" && !$0.isRetransmission ? 2 : 0 } ?? 1
       return (described, flow.looksLikeVideo ? 1 : 0, flow.bytes)
     }
     guard let best = candidates.max(by: { rank($0) < rank($1) }) else { return nil }
@@ -83,13 +86,17 @@ struct FlowSurvey: Sendable {
     let isShared = flows.contains {
       $0.place == best.place && $0.isConfirmed && $0.payloadType != best.payloadType
     }
-    let description = descriptions.description(of: best)
+    let section = descriptions.section(of: best)
+    // A section may offer several types; its description is that of one of them.
+    let description =
+      section?.media.description.payloadType == best.payloadType ? section?.media.description : nil
     return FlowChoice(
       flow: best, ssrc: wish.ssrc, payloadType: isShared ? best.payloadType : nil,
       auxiliaryTypes: wish.auxiliaryTypes.union(description?.auxiliaryTypes ?? []),
       description: description,
       hasNeighbour: flows.contains { $0.isConfirmed && $0.place == best.place.next },
-      takesCorrection: wish.takesCorrection)
+      takesCorrection: wish.takesCorrection,
+      retransmissionPort: wish.retransmissionPort ?? section?.retransmissionPort)
   }
 
   private mutating func forgetNoise() {
@@ -110,6 +117,10 @@ extension MediaDescription {
 }
 
 extension Flow {
+  fileprivate var destinationPort: UInt16? {
+    if case .port(let destination) = place { destination.port } else { nil }
+  }
+
   fileprivate var ports: [UInt16] {
     switch place {
     case .port(let destination): [destination.port] + (source.map { [$0.port] } ?? [])
@@ -129,11 +140,21 @@ extension CarriedPacket.Carrier {
 }
 
 extension [SessionDescription] {
-  /// What any of them says about a payload type, video before other kinds.
-  fileprivate func description(of flow: Flow) -> MediaDescription? {
-    let fitting = flatMap(\.media).filter { $0.payloadTypes.contains(flow.payloadType) }
-    let media = fitting.first { $0.kind == "video" } ?? fitting.first
-    // A section may offer several types; its description is that of one of them.
-    return media?.description.payloadType == flow.payloadType ? media?.description : nil
+  /// The section of any of them that has a payload type, video before other kinds, and where its packets
+  /// are sent again if that is said.
+  fileprivate func section(
+    of flow: Flow
+  ) -> (media: SessionDescription.Media, retransmissionPort: UInt16?)? {
+    let fitting = flatMap { session in
+      session.media.filter { $0.payloadTypes.contains(flow.payloadType) }.map { (session, $0) }
+    }
+    // In a session of its own what repeats the media may have their payload type.
+    let exact = fitting.first { $1.port == flow.destinationPort.map(Int.init) }
+    guard
+      let (session, media) = exact ?? fitting.first(where: { $1.kind == "video" })
+        ?? fitting.first
+    else { return nil }
+    let port = media.retransmission.map { session.media[$0].port } ?? 0
+    return (media, port > 0 ? UInt16(clamping: port) : nil)
   }
 }

@@ -113,7 +113,7 @@ public struct Delivery {
   /// Takes RTCP that a receiver sent back; the answers go through the network like all else.
   public mutating func answer(_ datagram: ByteBuffer, at now: Instant) {
     for packet in feed.answer(datagram, at: now) {
-      network.offer(packet, at: now, isAnswer: true)
+      network.offer(packet.bytes, above: packet.portOffset, at: now, isAnswer: true)
     }
   }
 

@@ -8,6 +8,11 @@ public struct FeedbackConfiguration: Sendable, Hashable {
   /// The payload type of packets that are sent again in a stream of their own (RFC 4588); without it
   /// they are sent again as they were.
   public var retransmissionPayloadType: UInt8?
+  /// Whether these go under the SSRC of the media to a port of their own (RFC 4588 §5.3).
+  public var hasRetransmissionSession = false
+
+  /// How far above the port of the media what is sent again goes.
+  public var portOffset: Int { hasRetransmissionSession ? 2 : 0 }
 
   public init() {}
 }
@@ -56,7 +61,8 @@ struct FeedbackAnswers {
     history = Array(
       repeating: nil, count: configuration.requests.contains(.nack) ? Self.capacity : 0)
     var dice = SplitMix64(seed: UInt64(stream.ssrc) << 32 | 1)
-    ssrc = UInt32(truncatingIfNeeded: dice.next())
+    let drawn = UInt32(truncatingIfNeeded: dice.next())
+    ssrc = configuration.hasRetransmissionSession ? stream.ssrc : drawn
     sequence = SequenceNumber(UInt16(truncatingIfNeeded: dice.next()))
   }
 

@@ -126,7 +126,7 @@ public struct PacketFeed {
   ///
   /// What can not be understood or protected is passed over. A key picture comes with the source's next
   /// one, which a live source makes at once.
-  public mutating func answer(_ datagram: ByteBuffer, at now: Instant) -> [ByteBuffer] {
+  public mutating func answer(_ datagram: ByteBuffer, at now: Instant) -> [Packet] {
     guard !configuration.feedback.requests.isEmpty, RTCPPacket.recognizes(datagram) else {
       return []
     }
@@ -142,7 +142,8 @@ public struct PacketFeed {
       case .keyPicture: source.requestKeyPicture()
       }
     }
-    return packets
+    let offset = configuration.feedback.portOffset
+    return packets.map { Packet(bytes: $0, portOffset: offset) }
   }
 
   /// The packets as they are sent, with those that correct them beside the media.

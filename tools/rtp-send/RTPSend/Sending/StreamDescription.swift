@@ -70,13 +70,17 @@ public struct SessionDescription: Sendable {
     let suffix = address.isMulticast && family == "IP4" ? "/1" : ""
     let retransmission =
       feedback.requests.contains(.nack) ? feedback.retransmissionPayloadType : nil
+    let isApart = retransmission != nil && feedback.hasRetransmissionSession
     let types =
       [payloadType] + (correction.map { [$0.payloadType] } ?? [])
-      + (retransmission.map { [$0] } ?? [])
+      + (isApart ? [] : retransmission.map { [$0] } ?? [])
     let profile = (isProtected ? "RTP/SAVP" : "RTP/AVP") + (feedback.requests.isEmpty ? "" : "F")
     var lines = [
       "v=0", "o=- 1 1 IN \(family) \(host)", "s=rtp-send", "c=IN \(family) \(host)\(suffix)",
       "t=0 0",
+    ]
+    if isApart { lines.append("a=group:FID 1 2") }
+    lines += [
       "m=video \(address.port ?? 0) \(profile) "
         + types.map { "\($0)" }.joined(separator: " "),
       "a=rtpmap:\(payloadType) \(description.codec.encodingName)/90000",
@@ -92,11 +96,18 @@ public struct SessionDescription: Sendable {
       let message = [.nack: "nack", .pli: "nack pli", .fir: "ccm fir"][request] ?? ""
       lines.append("a=rtcp-fb:\(payloadType) \(message)")
     }
+    let multiplexing = multiplexesRTCP ? ["a=rtcp-mux"] : []
     if let retransmission {
-      lines.append("a=rtpmap:\(retransmission) rtx/90000")
-      lines.append("a=fmtp:\(retransmission) apt=\(payloadType)")
+      if isApart {
+        let port = (address.port ?? 0) + feedback.portOffset
+        lines +=
+          multiplexing + ["a=mid:1", "m=video \(port) \(profile) \(retransmission)", "a=mid:2"]
+      }
+      lines += [
+        "a=rtpmap:\(retransmission) rtx/90000", "a=fmtp:\(retransmission) apt=\(payloadType)",
+      ]
     }
-    if multiplexesRTCP { lines.append("a=rtcp-mux") }
+    lines += multiplexing
     return lines.map { $0 + "\r\n" }.joined()
   }
 
