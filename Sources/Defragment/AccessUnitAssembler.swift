@@ -49,7 +49,7 @@ struct AccessUnitAssembler: Sendable {
   /// Takes in a parameter set from outside the stream; false when it is none.
   mutating func learn(_ set: ByteBuffer) -> Bool {
     let isOne = parameterSets.insert(set, origin: .signalled)
-    description = format.describe(slice: nil, with: parameterSets) ?? description
+    description = parameterSets.format(of: nil) ?? description
     return isOne
   }
 
@@ -302,7 +302,7 @@ struct AccessUnitAssembler: Sendable {
       parameterSetsComeInBand = true
       if parameterSets.insert(content, origin: .inBand) {
         open?.parameterSetTypes |= 1 << UInt64(entry.type)
-        if description == nil { description = format.describe(slice: nil, with: parameterSets) }
+        if description == nil { description = parameterSets.format(of: nil) }
       } else {
         statistics.malformedParameterSets += 1
       }
@@ -330,7 +330,7 @@ struct AccessUnitAssembler: Sendable {
     if let slice = draft.slice, draft.parameterSetTypes != 0 || draft.isRandomAccess {
       let bytes = draft.bytes.getSlice(
         at: draft.bytes.readerIndex + slice.offset, length: slice.length)
-      description = format.describe(slice: bytes, with: parameterSets) ?? description
+      description = parameterSets.format(of: bytes) ?? description
     }
     let hasParameterSets = format.parameterSetTypes.allSatisfy {
       draft.parameterSetTypes & 1 << UInt64($0) != 0

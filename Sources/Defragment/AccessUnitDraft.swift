@@ -46,7 +46,12 @@ struct AccessUnitDraft: Sendable {
 
   /// Notes that `count` packets are missing behind the units so far.
   mutating func noteGap(of count: Int) {
-    if count > 0 { gaps.append(AccessUnit.Gap(unitIndex: units.count, packets: count)) }
+    guard count > 0 else { return }
+    if let last = gaps.indices.last, gaps[last].unitIndex == units.count {
+      gaps[last] = AccessUnit.Gap(unitIndex: units.count, packets: gaps[last].packets + count)
+    } else {
+      gaps.append(AccessUnit.Gap(unitIndex: units.count, packets: count))
+    }
   }
 
   /// Puts `sets` before a picture whose stream does not carry them.

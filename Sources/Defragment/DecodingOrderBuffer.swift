@@ -27,9 +27,9 @@ struct DecodingOrderBuffer: Sendable {
   /// The same in units: RFC 6184 §8.1 would allow 32,767, which nobody sends.
   static let maximumUnits = 4096
 
-  private let bounds: Bounds
+  private var bounds: Bounds
   /// In order of their numbers, extended to 64 bits.
-  private var waiting: [(number: Int64, unit: Unit)] = []
+  private var waiting = CircularBuffer<(number: Int64, unit: Unit)>()
   private var bytes = 0
   private var counted = 0
   private var unwrapper: SequenceUnwrapper?
@@ -38,7 +38,11 @@ struct DecodingOrderBuffer: Sendable {
   /// What was added to the numbers since they began afresh.
   private var shift: Int64 = 0
 
-  init(bounds: Bounds) { self.bounds = bounds }
+  init(bounds: Bounds) {
+    self.bounds = bounds
+    // An SDP may promise anything.
+    self.bounds.units = min(max(bounds.units, 0), Self.maximumUnits)
+  }
 
   /// Puts in `unit`; false when its turn has passed.
   mutating func insert(_ unit: Unit, number: UInt16) -> Bool {
@@ -49,8 +53,13 @@ struct DecodingOrderBuffer: Sendable {
     self.unwrapper = unwrapper
     let extended = followingJump(unwrapped + shift)
     if let last, extended < last { return false }
-    let place = waiting.lastIndex { $0.number <= extended }.map { $0 + 1 } ?? 0
-    waiting.insert((extended, unit), at: place)
+    if waiting.last.map({ $0.number <= extended }) ?? true {
+      waiting.append((extended, unit))
+    } else {
+      let before = waiting.lastIndex { $0.number <= extended }
+      let place = before.map { waiting.index(after: $0) } ?? waiting.startIndex
+      waiting.insert((extended, unit), at: place)
+    }
     bytes += unit.bytes.readableBytes
     if counts(unit) { counted += 1 }
     return true

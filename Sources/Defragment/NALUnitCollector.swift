@@ -177,11 +177,12 @@ extension NALUnitCollector {
     _ rest: inout ByteBuffer, _ take: (ByteBuffer, inout NALUnitCollector) -> Void
   ) {
     var isEmpty = true
+    let end = rest.endWithoutZeros(from: rest.readerIndex, to: rest.writerIndex)
     defer { if isEmpty { statistics.emptyPayloads += 1 } }
     while rest.readableBytes >= 2 {
       guard let length = rest.readInteger(as: UInt16.self) else { return }
       if length == 0 {
-        if rest.readableBytesView.allSatisfy({ $0 == 0 }) { return }
+        if rest.readerIndex >= end { return }
         statistics.emptyEntries += 1
         continue
       }

@@ -18,14 +18,21 @@ public struct ParameterSets: Sendable {
   private struct Entry: Sendable {
     let bytes: ByteBuffer
     let origin: Origin
+    /// Read once, since short pictures could have it read again with every few bytes.
+    let format: FormatDescription?
   }
 
   /// The longest set that is kept: real ones with all scaling lists stay below 1 KiB, and there can be
   /// 304 of them.
   static let maximumLength = 16 << 10
+  /// The most bytes of all of them.
+  static let maximumTotal = 512 << 10
+  /// Sequence parameter sets are numbered below this (H.264 §7.4.2.1.1; H.265 has 16).
+  private static let maximumSequences = 32
 
   private let format: any PayloadFormat.Type
   private var sets: [Key: Entry] = [:]
+  private var total = 0
 
   init(format: any PayloadFormat.Type) { self.format = format }
 
@@ -47,9 +54,14 @@ public struct ParameterSets: Sendable {
     sets[Key(type: type, identifier: identifier)]?.bytes
   }
 
-  /// The first set of `type`.
-  func first(ofType type: UInt8) -> ByteBuffer? {
-    sets.filter { $0.key.type == type }.min { $0.key.identifier < $1.key.identifier }?.value.bytes
+  /// The picture format that applies to `slice`, or to any slice when that is `nil`.
+  func format(of slice: ByteBuffer?) -> FormatDescription? {
+    func entry(_ identifier: Int) -> Entry? {
+      sets[Key(type: format.sequenceParameterSetType, identifier: identifier)]
+    }
+    let referred = slice.flatMap { format.sequenceParameterSetIdentifier(for: $0, with: self) }
+    let first = { (0..<Self.maximumSequences).lazy.compactMap(entry).first }
+    return (referred.flatMap(entry) ?? first())?.format
   }
 
   /// Bytes of all sets with start codes.
@@ -62,13 +74,16 @@ public struct ParameterSets: Sendable {
     let type = format.type(of: NALUnitHead(of: unit))
     guard unit.readableBytes > format.headerLength, unit.readableBytes <= Self.maximumLength,
       format.parameterSetTypes.contains(type),
-      let identifier = format.identifier(ofParameterSet: unit, type: type)
+      let content = format.content(ofParameterSet: unit, type: type)
     else { return false }
-    let key = Key(type: type, identifier: identifier)
+    let key = Key(type: type, identifier: content.identifier)
     if origin == .signalled, sets[key]?.origin == .inBand { return true }
     if sets[key]?.bytes == unit, sets[key]?.origin == origin { return true }
+    let growth = unit.readableBytes - (sets[key]?.bytes.readableBytes ?? 0)
+    guard total + growth <= Self.maximumTotal else { return false }
+    total += growth
     // A copy of its own, since it outlives the access unit.
-    sets[key] = Entry(bytes: ByteBuffer(buffer: unit), origin: origin)
+    sets[key] = Entry(bytes: ByteBuffer(buffer: unit), origin: origin, format: content.format)
     return true
   }
 }

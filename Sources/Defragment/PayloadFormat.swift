@@ -36,11 +36,16 @@ protocol PayloadFormat: Sendable {
   /// The parameter sets that the SDP parameters hold, as they are written there.
   static func signalledParameterSets(in parameters: [String: String]) -> [String]
 
-  /// The number by which a parameter set of `type` is referred to; `nil` when it does not parse.
-  static func identifier(ofParameterSet unit: ByteBuffer, type: UInt8) -> Int?
+  /// What a parameter set of `type` says; `nil` when it does not parse.
+  static func content(ofParameterSet unit: ByteBuffer, type: UInt8) -> ParameterSetContent?
 
-  /// The picture format that applies to `slice`, or to any slice when that is `nil`.
-  static func describe(slice: ByteBuffer?, with sets: ParameterSets) -> FormatDescription?
+  /// `nal_unit_type` of the sets that describe pictures.
+  static var sequenceParameterSetType: UInt8 { get }
+
+  /// The number of the sequence parameter set that `slice` refers to through `sets`.
+  static func sequenceParameterSetIdentifier(
+    for slice: ByteBuffer, with sets: ParameterSets
+  ) -> Int?
 
   /// Whether `payload` is of this format.
   static func recognize(_ payload: ByteBuffer) -> Recognition
@@ -61,6 +66,14 @@ extension PayloadFormat {
     }
     return heads.isEmpty || rest.readableBytesView.contains { $0 != 0 } ? nil : heads
   }
+}
+
+/// What is kept of a parameter set besides its bytes.
+struct ParameterSetContent: Sendable {
+  /// The number by which it is referred to.
+  var identifier: Int
+  /// The format of the pictures, where the set describes it.
+  var format: FormatDescription?
 }
 
 /// How sure a format is that a payload is its own.

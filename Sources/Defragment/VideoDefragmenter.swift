@@ -21,6 +21,7 @@ public struct VideoDefragmenter: Sendable {
   public let codec: VideoCodec
   private let format: any PayloadFormat
   private var units: NALUnitCollector
+  private var hasBegun = false
 
   /// Makes a defragmenter for the described media.
   ///
@@ -64,7 +65,10 @@ public struct VideoDefragmenter: Sendable {
     if packet.isDiscontinuity {
       flush()
       units.restart()
+      // What goes on far from where it stopped, nobody knows how much is missing between.
+      if hasBegun { units.noteLoss(of: 0) }
     }
+    hasBegun = true
     if packet.lostBefore > 0 {
       units.end(isWhole: false)
       units.noteLoss(of: packet.lostBefore)

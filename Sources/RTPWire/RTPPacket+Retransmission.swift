@@ -22,7 +22,8 @@ extension RTPPacket {
     return try? RTPPacket(parsing: storage)
   }
 
-  /// The retransmission packet that repeats this one, under the next number of its own stream.
+  /// The retransmission packet that repeats this one, under the next number of its own stream; without
+  /// padding, which is not repeated.
   public func retransmission(
     payloadType: UInt8, ssrc: UInt32, sequenceNumber: SequenceNumber
   ) -> ByteBuffer {
@@ -30,7 +31,9 @@ extension RTPPacket {
     var storage = ByteBufferAllocator().buffer(capacity: bytes.readableBytes + 2)
     storage.writeImmutableBuffer(bytes.getSlice(at: bytes.readerIndex, length: header) ?? bytes)
     storage.writeInteger(self.sequenceNumber.rawValue)
-    storage.writeImmutableBuffer(bytes.dropping(header))
+    storage.writeImmutableBuffer(payload)
+    let first = storage.getInteger(at: storage.readerIndex, as: UInt8.self) ?? 0
+    storage.setInteger(first & ~0x20, at: storage.readerIndex)
     storage.setInteger(payloadType & 0x7F | (marker ? 0x80 : 0), at: storage.readerIndex + 1)
     storage.setInteger(sequenceNumber.rawValue, at: storage.readerIndex + 2)
     storage.setInteger(ssrc, at: storage.readerIndex + 8)

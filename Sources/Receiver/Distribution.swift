@@ -121,6 +121,8 @@ final class Distribution: Sendable {
       state.statistics.droppedBeforeDecoder += 1
       state.awaitsRandomAccess = true
     }
+    // What is left out is a loss, of which the pictures that refer past the next key picture have to know.
+    decoder.beginFlush()
   }
 
   private func openDecoder(for unit: AccessUnit) -> VideoDecoder? {

@@ -5,6 +5,23 @@ import Testing
 struct GapTests {
   typealias Gap = AccessUnit.Gap
 
+  /// After an outage, of which nobody knows how long it was.
+  @Test(
+    "a picture where the numbers begin anew may lack what it refers to, unless it is a key picture")
+  func newNumbering() throws {
+    var bench = try Bench(H264.codec)
+    func pushKey(isDiscontinuity: Bool) {
+      for (index, set) in Material.h264.parameterSets.enumerated() {
+        bench.push(set, at: 0, isDiscontinuity: isDiscontinuity && index == 0)
+      }
+      bench.push(Material.h264.keySlice, at: 0, marker: true)
+    }
+    pushKey(isDiscontinuity: true)
+    bench.push(bytes("61 e0 02"), at: 6000, marker: true, isDiscontinuity: true)
+    pushKey(isDiscontinuity: true)
+    #expect(bench.take().map(\.integrity) == [.whole, .afterLoss, .whole])
+  }
+
   @Test("a slice between others did not come")
   func absentSlice() throws {
     var bench = try Bench(H264.codec)

@@ -84,6 +84,7 @@ import Testing
 
   // MARK: Retransmission packets
 
+  /// But for its padding (RFC 4588 §4).
   @Test(arguments: [UInt8(0), 4])
   func aPacketComesOutOfItsRetransmissionAsItWas(padding: UInt8) throws {
     let original = try RedundancyTests.packet([0x65, 1, 2, 3], padding: padding)
@@ -95,7 +96,7 @@ import Testing
     #expect(packet.sequenceNumber == SequenceNumber(500))
     #expect(packet.payload == ByteBuffer(bytes: [0, 7, 0x65, 1, 2, 3]))
     let again = packet.original(payloadType: 98, ssrc: original.ssrc)
-    #expect(again?.bytes == original.bytes)
+    #expect(again?.bytes == (try RedundancyTests.packet([0x65, 1, 2, 3])).bytes)
   }
 
   @Test(arguments: [[], [1]] as [[UInt8]])

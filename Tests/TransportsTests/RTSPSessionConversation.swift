@@ -121,6 +121,7 @@ struct Conversation {
   var isUDPBlocked = false
   /// Whether no sockets can be opened.
   var hasNoPorts = false
+  var mediaWithoutPorts: Set<Int> = []
 
   private var script: Script
   private var counts: [String: Int] = [:]
@@ -209,7 +210,9 @@ struct Conversation {
       transcript.append("describe \(selected.map(String.init) ?? "-")")
     case .openPorts(let media, .pair):
       transcript.append("open \(media)")
-      if hasNoPorts { return session.portsFailed(forMedia: media, at: now) }
+      if hasNoPorts || mediaWithoutPorts.contains(media) {
+        return session.portsFailed(forMedia: media, at: now)
+      }
       session.portsOpened(
         RTSPSession.ClientPorts(media: 5000 + 2 * media, control: 5001 + 2 * media),
         forMedia: media, at: now)

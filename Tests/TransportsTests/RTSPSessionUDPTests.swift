@@ -170,6 +170,60 @@ struct RTSPSessionUDPTests {
     #expect(conversation.end == nil)
   }
 
+  /// It can be done without: the media comes all the same.
+  @Test(
+    "a session of retransmissions that is answered strangely",
+    arguments: [
+      "RTP/AVPF/TCP;unicast;interleaved=0-1", "RTP/AVPF;multicast;destination=203.0.113.9",
+    ])
+  func strangeAnswer(transport: String) throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [Self.retransmissionSession], "SETUP": [.udp, .setUp(transport)]],
+      delivery: .udp)
+    conversation.run()
+    #expect(conversation.count(of: "PLAY") == 1)
+    #expect(!conversation.transcript.contains("close ports"))
+    #expect(conversation.end == nil)
+  }
+
+  @Test func orForWhichThereAreNoPorts() throws {
+    for delivery in [RTSPConfiguration.Delivery.udp, .automatic] {
+      var conversation = try Conversation(
+        ["DESCRIBE": [Self.retransmissionSession], "SETUP": [.udp]], delivery: delivery)
+      conversation.mediaWithoutPorts = [2]
+      conversation.run()
+      #expect(conversation.count(of: "SETUP") == 1)
+      #expect(conversation.transcript.last == "playing")
+    }
+  }
+
+  @Test func orThatHasNoGroup() throws {
+    var conversation = try Conversation(
+      [
+        "DESCRIBE": [Self.retransmissionSession],
+        "SETUP": [
+          .setUp("RTP/AVPF;multicast;destination=239.4.5.6;port=7000-7001"),
+          .setUp("RTP/AVPF;multicast"),
+        ],
+      ], delivery: .multicast)
+    conversation.run()
+    #expect(conversation.count(of: "PLAY") == 1)
+    #expect(conversation.end == nil)
+  }
+
+  @Test func channelsThatAreTheMediasStayTheMedias() throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [Self.retransmissionSession],
+      "SETUP": [.setUp("RTP/AVPF/TCP;interleaved=0-1"), .setUp("RTP/AVPF/TCP;interleaved=0-1")],
+    ])
+    conversation.run()
+    let now = Instant(nanoseconds: 0)
+    #expect(
+      (0..<2).map { conversation.session.route(channel: $0, at: now) } == [
+        .deliver(.media), .deliver(.control),
+      ])
+  }
+
   @Test func inTheConnectionItHasChannelsOfItsOwn() throws {
     var conversation = try Conversation(
       [

@@ -481,6 +481,15 @@ struct SessionDescriptionTests {
     #expect(try session.mediaToReceive() == 0)
   }
 
+  @Test func onOnePortItIsOneSession() throws {
+    let session = try parse(
+      Self.retransmissionSession.replacingOccurrences(of: "49172", with: "49170"))
+    let format = RetransmissionFormat(original: 96, time: .seconds(3))
+    #expect(session.media.map(\.retransmission) == [nil, nil])
+    #expect(session.media[0].description.retransmissionFormats == [97: format])
+    #expect(session.media[0].description.retransmissionSession == nil)
+  }
+
   @Test func retransmissionsMayStandFirst() throws {
     let lines = Self.retransmissionSession.split(separator: "\n").map(String.init)
     let text = (lines[..<5] + lines[9...] + lines[5..<9]).joined(separator: "\n") + "\n"

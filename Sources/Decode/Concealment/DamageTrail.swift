@@ -34,11 +34,12 @@ struct DamageTrail {
       (trailing, skipped, leading) = (0, 0, 0)
       recovery = nil
     }
-    if let point = unit.recoveryPoint, unit.integrity != .damaged {
+    // A picture that refers to none is one without a message, and leaves those that refer past it as they are.
+    if let point = unit.recoveryPoint, unit.integrity != .damaged, dependency.references != .none {
       recovery = min(recovery ?? .max, point.distance)
     }
     if let recovery, recovery <= 0 {
-      (skipped, trailing) = (trailing, Self.none)
+      (skipped, trailing, leading) = (trailing, Self.none, Self.none)
       self.recovery = nil
       recoveredAt = unit.time
     }

@@ -29,7 +29,7 @@ struct H264PayloadFormat: PayloadFormat {
     }
     let depth = parameters["sprop-interleaving-depth"].flatMap { Int($0) } ?? 64
     interleaving = DecodingOrderBuffer.Bounds(
-      units: max(depth, 0),
+      units: depth,
       distance: parameters["sprop-max-don-diff"].flatMap { Int($0) }.map { max($0, 0) },
       countsPicturesAlone: true)
   }
@@ -165,25 +165,20 @@ struct H264PayloadFormat: PayloadFormat {
     parameters["sprop-parameter-sets"].map { $0.split(separator: ",").map(String.init) } ?? []
   }
 
-  static func identifier(ofParameterSet unit: ByteBuffer, type: UInt8) -> Int? {
-    if type == H264.NALUnitType.sequenceParameterSet.rawValue {
-      return (try? H264.SequenceParameterSet(parsing: unit))?.identifier
+  static let sequenceParameterSetType = H264.NALUnitType.sequenceParameterSet.rawValue
+
+  static func content(ofParameterSet unit: ByteBuffer, type: UInt8) -> ParameterSetContent? {
+    if type == sequenceParameterSetType {
+      let set = try? H264.SequenceParameterSet(parsing: unit)
+      return set.map { ParameterSetContent(identifier: $0.identifier, format: $0.format) }
     }
     var reader = BitReader(unit.dropping(bytes: headerLength))
     guard let identifier = try? reader.unsigned(), identifier < 256 else { return nil }
-    return Int(identifier)
-  }
-
-  static func describe(slice: ByteBuffer?, with sets: ParameterSets) -> FormatDescription? {
-    let type = H264.NALUnitType.sequenceParameterSet.rawValue
-    let referred = slice.flatMap { sequenceParameterSetIdentifier(for: $0, with: sets) }
-    let unit =
-      referred.flatMap { sets.set(ofType: type, identifier: $0) } ?? sets.first(ofType: type)
-    return unit.flatMap { try? H264.SequenceParameterSet(parsing: $0) }?.format
+    return ParameterSetContent(identifier: Int(identifier))
   }
 
   /// The slice header and the picture parameter set that it names (§7.3.3, §7.3.2.2).
-  private static func sequenceParameterSetIdentifier(
+  static func sequenceParameterSetIdentifier(
     for slice: ByteBuffer, with sets: ParameterSets
   ) -> Int? {
     var reader = BitReader(slice.dropping(bytes: headerLength))

@@ -187,29 +187,25 @@ struct H265PayloadFormat: PayloadFormat {
     }
   }
 
-  static func identifier(ofParameterSet unit: ByteBuffer, type: UInt8) -> Int? {
+  static let sequenceParameterSetType = H265.NALUnitType.sequenceParameterSet.rawValue
+
+  static func content(ofParameterSet unit: ByteBuffer, type: UInt8) -> ParameterSetContent? {
     switch H265.NALUnitType(rawValue: type) {
     case .videoParameterSet:
-      return unit.readableBytes > 4 ? Int(NALUnitHead(of: unit)[2] >> 4) : nil
+      guard unit.readableBytes > 4 else { return nil }
+      return ParameterSetContent(identifier: Int(NALUnitHead(of: unit)[2] >> 4))
     case .sequenceParameterSet:
-      return (try? H265.SequenceParameterSet(parsing: unit))?.identifier
+      let set = try? H265.SequenceParameterSet(parsing: unit)
+      return set.map { ParameterSetContent(identifier: $0.identifier, format: $0.format) }
     default:
       var reader = BitReader(unit.dropping(bytes: headerLength))
       guard let identifier = try? reader.unsigned(), identifier < 64 else { return nil }
-      return Int(identifier)
+      return ParameterSetContent(identifier: Int(identifier))
     }
   }
 
-  static func describe(slice: ByteBuffer?, with sets: ParameterSets) -> FormatDescription? {
-    let type = H265.NALUnitType.sequenceParameterSet.rawValue
-    let referred = slice.flatMap { sequenceParameterSetIdentifier(for: $0, with: sets) }
-    let unit =
-      referred.flatMap { sets.set(ofType: type, identifier: $0) } ?? sets.first(ofType: type)
-    return unit.flatMap { try? H265.SequenceParameterSet(parsing: $0) }?.format
-  }
-
   /// The slice header and the picture parameter set that it names (§7.3.6.1, §7.3.2.3).
-  private static func sequenceParameterSetIdentifier(
+  static func sequenceParameterSetIdentifier(
     for slice: ByteBuffer, with sets: ParameterSets
   ) -> Int? {
     var reader = BitReader(slice.dropping(bytes: headerLength))

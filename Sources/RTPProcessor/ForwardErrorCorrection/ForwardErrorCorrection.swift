@@ -19,6 +19,8 @@ struct ForwardErrorCorrection: Sendable {
   /// A set is done with when its packets are there, so that many wait only where much is lost: these
   /// are the rows and columns of three matrices of 20 × 20.
   static let maximumSets = 128
+  /// Sets used in vain for one packet that came; each may be of hundreds of packets.
+  static let maximumFailures: UInt64 = 4
   /// Packets that are rebuilt in part at once.
   static let maximumRebuilt = 64
   /// How far a packet's timestamp may lie from that of the newest one, in seconds.
@@ -166,13 +168,15 @@ struct ForwardErrorCorrection: Sendable {
 
   /// Uses every set that lacks a single packet until nothing more comes of it.
   ///
-  /// Each turn takes away a set, so it comes to rest.
+  /// Each turn takes away a set, so it comes to rest; and it comes to rest soon, since noise can have a
+  /// place rebuilt again and again that is as empty as before.
   private mutating func solve(_ statistics: inout ForwardErrorCorrectionStatistics) {
     sets = sets.filter { set in
       missing(in: set.places) > 0 && history.remembers(set.places.first ?? .min)
     }
     for sequence in rebuilt.keys where !history.remembers(sequence) { rebuilt[sequence] = nil }
-    while let index = sets.firstIndex(where: isSolvable) {
+    let limit = statistics.implausible + Self.maximumFailures
+    while statistics.implausible < limit, let index = sets.firstIndex(where: isSolvable) {
       let set = sets.remove(at: index)
       guard let sequence = set.places.first(where: { history.packet(at: $0) == nil }) else {
         continue

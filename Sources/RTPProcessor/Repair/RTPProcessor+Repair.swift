@@ -117,10 +117,21 @@ extension RTPProcessor {
       original = original.primaryEncoding ?? original
     }
     repair?.noteOwnStream()
+    // What is not taken when it comes by itself is not taken when it comes again.
+    let isOwn = configuration.payloadType.map { $0 == original.payloadType } ?? true
+    let isNumbered =
+      configuration.correctionFormats[original.payloadType]?.isNumberedWithMedia ?? false
+    guard isOwn || isNumbered else {
+      statistics.repair.unneeded += 1
+      return .retransmission
+    }
     let sequence = source.extend(original.sequenceNumber)
     if source.lacks(sequence), sequence < source.highest {
       let outcome = receiveRecovered(original, .retransmission, at: arrival) { _ in false }
-      correct(with: original, outcome, at: arrival)
+      // What is corrected by is the packet as it was, of which padding and extensions may be left out (§4).
+      if packet.paddingLength == 0, packet.extensionProfile == nil {
+        correct(with: original, outcome, at: arrival)
+      }
     } else if repair == nil {
       statistics.repair.unneeded += 1
     } else {

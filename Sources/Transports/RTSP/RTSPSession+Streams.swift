@@ -47,6 +47,8 @@ extension RTSPSession {
     case .group(let group):
       // The next stream follows when the group is joined.
       return perform(.openPorts(media: stream.media, group))
+    // What only repeats another, or is set up for the device's sake, can be done without.
+    case .unusable where stream.role != .selected: break
     case .unusable: return fail(.deliveryRefused, at: now)
     }
     streams.advance()

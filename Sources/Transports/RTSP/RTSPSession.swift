@@ -146,6 +146,10 @@ struct RTSPSession: Sendable {
     guard case .settingUp = phase, exchanges.awaited == nil, streams.current?.media == media else {
       return
     }
+    if streams.current?.role != .selected {
+      streams.advance()
+      return setUpNext(at: now)
+    }
     guard configuration.delivery == .automatic, streams.carrier == .udp else {
       leave(at: now)
       return end(.notConnected)

@@ -160,6 +160,7 @@ struct RTSPStreams: Sendable {
       return .interleaved(asked: current.channel, given: answer?.interleaved?.media)
     case .udp:
       if let channels = answer?.interleaved {
+        guard current.role == .selected else { return .unusable }
         carrier = .connection
         assign(channels, to: current)
         return .interleavedInstead
@@ -178,13 +179,21 @@ struct RTSPStreams: Sendable {
 
   private mutating func assign(_ given: TransportHeader.Pair<UInt8>?, to stream: Stream) {
     let media = given?.media ?? stream.channel
+    let isSelected = stream.role == .selected
+    // Some servers answer with channels 0 and 1 whatever they were asked for.
+    func isFree(_ channel: UInt8) -> Bool {
+      if isSelected { return true }
+      if case .deliver = routes[Int(channel)] { return false }
+      return true
+    }
     let control = given.map { $0.control } ?? stream.channel + 1
     assignedChannels.append(media)
-    if let control, control != media {
-      routes[Int(control)] = stream.role == .selected ? .deliver(.control) : .unwanted
+    if let control, control != media, isFree(control) {
+      routes[Int(control)] = isSelected ? .deliver(.control) : .unwanted
       assignedChannels.append(control)
-      if stream.role == .selected { feedbackChannel = control }
+      if isSelected { feedbackChannel = control }
     }
+    guard isFree(media) else { return }
     // Last, because it prevails where a server uses a channel twice.
     routes[Int(media)] =
       switch stream.role {

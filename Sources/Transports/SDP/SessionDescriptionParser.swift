@@ -278,8 +278,13 @@ struct SessionDescriptionParser {
       session.media[first].cryptos.isEmpty == session.media[second].cryptos.isEmpty
     else { return }
     let formats = session.media[second].description.retransmissionFormats
-    session.media[first].retransmission = second
-    session.media[first].description.retransmissionSession = formats
+    if session.media[first].port > 0, session.media[first].port == session.media[second].port {
+      // On one port it is one session, whatever the lines say.
+      session.media[first].description.retransmissionFormats.merge(formats) { own, _ in own }
+    } else {
+      session.media[first].retransmission = second
+      session.media[first].description.retransmissionSession = formats
+    }
     session.media[first].inferRequests(from: formats)
   }
 

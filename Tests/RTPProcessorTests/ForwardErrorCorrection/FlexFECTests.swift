@@ -134,6 +134,25 @@ struct FlexFECTests {
     #expect(other.statistics.lost == 4)
   }
 
+  @Test("noise that would have one packet rebuilt again and again in vain")
+  func boundedFailures() {
+    var stream = CorrectedStream(seed: 21)
+    let media = stream.sendMedia(12, timestamp: 0)
+    stream.sendFlexFEC(media, isDraft: true)
+    var noise = stream.packets[12]
+    // Another payload type is rebuilt than that of the media.
+    let place = noise.readerIndex + 13
+    noise.setInteger((noise.getInteger(at: place) ?? UInt8(0)) ^ 1, at: place)
+    let without = Array(media[..<5] + media[7...])
+    let copies = [ByteBuffer](repeating: noise, count: 100)
+    let before = played(without + copies, format: .flexfecDraft, allowsRepetition: true)
+    #expect(before.statistics.errorCorrection.implausible == 0)
+    let session = played(
+      without + copies + [media[6]], format: .flexfecDraft, allowsRepetition: true)
+    #expect((1...4).contains(session.statistics.errorCorrection.implausible))
+    #expect(session.statistics.recovered == 0)
+  }
+
   @Test("every length and every bit of the header, and noise", arguments: formats)
   func hostile(format: CorrectionFormat) {
     var noise = Noise(seed: 21)

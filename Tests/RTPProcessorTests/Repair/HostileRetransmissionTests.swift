@@ -97,6 +97,53 @@ import Testing
     #expect(session.statistics.recovered == 0)
   }
 
+  /// Such as a second codec of the same section, which is not taken when it comes by itself.
+  @Test func whatRepeatsAnotherTypeIsNotTaken() {
+    var configuration = Self.configuration
+    configuration.retransmissionFormats = [97: RetransmissionFormat(original: 98)]
+    var sender = VirtualSender(sequence: 1000)
+    var session = VirtualSession.running(&sender, configuration: configuration)
+    _ = sender.packet()
+    session.receive(sender.packet())
+    session.receive(retransmission(of: 1010, identity: 99))
+    #expect(session.statistics.recovered == 0)
+    #expect(session.statistics.repair.unneeded == 1)
+    #expect(session.deliveries.count == 10)
+  }
+
+  /// RFC 4588 §4 leaves out padding, and may leave out extensions.
+  @Test(arguments: [true, false])
+  func packetsThatMayNotBeAsTheyWereCorrectNoOthers(hasExtension: Bool) throws {
+    var configuration = Self.configuration
+    configuration.correctionFormats = [CorrectedStream.correctionType: .ulpfec]
+    configuration.retransmissionFormats = [99: RetransmissionFormat(original: 96)]
+    var stream = CorrectedStream(seed: 1, sequence: 1000)
+    _ = stream.sendMedia(4, timestamp: 0)
+    let media = stream.sendMedia(12, timestamp: 3000)
+    stream.sendCorrection([.init(packets: media, length: media.longest)], timestamp: 3000)
+    let packets = try media.dropLast().map { try RTPPacket(parsing: $0) }
+    let original = try #require(
+      packets.first { $0.extensionProfile == nil && $0.paddingLength == 0 })
+    let other = try #require(media.first { $0 != original.bytes })
+    var session = VirtualSession(configuration: configuration, isEntryPoint: { _ in true })
+    for packet in stream.packets where ![original.bytes, other].contains(packet) {
+      session.receive(packet)
+    }
+    var again = original.retransmission(
+      payloadType: 99, ssrc: 0xB, sequenceNumber: SequenceNumber(7))
+    if hasExtension {
+      let header = 12 + 4 * Int((again.getInteger(at: 0) ?? UInt8(0)) & 0x0F)
+      var extended = again.readSlice(length: header) ?? ByteBuffer()
+      extended.setInteger((extended.getInteger(at: 0) ?? UInt8(0)) | 0x10, at: 0)
+      extended.writeMultipleIntegers(UInt16(0xBEDE), UInt16(1), UInt32(0))
+      extended.writeImmutableBuffer(again)
+      again = extended
+    }
+    session.receive(again)
+    #expect(session.statistics.recovered == (hasExtension ? 1 : 2))
+    #expect(session.statistics.errorCorrection.rebuilt == (hasExtension ? 0 : 1))
+  }
+
   @Test func beforeThereIsASourceNothingIsTaken() {
     var session = VirtualSession(configuration: Self.configuration)
     for _ in 0..<100 { session.receive(retransmission([1, 2, 3, 4])) }

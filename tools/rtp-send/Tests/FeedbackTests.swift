@@ -84,6 +84,11 @@ import Testing
     }
     let again = feed.answer(compound(.genericNACK(media: 1, entries)), at: now)
     #expect(again.count <= FeedbackAnswers.maximumAnswers)
+    let all = RTCPFeedback.genericNACK(
+      media: 1, [RTCPFeedback.LostPackets(first: SequenceNumber(65_530), mask: 0xFFFF)])
+    var messages = ByteBuffer()
+    for _ in 0..<100 { messages.writeFeedback(all, from: 9) }
+    #expect(feed.answer(messages, at: now).count < 2 * FeedbackAnswers.maximumAnswers)
     for noise in [[], [0x81], [0x81, 205, 0, 0], [0x81, 205, 0xFF, 0xFF, 0]] as [[UInt8]] {
       #expect(feed.answer(ByteBuffer(bytes: noise), at: now).isEmpty)
     }
@@ -126,6 +131,11 @@ import Testing
       _ = feed.answer(compound(.fullIntraRequest([request])), at: now)
     }
     #expect(feed.feedback.keyPictures == 3)
+    // Another receiver counts for itself.
+    var other = ByteBuffer()
+    other.writeFeedback(.fullIntraRequest([.init(ssrc: 1, number: 5)]), from: 10)
+    _ = feed.answer(other, at: now)
+    #expect(feed.feedback.keyPictures == 4)
   }
 
   @Test func theDescriptionSaysWhatMayBeAskedFor() throws {

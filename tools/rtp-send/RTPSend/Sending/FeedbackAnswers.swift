@@ -44,6 +44,8 @@ struct FeedbackAnswers {
   static let capacity = 4096
   /// Packets of one message that are answered, so that no message makes a flood.
   static let maximumAnswers = 256
+  /// Receivers whose commands are remembered; more than there are would be made up.
+  static let maximumRequesters = 64
 
   private(set) var counters = FeedbackCounters()
   private let configuration: FeedbackConfiguration
@@ -52,7 +54,8 @@ struct FeedbackAnswers {
   private var history: [ByteBuffer?]
   private let ssrc: UInt32
   private var sequence: SequenceNumber
-  private var lastCommand: UInt8?
+  /// Of each receiver, which numbers its commands by itself (RFC 5104 §4.3.1.1).
+  private var lastCommands: [UInt32: UInt8] = [:]
 
   /// Answers for a stream, of which the packets of media are remembered.
   init(_ configuration: FeedbackConfiguration, of stream: RTPStream.Configuration) {
@@ -74,7 +77,7 @@ struct FeedbackAnswers {
   }
 
   /// What answers `message`: packets that have to be protected still, or have to be sent as they are.
-  mutating func take(_ message: RTCPFeedback) -> Answer {
+  mutating func take(_ message: RTCPFeedback, from requester: UInt32) -> Answer {
     switch message {
     case .genericNACK(_, let entries) where configuration.requests.contains(.nack):
       let numbers = entries.prefix(Self.maximumAnswers).flatMap(\.numbers)
@@ -87,8 +90,11 @@ struct FeedbackAnswers {
       return .keyPicture
     case .fullIntraRequest(let requests) where configuration.requests.contains(.fir):
       // One with the same number is the same command (RFC 5104 §4.3.1.2).
-      guard let number = requests.first?.number, number != lastCommand else { return .clear([]) }
-      lastCommand = number
+      guard let number = requests.first?.number, number != lastCommands[requester] else {
+        return .clear([])
+      }
+      if lastCommands.count >= Self.maximumRequesters { lastCommands.removeAll() }
+      lastCommands[requester] = number
       counters.keyPictures += 1
       return .keyPicture
     default: return .clear([])

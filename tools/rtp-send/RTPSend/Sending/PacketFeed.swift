@@ -135,8 +135,9 @@ public struct PacketFeed {
     guard let compound, let messages = try? RTCPPacket.parse(compound: compound) else { return [] }
     answers.noteCompound()
     var packets: [ByteBuffer] = []
-    for case .feedback(let message, _) in messages {
-      switch answers.take(message) {
+    for case .feedback(let message, let requester) in messages
+    where packets.count < FeedbackAnswers.maximumAnswers {
+      switch answers.take(message, from: requester) {
       case .asSent(let again): packets += again
       case .clear(let again): packets += again.compactMap { try? protected($0) }
       case .keyPicture: source.requestKeyPicture()
