@@ -74,6 +74,7 @@ public struct RTPProcessor: Sendable {
   var lastReport: SenderReportArrival?
   var senderAccount = SenderAccount()
   var earlyReports = EarlyReports()
+  private var numberedTypes = NumberedTypes()
 
   public init(configuration: Configuration = Configuration()) {
     self.configuration = configuration
@@ -161,12 +162,27 @@ public struct RTPProcessor: Sendable {
       return .correction
     }
     if let expected = configuration.payloadType, packet.payloadType != expected, format == nil {
-      statistics.noteIgnored(payloadType: packet.payloadType)
+      receive(ofOtherType: packet, at: datagram.arrival)
       return .ignoredPayloadType
     }
     let outcome = place(packet, at: datagram.arrival, isEntryPoint: isEntryPoint)
     correct(with: packet, outcome, at: datagram.arrival)
     return outcome
+  }
+
+  /// Takes in a packet of a type that is not the media's: it is left out, and its place too where the type
+  /// is numbered with the media.
+  private mutating func receive(ofOtherType packet: RTPPacket, at arrival: Instant) {
+    guard let source, packet.ssrc == source.ssrc,
+      abs(source.extend(packet.sequenceNumber) - source.highest) <= Source.greatestDropout,
+      numberedTypes.takes(packet, isOpen: source.lacks(source.extend(packet.sequenceNumber)))
+    else { return statistics.noteIgnored(payloadType: packet.payloadType) }
+    for earlier in numberedTypes.takeWaiting(of: packet.payloadType)
+    where earlier.ssrc == packet.ssrc && source.lacks(source.extend(earlier.sequenceNumber)) {
+      statistics.forgetIgnored(payloadType: earlier.payloadType)
+      _ = place(earlier, at: arrival) { _ in false }
+    }
+    _ = place(packet, at: arrival) { _ in false }
   }
 
   /// Takes in a packet that came `way`, in or from others, and says what became of it.
@@ -389,7 +405,7 @@ public struct RTPProcessor: Sendable {
     source = Source(
       of: prospect, first: first, timeline: timeline,
       newSession: source == nil && formerTimeline != nil,
-      correctionFormats: configuration.correctionFormats)
+      correctionFormats: configuration.correctionFormats, payloadType: configuration.payloadType)
     correction = nil
   }
 

@@ -106,6 +106,13 @@ public struct ReceptionStatistics: Sendable, Hashable {
     ignoredPayloadTypes[payloadType, default: 0] += 1
   }
 
+  /// Takes back one of these, which has found its place.
+  mutating func forgetIgnored(payloadType: UInt8) {
+    guard let count = ignoredPayloadTypes[payloadType], count > 0 else { return }
+    ignoredPayloadType -= 1
+    ignoredPayloadTypes[payloadType] = count - 1
+  }
+
   mutating func noteLoss(of count: Int) {
     lost += UInt64(clamping: count)
     lossEvents += 1

@@ -50,14 +50,16 @@ struct Source: Sendable {
   private var received: Int64 = 0
   /// The payload types of packets that have a place in the order and are not handed on.
   private let correctionFormats: [UInt8: CorrectionFormat]
+  private let payloadType: UInt8?
   /// False once the timestamps did not go on from those before, so that they mean other times.
   let keepsTimeline: Bool
 
   /// Begins with `first`, the first of the packets that `prospect` holds, on a timeline that goes on.
   init(
     of prospect: Prospect, first: ReorderBuffer.Entry, timeline: MediaTimeline, newSession: Bool,
-    correctionFormats: [UInt8: CorrectionFormat]
+    correctionFormats: [UInt8: CorrectionFormat], payloadType: UInt8?
   ) {
+    self.payloadType = payloadType
     self.correctionFormats = correctionFormats
     ssrc = prospect.ssrc
     buffer = ReorderBuffer(next: first.sequence)
@@ -228,6 +230,10 @@ struct Source: Sendable {
     history.record(sequence, timestamp: packet.timestamp)
     if !correctionFormats.isEmpty, correctionFormats[packet.payloadType] != nil {
       statistics.correction += 1
+      return
+    }
+    if let payloadType, packet.payloadType != payloadType {
+      statistics.noteIgnored(payloadType: packet.payloadType)
       return
     }
     statistics.noteDelivery(arrival)

@@ -70,6 +70,14 @@ extension MediaDescription {
   }
 }
 
+extension MediaDescription {
+  /// The payload types of what corrects or repeats the media or is put around it, in their session.
+  public var auxiliaryTypes: [UInt8] {
+    Array(correctionFormats.keys) + Array(retransmissionFormats.keys)
+      + (redundancyPayloadType.map { [$0] } ?? [])
+  }
+}
+
 /// How the packets of a stream are protected against loss; the raw value is the encoding name in SDP.
 public enum CorrectionFormat: String, Sendable, Hashable, CaseIterable {
   /// RFC 5109, in the source and the numbering of the media, as GStreamer and libwebrtc send it.

@@ -203,9 +203,9 @@ extension Distribution.State {
     guard !isOver else { return nil }
     statistics.frames += 1
     statistics.conditions[frame.condition, default: 0] += 1
+    freezes.note(frame.time, isNew: frame.condition != .repeated)
+    statistics.freezes = freezes.statistics
     if frame.condition != .repeated {
-      freezes.note(frame.time)
-      statistics.freezes = freezes.statistics
       // What a recording says about its arrivals is no measure for this machine.
       if !isRecorded { statistics.note(latency: frame.lastArrival.nanoseconds(to: .now)) }
     }

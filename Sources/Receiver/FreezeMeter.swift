@@ -5,24 +5,37 @@ import RTPWire
 /// As in the statistics of WebRTC: a frame that stands for three times as long as others did on average,
 /// and at least 150 ms longer.
 struct FreezeMeter: Sendable {
-  private(set) var statistics = FreezeStatistics()
+  private var ended = FreezeStatistics()
   private var last: MediaTime?
-  /// The mean time that a frame is shown, each new one weighing a thirtieth.
+  /// The last frame that showed something new.
+  private var lastNew: MediaTime?
+  /// The mean time from frame to frame, each new one weighing a thirtieth.
   private var mean = 0.0
 
-  /// Takes in a frame that shows something new.
-  mutating func note(_ time: MediaTime) {
-    defer { last = time }
-    guard let last else { return }
-    let shown = time.seconds - last.seconds
-    guard shown > 0 else { return }
-    if mean > 0, shown > max(3 * mean, mean + 0.15) {
-      statistics.count += 1
-      statistics.seconds += shown
-      statistics.longest = max(statistics.longest, shown)
-    } else {
-      mean = mean == 0 ? shown : mean + (shown - mean) / 30
+  /// With the one that goes on.
+  var statistics: FreezeStatistics {
+    guard let last, let lastNew else { return ended }
+    return ended.adding(last.seconds - lastNew.seconds, over: limit)
+  }
+
+  /// How long a frame may stand.
+  private var limit: Double { mean > 0 ? max(3 * mean, mean + 0.15) : .infinity }
+
+  /// Takes in a frame, which shows something new or repeats the one before.
+  mutating func note(_ time: MediaTime, isNew: Bool) {
+    let step = last.map { time.seconds - $0.seconds } ?? 0
+    if step > 0 {
+      // The first step may be over a freeze.
+      if mean == 0 || 3 * step < mean {
+        mean = step
+      } else if step <= limit {
+        mean += (step - mean) / 30
+      }
     }
+    last = time
+    guard isNew else { return }
+    if let lastNew { ended = ended.adding(time.seconds - lastNew.seconds, over: limit) }
+    lastNew = time
   }
 }
 
@@ -33,4 +46,14 @@ public struct FreezeStatistics: Sendable, Hashable {
   public internal(set) var seconds = 0.0
   /// The longest, in seconds of media time.
   public internal(set) var longest = 0.0
+
+  /// With a frame that stood for `seconds`, if that is above `limit`.
+  fileprivate func adding(_ seconds: Double, over limit: Double) -> FreezeStatistics {
+    guard seconds > limit else { return self }
+    var sum = self
+    sum.count += 1
+    sum.seconds += seconds
+    sum.longest = max(sum.longest, seconds)
+    return sum
+  }
 }

@@ -158,7 +158,7 @@ struct MediaOptions: ParsableArguments {
     fec?.describe(in: &own)
     guard let sessionDescription else { return own }
     let session = try SessionDescription(contentsOf: sessionDescription)
-    guard let video = session.media.first(where: { $0.kind == "video" }) else {
+    guard let video = session.video else {
       throw ValidationError("\(sessionDescription) describes no video")
     }
     return own.completed(by: video.description)
@@ -170,8 +170,7 @@ extension MediaOptions {
   func keys(_ options: SRTPOptions) throws -> [SRTPKeyMaterial] {
     guard let sessionDescription else { return [] }
     let session = try SessionDescription(contentsOf: sessionDescription)
-    guard let video = session.media.first(where: { $0.kind == "video" }), !video.cryptos.isEmpty
-    else { return [] }
+    guard let video = session.video, !video.cryptos.isEmpty else { return [] }
     let exposure = session.isExposed ? "others can read \(sessionDescription)" : nil
     guard case .fixed(let keys) = try video.protection(options, exposure: exposure).keys else {
       return []
@@ -278,4 +277,9 @@ struct DisplayOptions: ParsableArguments {
 
   @Flag(help: "No live status line, even on a terminal.")
   var noProgress = false
+}
+
+extension SessionDescription {
+  /// The section of the video, and not one in which it is sent again.
+  fileprivate var video: Media? { media.first { $0.kind == "video" && !$0.isRetransmission } }
 }

@@ -121,8 +121,7 @@ struct RTPRecv: AsyncParsableCommand {
     if let timeout { options.framed.silence = timeout > 0 ? .seconds(timeout) : nil }
     options.replay = replay.configuration(
       payloadType: media.payloadType,
-      auxiliaryTypes: (media.fec?.payloadTypes ?? [])
-        + (feedback.retransmissionPayloadType.map { [$0] } ?? []))
+      auxiliaryTypes: try feedback.completed(try media.description()).auxiliaryTypes)
     if case .matrix = media.fec { options.takesCorrection = true }
     options.retransmissionPort = feedback.retransmissionPort
     options.srtp = try srtp.options()

@@ -60,7 +60,10 @@ enum Statistics {
   private static func losses(
     of reception: ReceptionStatistics, inThisMachine kernelDropped: UInt64
   ) -> String {
-    let repaired = reception.errorCorrection.rebuilt + reception.repair.arrived
+    // What was sent again without being asked for here, as in a recording, is repaired all the same.
+    let asked = reception.repair.arrived
+    let unasked = reception.recovered - min(reception.errorCorrection.rebuilt, reception.recovered)
+    let repaired = reception.errorCorrection.rebuilt + max(asked, unasked)
     // What the kernel dropped is missing in the sequence too, and so is what was never sent.
     let missing = reception.lost + repaired
     let leftOut = min(reception.leftOut, reception.lost)

@@ -237,6 +237,80 @@ import Testing
   }
 }
 
+/// Packets of other types in the source and the numbering of the media.
+@Suite struct NumberedTypesTests {
+  private static var configuration: RTPProcessor.Configuration {
+    var configuration = RTPProcessor.Configuration()
+    configuration.payloadType = CorrectedStream.mediaType
+    return configuration
+  }
+
+  /// Behind every five packets, or every 48.
+  @Test(arguments: [5, 48])
+  func correctionPacketsThatNobodyAnnouncedAreNoLosses(size: Int) {
+    let stream = CorrectionTests.groups(20, of: size, seed: 1)
+    var session = VirtualSession(configuration: Self.configuration, isEntryPoint: { _ in true })
+    session.leavesNumbersOut = true
+    for (index, packet) in stream.packets.enumerated() {
+      session.receive(packet)
+      // Sent twice by the network, once in a while.
+      if index % 6 == 5, index % 10 == 5 { session.receive(packet) }
+      session.run(for: .milliseconds(1))
+    }
+    session.run(for: .seconds(1))
+    session.finish()
+    #expect(
+      session.deliveries.map(\.packet.packet.bytes)
+        == stream.packets.filter(CorrectedStream.isMedia))
+    #expect(session.statistics.lost == 0)
+    #expect(session.statistics.ignoredPayloadTypes[CorrectedStream.correctionType] ?? 0 >= 20)
+  }
+
+  @Test func whatIsLostIsLostAllTheSame() {
+    let stream = CorrectionTests.groups(100, of: 5, seed: 2)
+    var session = VirtualSession(configuration: Self.configuration, isEntryPoint: { _ in true })
+    session.leavesNumbersOut = true
+    var noise = Noise(seed: 3)
+    var lost = 0
+    for (index, packet) in stream.packets.enumerated() {
+      if index > 20, index < 590, noise.integer(below: 20) == 0 {
+        lost += 1
+      } else {
+        session.receive(packet)
+      }
+      session.run(for: .milliseconds(1))
+    }
+    session.run(for: .seconds(1))
+    session.finish()
+    #expect(session.statistics.lost == UInt64(lost))
+  }
+
+  /// Geovision cameras: what fills the place of a picture's packet is not its loss made good.
+  @Test(arguments: 0..<20 as Range<UInt64>)
+  func numbersThatAreRepeatedFillNoPlaces(seed: UInt64) {
+    var sender = VirtualSender(packetsPerFrame: 3)
+    var session = VirtualSession.running(&sender, configuration: Self.configuration)
+    var noise = Noise(seed: seed)
+    var lost: UInt64 = 0
+    for index in 0..<400 as Range<UInt64> {
+      var packet = sender.packet()
+      if index > 0, index < 399, noise.integer(below: 10) == 0 {
+        lost += 1
+      } else {
+        session.receive(packet)
+      }
+      packet.payloadType = 50
+      packet.identity = 1_000_000 + index
+      session.receive(packet)
+      session.run(for: .milliseconds(1))
+    }
+    session.run(for: .seconds(1))
+    session.finish()
+    #expect(session.statistics.lost == lost)
+    #expect(session.statistics.ignoredPayloadTypes == [50: 400])
+  }
+}
+
 extension Noise {
   /// A well-formed packet that has nothing to do with any other.
   mutating func garbage() -> SentPacket {

@@ -43,6 +43,8 @@ struct VirtualSession {
   private var identities: Set<UInt64> = []
   /// Set where old packets are sent again so wildly that they look like a sender's new start.
   var allowsRepetition = false
+  /// Set where other types have numbers too, and nobody announced them.
+  var leavesNumbersOut = false
   private var isEntryPoint: @Sendable (RTPPacket) -> Bool = { _ in false }
 
   init(
@@ -125,7 +127,7 @@ struct VirtualSession {
       }
       // Correction packets have numbers too, and do not come out.
       if let last = deliveries.last?.packet, !packet.isDiscontinuity,
-        processor.configuration.correctionFormats.isEmpty,
+        processor.configuration.correctionFormats.isEmpty, !leavesNumbersOut,
         packet.extendedSequence != last.extendedSequence + 1 + Int64(packet.lostBefore)
       {
         Issue.record("\(last.extendedSequence) is followed by \(packet.extendedSequence)")

@@ -60,10 +60,29 @@ struct ConstantRateTests {
 
 struct FreezeMeterTests {
   /// Notes frames at so many milliseconds.
-  private func freezes(at times: [Int64]) -> FreezeStatistics {
+  private func freezes(at times: [Int64], repeating: Set<Int64> = []) -> FreezeStatistics {
     var meter = FreezeMeter()
-    for time in times { meter.note(MediaTime(ticks: time, timescale: 1000)) }
+    for time in times {
+      meter.note(MediaTime(ticks: time, timescale: 1000), isNew: !repeating.contains(time))
+    }
     return meter.statistics
+  }
+
+  /// As `--on-loss freeze` has them: one frame of each second, and then none any more.
+  @Test("repeated frames are a freeze, also at the beginning and while it goes on")
+  func repeatedFrames() {
+    let times = Array(stride(from: Int64(0), through: 4000, by: 40))
+    let frozen = freezes(at: times, repeating: Set(times.filter { $0 % 1000 != 0 || $0 > 2000 }))
+    #expect(frozen.count == 3)
+    #expect(abs(frozen.seconds - 4) < 0.001)
+    #expect(abs(frozen.longest - 2) < 0.001)
+  }
+
+  @Test("frames that are left out are a freeze, but for the first that tells how long one stands")
+  func missingFrames() {
+    let frozen = freezes(at: [0, 1000, 1040, 1080, 2080, 2120])
+    #expect(frozen.count == 1)
+    #expect(abs(frozen.seconds - 1) < 0.001)
   }
 
   @Test("a frame that stands for three times as long as others is a freeze")

@@ -108,14 +108,6 @@ struct FlowSurvey: Sendable {
   }
 }
 
-extension MediaDescription {
-  /// The payload types of what corrects or repeats the media or is put around it.
-  fileprivate var auxiliaryTypes: [UInt8] {
-    Array(correctionFormats.keys) + Array(retransmissionFormats.keys)
-      + (redundancyPayloadType.map { [$0] } ?? [])
-  }
-}
-
 extension Flow {
   fileprivate var destinationPort: UInt16? {
     if case .port(let destination) = place { destination.port } else { nil }
