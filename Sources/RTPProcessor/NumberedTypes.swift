@@ -8,6 +8,9 @@ import RTPWire
 /// libwebrtc send them). Those of Geovision cameras, of type 50, repeat the number of the packet before,
 /// so what is believed is what numbers have shown.
 struct NumberedTypes: Sendable {
+  /// How far from the highest number of the media theirs may be: what is numbered by itself, such as
+  /// retransmissions that nobody announced, must not carry the order away.
+  static let reach = -Source.greatestDropout...16
   /// Packets with a number of their own that it takes to be believed.
   static let neededProof = 2
   /// How many of these there have to be for one whose place a packet of the media has.

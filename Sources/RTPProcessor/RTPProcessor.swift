@@ -174,7 +174,7 @@ public struct RTPProcessor: Sendable {
   /// is numbered with the media.
   private mutating func receive(ofOtherType packet: RTPPacket, at arrival: Instant) {
     guard let source, packet.ssrc == source.ssrc,
-      abs(source.extend(packet.sequenceNumber) - source.highest) <= Source.greatestDropout,
+      NumberedTypes.reach.contains(source.extend(packet.sequenceNumber) - source.highest),
       numberedTypes.takes(packet, isOpen: source.lacks(source.extend(packet.sequenceNumber)))
     else { return statistics.noteIgnored(payloadType: packet.payloadType) }
     for earlier in numberedTypes.takeWaiting(of: packet.payloadType)

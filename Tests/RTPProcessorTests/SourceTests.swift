@@ -285,6 +285,27 @@ import Testing
     #expect(session.statistics.lost == UInt64(lost))
   }
 
+  /// Retransmissions that nobody announced, in the source of the media.
+  @Test(arguments: [20, 1000, 40_000, 65_000])
+  func numbersOfTheirOwnCarryNothingAway(distance: Int) {
+    var sender = VirtualSender(packetsPerFrame: 3)
+    var session = VirtualSession.running(&sender, configuration: Self.configuration)
+    for index in 0..<300 as Range<UInt64> {
+      let packet = sender.packet()
+      #expect(session.receive(packet) == .inOrder)
+      if index % 10 == 0 {
+        var other = packet
+        other.payloadType = 97
+        other.identity = 1_000_000 + index
+        other.sequence = packet.sequence &+ UInt16(distance)
+        session.receive(other)
+      }
+      session.run(for: .milliseconds(1))
+    }
+    #expect(session.deliveredIdentities == Array(1...310))
+    #expect(session.statistics.lost == 0)
+  }
+
   /// Geovision cameras: what fills the place of a picture's packet is not its loss made good.
   @Test(arguments: 0..<20 as Range<UInt64>)
   func numbersThatAreRepeatedFillNoPlaces(seed: UInt64) {
