@@ -143,7 +143,8 @@ struct RepairTests {
     #expect(
       try Clip.frameHashes(of: output) == Array(clip.hashes.prefix(clip.frames - tail)))
     let statistics = try Statistics(lastLineOf: receiver)
-    #expect(statistics["rtp", "lost"] == 0)
+    // What was still being asked for when the last frame had come is counted too: a picture or two.
+    #expect(statistics["rtp", "lost"] < tail)
     #expect(statistics["rtp", "repair", "arrived"] > 5)
   }
 
