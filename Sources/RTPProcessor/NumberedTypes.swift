@@ -5,8 +5,8 @@ import RTPWire
 /// packets, but their places are no losses.
 ///
 /// Correction packets that nobody announced have numbers of their own (RFC 5109 §8, as GStreamer and
-/// libwebrtc send them). Those of Geovision cameras, of type 50, repeat the number of the packet before,
-/// so what is believed is what numbers have shown.
+/// libwebrtc send them) and the timestamp of the packet before. Those of Geovision cameras, of type 50,
+/// repeat the number of the packet before, so what is believed is what numbers have shown.
 struct NumberedTypes: Sendable {
   /// How far from the highest number of the media theirs may be: what is numbered by itself, such as
   /// retransmissions that nobody announced, must not carry the order away.

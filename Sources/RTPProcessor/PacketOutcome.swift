@@ -18,7 +18,7 @@ public enum PacketOutcome: Sendable, Hashable {
   case late
   /// From another SSRC while the current source is alive.
   case foreignSource
-  /// Of a payload type that is not the stream's.
+  /// Of a payload type that is not the stream's, whether or not it has a number among the stream's.
   case ignoredPayloadType
   /// A correction packet with a numbering of its own, taken in.
   case correction

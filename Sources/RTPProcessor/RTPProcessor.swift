@@ -44,13 +44,6 @@ public struct RTPProcessor: Sendable {
     public init() {}
   }
 
-  /// How many sources may be on probation at once: garbage must not crowd out a sender, nor fill the
-  /// memory.
-  static let maximumProspects = 64
-  /// How long another SSRC may go on beside a living source before its packets are let go: as long
-  /// as it may take to be sure that the current source is silent.
-  static let prospectPatience: Duration = .seconds(2)
-
   public let configuration: Configuration
   public internal(set) var statistics = ReceptionStatistics()
   /// Media time to wall-clock time, as far as sender reports have told.
@@ -67,9 +60,9 @@ public struct RTPProcessor: Sendable {
   /// Which packets are asked for; `nil` where none may be.
   var repair: RepairSchedule?
   var keyPictures: KeyPictureRequests
-  private var prospects: [Prospect] = []
+  var prospects: [Prospect] = []
   /// Where the time of a session before this one stands.
-  private var formerTimeline: MediaTimeline?
+  var formerTimeline: MediaTimeline?
   /// The newest report of the current source, whatever its wall clock says.
   var lastReport: SenderReportArrival?
   var senderAccount = SenderAccount()
@@ -173,7 +166,8 @@ public struct RTPProcessor: Sendable {
   /// Takes in a packet of a type that is not the media's: it is left out, and its place too where the type
   /// is numbered with the media.
   private mutating func receive(ofOtherType packet: RTPPacket, at arrival: Instant) {
-    guard let source, packet.ssrc == source.ssrc,
+    // What has a time of its own may be a picture, and its absence a loss.
+    guard let source, packet.ssrc == source.ssrc, packet.timestamp == source.newestTimestamp,
       NumberedTypes.reach.contains(source.extend(packet.sequenceNumber) - source.highest),
       numberedTypes.takes(packet, isOpen: source.lacks(source.extend(packet.sequenceNumber)))
     else { return statistics.noteIgnored(payloadType: packet.payloadType) }
@@ -261,38 +255,14 @@ public struct RTPProcessor: Sendable {
     }
   }
 
-  /// When `prospect`, which has proved itself, is to take over or to be let go.
-  private func dueTime(of prospect: Prospect) -> Instant {
-    guard let source else {
-      return prospect.firstArrival.advanced(by: configuration.reorderWindow)
-    }
-    if hasSaidGoodbye { return prospect.lastArrival }
-    let patience = prospect.firstArrival.advanced(by: Self.prospectPatience)
-    return min(patience, max(source.liveliness.silentFrom, prospect.lastArrival))
-  }
-
-  private func isReadyToTakeOver(_ prospect: Prospect, at now: Instant) -> Bool {
-    guard prospect.isConfirmed, let first = prospect.first else { return false }
-    switch claim(of: prospect) {
-    case .first:
-      return prospect.beginsAtEntryPoint || isProbationFull
-        || prospect.firstArrival.advanced(by: configuration.reorderWindow) <= now
-    case .succession:
-      guard let source, !hasSaidGoodbye else { return true }
-      return source.goesOn(with: first.packet) || source.liveliness.silentFrom <= now
-    case .newNumbering:
-      return true
-    }
-  }
-
-  private mutating func keepBounds() {
+  mutating func keepBounds() {
     source?.giveUpGaps(
       untilAtMost: configuration.maximumHeldPackets, bytes: configuration.maximumHeldBytes,
       statistics: &statistics, ready: &ready)
     repair?.close(before: source?.buffer.next ?? 0)
   }
 
-  private mutating func releaseEverything() {
+  mutating func releaseEverything() {
     source?.giveUpGaps(untilAtMost: 0, bytes: 0, statistics: &statistics, ready: &ready)
   }
 
@@ -302,120 +272,5 @@ public struct RTPProcessor: Sendable {
     if prospects.isEmpty { return }
     let current = ssrc
     if let index = prospects.firstIndex(where: { $0.ssrc == current }) { dismiss(at: index) }
-  }
-
-  // MARK: - Probation
-
-  /// What a prospect is if it proves itself.
-  private enum Claim {
-    /// The first source of all.
-    case first
-    /// The source after the current one.
-    case succession
-    /// The current source, far from where its numbers should be.
-    case newNumbering
-  }
-
-  private func claim(of prospect: Prospect) -> Claim {
-    guard let ssrc else { return .first }
-    return prospect.ssrc == ssrc ? .newNumbering : .succession
-  }
-
-  /// Whether all prospects together hold what one source may.
-  private var isProbationFull: Bool {
-    prospects.reduce(0) { $0 + $1.held.count } >= configuration.maximumHeldPackets
-      || prospects.reduce(0) { $0 + $1.bytes } >= configuration.maximumHeldBytes
-  }
-
-  private mutating func putOnProbation(
-    _ packet: RTPPacket, at arrival: Instant, isEntryPoint: (RTPPacket) -> Bool
-  ) -> PacketOutcome {
-    let index = place(for: packet, at: arrival)
-    if prospects[index].isConfirmed, isProbationFull {
-      statistics.foreignSource += 1
-      return .foreignSource
-    }
-    let isEntryPoint =
-      configuration.correctionFormats[packet.payloadType] == nil && isEntryPoint(packet)
-    switch prospects[index].hold(packet, arrival: arrival, isEntryPoint: isEntryPoint) {
-    case .held:
-      statistics.held += 1
-    case .heldInstead(let count):
-      statistics.held += 1
-      statistics.held -= UInt64(count)
-      statistics.unconfirmed += UInt64(count)
-    case .duplicate:
-      statistics.duplicate += 1
-      return .duplicate
-    case .stray:
-      statistics.unconfirmed += 1
-    }
-    if isReadyToTakeOver(prospects[index], at: arrival) { promote(at: index) }
-    return .probation
-  }
-
-  /// The place of `packet`'s source among the prospects, if need be at the cost of another one.
-  private mutating func place(for packet: RTPPacket, at arrival: Instant) -> Int {
-    if let index = prospects.firstIndex(where: { $0.ssrc == packet.ssrc }) { return index }
-    if prospects.count >= Self.maximumProspects {
-      // Whoever has sent a single packet is the least loss, but for a restart of the current source.
-      let current = ssrc
-      dismiss(at: prospects.firstIndex { !$0.isConfirmed && $0.ssrc != current } ?? 0)
-    }
-    prospects.append(Prospect(packet: packet, arrival: arrival))
-    return prospects.count - 1
-  }
-
-  private mutating func promote(at index: Int) {
-    guard let first = prospects[index].first else { return }
-    let claim = claim(of: prospects[index])
-    let goesOn = claim == .succession && source?.goesOn(with: first.packet) ?? false
-    let prospect = prospects.remove(at: index)
-    statistics.held -= UInt64(prospect.held.count)
-    switch claim {
-    case .first: break
-    case .newNumbering: statistics.sequenceRestarts += 1
-    case .succession: statistics.sourceChanges += 1
-    }
-    if goesOn {
-      source?.rename(to: prospect.ssrc)
-    } else {
-      replaceSource(by: prospect, first: first)
-      if claim == .succession || source?.keepsTimeline == false { clock.reset() }
-    }
-    if claim != .newNumbering { lastReport = nil }
-    senderAccount = SenderAccount()
-    hasSaidGoodbye = false
-    repair?.forgetPlaces()
-    let highest = source?.highest ?? 0
-    source?.take(prospect.held, statistics: &statistics, ready: &ready)
-    noticeGaps(behind: highest, at: prospect.lastArrival)
-    correct(with: prospect.held)
-    keepBounds()
-    if let report = earlyReports.take(of: prospect.ssrc) { note(report) }
-    // Whoever else claimed to be first was not.
-    if claim == .first { while !prospects.isEmpty { dismiss(at: 0) } }
-  }
-
-  private mutating func replaceSource(by prospect: Prospect, first: ReorderBuffer.Entry) {
-    releaseEverything()
-    let timeline =
-      source?.timeline ?? formerTimeline
-      ?? MediaTimeline(clockRate: max(configuration.clockRate, 1))
-    source = Source(
-      of: prospect, first: first, timeline: timeline,
-      newSession: source == nil && formerTimeline != nil,
-      correctionFormats: configuration.correctionFormats, payloadType: configuration.payloadType)
-    correction = nil
-  }
-
-  private mutating func dismiss(at index: Int) {
-    let claim = claim(of: prospects[index])
-    let count = UInt64(prospects.remove(at: index).held.count)
-    statistics.held -= count
-    switch claim {
-    case .first, .newNumbering: statistics.unconfirmed += count
-    case .succession: statistics.foreignSource += count
-    }
   }
 }

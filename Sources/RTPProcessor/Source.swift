@@ -40,6 +40,8 @@ struct Source: Sendable {
   private(set) var liveliness: Liveliness
   private var unwrapper: SequenceUnwrapper
   private(set) var highest: Int64
+  /// Of the packet that has the highest number.
+  private(set) var newestTimestamp: UInt32
   private var history = DeliveryHistory()
   private var lostBefore = 0
   private var startsAfresh = true
@@ -67,6 +69,7 @@ struct Source: Sendable {
     unwrapper.advance(to: first.sequence)
     base = first.sequence
     highest = first.sequence - 1
+    newestTimestamp = first.packet.timestamp
     liveliness = Liveliness(first: prospect.lastArrival)
     self.timeline = timeline
     keepsTimeline = self.timeline.restart(
@@ -197,7 +200,7 @@ struct Source: Sendable {
     statistics: inout ReceptionStatistics
   ) {
     guard way == .network else {
-      reached(sequence)
+      reached(sequence, packet)
       return
     }
     statistics.noteArrival(arrival, timestamp: packet.timestamp, clockRate: timeline.clockRate)
@@ -205,12 +208,13 @@ struct Source: Sendable {
     onlyOldSince = nil
     received += 1
     if sequence < highest { statistics.noteReordered(depth: highest - sequence) }
-    reached(sequence)
+    reached(sequence, packet)
   }
 
-  private mutating func reached(_ sequence: Int64) {
+  private mutating func reached(_ sequence: Int64, _ packet: RTPPacket) {
     guard sequence > highest else { return }
     highest = sequence
+    newestTimestamp = packet.timestamp
     unwrapper.advance(to: sequence)
   }
 

@@ -285,6 +285,22 @@ import Testing
     #expect(session.statistics.lost == UInt64(lost))
   }
 
+  /// A sender that changes the payload type in between: what follows may refer to what was left out.
+  @Test func picturesOfAnotherTypeAreLosses() {
+    var sender = VirtualSender(packetsPerFrame: 3)
+    var session = VirtualSession.running(&sender, configuration: Self.configuration, packets: 9)
+    for index in 0..<90 {
+      var packet = sender.packet()
+      if index / 3 % 5 == 4 { packet.payloadType = 98 }
+      session.receive(packet)
+      session.run(for: .milliseconds(10))
+    }
+    session.run(for: .seconds(1))
+    session.finish()
+    #expect(session.statistics.lost >= 15)
+    #expect(session.statistics.ignoredPayloadType <= 18)
+  }
+
   /// Retransmissions that nobody announced, in the source of the media.
   @Test(arguments: [20, 1000, 40_000, 65_000])
   func numbersOfTheirOwnCarryNothingAway(distance: Int) {

@@ -34,7 +34,8 @@ struct DamageTrail {
       (trailing, skipped, leading) = (0, 0, 0)
       recovery = nil
     }
-    // A picture that refers to none is one without a message, and leaves those that refer past it as they are.
+    // With a picture that refers to none a message says nothing new; taken for more, it would make right
+    // the pictures that refer past it.
     if let point = unit.recoveryPoint, unit.integrity != .damaged, dependency.references != .none {
       recovery = min(recovery ?? .max, point.distance)
     }
