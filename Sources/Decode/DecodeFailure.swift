@@ -53,6 +53,9 @@ struct UnitRecord: Sendable, Hashable {
   var firstArrival: Instant
   var lastArrival: Instant
   var condition: RawFrame.Condition
+  /// Whether it is as good as intact where the sender promises pictures that are about right.
+  var isGood = false
+  var dependency = PictureDependency(references: .earlier)
   var frameRate: Rational?
   var captureTime: WallClockTime?
   var byteCount: Int
@@ -62,6 +65,7 @@ struct UnitRecord: Sendable, Hashable {
     firstArrival = unit.firstArrival
     lastArrival = unit.lastArrival
     self.condition = condition
+    dependency = unit.presumedDependency
     frameRate = unit.format?.frameRate
     captureTime = unit.captureTime
     byteCount = unit.bytes.readableBytes

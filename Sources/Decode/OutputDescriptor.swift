@@ -12,8 +12,8 @@ final class OutputDescriptor {
   private static let readerInterval: UInt32 = 20_000
 
   private enum Ownership {
-    /// Opened here.
-    case own
+    /// Opened here, where there was no file before if `created` names it.
+    case own(created: String?)
     /// Handed over; its number must stay taken, or the next file opened would get standard output's.
     case borrowed(original: Int32, flags: Int32?)
   }
@@ -25,7 +25,8 @@ final class OutputDescriptor {
 
   /// Opens `path` for writing from the start; a named pipe once it has a reader.
   ///
-  /// What a file holds stays until ``empty()``: a run that receives nothing must not cost a recording.
+  /// What a file holds stays until ``empty()``: a run that receives nothing must not cost a recording. Nor does
+  /// it leave a file where there was none.
   ///
   /// `givesUp` is asked now and then while a named pipe has no reader.
   ///
@@ -33,7 +34,9 @@ final class OutputDescriptor {
   init(opening path: String, unless givesUp: () -> Bool) throws(OutputError) {
     // Without O_NONBLOCK, opening a named pipe would wait for its reader, out of anyone's reach.
     let flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK
-    var number = unsafe open(path, flags, Self.permissions)
+    var number = unsafe open(path, flags | O_EXCL, Self.permissions)
+    let isNew = number >= 0
+    if !isNew, errno == EEXIST { number = unsafe open(path, flags, Self.permissions) }
     while number < 0, errno == EINTR || (errno == ENXIO && Self.isNamedPipe(path)) {
       guard !givesUp() else { throw .noReader }
       usleep(Self.readerInterval)
@@ -43,7 +46,7 @@ final class OutputDescriptor {
     guard number >= 0 else { throw .cannotOpen(path: path, errno: error) }
     self.number = number
     isFile = Self.type(of: number) == S_IFREG
-    ownership = .own
+    ownership = .own(created: isNew ? path : nil)
     enlargePipe()
   }
 
@@ -75,16 +78,27 @@ final class OutputDescriptor {
   }
 
   deinit {
-    guard case .borrowed(let original, let flags) = ownership else {
+    switch ownership {
+    case .own(let created):
+      if let created, isEmpty { unsafe unlink(created) }
       close(number)
-      return
+    case .borrowed(let original, let flags):
+      giveBack(original, flags: flags)
     }
+  }
+
+  private func giveBack(_ original: Int32, flags: Int32?) {
     if let flags { _ = fcntl(original, F_SETFL, flags) }
     if number != original { close(number) }
     let nowhere = unsafe open("/dev/null", O_WRONLY | O_CLOEXEC)
     guard nowhere >= 0 else { return }
     dup2(nowhere, original)
     close(nowhere)
+  }
+
+  private var isEmpty: Bool {
+    var status = stat()
+    return unsafe fstat(number, &status) == 0 && status.st_size == 0
   }
 
   /// Gives up what a file held that was opened here.

@@ -75,6 +75,8 @@ final class OutputStream {
   }
 
   func close() {
+    // What nothing was written to is as it was before.
+    if writer?.bytes == 0, !files.isEmpty { files.removeLast() }
     writtenBefore = (written, bytes)
     writer = nil
   }

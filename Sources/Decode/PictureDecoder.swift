@@ -38,10 +38,14 @@ import RTPWire
   private var format: FormatDescription?
   private var awaitsRandomAccess = true
   private var trail = DamageTrail()
+  /// The same where about right is right.
+  private var approximateTrail = DamageTrail(acceptsApproximation: true)
   /// `nil` where nothing is made up, or libavcodec does it well.
   private var standIns: StandIns?
   /// The last one that came out, where it may have to come again.
   private var lastIntact: RawFrame?
+  /// Pictures are shown that libavcodec keeps back.
+  private var isInPlaceOfDecoder = false
   /// False until the first unit after the start, a flush or a change of format.
   private var hasDecoded = false
 
@@ -112,41 +116,54 @@ import RTPWire
     guard unit.isRandomAccess || !awaitsRandomAccess else {
       return fail(unit, .noRandomAccessPoint)
     }
-    for picture in standIns?.pictures(before: unit) ?? [] { decode(standIn: picture) }
-    guard fillPacket(from: unit) else {
+    let additions = standIns?.additions(to: unit) ?? StandIns.Additions()
+    for picture in additions.pictures { decode(standIn: picture) }
+    guard fillPacket(from: unit, beginning: additions.beginning?.bytes) else {
       awaitRandomAccess()
       return fail(unit, .outOfMemory)
     }
     awaitsRandomAccess = false
     var condition = trail.condition(of: unit)
     if condition == .concealed, !conceals { condition = .damaged }
+    var record = UnitRecord(unit, condition: condition)
+    record.isGood = approximateTrail.condition(of: unit) == .intact
 
     let depth = unsafe context.pointee.has_b_frames
     let hasSlices = unit.units.contains { Self.sliceTypes.contains($0.type) }
     let index = pictures.ledger.begin(
-      UnitRecord(unit, condition: condition), canCompleteFrame: joinsFields && hasSlices)
+      record, canCompleteFrame: joinsFields && hasSlices)
     unsafe packet.pointee.pts = index
     let isDamaged = unit.integrity == .damaged
-    pictures.begin(isDamaged: isDamaged)
+    pictures.begin(isDamaged: isDamaged, madeUpBlock: additions.beginning?.side)
     // libavcodec's own concealment spreads the motion of what moves over what stands still, so it is
     // left to what nobody saw coming: bits that are wrong.
     unsafe context.pointee.error_concealment =
       isDamaged && conceals ? 0 : FF_EC_GUESS_MVS | FF_EC_DEBLOCK
     let sent = unsafe avcodec_send_packet(context, packet)
     unsafe av_packet_unref(packet)
+    pictures.restoreBlock()
     let received = receiveAll()
-    if condition != .intact, unsafe context.pointee.has_b_frames == 0,
-      let frame = unsafe pictures.takeWithheld()
-    {
-      unsafe frame.pointee.pts = index
-      unsafe deliver(frame)
-    }
+    deliverWithheld(isIntact: condition == .intact)
     let code = sent < 0 ? sent : received
     let error: DecodeFailure.Reason? =
       code < 0 ? .decoder(code: code, text: libavErrorText(code)) : nil
-    if error != nil { trail.noteError(in: unit) }
+    if error != nil { noteError(in: record.dependency) }
     pictures.ledger.end(error: error).forEach(onFailure)
     deepenReordering(from: depth)
+  }
+
+  /// Shows what libavcodec would not, behind an IDR picture that did not come; and then what it keeps
+  /// until the next one, in its turn.
+  private func deliverWithheld(isIntact: Bool) {
+    guard !isIntact || isInPlaceOfDecoder else { return }
+    while let (index, frame) = unsafe pictures.takeWithheld(
+      beyond: Int(context.pointee.has_b_frames))
+    {
+      isInPlaceOfDecoder = true
+      unsafe frame.pointee.pts = index
+      unsafe deliver(frame, isTaken: true)
+    }
+    if isIntact, pictures.isWaitingInDecoder { isInPlaceOfDecoder = false }
   }
 
   /// Takes out every frame that is left, after which decoding begins anew at a random-access point.
@@ -159,7 +176,13 @@ import RTPWire
   private func awaitRandomAccess() {
     awaitsRandomAccess = true
     trail = DamageTrail()
+    approximateTrail = DamageTrail(acceptsApproximation: true)
     standIns?.forgetPictures()
+  }
+
+  private func noteError(in dependency: PictureDependency) {
+    trail.noteError(in: dependency)
+    approximateTrail.noteError(in: dependency)
   }
 
   /// Decodes a picture that never came, from NAL units of our own making; it is not shown.
@@ -214,6 +237,11 @@ import RTPWire
   private func drain() {
     unsafe avcodec_send_packet(context, nil)
     _ = receiveAll()
+    while isInPlaceOfDecoder, let (index, frame) = unsafe pictures.takeWithheld(beyond: 0) {
+      unsafe frame.pointee.pts = index
+      unsafe deliver(frame, isTaken: true)
+    }
+    isInPlaceOfDecoder = false
     unsafe avcodec_flush_buffers(context)
     // The depth that libavcodec learnt belongs to the stream that has ended.
     unsafe context.pointee.has_b_frames = 0
@@ -221,10 +249,12 @@ import RTPWire
     pictures.ledger.endAll(reason: .notShown).forEach(onFailure)
   }
 
-  /// Copies the unit to where libavcodec may read past its end.
-  private func fillPacket(from unit: AccessUnit) -> Bool {
+  /// Copies the unit, with `beginning` before its first slice, to where libavcodec may read past its end.
+  private func fillPacket(from unit: AccessUnit, beginning: ByteBuffer?) -> Bool {
     let cut = endsCutSlices ? unit.units.filter { !$0.isWhole } : []
-    let length = unit.bytes.readableBytes + cut.count * Self.cutSliceEnd.count
+    let beginning = beginning.map { AnnexB.stream(of: [$0]) } ?? ByteBuffer()
+    let length =
+      unit.bytes.readableBytes + beginning.readableBytes + cut.count * Self.cutSliceEnd.count
     guard let size = Int32(exactly: length), unsafe av_new_packet(packet, size) >= 0,
       let data = unsafe packet.pointee.data
     else { return false }
@@ -235,6 +265,13 @@ import RTPWire
         let piece = unsafe UnsafeRawBufferPointer(rebasing: source[read..<end])
         unsafe UnsafeMutableRawBufferPointer(rebasing: target[written...]).copyMemory(from: piece)
         (read, written) = (end, written + piece.count)
+      }
+      if beginning.readableBytes > 0, let first = unit.units.first(where: { $0.type < 32 }) {
+        copy(upTo: min(max(first.offset - AnnexB.startCode.count, 0), source.count))
+        unsafe beginning.withUnsafeReadableBytes { bytes in
+          unsafe UnsafeMutableRawBufferPointer(rebasing: target[written...]).copyMemory(from: bytes)
+          written += bytes.count
+        }
       }
       for entry in cut {
         copy(upTo: min(max(entry.offset + entry.length, read), source.count))
@@ -261,10 +298,12 @@ import RTPWire
     }
   }
 
-  private func deliver(_ frame: UnsafeMutablePointer<AVFrame>) {
+  private func deliver(_ frame: UnsafeMutablePointer<AVFrame>, isTaken: Bool = false) {
     let index = unsafe frame.pointee.pts
-    let unit = pictures.ledger.frameOut(index)
     unsafe pictures.detach(from: frame)
+    // What libavcodec gives out now may not be the next one to be shown.
+    if isInPlaceOfDecoder, !isTaken, unsafe pictures.keep(frame, of: index) { return }
+    let unit = isTaken ? pictures.ledger.take(index) : pictures.ledger.frameOut(index)
     unsafe pictures.prediction?.remember(frame)
     guard let unit else { return unsafe pool.recycle(frame) }
     let rate = Rational(unsafe context.pointee.framerate)
@@ -273,17 +312,20 @@ import RTPWire
       unsafe pool.recycle(frame)
       return pictures.ledger.frameRefused(index, .unknownPixelFormat)
     }
+    if raw.condition == .concealed, unit.condition == .intact,
+      pictures.ledger.spreadError(from: index, in: unit.dependency)
+    {
+      noteError(in: unit.dependency)
+    }
+    let isGood = raw.condition == .intact || unit.isGood && raw.condition == unit.condition
     switch configuration.lossTreatment {
     case .conceal, .corrupt: onFrame(raw)
     case .skip:
-      guard raw.condition == .intact else {
-        return pictures.ledger.frameRefused(index, .notIntact)
-      }
+      guard isGood else { return pictures.ledger.frameRefused(index, .notIntact) }
       onFrame(raw)
     case .freeze:
-      if raw.condition == .intact { lastIntact = raw }
-      let shown =
-        raw.condition == .intact ? raw : lastIntact.flatMap { RawFrame(repeating: $0, for: unit) }
+      if isGood { lastIntact = raw }
+      let shown = isGood ? raw : lastIntact.flatMap { RawFrame(repeating: $0, for: unit) }
       guard let shown else { return pictures.ledger.frameRefused(index, .notIntact) }
       onFrame(shown)
     }

@@ -1,3 +1,4 @@
+import Defragment
 import RTPWire
 
 /// Which access unit every picture in the decoder came from, and what became of it.
@@ -16,19 +17,29 @@ struct PictureLedger {
     /// Those of them that the decoder still holds.
     var live = 0
     var frames = 0
+    /// Its picture was shown without the decoder, which may give it out yet.
+    var isTaken = false
     var error: DecodeFailure.Reason?
 
-    /// The decoder could not make use of all of it, although all of it came.
-    mutating func noteError() {
-      for index in units.indices where units[index].condition == .intact {
-        units[index].condition = .concealed
+    /// Whether it has a picture that has not come out.
+    var isWaiting: Bool { started > 0 && frames == 0 && error == nil }
+
+    /// Its turn among pictures to be shown.
+    func place(_ index: Index) -> (Int64, Index) { (units.first?.time.ticks ?? 0, index) }
+
+    /// What was thought to be intact is not.
+    mutating func note(_ condition: RawFrame.Condition) {
+      for index in units.indices {
+        units[index].isGood = false
+        if units[index].condition == .intact { units[index].condition = condition }
       }
     }
   }
 
   private var entries: [Index: Entry] = [:]
   private var nextIndex: Index = 0
-  private var current: Index?
+  /// The unit that is being decoded.
+  private(set) var current: Index?
   private var previous: Index?
   private var canCompleteFrame = false
   /// The unit before the current one gave its frame while the current one was being decoded.
@@ -65,10 +76,28 @@ struct PictureLedger {
     return current
   }
 
-  /// Whether the unit that is being decoded has a picture, and none came out.
-  var isCurrentWithheld: Bool {
-    guard let current, let entry = entries[current] else { return false }
-    return entry.started > 0 && entry.frames == 0
+  /// The unit whose picture is the first to be shown where more than `depth` have not come out.
+  ///
+  /// Nothing of the decoder tells whether it will ever give out a picture; but more than `depth` do not
+  /// wait in it.
+  func withheld(beyond depth: Int) -> Index? {
+    let waiting = entries.filter { $1.isWaiting }
+    guard waiting.count > depth else { return nil }
+    return waiting.min { $0.value.place($0.key) < $1.value.place($1.key) }?.key
+  }
+
+  func isWaiting(_ index: Index) -> Bool { entries[index]?.isWaiting == true }
+
+  /// Whether of the pictures that have not come out all are intact.
+  var areWaitingIntact: Bool {
+    entries.values.allSatisfy { !$0.isWaiting || $0.units.first?.condition == .intact }
+  }
+
+  /// The picture of `index` is shown without the decoder.
+  mutating func take(_ index: Index) -> UnitRecord? {
+    let unit = frameOut(index)
+    entries[index]?.isTaken = true
+    return unit
   }
 
   /// The decoder has let go of a picture, shown or not.
@@ -79,9 +108,11 @@ struct PictureLedger {
 
   /// A frame has come out; the answer is the unit it belongs to.
   mutating func frameOut(_ index: Index) -> UnitRecord? {
-    guard let units = entries[index]?.units, var unit = units.first else { return nil }
+    guard let entry = entries[index], !entry.isTaken, var unit = entry.units.first else {
+      return nil
+    }
     entries[index]?.frames += 1
-    for second in units.dropFirst() { unit.complete(with: second) }
+    for second in entry.units.dropFirst() { unit.complete(with: second) }
     if canCompleteFrame, index == previous, let current, let second = entries[current],
       second.started == 0, let last = second.units.last
     {
@@ -89,6 +120,21 @@ struct PictureLedger {
       unit.complete(with: last)
     }
     return unit
+  }
+
+  /// Bits of the frame that just came out were wrong: what was decoded behind it, and waits for its turn,
+  /// refers to it.
+  ///
+  /// - Returns: whether what comes may refer to it too.
+  mutating func spreadError(from index: Index, in dependency: PictureDependency) -> Bool {
+    guard dependency.isReference else { return false }
+    for later in entries.keys.sorted() where later > index {
+      if entries[later]?.units.first?.dependency.references == PictureDependency.References.none {
+        return false
+      }
+      entries[later]?.note(.damaged)
+    }
+    return true
   }
 
   /// The frame that just came out cannot be shown after all.
@@ -104,7 +150,8 @@ struct PictureLedger {
     if let current {
       if let error {
         entries[current]?.error = error
-        entries[current]?.noteError()
+        // The decoder could not make use of all of it, although all of it came.
+        entries[current]?.note(.concealed)
       }
       settleUnitWithoutPicture(current)
       released.append(current)
@@ -159,6 +206,7 @@ extension UnitRecord {
   fileprivate mutating func complete(with second: UnitRecord) {
     lastArrival = max(lastArrival, second.lastArrival)
     if second.condition == .concealed || condition == .intact { condition = second.condition }
+    isGood = isGood && second.isGood
     byteCount += second.byteCount
   }
 }

@@ -12,9 +12,14 @@ import CFFmpeg
   /// came: its H.265 decoder does.
   private let allocatesMissing: Bool
   private var isDamaged = false
+  /// The side of the block at the beginning of the picture that will be decoded to something made up.
+  private var madeUpBlock: Int?
+  private var savedBlock: SavedBlock?
   private var allocated = 0
-  /// The picture of the unit once more, in case that libavcodec keeps it back.
-  private var current: UnsafeMutablePointer<AVFrame>?
+  /// The pictures that have not come out once more, in case that libavcodec keeps them back.
+  private var waiting: [PictureLedger.Index: UnsafeMutablePointer<AVFrame>] = unsafe [:]
+  /// Those of them that libavcodec has given out already.
+  private var given: Set<PictureLedger.Index> = []
   /// Pictures that were allocated for being referred to, until they are filled.
   private var missing: [UnsafeMutablePointer<AVFrame>] = unsafe []
   private var execute: Execute?
@@ -32,49 +37,81 @@ import CFFmpeg
   }
 
   deinit {
-    unsafe av_frame_free(&current)
+    forgetWaiting { _ in true }
     while let frame = unsafe missing.popLast() {
       var rest: UnsafeMutablePointer<AVFrame>? = unsafe frame
       unsafe av_frame_free(&rest)
     }
   }
 
-  /// Expects the pictures of another access unit.
-  func begin(isDamaged: Bool) {
+  /// Expects the pictures of another access unit; a block of `madeUpBlock` samples a side at its beginning
+  /// is to be as it would be without being decoded.
+  func begin(isDamaged: Bool, madeUpBlock: Int? = nil) {
+    self.madeUpBlock = madeUpBlock
+    savedBlock = nil
     if unsafe !missing.isEmpty { fillMissing() }
     self.isDamaged = isDamaged
     allocated = 0
-    unsafe av_frame_free(&current)
+    forgetWaiting { !ledger.isWaiting($0) }
   }
 
-  /// The picture of the unit, if libavcodec has decoded it and does not give it out, like the one that
-  /// came out before it; the caller owns it.
+  /// The next picture that libavcodec has decoded and does not give out although more than `depth` wait,
+  /// with the number of its unit; it looks like the one that came out before it, and the caller owns it.
   ///
   /// Behind an IDR picture that did not come, libavcodec's H.264 decoder withholds all pictures whose
   /// order count is below that of the last one of the sequence before.
-  func takeWithheld() -> UnsafeMutablePointer<AVFrame>? {
-    guard ledger.isCurrentWithheld, let frame = unsafe current,
-      unsafe prediction?.dress(frame) == true
+  func takeWithheld(beyond depth: Int) -> (PictureLedger.Index, UnsafeMutablePointer<AVFrame>)? {
+    guard let index = ledger.withheld(beyond: depth), let frame = unsafe waiting[index],
+      unsafe given.contains(index) || prediction?.dress(frame) == true
     else { return nil }
-    unsafe current = nil
-    return unsafe frame
+    unsafe waiting[index] = nil
+    given.remove(index)
+    return unsafe (index, frame)
+  }
+
+  /// Keeps a picture that libavcodec gives out before its turn; false where it is none of those that wait.
+  func keep(_ frame: UnsafeMutablePointer<AVFrame>, of index: PictureLedger.Index) -> Bool {
+    guard ledger.isWaiting(index) else { return false }
+    unsafe av_frame_free(&waiting[index])
+    unsafe waiting[index] = frame
+    given.insert(index)
+    return true
+  }
+
+  /// Whether what waits does so in libavcodec, and will come out of it in its turn.
+  var isWaitingInDecoder: Bool { given.isEmpty && ledger.areWaitingIntact }
+
+  private func forgetWaiting(where isOver: (PictureLedger.Index) -> Bool) {
+    let over = unsafe waiting.keys.filter(isOver)
+    for index in over {
+      unsafe av_frame_free(&waiting[index])
+      unsafe waiting[index] = nil
+      given.remove(index)
+    }
   }
 
   /// Puts what a picture will probably look like where parts or all of it will not be decoded.
   private func prepare(_ frame: UnsafeMutablePointer<AVFrame>) {
     allocated += 1
     guard prediction != nil else { return }
-    if !allocatesMissing {
+    if !allocatesMissing, let index = ledger.current {
       // Before it are those that it would have referred to.
-      unsafe av_frame_free(&current)
-      unsafe current = av_frame_clone(frame)
+      unsafe av_frame_free(&waiting[index])
+      unsafe waiting[index] = av_frame_clone(frame)
     }
     if allocatesMissing, allocated > 1 {
       // libavcodec makes it grey as soon as this has returned.
       if let missing = unsafe av_frame_clone(frame) { unsafe self.missing.append(missing) }
     } else if isDamaged {
       unsafe prediction?.fill(frame)
+      savedBlock = madeUpBlock.flatMap { unsafe SavedBlock(of: frame, side: $0) }
     }
+  }
+
+  /// Puts back what was in the block that is made up, when the picture has been decoded.
+  func restoreBlock() {
+    savedBlock?.restore()
+    savedBlock = nil
   }
 
   /// Fills the pictures that never came, when nothing but decoding is left to be done with them.

@@ -19,7 +19,7 @@ public struct AccessUnit: Sendable {
   public struct Gap: Sendable, Hashable {
     /// How many of the NAL units stand before the gap; those that are absent altogether stood here.
     public let unitIndex: Int
-    /// Above 0.
+    /// 0 where the numbers began anew, so that nobody knows how many.
     public let packets: Int
 
     public init(unitIndex: Int, packets: Int) {

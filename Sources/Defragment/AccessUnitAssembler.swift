@@ -26,9 +26,11 @@ struct AccessUnitAssembler: Sendable {
   private var lostPackets = 0
   /// Packets are missing directly before the unit that begins next.
   private var isBehindGap = false
+  /// So many that nobody knows how many.
+  private var isBehindRestart = false
   private var needsParameterSets = true
   private var hasOfferedParameterSets = false
-  /// Parameter sets came with pictures, so that a key picture without them may have lost them.
+  /// Parameter sets come with key pictures, so that one without them may have lost them.
   private var parameterSetsComeInBand = false
 
   private struct Unit: Sendable {
@@ -59,16 +61,23 @@ struct AccessUnitAssembler: Sendable {
     endedByMarker = nil
   }
 
-  /// Packets are missing between what came and what comes.
+  /// Packets are missing between what came and what comes; 0 says that nobody knows how many.
   mutating func noteLoss(of count: Int) {
     endedByMarker = nil
     isBehindGap = true
+    if count == 0 { isBehindRestart = true }
     guard open?.hasPicture == true else {
       lostPackets += count
       return
     }
     open?.isDamaged = true
     open?.noteGap(of: count)
+  }
+
+  /// Units are missing between what was written and what will be, in packets that are counted already.
+  mutating func noteHole() {
+    isBehindGap = true
+    if open?.hasPicture == true { open?.isDamaged = true }
   }
 
   /// A piece of the picture at `time` came and is of no use, so that it is not as it should be.
@@ -115,10 +124,12 @@ struct AccessUnitAssembler: Sendable {
         bytes: ByteBufferAllocator().buffer(capacity: min(capacity, limits.accessUnitBytes)),
         time: time, arrival: arrival, isDamaged: isBehindGap && !role.beginsAccessUnit)
     }
-    if lostPackets > 0, !role.beginsAccessUnit { open?.isDamaged = true }
-    if lostPackets > 0 || isBehindGap { open?.isBehindLoss = true }
-    open?.noteGap(of: lostPackets)
-    (lostPackets, isBehindGap) = (0, false)
+    if lostPackets > 0 || isBehindGap {
+      if !role.beginsAccessUnit { open?.isDamaged = true }
+      open?.isBehindLoss = true
+    }
+    if lostPackets > 0 || isBehindRestart { open?.noteGap(of: lostPackets) }
+    (lostPackets, isBehindGap, isBehindRestart) = (0, false, false)
     guard let count = open?.units.count, count < limits.unitsPerAccessUnit else {
       noteExcess(statistics: &statistics)
       return
@@ -204,10 +215,16 @@ struct AccessUnitAssembler: Sendable {
       draft.isFull || draft.units.count >= limits.unitsPerAccessUnit
     else { return }
     statistics.excessUnits += UInt64(draft.units.count)
-    isBehindGap = true
-    lostPackets += draft.lostPackets
+    takeBackGaps(of: draft)
     needsParameterSets = true
     open = nil
+  }
+
+  /// What was missing in `draft`, of which nothing is left, is missing before the next one.
+  private mutating func takeBackGaps(of draft: AccessUnitDraft) {
+    lostPackets += draft.lostPackets
+    isBehindGap = true
+    if draft.gaps.contains(where: { $0.packets == 0 }) { isBehindRestart = true }
   }
 
   // MARK: - Start codes inside units
@@ -321,9 +338,8 @@ struct AccessUnitAssembler: Sendable {
     guard var draft = open else { return }
     open = nil
     guard !draft.units.isEmpty else {
-      // Nothing of the picture was of use: what is missing is missing before the next one.
-      lostPackets += draft.lostPackets
-      isBehindGap = true
+      // Nothing of the picture was of use.
+      takeBackGaps(of: draft)
       return
     }
     lastLength = draft.bytes.readableBytes
@@ -338,6 +354,8 @@ struct AccessUnitAssembler: Sendable {
     if draft.dependency?.references == PictureDependency.References.none {
       let areKnown = parameterSets.isComplete && !parameterSetsComeInBand
       if hasParameterSets || areKnown { draft.isBehindLoss = false }
+      let isWhole = !draft.isBehindLoss && !draft.isDamaged
+      if !hasParameterSets, isWhole { parameterSetsComeInBand = false }
     }
     if hasParameterSets {
       needsParameterSets = false

@@ -44,9 +44,8 @@ struct AccessUnitDraft: Sendable {
       format: format)
   }
 
-  /// Notes that `count` packets are missing behind the units so far.
+  /// Notes that `count` packets are missing behind the units so far, or 0 where nobody knows how many.
   mutating func noteGap(of count: Int) {
-    guard count > 0 else { return }
     if let last = gaps.indices.last, gaps[last].unitIndex == units.count {
       gaps[last] = AccessUnit.Gap(unitIndex: units.count, packets: gaps[last].packets + count)
     } else {

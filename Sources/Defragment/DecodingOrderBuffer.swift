@@ -20,6 +20,8 @@ struct DecodingOrderBuffer: Sendable {
     let arrival: Instant
     let isWhole: Bool
     let isPicture: Bool
+    /// Numbers before it were passed over.
+    var isBehindHole = false
   }
 
   /// Whatever the sender promised, no more than this waits.
@@ -80,7 +82,8 @@ struct DecodingOrderBuffer: Sendable {
   /// Takes out the first unit, whatever may still come.
   mutating func removeFirst() -> Unit? {
     guard !waiting.isEmpty else { return nil }
-    let (number, unit) = waiting.removeFirst()
+    var (number, unit) = waiting.removeFirst()
+    unit.isBehindHole = last.map { number > $0 + 1 } ?? false
     bytes -= unit.bytes.readableBytes
     if counts(unit) { counted -= 1 }
     last = number
@@ -100,6 +103,9 @@ struct DecodingOrderBuffer: Sendable {
     shift += start - number
     return start
   }
+
+  /// How many units may leave before one that was sent behind all that wait.
+  var reach: Int { waiting.count + bounds.units }
 
   private func counts(_ unit: Unit) -> Bool { unit.isPicture || !bounds.countsPicturesAlone }
 

@@ -46,12 +46,14 @@ public struct FormatDescription: Sendable, Hashable {
   /// How many pictures may precede one in decoding order and follow it in output order, when the
   /// stream says.
   public var reorderDepth: Int?
+  /// Whether a picture may be one field of a frame (`frame_mbs_only_flag` of H.264 not set).
+  public var mayHaveFields: Bool
 
   public init(
     codec: VideoCodec, width: Int, height: Int, profile: UInt8, level: UInt8,
     chroma: ChromaFormat = .yuv420, lumaBitDepth: Int = 8, chromaBitDepth: Int = 8,
     frameRate: Rational? = nil, sampleAspectRatio: Rational? = nil, colour: Colour = Colour(),
-    reorderDepth: Int? = nil
+    reorderDepth: Int? = nil, mayHaveFields: Bool = false
   ) {
     self.codec = codec
     self.width = width
@@ -65,5 +67,6 @@ public struct FormatDescription: Sendable, Hashable {
     self.sampleAspectRatio = sampleAspectRatio
     self.colour = colour
     self.reorderDepth = reorderDepth
+    self.mayHaveFields = mayHaveFields
   }
 }

@@ -13,6 +13,8 @@ struct NALUnitCollector: Sendable {
   private var time: MediaTime
   private var arrival: Instant
   private var reordering: DecodingOrderBuffer?
+  /// Units to be written before which one may have been lost.
+  private var unitsNearLoss = 0
   private var state = State.between
 
   private enum State: Sendable {
@@ -122,7 +124,10 @@ struct NALUnitCollector: Sendable {
   }
 
   /// `count` packets are missing before the next one.
-  mutating func noteLoss(of count: Int) { assembler.noteLoss(of: count) }
+  mutating func noteLoss(of count: Int) {
+    assembler.noteLoss(of: count)
+    if let reordering { unitsNearLoss = reordering.reach + 1 }
+  }
 
   /// The stream ends or starts afresh: what there is becomes an access unit.
   mutating func flush() {
@@ -155,6 +160,10 @@ struct NALUnitCollector: Sendable {
   }
 
   private mutating func write(_ unit: DecodingOrderBuffer.Unit) {
+    // What was lost may have been sent far from where it belongs; but a number that nobody ever had is no
+    // loss (RFC 6184 §5.5).
+    if unit.isBehindHole, unitsNearLoss > 0 { assembler.noteHole() }
+    unitsNearLoss = max(0, unitsNearLoss - 1)
     write(unit.bytes, time: unit.time, arrival: unit.arrival, isWhole: unit.isWhole)
   }
 

@@ -63,6 +63,13 @@ public struct LossPattern: Sendable, Hashable {
     openLost += count
   }
 
+  /// With what may go on as if it were over, for whoever looks at it now.
+  public var settled: LossPattern {
+    var pattern = self
+    if openLost > 0 { pattern.close() }
+    return pattern
+  }
+
   /// What looked like a burst is over; one lost packet alone is none.
   private mutating func close() {
     if openLost > 1 {

@@ -98,17 +98,19 @@ extension RTPProcessor {
     guard let first = prospects[index].first else { return }
     let claim = claim(of: prospects[index])
     let goesOn = claim == .succession && source?.goesOn(with: first.packet) ?? false
+    let outage = claim == .newNumbering ? source?.missing(before: first) : nil
     let prospect = prospects.remove(at: index)
     statistics.held -= UInt64(prospect.held.count)
     switch claim {
     case .first: break
-    case .newNumbering: statistics.sequenceRestarts += 1
+    case .newNumbering: if outage == nil { statistics.sequenceRestarts += 1 }
     case .succession: statistics.sourceChanges += 1
     }
     if goesOn {
       source?.rename(to: prospect.ssrc)
     } else {
       replaceSource(by: prospect, first: first)
+      if let outage, outage > 0 { statistics.noteLoss(of: outage) }
       if claim == .succession || source?.keepsTimeline == false { clock.reset() }
     }
     if claim != .newNumbering { lastReport = nil }

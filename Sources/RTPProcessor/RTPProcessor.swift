@@ -200,6 +200,7 @@ public struct RTPProcessor: Sendable {
     if repair != nil, outcome != .renumbered {
       noteRepair(of: packet, way, highest: highest, at: arrival)
     }
+    if way != .network, outcome == .inOrder || outcome == .parked { statistics.repaired += 1 }
     switch outcome {
     case .inOrder:
       noteLife()

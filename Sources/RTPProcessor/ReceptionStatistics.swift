@@ -12,6 +12,8 @@ public struct ReceptionStatistics: Sendable, Hashable {
   /// Packets that did not come as they were sent but were put back: rebuilt from others,
   /// or taken from retransmission packets.
   public internal(set) var recovered: UInt64 = 0
+  /// Packets that took their places because they were sent again or rebuilt.
+  public internal(set) var repaired: UInt64 = 0
   /// Packets handed on in order.
   public internal(set) var delivered: UInt64 = 0
 

@@ -31,6 +31,9 @@ struct Source: Sendable {
   /// a sender that plays a short clip over again, or one whose timestamps stand still.
   static let patienceWithOldPackets: Duration = .milliseconds(500)
 
+  /// Nanoseconds of silence that may be an outage of the network.
+  static let shortestOutage: Int64 = 1_000_000_000
+
   /// The SSRC of its packets.
   private(set) var ssrc: UInt32
   /// The SSRC before the last change that kept the numbering.
@@ -50,6 +53,8 @@ struct Source: Sendable {
   /// The first place in the sequence that counts as expected, and what came since (RFC 3550 A.3).
   private var base: Int64
   private var received: Int64 = 0
+  /// When it was taken for the source.
+  private let beginning: Instant
   /// The payload types of packets that have a place in the order and are not handed on.
   private let correctionFormats: [UInt8: CorrectionFormat]
   private let payloadType: UInt8?
@@ -71,6 +76,7 @@ struct Source: Sendable {
     highest = first.sequence - 1
     newestTimestamp = first.packet.timestamp
     liveliness = Liveliness(first: prospect.lastArrival)
+    beginning = prospect.lastArrival
     self.timeline = timeline
     keepsTimeline = self.timeline.restart(
       at: first.packet.timestamp, arrival: first.arrival, newSession: newSession)
@@ -111,6 +117,26 @@ struct Source: Sendable {
     guard packet.ssrc == formerSSRC else { return false }
     return (buffer.next..<max(highest, buffer.next)).contains(
       unwrapper.extend(packet.sequenceNumber))
+  }
+
+  /// How many packets are missing before `first`, with which the source goes on after an outage; `nil` where
+  /// it seems to number its packets afresh.
+  ///
+  /// So many are missing as it would have sent meanwhile, more or less, and so much time of the media.
+  func missing(before first: ReorderBuffer.Entry) -> Int? {
+    let silence = liveliness.lastArrival.nanoseconds(to: first.arrival)
+    let before = beginning.nanoseconds(to: liveliness.lastArrival)
+    guard min(silence, before) >= Self.shortestOutage, received > 0 else { return nil }
+    let ticks = Double(
+      MediaTimeline.difference(from: newestTimestamp, to: first.packet.timestamp))
+    let seconds = Double(silence) / 1e9
+    guard abs(ticks / Double(timeline.clockRate) - seconds) <= 2 + seconds / 10 else { return nil }
+    let expected = Double(received) / Double(before) * Double(silence)
+    let period = 65_536.0
+    let next = UInt16(truncatingIfNeeded: highest + 1)
+    let step = Double(first.packet.sequenceNumber.rawValue &- next)
+    let missing = step + period * max(0, ((expected - step) / period).rounded())
+    return (expected / 2...expected * 2).contains(missing) ? Int(missing) : nil
   }
 
   /// The place of `number`; near the newest one, like every number.

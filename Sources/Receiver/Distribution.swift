@@ -24,6 +24,8 @@ final class Distribution: Sendable {
     var decoder: VideoDecoder?
     /// Set when the decoder's queue was full: what depends on the lost unit is of no use either.
     var awaitsRandomAccess = false
+    /// Set when the decoder could not use a unit although it came.
+    var hasFailed = false
     /// Set when a connection has ended: what comes on the next one can not be decoded before that.
     var outputsAwaitRandomAccess = false
     var isOver = false
@@ -56,10 +58,10 @@ final class Distribution: Sendable {
     }
   }
 
-  /// Takes one access unit, on the event loop.
-  func deliver(_ unit: AccessUnit) {
+  /// Takes one access unit, on the event loop, and says whether decoding can go on with the next.
+  func deliver(_ unit: AccessUnit) -> Bool {
     let (isWanted, isForOutputs) = state.withLock { $0.take(unit, configuration) }
-    guard isWanted else { return }
+    guard isWanted else { return true }
     configuration.onAccessUnit?(unit)
     // A lane that drops counts what it drops; receiving waits for none of them.
     if isForOutputs {
@@ -67,6 +69,10 @@ final class Distribution: Sendable {
     }
     if configuration.decodes { decode(unit) }
     if !configuration.decodes, state.withLock(\.isOver) { end(.framesReached) }
+    return state.withLock { state in
+      defer { state.hasFailed = false }
+      return !state.awaitsRandomAccess && !state.hasFailed
+    }
   }
 
   /// Whether more comes than can be written to an output that is to have everything.
@@ -173,7 +179,10 @@ final class Distribution: Sendable {
   }
 
   private func note(_ failure: DecodeFailure) {
-    state.withLock { $0.statistics.note(failure.reason) }
+    state.withLock { state in
+      state.statistics.note(failure.reason)
+      if case .decoder = failure.reason { state.hasFailed = true }
+    }
   }
 }
 

@@ -65,7 +65,8 @@ extension StreamDriver {
   func pullWhileThereIsRoom() -> Bool {
     while !setup.isCrowded() {
       guard let unit = stream.next(at: backlog.time) else { return true }
-      setup.deliver(unit)
+      // Nobody can be asked for anything.
+      _ = setup.deliver(unit)
     }
     return false
   }

@@ -16,7 +16,8 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
     var silence: Duration?
     /// Whether the sender's goodbye ends the connection.
     var endsWithGoodbye = true
-    var deliver: @Sendable (AccessUnit) -> Void
+    /// Says whether decoding can go on with the next one.
+    var deliver: @Sendable (AccessUnit) -> Bool
     /// Whether the far end should wait, if it can, until what was delivered has been worked off.
     var isCrowded: @Sendable () -> Bool
     /// Called with the first packet of media that is delivered.
@@ -244,7 +245,7 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   private func pull(at now: Instant) -> Bool {
     var wereAny = false
     while let unit = stream.next(at: now) {
-      setup.deliver(unit)
+      if !setup.deliver(unit) { stream.wantKeyPicture(at: now) }
       wereAny = true
     }
     return wereAny

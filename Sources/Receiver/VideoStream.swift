@@ -106,6 +106,11 @@ public struct VideoStream: Sendable {
     hasFeedback ? processor.nextFeedback(at: now) : nil
   }
 
+  /// Takes in that decoding can not go on although nothing is missing, so that a key picture is asked for.
+  public mutating func wantKeyPicture(at now: Instant) {
+    if hasFeedback { processor.wantKeyPicture(at: now) }
+  }
+
   /// Takes in one datagram; pull ``next(at:)`` until `nil` afterwards.
   public mutating func receive(_ datagram: Datagram) {
     if case .receiving = phase { return process(datagram) }

@@ -86,7 +86,7 @@ extension TransportError: CustomStringConvertible {
     case .notConnected(let address, let reason):
       return "can not connect to \(address) (\(reason)); check the address and the network"
     case .portInUse(let address):
-      return "\(address) is in use by another program; stop that program, or take another port"
+      return "\(address) is in use, by another program or as another port of this one; take another"
     case .addressNotAvailable(let address):
       return "\(address) is not an address of this machine; ‘ip address’ lists those that are"
     case .noSuchInterface(let name):

@@ -25,7 +25,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .failed: "the stream broke off for a reason not listed here"
     case .cannotOpen: "the source could not be opened"
     case .credentialsRefused: "a user name and password, or an SRTP key, is missing or refused"
-    case .noMedia: "no media came within --timeout, or none at all"
+    case .noMedia: "no media came within --timeout, or none that made a picture"
     case .mediaLost: "media came, and then none for --timeout"
     case .outputFailed: "an output could not be written (disk full, no permission)"
     case .readerGone: "the reader of a pipe went away"

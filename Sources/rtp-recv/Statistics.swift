@@ -31,7 +31,7 @@ enum Statistics {
   static func summary(of status: Receiver.Status) -> String {
     let delivery = status.delivery
     guard let stream = status.stream, stream.reception.received > 0 else {
-      return "nothing was received"
+      return "\(status.transport.delivered) packets came, and no video was recognised in them"
     }
     let reception = stream.reception
     var text = "received \(reception.delivered) packets"
@@ -60,10 +60,7 @@ enum Statistics {
   private static func losses(
     of reception: ReceptionStatistics, inThisMachine kernelDropped: UInt64
   ) -> String {
-    // What was sent again without being asked for here, as in a recording, is repaired all the same.
-    let asked = reception.repair.arrived
-    let unasked = reception.recovered - min(reception.errorCorrection.rebuilt, reception.recovered)
-    let repaired = reception.errorCorrection.rebuilt + max(asked, unasked)
+    let repaired = reception.repaired
     // What the kernel dropped is missing in the sequence too, and so is what was never sent.
     let missing = reception.lost + repaired
     let leftOut = min(reception.leftOut, reception.lost)
@@ -200,6 +197,7 @@ enum Statistics {
     object.add("received", reception.received)
     object.add("received_bytes", reception.receivedBytes)
     object.add("recovered", reception.recovered)
+    object.add("repaired", reception.repaired)
     object.add("delivered", reception.delivered)
     object.add("correction", reception.correction)
     object.add("unneeded", reception.unneeded)
@@ -209,7 +207,7 @@ enum Statistics {
     object.add("left_out_by_sender", reception.leftOut)
     object.add("loss_percent", reception.lossPercentage)
     object.add("loss_events", reception.lossEvents)
-    object.add("loss_pattern", pattern(reception.lossPattern))
+    object.add("loss_pattern", pattern(reception.lossPattern.settled))
     object.add("cumulative_lost", reception.cumulativeLost)
     object.add("reordered", reception.reordered)
     object.add("greatest_reorder_depth", reception.greatestReorderDepth)

@@ -84,7 +84,9 @@ struct Verdict {
   ) -> (ExitStatus, String?) {
     switch report.reason {
     case .framesReached, .durationReached, .goodbye, .ended, .stopped, .outputsEnded:
-      return (.done, nil)
+      guard let reason = whyNothing(report, source: source) else { return (.done, nil) }
+      if case .stopped = report.reason { return (.done, reason) }
+      return (.noMedia, reason)
     case .noMedia(let wait):
       return (.noMedia, "no media within \(wait.words) s; " + hint(report, source: source))
     case .mediaLost(let wait):
@@ -114,64 +116,6 @@ struct Verdict {
       let remedy = isLasting ? "" : "; --reconnect goes on by itself"
       return (ExitStatus(of: error, otherwise: .failed), "\(source): \(error)\(remedy)")
     }
-  }
-
-  /// Why nothing came that is authentic, if something came and that is the reason.
-  private static func distrust(_ report: Receiver.Report) -> String? {
-    guard case .stopped = report.reason else {
-      guard report.status.stream?.reception.received ?? 0 == 0 else { return nil }
-      return report.status.transport.srtp.flatMap { hint($0) }
-    }
-    return nil
-  }
-
-  /// What keeps most packets from being authentic; `nil` when they are.
-  static func hint(_ srtp: SRTPCounters) -> String? {
-    // Reports may be authentic where the suite is wrong for the media alone (RFC 3711 §5.2).
-    guard srtp.dropped > srtp.authenticated else { return nil }
-    if srtp.authenticationFailed > 0 {
-      return
-        "\(srtp.authenticationFailed) packets came that could not be authenticated: is the key "
-        + "the sender's, and its suite? A stream joined very late needs --srtp-roc"
-    }
-    if srtp.noKey > 0 {
-      return "\(srtp.noKey) packets came for which there is no key: check its MKI"
-    }
-    if srtp.malformed + srtp.readableControl > 0 {
-      return "\(srtp.malformed + srtp.readableControl) packets came that are too short for this "
-        + "suite, or not SRTP: check the sender's suite and MKI"
-    }
-    return nil
-  }
-
-  /// What the counters say about why nothing came.
-  private static func hint(_ report: Receiver.Report, source: String) -> String {
-    let transport = report.status.transport
-    let ignored = report.status.stream?.reception.ignoredPayloadTypes ?? [:]
-    if transport.refused > 0 {
-      return "the far end refused \(transport.refused) datagrams: is the server running there?"
-    }
-    if let type = ignored.max(by: { $0.value < $1.value })?.key {
-      return "packets of payload type \(type) came; try --payload-type \(type)"
-    }
-    if transport.foreignOrigin > 0 {
-      return "\(transport.foreignOrigin) datagrams came from other addresses than \(source)"
-    }
-    if let malformed = report.status.stream?.reception.malformed, malformed > 0 {
-      return "\(malformed) datagrams came that are not RTP"
-    }
-    if case .recognizing? = report.status.stream?.phase, transport.delivered > 0 {
-      return
-        "\(transport.delivered) packets came that do not look like H.264 or H.265; if they are "
-        + "encrypted (SRTP), give the key with --srtp-key-file"
-    }
-    if transport.hellosSent > 0 {
-      return "said hello \(transport.hellosSent) times: check host, port, firewall and --hello"
-    }
-    if ["http://", "https://", "tcp://"].contains(where: source.lowercased().hasPrefix) {
-      return "nothing came through the connection: check that something is being sent there"
-    }
-    return "nothing came: check the sender's address and port, and the firewall"
   }
 }
 

@@ -60,6 +60,67 @@ import Testing
       units, of: clip, golden: clip.decodedByFFmpeg(stream), without: [lost.time.ticks / 3000])
   }
 
+  /// Where pictures are decoded out of the order in which they are shown.
+  @Test(
+    "a key picture that never came hides none of those behind it, nor their order",
+    arguments: [12, 16, 24])
+  func lostKeyPictureBeforeBPictures(distance: Int) async throws {
+    let clip = Clip(
+      name: "B", frames: 2 * distance + 12,
+      encoder: ["-bf", "2", "-g", "\(distance)", "-keyint_min", "\(distance)"]
+        + ["-sc_threshold", "0"])
+    let stream = try clip.encoded()
+    var units = clip.accessUnits(of: stream)
+    // The place of each in the order of output.
+    let intact = Collector()
+    var decoder = try intact.decoder(for: clip.codec)
+    for unit in units { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    let order = Dictionary(
+      uniqueKeysWithValues: intact.frames.enumerated().map { ($1.time.ticks, Int64($0) * 3000) })
+    let hashes = intact.frames.map(\.packed)
+    units = try units.map { $0.at(try #require(order[$0.time.ticks])) }
+    let key = try #require(units.indices.dropFirst().first { units[$0].isRandomAccess })
+    let lost = units.remove(at: key).time.ticks
+    units[key] = units[key].afterLoss()
+
+    let collector = Collector()
+    decoder = try collector.decoder(for: clip.codec)
+    for unit in units { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    let times = collector.frames.map(\.time.ticks)
+    #expect(times == (0..<Int64(clip.frames)).map { $0 * 3000 }.filter { $0 != lost })
+    for frame in collector.frames where frame.condition == .intact {
+      #expect(frame.packed == hashes[Int(frame.time.ticks / 3000)])
+    }
+    #expect(collector.frames.count { $0.condition == .intact } >= distance + 12)
+  }
+
+  @Test("wrong bits are known to be wrong in what refers to them", arguments: [0, 2])
+  func wrongBits(bPictures: Int) async throws {
+    let clip = Clip(name: "wrong bits", encoder: ["-bf", "\(bPictures)", "-g", "60"])
+    var units = clip.accessUnits(of: try clip.encoded())
+    let wrong = try #require(
+      units.indices.dropFirst(8).first { number in
+        // nal_ref_idc.
+        let slice = units[number].units.last.map { units[number].bytes(of: $0) }
+        return (slice?.readableBytesView.first ?? 0) & 0x60 != 0
+      })
+    units[wrong] = units[wrong].withWrongBits()
+    let collector = Collector()
+    let decoder = try collector.decoder(for: clip.codec)
+    for unit in units { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    let conditions = collector.frames.map { ($0.time.ticks / 3000, $0.condition) }
+    let first = try #require(conditions.firstIndex { $0.0 == wrong })
+    #expect(conditions[first].1 == .concealed)
+    #expect(conditions[first...].allSatisfy { $0.1 != .intact })
+    #expect(conditions.prefix(6).allSatisfy { $0.1 == .intact })
+  }
+
   @Test("a first picture that is cut leaves no black behind it", arguments: clips)
   func cutFirstPicture(_ clip: Clip) async throws {
     let stream = try clip.encoded()
@@ -174,6 +235,28 @@ extension AccessUnit {
       lastArrival: lastArrival, integrity: .afterLoss, gaps: [Gap(unitIndex: 0, packets: 1)],
       isRandomAccess: isRandomAccess, dependency: dependency, recoveryPoint: recoveryPoint,
       format: format)
+  }
+
+  /// The unit at another time.
+  fileprivate func at(_ ticks: Int64) -> AccessUnit {
+    AccessUnit(
+      codec: codec, bytes: bytes, units: units, time: MediaTime(ticks: ticks, timescale: 90_000),
+      firstArrival: firstArrival, lastArrival: lastArrival, isRandomAccess: isRandomAccess,
+      dependency: dependency, recoveryPoint: recoveryPoint, format: format)
+  }
+
+  /// The unit with the second half of its last NAL unit inverted.
+  fileprivate func withWrongBits() -> AccessUnit {
+    guard let last = units.last else { return self }
+    var bytes = bytes
+    for index in (last.offset + last.length / 2)..<(last.offset + last.length) {
+      let place = bytes.readerIndex + index
+      bytes.setInteger(~(bytes.getInteger(at: place, as: UInt8.self) ?? 0) | 1, at: place)
+    }
+    return AccessUnit(
+      codec: codec, bytes: bytes, units: units, time: time, firstArrival: firstArrival,
+      lastArrival: lastArrival, isRandomAccess: isRandomAccess, dependency: dependency,
+      recoveryPoint: recoveryPoint, format: format)
   }
 
   /// The unit with its last NAL unit cut, as where the packets of its end are missing.

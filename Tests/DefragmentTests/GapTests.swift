@@ -19,7 +19,10 @@ struct GapTests {
     pushKey(isDiscontinuity: true)
     bench.push(bytes("61 e0 02"), at: 6000, marker: true, isDiscontinuity: true)
     pushKey(isDiscontinuity: true)
-    #expect(bench.take().map(\.integrity) == [.whole, .afterLoss, .whole])
+    let units = bench.take()
+    #expect(units.map(\.integrity) == [.whole, .afterLoss, .whole])
+    let unknown = [Gap(unitIndex: 0, packets: 0)]
+    #expect(units.map(\.gaps) == [[], unknown, unknown])
   }
 
   @Test("a slice between others did not come")
@@ -80,6 +83,10 @@ struct GapTests {
     // One whose parameter sets may be among what was lost is not called whole.
     bench.push("65 88 01", at: 6000, marker: true, lost: 2)
     #expect(bench.take().map(\.integrity) == [.afterLoss])
+    // Nor is one called less where the stream is seen to do without.
+    bench.push("65 88 01", at: 7000, marker: true)
+    bench.push("65 88 01", at: 8000, marker: true, lost: 2)
+    #expect(bench.take().map(\.integrity) == [.whole, .whole])
   }
 
   @Test(
@@ -88,6 +95,11 @@ struct GapTests {
       (H264.codec, "65 88 01", PictureDependency(references: .none)),
       (H264.codec, "61 e0 01", PictureDependency(references: .earlier)),
       (H264.codec, "01 e0 01", PictureDependency(references: .earlier, isReference: false)),
+      (H264.codec, "61 a8 01", PictureDependency(references: .earlier, isBidirectional: true)),
+      (
+        H264.codec, "01 9c 01",
+        PictureDependency(references: .earlier, isReference: false, isBidirectional: true)
+      ),
       (H265.codec, "2601 af01", PictureDependency(references: .none)),
       (H265.codec, "2a01 af01", PictureDependency(references: .none)),
       (H265.codec, "0201 d001", PictureDependency(references: .earlier)),
@@ -115,18 +127,23 @@ struct GapTests {
     "a recovery point says when the pictures are right again",
     arguments: [
       // recovery_frame_cnt 0 and 15, as ue(v).
-      (H264.codec, "06 06 01 c4 80", "61 e0 01", 0),
-      (H264.codec, "06 06 02 0860 80", "61 e0 01", 15),
+      (H264.codec, "06 06 01 c4 80", "61 e0 01", RecoveryPoint(distance: 0)),
+      (H264.codec, "06 06 02 0860 80", "61 e0 01", RecoveryPoint(distance: 15)),
+      // exact_match_flag not set.
+      (H264.codec, "06 06 01 84 80", "61 e0 01", RecoveryPoint(distance: 0, isExact: false)),
       // recovery_poc_cnt 2 and -1, as se(v).
-      (H265.codec, "4e01 06 01 24 80", "0201 d001", 2),
-      (H265.codec, "4e01 06 01 70 80", "0201 d001", 0),
+      (H265.codec, "4e01 06 01 24 80", "0201 d001", RecoveryPoint(distance: 2)),
+      (H265.codec, "4e01 06 01 70 80", "0201 d001", RecoveryPoint(distance: 0)),
+      (H265.codec, "4e01 06 01 20 80", "0201 d001", RecoveryPoint(distance: 2, isExact: false)),
     ])
-  func recoveryPoint(codec: VideoCodec, message: String, slice: String, distance: Int) throws {
+  func recoveryPoint(
+    codec: VideoCodec, message: String, slice: String, expected: RecoveryPoint
+  ) throws {
     var bench = try Bench(codec)
     bench.push(message)
     bench.push(slice, marker: true)
     let unit = try #require(bench.take().first)
-    #expect(unit.recoveryPoint == RecoveryPoint(distance: distance))
+    #expect(unit.recoveryPoint == expected)
     #expect(unit.isRandomAccess)
   }
 }

@@ -16,7 +16,8 @@ struct EncodedSet: Sendable, CustomTestStringConvertible {
     _ name: String, _ codec: VideoCodec, _ set: String, _ width: Int, _ height: Int,
     profile: UInt8, level: UInt8, _ chroma: Description.ChromaFormat = .yuv420, depth: Int = 8,
     rate: (UInt32, UInt32), aspect: (UInt32, UInt32) = (1, 1),
-    colour: Description.Colour = Description.Colour(), reorderDepth: Int
+    colour: Description.Colour = Description.Colour(), reorderDepth: Int,
+    mayHaveFields: Bool = false
   ) {
     testDescription = "\(codec.encodingName) \(name)"
     self.codec = codec
@@ -24,7 +25,8 @@ struct EncodedSet: Sendable, CustomTestStringConvertible {
     expected = Description(
       codec: codec, width: width, height: height, profile: profile, level: level, chroma: chroma,
       lumaBitDepth: depth, chromaBitDepth: depth, frameRate: Rational(rate.0, rate.1),
-      sampleAspectRatio: Rational(aspect.0, aspect.1), colour: colour, reorderDepth: reorderDepth)
+      sampleAspectRatio: Rational(aspect.0, aspect.1), colour: colour, reorderDepth: reorderDepth,
+      mayHaveFields: mayHaveFields)
   }
 
   private static let fullRange709 = Description.Colour(
@@ -52,7 +54,7 @@ struct EncodedSet: Sendable, CustomTestStringConvertible {
     EncodedSet(
       "interlaced, with scaling lists and hypothetical decoder", H264.codec,
       "6764001eacd940b424d8088000000300800000193020007a12000f427261807c50a658", 720, 576,
-      profile: 100, level: 30, rate: (25, 1), reorderDepth: 2),
+      profile: 100, level: 30, rate: (25, 1), reorderDepth: 2, mayHaveFields: true),
     EncodedSet(
       "baseline", H264.codec, "6742c00ad902c4ec0440000003004000000783c48992", 176, 144,
       profile: 66, level: 10, rate: (15, 1), reorderDepth: 0),

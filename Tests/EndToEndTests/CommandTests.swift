@@ -179,8 +179,9 @@ struct CommandTests {
       Self.pattern + ["udp://127.0.0.1:\(port)", "--codec", codec, "--frames", "30"]
         + ["--strip-parameter-sets", "--sdp", description])
     try blind.waitForExit()
-    #expect(try receiver.waitForExit() == 0)
-    #expect(try Data(contentsOf: URL(fileURLWithPath: output)).isEmpty)
+    #expect(try receiver.waitForExit() == 4)
+    #expect(receiver.standardError.contains("no parameter sets"), "\(receiver.standardError)")
+    #expect(!FileManager.default.fileExists(atPath: output))
 
     let (informed, secondPort) = try Self.listener(
       ["-o", output, "--sdp", description, "--timeout", "5"])

@@ -46,6 +46,20 @@ struct MistakeTests {
     #expect(right == 0)
   }
 
+  /// What comes may be received perfectly, and be of no use to whoever wants pictures.
+  @Test(arguments: [
+    (["--codec", "h265"], "leave --codec out"),
+    (["--payload-type", "100"], "try --payload-type 96"),
+    (["--frames", "3", "--on-loss", "skip", "--payload-type", "96"], nil),
+  ])
+  func aRunThatWroteNothingIsNoSuccess(options: [String], words: String?) throws {
+    let output = try Scratch.path("y4m")
+    let (status, said) = try run([Self.recording.get(), "-o", output] + options)
+    #expect(status == (words == nil ? 0 : 4), "\(said)")
+    #expect(said.contains(words ?? "3 frames"), "\(said)")
+    #expect(FileManager.default.fileExists(atPath: output) == (words == nil))
+  }
+
   @Test func nothingIsWrittenTwiceOrOverWhatIsRead() throws {
     let recording = try Self.recording.get()
     let output = try Scratch.path("h264")

@@ -89,6 +89,42 @@ private func leap(_ places: Int) -> (session: VirtualSession, sender: VirtualSen
     }
   }
 
+  /// What an outage takes is lost in the network, however much it is.
+  @Test(arguments: [4_000, 12_000, 40_000, 70_000, 140_000])
+  func anOutageIsALoss(packets: Int) {
+    var sender = VirtualSender(packetsPerFrame: 13)
+    var session = VirtualSession.running(
+      &sender, every: .microseconds(2500), packets: 1000)
+    for _ in 0..<packets { _ = sender.packet() }
+    session.run(for: .microseconds(2500 * packets))
+    for packet in sender.packets(100) {
+      session.receive(packet)
+      session.run(for: .microseconds(2500))
+    }
+    session.run(for: .seconds(1))
+    #expect(session.statistics.lost == UInt64(packets))
+    #expect(session.statistics.lossEvents == 1)
+    #expect(session.statistics.sequenceRestarts == 0)
+    #expect(session.discontinuities == 2)
+  }
+
+  /// It was silent too, but its numbers and times say that it began anew.
+  @Test(arguments: [500, 30_000, 60_000])
+  func aSenderThatStartsAfreshAfterASilenceLosesNothing(places: Int) {
+    var sender = VirtualSender(packetsPerFrame: 13)
+    var session = VirtualSession.running(&sender, every: .microseconds(2500), packets: 1000)
+    sender.next.sequence &+= UInt16(places) &+ 4000
+    sender.next.timestamp &+= 0x4000_0000
+    session.run(for: .seconds(3))
+    for packet in sender.packets(100) {
+      session.receive(packet)
+      session.run(for: .microseconds(2500))
+    }
+    session.run(for: .seconds(1))
+    #expect(session.statistics.lost == 0)
+    #expect(session.statistics.sequenceRestarts == 1)
+  }
+
   @Test func theFirstPacketsAfterALeapMayBeReordered() {
     for order in [[1, 0, 2, 3], [2, 1, 0, 3], [0, 2, 1, 3], [3, 2, 1, 0]] {
       var (session, sender) = leap(20_000)

@@ -23,28 +23,43 @@ struct DamageTrail {
   /// it, whatever comes first.
   private var recoveredAt: MediaTime?
 
+  /// No picture but such of B slices has come since.
+  private var isRightBehindRecovery = false
+  /// The time of the picture before, and whether one was ever below that of the picture before it.
+  private var lastTime: MediaTime?
+  private var timesGoBack = false
+  /// Whether recovery points count whose sender promises about the right pictures, not exactly these.
+  private let acceptsApproximation: Bool
+
   /// Nothing can be referred to: decoding begins.
-  init() {}
+  init(acceptsApproximation: Bool = false) { self.acceptsApproximation = acceptsApproximation }
 
   /// What the picture of `unit` will be like, from the packets that came and from those it refers to.
   mutating func condition(of unit: AccessUnit) -> RawFrame.Condition {
+    if let lastTime, unit.time.ticks < lastTime.ticks { timesGoBack = true }
+    lastTime = unit.time
     let dependency = dependency(of: unit)
-    if unit.integrity != .whole || unit.lostPackets > 0 {
+    if unit.integrity != .whole || !unit.gaps.isEmpty {
       // Nobody knows what was in the packets that are missing.
       (trailing, skipped, leading) = (0, 0, 0)
       recovery = nil
     }
     // With a picture that refers to none a message says nothing new; taken for more, it would make right
     // the pictures that refer past it.
-    if let point = unit.recoveryPoint, unit.integrity != .damaged, dependency.references != .none {
-      recovery = min(recovery ?? .max, point.distance)
+    if let point = unit.recoveryPoint, point.isExact || acceptsApproximation,
+      unit.integrity != .damaged, dependency.references != .none
+    {
+      // It counts frames, of which each may come as two fields.
+      let pictures = unit.format?.mayHaveFields == true ? 2 : 1
+      recovery = min(recovery ?? .max, pictures * point.distance)
     }
+    if !dependency.isBidirectional { isRightBehindRecovery = false }
     if let recovery, recovery <= 0 {
       (skipped, trailing, leading) = (trailing, Self.none, Self.none)
       self.recovery = nil
-      recoveredAt = unit.time
+      (recoveredAt, isRightBehindRecovery) = (unit.time, true)
     }
-    let isClean = refersToCleanPictures(dependency)
+    let isClean = refersToCleanPictures(dependency) && !mayLackParameterSets(unit, dependency)
     let condition: RawFrame.Condition =
       unit.integrity == .damaged ? .concealed : isClean ? .intact : .damaged
     if condition != .intact { spread(from: dependency) }
@@ -52,18 +67,27 @@ struct DamageTrail {
     return condition
   }
 
-  /// The picture of `unit` was decoded with an error, although its packets came.
-  mutating func noteError(in unit: AccessUnit) {
+  /// The picture that refers to others as `dependency` says was decoded with an error, although its packets
+  /// came.
+  mutating func noteError(in dependency: PictureDependency) {
     recovery = nil
-    spread(from: dependency(of: unit))
+    spread(from: dependency)
+  }
+
+  /// Whether `unit` is a key picture whose parameter sets may have been among the packets before it.
+  private func mayLackParameterSets(_ unit: AccessUnit, _ dependency: PictureDependency) -> Bool {
+    unit.integrity == .afterLoss && dependency.references == .none
   }
 
   private func dependency(of unit: AccessUnit) -> PictureDependency {
-    var dependency =
-      unit.dependency ?? PictureDependency(references: unit.presumedReferences)
-    if dependency.references == .earlier, let recoveredAt, unit.time.ticks < recoveredAt.ticks {
-      dependency.references = .beforeRandomAccessPoint
-    }
+    var dependency = unit.presumedDependency
+    guard dependency.references == .earlier, let recoveredAt else { return dependency }
+    // Some senders give pictures the times in the order in which they are decoded (`ffmpeg -c copy` from a
+    // file without times); there only the slices tell.
+    let isLeading =
+      unit.time.ticks < recoveredAt.ticks
+      || !timesGoBack && isRightBehindRecovery && dependency.isBidirectional
+    if isLeading { dependency.references = .beforeRandomAccessPoint }
     return dependency
   }
 
@@ -96,8 +120,9 @@ struct DamageTrail {
 }
 
 extension AccessUnit {
-  /// What its picture refers to when nobody has looked.
-  fileprivate var presumedReferences: PictureDependency.References {
-    isRandomAccess && recoveryPoint == nil ? .none : .earlier
+  /// What its picture refers to, also where nobody has looked.
+  var presumedDependency: PictureDependency {
+    dependency
+      ?? PictureDependency(references: isRandomAccess && recoveryPoint == nil ? .none : .earlier)
   }
 }

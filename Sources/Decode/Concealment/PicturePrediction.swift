@@ -51,6 +51,7 @@ import CFFmpeg
       unsafe av_frame_copy_props(frame, newer) >= 0
     else { return false }
     unsafe frame.pointee.key_frame = 0
+    unsafe (frame.pointee.decode_error_flags, frame.pointee.flags) = (0, 0)
     unsafe frame.pointee.width = last.width
     unsafe frame.pointee.height = last.height
     unsafe frame.pointee.data.0 = Self.start(frame.pointee.buf.0, like: last.buf.0, last.data.0)

@@ -149,8 +149,11 @@ struct H264PayloadFormat: PayloadFormat {
 
   static func dependency(of head: NALUnitHead) -> PictureDependency {
     let isIDR = type(of: head) == H264.NALUnitType.codedSliceOfIDRPicture.rawValue
+    // slice_type 1 or 6 behind first_mb_in_slice 0, all of them Exp-Golomb codes.
+    let isBidirectional = head[1] & 0xF0 == 0b1010_0000 || head[1] & 0xFC == 0b1001_1100
     return PictureDependency(
-      references: isIDR ? .none : .earlier, isReference: head[0] & 0x60 != 0)
+      references: isIDR ? .none : .earlier, isReference: head[0] & 0x60 != 0,
+      isBidirectional: isBidirectional)
   }
 
   static func recoveryPoint(in unit: ByteBuffer) -> RecoveryPoint? {
@@ -158,7 +161,8 @@ struct H264PayloadFormat: PayloadFormat {
       var message = SupplementalInformation.recoveryPoint(in: unit.dropping(bytes: headerLength))
     else { return nil }
     // recovery_frame_cnt, below MaxFrameNum.
-    return RecoveryPoint(distance: (try? message.unsigned()).map { Int(min($0, 65_535)) } ?? 65_535)
+    let distance = (try? message.unsigned()).map { Int(min($0, 65_535)) } ?? 65_535
+    return RecoveryPoint(distance: distance, isExact: (try? message.bit()) == true)
   }
 
   static func signalledParameterSets(in parameters: [String: String]) -> [String] {

@@ -81,7 +81,8 @@ extension H264 {
 
       var format = FormatDescription(
         codec: codec, width: width, height: height, profile: profile, level: level,
-        chroma: chroma, lumaBitDepth: depths.0, chromaBitDepth: depths.1)
+        chroma: chroma, lumaBitDepth: depths.0, chromaBitDepth: depths.1,
+        mayHaveFields: !framesOnly)
       // Where nothing is said: no reordering without B pictures or by construction (C.4.5.3, E.2.1).
       let isIntraOnly = constraints & 0x10 != 0 && [44, 86, 100, 110, 122, 244].contains(profile)
       if orderType == 2 || profile == 66 || isIntraOnly { format.reorderDepth = 0 }

@@ -9,10 +9,17 @@ extension H265 {
     /// Whether chroma samples are coded with luma samples (`ChromaArrayType` is not 0).
     package let hasChroma: Bool
     package let hasSeparatePlanes: Bool
+    /// Whether a transform unit has two chroma blocks of each kind (4:2:2).
+    package let hasPairedChroma: Bool
     /// Bits of `slice_pic_order_cnt_lsb`.
     package let orderBits: Int
     package let log2SmallestBlock: Int
     package let log2TreeBlock: Int
+    package let log2SmallestTransform: Int
+    package let log2LargestTransform: Int
+    /// `max_transform_hierarchy_depth_intra`.
+    package let intraTransformDepth: Int
+    package let hasPulseCodeModulation: Bool
     package let hasSampleOffsets: Bool
     package let referencePictureSets: [ReferencePictureSet]
     /// How many long-term references the set lists; `nil` where there are none in the stream.

@@ -178,7 +178,7 @@ struct H265PayloadFormat: PayloadFormat {
     else { return nil }
     // recovery_poc_cnt; a negative one lies behind already.
     let distance = (try? message.signed()).map { min(max($0, 0), 65_535) } ?? 65_535
-    return RecoveryPoint(distance: Int(distance))
+    return RecoveryPoint(distance: Int(distance), isExact: (try? message.bit()) == true)
   }
 
   static func signalledParameterSets(in parameters: [String: String]) -> [String] {

@@ -70,7 +70,7 @@ extension H265 {
       // Some senders cut the set within what follows: the pictures are known by now.
       let coding = try? readCoding(
         &reader, width: codedWidth, height: codedHeight,
-        hasChroma: !separatePlanes && chroma != .monochrome, hasSeparatePlanes: separatePlanes,
+        chroma: separatePlanes ? .monochrome : chroma, hasSeparatePlanes: separatePlanes,
         orderBits: orderBits)
       if coding != nil { try? readUsability(&reader, into: &format) }
       // Profiles above that of the range extensions have slices of other kinds.
@@ -96,18 +96,27 @@ extension H265 {
 
     /// Everything between the reorder depth and the usability information.
     private static func readCoding(
-      _ reader: inout BitReader, width: Int, height: Int, hasChroma: Bool, hasSeparatePlanes: Bool,
-      orderBits: Int
+      _ reader: inout BitReader, width: Int, height: Int, chroma: FormatDescription.ChromaFormat,
+      hasSeparatePlanes: Bool, orderBits: Int
     ) throws -> CodingParameters {
       let smallest = 3 + (try reader.unsigned(upTo: 3, "log2_min_luma_coding_block_size_minus3"))
       let largest =
         smallest + (try reader.unsigned(upTo: 3, "log2_diff_max_min_luma_coding_block_size"))
       guard largest <= 6 else { throw ParameterSetError.outOfRange(field: "CtbLog2SizeY") }
-      for _ in 0..<4 { _ = try reader.unsigned() }
+      let smallestTransform =
+        2 + (try reader.unsigned(upTo: 3, "log2_min_luma_transform_block_size_minus2"))
+      let difference = try reader.unsigned(upTo: 3, "log2_diff_max_min_luma_transform_block_size")
+      let largestTransform = smallestTransform + difference
+      guard largestTransform <= 5 else {
+        throw ParameterSetError.outOfRange(field: "MaxTbLog2SizeY")
+      }
+      _ = try reader.unsigned()
+      let intraDepth = try reader.unsigned(upTo: 4, "max_transform_hierarchy_depth_intra")
       if try reader.bit(), try reader.bit() { try skipScalingLists(&reader) }
       _ = try reader.bit()
       let hasSampleOffsets = try reader.bit()
-      if try reader.bit() {
+      let hasPulseCodeModulation = try reader.bit()
+      if hasPulseCodeModulation {
         try reader.skip(8)
         _ = try reader.unsigned()
         _ = try reader.unsigned()
@@ -126,8 +135,11 @@ extension H265 {
       let hasTemporalMotion = try reader.bit()
       _ = try reader.bit()
       return CodingParameters(
-        width: width, height: height, hasChroma: hasChroma, hasSeparatePlanes: hasSeparatePlanes,
+        width: width, height: height, hasChroma: chroma != .monochrome,
+        hasSeparatePlanes: hasSeparatePlanes, hasPairedChroma: chroma == .yuv422,
         orderBits: orderBits, log2SmallestBlock: smallest, log2TreeBlock: largest,
+        log2SmallestTransform: smallestTransform, log2LargestTransform: largestTransform,
+        intraTransformDepth: intraDepth, hasPulseCodeModulation: hasPulseCodeModulation,
         hasSampleOffsets: hasSampleOffsets, referencePictureSets: sets,
         longTermReferenceCount: longTerm, hasTemporalMotion: hasTemporalMotion)
     }
@@ -148,7 +160,7 @@ extension H265 {
     }
 
     /// `scaling_list_data` (§7.3.4).
-    private static func skipScalingLists(_ reader: inout BitReader) throws {
+    static func skipScalingLists(_ reader: inout BitReader) throws {
       for size in 0..<4 {
         for _ in stride(from: 0, to: 6, by: size == 3 ? 3 : 1) {
           guard try reader.bit() else {

@@ -4,6 +4,8 @@ extension H265 {
   /// A slice segment header as far as it says which picture the slice belongs to and which ones stay
   /// (§7.3.6.1).
   package struct SliceHeader: Sendable {
+    /// Whether it is the first one of its picture.
+    package let isFirst: Bool
     package let pictureSet: Int
     /// `slice_pic_order_cnt_lsb`; 0 in IDR pictures.
     package let orderCount: UInt32
@@ -17,7 +19,7 @@ extension H265 {
     package init(parsing unit: ByteBuffer, with sets: CodingParameterSets) throws {
       let type = unit.getInteger(at: unit.readerIndex, as: UInt8.self).map { $0 >> 1 & 0x3F } ?? 0
       var reader = BitReader(unit.dropping(bytes: 2))
-      let isFirst = try reader.bit()
+      isFirst = try reader.bit()
       if (16...23).contains(type) { _ = try reader.bit() }
       pictureSet = try reader.unsigned(upTo: 63, "slice_pic_parameter_set_id")
       guard let picture = sets.picture(pictureSet),

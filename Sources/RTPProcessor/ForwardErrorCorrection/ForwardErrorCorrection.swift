@@ -38,10 +38,15 @@ struct ForwardErrorCorrection: Sendable {
   private var rebuilt: [Int64: RebuiltPacket] = [:]
   private var findings = CircularBuffer<Finding>()
 
+  /// The most places from the first to the last of what one correction packet protects.
+  private(set) var greatestSpan: Int64 = 0
+
   /// Begins with the source of `packet`, whose media packets are of `payloadType`, or of any if `nil`.
+  ///
+  /// Where `mayHaveColumns`, correction packets may protect what was sent long before.
   init(
     with packet: RTPPacket, payloadType: UInt8?, clockRate: UInt32,
-    isMatrix: Bool = false
+    isMatrix: Bool = false, mayHaveColumns: Bool = false
   ) {
     self.isMatrix = isMatrix
     self.payloadType = payloadType
@@ -50,7 +55,7 @@ struct ForwardErrorCorrection: Sendable {
     newestTimestamp = packet.timestamp
     history = PacketHistory(
       newest: unwrapper.extend(packet.sequenceNumber),
-      capacity: isMatrix ? PacketHistory.matrixCapacity : PacketHistory.capacity)
+      capacity: isMatrix || mayHaveColumns ? PacketHistory.matrixCapacity : PacketHistory.capacity)
   }
 
   /// The next thing that was found out, if any.
@@ -149,6 +154,7 @@ struct ForwardErrorCorrection: Sendable {
     of ssrc: UInt32
   ) {
     let first = unwrapper.extend(base)
+    greatestSpan = max(greatestSpan, Int64(offsets.max() ?? 0))
     keep(
       ProtectedSet(
         places: offsets.map { first + Int64($0) }, header: header, offset: 0, parity: parity,

@@ -11,7 +11,7 @@ struct PacketHistory: Sendable {
   /// Five times the span of the longest mask: a frame with its correction packets, and the
   /// reordering that a network adds. Packets have 64 KiB at most, so it never holds above 16 MiB.
   static let capacity = 256
-  /// The same for a matrix of 400 packets, whose columns senders put between the packets of the next
+  /// The same for rows and columns of a matrix of 400 packets, whose columns senders put between the packets of the next
   /// one: at most 64 MiB.
   static let matrixCapacity = 1024
 

@@ -6,6 +6,9 @@ import RTPWire
 /// It is the processor's, since only that knows which source a packet is of and which places are
 /// open, and since what is rebuilt has to be in its place before the gap is given up.
 extension RTPProcessor {
+  /// The longest wait for a correction packet.
+  static let longestCorrection: Duration = .seconds(1)
+
   /// Rebuilds what `packet`, which has a numbering of its own, makes possible.
   mutating func correct(
     with packet: RTPPacket, of format: CorrectionFormat, at arrival: Instant
@@ -44,6 +47,17 @@ extension RTPProcessor {
     if let last = entries.last { placeFindings(at: last.arrival) }
   }
 
+  /// How long the gap before the first packet that waits may stay open for correction packets to come.
+  ///
+  /// Columns of a matrix come with the packets of the next one (SMPTE ST 2022-1), which takes longer than
+  /// any network reorders.
+  var correctionPatience: Duration {
+    guard let source, let span = correction?.greatestSpan,
+      source.highest - source.buffer.next <= 2 * span
+    else { return .zero }
+    return Self.longestCorrection
+  }
+
   private mutating func note(_ packet: RTPPacket) {
     guard !configuration.correctionFormats.isEmpty || configuration.hasMatrixCorrection else {
       return
@@ -52,7 +66,8 @@ extension RTPProcessor {
       correction = ForwardErrorCorrection(
         with: packet, payloadType: configuration.payloadType,
         clockRate: max(configuration.clockRate, 1),
-        isMatrix: configuration.hasMatrixCorrection)
+        isMatrix: configuration.hasMatrixCorrection,
+        mayHaveColumns: configuration.correctionFormats.values.contains { !$0.isNumberedWithMedia })
     }
     if configuration.correctionFormats[packet.payloadType] != nil {
       correction?.receive(ulpfec: packet, statistics: &statistics.errorCorrection)

@@ -31,7 +31,8 @@ extension RTPProcessor {
   /// When the gap before the first packet that waits is given up.
   var gapDeadline: Instant? {
     guard let source, let oldest = source.buffer.oldestArrival else { return nil }
-    let window = oldest.advanced(by: configuration.reorderWindow)
+    let patience = configuration.reorderWindow > .zero ? correctionPatience : .zero
+    let window = oldest.advanced(by: max(configuration.reorderWindow, patience))
     return repair?.patience(withGapAt: source.buffer.next).map { max($0, window) } ?? window
   }
 

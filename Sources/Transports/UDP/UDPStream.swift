@@ -35,6 +35,8 @@ final class UDPStream {
   private var hello: Hello?
   private var count = TransportCounters()
   private var isControlOnMediaPort = false
+  /// Where reports come from on the port for them.
+  private var controlSource: SocketAddress?
   private var lastArrival = Instant(nanoseconds: .min)
 
   /// What a client says to its server, and when.
@@ -118,12 +120,14 @@ final class UDPStream {
   }
 
   /// Sends RTCP to where media comes from: to the media port itself if RTCP came from there or a
-  /// hello opened the way to it (RFC 5761, RFC 4961), else to the port that the far end named, or
-  /// the one next to it (RFC 3550 §11).
+  /// hello opened the way to it (RFC 5761, RFC 4961), else to the port that the far end named, or that
+  /// its reports come from (GStreamer's `rtpbin` with a socket of its own for them), or the one next to
+  /// that of the media (RFC 3550 §11).
   func sendFeedback(_ bytes: ByteBuffer) {
     guard sink != nil, pin.lastMedia != nil, let source = pin.source else { return }
     if let control = ports.control, !isControlOnMediaPort, let port = source.port, port < 65_535 {
-      _ = control.send(bytes, to: source.with(port: ports.feedbackPort ?? port + 1))
+      let reports = controlSource.flatMap { $0.with(port: port) == source ? $0.port : nil }
+      _ = control.send(bytes, to: source.with(port: ports.feedbackPort ?? reports ?? port + 1))
     } else {
       send(bytes, to: source)
     }
@@ -155,7 +159,9 @@ final class UDPStream {
       case .correction, .retransmission: pin.admitRepair(from: origin)
       }
     switch verdict {
-    case .accepted: deliver(datagram)
+    case .accepted:
+      if datagram.channel == .control { controlSource = origin }
+      deliver(datagram)
     case .held: break
     case .latched(let datagrams):
       for datagram in datagrams { deliver(datagram) }
@@ -172,6 +178,7 @@ final class UDPStream {
     count.delivered += 1
     count.deliveredBytes += UInt64(datagram.bytes.readableBytes)
     guard sink?.admit(datagram) == true else { return }
+    if datagram.channel == .control { controlSource = origin }
     pin.noteAuthentic(datagram, from: origin)
     noteMedia(datagram)
   }

@@ -127,9 +127,10 @@ enum AnnexB {
   /// Where the NAL units lie in an access unit's bytes, and of what type they are.
   static func units(in bytes: ByteBuffer, codec: VideoCodec) -> [NALUnit] {
     let bytes = Array(bytes.readableBytesView)
-    return starts(in: bytes).filter { $0 < bytes.count }.map { start in
+    let starts = starts(in: bytes).filter { $0 < bytes.count }
+    return zip(starts, starts.dropFirst().map { $0 - 4 } + [bytes.count]).map { start, end in
       let type = codec == .testH264 ? bytes[start] & 0x1F : bytes[start] >> 1 & 0x3F
-      return NALUnit(offset: start, length: bytes.count - start, type: type)
+      return NALUnit(offset: start, length: end - start, type: type)
     }
   }
 

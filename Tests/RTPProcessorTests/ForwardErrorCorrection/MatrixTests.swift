@@ -101,8 +101,34 @@ struct MatrixTests {
     let slow = stream.played(without: [10], every: .milliseconds(1))
     #expect(slow.deliveries.count == stream.media.count - 1)
     #expect(slow.statistics.recovered == 1)
+    #expect(slow.statistics.repaired == 0)
     #expect(slow.statistics.late == 1)
     #expect(slow.statistics.lost == 1)
+  }
+
+  /// Longer than the reorder window, once it is known how far columns reach.
+  @Test(arguments: [(10, 10, 3), (20, 20, 1), (10, 10, 1)])
+  func aColumnIsWaitedFor(columns: Int, rows: Int, milliseconds: Int) {
+    let stream = MatrixStream(columns: columns, rows: rows, matrices: 3, seed: 8, sendsRows: false)
+    let media = stream.sent.indices.filter { stream.sent[$0].channel == .media }
+    let first = 10 + columns * rows
+    let session = stream.played(
+      without: Set(media[first..<first + columns]), every: .milliseconds(milliseconds))
+    #expect(session.deliveries.map(\.packet.packet.bytes) == stream.media)
+    #expect(session.statistics.repaired == UInt64(columns))
+    #expect(session.statistics.lost == 0)
+  }
+
+  /// A gap that no column can fill any more waits no longer.
+  @Test func whatCanNotBeMendedIsGivenUpWithTheNextMatrix() {
+    let stream = MatrixStream(columns: 5, rows: 5, matrices: 20, seed: 8, sendsRows: false)
+    let media = stream.sent.indices.filter { stream.sent[$0].channel == .media }
+    // Two packets of one column.
+    let lost = Set([media[10 + 25 * 4], media[10 + 25 * 4 + 5]])
+    let session = stream.played(without: lost, every: .milliseconds(8))
+    #expect(session.statistics.lost == 2)
+    let waits = session.deliveries.map { $0.packet.arrival.nanoseconds(to: $0.time) }
+    #expect((waits.max() ?? 0) < 500_000_000)
   }
 
   @Test("every length and bit of a correction packet, and noise, spoil nothing else")

@@ -41,6 +41,20 @@ struct ArithmeticEncoder {
     renormalize()
   }
 
+  /// Encodes a zero that is as likely as a one (§9.3.4.3.4).
+  mutating func encodeEvenZero() {
+    low <<= 1
+    if low >= 1024 {
+      low -= 1024
+      put(true)
+    } else if low < 512 {
+      put(false)
+    } else {
+      low -= 512
+      outstanding += 1
+    }
+  }
+
   /// Encodes that the slice segment ends here, and with it the byte that it ends in.
   mutating func end() {
     range -= 2

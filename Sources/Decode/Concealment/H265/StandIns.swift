@@ -1,7 +1,8 @@
 import Defragment
 import NIOCore
 
-/// Pictures of our own making that libavcodec's H.265 decoder is given in place of those that never came.
+/// Pictures and slices of our own making that libavcodec's H.265 decoder is given in place of those that never
+/// came.
 ///
 /// What it makes up itself for a missing reference has the motion of some older picture, from which later
 /// pictures predict theirs, so that they go wrong although they came whole.
@@ -17,9 +18,16 @@ struct StandIns {
   private var sets = H265.CodingParameterSets()
   private var pictures = ReferencePictures()
 
-  /// The pictures to be decoded before `unit`, which is decoded next, each as a list of NAL units; they
-  /// are not shown.
-  mutating func pictures(before unit: AccessUnit) -> [[ByteBuffer]] {
+  /// What a unit needs to be decoded.
+  struct Additions {
+    /// Pictures to be decoded before it, each as a list of NAL units; they are not shown.
+    var pictures: [[ByteBuffer]] = []
+    /// The NAL unit to stand before its first slice, and the luma samples of a side of what it decodes to.
+    var beginning: (bytes: ByteBuffer, side: Int)?
+  }
+
+  /// What is to be added to `unit`, which is decoded next.
+  mutating func additions(to unit: AccessUnit) -> Additions {
     var first: (type: H265.NALUnitType, level: UInt8, header: H265.SliceHeader)?
     for entry in unit.units where first == nil {
       let bytes = unit.bytes(of: entry)
@@ -33,19 +41,25 @@ struct StandIns {
     }
     guard let (type, level, header) = first, let picture = sets.picture(header.pictureSet),
       let sequence = sets.sequence(picture.sequenceIdentifier)
-    else { return [] }
+    else { return Additions() }
     let count = pictures.orderCount(header.orderCount, bits: sequence.orderBits, type: type)
-    var result: [[ByteBuffer]] = []
+    var additions = Additions()
     // Leading pictures that refer past the random-access point are left out where it is the first.
     if type.rawValue < 16, type != .raslN, type != .raslR, !header.hasLongTermReferences,
       sequence.blockCount <= Self.maximumBlocks
     {
-      result = missing(
+      additions.pictures = missing(
         header.references.entries, of: count, level: level, sequence,
         sequenceIdentifier: picture.sequenceIdentifier)
     }
+    if !header.isFirst, !header.hasLongTermReferences {
+      additions.beginning = PictureBeginning(
+        type: type, temporalLevel: level, picture: picture, sequence: sequence,
+        orderAndReferences: order(count, header.references, sequence)
+      ).unit()
+    }
     pictures.decoded(count, type: type, temporalLevel: level, keeping: header.references.entries)
-    return result
+    return additions
   }
 
   /// The decoder holds no pictures any more.

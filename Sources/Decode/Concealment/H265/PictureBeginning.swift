@@ -1,0 +1,52 @@
+import Defragment
+import NIOCore
+
+/// An intra slice of a single coding tree block, with which a picture begins whose first slice did not come
+/// (H.265 §7.3.6.1): libavcodec begins one with no other.
+///
+/// Its parameter set is that of the picture's other slices, since libavcodec refuses a change.
+struct PictureBeginning {
+  let type: H265.NALUnitType
+  let temporalLevel: UInt8
+  let picture: H265.PictureParameterSet
+  let sequence: H265.CodingParameters
+  /// The bits from `slice_pic_order_cnt_lsb` to the end of the reference pictures, those of other slices.
+  let orderAndReferences: BitWriter
+
+  /// The NAL unit, and the luma samples of a side of its block; `nil` where it can not be made.
+  func unit() -> (bytes: ByteBuffer, side: Int)? {
+    guard let slices = picture.slices, let block = IntraTreeBlock(of: sequence, slices) else {
+      return nil
+    }
+    var writer = header(slices)
+    writer.append(block.coded())
+    let header = H265.header(of: type, temporalLevel: temporalLevel)
+    return (writer.unit(header: header), 1 << sequence.log2TreeBlock)
+  }
+
+  private func header(_ slices: H265.SliceParameters) -> BitWriter {
+    var writer = BitWriter()
+    // first_slice_segment_in_pic_flag, and no_output_of_prior_pics_flag.
+    writer.append(true)
+    if type.rawValue >= 16 { writer.append(false) }
+    writer.append(unsigned: UInt32(picture.identifier))
+    writer.append(0, bits: picture.extraHeaderBits)
+    // slice_type I, and pic_output_flag.
+    writer.append(unsigned: 2)
+    if picture.hasOutputFlag { writer.append(true) }
+    if sequence.hasSeparatePlanes { writer.append(0, bits: 2) }
+    if type != .idrWRADL, type != .idrNLP {
+      writer.append(orderAndReferences)
+      if sequence.hasTemporalMotion { writer.append(false) }
+    }
+    if sequence.hasSampleOffsets { writer.append(0, bits: sequence.hasChroma ? 2 : 1) }
+    // slice_qp_delta, and those of chroma.
+    for _ in 0..<(slices.hasChromaOffsets ? 3 : 1) { writer.append(signed: 0) }
+    if slices.hasDeblockingOverride { writer.append(false) }
+    if slices.tellsSmoothing { writer.append(false) }
+    if slices.hasEntryPoints { writer.append(unsigned: 0) }
+    if slices.hasHeaderExtension { writer.append(unsigned: 0) }
+    writer.align()
+    return writer
+  }
+}

@@ -1,0 +1,90 @@
+import Decode
+import Defragment
+import RTPProcessor
+import Receiver
+import Transports
+
+/// What the counters say about why nothing came, or nothing that could be used.
+extension Verdict {
+  /// Why a run that ended as it should wrote nothing; `nil` when it did, or was to write nothing.
+  static func whyNothing(_ report: Receiver.Report, source: String) -> String? {
+    let status = report.status
+    let isEmpty = status.outputs.allSatisfy { $0.counters.written == 0 }
+    guard !status.outputs.isEmpty, isEmpty else { return nil }
+    guard let stream = status.stream, case .receiving(let codec, _) = stream.phase,
+      stream.reception.delivered > 0
+    else { return hint(report, source: source) }
+    guard stream.format != nil else {
+      return "packets came, but no parameter sets of \(codec.encodingName): if a session "
+        + "description has them, give it with --sdp; if this is another codec, leave --codec out"
+    }
+    let units = status.delivery.accessUnits
+    let failures = status.delivery.failures
+    if failures["not_intact"] != nil {
+      return "none of \(units) pictures was intact; --on-loss conceal shows them all the same"
+    }
+    if units == 0 || failures["no_random_access_point"] != nil {
+      return "no key picture came, with which decoding can begin; wait longer, or ask for one "
+        + "with --feedback pli"
+    }
+    return "none of \(units) access units could be decoded"
+  }
+
+  /// Why nothing came that is authentic, if something came and that is the reason.
+  static func distrust(_ report: Receiver.Report) -> String? {
+    guard case .stopped = report.reason else {
+      guard report.status.stream?.reception.received ?? 0 == 0 else { return nil }
+      return report.status.transport.srtp.flatMap { hint($0) }
+    }
+    return nil
+  }
+
+  /// What keeps most packets from being authentic; `nil` when they are.
+  static func hint(_ srtp: SRTPCounters) -> String? {
+    // Reports may be authentic where the suite is wrong for the media alone (RFC 3711 §5.2).
+    guard srtp.dropped > srtp.authenticated else { return nil }
+    if srtp.authenticationFailed > 0 {
+      return
+        "\(srtp.authenticationFailed) packets came that could not be authenticated: is the key "
+        + "the sender's, and its suite? A stream joined very late needs --srtp-roc"
+    }
+    if srtp.noKey > 0 {
+      return "\(srtp.noKey) packets came for which there is no key: check its MKI"
+    }
+    if srtp.malformed + srtp.readableControl > 0 {
+      return "\(srtp.malformed + srtp.readableControl) packets came that are too short for this "
+        + "suite, or not SRTP: check the sender's suite and MKI"
+    }
+    return nil
+  }
+
+  /// What the counters say about why nothing came.
+  static func hint(_ report: Receiver.Report, source: String) -> String {
+    let transport = report.status.transport
+    let ignored = report.status.stream?.reception.ignoredPayloadTypes ?? [:]
+    if transport.refused > 0 {
+      return "the far end refused \(transport.refused) datagrams: is the server running there?"
+    }
+    if let type = ignored.max(by: { $0.value < $1.value })?.key {
+      return "packets of payload type \(type) came; try --payload-type \(type)"
+    }
+    if transport.foreignOrigin > 0 {
+      return "\(transport.foreignOrigin) datagrams came from other addresses than \(source)"
+    }
+    if let malformed = report.status.stream?.reception.malformed, malformed > 0 {
+      return "\(malformed) datagrams came that are not RTP"
+    }
+    if case .recognizing? = report.status.stream?.phase, transport.delivered > 0 {
+      return
+        "\(transport.delivered) packets came that do not look like H.264 or H.265; if they are "
+        + "encrypted (SRTP), give the key with --srtp-key-file"
+    }
+    if transport.hellosSent > 0 {
+      return "said hello \(transport.hellosSent) times: check host, port, firewall and --hello"
+    }
+    if ["http://", "https://", "tcp://"].contains(where: source.lowercased().hasPrefix) {
+      return "nothing came through the connection: check that something is being sent there"
+    }
+    return "nothing came: check the sender's address and port, and the firewall"
+  }
+}
