@@ -49,7 +49,6 @@ struct MistakeTests {
   /// What comes may be received perfectly, and be of no use to whoever wants pictures.
   @Test(arguments: [
     (["--codec", "h265"], "leave --codec out"),
-    (["--payload-type", "100"], "try --payload-type 96"),
     (["--frames", "3", "--on-loss", "skip", "--payload-type", "96"], nil),
   ])
   func aRunThatWroteNothingIsNoSuccess(options: [String], words: String?) throws {

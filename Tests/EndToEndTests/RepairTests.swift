@@ -88,6 +88,12 @@ struct RepairTests {
     #expect(statistics["rtp", "lost"] == 0)
     #expect(statistics["rtp", "reordered"] == 0)
     #expect(statistics["rtp", "repair", "arrived"] > 20)
+    #expect(statistics["rtp", "repaired"] > 20)
+    let intervals = try Statistics.lines(of: receiver)
+    let arrived = intervals.reduce(0) { $0 + $1["interval", "repair_arrived"] }
+    #expect(arrived == statistics["rtp", "repair", "arrived"])
+    let repaired = intervals.reduce(0) { $0 + $1["interval", "repaired"] }
+    #expect(repaired == statistics["rtp", "repaired"])
     #expect((statistics["rtp", "retransmission"] > 0) == test.isInOwnStream)
     #expect(sender.standardError.contains("packets asked for were sent again"))
   }

@@ -67,6 +67,25 @@ struct UDPListenerTests {
     try await report.close()
   }
 
+  /// As GStreamer does whose reports have a socket of their own.
+  @Test func feedbackGoesToWhereReportsComeFrom() async throws {
+    let transport = listener(.init(host: "127.0.0.1", port: 0))
+    let sink = RecordingSink()
+    _ = try await transport.open(delivering: sink)
+    let local = try #require(try await transport.localAddress())
+    let control = try local.with(port: #require(local.port) + 1)
+    let (media, report) = (try await FarEnd(), try await FarEnd())
+    try await media.send(rtp(1), rtp(2), to: local)
+    _ = try await sink.datagrams.first(2)
+    try await report.send(senderReport(), to: control)
+    _ = try await sink.datagrams.first(3)
+    transport.sendFeedback(senderReport(ssrc: 77))
+    #expect(try await report.received.first(1)[0].bytes == senderReport(ssrc: 77))
+    transport.close()
+    try await media.close()
+    try await report.close()
+  }
+
   @Test("correction packets are taken from the media's host alone, and once there is media")
   func correctionPorts() async throws {
     var listening = UDPTransport.Listening(host: "127.0.0.1", port: 0)

@@ -7,8 +7,17 @@ struct Statistics {
 
   /// Reads the last line that `process` has written to standard output.
   init(lastLineOf process: RunningProcess) throws {
-    let text = String(decoding: process.standardOutput, as: UTF8.self)
-    let line = try #require(text.split(separator: "\n").last)
+    self = try #require(try Self.lines(of: process).last)
+  }
+
+  /// Reads all of them.
+  static func lines(of process: RunningProcess) throws -> [Statistics] {
+    try String(decoding: process.standardOutput, as: UTF8.self).split(separator: "\n").map {
+      try Statistics($0)
+    }
+  }
+
+  private init(_ line: Substring) throws {
     let value = try JSONSerialization.jsonObject(with: Data(line.utf8))
     object = try #require(value as? [String: Any])
   }

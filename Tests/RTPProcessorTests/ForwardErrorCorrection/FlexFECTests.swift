@@ -134,6 +134,21 @@ struct FlexFECTests {
     #expect(other.statistics.lost == 4)
   }
 
+  /// Longer than the longest mask reaches.
+  @Test func columnsOfALargeMatrix() {
+    var stream = CorrectedStream(seed: 5)
+    _ = stream.sendMedia(4, timestamp: 0)
+    let media = stream.sendMedia(400, timestamp: 3000)
+    for column in 0..<20 {
+      stream.sendFlexFEC(
+        stride(from: column, to: 400, by: 20).map { media[$0] }, isDraft: false,
+        matrix: (columns: 20, rows: 20))
+    }
+    let lost = Array(media[100..<120])
+    let session = played(stream.packets.filter { !lost.contains($0) }, format: .flexfec)
+    #expect(session.statistics.errorCorrection.rebuilt == 20)
+  }
+
   @Test("noise that would have one packet rebuilt again and again in vain")
   func boundedFailures() {
     var stream = CorrectedStream(seed: 21)

@@ -1,0 +1,33 @@
+import Decode
+import Defragment
+import Foundation
+import NIOCore
+import RTPWire
+import Testing
+import Transports
+
+@testable import Receiver
+
+struct DistributionTests {
+  private func unit(_ number: Int64, isRandomAccess: Bool) -> AccessUnit {
+    AccessUnit(
+      codec: H264.codec, bytes: ByteBuffer(bytes: [0, 0, 0, 1, 0x65, 0x88, 0x84, 0x21]),
+      units: [NALUnit(offset: 4, length: 4, type: 5)],
+      time: MediaTime(ticks: number * 3000, timescale: 90_000),
+      firstArrival: Instant(nanoseconds: number), lastArrival: Instant(nanoseconds: number),
+      isRandomAccess: isRandomAccess)
+  }
+
+  /// A slice without parameter sets, all of whose packets came.
+  @Test func aUnitThatCanNotBeDecodedIsAReasonToAskForAKeyPicture() async throws {
+    let distribution = Distribution(
+      configuration: Receiver.Configuration(), clock: .monotonic, outputs: [], end: { _ in })
+    #expect(distribution.deliver(unit(0, isRandomAccess: true)))
+    let deadline = ContinuousClock.now + .seconds(20)
+    while distribution.statistics.failures.isEmpty, ContinuousClock.now < deadline {
+      try await Task.sleep(for: .milliseconds(1))
+    }
+    #expect(!distribution.deliver(unit(1, isRandomAccess: false)))
+    await distribution.finishDecoding()
+  }
+}
