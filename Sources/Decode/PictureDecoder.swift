@@ -45,7 +45,9 @@ import RTPWire
   /// The last one that came out, where it may have to come again.
   private var lastIntact: RawFrame?
   /// Pictures are shown that libavcodec keeps back.
-  private var isInPlaceOfDecoder = false
+  private var isInPlaceOfDecoder = false {
+    didSet { pictures.ledger.holdsPictures = isInPlaceOfDecoder }
+  }
   /// False until the first unit after the start, a flush or a change of format.
   private var hasDecoded = false
 

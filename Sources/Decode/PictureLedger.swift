@@ -46,6 +46,13 @@ struct PictureLedger {
   private var previousCameOut = false
   /// Entries whose last picture the decoder has let go of, not yet looked at.
   private var released: [Index] = []
+  /// Whether pictures that the decoder has let go of unseen may be shown yet, by ``take(_:)``.
+  var holdsPictures = false {
+    didSet {
+      guard oldValue, !holdsPictures else { return }
+      released += entries.filter { $1.live <= 0 && $1.isWaiting }.map(\.key)
+    }
+  }
 
   /// Starts the account of a unit that is about to be decoded.
   ///
@@ -97,6 +104,7 @@ struct PictureLedger {
   mutating func take(_ index: Index) -> UnitRecord? {
     let unit = frameOut(index)
     entries[index]?.isTaken = true
+    if entries[index]?.live ?? 1 <= 0 { released.append(index) }
     return unit
   }
 
@@ -192,6 +200,7 @@ struct PictureLedger {
     var failures: [DecodeFailure] = []
     for index in released {
       guard let entry = entries[index], entry.live <= 0 else { continue }
+      if holdsPictures, entry.isWaiting { continue }
       entries[index] = nil
       guard entry.frames <= 0 else { continue }
       failures += entry.units.map { $0.failure(entry.error ?? .notShown) }

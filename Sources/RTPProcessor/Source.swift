@@ -53,8 +53,8 @@ struct Source: Sendable {
   /// The first place in the sequence that counts as expected, and what came since (RFC 3550 A.3).
   private var base: Int64
   private var received: Int64 = 0
-  /// When it was taken for the source.
-  private let beginning: Instant
+  /// Since when ``received`` counts.
+  private var beginning: Instant
   /// The payload types of packets that have a place in the order and are not handed on.
   private let correctionFormats: [UInt8: CorrectionFormat]
   private let payloadType: UInt8?
@@ -109,6 +109,7 @@ struct Source: Sendable {
     // To whoever reads reports it is another source.
     base = highest + 1
     received = 0
+    beginning = liveliness.lastArrival
   }
 
   /// Whether `packet` is of this source: of its SSRC, or missing from before that changed.

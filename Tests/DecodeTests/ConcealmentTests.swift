@@ -63,12 +63,12 @@ import Testing
   /// Where pictures are decoded out of the order in which they are shown.
   @Test(
     "a key picture that never came hides none of those behind it, nor their order",
-    arguments: [12, 16, 24])
-  func lostKeyPictureBeforeBPictures(distance: Int) async throws {
+    arguments: [12, 16, 24], [(2, "normal"), (3, "none"), (3, "strict"), (7, "normal")])
+  func lostKeyPictureBeforeBPictures(distance: Int, bPictures: (Int, String)) async throws {
     let clip = Clip(
       name: "B", frames: 2 * distance + 12,
-      encoder: ["-bf", "2", "-g", "\(distance)", "-keyint_min", "\(distance)"]
-        + ["-sc_threshold", "0"])
+      encoder: ["-bf", "\(bPictures.0)", "-x264-params", "b-pyramid=\(bPictures.1):b-adapt=0"]
+        + ["-g", "\(distance)", "-keyint_min", "\(distance)", "-sc_threshold", "0"])
     let stream = try clip.encoded()
     var units = clip.accessUnits(of: stream)
     // The place of each in the order of output.
