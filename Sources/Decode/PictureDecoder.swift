@@ -158,14 +158,22 @@ import RTPWire
   /// until the next one, in its turn.
   private func deliverWithheld(isIntact: Bool) {
     guard !isIntact || isInPlaceOfDecoder else { return }
-    while let (index, frame) = unsafe pictures.takeWithheld(
-      beyond: Int(context.pointee.has_b_frames))
-    {
-      isInPlaceOfDecoder = true
-      unsafe frame.pointee.pts = index
-      unsafe deliver(frame, isTaken: true)
-    }
+    deliverWithheld(beyond: unsafe Int(context.pointee.has_b_frames))
     if isIntact, pictures.isWaitingInDecoder { isInPlaceOfDecoder = false }
+  }
+
+  private func deliverWithheld(beyond depth: Int) {
+    while let index = pictures.ledger.withheld(beyond: depth) {
+      if let frame = unsafe pictures.take(index) {
+        isInPlaceOfDecoder = true
+        unsafe frame.pointee.pts = index
+        unsafe deliver(frame, isTaken: true)
+      } else {
+        // Where that was not begun, libavcodec may give it out yet.
+        guard isInPlaceOfDecoder else { return }
+        pictures.ledger.giveUp(index)
+      }
+    }
   }
 
   /// Takes out every frame that is left, after which decoding begins anew at a random-access point.
@@ -239,10 +247,7 @@ import RTPWire
   private func drain() {
     unsafe avcodec_send_packet(context, nil)
     _ = receiveAll()
-    while isInPlaceOfDecoder, let (index, frame) = unsafe pictures.takeWithheld(beyond: 0) {
-      unsafe frame.pointee.pts = index
-      unsafe deliver(frame, isTaken: true)
-    }
+    if isInPlaceOfDecoder { deliverWithheld(beyond: 0) }
     isInPlaceOfDecoder = false
     unsafe avcodec_flush_buffers(context)
     // The depth that libavcodec learnt belongs to the stream that has ended.

@@ -93,6 +93,12 @@ struct PictureLedger {
     return waiting.min { $0.value.place($0.key) < $1.value.place($1.key) }?.key
   }
 
+  /// The picture of `index` can not be shown.
+  mutating func giveUp(_ index: Index) {
+    entries[index]?.error = .notShown
+    if entries[index]?.live ?? 1 <= 0 { released.append(index) }
+  }
+
   func isWaiting(_ index: Index) -> Bool { entries[index]?.isWaiting == true }
 
   /// Whether of the pictures that have not come out all are intact.

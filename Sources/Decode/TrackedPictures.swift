@@ -55,18 +55,19 @@ import CFFmpeg
     forgetWaiting { !ledger.isWaiting($0) }
   }
 
-  /// The next picture that libavcodec has decoded and does not give out although more than `depth` wait,
-  /// with the number of its unit; it looks like the one that came out before it, and the caller owns it.
+  /// The picture of `index`, which libavcodec has decoded and does not give out; the caller owns it.
+  ///
+  /// It has the properties of the one that came out before it, and is `nil` where it can not be like that.
   ///
   /// Behind an IDR picture that did not come, libavcodec's H.264 decoder withholds all pictures whose
   /// order count is below that of the last one of the sequence before.
-  func takeWithheld(beyond depth: Int) -> (PictureLedger.Index, UnsafeMutablePointer<AVFrame>)? {
-    guard let index = ledger.withheld(beyond: depth), let frame = unsafe waiting[index],
+  func take(_ index: PictureLedger.Index) -> UnsafeMutablePointer<AVFrame>? {
+    guard let frame = unsafe waiting[index],
       unsafe given.contains(index) || prediction?.dress(frame) == true
     else { return nil }
     unsafe waiting[index] = nil
     given.remove(index)
-    return unsafe (index, frame)
+    return unsafe frame
   }
 
   /// Keeps a picture that libavcodec gives out before its turn; false where it is none of those that wait.

@@ -104,8 +104,9 @@ struct DecodingOrderBuffer: Sendable {
     return start
   }
 
-  /// How many units may leave before one that was sent behind all that wait.
-  var reach: Int { waiting.count + bounds.units }
+  /// How many units may leave before one that was sent behind all that wait; some may come with each that is
+  /// counted.
+  var reach: Int { waiting.count + bounds.units * (bounds.countsPicturesAlone ? 8 : 1) }
 
   private func counts(_ unit: Unit) -> Bool { unit.isPicture || !bounds.countsPicturesAlone }
 

@@ -167,7 +167,7 @@ public struct RTPProcessor: Sendable {
   /// is numbered with the media.
   private mutating func receive(ofOtherType packet: RTPPacket, at arrival: Instant) {
     // What has a time of its own may be a picture, and its absence a loss.
-    guard let source, packet.ssrc == source.ssrc, packet.timestamp == source.newestTimestamp,
+    guard let source, packet.ssrc == source.ssrc, source.sharesTime(packet),
       NumberedTypes.reach.contains(source.extend(packet.sequenceNumber) - source.highest),
       numberedTypes.takes(packet, isOpen: source.lacks(source.extend(packet.sequenceNumber)))
     else { return statistics.noteIgnored(payloadType: packet.payloadType) }

@@ -44,7 +44,7 @@ struct Source: Sendable {
   private var unwrapper: SequenceUnwrapper
   private(set) var highest: Int64
   /// Of the packet that has the highest number.
-  private(set) var newestTimestamp: UInt32
+  private var newestTimestamp: UInt32
   private var history = DeliveryHistory()
   private var lostBefore = 0
   private var startsAfresh = true
@@ -137,11 +137,18 @@ struct Source: Sendable {
     let next = UInt16(truncatingIfNeeded: highest + 1)
     let step = Double(first.packet.sequenceNumber.rawValue &- next)
     let missing = step + period * max(0, ((expected - step) / period).rounded())
-    return (expected / 2...expected * 2).contains(missing) ? Int(missing) : nil
+    guard (expected * 0.7...expected * 1.4).contains(missing) else { return nil }
+    return Int(exactly: missing)
   }
 
   /// The place of `number`; near the newest one, like every number.
   func extend(_ number: SequenceNumber) -> Int64 { unwrapper.extend(number) }
+
+  /// Whether `packet` has no time of its own: it has that of the newest packet, or of the one before it.
+  func sharesTime(_ packet: RTPPacket) -> Bool {
+    let before = history.find(unwrapper.extend(packet.sequenceNumber) - 1)
+    return packet.timestamp == newestTimestamp || before == .delivered(timestamp: packet.timestamp)
+  }
 
   /// Whether the place of `sequence` is still open and nothing has come for it.
   func lacks(_ sequence: Int64) -> Bool { sequence >= buffer.next && !buffer.holds(sequence) }

@@ -71,7 +71,8 @@ final class Distribution: Sendable {
     if !configuration.decodes, state.withLock(\.isOver) { end(.framesReached) }
     return state.withLock { state in
       defer { state.hasFailed = false }
-      return !state.awaitsRandomAccess && !state.hasFailed
+      let isAnswer = unit.isRandomAccess && unit.integrity == .whole
+      return !state.awaitsRandomAccess && (isAnswer || !state.hasFailed)
     }
   }
 

@@ -33,6 +33,30 @@ import Testing
     #expect(ledger.endAll(reason: .closed) == [])
   }
 
+  @Test("a picture that is to be shown without the decoder stays until it is, or can not be")
+  func held() {
+    var ledger = PictureLedger()
+    ledger.holdsPictures = true
+    let indices = (0..<3).map { number in
+      let index = ledger.begin(unit(Int64(2 - number)), canCompleteFrame: false)
+      _ = ledger.pictureStarted()
+      ledger.pictureReleased(index)
+      #expect(ledger.end(error: nil) == [])
+      return index
+    }
+    #expect(ledger.withheld(beyond: 3) == nil)
+    #expect(ledger.withheld(beyond: 2) == indices[2], "the first by its time")
+    #expect(ledger.take(indices[2])?.time.ticks == 0)
+    #expect(ledger.frameOut(indices[2]) == nil, "it has come out")
+    #expect(ledger.withheld(beyond: 1) == indices[1])
+    ledger.giveUp(indices[1])
+    #expect(ledger.withheld(beyond: 0) == indices[0])
+    ledger.holdsPictures = false
+    let failures = ledger.end(error: nil)
+    #expect(failures.map(\.time.ticks).sorted() == [1, 2])
+    #expect(failures.allSatisfy { $0.reason == .notShown })
+  }
+
   @Test("a picture that the decoder lets go of unseen is a failure at once")
   func letGo() {
     var ledger = PictureLedger()

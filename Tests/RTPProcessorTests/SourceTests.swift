@@ -285,6 +285,26 @@ import Testing
     #expect(session.statistics.lost == UInt64(lost))
   }
 
+  /// Correction packets that nobody announced, each overtaken by the next picture.
+  @Test func overtakenPlacesAreNoLosses() {
+    var sender = VirtualSender(packetsPerFrame: 3)
+    var session = VirtualSession.running(&sender, configuration: Self.configuration, packets: 9)
+    session.leavesNumbersOut = true
+    var delayed: SentPacket?
+    for index in 0..<40 {
+      var packets = sender.packets(3)
+      packets[2].payloadType = 98
+      for packet in [packets[0], delayed, packets[1], index > 10 ? nil : packets[2]] {
+        if let packet { session.receive(packet) }
+        session.run(for: .milliseconds(1))
+      }
+      delayed = index > 10 ? packets[2] : nil
+    }
+    session.run(for: .seconds(1))
+    session.finish()
+    #expect(session.statistics.lost == 0)
+  }
+
   /// A sender that changes the payload type in between: what follows may refer to what was left out.
   @Test func picturesOfAnotherTypeAreLosses() {
     var sender = VirtualSender(packetsPerFrame: 3)

@@ -8,9 +8,10 @@ import CFFmpeg
   private var samples: [UInt8] = []
 
   /// Keeps the block of `side` luma samples a side at the top left of `frame`, as the decoder allocated it;
-  /// `nil` when memory has run out.
+  /// `nil` when it is larger than the picture, or memory has run out.
   init?(of frame: UnsafeMutablePointer<AVFrame>, side: Int) {
-    guard let format = PixelFormat(AVPixelFormat(rawValue: unsafe frame.pointee.format)),
+    guard unsafe min(frame.pointee.width, frame.pointee.height) >= side,
+      let format = PixelFormat(AVPixelFormat(rawValue: unsafe frame.pointee.format)),
       let copy = unsafe av_frame_clone(frame)
     else { return nil }
     unsafe self.frame = copy

@@ -6,6 +6,8 @@ extension H265 {
   package struct SliceHeader: Sendable {
     /// Whether it is the first one of its picture.
     package let isFirst: Bool
+    /// `pic_output_flag`.
+    package let isShown: Bool
     package let pictureSet: Int
     /// `slice_pic_order_cnt_lsb`; 0 in IDR pictures.
     package let orderCount: UInt32
@@ -33,7 +35,7 @@ extension H265 {
       }
       try reader.skip(picture.extraHeaderBits)
       _ = try reader.unsigned(upTo: 2, "slice_type")
-      if picture.hasOutputFlag { _ = try reader.bit() }
+      isShown = picture.hasOutputFlag ? try reader.bit() : true
       if sequence.hasSeparatePlanes { try reader.skip(2) }
       guard type != NALUnitType.idrWRADL.rawValue, type != NALUnitType.idrNLP.rawValue else {
         (orderCount, references) = (0, ReferencePictureSet(entries: []))

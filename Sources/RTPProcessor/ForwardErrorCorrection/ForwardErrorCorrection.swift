@@ -38,7 +38,7 @@ struct ForwardErrorCorrection: Sendable {
   private var rebuilt: [Int64: RebuiltPacket] = [:]
   private var findings = CircularBuffer<Finding>()
 
-  /// The most places from the first to the last of what one correction packet protects.
+  /// The most places from the first to the last packet of a column.
   private(set) var greatestSpan: Int64 = 0
 
   /// Begins with the source of `packet`, whose media packets are of `payloadType`, or of any if `nil`.
@@ -154,7 +154,12 @@ struct ForwardErrorCorrection: Sendable {
     of ssrc: UInt32
   ) {
     let first = unwrapper.extend(base)
-    greatestSpan = max(greatestSpan, Int64(offsets.max() ?? 0))
+    // Those of a column are evenly spaced; what is farther apart is not remembered.
+    if let step = offsets.dropFirst().first, step > 1, let last = offsets.last,
+      last == step * (offsets.count - 1), last < PacketHistory.matrixCapacity
+    {
+      greatestSpan = max(greatestSpan, Int64(last))
+    }
     keep(
       ProtectedSet(
         places: offsets.map { first + Int64($0) }, header: header, offset: 0, parity: parity,

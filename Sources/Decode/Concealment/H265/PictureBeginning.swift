@@ -8,6 +8,7 @@ import NIOCore
 struct PictureBeginning {
   let type: H265.NALUnitType
   let temporalLevel: UInt8
+  let isShown: Bool
   let picture: H265.PictureParameterSet
   let sequence: H265.CodingParameters
   /// The bits from `slice_pic_order_cnt_lsb` to the end of the reference pictures, those of other slices.
@@ -33,7 +34,7 @@ struct PictureBeginning {
     writer.append(0, bits: picture.extraHeaderBits)
     // slice_type I, and pic_output_flag.
     writer.append(unsigned: 2)
-    if picture.hasOutputFlag { writer.append(true) }
+    if picture.hasOutputFlag { writer.append(isShown) }
     if sequence.hasSeparatePlanes { writer.append(0, bits: 2) }
     if type != .idrWRADL, type != .idrNLP {
       writer.append(orderAndReferences)

@@ -52,10 +52,10 @@ struct StandIns {
         header.references.entries, of: count, level: level, sequence,
         sequenceIdentifier: picture.sequenceIdentifier)
     }
-    if !header.isFirst, !header.hasLongTermReferences {
+    if !header.isFirst, unit.integrity == .damaged, !header.hasLongTermReferences {
       additions.beginning = PictureBeginning(
-        type: type, temporalLevel: level, picture: picture, sequence: sequence,
-        orderAndReferences: order(count, header.references, sequence)
+        type: type, temporalLevel: level, isShown: header.isShown, picture: picture,
+        sequence: sequence, orderAndReferences: order(count, header.references, sequence)
       ).unit()
     }
     pictures.decoded(count, type: type, temporalLevel: level, keeping: header.references.entries)
