@@ -62,6 +62,11 @@ final class Distribution: Sendable {
   func deliver(_ unit: AccessUnit) -> Bool {
     let (isWanted, isForOutputs) = state.withLock { $0.take(unit, configuration) }
     guard isWanted else { return true }
+    // Failures from here on may be this unit's own, and are told with the next.
+    let hasFailed = state.withLock { state in
+      defer { state.hasFailed = false }
+      return state.hasFailed
+    }
     configuration.onAccessUnit?(unit)
     // A lane that drops counts what it drops; receiving waits for none of them.
     if isForOutputs {
@@ -69,11 +74,8 @@ final class Distribution: Sendable {
     }
     if configuration.decodes { decode(unit) }
     if !configuration.decodes, state.withLock(\.isOver) { end(.framesReached) }
-    return state.withLock { state in
-      defer { state.hasFailed = false }
-      let isAnswer = unit.isRandomAccess && unit.integrity == .whole
-      return !state.awaitsRandomAccess && (isAnswer || !state.hasFailed)
-    }
+    let isAnswer = unit.isRandomAccess && unit.integrity == .whole
+    return (isAnswer || !hasFailed) && !state.withLock(\.awaitsRandomAccess)
   }
 
   /// Whether more comes than can be written to an output that is to have everything.
