@@ -26,6 +26,7 @@ public struct LossPattern: Sendable, Hashable {
   private var openLost: UInt64 = 0
   /// Packets that came since the last loss.
   private var since: UInt64 = 0
+  private var firstArrival: Instant?
   private var lastArrival: Instant?
   /// Between which packets lies what may be a burst.
   private var openStart: Instant?
@@ -42,10 +43,18 @@ public struct LossPattern: Sendable, Hashable {
     bursts == 0 ? 0 : Double(burstDuration) / Double(bursts) / 1e6
   }
 
+  /// The mean length of a gap in milliseconds: of what is before, between and behind the bursts.
+  public var meanGapDuration: Double {
+    guard let firstArrival, let lastArrival else { return 0 }
+    let duration = max(0, firstArrival.nanoseconds(to: lastArrival) - burstDuration)
+    return Double(duration) / Double(bursts + 1) / 1e6
+  }
+
   /// A packet is handed on that arrived at `arrival`.
   mutating func noteArrival(_ arrival: Instant) {
     since += 1
     if openLost > 0, since == 1 { openEnd = arrival }
+    firstArrival = firstArrival ?? arrival
     lastArrival = arrival
     if openLost > 0, since >= Self.gapMinimum { close() }
   }

@@ -250,6 +250,7 @@ enum Statistics {
     object.add("mean_burst_ms", pattern.meanBurstDuration, digits: 1)
     object.add("greatest_burst_lost", pattern.greatestBurst)
     object.add("gap_density_percent", pattern.gapDensity)
+    object.add("mean_gap_ms", pattern.meanGapDuration, digits: 1)
     return object
   }
 

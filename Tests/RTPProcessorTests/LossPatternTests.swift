@@ -43,6 +43,7 @@ struct LossPatternTests {
     #expect(losses.gapPackets == 30)
     // From the packet before the first loss to the one behind the last.
     #expect(losses.meanBurstDuration == 19)
+    #expect(losses.meanGapDuration == 29)
   }
 
   @Test("sixteen packets between two losses part them")
