@@ -23,10 +23,17 @@ public struct Datagram: Sendable {
   /// When the read that brought the packet returned; never decreases within one transport.
   public var arrival: Instant
   public var channel: Channel
+  /// Which of the described media it belongs to: its place in what the transport described, 0 first.
+  ///
+  /// 0 also where nothing was described, or where several media share one channel; SSRC and payload
+  /// type tell those apart.
+  public var track: Int
 
   public init(
-    bytes: ByteBuffer, arrival: Instant, channel: Channel = .media, origin: SocketAddress? = nil
+    bytes: ByteBuffer, arrival: Instant, channel: Channel = .media, track: Int = 0,
+    origin: SocketAddress? = nil
   ) {
+    self.track = track
     self.bytes = bytes
     self.arrival = arrival
     self.channel = channel
