@@ -6,8 +6,10 @@ let package = Package(
   products: [
     .library(name: "RTPWire", targets: ["RTPWire"]),
     .library(name: "RTPProcessor", targets: ["RTPProcessor"]),
+    .library(name: "Bitstream", targets: ["Bitstream"]),
     .library(name: "Defragment", targets: ["Defragment"]),
     .library(name: "Decode", targets: ["Decode"]),
+    .library(name: "Outputs", targets: ["Outputs"]),
     .library(name: "Transports", targets: ["Transports"]),
     .library(name: "Receiver", targets: ["Receiver"]),
     .library(name: "TransportConformance", targets: ["TransportConformance"]),
@@ -30,9 +32,13 @@ let package = Package(
       dependencies: ["RTPWire", .product(name: "NIOCore", package: "swift-nio")]
     ),
     .target(
+      name: "Bitstream",
+      dependencies: [.product(name: "NIOCore", package: "swift-nio")]
+    ),
+    .target(
       name: "Defragment",
       dependencies: [
-        "RTPWire", "RTPProcessor", .product(name: "NIOCore", package: "swift-nio"),
+        "RTPWire", "RTPProcessor", "Bitstream", .product(name: "NIOCore", package: "swift-nio"),
       ]
     ),
     .systemLibrary(
@@ -47,7 +53,15 @@ let package = Package(
     .target(
       name: "Decode",
       dependencies: [
-        "RTPWire", "Defragment", "CFFmpeg", .product(name: "NIOCore", package: "swift-nio"),
+        "RTPWire", "Bitstream", "Defragment", "CFFmpeg",
+        .product(name: "NIOCore", package: "swift-nio"),
+      ]
+    ),
+    .target(
+      name: "Outputs",
+      dependencies: [
+        "RTPWire", "Bitstream", "Defragment", "Decode", "CFFmpeg",
+        .product(name: "NIOCore", package: "swift-nio"),
       ]
     ),
     .systemLibrary(
@@ -69,7 +83,8 @@ let package = Package(
     .target(
       name: "Receiver",
       dependencies: [
-        "RTPWire", "RTPProcessor", "Defragment", "Decode", "Transports",
+        "RTPWire", "RTPProcessor", "Bitstream", "Defragment", "Decode", "Outputs",
+        "Transports",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]
@@ -86,7 +101,8 @@ let package = Package(
     .executableTarget(
       name: "rtp-recv",
       dependencies: [
-        "RTPWire", "RTPProcessor", "Defragment", "Decode", "Transports", "Receiver",
+        "RTPWire", "RTPProcessor", "Bitstream", "Defragment", "Decode", "Outputs", "Transports",
+        "Receiver",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -130,7 +146,7 @@ let package = Package(
     .executableTarget(
       name: "custom-transport",
       dependencies: [
-        "Receiver", "Decode", "Transports", "RTPWire",
+        "Receiver", "Decode", "Outputs", "Transports", "RTPWire",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ],
@@ -140,10 +156,12 @@ let package = Package(
     .testTarget(name: "RTPProcessorTests", dependencies: ["RTPProcessor", "RTPWire"]),
     .testTarget(
       name: "DefragmentTests",
-      dependencies: ["Defragment", "RTPProcessor", "RTPWire"],
+      dependencies: ["Bitstream", "Defragment", "RTPProcessor", "RTPWire"],
       resources: [.copy("Vectors")]
     ),
-    .testTarget(name: "DecodeTests", dependencies: ["Decode", "Defragment", "RTPWire", "CFFmpeg"]),
+    .testTarget(
+      name: "DecodeTests",
+      dependencies: ["Decode", "Outputs", "Bitstream", "Defragment", "RTPWire", "CFFmpeg"]),
     .testTarget(
       name: "TransportsTests",
       dependencies: [
@@ -162,22 +180,23 @@ let package = Package(
     .testTarget(
       name: "ReceiverTests",
       dependencies: [
-        "Receiver", "Transports", "Decode", "Defragment", "RTPProcessor", "RTPWire", "RTPSend",
+        "Receiver", "Transports", "Decode", "Outputs", "Bitstream", "Defragment", "RTPProcessor",
+        "RTPWire", "RTPSend",
       ]
     ),
     .testTarget(
       name: "RTPSendTests",
-      dependencies: ["RTPSend", "Defragment", "RTPProcessor", "RTPWire"],
+      dependencies: ["RTPSend", "Bitstream", "Defragment", "RTPProcessor", "RTPWire"],
       path: "tools/rtp-send/Tests"
     ),
     .testTarget(
-      name: "EndToEndTests", dependencies: ["Decode", "Defragment", "RTPWire"],
+      name: "EndToEndTests", dependencies: ["Decode", "Bitstream", "Defragment", "RTPWire"],
       resources: [.copy("Servers")]
     ),
     .testTarget(
       name: "MisbehaviourTests",
       dependencies: [
-        "Receiver", "Transports", "Defragment", "RTPWire", "RTPSend",
+        "Receiver", "Transports", "Bitstream", "Defragment", "RTPWire", "RTPSend",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ],

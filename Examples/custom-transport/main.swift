@@ -4,6 +4,7 @@
 import Decode
 import Foundation
 import NIOPosix
+import Outputs
 import RTPWire
 import Receiver
 import Transports

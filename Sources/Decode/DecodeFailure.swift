@@ -1,4 +1,5 @@
-public import Defragment
+public import Bitstream
+import Defragment
 import NIOCore
 public import RTPWire
 

@@ -1,11 +1,11 @@
-import CFFmpeg
+package import CFFmpeg
 import Synchronization
 
 /// Frame structures for reuse, so that a running stream allocates none.
 ///
 /// The samples are in buffers of libavcodec's own pool, which go back there when the last frame
 /// that refers to them is recycled.
-final class FramePool: Sendable {
+package final class FramePool: Sendable {
   /// Frames kept for reuse: more than any queue in front of an output holds.
   private static let capacity = 32
 
@@ -16,14 +16,16 @@ final class FramePool: Sendable {
 
   private let idle = Mutex<[Frame]>([])
 
+  package init() {}
+
   /// An empty frame, from the pool or new; `nil` when memory has run out.
-  func take() -> UnsafeMutablePointer<AVFrame>? {
+  package func take() -> UnsafeMutablePointer<AVFrame>? {
     if let frame = idle.withLock({ $0.popLast() }) { return unsafe frame.pointer }
     return unsafe av_frame_alloc()
   }
 
   /// Gives up what `frame` refers to, and keeps the structure.
-  func recycle(_ frame: UnsafeMutablePointer<AVFrame>) {
+  package func recycle(_ frame: UnsafeMutablePointer<AVFrame>) {
     unsafe av_frame_unref(frame)
     let kept = unsafe Frame(pointer: frame)
     let isKept = idle.withLock { idle in

@@ -1,3 +1,4 @@
+import Bitstream
 import CFFmpeg
 import Defragment
 import NIOCore

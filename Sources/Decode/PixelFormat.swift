@@ -1,5 +1,6 @@
-import CFFmpeg
-public import Defragment
+public import Bitstream
+package import CFFmpeg
+import Defragment
 
 /// How a raw picture's samples lie in memory: one plane a component, 8 to 16 bits a sample.
 public struct PixelFormat: Sendable, Hashable {
@@ -19,15 +20,15 @@ public struct PixelFormat: Sendable, Hashable {
   /// 1 in monochrome, otherwise 3.
   public let planeCount: Int
   /// By how many bits the width and height of the chroma planes are shifted down, rounding up.
-  let chromaShift: (width: Int, height: Int)
+  package let chromaShift: (width: Int, height: Int)
 
-  let libav: AVPixelFormat
+  package let libav: AVPixelFormat
 
   /// Bytes that a sample takes.
   public var bytesPerSample: Int { bitDepth > 8 ? 2 : 1 }
 
   /// Reads libav's description of `format`; `nil` for packed, alpha, big-endian and hardware ones.
-  init?(_ format: AVPixelFormat) {
+  package init?(_ format: AVPixelFormat) {
     guard
       let descriptor = unsafe av_pix_fmt_desc_get(Self.withoutRange(format)),
       let name = unsafe av_get_pix_fmt_name(Self.withoutRange(format))
@@ -59,7 +60,7 @@ public struct PixelFormat: Sendable, Hashable {
   }
 
   /// Width in bytes and rows of `plane` in a picture of `width` × `height` samples.
-  func extent(ofPlane plane: Int, width: Int, height: Int) -> (bytes: Int, rows: Int) {
+  package func extent(ofPlane plane: Int, width: Int, height: Int) -> (bytes: Int, rows: Int) {
     let isChroma = plane > 0 && layout != .gbr
     let (across, down) = isChroma ? chromaShift : (0, 0)
     return (

@@ -1,5 +1,6 @@
-import CFFmpeg
-public import Defragment
+public import Bitstream
+package import CFFmpeg
+import Defragment
 public import RTPWire
 
 /// One decoded picture; its samples stay where the decoder put them, shared and read-only.
@@ -73,7 +74,7 @@ public import RTPWire
   /// Frames a second, when the stream says.
   public let frameRate: Rational?
 
-  let libav: UnsafeMutablePointer<AVFrame>
+  package let libav: UnsafeMutablePointer<AVFrame>
   private let pool: FramePool
 
   public var width: Int { geometry.width }
@@ -170,7 +171,7 @@ public import RTPWire
   }
 
   /// Takes over `copy`, a scaled copy of `frame`'s samples.
-  convenience init(
+  package convenience init(
     scaled copy: UnsafeMutablePointer<AVFrame>, from pool: FramePool, to geometry: Geometry,
     of frame: RawFrame
   ) {
@@ -224,11 +225,11 @@ public import RTPWire
 
   deinit { unsafe pool.recycle(libav) }
 
-  func extent(ofPlane plane: Int) -> (bytes: Int, rows: Int) {
+  package func extent(ofPlane plane: Int) -> (bytes: Int, rows: Int) {
     pixelFormat.extent(ofPlane: plane, width: width, height: height)
   }
 
-  func layout(ofPlane plane: Int) -> PlaneLayout {
+  package func layout(ofPlane plane: Int) -> PlaneLayout {
     let (bytes, rows) = extent(ofPlane: plane)
     let strides = unsafe libav.pointee.linesize
     let stride = plane == 0 ? strides.0 : plane == 1 ? strides.1 : strides.2
@@ -236,7 +237,7 @@ public import RTPWire
   }
 
   /// Where the plane's first sample lies; valid for as long as the frame is.
-  func planeStart(_ plane: Int) -> UnsafeMutablePointer<UInt8>? {
+  package func planeStart(_ plane: Int) -> UnsafeMutablePointer<UInt8>? {
     let data = unsafe libav.pointee.data
     return unsafe plane == 0 ? data.0 : plane == 1 ? data.1 : data.2
   }

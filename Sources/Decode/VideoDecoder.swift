@@ -1,3 +1,4 @@
+public import Bitstream
 public import Defragment
 import NIOCore
 

@@ -1,3 +1,4 @@
+public import Bitstream
 public import NIOCore
 public import RTPWire
 
@@ -94,6 +95,9 @@ public struct NALUnit: Sendable, Hashable {
 extension AccessUnit {
   /// Packets known to be missing inside the unit or directly before it.
   public var lostPackets: Int { gaps.reduce(0) { $0 + $1.packets } }
+
+  /// The NAL units as slices, without start codes.
+  public var nalUnits: [ByteBuffer] { units.map { bytes(of: $0) } }
 
   /// The bytes of `unit`, header first, as a slice of this access unit.
   public func bytes(of unit: NALUnit) -> ByteBuffer {

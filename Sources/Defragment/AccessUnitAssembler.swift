@@ -1,3 +1,4 @@
+import Bitstream
 import NIOCore
 import RTPWire
 

@@ -1,3 +1,4 @@
+public import Bitstream
 public import NIOCore
 
 /// The payload formats that there are: a new one is a folder here and a line in this list.

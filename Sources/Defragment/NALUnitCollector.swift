@@ -1,3 +1,4 @@
+import Bitstream
 import NIOCore
 import RTPProcessor
 import RTPWire
@@ -211,12 +212,5 @@ extension NALUnitCollector {
   mutating func noteOrphan() {
     statistics.orphanFragments += 1
     assembler.noteUselessPiece(at: time)
-  }
-}
-
-extension ByteBuffer {
-  /// What follows the first `count` bytes; empty when there are fewer.
-  func dropping(bytes count: Int) -> ByteBuffer {
-    getSlice(at: readerIndex + count, length: readableBytes - count) ?? ByteBuffer()
   }
 }

@@ -1,3 +1,4 @@
+import Bitstream
 public import NIOCore
 
 /// The parameter sets of a stream, from its description and from the stream itself.
@@ -85,37 +86,5 @@ public struct ParameterSets: Sendable {
     // A copy of its own, since it outlives the access unit.
     sets[key] = Entry(bytes: ByteBuffer(buffer: unit), origin: origin, format: content.format)
     return true
-  }
-}
-
-/// Supplemental enhancement information (H.264 §7.3.2.3, H.265 §7.3.5).
-enum SupplementalInformation {
-  /// `payloadType` of the recovery point message in both standards.
-  private static let recoveryPoint = 6
-  /// How much of a unit is searched: recovery points stand before user data, which can be long.
-  private static let searchedLength = 4096
-
-  /// The recovery point among the messages in `body`, behind the NAL unit header; `nil` without one.
-  static func recoveryPoint(in body: ByteBuffer) -> BitReader? {
-    let beginning = body.getSlice(
-      at: body.readerIndex, length: min(body.readableBytes, searchedLength))
-    var rest = EmulationPrevention.removed(from: beginning ?? body)
-    while rest.readableBytes > 2 {
-      guard let type = number(&rest), let size = number(&rest) else { return nil }
-      if type == recoveryPoint { return BitReader(rest) }
-      guard size <= rest.readableBytes else { return nil }
-      rest.moveReaderIndex(forwardBy: size)
-    }
-    return nil
-  }
-
-  /// A number as a row of 255s and a rest.
-  private static func number(_ bytes: inout ByteBuffer) -> Int? {
-    var number = 0
-    while let byte = bytes.readInteger(as: UInt8.self) {
-      number += Int(byte)
-      if byte != 255 { return number }
-    }
-    return nil
   }
 }

@@ -1,3 +1,4 @@
+import Bitstream
 import NIOCore
 
 /// How one codec travels in RTP, and what its NAL units mean to those who do not know the codec.
@@ -81,63 +82,4 @@ public enum Recognition: Sendable, Hashable {
   case no
   case possible
   case certain
-}
-
-/// What a NAL unit is to the access unit it belongs to.
-enum NALUnitRole: Sendable, Hashable {
-  /// Part of a picture (a VCL NAL unit of the base layer).
-  case picture(isFirstSlice: Bool, isRandomAccess: Bool)
-  case parameterSet
-  /// May tell of a recovery point; stands before the pictures.
-  case supplementalInformation
-  /// Can only stand at the start of an access unit: a delimiter, or what may precede the picture.
-  case start
-  /// Stands anywhere, and is no reason to end an access unit: suffixes, fillers, ends of sequence.
-  case other
-
-  var isPicture: Bool { if case .picture = self { true } else { false } }
-
-  /// Whether it ends an access unit that has a picture already (H.264 §7.4.1.2.3, H.265 §7.4.2.4.4).
-  var beginsAccessUnit: Bool {
-    switch self {
-    case .picture(let isFirstSlice, _): isFirstSlice
-    case .parameterSet, .supplementalInformation, .start: true
-    case .other: false
-    }
-  }
-}
-
-/// The first bytes of a NAL unit: enough to tell what it is.
-struct NALUnitHead: Sendable, Hashable {
-  /// The first byte in the highest bits; 0 where there is none.
-  private var bytes: UInt32
-  let count: Int
-
-  /// The head of a whole unit.
-  init(of unit: ByteBuffer) {
-    self.init(header: [], body: unit)
-  }
-
-  /// The head of a unit whose header travels apart from its body.
-  init(header: [UInt8], body: ByteBuffer) {
-    bytes = 0
-    var count = 0
-    for byte in header {
-      bytes |= UInt32(byte) << UInt32(24 - 8 * count)
-      count += 1
-    }
-    while count < 4,
-      let byte = body.getInteger(at: body.readerIndex + count - header.count, as: UInt8.self),
-      count - header.count < body.readableBytes
-    {
-      bytes |= UInt32(byte) << UInt32(24 - 8 * count)
-      count += 1
-    }
-    self.count = count
-  }
-
-  /// The byte at `index`, 0 … 3; 0 where the unit is shorter.
-  subscript(index: Int) -> UInt8 {
-    UInt8(truncatingIfNeeded: bytes >> UInt32(24 - 8 * min(max(index, 0), 3)))
-  }
 }

@@ -1,3 +1,4 @@
+public import Bitstream
 import NIOCore
 public import RTPProcessor
 public import RTPWire

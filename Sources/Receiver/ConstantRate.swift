@@ -1,5 +1,7 @@
+import Bitstream
 import Decode
 import Defragment
+import Outputs
 import RTPWire
 
 /// Gives every frame interval of the media exactly one frame, whatever came.

@@ -1,5 +1,7 @@
+import Bitstream
 public import Decode
 import Defragment
+import Outputs
 import RTPWire
 import Synchronization
 import Transports

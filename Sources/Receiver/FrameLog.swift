@@ -1,6 +1,8 @@
+import Bitstream
 public import Decode
 import Defragment
 import NIOCore
+import Outputs
 public import RTPWire
 
 /// What is reported of one frame, or of one access unit when nothing is decoded.

@@ -1,4 +1,5 @@
-public import Decode
+import Decode
+public import Outputs
 
 /// One output that is wanted: where to, in which format, and what happens when it is too slow.
 public struct OutputRequest: Sendable {

@@ -1,5 +1,7 @@
+import Bitstream
 public import Decode
 public import Defragment
+import Outputs
 import RTPWire
 import Synchronization
 public import Transports

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Decode
+import Outputs
 import Receiver
 
 /// The exit statuses of `rtp-recv`, as `--help` and the README name them.

@@ -1,4 +1,5 @@
 import Decode
+import Outputs
 import RTPProcessor
 import Receiver
 import Transports

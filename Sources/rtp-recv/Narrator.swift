@@ -1,3 +1,4 @@
+import Bitstream
 import Defragment
 import RTPProcessor
 import Receiver

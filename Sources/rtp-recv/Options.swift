@@ -1,8 +1,10 @@
 public import ArgumentParser
+import Bitstream
 public import Decode
 import Defragment
 import Glibc
 import NIOCore
+import Outputs
 import RTPWire
 import Receiver
 import Transports

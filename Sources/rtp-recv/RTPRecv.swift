@@ -1,7 +1,9 @@
 import ArgumentParser
+import Bitstream
 import Decode
 import Defragment
 import NIOPosix
+import Outputs
 import RTPWire
 import Receiver
 import Transports

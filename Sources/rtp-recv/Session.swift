@@ -1,8 +1,10 @@
 import ArgumentParser
+import Bitstream
 import Decode
 import Defragment
 import Glibc
 import NIOPosix
+import Outputs
 import RTPWire
 import Receiver
 import Synchronization

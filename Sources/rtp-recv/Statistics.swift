@@ -1,5 +1,7 @@
+import Bitstream
 import Decode
 import Defragment
+import Outputs
 import RTPProcessor
 import RTPWire
 import Receiver

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Bitstream
 import Defragment
 import RTPWire
 import Transports

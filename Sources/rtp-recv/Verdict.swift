@@ -1,6 +1,8 @@
+import Bitstream
 import Decode
 import Defragment
 import Glibc
+import Outputs
 import RTPProcessor
 import RTPWire
 import Receiver

@@ -1,3 +1,4 @@
+import Bitstream
 import Defragment
 import Foundation
 import NIOCore
@@ -5,6 +6,7 @@ import RTPWire
 import Testing
 
 @testable import Decode
+@testable import Outputs
 
 @Suite struct ConcealmentTests {
   static let clips: [Clip] = [

@@ -1,9 +1,11 @@
+import Bitstream
 import Defragment
 import NIOCore
 import RTPWire
 import Testing
 
 @testable import Decode
+@testable import Outputs
 
 /// How far damage spreads, where messages and types of pictures say that it ends.
 struct DamageTrailTests {

@@ -1,6 +1,8 @@
+import Bitstream
 import Decode
 import Defragment
 import NIOCore
+import Outputs
 import RTPWire
 import Testing
 

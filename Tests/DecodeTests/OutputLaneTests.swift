@@ -1,8 +1,10 @@
+import Bitstream
 import Decode
 import Defragment
 import Foundation
 import Glibc
 import NIOCore
+import Outputs
 import RTPWire
 import Synchronization
 import Testing

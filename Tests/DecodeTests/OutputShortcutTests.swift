@@ -1,3 +1,4 @@
+import Bitstream
 import Defragment
 import Glibc
 import NIOCore
@@ -6,6 +7,7 @@ import Synchronization
 import Testing
 
 @testable import Decode
+@testable import Outputs
 
 @Suite struct OutputShortcutTests {
   /// Units that arrive so many milliseconds apart.

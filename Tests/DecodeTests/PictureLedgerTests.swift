@@ -1,9 +1,11 @@
+import Bitstream
 import Defragment
 import NIOCore
 import RTPWire
 import Testing
 
 @testable import Decode
+@testable import Outputs
 
 @Suite struct PictureLedgerTests {
   private func unit(_ number: Int64) -> UnitRecord {

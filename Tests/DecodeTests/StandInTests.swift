@@ -3,8 +3,10 @@ import NIOCore
 import RTPWire
 import Testing
 
+@testable import Bitstream
 @testable import Decode
 @testable import Defragment
+@testable import Outputs
 
 /// Pictures of our own making in place of H.265 pictures that never came.
 @Suite struct StandInTests {
@@ -47,7 +49,7 @@ import Testing
     for unit in units {
       for picture in standIns.additions(to: unit).pictures {
         count += 1
-        repaired += Defragment.AnnexB.stream(of: picture).readableBytesView
+        repaired += Bitstream.AnnexB.stream(of: picture).readableBytesView
       }
       repaired += unit.bytes.readableBytesView
     }
@@ -134,7 +136,7 @@ import Testing
       var repaired: [UInt8] = []
       for unit in damaged {
         let made = standIns.additions(to: unit).beginning.map { [$0.bytes] } ?? []
-        let beginning = Defragment.AnnexB.stream(of: made)
+        let beginning = Bitstream.AnnexB.stream(of: made)
         let slice = try #require(unit.units.first { $0.type < 32 }?.offset) - 4
         #expect((beginning.readableBytes > 0) == (unit.time == damaged[lost].time))
         repaired += unit.bytes.readableBytesView.prefix(slice)

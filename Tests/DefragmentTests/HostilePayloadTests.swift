@@ -1,3 +1,4 @@
+import Bitstream
 import Defragment
 import NIOCore
 import RTPWire

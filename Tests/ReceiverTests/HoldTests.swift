@@ -1,7 +1,9 @@
+import Bitstream
 import Decode
 import Defragment
 import Foundation
 import NIOCore
+import Outputs
 import RTPSend
 import Receiver
 import Testing

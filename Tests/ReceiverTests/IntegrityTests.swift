@@ -1,4 +1,5 @@
 import Decode
+import Outputs
 import RTPSend
 import RTPWire
 import Receiver

@@ -1,7 +1,9 @@
+import Bitstream
 import Decode
 import Defragment
 import Foundation
 import NIOCore
+import Outputs
 import RTPProcessor
 import RTPSend
 import RTPWire

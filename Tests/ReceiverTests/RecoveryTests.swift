@@ -1,5 +1,6 @@
 import Decode
 import NIOCore
+import Outputs
 import RTPSend
 import RTPWire
 import Receiver

@@ -1,5 +1,6 @@
 import Decode
 import Foundation
+import Outputs
 import RTPSend
 import Receiver
 import Synchronization

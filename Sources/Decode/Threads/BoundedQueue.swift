@@ -1,4 +1,4 @@
-import NIOCore
+package import NIOCore
 import RTPWire
 
 /// How much may wait in front of a thread: whichever bound is reached first.
@@ -32,10 +32,10 @@ public struct ClosedError: Error, Sendable, Hashable {
 ///
 /// Producers either never wait (``offer(_:bytes:)``), block their thread (``put(_:bytes:)``) or
 /// suspend their task (``send(_:bytes:)``); the one consumer blocks its thread.
-final class BoundedQueue<Element: Sendable>: Sendable {
+package final class BoundedQueue<Element: Sendable>: Sendable {
   private typealias Waiter = (id: UInt64, continuation: CheckedContinuation<Void, Never>)
 
-  typealias Line = CircularBuffer<(element: Element, bytes: Int)>
+  package typealias Line = CircularBuffer<(element: Element, bytes: Int)>
 
   private enum Worker { case consumer, producer }
 
@@ -67,10 +67,10 @@ final class BoundedQueue<Element: Sendable>: Sendable {
   private let limits: QueueLimits
   private let monitor = Monitor(State())
 
-  init(limits: QueueLimits) { self.limits = limits }
+  package init(limits: QueueLimits) { self.limits = limits }
 
   /// Appends `element` if there is room now.
-  func offer(_ element: Element, bytes: Int) -> SubmitOutcome {
+  package func offer(_ element: Element, bytes: Int) -> SubmitOutcome {
     monitor.update { state in
       guard !state.isClosed else { return .closed }
       guard state.hasRoom(for: bytes, within: limits) else { return .full }
@@ -80,7 +80,7 @@ final class BoundedQueue<Element: Sendable>: Sendable {
   }
 
   /// Appends `element` whatever the limits say; for the few commands that no limit may lose.
-  func offerBeyondLimits(_ element: Element) -> SubmitOutcome {
+  package func offerBeyondLimits(_ element: Element) -> SubmitOutcome {
     monitor.update { state in
       guard !state.isClosed else { return .closed }
       state.append(element, bytes: 0)
@@ -94,7 +94,7 @@ final class BoundedQueue<Element: Sendable>: Sendable {
   /// still wanted then.
   ///
   /// - Returns: whether the element was kept, and how many others were not.
-  func offer(
+  package func offer(
     _ element: Element, bytes: Int, makingRoom makeRoom: (inout Line) -> Bool
   ) -> (outcome: SubmitOutcome, evicted: Int) {
     monitor.update { state in
@@ -112,7 +112,7 @@ final class BoundedQueue<Element: Sendable>: Sendable {
   }
 
   /// Appends `element`, blocking the thread until there is room.
-  func put(_ element: Element, bytes: Int) -> SubmitOutcome {
+  package func put(_ element: Element, bytes: Int) -> SubmitOutcome {
     let outcome: SubmitOutcome? = monitor.wait { state in
       if state.isClosed { return .closed }
       guard state.hasRoom(for: bytes, within: limits) else { return nil }
@@ -125,7 +125,7 @@ final class BoundedQueue<Element: Sendable>: Sendable {
   /// Appends `element`, suspending the task until there is room.
   ///
   /// - Throws: ``ClosedError`` or `CancellationError`; the element is then not in the queue.
-  func send(_ element: Element, bytes: Int) async throws {
+  package func send(_ element: Element, bytes: Int) async throws {
     while true {
       try Task.checkCancellation()
       switch offer(element, bytes: bytes) {
@@ -139,12 +139,12 @@ final class BoundedQueue<Element: Sendable>: Sendable {
   /// Takes the first element, blocking the thread until there is one.
   ///
   /// - Returns: `nil` when the queue is closed and empty.
-  func take() -> Element? { take(atMost: 1).first }
+  package func take() -> Element? { take(atMost: 1).first }
 
   /// Takes the first elements, up to `count`, blocking the thread until there is one.
   ///
   /// - Returns: nothing when the queue is closed and empty.
-  func take(atMost count: Int) -> [Element] {
+  package func take(atMost count: Int) -> [Element] {
     let taken: (elements: [Element], waiters: [Waiter])? = monitor.wait { state in
       if state.worker == .consumer { state.worker = nil }
       guard !state.elements.isEmpty || state.isClosed, state.worker == nil else { return nil }
@@ -161,7 +161,7 @@ final class BoundedQueue<Element: Sendable>: Sendable {
   /// meanwhile it gets none.
   ///
   /// - Returns: what `work` returns, or `nil` when it was not done.
-  func whileIdle<Result>(_ work: () -> Result) -> Result? {
+  package func whileIdle<Result>(_ work: () -> Result) -> Result? {
     let isIdle = monitor.quietly { state in
       guard state.elements.isEmpty, !state.isClosed, state.worker == nil else { return false }
       state.worker = .producer
@@ -178,20 +178,20 @@ final class BoundedQueue<Element: Sendable>: Sendable {
   }
 
   /// How many elements wait.
-  var count: Int { monitor.quietly { $0.elements.count } }
+  package var count: Int { monitor.quietly { $0.elements.count } }
 
   /// Whether more than half of what may wait does.
-  var isCrowded: Bool {
+  package var isCrowded: Bool {
     monitor.quietly {
       $0.elements.count > limits.count / 2 || $0.bytes > limits.bytes / 2
     }
   }
 
   /// True when nothing more can be put in; what is inside can still be taken.
-  var isClosed: Bool { monitor.quietly { $0.isClosed } }
+  package var isClosed: Bool { monitor.quietly { $0.isClosed } }
 
   /// Ends the line: what waits can still be taken, nothing can be added.
-  func close() {
+  package func close() {
     let waiters = monitor.update { state in
       state.isClosed = true
       defer { state.waiters = [] }

@@ -1,16 +1,16 @@
 import Glibc
-import RTPWire
+package import RTPWire
 
 /// A value behind a lock, and threads that wait until it becomes what they need.
 ///
 /// The standard library has the lock but nothing to wait on, so this is a POSIX mutex with a
 /// condition variable on the monotonic clock.
-@safe final class Monitor<State>: @unchecked Sendable {
+@safe package final class Monitor<State>: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private let condition: UnsafeMutablePointer<pthread_cond_t>
   private var state: State
 
-  init(_ state: State) {
+  package init(_ state: State) {
     self.state = state
     unsafe mutex = .allocate(capacity: 1)
     unsafe mutex.initialize(to: pthread_mutex_t())
@@ -32,7 +32,7 @@ import RTPWire
   }
 
   /// Reads or changes the value, and wakes whoever waits; a wake nobody waits for costs nothing.
-  func update<Result>(_ body: (inout State) -> Result) -> Result {
+  package func update<Result>(_ body: (inout State) -> Result) -> Result {
     unsafe pthread_mutex_lock(mutex)
     let result = body(&state)
     unsafe pthread_mutex_unlock(mutex)
@@ -41,7 +41,7 @@ import RTPWire
   }
 
   /// Reads or changes the value without waking anyone; right where nobody waits for the change.
-  func quietly<Result>(_ body: (inout State) -> Result) -> Result {
+  package func quietly<Result>(_ body: (inout State) -> Result) -> Result {
     unsafe pthread_mutex_lock(mutex)
     defer { unsafe pthread_mutex_unlock(mutex) }
     return body(&state)
@@ -51,7 +51,9 @@ import RTPWire
   ///
   /// - Returns: what `body` gave, or `nil` after the deadline; without one, it waits for as long as
   ///   it takes, which is right only where whoever owns the monitor ends the wait on closing.
-  func wait<Result>(until deadline: Instant? = nil, _ body: (inout State) -> Result?) -> Result? {
+  package func wait<Result>(until deadline: Instant? = nil, _ body: (inout State) -> Result?)
+    -> Result?
+  {
     unsafe pthread_mutex_lock(mutex)
     defer { unsafe pthread_mutex_unlock(mutex) }
     while true {
@@ -75,7 +77,7 @@ import RTPWire
 
 extension Instant {
   /// The monotonic clock now; only threads of this room read it, and only for deadlines.
-  static var now: Instant {
+  package static var now: Instant {
     var time = timespec()
     unsafe clock_gettime(CLOCK_MONOTONIC, &time)
     return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))

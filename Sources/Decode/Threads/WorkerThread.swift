@@ -1,7 +1,7 @@
 import Glibc
 
 /// A thread of its own for work that blocks: decoding, and writing to a reader that may be slow.
-final class WorkerThread: Sendable {
+package final class WorkerThread: Sendable {
   private let ended = Monitor(Ending())
 
   private struct Ending {
@@ -26,7 +26,7 @@ final class WorkerThread: Sendable {
   /// errors of the write (EPIPE, EFBIG), whatever the program around does with signals.
   ///
   /// - Throws: ``ThreadError`` when the system grants no thread.
-  init(_ body: sending @escaping () -> Void) throws(ThreadError) {
+  package init(_ body: sending @escaping () -> Void) throws(ThreadError) {
     let work = unsafe Unmanaged.passRetained(Work(thread: self, body: body))
     var thread = pthread_t()
     let code = unsafe pthread_create(
@@ -51,7 +51,7 @@ final class WorkerThread: Sendable {
   }
 
   /// Returns when the thread's work has ended; at once when it already has.
-  func join() async {
+  package func join() async {
     await withCheckedContinuation { continuation in
       let hasEnded = ended.update { ending in
         if !ending.hasEnded { ending.waiters.append(continuation) }

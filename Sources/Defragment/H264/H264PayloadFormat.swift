@@ -1,3 +1,4 @@
+import Bitstream
 import NIOCore
 
 /// H.264 in RTP (RFC 6184): single NAL units, aggregation and fragmentation, interleaved or not.
@@ -141,7 +142,7 @@ struct H264PayloadFormat: PayloadFormat {
 
   // MARK: - NAL units
 
-  static func type(of head: NALUnitHead) -> UInt8 { head[0] & 0x1F }
+  static func type(of head: NALUnitHead) -> UInt8 { H264.type(of: head) }
 
   static func role(of head: NALUnitHead) -> NALUnitRole {
     H264.role(ofType: type(of: head), firstByteOfSlice: head[1])

@@ -1,3 +1,4 @@
+import Bitstream
 import NIOCore
 
 /// H.265 in RTP (RFC 7798): single NAL units, aggregation, fragmentation and PACI packets.
@@ -154,7 +155,7 @@ struct H265PayloadFormat: PayloadFormat {
 
   // MARK: - NAL units
 
-  static func type(of head: NALUnitHead) -> UInt8 { head[0] >> 1 & 0x3F }
+  static func type(of head: NALUnitHead) -> UInt8 { H265.type(of: head) }
 
   static func role(of head: NALUnitHead) -> NALUnitRole {
     H265.role(

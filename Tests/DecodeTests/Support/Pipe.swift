@@ -1,7 +1,9 @@
+import Bitstream
 import Decode
 import Defragment
 import Foundation
 import Glibc
+import Outputs
 import RTPWire
 import Synchronization
 import Testing

@@ -1,6 +1,8 @@
+import Bitstream
 import Decode
 import Defragment
 import Foundation
+import Outputs
 import RTPWire
 import Receiver
 import Synchronization

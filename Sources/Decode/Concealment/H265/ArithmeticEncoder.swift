@@ -1,3 +1,4 @@
+import Bitstream
 import Defragment
 
 /// The arithmetic encoder whose decoder every slice data of H.265 is made for (§9.3.4.3, §9.3.5).

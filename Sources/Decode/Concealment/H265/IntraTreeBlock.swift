@@ -1,3 +1,4 @@
+import Bitstream
 import Defragment
 
 /// The slice data of one coding tree block that is predicted from nothing and has no residual, so that it is

@@ -1,3 +1,4 @@
+import Bitstream
 import Defragment
 
 /// The pictures that an H.265 decoder holds for reference, by their order counts (§8.3.1, §8.3.2).

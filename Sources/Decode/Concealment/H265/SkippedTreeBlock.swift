@@ -1,3 +1,4 @@
+import Bitstream
 import Defragment
 
 /// The slice data of one coding tree block of a ``StandInPicture`` (H.265 §7.3.8).

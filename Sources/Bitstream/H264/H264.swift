@@ -1,0 +1,52 @@
+/// H.264 / AVC (ITU-T H.264, ISO 14496-10) and its NAL units.
+public enum H264 {
+  public static let codec = VideoCodec(
+    name: "h264", encodingName: "H264", decoderName: "h264",
+    otherFileEndings: ["264", "avc", "jsv"])
+
+  /// `nal_unit_type` (table 7-1).
+  public enum NALUnitType: UInt8, Sendable, Hashable, CaseIterable {
+    case codedSliceOfNonIDRPicture = 1
+    case codedSliceDataPartitionA = 2
+    case codedSliceDataPartitionB = 3
+    case codedSliceDataPartitionC = 4
+    case codedSliceOfIDRPicture = 5
+    case supplementalEnhancementInformation = 6
+    case sequenceParameterSet = 7
+    case pictureParameterSet = 8
+    case accessUnitDelimiter = 9
+    case endOfSequence = 10
+    case endOfStream = 11
+    case fillerData = 12
+    case sequenceParameterSetExtension = 13
+    case prefixNALUnit = 14
+    case subsetSequenceParameterSet = 15
+    case depthParameterSet = 16
+    case codedSliceOfAuxiliaryPicture = 19
+    case codedSliceExtension = 20
+    case codedSliceExtensionForDepthView = 21
+  }
+
+  /// `nal_unit_type` of a unit that begins with `head`.
+  public static func type(of head: NALUnitHead) -> UInt8 { head[0] & 0x1F }
+
+  /// The role of a NAL unit of `type`; `firstByteOfSlice` is the one behind the header.
+  public static func role(ofType type: UInt8, firstByteOfSlice: UInt8) -> NALUnitRole {
+    // first_mb_in_slice is an Exp-Golomb code, so that 0 is a single 1 bit.
+    let isFirstSlice = firstByteOfSlice & 0x80 != 0
+    return switch NALUnitType(rawValue: type) {
+    case .codedSliceOfNonIDRPicture, .codedSliceDataPartitionA:
+      .picture(isFirstSlice: isFirstSlice, isRandomAccess: false)
+    case .codedSliceOfIDRPicture: .picture(isFirstSlice: isFirstSlice, isRandomAccess: true)
+    case .codedSliceDataPartitionB, .codedSliceDataPartitionC:
+      .picture(isFirstSlice: false, isRandomAccess: false)
+    case .sequenceParameterSet, .pictureParameterSet: .parameterSet
+    case .supplementalEnhancementInformation: .supplementalInformation
+    case .accessUnitDelimiter, .sequenceParameterSetExtension, .subsetSequenceParameterSet,
+      .depthParameterSet:
+      .start
+    // A prefix NAL unit precedes each slice of a base layer, not only the first.
+    default: .other
+    }
+  }
+}

@@ -1,0 +1,150 @@
+public import NIOCore
+
+extension H264 {
+  /// A sequence parameter set as far as it describes the pictures (§7.3.2.1.1, Annex E).
+  public struct SequenceParameterSet: Sendable {
+    public let identifier: Int
+    public let format: FormatDescription
+
+    /// Reads `unit`, header included; bits behind the end of the set are ignored (Reolink cameras).
+    ///
+    /// - Throws: ``ParameterSetError`` when it ends early or a value is out of the standard's range.
+    public init(parsing unit: ByteBuffer) throws(ParameterSetError) {
+      do {
+        (identifier, format) = try Self.read(unit)
+      } catch let error as ParameterSetError {
+        throw error
+      } catch {
+        throw .truncated
+      }
+    }
+
+    private static func read(_ unit: ByteBuffer) throws -> (Int, FormatDescription) {
+      var reader = BitReader(unit.dropping(bytes: 1))
+      let profile = UInt8(try reader.bits(8))
+      let constraints = try reader.bits(8)
+      let level = UInt8(try reader.bits(8))
+      let identifier = try reader.unsigned(upTo: 31, "seq_parameter_set_id")
+
+      var chroma = FormatDescription.ChromaFormat.yuv420
+      var depths = (8, 8)
+      var separatePlanes = false
+      if highProfiles.contains(profile) {
+        let idc = try reader.unsigned(upTo: 3, "chroma_format_idc")
+        chroma = FormatDescription.ChromaFormat(rawValue: UInt8(idc)) ?? .yuv420
+        if chroma == .yuv444 { separatePlanes = try reader.bit() }
+        depths.0 = 8 + (try reader.unsigned(upTo: 6, "bit_depth_luma_minus8"))
+        depths.1 = 8 + (try reader.unsigned(upTo: 6, "bit_depth_chroma_minus8"))
+        _ = try reader.bit()
+        if try reader.bit() {
+          for list in 0..<(chroma == .yuv444 ? 12 : 8) where try reader.bit() {
+            try skipScalingList(&reader, size: list < 6 ? 16 : 64)
+          }
+        }
+      }
+      _ = try reader.unsigned(upTo: 12, "log2_max_frame_num_minus4")
+      let orderType = try reader.unsigned(upTo: 2, "pic_order_cnt_type")
+      if orderType == 0 {
+        _ = try reader.unsigned(upTo: 12, "log2_max_pic_order_cnt_lsb_minus4")
+      } else if orderType == 1 {
+        _ = try reader.bit()
+        _ = try reader.signed()
+        _ = try reader.signed()
+        for _ in 0..<(try reader.unsigned(upTo: 255, "num_ref_frames_in_pic_order_cnt_cycle")) {
+          _ = try reader.signed()
+        }
+      }
+      _ = try reader.unsigned(upTo: 16, "max_num_ref_frames")
+      _ = try reader.bit()
+      let columns = 1 + (try reader.unsigned(upTo: 511, "pic_width_in_mbs_minus1"))
+      let rows = 1 + (try reader.unsigned(upTo: 511, "pic_height_in_map_units_minus1"))
+      let framesOnly = try reader.bit()
+      if !framesOnly { _ = try reader.bit() }
+      _ = try reader.bit()
+
+      var (width, height) = (16 * columns, 16 * rows * (framesOnly ? 1 : 2))
+      try FormatDescription.check(width: width, height: height)
+      if try reader.bit() {
+        // Cropping is counted in chroma samples, and in field lines where fields are possible (7-19).
+        let isSubsampled = !separatePlanes && chroma != .monochrome
+        let unitWidth = isSubsampled && chroma != .yuv444 ? 2 : 1
+        let unitHeight = (isSubsampled && chroma == .yuv420 ? 2 : 1) * (framesOnly ? 1 : 2)
+        let left = try reader.unsigned(upTo: width, "frame_crop_left_offset")
+        let right = try reader.unsigned(upTo: width, "frame_crop_right_offset")
+        let top = try reader.unsigned(upTo: height, "frame_crop_top_offset")
+        let bottom = try reader.unsigned(upTo: height, "frame_crop_bottom_offset")
+        width -= unitWidth * (left + right)
+        height -= unitHeight * (top + bottom)
+      }
+      try FormatDescription.check(width: width, height: height)
+
+      var format = FormatDescription(
+        codec: codec, width: width, height: height, profile: profile, level: level,
+        chroma: chroma, lumaBitDepth: depths.0, chromaBitDepth: depths.1,
+        mayHaveFields: !framesOnly)
+      // Where nothing is said: no reordering without B pictures or by construction (C.4.5.3, E.2.1).
+      let isIntraOnly = constraints & 0x10 != 0 && [44, 86, 100, 110, 122, 244].contains(profile)
+      if orderType == 2 || profile == 66 || isIntraOnly { format.reorderDepth = 0 }
+      // Some senders cut the set within its usability information: the pictures are known by now.
+      if (try? reader.bit()) == true { try? readUsability(&reader, into: &format) }
+      return (identifier, format)
+    }
+
+    /// Video usability information (E.1.1).
+    private static func readUsability(
+      _ reader: inout BitReader, into format: inout FormatDescription
+    ) throws {
+      try reader.readAspectAndColour(into: &format)
+      if try reader.bit() {
+        let unitsInTick = try reader.bits(32)
+        let timeScale = try reader.bits(32)
+        // A frame lasts two ticks, since a tick is a field's.
+        let (doubled, overflow) = unitsInTick.multipliedReportingOverflow(by: 2)
+        if !overflow { format.frameRate = Rational(timeScale, doubled)?.reduced }
+        _ = try reader.bit()
+      }
+      var hasParameters = false
+      for _ in 0..<2 where try reader.bit() {
+        hasParameters = true
+        try skipHypotheticalDecoder(&reader)
+      }
+      if hasParameters { _ = try reader.bit() }
+      _ = try reader.bit()
+      if try reader.bit() {
+        _ = try reader.bit()
+        for _ in 0..<4 { _ = try reader.unsigned() }
+        format.reorderDepth = try reader.unsigned(upTo: 16, "max_num_reorder_frames")
+      }
+    }
+
+    private static func skipScalingList(_ reader: inout BitReader, size: Int) throws {
+      var (last, next) = (Int64(8), Int64(8))
+      for _ in 0..<size {
+        if next != 0 {
+          let delta = try reader.signed()
+          guard (-128...127).contains(delta) else {
+            throw ParameterSetError.outOfRange(field: "delta_scale")
+          }
+          next = (last + delta + 256) % 256
+        }
+        if next != 0 { last = next }
+      }
+    }
+
+    private static func skipHypotheticalDecoder(_ reader: inout BitReader) throws {
+      let count = 1 + (try reader.unsigned(upTo: 31, "cpb_cnt_minus1"))
+      try reader.skip(8)
+      for _ in 0..<count {
+        _ = try reader.unsigned()
+        _ = try reader.unsigned()
+        _ = try reader.bit()
+      }
+      try reader.skip(20)
+    }
+
+    /// Profiles whose sets carry chroma format and bit depth (§7.3.2.1.1).
+    private static let highProfiles: Set<UInt8> = [
+      100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135,
+    ]
+  }
+}

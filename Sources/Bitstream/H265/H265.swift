@@ -1,0 +1,63 @@
+/// H.265 / HEVC (ITU-T H.265, ISO 23008-2) and its NAL units.
+public enum H265 {
+  public static let codec = VideoCodec(
+    name: "h265", encodingName: "H265", decoderName: "hevc", otherFileEndings: ["265", "hevc"])
+
+  /// `nal_unit_type` (table 7-1).
+  public enum NALUnitType: UInt8, Sendable, Hashable, CaseIterable {
+    case trailN = 0
+    case trailR = 1
+    case tsaN = 2
+    case tsaR = 3
+    case stsaN = 4
+    case stsaR = 5
+    case radlN = 6
+    case radlR = 7
+    case raslN = 8
+    case raslR = 9
+    case blaWLP = 16
+    case blaWRADL = 17
+    case blaNLP = 18
+    case idrWRADL = 19
+    case idrNLP = 20
+    case cra = 21
+    case videoParameterSet = 32
+    case sequenceParameterSet = 33
+    case pictureParameterSet = 34
+    case accessUnitDelimiter = 35
+    case endOfSequence = 36
+    case endOfBitstream = 37
+    case fillerData = 38
+    case prefixSupplementalEnhancementInformation = 39
+    case suffixSupplementalEnhancementInformation = 40
+  }
+
+  /// `nal_unit_type` of a unit that begins with `head`.
+  public static func type(of head: NALUnitHead) -> UInt8 { head[0] >> 1 & 0x3F }
+
+  /// What a picture refers to that consists of slices of `type` (§7.4.2.2).
+  public static func references(ofType type: UInt8) -> PictureDependency.References {
+    switch NALUnitType(rawValue: type) {
+    case .tsaN, .tsaR: .lowerLevels
+    case .radlN, .radlR: .randomAccessPoint
+    case .raslN, .raslR: .beforeRandomAccessPoint
+    default: (16...23).contains(type) ? .none : .earlier
+    }
+  }
+
+  /// The role of a NAL unit of `type` in layer `layer`; `firstByteOfSlice` is behind the header.
+  public static func role(ofType type: UInt8, layer: UInt8, firstByteOfSlice: UInt8) -> NALUnitRole
+  {
+    // Other layers extend the base layer's picture (annexes F to I), which is all that is decoded.
+    guard layer == 0 else { return .other }
+    let isFirstSlice = firstByteOfSlice & 0x80 != 0
+    return switch type {
+    case 0...15: .picture(isFirstSlice: isFirstSlice, isRandomAccess: false)
+    case 16...23: .picture(isFirstSlice: isFirstSlice, isRandomAccess: true)
+    case 32...34: .parameterSet
+    case 35, 41...44, 48...55: .start
+    case 39: .supplementalInformation
+    default: .other
+    }
+  }
+}

@@ -1,0 +1,96 @@
+public import NIOCore
+
+extension H265 {
+  /// A picture parameter set as far as the beginning of slice headers depends on it (§7.3.2.3).
+  public struct PictureParameterSet: Sendable {
+    public let identifier: Int
+    public let sequenceIdentifier: Int
+    public let hasDependentSlices: Bool
+    public let hasOutputFlag: Bool
+    public let extraHeaderBits: Int
+    /// What else the headers of slices of its pictures depend on; `nil` where that can not be told.
+    public let slices: SliceParameters?
+
+    /// Reads `unit`, header included.
+    ///
+    /// - Throws: when it ends early or a value is out of the standard's range.
+    public init(parsing unit: ByteBuffer) throws {
+      var reader = BitReader(unit.dropping(bytes: 2))
+      identifier = try reader.unsigned(upTo: 63, "pps_pic_parameter_set_id")
+      sequenceIdentifier = try reader.unsigned(upTo: 15, "pps_seq_parameter_set_id")
+      hasDependentSlices = try reader.bit()
+      hasOutputFlag = try reader.bit()
+      extraHeaderBits = Int(try reader.bits(3))
+      slices = try? SliceParameters(&reader)
+    }
+  }
+
+  /// The rest of a picture parameter set as far as intra slices depend on it (§7.3.2.3, §7.3.6.1).
+  public struct SliceParameters: Sendable {
+    /// `SliceQpY` of a slice that does not change it.
+    public let quantization: Int
+    public let hasChromaOffsets: Bool
+    public let hasTransquantBypass: Bool
+    /// Whether slice data may be divided, by tiles or rows.
+    public let hasEntryPoints: Bool
+    /// Whether slices say if edges between them are smoothed.
+    public let tellsSmoothing: Bool
+    public let hasDeblockingOverride: Bool
+    public let hasHeaderExtension: Bool
+
+    /// Reads what follows `num_extra_slice_header_bits`.
+    ///
+    /// - Throws: when it ends early, a value is out of the standard's range, or extensions may have slices
+    ///   say more.
+    public init(_ reader: inout BitReader) throws {
+      // sign_data_hiding_enabled_flag and cabac_init_present_flag.
+      try reader.skip(2)
+      for _ in 0..<2 { _ = try reader.unsigned(upTo: 14, "num_ref_idx_default_active_minus1") }
+      quantization = 26 + Int(try reader.signed())
+      // constrained_intra_pred_flag and transform_skip_enabled_flag.
+      try reader.skip(2)
+      if try reader.bit() { _ = try reader.unsigned(upTo: 3, "diff_cu_qp_delta_depth") }
+      for _ in 0..<2 { _ = try reader.signed() }
+      hasChromaOffsets = try reader.bit()
+      // weighted_pred_flag and weighted_bipred_flag.
+      try reader.skip(2)
+      hasTransquantBypass = try reader.bit()
+      let hasTiles = try reader.bit()
+      let hasRows = try reader.bit()
+      hasEntryPoints = hasTiles || hasRows
+      if hasTiles { try Self.skipTiles(&reader) }
+      let isSmoothed = try reader.bit()
+      var (hasOverride, isDisabled) = (false, false)
+      if try reader.bit() {
+        hasOverride = try reader.bit()
+        isDisabled = try reader.bit()
+        if !isDisabled { for _ in 0..<2 { _ = try reader.signed() } }
+      }
+      hasDeblockingOverride = hasOverride
+      tellsSmoothing = isSmoothed && !isDisabled
+      if try reader.bit() { try SequenceParameterSet.skipScalingLists(&reader) }
+      // lists_modification_present_flag.
+      _ = try reader.bit()
+      _ = try reader.unsigned(upTo: 4, "log2_parallel_merge_level_minus2")
+      hasHeaderExtension = try reader.bit()
+      guard try !reader.bit() else {
+        throw ParameterSetError.outOfRange(field: "pps_extension_present_flag")
+      }
+    }
+
+    private static func skipTiles(_ reader: inout BitReader) throws {
+      let columns = try reader.unsigned(upTo: 19, "num_tile_columns_minus1")
+      let rows = try reader.unsigned(upTo: 21, "num_tile_rows_minus1")
+      if try !reader.bit() {
+        for _ in 0..<columns + rows { _ = try reader.unsigned() }
+      }
+      // loop_filter_across_tiles_enabled_flag.
+      _ = try reader.bit()
+    }
+  }
+
+  /// The two bytes before a NAL unit of the base layer.
+  public static func header(of type: NALUnitType, temporalLevel: UInt8) -> [UInt8] {
+    [type.rawValue << 1, temporalLevel + 1]
+  }
+}

@@ -1,0 +1,78 @@
+public import NIOCore
+
+/// Reads the bits of a raw byte sequence payload, with Exp-Golomb codes (H.264 §9.1, H.265 §9.2).
+///
+/// Emulation prevention is taken out on the way: the 3 of each 00 00 03 is no data (§7.4.1).
+public struct BitReader: Sendable {
+  /// The bits ended, or a code has more than 31 leading zeros, which no field can need.
+  public struct Exhausted: Error, Sendable {}
+
+  private var rest: ByteBuffer
+  private var current: UInt8 = 0
+  private var bitsLeft = 0
+  private var zeros = 0
+
+  /// Begins at the first byte of `payload`: behind the NAL unit header.
+  public init(_ payload: ByteBuffer) { rest = payload }
+
+  public mutating func bit() throws(Exhausted) -> Bool {
+    if bitsLeft == 0 {
+      guard var byte = rest.readInteger(as: UInt8.self) else { throw Exhausted() }
+      if zeros >= 2, byte == 3 {
+        zeros = 0
+        guard let next = rest.readInteger(as: UInt8.self) else { throw Exhausted() }
+        byte = next
+      }
+      zeros = byte == 0 ? zeros + 1 : 0
+      current = byte
+      bitsLeft = 8
+    }
+    bitsLeft -= 1
+    return (current >> UInt8(bitsLeft)) & 1 == 1
+  }
+
+  /// An unsigned number of `count` bits, at most 32.
+  public mutating func bits(_ count: Int) throws(Exhausted) -> UInt32 {
+    var value: UInt32 = 0
+    for _ in 0..<count { value = value << 1 | (try bit() ? 1 : 0) }
+    return value
+  }
+
+  public mutating func skip(_ count: Int) throws(Exhausted) {
+    for _ in 0..<count { _ = try bit() }
+  }
+
+  /// An unsigned Exp-Golomb code, `ue(v)`: 0 … 2^32 − 2.
+  public mutating func unsigned() throws(Exhausted) -> UInt32 {
+    var zeros = 0
+    while try !bit() {
+      zeros += 1
+      guard zeros < 32 else { throw Exhausted() }
+    }
+    return (1 << UInt32(zeros)) &- 1 &+ (try bits(zeros))
+  }
+
+  /// A signed Exp-Golomb code, `se(v)`.
+  public mutating func signed() throws(Exhausted) -> Int64 {
+    let code = Int64(try unsigned())
+    return code & 1 == 1 ? (code + 1) / 2 : -(code / 2)
+  }
+}
+
+/// Emulation prevention (H.264 and H.265 §7.4.1): no 00 00 00, 00 00 01 or 00 00 02 in a NAL unit.
+public enum EmulationPrevention {
+  /// The raw byte sequence payload of `unit`: each 3 behind two zeros is taken out.
+  public static func removed(from unit: ByteBuffer) -> ByteBuffer {
+    var payload = ByteBufferAllocator().buffer(capacity: unit.readableBytes)
+    var zeros = 0
+    for byte in unit.readableBytesView {
+      if zeros >= 2, byte == 3 {
+        zeros = 0
+        continue
+      }
+      zeros = byte == 0 ? zeros + 1 : 0
+      payload.writeInteger(byte)
+    }
+    return payload
+  }
+}

@@ -1,0 +1,67 @@
+public import NIOCore
+
+extension ByteBuffer {
+  /// The index of the first 00 00 01 in `start` ..< `end`, of which all three bytes lie inside.
+  ///
+  /// Every byte of a NAL unit has to be looked at and nearly none has a start code, so 64 places at
+  /// a time are asked whether two zeros in a row begin at any of them.
+  public func indexOfStartCode(from start: Int, to end: Int) -> Int? {
+    let start = Swift.max(start, readerIndex)
+    let end = Swift.min(end, writerIndex)
+    guard end - start >= 3 else { return nil }
+    let origin = readerIndex
+    let found = unsafe withUnsafeReadableBytes { bytes -> Int? in
+      guard let base = bytes.baseAddress else { return nil }
+      var at = start - origin
+      let last = end - origin - 3
+      while at <= last {
+        if at + 65 <= bytes.count, unsafe !Self.hasTwoZeros(base + at) {
+          at += 64
+          continue
+        }
+        let stop = min(at + 63, last)
+        while at <= stop {
+          if unsafe bytes[at] == 0, unsafe bytes[at + 1] == 0, unsafe bytes[at + 2] == 1 {
+            return at
+          }
+          at += 1
+        }
+      }
+      return nil
+    }
+    return found.map { $0 + origin }
+  }
+
+  /// Whether two zeros in a row begin at one of the first 64 places; reads 65 bytes.
+  @inline(__always)
+  private static func hasTwoZeros(_ start: UnsafeRawPointer) -> Bool {
+    var borrows: UInt64 = 0
+    for offset in stride(from: 0, to: 64, by: 8) {
+      let here = unsafe start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+      let next = unsafe start.loadUnaligned(fromByteOffset: offset + 1, as: UInt64.self)
+      // A byte is zero in both if taking 1 from it borrows into a high bit that was not set.
+      let both = here | next
+      borrows |= (both &- 0x0101_0101_0101_0101) & ~both
+    }
+    return borrows & 0x8080_8080_8080_8080 != 0
+  }
+}
+
+extension ByteBuffer {
+  /// What follows the start code that a payload begins with, where only a NAL unit should be.
+  public var behindStartCode: ByteBuffer {
+    var rest = self
+    rest.skipStartCode()
+    return rest
+  }
+
+  /// Moves past a start code that a payload begins with, where only a NAL unit should be.
+  public mutating func skipStartCode() {
+    guard getInteger(at: readerIndex, as: UInt16.self) == 0 else { return }
+    if getBytes(at: readerIndex, length: 3) == [0, 0, 1] {
+      moveReaderIndex(forwardBy: 3)
+    } else if getBytes(at: readerIndex, length: 4) == AnnexB.startCode {
+      moveReaderIndex(forwardBy: 4)
+    }
+  }
+}

@@ -1,0 +1,87 @@
+/// Why a parameter set is of no use.
+public enum ParameterSetError: Error, Sendable, Hashable {
+  case truncated
+  /// The named syntax element is outside the range that the standard allows.
+  case outOfRange(field: String)
+  /// The picture is larger than ``FormatDescription/maximumSide`` or has no samples.
+  case pictureSize(width: Int, height: Int)
+}
+
+extension FormatDescription {
+  /// Luma samples of one side: level 6.2 of both standards stays below it.
+  public static let maximumSide = 8192
+  /// Luma samples of a picture.
+  public static let maximumArea = 64 << 20
+
+  /// Refuses picture sizes that no level allows, before anybody reserves memory for one.
+  public static func check(width: Int, height: Int) throws(ParameterSetError) {
+    guard (1...maximumSide).contains(width), (1...maximumSide).contains(height),
+      width * height <= maximumArea
+    else { throw .pictureSize(width: width, height: height) }
+  }
+
+  /// The format in a person's words: `1280x720 yuv420 8-bit at 30 fps`.
+  public var summary: String {
+    var text = "\(width)x\(height) \(chroma)"
+    if lumaBitDepth != 8 { text += " \(lumaBitDepth)-bit" }
+    if let frameRate {
+      let hundredths = Int((frameRate.value * 100).rounded())
+      let fraction =
+        hundredths % 100 == 0 ? "" : ".\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100)"
+      text += " at \(hundredths / 100)\(fraction) fps"
+    }
+    return text
+  }
+}
+
+extension BitReader {
+  /// An unsigned Exp-Golomb code that must not be above `maximum`.
+  public mutating func unsigned(upTo maximum: Int, _ field: String) throws -> Int {
+    let value = Int(try unsigned())
+    guard value <= maximum else { throw ParameterSetError.outOfRange(field: field) }
+    return value
+  }
+
+  /// The first part of the usability information, the same in both standards (E.1.1, E.2.1).
+  public mutating func readAspectAndColour(into format: inout FormatDescription) throws {
+    if try bit() {
+      let indicator = Int(try bits(8))
+      if indicator == 255 {
+        let width = try bits(16)
+        format.sampleAspectRatio = Rational(width, try bits(16))
+      } else if Self.sampleAspectRatios.indices.contains(indicator) {
+        let (width, height) = Self.sampleAspectRatios[indicator]
+        format.sampleAspectRatio = Rational(width, height)
+      }
+    }
+    if try bit() { _ = try bit() }
+    if try bit() {
+      try skip(3)
+      format.colour.isFullRange = try bit()
+      if try bit() {
+        format.colour.primaries = UInt8(try bits(8))
+        format.colour.transfer = UInt8(try bits(8))
+        format.colour.matrix = UInt8(try bits(8))
+      }
+    }
+    if try bit() {
+      _ = try unsigned(upTo: 5, "chroma_sample_loc_type_top_field")
+      _ = try unsigned(upTo: 5, "chroma_sample_loc_type_bottom_field")
+    }
+  }
+
+  /// Table E-1 of both standards.
+  private static let sampleAspectRatios: [(UInt32, UInt32)] = [
+    (0, 0), (1, 1), (12, 11), (10, 11), (16, 11), (40, 33), (24, 11), (20, 11), (32, 11), (80, 33),
+    (18, 11), (15, 11), (64, 33), (160, 99), (4, 3), (3, 2), (2, 1),
+  ]
+}
+
+extension Rational {
+  /// The same ratio in lowest terms.
+  public var reduced: Rational? {
+    var (one, other) = (numerator, denominator)
+    while other != 0 { (one, other) = (other, one % other) }
+    return Rational(numerator / max(one, 1), denominator / max(one, 1))
+  }
+}

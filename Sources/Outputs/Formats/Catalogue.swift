@@ -1,0 +1,60 @@
+public import Bitstream
+import Decode
+import Defragment
+import RTPWire
+
+/// A format that can be written, as the command line names it.
+public struct OutputFormat: Sendable {
+  /// What a format is made from.
+  public enum Input: Sendable, Hashable {
+    case frames
+    case units
+  }
+
+  /// What is known about a stream before its first item.
+  public struct Hints: Sendable, Hashable {
+    /// Frames a second by the media description, for streams that do not say it themselves.
+    public var frameRate: Rational?
+
+    public init(frameRate: Rational? = nil) { self.frameRate = frameRate }
+  }
+
+  /// The name and usual file ending: `y4m`.
+  public let name: String
+  /// Other endings that mean the same.
+  public let otherEndings: [String]
+  public let input: Input
+  /// Makes an output that begins a new file or pipe.
+  public let make: @Sendable (Hints) -> any Output
+
+  public init(
+    name: String, otherEndings: [String] = [], input: Input,
+    make: @escaping @Sendable (Hints) -> any Output
+  ) {
+    self.name = name
+    self.otherEndings = otherEndings
+    self.input = input
+    self.make = make
+  }
+}
+
+/// The single list of output formats.
+public struct OutputCatalogue: Sendable {
+  public let formats: [OutputFormat]
+
+  /// - Parameter codecs: those whose elementary streams can be written.
+  public init(codecs: [VideoCodec]) {
+    formats = [YUVOutput.format, Y4MOutput.format] + codecs.map(ElementaryStreamOutput.format)
+  }
+
+  /// The format of that name or ending, in upper or lower case.
+  public func format(named name: String) -> OutputFormat? {
+    let name = name.lowercased()
+    return formats.first { $0.name == name || $0.otherEndings.contains(name) }
+  }
+
+  /// The format that the path's ending names; `nil` without an ending, as for `-`.
+  public func format(forPath path: String) -> OutputFormat? {
+    OutputTarget.ending(of: path).flatMap { format(named: String($0)) }
+  }
+}

@@ -1,0 +1,26 @@
+import Bitstream
+import Decode
+import Defragment
+
+/// `.h264`, `.h265`: the access units as they came, as a byte stream (Annex B of either standard).
+///
+/// It begins at the first random-access point, so that any decoder can begin with it.
+struct ElementaryStreamOutput: Output {
+  static func format(of codec: VideoCodec) -> OutputFormat {
+    OutputFormat(name: codec.name, otherEndings: codec.otherFileEndings, input: .units) { _ in
+      ElementaryStreamOutput(codec: codec)
+    }
+  }
+
+  private let codec: VideoCodec
+  private var hasBegun = false
+
+  init(codec: VideoCodec) { self.codec = codec }
+
+  mutating func record(for item: OutputItem) throws(OutputError) -> OutputRecord? {
+    guard case .unit(let unit) = item else { return nil }
+    guard unit.codec == codec else { throw .wrongCodec(expected: codec, found: unit.codec) }
+    hasBegun = hasBegun || unit.isRandomAccess
+    return hasBegun ? OutputRecord(pieces: [.bytes(unit.bytes)]) : nil
+  }
+}

@@ -1,0 +1,122 @@
+import Bitstream
+import Decode
+import Defragment
+import NIOCore
+import RTPWire
+
+/// `.y4m`: YUV4MPEG2, one header line and then `FRAME` and the planes for every picture.
+///
+/// The header is that of yuv4mpeg(5) with the extensions that FFmpeg reads and writes: more than 8
+/// bits (`C420p10`) and the sample range (`XCOLORRANGE`).
+struct Y4MOutput: Output {
+  static let format = OutputFormat(name: "y4m", input: .frames) { Y4MOutput(hints: $0) }
+
+  /// Rates beyond this, measured from two timestamps, are timestamps that mean nothing.
+  private static let plausibleRates = 1.0...1000.0
+
+  private static let frameHeader = ByteBuffer(string: "FRAME\n")
+
+  private enum State {
+    case empty
+    /// The first frame, of a stream that does not say its rate: the distance to the second says it.
+    case measuringRate(first: RawFrame)
+    case running
+  }
+
+  private let hints: OutputFormat.Hints
+  private var state = State.empty
+
+  init(hints: OutputFormat.Hints) { self.hints = hints }
+
+  mutating func record(for item: OutputItem) throws(OutputError) -> OutputRecord? {
+    guard case .frame(let frame) = item else { return nil }
+    switch state {
+    case .running:
+      return OutputRecord(pieces: Self.pieces(of: frame))
+    case .empty:
+      guard let rate = frame.frameRate ?? hints.frameRate else {
+        _ = try Self.header(for: frame, rate: nil)
+        state = .measuringRate(first: frame)
+        return nil
+      }
+      state = .running
+      let header = try Self.header(for: frame, rate: rate)
+      return OutputRecord(pieces: [.bytes(header)] + Self.pieces(of: frame))
+    case .measuringRate(let first):
+      state = .running
+      let header = try Self.header(for: first, rate: Self.rate(from: first, to: frame))
+      return OutputRecord(
+        pieces: [.bytes(header)] + Self.pieces(of: first) + Self.pieces(of: frame), items: 2)
+    }
+  }
+
+  mutating func finish() -> OutputRecord? {
+    guard case .measuringRate(let first) = state,
+      let header = try? Self.header(for: first, rate: nil)
+    else { return nil }
+    state = .running
+    return OutputRecord(pieces: [.bytes(header)] + Self.pieces(of: first))
+  }
+
+  private static func pieces(of frame: RawFrame) -> [OutputRecord.Piece] {
+    [.bytes(frameHeader), .planes(frame)]
+  }
+
+  private static func rate(from first: RawFrame, to second: RawFrame) -> Rational? {
+    guard first.time.timescale == second.time.timescale,
+      let ticks = UInt32(exactly: second.time.ticks.subtractingSaturating(first.time.ticks)),
+      let rate = Rational(first.time.timescale, ticks), plausibleRates.contains(rate.value)
+    else { return nil }
+    return rate
+  }
+
+  /// The header line; a rate or aspect of 0:0 means that it is not known.
+  private static func header(
+    for frame: RawFrame, rate: Rational?
+  ) throws(OutputError) -> ByteBuffer {
+    guard let chroma = chromaTag(for: frame) else {
+      throw .unsupportedPixelFormat(name: frame.pixelFormat.name)
+    }
+    let scan =
+      switch frame.scan {
+      case .progressive: "p"
+      case .topFieldFirst: "t"
+      case .bottomFieldFirst: "b"
+      }
+    var line = "YUV4MPEG2 W\(frame.width) H\(frame.height) F\(ratio(rate)) I\(scan)"
+    line += " A\(ratio(frame.sampleAspectRatio)) \(chroma)"
+    if frame.isRangeKnown {
+      line += " XCOLORRANGE=" + (frame.colour.isFullRange ? "FULL" : "LIMITED")
+    }
+    return ByteBuffer(string: line + "\n")
+  }
+
+  private static func ratio(_ ratio: Rational?) -> String {
+    guard let ratio else { return "0:0" }
+    let divisor = greatestCommonDivisor(ratio.numerator, ratio.denominator)
+    return "\(ratio.numerator / divisor):\(ratio.denominator / divisor)"
+  }
+
+  private static func greatestCommonDivisor(_ left: UInt32, _ right: UInt32) -> UInt32 {
+    right == 0 ? left : greatestCommonDivisor(right, left % right)
+  }
+
+  /// The chroma tag, with the older `XYSCSS` that some readers look at instead.
+  private static func chromaTag(for frame: RawFrame) -> String? {
+    let depth = frame.pixelFormat.bitDepth
+    switch frame.pixelFormat.layout {
+    case .gbr: return nil
+    case .yuv(.monochrome): return depth == 8 ? "Cmono" : "Cmono\(depth)"
+    case .yuv(.yuv420) where depth == 8:
+      if frame.isRangeKnown, frame.colour.isFullRange { return "C420jpeg XYSCSS=420JPEG" }
+      return switch frame.chromaLocation {
+      case .left: "C420mpeg2 XYSCSS=420MPEG2"
+      case .topLeft: "C420paldv XYSCSS=420PALDV"
+      case .unspecified, .centre, .other: "C420jpeg XYSCSS=420JPEG"
+      }
+    case .yuv(.yuv420): return "C420p\(depth) XYSCSS=420P\(depth)"
+    case .yuv(.yuv422): return depth == 8 ? "C422 XYSCSS=422" : "C422p\(depth) XYSCSS=422P\(depth)"
+    case .yuv(.yuv444): return depth == 8 ? "C444 XYSCSS=444" : "C444p\(depth) XYSCSS=444P\(depth)"
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import Bitstream
+import Decode
+import Defragment
+import RTPWire
+import Synchronization
+
+/// What an output has counted; `offered` is the sum of the others and of what still waits.
+public struct OutputCounters: Sendable, Hashable {
+  /// Frames, or access units, that were handed over.
+  public var offered: UInt64 = 0
+  /// Those that were written whole.
+  public var written: UInt64 = 0
+  /// Those that went because the queue was full.
+  public var dropped: UInt64 = 0
+  /// Access units before the first random-access point, where no elementary stream may begin.
+  public var skipped: UInt64 = 0
+  /// Those that came after the output had ended, or that its reader did not take in time.
+  public var discarded: UInt64 = 0
+  /// Bytes of whole records.
+  public var bytes: UInt64 = 0
+
+  public init() {}
+
+  /// Whether nothing waits to be written.
+  public var isSettled: Bool { offered == written + dropped + skipped + discarded }
+}
+
+/// How an output ended.
+public struct OutputSummary: Sendable, Hashable {
+  public let counters: OutputCounters
+  /// The files that were written, in order; empty for a descriptor.
+  public let files: [String]
+  /// What ended it early, if anything did.
+  public let error: OutputError?
+}
+
+/// The counters of an output and its deadline, shared by its thread and those that feed it.
+final class OutputAccount: Sendable {
+  private struct State {
+    var counters = OutputCounters()
+    var files: [String] = []
+    var error: OutputError?
+    var deadline: Instant?
+    /// After a drop of access units, until the next random-access point.
+    var awaitsRandomAccess = false
+  }
+
+  private let state = Mutex(State())
+
+  var counters: OutputCounters { state.withLock { $0.counters } }
+
+  var summary: OutputSummary {
+    state.withLock { OutputSummary(counters: $0.counters, files: $0.files, error: $0.error) }
+  }
+
+  /// When to give up on the reader; `nil` while the output is not finishing.
+  var deadline: Instant? { state.withLock { $0.deadline } }
+
+  var isPastDeadline: Bool { deadline.map { Instant.now >= $0 } ?? false }
+
+  func setDeadline(_ deadline: Instant) {
+    state.withLock { $0.deadline = min($0.deadline ?? deadline, deadline) }
+  }
+
+  /// Counts an item handed over, and those that had to go for it.
+  func count(_ outcome: SubmitOutcome, evicted: Int = 0) {
+    state.withLock { state in
+      state.counters.offered += 1
+      state.counters.dropped += UInt64(evicted)
+      switch outcome {
+      case .queued: break
+      case .full: state.counters.dropped += 1
+      case .closed: state.counters.discarded += 1
+      }
+    }
+  }
+
+  /// Whether `unit` can follow what was written, given what has been dropped.
+  func admits(_ unit: AccessUnit) -> Bool {
+    state.withLock { state in
+      if unit.isRandomAccess { state.awaitsRandomAccess = false }
+      return !state.awaitsRandomAccess
+    }
+  }
+
+  func awaitRandomAccess() { state.withLock { $0.awaitsRandomAccess = true } }
+
+  func report(_ stream: OutputStream) {
+    state.withLock { state in
+      state.counters.written = UInt64(stream.written)
+      state.counters.bytes = UInt64(stream.bytes)
+      state.counters.skipped = UInt64(stream.skipped)
+      state.files = stream.files
+    }
+  }
+
+  func discard(_ count: Int) { state.withLock { $0.counters.discarded += UInt64(max(0, count)) } }
+
+  func end(with error: OutputError) { state.withLock { $0.error = error } }
+}

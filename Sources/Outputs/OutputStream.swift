@@ -1,0 +1,112 @@
+import Decode
+import Glibc
+import RTPWire
+
+/// What an output writes from first to last: one pipe, or one file and those that continue it.
+///
+/// Used by one thread at a time.
+final class OutputStream {
+  /// Items taken from the queue so far.
+  private(set) var taken = 0
+  /// Items for which there was nothing to be written.
+  private(set) var skipped = 0
+  private(set) var files: [String] = []
+
+  private let configuration: OutputLane.Configuration
+  private let deadline: () -> Instant?
+  private var output: any Output
+  private var writer: RecordWriter?
+  private var isFile = false
+  /// True once a regular file is open that may have any length: writing it neither waits for a
+  /// reader nor raises SIGXFSZ, which only threads of this room have blocked.
+  private(set) var isUnlimitedFile = false
+  private var geometry: RawFrame.Geometry?
+  private var scaler: FrameScaler?
+  private var writtenBefore = (items: 0, bytes: 0)
+
+  init(configuration: OutputLane.Configuration, deadline: @escaping () -> Instant?) {
+    self.configuration = configuration
+    self.deadline = deadline
+    output = configuration.format.make(configuration.hints)
+  }
+
+  /// Items written whole.
+  var written: Int { writtenBefore.items + (writer?.items ?? 0) }
+  /// Bytes of whole records.
+  var bytes: Int { writtenBefore.bytes + (writer?.bytes ?? 0) }
+
+  func open() throws(OutputError) {
+    let descriptor: OutputDescriptor
+    switch configuration.target {
+    case .descriptor(let number):
+      descriptor = try OutputDescriptor(takingOver: number)
+    case .path(let first):
+      let path =
+        files.isEmpty ? first : OutputTarget.continuation(of: first, number: files.count)
+      descriptor = try OutputDescriptor(opening: path) { [deadline] in deadline() != nil }
+      files.append(path)
+    }
+    isFile = descriptor.isFile
+    isUnlimitedFile = isFile && !Self.hasFileSizeLimit
+    writer = RecordWriter(to: descriptor, deadline: deadline)
+  }
+
+  func write(_ items: [OutputItem]) throws(OutputError) {
+    taken += items.count
+    var records: [OutputRecord] = []
+    var failure: OutputError?
+    for item in items where failure == nil {
+      do throws(OutputError) {
+        if let record = try output.record(for: try fitted(item)) {
+          records.append(record)
+        } else if case .unit = item {
+          skipped += 1
+        }
+      } catch {
+        failure = error
+      }
+    }
+    if !records.isEmpty { try writer?.write(records) }
+    if let failure { throw failure }
+  }
+
+  /// Writes what the output still owes.
+  func finish() throws(OutputError) {
+    if let record = output.finish() { try writer?.write([record]) }
+  }
+
+  func close() {
+    // What nothing was written to is as it was before.
+    if writer?.bytes == 0, !files.isEmpty { files.removeLast() }
+    writtenBefore = (written, bytes)
+    writer = nil
+  }
+
+  /// `ulimit -f`.
+  private static var hasFileSizeLimit: Bool {
+    var limit = rlimit()
+    return unsafe getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) != 0
+      || limit.rlim_cur != rlim_t.max
+  }
+
+  /// Makes the item fit what was begun, or begins something new that it fits.
+  private func fitted(_ item: OutputItem) throws(OutputError) -> OutputItem {
+    guard case .frame(let frame) = item else { return item }
+    guard let current = geometry else {
+      geometry = frame.geometry
+      if configuration.scaleToFirst { scaler = FrameScaler(like: frame) }
+      return item
+    }
+    guard frame.geometry != current else { return item }
+    if let scaler { return .frame(try scaler.scaled(frame)) }
+    guard case .path = configuration.target, isFile else {
+      throw .formatChanged(from: current, to: frame.geometry)
+    }
+    try finish()
+    close()
+    output = configuration.format.make(configuration.hints)
+    geometry = frame.geometry
+    try open()
+    return item
+  }
+}

@@ -1,0 +1,32 @@
+import Decode
+
+/// Where an output goes.
+public enum OutputTarget: Sendable, Hashable {
+  /// A file, a named pipe or a device.
+  case path(String)
+  /// An open descriptor, which the output takes over: it points to `/dev/null` when the output ends.
+  case descriptor(Int32)
+
+  public static let standardOutput = OutputTarget.descriptor(1)
+
+  /// The target that an argument names: `-` is standard output, all else a path.
+  public init(argument: String) {
+    self = argument == "-" ? .standardOutput : .path(argument)
+  }
+
+  /// The path of the `number`th file that continues this one: `name.0001.y4m` for 1.
+  static func continuation(of path: String, number: Int) -> String {
+    let digits = String(number)
+    let padded = String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+    guard let ending = ending(of: path) else { return "\(path).\(padded)" }
+    return "\(path.dropLast(ending.count))\(padded).\(ending)"
+  }
+
+  /// What follows the last dot of the file's name; `nil` for `name`, `.name` and `name.`.
+  static func ending(of path: String) -> Substring? {
+    let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
+    guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return nil }
+    let ending = name[name.index(after: dot)...]
+    return ending.isEmpty ? nil : ending
+  }
+}
