@@ -4,16 +4,6 @@ import RTPWire
 /// Puts NAL units back into decoding order by their decoding order numbers (RFC 6184 §7.2 for
 /// packetization-mode 2, RFC 7798 §6 for `sprop-max-don-diff` above 0).
 struct DecodingOrderBuffer: Sendable {
-  /// How far out of order units may be sent, as the sender promised.
-  struct Bounds: Sendable, Hashable {
-    /// Units that may precede another one in transmission and follow it in decoding order.
-    var units: Int
-    /// The largest distance of two numbers in the buffer, where it is limited.
-    var distance: Int?
-    /// Whether `units` counts pictures' units alone, as `sprop-interleaving-depth` does.
-    var countsPicturesAlone = false
-  }
-
   struct Unit: Sendable {
     let bytes: ByteBuffer
     let time: MediaTime
@@ -29,7 +19,7 @@ struct DecodingOrderBuffer: Sendable {
   /// The same in units: RFC 6184 §8.1 would allow 32,767, which nobody sends.
   static let maximumUnits = 4096
 
-  private var bounds: Bounds
+  private var bounds: InterleavingBounds
   /// In order of their numbers, extended to 64 bits.
   private var waiting = CircularBuffer<(number: Int64, unit: Unit)>()
   private var bytes = 0
@@ -40,7 +30,7 @@ struct DecodingOrderBuffer: Sendable {
   /// What was added to the numbers since they began afresh.
   private var shift: Int64 = 0
 
-  init(bounds: Bounds) {
+  init(bounds: InterleavingBounds) {
     self.bounds = bounds
     // An SDP may promise anything.
     self.bounds.units = min(max(bounds.units, 0), Self.maximumUnits)

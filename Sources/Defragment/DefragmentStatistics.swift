@@ -1,34 +1,34 @@
 /// What became of the payloads and NAL units of a stream, in totals since the start.
 public struct DefragmentStatistics: Sendable, Hashable {
-  public internal(set) var packets: UInt64 = 0
+  public var packets: UInt64 = 0
   /// NAL units that came out, whole or cut.
-  public internal(set) var units: UInt64 = 0
-  public internal(set) var accessUnits: UInt64 = 0
+  public var units: UInt64 = 0
+  public var accessUnits: UInt64 = 0
 
   /// Payloads of no bytes, and fragments that hold nothing: some cameras send them.
-  public internal(set) var emptyPayloads: UInt64 = 0
+  public var emptyPayloads: UInt64 = 0
   /// Payloads of a type that its RFC reserves.
-  public internal(set) var reservedTypes: UInt64 = 0
+  public var reservedTypes: UInt64 = 0
   /// Payloads, or the rest of one, that do not fit their own lengths.
-  public internal(set) var malformedPayloads: UInt64 = 0
+  public var malformedPayloads: UInt64 = 0
   /// Entries of no bytes in an aggregation packet, with other entries behind them.
-  public internal(set) var emptyEntries: UInt64 = 0
+  public var emptyEntries: UInt64 = 0
   /// Fragments of a NAL unit whose beginning did not come.
-  public internal(set) var orphanFragments: UInt64 = 0
+  public var orphanFragments: UInt64 = 0
   /// NAL units whose end did not come.
-  public internal(set) var cutUnits: UInt64 = 0
+  public var cutUnits: UInt64 = 0
   /// NAL units and access units that were cut because they grew beyond the limit.
-  public internal(set) var oversizedUnits: UInt64 = 0
+  public var oversizedUnits: UInt64 = 0
   /// NAL units dropped because their access unit had too many already.
-  public internal(set) var excessUnits: UInt64 = 0
+  public var excessUnits: UInt64 = 0
   /// NAL units found behind a start code inside another one.
-  public internal(set) var embeddedUnits: UInt64 = 0
+  public var embeddedUnits: UInt64 = 0
   /// Markers behind which the picture went on.
-  public internal(set) var misplacedMarkers: UInt64 = 0
+  public var misplacedMarkers: UInt64 = 0
   /// Parameter sets that do not parse.
-  public internal(set) var malformedParameterSets: UInt64 = 0
+  public var malformedParameterSets: UInt64 = 0
   /// NAL units whose turn in decoding order had passed already.
-  public internal(set) var lateUnits: UInt64 = 0
+  public var lateUnits: UInt64 = 0
 
   public init() {}
 

@@ -21,13 +21,16 @@ public struct FormatRecognizer: Sendable {
   /// What has been learned, once there is enough to tell.
   public private(set) var result: (payloadType: UInt8, codec: VideoCodec)?
 
-  public init() {}
+  private let formats: FormatCatalogue
+
+  /// Makes a recognizer that knows `formats`.
+  public init(_ formats: FormatCatalogue = .standard) { self.formats = formats }
 
   /// Looks at the payload of `packet`.
   public mutating func observe(_ packet: RTPPacket) {
     let payload = packet.payload
     guard result == nil, payload.readableBytes > 0 else { return }
-    for (codec, recognition) in FormatCatalogue.recognize(payload) {
+    for (codec, recognition) in formats.recognize(payload) {
       let candidate = Candidate(payloadType: packet.payloadType, codec: codec)
       switch recognition {
       case .certain: evidence[candidate, default: Evidence()].certain += 1

@@ -1,5 +1,5 @@
 import Bitstream
-import NIOCore
+public import NIOCore
 import RTPProcessor
 import RTPWire
 
@@ -7,8 +7,8 @@ import RTPWire
 ///
 /// This is the one copy of a payload between the kernel and the decoder. Units that are sent out of
 /// decoding order take a detour through a ``DecodingOrderBuffer``.
-struct NALUnitCollector: Sendable {
-  var statistics = DefragmentStatistics()
+public struct NALUnitCollector: Sendable {
+  public var statistics = DefragmentStatistics()
   private(set) var assembler: AccessUnitAssembler
   /// Where and when the packet that is being unpacked belongs.
   private var time: MediaTime
@@ -33,7 +33,7 @@ struct NALUnitCollector: Sendable {
   }
 
   /// Expects units out of decoding order from now on, as far as `bounds` say.
-  mutating func expectInterleaving(_ bounds: DecodingOrderBuffer.Bounds) {
+  mutating func expectInterleaving(_ bounds: InterleavingBounds) {
     reordering = DecodingOrderBuffer(bounds: bounds)
     assembler.trustsMarkers = false
   }
@@ -48,10 +48,10 @@ struct NALUnitCollector: Sendable {
   }
 
   /// Whether a unit has begun and has not ended.
-  var isInUnit: Bool { if case .between = state { false } else { true } }
+  public var isInUnit: Bool { if case .between = state { false } else { true } }
 
   /// Adds a whole unit of at least one byte.
-  mutating func add(_ unit: ByteBuffer, number: UInt16? = nil, ticksLater: UInt32 = 0) {
+  public mutating func add(_ unit: ByteBuffer, number: UInt16? = nil, ticksLater: UInt32 = 0) {
     guard unit.readableBytes > 0 else {
       statistics.emptyEntries += 1
       return
@@ -66,7 +66,7 @@ struct NALUnitCollector: Sendable {
   }
 
   /// Begins a unit that comes in pieces: its header, made from the fragment's, and the first piece.
-  mutating func begin(header: [UInt8], piece: ByteBuffer, number: UInt16? = nil) {
+  public mutating func begin(header: [UInt8], piece: ByteBuffer, number: UInt16? = nil) {
     if let number, reordering != nil {
       var unit = ByteBufferAllocator().buffer(capacity: header.count + piece.readableBytes)
       unit.writeBytes(header)
@@ -83,7 +83,7 @@ struct NALUnitCollector: Sendable {
   }
 
   /// Adds the next piece of the unit that has begun.
-  mutating func append(_ piece: ByteBuffer) {
+  public mutating func append(_ piece: ByteBuffer) {
     switch state {
     case .between:
       noteOrphan()
@@ -104,7 +104,7 @@ struct NALUnitCollector: Sendable {
   }
 
   /// Ends the unit that has begun, if any; it is cut when `isWhole` is false.
-  mutating func end(isWhole: Bool) {
+  public mutating func end(isWhole: Bool) {
     if !isWhole, isInUnit { statistics.cutUnits += 1 }
     switch state {
     case .between: break
@@ -183,7 +183,7 @@ extension NALUnitCollector {
   ///
   /// Complete entries are kept when the last one is cut. Zeros to the end are padding, which some
   /// cameras add; a single byte behind the last entry is nothing.
-  mutating func unpackEntries(
+  public mutating func unpackEntries(
     _ rest: inout ByteBuffer, _ take: (ByteBuffer, inout NALUnitCollector) -> Void
   ) {
     var isEmpty = true
@@ -203,13 +203,13 @@ extension NALUnitCollector {
   }
 
   /// The rest of the payload does not fit its own lengths.
-  mutating func noteMalformed() {
+  public mutating func noteMalformed() {
     statistics.malformedPayloads += 1
     assembler.noteUselessPiece(at: time)
   }
 
   /// The fragment belongs to a unit whose beginning did not come.
-  mutating func noteOrphan() {
+  public mutating func noteOrphan() {
     statistics.orphanFragments += 1
     assembler.noteUselessPiece(at: time)
   }

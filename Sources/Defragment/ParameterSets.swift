@@ -58,7 +58,7 @@ public struct ParameterSets: Sendable {
   /// The picture format that applies to `slice`, or to any slice when that is `nil`.
   func format(of slice: ByteBuffer?) -> FormatDescription? {
     func entry(_ identifier: Int) -> Entry? {
-      sets[Key(type: format.sequenceParameterSetType, identifier: identifier)]
+      format.sequenceParameterSetType.flatMap { sets[Key(type: $0, identifier: identifier)] }
     }
     let referred = slice.flatMap { format.sequenceParameterSetIdentifier(for: $0, with: self) }
     let first = { (0..<Self.maximumSequences).lazy.compactMap(entry).first }

@@ -1,23 +1,24 @@
-import Bitstream
-import NIOCore
+public import Bitstream
+public import NIOCore
 
 /// How one codec travels in RTP, and what its NAL units mean to those who do not know the codec.
 ///
 /// A format only unpacks. Where access units begin and end, limits and loss are the same for all
-/// formats and belong to ``VideoDefragmenter``.
-protocol PayloadFormat: Sendable {
+/// formats and belong to ``VideoDefragmenter``. A format is entered in a ``FormatCatalogue``; it can as
+/// well come from another package.
+public protocol PayloadFormat: Sendable {
   static var codec: VideoCodec { get }
   /// Bytes of the NAL unit header: 1 in H.264, 2 in H.265.
   static var headerLength: Int { get }
   /// The types of the parameter sets without which nothing can be decoded, in their natural order.
   static var parameterSetTypes: [UInt8] { get }
-  static var accessUnitDelimiterType: UInt8 { get }
+  static var accessUnitDelimiterType: UInt8? { get }
 
   /// Makes a format for a stream with these `a=fmtp` parameters; values out of range are ignored.
   init(parameters: [String: String])
 
   /// Where NAL units are sent out of decoding order, and how far: `nil` where they are not.
-  var interleaving: DecodingOrderBuffer.Bounds? { get }
+  var interleaving: InterleavingBounds? { get }
 
   /// Unpacks one payload, which is not empty.
   func unpack(_ payload: ByteBuffer, into units: inout NALUnitCollector)
@@ -41,7 +42,7 @@ protocol PayloadFormat: Sendable {
   static func content(ofParameterSet unit: ByteBuffer, type: UInt8) -> ParameterSetContent?
 
   /// `nal_unit_type` of the sets that describe pictures.
-  static var sequenceParameterSetType: UInt8 { get }
+  static var sequenceParameterSetType: UInt8? { get }
 
   /// The number of the sequence parameter set that `slice` refers to through `sets`.
   static func sequenceParameterSetIdentifier(
@@ -55,10 +56,31 @@ protocol PayloadFormat: Sendable {
   static func isEntryPoint(_ payload: ByteBuffer, parameterSetsKnown: Bool) -> Bool
 }
 
+/// What holds of a codec that has neither parameter sets nor delimiters, and is sent in order.
+extension PayloadFormat {
+  public static var parameterSetTypes: [UInt8] { [] }
+  public static var accessUnitDelimiterType: UInt8? { nil }
+  public static var sequenceParameterSetType: UInt8? { nil }
+
+  public var interleaving: InterleavingBounds? { nil }
+
+  public static func recoveryPoint(in unit: ByteBuffer) -> RecoveryPoint? { nil }
+
+  public static func signalledParameterSets(in parameters: [String: String]) -> [String] { [] }
+
+  public static func content(ofParameterSet unit: ByteBuffer, type: UInt8) -> ParameterSetContent? {
+    nil
+  }
+
+  public static func sequenceParameterSetIdentifier(
+    for slice: ByteBuffer, with sets: ParameterSets
+  ) -> Int? { nil }
+}
+
 extension PayloadFormat {
   /// The heads of the entries of an aggregation packet, each with a 16-bit length before it, up to
   /// the first that does not fit; `nil` when there is none, or anything but zeros behind them.
-  static func heads(ofEntries entries: ByteBuffer) -> [NALUnitHead]? {
+  public static func heads(ofEntries entries: ByteBuffer) -> [NALUnitHead]? {
     var rest = entries
     var heads: [NALUnitHead] = []
     while let length = rest.readInteger(as: UInt16.self), length > 0 {
@@ -70,11 +92,16 @@ extension PayloadFormat {
 }
 
 /// What is kept of a parameter set besides its bytes.
-struct ParameterSetContent: Sendable {
+public struct ParameterSetContent: Sendable {
   /// The number by which it is referred to.
-  var identifier: Int
+  public var identifier: Int
   /// The format of the pictures, where the set describes it.
-  var format: FormatDescription?
+  public var format: FormatDescription?
+
+  public init(identifier: Int, format: FormatDescription? = nil) {
+    self.identifier = identifier
+    self.format = format
+  }
 }
 
 /// How sure a format is that a payload is its own.

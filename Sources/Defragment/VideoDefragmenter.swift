@@ -28,16 +28,17 @@ public struct VideoDefragmenter: Sendable {
   ///
   /// - Parameters:
   ///   - media: the encoding name and its parameters.
+  ///   - formats: where the encoding name is looked up.
   ///   - limits: what one access unit may take.
   ///   - totals: what is counted already, of a stream that this one follows.
   /// - Throws: ``UnsupportedFormat`` when no payload format here has that encoding name.
   public init(
-    media: MediaDescription, limits: Limits = Limits(),
+    media: MediaDescription, formats: FormatCatalogue = .standard, limits: Limits = Limits(),
     continuing totals: DefragmentStatistics = DefragmentStatistics()
   ) throws(UnsupportedFormat) {
     let name = media.encodingName ?? ""
-    guard let type = FormatCatalogue.format(encodingName: name) else {
-      throw UnsupportedFormat(encodingName: name)
+    guard let type = formats.format(encodingName: name) else {
+      throw UnsupportedFormat(encodingName: name, known: formats.codecs.map(\.encodingName))
     }
     codec = type.codec
     format = type.init(parameters: media.formatParameters)
@@ -98,9 +99,11 @@ public struct VideoDefragmenter: Sendable {
 /// No payload format here has this encoding name.
 public struct UnsupportedFormat: Error, Sendable, Hashable, CustomStringConvertible {
   public let encodingName: String
+  /// The encoding names that are known.
+  public let known: [String]
 
   public var description: String {
     "\(encodingName.isEmpty ? "no encoding name" : encodingName) is not a video format known here; "
-      + "there are \(FormatCatalogue.codecs.map(\.encodingName).joined(separator: ", "))"
+      + "there are \(known.joined(separator: ", "))"
   }
 }

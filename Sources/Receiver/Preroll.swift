@@ -45,7 +45,7 @@ struct Preroll: Sendable {
       media.payloadType.map({ $0 == packet.payloadType }) ?? true
     else { return .undecided }
     let isConfirmed = observe(packet)
-    if let codec = media.encodingName.flatMap(FormatCatalogue.codec(encodingName:)) {
+    if let codec = media.encodingName.flatMap(FormatCatalogue.standard.codec(encodingName:)) {
       // The codec is given, so that all there is to learn is the payload type.
       return isConfirmed ? .recognized(codec, payloadType: packet.payloadType) : .undecided
     }

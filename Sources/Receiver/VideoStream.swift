@@ -196,7 +196,7 @@ public struct VideoStream: Sendable {
 
   private mutating func process(_ datagram: Datagram) {
     _ = processor.receive(datagram) { [parameterSetsKnown] packet in
-      FormatCatalogue.isEntryPoint(packet.payload, parameterSetsKnown: parameterSetsKnown)
+      FormatCatalogue.standard.isEntryPoint(packet.payload, parameterSetsKnown: parameterSetsKnown)
     }
   }
 }

@@ -79,7 +79,7 @@ struct OutputOptions: ParsableArguments {
     return isKnown && [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT)
   }
 
-  private static let catalogue = OutputCatalogue(codecs: FormatCatalogue.codecs)
+  private static let catalogue = OutputCatalogue(codecs: FormatCatalogue.standard.codecs)
   static var formatNames: String {
     catalogue.formats.map(\.name).joined(separator: ", ")
   }
@@ -113,7 +113,8 @@ struct MediaOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "\(FormatCatalogue.names), or auto to recognise it from the packets.", valueName: "name"))
+      "\(FormatCatalogue.standard.names), or auto to recognise it from the packets.",
+      valueName: "name"))
   var codec = "auto"
 
   @Option(help: ArgumentHelp("The RTP payload type, 0 to 127, if not any.", valueName: "n"))
@@ -138,8 +139,9 @@ struct MediaOptions: ParsableArguments {
   var reorderWindow = 200
 
   func validate() throws {
-    guard codec == "auto" || FormatCatalogue.codec(named: codec) != nil else {
-      throw ValidationError("no codec named '\(codec)'; there are auto, \(FormatCatalogue.names)")
+    guard codec == "auto" || FormatCatalogue.standard.codec(named: codec) != nil else {
+      throw ValidationError(
+        "no codec named '\(codec)'; there are auto, \(FormatCatalogue.standard.names)")
     }
     guard (payloadType ?? 0) < 128 else { throw ValidationError("a payload type is 0 to 127") }
     guard clockRate != 0 else { throw ValidationError("a clock rate is above 0") }
@@ -155,7 +157,7 @@ struct MediaOptions: ParsableArguments {
   func description() throws -> MediaDescription {
     var own = MediaDescription(
       payloadType: payloadType,
-      encodingName: FormatCatalogue.codec(named: codec)?.encodingName,
+      encodingName: FormatCatalogue.standard.codec(named: codec)?.encodingName,
       clockRate: clockRate ?? MediaDescription.videoClockRate)
     fec?.describe(in: &own)
     guard let sessionDescription else { return own }

@@ -57,7 +57,7 @@ struct EntryPointTests {
     let payload = ByteBuffer(bytes: bytes(row.payload))
     for (isKnown, expected) in [(false, row.expected.0), (true, row.expected.1)] {
       #expect(
-        FormatCatalogue.isEntryPoint(payload, parameterSetsKnown: isKnown) == expected,
+        FormatCatalogue.standard.isEntryPoint(payload, parameterSetsKnown: isKnown) == expected,
         "parameter sets known: \(isKnown)")
     }
   }

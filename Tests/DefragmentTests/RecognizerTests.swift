@@ -77,16 +77,16 @@ struct RecognizerTests {
       ]
       for (payload, always, known) in rows {
         let payload = ByteBuffer(bytes: payload)
-        #expect(FormatCatalogue.isEntryPoint(payload, parameterSetsKnown: false) == always)
-        #expect(FormatCatalogue.isEntryPoint(payload, parameterSetsKnown: true) == known)
+        #expect(FormatCatalogue.standard.isEntryPoint(payload, parameterSetsKnown: false) == always)
+        #expect(FormatCatalogue.standard.isEntryPoint(payload, parameterSetsKnown: true) == known)
       }
     }
   }
 
   @Test("Names")
   func names() throws {
-    #expect(FormatCatalogue.codec(named: "H265") == H265.codec)
-    #expect(FormatCatalogue.codec(encodingName: "h264") == H264.codec)
+    #expect(FormatCatalogue.standard.codec(named: "H265") == H265.codec)
+    #expect(FormatCatalogue.standard.codec(encodingName: "h264") == H264.codec)
     #expect(throws: UnsupportedFormat.self) {
       try VideoDefragmenter(media: MediaDescription(encodingName: "VP8"))
     }

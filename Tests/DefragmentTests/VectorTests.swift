@@ -203,7 +203,7 @@ struct VectorTests {
     "Picture sizes of cameras", arguments: Vector.load("sequence_parameter_sets") as [CameraSet])
   func size(_ row: CameraSet) throws {
     let key = row.codec == "H265" ? "sprop-sps" : "sprop-parameter-sets"
-    let codec = try #require(FormatCatalogue.codec(encodingName: row.codec))
+    let codec = try #require(FormatCatalogue.standard.codec(encodingName: row.codec))
     let bench = try Bench(codec, parameters: [key: row.set])
     let description = try #require(bench.defragmenter.formatDescription)
     #expect([description.width, description.height] == row.size)

@@ -14,7 +14,7 @@ import Transports
 
 /// Runs over several connections, each played from memory.
 struct ReconnectionTests {
-  private static let formats = OutputCatalogue(codecs: FormatCatalogue.codecs)
+  private static let formats = OutputCatalogue(codecs: FormatCatalogue.standard.codecs)
 
   typealias Script = ScriptedTransport.Script
 

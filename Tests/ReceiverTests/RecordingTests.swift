@@ -47,7 +47,7 @@ struct RecordingTests {
         OutputRequest(
           argument: path,
           format: try #require(
-            OutputCatalogue(codecs: FormatCatalogue.codecs).format(named: format)),
+            OutputCatalogue(codecs: FormatCatalogue.standard.codecs).format(named: format)),
           policy: .dropOldest)
       ]
     }

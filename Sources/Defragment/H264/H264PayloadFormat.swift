@@ -9,7 +9,7 @@ struct H264PayloadFormat: PayloadFormat {
     H264.NALUnitType.sequenceParameterSet.rawValue, H264.NALUnitType.pictureParameterSet.rawValue,
   ]
 
-  static let accessUnitDelimiterType = H264.NALUnitType.accessUnitDelimiter.rawValue
+  static let accessUnitDelimiterType: UInt8? = H264.NALUnitType.accessUnitDelimiter.rawValue
 
   /// The payload structures beside single NAL units (§5.2, table 1).
   private enum Structure: UInt8 {
@@ -21,7 +21,7 @@ struct H264PayloadFormat: PayloadFormat {
     case fragmentationB = 29
   }
 
-  let interleaving: DecodingOrderBuffer.Bounds?
+  let interleaving: InterleavingBounds?
 
   init(parameters: [String: String]) {
     guard parameters["packetization-mode"] == "2" else {
@@ -29,7 +29,7 @@ struct H264PayloadFormat: PayloadFormat {
       return
     }
     let depth = parameters["sprop-interleaving-depth"].flatMap { Int($0) } ?? 64
-    interleaving = DecodingOrderBuffer.Bounds(
+    interleaving = InterleavingBounds(
       units: depth,
       distance: parameters["sprop-max-don-diff"].flatMap { Int($0) }.map { max($0, 0) },
       countsPicturesAlone: true)
@@ -170,7 +170,7 @@ struct H264PayloadFormat: PayloadFormat {
     parameters["sprop-parameter-sets"].map { $0.split(separator: ",").map(String.init) } ?? []
   }
 
-  static let sequenceParameterSetType = H264.NALUnitType.sequenceParameterSet.rawValue
+  static let sequenceParameterSetType: UInt8? = H264.NALUnitType.sequenceParameterSet.rawValue
 
   static func content(ofParameterSet unit: ByteBuffer, type: UInt8) -> ParameterSetContent? {
     if type == sequenceParameterSetType {

@@ -10,7 +10,7 @@ struct H265PayloadFormat: PayloadFormat {
     H265.NALUnitType.pictureParameterSet.rawValue,
   ]
 
-  static let accessUnitDelimiterType = H265.NALUnitType.accessUnitDelimiter.rawValue
+  static let accessUnitDelimiterType: UInt8? = H265.NALUnitType.accessUnitDelimiter.rawValue
 
   /// The payload structures beside single NAL units (§4.4).
   private enum Structure: UInt8 {
@@ -19,7 +19,7 @@ struct H265PayloadFormat: PayloadFormat {
     case contentInformation = 50
   }
 
-  let interleaving: DecodingOrderBuffer.Bounds?
+  let interleaving: InterleavingBounds?
 
   init(parameters: [String: String]) {
     let units = parameters["sprop-depack-buf-nalus"].flatMap { Int($0) } ?? 0
@@ -28,7 +28,7 @@ struct H265PayloadFormat: PayloadFormat {
       interleaving = nil
       return
     }
-    interleaving = DecodingOrderBuffer.Bounds(
+    interleaving = InterleavingBounds(
       units: units > 0 ? units : 64,
       distance: min(distance, 32_767))
   }
@@ -188,7 +188,7 @@ struct H265PayloadFormat: PayloadFormat {
     }
   }
 
-  static let sequenceParameterSetType = H265.NALUnitType.sequenceParameterSet.rawValue
+  static let sequenceParameterSetType: UInt8? = H265.NALUnitType.sequenceParameterSet.rawValue
 
   static func content(ofParameterSet unit: ByteBuffer, type: UInt8) -> ParameterSetContent? {
     switch H265.NALUnitType(rawValue: type) {
