@@ -130,12 +130,21 @@ struct CaptureTests {
       "env",
       ["--default-signal=INT", "dumpcap", "-i", "lo", "-B", "64", "-w", path]
         + ["-f", "\(filter) or udp port \(markerPort)"] + options)
+    // It says so before the first packet can be in it.
     _ = try dumpcap.waitForLine(#/File: /#)
+    try waitForMarker(in: path)
     return dumpcap
   }
 
-  /// Ends a recording once everything up to now is in it: a datagram that is sent last shows that.
+  /// Ends a recording once everything up to now is in it.
   static func end(_ dumpcap: RunningProcess, of path: String) throws {
+    try waitForMarker(in: path)
+    dumpcap.send(signal: SIGINT)
+    #expect(try dumpcap.waitForExit() == 0, "\(dumpcap.standardError)")
+  }
+
+  /// Returns when a datagram that is sent now, or later, is in the recording.
+  private static func waitForMarker(in path: String) throws {
     let marker = UUID().uuidString
     let deadline = Date(timeIntervalSinceNow: 20)
     var content = Data()
@@ -146,8 +155,6 @@ struct CaptureTests {
       try sender.waitForExit()
       content = try Data(contentsOf: URL(fileURLWithPath: path))
     }
-    dumpcap.send(signal: SIGINT)
-    #expect(try dumpcap.waitForExit() == 0, "\(dumpcap.standardError)")
   }
 
   /// Nobody listens at the port for what is to be thrown away (RFC 863).

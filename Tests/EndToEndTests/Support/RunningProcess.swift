@@ -65,6 +65,11 @@ final class RunningProcess: @unchecked Sendable {
     }
   }
 
+  /// Waits until `check` holds; it is asked again whenever the program writes something.
+  func wait(until what: String, within seconds: Double = 60, _ check: () throws -> Bool) throws {
+    try wait(within: seconds, for: what) { _ in try check() ? () : nil }
+  }
+
   /// Waits until the program has ended and its outputs are read whole; returns its exit status.
   @discardableResult
   func waitForExit(within seconds: Double = 60) throws -> Int32 {
@@ -98,13 +103,13 @@ final class RunningProcess: @unchecked Sendable {
   }
 
   private func wait<Value>(
-    within seconds: Double, for what: String, _ check: (RunningProcess) -> Value?
+    within seconds: Double, for what: String, _ check: (RunningProcess) throws -> Value?
   ) throws -> Value {
     let deadline = Date(timeIntervalSinceNow: seconds)
     condition.lock()
     defer { condition.unlock() }
     while true {
-      if let value = check(self) { return value }
+      if let value = try check(self) { return value }
       guard condition.wait(until: deadline) else {
         let text = String(decoding: errors.suffix(2000), as: UTF8.self)
         throw TimedOut(description: "\(name): no \(what) within \(seconds) s; it said: \(text)")
