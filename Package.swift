@@ -70,10 +70,11 @@ let package = Package(
     .target(name: "CSockets"),
     .systemLibrary(
       name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(
       name: "Transports",
       dependencies: [
-        "RTPWire", "CSockets", "CAVHash", "CCurl", "CSRTP",
+        "RTPWire", "CSockets", "CAVHash", "CCurl", "CSRTP", "CZlib",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOTLS", package: "swift-nio"),

@@ -61,6 +61,8 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   private var isFinished = false
   private var openedAt: Instant?
   private var firstMedia: Instant?
+  /// That of the video.
+  private var track = 0
   private var lastMedia: Instant?
   private var wakeUp: (at: Instant, task: Scheduled<Void>)?
   private var hold = Hold.none
@@ -146,7 +148,13 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
 
   func describe(_ media: [MediaDescription]) {
     // What the user says goes before what the far end says.
-    guard let video = media.first(where: { $0.kind == "video" }) else { return }
+    // Sound alone is refused, unless the user knows it to be video.
+    let isSound = media.allSatisfy { $0.kind == "audio" }
+    guard !media.isEmpty,
+      let track = media.firstIndex(where: { $0.kind == "video" }) ?? (isSound ? 0 : nil)
+    else { return }
+    self.track = track
+    let video = media[track]
     var completed = setup.stream
     completed.media = setup.stream.media.completed(by: video)
     do {
@@ -157,7 +165,7 @@ final class StreamDriver: DatagramSink, @unchecked Sendable {
   }
 
   func receive(_ datagram: Datagram) {
-    guard !isOver else { return }
+    guard !isOver, datagram.track == track else { return }
     guard !isRecorded else { return receiveRecorded(datagram) }
     let before = stream.reception.delivered
     stream.receive(datagram)

@@ -29,14 +29,14 @@ public enum TransportCatalogue {
     return SRTPTransport(wrapping: transport, SRTPConfiguration(options.srtp))
   }
 
-  /// What the far end, or the file, says about its streams, without receiving any of them.
+  /// The streams that the far end or the file says it has, or that are in it, without receiving any.
   ///
   /// - Throws: as ``make(source:transport:options:on:)`` and the transport's `open` do, and
   ///   ``TransportError/source(_:_:)`` where nobody describes anything.
   public static func describe(
     source: String, transport name: String? = nil, options: TransportOptions = TransportOptions(),
     on eventLoop: any EventLoop
-  ) async throws -> SessionDescription {
+  ) async throws -> StreamListing {
     guard let describe = try kind(of: source, transport: name, options).describe else {
       throw TransportError.source(source, .nothingDescribed)
     }
@@ -63,16 +63,28 @@ public enum TransportCatalogue {
       return kind
     }
     if let kind = kinds.first(where: { $0.arguments.contains(source) }) { return kind }
-    // What is framed is a file, whatever it is called.
-    if options.framed.framing != nil { return .replay }
+    let file = SourceFile(source)
     let lowercased = source.lowercased()
-    guard
-      let kind = kinds.first(where: { kind in kind.endings.contains(where: lowercased.hasSuffix) })
-    else {
-      let endings = kinds.flatMap(\.endings).map { "*\($0)" }
-      throw .source(source, .noScheme(known: schemes.map { "\($0)://" } + endings))
-    }
-    return kind
+    let kind =
+      kinds.first { $0.recognizes(file, options) }
+      ?? kinds.first { $0.endings.contains(where: lowercased.hasSuffix) }
+      // Whoever opens it says what it is.
+      ?? kinds.first { $0.takesAnyFile && file.kind != .missing }
+    if let kind { return kind }
+    throw .source(source, SourceFault(ofUnknown: source, schemes: schemes))
+  }
+}
+
+extension SourceFault {
+  /// What is wrong with a text that is no URL and names no file.
+  fileprivate init(ofUnknown source: String, schemes: [String]) {
+    let urls = schemes.map { "\($0)://" }
+    guard !source.isEmpty else { self = .nothingGiven; return }
+    // ‘host:5004’, ‘:5004’, ‘192.0.2.1’ and ‘camera:554/live’ are addresses.
+    let authority = source.prefix { $0 != "/" && $0 != "?" }
+    let hasPort = (try? SourceAddress.endpoint(authority)) != nil
+    let isAddress = (try? SocketAddress(ipAddress: String(authority), port: 0)) != nil
+    self = hasPort || isAddress ? .noScheme(known: urls) : .noSuchFile
   }
 }
 
@@ -84,6 +96,8 @@ public struct TransportOptions: Sendable, Hashable {
   public var http = HTTPConfiguration()
   public var framed = FramedConfiguration()
   public var replay = ReplayConfiguration()
+  /// Encoding names, in upper case, of the media that can be used; empty where any can be.
+  public var encodings: Set<String> = []
   /// Whether correction packets of SMPTE ST 2022-1 come on ports of their own.
   public var takesCorrection = false
   /// The port to which packets come that are sent again in a session of their own (RFC 4588 §5.3).
@@ -102,11 +116,14 @@ struct TransportKind: Sendable {
   var arguments: [String] = []
   /// Ends of file names, with their dot, in lower case.
   var endings: [String] = []
+  /// Whether it takes a file for its own, by how it begins, or for what else there is to know.
+  var recognizes: @Sendable (SourceFile, TransportOptions) -> Bool = { _, _ in false }
+  /// Whether it takes what nobody recognizes, to say what it is.
+  var takesAnyFile = false
   /// Whether there are ports beside that of the media, for SMPTE ST 2022-1 and for retransmissions.
   var hasRepairPorts = false
   var make:
     @Sendable (String, TransportOptions, any EventLoop) throws(TransportError) -> any RTPTransport
   /// Asks what there is to receive; `nil` where nobody can be asked.
-  var describe:
-    (@Sendable (String, TransportOptions, any EventLoop) async throws -> SessionDescription)?
+  var describe: (@Sendable (String, TransportOptions, any EventLoop) async throws -> StreamListing)?
 }

@@ -65,7 +65,7 @@ extension TransportError {
       .addressNotAvailable, .groupNotJoined, .system:
       .transient
     case .source, .noSuchInterface, .permissionDenied, .payloadTooLong, .fileUnreadable,
-      .sessionDescription, .nothingToReceive, .unsupportedProfile, .protected,
+      .sessionDescription, .nothingToReceive, .noUsableMedia, .unsupportedProfile, .protected,
       .closed, .alreadyOpened:
       .permanent
     }

@@ -81,7 +81,7 @@ struct ServerURL: Sendable, Hashable {
       return (url, credentials)
     } catch {
       // In ‘rtsp://user:pass/word@host’ the fault would show what it takes for a port.
-      guard path.contains("@") else { throw error }
+      guard credentials == nil, path.contains("@") else { throw error }
       throw .unescapedCredentials
     }
   }
@@ -141,9 +141,9 @@ extension ServerURL: CustomStringConvertible {
 
   /// An address for people, without the user name and password that may stand in it.
   static func withoutUser(_ address: String) -> String {
-    guard let at = address.lastIndex(of: "@") else { return address.printable }
-    let scheme = SourceAddress.scheme(of: address).map { "\($0)://" } ?? ""
-    return (scheme + address[at...].dropFirst()).printable
+    let argument = SourceArgument(address)
+    // Where no login was found, what looks like one is left out all the same.
+    return (argument.hasLogin ? argument.bare : argument.shown).printable
   }
 
   /// The number of the interface that stands behind a link-local address.

@@ -8,27 +8,21 @@ struct SourceAddress: Sendable, Hashable {
   let source: String?
   /// Without brackets; `nil` when nothing stands before the port.
   let host: String?
+  /// Whether an `@` stands in front of all else: VLC writes `udp://@:5004` for listening.
+  let isForListening: Bool
   /// 0 … 65535; 0 asks the kernel for a free port, which only a listener can do.
   let port: Int
+
+  /// Whether the host is the address of a multicast group.
+  var isGroup: Bool {
+    host.flatMap { try? SocketAddress(ipAddress: $0, port: port) }?.isMulticast ?? false
+  }
 
   /// The scheme of a URL in lower case, or `nil` when `text` is none.
   static func scheme(of text: String) -> String? {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, parts[1].hasPrefix("//"), !parts[0].isEmpty else { return nil }
     return parts[0].lowercased()
-  }
-
-  /// `text` as it may be shown: a user name and a password before an `@` are left out.
-  ///
-  /// Works on what is no valid URL too, since that is when it is shown.
-  static func withoutPassword(_ text: String) -> String {
-    guard let slashes = text.firstRange(of: "//"), let at = text.lastIndex(of: "@"),
-      slashes.upperBound < at
-    else { return text }
-    let user = text[slashes.upperBound..<at]
-    // An IPv6 address may stand there too: the one sender of a multicast group.
-    guard user.contains(":"), !(user.hasPrefix("[") && user.hasSuffix("]")) else { return text }
-    return text[..<slashes.upperBound] + "…" + text[at...]
   }
 
   /// - Throws: ``TransportError/source(_:_:)`` with what is wrong.
@@ -38,6 +32,7 @@ struct SourceAddress: Sendable, Hashable {
     if let scheme { rest = rest.dropFirst(scheme.count + 3) }
     do throws(SourceFault) {
       var source: String?
+      isForListening = rest.hasPrefix("@")
       if let at = rest.lastIndex(of: "@") {
         // VLC writes ‘rtp://@:5004’ and ‘rtp://@239.1.2.3:5004’ for listening.
         if at > rest.startIndex {

@@ -21,7 +21,7 @@ public struct SourceArgument: Sendable {
     guard let end = authority.lastIndex(of: "@") else {
       (bare, user, password) = (text, nil, nil)
       // In ‘rtsp://user:pass/word@host’, which is no URL, the password is one all the same.
-      let at = authority.contains(":") ? text[start...].lastIndex(of: "@") : nil
+      let at = Self.isEndpoint(authority) ? nil : text[start...].lastIndex(of: "@")
       shown = Self.withoutPasswords(
         inPathOf: at.map { String(text[..<start]) + "…" + text[$0...] } ?? text)
       return
@@ -34,6 +34,17 @@ public struct SourceArgument: Sendable {
       inPathOf: String(text[..<start]) + (parts.first ?? "") + "@" + rest)
     user = parts.first.flatMap { $0.isEmpty ? nil : String($0).percentDecoded }
     password = parts.count > 1 ? String(parts[1]).percentDecoded : nil
+  }
+
+  /// Whether a login was found.
+  var hasLogin: Bool { user != nil || password != nil }
+
+  /// Whether `authority` is a host, with a port or without one.
+  private static func isEndpoint(_ authority: Substring) -> Bool {
+    guard let (host, port) = try? SourceAddress.divide(authority),
+      (try? SourceAddress.host(host)) != nil
+    else { return false }
+    return port.map { $0.isEmpty || (try? SourceAddress.port($0)) != nil } ?? true
   }
 
   /// `text` without what looks like a user name and a password, in what is no URL with a login.

@@ -26,6 +26,9 @@ public enum TransportError: Error, Sendable, Hashable {
   case sessionDescription(SessionDescriptionError)
   /// The description has no media that could be listened for.
   case nothingToReceive
+  /// The description has media, but none that can be used; the words name what there is, and the
+  /// encodings that could be used.
+  case noUsableMedia(described: [String], usable: [String])
   /// The media is carried in a way that this transport does not know, such as RTP/SAVP.
   case unsupportedProfile(String)
   /// The media is protected, and can not be had in clear.
@@ -40,8 +43,12 @@ public enum TransportError: Error, Sendable, Hashable {
 public enum SourceFault: Error, Sendable, Hashable {
   case unknownScheme(String, known: [String])
   case unknownTransport(String, known: [String])
-  /// No scheme, no file ending that says what it is, and no transport named.
+  /// An address alone: no scheme and no transport named.
   case noScheme(known: [String])
+  /// Neither a URL nor an address, nor the name of a file.
+  case noSuchFile
+  /// An empty argument.
+  case nothingGiven
   case missingHost
   case missingPort
   /// Not a whole number from 1 to 65535.
@@ -75,7 +82,7 @@ extension TransportError: CustomStringConvertible {
     switch self {
     case .source(let text, let fault):
       return
-        "can not use ‘\(SourceAddress.withoutPassword(text).prefix(200))’ as a source: \(fault)"
+        "can not use ‘\(SourceArgument(text).shown.prefix(200))’ as a source: \(fault)"
     case .nameNotResolved(let host, let reason):
       return "can not find the address of ‘\(host)’ (\(reason)); check the name, or give an address"
     case .nameResolutionTimedOut(let host, let seconds):
@@ -106,6 +113,10 @@ extension TransportError: CustomStringConvertible {
       return "the session description can not be used: \(error)"
     case .nothingToReceive:
       return "the session description has no media with a port to listen on"
+    case .noUsableMedia(let described, let usable):
+      return
+        "the session description has \(described.prefix(8).joined(separator: ", ")) and nothing "
+        + "that can be received here: \(usable.joined(separator: ", "))"
     case .unsupportedProfile(let profile):
       return
         "the session description asks for \(profile.prefix(40)); only RTP/AVP and RTP/SAVP can be "
@@ -127,8 +138,14 @@ extension SourceFault: CustomStringConvertible {
     case .unknownTransport(let name, let known):
       return "‘\(name)’ is not a known transport; there are \(Self.list(known))"
     case .noScheme(let known):
-      return "it does not say how to receive it; give a URL or a file (\(Self.list(known))), - for "
-        + "packets on standard input, or say --transport, or --framing for a file of packets"
+      return "it says where, but not how; put one of these before it: "
+        + known.joined(separator: " ")
+    case .noSuchFile:
+      return
+        "there is no such file; a stream has a URL, as in rtsp://host/path or rtp://:5004, or a "
+        + "--transport"
+    case .nothingGiven:
+      return "it is empty; give a URL, as in rtsp://host/path, or a file"
     case .missingHost:
       return "the host is missing, as in udp://host:port or rtsp://host/path"
     case .missingPort:
@@ -151,7 +168,8 @@ extension SourceFault: CustomStringConvertible {
       return "a ‘/’ or ‘?’ in a user name or password is written %2F or %3F, and ‘@’ %40; "
         + "or give them with --user and --password-file"
     case .nothingDescribed:
-      return "it does not say which streams there are; rtsp:// servers and .sdp files do"
+      return
+        "it does not say which streams there are; rtsp:// servers, .sdp files and recordings do"
     case .otherTransport(let scheme, let named):
       return "\(scheme):// is not carried by the transport ‘\(named)’; leave one of the two out"
     case .noRepairPorts:

@@ -101,7 +101,7 @@ struct RTPRecv: AsyncParsableCommand {
       status = .outputFailed
     } catch let error as any Error & CustomStringConvertible
       where error is TransportError || error is RTSPError || error is HTTPError || error is TLSError
-      || error is SRTPError
+      || error is SRTPError || error is ReplayError
     {
       StatusLine.write("rtp-recv: \(argument.shown): \(error)\n")
       status = ExitStatus(of: error, otherwise: .cannotOpen)
@@ -126,6 +126,10 @@ struct RTPRecv: AsyncParsableCommand {
       auxiliaryTypes: try feedback.completed(try media.description()).auxiliaryTypes)
     if case .matrix = media.fec { options.takesCorrection = true }
     options.retransmissionPort = feedback.retransmissionPort
+    // Whoever says what it is knows better than the description.
+    if media.codec == "auto" {
+      options.encodings = Set(FormatCatalogue.standard.codecs.map { $0.encodingName.uppercased() })
+    }
     options.srtp = try srtp.options()
     if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(options.srtp) }
     options.rtsp.protection = options.srtp
@@ -171,9 +175,9 @@ struct RTPRecv: AsyncParsableCommand {
 
   private func list(_ source: SourceArgument, as form: StreamList.Form) async throws {
     warn(about: source)
-    let description = try await TransportCatalogue.describe(
+    let listing = try await TransportCatalogue.describe(
       source: source.bare, transport: transport, options: transportOptions(for: source),
       on: MultiThreadedEventLoopGroup.singleton.next())
-    print(StreamList(of: description).shown(as: form), terminator: "")
+    print(StreamList(of: listing).shown(as: form), terminator: "")
   }
 }

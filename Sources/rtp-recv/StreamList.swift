@@ -4,7 +4,7 @@ import Defragment
 import RTPWire
 import Transports
 
-/// What a source says about its streams, for people or for programs.
+/// The streams of a source, for people or for programs.
 struct StreamList {
   /// How the list is shown.
   enum Form: EnumerableFlag {
@@ -18,47 +18,98 @@ struct StreamList {
     }
   }
 
-  private let media: [SessionDescription.Media]
+  private let streams: [ListedStream]
 
-  init(of description: SessionDescription) { media = description.media }
+  init(of listing: StreamListing) { streams = listing.streams }
 
   func shown(as form: Form) -> String {
-    let lines = media.enumerated().map { number, media in
+    let lines = streams.enumerated().map { number, stream in
       switch form {
-      case .text: text(number, media)
-      case .json: json(number, media).text
+      case .text: text(number, stream)
+      case .json: json(number, stream).text
       }
     }
     return lines.map { $0 + "\n" }.joined()
   }
 
-  private func text(_ number: Int, _ media: SessionDescription.Media) -> String {
-    let description = media.description
-    var words = ["\(number)", media.kind, description.encodingName ?? "unknown"]
-    if let format = Self.format(of: media) { words.append(format.summary) }
+  private func text(_ number: Int, _ stream: ListedStream) -> String {
+    let description = stream.description
+    var words = ["\(number)", description.kind, Self.encoding(of: stream) ?? "unknown"]
+    if let format = Self.format(of: description) { words.append(format.summary) }
     if let type = description.payloadType { words.append("payload type \(type)") }
     words.append("\(description.clockRate) Hz")
-    if media.isBackChannel { words.append("back channel") }
+    if stream.isBackChannel { words.append("back channel") }
+    if let flow = stream.flow { words += Self.words(for: flow) }
     return words.joined(separator: "  ")
   }
 
-  private func json(_ number: Int, _ media: SessionDescription.Media) -> JSONLine {
-    let description = media.description
+  private static func words(for flow: FlowFigures) -> [String] {
+    var way = [flow.source, flow.destination].compactMap(\.self).joined(separator: " → ")
+    if let channel = flow.channel { way += ", channel \(channel)" }
+    let share = (100 * flow.lossShare).formatted(digits: 2)
+    let words = [
+      way, "--ssrc \(flow.ssrcDigits)", "\(flow.packets) packets", "\(flow.lost) lost (\(share) %)",
+      flow.jitter.map { "jitter \(($0.seconds * 1000).formatted(digits: 1)) ms" } ?? "",
+      "\(flow.duration.seconds.formatted(digits: 1)) s",
+    ]
+    return words.filter { !$0.isEmpty }
+  }
+
+  private func json(_ number: Int, _ stream: ListedStream) -> JSONLine {
+    let description = stream.description
     var line = JSONLine()
     line.add("stream", number)
-    line.add("kind", media.kind)
-    line.add("encoding", description.encodingName)
+    line.add("kind", description.kind)
+    line.add("encoding", Self.encoding(of: stream))
     if let type = description.payloadType { line.add("payload_type", type) }
     line.add("clock_rate", description.clockRate)
-    line.add("profile", media.profile)
-    line.add("control", media.control)
-    line.add("back_channel", media.isBackChannel)
-    if let format = Self.format(of: media) { line.add("format", Statistics.format(format)) }
+    if let profile = stream.profile {
+      line.add("profile", profile)
+      line.add("control", stream.control)
+      line.add("back_channel", stream.isBackChannel)
+    }
+    if let format = Self.format(of: description) { line.add("format", Statistics.format(format)) }
+    guard let flow = stream.flow else { return line }
+    line.add("source", flow.source)
+    line.add("destination", flow.destination)
+    if let channel = flow.channel { line.add("channel", channel) }
+    line.add("ssrc", flow.ssrc)
+    line.add("packets", flow.packets)
+    line.add("bytes", flow.bytes)
+    line.add("lost", flow.lost)
+    line.add("loss_percent", 100 * flow.lossShare)
+    line.add("jitter_ms", flow.jitter.map { $0.seconds * 1000 })
+    line.add("duration_s", flow.duration.seconds)
     return line
   }
 
+  /// The encoding that is described, or else the one that the packets show.
+  private static func encoding(of stream: ListedStream) -> String? {
+    if let name = stream.description.encodingName { return name }
+    var recognizer = FormatRecognizer()
+    for sample in stream.flow?.samples ?? [] {
+      guard let packet = try? RTPPacket(parsing: sample) else { continue }
+      recognizer.observe(packet)
+    }
+    return recognizer.result?.codec.encodingName
+  }
+
   /// What the parameter sets in the description say; many servers send them with the media only.
-  private static func format(of media: SessionDescription.Media) -> FormatDescription? {
-    (try? VideoDefragmenter(media: media.description))?.formatDescription
+  private static func format(of description: MediaDescription) -> FormatDescription? {
+    (try? VideoDefragmenter(media: description))?.formatDescription
+  }
+}
+
+extension FlowFigures {
+  /// The share of the packets that are missing, 0 … 1.
+  fileprivate var lossShare: Double {
+    let expected = packets.addingReportingOverflow(lost).partialValue
+    return expected == 0 ? 0 : Double(lost) / Double(expected)
+  }
+
+  /// As Wireshark shows it, and as `--ssrc` takes it.
+  fileprivate var ssrcDigits: String {
+    let digits = String(ssrc, radix: 16)
+    return "0x" + String(repeating: "0", count: 8 - digits.count) + digits
   }
 }

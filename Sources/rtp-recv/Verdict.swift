@@ -140,6 +140,7 @@ extension ExitStatus {
     case RTSPError.refused(_, 403, _): self = .credentialsRefused
     case RTSPError.noSuchStream, RTSPError.emptyDescription, RTSPError.refused(_, 404, _):
       self = .noSuchStream
+    case TransportError.noUsableMedia: self = .unrecognizedMedia
     case ReplayError.noRTP: self = .noMedia
     case ReplayError.noSuchFlow: self = .noSuchStream
     case RTSPError.noMedia, HTTPError.noMedia, HTTPError.noContent, HTTPError.empty,

@@ -87,14 +87,64 @@ struct MistakeTests {
     #expect(mode as? Int == 0o600, "what a camera sees concerns nobody else")
     let page = try Scratch.path("html")
     try "<!DOCTYPE html><html></html>".write(toFile: page, atomically: true, encoding: .utf8)
-    for (content, words) in [(capture, "what comes is a capture"), (page, "a web page")] {
-      let process = try RunningProcess(
-        "sh", ["-c", "cat \(content) | \(Product.rtpRecv) - -o \(output)"])
-      #expect(try process.waitForExit() == 9)
-      #expect(process.standardError.contains(words), "\(process.standardError)")
+    let process = try RunningProcess(
+      "sh", ["-c", "cat \(page) | \(Product.rtpRecv) - -o \(output)"])
+    #expect(try process.waitForExit() == 9)
+    #expect(process.standardError.contains("a web page"), "\(process.standardError)")
+    // A capture is played, compressed or not, and so it is from a pipe that has a name.
+    let plain = try Data(contentsOf: URL(fileURLWithPath: output))
+    for command in [
+      "cat \(capture) | \(Product.rtpRecv) - -o \(output)",
+      "gzip -c \(capture) | \(Product.rtpRecv) - -o \(output)",
+      "\(Product.rtpRecv) <(cat \(capture)) -o \(output)",
+    ] {
+      let process = try RunningProcess("bash", ["-c", command])
+      #expect(try process.waitForExit() == 0, "\(process.standardError)")
+      #expect(try Data(contentsOf: URL(fileURLWithPath: output)) == plain)
     }
     // As a file, standard input may be anything that is played.
     #expect(try run(["-", "-o", output], input: capture).status == 0)
+  }
+
+  /// Each mistake has a sentence of its own, with what to type instead.
+  @Test(arguments: [
+    ("missing.pcapng", 2, "No such file"), ("missing.mp4", 64, "there is no such file"),
+    ("camera.example:5004", 64, "udp:// rtp:// rtsp://"), (":5004", 64, "how; put one of these"),
+    ("/tmp", 2, "it is a directory"), ("/dev/null", 2, "neither a file nor a pipe"),
+    ("", 64, "it is empty"),
+  ])
+  func whatIsNoSourceIsSaidShortly(source: String, status: Int32, words: String) throws {
+    let (found, said) = try run([source])
+    #expect(found == status, "\(said)")
+    #expect(said.contains(words), "\(said)")
+    #expect(said.utf8.count < 200, "\(said)")
+  }
+
+  @Test func aDescriptionOfSoundAloneIsSaidAtOnce() throws {
+    let path = try Scratch.path("sdp")
+    try "v=0\nm=audio 5004 RTP/AVP 0\n".write(toFile: path, atomically: true, encoding: .utf8)
+    let (status, words) = try run([path])
+    #expect(status == 9)
+    #expect(words.contains("audio PCMU") && words.contains("H264"), "\(words)")
+  }
+
+  @Test func theFlowsOfARecordingAreListed() throws {
+    let capture = try Scratch.path("pcapng")
+    #expect(try run([Self.recording.get(), "--capture", capture]).status == 0)
+    for source in [capture, try Self.recording.get()] {
+      let process = try RunningProcess(Product.rtpRecv, [source, "--list"])
+      #expect(try process.waitForExit() == 0, "\(process.standardError)")
+      let line = String(decoding: process.standardOutput, as: UTF8.self)
+      #expect(line.hasPrefix("0  video  H264  "), "\(line)")
+      #expect(line.contains("--ssrc 0x") && line.contains(" 0 lost (0.00 %)"), "\(line)")
+    }
+    let process = try RunningProcess(Product.rtpRecv, [capture, "--list-json"])
+    #expect(try process.waitForExit() == 0)
+    let object = try #require(
+      try JSONSerialization.jsonObject(with: process.standardOutput) as? [String: Any])
+    #expect(object["encoding"] as? String == "H264")
+    #expect(object["lost"] as? Int == 0)
+    #expect(object["packets"] as? Int ?? 0 > 30)
   }
 
   @Test(arguments: [

@@ -9,8 +9,7 @@ struct CatalogueTests {
   private let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
 
   private static let schemes = ["udp", "rtp", "rtsp", "rtsps", "http", "https", "tcp"]
-  private static let known =
-    schemes.map { "\($0)://" } + ["*.sdp", "*.pcap", "*.pcapng", "*.cap", "*.rtpdump", "*.rtp4"]
+  private static let known = schemes.map { "\($0)://" }
 
   private func role(_ source: String, transport: String? = nil) throws -> UDPTransport.Role {
     let transport = try TransportCatalogue.make(source: source, transport: transport, on: eventLoop)
@@ -33,7 +32,11 @@ struct CatalogueTests {
 
   @Test(arguments: [
     ("rtp://:5004", nil, nil, 5004, nil), ("rtp://@:5004", nil, nil, 5004, nil),
-    (":5004", "rtp", nil, 5004, nil), ("rtp://127.0.0.1:5004", nil, "127.0.0.1", 5004, nil),
+    (":5004", "rtp", nil, 5004, nil), ("udp://:5004", nil, nil, 5004, nil),
+    ("udp://@:5004", nil, nil, 5004, nil), ("udp://@239.1.2.3:5004", nil, "239.1.2.3", 5004, nil),
+    ("udp://239.1.2.3:5004", nil, "239.1.2.3", 5004, nil),
+    ("udp://192.0.2.1@232.1.2.3:5004", nil, "232.1.2.3", 5004, "192.0.2.1"),
+    ("rtp://127.0.0.1:5004", nil, "127.0.0.1", 5004, nil),
     ("rtp://239.1.2.3:5004", nil, "239.1.2.3", 5004, nil),
     ("rtp://@239.1.2.3:5004", nil, "239.1.2.3", 5004, nil),
     ("rtp://192.0.2.1@232.1.2.3:5004", nil, "232.1.2.3", 5004, "192.0.2.1"),
@@ -50,7 +53,7 @@ struct CatalogueTests {
 
   @Test(arguments: [
     ("udp://host", nil, SourceFault.missingPort), ("udp://host:", nil, .missingPort),
-    ("udp://[::1]", nil, .missingPort), ("udp://:5004", nil, .missingHost),
+    ("udp://[::1]", nil, .missingPort),
     ("udp://host:0", nil, .invalidPort("0")), ("udp://host:65536", nil, .invalidPort("65536")),
     ("udp://host:-1", nil, .invalidPort("-1")), ("udp://host:5004x", nil, .invalidPort("5004x")),
     ("udp://host:123456789012345678901234", nil, .invalidPort("123456789012345678901234")),
@@ -63,8 +66,11 @@ struct CatalogueTests {
     ("udp://user@host:5004", nil, .sourceWithoutGroup),
     ("rtp://192.0.2.1@192.0.2.2:5004", nil, .sourceWithoutGroup),
     ("srt://host:9000", nil, .unknownScheme("srt", known: schemes)),
-    ("host:5004", nil, .noScheme(known: known)), ("", nil, .noScheme(known: known)),
-    ("capture.mp4", nil, .noScheme(known: known)),
+    ("host:5004", nil, .noScheme(known: known)), (":5004", nil, .noScheme(known: known)),
+    ("192.0.2.1", nil, .noScheme(known: known)), ("[::1]:5004", nil, .noScheme(known: known)),
+    ("camera:554/live", nil, .noScheme(known: known)), ("", nil, .nothingGiven),
+    ("capture.mp4", nil, .noSuchFile), ("/nowhere/capture.mp4", nil, .noSuchFile),
+    ("capture", nil, .noSuchFile),
     (
       "host:5004", "srt",
       .unknownTransport("srt", known: ["udp", "rtp", "rtsp", "http", "tcp", "replay"])
@@ -104,6 +110,66 @@ struct CatalogueTests {
     #expect(try role(path) == .listener(expected))
   }
 
+  /// The role that a description leads to where H.264 and H.265 can be used.
+  private func role(description: String) throws -> UDPTransport.Role {
+    let path = NSTemporaryDirectory() + "\(UUID().uuidString).sdp"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try ("v=0\n" + description).write(toFile: path, atomically: true, encoding: .utf8)
+    var options = TransportOptions()
+    options.encodings = ["H264", "H265"]
+    let transport = try TransportCatalogue.make(source: path, options: options, on: eventLoop)
+    return try #require(transport as? UDPTransport).role
+  }
+
+  @Test func ofSeveralVideosTheFirstThatCanBeUsedIsTaken() throws {
+    let role = try role(
+      description: """
+        m=audio 5000 RTP/AVP 0
+        m=video 5002 RTP/AVP 26
+        m=video 5004 RTP/AVP 97
+        a=rtpmap:97 VP8/90000
+        m=video 5006 RTP/AVP 96
+        a=rtpmap:96 h265/90000
+        m=video 5008 RTP/AVP 98
+        a=rtpmap:98 H264/90000
+        """)
+    guard case .listener(let listening) = role else { throw CancellationError() }
+    #expect(listening.port == 5006)
+  }
+
+  @Test func whatSaysNoEncodingMayBeOne() throws {
+    guard
+      case .listener(let listening) = try role(
+        description: "m=audio 5000 RTP/AVP 99\nm=application 5002 RTP/AVP 98\n")
+    else { throw CancellationError() }
+    #expect(listening.port == 5002)
+  }
+
+  @Test(arguments: [
+    ("m=audio 5000 RTP/AVP 0\n", ["audio PCMU"]),
+    ("m=audio 5000 RTP/AVP 97\na=rtpmap:97 mpeg4-generic/48000/2\n", ["audio mpeg4-generic"]),
+    (
+      "m=audio 5000 RTP/AVP 98\nm=video 5002 RTP/AVP 26\n", ["audio payload type 98", "video JPEG"]
+    ),
+  ])
+  func aDescriptionOfSoundAloneIsRefusedAtOnce(lines: String, described: [String]) {
+    let error = #expect(throws: TransportError.self) { try role(description: lines) }
+    #expect(error == .noUsableMedia(described: described, usable: ["H264", "H265"]))
+    #expect(error?.description.contains(described[0]) == true)
+  }
+
+  @Test func everySourceThatADescriptionNamesIsHandedOn() throws {
+    guard
+      case .listener(let listening) = try role(
+        description: """
+          c=IN IP4 232.1.2.3/16
+          a=source-filter: incl IN IP4 * 192.0.2.7 192.0.2.8
+          m=video 5002 RTP/AVP 96
+          """)
+    else { throw CancellationError() }
+    #expect(listening.senders == .only(["192.0.2.7", "192.0.2.8"]))
+  }
+
   @Test(arguments: [
     ("m=video 5002 RTP/SAVP 96", TransportError.protected(.keyMissing(profile: "RTP/SAVP"))),
     ("m=video 0 RTP/AVP 96", .nothingToReceive),
@@ -131,6 +197,35 @@ struct CatalogueTests {
     let transport = try TransportCatalogue.make(source: source, on: eventLoop)
     #expect(transport is ReplayTransport)
     #expect(transport.clock == .recorded)
+  }
+
+  /// A recording is told by how it begins, whatever it is called.
+  @Test(
+    arguments: [
+      [0xD4, 0xC3, 0xB2, 0xA1, 2, 0, 4, 0], [0xA1, 0xB2, 0x3C, 0x4D, 0, 2, 0, 4],
+      Array("#!rtpplay1.0 192.0.2.1/5004\n".utf8), [0x1F, 0x8B, 8, 0],
+      Array("once upon a time".utf8), [0, 0, 0, 24] + Array("ftypisom".utf8), [],
+    ] as [[UInt8]])
+  func anyFileIsARecording(bytes: [UInt8]) throws {
+    let file = try ReplayTransportTests.File(ByteBuffer(bytes: bytes), ending: "mp4")
+    #expect(try TransportCatalogue.make(source: file.path, on: eventLoop) is ReplayTransport)
+  }
+
+  @Test(arguments: ["v=0\r\n", "\u{FEFF}v=0\n"])
+  func aSessionDescriptionIsToldByItsBeginning(start: String) throws {
+    let file = try ReplayTransportTests.File(
+      ByteBuffer(string: start + "m=video 5002 RTP/AVP 96\n"), ending: "txt")
+    guard case .listener(let listening) = try role(file.path) else { throw CancellationError() }
+    #expect(listening.port == 5002)
+  }
+
+  @Test func aNamedPipeIsReadAsItComes() throws {
+    let path = NSTemporaryDirectory() + "\(UUID().uuidString).pcap"
+    #expect(mkfifo(path, 0o600) == 0)
+    defer { unlink(path) }
+    let transport = try TransportCatalogue.make(source: path, on: eventLoop)
+    #expect((transport as? FramedTransport)?.source == .pipeAt(path))
+    #expect(transport.clock == .monotonic && transport.isPassive)
   }
 
   @Test func whatIsFramedIsAFileWhateverItIsCalled() throws {

@@ -57,6 +57,25 @@ struct ServerURLTests {
     #expect(try ServerURL(parsing: "rtsp://\(userInfo)camera:8554/live@hd") == url)
   }
 
+  @Test(arguments: [
+    ("rtsp://joe:secret@camera:99999/live@hd", SourceFault.invalidPort("99999")),
+    ("rtsp://joe:secret@ca mera/live@hd", .invalidHost("ca mera")),
+    ("rtsp://joe:se/cret@camera/live", .unescapedCredentials),
+  ])
+  func anAtSignInThePathIsNoLogin(text: String, fault: SourceFault) {
+    #expect(throws: fault) { try ServerURL.parse(text) }
+  }
+
+  @Test(arguments: [
+    ("rtsp://camera:554/live@hd", "rtsp://camera:554/live@hd"),
+    ("rtsp://joe:secret@camera/live@hd", "rtsp://camera/live@hd"),
+    ("rtsp://joe@camera/live@hd", "rtsp://camera/live@hd"),
+    ("rtsp://joe:sec/ret@camera/live", "rtsp://…@camera/live"), ("camera/live", "camera/live"),
+  ])
+  func anAddressIsShownWithoutItsUser(address: String, shown: String) {
+    #expect(ServerURL.withoutUser(address) == shown)
+  }
+
   @Test func anEmptyUserIsNone() throws {
     #expect(try ServerURL.parse("rtsp://@camera/").1 == nil)
   }

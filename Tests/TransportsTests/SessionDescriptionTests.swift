@@ -10,7 +10,9 @@ struct SessionDescriptionTests {
   }
 
   /// The one media section of a description whose lines are those given.
-  private func media(_ lines: String...) throws -> SessionDescription.Media {
+  private func media(_ lines: String...) throws -> SessionDescription.Media { try media(lines) }
+
+  private func media(_ lines: [String]) throws -> SessionDescription.Media {
     let session = try parse((["v=0"] + lines).joined(separator: "\r\n") + "\r\n")
     #expect(session.media.count == 1)
     return try #require(session.media.first)
@@ -94,6 +96,34 @@ struct SessionDescriptionTests {
     #expect(media.sourceFilters.first?.sources == ["192.0.2.10", "192.0.2.11"])
     #expect(media.controlPort == 5010)
     #expect(media.isControlMultiplexed)
+  }
+
+  @Test(arguments: [
+    (["incl IN IP4 * 192.0.2.1 192.0.2.2"], SenderFilter?.some(.only(["192.0.2.1", "192.0.2.2"]))),
+    (
+      ["incl IN IP4 * 192.0.2.1", "incl IN IP4 232.1.2.3 192.0.2.2"],
+      .only(["192.0.2.1", "192.0.2.2"])
+    ),
+    (["excl IN IP4 * 192.0.2.9"], .allBut(["192.0.2.9"])),
+    (["EXCL IN IP4 232.1.2.3 192.0.2.9 192.0.2.8"], .allBut(["192.0.2.9", "192.0.2.8"])),
+    (["incl IN IP4 * 192.0.2.1 192.0.2.9", "excl IN IP4 * 192.0.2.9"], .only(["192.0.2.1"])),
+    (["incl IN IP4 232.9.9.9 192.0.2.1"], nil), ([], nil), (["only IN IP4 * 192.0.2.1"], nil),
+  ])
+  func whoMaySendIsWhatTheFiltersOfTheAddressSay(filters: [String], senders: SenderFilter?) throws {
+    let lines = filters.map { "a=source-filter: \($0)" }
+    let own = try media(["c=IN IP4 232.1.2.3", "m=video 5004 RTP/AVP 96"] + lines)
+    #expect(own.senders == senders)
+    let inherited = try media(["c=IN IP4 232.1.2.3"] + lines + ["m=video 5004 RTP/AVP 96"])
+    #expect(inherited.senders == senders)
+  }
+
+  @Test func filtersWithoutEndAreBounded() throws {
+    let many = (0..<100).map { " 192.0.2.\($0 % 256)" }.joined()
+    let line = "a=source-filter: incl IN IP4 *\(many)"
+    let media = try media(
+      ["c=IN IP4 232.1.2.3", "m=video 5004 RTP/AVP 96"] + Array(repeating: line, count: 80))
+    #expect(media.sourceFilters.count == 64)
+    #expect(media.sourceFilters.allSatisfy { $0.sources.count == 64 })
   }
 
   @Test func anIPv6GroupHasNoTimeToLive() throws {

@@ -13,6 +13,16 @@ import Transports
       ("rtsps://:secret@camera/", "rtsps://camera/", "rtsps://@camera/", nil, "secret"),
       ("RTSP://joe:@camera", "RTSP://camera", "RTSP://joe@camera", "joe", ""),
       ("rtsp://camera/a@b", "rtsp://camera/a@b", "rtsp://camera/a@b", nil, nil),
+      ("rtsp://camera:554/a@b", "rtsp://camera:554/a@b", "rtsp://camera:554/a@b", nil, nil),
+      ("http://[::1]:80/a@b", "http://[::1]:80/a@b", "http://[::1]:80/a@b", nil, nil),
+      (
+        "rtsp://joe:secret@camera:554/live@hd/x@y", "rtsp://camera:554/live@hd/x@y",
+        "rtsp://joe@camera:554/live@hd/x@y", "joe", "secret"
+      ),
+      (
+        "http://joe:se@cret@server/x?mail=a@b", "http://server/x?mail=a@b",
+        "http://joe@server/x?mail=a@b", "joe", "se@cret"
+      ),
       ("rtsp://joe:se/cret@camera", "rtsp://joe:se/cret@camera", "rtsp://…@camera", nil, nil),
       ("http://joe:secret@server/x", "http://server/x", "http://joe@server/x", "joe", "secret"),
       (

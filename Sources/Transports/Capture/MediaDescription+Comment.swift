@@ -4,7 +4,7 @@ extension [MediaDescription] {
   /// The descriptions as a session description (RFC 8866) of its own, for a comment in a capture:
   /// what decoding needs, and neither addresses nor keys; `nil` where nothing is known.
   var comment: String? {
-    let sections = enumerated().flatMap { $1.sections(named: "\($0)") }
+    let sections = enumerated().flatMap { $1.sections(ofTrack: $0) }
     guard !sections.isEmpty else { return nil }
     let groups = indices.filter { self[$0].retransmissionSession != nil }
       .map { "a=group:FID \($0) \($0)r" }
@@ -15,7 +15,7 @@ extension [MediaDescription] {
 
 extension MediaDescription {
   /// The section of the media and, where they have a session of their own, that of its retransmissions.
-  fileprivate func sections(named name: String) -> [[String]] {
+  fileprivate func sections(ofTrack track: Int) -> [[String]] {
     guard let payloadType, let encodingName else { return [] }
     let beside =
       correctionFormats.sorted { $0.key < $1.key }.map { ($0.key, $0.value.rawValue) }
@@ -26,13 +26,13 @@ extension MediaDescription {
     let media = section(
       [(payloadType, encodingName.plain)] + beside, retransmissionFormats,
       parameters.isEmpty ? nil : "a=fmtp:\(payloadType) \(parameters.joined(separator: ";"))",
-      at: SyntheticPacket.mediaPort)
+      at: SyntheticPacket.port(SyntheticPacket.mediaPort, ofTrack: track))
     guard let formats = retransmissionSession else { return [media] }
     // Where any type in it repeats the media, one that is said to repeat nothing stands for them.
     let session = section(
       formats.isEmpty ? [(payloadType, "rtx")] : [], formats, nil,
-      at: SyntheticPacket.retransmissionPort)
-    return [media + ["a=mid:\(name)"], session + ["a=mid:\(name)r"]]
+      at: SyntheticPacket.port(SyntheticPacket.retransmissionPort, ofTrack: track))
+    return [media + ["a=mid:\(track)"], session + ["a=mid:\(track)r"]]
   }
 
   private func section(

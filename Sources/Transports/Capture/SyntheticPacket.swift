@@ -13,6 +13,15 @@ struct SyntheticPacket {
   static let controlPort: UInt16 = 5005
   static let correctionPort: UInt16 = 5006
   static let retransmissionPort: UInt16 = 5010
+  /// Ports of one track to those of the next.
+  private static let portsOfTrack = 16
+  private static let maximumTracks = 256
+
+  /// The port of a track at which that of the first is `first`.
+  static func port(_ first: UInt16, ofTrack track: Int) -> UInt16 {
+    first + UInt16(clamping: min(max(track, 0), maximumTracks) * portsOfTrack)
+  }
+
   private static let sender = IPAddress(version6: 0x2001_0DB8_0000_0000, 1)
   private static let receiver = IPAddress(version6: 0x2001_0DB8_0000_0000, 2)
   private static let receiver4 = IPAddress(version4: 0xC000_0202)
@@ -26,13 +35,14 @@ struct SyntheticPacket {
   private let payload: ByteBuffer
 
   init(_ datagram: Datagram, from origin: IPEndpoint?) {
-    let port =
+    let first =
       switch datagram.channel {
       case .media: Self.mediaPort
       case .control: Self.controlPort
       case .correction: Self.correctionPort
       case .retransmission: Self.retransmissionPort
       }
+    let port = Self.port(first, ofTrack: datagram.track)
     payload = datagram.bytes
     if let origin, !origin.address.isVersion6, payload.readableBytes <= Self.maximumVersion4 {
       source = origin

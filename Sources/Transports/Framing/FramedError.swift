@@ -34,7 +34,7 @@ extension FramedError: CustomStringConvertible {
     case .webPage:
       return "what comes is a web page; this is the URL for a browser, look for that of the stream"
     case .capture:
-      return "what comes is a capture; give it as a file, since its beginning is read twice"
+      return "what comes is a capture; pipe it in, as in: nc HOST PORT | rtp-recv -"
     case .framingLost(let length, let limit):
       return "a packet of \(length) bytes was announced, more than \(limit): "
         + "the lengths no longer stand where they should; the sender is faulty"

@@ -8,10 +8,9 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
   typealias InboundIn = ByteBuffer
 
   private let eventLoop: any EventLoop
-  private let framing: PacketFraming
   private let silence: Duration?
   private var sink: (any DatagramSink)?
-  private var packets: FramedDelivery
+  private var contents: StreamContents
   private var localAddress: String?
   private var phase = Phase.idle
   /// A pipe ends, but it never breaks.
@@ -35,22 +34,19 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
   private static let readSize = 64 << 10
 
   init(
-    _ framing: PacketFraming, silence: Duration?, on eventLoop: any EventLoop,
+    _ contents: StreamContents, silence: Duration?, on eventLoop: any EventLoop,
     delivering sink: any DatagramSink
   ) {
-    self.framing = framing
+    self.contents = contents
     self.silence = silence
     self.eventLoop = eventLoop
     self.sink = sink
-    packets = FramedDelivery(framing)
   }
 
   var counters: TransportCounters {
     var counters = TransportCounters()
     counters.localAddress = localAddress
-    counters.delivered = packets.delivered
-    counters.deliveredBytes = packets.deliveredBytes
-    counters.empty = packets.emptyPackets
+    contents.count(in: &counters)
     return counters
   }
 
@@ -70,6 +66,18 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
       .always { _ in timeout.cancel() }
       .flatMapThrowing { channel in try stream.value.opened(channel) }
       .flatMapErrorThrowing { throw stream.value.notOpened($0) }
+  }
+
+  /// Reads a named pipe; the future is kept when reading has begun, whether it has a writer or not.
+  func read(fromPipeAt path: String) -> EventLoopFuture<Void> {
+    let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else {
+      let reason = unsafe String(cString: strerror(errno))
+      return eventLoop.makeFailedFuture(
+        notOpened(TransportError.fileUnreadable(path: path, reason: reason)))
+    }
+    defer { Glibc.close(descriptor) }
+    return read(from: descriptor)
   }
 
   /// Reads a descriptor that stays its owner's; the future is kept when reading has begun.
@@ -140,7 +148,7 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
   // MARK: - Reading
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    packets.append(unwrapInboundIn(data), at: Self.now)
+    contents.append(unwrapInboundIn(data), at: Self.now)
     deliver()
   }
 
@@ -162,24 +170,19 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
   }
 
   private func deliver() {
-    do throws(FramedDelivery.Fault) {
-      while let sink, !isHeld, let event = try packets.next() {
+    do {
+      while let sink, !isHeld, let event = try contents.next() {
         switch event {
+        case .described(let media): sink.describe(media)
         case .packet(let datagram): sink.receive(datagram)
-        case .readCompleted(_, let arrival): sink.readCompleted(at: arrival)
+        case .readCompleted(let arrival): sink.readCompleted(at: arrival)
         }
       }
     } catch {
-      return end(.failed(FramedError(error, in: framing)))
+      return end(.failed(error))
     }
     guard hasEnded, !isHeld else { return }
-    if let lastError {
-      end(.failed(lastError))
-    } else if packets.isInsidePacket {
-      end(.failed(FramedError.endedInPacket))
-    } else {
-      end(packets.delivered == 0 ? .failed(FramedError.empty) : .ended)
-    }
+    end(lastError.map { .failed($0) } ?? contents.end)
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -197,7 +200,7 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if case .inputClosed? = event as? ChannelEvent {
-      hasEnded = true
+      noteEnd()
       deliver()
       context.close(promise: nil)
     }
@@ -206,8 +209,14 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
 
   func channelInactive(context: ChannelHandlerContext) {
     if !hasEnded, !isPipe { lastError = lastError ?? FramedError.connectionClosed }
-    hasEnded = true
+    noteEnd()
     deliver()
+  }
+
+  private func noteEnd() {
+    guard !hasEnded else { return }
+    hasEnded = true
+    contents.finish()
   }
 
   // MARK: - Time
@@ -218,11 +227,11 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
     timer = nil
     guard let silence, sink != nil, !isHeld else { return }
     let now = Self.now
-    let start = max(packets.lastPacket ?? openedAt, openedAt)
+    let start = max(contents.lastPacket ?? openedAt, openedAt)
     let seconds = Int(silence.components.seconds)
     let left = now.nanoseconds(to: start.advanced(by: silence))
     guard left > 0 else {
-      let isNew = packets.lastPacket == nil
+      let isNew = contents.lastPacket == nil
       return end(
         .failed(
           isNew ? FramedError.noMedia(seconds: seconds) : .mediaStopped(seconds: seconds)))

@@ -9,24 +9,38 @@ public final class FramedTransport: RTPTransport {
     case server(host: String, port: Int)
     /// The reading end of a pipe, or a socket, such as standard input; it stays its owner's.
     case pipe(CInt)
+    /// A named pipe, or another's end of one such as `/dev/fd/63`.
+    case pipeAt(String)
   }
 
   public var eventLoop: any EventLoop { stream.eventLoop }
   let source: Source
-  private let framing: PacketFraming
+  private let framing: PacketFraming?
+  private let recordings: ReplayConfiguration
   private let silence: Duration?
   private let sockets: UDPTransport.SocketConfiguration
   private let stream: StreamSlot<FramedStream>
 
-  /// Opens nothing yet; `silence` is how long a server may send nothing, for ever when `nil`.
+  /// Opens nothing yet.
+  ///
+  /// - Parameters:
+  ///   - source: where the packets come from.
+  ///   - framing: how they stand; `nil` for what is usual there: RFC 4571 from a server, and behind
+  ///     4-byte lengths in a pipe, which may bring a capture too.
+  ///   - silence: how long a server may send nothing, for ever when `nil`.
+  ///   - recordings: what is played of a capture.
+  ///   - sockets: choices about the socket to a server.
+  ///   - eventLoop: where the sink is called.
   public init(
-    source: Source, framing: PacketFraming, silence: Duration? = .seconds(5),
+    source: Source, framing: PacketFraming? = nil, silence: Duration? = .seconds(5),
+    recordings: ReplayConfiguration = ReplayConfiguration(),
     sockets: UDPTransport.SocketConfiguration = UDPTransport.SocketConfiguration(),
     on eventLoop: any EventLoop
   ) {
     self.source = source
     self.framing = framing
-    self.silence = if case .pipe = source { nil } else { silence }
+    self.recordings = recordings
+    self.silence = if case .server = source { silence } else { nil }
     self.sockets = sockets
     stream = StreamSlot(on: eventLoop)
   }
@@ -36,7 +50,7 @@ public final class FramedTransport: RTPTransport {
   public var clock: ArrivalClock { .monotonic }
 
   /// Who writes into a pipe begins when it likes.
-  public var isPassive: Bool { if case .pipe = source { true } else { false } }
+  public var isPassive: Bool { if case .server = source { false } else { true } }
 
   public var longestSilence: Duration? { silence }
 
@@ -46,8 +60,14 @@ public final class FramedTransport: RTPTransport {
   /// - Throws: ``FramedError`` or ``TransportError``.
   public func open(delivering sink: any DatagramSink) async throws {
     try await stream.open(
-      { [framing, silence, eventLoop] in
-        FramedStream(framing, silence: silence, on: eventLoop, delivering: sink)
+      { [source, framing, recordings, silence, eventLoop] in
+        let contents =
+          switch (framing, source) {
+          case (let framing?, _): StreamContents(framing)
+          case (nil, .server): StreamContents(.rfc4571)
+          case (nil, _): StreamContents(pipedFramed: .rtp4, recordings: recordings)
+          }
+        return FramedStream(contents, silence: silence, on: eventLoop, delivering: sink)
       },
       begin: { [source, sockets, eventLoop] stream in
         switch source {
@@ -55,6 +75,7 @@ public final class FramedTransport: RTPTransport {
           stream.connect(
             TCPConnector(host: host, port: port, sockets: sockets, eventLoop: eventLoop))
         case .pipe(let descriptor): stream.read(from: descriptor)
+        case .pipeAt(let path): stream.read(fromPipeAt: path)
         }
       }
     ).get()
@@ -70,31 +91,34 @@ public final class FramedTransport: RTPTransport {
 }
 
 extension TransportKind {
-  /// `tcp://host:port`, and `-` for standard input.
-  static let framed = TransportKind(name: "tcp", schemes: ["tcp"], arguments: ["-"]) {
-    source, options, eventLoop throws(TransportError) in
-    if source == "-" {
-      // ‘rtp-recv - < FILE’: a file is no stream, and says nothing of time.
-      if isFile(STDIN_FILENO) {
-        var configuration = options.replay
-        configuration.framing = options.framed.framing
-        return ReplayTransport(
-          path: "/dev/stdin", configuration: configuration, on: eventLoop)
+  /// `tcp://host:port`, and `-` and named pipes.
+  static let framed = TransportKind(
+    name: "tcp", schemes: ["tcp"], arguments: ["-"], recognizes: { file, _ in file.kind == .pipe },
+    make: { source, options, eventLoop throws(TransportError) in
+      let file = SourceFile(source)
+      if source == "-" || file.kind == .pipe {
+        // ‘rtp-recv - < FILE’: a file is no stream, and has times of its own.
+        if source == "-", SourceFile(standardInput).kind == .regular {
+          return try TransportKind.replay.make(standardInput, options, eventLoop)
+        }
+        return FramedTransport(
+          source: source == "-" ? .pipe(STDIN_FILENO) : .pipeAt(source),
+          framing: options.framed.framing, recordings: options.recordings, on: eventLoop)
       }
+      let address = try SourceAddress(parsing: source)
+      guard address.source == nil else { throw .source(source, .sourceWithoutGroup) }
+      guard let host = address.host else { throw .source(source, .missingHost) }
+      guard address.port > 0 else { throw .source(source, .invalidPort("0")) }
       return FramedTransport(
-        source: .pipe(STDIN_FILENO), framing: options.framed.framing ?? .rtp4, on: eventLoop)
-    }
-    let address = try SourceAddress(parsing: source)
-    guard address.source == nil else { throw .source(source, .sourceWithoutGroup) }
-    guard let host = address.host else { throw .source(source, .missingHost) }
-    guard address.port > 0 else { throw .source(source, .invalidPort("0")) }
-    return FramedTransport(
-      source: .server(host: host, port: address.port), framing: options.framed.framing ?? .rfc4571,
-      silence: options.framed.silence, sockets: options.sockets, on: eventLoop)
-  }
+        source: .server(host: host, port: address.port), framing: options.framed.framing,
+        silence: options.framed.silence, sockets: options.sockets, on: eventLoop)
+    },
+    describe: { source, options, eventLoop in
+      guard source == "-", SourceFile(standardInput).kind == .regular else {
+        throw TransportError.source(source, .nothingDescribed)
+      }
+      return try await TransportKind.listing(ofRecording: standardInput, options)
+    })
 
-  private static func isFile(_ descriptor: CInt) -> Bool {
-    var status = stat()
-    return unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-  }
+  private static let standardInput = "/dev/stdin"
 }

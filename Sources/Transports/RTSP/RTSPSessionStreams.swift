@@ -253,9 +253,8 @@ extension SessionDescription.Media {
   /// The group that the media goes to, if it goes to one.
   fileprivate var group: RTSPSession.Ports? {
     guard let connection else { return nil }
-    let filters = sourceFilters.filter { ["*", connection.address].contains($0.destination) }
+    let sources = if case .only(let sources) = senders { sources } else { [String]() }
     return .multicast(
-      group: connection.address, port: port, timeToLive: connection.timeToLive,
-      sources: filters.flatMap(\.sources))
+      group: connection.address, port: port, timeToLive: connection.timeToLive, sources: sources)
   }
 }

@@ -101,7 +101,8 @@ extension TransportKind {
         source: url, configuration: options.rtsp, sockets: options.sockets, on: eventLoop)
     },
     describe: { source, options, eventLoop in
-      try await RTSPTransport.describe(
-        source: source, configuration: options.rtsp, sockets: options.sockets, on: eventLoop)
+      StreamListing(
+        of: try await RTSPTransport.describe(
+          source: source, configuration: options.rtsp, sockets: options.sockets, on: eventLoop))
     })
 }

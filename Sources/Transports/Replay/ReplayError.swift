@@ -1,8 +1,16 @@
 /// What keeps a recording from being played; each description says what happened and what to try.
 public enum ReplayError: Error, Sendable, Hashable {
   case isDirectory
-  /// A pipe, a terminal or a socket; a recording is looked through before it is played.
+  /// A device or a socket, which is neither a file nor a pipe.
   case notRegular
+  /// A file of no bytes.
+  case empty
+  /// A file that ends before its first packet.
+  case endsInHeader
+  /// A capture of which nothing was captured.
+  case noPackets
+  /// Something that is known and is no recording.
+  case foreign(ForeignContent)
   /// None of the formats that are known here.
   case unknownFormat
   /// What there is instead.
@@ -16,17 +24,19 @@ public enum ReplayError: Error, Sendable, Hashable {
 extension ReplayError: CustomStringConvertible {
   public var description: String {
     switch self {
-    case .isDirectory:
-      return "it is a directory; give the recording itself"
-    case .notRegular:
-      return "it is no regular file, and a recording is looked through before it is played; "
-        + "write it to a file first"
+    case .isDirectory: return "it is a directory; give one recording in it"
+    case .notRegular: return "it is neither a file nor a pipe; a capture can come from both"
+    case .empty: return "it is empty: nothing was recorded"
+    case .endsInHeader:
+      return "it ends inside its own header: the recording was cut off before the first packet"
+    case .noPackets: return "no packet was captured in it"
+    case .foreign(let content): return "\(content)"
     case .unknownFormat:
       return "it is no recording that is known here: there are pcap, pcapng, rtpdump and rtp4 "
-        + "(packets behind 4-byte lengths); --framing rtp4 or rfc4571 says what the file does not"
+        + "(packets behind 4-byte lengths); for other files of packets say how they stand, with "
+        + "--framing rtp4 or rfc4571"
     case .noRTP(let contents):
-      return "there is no RTP in it, but \(contents); RTP in encrypted connections or on unusual "
-        + "links can not be seen"
+      return "\(contents), none of them RTP; what is encrypted can not be seen"
     case .noSuchFlow(let asked, let flows, let more):
       let list = flows.map { "\n  \($0)" }.joined()
       return "there is no RTP with \(asked) in it; there is"

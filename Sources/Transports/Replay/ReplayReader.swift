@@ -22,8 +22,6 @@ final class ReplayReader: @unchecked Sendable {
   /// Bytes of a file in which a flow that looks like video is looked for, and then any flow.
   static let surveyLength = 8 << 20
   static let longSurveyLength = 64 << 20
-  /// Flows that are listed where the one asked for is not there.
-  static let maximumListed = 10
 
   private let file: RecordingFile
   private let format: RecordingFormat
@@ -32,8 +30,7 @@ final class ReplayReader: @unchecked Sendable {
   private var dissection = Dissection()
   private var choice: FlowChoice?
   private var hasEnded = false
-  /// The sender's address, made once for many packets.
-  private var origin: (endpoint: IPEndpoint, address: SocketAddress?)?
+  private var origins = FlowOrigins()
 
   /// Opens a file and tells its format.
   ///
@@ -41,14 +38,14 @@ final class ReplayReader: @unchecked Sendable {
   init(path: String, configuration: ReplayConfiguration) throws {
     file = try RecordingFile(path: path)
     wish = configuration.wish
+    guard file.beginning.readableBytes > 0 else { throw ReplayError.empty }
     if let framing = configuration.framing {
       format = RecordingFormat(framing)
-    } else {
-      let beginning = try file.read(atMost: RecordingFormat.signatureLength) ?? ByteBuffer()
-      guard let format = RecordingFormat(beginning: beginning, name: path) else {
-        throw ReplayError.unknownFormat
-      }
+    } else if let format = RecordingFormat(beginning: file.beginning, name: path) {
       self.format = format
+    } else {
+      throw ForeignContent(beginning: file.beginning).map { ReplayError.foreign($0) }
+        ?? .unknownFormat
     }
     reader = format.makeReader()
   }
@@ -57,26 +54,35 @@ final class ReplayReader: @unchecked Sendable {
 
   /// Looks for the flow to play, and goes back to the beginning.
   ///
-  /// - Returns: what the recording says about its media, if anything.
+  /// - Returns: what the recording says about its media; empty where it says nothing.
   /// - Throws: ``ReplayError``, or what reading fails with.
-  func survey() throws -> MediaDescription? {
-    let (survey, found) = try look()
-    guard let choice = survey.choice(for: wish, describedBy: found.descriptions) else {
-      throw missing(in: survey, found.statistics)
+  func survey() throws -> [MediaDescription] {
+    let (survey, found) = try look { isEnough($0, $1) }
+    guard let choice = FlowChoice(from: survey, for: wish, in: found) else {
+      throw survey.missing(for: wish, in: found.statistics)
     }
     self.choice = choice
-    self.choice?.noteControlChannels { found.controlChannels(between: $0, and: $1) }
-    let others = survey.confirmed(atMost: .max).count - 1
-    remarks = [
-      "plays \(choice.flow)" + (others > 0 ? " (of \(others + 1) flows; --ssrc chooses)" : "")
-    ]
+    remarks = [choice.remark(among: survey)]
     file.rewind()
-    return choice.description
+    return choice.descriptions
   }
 
-  private func look() throws -> (FlowSurvey, Dissection) {
+  /// Looks through the whole file for every flow there is.
+  ///
+  /// - Throws: ``ReplayError``, or what reading fails with.
+  func listing() throws -> StreamListing {
+    let (survey, found) = try look(keepingSamples: true) { _, _ in false }
+    guard !survey.confirmed(atMost: 1).isEmpty else {
+      throw survey.missing(for: FlowSurvey.Wish(), in: found.statistics)
+    }
+    return StreamListing(survey, in: found)
+  }
+
+  private func look(
+    keepingSamples: Bool = false, until isEnough: (FlowSurvey, Int) -> Bool
+  ) throws -> (FlowSurvey, Dissection) {
     file.rewind()
-    var survey = FlowSurvey()
+    var survey = FlowSurvey(keepsSamples: keepingSamples)
     var found = Dissection()
     var reader = format.makeReader()
     var length = 0
@@ -93,6 +99,9 @@ final class ReplayReader: @unchecked Sendable {
       // What is damaged at its first record is no recording at all.
       guard found.statistics.packets > 0 else { throw ReplayError.damaged("\(damage)") }
     }
+    guard found.statistics.packets > 0 || reader.unfinished == 0 else {
+      throw ReplayError.endsInHeader
+    }
     found.finish { survey.observe($0) }
     return (survey, found)
   }
@@ -104,23 +113,8 @@ final class ReplayReader: @unchecked Sendable {
       || length >= Self.longSurveyLength && survey.hasCandidate(for: wish)
   }
 
-  private func missing(
-    in survey: FlowSurvey, _ statistics: DissectionStatistics
-  ) -> ReplayError {
-    guard !wish.isOpen else { return .noRTP(contents: statistics.summary) }
-    let all = survey.confirmed(atMost: .max)
-    let listed = all.prefix(Self.maximumListed).map { "\($0)" }
-    return .noSuchFlow(asked: "\(wish)", flows: listed, more: all.count - listed.count)
-  }
-
   /// How the media that is played was carried, once that is chosen.
-  var delivery: String? {
-    switch choice?.flow.place {
-    case .port: "udp"
-    case .channel: "tcp"
-    case .file, nil: nil
-    }
-  }
+  var delivery: String? { choice?.delivery }
 
   /// What was chosen, and from how much, in words.
   private(set) var remarks: [String] = []
@@ -153,7 +147,7 @@ final class ReplayReader: @unchecked Sendable {
     hasEnded = true
     batch.end = end
     batch.diagnostics = dissection.statistics.losses + reader.oddities.map { "warning: \($0)" }
-    if case .ended = end, reader.unfinished > 0 {
+    if case .ended = end, reader.unfinished > 0 || file.endsInsideMember {
       batch.diagnostics.append(
         "warning: the recording ends in the middle of a packet; what came before it was played")
     }
@@ -161,38 +155,8 @@ final class ReplayReader: @unchecked Sendable {
   }
 
   private func take(_ packet: CarriedPacket, of choice: FlowChoice, into batch: inout Batch) {
-    guard let channel = choice.channel(of: packet) else { return }
-    batch.datagrams.append(
-      Datagram(
-        bytes: packet.bytes, arrival: Instant(nanoseconds: packet.time), channel: channel,
-        origin: origin(of: packet.carrier)))
-  }
-
-  /// The sender of a datagram; what came in a connection has none, as with ``RTSPTransport``.
-  private func origin(of carrier: CarriedPacket.Carrier) -> SocketAddress? {
-    guard case .udp(let endpoint, _) = carrier else { return nil }
-    if let origin, origin.endpoint == endpoint { return origin.address }
-    let address = endpoint.socketAddress
-    origin = (endpoint, address)
-    return address
-  }
-}
-
-extension FlowSurvey.Wish: CustomStringConvertible {
-  var description: String {
-    [
-      ssrc.map { "SSRC 0x" + String($0, radix: 16) }, port.map { "port \($0)" },
-      payloadType.map { "payload type \($0)" },
-    ].compactMap(\.self).joined(separator: ", ")
-  }
-}
-
-extension FlowChoice {
-  /// Takes over which channel SETUP gave to RTCP.
-  fileprivate mutating func noteControlChannels(
-    _ channels: (IPEndpoint, IPEndpoint) -> [UInt8: UInt8]
-  ) {
-    guard case .channel(let source, let destination, let channel) = flow.place else { return }
-    controlChannel = channels(source, destination)[channel] ?? controlChannel
+    let arrival = Instant(nanoseconds: packet.time)
+    guard let datagram = origins.datagram(of: packet, in: choice, at: arrival) else { return }
+    batch.datagrams.append(datagram)
   }
 }

@@ -61,7 +61,7 @@ public final class ReplayTransport: RTPTransport {
         let player = ReplayPlayer(
           reader, speed: configuration.speed, on: eventLoop, delivering: sink)
         state.value = .playing(player)
-        if let media { sink.describe([media]) }
+        if !media.isEmpty { sink.describe(media) }
         player.start()
       }.get()
     } catch {
@@ -106,12 +106,42 @@ extension TransportKind {
   /// Recordings in files.
   static let replay = TransportKind(
     name: "replay", schemes: [], endings: [".pcap", ".pcapng", ".cap", ".rtpdump", ".rtp4"],
-    hasRepairPorts: true
-  ) { source, options, eventLoop throws(TransportError) in
-    var configuration = options.replay
-    configuration.framing = options.framed.framing ?? configuration.framing
-    configuration.takesCorrection = options.takesCorrection
-    configuration.retransmissionPort = options.retransmissionPort.map { UInt16(clamping: $0) }
-    return ReplayTransport(path: source, configuration: configuration, on: eventLoop)
+    // What is framed is a file, whatever it is called.
+    recognizes: { file, options in
+      options.framed.framing != nil && file.kind != .pipe
+        || file.kind == .regular && file.isRecording
+    },
+    takesAnyFile: true, hasRepairPorts: true,
+    make: { source, options, eventLoop throws(TransportError) in
+      ReplayTransport(path: source, configuration: options.recordings, on: eventLoop)
+    },
+    describe: { source, options, _ in try await listing(ofRecording: source, options) })
+
+  /// The flows of a recording, which is looked through to its end.
+  static func listing(
+    ofRecording path: String, _ options: TransportOptions
+  ) async throws -> StreamListing {
+    let configuration = options.recordings
+    return try await NIOThreadPool.singleton.runIfActive {
+      try ReplayReader(path: path, configuration: configuration).listing()
+    }
+  }
+}
+
+extension SourceFile {
+  fileprivate var isRecording: Bool {
+    beginning.readableBytesView.starts(with: GzipReader.signature)
+      || RecordingFormat(beginning: beginning, name: path) != nil
+  }
+}
+
+extension TransportOptions {
+  /// What concerns recordings.
+  var recordings: ReplayConfiguration {
+    var configuration = replay
+    configuration.framing = framed.framing ?? configuration.framing
+    configuration.takesCorrection = takesCorrection
+    configuration.retransmissionPort = retransmissionPort.map { UInt16(clamping: $0) }
+    return configuration
   }
 }

@@ -14,11 +14,13 @@ public struct SessionDescription: Sendable, Hashable {
     public var timeToLive: UInt8?
   }
 
-  /// An `a=source-filter` line that includes (RFC 4570 §3): who may send to an address.
+  /// An `a=source-filter` line (RFC 4570 §3): who may send to an address.
   public struct SourceFilter: Sendable, Hashable {
     /// The address the filter is for, `*` standing for that of the `c=` line.
     public var destination: String
     public var sources: [String]
+    /// Whether ``sources`` are those who may not send (`excl`).
+    public var isExcluding = false
   }
 
   /// An `m=` section (§5.14).
@@ -53,6 +55,16 @@ public struct SessionDescription: Sendable, Hashable {
     public internal(set) var retransmission: Int?
     /// What the first payload type that carries media by itself holds.
     public var description: MediaDescription
+
+    /// Who may send to its address; `nil` where the filters leave it open.
+    public var senders: SenderFilter? {
+      let own = sourceFilters.filter { ["*", connection?.address].contains($0.destination) }
+      let refused = own.filter(\.isExcluding).flatMap(\.sources)
+      let wanted = own.filter { !$0.isExcluding }.flatMap(\.sources)
+      let allowed = wanted.filter { !refused.contains($0) }
+      if !allowed.isEmpty { return .only(allowed) }
+      return refused.isEmpty ? nil : .allBut(refused)
+    }
 
     /// Whether the section is for packets that are sent again, and nothing else (RFC 4588 §8.6).
     public var isRetransmission: Bool { description.encodingName?.lowercased() == "rtx" }
@@ -128,6 +140,8 @@ public struct SessionDescription: Sendable, Hashable {
   static let maximumLength = 128 << 10
   static let maximumLines = 2000
   static let maximumMedia = 64
+  /// Filters of a section, and sources of a filter; Linux joins a group for 10 unless told otherwise.
+  static let maximumSources = 64
   /// Lines of `a=crypto` in a section; a sender has one for each suite.
   static let maximumCryptos = 16
   /// Parameters of one `a=fmtp`; the most that a video format defines is about 30.

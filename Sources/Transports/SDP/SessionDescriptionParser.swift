@@ -1,42 +1,17 @@
 internal import RTPWire
 
-/// Takes the lines of a session description in order and puts them together at the end.
+/// Takes the lines of a session description in order; ``finish()`` puts them together.
 ///
 /// Attributes may come before or after what they belong to, even in another section, so sections
 /// are completed when all lines are known.
 struct SessionDescriptionParser {
-  private var session = SessionDescription()
-  private var sessionFilters: [SessionDescription.SourceFilter] = []
-  private var sections: [Section] = []
+  var session = SessionDescription()
+  var sessionFilters: [SessionDescription.SourceFilter] = []
+  var sections: [SessionDescriptionSection] = []
   /// What belongs together (RFC 5888 §5), by the names of the sections.
-  private var groups: [[String]] = []
-  private var hasVersion = false
-  private var hasOrigin = false
-
-  /// An `m=` section as far as it is known; `nil` media stands for one that is ignored.
-  private struct Section {
-    var media: SessionDescription.Media?
-    var encodings: [UInt8: RTPMap] = [:]
-    /// What stands behind the type in `a=fmtp`; taken apart for the type that is chosen.
-    var parameters: [UInt8: String] = [:]
-    /// What stands in `a=rtcp-fb` (RFC 4585 §4.2), by type; `nil` stands for all.
-    var feedback: [UInt8?: Set<FeedbackRequest>] = [:]
-    var acceptsReducedSize = false
-    /// The name by which groups call it (RFC 5888 §4).
-    var identification: String?
-
-    /// Those of its types that correct others.
-    var correctionFormats: [UInt8: CorrectionFormat] {
-      encodings.filter { media?.payloadTypes.contains($0.key) ?? false }
-        .compactMapValues { CorrectionFormat(rawValue: $0.name.lowercased()) }
-    }
-
-    /// What the sender answers about packets of `payloadType`.
-    func feedback(for payloadType: UInt8) -> FeedbackOffer {
-      let requests = feedback[payloadType, default: []].union(feedback[nil, default: []])
-      return FeedbackOffer(requests, acceptsReducedSize: acceptsReducedSize)
-    }
-  }
+  var groups: [[String]] = []
+  var hasVersion = false
+  var hasOrigin = false
 
   mutating func read(_ line: ArraySlice<UInt8>) throws(SessionDescriptionError) {
     guard !line.contains(0) else {
@@ -68,25 +43,6 @@ struct SessionDescriptionParser {
     case UInt8(ascii: "a"): readAttribute(value)
     default: break
     }
-  }
-
-  mutating func finish() throws(SessionDescriptionError) -> SessionDescription {
-    guard hasVersion || !sections.isEmpty else { throw .notADescription }
-    if !hasVersion { note(.missingVersion) }
-    // Several small cameras leave the origin out.
-    if !hasOrigin { note(.missingOrigin) }
-    var places: [String: Int] = [:]
-    for index in sections.indices {
-      guard let media = completed(sections[index]) else { continue }
-      if let name = sections[index].identification { places[name] = session.media.count }
-      session.media.append(media)
-    }
-    for group in groups { joinRetransmission(of: group.compactMap { places[$0] }) }
-    // Some devices mean themselves by ‘sendonly’, and mark all that they send.
-    if session.media.allSatisfy(\.isBackChannel) {
-      for index in session.media.indices { session.media[index].isBackChannel = false }
-    }
-    return session
   }
 
   // MARK: Lines
@@ -149,7 +105,7 @@ struct SessionDescriptionParser {
       throw .tooManyMedia(limit: SessionDescription.maximumMedia)
     }
     if media == nil { note(.ignoredMedia) }
-    sections.append(Section(media: media))
+    sections.append(SessionDescriptionSection(media: media))
   }
 
   private mutating func readAttribute(_ line: String) {
@@ -215,16 +171,23 @@ struct SessionDescriptionParser {
     groups.append(Array(words.dropFirst().prefix(SessionDescription.maximumMedia)))
   }
 
-  /// `incl <nettype> <address types> <destination> <source> …` (RFC 4570 §3).
+  /// `incl|excl <nettype> <address types> <destination> <source> …` (RFC 4570 §3).
   private mutating func readSourceFilter(_ value: String) {
     let words = value.split(separator: " ")
-    guard words.count >= 5, words[0].lowercased() == "incl" else { return }
+    guard words.count >= 5, let mode = words.first?.lowercased(), ["incl", "excl"].contains(mode)
+    else { return }
     let filter = SessionDescription.SourceFilter(
-      destination: String(words[3]), sources: words.dropFirst(4).map(String.init))
+      destination: String(words[3]),
+      sources: words.dropFirst(4).prefix(SessionDescription.maximumSources).map(String.init),
+      isExcluding: mode == "excl")
     if sections.isEmpty {
+      guard sessionFilters.count < SessionDescription.maximumSources else { return }
       sessionFilters.append(filter)
     } else {
-      withMedia { $0.sourceFilters.append(filter) }
+      withMedia {
+        guard $0.sourceFilters.count < SessionDescription.maximumSources else { return }
+        $0.sourceFilters.append(filter)
+      }
     }
   }
 
@@ -242,99 +205,6 @@ struct SessionDescriptionParser {
 
   private static let crypto = Array("a=crypto:".utf8)
 
-  // MARK: Putting together
-
-  private mutating func completed(_ section: Section) -> SessionDescription.Media? {
-    guard var media = section.media else { return nil }
-    media.connection = media.connection ?? session.connection
-    if media.sourceFilters.isEmpty { media.sourceFilters = sessionFilters }
-    let carrier = media.payloadTypes.first {
-      !(section.encodings[$0]?.isAuxiliary ?? false)
-    }
-    guard let payloadType = carrier ?? media.payloadTypes.first else { return nil }
-    let map = section.encodings[payloadType] ?? RTPMap.assigned[payloadType]
-    if let map, map.clockRate == nil { note(.invalidClockRate(payloadType: payloadType)) }
-    media.description = MediaDescription(
-      kind: media.kind, payloadType: payloadType, encodingName: map?.name.printable,
-      clockRate: map?.clockRate ?? MediaDescription.videoClockRate,
-      formatParameters: parameters(of: payloadType, in: section),
-      correctionFormats: section.correctionFormats,
-      redundancyPayloadType: media.payloadTypes.first {
-        section.encodings[$0]?.name.lowercased() == "red"
-      },
-      retransmissionFormats: retransmissionFormats(in: section),
-      feedback: section.feedback(for: payloadType))
-    media.inferRequests(from: media.description.retransmissionFormats)
-    return media
-  }
-
-  /// Joins the media and the retransmissions among sections that belong together (RFC 4588 §8.6).
-  private mutating func joinRetransmission(of group: [Int]) {
-    guard let first = group.first(where: { !session.media[$0].isRetransmission }),
-      let second = group.first(where: { session.media[$0].isRetransmission })
-    else { return }
-    // Of two sessions of which one is protected something is said wrong.
-    guard session.media[first].isProtected == session.media[second].isProtected,
-      session.media[first].cryptos.isEmpty == session.media[second].cryptos.isEmpty
-    else { return }
-    let formats = session.media[second].description.retransmissionFormats
-    if session.media[first].port > 0, session.media[first].port == session.media[second].port {
-      // On one port it is one session, whatever the lines say.
-      session.media[first].description.retransmissionFormats.merge(formats) { own, _ in own }
-    } else {
-      session.media[first].retransmission = second
-      session.media[first].description.retransmissionSession = formats
-    }
-    session.media[first].inferRequests(from: formats)
-  }
-
-  /// The types of RFC 4588, each with `apt` and perhaps `rtx-time` (§8.1), in milliseconds.
-  private mutating func retransmissionFormats(
-    in section: Section
-  ) -> [UInt8: RetransmissionFormat] {
-    var formats: [UInt8: RetransmissionFormat] = [:]
-    for type in section.media?.payloadTypes ?? []
-    where section.encodings[type]?.name.lowercased() == "rtx" {
-      let parameters = parameters(of: type, in: section)
-      guard let original = parameters["apt"].flatMap({ UInt8($0) }), original <= 127 else {
-        continue
-      }
-      let time = parameters["rtx-time"].flatMap { UInt32($0) }
-      formats[type] = RetransmissionFormat(
-        original: original, time: time.map { .milliseconds(Int64($0)) })
-    }
-    return formats
-  }
-
-  private mutating func parameters(
-    of payloadType: UInt8, in section: Section
-  ) -> [String: String] {
-    if let own = section.parameters[payloadType] { return pairs(own) }
-    // Some cameras put the video's line at the end of the audio's section.
-    for other in sections where other.encodings[payloadType] == nil {
-      guard let parameters = other.parameters[payloadType] else { continue }
-      note(.formatParametersElsewhere(payloadType: payloadType))
-      return pairs(parameters)
-    }
-    return [:]
-  }
-
-  private mutating func pairs(_ text: String) -> [String: String] {
-    var pairs: [String: String] = [:]
-    for parameter in text.split(separator: ";") {
-      guard pairs.count < SessionDescription.maximumFormatParameters else {
-        note(.tooManyFormatParameters)
-        break
-      }
-      // Base64 ends in equals signs, so only the first one divides.
-      let parts = parameter.split(
-        separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      guard let key = parts.first?.trimmed.lowercased(), !key.isEmpty else { continue }
-      pairs[key] = parts.count == 2 ? parts[1].trimmed : ""
-    }
-    return pairs
-  }
-
   private mutating func withMedia(_ body: (inout SessionDescription.Media) -> Void) {
     withSection { section in
       guard var media = section.media else { return }
@@ -344,12 +214,12 @@ struct SessionDescriptionParser {
     }
   }
 
-  private mutating func withSection(_ body: (inout Section) -> Void) {
+  private mutating func withSection(_ body: (inout SessionDescriptionSection) -> Void) {
     guard let last = sections.indices.last else { return }
     body(&sections[last])
   }
 
-  private mutating func note(_ diagnostic: SessionDescription.Diagnostic) {
+  mutating func note(_ diagnostic: SessionDescription.Diagnostic) {
     session.diagnostics.insert(diagnostic)
   }
 
@@ -357,15 +227,5 @@ struct SessionDescriptionParser {
     if let text = String(validating: bytes, as: UTF8.self) { return text }
     note(.invalidText)
     return String(decoding: bytes, as: UTF8.self)
-  }
-}
-
-extension SessionDescription.Media {
-  /// Takes it that who sends packets again may be asked to: GStreamer's server names no message.
-  fileprivate mutating func inferRequests(from formats: [UInt8: RetransmissionFormat]) {
-    guard profile.uppercased().contains("AVPF"),
-      formats.values.contains(where: { $0.original == description.payloadType })
-    else { return }
-    description.feedback.requests.insert(.nack)
   }
 }

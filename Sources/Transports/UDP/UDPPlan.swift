@@ -13,8 +13,8 @@ struct UDPPlan: Sendable {
     case client(
       server: SocketAddress, local: SocketAddress, payloads: UDPTransport.HelloConfiguration)
     /// No local address: every address of both families, on the listening's port.
-    case unicast(local: SocketAddress?, source: SocketAddress?, UDPTransport.Listening)
-    case multicast(group: SocketAddress, source: SocketAddress?, UDPTransport.Listening)
+    case unicast(local: SocketAddress?, sources: [SocketAddress], UDPTransport.Listening)
+    case multicast(group: SocketAddress, sources: [SocketAddress], UDPTransport.Listening)
   }
 
   init(
@@ -42,10 +42,12 @@ struct UDPPlan: Sendable {
       var host = listening.host
       var address: SocketAddress?
       if let host { address = try await resolve(host, port: listening.port) }
-      var source: SocketAddress?
-      if let name = listening.source { source = try await resolve(name, port: 0) }
+      var sources: [SocketAddress] = []
+      if case .only(let names) = listening.senders {
+        for name in names { sources.append(try await resolve(name, port: 0)) }
+      }
       if let address, address.isMulticast {
-        purpose = .multicast(group: address, source: source, listening)
+        purpose = .multicast(group: address, sources: sources, listening)
         return
       }
       if let bind = sockets.bind {
@@ -53,7 +55,7 @@ struct UDPPlan: Sendable {
         listening.port = bind.port
         if let host { address = try await resolve(host, port: bind.port) }
       }
-      purpose = .unicast(local: address, source: source, listening)
+      purpose = .unicast(local: address, sources: sources, listening)
     }
   }
 
@@ -71,28 +73,33 @@ struct UDPPlan: Sendable {
       return UDPStream(
         ports: ports(media), expecting: .peer(server), hello: hello, on: eventLoop,
         delivering: sink)
-    case .unicast(let local, let source, let listening):
+    case .unicast(let local, let sources, let listening):
       let (media, repairs) = try unicastSockets(local: local, listening)
       return UDPStream(
         ports: ports(
           media, control: controlSocket(beside: media, listening), repairs: repairs),
-        expecting: source.map { .host($0) } ?? .anyone, hello: nil, on: eventLoop,
+        expecting: expectation(of: sources), hello: nil, on: eventLoop,
         delivering: sink)
-    case .multicast(let group, let source, let listening):
-      let media = try joined(group, source: source)
+    case .multicast(let group, let sources, let listening):
+      let media = try joined(group, sources: sources)
       let port = listening.controlPort ?? listening.port + 1
       // RTCP is worth having, but no reason to fail.
       let control =
         port == listening.port || port > 65_535
-        ? nil : try? joined(group.with(port: port), source: source)
+        ? nil : try? joined(group.with(port: port), sources: sources)
       return UDPStream(
         ports: ports(
           media, control: control,
           repairs: try repairSockets(beside: media, listening) {
-            (port) throws(TransportError) in try joined(group.with(port: port), source: source)
-          }), expecting: source.map { .host($0) } ?? .anyone, hello: nil, on: eventLoop,
+            (port) throws(TransportError) in try joined(group.with(port: port), sources: sources)
+          }), expecting: expectation(of: sources), hello: nil, on: eventLoop,
         delivering: sink)
     }
+  }
+
+  /// Of several senders the kernel lets nobody else through.
+  private func expectation(of sources: [SocketAddress]) -> SourcePin.Expectation {
+    sources.count == 1 ? .host(sources[0]) : .anyone
   }
 
   private func ports(
@@ -193,8 +200,8 @@ struct UDPPlan: Sendable {
   }
 
   private func joined(
-    _ group: SocketAddress, source: SocketAddress?
+    _ group: SocketAddress, sources: [SocketAddress]
   ) throws(TransportError) -> DatagramSocket {
-    try .joined(group, sources: source.map { [$0] } ?? [], interface: sockets.interface)
+    try .joined(group, sources: sources, interface: sockets.interface)
   }
 }

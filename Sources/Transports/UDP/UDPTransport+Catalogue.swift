@@ -6,6 +6,10 @@ extension TransportKind {
   static let hello = TransportKind(name: "udp", schemes: ["udp"]) {
     source, options, eventLoop throws(TransportError) in
     let address = try SourceAddress(parsing: source)
+    // Other players listen on ‘udp://:5004’, ‘udp://@:5004’ and ‘udp://239.1.2.3:5004’.
+    guard address.host != nil, !address.isForListening, !address.isGroup else {
+      return try listen(source, options, eventLoop)
+    }
     guard address.source == nil else { throw .source(source, .sourceWithoutGroup) }
     guard let host = address.host else { throw .source(source, .missingHost) }
     guard address.port > 0 else { throw .source(source, .invalidPort("0")) }
@@ -16,16 +20,20 @@ extension TransportKind {
 
   /// `rtp://[[source@]address]:port` and session descriptions in files: listening.
   static let listening = TransportKind(
-    name: "rtp", schemes: ["rtp"], endings: [".sdp"], hasRepairPorts: true, make: listen,
+    name: "rtp", schemes: ["rtp"], endings: [".sdp"],
+    recognizes: { file, _ in
+      file.holdsSessionDescription || file.kind == .pipe && file.path.hasSuffix(".sdp")
+    }, hasRepairPorts: true, make: listen,
     describe: { source, _, _ in
       guard isSessionDescription(source) else {
         throw TransportError.source(source, .nothingDescribed)
       }
-      return try SessionDescription(contentsOf: source)
+      return StreamListing(of: try SessionDescription(contentsOf: source))
     })
 
   private static func isSessionDescription(_ source: String) -> Bool {
-    SourceAddress.scheme(of: source) == nil && source.lowercased().hasSuffix(".sdp")
+    guard SourceAddress.scheme(of: source) == nil else { return false }
+    return source.lowercased().hasSuffix(".sdp") || SourceFile(source).holdsSessionDescription
   }
 
   @Sendable private static func listen(
@@ -33,7 +41,7 @@ extension TransportKind {
   ) throws(TransportError) -> any RTPTransport {
     if isSessionDescription(source) {
       let session = try SessionDescription(contentsOf: source)
-      let index = try session.mediaToReceive()
+      let index = try session.mediaToReceive(ofEncodings: options.encodings)
       let media = session.media[index]
       var listening = UDPTransport.Listening(for: media)
       listening.takesCorrection = options.takesCorrection
@@ -67,13 +75,27 @@ extension TransportKind {
   }
 }
 
+extension SourceFile {
+  /// A byte order mark may stand before it, as Windows editors put it there.
+  fileprivate var holdsSessionDescription: Bool {
+    let view = beginning.readableBytesView
+    return (view.starts(with: [0xEF, 0xBB, 0xBF]) ? view.dropFirst(3) : view).starts(
+      with: "v=0".utf8)
+  }
+}
+
 extension SessionDescription {
-  /// The section to listen for: the first video one with a port, else the first with a port, but not one
-  /// that only repeats another.
-  func mediaToReceive() throws(TransportError) -> Int {
+  /// The section to listen for: the first video one that has a port and can be used, else the first
+  /// such one, but none that only repeats another.
+  func mediaToReceive(
+    ofEncodings encodings: Set<String> = []
+  ) throws(TransportError) -> Int {
     let withPort = media.indices.filter { media[$0].port > 0 && !media[$0].isRetransmission }
-    let video = withPort.first { media[$0].kind == "video" }
-    guard let chosen = video ?? withPort.first else { throw .nothingToReceive }
+    guard !withPort.isEmpty else { throw .nothingToReceive }
+    let usable = withPort.filter { media[$0].isUsable(byEncodings: encodings) }
+    guard let chosen = usable.first(where: { media[$0].kind == "video" }) ?? usable.first else {
+      throw .noUsableMedia(described: withPort.map { media[$0].words }, usable: encodings.sorted())
+    }
     let profile = media[chosen].profile
     guard ["RTP/AVP", "RTP/SAVP"].contains(where: profile.uppercased().hasPrefix) else {
       throw .unsupportedProfile(profile)
@@ -90,12 +112,25 @@ extension SessionDescription {
   }
 }
 
+extension SessionDescription.Media {
+  /// Whether it may be of one of `encodings`, or of any where there are none: where a section does
+  /// not name its encoding, packets may show one, though sound is never a picture.
+  fileprivate func isUsable(byEncodings encodings: Set<String>) -> Bool {
+    guard !encodings.isEmpty else { return true }
+    return description.encodingName.map { encodings.contains($0.uppercased()) } ?? (kind != "audio")
+  }
+
+  /// What it is, for a person: `audio PCMU`.
+  fileprivate var words: String {
+    kind + " " + (description.encodingName ?? "payload type \(payloadTypes.first ?? 0)")
+  }
+}
+
 extension UDPTransport.Listening {
   /// Where a media section of a session description is sent to.
   init(for media: SessionDescription.Media) {
-    let address = media.connection?.address
-    let filter = media.sourceFilters.first { $0.destination == "*" || $0.destination == address }
-    self.init(host: address, port: media.port, source: filter?.sources.first)
+    self.init(host: media.connection?.address, port: media.port)
+    senders = media.senders
     controlPort = media.isControlMultiplexed ? media.port : media.controlPort
     // The address may be the sender's, or that of a router before this machine.
     fallsBackToAnyAddress = true

@@ -32,8 +32,8 @@ public final class UDPTransport: RTPTransport {
     public var host: String?
     /// 1 … 65535, or 0 for one that the kernel chooses.
     public var port: Int
-    /// The one sender of a source-specific group (RFC 4607), or `nil` for any.
-    public var source: String?
+    /// Who may send, as in a source-specific group (RFC 4607); `nil` for anybody.
+    public var senders: SenderFilter?
     /// Where RTCP comes to; `nil` stands for the next port, the same as ``port`` for RTCP there.
     public var controlPort: Int?
     /// Whether correction packets of SMPTE ST 2022-1 come to the ports two and four above: those of
@@ -48,7 +48,7 @@ public final class UDPTransport: RTPTransport {
     public init(host: String? = nil, port: Int, source: String? = nil) {
       self.host = host
       self.port = port
-      self.source = source
+      senders = source.map { .only([$0]) }
     }
   }
 

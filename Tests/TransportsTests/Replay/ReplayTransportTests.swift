@@ -23,7 +23,7 @@ struct ReplayTransportTests {
     deinit { try? FileManager.default.removeItem(atPath: path) }
   }
 
-  private func play(
+  func play(
     _ bytes: ByteBuffer, _ configure: (inout ReplayConfiguration) -> Void = { _ in }
   ) async throws -> (sink: RecordingSink, counters: TransportCounters) {
     let file = try File(bytes)
@@ -38,7 +38,7 @@ struct ReplayTransportTests {
   }
 
   /// Video of four packets a picture to port 5004 with its RTCP, audio to 5006, and noise.
-  private static let mixed: [ByteBuffer] = (0..<40).flatMap { index -> [ByteBuffer] in
+  static let mixed: [ByteBuffer] = (0..<40).flatMap { index -> [ByteBuffer] in
     var frames: [ByteBuffer] = []
     for part in 0..<4 {
       var packet = rtp(UInt16(index * 4 + part), ssrc: 0xA, payload: 500)
@@ -58,13 +58,18 @@ struct ReplayTransportTests {
 
   @Test func byDefaultWhatLooksLikeVideoIsPlayedWithItsRTCP() async throws {
     let (sink, counters) = try await play(RecordingBytes.pcap(Self.mixed))
-    let datagrams = sink.datagrams.elements
+    let all = sink.datagrams.elements
+    let datagrams = all.filter { $0.track == 0 }
     #expect(datagrams.filter { $0.channel == .media }.count == 160)
     #expect(datagrams.filter { $0.channel == .control }.count == 40)
+    let sound = all.filter { $0.track != 0 }
+    #expect(sound.count == 40)
+    #expect(sound.allSatisfy { $0.track == 1 && $0.bytes.readableBytes == 712 })
     #expect(datagrams.allSatisfy { $0.origin == endpoint("192.0.2.1", 6000) })
-    #expect(datagrams.map(\.arrival) == datagrams.map(\.arrival).sorted())
+    #expect(all.map(\.arrival) == all.map(\.arrival).sorted())
     #expect(datagrams.first?.arrival == Instant(nanoseconds: 1_000_000_000_000))
-    #expect(counters.delivered == 200)
+    #expect(counters.delivered == 240)
+    #expect(sink.descriptions.elements.first?.map(\.kind) == ["video", "application"])
     guard case .ended? = sink.ends.elements.first else {
       Issue.record("no orderly end")
       return
@@ -90,7 +95,9 @@ struct ReplayTransportTests {
       return frame
     }
     let (sink, _) = try await play(RecordingBytes.pcap(frames))
-    #expect(sink.datagrams.elements.filter { $0.channel == .media }.count == 160)
+    let media = sink.datagrams.elements.filter { $0.channel == .media }
+    #expect(media.filter { $0.track == 0 }.count == 160)
+    #expect(media.filter { $0.track == 1 }.count == 40)
   }
 
   @Test(arguments: [PacketFraming.rtp4, .rfc4571])
@@ -115,7 +122,7 @@ struct ReplayTransportTests {
     var file = RecordingBytes.pcap(Self.mixed)
     file.moveWriterIndex(to: file.writerIndex - 10)
     let (sink, counters) = try await play(file)
-    #expect(sink.datagrams.elements.count == 200)
+    #expect(sink.datagrams.elements.filter { $0.track == 0 }.count == 200)
     #expect(counters.diagnostics.contains { $0.contains("in the middle of a packet") })
     guard case .ended? = sink.ends.elements.first else {
       Issue.record("no orderly end")
@@ -127,7 +134,7 @@ struct ReplayTransportTests {
     var file = RecordingBytes.pcap(Self.mixed)
     file.writeRepeatingByte(0xFF, count: 64)
     let (sink, _) = try await play(file)
-    #expect(sink.datagrams.elements.count == 200)
+    #expect(sink.datagrams.elements.filter { $0.track == 0 }.count == 200)
     guard case .failed(let error)? = sink.ends.elements.first else {
       Issue.record("no failure")
       return
@@ -143,17 +150,17 @@ struct ReplayTransportTests {
     }
     #expect(await failure("/nowhere/x.pcap").contains("No such file"))
     #expect(await failure("/tmp").contains("directory"))
-    #expect(await failure("/dev/null").contains("no regular file"))
+    #expect(await failure("/dev/null").contains("neither a file nor a pipe"))
     let text = try File(ByteBuffer(string: "once upon a time there was a file"))
     #expect(await failure(text.path).contains("pcap, pcapng, rtpdump and rtp4"))
     let empty = try File(RecordingBytes.pcap([]))
-    #expect(await failure(empty.path).contains("no RTP in it, but 0 packets"))
+    #expect(await failure(empty.path).contains("no packet was captured"))
     let noise = try File(
       RecordingBytes.pcap(
         (0..<30).map {
           FrameBytes.ethernet(FrameBytes.ipv4(FrameBytes.udp(ByteBuffer(integer: $0)), number: 17))
         }))
-    #expect(await failure(noise.path).contains("30 packets (30 UDP)"))
+    #expect(await failure(noise.path).contains("30 packets (30 UDP), none of them RTP"))
     var wish = ReplayConfiguration()
     wish.ssrc = 0xC
     let mixed = try File(RecordingBytes.pcap(Self.mixed))
@@ -162,6 +169,41 @@ struct ReplayTransportTests {
     #expect(
       message.contains(
         "192.0.2.1:6000 → 192.0.2.2:5004: --ssrc 0x0000000a, payload type 96, 160 packets"))
+  }
+
+  @Test(
+    arguments: [
+      ("nothing", [], "it is empty"),
+      (
+        "a header that was cut", [0xD4, 0xC3, 0xB2, 0xA1, 2, 0, 4, 0], "ends inside its own header"
+      ),
+      (
+        "a cut header of pcapng", [0x0A, 0x0D, 0x0D, 0x0A, 28, 0, 0, 0, 0x4D, 0x3C, 0x2B, 0x1A],
+        "own header"
+      ),
+      ("an MP4 file", [0, 0, 0, 24] + Array("ftypisom".utf8), "MP4 video"),
+      ("a QuickTime file", [0, 0, 0, 24] + Array("moov".utf8), "MP4 video"),
+      ("Matroska", [0x1A, 0x45, 0xDF, 0xA3, 1, 2, 3, 4], "Matroska"),
+      ("AVI", Array("RIFF1234AVI LIST".utf8), "AVI video"),
+      ("WAV", Array("RIFF1234WAVEfmt ".utf8), "WAV sound"),
+      ("MPEG-TS", ([0x47] + [UInt8](repeating: 0, count: 187)) + [0x47, 0, 0, 0], "MPEG-TS"),
+      ("H.264", [0, 0, 0, 1, 0x67, 0x42, 0, 0x1E], "elementary stream"),
+      ("JPEG", [0xFF, 0xD8, 0xFF, 0xE0, 0, 16, 0x4A, 0x46], "JPEG picture"),
+      ("zstd", [0x28, 0xB5, 0x2F, 0xFD, 1, 2, 3, 4], "zstd -d"),
+      ("xz", [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0, 1, 2], "xz -d"),
+      ("snoop", Array("snoop\0\0\0".utf8), "editcap"),
+      ("a playlist", Array("#EXTM3U\n#EXT".utf8), "playlist"),
+      ("a web page", Array("<!DOCTYPE html>".utf8), "web page"),
+    ] as [(String, [UInt8], String)])
+  func whatAFileIsInsteadIsSaid(name: String, bytes: [UInt8], words: String) async throws {
+    let file = try File(ByteBuffer(bytes: bytes))
+    let transport = ReplayTransport(path: file.path, on: eventLoop)
+    let error = await #expect(throws: ReplayError.self) {
+      try await transport.open(delivering: IndifferentSink())
+    }
+    let description = error?.description ?? ""
+    #expect(description.contains(words), "\(name): \(description)")
+    #expect(description.utf8.count < 160)
   }
 
   @Test func theRecordedPaceIsKept() async throws {
@@ -179,7 +221,7 @@ struct ReplayTransportTests {
     let sink = HoldingSink(transport)
     try await transport.open(delivering: sink)
     _ = try await sink.recorded.ends.first(1)
-    #expect(sink.recorded.datagrams.elements.count == 200)
+    #expect(sink.recorded.datagrams.elements.count == 240)
   }
 
   @Test(arguments: [false, true])

@@ -45,19 +45,41 @@ struct Flow: Sendable {
   /// Packets whose number is at most ``nearness`` from that of the one before.
   private var inSequence: UInt64 = 0
   private var last: (number: SequenceNumber, timestamp: UInt32)?
+  private(set) var reception: FlowReception
+  /// Packets whose payloads begin differently, by which the codec may be told; empty unless wanted.
+  private(set) var samples: [ByteBuffer] = []
+  private var beginnings: Set<UInt16> = []
+
+  static let maximumSamples = 32
 
   /// Places between neighbours, loss and disorder included.
   private static let nearness = 100
 
-  init(_ packet: RTPPacket, at place: FlowPlace, from source: IPEndpoint?) {
+  init(_ packet: RTPPacket, at place: FlowPlace, from source: IPEndpoint?, time: Int64) {
+    reception = FlowReception(packet, at: time)
     self.place = place
     ssrc = packet.ssrc
     payloadType = packet.payloadType
     self.source = source
-    observe(packet)
+    count(packet)
   }
 
-  mutating func observe(_ packet: RTPPacket) {
+  mutating func observe(_ packet: RTPPacket, at time: Int64) {
+    reception.observe(packet, at: time)
+    count(packet)
+  }
+
+  /// Keeps the packet as a sample where its payload begins unlike those that are kept.
+  mutating func sample(_ packet: RTPPacket) {
+    guard samples.count < Self.maximumSamples else { return }
+    let payload = packet.payload
+    guard let beginning = payload.getInteger(at: payload.readerIndex, as: UInt16.self),
+      beginnings.insert(beginning).inserted
+    else { return }
+    samples.append(ByteBuffer(buffer: packet.bytes))
+  }
+
+  private mutating func count(_ packet: RTPPacket) {
     packets += 1
     bytes += UInt64(packet.bytes.readableBytes)
     if packet.marker { markers += 1 }
@@ -74,9 +96,19 @@ struct Flow: Sendable {
 
   /// Whether its timestamps and markers are those of pictures: several packets to a timestamp, or a
   /// marker with each (RFC 3551 has audio set it at the beginning of talk alone).
-  var looksLikeVideo: Bool {
-    let audio: Set<UInt8> = [0, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18]
-    guard isConfirmed, packets >= 4, !audio.contains(payloadType) else { return false }
+  var looksLikeVideo: Bool { hasShapeOfVideo && assignment?.kind != "audio" }
+
+  /// What its payload type says of it where the packets do not contradict; `nil` for a type that means
+  /// what a session says, and for pictures, whose packets tell more.
+  var assignedSound: MediaDescription? {
+    assignment.flatMap { $0.kind == "audio" && !hasShapeOfVideo ? $0 : nil }
+  }
+
+  /// What RFC 3551 assigns its payload type to.
+  var assignment: MediaDescription? { RTPMap.description(ofAssigned: payloadType) }
+
+  private var hasShapeOfVideo: Bool {
+    guard isConfirmed, packets >= 4 else { return false }
     return packets >= timestamps * 5 / 4 + 1 || markers * 2 >= packets
   }
 }

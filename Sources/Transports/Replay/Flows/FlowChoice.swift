@@ -1,86 +1,155 @@
-internal import NIOCore
 internal import RTPWire
 
-/// The flow that is played: which packets of a recording belong to it.
+/// What is played of a recording: all media of one sender, the one that was looked for first.
 struct FlowChoice: Sendable {
-  let flow: Flow
-  /// The one source that is wanted; `nil` takes every source in the same place, as a receiver does.
-  let ssrc: UInt32?
-  /// The one payload type that is wanted where there are several in the same place.
-  let payloadType: UInt8?
-  /// The payload types of what belongs to it under whatever SSRC, such as FlexFEC.
-  let auxiliaryTypes: Set<UInt8>
-  /// What a session description in the recording says about it.
-  let description: MediaDescription?
-  /// Whether the next port has RTP of its own, so that RTCP there has to look like it.
-  let hasNeighbour: Bool
-  /// Whether what went by the ports two and four above is correction packets of SMPTE ST 2022-1.
-  let takesCorrection: Bool
-  /// The destination's port of what repeats it in a session of its own.
-  let retransmissionPort: UInt16?
-  /// The channel of its RTCP, for interleaved RTP.
-  var controlChannel: UInt8?
+  /// Media of a sender that are told apart; a camera has three.
+  static let maximumTracks = 16
 
-  init(
-    flow: Flow, ssrc: UInt32?, payloadType: UInt8?, auxiliaryTypes: Set<UInt8>,
-    description: MediaDescription?, hasNeighbour: Bool, takesCorrection: Bool,
-    retransmissionPort: UInt16?
-  ) {
-    self.retransmissionPort = retransmissionPort
-    self.takesCorrection = takesCorrection
-    self.auxiliaryTypes = auxiliaryTypes
-    self.hasNeighbour = hasNeighbour
-    self.flow = flow
-    self.ssrc = ssrc
-    self.payloadType = payloadType
-    self.description = description
-    if case .channel(_, _, let channel) = flow.place { controlChannel = channel &+ 1 }
-  }
+  /// Not empty.
+  private(set) var tracks: [FlowTrack]
+  /// The flow that was looked for.
+  var flow: Flow { tracks[0].flow }
 
-  /// What `packet` comes on as part of this flow; `nil` when it is none.
-  func channel(of packet: CarriedPacket) -> Datagram.Channel? {
-    guard let channel = place(of: packet.carrier), admits(packet.bytes, on: channel) else {
+  /// Chooses what fits `wish`: what is described as video comes first, then what looks like it, then
+  /// what has most bytes; with it all media of its sender, unless one is asked for.
+  ///
+  /// `nil` where nothing fits.
+  init?(from survey: FlowSurvey, for wish: FlowSurvey.Wish, in dissection: Dissection) {
+    let descriptions = dissection.descriptions
+    let confirmed = survey.flows.filter(\.isConfirmed)
+    func rank(_ flow: Flow) -> (Int, Int, UInt64) {
+      let media = descriptions.section(of: flow)?.media
+      let described = media.map { $0.kind == "video" && !$0.isRetransmission ? 2 : 0 } ?? 1
+      return (described, flow.looksLikeVideo ? 1 : 0, flow.bytes)
+    }
+    guard let best = confirmed.filter(wish.admits).max(by: { rank($0) < rank($1) }) else {
       return nil
     }
-    if channel == .control, hasNeighbour, !RTCPPacket.recognizes(packet.bytes) { return nil }
-    return channel
+    let section = descriptions.section(of: best)
+    // A section may offer several types; its description is that of one of them.
+    let said =
+      section?.media.description.payloadType == best.payloadType ? section?.media.description : nil
+    var first = FlowTrack(best, description: said ?? best.assignedSound)
+    first.ssrc = wish.ssrc
+    // Other media in the same place, as WebRTC bundles them, is told by its payload type.
+    if confirmed.contains(where: {
+      $0.place == best.place && $0.payloadType != best.payloadType
+    }) {
+      first.payloadType = best.payloadType
+    }
+    first.auxiliaryTypes = wish.auxiliaryTypes.union(said?.auxiliaryTypes ?? [])
+    first.hasNeighbour = confirmed.contains { $0.place == best.place.next }
+    first.takesCorrection = wish.takesCorrection
+    first.retransmissionPort = wish.retransmissionPort ?? section?.retransmissionPort
+    tracks = [first]
+    if wish.isOpen { addOthers(among: confirmed, describedBy: descriptions) }
+    for index in tracks.indices {
+      guard case .channel(let source, let destination, let channel) = tracks[index].flow.place
+      else {
+        continue
+      }
+      let channels = dissection.controlChannels(between: source, and: destination)
+      tracks[index].controlChannel = channels[channel] ?? tracks[index].controlChannel
+    }
   }
 
-  private func place(of carrier: CarriedPacket.Carrier) -> Datagram.Channel? {
-    switch (carrier, flow.place) {
-    case (.udp(_, let destination), .port(let own)):
-      guard destination.address == own.address else { return nil }
-      if destination.port == own.port { return .media }
-      if destination.port == retransmissionPort { return .retransmission }
-      if destination.port == own.port &+ 1 { return .control }
-      let isAbove = destination.port == own.port &+ 2 || destination.port == own.port &+ 4
-      return takesCorrection && isAbove ? .correction : nil
+  /// Which track `packet` belongs to, and what it comes on there; `nil` when it belongs to none.
+  func place(of packet: CarriedPacket) -> (track: Int, channel: Datagram.Channel)? {
+    for (number, track) in tracks.enumerated() {
+      guard let channel = track.channel(of: packet) else { continue }
+      // Media in one place have their RTCP in one place too.
+      guard tracks.count > 1, RTCPPacket.recognizes(packet.bytes) else { return (number, channel) }
+      let other = tracks.firstIndex {
+        $0.isSource(of: packet.bytes) && $0.channel(of: packet) != nil
+      }
+      return (other ?? number, channel)
+    }
+    return nil
+  }
+
+  /// What is known of the media, that of each track in its place; empty where there is nothing to say.
+  var descriptions: [MediaDescription] {
+    let isSilent = tracks.count == 1 && tracks[0].description == nil
+    return isSilent
+      ? [] : tracks.enumerated().map { $1.description ?? $1.flow.description(isFirst: $0 == 0) }
+  }
+
+  private mutating func addOthers(
+    among flows: [Flow], describedBy descriptions: [SessionDescription]
+  ) {
+    let first = tracks[0]
+    for flow in flows {
+      guard tracks.count < Self.maximumTracks, flow.hasSender(of: first.flow),
+        !first.isCorrectionOrRepetition(flow),
+        // Another source of the same kind in the same place is one that took over.
+        !tracks.contains(where: {
+          $0.flow.place == flow.place && $0.flow.payloadType == flow.payloadType
+        })
+      else { continue }
+      let section = descriptions.section(of: flow)
+      guard section?.media.isRetransmission != true else { continue }
+      var said = section?.media.description
+      // Two media may have one payload type, and no port tell which section is whose.
+      if said?.payloadType != flow.payloadType || tracks.contains(where: { $0.description == said })
+      {
+        said = nil
+      }
+      var track = FlowTrack(flow, description: said ?? flow.assignment)
+      track.payloadType = flow.payloadType
+      track.auxiliaryTypes = Set(said?.auxiliaryTypes ?? [])
+      track.hasNeighbour = flows.contains { $0.place == flow.place.next }
+      tracks.append(track)
+    }
+  }
+}
+
+extension FlowTrack {
+  /// Whether `other` corrects or repeats this one, and so belongs to it.
+  fileprivate func isCorrectionOrRepetition(_ other: Flow) -> Bool {
+    if flow.place == other.place { return auxiliaryTypes.contains(other.payloadType) }
+    guard case .port(let own) = flow.place, let port = other.destinationPort else { return false }
+    return port == retransmissionPort
+      || takesCorrection && [own.port &+ 2, own.port &+ 4].contains(port)
+  }
+}
+
+extension Flow {
+  /// Whether who sends `other` sends this to the same receiver.
+  fileprivate func hasSender(of other: Flow) -> Bool {
+    switch (place, other.place) {
+    case (.port(let own), .port(let others)):
+      own.address == others.address && source?.address == other.source?.address
     case (
-      .interleaved(let source, let destination, let channel),
-      .channel(let ownSource, let ownDestination, let own)
+      .channel(let source, let destination, _), .channel(let otherSource, let otherDestination, _)
     ):
-      guard source == ownSource, destination == ownDestination else { return nil }
-      if channel == own { return .media }
-      return channel == controlChannel ? .control : nil
-    case (.file(let channel), .file): return channel
-    default: return nil
+      source == otherSource && destination == otherDestination
+    case (.file, .file): true
+    default: false
     }
   }
 
-  /// Whether RTP is of the source and payload type that are wanted, and RTCP of that source.
-  private func admits(_ bytes: ByteBuffer, on channel: Datagram.Channel) -> Bool {
-    guard ssrc != nil || payloadType != nil, ![.correction, .retransmission].contains(channel)
-    else {
-      return true
+  /// What can be said of it that nobody describes: the one that was looked for is taken for video.
+  fileprivate func description(isFirst: Bool) -> MediaDescription {
+    isFirst ? MediaDescription() : MediaDescription(kind: "application", payloadType: payloadType)
+  }
+}
+
+extension [SessionDescription] {
+  /// The section of any of them that has a payload type, video before other kinds, and where its packets
+  /// are sent again if that is said.
+  func section(
+    of flow: Flow
+  ) -> (media: SessionDescription.Media, retransmissionPort: UInt16?)? {
+    let fitting = flatMap { session in
+      session.media.filter { $0.payloadTypes.contains(flow.payloadType) }.map { (session, $0) }
     }
-    let isControl = channel == .control || RTCPPacket.recognizes(bytes)
-    let type = bytes.getInteger(at: bytes.readerIndex + 1, as: UInt8.self).map { $0 & 0x7F }
-    if !isControl, let type, auxiliaryTypes.contains(type) { return true }
-    if let ssrc {
-      let own = bytes.getInteger(at: bytes.readerIndex + (isControl ? 4 : 8), as: UInt32.self)
-      guard own == ssrc else { return false }
-    }
-    guard let payloadType, !isControl else { return true }
-    return type == payloadType
+    // In a session of its own what repeats the media may have their payload type.
+    let exact = fitting.first { $1.port == flow.destinationPort.map(Int.init) }
+    guard
+      let (session, media) = exact ?? fitting.first(where: { $1.kind == "video" })
+        ?? fitting.first
+    else { return nil }
+    let port = media.retransmission.map { session.media[$0].port } ?? 0
+    return (media, port > 0 ? UInt16(clamping: port) : nil)
   }
 }

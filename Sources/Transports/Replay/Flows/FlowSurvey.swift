@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import RTPWire
 
-/// Looks through the beginning of a recording for the flows in it, and chooses the one to play.
+/// Looks through a recording for the flows in it.
 struct FlowSurvey: Sendable {
   /// Sources that are told apart; more are noise that looks like RTP.
   static let maximumFlows = 512
@@ -11,6 +11,10 @@ struct FlowSurvey: Sendable {
 
   private(set) var flows: [Flow] = []
   private var indices: [Key: Int] = [:]
+  /// Whether flows keep samples of their packets, for a list.
+  private let keepsSamples: Bool
+
+  init(keepsSamples: Bool = false) { self.keepsSamples = keepsSamples }
 
   private struct Key: Hashable {
     var place: FlowPlace
@@ -32,7 +36,7 @@ struct FlowSurvey: Sendable {
 
     var isOpen: Bool { ssrc == nil && port == nil && payloadType == nil }
 
-    fileprivate func admits(_ flow: Flow) -> Bool {
+    func admits(_ flow: Flow) -> Bool {
       (ssrc.map { $0 == flow.ssrc } ?? true)
         && (payloadType.map { $0 == flow.payloadType } ?? true)
         && (port.map { flow.ports.contains($0) } ?? true)
@@ -47,7 +51,10 @@ struct FlowSurvey: Sendable {
     else { return }
     let place = FlowPlace(packet.carrier)
     let key = Key(place: place, ssrc: rtp.ssrc)
-    if let index = indices[key] { return flows[index].observe(rtp) }
+    if let index = indices[key] {
+      if keepsSamples { flows[index].sample(rtp) }
+      return flows[index].observe(rtp, at: packet.time)
+    }
     if flows.count >= Self.maximumFlows, passedOver == 0 { forgetNoise() }
     guard flows.count < Self.maximumFlows else {
       // To look for noise again with every packet would cost more than all the rest.
@@ -55,7 +62,7 @@ struct FlowSurvey: Sendable {
       return
     }
     indices[key] = flows.count
-    flows.append(Flow(rtp, at: place, from: packet.carrier.source))
+    flows.append(Flow(rtp, at: place, from: packet.carrier.source, time: packet.time))
   }
 
   /// The flows that are RTP beyond doubt, the largest first, at most `count`.
@@ -72,33 +79,6 @@ struct FlowSurvey: Sendable {
     flows.contains { $0.looksLikeVideo && wish.admits($0) }
   }
 
-  /// The flow to play: what is described as video comes first, then what looks like it, then what
-  /// has most bytes.
-  func choice(for wish: Wish, describedBy descriptions: [SessionDescription]) -> FlowChoice? {
-    let candidates = flows.filter { $0.isConfirmed && wish.admits($0) }
-    func rank(_ flow: Flow) -> (Int, Int, UInt64) {
-      let media = descriptions.section(of: flow)?.media
-      let described = media.map { $0.kind == "video" && !$0.isRetransmission ? 2 : 0 } ?? 1
-      return (described, flow.looksLikeVideo ? 1 : 0, flow.bytes)
-    }
-    guard let best = candidates.max(by: { rank($0) < rank($1) }) else { return nil }
-    // Other media in the same place, as WebRTC bundles them, is told by its payload type.
-    let isShared = flows.contains {
-      $0.place == best.place && $0.isConfirmed && $0.payloadType != best.payloadType
-    }
-    let section = descriptions.section(of: best)
-    // A section may offer several types; its description is that of one of them.
-    let description =
-      section?.media.description.payloadType == best.payloadType ? section?.media.description : nil
-    return FlowChoice(
-      flow: best, ssrc: wish.ssrc, payloadType: isShared ? best.payloadType : nil,
-      auxiliaryTypes: wish.auxiliaryTypes.union(description?.auxiliaryTypes ?? []),
-      description: description,
-      hasNeighbour: flows.contains { $0.isConfirmed && $0.place == best.place.next },
-      takesCorrection: wish.takesCorrection,
-      retransmissionPort: wish.retransmissionPort ?? section?.retransmissionPort)
-  }
-
   private mutating func forgetNoise() {
     flows.removeAll { !$0.isConfirmed }
     indices = Dictionary(
@@ -109,7 +89,7 @@ struct FlowSurvey: Sendable {
 }
 
 extension Flow {
-  fileprivate var destinationPort: UInt16? {
+  var destinationPort: UInt16? {
     if case .port(let destination) = place { destination.port } else { nil }
   }
 
@@ -131,22 +111,42 @@ extension CarriedPacket.Carrier {
   }
 }
 
-extension [SessionDescription] {
-  /// The section of any of them that has a payload type, video before other kinds, and where its packets
-  /// are sent again if that is said.
-  fileprivate func section(
-    of flow: Flow
-  ) -> (media: SessionDescription.Media, retransmissionPort: UInt16?)? {
-    let fitting = flatMap { session in
-      session.media.filter { $0.payloadTypes.contains(flow.payloadType) }.map { (session, $0) }
+extension FlowSurvey {
+  /// Flows that are listed where the one asked for is not there.
+  static let maximumListed = 10
+
+  /// Why there is nothing to play that fits `wish`.
+  func missing(for wish: Wish, in statistics: DissectionStatistics) -> ReplayError {
+    guard statistics.packets > 0 else { return .noPackets }
+    guard !wish.isOpen else { return .noRTP(contents: statistics.summary) }
+    let all = confirmed(atMost: .max)
+    let listed = all.prefix(Self.maximumListed).map { "\($0)" }
+    return .noSuchFlow(asked: "\(wish)", flows: listed, more: all.count - listed.count)
+  }
+}
+
+extension FlowSurvey.Wish: CustomStringConvertible {
+  var description: String {
+    [
+      ssrc.map { "SSRC 0x" + String($0, radix: 16) }, port.map { "port \($0)" },
+      payloadType.map { "payload type \($0)" },
+    ].compactMap(\.self).joined(separator: ", ")
+  }
+}
+
+extension FlowChoice {
+  /// What was chosen, and from how much, in words.
+  func remark(among survey: FlowSurvey) -> String {
+    let others = survey.confirmed(atMost: .max).count - 1
+    return "plays \(flow)" + (others > 0 ? " (of \(others + 1) flows; --ssrc chooses)" : "")
+  }
+
+  /// How the media was carried.
+  var delivery: String? {
+    switch flow.place {
+    case .port: "udp"
+    case .channel: "tcp"
+    case .file: nil
     }
-    // In a session of its own what repeats the media may have their payload type.
-    let exact = fitting.first { $1.port == flow.destinationPort.map(Int.init) }
-    guard
-      let (session, media) = exact ?? fitting.first(where: { $1.kind == "video" })
-        ?? fitting.first
-    else { return nil }
-    let port = media.retransmission.map { session.media[$0].port } ?? 0
-    return (media, port > 0 ? UInt16(clamping: port) : nil)
   }
 }

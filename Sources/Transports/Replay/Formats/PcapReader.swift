@@ -5,6 +5,11 @@ struct PcapReader: RecordingReader {
   /// How a file begins that this reads; `nil` for another one.
   struct Header: Sendable, Hashable {
     static let length = 24
+    /// The first four bytes: both byte orders, with micro- and with nanoseconds.
+    static let signatures: [[UInt8]] = [
+      [0xA1, 0xB2, 0xC3, 0xD4], [0xD4, 0xC3, 0xB2, 0xA1], [0xA1, 0xB2, 0x3C, 0x4D],
+      [0x4D, 0x3C, 0xB2, 0xA1],
+    ]
 
     let order: Endianness
     /// Nanoseconds in a tick of the fraction.

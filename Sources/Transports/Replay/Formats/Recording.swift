@@ -47,6 +47,10 @@ struct DamagedRecording: Error, Sendable, Hashable, CustomStringConvertible {
     case blockLength(UInt32)
     /// A section of pcapng whose byte order or version is unknown.
     case section
+    /// What is compressed is not as gzip has it.
+    case compression
+    /// What is compressed expands more than so many times.
+    case expansion(UInt64)
   }
 
   /// Bytes from the beginning of the file, or of what was read of it.
@@ -62,6 +66,8 @@ struct DamagedRecording: Error, Sendable, Hashable, CustomStringConvertible {
         "a block has the lengths \(first) and \(second)"
       case .blockLength(let length): "a block can not have the length \(length)"
       case .section: "a section is of an unknown kind"
+      case .compression: "what stands there is not compressed as gzip does it"
+      case .expansion(let times): "it expands more than \(times) times, as no capture does"
       }
     return "it is damaged at byte \(offset): \(what)"
   }

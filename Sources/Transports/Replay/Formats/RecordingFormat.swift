@@ -8,8 +8,12 @@ enum RecordingFormat: Sendable, Hashable, CaseIterable {
   case rtp4
   case rfc4571
 
-  /// Bytes of a file's beginning by which its format is told.
-  static let signatureLength = 64
+  /// How files begin that say what they are.
+  static let signatures =
+    PcapReader.Header.signatures
+    + [[0x0A, 0x0D, 0x0D, 0x0A], RTPDumpReader.signature, GzipReader.signature]
+  /// Bytes by which every format with a signature is told.
+  static let signatureLength = 13
 
   init(_ framing: PacketFraming) {
     switch framing {
@@ -23,7 +27,7 @@ enum RecordingFormat: Sendable, Hashable, CaseIterable {
   /// What has a signature goes by that. Lengths have none, so they are believed where what stands
   /// behind the first one can be RTP.
   init?(beginning bytes: ByteBuffer, name: String) {
-    if PcapReader.Header(bytes) != nil {
+    if PcapReader.Header.signatures.contains(where: bytes.readableBytesView.starts) {
       self = .pcap
     } else if Self.isPcapng(bytes) {
       self = .pcapng

@@ -1,0 +1,184 @@
+internal import NIOCore
+internal import RTPWire
+
+/// A capture that comes through a pipe, as from tcpdump on another machine.
+///
+/// While it is found out what to play, what may belong to it is kept; from then on packets go out as
+/// they come in.
+struct CaptureDelivery {
+  enum Event: Sendable {
+    case described([MediaDescription])
+    case packet(Datagram)
+    /// A read has been worked off.
+    case readCompleted(at: Instant)
+  }
+
+  /// Bytes that are expanded at a time.
+  private static let expandedLength = 256 << 10
+
+  /// What was chosen and left out, a sentence each.
+  private(set) var remarks: [String] = []
+  private let wish: FlowSurvey.Wish
+  private let expansion: GzipReader?
+  /// What comes first, until it tells the format.
+  private var beginning = ByteBuffer()
+  private var reader: (any RecordingReader)?
+  private var dissection = Dissection()
+  private var origins = FlowOrigins()
+  private var clock = TransitClock()
+  private var stage = Stage.surveying(CaptureSurvey())
+  private var waiting = CircularBuffer<(bytes: ByteBuffer, arrival: Instant)>()
+  private var events = CircularBuffer<Event>()
+  /// When the read came that is being worked off.
+  private var arrival: Instant?
+  private var hasEnded = false
+  private var isDrained = false
+
+  private enum Stage {
+    case surveying(CaptureSurvey)
+    case playing(FlowChoice)
+  }
+
+  init(_ configuration: ReplayConfiguration, isCompressed: Bool) {
+    wish = configuration.wish
+    expansion = isCompressed ? GzipReader() : nil
+  }
+
+  /// How the media that is played was carried, once that is chosen.
+  var delivery: String? { if case .playing(let choice) = stage { choice.delivery } else { nil } }
+
+  mutating func append(_ bytes: ByteBuffer, at arrival: Instant) {
+    waiting.append((bytes, arrival))
+  }
+
+  /// Nothing more comes; pull ``next()`` for what is left.
+  mutating func finish() { hasEnded = true }
+
+  /// What comes next; `nil` when more bytes are needed, or when all is over.
+  ///
+  /// - Throws: ``ReplayError``: what keeps the rest, or all of it, from being played.
+  mutating func next() throws -> Event? {
+    do {
+      while true {
+        if let event = events.popFirst() { return event }
+        if let recording = try reader?.next() {
+          take(recording)
+        } else if try !expandMore() {
+          if let arrival {
+            self.arrival = nil
+            return .readCompleted(at: arrival)
+          }
+          guard try readOn() else { return nil }
+        }
+      }
+    } catch let damage as DamagedRecording {
+      throw ReplayError.damaged("\(damage)")
+    }
+  }
+
+  // MARK: Bytes
+
+  /// Begins with the next read, or with what comes behind the last one; false where there is neither.
+  private mutating func readOn() throws -> Bool {
+    guard let read = waiting.popFirst() else {
+      guard hasEnded, !isDrained else { return false }
+      isDrained = true
+      try drain()
+      return true
+    }
+    arrival = read.arrival
+    if let expansion {
+      expansion.append(read.bytes)
+    } else {
+      try feed(read.bytes)
+    }
+    return true
+  }
+
+  private mutating func expandMore() throws -> Bool {
+    guard let expansion else { return false }
+    var bytes = ByteBuffer()
+    guard try expansion.read(atMost: Self.expandedLength, into: &bytes) > 0 else { return false }
+    try feed(bytes)
+    return true
+  }
+
+  private mutating func feed(_ bytes: ByteBuffer) throws {
+    guard reader == nil else { return reader?.append(bytes) ?? () }
+    beginning.writeImmutableBuffer(bytes)
+    guard let format = RecordingFormat(beginning: beginning, name: "") else {
+      guard beginning.readableBytes < ForeignContent.signatureLength else { throw unknownContent }
+      return
+    }
+    reader = format.makeReader()
+    reader?.append(beginning)
+    beginning = ByteBuffer()
+  }
+
+  private var unknownContent: ReplayError {
+    ForeignContent(beginning: beginning).map { .foreign($0) } ?? .unknownFormat
+  }
+
+  /// Gives up what is missing at the end.
+  private mutating func drain() throws {
+    guard let reader else {
+      throw beginning.readableBytes == 0 ? ReplayError.empty : unknownContent
+    }
+    var packets: [CarriedPacket] = []
+    dissection.finish { packets.append($0) }
+    let now = latest
+    for packet in packets { take(packet, readAt: now) }
+    if case .surveying(let survey) = stage {
+      guard dissection.statistics.packets > 0 || reader.unfinished == 0 else {
+        throw ReplayError.endsInHeader
+      }
+      guard choose(survey) else {
+        throw survey.flows.missing(for: wish, in: dissection.statistics)
+      }
+    }
+    remarks += dissection.statistics.losses + reader.oddities.map { "warning: \($0)" }
+    if reader.unfinished > 0 || expansion?.isInsideMember == true {
+      remarks.append("warning: the capture ends in the middle of a packet")
+    }
+  }
+
+  // MARK: Packets
+
+  private var latest: Instant { clock.latest }
+
+  private mutating func take(_ recording: Recording) {
+    var packets: [CarriedPacket] = []
+    dissection.receive(recording) { packets.append($0) }
+    for packet in packets { take(packet, readAt: arrival ?? latest) }
+  }
+
+  private mutating func take(_ packet: CarriedPacket, readAt now: Instant) {
+    let arrival = clock.arrival(ofRecorded: packet.time, readAt: now)
+    guard case .surveying(var survey) = stage else { return play(packet, at: arrival) }
+    // Nothing else holds it while it changes.
+    stage = .surveying(CaptureSurvey())
+    survey.observe(packet, at: arrival)
+    let isEnough = survey.isEnough(for: wish, at: packet.time)
+    stage = .surveying(survey)
+    if isEnough { choose(survey) }
+  }
+
+  @discardableResult
+  private mutating func choose(_ survey: CaptureSurvey) -> Bool {
+    guard let choice = FlowChoice(from: survey.flows, for: wish, in: dissection) else {
+      return false
+    }
+    stage = .playing(choice)
+    remarks.append(choice.remark(among: survey.flows))
+    if !choice.descriptions.isEmpty { events.append(.described(choice.descriptions)) }
+    for (packet, arrival) in survey.kept { play(packet, at: arrival) }
+    return true
+  }
+
+  private mutating func play(_ packet: CarriedPacket, at arrival: Instant) {
+    guard case .playing(let choice) = stage,
+      let datagram = origins.datagram(of: packet, in: choice, at: arrival)
+    else { return }
+    events.append(.packet(datagram))
+  }
+}

@@ -1,0 +1,84 @@
+internal import NIOCore
+
+/// What a file is that is no recording of packets, told by how it begins; its description names it and
+/// says what to do instead.
+public enum ForeignContent: Sendable, Hashable {
+  /// A file that a player shows, such as `MP4`.
+  case video(String)
+  case sound(String)
+  case picture(String)
+  /// What another program has to unpack first.
+  case compressed(String, tool: String)
+  /// A capture in a format that Wireshark's `editcap` turns into pcapng.
+  case otherCapture(String)
+  case webPage
+  case playlist
+
+  /// Bytes of a beginning that are looked at: two packets of MPEG-TS have to be among them.
+  static let signatureLength = 512
+
+  /// `nil` for what is not known here either.
+  init?(beginning bytes: ByteBuffer) {
+    let view = bytes.readableBytesView
+    func has(_ signature: String, at offset: Int = 0) -> Bool {
+      view.dropFirst(offset).starts(with: signature.utf8)
+    }
+    if let kind = Self.signatures.first(where: { view.starts(with: $0.bytes) })?.content {
+      self = kind
+    } else if has("ftyp", at: 4) || has("moov", at: 4) || has("mdat", at: 4) {
+      self = .video("MP4")
+    } else if has("RIFF") {
+      self = has("WAVE", at: 8) ? .sound("WAV") : .video("AVI")
+    } else if Self.isTransportStream(bytes) {
+      self = .video("MPEG-TS")
+    } else if has("<!") || has("<html") || has("<HTML") || has("<?xml") {
+      self = .webPage
+    } else {
+      return nil
+    }
+  }
+
+  private static let signatures: [(bytes: [UInt8], content: ForeignContent)] = [
+    ([0x1A, 0x45, 0xDF, 0xA3], .video("Matroska or WebM")),
+    (Array("FLV".utf8), .video("FLV")), (Array("DKIF".utf8), .video("IVF")),
+    (Array("OggS".utf8), .video("Ogg")), (Array("YUV4MPEG2".utf8), .video("raw YUV4MPEG2")),
+    ([0, 0, 1, 0xBA], .video("MPEG-PS")), ([0, 0, 0, 1], .video("an elementary stream of")),
+    ([0, 0, 1], .video("an elementary stream of")),
+    (Array("ID3".utf8), .sound("MP3")), (Array("fLaC".utf8), .sound("FLAC")),
+    ([0xFF, 0xD8, 0xFF], .picture("JPEG")), ([0x89, 0x50, 0x4E, 0x47], .picture("PNG")),
+    (Array("GIF8".utf8), .picture("GIF")),
+    ([0x28, 0xB5, 0x2F, 0xFD], .compressed("zstd", tool: "zstd -d")),
+    ([0xFD, 0x37, 0x7A, 0x58, 0x5A, 0], .compressed("xz", tool: "xz -d")),
+    (Array("BZh".utf8), .compressed("bzip2", tool: "bzip2 -d")),
+    ([0x04, 0x22, 0x4D, 0x18], .compressed("lz4", tool: "lz4 -d")),
+    ([0x50, 0x4B, 3, 4], .compressed("zip", tool: "unzip")),
+    (Array("snoop\0".utf8), .otherCapture("snoop")),
+    (Array("GMBU".utf8), .otherCapture("Network Monitor")),
+    (Array("RTSS".utf8), .otherCapture("Network Monitor")),
+    (Array("iptrace".utf8), .otherCapture("iptrace")),
+    (Array("#EXTM3U".utf8), .playlist),
+  ]
+
+  /// Packets of 188 bytes begin with 0x47 (ISO/IEC 13818-1 §2.4.3.2).
+  private static func isTransportStream(_ bytes: ByteBuffer) -> Bool {
+    [0, 188].allSatisfy { bytes.getInteger(at: bytes.readerIndex + $0, as: UInt8.self) == 0x47 }
+  }
+}
+
+extension ForeignContent: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .video(let name):
+      "it is \(name) video and holds no packets of RTP; a player such as ffplay shows it"
+    case .sound(let name):
+      "it is \(name) sound and holds no packets of RTP; a player such as ffplay plays it"
+    case .picture(let name): "it is a \(name) picture and holds no packets of RTP"
+    case .compressed(let name, let tool):
+      "it is compressed with \(name); unpack it first, with: \(tool) FILE"
+    case .otherCapture(let name):
+      "it is a capture of \(name); make a pcapng of it first, with: editcap FILE NEW.pcapng"
+    case .webPage: "it is a web page, and no recording; give the URL of the stream itself"
+    case .playlist: "it is a playlist; give one of the URLs in it"
+    }
+  }
+}

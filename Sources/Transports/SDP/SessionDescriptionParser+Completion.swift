@@ -1,0 +1,125 @@
+internal import RTPWire
+
+/// What is put together when all lines are known.
+extension SessionDescriptionParser {
+  mutating func finish() throws(SessionDescriptionError) -> SessionDescription {
+    guard hasVersion || !sections.isEmpty else { throw .notADescription }
+    if !hasVersion { note(.missingVersion) }
+    // Several small cameras leave the origin out.
+    if !hasOrigin { note(.missingOrigin) }
+    var places: [String: Int] = [:]
+    for index in sections.indices {
+      guard let media = completed(sections[index]) else { continue }
+      if let name = sections[index].identification { places[name] = session.media.count }
+      session.media.append(media)
+    }
+    for group in groups { joinRetransmission(of: group.compactMap { places[$0] }) }
+    // Some devices mean themselves by ‘sendonly’, and mark all that they send.
+    if session.media.allSatisfy(\.isBackChannel) {
+      for index in session.media.indices { session.media[index].isBackChannel = false }
+    }
+    return session
+  }
+
+  private mutating func completed(_ section: SessionDescriptionSection) -> SessionDescription.Media?
+  {
+    guard var media = section.media else { return nil }
+    media.connection = media.connection ?? session.connection
+    if media.sourceFilters.isEmpty { media.sourceFilters = sessionFilters }
+    let carrier = media.payloadTypes.first {
+      !(section.encodings[$0]?.isAuxiliary ?? false)
+    }
+    guard let payloadType = carrier ?? media.payloadTypes.first else { return nil }
+    let map = section.encodings[payloadType] ?? RTPMap.assigned[payloadType]
+    if let map, map.clockRate == nil { note(.invalidClockRate(payloadType: payloadType)) }
+    media.description = MediaDescription(
+      kind: media.kind, payloadType: payloadType, encodingName: map?.name.printable,
+      clockRate: map?.clockRate ?? MediaDescription.videoClockRate,
+      formatParameters: parameters(of: payloadType, in: section),
+      correctionFormats: section.correctionFormats,
+      redundancyPayloadType: media.payloadTypes.first {
+        section.encodings[$0]?.name.lowercased() == "red"
+      },
+      retransmissionFormats: retransmissionFormats(in: section),
+      feedback: section.feedback(for: payloadType))
+    media.inferRequests(from: media.description.retransmissionFormats)
+    return media
+  }
+
+  /// Joins the media and the retransmissions among sections that belong together (RFC 4588 §8.6).
+  private mutating func joinRetransmission(of group: [Int]) {
+    guard let first = group.first(where: { !session.media[$0].isRetransmission }),
+      let second = group.first(where: { session.media[$0].isRetransmission })
+    else { return }
+    // Of two sessions of which one is protected something is said wrong.
+    guard session.media[first].isProtected == session.media[second].isProtected,
+      session.media[first].cryptos.isEmpty == session.media[second].cryptos.isEmpty
+    else { return }
+    let formats = session.media[second].description.retransmissionFormats
+    if session.media[first].port > 0, session.media[first].port == session.media[second].port {
+      // On one port it is one session, whatever the lines say.
+      session.media[first].description.retransmissionFormats.merge(formats) { own, _ in own }
+    } else {
+      session.media[first].retransmission = second
+      session.media[first].description.retransmissionSession = formats
+    }
+    session.media[first].inferRequests(from: formats)
+  }
+
+  /// The types of RFC 4588, each with `apt` and perhaps `rtx-time` (§8.1), in milliseconds.
+  private mutating func retransmissionFormats(
+    in section: SessionDescriptionSection
+  ) -> [UInt8: RetransmissionFormat] {
+    var formats: [UInt8: RetransmissionFormat] = [:]
+    for type in section.media?.payloadTypes ?? []
+    where section.encodings[type]?.name.lowercased() == "rtx" {
+      let parameters = parameters(of: type, in: section)
+      guard let original = parameters["apt"].flatMap({ UInt8($0) }), original <= 127 else {
+        continue
+      }
+      let time = parameters["rtx-time"].flatMap { UInt32($0) }
+      formats[type] = RetransmissionFormat(
+        original: original, time: time.map { .milliseconds(Int64($0)) })
+    }
+    return formats
+  }
+
+  private mutating func parameters(
+    of payloadType: UInt8, in section: SessionDescriptionSection
+  ) -> [String: String] {
+    if let own = section.parameters[payloadType] { return pairs(own) }
+    // Some cameras put the video's line at the end of the audio's section.
+    for other in sections where other.encodings[payloadType] == nil {
+      guard let parameters = other.parameters[payloadType] else { continue }
+      note(.formatParametersElsewhere(payloadType: payloadType))
+      return pairs(parameters)
+    }
+    return [:]
+  }
+
+  private mutating func pairs(_ text: String) -> [String: String] {
+    var pairs: [String: String] = [:]
+    for parameter in text.split(separator: ";") {
+      guard pairs.count < SessionDescription.maximumFormatParameters else {
+        note(.tooManyFormatParameters)
+        break
+      }
+      // Base64 ends in equals signs, so only the first one divides.
+      let parts = parameter.split(
+        separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard let key = parts.first?.trimmed.lowercased(), !key.isEmpty else { continue }
+      pairs[key] = parts.count == 2 ? parts[1].trimmed : ""
+    }
+    return pairs
+  }
+}
+
+extension SessionDescription.Media {
+  /// Takes it that who sends packets again may be asked to: GStreamer's server names no message.
+  fileprivate mutating func inferRequests(from formats: [UInt8: RetransmissionFormat]) {
+    guard profile.uppercased().contains("AVPF"),
+      formats.values.contains(where: { $0.original == description.payloadType })
+    else { return }
+    description.feedback.requests.insert(.nack)
+  }
+}

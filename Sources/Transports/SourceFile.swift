@@ -1,0 +1,49 @@
+internal import Glibc
+public import NIOCore
+
+/// A SOURCE argument as the name of a file: what there is of that name, and how it begins.
+public struct SourceFile: Sendable {
+  public enum Kind: Sendable, Hashable {
+    /// Nothing has that name, or nothing can be known of it.
+    case missing
+    case regular
+    case directory
+    /// A named pipe, or what else can be read once and from its beginning to its end.
+    case pipe
+    case device
+  }
+
+  public let path: String
+  public let kind: Kind
+  /// The first bytes of a regular file, at most 512; empty where it cannot be read.
+  public let beginning: ByteBuffer
+
+  /// Looks at the file, and waits for nobody.
+  public init(_ path: String) {
+    self.path = path
+    var status = stat()
+    guard unsafe stat(path, &status) == 0 else {
+      (kind, beginning) = (.missing, ByteBuffer())
+      return
+    }
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: kind = .regular
+    case S_IFDIR: kind = .directory
+    case S_IFIFO, S_IFSOCK: kind = .pipe
+    default: kind = .device
+    }
+    var beginning = ByteBuffer()
+    if kind == .regular {
+      let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+      if descriptor >= 0 {
+        unsafe beginning.writeWithUnsafeMutableBytes(minimumWritableBytes: Self.beginningLength) {
+          unsafe max(0, read(descriptor, $0.baseAddress, Self.beginningLength))
+        }
+        close(descriptor)
+      }
+    }
+    self.beginning = beginning
+  }
+
+  private static let beginningLength = 512
+}

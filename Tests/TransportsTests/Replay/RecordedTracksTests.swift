@@ -1,0 +1,167 @@
+import NIOCore
+import NIOPosix
+import RTPWire
+import Testing
+
+@testable import Transports
+
+/// The media of one sender in a recording, told apart and listed.
+struct RecordedTracksTests {
+  private static func packet(
+    _ number: Int, ssrc: UInt32, type: UInt8, ticks: Int, marker: Bool = false, payload: Int = 300
+  ) -> ByteBuffer {
+    var packet = rtp(UInt16(number), ssrc: ssrc, payload: payload)
+    packet.setInteger(type | (marker ? 0x80 : 0), at: 1)
+    packet.setInteger(UInt32(ticks), at: 4)
+    return packet
+  }
+
+  private static func frame(_ payload: ByteBuffer, from: UInt16 = 6000, to: UInt16) -> ByteBuffer {
+    FrameBytes.ethernet(FrameBytes.ipv4(FrameBytes.udp(payload, from: from, to: to)))
+  }
+
+  /// Four packets of a millisecond to 5004, of which the last is sound of `type` to `port`.
+  private static func capture(
+    type: UInt8, port: UInt16, lostEvery: Int? = nil
+  ) -> ByteBuffer {
+    let frames = (0..<100).flatMap { index -> [ByteBuffer] in
+      let video = (0..<3).map { part in
+        frame(
+          packet(
+            index * 3 + part, ssrc: 0xA, type: 96, ticks: index * 360, marker: part == 2), to: 5004)
+      }
+      let sound = frame(
+        packet(index, ssrc: 0xB, type: type, ticks: index * 32, payload: 100), from: 6002, to: port)
+      let isLost = lostEvery.map { index % $0 == $0 - 1 } ?? false
+      return video + (isLost ? [] : [sound])
+        + (index % 50 == 0
+          ? [
+            frame(senderReport(ssrc: 0xA), to: 5005),
+            frame(senderReport(ssrc: 0xB), from: 6002, to: port + 1),
+          ] : [])
+    }
+    return RecordingBytes.pcap(frames)
+  }
+
+  private func play(_ capture: ByteBuffer) async throws -> RecordingSink {
+    try await ReplayTransportTests().play(capture).sink
+  }
+
+  @Test func soundBesideVideoIsATrackOfItsOwn() async throws {
+    let sink = try await play(Self.capture(type: 8, port: 5006))
+    let datagrams = sink.datagrams.elements
+    #expect(datagrams.filter { $0.track == 0 && $0.channel == .media }.count == 300)
+    #expect(datagrams.filter { $0.track == 1 && $0.channel == .media }.count == 100)
+    for track in 0..<2 {
+      let control = datagrams.filter { $0.track == track && $0.channel == .control }
+      #expect(
+        control.map(\.bytes)
+          == [UInt32](repeating: track == 0 ? 0xA : 0xB, count: 2).map {
+            senderReport(ssrc: $0)
+          })
+    }
+    let media = try #require(sink.descriptions.elements.first)
+    #expect(media.map(\.kind) == ["video", "audio"])
+    #expect(media[1].encodingName == "PCMA" && media[1].clockRate == 8000)
+    #expect(media[0] == MediaDescription())
+  }
+
+  /// As WebRTC bundles them (RFC 8843): payload types tell RTP apart, and sources RTCP.
+  @Test func mediaOnOnePortAreTold() async throws {
+    let sink = try await play(Self.capture(type: 111, port: 5004))
+    let datagrams = sink.datagrams.elements
+    #expect(datagrams.filter { $0.track == 0 && $0.channel == .media }.count == 300)
+    #expect(datagrams.filter { $0.track == 1 && $0.channel == .media }.count == 100)
+    let control = datagrams.filter { $0.channel == .control }
+    #expect(control.filter { $0.track == 0 }.allSatisfy { $0.bytes == senderReport(ssrc: 0xA) })
+    #expect(control.filter { $0.track == 1 }.allSatisfy { $0.bytes == senderReport(ssrc: 0xB) })
+    #expect(control.count == 4)
+    let media = try #require(sink.descriptions.elements.first)
+    #expect(media.map(\.kind) == ["video", "application"])
+    #expect(media[1].payloadType == 111)
+  }
+
+  @Test func anotherSendersMediaAreNone() async throws {
+    var frames = (0..<100).map {
+      Self.frame(Self.packet($0, ssrc: 0xA, type: 96, ticks: $0 * 360, marker: true), to: 5004)
+    }
+    frames += (0..<50).map {
+      FrameBytes.ethernet(
+        FrameBytes.ipv4(
+          FrameBytes.udp(Self.packet($0, ssrc: 0xC, type: 0, ticks: $0 * 160), to: 7000),
+          isReversed: true))
+    }
+    let sink = try await play(RecordingBytes.pcap(frames))
+    #expect(sink.datagrams.elements.count == 100)
+    #expect(sink.descriptions.elements.isEmpty)
+  }
+
+  @Test func soundAloneIsDescribedByItsType() async throws {
+    let frames = (0..<100).map {
+      Self.frame(Self.packet($0, ssrc: 1, type: 0, ticks: $0 * 160, payload: 160), to: 5004)
+    }
+    let sink = try await play(RecordingBytes.pcap(frames))
+    #expect(sink.datagrams.elements.count == 100)
+    #expect(sink.descriptions.elements.first?.map(\.encodingName) == ["PCMU"])
+    #expect(sink.descriptions.elements.first?.map(\.kind) == ["audio"])
+  }
+
+  // MARK: Lists
+
+  private func listing(_ capture: ByteBuffer) async throws -> [ListedStream] {
+    let file = try ReplayTransportTests.File(capture, ending: "pcap")
+    return try await TransportCatalogue.describe(
+      source: file.path, on: MultiThreadedEventLoopGroup.singleton.next()
+    ).streams
+  }
+
+  @Test func everyFlowOfACaptureIsListed() async throws {
+    let streams = try await listing(Self.capture(type: 0, port: 5006, lostEvery: 10))
+    #expect(streams.map(\.description.kind) == ["video", "audio"])
+    #expect(streams.map(\.description.payloadType) == [96, 0])
+    #expect(streams.map(\.description.encodingName) == [nil, "PCMU"])
+    let flows = streams.compactMap(\.flow)
+    #expect(flows.map(\.source) == ["192.0.2.1:6000", "192.0.2.1:6002"])
+    #expect(flows.map(\.destination) == ["192.0.2.2:5004", "192.0.2.2:5006"])
+    #expect(flows.map(\.ssrc) == [0xA, 0xB])
+    #expect(flows.map(\.packets) == [300, 90])
+    // The last one is behind the last that came, where nobody misses it.
+    #expect(flows.map(\.lost) == [0, 9])
+    #expect(
+      flows.allSatisfy { $0.duration > .milliseconds(370) && $0.duration < .milliseconds(410) })
+    #expect(flows.allSatisfy { $0.jitter.map { $0 < .milliseconds(5) } ?? false })
+    #expect(flows[0].samples.count <= 32 && !flows[0].samples.isEmpty)
+  }
+
+  /// RFC 3550 A.1 and A.8 over numbers that wrap, are swapped, doubled, missing, and begin anew.
+  @Test(arguments: [
+    ([65_534, 65_535, 0, 1], 0), ([1, 2, 4, 5], 1), ([1, 3, 2, 4], 0), ([1, 2, 2, 3], 0),
+    ([1, 2, 6, 7, 7], 2), ([1, 2, 3, 40_000, 40_001, 40_003], 1), ([5, 4, 3, 6], 0),
+  ])
+  func lossIsWhatTheNumbersHavePlacesFor(numbers: [Int], lost: Int) throws {
+    let packets = try numbers.map { try RTPPacket(parsing: rtp(UInt16($0))) }
+    var reception = FlowReception(packets[0], at: 0)
+    for packet in packets.dropFirst() { reception.observe(packet, at: 0) }
+    #expect(reception.lost == UInt64(lost))
+    #expect(reception.received == UInt64(numbers.count))
+  }
+
+  @Test func jitterIsThatOfTheClockRate() throws {
+    var random = SplitMix(seed: 1)
+    func packet(_ index: Int) throws -> RTPPacket {
+      try RTPPacket(parsing: Self.packet(index, ssrc: 1, type: 0, ticks: index * 160))
+    }
+    var steady = FlowReception(try packet(0), at: 0)
+    var shaken = FlowReception(try packet(0), at: 0)
+    for index in 1..<1000 {
+      steady.observe(try packet(index), at: Int64(index) * 20_000_000)
+      let shift = Int64.random(in: 0...4_000_000, using: &random)
+      shaken.observe(try packet(index), at: Int64(index) * 20_000_000 + shift)
+    }
+    #expect(try #require(steady.jitter(clockRate: 8000)) < 1000)
+    #expect(steady.clockRate == 8000)
+    // The mean difference of two such shifts is a third of their range.
+    #expect((1_000_000...1_700_000).contains(try #require(shaken.jitter(clockRate: 8000))))
+    #expect(steady.jitter(clockRate: 7) == nil)
+  }
+}
