@@ -2,40 +2,42 @@ import Bitstream
 import Defragment
 import RTPWire
 
-/// How far damage has spread: which pictures refer to something that is not as it was sent.
+/// How far damage has spread: which pictures refer to one that differs from what was sent.
 ///
-/// The bitstream says it by NAL unit types, temporal levels and recovery points; within these bounds
-/// every picture counts as referring to all before it.
+/// NAL unit types, temporal levels and recovery points limit what a picture can refer to. Within
+/// these limits, a picture is taken to refer to every picture before it.
 struct DamageTrail {
-  /// The lowest temporal level at which something is wrong; pictures below refer to none of that.
+  /// The lowest damaged temporal level; pictures at lower levels refer to none of the damage.
   private typealias Level = UInt8
 
   private static let none: Level = .max
 
-  /// For pictures behind a random-access point in output order.
+  /// The damage for pictures that follow a random-access point in output order.
   private var trailing: Level = 0
-  /// For those that refer past the random-access point before them.
+  /// The damage for pictures that refer past the random-access point before them.
   private var skipped: Level = 0
-  /// For leading pictures that do not (RADL).
+  /// The damage for leading pictures that do not refer past it (RADL).
   private var leading: Level = 0
-  /// References to come before a recovery point's promise holds; `nil` where none was made.
+  /// How many reference pictures remain until a recovery point takes effect; `nil` without one.
   private var recovery: Int?
-  /// When the picture is shown from which on a recovery point held; what is shown before it refers past
-  /// it, whatever comes first.
+  /// When the first recovered picture is shown; pictures shown earlier refer past the recovery
+  /// point, even if they arrive later.
   private var recoveredAt: MediaTime?
 
-  /// No picture but such of B slices has come since.
+  /// Whether only B pictures have come since the recovery point took effect.
   private var isRightBehindRecovery = false
-  /// The time of the picture before, and whether one was ever below that of the picture before it.
+  /// The time of the previous picture, and whether any picture's time was ever below its
+  /// predecessor's.
   private var lastTime: MediaTime?
   private var timesGoBack = false
-  /// Whether recovery points count whose sender promises about the right pictures, not exactly these.
+  /// Whether a recovery point counts that promises approximate pictures (`exact_match_flag` 0).
   private let acceptsApproximation: Bool
 
-  /// Nothing can be referred to: decoding begins.
+  /// Starts without any picture to refer to.
   init(acceptsApproximation: Bool = false) { self.acceptsApproximation = acceptsApproximation }
 
-  /// What the picture of `unit` will be like, from the packets that came and from those it refers to.
+  /// The condition of the picture in `unit`, from its own packets and from the pictures it refers
+  /// to.
   mutating func condition(of unit: AccessUnit) -> RawFrame.Condition {
     if let lastTime, unit.time.ticks < lastTime.ticks { timesGoBack = true }
     lastTime = unit.time
@@ -45,12 +47,12 @@ struct DamageTrail {
       (trailing, skipped, leading) = (0, 0, 0)
       recovery = nil
     }
-    // With a picture that refers to none a message says nothing new; taken for more, it would make right
-    // the pictures that refer past it.
+    // On a picture without references a recovery point adds nothing. If it counted, it would
+    // declare pictures intact that refer past it.
     if let point = unit.recoveryPoint, point.isExact || acceptsApproximation,
       unit.integrity != .damaged, dependency.references != .none
     {
-      // It counts frames, of which each may come as two fields.
+      // The distance counts frames, and each frame may come as two fields.
       let pictures = unit.format?.mayHaveFields == true ? 2 : 1
       recovery = min(recovery ?? .max, pictures * point.distance)
     }
@@ -68,14 +70,14 @@ struct DamageTrail {
     return condition
   }
 
-  /// The picture that refers to others as `dependency` says was decoded with an error, although its packets
-  /// came.
+  /// Records that a picture with this dependency had a decoding error although its packets came.
   mutating func noteError(in dependency: PictureDependency) {
     recovery = nil
     spread(from: dependency)
   }
 
-  /// Whether `unit` is a key picture whose parameter sets may have been among the packets before it.
+  /// Whether `unit` is a key picture whose parameter sets may have been among the packets before
+  /// it.
   private func mayLackParameterSets(_ unit: AccessUnit, _ dependency: PictureDependency) -> Bool {
     unit.integrity == .afterLoss && dependency.references == .none
   }
@@ -83,8 +85,8 @@ struct DamageTrail {
   private func dependency(of unit: AccessUnit) -> PictureDependency {
     var dependency = unit.presumedDependency
     guard dependency.references == .earlier, let recoveredAt else { return dependency }
-    // Some senders give pictures the times in the order in which they are decoded (`ffmpeg -c copy` from a
-    // file without times); there only the slices tell.
+    // Some senders timestamp pictures in decoding order (`ffmpeg -c copy` from a file without
+    // times). There only the slice types tell.
     let isLeading =
       unit.time.ticks < recoveredAt.ticks
       || !timesGoBack && isRightBehindRecovery && dependency.isBidirectional
@@ -100,7 +102,7 @@ struct DamageTrail {
       (recovery, recoveredAt) = (nil, nil)
       return true
     case .lowerLevels:
-      // What is wrong at this level and above is not referred to any more.
+      // Damage at this level and above is no longer referred to.
       if trailing >= level { trailing = Self.none }
       return trailing > level
     case .earlier: return trailing > level
@@ -121,7 +123,7 @@ struct DamageTrail {
 }
 
 extension AccessUnit {
-  /// What its picture refers to, also where nobody has looked.
+  /// What the unit's picture refers to; a safe assumption where the slices were not read.
   var presumedDependency: PictureDependency {
     dependency
       ?? PictureDependency(references: isRandomAccess && recoveryPoint == nil ? .none : .earlier)

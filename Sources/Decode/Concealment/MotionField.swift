@@ -1,30 +1,31 @@
-/// How the blocks of one picture have moved since the one before it, as far as the samples tell.
+/// How the blocks of a picture moved since the picture before it, estimated from the samples.
 ///
-/// The decoder knows the motion of what it decodes, but hands it out for H.264 alone and for no picture
-/// that is missing. Whole samples and blocks of 16 × 16 are enough for what stands in for a loss.
+/// libavcodec exports motion vectors for H.264 only, and has none for a picture that is missing.
+/// Whole-sample vectors for blocks of 16 × 16 are precise enough to conceal a loss.
 struct MotionField {
-  /// Samples from a place in the newer picture to where it was in the older one.
+  /// The offset, in samples, from a block in the newer picture to its place in the older one.
   struct Vector: Hashable {
     var x: Int
     var y: Int
 
     static let zero = Vector(x: 0, y: 0)
 
-    /// Whether it is the same motion, but for what a search by whole samples gets wrong.
+    /// Whether both are the same motion, within the error of a whole-sample search.
     func resembles(_ other: Vector) -> Bool { abs(x - other.x) + abs(y - other.y) <= 2 }
   }
 
   static let blockSize = 16
-  /// As far as motion is looked for: an object that crosses 1080p in a second moves so far in a frame.
+  /// The search range in samples: an object that crosses a 1080p picture in a second moves this far
+  /// in one frame.
   private static let reach = 64
-  /// The mean difference a sample below which a block stands still: the noise of a camera.
+  /// A block whose mean difference per sample is at most this stands still: it is camera noise.
   private static let stillness = 2
 
   let columns: Int
   let rows: Int
   private var vectors: [Vector]
 
-  /// Finds the motion from `older` to `newer`, which have the same size.
+  /// Estimates the motion from `older` to `newer`, which must have the same size.
   init<Sample>(from older: SamplePlane<Sample>, to newer: SamplePlane<Sample>, bitDepth: Int) {
     columns = newer.width / Self.blockSize
     rows = newer.height / Self.blockSize
@@ -42,16 +43,16 @@ struct MotionField {
     }
   }
 
-  /// The motion of a block; none outside the picture.
+  /// The motion of a block; zero outside the picture.
   private func vector(column: Int, row: Int) -> Vector {
     guard column >= 0, column < columns, row >= 0, row < rows else { return .zero }
     return vectors[row * columns + column]
   }
 
-  /// From where in the newer picture the next one has what stands at `x`, `y`, if all goes on as it
-  /// did.
+  /// Where in the newer picture the block at `x`, `y` of the next one comes from, if motion
+  /// continues.
   ///
-  /// What moves covers what stands still: if something around here arrives here, it is shown.
+  /// A moving block covers a still one: if a nearby block is about to arrive here, it wins.
   func source(x: Int, y: Int) -> Vector {
     let (column, row) = (x / Self.blockSize, y / Self.blockSize)
     let own = vector(column: column, row: row)
@@ -71,7 +72,7 @@ struct MotionField {
     return own
   }
 
-  /// The search for one block: from the best of some candidates on in ever smaller steps.
+  /// The search for one block: starts at the best candidate and refines it in ever smaller steps.
   private struct BlockSearch<Sample: FixedWidthInteger & UnsignedInteger & Sendable> {
     let older: SamplePlane<Sample>
     let newer: SamplePlane<Sample>
@@ -98,7 +99,7 @@ struct MotionField {
           if best == centre { break }
         }
       }
-      // A little better is what noise gives too.
+      // Noise alone can make a vector look slightly better.
       return least < standing - standing / 4 ? best : .zero
     }
 

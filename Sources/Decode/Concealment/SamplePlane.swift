@@ -1,13 +1,13 @@
-/// One plane of a picture in the decoder's memory, as long as that is held elsewhere.
+/// One plane of a picture in the decoder's memory; the owner must keep that memory alive.
 @safe struct SamplePlane<Sample: FixedWidthInteger & UnsignedInteger & Sendable> {
   let start: UnsafeMutablePointer<Sample>
-  /// Samples from one row's start to the next one's.
+  /// Samples from the start of one row to the start of the next.
   let stride: Int
   let width: Int
   let height: Int
 
-  /// The sum of absolute differences of two blocks of `size` × `size`, or at least `limit` when it is
-  /// no less.
+  /// The sum of absolute differences of two blocks of `size` × `size`; when it reaches `limit`,
+  /// some value of at least `limit`.
   ///
   /// Both blocks must lie inside their planes.
   func difference(
@@ -37,7 +37,7 @@
     }
   }
 
-  /// Copies a block from another plane of the same size; what lies outside either is left out.
+  /// Copies a block from another plane of the same size; samples outside either plane are skipped.
   func copy(
     width blockWidth: Int, height blockHeight: Int, toX x: Int, y: Int, from source: SamplePlane,
     x sourceX: Int, y sourceY: Int

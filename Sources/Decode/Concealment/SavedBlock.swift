@@ -1,14 +1,16 @@
 import CFFmpeg
 
-/// The samples of the first block of a picture, to be put back where they were.
+/// A copy of the samples of a picture's first block, which can be restored later.
 @safe final class SavedBlock {
   private var frame: UnsafeMutablePointer<AVFrame>?
   private let format: PixelFormat
   private let side: Int
   private var samples: [UInt8] = []
 
-  /// Keeps the block of `side` luma samples a side at the top left of `frame`, as the decoder allocated it;
-  /// `nil` when it is larger than the picture, or memory has run out.
+  /// Saves the top left block of `frame`, `side` × `side` luma samples, as the decoder allocated
+  /// it.
+  ///
+  /// `nil` when the block is larger than the picture, or memory has run out.
   init?(of frame: UnsafeMutablePointer<AVFrame>, side: Int) {
     guard unsafe min(frame.pointee.width, frame.pointee.height) >= side,
       let format = PixelFormat(AVPixelFormat(rawValue: unsafe frame.pointee.format)),

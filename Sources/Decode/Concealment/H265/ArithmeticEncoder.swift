@@ -1,9 +1,9 @@
 import Bitstream
 import Defragment
 
-/// The arithmetic encoder whose decoder every slice data of H.265 is made for (§9.3.4.3, §9.3.5).
+/// The arithmetic encoder for H.265 slice data (CABAC, §9.3.4.3 and §9.3.5).
 struct ArithmeticEncoder {
-  /// How likely a kind of bin is to be a one, as far as it has been learnt (§9.3.2.2).
+  /// The adaptive estimate of how likely a kind of bin is to be a one (§9.3.2.2).
   struct Context {
     fileprivate var state: UInt8
     fileprivate var likely: Bool
@@ -27,7 +27,7 @@ struct ArithmeticEncoder {
   private var isFirstBit = true
   private(set) var bits = BitWriter()
 
-  /// Encodes a bin and lets `context` learn from it.
+  /// Encodes a bin and adapts `context` to it.
   mutating func encode(_ bin: Bool, _ context: inout Context) {
     let least = Self.leastRange(context.state, range)
     range -= least
@@ -42,7 +42,7 @@ struct ArithmeticEncoder {
     renormalize()
   }
 
-  /// Encodes a zero that is as likely as a one (§9.3.4.3.4).
+  /// Encodes a zero in bypass mode, where both values are equally likely (§9.3.4.3.4).
   mutating func encodeEvenZero() {
     low <<= 1
     if low >= 1024 {
@@ -56,7 +56,7 @@ struct ArithmeticEncoder {
     }
   }
 
-  /// Encodes that the slice segment ends here, and with it the byte that it ends in.
+  /// Encodes the end of the slice segment and completes its last byte.
   mutating func end() {
     range -= 2
     low += range
@@ -64,7 +64,7 @@ struct ArithmeticEncoder {
     renormalize()
     put(low >> 9 & 1 == 1)
     bits.append(low >> 8 & 1 == 1)
-    // The one that the decoder reads last is the stop bit of the payload.
+    // The last one bit that the decoder reads is the payload's stop bit.
     bits.align()
   }
 
@@ -100,7 +100,7 @@ struct ArithmeticEncoder {
     return row >> (24 - 8 * (range >> 6 & 3)) & 0xFF
   }
 
-  /// Four ranges a state, one a byte.
+  /// Four ranges for each state, one in each byte.
   private static let leastRanges: [UInt32] = [
     0x80B0_D0F0, 0x80A7_C5E3, 0x809E_BBD8, 0x7B96_B2CD, 0x748E_A9C3, 0x6F87_A0B9, 0x6980_98AF,
     0x647A_90A6, 0x5F74_899E, 0x5A6E_8296, 0x5568_7B8E, 0x5163_7587, 0x4D5E_6F80, 0x4959_697A,

@@ -1,8 +1,8 @@
 import Bitstream
 import Defragment
 
-/// The slice data of one coding tree block that is predicted from nothing and has no residual, so that it is
-/// of one grey (H.265 §7.3.8).
+/// The slice data of one coding tree block without neighbours and without residual, which decodes
+/// to a single grey (H.265 §7.3.8).
 struct IntraTreeBlock {
   private let sequence: H265.CodingParameters
   private let slices: H265.SliceParameters
@@ -12,7 +12,7 @@ struct IntraTreeBlock {
   private var luma: [ArithmeticEncoder.Context]
   private var chroma: ArithmeticEncoder.Context
 
-  /// `nil` where it would have to be divided, or where samples may be coded as they are.
+  /// `nil` where the block would have to be divided, or where the stream may use PCM samples.
   init?(of sequence: H265.CodingParameters, _ slices: H265.SliceParameters) {
     let size = 1 << sequence.log2TreeBlock
     guard sequence.width >= size, sequence.height >= size, !sequence.hasPulseCodeModulation else {
@@ -40,12 +40,13 @@ struct IntraTreeBlock {
       var context = ArithmeticEncoder.Context(value: value, quantization: slices.quantization)
       encoder.encode(bin, &context)
     }
-    // split_cu_flag, cu_transquant_bypass_flag, and part_mode where the block is as small as it can be.
+    // split_cu_flag, cu_transquant_bypass_flag, and part_mode where the block has the smallest
+    // size.
     let isSmallest = sequence.log2TreeBlock == sequence.log2SmallestBlock
     if !isSmallest { encode(false, value: 139) }
     if slices.hasTransquantBypass { encode(false, value: 154) }
     if isSmallest { encode(true, value: 184) }
-    // prev_intra_luma_pred_flag, mpm_idx and intra_chroma_pred_mode: planar, and chroma like it.
+    // prev_intra_luma_pred_flag, mpm_idx and intra_chroma_pred_mode: planar for luma and chroma.
     encode(true, value: 184)
     encoder.encodeEvenZero()
     if sequence.hasChroma { encode(false, value: 63) }
@@ -53,7 +54,7 @@ struct IntraTreeBlock {
     encoder.end()
   }
 
-  /// `transform_tree` (§7.3.8.8), nothing of which is coded.
+  /// `transform_tree` (§7.3.8.8) without any coded residual.
   private mutating func writeTransforms(log2Size: Int, depth: Int) {
     let isSplit = log2Size > sequence.log2LargestTransform
     if !isSplit, log2Size > sequence.log2SmallestTransform, depth < sequence.intraTransformDepth {

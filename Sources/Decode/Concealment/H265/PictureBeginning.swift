@@ -2,20 +2,21 @@ import Bitstream
 import Defragment
 import NIOCore
 
-/// An intra slice of a single coding tree block, with which a picture begins whose first slice did not come
-/// (H.265 §7.3.6.1): libavcodec begins one with no other.
+/// An intra slice of one coding tree block, which replaces a lost first slice (H.265 §7.3.6.1):
+/// libavcodec begins a picture only with a first slice.
 ///
-/// Its parameter set is that of the picture's other slices, since libavcodec refuses a change.
+/// It uses the parameter set of the picture's other slices, since libavcodec refuses a change.
 struct PictureBeginning {
   let type: H265.NALUnitType
   let temporalLevel: UInt8
   let isShown: Bool
   let picture: H265.PictureParameterSet
   let sequence: H265.CodingParameters
-  /// The bits from `slice_pic_order_cnt_lsb` to the end of the reference pictures, those of other slices.
+  /// The bits from `slice_pic_order_cnt_lsb` to the end of the reference picture sets, as the other
+  /// slices have them.
   let orderAndReferences: BitWriter
 
-  /// The NAL unit, and the luma samples of a side of its block; `nil` where it can not be made.
+  /// The NAL unit and the side of its block in luma samples; `nil` where it cannot be made.
   func unit() -> (bytes: ByteBuffer, side: Int)? {
     guard let slices = picture.slices, let block = IntraTreeBlock(of: sequence, slices) else {
       return nil
@@ -42,7 +43,7 @@ struct PictureBeginning {
       if sequence.hasTemporalMotion { writer.append(false) }
     }
     if sequence.hasSampleOffsets { writer.append(0, bits: sequence.hasChroma ? 2 : 1) }
-    // slice_qp_delta, and those of chroma.
+    // slice_qp_delta, and the chroma offsets.
     for _ in 0..<(slices.hasChromaOffsets ? 3 : 1) { writer.append(signed: 0) }
     if slices.hasDeblockingOverride { writer.append(false) }
     if slices.tellsSmoothing { writer.append(false) }

@@ -3,10 +3,11 @@ import Defragment
 
 /// The slice data of one coding tree block of a ``StandInPicture`` (H.265 §7.3.8).
 struct SkippedTreeBlock: Hashable {
-  /// Blocks are as large as those that motion is kept for (§8.5.3.2.8), or as small as they can be.
+  /// Motion is stored for blocks of 16 × 16 (§8.5.3.2.8); no coding block is larger unless it must
+  /// be.
   private static let log2Unit = 4
 
-  /// Luma samples that are inside the picture.
+  /// The part of the block that is inside the picture, in luma samples.
   let width: Int
   let height: Int
   let log2Size: Int
@@ -19,7 +20,7 @@ struct SkippedTreeBlock: Hashable {
   }
 
   private struct Coder {
-    /// In units of the smallest coding block that can be.
+    /// The grid is in units of the smallest coding block there is, 8 × 8.
     private static let log2Grid = 3
     private static let gridWidth = 8
 
@@ -28,7 +29,7 @@ struct SkippedTreeBlock: Hashable {
     /// `split_cu_flag` and `cu_skip_flag` for initType 1 (tables 9-7 and 9-9).
     private var split = [107, 139, 126].map(Self.context)
     private var skip = [197, 185, 201].map(Self.context)
-    /// The sizes of the coding blocks that are written, by their place; 0 where there is none yet.
+    /// The sizes of the coding blocks written so far, by their place; 0 where there is none yet.
     private var sizes = [Int](repeating: 0, count: gridWidth * gridWidth)
 
     init(_ block: SkippedTreeBlock) { self.block = block }
@@ -37,7 +38,7 @@ struct SkippedTreeBlock: Hashable {
       ArithmeticEncoder.Context(value: value, quantization: StandInPicture.quantization)
     }
 
-    /// `coding_quadtree` (§7.3.8.4), and in it coding units with `cu_skip_flag` and nothing else.
+    /// `coding_quadtree` (§7.3.8.4), with coding units that consist of `cu_skip_flag` alone.
     mutating func write(x: Int, y: Int, log2Size: Int) {
       guard x < block.width, y < block.height else { return }
       let size = 1 << log2Size
@@ -56,7 +57,7 @@ struct SkippedTreeBlock: Hashable {
       }
     }
 
-    /// The base-two logarithm of the size of the block that is at a place; 0 outside.
+    /// The base-two logarithm of the size of the block at a place; 0 outside.
     private func blockSize(_ x: Int, _ y: Int) -> Int {
       x < 0 || y < 0 ? 0 : sizes[(y >> Self.log2Grid) * Self.gridWidth + x >> Self.log2Grid]
     }

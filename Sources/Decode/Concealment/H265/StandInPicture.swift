@@ -2,21 +2,22 @@ import Bitstream
 import Defragment
 import NIOCore
 
-/// A coded picture in which every coding unit is skipped: the decoder makes it of another picture and of
-/// the motion there, which goes on as it did (H.265 §8.5.3.2.8).
+/// A coded picture in which every coding unit is skipped: the decoder builds it from another
+/// picture and continues that picture's motion (temporal motion prediction, H.265 §8.5.3.2.8).
 ///
-/// Each coding tree block is a slice of its own, since candidates for the motion are never taken from
-/// another slice, and its parameter set rules out those of the same block (`Log2ParMrgLevel`). The only
-/// candidate that is left is the one from the other picture.
+/// Each coding tree block is a slice of its own, since merge candidates never come from another
+/// slice. Its parameter set rules out candidates from the same block (`Log2ParMrgLevel`). So the
+/// only candidate left is the temporal one.
 struct StandInPicture {
-  /// `SliceQpY`, which no coding unit makes use of.
+  /// `SliceQpY`, which no coding unit uses.
   static let quantization = 26
 
-  /// The number of the set that ``parameterSet(_:sequence:log2TreeBlock:)`` made.
+  /// The identifier of the set that ``parameterSet(_:sequence:log2TreeBlock:)`` made.
   let parameterSet: Int
   let sequence: H265.CodingParameters
   let temporalLevel: UInt8
-  /// The bits from `slice_pic_order_cnt_lsb` to the end of the reference pictures, one of which is used.
+  /// The bits from `slice_pic_order_cnt_lsb` to the end of the reference picture sets, of which
+  /// exactly one picture is used.
   let orderAndReferences: BitWriter
 
   /// The NAL units of all slices, in decoding order.
@@ -38,7 +39,7 @@ struct StandInPicture {
     }
   }
 
-  /// `slice_segment_header` (§7.3.6.1), up to the end of a byte.
+  /// `slice_segment_header` (§7.3.6.1), byte aligned.
   private func sliceHeader(address: Int) -> BitWriter {
     var writer = BitWriter()
     writer.append(address == 0)
@@ -52,7 +53,7 @@ struct StandInPicture {
     writer.append(orderAndReferences)
     if sequence.hasTemporalMotion { writer.append(true) }
     if sequence.hasSampleOffsets { writer.append(0, bits: sequence.hasChroma ? 2 : 1) }
-    // No num_ref_idx_active_override_flag: the set has one reference picture as the default.
+    // num_ref_idx_active_override_flag is 0: the set's default of one reference picture holds.
     writer.append(false)
     // five_minus_max_num_merge_cand.
     writer.append(unsigned: 4)
@@ -69,16 +70,17 @@ struct StandInPicture {
     var writer = BitWriter()
     writer.append(unsigned: UInt32(identifier))
     writer.append(unsigned: UInt32(sequence))
-    // No dependent slices, but pic_output_flag; nothing else up to num_ref_idx_l0_default_active.
+    // No dependent slices; pic_output_flag is present; everything else is off up to
+    // num_ref_idx_l0_default_active_minus1.
     writer.append(0b01_000_0_0, bits: 7)
     for _ in 0..<2 { writer.append(unsigned: 0) }
     writer.append(signed: Int32(quantization) - 26)
-    // Neither constrained intra prediction, nor skipped transforms, nor changes of quantization.
+    // No constrained intra prediction, no transform skip, no quantization changes.
     writer.append(0, bits: 3)
     for _ in 0..<2 { writer.append(signed: 0) }
-    // From the chroma offsets of slices to smoothing across slices: nothing.
+    // Everything from the slices' chroma offsets to loop filtering across slices is off.
     writer.append(0, bits: 7)
-    // Edges are not smoothed, and slices do not say otherwise.
+    // Deblocking is off, and slices cannot override that.
     writer.append(0b101, bits: 3)
     writer.append(0, bits: 2)
     writer.append(unsigned: UInt32(log2TreeBlock - 2))

@@ -2,18 +2,17 @@ import Bitstream
 import Defragment
 import NIOCore
 
-/// Pictures and slices of our own making that libavcodec's H.265 decoder is given in place of those that never
-/// came.
+/// Pictures and slices made here, which libavcodec's H.265 decoder gets in place of lost ones.
 ///
-/// What it makes up itself for a missing reference has the motion of some older picture, from which later
-/// pictures predict theirs, so that they go wrong although they came whole.
+/// The substitute that libavcodec makes for a missing reference carries the motion of some older
+/// picture. Later pictures predict their motion from it and go wrong, although they came whole.
 struct StandIns {
-  /// As far as motion is thought to go on as it did, in pictures.
+  /// How many pictures ahead motion is expected to continue.
   private static let reach = 16
-  /// Coding tree blocks of a picture of 1080p in blocks of 16 × 16: beyond, it takes too long.
+  /// The coding tree blocks of a 1080p picture in blocks of 16 × 16; more would take too long.
   private static let maximumBlocks = 8192
 
-  /// In a row: who loses more sees a jump in any case.
+  /// The most stand-ins in a row: after a longer loss the viewer sees a jump in any case.
   private static let maximumCount = 4
 
   private var sets = H265.CodingParameterSets()
@@ -21,13 +20,14 @@ struct StandIns {
 
   /// What a unit needs to be decoded.
   struct Additions {
-    /// Pictures to be decoded before it, each as a list of NAL units; they are not shown.
+    /// Pictures to decode before the unit, each as a list of NAL units; they are not shown.
     var pictures: [[ByteBuffer]] = []
-    /// The NAL unit to stand before its first slice, and the luma samples of a side of what it decodes to.
+    /// The NAL unit to put before the unit's first slice, and the side of its block in luma
+    /// samples.
     var beginning: (bytes: ByteBuffer, side: Int)?
   }
 
-  /// What is to be added to `unit`, which is decoded next.
+  /// What to add to `unit`, which is decoded next.
   mutating func additions(to unit: AccessUnit) -> Additions {
     var first: (type: H265.NALUnitType, level: UInt8, header: H265.SliceHeader)?
     for entry in unit.units where first == nil {
@@ -45,7 +45,7 @@ struct StandIns {
     else { return Additions() }
     let count = pictures.orderCount(header.orderCount, bits: sequence.orderBits, type: type)
     var additions = Additions()
-    // Leading pictures that refer past the random-access point are left out where it is the first.
+    // RASL pictures refer past their random-access point. A decoder that began there drops them.
     if type.rawValue < 16, type != .raslN, type != .raslR, !header.hasLongTermReferences,
       sequence.blockCount <= Self.maximumBlocks
     {
@@ -63,10 +63,10 @@ struct StandIns {
     return additions
   }
 
-  /// The decoder holds no pictures any more.
+  /// Must be called when the decoder no longer holds any pictures.
   mutating func forgetPictures() { pictures = ReferencePictures() }
 
-  /// Pictures for those of `entries`, seen from `count`, that are not there.
+  /// Stand-ins for the missing pictures among `entries`, whose distances count from `count`.
   private mutating func missing(
     _ entries: [H265.ReferencePictureSet.Entry], of count: Int, level: UInt8,
     _ sequence: H265.CodingParameters, sequenceIdentifier: Int
@@ -95,7 +95,7 @@ struct StandIns {
     return result
   }
 
-  /// The part of a slice header that says which picture it belongs to and which others stay.
+  /// The part of a slice header that names its picture and the pictures to keep for reference.
   private func order(
     _ count: Int, _ references: H265.ReferencePictureSet, _ sequence: H265.CodingParameters
   ) -> BitWriter {
