@@ -10,24 +10,24 @@ struct DecodingOrderBuffer: Sendable {
     let arrival: Instant
     let isWhole: Bool
     let isPicture: Bool
-    /// Numbers before it were passed over.
+    /// Whether numbers directly before this one never came.
     var isBehindHole = false
   }
 
-  /// Whatever the sender promised, no more than this waits.
+  /// The most bytes that wait, whatever the sender promised.
   static let maximumBytes = 8 << 20
-  /// The same in units: RFC 6184 §8.1 would allow 32,767, which nobody sends.
+  /// The most units that wait; RFC 6184 §8.1 allows 32,767, but no known sender comes near that.
   static let maximumUnits = 4096
 
   private var bounds: InterleavingBounds
-  /// In order of their numbers, extended to 64 bits.
+  /// The waiting units, sorted by their numbers, which are extended to 64 bits.
   private var waiting = CircularBuffer<(number: Int64, unit: Unit)>()
   private var bytes = 0
   private var counted = 0
   private var unwrapper: SequenceUnwrapper?
-  /// The number of the unit that left last.
+  /// The number of the last unit removed.
   private var last: Int64?
-  /// What was added to the numbers since they began afresh.
+  /// The offset added to each number because the sender restarted its numbering.
   private var shift: Int64 = 0
 
   init(bounds: InterleavingBounds) {
@@ -36,7 +36,7 @@ struct DecodingOrderBuffer: Sendable {
     self.bounds.units = min(max(bounds.units, 0), Self.maximumUnits)
   }
 
-  /// Puts in `unit`; false when its turn has passed.
+  /// Inserts `unit`; returns false when a later number has already left.
   mutating func insert(_ unit: Unit, number: UInt16) -> Bool {
     let number = SequenceNumber(number)
     var unwrapper = self.unwrapper ?? SequenceUnwrapper(first: number)
@@ -57,9 +57,10 @@ struct DecodingOrderBuffer: Sendable {
     return true
   }
 
-  /// Takes out the first unit if nothing can come before it any more.
+  /// Removes and returns the first unit, if no earlier one can still come.
   ///
-  /// A number that follows the one before leaves at once; a gap waits until the bounds are reached.
+  /// A unit whose number follows the last one leaves at once. Behind a gap, units wait until a
+  /// bound is reached.
   mutating func removeNext() -> Unit? {
     guard let first = waiting.first, let greatest = waiting.last else { return nil }
     let follows = last.map { first.number <= $0 + 1 } ?? false
@@ -69,7 +70,7 @@ struct DecodingOrderBuffer: Sendable {
     return follows || isFull ? removeFirst() : nil
   }
 
-  /// Takes out the first unit, whatever may still come.
+  /// Removes and returns the first unit, even if an earlier one could still come.
   mutating func removeFirst() -> Unit? {
     guard !waiting.isEmpty else { return nil }
     var (number, unit) = waiting.removeFirst()
@@ -80,11 +81,11 @@ struct DecodingOrderBuffer: Sendable {
     return unit
   }
 
-  /// The number to sort `number` by.
+  /// The number by which to sort `number`.
   ///
-  /// One that lies further back than the sender promised shows that the numbers have begun afresh,
-  /// or that the greatest one was wrong: it stands for a start behind everything that waits. Without
-  /// this, one wrong number would have all that come after it taken for late.
+  /// A number further back than the sender promised means that the numbering restarted, or that the
+  /// greatest number was wrong. Then it begins a new run after everything that waits. Without this,
+  /// one wrong number would make every later unit look late.
   private mutating func followingJump(_ number: Int64) -> Int64 {
     guard let greatest = waiting.last?.number ?? last else { return number }
     let promised = Int64(min(bounds.distance ?? max(4 * bounds.units, 64), Self.maximumUnits))
@@ -94,12 +95,13 @@ struct DecodingOrderBuffer: Sendable {
     return start
   }
 
-  /// How many units may leave before one that was sent behind all that wait; some may come with each that is
-  /// counted.
+  /// How many units may leave before one that was sent after all waiting ones.
+  ///
+  /// Where only pictures are counted, up to eight units are assumed for each.
   var reach: Int { waiting.count + bounds.units * (bounds.countsPicturesAlone ? 8 : 1) }
 
   private func counts(_ unit: Unit) -> Bool { unit.isPicture || !bounds.countsPicturesAlone }
 
-  /// Forgets the numbers: the stream starts afresh.
+  /// Discards all units and numbers, because the stream starts anew.
   mutating func restart() { self = DecodingOrderBuffer(bounds: bounds) }
 }
