@@ -3,7 +3,7 @@ import CFFmpeg
 import Decode
 import Defragment
 
-/// Brings frames of any size and sample layout to one geometry, with libswscale's bicubic filter.
+/// Scales frames of any size and sample layout to one geometry, with libswscale's bicubic filter.
 @safe final class FrameScaler {
   let target: RawFrame.Geometry
   private let isFullRange: Bool
@@ -19,7 +19,8 @@ import Defragment
 
   deinit { unsafe sws_freeContext(context) }
 
-  /// The frame in the target geometry: the same one if it already is, otherwise a scaled copy.
+  /// The frame in the target geometry: the frame itself if it already fits, otherwise a scaled
+  /// copy.
   ///
   /// - Throws: ``OutputError/cannotScale(from:to:)`` when libswscale refuses or memory runs out.
   func scaled(_ frame: RawFrame) throws(OutputError) -> RawFrame {

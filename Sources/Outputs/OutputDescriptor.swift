@@ -2,38 +2,40 @@ import Decode
 import Glibc
 import RTPWire
 
-/// An open file, pipe or device that records are written to, closed with the object.
+/// An open file, pipe or device to write to; it is closed with the object.
 final class OutputDescriptor {
   /// `F_SETPIPE_SZ` and `F_GETPIPE_SZ` of <linux/fcntl.h>, which Swift's Glibc leaves out.
   private static let setPipeSize: Int32 = 1031
   private static let getPipeSize: Int32 = 1032
-  /// Read and write for all, less the umask, as every tool creates files.
+  /// Read and write permission for all, minus the umask, as is usual for tools.
   private static let permissions: mode_t = 0o666
-  /// How long a named pipe without a reader waits before it looks again.
+  /// Microseconds between two attempts to open a named pipe that has no reader.
   private static let readerInterval: UInt32 = 20_000
 
   private enum Ownership {
-    /// Opened here, where there was no file before if `created` names it.
+    /// Opened here; `created` is the path if the file did not exist before.
     case own(created: String?)
-    /// Handed over; its number must stay taken, or the next file opened would get standard output's.
+    /// Passed in. Its number must stay in use, or the next file opened would get that of standard
+    /// output.
     case borrowed(original: Int32, flags: Int32?)
   }
 
   let number: Int32
-  /// True for a regular file, which can be cut back and continued in another one.
+  /// Whether this is a regular file, which can be truncated and continued in another one.
   let isFile: Bool
   private let ownership: Ownership
 
-  /// Opens `path` for writing from the start; a named pipe once it has a reader.
+  /// Opens `path` for writing from the start; waits for a reader if it is a named pipe.
   ///
-  /// What a file holds stays until ``empty()``: a run that receives nothing must not cost a recording. Nor does
-  /// it leave a file where there was none.
+  /// An existing file keeps its content until ``empty()``: a run that receives nothing must not
+  /// destroy a recording. Nor does such a run leave a new, empty file.
   ///
-  /// `givesUp` is asked now and then while a named pipe has no reader.
+  /// `givesUp` is asked regularly while a named pipe has no reader.
   ///
   /// - Throws: ``OutputError/cannotOpen(path:errno:)``, or ``OutputError/noReader``.
   init(opening path: String, unless givesUp: () -> Bool) throws(OutputError) {
-    // Without O_NONBLOCK, opening a named pipe would wait for its reader, out of anyone's reach.
+    // Without O_NONBLOCK, opening a named pipe would block until it has a reader, and nothing could
+    // interrupt it.
     let flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK
     var number = unsafe open(path, flags | O_EXCL, Self.permissions)
     let isNew = number >= 0
@@ -62,9 +64,9 @@ final class OutputDescriptor {
       ownership = .borrowed(original: descriptor, flags: nil)
       return
     }
-    // Non-blocking mode belongs to the open pipe, which other processes may share; opening it anew
-    // gives a mode of our own. Where that is refused (sockets, another user's pipe) the mode is set
-    // on the shared one and set back at the end.
+    // Non-blocking mode belongs to the open file description, which other processes may share.
+    // Reopening gives a description of our own. Where that is refused (sockets, another user's
+    // pipe), the mode is set on the shared one and restored at the end.
     let reopened = unsafe open("/proc/self/fd/\(descriptor)", O_WRONLY | O_NONBLOCK | O_CLOEXEC)
     if reopened >= 0 {
       number = reopened
@@ -102,13 +104,13 @@ final class OutputDescriptor {
     return unsafe fstat(number, &status) == 0 && status.st_size == 0
   }
 
-  /// Gives up what a file held that was opened here.
+  /// Truncates a regular file that was opened here.
   func empty() {
     guard isFile, case .own = ownership else { return }
     ftruncate(number, 0)
   }
 
-  /// Cuts the last `count` bytes off a file; what a pipe has taken is gone.
+  /// Removes the last `count` bytes of a file; does nothing for a pipe.
   func removeLast(_ count: Int) {
     guard isFile else { return }
     let end = lseek(number, 0, SEEK_CUR)
@@ -117,7 +119,7 @@ final class OutputDescriptor {
     lseek(number, end - count, SEEK_SET)
   }
 
-  /// Lets a pipe hold as much as the kernel grants, so that the reader is seldom waited for.
+  /// Makes a pipe as large as the kernel allows, so that writing seldom has to wait for the reader.
   private func enlargePipe() {
     let current = fcntl(number, Self.getPipeSize)
     guard current > 0 else { return }
@@ -136,7 +138,8 @@ final class OutputDescriptor {
     return status.st_mode & S_IFMT
   }
 
-  /// What an unprivileged process may ask for: `/proc/sys/fs/pipe-max-size`, usually 1 MiB.
+  /// The largest pipe an unprivileged process may have: `/proc/sys/fs/pipe-max-size`, usually 1
+  /// MiB.
   private static var maximumPipeSize: Int32 {
     let file = unsafe open("/proc/sys/fs/pipe-max-size", O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return 1 << 20 }

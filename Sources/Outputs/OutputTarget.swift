@@ -4,12 +4,13 @@ import Decode
 public enum OutputTarget: Sendable, Hashable {
   /// A file, a named pipe or a device.
   case path(String)
-  /// An open descriptor, which the output takes over: it points to `/dev/null` when the output ends.
+  /// An open descriptor, which the output takes over; it points to `/dev/null` once the output
+  /// ends.
   case descriptor(Int32)
 
   public static let standardOutput = OutputTarget.descriptor(1)
 
-  /// The target that an argument names: `-` is standard output, all else a path.
+  /// The target that an argument names: `-` is standard output, anything else a path.
   public init(argument: String) {
     self = argument == "-" ? .standardOutput : .path(argument)
   }
@@ -22,7 +23,7 @@ public enum OutputTarget: Sendable, Hashable {
     return "\(path.dropLast(ending.count))\(padded).\(ending)"
   }
 
-  /// What follows the last dot of the file's name; `nil` for `name`, `.name` and `name.`.
+  /// The part of the file name after its last dot; `nil` for `name`, `.name` and `name.`.
   static func ending(of path: String) -> Substring? {
     let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
     guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return nil }

@@ -5,20 +5,20 @@ import RTPWire
 
 /// Writes whole records to a descriptor with `writev`, samples straight from the decoder's planes.
 ///
-/// Used by one thread at a time. A pipe is written without blocking, so that a reader that has stopped can be
-/// given up at a deadline; a file is cut back to its last whole record when a write fails.
+/// Used by one thread at a time. A pipe is written without blocking, so that a stalled reader can
+/// be abandoned at a deadline. When a write fails, a file is truncated to its last whole record.
 @safe final class RecordWriter {
   /// The most iovecs that one `writev` takes (Linux's `UIO_MAXIOV`).
   private static let maximumVectors = 1024
-  /// How often a writer that waits for a reader, or for a pipe to get one, looks whether to give up.
+  /// Milliseconds between two checks of the deadline while the reader does not read.
   private static let patience: Int32 = 50
 
-  /// Records written whole, and their bytes.
+  /// Items and bytes of the records written whole.
   private(set) var items = 0
   private(set) var bytes = 0
 
   private let descriptor: OutputDescriptor
-  /// Asked while the reader does not read; the answer is when to give up, if at all.
+  /// When to give up on a reader that does not read; `nil` while there is no such time.
   private let deadline: () -> Instant?
   private var vectors: [iovec] = unsafe []
   private var hasBegun = false
@@ -28,9 +28,9 @@ import RTPWire
     self.deadline = deadline
   }
 
-  /// Writes all of `records`, however many calls that takes.
+  /// Writes all of `records`, with as many system calls as that takes.
   ///
-  /// - Throws: after which a file ends behind the last record that was written whole.
+  /// - Throws: an ``OutputError``; a file then ends after its last whole record.
   func write(_ records: [OutputRecord]) throws(OutputError) {
     if !hasBegun {
       hasBegun = true
@@ -49,7 +49,7 @@ import RTPWire
     throw failure
   }
 
-  /// Lists where the pieces' bytes lie, for as long as `body` runs.
+  /// Collects the addresses of all pieces' bytes, which are valid while `body` runs.
   private func collect(
     _ pieces: ArraySlice<OutputRecord.Piece>, _ body: () -> OutputError?
   ) -> OutputError? {
@@ -74,7 +74,7 @@ import RTPWire
     }
   }
 
-  /// One iovec for a plane without padding, otherwise one for each row.
+  /// Adds one iovec for a plane without padding, otherwise one for each row.
   private func appendRows(of frame: RawFrame, plane: Int) {
     let layout = frame.layout(ofPlane: plane)
     guard let start = unsafe UnsafeMutableRawPointer(frame.planeStart(plane)) else { return }
@@ -111,7 +111,7 @@ import RTPWire
     }
   }
 
-  /// Moves past `count` bytes that have been written, into the middle of a vector if need be.
+  /// Advances past `count` written bytes, into the middle of a vector if need be.
   private static func skip(
     _ count: Int, in vectors: UnsafeMutableBufferPointer<iovec>, first: inout Int
   ) {
@@ -129,7 +129,7 @@ import RTPWire
     }
   }
 
-  /// Waits until the pipe takes more, or has lost its reader, which the next write will say.
+  /// Waits until the pipe takes more or has lost its reader, which the next write reports.
   ///
   /// - Returns: false when the deadline has passed first.
   private func waitForReader() -> Bool {

@@ -11,9 +11,9 @@ public struct OutputFormat: Sendable {
     case units
   }
 
-  /// What is known about a stream before its first item.
+  /// Facts about a stream that are known before its first item.
   public struct Hints: Sendable, Hashable {
-    /// Frames a second by the media description, for streams that do not say it themselves.
+    /// The frame rate from the media description, for streams that do not carry one.
     public var frameRate: Rational?
 
     public init(frameRate: Rational? = nil) { self.frameRate = frameRate }
@@ -38,11 +38,11 @@ public struct OutputFormat: Sendable {
   }
 }
 
-/// The single list of output formats.
+/// The list of all output formats.
 public struct OutputCatalogue: Sendable {
   public let formats: [OutputFormat]
 
-  /// - Parameter codecs: those whose elementary streams can be written.
+  /// - Parameter codecs: the codecs whose elementary streams can be written.
   public init(codecs: [VideoCodec]) {
     formats = [YUVOutput.format, Y4MOutput.format] + codecs.map(ElementaryStreamOutput.format)
   }
@@ -53,7 +53,7 @@ public struct OutputCatalogue: Sendable {
     return formats.first { $0.name == name || $0.otherEndings.contains(name) }
   }
 
-  /// The format that the path's ending names; `nil` without an ending, as for `-`.
+  /// The format that the path's ending names; `nil` without a known ending, as for `-`.
   public func format(forPath path: String) -> OutputFormat? {
     OutputTarget.ending(of: path).flatMap { format(named: String($0)) }
   }

@@ -2,9 +2,9 @@ import Bitstream
 import Decode
 import Defragment
 
-/// `.h264`, `.h265`: the access units as they came, as a byte stream (Annex B of either standard).
+/// `.h264`, `.h265`: the access units as received, as a byte stream (Annex B of either standard).
 ///
-/// It begins at the first random-access point, so that any decoder can begin with it.
+/// The file begins at the first random-access point, where any decoder can start.
 struct ElementaryStreamOutput: Output {
   static func format(of codec: VideoCodec) -> OutputFormat {
     OutputFormat(name: codec.name, otherEndings: codec.otherFileEndings, input: .units) { _ in

@@ -1,6 +1,6 @@
 import Decode
 
-/// `.yuv`: the planes of every frame one behind the other, as decoded, without any header.
+/// `.yuv`: the planes of every frame one after the other, as decoded, without any header.
 ///
 /// Samples of more than 8 bits take two bytes, low byte first.
 struct YUVOutput: Output {
