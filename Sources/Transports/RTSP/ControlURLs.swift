@@ -1,12 +1,12 @@
-/// The URLs that the requests after DESCRIBE are sent to (RFC 2326 §C.1.1).
+/// The URLs for the requests after DESCRIBE (RFC 2326 §C.1.1).
 ///
-/// Relative control attributes are resolved in ways that differ, so that there are candidates, to
-/// be tried in order. The first is not what RFC 3986 §5.2 gives but the attribute appended to the
-/// base after a slash, because that is what FFmpeg, GStreamer and live555 ask for, and so what
-/// devices were tried with; the RFC's form is one of those that follow.
+/// Servers differ in how they resolve relative control attributes. So there are several candidates,
+/// which are tried in order. The first one is not what RFC 3986 §5.2 gives: it is the attribute
+/// appended to the base after a slash. FFmpeg, GStreamer and live555 use this form, so devices were
+/// tested with it. The RFC's form is among the next candidates.
 ///
-/// An attribute or base that names another host is used as it stands, but in the connection that
-/// there is: devices behind address translation write the address that they know.
+/// An attribute or base that names another host is used as written, but over the existing
+/// connection: devices behind address translation write the address they know.
 struct ControlURLs: Sendable, Hashable {
   /// The first of Content-Base, Content-Location and the request's URL that is a URL.
   private let base: RTSPURLParts
@@ -21,15 +21,15 @@ struct ControlURLs: Sendable, Hashable {
     base = stated.first ?? request
   }
 
-  /// What PLAY, PAUSE and TEARDOWN are sent to; never empty.
+  /// The URLs for PLAY, PAUSE and TEARDOWN; never empty.
   func aggregate(of description: SessionDescription) -> [String] {
     usable(forms(of: description.control) + [base.text, requested.text])
   }
 
-  /// What SETUP is sent to, for each media section; never empty.
+  /// The URLs for SETUP, for each media section; never empty.
   func media(of description: SessionDescription) -> [[String]] {
     let aggregate = aggregate(of: description)
-    // FFmpeg and gortsplib take an absolute URL of the session for the base of all that is relative.
+    // FFmpeg and gortsplib resolve relative attributes against an absolute URL of the session.
     let session = description.control.flatMap { requested.absolute($0) }
     return description.media.map { media in
       let forms = usable(forms(of: media.control, session: session))
@@ -37,13 +37,13 @@ struct ControlURLs: Sendable, Hashable {
     }
   }
 
-  /// What a control attribute may mean; nothing when it is missing or stands for the whole.
+  /// The possible meanings of a control attribute; none when it is missing or `*`.
   private func forms(of control: String?, session: RTSPURLParts? = nil) -> [String] {
     guard let control = control?.requestable, !control.isEmpty, control != "*",
       control.utf8.count <= ServerURL.maximumLength
     else { return [] }
     if let absolute = requested.absolute(control) {
-      // A server may know itself by another name than the one that it is reached by.
+      // A server may write another name for itself than the one it is reached by.
       return [absolute.text, RTSPURLParts(origin: requested.origin, of: absolute).text]
     }
     guard SourceAddress.scheme(of: control) == nil else { return [] }
@@ -59,11 +59,11 @@ struct ControlURLs: Sendable, Hashable {
     return Array(usable.prefix(Self.maximumCandidates))
   }
 
-  /// Each that is refused costs a round trip, and some devices count them as attempts to break in.
+  /// Each refused URL costs a round trip, and some devices count it as an attempt to break in.
   private static let maximumCandidates = 4
 }
 
-/// A URL divided where joining needs it; otherwise the text stays as its writer wrote it.
+/// A URL split only where joining needs it; otherwise the text stays as written.
 private struct RTSPURLParts: Sendable, Hashable {
   /// Scheme, host and port, without a user name.
   let origin: String
@@ -89,12 +89,12 @@ private struct RTSPURLParts: Sendable, Hashable {
 
   // MARK: What a server wrote
 
-  /// An absolute URL in the server's writing; `nil` when it is none, or one of another protocol.
+  /// An absolute URL as the server wrote it; `nil` when it is not absolute, or of another protocol.
   func absolute(_ text: String) -> RTSPURLParts? {
     var rest = text.requestable[...]
     guard var scheme = rest.rtspScheme else { return nil }
     rest = rest.dropFirst(scheme.count + 3)
-    // Some cameras write ‘rtsp://rtsp://192.0.2.1/live’.
+    // Some cameras write 'rtsp://rtsp://192.0.2.1/live'.
     while let inner = rest.rtspScheme {
       scheme = inner
       rest = rest.dropFirst(inner.count + 3)
@@ -103,7 +103,8 @@ private struct RTSPURLParts: Sendable, Hashable {
     var authority = rest[..<end]
     if let at = authority.lastIndex(of: "@") { authority = authority[at...].dropFirst() }
     let origin = "\(scheme)://\(authority)"
-    // What is no host and port, as ‘rtsp://::ffff:192.0.2.1/live’, stands for where we are.
+    // An invalid host and port, as in 'rtsp://::ffff:192.0.2.1/live', stands for the current
+    // server.
     let isValid = (try? ServerURL(parsing: origin)) != nil
     return RTSPURLParts(origin: isValid ? origin : self.origin, pathAndQuery: String(rest[end...]))
   }
@@ -116,7 +117,7 @@ private struct RTSPURLParts: Sendable, Hashable {
     if let absolute = absolute(text) { return absolute }
     guard SourceAddress.scheme(of: text) == nil else { return nil }
     if text.hasPrefix("/") { return RTSPURLParts(origin: origin, pathAndQuery: text) }
-    // Anjvision cameras leave ‘rtsp://’ out: what begins like an address is one.
+    // Anjvision cameras leave out 'rtsp://': text that begins like an address is one.
     let first = text.prefix { $0 != "/" && $0 != "?" }
     let isAddress = first.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (0x30...0x39).contains($0) }
     let isHost = isAddress || first.contains(":") || origin.hasSuffix("://" + first)
@@ -126,22 +127,22 @@ private struct RTSPURLParts: Sendable, Hashable {
 
   // MARK: Joining
 
-  /// The ways in which `reference` may be meant, the most likely first.
+  /// The possible meanings of `reference`, the most likely first.
   func joined(with reference: String) -> [String] {
     let name = reference.hasPrefix("/") ? reference.dropFirst() : reference[...]
-    // Dahua appends to the query: ‘…/realmonitor?channel=1&subtype=0/trackID=0’.
+    // Dahua appends to the query: '…/realmonitor?channel=1&subtype=0/trackID=0'.
     let appended = text + ((path + query).hasSuffix("/") ? "" : "/") + name
     if reference.hasPrefix("?") {
       let alone = query.isEmpty ? text + reference : origin + path + reference
       return [alone, appended]
     }
     let directory = path.hasSuffix("/") ? path : path + "/"
-    // Of a whole path nothing is missing.
+    // The reference already contains the whole path.
     if reference.hasPrefix("/"), directory != "/", reference.hasPrefix(directory) {
       return [resolved(reference).text, appended]
     }
     var ways = [appended]
-    // Axis devices have the query at the end: ‘…/media.amp/stream=0?videocodec=h264’.
+    // Axis devices put the query at the end: '…/media.amp/stream=0?videocodec=h264'.
     if !query.isEmpty { ways.append(origin + directory + name + query) }
     return ways + [resolved(reference).text]
   }
@@ -160,7 +161,7 @@ private struct RTSPURLParts: Sendable, Hashable {
 }
 
 extension Substring {
-  /// The scheme, if it is one of RTSP.
+  /// The scheme, if it is one of RTSP's.
   fileprivate var rtspScheme: String? {
     ["rtsp", "rtsps"].first { scheme in
       prefix(scheme.count + 3).lowercased() == scheme + "://"
@@ -169,7 +170,7 @@ extension Substring {
 }
 
 extension String {
-  /// The text as it may stand in a request line.
+  /// The text in a form that is allowed in a request line.
   fileprivate var requestable: String {
     String(decoding: utf8.filter { $0 >= 0x20 && $0 != 0x7F }, as: UTF8.self).trimmed.spacesEncoded
   }
@@ -185,7 +186,7 @@ extension StringProtocol {
       switch segment {
       case ".": if isLast { kept.append(segment.prefix(0)) }
       case "..":
-        // The first segment is what stands before the first slash.
+        // The first segment is the text before the first slash.
         if kept.count > 1 { kept.removeLast() }
         if isLast { kept.append(segment.prefix(0)) }
       default: kept.append(segment)

@@ -3,13 +3,13 @@ struct RTPInfo: Sendable, Hashable {
   /// As the server wrote it.
   private(set) var url: String?
   private(set) var sequenceNumber: UInt16?
-  /// `nil` also when it is no timestamp: OMNY's M5S2A writes negative ones.
+  /// `nil` also when it is not a valid timestamp: OMNY's M5S2A writes negative ones.
   private(set) var timestamp: UInt32?
 
   /// Reads the entries of a field.
   ///
-  /// A URL may contain commas and semicolons, so an entry ends only where the next `url=` begins,
-  /// and a URL only before `seq=` or `rtptime=`.
+  /// A URL may contain commas and semicolons. So an entry ends only where the next `url=` begins,
+  /// and a URL ends only before `seq=` or `rtptime=`.
   static func parse(_ text: String) -> [RTPInfo] {
     let bounded = String(decoding: text.utf8.prefix(maximumLength), as: UTF8.self)
     var entries: [String] = []
@@ -42,10 +42,10 @@ struct RTPInfo: Sendable, Hashable {
 
   private func number(_ part: Substring) -> Int? { part.parameter?.value.decimal }
 
-  /// Whether the entry is for the stream that was set up by `control`.
+  /// Whether the entry is for the stream that was set up with the URL `control`.
   ///
-  /// Servers write the URL whole, as the control attribute has it, or with an address of their own,
-  /// so it is the path that is compared.
+  /// Servers write the whole URL, or only the control attribute, or another address of theirs. So
+  /// only the path is compared.
   func isFor(_ control: String) -> Bool {
     guard let url else { return false }
     if url == control { return true }
@@ -60,6 +60,6 @@ struct RTPInfo: Sendable, Hashable {
     return String(rest[(rest.firstIndex(of: "/") ?? rest.endIndex)...])
   }
 
-  /// Bytes of a field that are looked at; an entry has some hundred.
+  /// How many bytes of the field are read; an entry has about a hundred.
   private static let maximumLength = 8 << 10
 }

@@ -6,9 +6,9 @@ struct RTSPFrameHeader: Sendable, Hashable {
   static let length = 4
 
   let channel: UInt8
-  /// Bytes of the packet behind the header, 0 … 65,535.
+  /// Bytes of the packet after the header, 0 … 65,535.
   let packetLength: Int
-  /// The first of them; `nil` when there is none, or none yet.
+  /// The packet's first byte; `nil` when there is none, or none yet.
   let first: UInt8?
 
   /// Bytes of the header and the packet.
@@ -26,7 +26,7 @@ struct RTSPFrameHeader: Sendable, Hashable {
   }
 }
 
-/// What is known of a connection's frames, by which they are told from garbage.
+/// What is known about a connection's frames; it tells frames from garbage.
 struct RTSPFrameEvidence: Sendable {
   enum Judgement: Sendable, Hashable {
     case yes, no
@@ -34,9 +34,9 @@ struct RTSPFrameEvidence: Sendable {
     case undecided
   }
 
-  /// The channels on which frames can be expected.
+  /// The channels on which frames are expected.
   var assignedChannels: [UInt8] = []
-  /// The payload types that frames had so far, a bit for each.
+  /// The payload types seen so far, one bit for each.
   private var payloadTypes: (UInt64, UInt64) = (0, 0)
 
   /// Learns from a packet that came in order.
@@ -53,9 +53,10 @@ struct RTSPFrameEvidence: Sendable {
     }
   }
 
-  /// Whether the bytes at `index`, which follow an element, are a frame with this header.
+  /// Whether the bytes at `index`, directly after an element, are a frame with this header.
   ///
-  /// On a channel that was set up they are if they can hold RTP or RTCP, else if an element follows.
+  /// On a channel that was set up, they are a frame if they can hold RTP or RTCP; on another
+  /// channel, if an element follows them.
   func judgeInOrder(_ header: RTSPFrameHeader, at index: Int, of bytes: ByteBuffer) -> Judgement {
     let isAssigned = assignedChannels.contains(header.channel)
     if header.packetLength == 0, isAssigned { return .yes }
@@ -68,20 +69,21 @@ struct RTSPFrameEvidence: Sendable {
     guard header.packetLength >= RTPPacket.minimumLength else {
       return Self.beginsElement(at: next, of: bytes)
     }
-    // H264DVR recorders send on channels that nobody has set up.
+    // H264DVR recorders send on channels that were never set up.
     return hasVersion ? Self.endsOrBeginsElement(at: next, of: bytes) : .no
   }
 
-  /// Whether the bytes at `index`, which follow garbage, are a frame with this header, for which
-  /// everything has to fit.
+  /// Whether the bytes at `index`, directly after garbage, are a frame with this header.
+  ///
+  /// After garbage everything about a frame must fit.
   func judge(_ header: RTSPFrameHeader, at index: Int, of bytes: ByteBuffer) -> Judgement {
     let judgement = fits(header, at: index, of: bytes)
     guard judgement == .yes else { return judgement }
     return Self.endsOrBeginsElement(at: index + header.frameLength, of: bytes)
   }
 
-  /// Whether a frame has a channel that was set up, and holds RTP or RTCP of a kind that is known;
-  /// no more of it is needed for that than its beginning.
+  /// Whether a frame is on a channel that was set up and holds RTP or RTCP of a known kind; its
+  /// first bytes suffice to tell.
   func fits(_ header: RTSPFrameHeader, at index: Int, of bytes: ByteBuffer) -> Judgement {
     guard assignedChannels.contains(header.channel), header.packetLength >= Self.minimumLength
     else { return .no }
@@ -97,7 +99,7 @@ struct RTSPFrameEvidence: Sendable {
       ? .yes : .no
   }
 
-  /// Whether what stands at `index` looks like the beginning of an element.
+  /// Whether the bytes at `index` look like the beginning of an element.
   static func beginsElement(at index: Int, of bytes: ByteBuffer) -> Judgement {
     switch bytes.getInteger(at: index, as: UInt8.self) {
     case nil: .undecided
@@ -106,20 +108,20 @@ struct RTSPFrameEvidence: Sendable {
     }
   }
 
-  /// The same, where nothing at all behind the last byte is as good.
+  /// The same, or whether the bytes end at `index`.
   private static func endsOrBeginsElement(at index: Int, of bytes: ByteBuffer) -> Judgement {
     index == bytes.writerIndex ? .yes : beginsElement(at: index, of: bytes)
   }
 
-  /// Before the first frame any payload type is as good as another.
+  /// Whether frames had this payload type before; true for all types before the first frame.
   private func knows(payloadType: UInt8) -> Bool {
     if payloadTypes == (0, 0) { return true }
     let half = payloadType < 64 ? payloadTypes.0 : payloadTypes.1
     return half & 1 << UInt64(payloadType & 63) != 0
   }
 
-  /// RTCP packet types; as RTP they would be payload types from 72 on (RFC 5761 §4).
+  /// RTCP packet types; read as RTP they would be payload types from 72 on (RFC 5761 §4).
   private static let controlTypes: ClosedRange<UInt8> = 200...207
-  /// Bytes of the shortest RTCP packet that names its sender.
+  /// The length in bytes of the shortest RTCP packet that names its sender.
   private static let minimumLength = 8
 }

@@ -1,6 +1,6 @@
-/// How the values of header fields are taken apart.
+/// Parsing of header field values.
 extension StringProtocol where SubSequence == Substring {
-  /// The parts between separators, of which those in double quotes are none.
+  /// The parts between separators; a separator inside double quotes does not count.
   func partsOutsideQuotes(separator: UInt8) -> [Substring] {
     var parts: [Substring] = []
     var start = startIndex
@@ -15,8 +15,8 @@ extension StringProtocol where SubSequence == Substring {
     return parts
   }
 
-  /// The name in lower case and the value of `name=value`, without white space and quotes around
-  /// them; `nil` when there is no equals sign.
+  /// The two sides of `name=value`, without surrounding white space and quotes, the name in lower
+  /// case; `nil` without an equals sign.
   var parameter: (name: String, value: String)? {
     let parts = split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2 else { return nil }
@@ -27,7 +27,7 @@ extension StringProtocol where SubSequence == Substring {
     return (parts[0].trimmed.lowercased(), value)
   }
 
-  /// A whole number written in digits alone, without white space around it.
+  /// The whole number, if the text consists of digits and surrounding white space only.
   var decimal: Int? {
     let text = trimmed
     return text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int(text) : nil

@@ -1,37 +1,37 @@
 internal import NIOCore
 internal import RTPWire
 
-/// What comes through an RTSP connection, taken apart: messages and interleaved frames, in any order
-/// and cut anywhere (RFC 2326 §10.12).
+/// Parses the bytes of an RTSP connection: messages and interleaved frames, in any order and cut
+/// anywhere (RFC 2326 §10.12).
 ///
-/// Frames are slices of the reads that brought them; only one that lies across two reads is put
-/// together. Bytes that belong to nothing are skipped up to a place where everything fits, and
-/// counted. After an error there is no going on.
+/// Frames are slices of the reads that brought them; only a frame that spans two reads is copied
+/// together. Bytes that belong to nothing are skipped and counted, up to a place where everything
+/// fits. After an error the connection cannot be read any further.
 struct RTSPInput: Sendable {
-  /// The channels on which frames can be expected.
+  /// The channels on which frames are expected.
   var assignedChannels: [UInt8] {
     get { evidence.assignedChannels }
     set { evidence.assignedChannels = newValue }
   }
-  /// Bytes that were skipped because they are no part of anything.
+  /// How many bytes were skipped because they belong to no element.
   private(set) var skipped: UInt64 = 0
 
-  /// What has been read and not yet taken apart.
+  /// Bytes received and not yet parsed.
   private var unread = ByteBuffer()
-  /// A frame of which the end has not come, from its `$` on; `unread` is empty meanwhile.
+  /// A frame whose end has not come yet, from its `$` on; `unread` is empty meanwhile.
   private var cutFrame = ByteBuffer()
   private var message: RTSPMessageReader?
   private var evidence = RTSPFrameEvidence()
   /// Bytes skipped since the last element.
   private var skippedInARow = 0
-  /// When the first of them were skipped.
+  /// When the first of these bytes were skipped.
   private var disorderSince: Instant?
   private var hasElements = false
   private var wait: (Wait, since: Instant)?
 
   private typealias Judgement = RTSPFrameEvidence.Judgement
 
-  /// What is waited for in the middle of something.
+  /// The part of an element that is being waited for.
   private enum Wait: Sendable {
     case frame, header, body
 
@@ -43,15 +43,16 @@ struct RTSPInput: Sendable {
     }
   }
 
-  /// Bytes of garbage after which nobody knows any more what is what.
+  /// After this many bytes of garbage in a row, the connection is given up.
   static let maximumSkipped = 64 << 10
-  /// Time in which nothing but garbage comes, after which it is the same.
+  /// After this long with nothing but garbage, the connection is given up.
   static let maximumDisorder = Duration.seconds(2)
 
-  /// When ``next(at:)`` is to be asked although nothing came: what has begun takes too long then.
+  /// When to call ``next(at:)`` even if nothing came: by then an element that began is overdue.
   var deadline: Instant? {
     let wait = wait.map { $0.since.advanced(by: $0.0.limit) }
-    // What speaks RTSP may leave a stray byte and be silent for a while; what never did is no server.
+    // An RTSP server may send a stray byte and then be silent for a while. One that has never sent
+    // an element is no RTSP server.
     guard !hasElements, let disorder = disorderEnd else { return wait }
     return min(wait ?? disorder, disorder)
   }
@@ -64,9 +65,10 @@ struct RTSPInput: Sendable {
     unread.writeImmutableBuffer(bytes)
   }
 
-  /// The next element that is there whole.
+  /// The next complete element.
   ///
-  /// - Throws: what makes it useless to go on: a limit, a wait that took too long, or garbage.
+  /// - Throws: an error that ends the connection: an exceeded limit, an overdue element, or
+  ///   garbage.
   mutating func next(at now: Instant) throws(RTSPError) -> RTSPElement? {
     let skippedBefore = skippedInARow
     repeat {
@@ -101,7 +103,7 @@ struct RTSPInput: Sendable {
         continue
       }
       if let frame = unread.readSlice(length: header.frameLength) { return element(header, frame) }
-      // Room for all of it: the length is 16 bits, so nobody can ask for much.
+      // Reserve room for the whole frame; with a 16-bit length that is never much.
       cutFrame = ByteBufferAllocator().buffer(capacity: header.frameLength)
       cutFrame.writeBuffer(&unread)
       return nil
@@ -109,14 +111,14 @@ struct RTSPInput: Sendable {
     return nil
   }
 
-  /// Whether the frame of this header, at the first unread byte, is one.
+  /// Whether this header at the first unread byte really begins a frame.
   private func judge(_ header: RTSPFrameHeader) -> Judgement {
     skippedInARow == 0
       ? evidence.judgeInOrder(header, at: unread.readerIndex, of: unread)
       : evidence.judge(header, at: unread.readerIndex, of: unread)
   }
 
-  /// The cut frame, once its end has come; puts it back into ``unread`` if nothing begins behind it.
+  /// The cut frame, once its end has come; puts it back into ``unread`` if no element follows it.
   private mutating func completeFrame() -> RTSPElement? {
     guard let header = RTSPFrameHeader(at: cutFrame.readerIndex, of: cutFrame) else { return nil }
     let missing = header.frameLength - cutFrame.readableBytes
@@ -136,10 +138,10 @@ struct RTSPInput: Sendable {
     return nil
   }
 
-  /// How far from the first unread byte an element begins inside the frame that begins there, if
-  /// nothing begins behind that frame; `nil` when it is as long as it says, or nobody can tell.
+  /// The offset of an element inside the frame at the first unread byte, when no element follows
+  /// the frame itself; `nil` when the frame's length is right, or that cannot be told.
   ///
-  /// Some devices drop bytes within a frame, so that it seems to hold the beginning of the next.
+  /// Some devices drop bytes within a frame, so that it seems to contain the beginning of the next.
   private func lengthUpToElement(inside header: RTSPFrameHeader) -> Int? {
     let start = unread.readerIndex
     let end = start + header.frameLength
@@ -195,11 +197,11 @@ struct RTSPInput: Sendable {
 
   // MARK: Garbage
 
-  /// Skips what is no part of anything; true when there is something to go on with.
+  /// Skips bytes that belong to no element; returns whether an element may begin now.
   private mutating func findOrder() throws(RTSPError) -> Bool {
     guard message == nil, cutFrame.readableBytes == 0 else { return false }
     let start = unread.readerIndex
-    // A web server's answer: the port is not one for RTSP.
+    // A web server's answer: this is not an RTSP port.
     if !hasElements, unread.getString(at: start, length: 5) == "HTTP/" {
       throw .framingLost(skipped: 0)
     }
@@ -207,7 +209,7 @@ struct RTSPInput: Sendable {
     var judgement = Judgement.undecided
     while index < unread.writerIndex {
       judgement = judge(index, isStart: index == start)
-      // Undecided for want of bytes: nothing behind it can be looked at either.
+      // Undecided for lack of bytes: nothing after this place can be judged either.
       guard judgement == .no else { break }
       index += 1
     }
@@ -234,7 +236,7 @@ struct RTSPInput: Sendable {
     case UInt8(ascii: "$"):
       guard let header = RTSPFrameHeader(at: index, of: unread) else { return .undecided }
       return isInOrder ? judge(header) : evidence.judge(header, at: index, of: unread)
-    // Line ends are skipped where they stand between elements.
+    // Line ends are skipped between elements.
     case 0x0D, 0x0A: return isInOrder ? .yes : .no
     default: return RTSPMessageReader.begins(in: unread, at: index)
     }
@@ -242,7 +244,7 @@ struct RTSPInput: Sendable {
 
   // MARK: Time
 
-  /// Gives up when garbage is all that comes.
+  /// Gives up when only garbage comes.
   private mutating func noteDisorder(at now: Instant, isMore: Bool) throws(RTSPError) {
     guard skippedInARow > 0 else { return }
     disorderSince = disorderSince ?? now
@@ -250,9 +252,9 @@ struct RTSPInput: Sendable {
     throw .framingLost(skipped: skippedInARow)
   }
 
-  /// Whether what was taken for the beginning of a frame is so no longer, and is skipped.
+  /// Whether an overdue frame is no longer believed to be one, and is skipped.
   ///
-  /// - Throws: that what has certainly begun has not come whole in its time.
+  /// - Throws: an error when an element that certainly began is overdue.
   private mutating func givesUp(at now: Instant) throws(RTSPError) -> Bool {
     let isFrame =
       cutFrame.readableBytes > 0

@@ -3,7 +3,7 @@ internal import NIOCore
 extension RTSPRequest {
   /// The bytes of the request (RFC 2326 §6), with Content-Length if there is a body.
   func encoded() -> ByteBuffer {
-    // A space would begin the next word of the line.
+    // A space would start another word of the request line.
     let words = [method, uri].map { $0.split(separator: " ").joined() }
     return ByteBuffer(
       startLine: words.joined(separator: " ") + " RTSP/1.0", headers: headers, body: body)
@@ -27,8 +27,8 @@ extension ByteBuffer {
     writeBytes(body)
   }
 
-  /// Writes a line without control characters, so that nothing of what a server or a person
-  /// contributed to it can begin another line.
+  /// Writes a line without control characters, so that no text from a server or a user can start
+  /// another line.
   private mutating func writeLine(_ text: String) {
     writeBytes(text.utf8.filter { $0 >= 0x20 && $0 != 0x7F })
     writeStaticString("\r\n")

@@ -1,8 +1,8 @@
 internal import NIOCore
 
-/// Header fields of an RTSP message in the order in which they stand (RFC 2326 §4.2).
+/// The header fields of an RTSP message, in their order (RFC 2326 §4.2).
 ///
-/// Names compare without regard to case, as cameras write them in every way there is.
+/// Names are compared without regard to case, since cameras write them in every possible way.
 struct RTSPHeaders: Sendable, Hashable {
   struct Field: Sendable, Hashable {
     var name: String
@@ -16,7 +16,7 @@ struct RTSPHeaders: Sendable, Hashable {
     fields.append(Field(name: name, value: value))
   }
 
-  /// Appends to the value of the last field what stands on a line of its own (§4.2).
+  /// Appends a continuation line to the value of the last field (§4.2).
   mutating func continueLast(with text: String) {
     guard let last = fields.indices.last else { return }
     fields[last].value += " " + text
@@ -52,7 +52,7 @@ struct RTSPResponse: Sendable, Hashable {
   var body: [UInt8] = []
 }
 
-/// What comes through an RTSP connection, one after the other and in any order.
+/// One unit of an RTSP connection's bytes; they come in any order.
 enum RTSPElement: Sendable, Hashable {
   case response(RTSPResponse)
   case request(RTSPRequest)

@@ -1,14 +1,14 @@
 internal import NIOCore
 
-/// Reads one RTSP message from its first byte on, however it is cut (RFC 2326 §4).
+/// Reads one RTSP message from its first byte on, however the reads divide it (RFC 2326 §4).
 ///
-/// Lines end in CRLF, LF or CR. What is read is taken out of the buffer, so that no byte is looked
-/// at twice, and every part of a message has a limit.
+/// Lines end in CRLF, LF or CR. Bytes that were read are removed from the buffer, so that no byte
+/// is read twice. Every part of a message has a limit.
 struct RTSPMessageReader: Sendable {
   enum Outcome: Sendable {
     case message(RTSPElement)
     case incomplete
-    /// What was taken for a message is none; so many bytes were read of it, all taken out.
+    /// The bytes are no message after all; so many of them were read and removed.
     case invalid(bytes: Int)
   }
 
@@ -20,9 +20,9 @@ struct RTSPMessageReader: Sendable {
   private var start: Start?
   private var headers = RTSPHeaders()
   private var headLength = 0
-  /// Bytes of the line at the front of the buffer that have been found to hold no end.
+  /// How many bytes at the front of the buffer are known to hold no line end.
   private var scanned = 0
-  /// The last line ended in CR, so a LF that follows belongs to it.
+  /// Whether the last line ended in CR, so that a LF that follows belongs to it.
   private var isBehindCarriageReturn = false
   private var bodyLength: Int?
   private var body: [UInt8] = []
@@ -32,7 +32,7 @@ struct RTSPMessageReader: Sendable {
     case request(method: String, uri: String)
   }
 
-  /// Whether the head has come whole.
+  /// Whether the head is complete.
   var isInBody: Bool { bodyLength != nil }
 
   mutating func read(from bytes: inout ByteBuffer) throws(RTSPError) -> Outcome {
@@ -115,7 +115,7 @@ struct RTSPMessageReader: Sendable {
   }
 
   private mutating func readHeader(_ line: [UInt8]) throws(RTSPError) {
-    // Control characters mean nothing in a field, and NUL ends strings in other programs.
+    // Control characters have no meaning in a field, and NUL ends strings in other programs.
     let text = String(decoding: line.filter { $0 >= 0x20 || $0 == 0x09 }, as: UTF8.self)
     if line.first == 0x20 || line.first == 0x09, !headers.fields.isEmpty {
       return headers.continueLast(with: text.trimmed)
@@ -127,7 +127,7 @@ struct RTSPMessageReader: Sendable {
     headers.add(text[..<colon].trimmed, text[colon...].dropFirst().trimmed)
   }
 
-  /// The length of the body, which is 0 when none is announced.
+  /// The announced length of the body; 0 when none is announced.
   private func announcedBody() throws(RTSPError) -> Int {
     guard let text = headers["Content-Length"], !text.isEmpty else { return 0 }
     guard let length = Int(text), (0...Self.maximumBody).contains(length) else {
@@ -138,7 +138,7 @@ struct RTSPMessageReader: Sendable {
 
   // MARK: Recognition
 
-  /// Whether a message can begin at `index`: a version, or a method with what it is applied to.
+  /// Whether a message can begin at `index`: with a version, or with a method and its target.
   static func begins(in bytes: ByteBuffer, at index: Int) -> RTSPFrameEvidence.Judgement {
     let version = "RTSP/".utf8
     let start = bytes.viewBytes(

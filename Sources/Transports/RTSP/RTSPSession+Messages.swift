@@ -1,6 +1,6 @@
 internal import RTPWire
 
-/// How requests leave, and how those of the server are answered.
+/// Sends requests, and answers those of the server.
 extension RTSPSession {
   // MARK: Ours
 
@@ -21,7 +21,7 @@ extension RTSPSession {
     if authorization != nil, authenticator.revealsPassword, !url.isSecure {
       report(.basicWithoutEncryption)
     }
-    // TEARDOWN has one second in all, however often it is sent.
+    // TEARDOWN has one second in total, however often it is sent.
     let deadline =
       exchange.purpose == .teardown
       ? exchange.deadline ?? now.advanced(by: Self.teardownDeadline)
@@ -29,7 +29,7 @@ extension RTSPSession {
     let sequence = exchanges.begin(exchange, deadline: deadline)
     var request = RTSPRequest(method: exchange.request.method, uri: exchange.request.uri)
     request.headers.add("CSeq", String(sequence))
-    // Some cameras answer 401 to whoever does not say what it is.
+    // Some cameras answer 401 to a client without a User-Agent.
     request.headers.add("User-Agent", Self.userAgent)
     if let identifier { request.headers.add("Session", identifier) }
     for field in exchange.request.headers.fields { request.headers.add(field.name, field.value) }
@@ -37,10 +37,10 @@ extension RTSPSession {
     perform(.request(request))
   }
 
-  /// Sends the next keep-alive; whether it is answered is of no matter while media flows.
+  /// Sends the next keep-alive; no answer is needed while media flows.
   mutating func sendKeepAlive(at now: Instant) {
     keepAlive.sent(at: now)
-    // Some cameras answer it on the URL of the whole presentation alone.
+    // Some cameras answer it only on the URL of the whole presentation.
     send(.keepAlive, keepAlive.method, to: aggregateURL, at: now)
   }
 

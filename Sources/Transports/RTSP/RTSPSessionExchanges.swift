@@ -1,11 +1,11 @@
 internal import RTPWire
 
-/// The requests that wait for a response, and which response belongs to which (RFC 2326 §12.17).
+/// The requests without a response yet; matches responses to them (RFC 2326 §12.17).
 ///
-/// At most one request at a time is one that the session waits for; keep-alives go out beside it,
-/// and nobody waits for their answers.
+/// The session waits for at most one request at a time. Keep-alives go out beside it, and nobody
+/// waits for their answers.
 struct RTSPExchanges: Sendable {
-  /// What a request is sent for.
+  /// The purpose of a request.
   enum Purpose: Sendable, Hashable {
     case options
     case describe
@@ -19,17 +19,17 @@ struct RTSPExchanges: Sendable {
   /// A request under way.
   struct Exchange: Sendable, Hashable {
     let purpose: Purpose
-    /// Without what changes each time it is sent: CSeq and Authorization.
+    /// The request without the fields that change with each attempt: CSeq and Authorization.
     let request: RTSPRequest
     var attempts = Authenticator.Attempts()
     fileprivate(set) var sequence = 0
     fileprivate(set) var deadline: Instant?
   }
 
-  /// What a response turned out to be.
+  /// Which request a response belongs to.
   enum Match: Sendable {
     case answer(Exchange)
-    /// Its CSeq is missing, or not that of the request that it must be meant for.
+    /// Its CSeq is missing or wrong, but it can only be meant for this request.
     case guess(Exchange)
     case unrelated
   }
@@ -37,14 +37,14 @@ struct RTSPExchanges: Sendable {
   /// The request that the session waits for.
   var awaited: Exchange? { outstanding.last { $0.purpose != .keepAlive } }
 
-  /// When the awaited response is late.
+  /// When the awaited response is overdue.
   var deadline: Instant? { awaited?.deadline }
 
   private var outstanding: [Exchange] = []
   /// GStreamer's and other servers do not repeat a CSeq below 1.
   private var nextSequence = 1
 
-  /// Notes that a request is about to be sent, and returns its CSeq.
+  /// Records a request that is about to be sent, and returns its CSeq.
   mutating func begin(_ exchange: Exchange, deadline: Instant?) -> Int {
     var exchange = exchange
     exchange.sequence = nextSequence
@@ -59,13 +59,13 @@ struct RTSPExchanges: Sendable {
     return exchange.sequence
   }
 
-  /// Takes out the request that a response with this CSeq answers.
+  /// Removes and returns the request that a response with this CSeq answers.
   mutating func take(answeredBy sequence: Int?) -> Match {
     if let index = outstanding.firstIndex(where: { $0.sequence == sequence }) {
       return .answer(outstanding.remove(at: index))
     }
-    // TP-Link's C520WS answers a keep-alive with the CSeq before; what other senders get wrong they
-    // get wrong from the first response on, when nothing else is under way.
+    // TP-Link's C520WS answers a keep-alive with the previous CSeq. Other senders with a wrong CSeq
+    // have it wrong from the first response on, when no other request is open.
     let isKeepAlive = { (exchange: Exchange) in exchange.purpose == .keepAlive }
     let keepAlive = outstanding.firstIndex(where: isKeepAlive)
     let awaited = outstanding.lastIndex { !isKeepAlive($0) }
@@ -75,9 +75,9 @@ struct RTSPExchanges: Sendable {
     return .guess(outstanding.remove(at: index))
   }
 
-  /// Forgets all: their connection is gone, or nothing that they ask for matters any more.
+  /// Forgets all requests: their connection is gone, or their answers no longer matter.
   mutating func abandon() { outstanding.removeAll() }
 
-  /// Requests under way: some cameras never answer a keep-alive.
+  /// The most open requests: some cameras never answer a keep-alive.
   private static let maximumOutstanding = 8
 }

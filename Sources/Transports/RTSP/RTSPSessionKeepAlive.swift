@@ -1,21 +1,21 @@
 internal import RTPWire
 
-/// When a server is told that its client is still there, and with which method.
+/// When to send a keep-alive to the server, and with which method.
 ///
-/// No method is understood by all: RFC 2326 §10.8 means GET_PARAMETER for it, some cameras know
-/// SET_PARAMETER or OPTIONS alone, and what `Public` lists is not always true. So the first of them
-/// that is listed is used, and after a refusal the next, down to OPTIONS, which stays.
+/// No method works with all servers: RFC 2326 §10.8 intends GET_PARAMETER, some cameras know only
+/// SET_PARAMETER or OPTIONS, and the list in `Public` is not always true. So the first listed
+/// method is used, and after a refusal the next one, down to OPTIONS, which is kept.
 struct RTSPKeepAlive: Sendable {
-  /// When the next one is to be sent; `nil` before the session plays.
+  /// When to send the next one; `nil` before the session plays.
   private(set) var due: Instant?
 
-  /// What to send.
+  /// The method to send.
   var method: String { methods.first ?? Self.lastMethod }
 
   private var methods = Self.allMethods
   private var interval = Self.longestInterval
 
-  /// Takes over what `Public` lists, if there is such a field (RFC 2326 §12.28).
+  /// Takes over the methods listed in `Public`, if that field is present (RFC 2326 §12.28).
   mutating func adopt(methods listed: String?) {
     guard let listed else { return }
     let names = listed.uppercased().split { $0 == "," || $0 == " " || $0 == "\t" }.map(String.init)
@@ -30,25 +30,25 @@ struct RTSPKeepAlive: Sendable {
     interval = max(Self.shortestInterval, min(half, Self.longestInterval))
   }
 
-  /// Notes that a message went out that keeps the session alive, whatever it was for.
+  /// Records that a request was sent; any request keeps the session alive.
   mutating func sent(at now: Instant) { due = now.advanced(by: interval) }
 
-  /// Notes that a server refused `method`; the next one is worth trying at once.
+  /// Records that the server refused `method`; the next method is tried at once.
   mutating func refused(_ method: String, at now: Instant) {
     guard methods.count > 1, let index = methods.firstIndex(of: method) else { return }
     methods.remove(at: index)
     due = now
   }
 
-  /// Sends no more.
+  /// Stops sending keep-alives.
   mutating func stop() { due = nil }
 
   private static let lastMethod = "OPTIONS"
   private static let allMethods = ["GET_PARAMETER", "SET_PARAMETER", lastMethod]
-  /// Without a timeout a session ends after 60 s (§12.37); routers forget a connection after more.
+  /// The default session timeout is 60 s (§12.37); routers keep idle connections for longer.
   private static let longestInterval = Duration.seconds(30)
-  /// A timeout of a second must not make a flood.
+  /// A timeout of one second must not cause a flood of requests.
   private static let shortestInterval = Duration.milliseconds(500)
-  /// Seconds beyond which a timeout changes nothing.
+  /// Seconds; a longer timeout makes no difference.
   private static let longestTimeout = 3600
 }

@@ -2,11 +2,10 @@
 struct SessionHeader: Sendable, Hashable {
   /// At most ``maximumLength`` bytes, without white space.
   let identifier: String
-  /// Seconds, as `timeout`.
+  /// The `timeout` parameter, in seconds.
   private(set) var timeout: Int?
 
-  /// Reads `identifier[;timeout=seconds]`; `nil` when there is no identifier, or one that is longer
-  /// than any server's.
+  /// Reads `identifier[;timeout=seconds]`; `nil` when the identifier is missing or too long.
   init?(_ text: String) {
     let parts = text.split(separator: ";", maxSplits: Self.maximumParts)
     guard let first = parts.first?.split(whereSeparator: \.isWhitespace).first,
@@ -20,8 +19,8 @@ struct SessionHeader: Sendable, Hashable {
     }
   }
 
-  /// Bytes; Wowza and others use some ten, and a signed one may have a few hundred.
+  /// Bytes; Wowza and others use about ten, and a signed identifier may have a few hundred.
   private static let maximumLength = 1 << 10
-  /// Parts of a field that are looked at; there is one that means anything.
+  /// How many parts of a field are read; only one has a meaning.
   private static let maximumParts = 8
 }

@@ -1,30 +1,30 @@
-/// What a server answers to the Transport of a SETUP (RFC 2326 §12.39).
+/// The Transport field of a server's answer to SETUP (RFC 2326 §12.39).
 ///
-/// Parameters come in any order: Luckfox boards write `ssrc` first. The protocol is not looked at,
-/// because the Escam Q6 answers `RTP/AVP` for TCP and means it when it writes `interleaved`. Nor is
-/// `ssrc`: Hikvision writes a space before it, Uniden leaves zeros out, and Uniview's changes with
-/// each group of pictures. And nor is `source`: packets from elsewhere than the host that is talked
-/// to are never asked for.
+/// Parameters come in any order: Luckfox boards write `ssrc` first. Three parts are ignored. The
+/// protocol: the Escam Q6 answers `RTP/AVP` for TCP, and only `interleaved` shows what it means.
+/// `ssrc`: Hikvision writes a space before it, Uniden omits zeros, and Uniview's changes with each
+/// group of pictures. `source`: packets are accepted only from the host that the session is with.
 struct TransportHeader: Sendable, Hashable {
-  /// A channel or port for RTP, and that for RTCP if there is one in range.
+  /// A channel or port for RTP, and the one for RTCP if it is valid.
   struct Pair<Number: Sendable & Hashable>: Sendable, Hashable {
     var media: Number
     var control: Number?
   }
 
-  /// 0 … 255, as `interleaved`.
+  /// The `interleaved` channels, 0 … 255.
   private(set) var interleaved: Pair<UInt8>?
-  /// 1 … 65535, as `server_port`.
+  /// The `server_port` numbers, 1 … 65535.
   private(set) var serverPort: Pair<Int>?
-  /// 1 … 65535, the ports of a group, as `port`.
+  /// The `port` numbers of a multicast group, 1 … 65535.
   private(set) var port: Pair<Int>?
-  /// The address of a group, without brackets.
+  /// The address of a multicast group, without brackets.
   private(set) var destination: String?
-  /// As `ttl`.
+  /// The `ttl` parameter.
   private(set) var timeToLive: UInt8?
 
-  /// Reads the first transport of a field, which is the one that the server chose; what can not be
-  /// understood is left out, and of a repeated parameter the first counts.
+  /// Reads the first transport of a field, which is the one the server chose.
+  ///
+  /// Parameters that cannot be understood are left out; when one is repeated, the first counts.
   init(_ text: String) {
     let bounded = String(decoding: text.utf8.prefix(Self.maximumLength), as: UTF8.self)
     guard let transport = bounded.partsOutsideQuotes(separator: UInt8(ascii: ",")).first else {
@@ -43,7 +43,8 @@ struct TransportHeader: Sendable, Hashable {
     }
   }
 
-  /// `first[-second]`; a second number out of range is left out, and without the first there is none.
+  /// Reads `first[-second]`; an invalid second number is left out, an invalid first one gives
+  /// `nil`.
   private static func pair<Number>(
     _ text: String, _ number: (Int) -> Number?
   ) -> Pair<Number>? {
@@ -61,6 +62,6 @@ struct TransportHeader: Sendable, Hashable {
     return bare.isEmpty || bare.utf8.count > SourceAddress.maximumHost ? nil : bare
   }
 
-  /// Bytes of a field that are looked at; a transport has some hundred.
+  /// How many bytes of a field are read; a transport has about a hundred.
   private static let maximumLength = 4 << 10
 }

@@ -1,4 +1,4 @@
-/// A challenge of a WWW-Authenticate field (RFC 7235 §4.1): how a server wants to be convinced.
+/// One challenge of a WWW-Authenticate field (RFC 7235 §4.1): how a server wants clients to log in.
 struct AuthenticationChallenge: Sendable, Hashable {
   /// `Digest`, `Basic` …, as written.
   var scheme: String
@@ -8,13 +8,13 @@ struct AuthenticationChallenge: Sendable, Hashable {
   /// Reads all challenges of all fields, in order.
   ///
   /// One field may hold several, separated by the same commas as their parameters (RFC 7235 §4.1):
-  /// a word without an equals sign begins a challenge. A comma that is missing is not missed. What
+  /// a word without an equals sign begins a challenge. A missing comma is tolerated. Whatever
   /// exceeds a limit is left out.
   static func parse(_ fields: [String]) -> [AuthenticationChallenge] {
     var challenges: [AuthenticationChallenge] = []
     for field in fields.prefix(maximumChallenges) {
       var reader = ChallengeReader(field)
-      // The parameters of a field that does not begin with a scheme belong to nothing.
+      // Parameters before the first scheme of a field belong to no challenge.
       let first = challenges.count
       while let item = reader.next() {
         switch item {
@@ -25,7 +25,7 @@ struct AuthenticationChallenge: Sendable, Hashable {
           guard let last = challenges.indices.last, last >= first,
             challenges[last].parameters.count < maximumParameters
           else { continue }
-          // A repeated parameter does not replace the first.
+          // When a parameter is repeated, the first one counts.
           if challenges[last].parameters[name] == nil { challenges[last].parameters[name] = value }
         }
       }
@@ -33,15 +33,15 @@ struct AuthenticationChallenge: Sendable, Hashable {
     return challenges
   }
 
-  /// More kinds of authentication than there are.
+  /// The most challenges read; there are fewer kinds of authentication.
   static let maximumChallenges = 16
-  /// A digest challenge has ten at most.
+  /// The most parameters of one challenge; a digest challenge has ten at most.
   static let maximumParameters = 32
-  /// Bytes of one field that are looked at; a challenge has a few hundred.
+  /// How many bytes of a field are read; a challenge has a few hundred.
   static let maximumLength = 8 << 10
 }
 
-/// Divides a field into words that begin a challenge, and parameters.
+/// Splits a field into schemes, each of which begins a challenge, and parameters.
 private struct ChallengeReader {
   enum Item {
     case scheme(String)
@@ -66,7 +66,7 @@ private struct ChallengeReader {
         return .scheme(String(decoding: word, as: UTF8.self))
       }
       rest.removeFirst()
-      // An equals sign without a name, as at the end of base64, is passed over.
+      // An equals sign without a name, as at the end of base64, is skipped.
       guard first != UInt8(ascii: "=") else { continue }
       skip(Self.isBlank)
       let name = String(decoding: word, as: UTF8.self).lowercased()
@@ -74,7 +74,7 @@ private struct ChallengeReader {
     }
   }
 
-  /// A token, or a quoted string (RFC 7230 §3.2.6); one that is not closed ends with the field.
+  /// A token, or a quoted string (RFC 7230 §3.2.6); an unclosed string ends with the field.
   private mutating func value() -> [UInt8] {
     guard rest.first == UInt8(ascii: "\"") else {
       return Array(take { !Self.isBlank($0) && $0 != UInt8(ascii: ",") })

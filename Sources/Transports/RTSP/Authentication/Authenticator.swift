@@ -1,11 +1,11 @@
 /// Logs in to one server: answers its challenges, and decides when to give up.
 ///
-/// Credentials belong to a scheme, host and port; ``move(with:)`` takes them away after a redirect to
-/// another. The strongest challenge that can be met is answered; Basic
-/// only where the server never offered more. A request is sent with a password twice at most,
-/// because cameras lock accounts, and once more when the server says that only its nonce was old.
+/// Credentials belong to a scheme, host and port; ``move(with:)`` replaces them after a redirect to
+/// another. The strongest supported challenge is answered; Basic only where the server never
+/// offered anything stronger. A request is sent at most twice with a password, because cameras lock
+/// accounts, and once more when the server says that only its nonce was stale.
 struct Authenticator: Sendable {
-  /// What is to be done about a response of status 401.
+  /// What to do about a 401 response.
   enum Verdict: Sendable, Hashable {
     /// Send the request again, with a new ``authorization(method:uri:attempts:)``.
     case retry
@@ -14,14 +14,15 @@ struct Authenticator: Sendable {
 
   /// What was tried for one request.
   struct Attempts: Sendable, Hashable {
-    /// Times that the request was sent with an answer to a challenge.
+    /// How often the request was sent with an answer to a challenge.
     fileprivate(set) var count = 0
-    /// Whether what is answered came in response to this request, not to an earlier one.
+    /// Whether the challenge being answered came in response to this request, not to an earlier
+    /// one.
     fileprivate var isChallenged = false
     fileprivate var hasRetriedStale = false
   }
 
-  /// Whether what is sent lets anybody on an unencrypted way read the password.
+  /// Whether the password is sent in clear, so that anybody on an unencrypted path can read it.
   var revealsPassword: Bool {
     if case .basic = method { return true }
     return false
@@ -30,7 +31,8 @@ struct Authenticator: Sendable {
   private var credentials: Credentials?
   private var randomness: any RandomNumberGenerator & Sendable
   private var method = Method.none
-  /// Whether the server has asked for a digest of the password, and is never sent it in clear since.
+  /// Whether the server has ever asked for a digest; from then on it never gets the password in
+  /// clear.
   private(set) var hasSeenDigest: Bool
 
   private enum Method {
@@ -39,7 +41,7 @@ struct Authenticator: Sendable {
     case digest(DigestChallenge, clientNonce: String, count: UInt32)
   }
 
-  /// Begins with a server; the client's nonces come from `randomness`.
+  /// Starts with one server; the client's nonces come from `randomness`.
   init(
     credentials: Credentials?, allowsBasic: Bool = true,
     randomness: any RandomNumberGenerator & Sendable
@@ -49,7 +51,7 @@ struct Authenticator: Sendable {
     self.randomness = randomness
   }
 
-  /// Begins anew with another server, which must not demand less than the one before.
+  /// Starts again with another server, which must not get away with weaker authentication.
   mutating func move(with credentials: Credentials?) {
     self.credentials = credentials
     method = .none
@@ -67,7 +69,7 @@ struct Authenticator: Sendable {
       return "Basic " + "\(credentials.user):\(credentials.password)".base64
     case .digest(let challenge, let clientNonce, let previous):
       attempts.count += 1
-      // A count that comes round is refused as a repeated one, with a new nonce.
+      // After a wrap-around the server takes the count for a repeated one and sends a new nonce.
       let count = previous &+ 1
       method = .digest(challenge, clientNonce: clientNonce, count: count)
       return challenge.authorization(
@@ -75,7 +77,7 @@ struct Authenticator: Sendable {
     }
   }
 
-  /// Decides about a request that was answered with 401 and `challenges`.
+  /// Decides how to go on after a request was answered with 401 and `challenges`.
   mutating func consider(
     _ challenges: [AuthenticationChallenge], attempts: inout Attempts
   ) -> Verdict {
@@ -91,7 +93,7 @@ struct Authenticator: Sendable {
       return .refused(.authenticationUnsupported(schemes: challenges.map(\.scheme)))
     }
     guard credentials != nil else { return .refused(.credentialsMissing(realm: realm)) }
-    // A password in clear goes to the realm that asked for it first, and to no other.
+    // A password in clear goes only to the realm that first asked for it.
     if case .basic(let known) = method, known != realm || attempts.count > 0 {
       return .refused(.credentialsRefused(realm: realm))
     }
@@ -119,7 +121,7 @@ struct Authenticator: Sendable {
     if !attempts.isChallenged {
       return answer(renewed ?? ranked.first, realm: realm, attempts: &attempts)
     }
-    // Some firmware offers SHA-256, and accepts MD5 alone.
+    // Some firmware offers SHA-256 but accepts only MD5.
     let weakest = ranked.last.flatMap { $0.algorithm < answered.algorithm ? $0 : nil }
     return answer(weakest, realm: realm, attempts: &attempts)
   }
@@ -134,7 +136,7 @@ struct Authenticator: Sendable {
     return .retry
   }
 
-  /// Requests with one password, not counting that for a stale nonce.
+  /// The most attempts with one password, not counting the one for a stale nonce.
   private static let maximumAttempts = 2
 }
 

@@ -1,9 +1,9 @@
-/// A challenge of digest authentication that can be met (RFC 7616 §3.3).
+/// A digest challenge that can be answered (RFC 7616 §3.3).
 struct DigestChallenge: Sendable, Hashable {
   let realm: String
   let nonce: String
   let algorithm: DigestAlgorithm
-  /// Whether the server refuses no more than an old nonce.
+  /// Whether the server refuses only because the nonce is stale.
   let isStale: Bool
 
   private let opaque: String?
@@ -12,8 +12,8 @@ struct DigestChallenge: Sendable, Hashable {
   private let isSession: Bool
   private let hasQuality: Bool
 
-  /// Reads what a server asks for; `nil` when it is no digest challenge, or one that demands what
-  /// is not known here: another hash, or the protection of bodies (`auth-int` alone).
+  /// Reads a challenge; `nil` when it is no digest challenge, or demands something unsupported:
+  /// another hash, or only the protection of bodies (`auth-int`).
   init?(_ challenge: AuthenticationChallenge) {
     guard challenge.scheme.lowercased() == "digest",
       let nonce = challenge.parameters["nonce"]
@@ -37,11 +37,11 @@ struct DigestChallenge: Sendable, Hashable {
     isStale = challenge.parameters["stale"]?.lowercased() == "true"
   }
 
-  /// The Authorization field for one request (§3.4); `nil` when the hash can not be computed.
+  /// The Authorization field for one request (§3.4); `nil` when the hash cannot be computed.
   ///
-  /// `uri` is what the request line says. `clientNonce` is the same for every request with this
-  /// challenge, because `-sess` builds its key on it, and `count` is how many there were, this one
-  /// included.
+  /// `uri` is the one in the request line. `clientNonce` stays the same for every request with this
+  /// challenge, because `-sess` derives its key from it. `count` is the number of these requests,
+  /// this one included.
   func authorization(
     for credentials: Credentials, method: String, uri: String, clientNonce: String, count: UInt32
   ) -> String? {
@@ -60,7 +60,7 @@ struct DigestChallenge: Sendable, Hashable {
 
     var field = "Digest username=\(credentials.user.quoted), realm=\(realm.quoted), "
     field += "nonce=\(nonce.quoted), uri=\(uri.quoted), response=\"\(response)\""
-    // Older servers know no algorithm but MD5, and are not to be told of it.
+    // Older servers know only MD5, do not name it, and may not understand the parameter.
     if let algorithmName { field += ", algorithm=\(algorithmName)" }
     if let opaque { field += ", opaque=\(opaque.quoted)" }
     if hasQuality { field += ", qop=auth, nc=\(paddedCount)" }
