@@ -1,14 +1,14 @@
 internal import NIOCore
 internal import RTPWire
 
-/// Packets that wait for their keys, within bounds of number, bytes and time.
+/// Packets that wait for their keys, bounded in number, bytes and time.
 struct HeldDatagrams {
   private var held: [(request: SRTPKeyRequest, datagram: Datagram)] = []
   private var bytes = 0
 
   var count: Int { held.count }
 
-  /// Takes a copy of `datagram`, and says how many had to go for it or because of their age.
+  /// Stores a copy of `datagram`; returns how many packets were dropped for room or for their age.
   mutating func hold(_ datagram: Datagram, for request: SRTPKeyRequest) -> Int {
     var gone = dropStale(at: datagram.arrival)
     let size = datagram.bytes.readableBytes
@@ -24,7 +24,7 @@ struct HeldDatagrams {
     return gone
   }
 
-  /// Takes out what waits for `request`, oldest first.
+  /// Removes and returns the packets that wait for `request`, oldest first.
   mutating func take(for request: SRTPKeyRequest) -> [Datagram] {
     let taken = held.filter { $0.request == request }.map(\.datagram)
     held.removeAll { $0.request == request }
@@ -32,7 +32,7 @@ struct HeldDatagrams {
     return taken
   }
 
-  /// Gives up what has waited for too long, and says how much that was.
+  /// Drops the packets that waited too long; returns their number.
   mutating func dropStale(at now: Instant) -> Int {
     let fresh = held.firstIndex {
       $0.datagram.arrival.nanoseconds(to: now) <= Self.longestWait
@@ -43,7 +43,7 @@ struct HeldDatagrams {
     return gone
   }
 
-  /// Gives up everything, and says how much that was.
+  /// Drops all packets; returns their number.
   mutating func dropAll() -> Int {
     defer { self = HeldDatagrams() }
     return held.count
@@ -51,6 +51,6 @@ struct HeldDatagrams {
 
   static let maximumCount = 512
   static let maximumBytes = 1 << 20
-  /// Nanoseconds; media that is older is of no use to a live picture.
+  /// Nanoseconds; older media is of no use in a live picture.
   static let longestWait: Int64 = 5_000_000_000
 }

@@ -1,22 +1,22 @@
-/// An `a=crypto` line of a session description: a suite, its keys, and what else was agreed upon
-/// (RFC 4568 §9).
+/// An `a=crypto` line of a session description: a suite, its keys and the session parameters (RFC
+/// 4568 §9).
 ///
 /// ```
 /// a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:<key and salt>|2^20|1:4;inline:… UNENCRYPTED_SRTCP
 /// ```
-/// Read from bytes alone, since a `String` can not be wiped.
+/// It is read from bytes only, since a `String` cannot be wiped.
 public struct SDESCrypto: Sendable, Hashable {
   public let suite: SRTPSuite
   public let keys: [SRTPKeyMaterial]
-  /// Whether SRTCP comes in clear.
+  /// Whether SRTCP comes unencrypted.
   public private(set) var hasReadableControl = false
 
-  /// Reads what follows `a=crypto:`.
+  /// Reads the text after `a=crypto:`.
   ///
-  /// - Throws: why the line can not be used.
+  /// - Throws: why the line cannot be used.
   init(_ value: ArraySlice<UInt8>) throws(SDESFault) {
     let words = value.split { $0 == 0x20 || $0 == 0x09 }
-    // Some senders leave the tag's space out of count: ‘a=crypto: 1 …’.
+    // Some senders write a space before the tag: 'a=crypto: 1 …'.
     guard words.count >= 3, words[0].allSatisfy({ (0x30...0x39).contains($0) }) else {
       throw .malformed
     }
@@ -44,7 +44,7 @@ public struct SDESCrypto: Sendable, Hashable {
       throw .malformed
     }
     var identifier: [UInt8] = []
-    // The lifetime, ‘2^20’ or a number, is the sender's to keep.
+    // The lifetime, '2^20' or a number, is the sender's business.
     for part in parts.dropFirst() where part.contains(UInt8(ascii: ":")) {
       guard let read = Self.identifier(part) else { throw .malformed }
       identifier = read
@@ -54,7 +54,7 @@ public struct SDESCrypto: Sendable, Hashable {
     } catch { throw .keyLength }
   }
 
-  /// `value:length`, a decimal number and its length in bytes.
+  /// Reads `value:length`, a decimal number and its length in bytes.
   private static func identifier(_ part: ArraySlice<UInt8>) -> [UInt8]? {
     let halves = String(decoding: part, as: UTF8.self).split(
       separator: ":", omittingEmptySubsequences: false)
@@ -67,31 +67,31 @@ public struct SDESCrypto: Sendable, Hashable {
     }
   }
 
-  /// §6.3: what is not understood and must be makes a line useless.
+  /// Reads a session parameter (§6.3); an unknown mandatory one makes the line unusable.
   private mutating func readSessionParameter(_ word: ArraySlice<UInt8>) throws(SDESFault) {
     let text = String(decoding: word.prefix(64), as: UTF8.self).uppercased()
     switch text {
     case "UNENCRYPTED_SRTCP": hasReadableControl = true
     case "UNENCRYPTED_SRTP", "UNAUTHENTICATED_SRTP": throw .unprotected
     case "KDR=0": break
-    // A hint at the replay window, and what a dash declares optional.
+    // WSH suggests a replay window; a dash marks a parameter as optional.
     case _ where text.hasPrefix("WSH=") || text.hasPrefix("-"): break
     default: throw .unknownParameter
     }
   }
 }
 
-/// Why an `a=crypto` line can not be used; nothing of the line stands in it.
+/// Why an `a=crypto` line cannot be used; it never contains any text of the line.
 public enum SDESFault: Error, Sendable, Hashable, CustomStringConvertible {
   case malformed
   case unknownSuite
-  /// Key and salt are not as long as the suite has them, or the identifier is too long.
+  /// Key and salt do not have the suite's length, or the identifier is too long.
   case keyLength
-  /// The media is to come unencrypted or unauthenticated.
+  /// The media would come unencrypted or unauthenticated.
   case unprotected
-  /// SRTCP is to come in clear, or the suite is weak, and that was not allowed.
+  /// SRTCP would come unencrypted, or the suite is weak, and the user did not allow that.
   case weak
-  /// A parameter that has to be understood, such as KDR or FEC_KEY.
+  /// An unknown mandatory parameter, such as KDR or FEC_KEY.
   case unknownParameter
   /// There is no such line.
   case missing

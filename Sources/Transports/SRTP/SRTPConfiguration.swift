@@ -1,40 +1,43 @@
-/// Gives the key for an SSRC or a master key identifier; `nil` when there is none.
+/// Returns the key for an SSRC or a master key identifier; `nil` when there is none.
 ///
 /// Asked once for each when it first appears, on no particular thread; packets are held meanwhile.
 public typealias SRTPKeySupplier =
   @Sendable (SRTPKeyRequest) async throws -> SRTPKeyMaterial?
 
-/// How protected packets are to be taken.
+/// How protected packets are decrypted and verified.
 public struct SRTPConfiguration: Sendable {
   /// Where the keys come from.
   public enum Keys: Sendable {
-    /// One key for all sources, or several that packets name by their identifiers.
+    /// One key for all sources, or several keys that packets select by identifier.
     case fixed([SRTPKeyMaterial])
-    /// A key for each source or identifier, of one suite, with identifiers of so many bytes or none.
+    /// One key for each source or identifier, all of one suite; `identifierLength` in bytes, 0 for
+    /// none.
     case asked(suite: SRTPSuite, identifierLength: Int = 0, SRTPKeySupplier)
   }
 
   public var keys: Keys
-  /// Of packets that are sent again in a session of their own, which has keys of its own (RFC 3711
-  /// §9.1), as ``Keys/fixed(_:)``; without any, nothing is taken from there.
+  /// The keys of the retransmission session, as in ``Keys/fixed(_:)``; without any, its packets are
+  /// ignored.
+  ///
+  /// That session needs keys of its own (RFC 3711 §9.1).
   public var retransmissionKeys: [SRTPKeyMaterial] = []
-  /// The roll-over counter of a stream that is joined late, where it is known.
+  /// The roll-over counter of a stream that is joined late, if it is known.
   public var rollover: UInt32?
-  /// Whether suites that do not encrypt are taken.
+  /// Whether suites without encryption are accepted.
   public var allowsWeak = false
-  /// Whether SRTCP comes in clear (RFC 4568 §6.3.2), authenticated all the same; not with AES-GCM.
+  /// Whether SRTCP is expected unencrypted but authenticated (RFC 4568 §6.3.2); not with AES-GCM.
   public var acceptsReadableControl = false
-  /// Packets, raised to 1,024 and lowered to 32,767; not fewer than wait to be put in order.
+  /// The replay window in packets, 1,024 … 32,767; it must hold as many as wait for a gap.
   public var replayWindow = SRTPContext.replayWindow
 
   public init(keys: Keys) { self.keys = keys }
 
-  /// The session that all this makes.
+  /// Makes the session for this configuration.
   ///
-  /// - Throws: ``SRTPError`` when the keys do not fit each other or are too weak.
+  /// - Throws: ``SRTPError`` when the keys do not fit together or are too weak.
   func makeSession() throws(SRTPError) -> SRTPSession { try makeSession(keys) }
 
-  /// The session of retransmissions; `nil` without keys for it.
+  /// Makes the session for retransmissions; `nil` without keys for it.
   ///
   /// - Throws: as ``makeSession()``.
   func makeRetransmissionSession() throws(SRTPError) -> SRTPSession? {

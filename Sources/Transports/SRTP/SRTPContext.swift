@@ -1,31 +1,31 @@
 internal import CSRTP
 internal import NIOCore
 
-/// One libsrtp session: a key at work, with a roll-over counter and a replay window for each SSRC.
+/// One libsrtp session: a key in use, with a roll-over counter and a replay window for each SSRC.
 ///
-/// Used on one event loop, or wherever else nobody uses it at the same time.
+/// It must never be used by two threads at the same time.
 @safe final class SRTPContext {
-  /// Whose packets there are.
+  /// Which sources the session handles.
   enum Sources: Sendable, Hashable {
-    /// Whoever sends what authenticates; libsrtp keeps no state of others.
+    /// Any sender whose packets authenticate; libsrtp keeps no state for others.
     case anyReceived
     case anySent
     case only(UInt32)
   }
 
-  /// What became of a packet; only of an authentic one does anything stay behind.
+  /// The result for a packet; only an authentic one changes any state.
   enum Outcome: Sendable, Hashable {
     case authentic
     case authenticationFailed
-    /// Seen before, or too old to tell.
+    /// Seen before, or too old for the replay window.
     case replayed
-    /// Refused for another reason; libsrtp's status.
+    /// Refused for another reason, with libsrtp's status.
     case refused(UInt32)
   }
 
   private let session: srtp_t
 
-  /// Sets libsrtp up, once for the process.
+  /// Initializes libsrtp, once for the process.
   private static let libraryStatus = srtp_init()
 
   /// Makes a context; `replayWindow` is 64 … 32,767 packets.
@@ -60,12 +60,12 @@ internal import NIOCore
 
   deinit { unsafe srtp_dealloc(session) }
 
-  /// Decrypts `packet` in place, which is of no use to anybody when it is not authentic.
+  /// Decrypts `packet` in place; its content is garbage when it is not authentic.
   ///
-  /// The caller has checked its lengths (``SRTPLayout``).
+  /// The caller must have checked its lengths (``SRTPLayout``).
   func unprotect(_ packet: inout ByteBuffer, isControl: Bool) -> Outcome {
     var length = Int32(clamping: packet.readableBytes)
-    // A belt: no version of libsrtp writes further than a tag behind a packet.
+    // A safety margin: no version of libsrtp writes further than one tag past the end of a packet.
     packet.reserveCapacity(minimumWritableBytes: Self.spareBytes)
     let status = unsafe packet.withUnsafeMutableReadableBytes { bytes in
       unsafe isControl
@@ -76,7 +76,7 @@ internal import NIOCore
     case srtp_err_status_ok:
       packet.moveWriterIndex(to: packet.readerIndex + Int(clamping: length))
       return .authentic
-    // An index that is too far off to be tried is no better than a tag that is wrong.
+    // An index too far away to be tried counts like a wrong tag.
     case srtp_err_status_auth_fail, srtp_err_status_pkt_idx_old:
       return .authenticationFailed
     case srtp_err_status_replay_fail, srtp_err_status_replay_old: return .replayed
@@ -98,8 +98,9 @@ internal import NIOCore
     return .authentic
   }
 
-  /// Has the next packet of `ssrc` taken as one of the roll-over counter `count`; it stays so only if
-  /// that packet is authentic, and has no effect for 0.
+  /// Expects the next packet of `ssrc` to have the roll-over counter `count`; 0 has no effect.
+  ///
+  /// The counter is kept only if that packet is authentic.
   func expect(rollover count: UInt32, of ssrc: UInt32) {
     _ = unsafe srtp_set_stream_roc(session, ssrc, count)
   }
@@ -111,13 +112,13 @@ internal import NIOCore
     return status == srtp_err_status_ok ? count : nil
   }
 
-  /// Forgets what is known of `ssrc`.
+  /// Forgets all state of `ssrc`.
   func forget(_ ssrc: UInt32) { _ = unsafe srtp_remove_stream(session, ssrc.bigEndian) }
 
-  /// Packets that may be late: more than are held for a gap (`RTPProcessor` holds 2,048).
+  /// The replay window in packets: more than wait for a gap (`RTPProcessor` holds 2,048).
   static let replayWindow = 2304
   static let spareBytes = 16
-  /// The longest tag, and E with the index.
+  /// The longest tag, plus E with the index.
   private static let longestTrailer = 16 + 4 + spareBytes
 }
 
@@ -140,7 +141,7 @@ extension SRTPSuite {
     case .nullSHA1Tag80, .nullSHA1Tag32:
       unsafe srtp_crypto_policy_set_null_cipher_hmac_sha1_80(&rtp)
       unsafe srtp_crypto_policy_set_null_cipher_hmac_sha1_80(&rtcp)
-      // Left at 0, libsrtp 2.5 would derive the authentication key from no bytes of the master key.
+      // With 0, libsrtp 2.5 would derive the authentication key from no bytes of the master key.
       rtp.cipher_key_len = Int32(keyLength + saltLength)
       rtcp.cipher_key_len = rtp.cipher_key_len
     }

@@ -1,10 +1,10 @@
-/// Keys as people write them: a line each, `SUITE BASE64(key and salt) [IDENTIFIER in hexadecimal]`.
+/// The text form of keys, one per line: `SUITE BASE64(key and salt) [IDENTIFIER in hexadecimal]`.
 ///
-/// Read from bytes alone, since a `String` can not be wiped.
+/// It is read from bytes only, since a `String` cannot be wiped.
 enum SRTPKeyText {
-  /// Reads all lines; empty ones do not count.
+  /// Reads all lines; empty ones are skipped.
   ///
-  /// - Throws: ``SRTPError`` with `name` as where the keys come from.
+  /// - Throws: ``SRTPError``, in which `name` is the source of the keys.
   static func keys(
     in text: UnsafeRawBufferPointer, named name: String
   ) throws(SRTPError) -> [SRTPKeyMaterial] {
@@ -17,7 +17,7 @@ enum SRTPKeyText {
       number += 1
       let words = unsafe words(of: text[start..<end])
       start = end + 1
-      // CRLF ends one line.
+      // CRLF ends one line, not two.
       if start < text.endIndex, unsafe text[end] == 0x0D, unsafe text[start] == 0x0A { start += 1 }
       guard !words.isEmpty else { continue }
       guard keys.count < SRTPSession.maximumKeys else {
@@ -74,7 +74,7 @@ enum SRTPKeyText {
 }
 
 extension SecretBytes {
-  /// Decodes Base64 (RFC 4648 §4) with its padding or, as some senders have it, without.
+  /// Decodes Base64 (RFC 4648 §4), with padding or without it, as some senders write it.
   convenience init?(base64 text: some RandomAccessCollection<UInt8>) {
     var digits = text[...]
     var padding = 0

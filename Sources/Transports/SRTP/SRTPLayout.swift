@@ -1,22 +1,22 @@
 internal import NIOCore
 internal import RTPWire
 
-/// What stands where in the packets of a stream (RFC 3711 §3.1 and §3.4, RFC 7714 §7 and §9.3).
+/// The layout of a stream's packets (RFC 3711 §3.1 and §3.4, RFC 7714 §7 and §9.3).
 ///
 /// ```
 /// SRTP:   header | payload | MKI | tag          RFC 7714:  header | payload, tag | MKI
 /// SRTCP:  header | reports | E, index | MKI | tag          header | reports, tag | E, index | MKI
 /// ```
-/// Every length that libsrtp relies on is checked here before it sees a packet: releases of it have
+/// Every length that libsrtp relies on is checked here before it sees a packet: some releases have
 /// read and written past the end of packets that were shorter than they claimed.
 struct SRTPLayout: Sendable, Hashable {
   let suite: SRTPSuite
   /// Bytes of the master key identifier in each packet; 0 for none.
   let identifierLength: Int
-  /// Whether SRTCP may leave its reports in clear (E of 0), which are authenticated all the same.
+  /// Whether SRTCP may come unencrypted (E of 0) but authenticated.
   let acceptsReadableControl: Bool
 
-  /// What does not fit.
+  /// What is wrong with a packet's lengths.
   enum Malformation: Sendable, Hashable {
     /// Shorter than its fixed header.
     case header
@@ -25,11 +25,11 @@ struct SRTPLayout: Sendable, Hashable {
     case headerExtension
     /// No room for the tag, the identifier and, in SRTCP, the index.
     case trailer
-    /// SRTCP in clear, which the policy does not accept.
+    /// Unencrypted SRTCP, which the policy does not accept.
     case readableControl
   }
 
-  /// Whether `packet` has room for all that its first bytes say it has; `nil` when it has.
+  /// What is wrong with `packet`; `nil` when it has room for everything its first bytes claim.
   func malformation(of packet: ByteBuffer, isControl: Bool) -> Malformation? {
     isControl ? controlMalformation(of: packet) : mediaMalformation(of: packet)
   }
@@ -65,16 +65,16 @@ struct SRTPLayout: Sendable, Hashable {
       let index = packet.getInteger(
         at: start + length - behindIndex - Self.indexLength, as: UInt32.self)
     else { return .trailer }
-    // libsrtp 3 wrote 16 bytes behind a packet without E, with AEAD, before it had authenticated it
-    // (cisco/libsrtp#817).
+    // With AEAD, libsrtp 3 wrote 16 bytes past the end of a packet without E, before it had
+    // authenticated it (cisco/libsrtp#817).
     let isReadable = index & 0x8000_0000 == 0
     return isReadable == expectsReadableControl ? nil : .readableControl
   }
 
-  /// A context of libsrtp takes SRTCP with E or without, not both.
+  /// Whether SRTCP comes without E; a libsrtp context takes packets with E or without, not both.
   var expectsReadableControl: Bool { suite.isReadable || acceptsReadableControl && !suite.isAEAD }
 
-  /// The master key identifier of a packet that is well formed.
+  /// The master key identifier of a well-formed packet.
   func identifier(of packet: ByteBuffer, isControl: Bool) -> ByteBufferView? {
     let behind = suite.isAEAD ? 0 : isControl ? suite.controlTagLength : suite.tagLength
     return packet.viewBytes(
@@ -82,9 +82,10 @@ struct SRTPLayout: Sendable, Hashable {
       length: identifierLength)
   }
 
-  /// Takes the master key identifier out of a packet that is well formed.
+  /// Removes the master key identifier from a well-formed packet.
   ///
-  /// It is not authenticated (RFC 3711 §3.1), and what is left is a packet of a stream without one.
+  /// The identifier is not authenticated (RFC 3711 §3.1), so the rest is a valid packet of a stream
+  /// without identifiers.
   func removeIdentifier(from packet: inout ByteBuffer, isControl: Bool) {
     guard identifierLength > 0 else { return }
     let behind = suite.isAEAD ? 0 : isControl ? suite.controlTagLength : suite.tagLength
@@ -95,7 +96,7 @@ struct SRTPLayout: Sendable, Hashable {
     packet.moveWriterIndex(to: end - identifierLength)
   }
 
-  /// Puts a master key identifier where it belongs in a packet of a stream without one.
+  /// Inserts a master key identifier into a packet without one.
   func insert(_ identifier: [UInt8], into packet: inout ByteBuffer, isControl: Bool) {
     guard identifierLength > 0 else { return }
     let behind = suite.isAEAD ? 0 : isControl ? suite.controlTagLength : suite.tagLength
@@ -105,8 +106,8 @@ struct SRTPLayout: Sendable, Hashable {
     packet.writeImmutableBuffer(tag)
   }
 
-  /// The header of the first RTCP packet and its SSRC: what SRTCP leaves in clear.
+  /// The length of the first RTCP packet's header and SSRC, which SRTCP does not encrypt.
   static let controlHeader = 8
-  /// E and the index.
+  /// The length of E and the index.
   static let indexLength = 4
 }

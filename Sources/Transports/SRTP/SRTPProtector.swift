@@ -3,16 +3,16 @@ public import RTPWire
 
 /// The sending end of a protected stream, for programs that test receivers.
 ///
-/// Roll-over counters of all sources begin at 0, that of the first at another number if one is given. A
-/// sequence number that libsrtp takes for a repetition begins all over, as a sender does that is
-/// started again.
+/// The roll-over counters of all sources begin at 0; that of the first source can be given. When
+/// libsrtp takes a sequence number for a repetition, the stream starts over, like a restarted
+/// sender.
 public struct SRTPProtector {
   private let key: SRTPKeyMaterial
   private let layout: SRTPLayout
   private var context: SRTPContext
   private var first: (ssrc: UInt32, context: SRTPContext)?
   private var rollover: UInt32?
-  /// For what receivers send back.
+  /// Unprotects the packets that receivers send back.
   private var returning: SRTPSession?
 
   /// - Throws: ``SRTPError/library(status:)``.
@@ -24,7 +24,8 @@ public struct SRTPProtector {
     context = try SRTPContext(key, for: .anySent)
   }
 
-  /// The compound that a receiver sent back under the same key, in clear; `nil` where it is not authentic.
+  /// Decrypts the RTCP compound that a receiver sent under the same key; `nil` if it is not
+  /// authentic.
   public mutating func unprotect(control: ByteBuffer, at now: Instant) -> ByteBuffer? {
     if returning == nil {
       var session = SRTPSession(layout: layout)
@@ -37,9 +38,9 @@ public struct SRTPProtector {
     return clear
   }
 
-  /// The RTP packet or, where it is one, the RTCP compound in protected form.
+  /// Protects an RTP packet or an RTCP compound.
   ///
-  /// - Throws: ``SRTPError/library(status:)`` when libsrtp does not take it.
+  /// - Throws: ``SRTPError/library(status:)`` when libsrtp refuses it.
   public mutating func protect(_ packet: ByteBuffer) throws(SRTPError) -> ByteBuffer {
     let isControl = RTCPPacket.recognizes(packet)
     let ssrc = packet.getInteger(at: packet.readerIndex + 8, as: UInt32.self) ?? 0

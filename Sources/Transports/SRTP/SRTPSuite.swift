@@ -10,12 +10,12 @@ public enum SRTPSuite: String, Sendable, Hashable, CaseIterable {
   case nullSHA1Tag80 = "NULL_HMAC_SHA1_80"
   case nullSHA1Tag32 = "NULL_HMAC_SHA1_32"
 
-  /// The suite of a name, in whatever spelling it is in use.
+  /// The suite of that name, in any spelling in use.
   public init?(_ name: some StringProtocol) {
     self.init(name: name.utf8)
   }
 
-  /// The same for a name that is not text yet.
+  /// The suite of that name, given as UTF-8.
   init?(name: some Sequence<UInt8>) {
     var spelling = String(
       decoding: name.prefix(Self.longestName).map { $0 == UInt8(ascii: "-") ? 0x5F : $0 },
@@ -44,10 +44,10 @@ public enum SRTPSuite: String, Sendable, Hashable, CaseIterable {
   /// Whether one operation encrypts and authenticates (RFC 7714).
   var isAEAD: Bool { self == .aesGCM128 || self == .aesGCM256 }
 
-  /// Whether all is readable by anybody.
+  /// Whether the suite does not encrypt.
   var isReadable: Bool { self == .nullSHA1Tag80 || self == .nullSHA1Tag32 }
 
-  /// Whether a forger needs luck against no more than 32 bits.
+  /// Whether the tag has only 32 bits, which makes forging feasible.
   var hasShortTag: Bool {
     switch self {
     case .aesCM128SHA1Tag32, .aesCM256SHA1Tag32, .nullSHA1Tag32: true
@@ -55,26 +55,26 @@ public enum SRTPSuite: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Bytes of the authentication tag of SRTP.
+  /// Bytes of SRTP's authentication tag.
   var tagLength: Int { isAEAD ? 16 : hasShortTag ? 4 : 10 }
 
-  /// Bytes of the authentication tag of SRTCP, which is never the short one (RFC 3711 §5.2).
+  /// Bytes of SRTCP's authentication tag, which is never the short one (RFC 3711 §5.2).
   var controlTagLength: Int { isAEAD ? 16 : 10 }
 
   private static let otherSpellings: [String: SRTPSuite] = [
-    // RFC 5764, and FFmpeg.
+    // RFC 5764 and FFmpeg.
     "AES128_CM_HMAC_SHA1_80": .aesCM128SHA1Tag80, "AES128_CM_HMAC_SHA1_32": .aesCM128SHA1Tag32,
     // The drafts of RFC 6188, libsrtp and Asterisk.
     "AES_CM_256_HMAC_SHA1_80": .aesCM256SHA1Tag80, "AES_CM_256_HMAC_SHA1_32": .aesCM256SHA1Tag32,
     "AES256_CM_HMAC_SHA1_80": .aesCM256SHA1Tag80, "AES256_CM_HMAC_SHA1_32": .aesCM256SHA1Tag32,
-    // GStreamer's ‘srtp-cipher’ and ‘srtp-auth’, one after the other.
+    // GStreamer's 'srtp-cipher' and 'srtp-auth' joined together.
     "AES_128_ICM_HMAC_SHA1_80": .aesCM128SHA1Tag80, "AES_128_ICM_HMAC_SHA1_32": .aesCM128SHA1Tag32,
     "AES_256_ICM_HMAC_SHA1_80": .aesCM256SHA1Tag80, "AES_256_ICM_HMAC_SHA1_32": .aesCM256SHA1Tag32,
-    // GStreamer, and libsrtp.
+    // GStreamer and libsrtp.
     "AES_128_GCM": .aesGCM128, "AES_256_GCM": .aesGCM256, "AES_GCM_128_16_AUTH": .aesGCM128,
     "AES_GCM_256_16_AUTH": .aesGCM256,
   ]
 
-  /// Bytes; longer ones are no name of a suite.
+  /// Bytes; no suite has a longer name.
   private static let longestName = 64
 }

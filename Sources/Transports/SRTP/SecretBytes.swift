@@ -1,14 +1,14 @@
 internal import Glibc
 
-/// Memory for a secret: kept out of the swap and of core dumps as far as the system allows, and wiped
-/// when nobody holds it any more.
+/// Memory for a secret: kept out of swap and core dumps as far as the system allows, and wiped when
+/// it is released.
 ///
-/// It has whole pages to itself, so that locking and releasing them concerns nobody else.
+/// It occupies whole pages, so that locking and releasing them affects nothing else.
 @safe final class SecretBytes {
   let count: Int
   private let pages: UnsafeMutableRawBufferPointer
 
-  /// Bytes of zero.
+  /// Allocates `count` zero bytes.
   init(count: Int) {
     self.count = count
     let page = Int(sysconf(Int32(_SC_PAGESIZE)))
@@ -16,7 +16,7 @@ internal import Glibc
     unsafe pages = .allocate(byteCount: wanted, alignment: page)
     unsafe pages.initializeMemory(as: UInt8.self, repeating: 0)
     guard let base = unsafe pages.baseAddress else { return }
-    // Both are best effort: the limit of locked memory is small on many systems.
+    // Both may fail without harm: many systems allow only little locked memory.
     _ = unsafe mlock(base, pages.count)
     _ = unsafe madvise(base, pages.count, MADV_DONTDUMP)
   }
@@ -30,7 +30,7 @@ internal import Glibc
     unsafe pages.deallocate()
   }
 
-  /// The bytes, for as long as `body` takes.
+  /// Gives `body` access to the bytes while it runs.
   func withBytes<Result, Failure: Error>(
     _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
