@@ -1,40 +1,40 @@
 internal import NIOCore
 internal import RTPWire
 
-/// The packets in what a connection brings, read by read.
+/// Extracts the packets from the reads of a connection.
 ///
-/// What is not pulled waits here; whoever reads is told what has been worked off, and reads no more
-/// than what may wait.
+/// Bytes wait here until they are pulled. The reader is told how many were consumed, and reads no
+/// more than may wait.
 struct FramedDelivery {
-  /// Why what comes is no stream of packets, or ceased to be.
+  /// Why the bytes are no stream of packets, or stopped being one.
   enum Fault: Error, Sendable, Hashable {
-    /// What came first is no RTP or RTCP packet behind its length.
+    /// The first bytes are not a length and an RTP or RTCP packet.
     case notPackets
-    /// What came first is a page for a browser.
+    /// The first bytes are a page for a browser.
     case webPage
-    /// What came first is the beginning of a pcap or pcapng file.
+    /// The first bytes are the beginning of a pcap or pcapng file.
     case capture
-    /// A length of more bytes than a packet may have.
+    /// A length above the limit for a packet.
     case lost(length: Int, limit: Int)
   }
 
   enum Event: Sendable {
     case packet(Datagram)
-    /// A read of so many bytes has been worked off.
+    /// All packets of a read of so many bytes have been returned.
     case readCompleted(bytes: Int, at: Instant)
   }
 
   private(set) var delivered: UInt64 = 0
   private(set) var deliveredBytes: UInt64 = 0
-  /// When the last whole packet was read.
+  /// When the last whole packet arrived.
   private(set) var lastPacket: Instant?
   private var packets: FramedPackets
   private var waiting = CircularBuffer<(bytes: ByteBuffer, arrival: Instant)>()
   private var arrival = Instant(nanoseconds: .min)
-  /// Bytes of the read that is being worked off.
+  /// Bytes of the read that is being parsed.
   private var underway = 0
 
-  /// Bytes of the shortest RTP packet (RFC 3550 §5.1): less tells nothing.
+  /// Bytes of the shortest RTP packet (RFC 3550 §5.1); fewer bytes prove nothing.
   private static let leastTelling = 12
 
   /// The first four bytes of pcapng, and of pcap in both byte orders, in micro- and nanoseconds.
@@ -48,17 +48,17 @@ struct FramedDelivery {
 
   var emptyPackets: UInt64 { packets.emptyPackets }
 
-  /// Whether a packet has begun whose end has not come.
+  /// Whether a packet has begun but not ended.
   var isInsidePacket: Bool { packets.isInsidePacket }
 
-  /// Whether nothing waits behind the read that was worked off last.
+  /// Whether no further read waits.
   var isWorkedOff: Bool { waiting.isEmpty }
 
   mutating func append(_ bytes: ByteBuffer, at arrival: Instant) {
     waiting.append((bytes, max(arrival, waiting.last?.arrival ?? self.arrival)))
   }
 
-  /// What comes next; `nil` when there is no whole packet.
+  /// The next event; `nil` when there is no whole packet.
   mutating func next() throws(Fault) -> Event? {
     while true {
       if let packet = try nextPacket() {
@@ -85,13 +85,13 @@ struct FramedDelivery {
     } catch {
       guard delivered == 0 else { throw .lost(length: error.length, limit: error.limit) }
       if Self.captureBeginnings.contains(error.length) { throw .capture }
-      // A web page whose type is not said, or not believed: ‘<!DO’, ‘<htm’.
+      // A web page with a missing or wrong content type: '<!DO', '<htm'.
       throw error.length >> 24 == Int(UInt8(ascii: "<")) ? .webPage : .notPackets
     }
     guard let packet, delivered == 0, packet.readableBytes >= Self.leastTelling else {
       return packet
     }
-    // RFC 3550 §5.1: version 2 in the first two bits, of RTP and RTCP alike.
+    // RFC 3550 §5.1: RTP and RTCP both have version 2 in the first two bits.
     let first = packet.getInteger(at: packet.readerIndex, as: UInt8.self) ?? 0
     guard first >> 6 == 2 else { throw .notPackets }
     return packet

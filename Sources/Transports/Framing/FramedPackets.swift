@@ -1,25 +1,25 @@
 internal import NIOCore
 
-/// Packets in a stream of bytes, each behind its length, cut anywhere.
+/// Parses a stream of bytes in which each packet follows its length; reads may be cut anywhere.
 ///
-/// Packets are slices of the reads that brought them; only one that lies across reads is put
-/// together. What is kept grows with the bytes that came, never with what a length claims. After an
-/// error there is no going on: nothing in the stream says where the next length stands.
+/// Packets are slices of the reads that brought them; only a packet that spans reads is copied
+/// together. Memory grows with the bytes received, never with the length they claim. After an error
+/// the stream cannot be read any further: nothing shows where the next length is.
 struct FramedPackets: Sendable {
-  /// A length above the limit: this is no length, so framing is lost.
+  /// A length above the limit: the bytes are no length, so framing is lost.
   struct ImpossibleLength: Error, Sendable, Hashable {
     var length: Int
     var limit: Int
   }
 
-  /// Lengths of 0, behind which there is no packet.
+  /// How many lengths were 0, with no packet after them.
   private(set) var emptyPackets: UInt64 = 0
 
   private let framing: PacketFraming
   private let limit: Int
-  /// What has been read and not yet taken apart.
+  /// Bytes received and not yet parsed.
   private var unread = ByteBuffer()
-  /// A packet of which the end has not come, from its length on; `unread` is empty meanwhile.
+  /// A packet whose end has not come yet, from its length on; `unread` is empty meanwhile.
   private var cut = ByteBuffer()
 
   /// The largest packet that RTP in UDP, RTSP or RFC 4571 can have, in bytes.
@@ -30,16 +30,16 @@ struct FramedPackets: Sendable {
     self.limit = limit
   }
 
-  /// Whether a packet has begun whose end has not come.
+  /// Whether a packet has begun but not ended.
   var isInsidePacket: Bool { cut.readableBytes > 0 || unread.readableBytes > 0 }
 
-  /// Takes the bytes of one read; pull ``next()`` until `nil` before the next one.
+  /// Takes the bytes of one read; call ``next()`` until it returns `nil` before the next read.
   mutating func append(_ bytes: ByteBuffer) {
     guard unread.readableBytes > 0 else { return unread = bytes }
     unread.writeImmutableBuffer(bytes)
   }
 
-  /// The next packet that is there whole.
+  /// The next whole packet.
   mutating func next() throws(ImpossibleLength) -> ByteBuffer? {
     while true {
       if cut.readableBytes > 0 {
@@ -77,7 +77,7 @@ struct FramedPackets: Sendable {
     return cut
   }
 
-  /// Moves bytes from ``unread`` to ``cut`` until that has `count`, or there are no more.
+  /// Moves bytes from ``unread`` to ``cut`` until it has `count` bytes, or there are no more.
   private mutating func take(upTo count: Int) {
     let missing = max(0, count - cut.readableBytes)
     guard let part = unread.readSlice(length: min(missing, unread.readableBytes)) else { return }
@@ -86,11 +86,11 @@ struct FramedPackets: Sendable {
 
   private mutating func keepRest() {
     cut.writeBuffer(&unread)
-    // The slab of the read is free for the next one.
+    // Releases the slab of the read, so that the next read can use it.
     unread = ByteBuffer()
   }
 
-  /// The length at the front of `bytes`; `nil` when not all of it has come.
+  /// The length at the front of `bytes`; `nil` when it is incomplete.
   private func length(in bytes: ByteBuffer) throws(ImpossibleLength) -> Int? {
     let length: Int?
     switch framing {

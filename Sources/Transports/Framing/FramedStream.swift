@@ -3,7 +3,7 @@ internal import NIOCore
 internal import NIOPosix
 internal import RTPWire
 
-/// A stream of packets behind their lengths at work, on its event loop.
+/// A running stream of length-prefixed packets; it lives on its event loop.
 final class FramedStream: ChannelInboundHandler, PacketStream {
   typealias InboundIn = ByteBuffer
 
@@ -13,10 +13,10 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
   private var contents: StreamContents
   private var localAddress: String?
   private var phase = Phase.idle
-  /// A pipe ends, but it never breaks.
+  /// Whether the source is a pipe, which can end but never break.
   private var isPipe = false
   private var isHeld = false
-  /// Whether the far end is through, behind what has not been delivered.
+  /// Whether the far end has finished; packets may still be waiting for delivery.
   private var hasEnded = false
   private var lastError: (any Error)?
   private var openedAt = Instant(nanoseconds: .min)
@@ -30,7 +30,7 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
   }
 
   private static let connectTime = Duration.seconds(10)
-  /// Bytes to read at once.
+  /// Bytes per read.
   private static let readSize = 64 << 10
 
   init(
@@ -52,7 +52,7 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
 
   // MARK: - Opening
 
-  /// Connects to a server; the future is kept when there is a connection.
+  /// Connects to a server; the future succeeds once connected.
   func connect(_ connector: TCPConnector) -> EventLoopFuture<Void> {
     let attempts = TCPConnector.Attempts()
     phase = .connecting(attempts)
@@ -68,7 +68,7 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
       .flatMapErrorThrowing { throw stream.value.notOpened($0) }
   }
 
-  /// Reads a named pipe; the future is kept when reading has begun, whether it has a writer or not.
+  /// Reads a named pipe; the future succeeds once reading has begun, even without a writer.
   func read(fromPipeAt path: String) -> EventLoopFuture<Void> {
     let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
@@ -80,7 +80,7 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
     return read(from: descriptor)
   }
 
-  /// Reads a descriptor that stays its owner's; the future is kept when reading has begun.
+  /// Reads a descriptor, which its owner keeps; the future succeeds once reading has begun.
   func read(from descriptor: CInt) -> EventLoopFuture<Void> {
     var status = stat()
     let kinds = [S_IFIFO, S_IFSOCK]
@@ -110,14 +110,14 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
     openedAt = Self.now
     try channel.pipeline.syncOperations.addHandler(self)
     if !isPipe { tellEndFromBreak(channel) }
-    // Nothing was read until now, so nothing was missed.
+    // Reading starts only here, so no bytes were missed.
     channel.setOption(.autoRead, value: true).assumeIsolated().whenFailure {
       self.end(.failed($0))
     }
     watch()
   }
 
-  /// The reason why nothing was opened; the sink hears nothing then.
+  /// Cleans up after a failed opening and returns the error; the sink is not notified.
   private func notOpened(_ error: any Error) -> any Error {
     let wasClosed = sink == nil
     sink = nil
@@ -128,13 +128,13 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
 
   func close() { end(.closed) }
 
-  /// Tells of the end, once, and lets nothing come after it.
+  /// Reports the end, once; nothing is delivered after it.
   private func end(_ end: TransportEnd) {
     guard let sink else { return }
     self.sink = nil
     timer?.cancel()
     switch phase {
-    // Whoever opens it is told.
+    // The caller of the opening is told.
     case .idle, .connecting:
       if case .connecting(let attempts) = phase { attempts.abandon() }
     case .open(let channel):
@@ -152,19 +152,19 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
     deliver()
   }
 
-  /// Has the far end wait, by leaving what it sends where it is.
+  /// Makes the far end wait, by not reading from it.
   func holdReading(_ isHeld: Bool) {
     guard case .open(let channel) = phase, isHeld != self.isHeld else { return }
     self.isHeld = isHeld
     if !isHeld {
-      // The silence was this side's.
+      // This side caused the silence, so it does not count.
       openedAt = Self.now
       watch()
-      // Not from within the sink that this is called by.
+      // The sink may be the caller, so it must not be called from here.
       eventLoop.assumeIsolated().execute { self.deliver() }
     }
     channel.setOption(.autoRead, value: !isHeld).assumeIsolated().whenFailure {
-      // Of a channel whose far end is through, the rest is delivered all the same.
+      // If the far end has finished, the rest is still delivered.
       if !self.hasEnded { self.end(.failed($0)) }
     }
   }
@@ -190,8 +190,8 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
     context.close(promise: nil)
   }
 
-  /// SwiftNIO tells a connection that was reset from one that was closed only where the closing of
-  /// one direction is told by itself.
+  /// Makes SwiftNIO report a reset and an orderly close differently, which it does only with
+  /// half-closure enabled.
   private func tellEndFromBreak(_ channel: any Channel) {
     channel.setOption(.allowRemoteHalfClosure, value: true).assumeIsolated().whenFailure {
       self.end(.failed($0))
@@ -221,7 +221,7 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
 
   // MARK: - Time
 
-  /// Looks again when the deadline of now is over; packets move it, and no timer with it.
+  /// Starts a timer for the current deadline; later packets move the deadline but not the timer.
   private func watch() {
     timer?.cancel()
     timer = nil
