@@ -1,33 +1,34 @@
-/// What the headers of a response say that concerns a stream (RFC 9110).
+/// The parts of a response's headers that matter for a stream (RFC 9110).
 ///
-/// Lines come one at a time, as libcurl gives them; those of an interim response and of one that is
-/// answered with credentials are forgotten when the next status line comes.
+/// libcurl delivers the lines one at a time. A new status line replaces everything before it: an
+/// interim response, or one that was answered with credentials.
 struct HTTPHead: Sendable, Hashable {
   private(set) var status = 0
   /// In lower case, without parameters.
   private(set) var contentType: String?
   private(set) var contentEncoding: String?
-  /// Seconds; a date is not looked at.
+  /// Seconds; the date form is ignored.
   private(set) var retryAfter: Int?
-  /// Whether all lines of a response are there.
+  /// Whether all lines of the response have come.
   private(set) var isComplete = false
-  /// Bytes of all lines so far, those forgotten included.
+  /// Bytes of all lines so far, replaced ones included.
   private(set) var byteCount = 0
 
-  /// Bytes of all headers of an exchange; servers send a few hundred.
+  /// The most header bytes in one exchange; servers send a few hundred.
   static let limit = 64 << 10
-  /// The longest wait that is believed, in seconds: one day.
+  /// The longest `Retry-After` that is honoured, in seconds: one day.
   private static let longestWait = 86_400
 
-  /// Takes a line behind the body, of which nothing matters but that there are not too many bytes:
-  /// libcurl keeps them all.
+  /// Counts a line after the body; false when there have been too many bytes.
+  ///
+  /// libcurl keeps all of these lines, so they need a limit.
   mutating func appendTrailer(_ line: some Collection<UInt8>) -> Bool {
     let (count, overflow) = byteCount.addingReportingOverflow(line.count)
     byteCount = count
     return !overflow && byteCount <= Self.limit
   }
 
-  /// Takes a line with its line end, if any; false when there have been too many bytes.
+  /// Reads a line, with or without its line end; false when there have been too many bytes.
   mutating func append(_ line: some Collection<UInt8>) -> Bool {
     guard appendTrailer(line) else { return false }
     let content = line.filter { $0 != 0x0D && $0 != 0x0A }
@@ -65,14 +66,14 @@ struct HTTPHead: Sendable, Hashable {
 }
 
 extension HTTPHead {
-  /// Why the body, if there is one, is no stream; `nil` where it may be one.
+  /// Why the body cannot be a stream; `nil` where it may be one.
   var objection: HTTPError? {
     if status == 204 { return .noContent }
     guard status == 200 else { return .refused(status: status, retryAfter: retryAfter) }
     if let contentEncoding { return .encoded(contentEncoding) }
     switch contentType {
     case "text/html", "application/xhtml+xml": return .webPage
-    // What servers of files say of an ending that they do not know; the first packet tells.
+    // File servers use octet-stream for unknown file endings; the first packet tells.
     case "video/rtp", "application/octet-stream", nil: return nil
     case let type?: return .otherContent(type: type)
     }

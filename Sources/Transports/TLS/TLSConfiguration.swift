@@ -1,13 +1,13 @@
-/// How the far end of a TLS connection is verified, and what it is shown.
+/// How the far end of a TLS connection is verified, and which certificate it gets from us.
 public struct TLSConfiguration: Sendable, Hashable {
-  /// A file of certificates in PEM to trust instead of the system's.
+  /// A PEM file of certificates to trust instead of the system's.
   public var authorities: String?
-  /// The SHA-256 of the server's certificate in DER, which then alone decides.
+  /// The SHA-256 of the server's certificate in DER; when it is given, nothing else is checked.
   public var pin: [UInt8]?
-  /// Files in PEM.
+  /// PEM files.
   public var clientCertificate: String?
   public var clientKey: String?
-  /// Whether anything is accepted, whoever sent it.
+  /// Whether any certificate is accepted.
   public var acceptsAnything = false
 
   public init() {}
