@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Receives RTP with GStreamer and writes each frame's RTP timestamp (4 bytes, big-endian) and luma.
 
-usage: gstreamer-frames.py PORT h264|h265 WIDTHxHEIGHT; ends on SIGINT, behind the last frame.
+usage: gstreamer-frames.py PORT h264|h265 WIDTHxHEIGHT; ends on SIGINT, after the last frame.
 """
 
 import signal
@@ -22,7 +22,7 @@ pipeline = Gst.parse_launch(
     "! video/x-raw,format=I420 ! appsink name=sink sync=false"
 )
 
-# The jitter buffer makes times of its own; which RTP timestamp each stands for is seen behind it.
+# The jitter buffer assigns its own times; a probe after it maps them to RTP timestamps.
 rtp_times = {}
 
 

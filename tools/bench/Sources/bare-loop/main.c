@@ -1,7 +1,7 @@
 // The least a receiver of RTP can do: recvmmsg, copy the payloads, write them once a frame.
 //
-// It neither checks nor orders anything. What a real receiver costs above this is the price of
-// being right; usage: bare-loop PORT OUTPUT
+// It neither checks nor orders anything. Whatever a real receiver costs above this is the price of
+// being correct. usage: bare-loop PORT OUTPUT
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>

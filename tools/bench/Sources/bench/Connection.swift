@@ -1,10 +1,10 @@
 import Foundation
 import Glibc
 
-/// Processor time per packet, from RTSP interleaved in TCP to an elementary stream in a file, with
-/// a server that sends as fast as it is read.
+/// Processor time per packet, from RTSP interleaved in TCP to an elementary stream in a file; the
+/// server sends as fast as the client reads.
 enum Connection {
-  /// A client of the server on a port, writing to a file.
+  /// A client that reads from the server on a port and writes to a file.
   struct Client: Sendable {
     let name: String
     let command: @Sendable (_ port: String, _ output: String) -> [String]
@@ -32,13 +32,13 @@ enum Connection {
         + ["latency=0", "!", "rtph264depay", "!", "video/x-h264,stream-format=byte-stream", "!"]
         + ["filesink", "location=\(output)"]
     },
-    // The same bytes over HTTP, which it only has to write.
+    // The same bytes over HTTP; curl only has to write them.
     Client(name: "curl") { port, output in
       ["curl", "-s", "-o", output, "http://127.0.0.1:\(port)/"]
     },
   ]
 
-  /// What a packet costs is the slope between these, so that starting up costs nothing.
+  /// The cost of a packet is the slope between these two counts, so that start-up does not count.
   private static let few = 100_000
   private static let many = 600_000
 
@@ -104,7 +104,7 @@ enum Connection {
     }
   }
 
-  /// The processor time of a client that is sent so many packets, and the size of what it wrote.
+  /// The processor time of a client that receives `count` packets, and the size of its output.
   private static func processorTime(
     of client: Client, packets: String, sdp: String, count: Int, output: String
   ) throws -> (seconds: Double, size: Int) {
@@ -119,7 +119,7 @@ enum Connection {
     return (after - before, size)
   }
 
-  /// Of the programs that have ended, in seconds.
+  /// The processor time of all child processes that have ended, in seconds.
   private static func childrensTime() -> Double {
     var usage = rusage()
     getrusage(RUSAGE_CHILDREN.rawValue, &usage)

@@ -1,25 +1,25 @@
 import Foundation
 
-/// The luma of the frames that a receiver gave, each with the display time that it is for.
+/// The luma of the frames that a receiver delivered, each with its display time.
 struct DisplayedPictures {
-  /// In the order in which they came; the time in frames since the first of the clip.
+  /// In order of arrival; the time is in frames since the first of the clip.
   var frames: [(time: Int, luma: Data)] = []
 
   struct Score {
     /// dB, the mean over all display times of the clip.
     let quality: Double
-    /// Display times that show exactly what they should.
+    /// The number of display times that show exactly the right picture.
     let intact: Int
-    /// Display times that have a frame of their own.
+    /// The number of display times that have a frame of their own.
     let came: Int
   }
 
-  /// What a frame without any difference counts, and the most that any does, in dB.
+  /// The score of a frame without any difference, and the highest possible, in dB.
   static let bestQuality = 60.0
 
-  /// Compares what is on display at each time of the clip with what should be.
+  /// Compares the picture on display at each time of the clip with the right one.
   ///
-  /// A frame stays until the next one; before the first one all is black.
+  /// A frame stays until the next one; before the first one the display is black.
   func score(beside clean: Data) -> Score {
     var shown = Data(repeating: 16, count: Scene.lumaSize)
     var qualities: [Double] = []

@@ -1,14 +1,14 @@
 import Foundation
 import Glibc
 
-/// From the last packet of a frame sent to the whole frame read from the receiver's pipe.
+/// The time from sending a frame's last packet to reading the whole frame from the receiver's pipe.
 enum Latency {
   struct Result {
     /// Milliseconds, the median over the frames after the first two seconds.
     let steady: Double
     /// Milliseconds for the very first frame.
     let first: Double
-    /// How many of the frames sent came out at all.
+    /// How many of the sent frames came out at all.
     let received: Int
     let peakMemory: Double
   }
@@ -24,7 +24,7 @@ enum Latency {
       in: folder)
   }
 
-  /// Sends the stream once at 30 frames a second to `peer` and times what comes out.
+  /// Sends the stream once at 30 frames a second to `peer` and measures when frames come out.
   static func measure(_ peer: Peer, of stream: Stream, golden: [UInt64: Int]) throws -> Result {
     let port = try UDPSocket.freePort()
     let receiver = try Running(peer.command(port, try stream.describe(port: port), "-"))
@@ -104,7 +104,7 @@ private final class FrameReader: @unchecked Sendable {
         filled += count
       }
       let time = Latency.now()
-      // FNV-1a over a sample of the bytes tells one frame of a test pattern from every other.
+      // FNV-1a over a sample of the bytes distinguishes all frames of the test pattern.
       var hash: UInt64 = 0xCBF2_9CE4_8422_2325
       for index in stride(from: 0, to: size, by: 61) {
         hash = (hash ^ UInt64(frame[index])) &* 0x100_0000_01B3

@@ -1,6 +1,7 @@
 import Foundation
 
-/// A stream sent over loopback to FFmpeg and GStreamer at once, several times with different losses.
+/// Sends a stream over loopback to FFmpeg and GStreamer at once, several times in parallel with
+/// different losses.
 struct LiveBroadcast {
   typealias Pictures = (ffmpeg: DisplayedPictures, gstreamer: DisplayedPictures)
 
@@ -8,14 +9,14 @@ struct LiveBroadcast {
   private let batch: [[Bool]]
   private let folder: String
 
-  /// What is sent each time, as whether each packet survives.
+  /// `batch` says for each run which packets survive.
   init(of scene: Scene, to batch: [[Bool]], in folder: String) {
     self.scene = scene
     self.batch = batch
     self.folder = folder
   }
 
-  /// Sends all of it in real time and gives what each peer made of it.
+  /// Sends all runs in real time; returns the pictures of each peer.
   func run() throws -> [Pictures] {
     let ffmpeg = try batch.map { _ in try FFmpegReceiver(of: scene, in: folder) }
     let gstreamer = try batch.map { _ in try GStreamerReceiver(of: scene) }
@@ -23,7 +24,7 @@ struct LiveBroadcast {
     guard ports.joined().allSatisfy(waitUntilBound) else {
       throw BenchError(description: "a peer does not listen")
     }
-    // FFmpeg and GStreamer open their ports a little before they are ready.
+    // FFmpeg and GStreamer bind their ports shortly before they are ready.
     usleep(500_000)
     let socket = try UDPSocket()
     let start = Latency.now()
@@ -34,7 +35,7 @@ struct LiveBroadcast {
         for port in ports { socket.send(packet, to: port) }
       }
     }
-    // Beyond what either waits for packets that do not come.
+    // Longer than either peer waits for missing packets.
     usleep(1_500_000)
     let lost = ports.joined().reduce(0) { $0 + lostInKernel($1) }
     guard lost == 0 else {
@@ -44,7 +45,7 @@ struct LiveBroadcast {
   }
 }
 
-/// FFmpeg with its defaults but for a socket that holds a key picture.
+/// FFmpeg with its defaults, except for a socket buffer large enough for a key picture.
 private struct FFmpegReceiver {
   let port: UInt16
   private let log: String
@@ -56,7 +57,7 @@ private struct FFmpegReceiver {
     log = "\(folder)/ffmpeg.\(port).log"
     _ = FileManager.default.createFile(atPath: log, contents: nil)
     guard let diagnostics = FileHandle(forWritingAtPath: log) else {
-      throw BenchError(description: "\(log) can not be written")
+      throw BenchError(description: "\(log) cannot be written")
     }
     program = try Running(
       [
@@ -81,7 +82,7 @@ private struct FFmpegReceiver {
   }
 }
 
-/// GStreamer with the elements that its `decodebin` takes, behind its jitter buffer, with defaults.
+/// GStreamer with default settings: its jitter buffer and the elements that `decodebin` would use.
 private struct GStreamerReceiver {
   let port: UInt16
   private let scene: Scene
@@ -107,7 +108,7 @@ private struct GStreamerReceiver {
   }
 }
 
-/// How many packets the kernel has thrown away because the socket on `port` was full.
+/// How many packets the kernel has dropped because the socket on `port` was full.
 private func lostInKernel(_ port: UInt16) -> Int {
   let wanted = ":" + String(format: "%04X", port)
   let table = (try? String(contentsOfFile: "/proc/net/udp", encoding: .utf8)) ?? ""

@@ -1,9 +1,9 @@
-/// How packets are lost on the way: how many, and how many at a time.
+/// A pattern of packet loss: how many packets are lost, and how many in a row.
 struct LossPattern {
   let name: String
-  /// The part of all packets that is lost.
+  /// The fraction of all packets that is lost.
   let rate: Double
-  /// The mean number of packets that are lost at a time; `nil` when each is lost for itself.
+  /// The mean number of packets lost in a row; `nil` when losses are independent.
   let burst: Double?
 
   static let all = [
@@ -14,8 +14,9 @@ struct LossPattern {
     LossPattern(name: "1 %, bursts of 10", rate: 0.01, burst: 10),
   ]
 
-  /// How many packets at the start are never lost, so that every receiver can begin: what they hold
-  /// is the parameter sets and the start of the first picture.
+  /// How many packets at the start are never lost, so that every receiver can begin.
+  ///
+  /// They hold the parameter sets and the start of the first picture.
   static let spared = 20
 
   /// For each packet of `scene`, whether it arrives.
@@ -24,7 +25,7 @@ struct LossPattern {
     var isBad = false
     return scene.times.enumerated().map { index, time in
       if let burst {
-        // Gilbert and Elliott: all is lost in the bad state, nothing in the good one.
+        // The Gilbert–Elliott model: everything is lost in the bad state, nothing in the good one.
         let change = isBad ? 1 / burst : rate / (burst * (1 - rate))
         if Double.random(in: 0..<1, using: &random) < change { isBad.toggle() }
       } else {
@@ -35,7 +36,7 @@ struct LossPattern {
   }
 }
 
-/// Numbers that are the same for the same seed on every machine.
+/// A random number generator that gives the same numbers for a seed on every machine.
 struct SplitMix64: RandomNumberGenerator {
   var state: UInt64
 

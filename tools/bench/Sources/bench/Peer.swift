@@ -1,6 +1,6 @@
 import Foundation
 
-/// A receiver under measurement: how to start it, and what it wants to know beforehand.
+/// A receiver under measurement, and the command that starts it.
 struct Peer: Sendable {
   let name: String
   /// The command for a stream on `port`, described by the SDP file, writing to `output`; `-` is
@@ -10,7 +10,7 @@ struct Peer: Sendable {
   static let rtpRecv =
     ProcessInfo.processInfo.environment["RTP_RECV"] ?? "../../.build/release/rtp-recv"
 
-  /// Ours, as a user gets it: default settings, recognising the codec by itself.
+  /// Our receiver as a user gets it: default settings, the codec recognised from the packets.
   static func ours(format: String) -> Peer {
     Peer(name: "rtp-recv") { port, _, output in
       [rtpRecv, "rtp://127.0.0.1:\(port)", "-o", output, "--format", format, "--quiet"]
@@ -66,7 +66,7 @@ struct Peer: Sendable {
   }
 }
 
-/// A program that runs while something is measured, and is killed afterwards.
+/// A program that runs during a measurement and is killed afterwards.
 final class Running {
   private let process = Process()
   let output = Pipe()
@@ -88,7 +88,7 @@ final class Running {
     process.waitUntilExit()
   }
 
-  /// The first line that it prints: a server's port.
+  /// The first line of its output: a server's port.
   func readLine() -> String {
     var line: [UInt8] = []
     while let byte = try? output.fileHandleForReading.read(upToCount: 1)?.first, byte != 10 {
@@ -110,7 +110,7 @@ final class Running {
     return text.trimmingCharacters(in: .whitespacesAndNewlines)
   }
 
-  /// The processor time of all its threads so far, in seconds, to the nanosecond.
+  /// The processor time of all its threads so far, in seconds, with nanosecond precision.
   var processorTime: Double {
     let tasks = "/proc/\(process.processIdentifier)/task"
     let names = (try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []
@@ -120,7 +120,7 @@ final class Running {
     }
   }
 
-  /// The most memory it has had resident, in MiB.
+  /// Its peak resident memory, in MiB.
   var peakMemory: Double {
     let path = "/proc/\(process.processIdentifier)/status"
     let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
@@ -130,7 +130,7 @@ final class Running {
   }
 }
 
-/// Waits until some program has bound UDP `port`, as the kernel's table says; at most 10 s.
+/// Waits until a program has bound UDP `port`, by the kernel's table; 10 s at most.
 func waitUntilBound(_ port: UInt16) -> Bool {
   let wanted = ":" + String(format: "%04X", port)
   for _ in 0..<1000 {

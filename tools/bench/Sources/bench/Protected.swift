@@ -1,6 +1,6 @@
 import Foundation
 
-/// What SRTP costs above plain UDP, beside what libsrtp2 takes in a loop over the same packets.
+/// The cost of SRTP above plain UDP, compared with libsrtp2 in a loop over the same packets.
 enum Protected {
   private static let suites: [(name: String, length: Int)] = [
     ("AES_CM_128_HMAC_SHA1_80", 30), ("AEAD_AES_128_GCM", 28), ("AEAD_AES_256_GCM", 44),
@@ -25,7 +25,7 @@ enum Protected {
         attributes: [.posixPermissions: 0o600])
       keys[suite.name] = path
     }
-    // The loop runs beside each measurement: how fast the machine is changes within minutes.
+    // The loop runs with each measurement, because the machine's speed changes within minutes.
     let results = try inRounds(rounds, [nil] + suites.map(\.name)) { suite in
       let key = suite.flatMap { keys[$0] }
       let result = try measure(suite, key: key, packets: packets, in: folder)
@@ -57,11 +57,11 @@ enum Protected {
     let port = try UDPSocket.freePort()
     let statistics = "\(folder)/srtp.jsonl"
     let receiver = try Running(
-      // What a file takes differs more from run to run than what SRTP takes.
+      // The cost of writing a file varies more between runs than SRTP costs.
       Peer.ours(format: "h264").command(port, "", "/dev/null") + ["--stats", statistics]
         + (key.map { ["--srtp-key-file", $0] } ?? []))
     guard waitUntilBound(port) else { throw BenchError(description: "rtp-recv does not listen") }
-    // The same sender for all: what it has made beforehand takes up the caches too.
+    // All suites use the same sender, because its prepared packets occupy the caches too.
     let sender = try Running([
       ".build/release/srtp-loop", packets, suite ?? "none", "\(port)", "\(rate)", "\(seconds)",
     ])

@@ -1,10 +1,11 @@
 import Foundation
 
-/// How near the pictures come to what was sent when packets are lost for good.
+/// How close the pictures are to the original when packets are lost for good.
 ///
-/// The figure is the luma's PSNR beside the undamaged decode, the mean over every display time.
+/// The figure is the PSNR of the luma against the undamaged decode, the mean over all display
+/// times.
 enum Quality {
-  /// How many streams are sent at once, each to every peer that receives live.
+  /// How many streams are sent at once, each to every live peer.
   private static let simultaneous = 4
 
   static func report(rounds: Int, in folder: String) throws {
@@ -31,13 +32,14 @@ enum Quality {
     }
   }
 
-  /// Those of `cases` that are named among the arguments; all of them when none is.
+  /// The `cases` named among the arguments; all of them when none is named.
   private static func chosen<Case: RawRepresentable<String>>(from cases: [Case]) -> [Case] {
     let named = cases.filter { CommandLine.arguments.contains($0.rawValue) }
     return named.isEmpty ? cases : named
   }
 
-  /// Without loss every receiver has to give every frame as it is: else something else is measured.
+  /// Checks that without loss every receiver delivers every frame unchanged; otherwise the figures
+  /// would measure something else.
   private static func checkPeers(with scene: Scene, in folder: String) throws {
     let pattern = LossPattern(name: "none", rate: 0, burst: nil)
     for receiver in try measure(scene, pattern, seeds: [0], in: folder) {
@@ -51,7 +53,7 @@ enum Quality {
 
   private typealias Result = (name: String, scores: [DisplayedPictures.Score])
 
-  /// Ours first, then the peers; the scores in the order of `seeds`.
+  /// Our results first, then those of the peers; scores are in the order of `seeds`.
   private static func measure(
     _ scene: Scene, _ pattern: LossPattern, seeds: [UInt64], in folder: String
   ) throws -> [Result] {

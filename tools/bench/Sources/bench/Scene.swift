@@ -1,20 +1,20 @@
 import Foundation
 
-/// What a clip for the measurement of pictures shows, how it is coded, and how it looks undamaged.
+/// A clip for measuring picture quality: its content, its coding and its undamaged pictures.
 struct Scene {
   static let width = 1280
   static let height = 720
-  /// What is looked at.
+  /// The frames that are compared.
   static let frames = 300
-  /// Frames behind those, which always arrive whole: FFmpeg keeps its last frames to itself.
+  /// Further frames, which always arrive whole: FFmpeg never outputs its last frames.
   static let furtherFrames = 5
   static let rate = 30
   static let lumaSize = width * height
 
   enum Kind: String, CaseIterable {
-    /// A camera that pans and turns over a texture, with much noise; two objects move by themselves.
+    /// A camera pans and turns over a texture, with much noise; two objects move independently.
     case moving
-    /// A camera that stands still, with a little noise; two objects move.
+    /// A camera stands still, with little noise; two objects move.
     case still
 
     var megabits: Int { self == .moving ? 4 : 3 }
@@ -25,13 +25,13 @@ struct Scene {
   let stream: Stream
   /// The RTP timestamp of the first frame.
   let origin: UInt32
-  /// Of each packet, which frame it belongs to.
+  /// The frame that each packet belongs to.
   let times: [Int]
-  /// When each packet is sent, in seconds: evenly over the time of its frame, as a camera's are.
+  /// When each packet is sent, in seconds: spread evenly over its frame's time, as cameras do.
   let dueTimes: [Double]
   /// The luma of every frame as FFmpeg decodes the whole clip, one after the other.
   let clean: Data
-  /// What the clip came out as, in Mbit/s.
+  /// The clip's actual rate, in Mbit/s.
   let megabits: Double
 
   init(_ kind: Kind, _ codec: Stream.Codec, in folder: String) throws {
@@ -65,11 +65,11 @@ struct Scene {
     ])
     clean = try Data(contentsOf: URL(fileURLWithPath: luma), options: .alwaysMapped)
     guard clean.count == Self.frames * Self.lumaSize, times.last == count - 1 else {
-      throw BenchError(description: "\(name) has not \(Self.frames) frames")
+      throw BenchError(description: "\(name) does not have \(Self.frames) frames")
     }
   }
 
-  /// Which frame an RTP timestamp stands for.
+  /// The frame that an RTP timestamp stands for.
   func time(of stamp: UInt32) -> Int { Self.time(of: stamp, since: origin) }
 
   private static func time(of stamp: UInt32, since origin: UInt32) -> Int {
@@ -77,7 +77,7 @@ struct Scene {
     return Int((Double(ticks * rate) / 90_000).rounded())
   }
 
-  /// Where each packet stands among those of its frame, from 0 on and below 1.
+  /// The position of each packet within its frame, from 0 to below 1.
   private static func places(of times: [Int]) -> [Double] {
     let counts = Dictionary(times.map { ($0, 1) }, uniquingKeysWith: +)
     var seen: [Int: Int] = [:]
@@ -87,7 +87,7 @@ struct Scene {
     }
   }
 
-  /// A texture with detail of every size, like what cameras see, and what moves over it.
+  /// A texture with detail of every size, as cameras see it, with objects moving over it.
   private static func picture(of kind: Kind) -> String {
     let octaves = [(20, 12), (96, 54), (400, 225), (1280, 720)]
     let layers = octaves.enumerated().map { index, size in
@@ -110,7 +110,7 @@ struct Scene {
       + "noise=alls=\(kind == .moving ? 12 : 6):allf=t:all_seed=1,setsar=1,format=yuv420p"
   }
 
-  /// As cameras do: a key picture every two seconds, one slice a picture, nothing to look ahead to.
+  /// Encodes as cameras do: a key picture every two seconds, one slice per picture, no lookahead.
   private static func encoding(_ codec: Stream.Codec) -> [String] {
     let structure = "keyint=60:min-keyint=60:scenecut=0:bframes=0:rc-lookahead=0"
     return switch codec {

@@ -1,7 +1,8 @@
 import Foundation
 import Glibc
 
-/// From the start of the program to the first raw frame in its pipe, from GStreamer's RTSP server.
+/// The time from starting the program to the first raw frame in its pipe, with GStreamer's RTSP
+/// server.
 enum Start {
   struct Client: Sendable {
     let name: String
@@ -48,7 +49,7 @@ enum Start {
     }
     let medians = results.map { median($0) }
     for (index, client) in clients.enumerated() {
-      // Like with like: UDP with UDP and TCP with TCP.
+      // UDP is compared with UDP, and TCP with TCP.
       row([
         client.name, number(medians[index], 0), number(medians[index] / medians[2 + index % 2]),
         number(medians[index] / medians[4 + index % 2]),
@@ -56,7 +57,7 @@ enum Start {
     }
   }
 
-  /// Milliseconds until the pipe has held the bytes of one frame.
+  /// Milliseconds until one whole frame has come through the pipe.
   private static func firstFrame(of command: [String]) throws -> Double {
     let start = Latency.now()
     let receiver = try Running(command)

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A clip as RTP packets, packetised by FFmpeg so that no receiver meets its own sender.
+/// A clip as RTP packets, packetized by FFmpeg so that no receiver has its own sender.
 struct Stream {
   let clip: String
   let sdp: String
@@ -41,7 +41,7 @@ struct Stream {
     return path
   }
 
-  /// What a packet adds to the elementary stream, roughly.
+  /// The approximate number of bytes that a packet adds to the elementary stream.
   var payloadBytesPerPacket: Double {
     Double(packets.reduce(0) { $0 + $1.count - 14 }) / Double(packets.count)
   }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A number with so many digits behind the point.
+/// A number with `digits` decimal places.
 func number(_ value: Double, _ digits: Int = 2) -> String { String(format: "%.\(digits)f", value) }
 
 /// Prints a row of a table in Markdown.
@@ -9,7 +9,7 @@ func row(_ cells: [String]) {
   fflush(nil)
 }
 
-/// Prints the head of a table; all columns but those of names are aligned to the right.
+/// Prints the head of a table; all columns except `names` are aligned to the right.
 func head(_ title: String, _ columns: [String], names: Set<String> = ["receiver"]) {
   print("\n## \(title)\n")
   row(columns)
@@ -22,8 +22,8 @@ func median(_ values: [Double]) -> Double {
   return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
 }
 
-/// Measures every peer `rounds` times: round by round rather than peer by peer, so that a slow
-/// minute of the machine is everybody's.
+/// Measures every peer `rounds` times, round by round and not peer by peer, so that a slow minute
+/// of the machine affects all peers.
 func inRounds<Peer, Result>(
   _ rounds: Int, _ peers: [Peer], _ body: (Peer) throws -> Result
 ) rethrows -> [[Result]] {

@@ -3,14 +3,14 @@ import Foundation
 /// Processor time per packet, from UDP to an elementary stream in a file.
 enum Throughput {
   struct Result {
-    /// Microseconds of processor time a packet, user and system, start-up excluded.
+    /// Microseconds of processor time per packet, user and system, without start-up.
     let perPacket: Double
-    /// The fraction of the packets that were sent which did not arrive.
+    /// The fraction of the sent packets that did not arrive.
     let missing: Double
   }
 
   static func stream(in folder: String) throws -> Stream {
-    // Noise at a high rate: about 30 full packets a frame, as a camera's key frames have.
+    // Noise at a high rate: about 30 full packets per frame, as in a camera's key frames.
     try Stream(
       name: "throughput", source: "nullsrc=size=640x480:rate=30,geq=random(1)*255:128:128",
       encoding: ["-preset", "ultrafast", "-bf", "0", "-b:v", "10M", "-maxrate", "10M"]
@@ -18,7 +18,8 @@ enum Throughput {
       frames: 90, in: folder)
   }
 
-  /// Sends `rate` packets a second for `seconds` and takes the processor time of the middle part.
+  /// Sends `rate` packets a second for `seconds` and measures the processor time of the middle
+  /// part.
   static func measure(
     _ peer: Peer, of stream: Stream, packets: String, rate: Int, seconds: Double, in folder: String
   ) throws -> Result {
@@ -38,8 +39,8 @@ enum Throughput {
     }
   }
 
-  /// The processor time of a receiver in the middle of `seconds`, and what is missing in the end, when
-  /// `arrived` tells how many packets there are.
+  /// The processor time of a receiver in the middle of `seconds`, and the fraction of packets
+  /// missing at the end; `arrived` returns how many packets have arrived.
   static func middlePart(
     of receiver: Running, fedBy sender: Running, for seconds: Double, arrived: () -> Double
   ) -> Result {

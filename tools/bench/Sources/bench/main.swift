@@ -1,8 +1,8 @@
 import Foundation
 
-// Measures rtp-recv beside its peers on the same packets in one run, and prints tables with ratios.
+// Measures rtp-recv and its peers on the same packets in one run, and prints tables with ratios.
 // usage: bench [latency] [throughput] [start] [interleaved] [http] [srtp] [sessions] [quality]
-// [--rounds N]; for quality, [moving] [still] [h264] [h265] choose among the clips
+// [--rounds N]; for quality, [moving] [still] [h264] [h265] select the clips
 
 let measurements: [(name: String, rounds: Int, report: (Int, String) throws -> Void)] = [
   ("latency", 3, Latency.report), ("throughput", 3, Throughput.report), ("start", 3, Start.report),

@@ -1,11 +1,11 @@
-// Serves the RTP packets of a file to any number of clients: over RTSP, interleaved; the same bytes
-// over HTTP, for a client that has nothing to do with them but to write them; and under /rtp as HTTP
-// progressive, each packet behind its length and in a chunk of its own.
+// Serves the RTP packets of a file to any number of clients, in three ways: RTSP interleaved; the
+// same bytes over HTTP, for a client that only writes them; and under /rtp as HTTP progressive,
+// each packet after its length and in a chunk of its own.
 //
-// The file holds packets with a 4-byte big-endian length before each; they are sent over and over
-// with numbers and times that go on, as fast as the client reads or at a steady rate.
-// usage: connection-server FILE SDP PACKETS PACKETS_PER_SECOND; 0 packets a second is as fast as
-// they are read. Prints the port.
+// The file holds packets with a 4-byte big-endian length before each. They are sent over and over,
+// with continuing sequence numbers and timestamps, as fast as the client reads or at a steady rate.
+// usage: connection-server FILE SDP PACKETS PACKETS_PER_SECOND; with 0 packets a second they are
+// sent as fast as they are read. Prints the port.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -178,7 +178,7 @@ int main(int argc, char **argv) {
     if (fork() == 0) {
       close(listener);
       serve(client, sdp, strtoull(argv[3], NULL, 10), atof(argv[4]));
-      // What is on its way arrives before the connection ends.
+      // Data still in flight arrives before the connection ends.
       shutdown(client, SHUT_WR);
       char rest[4096];
       while (read(client, rest, sizeof rest) > 0) {

@@ -1,4 +1,5 @@
-// Sends the RTP packets of a file over and over at a steady rate, with numbers and times that go on.
+// Sends the RTP packets of a file over and over at a steady rate, with continuing sequence numbers
+// and timestamps.
 //
 // The file holds packets with a 4-byte big-endian length before each.
 // usage: paced-sender FILE PORT PACKETS_PER_SECOND SECONDS; prints how many packets it sent.
@@ -76,11 +77,11 @@ int main(int argc, char **argv) {
       sequence++;
       headers[batch++].msg_hdr = (struct msghdr){.msg_iov = &packets[next], .msg_iovlen = 1};
       next = (next + 1) % count;
-      // A packet may be in a batch only once, since its header is written in place.
+      // A packet may be in a batch only once, because its header is written in place.
       if (next == 0) break;
     }
     int done = sendmmsg(descriptor, headers, (unsigned)batch, 0);
-    // Nobody listens any more, or not yet: the peer's refusal is not this program's concern.
+    // A refusal only means that nobody listens yet, or any more; it does not matter here.
     sent += (uint64_t)(done < batch ? batch : done);
   }
   printf("%llu\n", (unsigned long long)sent);

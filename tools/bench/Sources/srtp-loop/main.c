@@ -1,11 +1,12 @@
-// Protects the RTP packets of a file with libsrtp2, over and over, and either sends them all at a
-// steady rate once they are made, or unprotects them in a loop and prints what that takes.
+// Protects the RTP packets of a file with libsrtp2, over and over. Then it either sends them all at
+// a steady rate, or unprotects them in a loop and prints how long that takes.
 //
-// The file holds packets with a 4-byte big-endian length before each. The key is of bytes 0, 1, 2 …
-// With the suite "none" they are sent as they are.
-// usage: srtp-loop FILE SUITE PORT PACKETS_PER_SECOND SECONDS   prints an empty line before the first,
-//                                                               and how many it sent
-//        srtp-loop FILE SUITE                                   prints nanoseconds a packet
+// The file holds packets with a 4-byte big-endian length before each. The key consists of the bytes
+// 0, 1, 2 … With the suite "none" the packets are sent unprotected.
+// usage: srtp-loop FILE SUITE PORT PACKETS_PER_SECOND SECONDS
+//          prints an empty line before the first packet, and at the end how many it sent
+//        srtp-loop FILE SUITE
+//          prints nanoseconds per packet
 #include <arpa/inet.h>
 #include <srtp2/srtp.h>
 #include <stdint.h>
@@ -52,7 +53,7 @@ static srtp_t session(const char *suite, srtp_ssrc_type_t direction) {
   return made;
 }
 
-// The next packet of the stream, protected; numbers and times go on.
+// Makes the next packet of the stream, protected; sequence numbers and timestamps continue.
 static void protect(srtp_t sender, const struct packet *source, struct packet *result) {
   static uint16_t sequence = 1;
   static uint32_t timestamp = 0;
@@ -123,7 +124,7 @@ int main(int argc, char **argv) {
       nanosleep(&pause, NULL);
       continue;
     }
-    // Nobody listens any more, or not yet: the peer's refusal is not this program's concern.
+    // A refusal only means that nobody listens yet, or any more; it does not matter here.
     for (int batch = 0; batch < 64 && sent < due && sent < prepared; batch++, sent++)
       (void)!send(descriptor, sealed[sent].bytes, (size_t)sealed[sent].length, 0);
   }
