@@ -138,6 +138,14 @@ let package = Package(
       path: "Examples/many-streams"
     ),
     .executableTarget(
+      name: "first-frames",
+      dependencies: [
+        "Receiver", "Transports", "Decode", "RTPWire",
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ],
+      path: "Examples/first-frames"
+    ),
+    .executableTarget(
       name: "billion-packets",
       dependencies: [
         "RTPProcessor", "RTPWire", .product(name: "NIOCore", package: "swift-nio"),

@@ -64,9 +64,15 @@ public struct ReceptionStatistics: Sendable, Hashable {
   /// Interarrival jitter in clock ticks, times 16 (RFC 3550 A.8).
   var scaledJitter: Int64 = 0
   private var lastTransit: Int32?
+  /// Ticks a second of the packets that the jitter is of; 0 before the first.
+  private var jitterClockRate: UInt32 = 0
 
   /// The interarrival jitter of RFC 3550 §6.4.1, in clock ticks.
   public var jitter: Double { Double(scaledJitter) / 16 }
+  /// The same in seconds.
+  public var jitterSeconds: Double {
+    jitterClockRate == 0 ? 0 : jitter / Double(jitterClockRate)
+  }
 
   /// The cumulative number of packets lost as a receiver report has it (RFC 3550 A.3).
   ///
@@ -95,6 +101,7 @@ public struct ReceptionStatistics: Sendable, Hashable {
   mutating func noteArrival(_ arrival: Instant, timestamp: UInt32, clockRate: UInt32) {
     let ticks = UInt32(truncatingIfNeeded: arrival.ticks(at: clockRate))
     let transit = Int32(truncatingIfNeeded: Int64(ticks) - Int64(timestamp))
+    jitterClockRate = clockRate
     defer { lastTransit = transit }
     guard let lastTransit else { return }
     let difference = Int64(Int32(truncatingIfNeeded: Int64(transit) - Int64(lastTransit)))

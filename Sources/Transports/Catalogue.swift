@@ -29,6 +29,15 @@ public enum TransportCatalogue {
     return SRTPTransport(wrapping: transport, SRTPConfiguration(options.srtp))
   }
 
+  /// The name of the transport for a SOURCE argument, as ``names`` has it.
+  ///
+  /// - Throws: what is wrong with the argument, as ``make(source:transport:options:on:)`` does.
+  public static func name(
+    of source: String, transport name: String? = nil, options: TransportOptions = TransportOptions()
+  ) throws(TransportError) -> String {
+    try kind(of: source, transport: name, options).name
+  }
+
   /// The streams that the far end or the file says it has, or that are in it, without receiving any.
   ///
   /// - Throws: as ``make(source:transport:options:on:)`` and the transport's `open` do, and

@@ -18,11 +18,13 @@ enum ExitStatus: Int32, CaseIterable {
   case notTrusted = 10
   case redirectRefused = 11
   case noSuchStream = 12
+  case framesMissing = 13
+  case forced = 14
   case usage = 64
 
   var meaning: String {
     switch self {
-    case .done: "done as asked, or stopped by SIGINT or SIGTERM"
+    case .done: "done as asked, or stopped by SIGINT, SIGTERM or SIGHUP"
     case .failed: "the stream broke off for a reason not listed here"
     case .cannotOpen: "the source could not be opened"
     case .credentialsRefused: "a user name and password, or an SRTP key, is missing or refused"
@@ -35,6 +37,8 @@ enum ExitStatus: Int32, CaseIterable {
     case .notTrusted: "the server, or all that came, could not be verified (TLS, SRTP)"
     case .redirectRefused: "the server redirects too often, or to where it must not be followed"
     case .noSuchStream: "there is no such stream: wrong path, number or flow, or no video"
+    case .framesMissing: "the run ended before as many frames came as --frames asks for"
+    case .forced: "a second signal ended the run at once; what still waited is lost"
     case .usage: "the command line is wrong"
     }
   }

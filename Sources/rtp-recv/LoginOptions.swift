@@ -18,4 +18,12 @@ struct LoginOptions: ParsableArguments {
   func credentials(for source: SourceArgument) throws -> Credentials? {
     try Password.credentials(for: source, user: user, file: passwordFile)
   }
+
+  /// What to do when a server wants a login and there is none for `source`.
+  func advice(for source: SourceArgument) -> String {
+    let password = "the password with --password-file or in \(Password.variable)"
+    return user ?? source.user == nil
+      ? "give the user name with --user or in the URL, and \(password)"
+      : "there is a user name, but no password, and no terminal to ask for it; give \(password)"
+  }
 }

@@ -49,8 +49,14 @@ struct OutputOptions: ParsableArguments {
     guard paths.filter({ $0 == "-" }).count < 2 else {
       throw ValidationError("standard output can be written only once")
     }
+    guard formatName == nil || !paths.isEmpty else {
+      throw ValidationError("--format needs -o")
+    }
+    guard !scaleToFirst || !paths.isEmpty else {
+      throw ValidationError("--scale-to-first needs -o")
+    }
     guard !paths.contains("-") || isatty(STDOUT_FILENO) == 0 else {
-      throw ValidationError("raw video on a terminal is of no use; pipe it into a program")
+      throw ValidationError("standard output is a terminal; pipe the video or give -o FILE")
     }
     _ = try requests()
   }
@@ -250,14 +256,14 @@ struct StoppingOptions: ParsableArguments {
 
   @Flag(
     help: """
-      Connect again when the stream ends, breaks off or can not be opened, after 0.5 s at first and \
-      30 s at last; outputs go on. Refused credentials are tried again after 30 s. A wrong URL, a \
+      Connect again when the stream ends, breaks off or cannot be opened, after 0.5 s at first and 30 s \
+      at last; outputs go on. Refused credentials are tried again after 30 s. A wrong URL, a \
       certificate that is not to be trusted and a missing password end the run.
       """)
   var reconnect = false
 
   func validate() throws {
-    guard frames != 0 else { throw ValidationError("--frames is above 0") }
+    guard frames != 0 else { throw ValidationError("--frames must be at least 1") }
     for seconds in [duration, timeout].compactMap(\.self) {
       guard seconds >= 0, seconds <= 31_536_000 else {
         throw ValidationError("a time is 0 s to one year")
@@ -273,6 +279,21 @@ struct DisplayOptions: ParsableArguments {
       valueName: "path"))
   var stats: String?
 
+  @Option(
+    help: ArgumentHelp(
+      """
+      When the file of --stats has so many bytes, it is renamed to PATH.1, in place of an older one, \
+      and a new one begins.
+      """, valueName: "bytes"))
+  var statsSize: Int = 64 << 20
+
+  @Flag(
+    help: """
+      With --stats, list every frame too: its number, times, condition and size. That is most of what \
+      is written then.
+      """)
+  var statsFrames = false
+
   @Flag(help: "Say nothing but errors.")
   var quiet = false
 
@@ -281,6 +302,21 @@ struct DisplayOptions: ParsableArguments {
 
   @Flag(help: "No live status line, even on a terminal.")
   var noProgress = false
+
+  func validate() throws {
+    guard !quiet || !verbose else {
+      throw ValidationError("--quiet and --verbose contradict each other")
+    }
+    guard stats != nil || !statsFrames else {
+      throw ValidationError("--stats-frames needs --stats")
+    }
+    guard statsSize >= Self.leastStatsSize else {
+      throw ValidationError("--stats-size must be at least \(Self.leastStatsSize)")
+    }
+  }
+
+  /// Bytes; some lines.
+  private static let leastStatsSize = 16 << 10
 }
 
 extension SessionDescription {

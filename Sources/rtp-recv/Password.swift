@@ -7,7 +7,7 @@ enum Password {
   /// Bytes; no camera takes a longer one.
   private static let maximumLength = 1024
 
-  /// Why a password can not be had.
+  /// Why a password cannot be had.
   enum Failure: Error, CustomStringConvertible {
     case unreadable(path: String, reason: String)
     case empty(path: String)
@@ -25,10 +25,6 @@ enum Password {
       case .userMissing: "there is a password, but no user name; give it with --user, or in the URL"
       case .interrupted: "interrupted"
       }
-    }
-
-    var status: ExitStatus {
-      if case .interrupted = self { .credentialsRefused } else { .usage }
     }
   }
 

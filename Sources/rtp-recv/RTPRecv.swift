@@ -2,6 +2,7 @@ import ArgumentParser
 import Bitstream
 import Decode
 import Defragment
+import Glibc
 import NIOPosix
 import Outputs
 import RTPWire
@@ -16,16 +17,18 @@ struct RTPRecv: AsyncParsableCommand {
     usage: "rtp-recv [OPTIONS] SOURCE",
     discussion: """
       SOURCE is where the video comes from:
-        udp://HOST:PORT         say hello to HOST:PORT and receive there what it sends back
-        rtp://[ADDRESS]:PORT    listen on a port, or join a multicast group
-                                (rtp://SENDER@GROUP:PORT for source-specific multicast)
-        rtsp://HOST[:PORT]/PATH play a camera's or server's stream (rtsps:// encrypted)
-        http://HOST[:PORT]/PATH HTTP progressive: packets behind their lengths (https:// encrypted)
-        tcp://HOST:PORT         packets behind their lengths, as RFC 4571 has it
-        -                       packets behind 4-byte lengths on standard input
-        FILE.sdp                listen as the session description says
-        FILE.pcapng             replay a recording (.pcap, .pcapng, .rtpdump, or .rtp4: packets
-                                behind 4-byte lengths)
+        udp://HOST:PORT          say hello to HOST:PORT, receive what it sends back
+        rtp://[ADDRESS]:PORT     listen on a port, or join a multicast group
+                                 (rtp://SENDER@GROUP:PORT for one sender of it)
+        rtsp://HOST[:PORT]/PATH  play a camera's or server's stream
+                                 (rtsps:// encrypted)
+        http://HOST[:PORT]/PATH  HTTP progressive: packets behind their lengths
+                                 (https:// encrypted)
+        tcp://HOST:PORT          packets behind their lengths, as in RFC 4571
+        -                        packets behind 4-byte lengths on standard input
+        FILE.sdp                 listen as the session description says
+        FILE.pcapng              replay a recording (.pcap, .pcapng, .rtpdump, or
+                                 .rtp4: packets behind 4-byte lengths)
       With --transport, HOST:PORT alone is enough.
 
       EXAMPLES
@@ -71,13 +74,51 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: "What is shown") var display: DisplayOptions
 
   /// Parses what can be shown of the command line, since errors of parsing show what they are about.
-  static func main() async { await main(CommandLineSecrets.taken.arguments) }
+  static func main() async {
+    _ = StandardDescriptors.closed
+    // Those that come in a session description too.
+    SRTPKeyMaterial.forbidDumpsWithFirstKey()
+    // A reader that goes away is an error to be reported, not a death.
+    signal(SIGPIPE, SIG_IGN)
+    do {
+      var command = try parseAsRoot(CommandLineSecrets.taken.arguments)
+      if var command = command as? any AsyncParsableCommand {
+        try await command.run()
+      } else {
+        try command.run()
+      }
+    } catch {
+      Glibc.exit(tell(error))
+    }
+  }
+
+  /// Says what went wrong, or gives the help that was asked for; returns the exit status.
+  private static func tell(_ error: any Error) -> Int32 {
+    let code = exitCode(for: error)
+    switch code {
+    case _ where error is ExitCode: break
+    case .success: print(fullMessage(for: error))
+    case .validationFailure:
+      // 200 lines of help would hide the mistake.
+      StandardError.say(message(for: error))
+      StandardError.write("'rtp-recv --help' lists the options.\n")
+    default: StandardError.say(message(for: error))
+    }
+    return code.rawValue
+  }
 
   func validate() throws {
+    guard !StandardDescriptors.closed.contains(STDOUT_FILENO) || !usesStandardOutput else {
+      throw ValidationError("standard output is closed, and something is to be written to it")
+    }
     guard display.stats != "-" || !outputs.paths.contains("-") else {
       throw ValidationError(
         "standard output is for the video; write the statistics to a file or to fd:3")
     }
+  }
+
+  private var usesStandardOutput: Bool {
+    outputs.paths.contains("-") || display.stats == "-" || rtsp.listing != nil
   }
 
   func run() async throws {
@@ -91,26 +132,30 @@ struct RTPRecv: AsyncParsableCommand {
         status = try await Session(command: self, source: argument).run()
       }
     } catch TransportError.source(_, let fault) {
-      StatusLine.write("rtp-recv: \(TransportError.source(argument.shown, fault))\n")
+      StandardError.say("\(TransportError.source(argument.shown, fault))")
       status = .usage
     } catch let error as Password.Failure {
-      StatusLine.write("rtp-recv: \(error)\n")
-      status = error.status
+      StandardError.say("\(error)")
+      status = .credentialsRefused
     } catch let error as StatisticsWriter.CannotOpen {
-      StatusLine.write("rtp-recv: \(error)\n")
+      StandardError.say("\(error)")
       status = .outputFailed
     } catch let error as any Error & CustomStringConvertible
       where error is TransportError || error is RTSPError || error is HTTPError || error is TLSError
       || error is SRTPError || error is ReplayError
     {
-      StatusLine.write("rtp-recv: \(argument.shown): \(error)\n")
+      let words = Verdict.words(for: error, advice: login.advice(for: argument))
+      StandardError.say("\(argument.shown): \(words)")
       status = ExitStatus(of: error, otherwise: .cannotOpen)
     }
     if status != .done { throw status.code }
   }
 
   /// What the options say about transports, with the credentials for `source`.
+  ///
+  /// - Throws: that an option has no effect on `source`, or why the options cannot be used.
   func transportOptions(for source: SourceArgument) throws -> TransportOptions {
+    try checkScopes(for: source)
     var options = try udp.options()
     // With --reconnect, --timeout is for all connections together.
     let timeout = stopping.reconnect ? nil : stopping.timeout
@@ -136,23 +181,27 @@ struct RTPRecv: AsyncParsableCommand {
     return options
   }
 
+  private func checkScopes(for source: SourceArgument) throws {
+    var options = TransportOptions()
+    options.framed.framing = replay.framing
+    var carrier = try TransportCatalogue.name(
+      of: source.bare, transport: transport, options: options)
+    if source.bare == "-" || FileIdentity.isPipe(source.bare) {
+      // A file is a recording, on standard input too.
+      let isFile = source.bare == "-" && FileIdentity.isRegular(STDIN_FILENO)
+      carrier = isFile ? "replay" : OptionScope.pipe
+    }
+    let typed = OptionScope.options(in: CommandLineSecrets.taken.arguments)
+    if let complaint = OptionScope.complaint(about: typed, for: carrier) {
+      throw ValidationError(complaint)
+    }
+  }
+
   /// The file for what comes, if one is wanted; nothing is to be written twice, or over what is read.
   ///
-  /// - Throws: that something would be written over what is played, or that it can not be written.
+  /// - Throws: that something would be written over what is read, or that it cannot be written.
   func openCapture(unlessItIs source: String) throws -> CaptureFile? {
-    let written = [replay.capture, display.stats].compactMap(\.self) + outputs.paths
-    let read =
-      [source, srtp.keyFile, login.passwordFile, media.sessionDescription, tls.authorities]
-      + [tls.certificate, tls.key]
-    for name in read.compactMap(\.self) {
-      if let path = written.first(where: { CaptureFile.isSame($0, as: name) }) {
-        throw ValidationError("\(path) is what is read, and would be overwritten")
-      }
-    }
-    let names = written.filter { $0 != "-" && !$0.hasPrefix("/dev/") && !$0.hasPrefix("fd:") }
-    if let name = Dictionary(grouping: names, by: \.self).first(where: { $1.count > 1 })?.key {
-      throw ValidationError("\(name) would be written twice")
-    }
+    try checkFiles(source: source)
     guard replay.capture != "-" else {
       throw ValidationError("a capture is written to a file, not to standard output")
     }
@@ -161,15 +210,32 @@ struct RTPRecv: AsyncParsableCommand {
     } catch { throw StatisticsWriter.CannotOpen(description: "--capture: \(error)") }
   }
 
+  private func checkFiles(source: String) throws {
+    let read =
+      [source, srtp.keyFile, login.passwordFile, media.sessionDescription, tls.authorities]
+      + [tls.certificate, tls.key]
+    let sources = read.compactMap(\.self).compactMap {
+      FileIdentity($0, standard: STDIN_FILENO)
+    }
+    var written: Set<FileIdentity> = []
+    for path in outputs.paths + [display.stats, replay.capture].compactMap(\.self) {
+      guard let identity = FileIdentity(path, standard: STDOUT_FILENO) else { continue }
+      guard !sources.contains(identity) else {
+        throw ValidationError("\(path) is what is read, and would be overwritten")
+      }
+      guard written.insert(identity).inserted else {
+        throw ValidationError("\(path) is named as an output already, and would be written twice")
+      }
+    }
+  }
+
   /// What is to be said before anything is done.
   func warn(about source: SourceArgument) {
-    if tls.isInsecure {
-      StatusLine.write("rtp-recv: warning: --tls-insecure: whoever answers is trusted\n")
-    }
+    if tls.isInsecure { StandardError.warn("--tls-insecure: whoever answers is trusted") }
     if source.password != nil, !display.quiet {
-      StatusLine.write(
-        "rtp-recv: warning: a password in the command line can be seen by others while the program "
-          + "starts, and stays in the shell's history; try --password-file\n")
+      StandardError.warn(
+        "a password in the command line can be seen by others while the program starts, and stays "
+          + "in the shell's history; try --password-file")
     }
   }
 
@@ -178,6 +244,10 @@ struct RTPRecv: AsyncParsableCommand {
     let listing = try await TransportCatalogue.describe(
       source: source.bare, transport: transport, options: transportOptions(for: source),
       on: MultiThreadedEventLoopGroup.singleton.next())
-    print(StreamList(of: listing).shown(as: form), terminator: "")
+    let text = StreamList(of: listing).shown(as: form)
+    let failure = BoundedWrite.write(Array(text.utf8), to: STDOUT_FILENO, within: .seconds(10))
+    guard let failure else { return }
+    let reason = unsafe String(cString: strerror(failure))
+    throw StatisticsWriter.CannotOpen(description: "standard output cannot be written: \(reason)")
   }
 }

@@ -1,19 +1,47 @@
+import Decode
 import RTPProcessor
 import Receiver
 import Transports
 
-/// Frames and bits a second over the last seconds, for the live line.
+/// What the last seconds were like, for the live line.
 struct Rates {
+  /// Frames a second.
   private(set) var frames = 0.0
+  /// Bits a second.
   private(set) var bits = 0.0
-  private var samples: [(at: Double, frames: UInt64, bytes: UInt64)] = []
+  /// Whether packets were lost.
+  private(set) var hasLost = false
+  /// Whether there were pictures that are not as they were sent.
+  private(set) var hasDamaged = false
+  private var samples: [Sample] = []
+
+  private struct Sample {
+    var at: Double
+    var frames: UInt64
+    var bytes: UInt64
+    var lost: UInt64
+    var damaged: UInt64
+  }
 
   mutating func note(_ status: Receiver.Status, at elapsed: Duration) {
     let now = elapsed.seconds
-    samples.append((now, status.delivery.frames, status.stream?.reception.receivedBytes ?? 0))
+    let reception = status.stream?.reception
+    let last = Sample(
+      at: now, frames: status.delivery.frames, bytes: reception?.receivedBytes ?? 0,
+      lost: reception?.lost ?? 0, damaged: status.delivery.notAsSent)
+    samples.append(last)
     while let first = samples.first, now - first.at > 2 { samples.removeFirst() }
-    guard let first = samples.first, now > first.at, let last = samples.last else { return }
+    guard let first = samples.first, now > first.at else { return }
     frames = Double(last.frames &- first.frames) / (now - first.at)
     bits = Double(last.bytes &- first.bytes) * 8 / (now - first.at)
+    hasLost = last.lost > first.lost
+    hasDamaged = last.damaged > first.damaged
+  }
+}
+
+extension DeliveryStatistics {
+  /// Frames that are not what was sent.
+  var notAsSent: UInt64 {
+    [.concealed, .damaged, .repeated].reduce(0) { $0 + (conditions[$1] ?? 0) }
   }
 }

@@ -61,11 +61,11 @@ extension CaptureCounters {
   /// What is to be said of a capture that is not whole, if it is not.
   func complaint(about path: String) -> String? {
     if let failure {
-      let loss = dropped > 0 ? ", the \(dropped) after it are missing" : ""
-      return "\(path) can not be written: \(failure); it ends on a whole packet\(loss)"
+      let loss = dropped > 0 ? ", and \(dropped.counted("packet")) after it are missing" : ""
+      return "\(path) cannot be written: \(failure); it ends on a whole packet\(loss)"
     }
     guard dropped > 0 else { return nil }
-    return "\(path) lacks \(dropped) packets: the disk was too slow"
+    return "\(path) lacks \(dropped.counted("packet")): the disk was too slow"
   }
 }
 

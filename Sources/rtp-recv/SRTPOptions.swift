@@ -59,8 +59,8 @@ struct SRTPCommandOptions: ParsableArguments {
     options.allowsWeak = allowsWeak
     options.allowsInsecureSDES = allowsInsecureSDES
     guard let source else { return options }
-    options.keys = try source.keys()
     SRTPKeyMaterial.forbidDumps()
+    options.keys = try source.keys()
     return options
   }
 

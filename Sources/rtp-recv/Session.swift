@@ -43,8 +43,10 @@ final class Session: Sendable {
     // One that is not used tells what kind of transport it is to be.
     let transport = try makeTransport(nil)
     isPassive = transport.isPassive
-    guard transport.clock == .monotonic || !command.stopping.reconnect else {
-      throw ValidationError("a recording ends where it ends; --reconnect is for live sources")
+    let comesAgain = transport.clock == .monotonic && source.bare != "-"
+    guard comesAgain || !command.stopping.reconnect else {
+      throw ValidationError(
+        "a recording or a pipe ends where it ends; --reconnect is for live sources")
     }
 
     var configuration = Receiver.Configuration()
@@ -67,9 +69,11 @@ final class Session: Sendable {
       if waitsForEver { configuration.silenceTimeout = nil }
     }
     if command.stopping.reconnect { configuration.reconnection = Reconnection() }
-    configuration.recordsFrames = command.display.stats != nil
+    configuration.recordsFrames = command.display.statsFrames
     receiver = try Receiver(configuration: configuration, transport: makeTransport)
-    writer = try command.display.stats.map { try StatisticsWriter($0) }
+    writer = try command.display.stats.map {
+      try StatisticsWriter($0, limit: command.display.statsSize)
+    }
   }
 
   /// Receives to the end and says how it went.
@@ -79,8 +83,12 @@ final class Session: Sendable {
       again: { [receiver] in
         Task {
           await receiver.abandon()
-          exit(ExitStatus.done.rawValue)
+          StandardError.say("ended at once by a second signal")
+          exit(ExitStatus.forced.rawValue)
         }
+      },
+      inquiry: { [receiver] in
+        Task { StandardError.say(Summary.line(of: await receiver.status())) }
       })
     defer { withExtendedLifetime(signals) {} }
     let started = ContinuousClock.now
@@ -91,19 +99,22 @@ final class Session: Sendable {
     let captured = await capture?.finish()
     let elapsed = started.duration(to: .now)
     write(report.status, elapsed: elapsed, report: report)
-    let verdict = Verdict(of: report, source: source.shown)
+    let verdict = Verdict(
+      of: report,
+      wish: Verdict.Wish(
+        source: source.shown, frames: command.stopping.frames,
+        loginAdvice: command.login.advice(for: source)))
     if !command.display.quiet, report.status.transport.delivered > 0 {
-      StatusLine.write(Statistics.summary(of: report.status) + "\n")
+      StandardError.say(Summary.line(of: report.status))
     }
-    if let complaint = verdict.complaint { StatusLine.write("rtp-recv: \(complaint)\n") }
+    if let complaint = verdict.complaint { StandardError.say(complaint) }
     var status = verdict.status
     if let complaint = captured?.complaint(about: command.replay.capture ?? "") {
-      StatusLine.write("rtp-recv: \(complaint)\n")
+      StandardError.say(complaint)
       if status == .done { status = .outputFailed }
     }
-    guard let lost = writer?.complaint else { return status }
-    StatusLine.write("rtp-recv: \(lost.text)\n")
-    return status == .done ? lost.status : status
+    if let complaint = writer?.takeComplaint() { StandardError.say(complaint) }
+    return status == .done ? writer?.status ?? .done : status
   }
 
   /// Writes a line of statistics, if they are wanted.
@@ -115,7 +126,9 @@ final class Session: Sendable {
     }
     writer.write(
       Statistics.line(
-        of: status, since: former, frames: receiver.takeFrames(), elapsed: elapsed, report: report))
+        of: status, since: former,
+        frames: command.display.statsFrames ? receiver.takeFrames() : nil,
+        elapsed: elapsed, report: report))
   }
 
   /// Shows the live line and writes the statistics, once a second until cancelled.
@@ -126,21 +139,16 @@ final class Session: Sendable {
       isVerbose: display.verbose, isQuiet: display.quiet, isAsking: !isPassive)
     var rates = Rates()
     var ticks = 0
-    var hidesKeys = false
     while !Task.isCancelled {
       let status = await receiver.status()
       for remark in narrator.remarks(on: status, receiveBuffer: command.udp.receiveBuffer) {
         line.say(remark)
       }
-      // Keys of a description are there only now.
-      if !hidesKeys, status.transport.srtp != nil {
-        hidesKeys = true
-        SRTPKeyMaterial.forbidDumps()
-      }
       rates.note(status, at: started.duration(to: .now))
-      line.show(Statistics.live(status, rates: rates))
+      line.show(Summary.live(status, rates: rates))
       if ticks > 0, ticks.isMultiple(of: 5) {
         write(status, elapsed: started.duration(to: .now))
+        if let complaint = writer?.takeComplaint() { line.say(complaint) }
       }
       ticks += 1
       try? await Task.sleep(for: .milliseconds(200))

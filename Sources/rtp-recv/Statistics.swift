@@ -7,98 +7,11 @@ import RTPWire
 import Receiver
 import Transports
 
-/// The receiver's status in the three forms in which a person or a program reads it.
+/// The receiver's status as JSON, for programs.
 enum Statistics {
-  /// The live line of a terminal.
-  static func live(_ status: Receiver.Status, rates: Rates) -> String {
-    if case .waiting(let rest) = status.connection.phase {
-      return "reconnecting in \(max(0, rest.seconds).rounded(.up).formatted(digits: 0)) s"
-    }
-    guard let stream = status.stream, stream.reception.delivered > 0 else {
-      let said = status.transport.hellosSent
-      return said > 0 ? "waiting for media; said hello \(said) times" : "waiting for media"
-    }
-    let reception = stream.reception
-    let size = stream.format.map { "\($0.width)x\($0.height)  " } ?? ""
-    let delivery = status.delivery
-    return size + "\(delivery.frames) frames  \(rates.frames.formatted(digits: 1)) fps  "
-      + "\((rates.bits / 1e6).formatted(digits: 2)) Mbit/s  "
-      + "lost \(reception.lost) (\(reception.lossPercentage.formatted(digits: 2)) %)  "
-      + "reordered \(reception.reordered)  "
-      + "jitter \((reception.jitter / 90).formatted(digits: 1)) ms  "
-      + "latency \((delivery.latency / 1e6).formatted(digits: 1)) ms"
-  }
-
-  /// What a run came to, in one line for a person.
-  static func summary(of status: Receiver.Status) -> String {
-    let delivery = status.delivery
-    guard let stream = status.stream, stream.reception.received > 0 else {
-      return "\(status.transport.delivered) packets came, and no video was recognised in them"
-    }
-    let reception = stream.reception
-    var text = "received \(reception.delivered) packets"
-    text += ", \(delivery.accessUnits) access units"
-    if delivery.frames > 0 { text += ", \(delivery.frames) frames" }
-    if let format = stream.format { text += " of \(format.summary)" }
-    if let before = delivery.failures["no_random_access_point"] {
-      text += "; \(before) before the first key picture"
-    }
-    text += "; " + losses(of: reception, inThisMachine: status.transport.kernelDropped)
-    if reception.reordered > 0 { text += ", \(reception.reordered) reordered" }
-    if reception.duplicate > 0 { text += ", \(reception.duplicate) duplicate" }
-    text += pictures(of: delivery)
-    let connection = status.connection.statistics
-    if connection.recoveries > 0 {
-      text +=
-        "; connected again \(connection.recoveries) times, "
-        + "\(connection.withoutMedia.seconds.formatted(digits: 1)) s missed"
-    }
-    let dropped = status.outputs.reduce(delivery.droppedBeforeDecoder) { $0 + $1.counters.dropped }
-    if dropped > 0 { text += "; \(dropped) dropped because something was too slow" }
-    return text
-  }
-
-  /// Where packets were lost, and how many of them were put back.
-  private static func losses(
-    of reception: ReceptionStatistics, inThisMachine kernelDropped: UInt64
-  ) -> String {
-    let repaired = reception.repaired
-    // What the kernel dropped is missing in the sequence too, and so is what was never sent.
-    let missing = reception.lost + repaired
-    let leftOut = min(reception.leftOut, reception.lost)
-    let network = missing - min(kernelDropped + leftOut, missing)
-    let sent = Double(reception.lost + reception.delivered)
-    func share(_ count: UInt64) -> String {
-      count == 0 || sent == 0
-        ? "\(count)" : "\(count) (\((100 * Double(count) / sent).formatted(digits: 1)) %)"
-    }
-    var text = "\(share(network)) lost in the network, \(share(kernelDropped)) in this machine"
-    if leftOut > 0 { text += ", \(share(leftOut)) left out by the sender" }
-    if repaired > 0 { text += ", \(share(repaired)) repaired" }
-    return text
-  }
-
-  /// What losses did to the pictures; empty when nothing.
-  private static func pictures(of delivery: DeliveryStatistics) -> String {
-    let names: [(RawFrame.Condition, String)] = [
-      (.concealed, "concealed"), (.damaged, "damaged by others"), (.repeated, "repeated"),
-    ]
-    var parts = names.compactMap { condition, name in
-      delivery.conditions[condition].map { "\($0) \(name)" }
-    }
-    if let withheld = delivery.failures["not_intact"] { parts.append("\(withheld) skipped") }
-    var text = parts.isEmpty ? "" : "; pictures: " + parts.joined(separator: ", ")
-    if delivery.freezes.count > 0 {
-      text +=
-        "; stood still \(delivery.freezes.count) times, "
-        + "\(delivery.freezes.seconds.formatted(digits: 1)) s"
-    }
-    return text
-  }
-
   /// Every counter, as one JSON object.
   static func line(
-    of status: Receiver.Status, since former: IntervalCounters, frames: FrameLog,
+    of status: Receiver.Status, since former: IntervalCounters, frames: FrameLog?,
     elapsed: Duration, report: Receiver.Report?
   ) -> JSONLine {
     var line = JSONLine()
@@ -127,8 +40,10 @@ enum Statistics {
       status.outputs.enumerated().map { index, status in
         output(status, report: report.map { $0.outputs[index] })
       })
-    line.add("frames", frames.records.map(\.json))
-    line.add("frames_left_out", frames.leftOut)
+    if let frames {
+      line.add("frames", frames.records.map(\.json))
+      line.add("frames_left_out", frames.leftOut)
+    }
     return line
   }
 
@@ -225,6 +140,7 @@ enum Statistics {
     object.add("source_changes", reception.sourceChanges)
     object.add("sequence_restarts", reception.sequenceRestarts)
     object.add("jitter_ticks", reception.jitter, digits: 1)
+    object.add("jitter_ms", reception.jitterSeconds * 1000)
     object.add("error_correction", correction(reception.errorCorrection))
     object.add("repair", repair(reception.repair))
     return object

@@ -1,45 +1,99 @@
 import Glibc
 
-/// The one line on a terminal that is written over and over while a stream runs.
-struct StatusLine {
-  private var width = 0
-  private let isEnabled: Bool
-
-  /// A line on standard error, if that is a terminal and `isWanted`.
-  init(isWanted: Bool) {
-    isEnabled = isWanted && isatty(STDERR_FILENO) == 1
+/// One figure of the live line.
+struct LiveField {
+  enum Tone {
+    case plain, warning, bad
   }
 
-  /// Replaces what the line shows, cut to the width of the terminal.
-  mutating func show(_ text: String) {
+  let text: String
+  /// Where there is no room for all, those of least importance go first, each as a whole.
+  let importance: Int
+  var tone = Tone.plain
+}
+
+/// The one line on a terminal that is written over and over while a stream runs.
+struct StatusLine {
+  /// Erases from the cursor to the end of the line (ECMA-48, EL).
+  private static let erase = "\u{1B}[K"
+
+  private let isEnabled: Bool
+  private let hasEscapes: Bool
+  private let isColoured: Bool
+  private var width = 0
+
+  /// A line on standard error, if that is a terminal and `isWanted`.
+  ///
+  /// Colours are for terminals that know them, and for those who have not set `NO_COLOR`.
+  init(isWanted: Bool) {
+    isEnabled = isWanted && isatty(STDERR_FILENO) == 1
+    hasEscapes = Self.variable("TERM").map { !["", "dumb"].contains($0) } ?? false
+    isColoured = hasEscapes && Self.variable("NO_COLOR").map(\.isEmpty) ?? true
+  }
+
+  /// Replaces what the line shows with those of `fields` for which the terminal has room.
+  mutating func show(_ fields: [LiveField]) {
     guard isEnabled else { return }
-    let shown = String(text.prefix(Self.columns - 1))
-    let blanks = String(repeating: " ", count: max(0, width - shown.count))
-    width = shown.count
-    Self.write("\r\(shown)\(blanks)")
+    let shown = Self.fitting(fields, in: Self.columns - 1)
+    let text = shown.map { isColoured ? Self.coloured($0) : $0.text }.joined(separator: "  ")
+    let former = width
+    width = Self.width(of: shown)
+    let rest =
+      hasEscapes ? Self.erase : String(repeating: " ", count: max(0, former - width))
+    StandardError.write("\r\(text)\(rest)")
   }
 
   /// Takes the line away, so that something else can be printed.
   mutating func clear() {
     guard isEnabled, width > 0 else { return }
-    Self.write("\r" + String(repeating: " ", count: width) + "\r")
+    let blank = hasEscapes ? Self.erase : String(repeating: " ", count: width) + "\r"
+    StandardError.write("\r" + blank)
     width = 0
   }
 
   /// Prints a line of its own on standard error.
   mutating func say(_ text: String) {
     clear()
-    Self.write(text + "\n")
+    StandardError.say(text)
+  }
+
+  /// The fields in their order, without the least important ones that do not fit.
+  private static func fitting(_ fields: [LiveField], in columns: Int) -> [LiveField] {
+    var fields = fields
+    while fields.count > 1, width(of: fields) > columns,
+      let least = fields.indices.min(by: { fields[$0].importance < fields[$1].importance })
+    {
+      fields.remove(at: least)
+    }
+    guard let only = fields.first, fields.count == 1, only.text.count > columns else {
+      return fields
+    }
+    return [
+      LiveField(
+        text: String(only.text.prefix(columns)), importance: only.importance, tone: only.tone)
+    ]
+  }
+
+  private static func width(of fields: [LiveField]) -> Int {
+    fields.reduce(0) { $0 + $1.text.count } + 2 * max(0, fields.count - 1)
+  }
+
+  private static func coloured(_ field: LiveField) -> String {
+    switch field.tone {
+    case .plain: field.text
+    case .warning: "\u{1B}[33m\(field.text)\u{1B}[0m"
+    case .bad: "\u{1B}[31m\(field.text)\u{1B}[0m"
+    }
+  }
+
+  private static func variable(_ name: String) -> String? {
+    guard let value = unsafe getenv(name) else { return nil }
+    return unsafe String(cString: value)
   }
 
   private static var columns: Int {
     var size = winsize()
     let answer = unsafe ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size)
     return answer == 0 && size.ws_col > 1 ? Int(size.ws_col) : 80
-  }
-
-  /// Writes `text` to standard error as it is; whoever does not read it misses it.
-  static func write(_ text: String) {
-    _ = BoundedWrite.write(Array(text.utf8), to: STDERR_FILENO, within: 100)
   }
 }

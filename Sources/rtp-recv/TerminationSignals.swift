@@ -1,29 +1,63 @@
 import Dispatch
 import Glibc
 
-/// SIGINT and SIGTERM: the first one asks for an orderly end, the second one for an immediate one.
+/// The signals that end a run, and the one that asks how it goes.
+///
+/// SIGINT, SIGTERM and SIGHUP ask for an orderly end, a second one of them for an immediate end.
+/// SIGUSR1 asks for the figures so far. SIGQUIT ends the process as the system has it.
 final class TerminationSignals {
   private let sources: [any DispatchSourceSignal]
 
-  /// Calls `first` on the first signal and `again` on every later one, on a queue of its own.
-  init(first: @escaping @Sendable () -> Void, again: @escaping @Sendable () -> Void) {
+  /// Calls `first` for the first signal, `again` for every later one, and `inquiry` for SIGUSR1, all
+  /// on a queue of its own.
+  init(
+    first: @escaping @Sendable () -> Void, again: @escaping @Sendable () -> Void,
+    inquiry: @escaping @Sendable () -> Void
+  ) {
     let queue = DispatchQueue(label: "rtp-recv.signals")
-    let count = Count()
-    sources = [SIGINT, SIGTERM].map { number in
-      signal(number, SIG_IGN)
+    let requests = Requests()
+    // The Swift runtime would print a backtrace and go on.
+    signal(SIGQUIT, SIG_DFL)
+    sources = [SIGINT, SIGTERM, SIGHUP, SIGUSR1].compactMap { number in
+      let former = signal(number, SIG_IGN)
+      // `nohup` has hang-ups ignored, and that stays so.
+      if number == SIGHUP, Self.isIgnoring(former) { return nil }
       let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-      source.setEventHandler { count.next() == 1 ? first() : again() }
+      source.setEventHandler {
+        guard number != SIGUSR1 else { return inquiry() }
+        switch requests.note(number, at: .now) {
+        case .first: first()
+        case .again: again()
+        case .repeated: break
+        }
+      }
       source.resume()
       return source
     }
   }
 
-  /// How many signals came; used on the signals' queue alone.
-  private final class Count: @unchecked Sendable {
-    private var value = 0
-    func next() -> Int {
-      value += 1
-      return value
+  private static func isIgnoring(_ handler: sighandler_t?) -> Bool {
+    unsafe unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+  }
+
+  /// The requests to end; used on the signals' queue alone.
+  private final class Requests: @unchecked Sendable {
+    enum Kind { case first, again, repeated }
+
+    /// `timeout` and some shells signal the process and then its group, so that one request comes
+    /// as the same signal twice.
+    private static let repetition = Duration.milliseconds(500)
+
+    private var lastTaken: [Int32: ContinuousClock.Instant] = [:]
+    private var count = 0
+
+    func note(_ number: Int32, at now: ContinuousClock.Instant) -> Kind {
+      if let last = lastTaken[number], last.duration(to: now) < Self.repetition {
+        return .repeated
+      }
+      lastTaken[number] = now
+      count += 1
+      return count == 1 ? .first : .again
     }
   }
 }

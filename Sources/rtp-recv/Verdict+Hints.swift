@@ -23,13 +23,14 @@ extension Verdict {
     let units = status.delivery.accessUnits
     let failures = status.delivery.failures
     if failures["not_intact"] != nil {
-      return "none of \(units) pictures was intact; --on-loss conceal shows them all the same"
+      return
+        "none of \(units.counted("picture")) was intact; --on-loss conceal shows them all the same"
     }
     if units == 0 || failures["no_random_access_point"] != nil {
       return "no key picture came, with which decoding can begin; wait longer, or ask for one "
         + "with --feedback pli"
     }
-    return "none of \(units) access units could be decoded"
+    return "none of \(units.counted("access unit")) could be decoded"
   }
 
   /// Why nothing came that is authentic, if something came and that is the reason.
@@ -47,14 +48,15 @@ extension Verdict {
     guard srtp.dropped > srtp.authenticated else { return nil }
     if srtp.authenticationFailed > 0 {
       return
-        "\(srtp.authenticationFailed) packets came that could not be authenticated: is the key "
-        + "the sender's, and its suite? A stream joined very late needs --srtp-roc"
+        "\(srtp.authenticationFailed.counted("packet")) came that could not be authenticated: is "
+        + "the key the sender's, and its suite? A stream joined very late needs --srtp-roc"
     }
     if srtp.noKey > 0 {
-      return "\(srtp.noKey) packets came for which there is no key: check its MKI"
+      return "\(srtp.noKey.counted("packet")) came for which there is no key: check the MKI"
     }
     if srtp.malformed + srtp.readableControl > 0 {
-      return "\(srtp.malformed + srtp.readableControl) packets came that are too short for this "
+      let count = srtp.malformed + srtp.readableControl
+      return "\(count.counted("packet")) came that are too short for this "
         + "suite, or not SRTP: check the sender's suite and MKI"
     }
     return nil
@@ -65,24 +67,29 @@ extension Verdict {
     let transport = report.status.transport
     let ignored = report.status.stream?.reception.ignoredPayloadTypes ?? [:]
     if transport.refused > 0 {
-      return "the far end refused \(transport.refused) datagrams: is the server running there?"
+      return "the far end refused \(transport.refused.counted("datagram")): is the server running "
+        + "there?"
     }
     if let type = ignored.max(by: { $0.value < $1.value })?.key {
-      return "packets of payload type \(type) came; try --payload-type \(type)"
+      let words = StaticPayloadType.words(for: type)
+      // What a static type stands for is known, and is no video of ours.
+      return "packets of payload type \(words) came"
+        + (StaticPayloadType.names[type] == nil ? "; try --payload-type \(type)" : "")
     }
     if transport.foreignOrigin > 0 {
-      return "\(transport.foreignOrigin) datagrams came from other addresses than \(source)"
+      return "\(transport.foreignOrigin.counted("datagram")) came from other addresses than "
+        + source
     }
     if let malformed = report.status.stream?.reception.malformed, malformed > 0 {
-      return "\(malformed) datagrams came that are not RTP"
+      return "\(malformed.counted("datagram")) came that are not RTP"
     }
     if case .recognizing? = report.status.stream?.phase, transport.delivered > 0 {
       return
-        "\(transport.delivered) packets came that do not look like H.264 or H.265; if they are "
-        + "encrypted (SRTP), give the key with --srtp-key-file"
+        "\(transport.delivered.counted("packet")) came that do not look like H.264 or H.265; if "
+        + "they are encrypted (SRTP), give the key with --srtp-key-file"
     }
     if transport.hellosSent > 0 {
-      return "said hello \(transport.hellosSent) times: check host, port, firewall and --hello"
+      return "said hello \(transport.hellosSent.times): check host, port, firewall and --hello"
     }
     if ["http://", "https://", "tcp://"].contains(where: source.lowercased().hasPrefix) {
       return "nothing came through the connection: check that something is being sent there"

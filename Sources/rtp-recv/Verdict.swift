@@ -10,20 +10,39 @@ import Transports
 
 /// What the end of a run means: the exit status, and one line that says what to try, if any.
 struct Verdict {
+  /// What was asked for, as far as it decides whether the run did it.
+  struct Wish {
+    /// The source as people may see it.
+    var source: String
+    /// How many frames were wanted, if not all.
+    var frames: UInt64?
+    /// What to do when the server wants a login.
+    var loginAdvice: String
+  }
+
   let status: ExitStatus
   let complaint: String?
 
-  init(of report: Receiver.Report, source: String) {
+  init(of report: Receiver.Report, wish: Wish) {
     // An output that broke tells more than the end that it brought about.
     let broken = report.outputs.lazy.compactMap { output in
       output.error.map { (output.name, $0) }
     }.first
     if let (path, error) = broken {
       (status, complaint) = Self.judge(error, of: path)
-    } else if let reason = Self.distrust(report) {
-      (status, complaint) = (.notTrusted, "\(source): \(reason)")
+      return
+    }
+    if let reason = Self.distrust(report) {
+      (status, complaint) = (.notTrusted, "\(wish.source): \(reason)")
+      return
+    }
+    let (judged, words) = Self.judge(report, wish)
+    if judged == .done, let frames = wish.frames, !report.reason.isFramesReached {
+      status = .framesMissing
+      let missing = "\(report.status.delivery.frames) of \(frames.counted("frame")) came"
+      complaint = [words, missing].compactMap(\.self).joined(separator: "; ")
     } else {
-      (status, complaint) = Self.judge(report, source: source)
+      (status, complaint) = (judged, words)
     }
   }
 
@@ -81,24 +100,44 @@ struct Verdict {
     }
   }
 
+  /// What `error` says, with `advice` where a login is missing.
+  static func words(for error: any Error, advice: String) -> String {
+    switch error {
+    case RTSPError.credentialsMissing, HTTPError.credentialsMissing:
+      "the server wants a user name and a password; " + advice
+    default: "\(error)"
+    }
+  }
+
+  private static func judge(_ report: Receiver.Report, _ wish: Wish) -> (ExitStatus, String?) {
+    // Whoever stops a run that is connecting again wants to know what it was waiting for.
+    if case .stopped = report.reason, let failure = report.status.connection.failure {
+      return judge(failure, report, wish, isRetried: true)
+    }
+    return judge(report.reason, report, wish, isRetried: false)
+  }
+
+  /// Judges `reason`; `isRetried` says that another connection was being tried because of it.
   private static func judge(
-    _ report: Receiver.Report, source: String
+    _ reason: EndReason, _ report: Receiver.Report, _ wish: Wish, isRetried: Bool
   ) -> (ExitStatus, String?) {
-    switch report.reason {
+    let source = wish.source
+    switch reason {
     case .framesReached, .durationReached, .goodbye, .ended, .stopped, .outputsEnded:
-      guard let reason = whyNothing(report, source: source) else { return (.done, nil) }
-      if case .stopped = report.reason { return (.done, reason) }
-      return (.noMedia, reason)
+      guard let nothing = whyNothing(report, source: source) else { return (.done, nil) }
+      if case .stopped = reason { return (.done, nothing) }
+      return (.noMedia, nothing)
     case .noMedia(let wait):
       return (.noMedia, "no media within \(wait.words) s; " + hint(report, source: source))
     case .mediaLost(let wait):
+      let remedy = isRetried ? "" : " (--timeout sets how long to wait)"
       return (
         .mediaLost,
         "no more media for \(wait.words) s; the sender stopped without saying goodbye, or the "
-          + "network broke (--timeout sets how long to wait)"
+          + "network broke" + remedy
       )
     case .unrecognizedMedia(let types):
-      let list = types.map { "\($0)" }.joined(separator: ", ")
+      let list = types.map { StaticPayloadType.words(for: $0) }.joined(separator: ", ")
       return (
         .unrecognizedMedia,
         "packets come, but look like neither H.264 nor H.265 (payload type \(list)); "
@@ -111,12 +150,14 @@ struct Verdict {
     case .unsupportedMedia(let error):
       return (.unrecognizedMedia, "\(source): \(error)")
     case .cannotOpen(let error):
-      return (ExitStatus(of: error, otherwise: .cannotOpen), "\(source): \(error)")
+      let words = words(for: error, advice: wish.loginAdvice)
+      return (ExitStatus(of: error, otherwise: .cannotOpen), "\(source): \(words)")
     case .transportFailed(let error):
       // Nobody can pipe anything into this again.
       let isLasting = [.permanent, .login].contains(ConnectionFault(of: error)) || source == "-"
-      let remedy = isLasting ? "" : "; --reconnect goes on by itself"
-      return (ExitStatus(of: error, otherwise: .failed), "\(source): \(error)\(remedy)")
+      let remedy = isLasting || isRetried ? "" : "; --reconnect goes on by itself"
+      let words = words(for: error, advice: wish.loginAdvice)
+      return (ExitStatus(of: error, otherwise: .failed), "\(source): \(words)\(remedy)")
     }
   }
 }
@@ -163,6 +204,8 @@ extension ExitStatus {
 }
 
 extension EndReason {
+  fileprivate var isFramesReached: Bool { if case .framesReached = self { true } else { false } }
+
   /// The reason's name in the statistics.
   var name: String {
     switch self {

@@ -89,7 +89,7 @@ struct CaptureTests {
     let receiver = try RunningProcess(
       Product.rtpRecv, ["udp://\(address)", "-o", output, "--capture", "/dev/full"])
     #expect(try receiver.waitForExit() == 6)
-    #expect(receiver.standardError.contains("/dev/full can not be written: No space left"))
+    #expect(receiver.standardError.contains("/dev/full cannot be written: No space left"))
     #expect(try Clip.frameHashes(of: output).count == 30)
     try sender.waitForExit()
   }

@@ -56,6 +56,29 @@ struct CommandTests {
     try sender.waitForExit()
   }
 
+  @Test func fewerFramesThanAskedForAreNoSuccess() throws {
+    let (sender, address) = try Self.server(["--frames", "30"])
+    let output = try Scratch.path("y4m")
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "-o", output, "--frames", "300"])
+    #expect(try receiver.waitForExit() == 13, "\(receiver.standardError)")
+    #expect(receiver.standardError.contains("30 of 300 frames came"))
+    #expect(try Clip.frameHashes(of: output).count == 30)
+    try sender.waitForExit()
+  }
+
+  @Test func aRunThatIsStoppedWhileItConnectsAgainSaysWhatItWaitedFor() throws {
+    let port = try FreePort.tcp()
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["rtsp://127.0.0.1:\(port)/x", "--reconnect", "--verbose"])
+    _ = try receiver.waitForLine(#/connecting again \(attempt 1\)/#)
+    receiver.send(signal: SIGINT)
+    #expect(try receiver.waitForExit(within: 5) == 2)
+    let last = receiver.standardError.split(separator: "\n").last ?? ""
+    #expect(last.contains("refuses the connection"), "\(receiver.standardError)")
+    #expect(!last.contains("--reconnect"))
+  }
+
   @Test(
     "a signal ends the run within three seconds, on a whole frame", arguments: [SIGINT, SIGTERM])
   func signal(_ number: Int32) throws {
@@ -100,7 +123,7 @@ struct CommandTests {
     try sender.waitForExit()
   }
 
-  @Test("statistics that can not be written cost no frame, and are said to be lost")
+  @Test("statistics that cannot be written cost no frame, and are said to be lost")
   func statisticsThatNobodyTakes() throws {
     for (target, status) in [("/dev/full", 6), ("fd:1", 6)] {
       let (sender, address) = try Self.server(["--frames", "30"])

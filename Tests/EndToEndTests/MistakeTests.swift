@@ -79,6 +79,37 @@ struct MistakeTests {
     #expect(!FileManager.default.fileExists(atPath: output))
   }
 
+  /// The same file under another name is the same file.
+  @Test func namesOfOneFileAreKnownForTheSame() throws {
+    let folder = try Scratch.path("folder")
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    let recording = try Self.recording.get()
+    let shell = """
+      cd \(folder) && cp \(recording) in.rtp4 && ln in.rtp4 hard.h264 && ln -s in.rtp4 soft.h264
+      ln -s new.h264 dangling.h264 && ln -s . here
+      """
+    #expect(try RunningProcess("bash", ["-c", shell]).waitForExit() == 0)
+    let before = try Data(contentsOf: URL(fileURLWithPath: folder + "/in.rtp4"))
+    let rows = [
+      "in.rtp4 -o new.h264 --stats ./new.h264", "in.rtp4 -o new.h264 --stats here/new.h264",
+      "in.rtp4 -o new.h264 --capture dangling.h264", "in.rtp4 -o dangling.h264 -o here/./new.h264",
+      "in.rtp4 -o hard.h264", "in.rtp4 -o soft.h264", "./here/in.rtp4 --stats soft.h264",
+      "- -o hard.h264 < in.rtp4", "in.rtp4 -o - --format h264 --stats new.h264 > new.h264",
+    ]
+    for row in rows {
+      let process = try RunningProcess("bash", ["-c", "cd \(folder) && \(Product.rtpRecv) \(row)"])
+      #expect(try process.waitForExit() == 64, "\(row): \(process.standardError)")
+    }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: folder + "/in.rtp4")) == before)
+  }
+
+  @Test func aPatternOfAnOddSizeIsRefusedWithTheNextOne() throws {
+    let sender = try RunningProcess(
+      Product.rtpSend, ["pattern", "udp://127.0.0.1:9", "--size", "322x241"])
+    #expect(try sender.waitForExit() == 64)
+    #expect(sender.standardError.contains("322x242"), "\(sender.standardError)")
+  }
+
   @Test func whatComesThroughAPipeIsNamed() throws {
     let capture = try Scratch.path("pcapng")
     let output = try Scratch.path("h264")

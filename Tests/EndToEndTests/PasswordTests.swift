@@ -64,6 +64,23 @@ struct PasswordTests {
     #expect(!receiver.standardError.contains(Self.password))
   }
 
+  @Test func inAFileThatIsNotThere() throws {
+    let receiver = try Self.receive("rtsp://viewer@127.0.0.1:1/", ["--password-file", "/nowhere"])
+    #expect(try receiver.waitForExit() == 3)
+    #expect(receiver.standardError.contains("/nowhere"), "\(receiver.standardError)")
+  }
+
+  @Test("nowhere, and there is no terminal to ask", arguments: ["viewer@", ""])
+  func withoutATerminal(user: String) throws {
+    let server = try Self.server()
+    let receiver = try RunningProcess(
+      "setsid",
+      ["-w", Product.rtpRecv, server.url(user: user), "-o", "/dev/null", "--format", "yuv"])
+    #expect(try receiver.waitForExit(within: 20) == 3)
+    #expect(receiver.standardError.contains("RTP_RECV_PASSWORD"), "\(receiver.standardError)")
+    #expect(receiver.standardError.contains("--user") == user.isEmpty)
+  }
+
   @Test func inTheEnvironment() throws {
     let server = try Self.server()
     try Self.expectSuccess(

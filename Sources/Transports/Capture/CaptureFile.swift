@@ -53,13 +53,6 @@ public final class CaptureFile: Sendable {
     close(descriptor)
   }
 
-  /// Whether `path` names the same file as `other`, so that writing one would destroy the other.
-  public static func isSame(_ path: String, as other: String) -> Bool {
-    var (first, second) = (stat(), stat())
-    guard unsafe stat(path, &first) == 0, unsafe stat(other, &second) == 0 else { return false }
-    return first.st_dev == second.st_dev && first.st_ino == second.st_ino
-  }
-
   /// What has been written so far; callable from any thread.
   public var counters: CaptureCounters { state.withLock(\.counters) }
 

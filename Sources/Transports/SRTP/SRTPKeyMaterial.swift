@@ -1,4 +1,5 @@
 internal import CSRTP
+internal import Synchronization
 
 /// A master key with its salt (RFC 3711 §3.2.1), and the identifier that packets name it by.
 ///
@@ -30,6 +31,7 @@ public final class SRTPKeyMaterial: Sendable {
   }
 
   init(suite: SRTPSuite, keyAndSalt: SecretBytes, identifier: [UInt8]) throws(SRTPError) {
+    if Self.forbidsDumpsWithKeys.load(ordering: .relaxed) { Self.forbidDumps() }
     let length = suite.keyLength + suite.saltLength
     guard keyAndSalt.count == length else {
       throw .keyLength(suite: suite, expected: length, found: keyAndSalt.count)
@@ -58,6 +60,16 @@ public final class SRTPKeyMaterial: Sendable {
   ///
   /// `/dev/fd` and `/dev/stdout` can then be opened by root alone.
   public static func forbidDumps() { csrtp_forbid_dumps() }
+
+  /// Has the first key that is made call ``forbidDumps()``, before it is put into memory.
+  ///
+  /// For programs whose keys come from the far end, in a session description. What a whole process
+  /// may do is the program's choice, so this is off until it is called.
+  public static func forbidDumpsWithFirstKey() {
+    forbidsDumpsWithKeys.store(true, ordering: .relaxed)
+  }
+
+  private static let forbidsDumpsWithKeys = Atomic(false)
 
   /// Puts key and salt together for as long as `body` takes.
   func withKeyAndSalt<Result, Failure: Error>(

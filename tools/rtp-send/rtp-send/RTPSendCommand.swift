@@ -11,17 +11,20 @@ struct RTPSendCommand: AsyncParsableCommand {
     usage: "rtp-send [OPTIONS] SOURCE DESTINATION",
     discussion: """
       SOURCE is what is sent, H.264 or H.265:
-        FILE                   an elementary stream (.h264 .264 .h265 .265 .hevc), or any file that
-                               libavformat reads (.mp4 .mkv .ts …), of which the video is sent
-        pattern                a moving test pattern whose every frame carries its number
+        FILE                   an elementary stream (.h264 .264 .h265 .265 .hevc), or
+                               the video of any file that libavformat reads (.mp4
+                               .mkv .ts …)
+        pattern                a moving test pattern; every frame carries its number
 
       DESTINATION is where it goes:
         udp://HOST:PORT        send to that address
-        listen://[ADDR]:PORT   wait for a hello on that port, and send to whoever said it as long as
-                               heartbeats come; port 0 takes a free one. The address is printed on
-                               standard output: listening on 127.0.0.1:41234
-        http://[ADDR]:PORT     serve HTTP progressive on that port, under any path: each client gets
-                               the stream from its beginning, each packet behind its length
+        listen://[ADDR]:PORT   wait for a hello on that port, and send to whoever
+                               said it as long as heartbeats come; port 0 takes a
+                               free one. The address is printed on standard
+                               output: listening on 127.0.0.1:41234
+        http://[ADDR]:PORT     serve HTTP progressive on that port, under any path:
+                               each client gets the stream from its beginning, each
+                               packet behind its length
 
       EXAMPLES
         Serve a test pattern to rtp-recv udp://127.0.0.1:5004:
@@ -52,6 +55,32 @@ struct RTPSendCommand: AsyncParsableCommand {
   @OptionGroup(title: "Impairments") var impairments: ImpairmentOptions
   @OptionGroup(title: "What is written") var output: OutputOptions
 
+  static func main() async {
+    do {
+      var command = try parseAsRoot()
+      if var command = command as? any AsyncParsableCommand {
+        try await command.run()
+      } else {
+        try command.run()
+      }
+    } catch {
+      Foundation.exit(tell(error))
+    }
+  }
+
+  /// Says what went wrong, or gives the help that was asked for; returns the exit status.
+  private static func tell(_ error: any Error) -> Int32 {
+    let code = exitCode(for: error)
+    switch code {
+    case _ where error is ExitCode: break
+    case .success: print(fullMessage(for: error))
+    case .validationFailure:
+      Session.complain("\(message(for: error))\n'rtp-send --help' lists the options.")
+    default: Session.complain(message(for: error))
+    }
+    return code.rawValue
+  }
+
   mutating func validate() throws {
     try media.check()
     try pace.check()
@@ -61,7 +90,10 @@ struct RTPSendCommand: AsyncParsableCommand {
     try protection.check()
     try impairments.check()
     try checkMatrix()
-    if source == "pattern" { try pattern.configuration(media).validate() }
+    guard source == "pattern" else { return }
+    do throws(SendError) {
+      try pattern.configuration(media).validate()
+    } catch { throw ValidationError("\(error)") }
   }
 
   private func checkMatrix() throws {

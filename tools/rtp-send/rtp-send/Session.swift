@@ -103,12 +103,16 @@ struct Session {
 
   private func say(_ line: String, isError: Bool = false) {
     guard isError || !command.output.quiet else { return }
-    // A closed standard error is no reason to stop sending.
+    Self.complain(line)
+  }
+
+  /// Says something on standard error, whose being closed is no reason to stop sending.
+  static func complain(_ line: String) {
     try? FileHandle.standardError.write(contentsOf: Data("rtp-send: \(line)\n".utf8))
   }
 }
 
-/// A file that was asked for can not be written.
+/// A file that was asked for cannot be written.
 struct OutputError: Error, CustomStringConvertible {
   let path: String
   let reason: String

@@ -28,7 +28,8 @@ struct Recorded {
   func play() throws -> DisplayedPictures {
     let statistics = path + ".jsonl"
     let receiver = try Running([
-      Peer.rtpRecv, path, "-o", "-", "--format", "yuv", "--stats", statistics, "--quiet",
+      Peer.rtpRecv, path, "-o", "-", "--format", "yuv", "--stats", statistics,
+      "--stats-frames", "--quiet",
     ])
     let reader = PictureReader(receiver, head: 0, tail: Scene.lumaSize / 2, name: "rtp-recv")
     let pictures = reader.waitForAll().map(\.luma)

@@ -23,9 +23,14 @@ public struct PatternConfiguration: Sendable, Hashable {
   ///
   /// - Throws: ``SendError/invalid(option:reason:)`` with the first value that does not fit.
   public func validate() throws(SendError) {
-    guard (FrameNumberStrip.minimumWidth...8192).contains(width), (144...8192).contains(height),
-      width.isMultiple(of: 2), height.isMultiple(of: 2)
-    else { throw .invalid(option: "--size", reason: "must be even, 256x144 to 8192x8192") }
+    guard (FrameNumberStrip.minimumWidth...8192).contains(width), (144...8192).contains(height)
+    else { throw .invalid(option: "--size", reason: "must be 256x144 to 8192x8192") }
+    guard width.isMultiple(of: 2), height.isMultiple(of: 2) else {
+      // The largest is even, so the next one up is allowed.
+      let even = "\(width + width % 2)x\(height + height % 2)"
+      throw .invalid(
+        option: "--size", reason: "must be even, since colour has half the samples; try \(even)")
+    }
     guard (1...240).contains(framesPerSecond) else {
       throw .invalid(option: "--fps", reason: "of the pattern must be a whole number, 1 to 240")
     }

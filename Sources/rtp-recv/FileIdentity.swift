@@ -1,0 +1,64 @@
+import Glibc
+
+/// What a path stands for, so that two paths of one file are known for the same.
+///
+/// Symbolic links are followed, also those to files that do not exist yet.
+enum FileIdentity: Hashable {
+  case existing(device: UInt64, inode: UInt64)
+  /// A file that is still to be made in a folder that exists.
+  case new(device: UInt64, inode: UInt64, name: String)
+
+  /// As the kernel follows them (`MAXSYMLINKS`).
+  private static let maximumLinks = 40
+
+  /// The identity of what `argument` names: a path, `fd:N`, or `-` for `descriptor`.
+  ///
+  /// `nil` for what several may write at once (devices, sockets) and for what cannot exist.
+  init?(_ argument: String, standard descriptor: Int32) {
+    var status = stat()
+    if argument == "-" {
+      guard unsafe fstat(descriptor, &status) == 0 else { return nil }
+    } else if argument.hasPrefix("fd:") {
+      guard let number = Int32(argument.dropFirst(3)), unsafe fstat(number, &status) == 0 else {
+        return nil
+      }
+    } else if unsafe stat(argument, &status) != 0 {
+      guard errno == ENOENT, let path = Self.target(of: argument) else { return nil }
+      let (folder, name) = Self.divide(path)
+      guard !name.isEmpty, unsafe stat(folder, &status) == 0 else { return nil }
+      self = .new(device: UInt64(status.st_dev), inode: UInt64(status.st_ino), name: name)
+      return
+    }
+    guard [S_IFREG, S_IFIFO].contains(status.st_mode & S_IFMT) else { return nil }
+    self = .existing(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+  }
+
+  static func isPipe(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+  }
+
+  static func isRegular(_ descriptor: Int32) -> Bool {
+    var status = stat()
+    return unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+  }
+
+  /// The file, still to be made, that symbolic links lead to from `path`.
+  private static func target(of path: String) -> String? {
+    var path = path
+    for _ in 0..<maximumLinks {
+      var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
+      let count = unsafe readlink(path, &bytes, bytes.count)
+      guard count > 0 else { return path }
+      let link = String(decoding: bytes.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      path = link.hasPrefix("/") ? link : divide(path).folder + "/" + link
+    }
+    return nil
+  }
+
+  private static func divide(_ path: String) -> (folder: String, name: String) {
+    guard let slash = path.lastIndex(of: "/") else { return (".", path) }
+    let folder = path[..<slash]
+    return (folder.isEmpty ? "/" : String(folder), String(path[path.index(after: slash)...]))
+  }
+}

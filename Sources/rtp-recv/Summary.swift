@@ -1,0 +1,163 @@
+import Bitstream
+import Decode
+import Defragment
+import Outputs
+import RTPProcessor
+import RTPWire
+import Receiver
+import Transports
+
+/// The receiver's status in words for a person: while it runs, and at the end.
+enum Summary {
+  /// The fields of a terminal's live line.
+  static func live(_ status: Receiver.Status, rates: Rates) -> [LiveField] {
+    if case .waiting(let rest) = status.connection.phase {
+      let seconds = max(0, rest.seconds).rounded(.up).formatted(digits: 0)
+      return [LiveField(text: "reconnecting in \(seconds) s", importance: 0, tone: .warning)]
+    }
+    guard let stream = status.stream, stream.reception.delivered > 0 else {
+      let said = status.transport.hellosSent
+      let text = said > 0 ? "waiting for media; said hello \(said.times)" : "waiting for media"
+      return [LiveField(text: text, importance: 0)]
+    }
+    let reception = stream.reception
+    let delivery = status.delivery
+    var fields: [LiveField] = []
+    if let format = stream.format {
+      fields.append(LiveField(text: "\(format.width)x\(format.height)", importance: 3))
+    }
+    fields += [
+      LiveField(text: "\(delivery.frames) frames", importance: 8),
+      LiveField(text: "\(rates.frames.formatted(digits: 1)) fps", importance: 6),
+      LiveField(text: "\((rates.bits / 1e6).formatted(digits: 2)) Mbit/s", importance: 4),
+      LiveField(
+        text: "lost \(reception.lost) (\(reception.lossPercentage.formatted(digits: 2)) %)",
+        importance: 9, tone: rates.hasLost ? .bad : .plain),
+    ]
+    if delivery.notAsSent > 0 {
+      fields.append(
+        LiveField(
+          text: "\(delivery.notAsSent) not intact", importance: 10,
+          tone: rates.hasDamaged ? .bad : .plain))
+    }
+    if delivery.droppedBeforeDecoder > 0 {
+      fields.append(
+        LiveField(
+          text: "decoder too slow: \(delivery.droppedBeforeDecoder) left out", importance: 11,
+          tone: .warning))
+    }
+    fields += [
+      LiveField(text: "reordered \(reception.reordered)", importance: 1),
+      LiveField(
+        text: "jitter \((reception.jitterSeconds * 1000).formatted(digits: 1)) ms", importance: 2),
+      LiveField(text: "latency \((delivery.latency / 1e6).formatted(digits: 1)) ms", importance: 7),
+    ]
+    return fields
+  }
+
+  /// What a run came to, in one line.
+  static func line(of status: Receiver.Status) -> String {
+    let delivery = status.delivery
+    guard let stream = status.stream, stream.reception.received > 0 else {
+      return "received \(status.transport.delivered.counted("packet")), and no video was "
+        + "recognised in them"
+    }
+    let reception = stream.reception
+    var text = "received \(reception.delivered.counted("packet"))"
+    text += ", \(delivery.accessUnits.counted("access unit"))"
+    if delivery.frames > 0 { text += ", \(delivery.frames.counted("frame"))" }
+    if let format = stream.format { text += " of \(format.summary)" }
+    if let before = delivery.failures["no_random_access_point"] {
+      text += "; \(before.counted("access unit")) came before the first key picture"
+    }
+    text += "; " + losses(of: reception, inThisMachine: status.transport.kernelDropped)
+    if reception.reordered > 0 { text += ", \(reception.reordered) reordered" }
+    if reception.duplicate > 0 { text += ", \(reception.duplicate) duplicate" }
+    text += pictures(of: delivery, stream.defragmentation, wereLosses: reception.lost > 0)
+    let connection = status.connection.statistics
+    if connection.recoveries > 0 {
+      text +=
+        "; reconnected \(connection.recoveries.times), "
+        + "\(connection.withoutMedia.seconds.formatted(digits: 1)) s missed"
+    }
+    if delivery.droppedBeforeDecoder > 0 {
+      text +=
+        "; the decoder is too slow: \(delivery.droppedBeforeDecoder.counted("access unit")) "
+        + "left out"
+    }
+    for output in status.outputs where output.counters.dropped > 0 {
+      let name = output.name == "-" ? "standard output" : output.name
+      text += "; \(name) is too slow: \(output.counters.dropped.counted("frame")) dropped"
+    }
+    return text
+  }
+
+  /// Where packets were lost, and how many of them were put back.
+  private static func losses(
+    of reception: ReceptionStatistics, inThisMachine kernelDropped: UInt64
+  ) -> String {
+    let repaired = reception.repaired
+    // What the kernel dropped is missing in the sequence too, and so is what was never sent.
+    let missing = reception.lost + repaired
+    guard missing > 0 || kernelDropped > 0 else { return "nothing lost" }
+    if reception.lost == 0, kernelDropped == 0 {
+      return missing == 1 ? "1 lost and repaired" : "\(missing) lost, all \(repaired) repaired"
+    }
+    let leftOut = min(reception.leftOut, reception.lost)
+    let network = missing - min(kernelDropped + leftOut, missing)
+    let sent = Double(reception.lost + reception.delivered)
+    func share(_ count: UInt64) -> String {
+      count == 0 || sent == 0
+        ? "\(count)" : "\(count) (\((100 * Double(count) / sent).formatted(digits: 1)) %)"
+    }
+    var text = "\(share(network)) lost in the network"
+    if kernelDropped > 0 { text += ", \(share(kernelDropped)) lost in this machine" }
+    if leftOut > 0 { text += ", \(share(leftOut)) never sent" }
+    if repaired > 0 { text += "; \(repaired) of them repaired" }
+    return text
+  }
+
+  /// What became of the pictures, and what did that; empty when nothing.
+  private static func pictures(
+    of delivery: DeliveryStatistics, _ payloads: DefragmentStatistics?, wereLosses: Bool
+  ) -> String {
+    let names: [(RawFrame.Condition, String)] = [
+      (.concealed, "concealed"), (.damaged, "damaged by errors in earlier pictures"),
+      (.repeated, "repeated"),
+    ]
+    var parts = names.compactMap { condition, name in
+      delivery.conditions[condition].map { "\($0) \(name)" }
+    }
+    if let withheld = delivery.failures["not_intact"] { parts.append("\(withheld) skipped") }
+    var text = parts.isEmpty ? "" : "; pictures: " + parts.joined(separator: ", ")
+    let causes = self.causes(delivery, payloads, wereLosses: wereLosses)
+    if !parts.isEmpty, !causes.isEmpty { text += " (\(causes.joined(separator: ", ")))" }
+    if delivery.freezes.count > 0 {
+      text +=
+        "; stood still \(delivery.freezes.count.times), "
+        + "\(delivery.freezes.seconds.formatted(digits: 1)) s in all"
+    }
+    return text
+  }
+
+  /// What damaged pictures beside the losses of packets, which cut NAL units too.
+  private static func causes(
+    _ delivery: DeliveryStatistics, _ payloads: DefragmentStatistics?, wereLosses: Bool
+  ) -> [String] {
+    var causes: [String] = []
+    func note(_ count: UInt64?, _ noun: String, _ rest: String = "") {
+      if let count, count > 0 { causes.append(count.counted(noun) + rest) }
+    }
+    note(payloads?.malformedPayloads, "malformed payload")
+    if !wereLosses {
+      note(payloads?.cutUnits, "NAL unit", " cut short")
+      note(payloads?.orphanFragments, "fragment", " without a beginning")
+    }
+    note(payloads?.oversizedUnits, "NAL unit", " over the size limit")
+    note(payloads?.excessUnits, "NAL unit", " too many for one picture")
+    note(payloads?.lateUnits, "NAL unit", " too late in decoding order")
+    note(payloads?.malformedParameterSets, "malformed parameter set")
+    note(delivery.failures["decoder"], "access unit", " the decoder could not use")
+    return causes
+  }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import Testing
+
+/// What `--help` and messages about the command line look like, and which options go with what.
+@Suite(.serialized)
+struct OptionTests {
+  private func run(_ arguments: [String]) throws -> (status: Int32, words: String) {
+    let process = try RunningProcess(Product.rtpRecv, arguments)
+    return (try process.waitForExit(), process.standardError)
+  }
+
+  @Test(
+    "an option that has no effect on the source is an error that names it",
+    arguments: [
+      ["rtsp://127.0.0.1/", "--hello", "x"], ["rtp://127.0.0.1:0", "--heartbeat", "x"],
+      ["http://127.0.0.1/", "--heartbeat-interval", "3"],
+      ["x.pcapng", "--bind", "127.0.0.1:0"], ["-", "--interface", "lo"],
+      ["tcp://127.0.0.1:1", "--receive-buffer", "8192"], ["rtp://127.0.0.1:0", "--ssrc", "1"],
+      ["udp://127.0.0.1:1", "--speed=2"], ["rtsp://127.0.0.1/", "--port", "5004"],
+      ["udp://127.0.0.1:1", "--framing", "rtp4"], ["http://127.0.0.1/", "--rtsp-transport", "tcp"],
+      ["udp://127.0.0.1:1", "--stream", "0"], ["tcp://127.0.0.1:1", "--all-streams"],
+      ["rtsp://127.0.0.1/", "--http-proxy", "http://127.0.0.1:1"],
+      ["udp://127.0.0.1:1", "--user", "me"], ["rtp://127.0.0.1:0", "--password-file", "x"],
+      ["tcp://127.0.0.1:1", "--tls-insecure"], ["http://127.0.0.1/", "--feedback", "nack"],
+      ["x.pcapng", "--timeout", "3"],
+    ])
+  func withoutEffect(arguments: [String]) throws {
+    let (status, words) = try run(arguments)
+    #expect(status == 64, "\(words)")
+    let option = arguments[1].prefix { $0 != "=" }
+    #expect(words.contains("\(option) has no effect with"), "\(words)")
+  }
+
+  @Test(
+    "options that need or exclude others",
+    arguments: [
+      (["--quiet", "--verbose"], "--verbose"), (["--stats-frames"], "--stats"),
+      (["--format", "yuv"], "-o"), (["--scale-to-first"], "-o"),
+      (["--stats", "-", "--stats-size", "1"], "--stats-size"), (["--frames", "0"], "at least 1"),
+    ])
+  func together(options: [String], word: String) throws {
+    let (status, words) = try run(["rtp://127.0.0.1:0"] + options)
+    #expect(status == 64, "\(words)")
+    #expect(words.contains(word), "\(words)")
+  }
+
+  @Test(
+    "a mistake is told in two lines, with where to find help",
+    arguments: [
+      (Product.rtpRecv, []), (Product.rtpRecv, ["--frames", "x", "rtp://:5004"]),
+      (Product.rtpRecv, ["--nonsense", "rtp://:5004"]), (Product.rtpSend, []),
+      (Product.rtpSend, ["pattern", "udp://127.0.0.1:9", "--loss", "2"]),
+    ])
+  func twoLines(program: String, arguments: [String]) throws {
+    let process = try RunningProcess(program, arguments)
+    #expect(try process.waitForExit() == 64)
+    let name = URL(fileURLWithPath: program).lastPathComponent
+    let lines = process.standardError.split(separator: "\n")
+    #expect(lines.count == 2, "\(process.standardError)")
+    #expect(lines.first?.hasPrefix("\(name): ") == true)
+    #expect(lines.last?.contains("\(name) --help") == true)
+  }
+
+  @Test("help fits 80 columns", arguments: [Product.rtpRecv, Product.rtpSend])
+  func help(program: String) throws {
+    let process = try RunningProcess(program, ["--help"], environment: ["COLUMNS": "80"])
+    #expect(try process.waitForExit() == 0)
+    let text = String(decoding: process.standardOutput, as: UTF8.self)
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    #expect(lines.count > 100)
+    for line in lines { #expect(line.count <= 80, "\(line)") }
+    // What is wrapped by hand must not be wrapped once more.
+    for line in lines where line.first?.isLowercase == true {
+      Issue.record("a line that has lost its indentation: \(line)")
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import Foundation
+import Testing
+
+/// The recipes of the README, run as they stand there but for addresses, ports and the camera.
+@Suite(.serialized)
+struct RecipeTests {
+  struct Recipe: Sendable, CustomTestStringConvertible {
+    let title: String
+    let script: String
+    var testDescription: String { title }
+  }
+
+  private static let root = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+  /// The text of the README.
+  private static let text = Result {
+    try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
+  }
+
+  /// Each fenced block of shell commands in the section, named by the bold words before it.
+  static let recipes: [Recipe] = {
+    guard let text = try? text.get(),
+      let section = text.split(separator: "\n## ").first(where: {
+        $0.hasPrefix("Recipes\n")
+      })
+    else { return [] }
+    var title = ""
+    return section.split(separator: "```sh\n").enumerated().compactMap { index, part in
+      let pieces = part.split(separator: "\n```", maxSplits: 1)
+      let words = index == 0 ? part : pieces.last ?? ""
+      let script = index == 0 ? nil : pieces.first
+      defer { if let bold = words.matches(of: #/\*\*(.+?)\*\*/#).last { title = String(bold.1) } }
+      return script.map { Recipe(title: title, script: String($0)) }
+    }
+  }()
+
+  @Test func thereAreRecipes() { #expect(Self.recipes.count >= 12) }
+
+  @Test("does what it says", arguments: recipes)
+  func recipe(_ recipe: Recipe) throws {
+    let folder = try Scratch.path("recipe")
+    let programs = try Self.programs(in: folder)
+    var script = recipe.script
+    var environment = ["PATH": "\(programs):\(ProcessInfo.processInfo.environment["PATH"] ?? "")"]
+    var peers: [RunningProcess] = []
+    if script.contains("camera") {
+      let server = try GStreamerServer(Clip.h264.get(), ["--auth", "digest"])
+      peers.append(server.process)
+      script.replace("rtsp://user@camera/stream", with: server.url(user: "viewer@"))
+      script.replace("the password", with: GStreamerServer.password)
+      if !script.contains("--password-file") {
+        environment["RTP_RECV_PASSWORD"] = GStreamerServer.password
+      }
+    }
+    if script.contains("203.0.113.5:5004") {
+      let (sender, address) = try CommandTests.server([])
+      peers.append(sender)
+      script.replace("203.0.113.5:5004", with: address)
+    }
+    // A screen is not to be had here, and watching would go on.
+    script.replace("| ffplay -", with: "--frames 30 | ffmpeg -v error -i - -f null -")
+    if geteuid() == 0 {
+      script.replace("cvlc -q", with: "runuser -u nobody -- env HOME=/nonexistent cvlc -q")
+    }
+    for port in Set(script.matches(of: #/:(5\d\d\d|8080|8554)\b/#).map { String($0.1) }) {
+      let free = try port.hasPrefix("8") ? FreePort.tcp() : FreePort.udpPair()
+      script.replace(":\(port)", with: ":\(free)")
+    }
+    // Job numbers are those of a shell that a person types into.
+    let shell = try RunningProcess(
+      "bash", ["-c", "cd '\(folder)' && set -m\n\(script)"], environment: environment)
+    try shell.waitForExit(within: 90)
+    for peer in peers { peer.send(signal: SIGTERM) }
+
+    let said = "\(script)\n\(shell.standardError)"
+    let statuses = try String(contentsOfFile: "\(folder)/statuses", encoding: .utf8)
+    #expect(!statuses.isEmpty, "\(said)")
+    for line in statuses.split(separator: "\n") {
+      #expect(line.hasPrefix("0 "), "\(line)\n\(said)")
+    }
+    for match in script.matches(of: #/(?:-o|--stats|--capture) ([a-z0-9]+\.[a-z0-9]+)/#) {
+      let size = try FileManager.default.attributesOfItem(atPath: "\(folder)/\(match.1)")[.size]
+      #expect(size as? Int ?? 0 > 0, "\(match.1)\n\(said)")
+    }
+  }
+
+  @Test func theProgramInTheReadmeIsTheOneThatIsBuilt() throws {
+    let program = Self.root.appendingPathComponent("Examples/first-frames/main.swift")
+    let source = try String(contentsOf: program, encoding: .utf8)
+    #expect(try Self.text.get().contains("```swift\n\(source)```"))
+  }
+
+  /// A folder with the programs, of which `rtp-recv` notes its exit status in `folder`, and stops when
+  /// it would go on for ever.
+  private static func programs(in folder: String) throws -> String {
+    let programs = folder + "/bin"
+    try FileManager.default.createDirectory(atPath: programs, withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(
+      atPath: programs + "/rtp-send", withDestinationPath: Product.rtpSend)
+    let wrapper = """
+      #!/bin/bash
+      limit=
+      case "$*" in *--reconnect*) limit="timeout -s INT 5" ;; esac
+      $limit '\(Product.rtpRecv)' "$@"
+      status=$?
+      # `timeout` says 124 for what ended in time, once it was told to.
+      [ -n "$limit" ] && [ $status -eq 124 ] && status=0
+      echo "$status $*" >> '\(folder)/statuses'
+      exit $status
+      """
+    let path = programs + "/rtp-recv"
+    try wrapper.write(toFile: path, atomically: true, encoding: .utf8)
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+    return programs
+  }
+}

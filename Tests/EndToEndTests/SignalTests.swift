@@ -1,0 +1,111 @@
+import Foundation
+import Testing
+
+/// What a person, a terminal, `timeout` and a service manager do to a running `rtp-recv`.
+@Suite(.serialized)
+struct SignalTests {
+  /// A receiver that has written some frames of a stream that goes on, with its sender.
+  private static func running(
+    _ options: [String] = [], launcher: [String] = ["env"]
+  ) throws -> (sender: RunningProcess, receiver: RunningProcess) {
+    let (sender, address) = try CommandTests.server(["--loop", "forever"])
+    let command = launcher + [Product.rtpRecv, "udp://\(address)", "--verbose"] + options
+    let receiver = try RunningProcess(command[0], Array(command.dropFirst()))
+    _ = try receiver.waitForLine(#/pictures are 256x144/#)
+    return (sender, receiver)
+  }
+
+  @Test(
+    "a signal that comes twice at once is one, and the run ends in order",
+    arguments: [SIGINT, SIGTERM, SIGHUP])
+  func twiceAtOnce(number: Int32) throws {
+    let (sender, receiver) = try Self.running(["--stats", "-"])
+    // As `timeout` does it: the process, and then its group.
+    receiver.send(signal: number)
+    receiver.send(signal: number)
+    #expect(try receiver.waitForExit(within: 5) == 0, "\(receiver.standardError)")
+    #expect(receiver.standardError.contains("rtp-recv: received "))
+    #expect(String(decoding: receiver.standardOutput, as: UTF8.self).contains(#""final":true"#))
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+  }
+
+  @Test("a second signal ends at once a run whose reader does not read")
+  func secondSignal() throws {
+    // A frame is larger than any pipe, so that the first one waits for its reader.
+    let (sender, address) = try CommandTests.server(["--loop", "forever", "--size", "1024x768"])
+    // The signals are more than half a second apart, which makes them two.
+    let launcher = """
+      import os, signal, subprocess, sys, time
+      reader, writer = os.pipe()
+      receiver = subprocess.Popen(sys.argv[1:], stdout=writer, stderr=subprocess.PIPE, text=True)
+      while 'pictures are' not in receiver.stderr.readline(): pass
+      receiver.send_signal(signal.SIGINT)
+      time.sleep(0.8)
+      receiver.send_signal(signal.SIGINT)
+      rest = receiver.stderr.read()
+      print(rest, file=sys.stderr)
+      sys.exit(receiver.wait())
+      """
+    let process = try RunningProcess(
+      "python3",
+      ["-c", launcher, Product.rtpRecv, "udp://\(address)", "--verbose", "-o", "-"])
+    #expect(try process.waitForExit(within: 20) == 14, "\(process.standardError)")
+    #expect(process.standardError.contains("second signal"), "\(process.standardError)")
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+  }
+
+  @Test func aHangUpUnderNohupIsIgnored() throws {
+    let (sender, receiver) = try Self.running(launcher: ["nohup"])
+    receiver.send(signal: SIGHUP)
+    receiver.send(signal: SIGUSR1)
+    // It goes on, and answers.
+    _ = try receiver.waitForLine(#/rtp-recv: received \d+ packets/#)
+    receiver.send(signal: SIGTERM)
+    #expect(try receiver.waitForExit(within: 5) == 0)
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+  }
+
+  @Test func anInquiryIsAnsweredAndTheRunGoesOn() throws {
+    let (sender, receiver) = try Self.running(["--frames", "400"])
+    receiver.send(signal: SIGUSR1)
+    _ = try receiver.waitForLine(#/rtp-recv: received \d+ packets, .* access units/#)
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+    receiver.send(signal: SIGTERM)
+    // It was stopped before there were 400 frames.
+    #expect(try receiver.waitForExit(within: 5) == 13, "\(receiver.standardError)")
+  }
+
+  @Test func quitEndsTheProcessWithoutABacktrace() throws {
+    let (sender, receiver) = try Self.running(
+      launcher: ["env", "--default-signal=QUIT", "SWIFT_BACKTRACE=enable=yes"])
+    receiver.send(signal: SIGQUIT)
+    #expect(try receiver.waitForExit(within: 10) == SIGQUIT)
+    #expect(!receiver.standardError.contains("Thread 0"), "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+  }
+
+  @Test("closed standard descriptors are nobody else's", arguments: ["<&-", ">&-", "<&- >&- 2>&-"])
+  func closedDescriptors(redirections: String) throws {
+    let (sender, address) = try CommandTests.server(["--frames", "30"])
+    let output = try Scratch.path("y4m")
+    let shell = try RunningProcess(
+      "bash", ["-c", "exec '\(Product.rtpRecv)' udp://\(address) -o '\(output)' \(redirections)"])
+    #expect(try shell.waitForExit() == 0)
+    // What somebody says on descriptor 2 would be in the middle of the first file opened.
+    #expect(try Clip.frameHashes(of: output).count == 30)
+    try sender.waitForExit()
+  }
+
+  @Test("what is to go to a closed standard output is refused", arguments: ["-o", "--stats"])
+  func closedOutput(option: String) throws {
+    let shell = try RunningProcess(
+      "bash", ["-c", "exec '\(Product.rtpRecv)' rtp://127.0.0.1:0 \(option) - >&-"])
+    #expect(try shell.waitForExit() == 64)
+    #expect(shell.standardError.contains("standard output is closed"), "\(shell.standardError)")
+  }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import Testing
+
+/// `--stats`: what stands in it, where it goes, and what becomes of it when it cannot go there.
+@Suite(.serialized)
+struct StatisticsTests {
+  private func lists(_ line: Substring) throws -> [[String: Any]]? {
+    let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+    return object?["frames"] as? [[String: Any]]
+  }
+
+  @Test("each frame is listed on request only", arguments: [false, true])
+  func frames(isWanted: Bool) throws {
+    let (sender, address) = try CommandTests.server(["--frames", "30"])
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      ["udp://\(address)", "--stats", "-"] + (isWanted ? ["--stats-frames"] : []))
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    try sender.waitForExit()
+    let lines = String(decoding: receiver.standardOutput, as: UTF8.self).split(separator: "\n")
+    let lists = try lines.map { try self.lists($0) }
+    #expect(lists.allSatisfy { ($0 != nil) == isWanted })
+    #expect(lists.reduce(0) { $0 + ($1?.count ?? 0) } == (isWanted ? 30 : 0))
+  }
+
+  @Test func aFileThatIsFullIsRenamedAndANewOneBegins() throws {
+    let (sender, address) = try CommandTests.server(["--frames", "240"])
+    let path = try Scratch.path("jsonl")
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      ["udp://\(address)", "--stats", path, "--stats-frames", "--stats-size", "16384"])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    try sender.waitForExit()
+    let files = try [path + ".1", path].map {
+      try String(contentsOfFile: $0, encoding: .utf8).split(separator: "\n")
+    }
+    for lines in files {
+      #expect(!lines.isEmpty && lines.reduce(0) { $0 + $1.utf8.count + 1 } <= 16_384)
+      for line in lines { #expect(try lists(line) != nil) }
+    }
+    #expect(files[1].last?.contains(#""final":true"#) == true)
+  }
+
+  @Test func aFullDiskIsToldAtOnceAndTheRunGoesOn() throws {
+    let (sender, address) = try CommandTests.server(["--loop", "forever"])
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "--stats", "/dev/full"])
+    _ = try receiver.waitForLine(#/--stats /dev/full cannot be written: No space left/#)
+    receiver.send(signal: SIGUSR1)
+    _ = try receiver.waitForLine(#/received \d+ packets/#)
+    receiver.send(signal: SIGTERM)
+    #expect(try receiver.waitForExit(within: 5) == 6)
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+  }
+
+  @Test func aNamedPipeThatNobodyReadsIsGivenUp() throws {
+    let path = try Scratch.path("fifo")
+    try #require(mkfifo(path, 0o600) == 0)
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["rtp://127.0.0.1:0", "--stats", path, "--timeout", "0.5"])
+    #expect(try receiver.waitForExit(within: 20) == 6)
+    #expect(
+      receiver.standardError.contains("nobody has opened the pipe"), "\(receiver.standardError)")
+  }
+
+  @Test func aNamedPipeThatIsReadLaterHasEverything() throws {
+    let path = try Scratch.path("fifo")
+    try #require(mkfifo(path, 0o600) == 0)
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["rtp://127.0.0.1:0", "--stats", path, "--timeout", "0.5"])
+    let reader = try RunningProcess("cat", [path])
+    #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
+    try reader.waitForExit()
+    #expect(try Statistics.lines(of: reader).count >= 1)
+  }
+}
