@@ -5,13 +5,15 @@ extension H264 {
   public struct SequenceParameterSet: Sendable {
     public let identifier: Int
     public let format: FormatDescription
+    /// What slice headers depend on.
+    public let coding: CodingParameters
 
     /// Reads `unit`, header included; bits behind the end of the set are ignored (Reolink cameras).
     ///
     /// - Throws: ``ParameterSetError`` when it ends early or a value is out of the standard's range.
     public init(parsing unit: ByteBuffer) throws(ParameterSetError) {
       do {
-        (identifier, format) = try Self.read(unit)
+        (identifier, format, coding) = try Self.read(unit)
       } catch let error as ParameterSetError {
         throw error
       } catch {
@@ -19,7 +21,9 @@ extension H264 {
       }
     }
 
-    private static func read(_ unit: ByteBuffer) throws -> (Int, FormatDescription) {
+    private static func read(
+      _ unit: ByteBuffer
+    ) throws -> (Int, FormatDescription, CodingParameters) {
       var reader = BitReader(unit.dropping(bytes: 1))
       let profile = UInt8(try reader.bits(8))
       let constraints = try reader.bits(8)
@@ -42,19 +46,9 @@ extension H264 {
           }
         }
       }
-      _ = try reader.unsigned(upTo: 12, "log2_max_frame_num_minus4")
-      let orderType = try reader.unsigned(upTo: 2, "pic_order_cnt_type")
-      if orderType == 0 {
-        _ = try reader.unsigned(upTo: 12, "log2_max_pic_order_cnt_lsb_minus4")
-      } else if orderType == 1 {
-        _ = try reader.bit()
-        _ = try reader.signed()
-        _ = try reader.signed()
-        for _ in 0..<(try reader.unsigned(upTo: 255, "num_ref_frames_in_pic_order_cnt_cycle")) {
-          _ = try reader.signed()
-        }
-      }
-      _ = try reader.unsigned(upTo: 16, "max_num_ref_frames")
+      let frameNumberBits = 4 + (try reader.unsigned(upTo: 12, "log2_max_frame_num_minus4"))
+      let order = try readOrder(&reader)
+      let references = try reader.unsigned(upTo: 16, "max_num_ref_frames")
       _ = try reader.bit()
       let columns = 1 + (try reader.unsigned(upTo: 511, "pic_width_in_mbs_minus1"))
       let rows = 1 + (try reader.unsigned(upTo: 511, "pic_height_in_map_units_minus1"))
@@ -84,10 +78,34 @@ extension H264 {
         mayHaveFields: !framesOnly)
       // Where nothing is said: no reordering without B pictures or by construction (C.4.5.3, E.2.1).
       let isIntraOnly = constraints & 0x10 != 0 && [44, 86, 100, 110, 122, 244].contains(profile)
-      if orderType == 2 || profile == 66 || isIntraOnly { format.reorderDepth = 0 }
+      if order == .decoding || profile == 66 || isIntraOnly { format.reorderDepth = 0 }
       // Some senders cut the set within its usability information: the pictures are known by now.
       if (try? reader.bit()) == true { try? readUsability(&reader, into: &format) }
-      return (identifier, format)
+      let blocks = columns * rows * (framesOnly ? 1 : 2)
+      let capacity = maximumBlocks(level: level).map { max($0 / blocks, references, 1) }
+      let coding = CodingParameters(
+        frameNumberBits: frameNumberBits, order: order, isFramesOnly: framesOnly,
+        reorderDepth: format.reorderDepth, capacity: capacity,
+        hasSeparatePlanes: separatePlanes,
+        hasChroma: chroma != .monochrome && !separatePlanes)
+      return (identifier, format, coding)
+    }
+
+    /// How the picture order count is told.
+    private static func readOrder(_ reader: inout BitReader) throws -> CodingParameters.Order {
+      switch try reader.unsigned(upTo: 2, "pic_order_cnt_type") {
+      case 0:
+        return .lowBits(4 + (try reader.unsigned(upTo: 12, "log2_max_pic_order_cnt_lsb_minus4")))
+      case 1:
+        var cycle = CodingParameters.Cycle(
+          tellsDifferences: !(try reader.bit()), offsetOfNonReference: Int(try reader.signed()),
+          offsetFromTopToBottom: Int(try reader.signed()), offsets: [])
+        for _ in 0..<(try reader.unsigned(upTo: 255, "num_ref_frames_in_pic_order_cnt_cycle")) {
+          cycle.offsets.append(Int(try reader.signed()))
+        }
+        return .cycle(cycle)
+      default: return .decoding
+      }
     }
 
     /// Video usability information (E.1.1).
@@ -114,6 +132,26 @@ extension H264 {
         _ = try reader.bit()
         for _ in 0..<4 { _ = try reader.unsigned() }
         format.reorderDepth = try reader.unsigned(upTo: 16, "max_num_reorder_frames")
+      }
+    }
+
+    /// `MaxDpbMbs` (table A-1); `nil` of a level that is none.
+    private static func maximumBlocks(level: UInt8) -> Int? {
+      switch level {
+      case 9, 10: 396
+      // Level 1b has the number of level 1.1.
+      case 11: 900
+      case 12, 13, 20: 2376
+      case 21: 4752
+      case 22, 30: 8100
+      case 31: 18_000
+      case 32: 20_480
+      case 40, 41: 32_768
+      case 42: 34_816
+      case 50: 110_400
+      case 51, 52: 184_320
+      case 60, 61, 62: 696_320
+      default: nil
       }
     }
 

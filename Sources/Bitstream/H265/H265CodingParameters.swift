@@ -13,6 +13,8 @@ extension H265 {
     public let hasPairedChroma: Bool
     /// Bits of `slice_pic_order_cnt_lsb`.
     public let orderBits: Int
+    /// `sps_max_num_reorder_pics` of all sub-layers together.
+    public let reorderDepth: Int?
     public let log2SmallestBlock: Int
     public let log2TreeBlock: Int
     public let log2SmallestTransform: Int

@@ -70,7 +70,7 @@ extension H265 {
       let coding = try? readCoding(
         &reader, width: codedWidth, height: codedHeight,
         chroma: separatePlanes ? .monochrome : chroma, hasSeparatePlanes: separatePlanes,
-        orderBits: orderBits)
+        orderBits: orderBits, reorderDepth: format.reorderDepth)
       if coding != nil { try? readUsability(&reader, into: &format) }
       // Profiles above that of the range extensions have slices of other kinds.
       return (identifier, format, profile <= 4 ? coding : nil)
@@ -96,7 +96,7 @@ extension H265 {
     /// Everything between the reorder depth and the usability information.
     private static func readCoding(
       _ reader: inout BitReader, width: Int, height: Int, chroma: FormatDescription.ChromaFormat,
-      hasSeparatePlanes: Bool, orderBits: Int
+      hasSeparatePlanes: Bool, orderBits: Int, reorderDepth: Int?
     ) throws -> CodingParameters {
       let smallest = 3 + (try reader.unsigned(upTo: 3, "log2_min_luma_coding_block_size_minus3"))
       let largest =
@@ -136,7 +136,8 @@ extension H265 {
       return CodingParameters(
         width: width, height: height, hasChroma: chroma != .monochrome,
         hasSeparatePlanes: hasSeparatePlanes, hasPairedChroma: chroma == .yuv422,
-        orderBits: orderBits, log2SmallestBlock: smallest, log2TreeBlock: largest,
+        orderBits: orderBits, reorderDepth: reorderDepth, log2SmallestBlock: smallest,
+        log2TreeBlock: largest,
         log2SmallestTransform: smallestTransform, log2LargestTransform: largestTransform,
         intraTransformDepth: intraDepth, hasPulseCodeModulation: hasPulseCodeModulation,
         hasSampleOffsets: hasSampleOffsets, referencePictureSets: sets,

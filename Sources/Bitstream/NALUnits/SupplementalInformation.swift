@@ -9,12 +9,18 @@ public enum SupplementalInformation {
 
   /// The recovery point among the messages in `body`, behind the NAL unit header; `nil` without one.
   public static func recoveryPoint(in body: ByteBuffer) -> BitReader? {
+    message(ofType: recoveryPoint, in: body).map { BitReader($0) }
+  }
+
+  /// The first message of `type` among those in `body`, behind the NAL unit header; cut where `body` is,
+  /// and `nil` without one.
+  public static func message(ofType wanted: Int, in body: ByteBuffer) -> ByteBuffer? {
     let beginning = body.getSlice(
       at: body.readerIndex, length: min(body.readableBytes, searchedLength))
     var rest = EmulationPrevention.removed(from: beginning ?? body)
     while rest.readableBytes > 2 {
       guard let type = number(&rest), let size = number(&rest) else { return nil }
-      if type == recoveryPoint { return BitReader(rest) }
+      if type == wanted { return rest.readSlice(length: min(size, rest.readableBytes)) }
       guard size <= rest.readableBytes else { return nil }
       rest.moveReaderIndex(forwardBy: size)
     }

@@ -1,0 +1,71 @@
+public import NIOCore
+
+extension H264 {
+  /// Reads slice headers of H.264.
+  public struct PictureReader: PictureReading {
+    private var sets = CodingParameterSets()
+    private var counter = OrderCounter()
+
+    public init() {}
+
+    public mutating func take(parameterSet unit: ByteBuffer) { sets.take(unit) }
+
+    public func isParameterSet(_ type: UInt8) -> Bool { type == 7 || type == 8 }
+
+    public func identity(ofSlice head: NALUnitHead, body: ByteBuffer) -> PictureIdentity? {
+      header(head, body)?.identity
+    }
+
+    public mutating func order(of units: [ByteBuffer]) -> PictureOrder? {
+      var (first, last): (SliceHeader?, ByteBuffer?) = (nil, nil)
+      for unit in units {
+        switch H264.type(of: NALUnitHead(of: unit)) {
+        case 7, 8: sets.take(unit)
+        case 1, 2, 5:
+          if first == nil { first = header(of: unit) } else { last = unit }
+        default: break
+        }
+      }
+      guard let first, let picture = sets.picture(first.pictureSet),
+        let sequence = sets.sequence(picture.sequenceIdentifier)
+      else { return nil }
+      let resets = first.resetsOrder(with: sets)
+      var counts = counter.count(first, resets: resets, with: sequence)
+      var field = first.field
+      // Both fields of a frame may be in one access unit.
+      if let parity = first.field, let second = last.flatMap(header),
+        second.field == parity.opposite
+      {
+        let other = counter.count(
+          second, resets: second.resetsOrder(with: sets), with: sequence)
+        counts.top = counts.top ?? other.top
+        counts.bottom = counts.bottom ?? other.bottom
+        field = nil
+      }
+      var order = PictureOrder(count: counts.lower)
+      order.beginsSequence = first.isIDR || resets
+      order.mayBeLed = first.isIDR
+      order.field = field
+      order.isDecodingOrder = sequence.order == .decoding
+      order.reorderDepth = sequence.reorderDepth
+      order.capacity = sequence.capacity
+      order.isBidirectional = first.isBidirectional
+      // A frame has two fields, which are counted one by one.
+      order.usualStep = 2
+      return order
+    }
+
+    /// H.264 has no such message.
+    public func hash(in unit: ByteBuffer) -> PictureHash? { nil }
+
+    public mutating func restart() { counter = OrderCounter() }
+
+    private func header(of unit: ByteBuffer) -> SliceHeader? {
+      header(NALUnitHead(of: unit), unit.dropping(bytes: 1))
+    }
+
+    private func header(_ head: NALUnitHead, _ body: ByteBuffer) -> SliceHeader? {
+      try? SliceHeader(head: head, body: body, with: sets)
+    }
+  }
+}

@@ -1,0 +1,100 @@
+public import NIOCore
+
+extension H265 {
+  /// Counts pictures in the order of their output (§8.3.1).
+  public struct OrderCounter: Sendable {
+    /// The order count of the last picture of `TemporalId` 0 that others may refer to and that is not a
+    /// leading one.
+    private var anchor = 0
+
+    public init() {}
+
+    /// The picture order count of a picture whose lowest `bits` are `low`.
+    public func count(_ low: UInt32, bits: Int, type: NALUnitType) -> Int {
+      switch type {
+      case .idrWRADL, .idrNLP: return 0
+      case .blaWLP, .blaWRADL, .blaNLP: return Int(low)
+      default:
+        let period = 1 << bits
+        let anchorLow = anchor & (period - 1)
+        let difference = Int(low) - anchorLow
+        let wrap = difference <= -period / 2 ? period : difference > period / 2 ? -period : 0
+        return anchor - anchorLow + wrap + Int(low)
+      }
+    }
+
+    /// A picture is decoded.
+    public mutating func advance(to count: Int, type: NALUnitType, temporalLevel: UInt8) {
+      let isLeading = [.radlN, .radlR, .raslN, .raslR].contains(type)
+      let isReference = type.rawValue >= 16 || type.rawValue & 1 == 1
+      if temporalLevel == 0, !isLeading, isReference { anchor = count }
+    }
+  }
+
+  /// Reads slice headers of H.265.
+  public struct PictureReader: PictureReading {
+    private var sets = CodingParameterSets()
+    private var counter = OrderCounter()
+    /// The next random-access point begins a sequence (`NoRaslOutputFlag`, §8.1.3).
+    private var beginsSequence = true
+
+    public init() {}
+
+    public mutating func take(parameterSet unit: ByteBuffer) { sets.take(unit) }
+
+    public func isParameterSet(_ type: UInt8) -> Bool { (32...34).contains(type) }
+
+    /// Pictures are told apart by `first_slice_segment_in_pic_flag` alone (§7.4.7.1).
+    public func identity(ofSlice head: NALUnitHead, body: ByteBuffer) -> PictureIdentity? { nil }
+
+    public mutating func order(of units: [ByteBuffer]) -> PictureOrder? {
+      var result: PictureOrder?
+      for unit in units {
+        let head = NALUnitHead(of: unit)
+        // Other layers extend the picture of the base layer.
+        guard (head[0] & 1) << 5 | head[1] >> 3 == 0 else { continue }
+        switch NALUnitType(rawValue: H265.type(of: head)) {
+        case .sequenceParameterSet, .pictureParameterSet: sets.take(unit)
+        case .endOfSequence, .endOfBitstream: beginsSequence = true
+        case let type? where type.rawValue < 32 && result == nil:
+          result = order(ofSlice: unit, type, temporalLevel: max(head[1] & 0x07, 1) - 1)
+        default: break
+        }
+      }
+      return result
+    }
+
+    public func hash(in unit: ByteBuffer) -> PictureHash? {
+      let head = NALUnitHead(of: unit)
+      let type = NALUnitType.suffixSupplementalEnhancementInformation.rawValue
+      guard H265.type(of: head) == type, head[0] & 1 == 0, head[1] >> 3 == 0 else { return nil }
+      return PictureHash(in: unit.dropping(bytes: 2))
+    }
+
+    public mutating func restart() {
+      counter = OrderCounter()
+      beginsSequence = true
+    }
+
+    private mutating func order(
+      ofSlice unit: ByteBuffer, _ type: NALUnitType, temporalLevel: UInt8
+    ) -> PictureOrder? {
+      guard let header = try? SliceHeader(parsing: unit, with: sets),
+        let picture = sets.picture(header.pictureSet),
+        let sequence = sets.sequence(picture.sequenceIdentifier)
+      else { return nil }
+      let isRandomAccess = type.rawValue >= 16
+      let isFirst = isRandomAccess && beginsSequence
+      if isFirst { counter = OrderCounter() }
+      let count = counter.count(header.orderCount, bits: sequence.orderBits, type: type)
+      counter.advance(to: count, type: type, temporalLevel: temporalLevel)
+      if isRandomAccess { beginsSequence = false }
+      var order = PictureOrder(count: count)
+      order.beginsSequence = isFirst || isRandomAccess && type != .cra
+      order.mayBeLed = type != .idrNLP && type != .blaNLP
+      order.isShown = header.isShown
+      order.reorderDepth = sequence.reorderDepth
+      return order
+    }
+  }
+}
