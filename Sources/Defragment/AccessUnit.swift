@@ -38,6 +38,8 @@ public struct AccessUnit: Sendable {
   /// When the packet that completed it arrived.
   public let lastArrival: Instant
   public let integrity: Integrity
+  /// Why something of its picture is missing; `nil` where nothing is.
+  public let damage: PictureDamage?
   /// Where packets are known to be missing, inside the unit or directly before it.
   public let gaps: [Gap]
   /// Whether decoding can begin here: an IDR or IRAP picture, or a recovery point.
@@ -54,7 +56,8 @@ public struct AccessUnit: Sendable {
 
   public init(
     codec: VideoCodec, bytes: ByteBuffer, units: [NALUnit], time: MediaTime, firstArrival: Instant,
-    lastArrival: Instant, integrity: Integrity = .whole, gaps: [Gap] = [],
+    lastArrival: Instant, integrity: Integrity = .whole, damage: PictureDamage? = nil,
+    gaps: [Gap] = [],
     isRandomAccess: Bool = false, dependency: PictureDependency? = nil,
     recoveryPoint: RecoveryPoint? = nil, format: FormatDescription? = nil
   ) {
@@ -65,6 +68,7 @@ public struct AccessUnit: Sendable {
     self.firstArrival = firstArrival
     self.lastArrival = lastArrival
     self.integrity = integrity
+    self.damage = damage ?? (integrity == .damaged ? .lostPackets : nil)
     self.gaps = gaps
     self.isRandomAccess = isRandomAccess
     self.dependency = dependency

@@ -7,6 +7,9 @@ import RTPWire
 /// A unit ends with the marker, with the next timestamp, or with a NAL unit that can only begin the
 /// next one; whichever comes first. It does not end while it has no picture: Reolink and Tapo
 /// cameras set the marker on parameter sets, and give them the timestamp of the picture before.
+///
+/// Parameter sets and the like behind a picture, at its time, begin the next access unit only when the
+/// next slice does: some encoders put them between the slices of one picture.
 struct AccessUnitAssembler: Sendable {
   let limits: VideoDefragmenter.Limits
   private let format: any PayloadFormat.Type
@@ -16,7 +19,10 @@ struct AccessUnitAssembler: Sendable {
   private(set) var parameterSets: ParameterSets
   private(set) var description: FormatDescription?
 
+  private var reader: (any PictureReading)?
   private var open: AccessUnitDraft?
+  /// A picture of which nobody knows yet whether it goes on behind `open`, which has none.
+  private var held: AccessUnitDraft?
   private var ready = CircularBuffer<AccessUnit>()
   /// The unit that is being written; `nil` between units and while one is being dropped.
   private var unit: Unit?
@@ -45,15 +51,17 @@ struct AccessUnitAssembler: Sendable {
     self.format = format
     self.limits = limits
     parameterSets = ParameterSets(format: format)
+    reader = format.pictureReader()
   }
 
   mutating func next() -> AccessUnit? { ready.popFirst() }
 
   /// Takes in a parameter set from outside the stream; false when it is none.
   mutating func learn(_ set: ByteBuffer) -> Bool {
-    let isOne = parameterSets.insert(set, origin: .signalled)
+    guard parameterSets.insert(set, origin: .signalled) != .malformed else { return false }
+    reader?.take(parameterSet: set)
     description = parameterSets.format(of: nil) ?? description
-    return isOne
+    return true
   }
 
   mutating func restart() {
@@ -63,22 +71,29 @@ struct AccessUnitAssembler: Sendable {
   }
 
   /// Packets are missing between what came and what comes; 0 says that nobody knows how many.
-  mutating func noteLoss(of count: Int) {
+  mutating func noteLoss(of count: Int, statistics: inout DefragmentStatistics) {
     endedByMarker = nil
+    if usesMarkers, trustsMarkers {
+      // A picture whose marker did not come may have gone on.
+      held?.noteDamage(.lostPackets)
+    } else {
+      finishHeld(statistics: &statistics)
+    }
     isBehindGap = true
     if count == 0 { isBehindRestart = true }
     guard open?.hasPicture == true else {
       lostPackets += count
       return
     }
-    open?.isDamaged = true
+    open?.noteDamage(.lostPackets)
     open?.noteGap(of: count)
   }
 
   /// Units are missing between what was written and what will be, in packets that are counted already.
   mutating func noteHole() {
     isBehindGap = true
-    if open?.hasPicture == true { open?.isDamaged = true }
+    held?.noteDamage(.lostPackets)
+    if open?.hasPicture == true { open?.noteDamage(.lostPackets) }
   }
 
   /// A piece of the picture at `time` came and is of no use, so that it is not as it should be.
@@ -86,14 +101,17 @@ struct AccessUnitAssembler: Sendable {
   /// Its marker ends the access unit all the same: str0m has sent a key picture cut short behind its
   /// parameter sets, and those are not the next picture's.
   mutating func noteUselessPiece(at time: MediaTime) {
+    if held?.time == time { rejoin() }
     guard let draft = open, draft.time == time || !draft.hasPicture else {
       isBehindGap = true
       return
     }
     open?.time = time
     open?.hasPicture = true
-    open?.isDamaged = true
+    open?.noteDamage(.uselessPiece)
   }
+
+  var headerLength: Int { format.headerLength }
 
   /// Whether `unit` is part of a picture.
   func isPicture(_ unit: ByteBuffer) -> Bool { format.role(of: NALUnitHead(of: unit)).isPicture }
@@ -101,11 +119,32 @@ struct AccessUnitAssembler: Sendable {
   // MARK: - NAL units
 
   /// Begins a NAL unit, and ends the access unit before it if this one belongs to the next.
+  ///
+  /// `head` holds its first bytes, `body` what stands behind its header, as far as it has come.
   mutating func begin(
-    _ head: NALUnitHead, time: MediaTime, arrival: Instant, statistics: inout DefragmentStatistics
+    _ head: NALUnitHead, body: ByteBuffer, time: MediaTime, arrival: Instant,
+    statistics: inout DefragmentStatistics
   ) {
     let role = format.role(of: head)
-    if let draft = open, draft.hasPicture, draft.time != time || role.beginsAccessUnit {
+    let identity = role.isPicture ? reader?.identity(ofSlice: head, body: body) : nil
+    if let picture = held {
+      if picture.time != time {
+        finishHeld(statistics: &statistics)
+      } else if role.isPicture {
+        if begins(role, identity, behind: picture) {
+          finishHeld(statistics: &statistics)
+        } else {
+          rejoin()
+        }
+      }
+    } else if let picture = open, picture.hasPicture, picture.time == time, !role.isPicture,
+      role.beginsAccessUnit
+    {
+      (held, open) = (picture, nil)
+    }
+    if let picture = open, picture.hasPicture,
+      picture.time != time || begins(role, identity, behind: picture)
+    {
       // Without a marker nobody knows whether the last packets of it were among the missing.
       finish(statistics: &statistics)
     } else if open?.time != time {
@@ -122,20 +161,55 @@ struct AccessUnitAssembler: Sendable {
     if open == nil {
       let capacity = max(lastLength + lastLength / 4, 256)
       open = AccessUnitDraft(
-        bytes: ByteBufferAllocator().buffer(capacity: min(capacity, limits.accessUnitBytes)),
-        time: time, arrival: arrival, isDamaged: isBehindGap && !role.beginsAccessUnit)
+        bytes: ByteBufferAllocator().buffer(
+          capacity: held == nil ? min(capacity, limits.accessUnitBytes) : 256),
+        time: time, arrival: arrival)
+    }
+    if role.isPicture {
+      if open?.identity == nil { open?.identity = identity }
+      if role.beginsAccessUnit { open?.hasFirstSlice = true }
     }
     if lostPackets > 0 || isBehindGap {
-      if !role.beginsAccessUnit { open?.isDamaged = true }
+      if !role.beginsAccessUnit { open?.noteDamage(.lostPackets) }
       open?.isBehindLoss = true
     }
     if lostPackets > 0 || isBehindRestart { open?.noteGap(of: lostPackets) }
     (lostPackets, isBehindGap, isBehindRestart) = (0, false, false)
-    guard let count = open?.units.count, count < limits.unitsPerAccessUnit else {
+    guard let count = open?.unitCount, count < unitLimit else {
       noteExcess(statistics: &statistics)
       return
     }
     writeStartCode()
+  }
+
+  /// Whether a slice begins another picture than that of `picture` (H.264 §7.4.1.2.4, H.265 §7.4.2.4.5).
+  private func begins(
+    _ role: NALUnitRole, _ identity: PictureIdentity?, behind picture: AccessUnitDraft
+  ) -> Bool {
+    guard role.isPicture, let identity, let known = picture.identity else {
+      return role.beginsAccessUnit
+    }
+    guard identity.isSamePicture(as: known) else { return true }
+    // Some encoders number pictures wrongly, but none sends the first slice of one twice.
+    return role.beginsAccessUnit && picture.hasFirstSlice && !identity.isRedundant
+  }
+
+  /// The picture goes on behind what came after its last slice.
+  private mutating func rejoin() {
+    guard var picture = held else { return }
+    if let between = open { picture.goOn(behind: between, format: format) }
+    (held, open) = (nil, picture)
+  }
+
+  private mutating func finishHeld(statistics: inout DefragmentStatistics) {
+    guard let picture = held else { return }
+    held = nil
+    finish(picture, statistics: &statistics)
+  }
+
+  /// Units of one access unit: what the level allows in slices, and as many of other kinds as there may be.
+  private var unitLimit: Int {
+    limits.unitsPerAccessUnit + (description.map(format.maximumSlices) ?? 0)
   }
 
   /// Appends `piece` to the unit that has begun, up to the limit.
@@ -169,6 +243,7 @@ struct AccessUnitAssembler: Sendable {
 
   /// The packet that ends here carried the marker.
   mutating func noteMarker(statistics: inout DefragmentStatistics) {
+    if trustsMarkers { finishHeld(statistics: &statistics) }
     guard trustsMarkers, let draft = open, draft.hasPicture else { return }
     endedByMarker = draft.time
     usesMarkers = true
@@ -180,7 +255,11 @@ struct AccessUnitAssembler: Sendable {
   /// Ends the access unit, whatever it holds.
   mutating func flush(statistics: inout DefragmentStatistics) {
     // Where markers are set, one that did not come was in a packet that did not come.
-    if usesMarkers, trustsMarkers, open?.hasPicture == true { open?.isDamaged = true }
+    if usesMarkers, trustsMarkers {
+      held?.noteDamage(.unfinished)
+      if open?.hasPicture == true { open?.noteDamage(.unfinished) }
+    }
+    finishHeld(statistics: &statistics)
     if open?.units.isEmpty == false { finish(statistics: &statistics) }
     open = nil
   }
@@ -192,7 +271,7 @@ struct AccessUnitAssembler: Sendable {
     guard length + count <= limits.accessUnitBytes else {
       statistics.oversizedUnits += 1
       unit?.isCut = true
-      open?.isDamaged = true
+      open?.noteDamage(.overLimit)
       open?.isFull = true
       return false
     }
@@ -206,14 +285,14 @@ struct AccessUnitAssembler: Sendable {
 
   private mutating func noteExcess(statistics: inout DefragmentStatistics) {
     statistics.excessUnits += 1
-    open?.isDamaged = true
+    open?.noteDamage(.overLimit)
     unit = nil
   }
 
   /// Begins anew where an access unit is full and has no picture: it would never end.
   private mutating func dropUselessUnits(statistics: inout DefragmentStatistics) {
     guard let draft = open, !draft.hasPicture,
-      draft.isFull || draft.units.count >= limits.unitsPerAccessUnit
+      draft.isFull || draft.unitCount >= unitLimit
     else { return }
     statistics.excessUnits += UInt64(draft.units.count)
     takeBackGaps(of: draft)
@@ -276,7 +355,7 @@ struct AccessUnitAssembler: Sendable {
     trimZeros(of: unit)
     if enter(unit, isWhole: true, statistics: &statistics) {
       statistics.embeddedUnits += 1
-      guard let count = open?.units.count, count < limits.unitsPerAccessUnit else {
+      guard let count = open?.unitCount, count < unitLimit else {
         return noteExcess(statistics: &statistics)
       }
       writeStartCode()
@@ -306,24 +385,32 @@ struct AccessUnitAssembler: Sendable {
       offset: unit.start - bytes.readerIndex, length: content.readableBytes,
       type: format.type(of: head), isWhole: isWhole)
     open?.units.append(entry)
-    if !isWhole { open?.isDamaged = true }
+    if !isWhole { open?.noteDamage(.cutUnit) }
     statistics.units += 1
     switch format.role(of: head) {
     case .picture(_, let isRandomAccess):
       open?.hasPicture = true
       if isRandomAccess { open?.isRandomAccess = true }
       if open?.slice == nil {
+        let dependency = format.dependency(of: head)
         open?.slice = entry
-        open?.dependency = format.dependency(of: head)
+        open?.dependency = dependency
       }
     case .parameterSet where isWhole:
       parameterSetsComeInBand = true
-      if parameterSets.insert(content, origin: .inBand) {
-        open?.parameterSetTypes |= 1 << UInt64(entry.type)
-        if description == nil { description = parameterSets.format(of: nil) }
-      } else {
+      let insertion = parameterSets.insert(content, origin: .inBand)
+      guard insertion != .malformed else {
         statistics.malformedParameterSets += 1
+        break
       }
+      open?.parameterSetTypes |= 1 << UInt64(entry.type)
+      if insertion == .repeated {
+        let index = (open?.units.count ?? 1) - 1
+        open?.repeatedSets.append(index)
+      } else {
+        reader?.take(parameterSet: content)
+      }
+      if description == nil { description = parameterSets.format(of: nil) }
     case .supplementalInformation where isWhole:
       if let recoveryPoint = format.recoveryPoint(in: content) {
         open?.isRandomAccess = true
@@ -336,13 +423,21 @@ struct AccessUnitAssembler: Sendable {
   }
 
   private mutating func finish(statistics: inout DefragmentStatistics) {
-    guard var draft = open else { return }
+    guard let draft = open else { return }
     open = nil
+    finish(draft, statistics: &statistics)
+  }
+
+  private mutating func finish(
+    _ draft: AccessUnitDraft, statistics: inout DefragmentStatistics
+  ) {
+    var draft = draft
     guard !draft.units.isEmpty else {
       // Nothing of the picture was of use.
       takeBackGaps(of: draft)
       return
     }
+    draft.placeStrays(format: format)
     lastLength = draft.bytes.readableBytes
     if let slice = draft.slice, draft.parameterSetTypes != 0 || draft.isRandomAccess {
       let bytes = draft.bytes.getSlice(
@@ -355,7 +450,7 @@ struct AccessUnitAssembler: Sendable {
     if draft.dependency?.references == PictureDependency.References.none {
       let areKnown = parameterSets.isComplete && !parameterSetsComeInBand
       if hasParameterSets || areKnown { draft.isBehindLoss = false }
-      let isWhole = !draft.isBehindLoss && !draft.isDamaged
+      let isWhole = !draft.isBehindLoss && draft.damage == nil
       if !hasParameterSets, isWhole { parameterSetsComeInBand = false }
     }
     if hasParameterSets {
@@ -368,6 +463,7 @@ struct AccessUnitAssembler: Sendable {
       if draft.isRandomAccess { needsParameterSets = false }
     }
     statistics.accessUnits += 1
+    if let cause = draft.damage { statistics.damaged[cause, default: 0] += 1 }
     ready.append(draft.accessUnit(codec: format.codec, format: description))
   }
 }

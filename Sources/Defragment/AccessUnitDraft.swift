@@ -14,7 +14,8 @@ struct AccessUnitDraft: Sendable {
   /// One bit for each type of parameter set.
   var parameterSetTypes: UInt64 = 0
   var isRandomAccess = false
-  var isDamaged = false
+  /// Why it is damaged, if it is: the first cause.
+  private(set) var damage: PictureDamage?
   /// Packets are missing before the picture, which may or may not have been its.
   var isBehindLoss = false
   /// Something did not fit in any more.
@@ -24,14 +25,26 @@ struct AccessUnitDraft: Sendable {
   var recoveryPoint: RecoveryPoint?
   /// The first unit of the picture.
   var slice: NALUnit?
+  /// By what its slices are known, where they tell.
+  var identity: PictureIdentity?
+  /// The slice with which a picture begins has come.
+  var hasFirstSlice = false
+  /// Which of the units are parameter sets that were known already.
+  var repeatedSets: [Int] = []
+  /// What stood between the slices of the picture and belongs before them.
+  private(set) var strays: [ByteBuffer] = []
 
-  init(bytes: ByteBuffer, time: MediaTime, arrival: Instant, isDamaged: Bool) {
+  init(bytes: ByteBuffer, time: MediaTime, arrival: Instant) {
     self.bytes = bytes
     self.time = time
     firstArrival = arrival
     lastArrival = arrival
-    self.isDamaged = isDamaged
   }
+
+  mutating func noteDamage(_ cause: PictureDamage) { damage = damage ?? cause }
+
+  /// All units that it will have.
+  var unitCount: Int { units.count + strays.count }
 
   var lostPackets: Int { gaps.reduce(0) { $0 + $1.packets } }
 
@@ -40,9 +53,9 @@ struct AccessUnitDraft: Sendable {
     AccessUnit(
       codec: codec, bytes: bytes, units: units, time: time, firstArrival: firstArrival,
       lastArrival: lastArrival,
-      integrity: isDamaged ? .damaged : isBehindLoss ? .afterLoss : .whole, gaps: gaps,
-      isRandomAccess: isRandomAccess, dependency: dependency, recoveryPoint: recoveryPoint,
-      format: format)
+      integrity: damage != nil ? .damaged : isBehindLoss ? .afterLoss : .whole, damage: damage,
+      gaps: gaps, isRandomAccess: isRandomAccess, dependency: dependency,
+      recoveryPoint: recoveryPoint, format: format)
   }
 
   /// Notes that `count` packets are missing behind the units so far, or 0 where nobody knows how many.
@@ -56,38 +69,79 @@ struct AccessUnitDraft: Sendable {
 
   /// Puts `sets` before a picture whose stream does not carry them.
   mutating func prepend(_ sets: ParameterSets, format: any PayloadFormat.Type) {
-    let rest = bytes
-    let pictureUnits = units
-    units = []
-    bytes = ByteBufferAllocator().buffer(capacity: rest.readableBytes + sets.streamLength)
-    var behind = rest
     // A delimiter stands before all others (H.264 §7.4.1.2.3, H.265 §7.4.2.4.4).
-    if let first = pictureUnits.first, first.type == format.accessUnitDelimiterType,
-      let delimiter = behind.readSlice(length: first.offset + first.length)
-    {
-      units.append(first)
-      bytes.writeImmutableBuffer(delimiter)
+    let hasDelimiter = units.first.map { $0.type == format.accessUnitDelimiterType } ?? false
+    insert(sets.inNaturalOrder, before: hasDelimiter ? 1 : 0, format: format)
+  }
+
+  /// The picture goes on behind `other`, which has none.
+  ///
+  /// `x264enc tune=zerolatency ! rtph264pay config-interval=-1` puts the parameter sets before each slice of
+  /// a key picture. What repeats others is left out, since libavcodec takes no parameter set within a
+  /// picture; the rest belongs before the picture.
+  mutating func goOn(behind other: AccessUnitDraft, format: any PayloadFormat.Type) {
+    for (index, unit) in other.units.enumerated() {
+      let content =
+        other.bytes.getSlice(
+          at: other.bytes.readerIndex + unit.offset, length: unit.length) ?? ByteBuffer()
+      let isKnown =
+        other.repeatedSets.contains(index) && parameterSetTypes & 1 << UInt64(unit.type) != 0
+      if isKnown || unit.type == format.accessUnitDelimiterType || !unit.isWhole { continue }
+      if format.role(of: NALUnitHead(of: content)) == .other {
+        bytes.writeBytes(AnnexB.startCode)
+        units.append(
+          NALUnit(
+            offset: bytes.writerIndex - bytes.readerIndex, length: unit.length, type: unit.type))
+        bytes.writeImmutableBuffer(content)
+      } else {
+        strays.append(ByteBuffer(buffer: content))
+      }
     }
-    let start = bytes.writerIndex
-    for set in sets.inNaturalOrder {
+    parameterSetTypes |= other.parameterSetTypes
+    isRandomAccess = isRandomAccess || other.isRandomAccess
+    recoveryPoint = recoveryPoint ?? other.recoveryPoint
+    lastArrival = max(lastArrival, other.lastArrival)
+    if other.isFull { isFull = true }
+    if let cause = other.damage ?? (other.isBehindLoss ? .lostPackets : nil) { noteDamage(cause) }
+    for gap in other.gaps { noteGap(of: gap.packets) }
+  }
+
+  /// Puts what stood between the slices before the first of them.
+  mutating func placeStrays(format: any PayloadFormat.Type) {
+    guard !strays.isEmpty, let slice, let index = units.firstIndex(of: slice) else { return }
+    insert(strays, before: index, format: format)
+    self.slice = units[index + strays.count]
+    strays = []
+  }
+
+  private mutating func insert(
+    _ added: [ByteBuffer], before index: Int, format: any PayloadFormat.Type
+  ) {
+    var rest = bytes
+    let length = added.reduce(0) { $0 + AnnexB.startCode.count + $1.readableBytes }
+    let start =
+      index < units.count ? units[index].offset - AnnexB.startCode.count : rest.readableBytes
+    bytes = ByteBufferAllocator().buffer(capacity: rest.readableBytes + length)
+    if let before = rest.readSlice(length: start) { bytes.writeImmutableBuffer(before) }
+    var inserted: [NALUnit] = []
+    for unit in added {
       bytes.writeBytes(AnnexB.startCode)
-      units.append(
+      inserted.append(
         NALUnit(
-          offset: bytes.writerIndex, length: set.readableBytes,
-          type: format.type(of: NALUnitHead(of: set))))
-      bytes.writeImmutableBuffer(set)
+          offset: bytes.writerIndex, length: unit.readableBytes,
+          type: format.type(of: NALUnitHead(of: unit))))
+      bytes.writeImmutableBuffer(unit)
     }
-    let shift = bytes.writerIndex - start
-    let added = sets.inNaturalOrder.count
-    let delimiters = units.count - added
+    bytes.writeImmutableBuffer(rest)
+    units =
+      units[..<index] + inserted
+      + units[index...].map {
+        NALUnit(offset: $0.offset + length, length: $0.length, type: $0.type, isWhole: $0.isWhole)
+      }
     gaps = gaps.map { gap in
-      let index = gap.unitIndex
-      return AccessUnit.Gap(
-        unitIndex: index > delimiters ? index + added : index, packets: gap.packets)
-    }
-    bytes.writeImmutableBuffer(behind)
-    units += pictureUnits.dropFirst(behind.readableBytes == rest.readableBytes ? 0 : 1).map {
-      NALUnit(offset: $0.offset + shift, length: $0.length, type: $0.type, isWhole: $0.isWhole)
+      AccessUnit.Gap(
+        unitIndex: gap.unitIndex > index ? gap.unitIndex + added.count : gap.unitIndex,
+        packets: gap.packets)
     }
   }
 }

@@ -30,6 +30,11 @@ public struct DefragmentStatistics: Sendable, Hashable {
   /// NAL units whose turn in decoding order had passed already.
   public var lateUnits: UInt64 = 0
 
+  /// Fragmentation units whose end bit was not set although all of them came.
+  public internal(set) var unmarkedEnds: UInt64 = 0
+  /// Access units that are damaged, by the cause.
+  public internal(set) var damaged: [PictureDamage: UInt64] = [:]
+
   public init() {}
 
   /// All counters with their names, for those who list them.
@@ -42,6 +47,7 @@ public struct DefragmentStatistics: Sendable, Hashable {
       ("oversized_units", oversizedUnits), ("excess_units", excessUnits),
       ("embedded_units", embeddedUnits), ("misplaced_markers", misplacedMarkers),
       ("malformed_parameter_sets", malformedParameterSets), ("late_units", lateUnits),
+      ("unmarked_ends", unmarkedEnds),
     ]
   }
 }

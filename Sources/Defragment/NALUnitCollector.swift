@@ -17,6 +17,8 @@ public struct NALUnitCollector: Sendable {
   /// Units to be written before which one may have been lost.
   private var unitsNearLoss = 0
   private var state = State.between
+  /// Pieces of the unit that has begun.
+  private var pieces = 0
 
   private enum State: Sendable {
     case between
@@ -40,9 +42,9 @@ public struct NALUnitCollector: Sendable {
 
   /// Begins a packet: the units that follow are of its time.
   ///
-  /// All fragments of a unit have its time (RFC 6184 §5.8), so one that has begun at another is cut.
+  /// All fragments of a unit have its time (RFC 6184 §5.8), so one that has begun at another has ended.
   mutating func begin(_ packet: OrderedPacket) {
-    if isInUnit, packet.time != time { end(isWhole: false) }
+    if isInUnit, packet.time != time { endUnmarked() }
     time = packet.time
     arrival = packet.arrival
   }
@@ -74,16 +76,18 @@ public struct NALUnitCollector: Sendable {
       state = .apart(unit, number: number, time: time, isCut: false)
     } else {
       assembler.begin(
-        NALUnitHead(header: header, body: piece), time: time, arrival: arrival,
+        NALUnitHead(header: header, body: piece), body: piece, time: time, arrival: arrival,
         statistics: &statistics)
       assembler.append(header, statistics: &statistics)
       assembler.append(piece, statistics: &statistics)
       state = .direct
     }
+    pieces = 1
   }
 
   /// Adds the next piece of the unit that has begun.
   public mutating func append(_ piece: ByteBuffer) {
+    pieces += 1
     switch state {
     case .between:
       noteOrphan()
@@ -116,17 +120,28 @@ public struct NALUnitCollector: Sendable {
     state = .between
   }
 
+  /// Ends the unit that has begun, if any, where its end bit did not come although no packet is missing.
+  ///
+  /// Some payloaders never set it. A unit in fragments has two of them at least (RFC 6184 §5.8), so that
+  /// one that has begun and not gone on is cut.
+  public mutating func endUnmarked() {
+    guard isInUnit else { return }
+    let isWhole = pieces > 1
+    if isWhole { statistics.unmarkedEnds += 1 }
+    end(isWhole: isWhole)
+  }
+
   /// The packet carried the marker bit: it is the last of its access unit.
   mutating func endOfPacket(marker: Bool) {
     guard marker else { return }
     // A payloader that forgets the end bit of the last fragment sets the marker all the same.
-    end(isWhole: false)
+    endUnmarked()
     assembler.noteMarker(statistics: &statistics)
   }
 
   /// `count` packets are missing before the next one.
   mutating func noteLoss(of count: Int) {
-    assembler.noteLoss(of: count)
+    assembler.noteLoss(of: count, statistics: &statistics)
     if let reordering { unitsNearLoss = reordering.reach + 1 }
   }
 
@@ -172,7 +187,8 @@ public struct NALUnitCollector: Sendable {
     _ unit: ByteBuffer, time: MediaTime, arrival: Instant, isWhole: Bool
   ) {
     assembler.begin(
-      NALUnitHead(of: unit), time: time, arrival: arrival, statistics: &statistics)
+      NALUnitHead(of: unit), body: unit.dropping(bytes: assembler.headerLength), time: time,
+      arrival: arrival, statistics: &statistics)
     assembler.append(unit, statistics: &statistics)
     assembler.end(isWhole: isWhole, arrival: arrival, statistics: &statistics)
   }

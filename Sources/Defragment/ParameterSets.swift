@@ -70,21 +70,30 @@ public struct ParameterSets: Sendable {
     sets.values.reduce(0) { $0 + AnnexB.startCode.count + $1.bytes.readableBytes }
   }
 
-  /// Takes in `unit`; false when it is no parameter set or does not parse.
-  mutating func insert(_ unit: ByteBuffer, origin: Origin) -> Bool {
+  /// What a NAL unit turned out to be that was taken in.
+  enum Insertion: Sendable, Hashable {
+    /// No parameter set, or one that does not parse.
+    case malformed
+    /// One that was there already.
+    case repeated
+    case new
+  }
+
+  /// Takes in `unit`.
+  mutating func insert(_ unit: ByteBuffer, origin: Origin) -> Insertion {
     let type = format.type(of: NALUnitHead(of: unit))
     guard unit.readableBytes > format.headerLength, unit.readableBytes <= Self.maximumLength,
       format.parameterSetTypes.contains(type),
       let content = format.content(ofParameterSet: unit, type: type)
-    else { return false }
+    else { return .malformed }
     let key = Key(type: type, identifier: content.identifier)
-    if origin == .signalled, sets[key]?.origin == .inBand { return true }
-    if sets[key]?.bytes == unit, sets[key]?.origin == origin { return true }
+    if origin == .signalled, sets[key]?.origin == .inBand { return .repeated }
+    if sets[key]?.bytes == unit, sets[key]?.origin == origin { return .repeated }
     let growth = unit.readableBytes - (sets[key]?.bytes.readableBytes ?? 0)
-    guard total + growth <= Self.maximumTotal else { return false }
+    guard total + growth <= Self.maximumTotal else { return .malformed }
     total += growth
     // A copy of its own, since it outlives the access unit.
     sets[key] = Entry(bytes: ByteBuffer(buffer: unit), origin: origin, format: content.format)
-    return true
+    return .new
   }
 }

@@ -26,6 +26,12 @@ public protocol PayloadFormat: Sendable {
   /// What the unit that begins with `head` is, whatever the codec calls it.
   static func role(of head: NALUnitHead) -> NALUnitRole
 
+  /// A reader of this codec's slice headers; `nil` where pictures are told apart by their first slices alone.
+  static func pictureReader() -> (any PictureReading)?
+
+  /// Slices that a picture of `format` may consist of, beyond the usual.
+  static func maximumSlices(of format: FormatDescription) -> Int
+
   /// What the picture refers to whose slice begins with `head`.
   static func dependency(of head: NALUnitHead) -> PictureDependency
 
@@ -63,6 +69,10 @@ extension PayloadFormat {
   public static var sequenceParameterSetType: UInt8? { nil }
 
   public var interleaving: InterleavingBounds? { nil }
+
+  public static func pictureReader() -> (any PictureReading)? { nil }
+
+  public static func maximumSlices(of format: FormatDescription) -> Int { 0 }
 
   public static func recoveryPoint(in unit: ByteBuffer) -> RecoveryPoint? { nil }
 

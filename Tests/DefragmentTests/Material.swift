@@ -14,6 +14,8 @@ struct Material: Sendable, CustomTestStringConvertible {
   let slice: [UInt8]
   /// A later slice of `slice`'s picture.
   let laterSlice: [UInt8]
+  /// The same for `keySlice`.
+  let laterKeySlice: [UInt8]
   let supplementalInformation: [UInt8]
   let recoveryPoint: [UInt8]
 
@@ -28,7 +30,9 @@ struct Material: Sendable, CustomTestStringConvertible {
     // first_mb_in_slice 0, slice_type 7, pic_parameter_set_id 0.
     keySlice: bytes("6588840021ffd3a1b2c3d4e5f60718293a4b5c6d7e8f"),
     slice: bytes("419a246c414ffed68cb1000003112233445566"),
-    laterSlice: bytes("41029a246c414ffed68cb1778899aabbcc"),
+    // first_mb_in_slice 2, and else the header of `slice`.
+    laterSlice: bytes("4166891b1053ffb5a32c5de2266aaef3"),
+    laterKeySlice: bytes("65622100087ff4e86cb0f5397d81c60a4e92d71b5fa3c0"),
     supplementalInformation: bytes("060502112280"),
     recoveryPoint: bytes("060601c480"))
 
@@ -46,6 +50,7 @@ struct Material: Sendable, CustomTestStringConvertible {
     keySlice: bytes("2601af08421ffd3a1b2c3d4e5f60718293a4b5c6d7e8"),
     slice: bytes("0201d0246c414ffed68cb1112233445566"),
     laterSlice: bytes("020150246c414ffed68cb1778899aabbcc"),
+    laterKeySlice: bytes("26012f08421ffd3a1b2c3d4e5f60718293a4b5c6d7e8"),
     supplementalInformation: bytes("4e010502112280"),
     recoveryPoint: bytes("4e0106018080"))
 }

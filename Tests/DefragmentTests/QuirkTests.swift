@@ -72,6 +72,24 @@ struct QuirkTests {
       "Longse: the reserved bit of fragments is set",
       [Packet("7ca58811", 0), Packet("7c6522", 0, marker: true)], gives: [["65881122"]]),
     Camera(
+      "no end bit: the marker ends a unit",
+      [
+        Packet("7c858811", 0), Packet("7c0522", 0, marker: true), Packet("7c819a33", 3000),
+        Packet("7c0144", 3000, marker: true),
+      ], gives: [["65881122"], ["619a3344"]]),
+    Camera(
+      "no end bit: another unit ends a unit",
+      [
+        Packet("7c858811", 0), Packet("7c0522", 0), Packet("7c854033", 0), Packet("7c0544", 0),
+        Packet("654055", 0, marker: true),
+      ], gives: [["65881122", "65403344", "654055"]]),
+    Camera(
+      "no end bit and no marker: the next time ends a unit", codec: H265.codec,
+      [
+        Packet("620193af11", 0), Packet("62011322", 0), Packet("620181d033", 3000),
+        Packet("62010144", 3000), Packet("0201d055", 6000),
+      ], gives: [["2601af1122"], ["0201d03344"], ["0201d055"]]),
+    Camera(
       "an empty fragment in the middle",
       [Packet("7c858811", 0), Packet("7c05", 0), Packet("7c4522", 0, marker: true)],
       gives: [["65881122"]]),

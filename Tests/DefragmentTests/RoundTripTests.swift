@@ -16,7 +16,8 @@ struct RoundTripTests {
       var units = index % 5 == 0 ? material.parameterSets : []
       units.append(grown(first, &random))
       for _ in 0..<Int.random(in: 0...3, using: &random) {
-        units.append(grown(material.laterSlice, &random))
+        units.append(
+          grown(index % 5 == 0 ? material.laterKeySlice : material.laterSlice, &random))
       }
       return units
     }

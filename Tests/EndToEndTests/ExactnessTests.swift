@@ -43,6 +43,34 @@ struct ExactnessTests {
     #expect((statistics["rtp", "duplicate"] > 0) == (network != .inOrder))
   }
 
+  @Test("the commonest low-latency sender: parameter sets before each slice of a key picture")
+  func parameterSetsBeforeEachSlice() throws {
+    let frames = 60
+    let output = try Scratch.path("y4m")
+    let sent = try Scratch.path("h264")
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      ["rtp://127.0.0.1:0", "-o", output, "--frames", "\(frames)", "--stats", "-"]
+        + ["--timeout", "5"])
+    let port = try receiver.waitForLine(#/listening on 127\.0\.0\.1:(\d+)/#).1
+    let pipeline =
+      "videotestsrc num-buffers=\(frames) is-live=true "
+      + "! video/x-raw,width=320,height=240,format=I420,framerate=25/1 "
+      + "! x264enc tune=zerolatency key-int-max=25 threads=4 ! video/x-h264,stream-format=byte-stream "
+      + "! tee name=t ! queue ! rtph264pay config-interval=-1 pt=96 "
+      + "! udpsink host=127.0.0.1 port=\(port) t. ! queue ! filesink location=\(sent)"
+    let sender = try RunningProcess(
+      "gst-launch-1.0", ["-q"] + pipeline.split(separator: " ").map(String.init))
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    _ = try sender.waitForExit()
+
+    #expect(try Clip.frameHashes(of: output) == Clip.frameHashes(of: sent))
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["rtp", "lost"] == 0)
+    #expect(statistics["delivery", "intact"] == frames)
+    #expect(statistics["delivery", "damaged_access_units"] == 0)
+  }
+
   static func send(
     _ clip: Clip, with packetizer: Packetizer, to port: UInt16
   ) throws -> RunningProcess {

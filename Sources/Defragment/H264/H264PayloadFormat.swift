@@ -39,7 +39,7 @@ struct H264PayloadFormat: PayloadFormat {
     var rest = payload
     guard let header = payload.getInteger(at: payload.readerIndex, as: UInt8.self) else { return }
     let structure = Structure(rawValue: header & 0x1F)
-    if structure != .fragmentationA { units.end(isWhole: false) }
+    if structure != .fragmentationA { units.endUnmarked() }
     switch structure {
     case .singleTimeAggregationA:
       rest.moveReaderIndex(forwardBy: 1)
@@ -125,7 +125,7 @@ struct H264PayloadFormat: PayloadFormat {
       // Tiandy cameras change the type within a unit, so the first fragment's header holds; Longse
       // cameras set the reserved bit, which is ignored (§5.8). Type 0 is the first zero of a start
       // code: Amatek AR-N3222F cameras fragment whole byte streams.
-      units.end(isWhole: false)
+      units.endUnmarked()
       guard (0...23).contains(header & 0x1F) else { return units.noteMalformed() }
       units.begin(header: [indicator & 0xE0 | header & 0x1F], piece: rest, number: number)
     } else if units.isInUnit {
@@ -146,6 +146,13 @@ struct H264PayloadFormat: PayloadFormat {
 
   static func role(of head: NALUnitHead) -> NALUnitRole {
     H264.role(ofType: type(of: head), firstByteOfSlice: head[1])
+  }
+
+  static func pictureReader() -> (any PictureReading)? { H264.PictureReader() }
+
+  /// A slice has one macroblock at least (§7.3.4).
+  static func maximumSlices(of format: FormatDescription) -> Int {
+    (format.width / 16 + 2) * (format.height / 16 + 2)
   }
 
   static func dependency(of head: NALUnitHead) -> PictureDependency {

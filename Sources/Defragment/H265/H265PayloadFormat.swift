@@ -47,7 +47,7 @@ struct H265PayloadFormat: PayloadFormat {
     let type = first >> 1 & 0x3F
     var rest = payload.dropping(bytes: 2)
     let structure = Structure(rawValue: type)
-    if structure != .fragmentation, structure != .contentInformation { units.end(isWhole: false) }
+    if structure != .fragmentation, structure != .contentInformation { units.endUnmarked() }
     switch structure {
     case .aggregation:
       unpackEntries(&rest, into: &units)
@@ -108,7 +108,7 @@ struct H265PayloadFormat: PayloadFormat {
     let isStart = fragment & 0x80 != 0
     let isEnd = fragment & 0x40 != 0
     if isStart {
-      units.end(isWhole: false)
+      units.endUnmarked()
       guard fragment & 0x3F < 48 else { return units.noteMalformed() }
       var number: UInt16?
       if isNumbered {
@@ -162,6 +162,11 @@ struct H265PayloadFormat: PayloadFormat {
       ofType: type(of: head), layer: (head[0] & 1) << 5 | head[1] >> 3,
       firstByteOfSlice: head[2])
   }
+
+  static func pictureReader() -> (any PictureReading)? { H265.PictureReader() }
+
+  /// `MaxSliceSegmentsPerPicture` of level 6.2 (table A.8).
+  static func maximumSlices(of format: FormatDescription) -> Int { 600 }
 
   static func dependency(of head: NALUnitHead) -> PictureDependency {
     let type = type(of: head)
