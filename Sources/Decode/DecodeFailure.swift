@@ -14,8 +14,7 @@ public struct DecodeFailure: Error, Sendable, Hashable {
     /// It holds no picture that is to be shown: supplemental data alone, or a leading picture whose
     /// references lie before the random-access point (RASL, H.265 §8.1.3).
     case noPicture
-    /// It was decoded, but the stream or the decoder withheld it: a picture not meant for output, a
-    /// picture that came after its turn, or a single field.
+    /// It was decoded, but is not meant for output.
     case notShown
     /// It is not intact, and ``LossTreatment`` has it withheld.
     case notIntact
@@ -54,6 +53,10 @@ struct UnitRecord: Sendable, Hashable {
   var firstArrival: Instant
   var lastArrival: Instant
   var condition: RawFrame.Condition
+  /// Why it is not intact.
+  var damage: PictureDamage?
+  /// Packets of it or directly before it are missing.
+  var isBehindLoss = false
   /// Whether it is as good as intact where the sender promises pictures that are about right.
   var isGood = false
   var dependency = PictureDependency(references: .earlier)
@@ -66,6 +69,7 @@ struct UnitRecord: Sendable, Hashable {
     firstArrival = unit.firstArrival
     lastArrival = unit.lastArrival
     self.condition = condition
+    isBehindLoss = unit.integrity != .whole || !unit.gaps.isEmpty
     dependency = unit.presumedDependency
     frameRate = unit.format?.frameRate
     captureTime = unit.captureTime
@@ -77,6 +81,7 @@ struct UnitRecord: Sendable, Hashable {
     firstArrival = frame.firstArrival
     lastArrival = frame.lastArrival
     self.condition = condition
+    damage = frame.damage
     frameRate = frame.frameRate
     captureTime = frame.captureTime
     byteCount = frame.codedByteCount

@@ -8,4 +8,7 @@ public enum LossTreatment: String, Sendable, Hashable, CaseIterable {
   case skip
   /// They come as libavcodec gives them, with its own concealment.
   case corrupt
+
+  /// Whether pictures that are not intact are shown.
+  var showsDamage: Bool { self == .conceal || self == .corrupt }
 }

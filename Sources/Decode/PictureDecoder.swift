@@ -7,14 +7,9 @@ import RTPWire
 /// libavcodec, opened for one codec and used by one thread: access units in, frames and failures out.
 ///
 /// Nothing is held back that the stream does not reorder: one thread or slice threads (frame threads
-/// would each add a frame of delay), and every packet is followed by taking out all that is ready.
+/// would each add a frame of delay), and each picture is taken where it was decoded (``PictureBuffers``) and
+/// shown when its turn is certain (``OutputOrder``).
 @safe final class PictureDecoder {
-  /// How far encoders reorder in practice: B pictures that refer to one another in two layers.
-  private static let pyramidDepth: Int32 = 2
-
-  /// `nal_unit_type` of coded slices in H.264 (§7.4.1), all that a second field consists of.
-  private static let sliceTypes: ClosedRange<UInt8> = 1...5
-
   /// What stands behind a slice of H.265 that is cut, so that decoding ends there.
   ///
   /// libavcodec would go on with zeros, which are the likeliest symbols of all, to the end of the picture.
@@ -26,17 +21,20 @@ import RTPWire
   private let configuration: VideoDecoder.Configuration
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let packet: UnsafeMutablePointer<AVPacket>
-  private let pictures: TrackedPictures
-  /// libavcodec's H.264 decoder gives one frame for two fields that come in two access units (H.264
-  /// §7.4.1.2.4); in H.265 every field is a frame of its own.
-  private let joinsFields: Bool
+  /// What libavcodec gives out in its own order, which nobody needs.
+  private let surplus: UnsafeMutablePointer<AVFrame>
+  private let buffers: PictureBuffers
+  private var reader: any PictureReading
+  private var order = OutputOrder<DecodedPicture>()
+  /// The first field of a frame, until the other one has come in the next access unit (H.264 §7.4.1.2.4);
+  /// in H.265 every field is a frame of its own.
+  private var field: DecodedPicture?
   /// libavcodec's H.265 decoder does not notice that a slice ends early.
   private let endsCutSlices: Bool
   private var conceals: Bool { configuration.lossTreatment == .conceal }
   private let pool = FramePool()
   private let onFrame: @Sendable (RawFrame) -> Void
   private let onFailure: @Sendable (DecodeFailure) -> Void
-  private var format: FormatDescription?
   private var awaitsRandomAccess = true
   private var trail = DamageTrail()
   /// The same where about right is right.
@@ -45,12 +43,12 @@ import RTPWire
   private var standIns: StandIns?
   /// The last one that came out, where it may have to come again.
   private var lastIntact: RawFrame?
-  /// Pictures are shown that libavcodec keeps back.
-  private var isInPlaceOfDecoder = false {
-    didSet { pictures.ledger.holdsPictures = isInPlaceOfDecoder }
-  }
-  /// False until the first unit after the start, a flush or a change of format.
-  private var hasDecoded = false
+  /// The first unit that came while decoding waited for a random-access point.
+  private var waitingSince: (time: MediaTime, arrival: Instant)?
+  /// Decoding began without one, and none has come.
+  private var lacksKeyPicture = false
+  /// The sender has sent a hash that a picture had.
+  private var hasRightHashes = false
 
   /// Opens the decoder that `codec` names.
   ///
@@ -68,7 +66,9 @@ import RTPWire
     guard let context = unsafe avcodec_alloc_context3(decoder) else { throw .outOfMemory }
     let conceals = configuration.lossTreatment == .conceal
     let prediction = conceals ? PicturePrediction() : nil
-    guard let packet = unsafe av_packet_alloc(), !conceals || prediction != nil else {
+    guard let packet = unsafe av_packet_alloc(), let surplus = unsafe av_frame_alloc(),
+      !conceals || prediction != nil
+    else {
       var context: UnsafeMutablePointer<AVCodecContext>? = unsafe context
       unsafe avcodec_free_context(&context)
       throw .outOfMemory
@@ -77,11 +77,12 @@ import RTPWire
     self.configuration = configuration
     unsafe self.context = context
     unsafe self.packet = packet
+    unsafe self.surplus = surplus
     let isH264 = unsafe decoder.pointee.id == AV_CODEC_ID_H264
-    pictures = TrackedPictures(prediction: prediction, allocatesMissing: !isH264)
+    buffers = PictureBuffers(prediction: prediction, allocatesMissing: !isH264)
+    reader = isH264 ? H264.PictureReader() : H265.PictureReader()
     self.onFrame = onFrame
     self.onFailure = onFailure
-    joinsFields = isH264
     endsCutSlices = !isH264 && conceals
     standIns = !isH264 && conceals ? StandIns() : nil
 
@@ -90,17 +91,18 @@ import RTPWire
     unsafe context.pointee.max_pixels = Int64(configuration.maximumPixels)
     // Pictures with missing parts come out as decoded and marked; withholding them is the caller's.
     unsafe context.pointee.flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT
-    // Without this, a left crop that is not a multiple of the SIMD alignment is rounded down and the
-    // picture comes out wider than the stream says.
-    unsafe context.pointee.flags |= AV_CODEC_FLAG_UNALIGNED
+    // Cropping is done when the picture is shown.
+    unsafe context.pointee.apply_cropping = 0
     unsafe context.pointee.export_side_data = 0
-    unsafe pictures.attach(to: context)
+    unsafe buffers.attach(to: context)
     let code = unsafe avcodec_open2(context, decoder, nil)
     guard code >= 0 else { throw .cannotOpen(code: code, text: libavErrorText(code)) }
-    unsafe pictures.interpose(in: context)
+    unsafe buffers.interpose(in: context)
   }
 
   deinit {
+    var surplus: UnsafeMutablePointer<AVFrame>? = unsafe surplus
+    unsafe av_frame_free(&surplus)
     var packet: UnsafeMutablePointer<AVPacket>? = unsafe packet
     unsafe av_packet_free(&packet)
     var context: UnsafeMutablePointer<AVCodecContext>? = unsafe context
@@ -109,86 +111,187 @@ import RTPWire
 
   /// Decodes one access unit; every callback it leads to comes before this returns.
   func decode(_ unit: AccessUnit) {
-    if let format = unit.format {
-      guard format.width <= configuration.maximumPixels / max(1, format.height) else {
-        awaitRandomAccess()
-        return fail(unit, .rejectedSize(width: format.width, height: format.height))
-      }
-      if unit.isRandomAccess, format != self.format { begin(format) }
+    let place = reader.order(of: unit.units.map { unit.bytes(of: $0) })
+    if let format = unit.format,
+      format.width > configuration.maximumPixels / max(1, format.height)
+    {
+      awaitRandomAccess()
+      return fail(unit, .rejectedSize(width: format.width, height: format.height))
     }
-    guard unit.isRandomAccess || !awaitsRandomAccess else {
+    guard unit.isRandomAccess || !awaitsRandomAccess || hasWaited(for: unit, place) else {
+      takeParameterSets(of: unit)
       return fail(unit, .noRandomAccessPoint)
     }
+    if unit.isRandomAccess { lacksKeyPicture = false }
     let additions = standIns?.additions(to: unit) ?? StandIns.Additions()
-    for picture in additions.pictures { decode(standIn: picture) }
+    for picture in additions.pictures { decode(hidden: picture) }
     guard fillPacket(from: unit, beginning: additions.beginning?.bytes) else {
       awaitRandomAccess()
       return fail(unit, .outOfMemory)
     }
-    awaitsRandomAccess = false
-    var condition = trail.condition(of: unit)
-    if condition == .concealed, !conceals { condition = .damaged }
-    var record = UnitRecord(unit, condition: condition)
-    record.isGood = approximateTrail.condition(of: unit) == .intact
-
-    let depth = unsafe context.pointee.has_b_frames
-    let hasSlices = unit.units.contains { Self.sliceTypes.contains($0.type) }
-    let index = pictures.ledger.begin(
-      record, canCompleteFrame: joinsFields && hasSlices)
-    unsafe packet.pointee.pts = index
+    (awaitsRandomAccess, waitingSince) = (false, nil)
+    let record = self.record(of: unit)
     let isDamaged = unit.integrity == .damaged
-    pictures.begin(isDamaged: isDamaged, madeUpBlock: additions.beginning?.side)
+    buffers.begin(isDamaged: isDamaged, madeUpBlock: additions.beginning?.side)
     // libavcodec's own concealment spreads the motion of what moves over what stands still, so it is
     // left to what nobody saw coming: bits that are wrong.
     unsafe context.pointee.error_concealment =
       isDamaged && conceals ? 0 : FF_EC_GUESS_MVS | FF_EC_DEBLOCK
+    let code = decodePacket()
+    buffers.restoreBlock()
+    take(record, at: place, code: code, hash: hash(in: unit))
+  }
+
+  /// Gives the decoder the parameter sets of a unit that is not decoded, since no other may bring them.
+  private func takeParameterSets(of unit: AccessUnit) {
+    let sets = unit.units.filter { reader.isParameterSet($0.type) }
+    if !sets.isEmpty { decode(hidden: sets.map { unit.bytes(of: $0) }) }
+  }
+
+  /// What is known of the picture of `unit` before it is decoded.
+  private func record(of unit: AccessUnit) -> UnitRecord {
+    var condition = trail.condition(of: unit)
+    let cause: PictureDamage? =
+      switch condition {
+      case .intact: nil
+      case .concealed: unit.damage
+      default:
+        lacksKeyPicture ? .noKeyPicture : unit.integrity == .whole ? .reference : .lostPackets
+      }
+    if condition == .concealed, !conceals { condition = .damaged }
+    var record = UnitRecord(unit, condition: condition)
+    record.damage = cause
+    record.isGood = approximateTrail.condition(of: unit) == .intact
+    return record
+  }
+
+  /// Decodes the packet that is filled, and passes over what libavcodec gives out.
+  ///
+  /// - Returns: 0, or libav's error.
+  private func decodePacket() -> Int32 {
     let sent = unsafe avcodec_send_packet(context, packet)
     unsafe av_packet_unref(packet)
-    pictures.restoreBlock()
-    let received = receiveAll()
-    deliverWithheld(isIntact: condition == .intact)
-    let code = sent < 0 ? sent : received
-    let error: DecodeFailure.Reason? =
-      code < 0 ? .decoder(code: code, text: libavErrorText(code)) : nil
-    if error != nil { noteError(in: record.dependency) }
-    pictures.ledger.end(error: error).forEach(onFailure)
-    deepenReordering(from: depth)
-  }
-
-  /// Shows what libavcodec would not, behind an IDR picture that did not come; and then what it keeps
-  /// until the next one, in its turn.
-  private func deliverWithheld(isIntact: Bool) {
-    guard !isIntact || isInPlaceOfDecoder else { return }
-    deliverWithheld(beyond: unsafe Int(context.pointee.has_b_frames))
-    if isIntact, pictures.isWaitingInDecoder { isInPlaceOfDecoder = false }
-  }
-
-  private func deliverWithheld(beyond depth: Int) {
-    while let index = pictures.ledger.withheld(beyond: depth) {
-      if let frame = unsafe pictures.take(index) {
-        isInPlaceOfDecoder = true
-        unsafe frame.pointee.pts = index
-        unsafe deliver(frame, isTaken: true)
-      } else {
-        // Where that was not begun, libavcodec may give it out yet.
-        guard isInPlaceOfDecoder else { return }
-        pictures.ledger.giveUp(index)
-      }
+    while true {
+      let code = unsafe avcodec_receive_frame(context, surplus)
+      guard code < 0 else { continue }
+      unsafe av_frame_unref(surplus)
+      if sent < 0 { return sent }
+      return code == cffmpeg_error_again() || code == cffmpeg_error_end_of_file() ? 0 : code
     }
   }
 
-  /// Takes out every frame that is left, after which decoding begins anew at a random-access point.
+  /// Takes the picture that was decoded for the unit of `record`, if there is one.
+  private func take(
+    _ record: UnitRecord, at place: PictureOrder?, code: Int32, hash: PictureHash?
+  ) {
+    if let frame = unsafe buffers.take(from: pool) {
+      finishField(isBehindLoss: record.isBehindLoss)
+      let picture = unsafe DecodedPicture(frame, from: pool, of: record, order: place)
+      noteErrors(in: picture, code: code)
+      check(picture, against: hash)
+      if place?.field != nil { field = picture } else { insert(picture) }
+    } else if let first = field, let place, let parity = place.field,
+      parity.opposite == first.order?.field
+    {
+      field = nil
+      unsafe buffers.update(first.frame)
+      first.complete(with: record, order: place)
+      noteErrors(in: first, code: code)
+      insert(first)
+    } else {
+      if code < 0 { noteError(in: record.dependency) }
+      onFailure(
+        record.failure(
+          code < 0 ? .decoder(code: code, text: libavErrorText(code)) : .noPicture))
+    }
+  }
+
+  /// Notes what the decoder found wrong in `picture`, although all of its packets came.
+  private func noteErrors(in picture: DecodedPicture, code: Int32) {
+    let hasErrors = unsafe code < 0 || picture.frame.pointee.decode_error_flags != 0
+    guard hasErrors else { return }
+    if code < 0 || picture.unit.condition == .intact && picture.unit.dependency.isReference {
+      noteError(in: picture.unit.dependency)
+    }
+    picture.unit.note(.concealed, .wrongBits)
+  }
+
+  /// The hash that came with the picture; `nil` where there is none, or the picture is not whole in any case.
+  private func hash(in unit: AccessUnit) -> PictureHash? {
+    guard unit.integrity != .damaged else { return nil }
+    for entry in unit.units.reversed() {
+      if let hash = reader.hash(in: unit.bytes(of: entry)) { return hash }
+    }
+    return nil
+  }
+
+  /// Notes where the samples are not those that were coded although all packets came.
+  private func check(_ picture: DecodedPicture, against hash: PictureHash?) {
+    guard let hash, picture.unit.condition == .intact else { return }
+    if unsafe PictureHashCheck.holds(hash, for: picture.frame) {
+      hasRightHashes = true
+      return
+    }
+    // x265 sends wrong ones of chroma where it is to send cyclic redundancy checks.
+    guard hasRightHashes else { return }
+    noteError(in: picture.unit.dependency)
+    picture.unit.note(.concealed, .wrongHash)
+  }
+
+  /// The second field of a frame did not come.
+  private func finishField(isBehindLoss: Bool) {
+    guard let first = field else { return }
+    field = nil
+    first.fillMissingField()
+    if isBehindLoss { first.unit.note(.concealed, .lostField) }
+    insert(first)
+  }
+
+  private func insert(_ picture: DecodedPicture) {
+    let unit = picture.unit
+    order.insert(
+      picture,
+      at: picture.order.map {
+        OutputOrder.Place(order: $0, time: unit.time.ticks, isBehindLoss: unit.isBehindLoss)
+      })
+    while let next = order.next() { show(next) }
+  }
+
+  /// Shows every picture that is left, after which decoding begins anew at a random-access point.
   func flush() {
-    drain()
-    format = nil
+    finishField(isBehindLoss: false)
+    order.close()
+    while let next = order.next() { show(next) }
+    unsafe avcodec_flush_buffers(context)
     awaitRandomAccess()
   }
 
   private func awaitRandomAccess() {
     awaitsRandomAccess = true
+    waitingSince = nil
     trail = DamageTrail()
     approximateTrail = DamageTrail(acceptsApproximation: true)
     standIns?.forgetPictures()
+    reader.restart()
+  }
+
+  /// Whether a random-access point has been waited for long enough for whoever takes damaged pictures: the
+  /// first one may have been lost, and some streams have no other.
+  private func hasWaited(for unit: AccessUnit, _ place: PictureOrder?) -> Bool {
+    // Without its parameter sets no picture can be decoded.
+    guard configuration.lossTreatment.showsDamage, place != nil else { return false }
+    guard let waitingSince else {
+      waitingSince = (unit.time, unit.lastArrival)
+      return false
+    }
+    let ticks = unit.time.ticks.subtractingReportingOverflow(waitingSince.time.ticks).partialValue
+    let media = MediaTime(ticks: ticks, timescale: unit.time.timescale).seconds
+    let arrival = Double(waitingSince.arrival.nanoseconds(to: unit.lastArrival)) / 1e9
+    guard max(media, arrival) >= configuration.keyPicturePatience / .seconds(1) else {
+      return false
+    }
+    lacksKeyPicture = true
+    return true
   }
 
   private func noteError(in dependency: PictureDependency) {
@@ -196,8 +299,9 @@ import RTPWire
     approximateTrail.noteError(in: dependency)
   }
 
-  /// Decodes a picture that never came, from NAL units of our own making; it is not shown.
-  private func decode(standIn units: [ByteBuffer]) {
+  /// Decodes NAL units that are no access unit that came: a picture of our own making, which is not shown, or
+  /// parameter sets.
+  private func decode(hidden units: [ByteBuffer]) {
     let stream = AnnexB.stream(of: units)
     guard let size = Int32(exactly: stream.readableBytes), unsafe av_new_packet(packet, size) >= 0
     else { return }
@@ -205,56 +309,20 @@ import RTPWire
       unsafe UnsafeMutableRawBufferPointer(start: packet.pointee.data, count: bytes.count)
         .copyMemory(from: bytes)
     }
-    unsafe packet.pointee.pts = cffmpeg_no_timestamp()
-    pictures.ledger.beginStandIn()
-    pictures.begin(isDamaged: false)
-    unsafe avcodec_send_packet(context, packet)
-    unsafe av_packet_unref(packet)
-    _ = receiveAll()
+    buffers.begin(isDamaged: false)
+    _ = decodePacket()
   }
 
   /// Reports what is still inside as lost to closing.
-  func close() { pictures.ledger.endAll(reason: .closed).forEach(onFailure) }
+  func close() {
+    if let field { onFailure(field.unit.failure(.closed)) }
+    field = nil
+    order.close()
+    while let next = order.next() { onFailure(next.unit.failure(.closed)) }
+  }
 
   func fail(_ unit: AccessUnit, _ reason: DecodeFailure.Reason) {
     onFailure(UnitRecord(unit, condition: .damaged).failure(reason))
-  }
-
-  /// Ends the pictures of the old format, if there was one, and expects those of `format`.
-  private func begin(_ format: FormatDescription) {
-    // Left to itself, libavcodec would carry the old stream's reorder depth over, and give the last
-    // old pictures only when as many new ones have come.
-    if self.format != nil { drain() }
-    self.format = format
-    if let depth = format.reorderDepth {
-      unsafe context.pointee.has_b_frames = Int32(clamping: depth)
-    }
-  }
-
-  /// Makes room for a B pyramid as soon as a stream that does not say how far it reorders turns out
-  /// to reorder at all.
-  ///
-  /// Without `max_num_reorder_frames` (H.264 §E.2.1) libavcodec assumes none, and learns one step at
-  /// a time; each step after the first would cost a picture that comes too late. What the stream does
-  /// say is known after the first picture.
-  private func deepenReordering(from before: Int32) {
-    let after = unsafe context.pointee.has_b_frames
-    if hasDecoded, format?.reorderDepth == nil, after > before {
-      unsafe context.pointee.has_b_frames = max(after, Self.pyramidDepth)
-    }
-    hasDecoded = true
-  }
-
-  private func drain() {
-    unsafe avcodec_send_packet(context, nil)
-    _ = receiveAll()
-    if isInPlaceOfDecoder { deliverWithheld(beyond: 0) }
-    isInPlaceOfDecoder = false
-    unsafe avcodec_flush_buffers(context)
-    // The depth that libavcodec learnt belongs to the stream that has ended.
-    unsafe context.pointee.has_b_frames = 0
-    hasDecoded = false
-    pictures.ledger.endAll(reason: .notShown).forEach(onFailure)
   }
 
   /// Copies the unit, with `beginning` before its first slice, to where libavcodec may read past its end.
@@ -292,49 +360,30 @@ import RTPWire
     return true
   }
 
-  /// - Returns: 0, or libav's error.
-  private func receiveAll() -> Int32 {
-    while true {
-      guard let frame = unsafe pool.take() else { return cffmpeg_error_out_of_memory() }
-      let code = unsafe avcodec_receive_frame(context, frame)
-      guard code >= 0 else {
-        unsafe pool.recycle(frame)
-        let isEmpty = code == cffmpeg_error_again() || code == cffmpeg_error_end_of_file()
-        return isEmpty ? 0 : code
-      }
-      unsafe deliver(frame)
+  private func show(_ picture: DecodedPicture) {
+    let unit = picture.unit
+    guard picture.order?.isShown != false else { return onFailure(unit.failure(.notShown)) }
+    let frame = unsafe picture.takeFrame()
+    if unsafe frame.pointee.sample_aspect_ratio.num == 0 {
+      unsafe frame.pointee.sample_aspect_ratio = context.pointee.sample_aspect_ratio
     }
-  }
-
-  private func deliver(_ frame: UnsafeMutablePointer<AVFrame>, isTaken: Bool = false) {
-    let index = unsafe frame.pointee.pts
-    unsafe pictures.detach(from: frame)
-    // What libavcodec gives out now may not be the next one to be shown.
-    if isInPlaceOfDecoder, !isTaken, unsafe pictures.keep(frame, of: index) { return }
-    let unit = isTaken ? pictures.ledger.take(index) : pictures.ledger.frameOut(index)
-    unsafe pictures.prediction?.remember(frame)
-    guard let unit else { return unsafe pool.recycle(frame) }
+    unsafe buffers.prediction?.remember(frame)
     let rate = Rational(unsafe context.pointee.framerate)
     guard let raw = unsafe RawFrame(taking: frame, from: pool, of: unit, codedFrameRate: rate)
     else {
       unsafe pool.recycle(frame)
-      return pictures.ledger.frameRefused(index, .unknownPixelFormat)
+      return onFailure(unit.failure(.unknownPixelFormat))
     }
-    if raw.condition == .concealed, unit.condition == .intact,
-      pictures.ledger.spreadError(from: index, in: unit.dependency)
-    {
-      noteError(in: unit.dependency)
-    }
-    let isGood = raw.condition == .intact || unit.isGood && raw.condition == unit.condition
+    let isGood = raw.condition == .intact || unit.isGood
     switch configuration.lossTreatment {
     case .conceal, .corrupt: onFrame(raw)
     case .skip:
-      guard isGood else { return pictures.ledger.frameRefused(index, .notIntact) }
+      guard isGood else { return onFailure(unit.failure(.notIntact)) }
       onFrame(raw)
     case .freeze:
       if isGood { lastIntact = raw }
       let shown = isGood ? raw : lastIntact.flatMap { RawFrame(repeating: $0, for: unit) }
-      guard let shown else { return pictures.ledger.frameRefused(index, .notIntact) }
+      guard let shown else { return onFailure(unit.failure(.notIntact)) }
       onFrame(shown)
     }
   }

@@ -1,6 +1,6 @@
 public import Bitstream
 package import CFFmpeg
-import Defragment
+public import Defragment
 public import RTPWire
 
 /// One decoded picture; its samples stay where the decoder put them, shared and read-only.
@@ -64,6 +64,8 @@ public import RTPWire
   /// True for pictures that decode without others (IDR, IRAP).
   public let isKeyFrame: Bool
   public let condition: Condition
+  /// Why it is not intact; `nil` where it is.
+  public let damage: PictureDamage?
   public let pictureType: PictureType
   public let scan: Scan
   public let colour: FormatDescription.Colour
@@ -144,15 +146,8 @@ public import RTPWire
     firstArrival = unit.firstArrival
     lastArrival = unit.lastArrival
     isKeyFrame = unsafe source.key_frame != 0
-    if unit.condition == .intact, unsafe source.decode_error_flags != 0 {
-      // Bits were wrong, and libavcodec concealed.
-      condition = .concealed
-    } else if unit.condition == .intact, unsafe source.flags & AV_FRAME_FLAG_CORRUPT != 0 {
-      // Pictures that it refers to were never sent.
-      condition = .damaged
-    } else {
-      condition = unit.condition
-    }
+    condition = unit.condition
+    damage = unit.damage
     pictureType = PictureType(unsafe source.pict_type)
     scan =
       unsafe source.interlaced_frame == 0
@@ -211,6 +206,7 @@ public import RTPWire
     firstArrival = unit.firstArrival
     lastArrival = unit.lastArrival
     condition = unit.condition
+    damage = unit.damage
     isKeyFrame = condition != .repeated && frame.isKeyFrame
     pictureType = frame.pictureType
     scan = frame.scan

@@ -25,6 +25,9 @@ public final class VideoDecoder: Sendable {
     public var maximumPixels = VideoDecoder.defaultMaximumPixels
     /// Threads that decode slices of one picture at the same time; 1 decodes on the decoder's own.
     public var sliceThreads = 1
+    /// How long decoding waits for a picture at which it can begin before it begins with any other, where
+    /// damaged pictures are shown.
+    public var keyPicturePatience = Duration.seconds(2)
     /// What becomes of pictures that are not intact.
     public var lossTreatment = LossTreatment.conceal
 

@@ -57,7 +57,7 @@ import Testing
     var units = clip.accessUnits(of: stream)
     let key = try #require(units.indices.dropFirst().first { units[$0].isRandomAccess })
     let lost = units.remove(at: key)
-    units[key] = units[key].afterLoss()
+    units[key] = units[key].behindLoss
     try await expect(
       units, of: clip, golden: clip.decodedByFFmpeg(stream), without: [lost.time.ticks / 3000])
   }
@@ -85,7 +85,7 @@ import Testing
     units = try units.map { $0.at(try #require(order[$0.time.ticks])) }
     let key = try #require(units.indices.dropFirst().first { units[$0].isRandomAccess })
     let lost = units.remove(at: key).time.ticks
-    units[key] = units[key].afterLoss()
+    units[key] = units[key].behindLoss
 
     let collector = Collector()
     decoder = try collector.decoder(for: clip.codec)
@@ -230,23 +230,6 @@ import Testing
 }
 
 extension AccessUnit {
-  /// The unit as where packets before it are missing.
-  fileprivate func afterLoss() -> AccessUnit {
-    AccessUnit(
-      codec: codec, bytes: bytes, units: units, time: time, firstArrival: firstArrival,
-      lastArrival: lastArrival, integrity: .afterLoss, gaps: [Gap(unitIndex: 0, packets: 1)],
-      isRandomAccess: isRandomAccess, dependency: dependency, recoveryPoint: recoveryPoint,
-      format: format)
-  }
-
-  /// The unit at another time.
-  fileprivate func at(_ ticks: Int64) -> AccessUnit {
-    AccessUnit(
-      codec: codec, bytes: bytes, units: units, time: MediaTime(ticks: ticks, timescale: 90_000),
-      firstArrival: firstArrival, lastArrival: lastArrival, isRandomAccess: isRandomAccess,
-      dependency: dependency, recoveryPoint: recoveryPoint, format: format)
-  }
-
   /// The unit with the second half of its last NAL unit inverted.
   fileprivate func withWrongBits() -> AccessUnit {
     guard let last = units.last else { return self }

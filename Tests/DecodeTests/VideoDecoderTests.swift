@@ -52,6 +52,97 @@ import Testing
   }
 }
 
+/// The order of output is known from the stream itself, whatever it says of itself.
+@Suite struct DecoderOrderTests {
+  enum Saying: Sendable, CaseIterable { case truth, nothing, none, one, most }
+  enum Times: Sendable, CaseIterable { case rising, decodingOrder, standingStill }
+
+  static let clips: [Clip] = {
+    var clips = [1, 2, 3, 7, 16].flatMap { count in
+      ["none", "strict", "normal"].map { pyramid in
+        Clip(
+          name: "\(count) B pictures, pyramid \(pyramid)", frames: 45,
+          encoder: ["-bf", "\(count)", "-g", "20"],
+          h264Parameters: "b-adapt=0:b-pyramid=\(pyramid)")
+      }
+    }
+    clips += [
+      Clip(name: "no B pictures", encoder: ["-bf", "0"]),
+      Clip(
+        name: "B pictures where they are worth it", frames: 45, encoder: ["-bf", "5", "-g", "30"]),
+      Clip(
+        name: "open GOP", frames: 45, encoder: ["-bf", "3", "-g", "10"],
+        h264Parameters: "open-gop=1:b-adapt=0"),
+      Clip(
+        name: "MBAFF", frames: 45, encoder: ["-flags", "+ildct+ilme", "-bf", "2"],
+        h264Parameters: "tff=1:b-adapt=0"),
+      Clip(
+        name: "intra refresh", frames: 45, encoder: ["-bf", "2"],
+        h264Parameters: "intra-refresh=1:keyint=20:b-adapt=0"),
+    ]
+    return clips
+  }()
+
+  @Test("every picture comes out once, in order", arguments: clips, Saying.allCases)
+  func order(_ clip: Clip, _ saying: Saying) async throws {
+    let stream = try clip.encoded()
+    let units = clip.accessUnits(of: stream).map { unit in
+      switch saying {
+      case .truth: unit
+      case .nothing: unit.withoutVUI
+      case .none: unit.sayingReorderDepth(0)
+      case .one: unit.sayingReorderDepth(1)
+      case .most: unit.sayingReorderDepth(16)
+      }
+    }
+    try await expect(units, toGive: clip.decodedByFFmpeg(stream))
+  }
+
+  static let h265: [Clip] = ["0", "1", "3", "7", "16"].flatMap { count in
+    ["", ":open-gop=0", ":no-b-pyramid=1", ":radl=1:open-gop=0"].filter {
+      count != "0" || !$0.contains("radl")
+    }
+    .map { more in
+      Clip(
+        name: "H.265, \(count) B pictures\(more)", codec: .testH265, frames: 45,
+        encoder: ["-g", "20"], codecParameters: "b-adapt=0:bframes=\(count)\(more)")
+    }
+  }
+
+  @Test("every picture of H.265 comes out once, in order", arguments: h265)
+  func orderOfH265(_ clip: Clip) async throws {
+    let stream = try clip.encoded()
+    try await expect(clip.accessUnits(of: stream), toGive: clip.decodedByFFmpeg(stream))
+  }
+
+  @Test(
+    "times that are wrong change nothing", arguments: [clips[5], clips[8], h265[8]], Times.allCases)
+  func times(_ clip: Clip, _ times: Times) async throws {
+    let stream = try clip.encoded()
+    let units = clip.accessUnits(of: stream).enumerated().map { number, unit in
+      switch times {
+      case .rising: unit
+      case .decodingOrder: unit.at(Int64(number) * 3000)
+      case .standingStill: unit.at(7)
+      }
+    }
+    try await expect(units, toGive: clip.decodedByFFmpeg(stream))
+  }
+
+  private func expect(_ units: [AccessUnit], toGive expected: [UInt8]) async throws {
+    let collector = Collector()
+    let decoder = try #require(units.first.map { try collector.decoder(for: $0.codec) })
+    for unit in units { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    #expect(collector.failures == [])
+    #expect(collector.frames.count == units.count)
+    // Not the bytes themselves: where they differ, a report of them helps nobody.
+    let isEqual = packed(collector.frames) == expected
+    #expect(isEqual)
+  }
+}
+
 @Suite struct DecoderBehaviourTests {
   @Test(
     "without reordering every frame comes out with its own access unit",
@@ -211,6 +302,87 @@ import Testing
     let frame = try #require(collector.frames.last)
     #expect(Array(frame.packed[0..<16]) == Array(repeating: 100 + 19, count: 16))
     #expect(Array(frame.packed[16..<32]) == Array(repeating: 150 + 19, count: 16))
+  }
+
+  @Test("a field whose other one is lost is shown, with its rows twice")
+  func lostField() async throws {
+    var units = FieldStream.accessUnits(frames: 20)
+    units.remove(at: 21)
+    units[21] = units[21].behindLoss
+    let collector = Collector()
+    let decoder = try collector.decoder(for: .testH264)
+    for unit in units { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    #expect(collector.failures == [])
+    #expect(collector.frames.count == 20)
+    let frame = collector.frames[10]
+    #expect(frame.condition == .concealed && frame.damage == .lostField)
+    #expect(Array(frame.packed[0..<32]) == Array(repeating: 100 + 10, count: 32))
+  }
+
+  @Test(
+    "a stream whose first key picture never came is shown after a while, as damaged",
+    arguments: LossTreatment.allCases, [false, true])
+  func noKeyPicture(_ treatment: LossTreatment, isH265: Bool) async throws {
+    let clip = Clip(
+      name: "no key picture", codec: isH265 ? .testH265 : .testH264, frames: 100,
+      encoder: ["-bf", "0", "-g", "300"])
+    let units = clip.accessUnits(of: try clip.encoded())
+    var configuration = VideoDecoder.Configuration()
+    configuration.lossTreatment = treatment
+    let collector = Collector()
+    let decoder = try collector.decoder(for: clip.codec, configuration: configuration)
+    // The parameter sets alone, in an access unit of their own.
+    try await decoder.decode(units[0].withoutPicture)
+    for unit in units[1...] { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    guard treatment == .conceal || treatment == .corrupt else {
+      #expect(collector.frames.isEmpty)
+      return
+    }
+    // Two seconds of 30 pictures.
+    #expect(collector.frames.count == 39)
+    #expect(collector.frames.allSatisfy { $0.condition == .damaged && $0.damage == .noKeyPicture })
+  }
+
+  @Test(
+    "samples that do not have the hash that came with them are damaged",
+    arguments: [
+      ("1", "yuv420p"), ("1", "yuv422p10le"), ("1", "gray"), ("2", "gray"), ("3", "yuv420p"),
+      ("3", "yuv444p10le"), ("3", "gray"),
+    ])
+  func hashes(kind: String, pixelFormat: String) async throws {
+    let clip = Clip(
+      name: "hashes", codec: .testH265, pixelFormat: pixelFormat, encoder: ["-bf", "0", "-g", "8"],
+      codecParameters: "hash=\(kind)")
+    var units = clip.accessUnits(of: try clip.encoded())
+    #expect(units.allSatisfy { $0.units.last?.type == 40 })
+    units[3] = units[3].withWrongSlice
+    let collector = Collector()
+    let decoder = try collector.decoder(for: clip.codec)
+    for unit in units { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    let conditions = collector.frames.map(\.condition)
+    #expect(conditions.prefix(3).allSatisfy { $0 == .intact })
+    #expect(conditions[3] == .concealed && collector.frames[3].damage == .wrongHash)
+    #expect(conditions[4..<8].allSatisfy { $0 == .damaged })
+    #expect(conditions[8...].allSatisfy { $0 == .intact })
+  }
+
+  @Test("hashes that no picture has say nothing (x265, cyclic redundancy checks of chroma)")
+  func wrongHashes() async throws {
+    let clip = Clip(
+      name: "wrong hashes", codec: .testH265, encoder: ["-bf", "0"], codecParameters: "hash=2")
+    let collector = Collector()
+    let decoder = try collector.decoder(for: clip.codec)
+    for unit in clip.accessUnits(of: try clip.encoded()) { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    #expect(collector.frames.count == clip.frames)
+    #expect(collector.frames.allSatisfy { $0.condition == .intact })
   }
 
   @Test(

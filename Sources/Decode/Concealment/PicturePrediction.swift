@@ -39,38 +39,6 @@ import CFFmpeg
     motion = nil
   }
 
-  /// Gives `frame`, as the decoder allocated it, the properties and the crop of the last picture; false
-  /// when it has another layout, or when that was made of fields.
-  func dress(_ frame: UnsafeMutablePointer<AVFrame>) -> Bool {
-    let last = unsafe newer.pointee
-    guard unsafe last.buf.0 != nil, unsafe last.interlaced_frame == 0,
-      unsafe last.format == frame.pointee.format,
-      unsafe last.linesize.0 == frame.pointee.linesize.0,
-      unsafe last.linesize.1 == frame.pointee.linesize.1,
-      unsafe last.linesize.2 == frame.pointee.linesize.2,
-      unsafe av_frame_copy_props(frame, newer) >= 0
-    else { return false }
-    unsafe frame.pointee.key_frame = 0
-    unsafe (frame.pointee.decode_error_flags, frame.pointee.flags) = (0, 0)
-    unsafe frame.pointee.width = last.width
-    unsafe frame.pointee.height = last.height
-    unsafe frame.pointee.data.0 = Self.start(frame.pointee.buf.0, like: last.buf.0, last.data.0)
-    unsafe frame.pointee.data.1 = Self.start(frame.pointee.buf.1, like: last.buf.1, last.data.1)
-    unsafe frame.pointee.data.2 = Self.start(frame.pointee.buf.2, like: last.buf.2, last.data.2)
-    return true
-  }
-
-  /// Where in `buffer` is what `data` points at in `other`.
-  private static func start(
-    _ buffer: UnsafeMutablePointer<AVBufferRef>?, like other: UnsafeMutablePointer<AVBufferRef>?,
-    _ data: UnsafeMutablePointer<UInt8>?
-  ) -> UnsafeMutablePointer<UInt8>? {
-    guard let buffer = unsafe buffer, let other = unsafe other, let data = unsafe data,
-      unsafe buffer.pointee.size >= other.pointee.size
-    else { return nil }
-    return unsafe buffer.pointee.data + (data - other.pointee.data)
-  }
-
   /// Fills `frame`, which the decoder has just allocated.
   func fill(_ frame: UnsafeMutablePointer<AVFrame>) {
     guard let format = PixelFormat(AVPixelFormat(rawValue: unsafe frame.pointee.format)) else {

@@ -130,15 +130,18 @@ extension AccessUnit {
   func with(format: FormatDescription?) -> AccessUnit { copy(bytes: bytes, format: format) }
 
   /// The same unit of H.264 with the VUI cut off its sequence parameter set, as many cameras send it.
-  var withoutVUI: AccessUnit {
+  var withoutVUI: AccessUnit { sayingReorderDepth(nil) }
+
+  /// The same unit of H.264 with a VUI that says nothing but how many pictures are reordered, true or not.
+  func sayingReorderDepth(_ depth: Int?) -> AccessUnit {
     let units = AnnexB.nalUnits(of: Array(bytes.readableBytesView)).map { unit in
-      unit[0] & 0x1F == 7 ? Self.cuttingVUI(of: unit) : unit
+      unit[0] & 0x1F == 7 ? Self.replacingVUI(of: unit, reorderDepth: depth) : unit
     }
     return with(bytes: units.flatMap { [0, 0, 0, 1] + $0 })
   }
 
-  /// Reads up to `vui_parameters_present_flag` (H.264 §7.3.2.1.1) and ends there.
-  private static func cuttingVUI(of unit: [UInt8]) -> [UInt8] {
+  /// Reads up to `vui_parameters_present_flag` (H.264 §7.3.2.1.1) and ends there, or with a VUI (§E.1.1).
+  private static func replacingVUI(of unit: [UInt8], reorderDepth: Int?) -> [UInt8] {
     var reader = BitReader(unit.dropFirst())
     let profile = reader.u(8)
     _ = reader.u(16)
@@ -160,8 +163,54 @@ extension AccessUnit {
     if reader.u(1) == 1 { for _ in 0..<4 { _ = reader.ue() } }
     var writer = BitWriter()
     for bit in reader.readBits { writer.u(1, bit ? 1 : 0) }
-    writer.u(1, 0)
+    guard let reorderDepth else {
+      writer.u(1, 0)
+      return writer.nalUnit(header: unit[0])
+    }
+    // Of all that a VUI may say, bitstream_restriction_flag alone.
+    writer.u(10, 0b10_0000_0001)
+    writer.u(1, 1)
+    for value in [0, 0, 16, 16, reorderDepth, 16] { writer.ue(value) }
     return writer.nalUnit(header: unit[0])
+  }
+
+  /// The same unit at another time.
+  func at(_ ticks: Int64) -> AccessUnit {
+    AccessUnit(
+      codec: codec, bytes: bytes, units: units, time: MediaTime(ticks: ticks, timescale: 90_000),
+      firstArrival: firstArrival, lastArrival: lastArrival, isRandomAccess: isRandomAccess,
+      dependency: dependency, recoveryPoint: recoveryPoint, format: format)
+  }
+
+  /// The unit as where packets before it are missing.
+  var behindLoss: AccessUnit {
+    AccessUnit(
+      codec: codec, bytes: bytes, units: units, time: time, firstArrival: firstArrival,
+      lastArrival: lastArrival, integrity: .afterLoss, gaps: [Gap(unitIndex: 0, packets: 1)],
+      isRandomAccess: isRandomAccess, dependency: dependency, recoveryPoint: recoveryPoint,
+      format: format)
+  }
+
+  /// The unit without slices, at which decoding cannot begin.
+  var withoutPicture: AccessUnit {
+    let isH264 = codec == .testH264
+    let rest = AnnexB.nalUnits(of: Array(bytes.readableBytesView)).filter { unit in
+      isH264 ? unit[0] & 0x1F > 6 : unit[0] >> 1 & 0x3F >= 32
+    }
+    let bytes = ByteBuffer(bytes: rest.flatMap { [0, 0, 0, 1] + $0 })
+    return AccessUnit(
+      codec: codec, bytes: bytes, units: AnnexB.units(in: bytes, codec: codec), time: time,
+      firstArrival: firstArrival, lastArrival: lastArrival, format: format)
+  }
+
+  /// The unit of H.265 with bits turned in the middle of its first slice.
+  var withWrongSlice: AccessUnit {
+    guard let slice = units.first(where: { $0.type < 32 }) else { return self }
+    var bytes = Array(self.bytes.readableBytesView)
+    for index in slice.offset + slice.length / 2..<slice.offset + slice.length * 3 / 4 {
+      bytes[index] = ~bytes[index] | 1
+    }
+    return with(bytes: bytes)
   }
 
   private func copy(bytes: ByteBuffer, format: FormatDescription?) -> AccessUnit {

@@ -24,6 +24,8 @@ struct Clip: Sendable, CustomTestStringConvertible {
   var pixelFormat = "yuv420p"
   /// Arguments of ffmpeg behind the encoder's name.
   var encoder: [String] = []
+  /// Parameters of x264.
+  var h264Parameters = ""
   /// Parameters of x265.
   var codecParameters = ""
 
@@ -46,6 +48,7 @@ struct Clip: Sendable, CustomTestStringConvertible {
       ["-f", "lavfi", "-i", source ?? "testsrc2=size=\(width)x\(height):rate=30"]
         + ["-frames:v", "\(frames)"]
         + ["-pix_fmt", pixelFormat, "-c:v", isH264 ? "libx264" : "libx265"]
+        + (isH264 && !h264Parameters.isEmpty ? ["-x264-params", h264Parameters] : [])
         + (isH264 ? [] : ["-x265-params", quiet + codecParameters])
         + ["-threads", "1"] + encoder
         + ["-bsf:v", isH264 ? "h264_metadata=aud=insert" : "hevc_metadata=aud=insert"]

@@ -5,21 +5,11 @@ import Defragment
 struct ReferencePictures {
   /// Those that it holds.
   private(set) var held: Set<Int> = []
-  /// The order count of the last picture of `TemporalId` 0 that is not a leading one.
-  private var anchor = 0
+  private var counter = H265.OrderCounter()
 
   /// The picture order count of a picture whose lowest `bits` are `count`.
   func orderCount(_ count: UInt32, bits: Int, type: H265.NALUnitType) -> Int {
-    switch type {
-    case .idrWRADL, .idrNLP: return 0
-    case .blaWLP, .blaWRADL, .blaNLP: return Int(count)
-    default:
-      let period = 1 << bits
-      let low = anchor & (period - 1)
-      let difference = Int(count) - low
-      let wrap = difference <= -period / 2 ? period : difference > period / 2 ? -period : 0
-      return anchor - low + wrap + Int(count)
-    }
+    counter.count(count, bits: bits, type: type)
   }
 
   /// Those of `entries`, seen from `count`, that are not there: lost.
@@ -40,8 +30,6 @@ struct ReferencePictures {
   ) {
     held.formIntersection(entries.map { count + $0.distance })
     held.insert(count)
-    let isLeading = [.radlN, .radlR, .raslN, .raslR].contains(type)
-    let isReference = type.rawValue >= 16 || type.rawValue & 1 == 1
-    if temporalLevel == 0, !isLeading, isReference { anchor = count }
+    counter.advance(to: count, type: type, temporalLevel: temporalLevel)
   }
 }

@@ -1,0 +1,90 @@
+import Bitstream
+import CFFmpeg
+
+/// Compares the samples of decoded pictures with the hash that their sender made of them (H.265 §D.3.19).
+struct PictureHashCheck {
+  /// Whether `frame`, as the decoder allocated it, has the samples that `hash` was made of; `true` too where
+  /// they cannot be compared.
+  static func holds(_ hash: PictureHash, for frame: UnsafeMutablePointer<AVFrame>) -> Bool {
+    guard let format = PixelFormat(AVPixelFormat(rawValue: unsafe frame.pointee.format)) else {
+      return true
+    }
+    let planes = (0..<format.planeCount).compactMap { unsafe Plane($0, of: frame, format) }
+    guard planes.count == format.planeCount else { return true }
+    switch hash {
+    case .md5(let hashes): return zip(planes, hashes).allSatisfy { $0.md5() == $1 }
+    case .crc(let hashes): return zip(planes, hashes).allSatisfy { $0.crc() == $1 }
+    case .checksum(let hashes): return zip(planes, hashes).allSatisfy { $0.checksum() == $1 }
+    }
+  }
+
+  /// One colour component before cropping.
+  @safe private struct Plane {
+    let start: UnsafePointer<UInt8>
+    let stride: Int
+    let rowBytes: Int
+    let rows: Int
+    let bytesPerSample: Int
+
+    init?(_ index: Int, of frame: UnsafeMutablePointer<AVFrame>, _ format: PixelFormat) {
+      let picture = unsafe frame.pointee
+      let planes = unsafe [picture.data.0, picture.data.1, picture.data.2]
+      let strides = unsafe [picture.linesize.0, picture.linesize.1, picture.linesize.2]
+      (rowBytes, rows) = unsafe format.extent(
+        ofPlane: index, width: Int(picture.width), height: Int(picture.height))
+      stride = Int(strides[index])
+      bytesPerSample = format.bytesPerSample
+      guard let start = unsafe planes[index], stride >= rowBytes else { return nil }
+      unsafe self.start = UnsafePointer(start)
+    }
+
+    private func row(_ number: Int) -> UnsafeBufferPointer<UInt8> {
+      unsafe UnsafeBufferPointer(start: start + number * stride, count: rowBytes)
+    }
+
+    func md5() -> [UInt8]? {
+      guard let context = unsafe av_md5_alloc() else { return nil }
+      defer { unsafe av_free(UnsafeMutableRawPointer(context)) }
+      unsafe av_md5_init(context)
+      for number in 0..<rows { unsafe av_md5_update(context, row(number).baseAddress, rowBytes) }
+      var digest = [UInt8](repeating: 0, count: 16)
+      unsafe digest.withUnsafeMutableBufferPointer { unsafe av_md5_final(context, $0.baseAddress) }
+      return digest
+    }
+
+    func crc() -> UInt16 {
+      var crc: UInt16 = 0xFFFF
+      func take(_ byte: UInt8) {
+        let remainder = PictureHashCheck.remainders[Int(crc >> 8)]
+        crc = (crc << 8 | UInt16(byte)) ^ remainder
+      }
+      for number in 0..<rows {
+        let row = unsafe row(number)
+        for index in 0..<rowBytes { take(unsafe row[index]) }
+      }
+      take(0)
+      take(0)
+      return crc
+    }
+
+    func checksum() -> UInt32 {
+      var sum: UInt32 = 0
+      for number in 0..<rows {
+        let row = unsafe row(number)
+        for index in 0..<rowBytes {
+          let x = index / bytesPerSample
+          let mask = (x & 0xFF) ^ (number & 0xFF) ^ (x >> 8) ^ (number >> 8)
+          sum &+= UInt32(UInt8(truncatingIfNeeded: mask) ^ (unsafe row[index]))
+        }
+      }
+      return sum
+    }
+  }
+
+  /// The remainders of the first bytes of a number divided by x^16 + x^12 + x^5 + 1.
+  private static let remainders: [UInt16] = (0..<256).map { byte in
+    (0..<8).reduce(UInt16(byte) << 8) { value, _ in
+      value & 0x8000 != 0 ? value << 1 ^ 0x1021 : value << 1
+    }
+  }
+}
