@@ -1,6 +1,6 @@
 import Bitstream
 public import Decode
-import Defragment
+public import Defragment
 import Outputs
 import RTPWire
 import Synchronization
@@ -217,6 +217,7 @@ extension Distribution.State {
     guard !isOver else { return nil }
     statistics.frames += 1
     statistics.conditions[frame.condition, default: 0] += 1
+    if let cause = frame.damage { statistics.damages[cause, default: 0] += 1 }
     freezes.note(frame.time, isNew: frame.condition != .repeated)
     statistics.freezes = freezes.statistics
     if frame.condition != .repeated {
@@ -239,6 +240,8 @@ public struct DeliveryStatistics: Sendable, Hashable {
   public internal(set) var frames: UInt64 = 0
   /// The frames by what they show.
   public internal(set) var conditions: [RawFrame.Condition: UInt64] = [:]
+  /// Those that are not intact, by the cause.
+  public internal(set) var damages: [PictureDamage: UInt64] = [:]
   public internal(set) var freezes = FreezeStatistics()
   /// Frames left out for a constant rate, since their interval had one.
   public internal(set) var surplus: UInt64 = 0

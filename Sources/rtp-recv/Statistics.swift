@@ -30,6 +30,7 @@ enum Statistics {
       if let statistics = stream.defragmentation {
         var object = JSONLine()
         for (name, count) in statistics.counters { object.add(name, count) }
+        object.add("damaged_access_units", damages(statistics.damaged))
         line.add("payload", object)
       }
     }
@@ -195,6 +196,13 @@ enum Statistics {
     return object
   }
 
+  /// Every cause by its name.
+  private static func damages(_ damages: [PictureDamage: UInt64]) -> JSONLine {
+    var object = JSONLine()
+    for cause in PictureDamage.allCases { object.add(cause.rawValue, damages[cause] ?? 0) }
+    return object
+  }
+
   private static func delivery(_ delivery: DeliveryStatistics) -> JSONLine {
     var object = JSONLine()
     object.add("access_units", delivery.accessUnits)
@@ -203,6 +211,7 @@ enum Statistics {
     for condition in RawFrame.Condition.allCases {
       object.add("\(condition)", delivery.conditions[condition] ?? 0)
     }
+    object.add("damage", damages(delivery.damages))
     object.add("surplus", delivery.surplus)
     object.add("freezes", delivery.freezes.count)
     object.add("frozen_s", delivery.freezes.seconds)
