@@ -1,19 +1,19 @@
 import CFFmpeg
 
-/// What a picture will probably look like, from the two shown before it.
+/// Predicts what a picture will look like from the two shown before it.
 ///
-/// A decoder writes what it decodes over this; what it can not decode then looks as it should, more or
-/// less, and later pictures that refer to it go wrong less.
+/// The decoder writes over the prediction. Parts that it cannot decode then look approximately
+/// right, and pictures that refer to them suffer less.
 @safe final class PicturePrediction {
-  /// The last pictures that came out; empty structures where there are none.
+  /// The last two pictures shown; empty structures where there are none.
   private var newer: UnsafeMutablePointer<AVFrame>
   private var older: UnsafeMutablePointer<AVFrame>
   private var motion: MotionField?
 
-  /// Samples of a side of the blocks that the picture is put together of.
+  /// The side, in samples, of the blocks that the prediction consists of.
   private static let patch = 8
 
-  /// Knows of no picture yet; `nil` when memory has run out.
+  /// Starts without any picture; `nil` when memory has run out.
   init?() {
     guard let one = unsafe av_frame_alloc() else { return nil }
     guard let other = unsafe av_frame_alloc() else {
@@ -31,7 +31,7 @@ import CFFmpeg
     unsafe av_frame_free(&other)
   }
 
-  /// Takes in a picture that has come out.
+  /// Remembers a picture that is shown.
   func remember(_ frame: UnsafePointer<AVFrame>) {
     unsafe (newer, older) = (older, newer)
     unsafe av_frame_unref(newer)
@@ -39,7 +39,7 @@ import CFFmpeg
     motion = nil
   }
 
-  /// Fills `frame`, which the decoder has just allocated.
+  /// Fills `frame`, which the decoder has just allocated, with the prediction.
   func fill(_ frame: UnsafeMutablePointer<AVFrame>) {
     guard let format = PixelFormat(AVPixelFormat(rawValue: unsafe frame.pointee.format)) else {
       return
@@ -54,7 +54,8 @@ import CFFmpeg
     let target: [SamplePlane<Sample>] = unsafe planes(of: frame, format, like: frame)
     let newer: [SamplePlane<Sample>] = unsafe planes(of: self.newer, format, like: frame)
     guard !target.isEmpty, target.count == newer.count else {
-      // Nothing is known, and the middle is the least wrong; libavcodec's buffers begin as black.
+      // Without a picture to predict from, grey is the smallest error; libavcodec's buffers are
+      // black.
       let middle = Sample(1 << (format.bitDepth - 1))
       for plane in target { plane.fill(with: middle) }
       return
@@ -77,7 +78,7 @@ import CFFmpeg
     }
   }
 
-  /// The planes of `frame` before cropping; none when it is not a picture like `other`.
+  /// The planes of `frame` before cropping; empty when its format differs from that of `other`.
   private func planes<Sample>(
     of frame: UnsafeMutablePointer<AVFrame>, _ format: PixelFormat,
     like other: UnsafeMutablePointer<AVFrame>
@@ -92,7 +93,7 @@ import CFFmpeg
       let (bytes, rows) = unsafe format.extent(
         ofPlane: index, width: Int(other.width), height: Int(other.height))
       let stride = Int(strides[index])
-      // libavcodec begins each plane in a buffer of its own, and what is cropped is there.
+      // libavcodec puts each plane at the start of its own buffer, cropped samples included.
       guard let buffer = unsafe buffers[index], strides[index] == otherStrides[index],
         bytes <= stride, unsafe stride * rows <= Int(buffer.pointee.size)
       else { return [] }

@@ -1,9 +1,9 @@
 import Bitstream
 import Defragment
 
-/// The pictures that an H.265 decoder holds for reference, by their order counts (§8.3.1, §8.3.2).
+/// The pictures that an H.265 decoder holds for reference (§8.3.1, §8.3.2).
 struct ReferencePictures {
-  /// Those that it holds.
+  /// The order counts of the pictures that it holds.
   private(set) var held: Set<Int> = []
   private var counter = H265.OrderCounter()
 
@@ -12,18 +12,18 @@ struct ReferencePictures {
     counter.count(count, bits: bits, type: type)
   }
 
-  /// Those of `entries`, seen from `count`, that are not there: lost.
+  /// The lost pictures among `entries`, whose distances count from `count`.
   func missing(_ entries: [H265.ReferencePictureSet.Entry], from count: Int) -> [Int] {
     entries.map { count + $0.distance }.filter { !held.contains($0) }.sorted()
   }
 
-  /// The last picture shown before the one of `count`.
+  /// The held picture that is shown last before the one of `count`.
   func nearest(before count: Int) -> Int? { held.filter { $0 < count }.max() }
 
-  /// A picture was made up.
+  /// Records that a stand-in was decoded.
   mutating func insert(_ count: Int) { held.insert(count) }
 
-  /// A picture has been decoded that keeps those of `entries`.
+  /// Records that a picture was decoded, which keeps only the references in `entries`.
   mutating func decoded(
     _ count: Int, type: H265.NALUnitType, temporalLevel: UInt8,
     keeping entries: [H265.ReferencePictureSet.Entry]
