@@ -1,20 +1,20 @@
 internal import CSRTP
 internal import Synchronization
 
-/// A master key with its salt (RFC 3711 §3.2.1), and the identifier that packets name it by.
+/// A master key with its salt (RFC 3711 §3.2.1), and the identifier by which packets name it.
 ///
-/// It is never a `String` or an array, has no description, and is wiped when nobody holds it any
-/// more. While it is held, two pieces of locked memory hold it together: one alone is random bytes, so
-/// the key stands in memory in one piece only while contexts are made from it.
+/// It is never a `String` or an array, has no description, and is wiped when it is released. Two
+/// pieces of locked memory hold it; each alone is random bytes. So the key is in memory in one
+/// piece only while contexts are made from it.
 public final class SRTPKeyMaterial: Sendable {
   public let suite: SRTPSuite
-  /// The master key identifier as it stands in packets, 0 … 128 bytes; empty for none.
+  /// The master key identifier as packets have it, 0 … 128 bytes; empty for none.
   public let identifier: [UInt8]
-  // Written in `init` alone, which is what makes it safe to share them.
+  // Only `init` writes them, so they are safe to share.
   private nonisolated(unsafe) let pad: SecretBytes
   private nonisolated(unsafe) let padded: SecretBytes
 
-  /// Takes a copy of `keyAndSalt`, which the caller wipes.
+  /// Copies `keyAndSalt`, which the caller must wipe.
   ///
   /// - Throws: ``SRTPError/keyLength(suite:expected:found:)``, and
   ///   ``SRTPError/identifierTooLong(count:limit:)``.
@@ -44,7 +44,7 @@ public final class SRTPKeyMaterial: Sendable {
     unsafe pad = SecretBytes(count: length)
     unsafe padded = SecretBytes(count: length)
     unsafe pad.withBytes { pad in
-      // 46 bytes at most, which the kernel gives whole or, before it has any, not at all.
+      // At most 46 bytes: the kernel delivers so few either all at once or, too early, none at all.
       var generator = SystemRandomNumberGenerator()
       for index in pad.indices { unsafe pad[index] = generator.next() }
       unsafe padded.withBytes { padded in
@@ -55,23 +55,22 @@ public final class SRTPKeyMaterial: Sendable {
     }
   }
 
-  /// Has the system write no core dump of this process, and let no other process of the same user look
-  /// into its memory; a program that has keys calls it once.
+  /// Forbids core dumps of this process, and other processes of the same user to read its memory.
   ///
-  /// `/dev/fd` and `/dev/stdout` can then be opened by root alone.
+  /// A program with keys calls it once. Afterwards only root can open `/dev/fd` and `/dev/stdout`.
   public static func forbidDumps() { csrtp_forbid_dumps() }
 
-  /// Has the first key that is made call ``forbidDumps()``, before it is put into memory.
+  /// Makes the first key call ``forbidDumps()``, before that key is put into memory.
   ///
-  /// For programs whose keys come from the far end, in a session description. What a whole process
-  /// may do is the program's choice, so this is off until it is called.
+  /// This is for programs whose keys come from the far end in a session description. It affects the
+  /// whole process, so it is off until the program calls it.
   public static func forbidDumpsWithFirstKey() {
     forbidsDumpsWithKeys.store(true, ordering: .relaxed)
   }
 
   private static let forbidsDumpsWithKeys = Atomic(false)
 
-  /// Puts key and salt together for as long as `body` takes.
+  /// Joins key and salt in one piece of memory while `body` runs.
   func withKeyAndSalt<Result, Failure: Error>(
     _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -90,7 +89,7 @@ public final class SRTPKeyMaterial: Sendable {
   public static let longestIdentifier = 128
 }
 
-/// Two keys are the same only if they are one and the same: nobody compares secrets.
+/// Two keys are equal only if they are the same object: secrets are never compared.
 extension SRTPKeyMaterial: Hashable {
   public static func == (left: SRTPKeyMaterial, right: SRTPKeyMaterial) -> Bool { left === right }
 
