@@ -1,11 +1,11 @@
 import Foundation
 
-/// What is left of a stream after loss, as a recording that rtp-recv plays.
+/// The packets of a stream that survive a loss, as a recording that rtp-recv plays.
 struct Recorded {
   private let scene: Scene
   private let path: String
 
-  /// Writes the packets that survive to an rtpdump file, each with the time at which it is due.
+  /// Writes the surviving packets to an rtpdump file, each with the time at which it is due.
   init(_ scene: Scene, _ survivors: [Bool], in folder: String) throws {
     self.scene = scene
     path = "\(folder)/quality.rtpdump"
@@ -13,7 +13,7 @@ struct Recorded {
     func append(_ value: some FixedWidthInteger) {
       withUnsafeBytes(of: value.bigEndian) { data.append(contentsOf: $0) }
     }
-    // When it was recorded and from where: nothing that matters here.
+    // The time and the source of the recording, which do not matter here.
     for _ in 0..<4 { append(UInt32(0)) }
     for (index, packet) in scene.stream.packets.enumerated() where survivors[index] {
       append(UInt16(packet.count + 8))
@@ -24,7 +24,7 @@ struct Recorded {
     try data.write(to: URL(fileURLWithPath: path))
   }
 
-  /// As a user gets it: default settings, recognising the codec by itself.
+  /// Plays the recording as a user would: default settings, the codec recognised from the packets.
   func play() throws -> DisplayedPictures {
     let statistics = path + ".jsonl"
     let receiver = try Running([
@@ -33,7 +33,7 @@ struct Recorded {
     ])
     let reader = PictureReader(receiver, head: 0, tail: Scene.lumaSize / 2, name: "rtp-recv")
     let pictures = reader.waitForAll().map(\.luma)
-    // The last line of the statistics comes behind the last frame.
+    // The last line of the statistics is written after the last frame.
     _ = receiver.waitUntilExit()
     var times: [Int] = []
     for line in try String(contentsOfFile: statistics, encoding: .utf8).split(separator: "\n") {
@@ -57,11 +57,11 @@ final class PictureReader: @unchecked Sendable {
   private let head: Int
   private let tail: Int
   private let hasEnded = DispatchSemaphore(value: 0)
-  /// Written by the reading thread alone, until it has ended.
+  /// Only the reading thread writes this, until it has ended.
   private var pictures: [(head: Data, luma: Data)] = []
 
-  /// Reads from `program` until it closes its output: each time `head` bytes, a frame's luma, and
-  /// `tail` bytes that are not wanted.
+  /// Reads from `program` until it closes its output: repeatedly `head` bytes, a frame's luma and
+  /// `tail` bytes to discard.
   init(_ program: Running, head: Int, tail: Int, name: String) {
     descriptor = program.output.fileHandleForReading.fileDescriptor
     self.head = head
@@ -82,7 +82,7 @@ final class PictureReader: @unchecked Sendable {
     return pictures
   }
 
-  /// So many bytes, or `nil` at the end.
+  /// Reads `count` bytes; `nil` at the end.
   private func read(_ count: Int) -> Data? {
     var data = Data(count: count)
     var filled = 0
