@@ -20,7 +20,7 @@ let reports = await withTaskGroup(of: Receiver.Report?.self) { group in
     group.addTask {
       do {
         // Event loops are shared: a few threads serve all streams.
-        let transport = try TransportCatalogue.make(
+        let transport = try TransportCatalogue.standard.make(
           source: source, on: MultiThreadedEventLoopGroup.singleton.next())
         var configuration = Receiver.Configuration()
         configuration.duration = .seconds(seconds)

@@ -189,3 +189,26 @@ extension SourceFault: CustomStringConvertible {
     names.joined(separator: ", ")
   }
 }
+
+extension TransportError: TransportFault {
+  public var fault: ConnectionFault {
+    switch self {
+    case .nameNotResolved, .nameResolutionTimedOut, .connectionRefused, .notConnected, .portInUse,
+      .addressNotAvailable, .groupNotJoined, .system:
+      .transient
+    case .source, .noSuchInterface, .permissionDenied, .payloadTooLong, .fileUnreadable,
+      .sessionDescription, .nothingToReceive, .noUsableMedia, .unsupportedProfile, .protected,
+      .closed, .alreadyOpened:
+      .permanent
+    }
+  }
+
+  public var outcome: TransportOutcome? {
+    switch self {
+    case .source: .usage
+    case .protected(let error): error.outcome
+    case .noUsableMedia: .unrecognized
+    default: nil
+    }
+  }
+}

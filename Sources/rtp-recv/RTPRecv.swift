@@ -55,7 +55,7 @@ struct RTPRecv: AsyncParsableCommand {
 
   @Option(
     help:
-      "How the stream is carried, if SOURCE does not say: \(TransportCatalogue.names.joined(separator: ", "))."
+      "How the stream is carried, if SOURCE does not say: \(TransportCatalogue.standard.names.joined(separator: ", "))."
   )
   var transport: String?
 
@@ -140,10 +140,7 @@ struct RTPRecv: AsyncParsableCommand {
     } catch let error as StatisticsWriter.CannotOpen {
       StandardError.say("\(error)")
       status = .outputFailed
-    } catch let error as any Error & CustomStringConvertible
-      where error is TransportError || error is RTSPError || error is HTTPError || error is TLSError
-      || error is SRTPError || error is ReplayError
-    {
+    } catch let error as any TransportFault {
       let words = Verdict.words(for: error, advice: login.advice(for: argument))
       StandardError.say("\(argument.shown): \(words)")
       status = ExitStatus(of: error, otherwise: .cannotOpen)
@@ -169,11 +166,12 @@ struct RTPRecv: AsyncParsableCommand {
     options.replay = replay.configuration(
       payloadType: media.payloadType,
       auxiliaryTypes: try feedback.completed(try media.description()).auxiliaryTypes)
-    if case .matrix = media.fec { options.takesCorrection = true }
-    options.retransmissionPort = feedback.retransmissionPort
+    if case .matrix = media.fec { options.repair.takesCorrection = true }
+    options.repair.retransmissionPort = feedback.retransmissionPort
     // Whoever says what it is knows better than the description.
     if media.codec == "auto" {
-      options.encodings = Set(FormatCatalogue.standard.codecs.map { $0.encodingName.uppercased() })
+      options.media.encodings = Set(
+        FormatCatalogue.standard.codecs.map { $0.encodingName.uppercased() })
     }
     options.srtp = try srtp.options()
     if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(options.srtp) }
@@ -241,7 +239,7 @@ struct RTPRecv: AsyncParsableCommand {
 
   private func list(_ source: SourceArgument, as form: StreamList.Form) async throws {
     warn(about: source)
-    let listing = try await TransportCatalogue.describe(
+    let listing = try await TransportCatalogue.standard.describe(
       source: source.bare, transport: transport, options: transportOptions(for: source),
       on: MultiThreadedEventLoopGroup.singleton.next())
     let text = StreamList(of: listing).shown(as: form)

@@ -165,41 +165,20 @@ struct Verdict {
 extension ExitStatus {
   /// The status that a script can tell `error` by, or else the one for its occasion.
   init(of error: any Error, otherwise occasion: ExitStatus) {
-    switch error {
-    case TLSError.fileUnusable, TLSError.clientKeyMismatch: self = .usage
-    case TLSError.clientCertificateWanted: self = .credentialsRefused
-    case is TLSError: self = .notTrusted
-    case SRTPError.exposedKey, TransportError.protected(.exposedKey): self = .notTrusted
-    case SRTPError.keyMissing, SRTPError.description, TransportError.protected(.keyMissing),
-      TransportError.protected(.description):
-      self = .credentialsRefused
-    case is SRTPError: self = .usage
-    case RTSPError.credentialsMissing, RTSPError.credentialsRefused,
-      RTSPError.credentialsNotForwarded, RTSPError.authenticationUnsupported:
-      self = .credentialsRefused
-    case RTSPError.redirectedTooOften, RTSPError.redirectRefused: self = .redirectRefused
-    case RTSPError.refused(_, 403, _): self = .credentialsRefused
-    case RTSPError.noSuchStream, RTSPError.emptyDescription, RTSPError.refused(_, 404, _):
-      self = .noSuchStream
-    case TransportError.noUsableMedia: self = .unrecognizedMedia
-    case ReplayError.noRTP: self = .noMedia
-    case ReplayError.noSuchFlow: self = .noSuchStream
-    case RTSPError.noMedia, HTTPError.noMedia, HTTPError.noContent, HTTPError.empty,
-      FramedError.noMedia, FramedError.empty:
-      self = .noMedia
-    case RTSPError.mediaStopped, HTTPError.mediaStopped, FramedError.mediaStopped:
-      self = .mediaLost
-    case FramedError.notPackets, FramedError.webPage, FramedError.capture:
-      self = .unrecognizedMedia
-    case HTTPError.credentialsMissing, HTTPError.credentialsRefused,
-      HTTPError.credentialsNotForwarded, HTTPError.refused(403, _), HTTPError.refused(407, _):
-      self = .credentialsRefused
-    case HTTPError.redirectedTooOften, HTTPError.redirectRefused: self = .redirectRefused
-    case HTTPError.refused(404, _), HTTPError.refused(410, _), HTTPError.webPage,
-      HTTPError.otherContent, HTTPError.notPackets:
-      self = .noSuchStream
-    default: self = occasion
-    }
+    self =
+      switch (error as? any TransportFault)?.outcome {
+      case .usage: .usage
+      case .credentials: .credentialsRefused
+      case .notTrusted: .notTrusted
+      case .noSuchStream: .noSuchStream
+      case .redirectRefused: .redirectRefused
+      case .noMedia: .noMedia
+      case .mediaLost: .mediaLost
+      case .unrecognized: .unrecognizedMedia
+      case .cannotOpen: .cannotOpen
+      case .failed: .failed
+      case nil: occasion
+      }
   }
 }
 

@@ -26,7 +26,7 @@ enum SocketPlay {
       let frame = Frame(unit, of: clip)
       frames.withLock { $0.append(frame) }
     }
-    let transport = try TransportCatalogue.make(
+    let transport = try TransportCatalogue.standard.make(
       source: script.source(port: server.port), options: script.options,
       on: MultiThreadedEventLoopGroup.singleton.next())
     let report = try await Receiver(transport: transport, configuration: configuration).run()

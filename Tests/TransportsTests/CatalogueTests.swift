@@ -12,7 +12,8 @@ struct CatalogueTests {
   private static let known = schemes.map { "\($0)://" }
 
   private func role(_ source: String, transport: String? = nil) throws -> UDPTransport.Role {
-    let transport = try TransportCatalogue.make(source: source, transport: transport, on: eventLoop)
+    let transport = try TransportCatalogue.standard.make(
+      source: source, transport: transport, on: eventLoop)
     return try #require(transport as? UDPTransport).role
   }
 
@@ -116,8 +117,9 @@ struct CatalogueTests {
     defer { try? FileManager.default.removeItem(atPath: path) }
     try ("v=0\n" + description).write(toFile: path, atomically: true, encoding: .utf8)
     var options = TransportOptions()
-    options.encodings = ["H264", "H265"]
-    let transport = try TransportCatalogue.make(source: path, options: options, on: eventLoop)
+    options.media.encodings = ["H264", "H265"]
+    let transport = try TransportCatalogue.standard.make(
+      source: path, options: options, on: eventLoop)
     return try #require(transport as? UDPTransport).role
   }
 
@@ -194,7 +196,7 @@ struct CatalogueTests {
 
   @Test(arguments: ["a.pcap", "b.PCAPNG", "c.cap", "d.rtpdump", "e.rtp4"])
   func aRecordingIsToldByItsEnding(source: String) throws {
-    let transport = try TransportCatalogue.make(source: source, on: eventLoop)
+    let transport = try TransportCatalogue.standard.make(source: source, on: eventLoop)
     #expect(transport is ReplayTransport)
     #expect(transport.clock == .recorded)
   }
@@ -208,7 +210,8 @@ struct CatalogueTests {
     ] as [[UInt8]])
   func anyFileIsARecording(bytes: [UInt8]) throws {
     let file = try ReplayTransportTests.File(ByteBuffer(bytes: bytes), ending: "mp4")
-    #expect(try TransportCatalogue.make(source: file.path, on: eventLoop) is ReplayTransport)
+    #expect(
+      try TransportCatalogue.standard.make(source: file.path, on: eventLoop) is ReplayTransport)
   }
 
   @Test(arguments: ["v=0\r\n", "\u{FEFF}v=0\n"])
@@ -223,7 +226,7 @@ struct CatalogueTests {
     let path = NSTemporaryDirectory() + "\(UUID().uuidString).pcap"
     #expect(mkfifo(path, 0o600) == 0)
     defer { unlink(path) }
-    let transport = try TransportCatalogue.make(source: path, on: eventLoop)
+    let transport = try TransportCatalogue.standard.make(source: path, on: eventLoop)
     #expect((transport as? FramedTransport)?.source == .pipeAt(path))
     #expect(transport.clock == .monotonic && transport.isPassive)
   }
@@ -231,7 +234,8 @@ struct CatalogueTests {
   @Test func whatIsFramedIsAFileWhateverItIsCalled() throws {
     var options = TransportOptions()
     options.framed.framing = .rfc4571
-    let transport = try TransportCatalogue.make(source: "video", options: options, on: eventLoop)
+    let transport = try TransportCatalogue.standard.make(
+      source: "video", options: options, on: eventLoop)
     #expect(transport is ReplayTransport)
   }
 

@@ -301,7 +301,7 @@ struct RTSPTransportTests {
       "rtsp://me:secret@host:99999/x", "rtps://me:secret@host/", "rtsp://me:secret@/x",
     ] {
       let error = #expect(throws: TransportError.self) {
-        try TransportCatalogue.make(
+        try TransportCatalogue.standard.make(
           source: source, on: MultiThreadedEventLoopGroup.singleton.next())
       }
       #expect(error.map { !"\($0)".contains("secret") } == true)

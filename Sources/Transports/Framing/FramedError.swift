@@ -68,13 +68,24 @@ extension FramedError {
     case .lost(let length, let limit): self = .framingLost(length: length, limit: limit)
     }
   }
+}
 
-  var fault: ConnectionFault {
+extension FramedError: TransportFault {
+  public var fault: ConnectionFault {
     switch self {
     case .notPackets, .webPage, .capture, .noInput: .permanent
     case .framingLost, .connectTimedOut, .noMedia, .mediaStopped, .empty, .endedInPacket,
       .connectionClosed:
       .transient
+    }
+  }
+
+  public var outcome: TransportOutcome? {
+    switch self {
+    case .notPackets, .webPage, .capture: .unrecognized
+    case .noMedia, .empty: .noMedia
+    case .mediaStopped: .mediaLost
+    case .framingLost, .connectTimedOut, .endedInPacket, .connectionClosed, .noInput: nil
     }
   }
 }

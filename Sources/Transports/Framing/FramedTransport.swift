@@ -92,33 +92,41 @@ public final class FramedTransport: RTPTransport {
 
 extension TransportKind {
   /// `tcp://host:port`, and `-` and named pipes.
-  static let framed = TransportKind(
-    name: "tcp", schemes: ["tcp"], arguments: ["-"], recognizes: { file, _ in file.kind == .pipe },
-    make: { source, options, eventLoop throws(TransportError) in
-      let file = SourceFile(source)
-      if source == "-" || file.kind == .pipe {
-        // ‘rtp-recv - < FILE’: a file is no stream, and has times of its own.
-        if source == "-", SourceFile(standardInput).kind == .regular {
-          return try TransportKind.replay.make(standardInput, options, eventLoop)
+  public static let framed: TransportKind = {
+    var kind = TransportKind(
+      name: "tcp", schemes: ["tcp"], make: makeFramed,
+      describe: { source, options, eventLoop in
+        guard source == "-", SourceFile(standardInput).kind == .regular else {
+          throw TransportError.source(source, .nothingDescribed)
         }
-        return FramedTransport(
-          source: source == "-" ? .pipe(STDIN_FILENO) : .pipeAt(source),
-          framing: options.framed.framing, recordings: options.recordings, on: eventLoop)
-      }
-      let address = try SourceAddress(parsing: source)
-      guard address.source == nil else { throw .source(source, .sourceWithoutGroup) }
-      guard let host = address.host else { throw .source(source, .missingHost) }
-      guard address.port > 0 else { throw .source(source, .invalidPort("0")) }
+        return try await listing(ofRecording: standardInput, options)
+      })
+    kind.arguments = ["-"]
+    kind.recognizes = { file, _ in file.kind == .pipe }
+    return kind
+  }()
+
+  @Sendable private static func makeFramed(
+    _ source: String, _ options: TransportOptions, _ eventLoop: any EventLoop
+  ) throws(TransportError) -> any RTPTransport {
+    if source == "-", SourceFile(standardInput).kind == .regular {
+      // ‘rtp-recv - < FILE’: a file is no stream, and has times of its own.
+      return ReplayTransport(
+        path: standardInput, configuration: options.recordings, on: eventLoop)
+    }
+    if source == "-" || SourceFile(source).kind == .pipe {
       return FramedTransport(
-        source: .server(host: host, port: address.port), framing: options.framed.framing,
-        silence: options.framed.silence, sockets: options.sockets, on: eventLoop)
-    },
-    describe: { source, options, eventLoop in
-      guard source == "-", SourceFile(standardInput).kind == .regular else {
-        throw TransportError.source(source, .nothingDescribed)
-      }
-      return try await TransportKind.listing(ofRecording: standardInput, options)
-    })
+        source: source == "-" ? .pipe(STDIN_FILENO) : .pipeAt(source),
+        framing: options.framed.framing, recordings: options.recordings, on: eventLoop)
+    }
+    let address = try SourceAddress(parsing: source)
+    guard address.source == nil else { throw .source(source, .sourceWithoutGroup) }
+    guard let host = address.host else { throw .source(source, .missingHost) }
+    guard address.port > 0 else { throw .source(source, .invalidPort("0")) }
+    return FramedTransport(
+      source: .server(host: host, port: address.port), framing: options.framed.framing,
+      silence: options.framed.silence, sockets: options.sockets, on: eventLoop)
+  }
 
   private static let standardInput = "/dev/stdin"
 }

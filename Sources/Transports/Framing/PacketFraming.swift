@@ -16,11 +16,19 @@ public enum PacketFraming: String, Sendable, Hashable, CaseIterable {
 }
 
 /// What a user can choose about packets behind their lengths.
-public struct FramedConfiguration: Sendable, Hashable {
+public struct FramedConfiguration: TransportOption, Hashable {
   /// How the packets stand; `nil` for what is usual where they come from.
   public var framing: PacketFraming?
   /// How long a server may send nothing; `nil` waits for ever.
   public var silence: Duration? = .seconds(5)
 
   public init() {}
+}
+
+extension TransportOptions {
+  /// What concerns packets behind their lengths.
+  public var framed: FramedConfiguration {
+    get { self[FramedConfiguration.self] }
+    set { self[FramedConfiguration.self] = newValue }
+  }
 }

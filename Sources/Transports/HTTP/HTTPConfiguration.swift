@@ -1,5 +1,5 @@
 /// What a user can choose about HTTP progressive.
-public struct HTTPConfiguration: Sendable, Hashable {
+public struct HTTPConfiguration: TransportOption, Hashable {
   /// How long nothing of the stream may come; `nil` waits for ever.
   public var silence: Duration? = .seconds(5)
   /// The longest packet that is believed, in bytes; a greater length means that framing is lost.
@@ -17,4 +17,12 @@ public struct HTTPConfiguration: Sendable, Hashable {
   var answerTime = Duration.seconds(10)
 
   public init() {}
+}
+
+extension TransportOptions {
+  /// What concerns `http://` and `https://`.
+  public var http: HTTPConfiguration {
+    get { self[HTTPConfiguration.self] }
+    set { self[HTTPConfiguration.self] = newValue }
+  }
 }

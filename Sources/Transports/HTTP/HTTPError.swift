@@ -142,9 +142,11 @@ extension HTTPError {
     case .lost(let length, let limit): self = .framingLost(length: length, limit: limit)
     }
   }
+}
 
+extension HTTPError: TransportFault {
   /// Statuses that pass by themselves (RFC 9110 §15.5.9, RFC 8470, RFC 6585 §4, RFC 9110 §15.6).
-  var fault: ConnectionFault {
+  public var fault: ConnectionFault {
     switch self {
     case .credentialsRefused, .refused(403, _): .login
     case .refused(let status, let seconds?) where status == 429 || status >= 500:
@@ -157,6 +159,19 @@ extension HTTPError {
     case .noContent, .framingLost, .connectTimedOut, .noResponse, .noMedia, .mediaStopped,
       .closedBeforeAnswer, .empty, .endedInPacket, .connectionClosed, .proxyFailed, .failed:
       .transient
+    }
+  }
+
+  public var outcome: TransportOutcome? {
+    switch self {
+    case .credentialsMissing, .credentialsRefused, .credentialsNotForwarded, .refused(403, _),
+      .refused(407, _):
+      .credentials
+    case .redirectedTooOften, .redirectRefused: .redirectRefused
+    case .refused(404, _), .refused(410, _), .webPage, .otherContent, .notPackets: .noSuchStream
+    case .noMedia, .noContent, .empty: .noMedia
+    case .mediaStopped: .mediaLost
+    default: nil
     }
   }
 }

@@ -61,8 +61,8 @@ public final class HTTPTransport: RTPTransport {
 
 extension TransportKind {
   /// `http://` and `https://`.
-  static let http = TransportKind(name: "http", schemes: ["http", "https"]) {
-    source, options, eventLoop throws(TransportError) in
+  public static let http = TransportKind(name: "http", schemes: ["http", "https"]) {
+    source, options, eventLoop in
     // ‘--transport http host:port’ names no scheme.
     let url = SourceAddress.scheme(of: source) == nil ? "http://" + source : source
     return try HTTPTransport(source: url, configuration: options.http, on: eventLoop)

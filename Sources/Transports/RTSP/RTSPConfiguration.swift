@@ -1,5 +1,5 @@
 /// What a user can choose about RTSP.
-public struct RTSPConfiguration: Sendable, Hashable {
+public struct RTSPConfiguration: TransportOption, Hashable {
   /// How the media is to be carried.
   public enum Delivery: String, Sendable, Hashable, CaseIterable {
     /// Over UDP, or in the connection when nothing arrives that way; always in it with TLS.
@@ -34,4 +34,12 @@ public struct RTSPConfiguration: Sendable, Hashable {
   public var protection = SRTPOptions()
 
   public init() {}
+}
+
+extension TransportOptions {
+  /// What concerns `rtsp://` and `rtsps://`.
+  public var rtsp: RTSPConfiguration {
+    get { self[RTSPConfiguration.self] }
+    set { self[RTSPConfiguration.self] = newValue }
+  }
 }

@@ -120,3 +120,36 @@ extension RTSPError: CustomStringConvertible {
     }
   }
 }
+
+extension RTSPError: TransportFault {
+  public var fault: ConnectionFault {
+    switch self {
+    case .credentialsMissing, .credentialsNotForwarded, .authenticationUnsupported,
+      .redirectedTooOften, .redirectRefused, .noSuchStream(.number), .unsupportedProfile,
+      .deliveryRefused:
+      .permanent
+    // A server that forbids (RFC 2326 §11.3.4) does not want to be asked again soon.
+    case .credentialsRefused, .refused(_, 403, _): .login
+    // A camera that starts up knows no path and describes no video for a while.
+    case .refused, .connectTimedOut, .noResponse, .noMedia, .mediaStopped, .framingLost, .stalled,
+      .messageTooLarge, .connectionClosed, .sessionDescription, .emptyDescription,
+      .noSuchStream(.firstVideo):
+      .transient
+    }
+  }
+
+  public var outcome: TransportOutcome? {
+    switch self {
+    case .credentialsMissing, .credentialsRefused, .credentialsNotForwarded,
+      .authenticationUnsupported, .refused(_, 403, _):
+      .credentials
+    case .redirectedTooOften, .redirectRefused: .redirectRefused
+    case .noSuchStream, .emptyDescription, .refused(_, 404, _): .noSuchStream
+    case .noMedia: .noMedia
+    case .mediaStopped: .mediaLost
+    case .refused, .connectTimedOut, .noResponse, .framingLost, .stalled, .messageTooLarge,
+      .connectionClosed, .sessionDescription, .unsupportedProfile, .deliveryRefused:
+      nil
+    }
+  }
+}

@@ -92,9 +92,9 @@ public final class RTSPTransport: RTPTransport {
 
 extension TransportKind {
   /// `rtsp://` and `rtsps://`.
-  static let rtsp = TransportKind(
+  public static let rtsp = TransportKind(
     name: "rtsp", schemes: ["rtsp", "rtsps"],
-    make: { source, options, eventLoop throws(TransportError) in
+    make: { source, options, eventLoop in
       // ‘--transport rtsp host/path’ names no scheme.
       let url = SourceAddress.scheme(of: source) == nil ? "rtsp://" + source : source
       return try RTSPTransport(

@@ -1,5 +1,5 @@
 /// How a recording is replayed.
-public struct ReplayConfiguration: Sendable, Hashable {
+public struct ReplayConfiguration: TransportOption, Hashable {
   /// Times the recorded pace, above 0; `nil` is as fast as possible.
   public var speed: Double?
   /// The source of RTP to play; `nil` for the flow that looks like video.
@@ -24,5 +24,13 @@ public struct ReplayConfiguration: Sendable, Hashable {
     FlowSurvey.Wish(
       ssrc: ssrc, port: port, payloadType: payloadType, auxiliaryTypes: auxiliaryTypes,
       takesCorrection: takesCorrection, retransmissionPort: retransmissionPort)
+  }
+}
+
+extension TransportOptions {
+  /// What concerns recordings.
+  public var replay: ReplayConfiguration {
+    get { self[ReplayConfiguration.self] }
+    set { self[ReplayConfiguration.self] = newValue }
   }
 }

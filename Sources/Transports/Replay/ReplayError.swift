@@ -46,3 +46,16 @@ extension ReplayError: CustomStringConvertible {
     }
   }
 }
+
+extension ReplayError: TransportFault {
+  /// A recording stays as it is.
+  public var fault: ConnectionFault { .permanent }
+
+  public var outcome: TransportOutcome? {
+    switch self {
+    case .noRTP, .noPackets: .noMedia
+    case .noSuchFlow: .noSuchStream
+    case .isDirectory, .notRegular, .empty, .endsInHeader, .foreign, .unknownFormat, .damaged: nil
+    }
+  }
+}

@@ -104,18 +104,23 @@ public final class ReplayTransport: RTPTransport {
 
 extension TransportKind {
   /// Recordings in files.
-  static let replay = TransportKind(
-    name: "replay", schemes: [], endings: [".pcap", ".pcapng", ".cap", ".rtpdump", ".rtp4"],
+  public static let replay: TransportKind = {
+    var kind = TransportKind(
+      name: "replay", schemes: [],
+      make: { source, options, eventLoop in
+        ReplayTransport(path: source, configuration: options.recordings, on: eventLoop)
+      },
+      describe: { source, options, _ in try await listing(ofRecording: source, options) })
+    kind.endings = [".pcap", ".pcapng", ".cap", ".rtpdump", ".rtp4"]
     // What is framed is a file, whatever it is called.
-    recognizes: { file, options in
+    kind.recognizes = { file, options in
       options.framed.framing != nil && file.kind != .pipe
         || file.kind == .regular && file.isRecording
-    },
-    takesAnyFile: true, hasRepairPorts: true,
-    make: { source, options, eventLoop throws(TransportError) in
-      ReplayTransport(path: source, configuration: options.recordings, on: eventLoop)
-    },
-    describe: { source, options, _ in try await listing(ofRecording: source, options) })
+    }
+    kind.takesAnyFile = true
+    kind.hasRepairPorts = true
+    return kind
+  }()
 
   /// The flows of a recording, which is looked through to its end.
   static func listing(
@@ -140,8 +145,8 @@ extension TransportOptions {
   var recordings: ReplayConfiguration {
     var configuration = replay
     configuration.framing = framed.framing ?? configuration.framing
-    configuration.takesCorrection = takesCorrection
-    configuration.retransmissionPort = retransmissionPort.map { UInt16(clamping: $0) }
+    configuration.takesCorrection = repair.takesCorrection
+    configuration.retransmissionPort = repair.retransmissionPort.map { UInt16(clamping: $0) }
     return configuration
   }
 }

@@ -106,3 +106,18 @@ extension SRTPError.LineFault: CustomStringConvertible {
     }
   }
 }
+
+extension SRTPError: TransportFault {
+  /// Neither a key nor what a description lacks gets better by asking again.
+  public var fault: ConnectionFault { .permanent }
+
+  public var outcome: TransportOutcome? {
+    switch self {
+    case .exposedKey: .notTrusted
+    case .keyMissing, .description: .credentials
+    case .keyLength, .identifierTooLong, .keysDiffer, .tooManyKeys, .ambiguousIdentifier,
+      .weakSuite, .keySource, .library:
+      .usage
+    }
+  }
+}

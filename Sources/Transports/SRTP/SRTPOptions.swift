@@ -1,5 +1,5 @@
 /// What a user can choose about SRTP, whatever carries it.
-public struct SRTPOptions: Sendable, Hashable {
+public struct SRTPOptions: TransportOption, Hashable {
   /// Where there are any, everything is taken for protected by them, whatever a description says.
   public var keys: [SRTPKeyMaterial] = []
   /// The roll-over counter of a stream that is joined late, where it is known.
@@ -11,6 +11,36 @@ public struct SRTPOptions: Sendable, Hashable {
   public var allowsInsecureSDES = false
 
   public init() {}
+}
+
+extension TransportOptions {
+  /// Where there are keys here, whatever the transport brings is taken for protected by them.
+  public var srtp: SRTPOptions {
+    get { self[SRTPOptions.self] }
+    set { self[SRTPOptions.self] = newValue }
+  }
+
+  /// - Throws: ``TransportError/source(_:_:)`` where what repairs the media has no key.
+  func checkProtection(of source: String) throws(TransportError) {
+    guard !srtp.keys.isEmpty else { return }
+    try repair.checkProtection(of: source)
+  }
+}
+
+extension RepairPorts {
+  /// - Throws: ``TransportError/source(_:_:)`` where media that is protected can not be repaired so.
+  func checkProtection(of source: String) throws(TransportError) {
+    guard !takesCorrection else { throw .source(source, .protectedCorrection) }
+    guard retransmissionPort == nil else { throw .source(source, .sharedKey) }
+  }
+}
+
+extension SRTPTransport {
+  /// `transport`, unprotected where `options` have keys.
+  static func wrap(_ transport: any RTPTransport, _ options: TransportOptions) -> any RTPTransport {
+    guard !options.srtp.keys.isEmpty else { return transport }
+    return SRTPTransport(wrapping: transport, SRTPConfiguration(options.srtp))
+  }
 }
 
 extension SRTPConfiguration {

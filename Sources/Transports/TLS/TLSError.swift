@@ -109,3 +109,24 @@ extension TLSError {
     ("ALERT_UNKNOWN_CA", .clientCertificateWanted),
   ]
 }
+
+extension TLSError: TransportFault {
+  public var fault: ConnectionFault {
+    switch self {
+    case .handshakeRefused, .handshakeTimedOut, .closedInHandshake, .handshakeFailed: .transient
+    // A board without a clock of its own learns the time only some seconds after it has started.
+    case .certificateNotYetValid: .transient
+    case .certificateExpired, .wrongHost, .untrusted, .otherCertificate, .clientCertificateWanted,
+      .notEncrypted, .protocolTooOld, .fileUnusable, .noAuthorities, .clientKeyMismatch:
+      .permanent
+    }
+  }
+
+  public var outcome: TransportOutcome? {
+    switch self {
+    case .fileUnusable, .clientKeyMismatch: .usage
+    case .clientCertificateWanted: .credentials
+    default: .notTrusted
+    }
+  }
+}

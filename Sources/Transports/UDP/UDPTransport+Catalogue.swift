@@ -3,8 +3,8 @@ internal import RTPWire
 
 extension TransportKind {
   /// `udp://host:port`: hello to a server.
-  static let hello = TransportKind(name: "udp", schemes: ["udp"]) {
-    source, options, eventLoop throws(TransportError) in
+  public static let hello = TransportKind(name: "udp", schemes: ["udp"]) {
+    (source, options, eventLoop) throws(TransportError) in
     let address = try SourceAddress(parsing: source)
     // Other players listen on ‘udp://:5004’, ‘udp://@:5004’ and ‘udp://239.1.2.3:5004’.
     guard address.host != nil, !address.isForListening, !address.isGroup else {
@@ -19,17 +19,22 @@ extension TransportKind {
   }
 
   /// `rtp://[[source@]address]:port` and session descriptions in files: listening.
-  static let listening = TransportKind(
-    name: "rtp", schemes: ["rtp"], endings: [".sdp"],
-    recognizes: { file, _ in
+  public static let listening: TransportKind = {
+    var kind = TransportKind(
+      name: "rtp", schemes: ["rtp"], make: listen,
+      describe: { source, _, _ in
+        guard isSessionDescription(source) else {
+          throw TransportError.source(source, .nothingDescribed)
+        }
+        return StreamListing(of: try SessionDescription(contentsOf: source))
+      })
+    kind.endings = [".sdp"]
+    kind.recognizes = { file, _ in
       file.holdsSessionDescription || file.kind == .pipe && file.path.hasSuffix(".sdp")
-    }, hasRepairPorts: true, make: listen,
-    describe: { source, _, _ in
-      guard isSessionDescription(source) else {
-        throw TransportError.source(source, .nothingDescribed)
-      }
-      return StreamListing(of: try SessionDescription(contentsOf: source))
-    })
+    }
+    kind.hasRepairPorts = true
+    return kind
+  }()
 
   private static func isSessionDescription(_ source: String) -> Bool {
     guard SourceAddress.scheme(of: source) == nil else { return false }
@@ -41,12 +46,12 @@ extension TransportKind {
   ) throws(TransportError) -> any RTPTransport {
     if isSessionDescription(source) {
       let session = try SessionDescription(contentsOf: source)
-      let index = try session.mediaToReceive(ofEncodings: options.encodings)
+      let index = try session.mediaToReceive(ofEncodings: options.media.encodings)
       let media = session.media[index]
       var listening = UDPTransport.Listening(for: media)
-      listening.takesCorrection = options.takesCorrection
+      listening.takesCorrection = options.repair.takesCorrection
       listening.retransmissionPort =
-        options.retransmissionPort ?? session.retransmissionPort(ofMedia: index)
+        options.repair.retransmissionPort ?? session.retransmissionPort(ofMedia: index)
       let transport = UDPTransport(
         role: .listener(listening), sockets: options.sockets,
         descriptions: [media.description], on: eventLoop)
@@ -54,8 +59,7 @@ extension TransportKind {
       guard options.srtp.keys.isEmpty, media.isProtected || !media.cryptos.isEmpty else {
         return transport
       }
-      guard !options.takesCorrection else { throw .source(source, .protectedCorrection) }
-      guard options.retransmissionPort == nil else { throw .source(source, .sharedKey) }
+      try options.repair.checkProtection(of: source)
       do throws(SRTPError) {
         let exposure = session.isExposed ? "others can read the file" : nil
         return SRTPTransport(
@@ -66,8 +70,8 @@ extension TransportKind {
     let address = try SourceAddress(parsing: source)
     var listening = UDPTransport.Listening(
       host: address.host, port: address.port, source: address.source)
-    listening.takesCorrection = options.takesCorrection
-    listening.retransmissionPort = options.retransmissionPort
+    listening.takesCorrection = options.repair.takesCorrection
+    listening.retransmissionPort = options.repair.retransmissionPort
     if address.source != nil, !listening.mayBeGroup {
       throw .source(source, .sourceWithoutGroup)
     }

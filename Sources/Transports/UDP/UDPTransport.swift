@@ -15,7 +15,7 @@ public final class UDPTransport: RTPTransport {
   }
 
   /// What a client says to its server.
-  public struct HelloConfiguration: Sendable, Hashable {
+  public struct HelloConfiguration: TransportOption, Hashable {
     /// Opens the way and starts the stream; at most 64 bytes.
     public var hello = ByteBuffer(string: "Hello")
     /// Tells the server that the client is still there; at most 64 bytes.
@@ -53,7 +53,7 @@ public final class UDPTransport: RTPTransport {
   }
 
   /// Choices about sockets, the same for both roles.
-  public struct SocketConfiguration: Sendable, Hashable {
+  public struct SocketConfiguration: TransportOption, Hashable {
     /// The local address and port to use instead of those that the role asks for.
     public var bind: LocalAddress?
     /// The name of the network interface to receive on.
@@ -181,5 +181,21 @@ public final class UDPTransport: RTPTransport {
   private func onLoop(_ body: @escaping @Sendable (NIOLoopBoundBox<State>) -> Void) {
     if eventLoop.inEventLoop { return body(state) }
     eventLoop.execute { [state] in body(state) }
+  }
+}
+
+extension TransportOptions {
+  /// What concerns sockets, of whatever transport.
+  public var sockets: UDPTransport.SocketConfiguration {
+    get { self[UDPTransport.SocketConfiguration.self] }
+    set { self[UDPTransport.SocketConfiguration.self] = newValue }
+  }
+}
+
+extension TransportOptions {
+  /// What concerns the hello to a server.
+  public var hello: UDPTransport.HelloConfiguration {
+    get { self[UDPTransport.HelloConfiguration.self] }
+    set { self[UDPTransport.HelloConfiguration.self] = newValue }
   }
 }

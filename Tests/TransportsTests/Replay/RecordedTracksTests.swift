@@ -110,7 +110,7 @@ struct RecordedTracksTests {
 
   private func listing(_ capture: ByteBuffer) async throws -> [ListedStream] {
     let file = try ReplayTransportTests.File(capture, ending: "pcap")
-    return try await TransportCatalogue.describe(
+    return try await TransportCatalogue.standard.describe(
       source: file.path, on: MultiThreadedEventLoopGroup.singleton.next()
     ).streams
   }

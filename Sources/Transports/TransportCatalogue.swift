@@ -1,32 +1,40 @@
 public import NIOCore
 
-/// Every transport there is: the one list from schemes and file endings to transports.
-public enum TransportCatalogue {
-  static let kinds: [TransportKind] = [.hello, .listening, .rtsp, .http, .framed, .replay]
+/// The transports that a program knows: from schemes, file endings and contents to transports.
+///
+/// A transport is a folder in this room and an entry in ``standard``. A program adds transports of its
+/// own with ``init(_:)``: `TransportCatalogue(TransportCatalogue.standard.kinds + [mine])`.
+public struct TransportCatalogue: Sendable {
+  /// The transports that this package brings.
+  public static let standard = TransportCatalogue([
+    .hello, .listening, .rtsp, .http, .framed, .replay,
+  ])
+
+  /// In the order in which they are asked whether a source is theirs.
+  public let kinds: [TransportKind]
+
+  /// Makes a catalogue of `kinds`, each with a name and schemes of its own.
+  public init(_ kinds: [TransportKind]) { self.kinds = kinds }
 
   /// What `--transport` takes.
-  public static var names: [String] { kinds.map(\.name) }
+  public var names: [String] { kinds.map(\.name) }
   /// What a source URL may begin with.
-  public static var schemes: [String] { kinds.flatMap(\.schemes) }
+  public var schemes: [String] { kinds.flatMap(\.schemes) }
 
   /// The transport for a SOURCE argument: a URL, a file, or an address and the transport's name.
   ///
-  /// - Throws: what is wrong with the argument, in words for the person who typed it.
-  public static func make(
+  /// - Throws: what is wrong with the argument, in words for the person who typed it: ``TransportError``
+  ///   as a rule.
+  public func make(
     source: String, transport name: String? = nil, options: TransportOptions = TransportOptions(),
     on eventLoop: any EventLoop
-  ) throws(TransportError) -> any RTPTransport {
+  ) throws -> any RTPTransport {
     let kind = try kind(of: source, transport: name, options)
-    if options.takesCorrection || options.retransmissionPort != nil, !kind.hasRepairPorts {
-      throw .source(source, .noRepairPorts)
+    guard kind.hasRepairPorts || options.repair.isEmpty else {
+      throw TransportError.source(source, .noRepairPorts)
     }
-    if !options.srtp.keys.isEmpty {
-      guard !options.takesCorrection else { throw .source(source, .protectedCorrection) }
-      guard options.retransmissionPort == nil else { throw .source(source, .sharedKey) }
-    }
-    let transport = try kind.make(source, options, eventLoop)
-    guard !options.srtp.keys.isEmpty else { return transport }
-    return SRTPTransport(wrapping: transport, SRTPConfiguration(options.srtp))
+    try options.checkProtection(of: source)
+    return SRTPTransport.wrap(try kind.make(source, options, eventLoop), options)
   }
 
   /// The name of the transport for a SOURCE argument, as ``names`` has it.
@@ -42,7 +50,7 @@ public enum TransportCatalogue {
   ///
   /// - Throws: as ``make(source:transport:options:on:)`` and the transport's `open` do, and
   ///   ``TransportError/source(_:_:)`` where nobody describes anything.
-  public static func describe(
+  public func describe(
     source: String, transport name: String? = nil, options: TransportOptions = TransportOptions(),
     on eventLoop: any EventLoop
   ) async throws -> StreamListing {
@@ -52,7 +60,7 @@ public enum TransportCatalogue {
     return try await describe(source, options, eventLoop)
   }
 
-  private static func kind(
+  private func kind(
     of source: String, transport name: String?, _ options: TransportOptions
   ) throws(TransportError) -> TransportKind {
     let scheme = SourceAddress.scheme(of: source)
@@ -95,44 +103,4 @@ extension SourceFault {
     let isAddress = (try? SocketAddress(ipAddress: String(authority), port: 0)) != nil
     self = hasPort || isAddress ? .noScheme(known: urls) : .noSuchFile
   }
-}
-
-/// What a user can choose about transports; each takes what concerns it.
-public struct TransportOptions: Sendable, Hashable {
-  public var sockets = UDPTransport.SocketConfiguration()
-  public var hello = UDPTransport.HelloConfiguration()
-  public var rtsp = RTSPConfiguration()
-  public var http = HTTPConfiguration()
-  public var framed = FramedConfiguration()
-  public var replay = ReplayConfiguration()
-  /// Encoding names, in upper case, of the media that can be used; empty where any can be.
-  public var encodings: Set<String> = []
-  /// Whether correction packets of SMPTE ST 2022-1 come on ports of their own.
-  public var takesCorrection = false
-  /// The port to which packets come that are sent again in a session of their own (RFC 4588 §5.3).
-  public var retransmissionPort: Int?
-  /// Where there are keys here, whatever the transport brings is taken for protected by them.
-  public var srtp = SRTPOptions()
-
-  public init() {}
-}
-
-/// A transport as the catalogue knows it.
-struct TransportKind: Sendable {
-  var name: String
-  var schemes: [String]
-  /// What stands for a source by itself.
-  var arguments: [String] = []
-  /// Ends of file names, with their dot, in lower case.
-  var endings: [String] = []
-  /// Whether it takes a file for its own, by how it begins, or for what else there is to know.
-  var recognizes: @Sendable (SourceFile, TransportOptions) -> Bool = { _, _ in false }
-  /// Whether it takes what nobody recognizes, to say what it is.
-  var takesAnyFile = false
-  /// Whether there are ports beside that of the media, for SMPTE ST 2022-1 and for retransmissions.
-  var hasRepairPorts = false
-  var make:
-    @Sendable (String, TransportOptions, any EventLoop) throws(TransportError) -> any RTPTransport
-  /// Asks what there is to receive; `nil` where nobody can be asked.
-  var describe: (@Sendable (String, TransportOptions, any EventLoop) async throws -> StreamListing)?
 }

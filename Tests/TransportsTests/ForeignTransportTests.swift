@@ -1,0 +1,127 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import RTPWire
+import Testing
+import Transports
+
+/// A transport of another package: its scheme, its files, its options and its errors are known without a
+/// line of this one changed, so nothing here is `@testable`.
+struct ForeignTransportTests {
+  private let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+  private let catalogue = TransportCatalogue(TransportCatalogue.standard.kinds + [.carrierPigeon])
+
+  @Test(arguments: [
+    ("pigeon://loft/7", nil), ("loft", "pigeon"), ("letters.pigeon", nil), ("🕊", nil),
+  ])
+  func itIsFoundByWhatItSaysOfItself(source: String, name: String?) throws {
+    let transport = try catalogue.make(source: source, transport: name, on: eventLoop)
+    #expect(transport is CarrierPigeon)
+  }
+
+  @Test func itIsFoundByWhatAFileHolds() throws {
+    let path = NSTemporaryDirectory() + "\(UUID().uuidString).txt"
+    try "coo, coo".write(toFile: path, atomically: true, encoding: .utf8)
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    #expect(try catalogue.make(source: path, on: eventLoop) is CarrierPigeon)
+    #expect(try TransportCatalogue.standard.make(source: path, on: eventLoop) is ReplayTransport)
+  }
+
+  @Test func itsOptionsReachItBesideTheOthers() throws {
+    var options = TransportOptions()
+    options[FlightPlan.self].altitude = 80
+    options[RTSPConfiguration.self].delivery = .tcp
+    options.sockets.receiveBuffer = 4096
+    let transport = try catalogue.make(source: "pigeon://loft/7", options: options, on: eventLoop)
+    #expect((transport as? CarrierPigeon)?.plan.altitude == 80)
+    #expect(options.rtsp.delivery == .tcp)
+    #expect(options[UDPTransport.SocketConfiguration.self].receiveBuffer == 4096)
+    #expect(TransportOptions()[FlightPlan.self].altitude == 20)
+  }
+
+  @Test func itSaysWhatThereIs() async throws {
+    let listing = try await catalogue.describe(source: "pigeon://loft/7", on: eventLoop)
+    #expect(listing.streams.map(\.description.encodingName) == ["H264"])
+  }
+
+  @Test func itsErrorsSayWhatFollowsFromThem() {
+    #expect(ConnectionFault(of: PigeonFault.hawk) == .busy(for: .seconds(60)))
+    #expect(ConnectionFault(of: PigeonFault.noSuchLoft) == .permanent)
+    #expect((PigeonFault.hawk as any TransportFault).outcome == nil)
+    #expect((PigeonFault.noSuchLoft as any TransportFault).outcome == .noSuchStream)
+    // What nobody knows may be over soon.
+    #expect(ConnectionFault(of: CancellationError()) == .transient)
+    let error = #expect(throws: PigeonFault.self) {
+      try catalogue.make(source: "pigeon://", on: eventLoop)
+    }
+    #expect(error == .noSuchLoft)
+  }
+
+  @Test func itIsListedWithTheOthers() throws {
+    #expect(catalogue.names.last == "pigeon")
+    #expect(catalogue.schemes.contains("pigeon"))
+    #expect(!TransportCatalogue.standard.schemes.contains("pigeon"))
+    #expect(
+      throws: TransportError.source("hawk://x", .unknownScheme("hawk", known: catalogue.schemes))
+    ) { try catalogue.make(source: "hawk://x", on: eventLoop) }
+  }
+}
+
+private struct FlightPlan: TransportOption {
+  /// Metres.
+  var altitude = 20
+}
+
+private enum PigeonFault: TransportFault {
+  case hawk
+  case noSuchLoft
+
+  var description: String { self == .hawk ? "a hawk took it" : "nobody knows that loft" }
+
+  var fault: ConnectionFault {
+    switch self {
+    case .hawk: .busy(for: .seconds(60))
+    case .noSuchLoft: .permanent
+    }
+  }
+
+  var outcome: TransportOutcome? { self == .noSuchLoft ? .noSuchStream : nil }
+}
+
+extension TransportKind {
+  fileprivate static let carrierPigeon: TransportKind = {
+    var kind = TransportKind(
+      name: "pigeon", schemes: ["pigeon"],
+      make: { source, options, eventLoop in
+        guard source != "pigeon://" else { throw PigeonFault.noSuchLoft }
+        return CarrierPigeon(options[FlightPlan.self], on: eventLoop)
+      },
+      describe: { _, _, _ in
+        StreamListing([ListedStream(MediaDescription(payloadType: 96, encodingName: "H264"))])
+      })
+    kind.arguments = ["🕊"]
+    kind.endings = [".pigeon"]
+    kind.recognizes = { file, _ in file.beginning.readableBytesView.starts(with: "coo".utf8) }
+    return kind
+  }()
+}
+
+/// RFC 1149, without the birds.
+private final class CarrierPigeon: RTPTransport {
+  let eventLoop: any EventLoop
+  let plan: FlightPlan
+  let clock = ArrivalClock.monotonic
+  let isPassive = true
+  let longestSilence: Duration? = nil
+  let takesReports = false
+
+  init(_ plan: FlightPlan, on eventLoop: any EventLoop) {
+    (self.plan, self.eventLoop) = (plan, eventLoop)
+  }
+
+  func open(delivering sink: any DatagramSink) async throws { throw PigeonFault.hawk }
+  func sendFeedback(_ bytes: ByteBuffer) {}
+  func holdReading(_ isHeld: Bool) {}
+  func counters() async -> TransportCounters { TransportCounters() }
+  func close() {}
+}
