@@ -10,6 +10,6 @@ var configuration = Receiver.Configuration()
 configuration.frameLimit = 10
 configuration.onFrame = { frame in print(frame.width, frame.height, frame.time.seconds) }
 let receiver = try Receiver(configuration: configuration) { _ in
-  try TransportCatalogue.make(source: source, on: eventLoop)
+  try TransportCatalogue.standard.make(source: source, on: eventLoop)
 }
 print(await receiver.run().reason)

@@ -20,6 +20,10 @@ public struct TransportCatalogue: Sendable {
   public var names: [String] { kinds.map(\.name) }
   /// What a source URL may begin with.
   public var schemes: [String] { kinds.flatMap(\.schemes) }
+  /// What any of them counts by itself, each once.
+  public var counters: [TransportCounter] {
+    kinds.flatMap(\.counters).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+  }
 
   /// The transport for a SOURCE argument: a URL, a file, or an address and the transport's name.
   ///
@@ -40,7 +44,7 @@ public struct TransportCatalogue: Sendable {
   /// The name of the transport for a SOURCE argument, as ``names`` has it.
   ///
   /// - Throws: what is wrong with the argument, as ``make(source:transport:options:on:)`` does.
-  public static func name(
+  public func name(
     of source: String, transport name: String? = nil, options: TransportOptions = TransportOptions()
   ) throws(TransportError) -> String {
     try kind(of: source, transport: name, options).name

@@ -31,7 +31,7 @@ public enum TransportError: Error, Sendable, Hashable {
   case noUsableMedia(described: [String], usable: [String])
   /// The media is carried in a way that this transport does not know, such as RTP/SAVP.
   case unsupportedProfile(String)
-  /// The media is protected, and can not be had in clear.
+  /// The media is protected, and cannot be had in clear.
   case protected(SRTPError)
   /// The transport was closed before it was open.
   case closed
@@ -82,41 +82,41 @@ extension TransportError: CustomStringConvertible {
     switch self {
     case .source(let text, let fault):
       return
-        "can not use ‘\(SourceArgument(text).shown.prefix(200))’ as a source: \(fault)"
+        "cannot use '\(SourceArgument(text).shown.prefix(200))' as a source: \(fault)"
     case .nameNotResolved(let host, let reason):
-      return "can not find the address of ‘\(host)’ (\(reason)); check the name, or give an address"
+      return "cannot find the address of '\(host)' (\(reason)); check the name, or give an address"
     case .nameResolutionTimedOut(let host, let seconds):
-      return "the name server did not answer for ‘\(host)’ within \(seconds) s; "
+      return "the name server did not answer for '\(host)' within \(seconds) s; "
         + "check the network, or give an address"
     case .connectionRefused(let address):
       return "\(address) refuses the connection; check the port, and that the server is running"
     case .notConnected(let address, let reason):
-      return "can not connect to \(address) (\(reason)); check the address and the network"
+      return "cannot connect to \(address) (\(reason)); check the address and the network"
     case .portInUse(let address):
       return "\(address) is in use, by another program or as another port of this one; take another"
     case .addressNotAvailable(let address):
-      return "\(address) is not an address of this machine; ‘ip address’ lists those that are"
+      return "\(address) is not an address of this machine; 'ip address' lists those that are"
     case .noSuchInterface(let name):
-      return "there is no network interface ‘\(name)’; ‘ip link’ lists those that exist"
+      return "there is no network interface '\(name)'; 'ip link' lists those that exist"
     case .permissionDenied(let operation):
       return "not permitted to \(operation); ports below 1024 need a privilege, others do not"
     case .groupNotJoined(let group, let reason):
-      return "can not join the multicast group \(group) (\(reason)); "
+      return "cannot join the multicast group \(group) (\(reason)); "
         + "name the network interface to join on with --interface"
     case .payloadTooLong(let count, let limit):
       return "a hello or heartbeat of \(count) bytes is too long; it may have \(limit) bytes"
     case .system(let operation, let reason):
-      return "can not \(operation): \(reason)"
+      return "cannot \(operation): \(reason)"
     case .fileUnreadable(let path, let reason):
-      return "can not read \(path): \(reason)"
+      return "cannot read \(path): \(reason)"
     case .sessionDescription(let error):
-      return "the session description can not be used: \(error)"
+      return "the session description cannot be used: \(error)"
     case .nothingToReceive:
       return "the session description has no media with a port to listen on"
     case .noUsableMedia(let described, let usable):
       return
-        "the session description has \(described.prefix(8).joined(separator: ", ")) and nothing "
-        + "that can be received here: \(usable.joined(separator: ", "))"
+        "the session description has \(described.prefix(8).joined(separator: ", ")), and nothing "
+        + "that can be received here (\(usable.joined(separator: ", ")))"
     case .unsupportedProfile(let profile):
       return
         "the session description asks for \(profile.prefix(40)); only RTP/AVP and RTP/SAVP can be "
@@ -134,9 +134,9 @@ extension SourceFault: CustomStringConvertible {
   public var description: String {
     switch self {
     case .unknownScheme(let scheme, let known):
-      return "‘\(scheme)’ is not a known scheme; there are \(Self.list(known))"
+      return "'\(scheme)' is not a known scheme; there are \(Self.list(known))"
     case .unknownTransport(let name, let known):
-      return "‘\(name)’ is not a known transport; there are \(Self.list(known))"
+      return "'\(name)' is not a known transport; there are \(Self.list(known))"
     case .noScheme(let known):
       return "it says where, but not how; put one of these before it: "
         + known.joined(separator: " ")
@@ -151,12 +151,12 @@ extension SourceFault: CustomStringConvertible {
     case .missingPort:
       return "the port is missing, as in udp://host:port or rtp://:5004"
     case .invalidPort(let text):
-      return "‘\(text.prefix(20))’ is not a port; a port is a number from 1 to 65535"
+      return "'\(text.prefix(20))' is not a port; a port is a number from 1 to 65535"
     case .invalidHost(let host):
-      return "‘\(host.prefix(80))’ is not a host name or address; "
+      return "'\(host.prefix(80))' is not a host name or address; "
         + "an IPv6 address stands in brackets, as in [2001:db8::1]:5004"
     case .unexpectedTail(let tail):
-      return "‘\(tail.prefix(80))’ after the port means nothing here"
+      return "'\(tail.prefix(80))' after the port means nothing here"
     case .sourceWithoutGroup:
       return "source@ goes with a multicast group, as in rtp://192.0.2.1@232.1.2.3:5004; "
         + "to receive from a server that waits for a hello, use udp://host:port"
@@ -165,19 +165,19 @@ extension SourceFault: CustomStringConvertible {
     case .controlCharacter:
       return "it contains a control character, which no address has"
     case .unescapedCredentials:
-      return "a ‘/’ or ‘?’ in a user name or password is written %2F or %3F, and ‘@’ %40; "
+      return "a '/' or '?' in a user name or password is written %2F or %3F, and '@' %40; "
         + "or give them with --user and --password-file"
     case .nothingDescribed:
       return
         "it does not say which streams there are; rtsp:// servers, .sdp files and recordings do"
     case .otherTransport(let scheme, let named):
-      return "\(scheme):// is not carried by the transport ‘\(named)’; leave one of the two out"
+      return "\(scheme):// is not carried by the transport '\(named)'; leave one of the two out"
     case .noRepairPorts:
       return
         "SMPTE ST 2022-1 and retransmissions in a session of their own come to ports of their own: "
         + "listen with rtp://, or replay a .pcapng"
     case .protectedCorrection:
-      return "SMPTE ST 2022-1 can not be had together with SRTP"
+      return "SMPTE ST 2022-1 cannot be had together with SRTP"
     case .sharedKey:
       return
         "retransmissions in a session of their own need a key of their own: describe both sessions "

@@ -33,7 +33,7 @@ public enum ConnectionFault: Sendable, Hashable {
 
 /// What an error made of a stream, as far as programs and their exit statuses tell.
 public enum TransportOutcome: Sendable, Hashable, CaseIterable {
-  /// What was asked for can not be meant.
+  /// What was asked for cannot be meant.
   case usage
   /// A login or a key is missing or refused.
   case credentials

@@ -23,6 +23,8 @@ public struct TransportKind: Sendable {
   public var takesAnyFile = false
   /// Whether there are ports beside that of the media, for SMPTE ST 2022-1 and for retransmissions.
   public var hasRepairPorts = false
+  /// What it counts by itself, in the order in which statistics show it.
+  public var counters: [TransportCounter] = []
   public var make: Maker
   /// `nil` where nobody can be asked.
   public var describe: Describer?

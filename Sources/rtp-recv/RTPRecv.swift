@@ -25,7 +25,8 @@ struct RTPRecv: AsyncParsableCommand {
         http://HOST[:PORT]/PATH  HTTP progressive: packets behind their lengths
                                  (https:// encrypted)
         tcp://HOST:PORT          packets behind their lengths, as in RFC 4571
-        -                        packets behind 4-byte lengths on standard input
+        -                        packets behind 4-byte lengths on standard input,
+                                 or a capture as it is taken
         FILE.sdp                 listen as the session description says
         FILE.pcapng              replay a recording (.pcap, .pcapng, .rtpdump, or
                                  .rtp4: packets behind 4-byte lengths)
@@ -182,7 +183,7 @@ struct RTPRecv: AsyncParsableCommand {
   private func checkScopes(for source: SourceArgument) throws {
     var options = TransportOptions()
     options.framed.framing = replay.framing
-    var carrier = try TransportCatalogue.name(
+    var carrier = try TransportCatalogue.standard.name(
       of: source.bare, transport: transport, options: options)
     if source.bare == "-" || FileIdentity.isPipe(source.bare) {
       // A file is a recording, on standard input too.

@@ -54,38 +54,23 @@ enum Statistics {
     object.add("local_address", counters.localAddress)
     object.add("delivered", counters.delivered)
     object.add("delivered_bytes", counters.deliveredBytes)
-    object.add("foreign_origin", counters.foreignOrigin)
     object.add("empty", counters.empty)
-    object.add("kernel_dropped", counters.kernelDropped)
-    object.add("refused", counters.refused)
-    object.add("hellos_sent", counters.hellosSent)
-    object.add("heartbeats_sent", counters.heartbeatsSent)
-    object.add("rebindings", counters.rebindings)
-    object.add("receive_buffer", counters.receiveBuffer)
     object.add("delivery", counters.delivery)
-    object.add("skipped_bytes", counters.skippedBytes)
-    object.add("unassigned", counters.unassigned)
-    object.add("unwanted", counters.unwanted)
     object.add("diagnostics", counters.diagnostics)
-    if let srtp = counters.srtp { object.add("srtp", protection(srtp)) }
-    return object
-  }
-
-  private static func protection(_ counters: SRTPCounters) -> JSONLine {
-    var object = JSONLine()
-    object.add("authenticated", counters.authenticated)
-    object.add("authentication_failed", counters.authenticationFailed)
-    object.add("replayed", counters.replayed)
-    object.add("malformed", counters.malformed)
-    object.add("readable_control", counters.readableControl)
-    object.add("no_key", counters.noKey)
-    object.add("held_too_long", counters.heldTooLong)
-    object.add("held", counters.held)
-    object.add("key_requests", counters.keyRequests)
-    object.add("key_failures", counters.keyFailures)
-    object.add("rollover_trials", counters.rolloverTrials)
-    object.add("rollovers_found", counters.rolloversFound)
-    object.add("sources_forgotten", counters.sourcesForgotten)
+    // What this transport does not count is 0, so that the names are the same for all of them.
+    let known = TransportCatalogue.standard.counters
+    let others = counters.own.keys.filter { !known.contains($0) }.sorted { $0.name < $1.name }
+    for counter in known + others where counter.group == nil {
+      object.add(counter.name, counters[counter])
+    }
+    for (group, members) in Dictionary(grouping: others, by: \.group).sorted(by: {
+      $0.key ?? "" < $1.key ?? ""
+    }) {
+      guard let group else { continue }
+      var nested = JSONLine()
+      for counter in members { nested.add(counter.name, counters[counter]) }
+      object.add(group, nested)
+    }
     return object
   }
 

@@ -92,17 +92,21 @@ public final class RTSPTransport: RTPTransport {
 
 extension TransportKind {
   /// `rtsp://` and `rtsps://`.
-  public static let rtsp = TransportKind(
-    name: "rtsp", schemes: ["rtsp", "rtsps"],
-    make: { source, options, eventLoop in
-      // ‘--transport rtsp host/path’ names no scheme.
-      let url = SourceAddress.scheme(of: source) == nil ? "rtsp://" + source : source
-      return try RTSPTransport(
-        source: url, configuration: options.rtsp, sockets: options.sockets, on: eventLoop)
-    },
-    describe: { source, options, eventLoop in
-      StreamListing(
-        of: try await RTSPTransport.describe(
-          source: source, configuration: options.rtsp, sockets: options.sockets, on: eventLoop))
-    })
+  public static let rtsp: TransportKind = {
+    var kind = TransportKind(
+      name: "rtsp", schemes: ["rtsp", "rtsps"],
+      make: { source, options, eventLoop in
+        // ‘--transport rtsp host/path’ names no scheme.
+        let url = SourceAddress.scheme(of: source) == nil ? "rtsp://" + source : source
+        return try RTSPTransport(
+          source: url, configuration: options.rtsp, sockets: options.sockets, on: eventLoop)
+      },
+      describe: { source, options, eventLoop in
+        StreamListing(
+          of: try await RTSPTransport.describe(
+            source: source, configuration: options.rtsp, sockets: options.sockets, on: eventLoop))
+      })
+    kind.counters = TransportCounter.ofSockets + TransportCounter.ofRTSP
+    return kind
+  }()
 }

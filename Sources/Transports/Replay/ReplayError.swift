@@ -36,7 +36,7 @@ extension ReplayError: CustomStringConvertible {
         + "(packets behind 4-byte lengths); for other files of packets say how they stand, with "
         + "--framing rtp4 or rfc4571"
     case .noRTP(let contents):
-      return "\(contents), none of them RTP; what is encrypted can not be seen"
+      return "\(contents), none of them RTP; what is encrypted cannot be seen"
     case .noSuchFlow(let asked, let flows, let more):
       let list = flows.map { "\n  \($0)" }.joined()
       return "there is no RTP with \(asked) in it; there is"

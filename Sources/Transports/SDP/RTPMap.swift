@@ -5,7 +5,7 @@ struct RTPMap: Sendable, Hashable {
   /// 0 … 127; Bosch cameras use 35 for H.264, which RFC 3551 leaves unassigned.
   let payloadType: UInt8
   let name: String
-  /// Ticks a second, or `nil` when what is written can not be one.
+  /// Ticks a second, or `nil` when what is written cannot be one.
   let clockRate: UInt32?
 
   /// Whether packets of this type only protect or repeat others.

@@ -48,7 +48,7 @@ public struct SessionDescription: Sendable, Hashable {
     public var isBackChannel = false
     /// The lines of `a=crypto` that can be used (RFC 4568), in order, without what is text of a key.
     public internal(set) var cryptos: [SDESCrypto] = []
-    /// Why the first line of `a=crypto` that can not be used can not be.
+    /// Why the first line of `a=crypto` that cannot be used cannot be.
     public internal(set) var cryptoFault: SDESFault?
     /// The section in which its packets are sent again, if that is a session of its own: an index
     /// among the description's sections.
@@ -161,7 +161,7 @@ public enum SessionDescriptionError: Error, Sendable, Hashable, CustomStringConv
     case .tooLong(let count, let limit): return "it has \(count) bytes, more than \(limit)"
     case .tooManyLines(let count, let limit): return "it has \(count) lines, more than \(limit)"
     case .tooManyMedia(let limit): return "it has more than \(limit) media sections"
-    case .notADescription: return "it is not SDP; SDP begins with ‘v=0’ and has an ‘m=’ line"
+    case .notADescription: return "it is not SDP; SDP begins with 'v=0' and has an 'm=' line"
     }
   }
 }

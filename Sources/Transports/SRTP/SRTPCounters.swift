@@ -32,19 +32,52 @@ public struct SRTPCounters: Sendable, Hashable {
     authenticationFailed + replayed + malformed + readableControl + noKey + heldTooLong
   }
 
-  /// The sums of these counters and those of earlier connections.
-  func added(to earlier: SRTPCounters) -> SRTPCounters {
+  /// The sums of those of two sessions.
+  func added(to other: SRTPCounters) -> SRTPCounters {
     var sum = self
-    for counter in Self.all { sum[keyPath: counter] += earlier[keyPath: counter] }
-    sum.held = held
+    for (counter, path) in Self.table {
+      sum[keyPath: path] = counter.joined(self[keyPath: path], after: other[keyPath: path])
+    }
     return sum
   }
 
-  private static var all: [WritableKeyPath<SRTPCounters, UInt64>] {
-    [
-      \.authenticated, \.authenticationFailed, \.replayed, \.malformed, \.readableControl, \.noKey,
-      \.heldTooLong, \.held, \.keyRequests, \.keyFailures, \.rolloverTrials, \.rolloversFound,
-      \.sourcesForgotten,
+  /// Every counter, as statistics know it, and where its figure stands here.
+  fileprivate static var table: [(TransportCounter, WritableKeyPath<SRTPCounters, UInt64>)] {
+    func row(
+      _ name: String, _ path: WritableKeyPath<SRTPCounters, UInt64>,
+      _ unit: TransportCounter.Unit = .datagrams, _ joining: TransportCounter.Joining = .sum
+    ) -> (TransportCounter, WritableKeyPath<SRTPCounters, UInt64>) {
+      (TransportCounter(name, in: "srtp", unit: unit, joining: joining), path)
+    }
+    return [
+      row("authenticated", \.authenticated), row("authentication_failed", \.authenticationFailed),
+      row("replayed", \.replayed), row("malformed", \.malformed),
+      row("readable_control", \.readableControl), row("no_key", \.noKey),
+      row("held_too_long", \.heldTooLong), row("held", \.held, .datagrams, .latest),
+      row("key_requests", \.keyRequests, .events), row("key_failures", \.keyFailures, .events),
+      row("rollover_trials", \.rolloverTrials, .events),
+      row("rollovers_found", \.rolloversFound, .events),
+      row("sources_forgotten", \.sourcesForgotten, .events),
     ]
+  }
+}
+
+extension TransportCounter {
+  static var ofSRTP: [TransportCounter] { SRTPCounters.table.map(\.0) }
+}
+
+extension TransportCounters {
+  /// What became of protected packets, of which ``delivered`` counts the authentic ones; `nil` where
+  /// there is no SRTP.
+  public var srtp: SRTPCounters? {
+    get {
+      let table = SRTPCounters.table
+      guard table.contains(where: { own[$0.0] != nil }) else { return nil }
+      return table.reduce(into: SRTPCounters()) { $0[keyPath: $1.1] = self[$1.0] }
+    }
+    set {
+      guard let newValue else { return }
+      for (counter, path) in SRTPCounters.table { self[counter] = newValue[keyPath: path] }
+    }
   }
 }

@@ -3,8 +3,15 @@ internal import RTPWire
 
 extension TransportKind {
   /// `udp://host:port`: hello to a server.
-  public static let hello = TransportKind(name: "udp", schemes: ["udp"]) {
-    (source, options, eventLoop) throws(TransportError) in
+  public static let hello: TransportKind = {
+    var kind = TransportKind(name: "udp", schemes: ["udp"], make: sayHello)
+    kind.counters = TransportCounter.ofSockets + TransportCounter.ofHello
+    return kind
+  }()
+
+  @Sendable private static func sayHello(
+    _ source: String, _ options: TransportOptions, _ eventLoop: any EventLoop
+  ) throws(TransportError) -> any RTPTransport {
     let address = try SourceAddress(parsing: source)
     // Other players listen on ‘udp://:5004’, ‘udp://@:5004’ and ‘udp://239.1.2.3:5004’.
     guard address.host != nil, !address.isForListening, !address.isGroup else {
@@ -29,6 +36,7 @@ extension TransportKind {
         return StreamListing(of: try SessionDescription(contentsOf: source))
       })
     kind.endings = [".sdp"]
+    kind.counters = TransportCounter.ofSockets
     kind.recognizes = { file, _ in
       file.holdsSessionDescription || file.kind == .pipe && file.path.hasSuffix(".sdp")
     }

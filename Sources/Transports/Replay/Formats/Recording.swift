@@ -32,11 +32,11 @@ protocol RecordingReader: Sendable {
   /// Bytes of a record that has begun and whose end has not come.
   var unfinished: Int { get }
 
-  /// What was passed over because it can not be meant, a sentence each.
+  /// What was passed over because it cannot be meant, a sentence each.
   var oddities: [String] { get }
 }
 
-/// Why a file can not be read on from a place: nothing in it says where the next record begins.
+/// Why a file cannot be read on from a place: nothing in it says where the next record begins.
 struct DamagedRecording: Error, Sendable, Hashable, CustomStringConvertible {
   enum Reason: Sendable, Hashable {
     /// A record claims to be longer than any can be.
@@ -64,7 +64,7 @@ struct DamagedRecording: Error, Sendable, Hashable, CustomStringConvertible {
         "a record claims \(length) bytes, of which it can have \(limit)"
       case .lengthsDiffer(let first, let second):
         "a block has the lengths \(first) and \(second)"
-      case .blockLength(let length): "a block can not have the length \(length)"
+      case .blockLength(let length): "a block cannot have the length \(length)"
       case .section: "a section is of an unknown kind"
       case .compression: "what stands there is not compressed as gzip does it"
       case .expansion(let times): "it expands more than \(times) times, as no capture does"

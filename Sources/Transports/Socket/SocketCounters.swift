@@ -1,0 +1,49 @@
+/// What sockets of datagrams count, whatever transport they belong to.
+extension TransportCounter {
+  /// Datagrams that the kernel dropped because the socket's buffer was full.
+  static let kernelDropped = TransportCounter("kernel_dropped", unit: .datagrams)
+  /// What the kernel granted as the receive buffer, in bytes; 0 where there is no socket.
+  static let receiveBuffer = TransportCounter("receive_buffer", unit: .bytes, joining: .largest)
+  /// "Connection refused" reported by the peer's host (ICMP port unreachable).
+  static let refused = TransportCounter("refused", unit: .events)
+  /// Datagrams from an address that is not the pinned source.
+  static let foreignOrigin = TransportCounter("foreign_origin", unit: .datagrams)
+  /// Times the pinned source moved to another port after a silence.
+  static let rebindings = TransportCounter("rebindings", unit: .events)
+
+  static let ofSockets: [TransportCounter] = [
+    .kernelDropped, .receiveBuffer, .refused, .foreignOrigin, .rebindings,
+  ]
+}
+
+extension TransportCounters {
+  /// Datagrams that the kernel dropped because the socket's buffer was full.
+  public var kernelDropped: UInt64 {
+    get { self[.kernelDropped] }
+    set { self[.kernelDropped] = newValue }
+  }
+
+  /// What the kernel granted as the receive buffer, in bytes; 0 where there is no socket.
+  public var receiveBuffer: Int {
+    get { Int(clamping: self[.receiveBuffer]) }
+    set { self[.receiveBuffer] = UInt64(clamping: newValue) }
+  }
+
+  /// "Connection refused" reported by the peer's host (ICMP port unreachable).
+  public var refused: UInt64 {
+    get { self[.refused] }
+    set { self[.refused] = newValue }
+  }
+
+  /// Datagrams from an address that is not the pinned source.
+  public var foreignOrigin: UInt64 {
+    get { self[.foreignOrigin] }
+    set { self[.foreignOrigin] = newValue }
+  }
+
+  /// Times the pinned source moved to another port after a silence.
+  public var rebindings: UInt64 {
+    get { self[.rebindings] }
+    set { self[.rebindings] = newValue }
+  }
+}

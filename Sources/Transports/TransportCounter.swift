@@ -1,0 +1,39 @@
+/// A figure that a transport counts: declared once, in the transport's own folder, with all that
+/// statistics have to know of it.
+public struct TransportCounter: Sendable, Hashable {
+  public enum Unit: Sendable, Hashable {
+    case datagrams
+    case bytes
+    /// Things that happened, or were done.
+    case events
+  }
+
+  /// What the figures of several connections make together.
+  public enum Joining: Sendable, Hashable {
+    case sum
+    case largest
+    case latest
+  }
+
+  /// As statistics name it: small letters and underscores.
+  public let name: String
+  /// The object of the statistics that it stands in beside others; `nil` for that of the transport.
+  public let group: String?
+  public let unit: Unit
+  public let joining: Joining
+
+  public init(_ name: String, in group: String? = nil, unit: Unit, joining: Joining = .sum) {
+    self.name = name
+    self.group = group
+    self.unit = unit
+    self.joining = joining
+  }
+
+  func joined(_ latest: UInt64, after earlier: UInt64) -> UInt64 {
+    switch joining {
+    case .sum: latest &+ earlier
+    case .largest: max(latest, earlier)
+    case .latest: latest
+    }
+  }
+}
