@@ -9,10 +9,14 @@ public protocol TransportFault: Error, CustomStringConvertible {
   /// What became of the stream, as far as programs tell ends apart; `nil` where that depends on when it
   /// happened.
   var outcome: TransportOutcome? { get }
+
+  /// Whether the far end wants a user name and a password, and none were given.
+  var asksForLogin: Bool { get }
 }
 
 extension TransportFault {
   public var outcome: TransportOutcome? { nil }
+  public var asksForLogin: Bool { false }
 }
 
 /// What kind of fault keeps a transport from its stream, as far as trying again is concerned.

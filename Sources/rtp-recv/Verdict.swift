@@ -102,11 +102,8 @@ struct Verdict {
 
   /// What `error` says, with `advice` where a login is missing.
   static func words(for error: any Error, advice: String) -> String {
-    switch error {
-    case RTSPError.credentialsMissing, HTTPError.credentialsMissing:
-      "the server wants a user name and a password; " + advice
-    default: "\(error)"
-    }
+    (error as? any TransportFault)?.asksForLogin == true
+      ? "the server wants a user name and a password; " + advice : "\(error)"
   }
 
   private static func judge(_ report: Receiver.Report, _ wish: Wish) -> (ExitStatus, String?) {

@@ -162,6 +162,8 @@ extension HTTPError: TransportFault {
     }
   }
 
+  public var asksForLogin: Bool { if case .credentialsMissing = self { true } else { false } }
+
   public var outcome: TransportOutcome? {
     switch self {
     case .credentialsMissing, .credentialsRefused, .credentialsNotForwarded, .refused(403, _),

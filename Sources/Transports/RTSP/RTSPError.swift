@@ -138,6 +138,8 @@ extension RTSPError: TransportFault {
     }
   }
 
+  public var asksForLogin: Bool { if case .credentialsMissing = self { true } else { false } }
+
   public var outcome: TransportOutcome? {
     switch self {
     case .credentialsMissing, .credentialsRefused, .credentialsNotForwarded,

@@ -17,13 +17,12 @@ final class RecordingFile {
   private var compressed = ByteBuffer()
   private var slabs: [ByteBuffer] = []
 
-  /// - Throws: ``TransportError/fileUnreadable(path:reason:)`` or ``ReplayError``.
+  /// - Throws: ``ReplayError``, or what reading fails with.
   init(path: String) throws {
     // A named pipe without a writer would otherwise be waited for.
     descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
-      throw TransportError.fileUnreadable(
-        path: path, reason: unsafe String(cString: strerror(errno)))
+      throw ReplayError.unreadable(reason: unsafe String(cString: strerror(errno)))
     }
     var beginning = ByteBuffer()
     do {

@@ -1,5 +1,7 @@
 /// What keeps a recording from being played; each description says what happened and what to try.
 public enum ReplayError: Error, Sendable, Hashable {
+  /// The file cannot be opened, for this reason in the kernel's own words.
+  case unreadable(reason: String)
   case isDirectory
   /// A device or a socket, which is neither a file nor a pipe.
   case notRegular
@@ -24,6 +26,7 @@ public enum ReplayError: Error, Sendable, Hashable {
 extension ReplayError: CustomStringConvertible {
   public var description: String {
     switch self {
+    case .unreadable(let reason): return "it cannot be read: \(reason)"
     case .isDirectory: return "it is a directory; give one recording in it"
     case .notRegular: return "it is neither a file nor a pipe; a capture can come from both"
     case .empty: return "it is empty: nothing was recorded"
@@ -55,7 +58,9 @@ extension ReplayError: TransportFault {
     switch self {
     case .noRTP, .noPackets: .noMedia
     case .noSuchFlow: .noSuchStream
-    case .isDirectory, .notRegular, .empty, .endsInHeader, .foreign, .unknownFormat, .damaged: nil
+    case .unreadable, .isDirectory, .notRegular, .empty, .endsInHeader, .foreign, .unknownFormat,
+      .damaged:
+      nil
     }
   }
 }

@@ -34,7 +34,7 @@ final class ReplayReader: @unchecked Sendable {
 
   /// Opens a file and tells its format.
   ///
-  /// - Throws: ``TransportError/fileUnreadable(path:reason:)`` or ``ReplayError``.
+  /// - Throws: ``ReplayError``, or what reading fails with.
   init(path: String, configuration: ReplayConfiguration) throws {
     file = try RecordingFile(path: path)
     wish = configuration.wish

@@ -133,7 +133,7 @@ struct PipedCaptureTests {
         "no RTP",
         RecordingBytes.pcap([
           FrameBytes.ethernet(FrameBytes.ipv4(FrameBytes.udp(ByteBuffer(integer: 7))))
-        ]), "1 packets (1 UDP), none of them RTP"
+        ]), "1 packet (1 UDP), none of them RTP"
       ),
       ("a text", ByteBuffer(string: "once upon a time there was a file"), "no RTP packets"),
       ("half a signature", ByteBuffer(bytes: [0x1F]), "in the middle of a packet"),

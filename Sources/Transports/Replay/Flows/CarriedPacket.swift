@@ -55,7 +55,7 @@ struct DissectionStatistics: Sendable, Hashable {
       (malformed, "malformed"), (unsupportedLink, "on a kind of link that is not known"),
     ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
     let detail = parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))"
-    return "\(packets) packets\(detail)"
+    return "\(packets) packet\(packets == 1 ? "" : "s")\(detail)"
   }
 
   /// What was left out though it may have belonged to a stream, a sentence each.

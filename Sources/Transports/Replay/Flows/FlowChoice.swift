@@ -55,8 +55,9 @@ struct FlowChoice: Sendable {
 
   /// Which track `packet` belongs to, and what it comes on there; `nil` when it belongs to none.
   func place(of packet: CarriedPacket) -> (track: Int, channel: Datagram.Channel)? {
-    for (number, track) in tracks.enumerated() {
-      guard let channel = track.channel(of: packet) else { continue }
+    // By index: taking a track out of the array would cost more than asking it.
+    for number in tracks.indices {
+      guard let channel = tracks[number].channel(of: packet) else { continue }
       // Media in one place have their RTCP in one place too.
       guard tracks.count > 1, RTCPPacket.recognizes(packet.bytes) else { return (number, channel) }
       let other = tracks.firstIndex {

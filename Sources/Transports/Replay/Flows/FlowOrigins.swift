@@ -6,6 +6,8 @@ struct FlowOrigins {
   /// Senders that are remembered: the ports of one machine.
   private static let maximumSenders = 64
   private var addresses: [IPEndpoint: SocketAddress] = [:]
+  /// The sender of the packet before, which is that of most.
+  private var latest: (endpoint: IPEndpoint, address: SocketAddress?)?
 
   /// The datagram that `packet` is in `choice`; `nil` where it is none.
   mutating func datagram(
@@ -20,10 +22,11 @@ struct FlowOrigins {
   /// The sender of a datagram; what came in a connection has none, as with ``RTSPTransport``.
   private mutating func origin(of carrier: CarriedPacket.Carrier) -> SocketAddress? {
     guard case .udp(let endpoint, _) = carrier else { return nil }
-    if let address = addresses[endpoint] { return address }
+    if let latest, latest.endpoint == endpoint { return latest.address }
     if addresses.count >= Self.maximumSenders { addresses.removeAll() }
-    let address = endpoint.socketAddress
+    let address = addresses[endpoint] ?? endpoint.socketAddress
     addresses[endpoint] = address
+    latest = (endpoint, address)
     return address
   }
 }
