@@ -137,6 +137,7 @@ struct RecordedTracksTests {
   @Test(arguments: [
     ([65_534, 65_535, 0, 1], 0), ([1, 2, 4, 5], 1), ([1, 3, 2, 4], 0), ([1, 2, 2, 3], 0),
     ([1, 2, 6, 7, 7], 2), ([1, 2, 3, 40_000, 40_001, 40_003], 1), ([5, 4, 3, 6], 0),
+    ([103, 100, 101, 102, 105], 1), ([30_000, 2, 30_001], 0),
   ])
   func lossIsWhatTheNumbersHavePlacesFor(numbers: [Int], lost: Int) throws {
     let packets = try numbers.map { try RTPPacket(parsing: rtp(UInt16($0))) }

@@ -4,6 +4,8 @@ internal import RTPWire
 struct FlowReception: Sendable {
   /// A step of the numbers beyond which they began anew (RFC 3550 A.1, `MAX_DROPOUT`).
   static let longestStep = 3000
+  /// Places that the first packet to come may have overtaken at a time.
+  private static let overtaken = 64
 
   /// Nanoseconds of the recording.
   let firstTime: Int64
@@ -80,6 +82,8 @@ struct FlowReception: Sendable {
       highest = first
       return
     }
+    // Those that the first one has overtaken belong to the flow too.
+    if extended < first, first - extended <= Self.overtaken { first = extended }
     guard extended > highest else { return }
     highest = extended
     numbers.advance(to: extended)
