@@ -12,6 +12,7 @@ let package = Package(
     .library(name: "Outputs", targets: ["Outputs"]),
     .library(name: "Transports", targets: ["Transports"]),
     .library(name: "Receiver", targets: ["Receiver"]),
+    .library(name: "CommandLineTool", targets: ["CommandLineTool"]),
     .library(name: "TransportConformance", targets: ["TransportConformance"]),
     .executable(name: "rtp-recv", targets: ["rtp-recv"]),
     .executable(name: "rtp-send", targets: ["rtp-send"]),
@@ -99,8 +100,9 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
       ]
     ),
-    .executableTarget(
-      name: "rtp-recv",
+    // The command as a library, for programs that add to it.
+    .target(
+      name: "CommandLineTool",
       dependencies: [
         "RTPWire", "RTPProcessor", "Bitstream", "Defragment", "Decode", "Outputs", "Transports",
         "Receiver",
@@ -109,6 +111,7 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]
     ),
+    .executableTarget(name: "rtp-recv", dependencies: ["CommandLineTool"]),
 
     // The instrument every test uses: a sender that can misbehave on request.
     .target(

@@ -58,7 +58,7 @@ enum Statistics {
     object.add("delivery", counters.delivery)
     object.add("diagnostics", counters.diagnostics)
     // What this transport does not count is 0, so that the names are the same for all of them.
-    let known = TransportCatalogue.standard.counters
+    let known = CommandLineTool.current.transports.counters
     let others = counters.own.keys.filter { !known.contains($0) }.sorted { $0.name < $1.name }
     for counter in known + others where counter.group == nil {
       object.add(counter.name, counters[counter])

@@ -85,7 +85,7 @@ struct OutputOptions: ParsableArguments {
     return isKnown && [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT)
   }
 
-  private static let catalogue = OutputCatalogue(codecs: FormatCatalogue.standard.codecs)
+  private static var catalogue: OutputCatalogue { CommandLineTool.current.outputs }
   static var formatNames: String {
     catalogue.formats.map(\.name).joined(separator: ", ")
   }
@@ -119,7 +119,7 @@ struct MediaOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "\(FormatCatalogue.standard.names), or auto to recognise it from the packets.",
+      "\(CommandLineTool.current.formats.names), or auto to recognise it from the packets.",
       valueName: "name"))
   var codec = "auto"
 
@@ -145,9 +145,9 @@ struct MediaOptions: ParsableArguments {
   var reorderWindow = 200
 
   func validate() throws {
-    guard codec == "auto" || FormatCatalogue.standard.codec(named: codec) != nil else {
+    guard codec == "auto" || CommandLineTool.current.formats.codec(named: codec) != nil else {
       throw ValidationError(
-        "no codec named '\(codec)'; there are auto, \(FormatCatalogue.standard.names)")
+        "no codec named '\(codec)'; there are auto, \(CommandLineTool.current.formats.names)")
     }
     guard (payloadType ?? 0) < 128 else { throw ValidationError("a payload type is 0 to 127") }
     guard clockRate != 0 else { throw ValidationError("a clock rate is above 0") }
@@ -163,7 +163,7 @@ struct MediaOptions: ParsableArguments {
   func description() throws -> MediaDescription {
     var own = MediaDescription(
       payloadType: payloadType,
-      encodingName: FormatCatalogue.standard.codec(named: codec)?.encodingName,
+      encodingName: CommandLineTool.current.formats.codec(named: codec)?.encodingName,
       clockRate: clockRate ?? MediaDescription.videoClockRate)
     fec?.describe(in: &own)
     guard let sessionDescription else { return own }

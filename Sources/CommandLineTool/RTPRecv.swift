@@ -9,7 +9,6 @@ import RTPWire
 import Receiver
 import Transports
 
-@main
 struct RTPRecv: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rtp-recv",
@@ -56,7 +55,7 @@ struct RTPRecv: AsyncParsableCommand {
 
   @Option(
     help:
-      "How the stream is carried, if SOURCE does not say: \(TransportCatalogue.standard.names.joined(separator: ", "))."
+      "How the stream is carried, if SOURCE does not say: \(CommandLineTool.current.transports.names.joined(separator: ", "))."
   )
   var transport: String?
 
@@ -172,7 +171,7 @@ struct RTPRecv: AsyncParsableCommand {
     // Whoever says what it is knows better than the description.
     if media.codec == "auto" {
       options.media.encodings = Set(
-        FormatCatalogue.standard.codecs.map { $0.encodingName.uppercased() })
+        CommandLineTool.current.formats.codecs.map { $0.encodingName.uppercased() })
     }
     options.srtp = try srtp.options()
     if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(options.srtp) }
@@ -183,7 +182,7 @@ struct RTPRecv: AsyncParsableCommand {
   private func checkScopes(for source: SourceArgument) throws {
     var options = TransportOptions()
     options.framed.framing = replay.framing
-    var carrier = try TransportCatalogue.standard.name(
+    var carrier = try CommandLineTool.current.transports.name(
       of: source.bare, transport: transport, options: options)
     if source.bare == "-" || FileIdentity.isPipe(source.bare) {
       // A file is a recording, on standard input too.
@@ -240,7 +239,7 @@ struct RTPRecv: AsyncParsableCommand {
 
   private func list(_ source: SourceArgument, as form: StreamList.Form) async throws {
     warn(about: source)
-    let listing = try await TransportCatalogue.standard.describe(
+    let listing = try await CommandLineTool.current.transports.describe(
       source: source.bare, transport: transport, options: transportOptions(for: source),
       on: MultiThreadedEventLoopGroup.singleton.next())
     let text = StreamList(of: listing).shown(as: form)

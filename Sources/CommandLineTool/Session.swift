@@ -36,7 +36,7 @@ final class Session: Sendable {
       }
       options.rtsp.allowsBasic = former?.hasUsedDigest != true
       options.http.allowsBasic = options.rtsp.allowsBasic
-      let transport = try TransportCatalogue.standard.make(
+      let transport = try CommandLineTool.current.transports.make(
         source: source.bare, transport: command.transport, options: options, on: eventLoop)
       return capture.map { CapturingTransport(transport, to: $0) } ?? transport
     }

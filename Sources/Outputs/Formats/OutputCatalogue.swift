@@ -38,13 +38,18 @@ public struct OutputFormat: Sendable {
   }
 }
 
-/// The list of all output formats.
+/// The output formats that can be named.
 public struct OutputCatalogue: Sendable {
   public let formats: [OutputFormat]
 
-  /// - Parameter codecs: the codecs whose elementary streams can be written.
-  public init(codecs: [VideoCodec]) {
-    formats = [YUVOutput.format, Y4MOutput.format] + codecs.map(ElementaryStreamOutput.format)
+  /// Makes a catalogue of the formats of this package and of `added`, which other packages bring.
+  ///
+  /// - Parameters:
+  ///   - codecs: those whose elementary streams can be written.
+  ///   - added: formats with names of their own.
+  public init(codecs: [VideoCodec], adding added: [OutputFormat] = []) {
+    formats =
+      [YUVOutput.format, Y4MOutput.format] + codecs.map(ElementaryStreamOutput.format) + added
   }
 
   /// The format of that name or ending, in upper or lower case.

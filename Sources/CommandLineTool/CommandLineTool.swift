@@ -1,0 +1,36 @@
+public import Defragment
+public import Outputs
+public import Transports
+
+/// The command `rtp-recv`, put together from what there is to receive with and to write.
+///
+/// A program that adds a transport, a payload format or an output has the whole command with it:
+///
+/// ```swift
+/// var tool = CommandLineTool()
+/// tool.formats = FormatCatalogue(tool.formats.formats + [Mine.self])
+/// await tool.run()
+/// ```
+public struct CommandLineTool: Sendable {
+  /// The transports that a SOURCE can name.
+  public var transports = TransportCatalogue.standard
+  /// The payload formats that are known.
+  public var formats = FormatCatalogue.standard
+  /// Output formats beside those of this package.
+  public var addedOutputs: [OutputFormat] = []
+
+  /// The tool that reads the command line of this process.
+  @TaskLocal static var current = CommandLineTool()
+
+  /// Makes the tool as this package brings it.
+  public init() {}
+
+  /// The output formats that can be named: those of this package, an elementary stream for each codec,
+  /// and those that were added.
+  var outputs: OutputCatalogue { OutputCatalogue(codecs: formats.codecs, adding: addedOutputs) }
+
+  /// Reads the command line, runs to the end, and exits where that was no success.
+  public func run() async {
+    await Self.$current.withValue(self) { await RTPRecv.main() }
+  }
+}

@@ -1,0 +1,3 @@
+import CommandLineTool
+
+await CommandLineTool().run()
