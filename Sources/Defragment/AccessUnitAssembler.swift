@@ -24,8 +24,6 @@ struct AccessUnitAssembler: Sendable {
   /// A picture of which nobody knows yet whether it goes on behind `open`, which has none.
   private var held: AccessUnitDraft?
   private var ready = CircularBuffer<AccessUnit>()
-  /// The unit that is being written; `nil` between units and while one is being dropped.
-  private var unit: Unit?
   private var lastLength = 0
   private var endedByMarker: MediaTime?
   /// A marker has ended an access unit of this stream before.
@@ -39,13 +37,6 @@ struct AccessUnitAssembler: Sendable {
   private var hasOfferedParameterSets = false
   /// Parameter sets come with key pictures, so that one without them may have lost them.
   private var parameterSetsComeInBand = false
-
-  private struct Unit: Sendable {
-    var start: Int
-    var isCut = false
-    /// Found behind a start code inside another unit.
-    var isEmbedded = false
-  }
 
   init(format: any PayloadFormat.Type, limits: VideoDefragmenter.Limits) {
     self.format = format
@@ -127,24 +118,16 @@ struct AccessUnitAssembler: Sendable {
   ) {
     let role = format.role(of: head)
     let identity = role.isPicture ? reader?.identity(ofSlice: head, body: body) : nil
-    if let picture = held {
-      if picture.time != time {
+    if let heldTime = held?.time {
+      if heldTime != time || role.isPicture && begins(role, identity, behind: held) {
         finishHeld(statistics: &statistics)
       } else if role.isPicture {
-        if begins(role, identity, behind: picture) {
-          finishHeld(statistics: &statistics)
-        } else {
-          rejoin()
-        }
+        rejoin()
       }
-    } else if let picture = open, picture.hasPicture, picture.time == time, !role.isPicture,
-      role.beginsAccessUnit
-    {
-      (held, open) = (picture, nil)
+    } else if open?.hasPicture == true, open?.time == time, !role.isPicture, role.beginsAccessUnit {
+      swap(&held, &open)
     }
-    if let picture = open, picture.hasPicture,
-      picture.time != time || begins(role, identity, behind: picture)
-    {
+    if open?.hasPicture == true, open?.time != time || begins(role, identity, behind: open) {
       // Without a marker nobody knows whether the last packets of it were among the missing.
       finish(statistics: &statistics)
     } else if open?.time != time {
@@ -175,30 +158,29 @@ struct AccessUnitAssembler: Sendable {
     }
     if lostPackets > 0 || isBehindRestart { open?.noteGap(of: lostPackets) }
     (lostPackets, isBehindGap, isBehindRestart) = (0, false, false)
-    guard let count = open?.unitCount, count < unitLimit else {
-      noteExcess(statistics: &statistics)
-      return
-    }
-    writeStartCode()
+    let bounds = bounds
+    if open?.beginUnit(within: bounds) == false { statistics.excessUnits += 1 }
   }
 
   /// Whether a slice begins another picture than that of `picture` (H.264 §7.4.1.2.4, H.265 §7.4.2.4.5).
   private func begins(
-    _ role: NALUnitRole, _ identity: PictureIdentity?, behind picture: AccessUnitDraft
+    _ role: NALUnitRole, _ identity: PictureIdentity?, behind picture: AccessUnitDraft?
   ) -> Bool {
-    guard role.isPicture, let identity, let known = picture.identity else {
+    guard role.isPicture, let identity, let known = picture?.identity else {
       return role.beginsAccessUnit
     }
     guard identity.isSamePicture(as: known) else { return true }
     // Some encoders number pictures wrongly, but none sends the first slice of one twice.
-    return role.beginsAccessUnit && picture.hasFirstSlice && !identity.isRedundant
+    return role.beginsAccessUnit && picture?.hasFirstSlice == true && !identity.isRedundant
   }
 
   /// The picture goes on behind what came after its last slice.
   private mutating func rejoin() {
-    guard var picture = held else { return }
-    if let between = open { picture.goOn(behind: between, format: format) }
-    (held, open) = (nil, picture)
+    let between = open
+    open = nil
+    swap(&held, &open)
+    let format = format
+    if let between { open?.goOn(behind: between, format: format) }
   }
 
   private mutating func finishHeld(statistics: inout DefragmentStatistics) {
@@ -207,21 +189,27 @@ struct AccessUnitAssembler: Sendable {
     finish(picture, statistics: &statistics)
   }
 
-  /// Units of one access unit: what the level allows in slices, and as many of other kinds as there may be.
-  private var unitLimit: Int {
-    limits.unitsPerAccessUnit + (description.map(format.maximumSlices) ?? 0)
+  /// What an access unit can hold: the slices that the level allows, and as many other units as there may
+  /// be.
+  private var bounds: AccessUnitDraft.Bounds {
+    AccessUnitDraft.Bounds(
+      units: limits.unitsPerAccessUnit + (description.map(format.maximumSlices) ?? 0),
+      bytes: limits.accessUnitBytes)
   }
 
   /// Appends `piece` to the unit that has begun, up to the limit.
   mutating func append(_ piece: ByteBuffer, statistics: inout DefragmentStatistics) {
-    guard makesRoom(for: piece.readableBytes, statistics: &statistics) else { return }
-    open?.bytes.writeImmutableBuffer(piece)
-    splitAtStartCodes(in: piece.readableBytes, statistics: &statistics)
+    let (bounds, format) = (bounds, format)
+    guard let findings = open?.append(piece, within: bounds, format: format) else { return }
+    count(findings, in: &statistics)
+    examineUnits(statistics: &statistics)
   }
 
-  mutating func append(_ bytes: [UInt8], statistics: inout DefragmentStatistics) {
-    guard makesRoom(for: bytes.count, statistics: &statistics) else { return }
-    open?.bytes.writeBytes(bytes)
+  /// Appends the header of the unit that has begun.
+  mutating func append(header: [UInt8], statistics: inout DefragmentStatistics) {
+    let bounds = bounds
+    guard let findings = open?.append(header: header, within: bounds) else { return }
+    count(findings, in: &statistics)
   }
 
   /// Ends the NAL unit that has begun.
@@ -229,16 +217,21 @@ struct AccessUnitAssembler: Sendable {
     isWhole: Bool, arrival: Instant, statistics: inout DefragmentStatistics
   ) {
     // Units that were sent out of decoding order come here out of the order of their arrival.
-    if let draft = open {
-      open?.firstArrival = min(draft.firstArrival, arrival)
-      open?.lastArrival = max(draft.lastArrival, arrival)
+    if let (first, last) = open.map({ ($0.firstArrival, $0.lastArrival) }) {
+      open?.firstArrival = min(first, arrival)
+      open?.lastArrival = max(last, arrival)
     }
-    guard let unit else { return }
-    self.unit = nil
-    if unit.isEmbedded { trimZeros(of: unit) }
-    if !enter(unit, isWhole: isWhole && !unit.isCut, statistics: &statistics) {
-      open?.bytes.moveWriterIndex(to: unit.start - AnnexB.startCode.count)
-    }
+    let format = format
+    open?.endUnit(isWhole: isWhole, format: format)
+    examineUnits(statistics: &statistics)
+  }
+
+  private func count(
+    _ findings: AccessUnitDraft.Findings, in statistics: inout DefragmentStatistics
+  ) {
+    statistics.embeddedUnits += UInt64(findings.embeddedUnits)
+    if findings.isExcess { statistics.excessUnits += 1 }
+    if findings.isOversized { statistics.oversizedUnits += 1 }
   }
 
   /// The packet that ends here carried the marker.
@@ -264,35 +257,10 @@ struct AccessUnitAssembler: Sendable {
     open = nil
   }
 
-  private mutating func makesRoom(
-    for count: Int, statistics: inout DefragmentStatistics
-  ) -> Bool {
-    guard unit?.isCut == false, let length = open?.bytes.readableBytes else { return false }
-    guard length + count <= limits.accessUnitBytes else {
-      statistics.oversizedUnits += 1
-      unit?.isCut = true
-      open?.noteDamage(.overLimit)
-      open?.isFull = true
-      return false
-    }
-    return true
-  }
-
-  private mutating func writeStartCode() {
-    open?.bytes.writeBytes(AnnexB.startCode)
-    unit = Unit(start: open?.bytes.writerIndex ?? 0)
-  }
-
-  private mutating func noteExcess(statistics: inout DefragmentStatistics) {
-    statistics.excessUnits += 1
-    open?.noteDamage(.overLimit)
-    unit = nil
-  }
-
   /// Begins anew where an access unit is full and has no picture: it would never end.
   private mutating func dropUselessUnits(statistics: inout DefragmentStatistics) {
     guard let draft = open, !draft.hasPicture,
-      draft.isFull || draft.unitCount >= unitLimit
+      draft.isFull || draft.unitCount >= bounds.units
     else { return }
     statistics.excessUnits += UInt64(draft.units.count)
     takeBackGaps(of: draft)
@@ -307,85 +275,26 @@ struct AccessUnitAssembler: Sendable {
     if draft.gaps.contains(where: { $0.packets == 0 }) { isBehindRestart = true }
   }
 
-  // MARK: - Start codes inside units
-
-  /// Makes units of their own of what stands behind start codes in the last `count` bytes.
-  ///
-  /// V380 ("macro-video") and Amatek AR-N3222F cameras send several NAL units with start codes
-  /// between them as one, and a start code may lie across two fragments.
-  private mutating func splitAtStartCodes(
-    in count: Int, statistics: inout DefragmentStatistics
-  ) {
-    guard let code = indexOfStartCode(in: count) else { return }
-    // Written again from here on, so that every unit stands behind a start code of four bytes.
-    let rest = takeBack(from: code)
-    var start = rest.readerIndex + 3
-    while true {
-      beginEmbedded(statistics: &statistics)
-      guard unit != nil else { return }
-      let next = rest.indexOfStartCode(from: start, to: rest.writerIndex)
-      if let piece = rest.getSlice(at: start, length: (next ?? rest.writerIndex) - start) {
-        open?.bytes.writeImmutableBuffer(piece)
-      }
-      guard let next else { return }
-      start = next + 3
-    }
-  }
-
-  /// The first start code that ends in the last `count` bytes.
-  private func indexOfStartCode(in count: Int) -> Int? {
-    guard let unit, let bytes = open?.bytes else { return nil }
-    return bytes.indexOfStartCode(
-      from: max(unit.start, bytes.writerIndex - count - 2), to: bytes.writerIndex)
-  }
-
-  /// Takes out what is written from `index` on, as a copy, so that the access unit's bytes stay its
-  /// own.
-  private mutating func takeBack(from index: Int) -> ByteBuffer {
-    guard let length = open.map({ $0.bytes.writerIndex - index }),
-      let rest = open?.bytes.getSlice(at: index, length: length).map({ ByteBuffer(buffer: $0) })
-    else { return ByteBuffer() }
-    open?.bytes.moveWriterIndex(to: index)
-    return rest
-  }
-
-  /// Ends the unit that has begun at a start code, and begins the next one.
-  private mutating func beginEmbedded(statistics: inout DefragmentStatistics) {
-    guard let unit else { return }
-    trimZeros(of: unit)
-    if enter(unit, isWhole: true, statistics: &statistics) {
-      statistics.embeddedUnits += 1
-      guard let count = open?.unitCount, count < unitLimit else {
-        return noteExcess(statistics: &statistics)
-      }
-      writeStartCode()
-    }
-    self.unit?.isEmbedded = true
-  }
-
-  /// Takes back the zeros at the end, which belong to a start code (`trailing_zero_8bits`).
-  private mutating func trimZeros(of unit: Unit) {
-    guard let bytes = open?.bytes else { return }
-    let end = bytes.endWithoutZeros(from: unit.start, to: bytes.writerIndex)
-    open?.bytes.moveWriterIndex(to: end)
-  }
-
   // MARK: - Access units
 
-  /// Enters a unit that is written into the access unit's list, and learns from it; false when it
-  /// has no bytes.
-  private mutating func enter(
-    _ unit: Unit, isWhole: Bool, statistics: inout DefragmentStatistics
-  ) -> Bool {
-    guard let bytes = open?.bytes, bytes.writerIndex > unit.start,
-      let content = bytes.getSlice(at: unit.start, length: bytes.writerIndex - unit.start)
-    else { return false }
+  /// Learns from the units that have been entered since it was called last.
+  private mutating func examineUnits(statistics: inout DefragmentStatistics) {
+    while let index = open?.examined, let entry = open?.units.dropFirst(index).first {
+      open?.examined += 1
+      examine(entry, index: index, statistics: &statistics)
+    }
+  }
+
+  private mutating func examine(
+    _ entry: NALUnit, index: Int, statistics: inout DefragmentStatistics
+  ) {
+    guard
+      let content = open.flatMap({ draft in
+        draft.bytes.getSlice(
+          at: draft.bytes.readerIndex + entry.offset, length: entry.length)
+      })
+    else { return }
     let head = NALUnitHead(of: content)
-    let entry = NALUnit(
-      offset: unit.start - bytes.readerIndex, length: content.readableBytes,
-      type: format.type(of: head), isWhole: isWhole)
-    open?.units.append(entry)
-    if !isWhole { open?.noteDamage(.cutUnit) }
     statistics.units += 1
     switch format.role(of: head) {
     case .picture(_, let isRandomAccess):
@@ -396,7 +305,7 @@ struct AccessUnitAssembler: Sendable {
         open?.slice = entry
         open?.dependency = dependency
       }
-    case .parameterSet where isWhole:
+    case .parameterSet where entry.isWhole:
       parameterSetsComeInBand = true
       let insertion = parameterSets.insert(content, origin: .inBand)
       guard insertion != .malformed else {
@@ -405,13 +314,12 @@ struct AccessUnitAssembler: Sendable {
       }
       open?.parameterSetTypes |= 1 << UInt64(entry.type)
       if insertion == .repeated {
-        let index = (open?.units.count ?? 1) - 1
         open?.repeatedSets.append(index)
       } else {
         reader?.take(parameterSet: content)
       }
       if description == nil { description = parameterSets.format(of: nil) }
-    case .supplementalInformation where isWhole:
+    case .supplementalInformation where entry.isWhole:
       if let recoveryPoint = format.recoveryPoint(in: content) {
         open?.isRandomAccess = true
         open?.recoveryPoint = recoveryPoint
@@ -419,7 +327,6 @@ struct AccessUnitAssembler: Sendable {
     default:
       break
     }
-    return true
   }
 
   private mutating func finish(statistics: inout DefragmentStatistics) {

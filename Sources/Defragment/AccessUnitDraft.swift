@@ -6,6 +6,10 @@ import RTPWire
 struct AccessUnitDraft: Sendable {
   var bytes: ByteBuffer
   var units: [NALUnit] = []
+  /// The unit that is being written; `nil` between units and while one is being dropped.
+  var writing: Writing?
+  /// How many of the units the assembler has looked at.
+  var examined = 0
   var time: MediaTime
   var firstArrival: Instant
   var lastArrival: Instant
@@ -97,6 +101,7 @@ struct AccessUnitDraft: Sendable {
         strays.append(ByteBuffer(buffer: content))
       }
     }
+    examined = units.count
     parameterSetTypes |= other.parameterSetTypes
     isRandomAccess = isRandomAccess || other.isRandomAccess
     recoveryPoint = recoveryPoint ?? other.recoveryPoint

@@ -78,7 +78,7 @@ public struct NALUnitCollector: Sendable {
       assembler.begin(
         NALUnitHead(header: header, body: piece), body: piece, time: time, arrival: arrival,
         statistics: &statistics)
-      assembler.append(header, statistics: &statistics)
+      assembler.append(header: header, statistics: &statistics)
       assembler.append(piece, statistics: &statistics)
       state = .direct
     }

@@ -1,0 +1,158 @@
+import Bitstream
+import NIOCore
+
+/// NAL units are written into the access unit piece by piece, as they come.
+extension AccessUnitDraft {
+  /// A unit that is being written.
+  struct Writing: Sendable {
+    var start: Int
+    var isCut = false
+    /// Found behind a start code inside another unit.
+    var isEmbedded = false
+  }
+
+  /// What an access unit can hold.
+  struct Bounds: Sendable {
+    var units: Int
+    var bytes: Int
+  }
+
+  /// What was noticed while something was written.
+  struct Findings: Sendable {
+    /// Units behind start codes inside another one.
+    var embeddedUnits = 0
+    /// There were too many units for another one.
+    var isExcess = false
+    /// There were too many bytes for what was to be written.
+    var isOversized = false
+  }
+
+  /// Begins a unit; false when there are as many as there can be.
+  mutating func beginUnit(within bounds: Bounds) -> Bool {
+    writing = nil
+    guard unitCount < bounds.units else {
+      noteDamage(.overLimit)
+      return false
+    }
+    bytes.writeBytes(AnnexB.startCode)
+    writing = Writing(start: bytes.writerIndex)
+    return true
+  }
+
+  /// Appends `piece` to the unit that has begun; what stands behind start codes in it becomes units of its
+  /// own.
+  mutating func append(
+    _ piece: ByteBuffer, within bounds: Bounds, format: any PayloadFormat.Type
+  ) -> Findings {
+    var findings = Findings()
+    guard makesRoom(for: piece.readableBytes, within: bounds, &findings) else { return findings }
+    bytes.writeImmutableBuffer(piece)
+    splitAtStartCodes(in: piece.readableBytes, within: bounds, format: format, &findings)
+    return findings
+  }
+
+  /// Appends the header of a unit that has begun.
+  mutating func append(header: [UInt8], within bounds: Bounds) -> Findings {
+    var findings = Findings()
+    if makesRoom(for: header.count, within: bounds, &findings) { bytes.writeBytes(header) }
+    return findings
+  }
+
+  /// Ends the unit that has begun.
+  mutating func endUnit(isWhole: Bool, format: any PayloadFormat.Type) {
+    guard let unit = writing else { return }
+    writing = nil
+    if unit.isEmbedded { trimZeros(of: unit) }
+    if !enter(unit, isWhole: isWhole && !unit.isCut, format: format) {
+      bytes.moveWriterIndex(to: unit.start - AnnexB.startCode.count)
+    }
+  }
+
+  private mutating func makesRoom(
+    for count: Int, within bounds: Bounds, _ findings: inout Findings
+  ) -> Bool {
+    guard writing?.isCut == false else { return false }
+    guard bytes.readableBytes + count <= bounds.bytes else {
+      findings.isOversized = true
+      writing?.isCut = true
+      noteDamage(.overLimit)
+      isFull = true
+      return false
+    }
+    return true
+  }
+
+  /// Enters a unit that is written into the list; false when it has no bytes.
+  private mutating func enter(
+    _ unit: Writing, isWhole: Bool, format: any PayloadFormat.Type
+  ) -> Bool {
+    guard bytes.writerIndex > unit.start,
+      let content = bytes.getSlice(at: unit.start, length: bytes.writerIndex - unit.start)
+    else { return false }
+    units.append(
+      NALUnit(
+        offset: unit.start - bytes.readerIndex, length: content.readableBytes,
+        type: format.type(of: NALUnitHead(of: content)), isWhole: isWhole))
+    if !isWhole { noteDamage(.cutUnit) }
+    return true
+  }
+
+  // MARK: - Start codes inside units
+
+  /// Makes units of their own of what stands behind start codes in the last `count` bytes.
+  ///
+  /// V380 ("macro-video") and Amatek AR-N3222F cameras send several NAL units with start codes
+  /// between them as one, and a start code may lie across two fragments.
+  private mutating func splitAtStartCodes(
+    in count: Int, within bounds: Bounds, format: any PayloadFormat.Type,
+    _ findings: inout Findings
+  ) {
+    guard let unit = writing,
+      let code = bytes.indexOfStartCode(
+        from: max(unit.start, bytes.writerIndex - count - 2), to: bytes.writerIndex)
+    else { return }
+    // Written again from here on, so that every unit stands behind a start code of four bytes.
+    let rest = takeBack(from: code)
+    var start = rest.readerIndex + 3
+    while true {
+      beginEmbedded(within: bounds, format: format, &findings)
+      guard writing != nil else { return }
+      let next = rest.indexOfStartCode(from: start, to: rest.writerIndex)
+      if let piece = rest.getSlice(at: start, length: (next ?? rest.writerIndex) - start) {
+        bytes.writeImmutableBuffer(piece)
+      }
+      guard let next else { return }
+      start = next + 3
+    }
+  }
+
+  /// Takes out what is written from `index` on, as a copy, so that the access unit's bytes stay its
+  /// own.
+  private mutating func takeBack(from index: Int) -> ByteBuffer {
+    let rest = bytes.getSlice(at: index, length: bytes.writerIndex - index)
+      .map { ByteBuffer(buffer: $0) }
+    bytes.moveWriterIndex(to: index)
+    return rest ?? ByteBuffer()
+  }
+
+  /// Ends the unit that has begun at a start code, and begins the next one.
+  private mutating func beginEmbedded(
+    within bounds: Bounds, format: any PayloadFormat.Type, _ findings: inout Findings
+  ) {
+    guard let unit = writing else { return }
+    trimZeros(of: unit)
+    if enter(unit, isWhole: true, format: format) {
+      findings.embeddedUnits += 1
+      guard beginUnit(within: bounds) else {
+        findings.isExcess = true
+        return
+      }
+    }
+    writing?.isEmbedded = true
+  }
+
+  /// Takes back the zeros at the end, which belong to a start code (`trailing_zero_8bits`).
+  private mutating func trimZeros(of unit: Writing) {
+    bytes.moveWriterIndex(to: bytes.endWithoutZeros(from: unit.start, to: bytes.writerIndex))
+  }
+}
