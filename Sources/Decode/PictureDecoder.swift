@@ -10,13 +10,6 @@ import RTPWire
 /// would each add a frame of delay), and each picture is taken where it was decoded (``PictureBuffers``) and
 /// shown when its turn is certain (``OutputOrder``).
 @safe final class PictureDecoder {
-  /// What stands behind a slice of H.265 that is cut, so that decoding ends there.
-  ///
-  /// libavcodec would go on with zeros, which are the likeliest symbols of all, to the end of the picture.
-  /// Ones are the unlikeliest: some value soon makes no sense, if not before then where a row of coding
-  /// tree blocks begins with an arithmetic codeword of its own.
-  private static let cutSliceEnd = [0] + [UInt8](repeating: 0xFF, count: 4095)
-
   let codec: VideoCodec
   private let configuration: VideoDecoder.Configuration
   private let context: UnsafeMutablePointer<AVCodecContext>
@@ -47,8 +40,7 @@ import RTPWire
   private var waitingSince: (time: MediaTime, arrival: Instant)?
   /// Decoding began without one, and none has come.
   private var lacksKeyPicture = false
-  /// The sender has sent a hash that a picture had.
-  private var hasRightHashes = false
+  private var hashCheck = PictureHashCheck()
 
   /// Opens the decoder that `codec` names.
   ///
@@ -125,7 +117,10 @@ import RTPWire
     if unit.isRandomAccess { lacksKeyPicture = false }
     let additions = standIns?.additions(to: unit) ?? StandIns.Additions()
     for picture in additions.pictures { decode(hidden: picture) }
-    guard fillPacket(from: unit, beginning: additions.beginning?.bytes) else {
+    guard
+      unsafe packet.fill(
+        from: unit, beginning: additions.beginning?.bytes, endsCutSlices: endsCutSlices)
+    else {
       awaitRandomAccess()
       return fail(unit, .outOfMemory)
     }
@@ -227,13 +222,9 @@ import RTPWire
 
   /// Notes where the samples are not those that were coded although all packets came.
   private func check(_ picture: DecodedPicture, against hash: PictureHash?) {
-    guard let hash, picture.unit.condition == .intact else { return }
-    if unsafe PictureHashCheck.holds(hash, for: picture.frame) {
-      hasRightHashes = true
-      return
-    }
-    // x265 sends wrong ones of chroma where it is to send cyclic redundancy checks.
-    guard hasRightHashes else { return }
+    guard let hash, picture.unit.condition == .intact,
+      unsafe hashCheck.differs(picture.frame, from: hash, at: picture.unit.lastArrival)
+    else { return }
     noteError(in: picture.unit.dependency)
     picture.unit.note(.concealed, .wrongHash)
   }
@@ -323,41 +314,6 @@ import RTPWire
 
   func fail(_ unit: AccessUnit, _ reason: DecodeFailure.Reason) {
     onFailure(UnitRecord(unit, condition: .damaged).failure(reason))
-  }
-
-  /// Copies the unit, with `beginning` before its first slice, to where libavcodec may read past its end.
-  private func fillPacket(from unit: AccessUnit, beginning: ByteBuffer?) -> Bool {
-    let cut = endsCutSlices ? unit.units.filter { !$0.isWhole } : []
-    let beginning = beginning.map { AnnexB.stream(of: [$0]) } ?? ByteBuffer()
-    let length =
-      unit.bytes.readableBytes + beginning.readableBytes + cut.count * Self.cutSliceEnd.count
-    guard let size = Int32(exactly: length), unsafe av_new_packet(packet, size) >= 0,
-      let data = unsafe packet.pointee.data
-    else { return false }
-    let target = unsafe UnsafeMutableRawBufferPointer(start: data, count: length)
-    unsafe unit.bytes.withUnsafeReadableBytes { source in
-      var (read, written) = (0, 0)
-      func copy(upTo end: Int) {
-        let piece = unsafe UnsafeRawBufferPointer(rebasing: source[read..<end])
-        unsafe UnsafeMutableRawBufferPointer(rebasing: target[written...]).copyMemory(from: piece)
-        (read, written) = (end, written + piece.count)
-      }
-      if beginning.readableBytes > 0, let first = unit.units.first(where: { $0.type < 32 }) {
-        copy(upTo: min(max(first.offset - AnnexB.startCode.count, 0), source.count))
-        unsafe beginning.withUnsafeReadableBytes { bytes in
-          unsafe UnsafeMutableRawBufferPointer(rebasing: target[written...]).copyMemory(from: bytes)
-          written += bytes.count
-        }
-      }
-      for entry in cut {
-        copy(upTo: min(max(entry.offset + entry.length, read), source.count))
-        unsafe UnsafeMutableRawBufferPointer(rebasing: target[written...])
-          .copyBytes(from: Self.cutSliceEnd)
-        written += Self.cutSliceEnd.count
-      }
-      copy(upTo: source.count)
-    }
-    return true
   }
 
   private func show(_ picture: DecodedPicture) {

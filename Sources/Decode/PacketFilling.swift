@@ -1,0 +1,48 @@
+import Bitstream
+import CFFmpeg
+import Defragment
+import NIOCore
+
+/// What stands behind a slice of H.265 that is cut, so that decoding ends there.
+///
+/// libavcodec would go on with zeros, which are the likeliest symbols of all, to the end of the picture.
+/// Ones are the unlikeliest: some value soon makes no sense, if not before then where a row of coding
+/// tree blocks begins with an arithmetic codeword of its own.
+private let cutSliceEnd = [0] + [UInt8](repeating: 0xFF, count: 4095)
+
+extension UnsafeMutablePointer<AVPacket> {
+  /// Copies the unit, with `beginning` before its first slice, to where libavcodec may read past its end.
+  func fill(from unit: AccessUnit, beginning: ByteBuffer?, endsCutSlices: Bool) -> Bool {
+    let cut = endsCutSlices ? unit.units.filter { !$0.isWhole } : []
+    let beginning = beginning.map { AnnexB.stream(of: [$0]) } ?? ByteBuffer()
+    let length =
+      unit.bytes.readableBytes + beginning.readableBytes + cut.count * cutSliceEnd.count
+    guard let size = Int32(exactly: length), unsafe av_new_packet(self, size) >= 0,
+      let data = unsafe pointee.data
+    else { return false }
+    let target = unsafe UnsafeMutableRawBufferPointer(start: data, count: length)
+    unsafe unit.bytes.withUnsafeReadableBytes { source in
+      var (read, written) = (0, 0)
+      func copy(upTo end: Int) {
+        let piece = unsafe UnsafeRawBufferPointer(rebasing: source[read..<end])
+        unsafe UnsafeMutableRawBufferPointer(rebasing: target[written...]).copyMemory(from: piece)
+        (read, written) = (end, written + piece.count)
+      }
+      if beginning.readableBytes > 0, let first = unit.units.first(where: { $0.type < 32 }) {
+        unsafe copy(upTo: min(max(first.offset - AnnexB.startCode.count, 0), source.count))
+        unsafe beginning.withUnsafeReadableBytes { bytes in
+          unsafe UnsafeMutableRawBufferPointer(rebasing: target[written...]).copyMemory(from: bytes)
+          written += bytes.count
+        }
+      }
+      for entry in cut {
+        unsafe copy(upTo: min(max(entry.offset + entry.length, read), source.count))
+        unsafe UnsafeMutableRawBufferPointer(rebasing: target[written...])
+          .copyBytes(from: cutSliceEnd)
+        written += cutSliceEnd.count
+      }
+      unsafe copy(upTo: source.count)
+    }
+    return true
+  }
+}
