@@ -8,6 +8,7 @@ let package = Package(
     .library(name: "RTPProcessor", targets: ["RTPProcessor"]),
     .library(name: "Bitstream", targets: ["Bitstream"]),
     .library(name: "Defragment", targets: ["Defragment"]),
+    .library(name: "Reception", targets: ["Reception"]),
     .library(name: "Decode", targets: ["Decode"]),
     .library(name: "Outputs", targets: ["Outputs"]),
     .library(name: "Transports", targets: ["Transports"]),
@@ -40,6 +41,13 @@ let package = Package(
       name: "Defragment",
       dependencies: [
         "RTPWire", "RTPProcessor", "Bitstream", .product(name: "NIOCore", package: "swift-nio"),
+      ]
+    ),
+    .target(
+      name: "Reception",
+      dependencies: [
+        "RTPWire", "RTPProcessor", "Bitstream", "Defragment",
+        .product(name: "NIOCore", package: "swift-nio"),
       ]
     ),
     .systemLibrary(
@@ -85,7 +93,7 @@ let package = Package(
     .target(
       name: "Receiver",
       dependencies: [
-        "RTPWire", "RTPProcessor", "Bitstream", "Defragment", "Decode", "Outputs",
+        "RTPWire", "RTPProcessor", "Bitstream", "Defragment", "Reception", "Decode", "Outputs",
         "Transports",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -104,8 +112,8 @@ let package = Package(
     .target(
       name: "CommandLineTool",
       dependencies: [
-        "RTPWire", "RTPProcessor", "Bitstream", "Defragment", "Decode", "Outputs", "Transports",
-        "Receiver",
+        "RTPWire", "RTPProcessor", "Bitstream", "Defragment", "Reception", "Decode", "Outputs",
+        "Transports", "Receiver",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -136,7 +144,8 @@ let package = Package(
     .executableTarget(
       name: "many-streams",
       dependencies: [
-        "Receiver", "Transports", "RTPProcessor", .product(name: "NIOPosix", package: "swift-nio"),
+        "Receiver", "Reception", "Transports", "RTPProcessor",
+        .product(name: "NIOPosix", package: "swift-nio"),
       ],
       path: "Examples/many-streams"
     ),
@@ -190,10 +199,14 @@ let package = Package(
       ]
     ),
     .testTarget(
+      name: "ReceptionTests",
+      dependencies: ["Reception", "Bitstream", "Defragment", "RTPProcessor", "RTPWire", "RTPSend"]
+    ),
+    .testTarget(
       name: "ReceiverTests",
       dependencies: [
-        "Receiver", "Transports", "Decode", "Outputs", "Bitstream", "Defragment", "RTPProcessor",
-        "RTPWire", "RTPSend",
+        "Receiver", "Reception", "Transports", "Decode", "Outputs", "Bitstream", "Defragment",
+        "RTPProcessor", "RTPWire", "RTPSend",
       ]
     ),
     .testTarget(
@@ -208,7 +221,7 @@ let package = Package(
     .testTarget(
       name: "MisbehaviourTests",
       dependencies: [
-        "Receiver", "Transports", "Bitstream", "Defragment", "RTPWire", "RTPSend",
+        "Receiver", "Reception", "Transports", "Bitstream", "Defragment", "RTPWire", "RTPSend",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ],

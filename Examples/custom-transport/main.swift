@@ -7,6 +7,7 @@ import NIOPosix
 import Outputs
 import RTPWire
 import Receiver
+import Reception
 import Transports
 
 guard CommandLine.arguments.count == 2 else {

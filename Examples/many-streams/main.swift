@@ -5,6 +5,7 @@ import Foundation
 import NIOPosix
 import RTPProcessor
 import Receiver
+import Reception
 import Synchronization
 import Transports
 

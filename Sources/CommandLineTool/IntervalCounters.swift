@@ -2,6 +2,7 @@ import Decode
 import Outputs
 import RTPProcessor
 import Receiver
+import Reception
 import Transports
 
 /// The counters that are of interest for one interval by itself, from a line of statistics to the next.

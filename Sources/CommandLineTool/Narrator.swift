@@ -2,6 +2,7 @@ import Bitstream
 import Defragment
 import RTPProcessor
 import Receiver
+import Reception
 import Transports
 
 /// Says once what is found out on the way, by comparing one status with the next.

@@ -1,6 +1,7 @@
 import Decode
 import RTPProcessor
 import Receiver
+import Reception
 import Transports
 
 /// What the last seconds were like, for the live line.

@@ -7,6 +7,7 @@ import NIOPosix
 import Outputs
 import RTPWire
 import Receiver
+import Reception
 import Synchronization
 import Transports
 
@@ -107,6 +108,9 @@ final class Session: Sendable {
     if !command.display.quiet, report.status.transport.delivered > 0 {
       StandardError.say(Summary.line(of: report.status))
     }
+    for output in report.outputs where !command.display.quiet {
+      for note in output.notes { StandardError.say("\(output.name): \(note.words)") }
+    }
     if let complaint = verdict.complaint { StandardError.say(complaint) }
     var status = verdict.status
     if let complaint = captured?.complaint(about: command.replay.capture ?? "") {
@@ -160,5 +164,14 @@ final class Session: Sendable {
       line.say(remark)
     }
     line.clear()
+  }
+}
+
+extension OutputNote {
+  fileprivate var words: String {
+    switch self {
+    case .assumedFrameRate(let rate):
+      "the stream does not say its frame rate; the file says \(rate.value.formatted(digits: 0))"
+    }
   }
 }

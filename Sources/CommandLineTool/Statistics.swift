@@ -5,6 +5,7 @@ import Outputs
 import RTPProcessor
 import RTPWire
 import Receiver
+import Reception
 import Transports
 
 /// The receiver's status as JSON, for programs.
@@ -27,6 +28,7 @@ enum Statistics {
       }
       if let format = stream.format { line.add("format", Self.format(format)) }
       line.add("rtp", reception(stream.reception, unrecognized: stream.unrecognizedDatagrams))
+      line.add("tracks", stream.tracks.map(track))
       if let statistics = stream.defragmentation {
         var object = JSONLine()
         for (name, count) in statistics.counters { object.add(name, count) }
@@ -46,6 +48,22 @@ enum Statistics {
       line.add("frames_left_out", frames.leftOut)
     }
     return line
+  }
+
+  private static func track(_ track: TrackStatus) -> JSONLine {
+    let reception = track.reception
+    var object = JSONLine()
+    object.add("kind", track.kind.rawValue)
+    object.add("codec", track.codecName)
+    object.add("payload_type", track.payloadType.map(Double.init), digits: 0)
+    object.add("ssrc", track.ssrc.map(Double.init), digits: 0)
+    object.add("decoded", track.isDecoded)
+    object.add("packets", reception.delivered)
+    object.add("bytes", reception.receivedBytes)
+    object.add("lost", reception.lost)
+    object.add("loss_percent", reception.lossPercentage)
+    object.add("jitter_ms", track.jitter * 1000)
+    return object
   }
 
   private static func transport(_ status: Receiver.Status) -> JSONLine {

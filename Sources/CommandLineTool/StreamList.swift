@@ -34,7 +34,7 @@ struct StreamList {
 
   private func text(_ number: Int, _ stream: ListedStream) -> String {
     let description = stream.description
-    var words = ["\(number)", description.kind, Self.encoding(of: stream) ?? "unknown"]
+    var words = ["\(number)", description.kind.rawValue, Self.encoding(of: stream) ?? "unknown"]
     if let format = Self.format(of: description) { words.append(format.summary) }
     if let type = description.payloadType { words.append("payload type \(type)") }
     words.append("\(description.clockRate) Hz")
@@ -59,7 +59,7 @@ struct StreamList {
     let description = stream.description
     var line = JSONLine()
     line.add("stream", number)
-    line.add("kind", description.kind)
+    line.add("kind", description.kind.rawValue)
     line.add("encoding", Self.encoding(of: stream))
     if let type = description.payloadType { line.add("payload_type", type) }
     line.add("clock_rate", description.clockRate)

@@ -5,6 +5,7 @@ import Outputs
 import RTPProcessor
 import RTPWire
 import Receiver
+import Reception
 import Transports
 
 /// The receiver's status in words for a person: while it runs, and at the end.

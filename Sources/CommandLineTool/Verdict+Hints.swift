@@ -4,6 +4,7 @@ import Defragment
 import Outputs
 import RTPProcessor
 import Receiver
+import Reception
 import Transports
 
 /// What the counters say about why nothing came, or nothing that could be used.

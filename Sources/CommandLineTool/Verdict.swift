@@ -6,6 +6,7 @@ import Outputs
 import RTPProcessor
 import RTPWire
 import Receiver
+import Reception
 import Transports
 
 /// What the end of a run means: the exit status, and one line that says what to try, if any.

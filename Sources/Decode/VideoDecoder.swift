@@ -99,6 +99,9 @@ public final class VideoDecoder: Sendable {
   /// Whether more than half of what may wait does, so that who brings more should hold back.
   public var isCrowded: Bool { queue.isCrowded }
 
+  /// Calls `body` once, from any thread, when there is room again; at once where there is.
+  public func whenRoom(_ body: @escaping @Sendable () -> Void) { queue.whenRoom(body) }
+
   /// Hands over an access unit without ever waiting; `.full` and `.closed` leave it to the caller.
   public func submit(_ unit: AccessUnit) -> SubmitOutcome {
     queue.offer(.decode(unit), bytes: unit.bytes.readableBytes)

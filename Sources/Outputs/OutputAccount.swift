@@ -20,9 +20,6 @@ public struct OutputCounters: Sendable, Hashable {
   public var bytes: UInt64 = 0
 
   public init() {}
-
-  /// Whether nothing waits to be written.
-  public var isSettled: Bool { offered == written + dropped + skipped + discarded }
 }
 
 /// How an output ended.
@@ -32,6 +29,8 @@ public struct OutputSummary: Sendable, Hashable {
   public let files: [String]
   /// What ended it early, if anything did.
   public let error: OutputError?
+  /// What whoever reads the files should know.
+  public let notes: [OutputNote]
 }
 
 /// The counters of an output and its deadline, shared by its thread and those that feed it.
@@ -40,6 +39,7 @@ final class OutputAccount: Sendable {
     var counters = OutputCounters()
     var files: [String] = []
     var error: OutputError?
+    var notes: [OutputNote] = []
     var deadline: Instant?
     /// After a drop of access units, until the next random-access point.
     var awaitsRandomAccess = false
@@ -50,7 +50,10 @@ final class OutputAccount: Sendable {
   var counters: OutputCounters { state.withLock { $0.counters } }
 
   var summary: OutputSummary {
-    state.withLock { OutputSummary(counters: $0.counters, files: $0.files, error: $0.error) }
+    state.withLock {
+      OutputSummary(
+        counters: $0.counters, files: $0.files, error: $0.error, notes: $0.notes)
+    }
   }
 
   /// When to give up on the reader; `nil` while the output is not finishing.
@@ -91,10 +94,12 @@ final class OutputAccount: Sendable {
       state.counters.bytes = UInt64(stream.bytes)
       state.counters.skipped = UInt64(stream.skipped)
       state.files = stream.files
+      state.notes = stream.notes
     }
   }
 
   func discard(_ count: Int) { state.withLock { $0.counters.discarded += UInt64(max(0, count)) } }
 
-  func end(with error: OutputError) { state.withLock { $0.error = error } }
+  /// Takes in what ended the output; the first reason stays.
+  func end(with error: OutputError) { state.withLock { $0.error = $0.error ?? error } }
 }

@@ -3,7 +3,6 @@ public import Decode
 public import Defragment
 import NIOCore
 import RTPWire
-import Synchronization
 
 /// One output on a thread of its own, behind a bounded queue: however slow or broken its far end is,
 /// neither the other outputs nor the receiving notice.
@@ -17,6 +16,9 @@ public final class OutputLane: Sendable {
   public static let defaultUnitLimits = QueueLimits(count: 512, bytes: 32 << 20)
   /// The longest that finishing may take, whatever is asked for.
   public static let longestFinish = Duration.seconds(2)
+
+  /// How long a write may last beyond the deadline before it counts as one that never ends.
+  static let stallPatience = Duration.milliseconds(500)
 
   /// What happens when the queue is full.
   public enum Policy: Sendable, Hashable {
@@ -50,8 +52,6 @@ public final class OutputLane: Sendable {
   private let configuration: Configuration
   private let queue: BoundedQueue<OutputItem>
   private let account = OutputAccount()
-  private let worker: OutputWorker
-  private let shortcut = Mutex(OutputShortcut())
   private let thread: WorkerThread
 
   /// Starts the output's thread, which opens the target.
@@ -66,7 +66,6 @@ public final class OutputLane: Sendable {
     self.configuration = configuration
     queue = BoundedQueue(limits: configuration.queueLimits)
     let worker = OutputWorker(configuration: configuration, queue: queue, account: account)
-    self.worker = worker
     thread = try WorkerThread { worker.run(onError: onError) }
   }
 
@@ -77,6 +76,9 @@ public final class OutputLane: Sendable {
 
   /// Whether more than half of what may wait does, so that who brings more should hold back.
   public var isCrowded: Bool { queue.isCrowded }
+
+  /// Calls `body` once, from any thread, when there is room again; at once where there is.
+  public func whenRoom(_ body: @escaping @Sendable () -> Void) { queue.whenRoom(body) }
 
   /// Hands over a frame; one for a format made from access units is ignored.
   ///
@@ -113,7 +115,6 @@ public final class OutputLane: Sendable {
       account.count(.full)
       return .queued
     }
-    if writeAtOnce(item, of: unit) { return .queued }
     let (outcome, evicted) = queue.offer(item, bytes: item.byteCount) { waiting in
       waiting.removeFirst()
       while let next = waiting.first, !next.element.isRandomAccess { waiting.removeFirst() }
@@ -122,22 +123,6 @@ public final class OutputLane: Sendable {
     if outcome == .full { account.awaitRandomAccess() }
     account.count(outcome, evicted: evicted)
     return outcome == .full ? .queued : outcome
-  }
-
-  private func writeAtOnce(_ item: OutputItem, of unit: AccessUnit) -> Bool {
-    guard shortcut.withLock({ $0.isOpen(for: unit) }) else { return false }
-    let start = Instant.now
-    switch worker.writeAtOnce(item) {
-    case .busy: return false
-    case .refused:
-      shortcut.withLock { $0.closeForever() }
-      return false
-    case .written:
-      let end = Instant.now
-      shortcut.withLock { $0.note(writeFrom: start, to: end) }
-      account.count(.queued)
-      return true
-    }
   }
 
   /// Hands over an access unit, suspending while the queue is full under ``Policy/block``.
@@ -162,16 +147,28 @@ public final class OutputLane: Sendable {
   /// Writes what waits, ends on a whole record and closes the target.
   ///
   /// - Parameter time: how long a slow reader is waited for, at most ``longestFinish``; what it has
-  ///   not taken by then is counted as discarded.
+  ///   not taken by then is counted as discarded. `nil` waits for as long as it reads, as `cat` does,
+  ///   until another call sets a time.
   /// - Returns: what was written, and what ended the output early.
-  public func finish(within time: Duration = OutputLane.longestFinish) async -> OutputSummary {
+  public func finish(within time: Duration? = OutputLane.longestFinish) async -> OutputSummary {
     end(within: time)
+    let patience = time.map { time in
+      Task { [thread, account] in
+        try await Task.sleep(for: time + Self.stallPatience)
+        // A write to a disk that has gone away returns when it likes.
+        account.end(with: .readerTooSlow)
+        thread.release()
+      }
+    }
     await thread.join()
+    patience?.cancel()
     return account.summary
   }
 
-  private func end(within time: Duration) {
-    account.setDeadline(Instant.now.advanced(by: min(max(time, .zero), Self.longestFinish)))
+  private func end(within time: Duration?) {
+    if let time {
+      account.setDeadline(Instant.now.advanced(by: min(max(time, .zero), Self.longestFinish)))
+    }
     queue.close()
   }
 }

@@ -1,5 +1,4 @@
 import Decode
-import Glibc
 import RTPWire
 
 /// What an output writes from first to last: one pipe, or one file and those that continue it.
@@ -11,15 +10,13 @@ final class OutputStream {
   /// Items for which there was nothing to be written.
   private(set) var skipped = 0
   private(set) var files: [String] = []
+  private(set) var notes: [OutputNote] = []
 
   private let configuration: OutputLane.Configuration
   private let deadline: () -> Instant?
   private var output: any Output
   private var writer: RecordWriter?
   private var isFile = false
-  /// True once a regular file is open that may have any length: writing it neither waits for a
-  /// reader nor raises SIGXFSZ, which only threads of this room have blocked.
-  private(set) var isUnlimitedFile = false
   private var geometry: RawFrame.Geometry?
   private var scaler: FrameScaler?
   private var writtenBefore = (items: 0, bytes: 0)
@@ -47,7 +44,6 @@ final class OutputStream {
       files.append(path)
     }
     isFile = descriptor.isFile
-    isUnlimitedFile = isFile && !Self.hasFileSizeLimit
     writer = RecordWriter(to: descriptor, deadline: deadline)
   }
 
@@ -67,12 +63,14 @@ final class OutputStream {
       }
     }
     if !records.isEmpty { try writer?.write(records) }
+    notes = output.notes
     if let failure { throw failure }
   }
 
   /// Writes what the output still owes.
   func finish() throws(OutputError) {
     if let record = output.finish() { try writer?.write([record]) }
+    notes = output.notes
   }
 
   func close() {
@@ -80,13 +78,6 @@ final class OutputStream {
     if writer?.bytes == 0, !files.isEmpty { files.removeLast() }
     writtenBefore = (written, bytes)
     writer = nil
-  }
-
-  /// `ulimit -f`.
-  private static var hasFileSizeLimit: Bool {
-    var limit = rlimit()
-    return unsafe getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) != 0
-      || limit.rlim_cur != rlim_t.max
   }
 
   /// Makes the item fit what was begun, or begins something new that it fits.

@@ -14,8 +14,8 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
   private var hasReported = false
   private let canonicalName: String
   private var randomness: Randomness
-  /// What the last report said of the source, to tell what is new since.
-  private var prior: SourceReception?
+  /// What the last report said of the sources, to tell what is new since.
+  private var prior: [SourceReception] = []
 
   /// Begins at `now`; the name and the identifier are drawn from `randomness` (RFC 7022 §4.2).
   public init(randomness: Randomness, at now: Instant) {
@@ -30,19 +30,21 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
 
   /// The compound that is due at `now`, or `nil` when none is.
   ///
-  /// `reception` is what the processor says of the source; without one the report is empty, as §6.4.2
-  /// has it.
-  public mutating func next(at now: Instant, about reception: SourceReception?) -> ByteBuffer? {
+  /// `receptions` are what the processors say of their sources, of which 31 fit; without one the report
+  /// is empty, as §6.4.2 has it.
+  public mutating func next(at now: Instant, about receptions: [SourceReception]) -> ByteBuffer? {
     guard deadline <= now else { return nil }
     schedule(interval: reportInterval, after: now)
     hasReported = true
-    return compound(at: now, about: reception)
+    return compound(at: now, about: receptions)
   }
 
   /// The last compound: a report and a goodbye (§6.6); `nil` where no report was sent before.
-  public mutating func goodbye(at now: Instant, about reception: SourceReception?) -> ByteBuffer? {
+  public mutating func goodbye(
+    at now: Instant, about receptions: [SourceReception]
+  ) -> ByteBuffer? {
     guard hasReported else { return nil }
-    var buffer = compound(at: now, about: reception)
+    var buffer = compound(at: now, about: receptions)
     buffer.writeRTCPPacket(type: 203, count: 1) { $0.writeInteger(ssrc) }
     return buffer
   }
@@ -50,32 +52,33 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
   /// Feedback that goes at once, whatever the interval (RFC 4585 §3.5: between two there is nobody
   /// whom it could flood), behind a report unless `isReduced` (RFC 5506 §3.4).
   public mutating func feedback(
-    _ message: RTCPFeedback, at now: Instant, about reception: SourceReception?,
+    _ message: RTCPFeedback, at now: Instant, about receptions: [SourceReception],
     isReduced: Bool
   ) -> ByteBuffer {
     hasReported = true
     // What is new since the last report is for the next regular one to say.
     let former = prior
-    var buffer = isReduced ? ByteBuffer() : compound(at: now, about: reception)
+    var buffer = isReduced ? ByteBuffer() : compound(at: now, about: receptions)
     prior = former
     buffer.writeFeedback(message, from: ssrc)
     return buffer
   }
 
   private mutating func compound(
-    at now: Instant, about reception: SourceReception?
+    at now: Instant, about receptions: [SourceReception]
   ) -> ByteBuffer {
-    // Two may draw the same number (§8.2); it is for the newcomer to draw again.
-    while ssrc == reception?.ssrc { ssrc = randomness.next() }
+    let receptions = receptions.prefix(Self.maximumBlocks)
+    // On a collision the newcomer draws again (§8.2).
+    while receptions.contains(where: { $0.ssrc == ssrc }) { ssrc = randomness.next() }
     var buffer = ByteBufferAllocator().buffer(capacity: 128)
-    buffer.writeRTCPPacket(type: 201, count: reception == nil ? 0 : 1) { buffer in
+    buffer.writeRTCPPacket(type: 201, count: UInt8(receptions.count)) { buffer in
       buffer.writeInteger(ssrc)
-      if let reception {
-        let former = prior?.ssrc == reception.ssrc ? prior : nil
+      for reception in receptions {
+        let former = prior.first { $0.ssrc == reception.ssrc }
         buffer.writeBlock(of: reception, since: former, at: now)
       }
     }
-    prior = reception
+    prior = Array(receptions)
     buffer.writeRTCPPacket(type: 202, count: 1) { buffer in
       buffer.writeInteger(ssrc)
       buffer.writeMultipleIntegers(UInt8(1), UInt8(canonicalName.utf8.count))
@@ -91,6 +94,9 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
     let seconds = interval * Double.random(in: 0.5...1.5, using: &randomness) / 1.218_28
     deadline = now.advanced(byNanoseconds: Int64(seconds * 1e9))
   }
+
+  /// As many as the count of a report can say.
+  private static var maximumBlocks: Int { 31 }
 
   /// The least that §6.2 allows, in seconds; FLIR cameras expect no less.
   private var reportInterval: Double { 5 }

@@ -26,6 +26,9 @@ public struct Instant: Sendable, Hashable, Comparable {
   public func nanoseconds(to other: Instant) -> Int64 {
     other.nanoseconds.subtractingSaturating(nanoseconds)
   }
+
+  /// The time from here to `other`, negative when that is earlier; saturates.
+  public func duration(to other: Instant) -> Duration { .nanoseconds(nanoseconds(to: other)) }
 }
 
 extension Duration {

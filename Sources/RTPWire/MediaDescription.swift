@@ -3,8 +3,8 @@ public struct MediaDescription: Sendable, Hashable {
   /// The clock rate of every video payload format this receiver knows (RFC 6184, RFC 7798).
   public static let videoClockRate: UInt32 = 90_000
 
-  /// `video`, `audio`, `application` …, in lower case.
-  public var kind: String
+  /// What kind of media it is.
+  public var kind: MediaKind
   /// The RTP payload type, 0 … 127, or `nil` when it is to be learned from the packets.
   public var payloadType: UInt8?
   /// The encoding name of `a=rtpmap`, such as `H264`, or `nil` when it is to be recognised.
@@ -28,7 +28,7 @@ public struct MediaDescription: Sendable, Hashable {
   public var feedback: FeedbackOffer
 
   public init(
-    kind: String = "video", payloadType: UInt8? = nil, encodingName: String? = nil,
+    kind: MediaKind = .video, payloadType: UInt8? = nil, encodingName: String? = nil,
     clockRate: UInt32 = MediaDescription.videoClockRate, formatParameters: [String: String] = [:],
     correctionFormats: [UInt8: CorrectionFormat] = [:], redundancyPayloadType: UInt8? = nil,
     retransmissionFormats: [UInt8: RetransmissionFormat] = [:],

@@ -1,3 +1,5 @@
+public import Reception
+
 /// Where a run stands with its connections, and what it has missed between them.
 public struct ConnectionStatus: Sendable {
   public enum Phase: Sendable, Hashable {

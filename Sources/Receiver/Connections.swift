@@ -1,5 +1,6 @@
 import NIOCore
 import RTPWire
+import Reception
 import Synchronization
 import Transports
 
@@ -55,9 +56,8 @@ final class Connections: Sendable {
     self.makeTransport = makeTransport
     self.events = events
     self.distribution = distribution
-    let driver = try StreamDriver(
-      Self.setup(configuration, 0, transport, events, distribution), for: transport,
-      clock: RunClock(of: configuration, by: transport.clock, at: .now), after: nil)
+    let driver = try Self.driver(
+      of: transport, number: 0, configuration, events, distribution, after: nil)
     state = Mutex(
       State(
         connection: Connection(number: 0, transport: transport, driver: driver),
@@ -71,8 +71,7 @@ final class Connections: Sendable {
       state.outages = OutageLog(runStart: now)
       return state.connection
     }
-    first.driver.startRun(at: now)
-    first.driver.open()
+    first.driver.open(startingRunAt: now)
     let reason = await receive()
     _ = await end(state.withLock(\.connection))
     return reason
@@ -80,12 +79,13 @@ final class Connections: Sendable {
 
   /// Ends the run, from any thread.
   func stop() {
-    state.withLock { $0.isStopped = true }
+    let connection = state.withLock { state in
+      state.isStopped = true
+      return state.connection
+    }
     events.continuation.yield(.runEnded(.stopped))
+    connection.driver.hurry()
   }
-
-  /// Whether ``stop()`` was called.
-  var isStopped: Bool { state.withLock(\.isStopped) }
 
   func status(at now: Instant) -> ConnectionStatus {
     state.withLock { state in
@@ -107,12 +107,12 @@ final class Connections: Sendable {
     var schedule = configuration.reconnection.map {
       ReconnectSchedule($0, randomness: SystemRandomNumberGenerator())
     }
-    var remains: StreamDriver.Remains?
+    var remains: Reception?
     for await event in events.stream {
       let connection = state.withLock(\.connection)
       switch event {
       case .runEnded(let reason):
-        return reason
+        return await self.reason(for: reason, after: connection)
       case .mediaBegan(connection.number, let time):
         state.withLock { state in
           state.outages.mediaCame(at: time)
@@ -123,9 +123,9 @@ final class Connections: Sendable {
         remains = await end(connection)
         let decision = schedule?.connectionEnded(
           at: .now, after: remains?.flow ?? .zero, fault: reason.fault)
-        guard case .retry(let time) = decision, let clock = remains?.clock else { return reason }
+        guard case .retry(let time) = decision, let remains else { return reason }
         distribution.endConnection()
-        wait(until: time, clock: clock, after: connection, because: reason)
+        wait(until: time, remains, after: connection, because: reason)
       case .retryDue(connection.number):
         guard let former = remains else { continue }
         do {
@@ -141,38 +141,43 @@ final class Connections: Sendable {
     return .stopped
   }
 
-  private func openNext(
-    after connection: Connection, _ remains: StreamDriver.Remains
-  ) async throws {
+  /// Why the run ends where it is stopped: what came that is of no use, if nothing else did.
+  private func reason(for end: EndReason, after connection: Connection) async -> EndReason {
+    guard case .stopped = end else { return end }
+    return (try? await connection.driver.unusableMedia()) ?? end
+  }
+
+  private func openNext(after connection: Connection, _ remains: Reception) async throws {
     let counters = await connection.transport.counters().added(
       to: state.withLock(\.formerCounters))
     let number = connection.number + 1
     let transport = try makeTransport(counters)
-    let driver = try StreamDriver(
-      Self.setup(configuration, number, transport, events, distribution), for: transport,
-      clock: remains.clock, after: remains.stream)
-    state.withLock { state in
+    let driver = try Self.driver(
+      of: transport, number: number, configuration, events, distribution, after: remains)
+    let isStopped = state.withLock { state in
       state.formerCounters = counters
       state.connection = Connection(number: number, transport: transport, driver: driver)
       state.outages.noteAttempt()
       state.retryAt = nil
+      return state.isStopped
     }
+    if isStopped { driver.hurry() }
     driver.open()
   }
 
   /// Has the run woken when the next connection is due, or when the run is over before that.
   private func wait(
-    until time: Instant, clock: RunClock, after connection: Connection,
+    until time: Instant, _ remains: Reception, after connection: Connection,
     because reason: EndReason
   ) {
     state.withLock { state in
-      state.outages.connectionEnded(because: reason, lastMedia: clock.lastMedia)
+      state.outages.connectionEnded(because: reason, lastMedia: remains.lastMediaOfRun)
       state.failure = reason
       state.retryAt = time
     }
     var event = Event.retryDue(after: connection.number)
     var due = time
-    if let ending = clock.ending, ending.at <= time {
+    if let ending = remains.runEnding, ending.at <= time {
       due = ending.at
       event = .runEnded(ending.reason)
     }
@@ -183,21 +188,21 @@ final class Connections: Sendable {
   }
 
   /// Ends `connection` in order; `nil` when its event loop is gone.
-  private func end(_ connection: Connection) async -> StreamDriver.Remains? {
-    let remains = try? await connection.driver.finish(unless: { self.isStopped })
+  private func end(_ connection: Connection) async -> Reception? {
+    let remains = try? await connection.driver.finish()
     connection.transport.close()
     return remains
   }
 
-  private static func setup(
-    _ configuration: Receiver.Configuration, _ number: Int, _ transport: any RTPTransport,
-    _ events: Events, _ distribution: Distribution
-  ) -> StreamDriver.Setup {
+  private static func driver(
+    of transport: any RTPTransport, number: Int, _ configuration: Receiver.Configuration,
+    _ events: Events, _ distribution: Distribution, after former: Reception?
+  ) throws -> StreamDriver {
     let continuation = events.continuation
-    var setup = StreamDriver.Setup(
-      stream: configuration.stream,
+    let surroundings = StreamDriver.Surroundings(
       deliver: { distribution.deliver($0) },
       isCrowded: { distribution.isCrowded },
+      whenRoom: { distribution.whenRoom($0) },
       mediaBegan: { continuation.yield(.mediaBegan(connection: number, at: $0)) },
       end: { end in
         switch end {
@@ -205,18 +210,12 @@ final class Connections: Sendable {
         case .connection(let reason): continuation.yield(.connectionEnded(number, reason))
         }
       })
-    // A recording has no pauses that anybody would have to wait through, and goes on behind a goodbye.
-    guard transport.clock == .monotonic else {
-      setup.endsWithGoodbye = false
-      return setup
-    }
-    // A listener has nothing to connect to: it waits for the next sender where it is.
-    guard !transport.isPassive else {
-      setup.endsWithGoodbye = configuration.reconnection == nil
-      return setup
-    }
-    // A transport that watches for itself knows more of the reasons, and is given the time to tell.
-    setup.silence = transport.longestSilence.map { $0 * 2 } ?? configuration.reconnection?.silence
-    return setup
+    let carrier = Reception.Carrier(
+      time: Pace(of: transport.clock).time, isPassive: transport.isPassive,
+      longestSilence: transport.longestSilence)
+    let reception = try Reception(
+      configuration.reception, on: carrier, after: former,
+      randomness: SystemRandomNumberGenerator(), at: .now)
+    return StreamDriver(reception, for: transport, in: surroundings)
   }
 }

@@ -3,6 +3,7 @@ public import Decode
 public import Defragment
 import Outputs
 import RTPWire
+import Reception
 import Synchronization
 import Transports
 
@@ -17,8 +18,7 @@ final class Distribution: Sendable {
 
   private let outputs: [RunningOutput]
   private let configuration: Receiver.Configuration
-  /// Whether the stream comes from a recording, which waits for whoever is slow.
-  private let isRecorded: Bool
+  private let pace: Pace
   private let end: @Sendable (EndReason) -> Void
   private let state = Mutex(State())
 
@@ -39,11 +39,11 @@ final class Distribution: Sendable {
   }
 
   init(
-    configuration: Receiver.Configuration, clock: ArrivalClock, outputs: [RunningOutput],
+    configuration: Receiver.Configuration, pace: Pace, outputs: [RunningOutput],
     end: @escaping @Sendable (EndReason) -> Void
   ) {
     self.configuration = configuration
-    isRecorded = clock == .recorded
+    self.pace = pace
     self.outputs = outputs
     self.end = end
     if configuration.constantRate { state.withLock { $0.constantRate = ConstantRate() } }
@@ -81,13 +81,34 @@ final class Distribution: Sendable {
   }
 
   /// Whether more comes than can be written to an output that is to have everything.
-  var isCrowded: Bool {
-    if isRecorded, state.withLock(\.decoder)?.isCrowded == true { return true }
-    return outputs.contains { output in
-      guard output.policy == .block else { return false }
-      return output.format.input == .units
-        ? output.lane.isCrowded : state.withLock(\.decoder)?.isCrowded ?? false
+  var isCrowded: Bool { crowded != nil }
+
+  /// Calls `body` once when who is crowded now has room again; at once where nobody is.
+  func whenRoom(_ body: @escaping @Sendable () -> Void) {
+    switch crowded {
+    case .decoder(let decoder): decoder.whenRoom(body)
+    case .lane(let lane): lane.whenRoom(body)
+    case nil: body()
     }
+  }
+
+  private enum Crowded {
+    case decoder(VideoDecoder)
+    case lane(OutputLane)
+  }
+
+  /// Somebody who is crowded and is to have everything.
+  private var crowded: Crowded? {
+    let isDecoderWaitedFor =
+      pace.waitsForDecoder
+      || outputs.contains { $0.policy == .block && $0.format.input == .frames }
+    if isDecoderWaitedFor, let decoder = state.withLock(\.decoder), decoder.isCrowded {
+      return .decoder(decoder)
+    }
+    let lane = outputs.first { output in
+      output.policy == .block && output.format.input == .units && output.lane.isCrowded
+    }
+    return lane.map { .lane($0.lane) }
   }
 
   /// A connection has ended, and another one will follow: its last frames come out, and nothing of
@@ -176,7 +197,7 @@ final class Distribution: Sendable {
   }
 
   private func show(_ frame: RawFrame) {
-    let isLast = state.withLock { $0.take(frame, configuration, isRecorded: isRecorded) }
+    let isLast = state.withLock { $0.take(frame, configuration, pace) }
     guard let isLast else { return }
     configuration.onFrame?(frame)
     for output in outputs where output.format.input == .frames { output.lane.write(frame) }
@@ -212,7 +233,7 @@ extension Distribution.State {
 
   /// Counts `frame`, and says whether it is the last that is wanted; `nil` when it is not any more.
   fileprivate mutating func take(
-    _ frame: RawFrame, _ configuration: Receiver.Configuration, isRecorded: Bool
+    _ frame: RawFrame, _ configuration: Receiver.Configuration, _ pace: Pace
   ) -> Bool? {
     guard !isOver else { return nil }
     statistics.frames += 1
@@ -221,8 +242,7 @@ extension Distribution.State {
     freezes.note(frame.time, isNew: frame.condition != .repeated)
     statistics.freezes = freezes.statistics
     if frame.condition != .repeated {
-      // What a recording says about its arrivals is no measure for this machine.
-      if !isRecorded { statistics.note(latency: frame.lastArrival.nanoseconds(to: .now)) }
+      if pace.measuresLatency { statistics.note(latency: frame.lastArrival.nanoseconds(to: .now)) }
     }
     if configuration.recordsFrames {
       frames.append(FrameRecord(number: statistics.frames, frame: frame))

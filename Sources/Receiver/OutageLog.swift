@@ -1,4 +1,5 @@
 import RTPWire
+public import Reception
 
 /// What a run has missed between its connections, in totals since the start.
 public struct ReconnectionStatistics: Sendable {
@@ -80,9 +81,4 @@ extension Array {
     guard let last = indices.last else { return }
     body(&self[last])
   }
-}
-
-extension Instant {
-  /// The time from here to `other`, negative when that is earlier.
-  func duration(to other: Instant) -> Duration { .nanoseconds(nanoseconds(to: other)) }
 }

@@ -42,10 +42,13 @@ public struct OutputReport: Sendable, Hashable {
   public let files: [String]
   /// What ended it before the run did, if anything.
   public let error: OutputError?
+  /// What whoever reads the files should know.
+  public let notes: [OutputNote]
 
   init(name: String, summary: OutputSummary?) {
     self.name = name
     files = summary?.files ?? []
     error = summary?.error
+    notes = summary?.notes ?? []
   }
 }

@@ -3,6 +3,7 @@ public import Decode
 public import Defragment
 import Outputs
 import RTPWire
+public import Reception
 import Synchronization
 public import Transports
 
@@ -52,6 +53,17 @@ public final class Receiver: Sendable {
 
     public init() {}
 
+    /// What is decided for each connection.
+    var reception: Reception.Configuration {
+      var reception = Reception.Configuration()
+      reception.stream = stream
+      reception.firstMediaTimeout = firstMediaTimeout
+      reception.silenceTimeout = silenceTimeout
+      reception.duration = duration
+      reception.reconnectionSilence = reconnection?.silence
+      return reception
+    }
+
     /// Whether anybody wants frames: then, and when nobody wants anything, the stream is decoded.
     var decodes: Bool {
       onFrame != nil || outputs.contains { $0.format.input == .frames }
@@ -63,14 +75,11 @@ public final class Receiver: Sendable {
   public typealias TransportFactory =
     @Sendable (_ former: TransportCounters?) throws -> any RTPTransport
 
-  /// How long outputs may take to finish what they have begun.
-  static let finishingTime: Duration = .seconds(2)
   /// How long the decoder may take to do so once ``stop()`` was called.
   static let decodingTime: Duration = .milliseconds(700)
 
   private let configuration: Configuration
-  /// Whether the stream comes from a recording, of which nothing is lost because somebody is slow.
-  private let isRecorded: Bool
+  private let pace: Pace
   private let outputs: [RunningOutput]
   private let distribution: Distribution
   private let connections: Connections
@@ -104,13 +113,13 @@ public final class Receiver: Sendable {
     let events = AsyncStream.makeStream(of: Connections.Event.self)
     let end: @Sendable (EndReason) -> Void = { events.continuation.yield(.runEnded($0)) }
     let transport = try makeTransport(nil)
-    let isRecorded = transport.clock == .recorded
-    self.isRecorded = isRecorded
+    let pace = Pace(of: transport.clock)
+    self.pace = pace
     let living = Mutex(configuration.outputs.count)
     outputs = try configuration.outputs.map { request in
       var setup = OutputLane.Configuration(target: request.target, format: request.format)
       // Units come on the event loop, which waits for nobody; it has the far end wait instead.
-      let policy = isRecorded || configuration.constantRate ? .block : request.policy
+      let policy = pace.policy(configuration.constantRate ? .block : request.policy)
       setup.policy = request.format.input == .units ? .dropOldest : policy
       setup.scaleToFirst = configuration.scalesToFirst
       let lane = try OutputLane(setup) { _ in
@@ -125,7 +134,7 @@ public final class Receiver: Sendable {
         name: request.name, format: request.format, policy: policy, lane: lane)
     }
     distribution = Distribution(
-      configuration: configuration, clock: transport.clock, outputs: outputs, end: end)
+      configuration: configuration, pace: pace, outputs: outputs, end: end)
     connections = try Connections(
       configuration, first: transport, then: makeTransport, events: events,
       delivering: distribution)
@@ -139,26 +148,12 @@ public final class Receiver: Sendable {
     await distribution.finishDecoding()
     // The last pictures of a stream that reorders them come out when it has ended.
     if distribution.isComplete { reason = .framesReached }
-    if isRecorded { await waitForOutputs() }
-    // All at once: the time to finish is for all of them together.
-    let summaries = await withTaskGroup(of: (Int, OutputSummary).self) { group in
-      for (index, output) in outputs.enumerated() {
-        group.addTask { (index, await output.lane.finish(within: Self.finishingTime)) }
-      }
-      return await group.reduce(into: [Int: OutputSummary]()) { $0[$1.0] = $1.1 }
-    }
+    let summaries = await finishOutputs(within: pace.finishingTime)
     return Report(
       reason: reason, status: await status(),
       outputs: outputs.enumerated().map { index, output in
         OutputReport(name: output.name, summary: summaries[index])
       })
-  }
-
-  /// Waits until what came out of a recording is written, unless ``stop()`` is called.
-  private func waitForOutputs() async {
-    while !connections.isStopped, outputs.contains(where: { !$0.lane.counters.isSettled }) {
-      try? await Task.sleep(for: StreamDriver.holdStep)
-    }
   }
 
   /// Ends the run in an orderly way, within three seconds, from any thread.
@@ -167,15 +162,22 @@ public final class Receiver: Sendable {
     Task { [self] in
       try? await Task.sleep(for: Self.decodingTime)
       distribution.abandonDecoding()
-      // The decoder may be waiting for a reader that does not read.
-      if isRecorded || configuration.constantRate { await abandon() }
+      // The decoder may be waiting for a reader that does not read, for which there is no more time.
+      await finishOutputs(within: OutputLane.longestFinish)
     }
   }
 
   /// Ends all outputs at once, each on a whole frame, whatever still waits; from any thread.
-  public func abandon() async {
-    await withTaskGroup(of: Void.self) { group in
-      for output in outputs { group.addTask { _ = await output.lane.finish(within: .zero) } }
+  public func abandon() async { _ = await finishOutputs(within: .zero) }
+
+  /// Ends all outputs at once, since the time to finish is for all of them together.
+  @discardableResult
+  private func finishOutputs(within time: Duration?) async -> [Int: OutputSummary] {
+    await withTaskGroup(of: (Int, OutputSummary).self) { group in
+      for (index, output) in outputs.enumerated() {
+        group.addTask { (index, await output.lane.finish(within: time)) }
+      }
+      return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
     }
   }
 

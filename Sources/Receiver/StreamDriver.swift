@@ -1,334 +1,183 @@
 import Bitstream
 import Defragment
 import NIOCore
-import RTPProcessor
 import RTPWire
+import Reception
 import Transports
 
-/// Runs a ``VideoStream`` on the event loop of one transport: gives it datagrams and time, and passes
-/// on what comes out.
-///
-/// All of its state belongs to the event loop, which is what makes it safe to share.
-final class StreamDriver: DatagramSink, @unchecked Sendable {
-  /// What a driver works for.
-  struct Setup: Sendable {
-    var stream: VideoStream.Configuration
-    /// How long media may pause before the connection counts as dead; `nil` waits for ever.
-    var silence: Duration?
-    /// Whether the sender's goodbye ends the connection.
-    var endsWithGoodbye = true
-    /// Says whether decoding can go on with the next one.
+/// Carries out what a ``Reception`` asks for on the event loop of its transport, and decides nothing.
+final class StreamDriver: DatagramSink {
+  /// Whom a driver works for.
+  struct Surroundings: Sendable {
+    /// Says whether decoding can go on with the next unit.
     var deliver: @Sendable (AccessUnit) -> Bool
-    /// Whether the far end should wait, if it can, until what was delivered has been worked off.
+    /// Whether those who take what is delivered have more to do than is good.
     var isCrowded: @Sendable () -> Bool
+    /// Calls once when they may have room again, from any thread.
+    var whenRoom: @Sendable (@escaping @Sendable () -> Void) -> Void
     /// Called with the first packet of media that is delivered.
     var mediaBegan: @Sendable (Instant) -> Void
-    var end: @Sendable (End) -> Void
+    var end: @Sendable (Reception.End) -> Void
   }
 
-  /// What came to its end, and why.
-  enum End: Sendable {
-    case connection(EndReason)
-    case run(EndReason)
+  private struct State {
+    var reception: Reception
+    var wakeUp: (at: Instant, task: Scheduled<Void>)?
+    var awaitsRoom = false
+    var finished: EventLoopPromise<Void>?
   }
-
-  /// What goes on in the next connection.
-  struct Remains: Sendable {
-    var stream: VideoStream
-    var clock: RunClock
-    /// From the first packet of media on this connection to the last.
-    var flow: Duration
-  }
-
-  /// How long packets may still come behind the sender's goodbye, when it has overtaken them.
-  static let goodbyeGrace: Duration = .milliseconds(500)
-
-  /// How often it is looked whether the far end may go on.
-  static let holdStep: Duration = .milliseconds(2)
-  /// How long the far end is held at most: less than what makes either side take the other for dead.
-  private static let longestHold: Duration = .seconds(2)
 
   let transport: any RTPTransport
-  let setup: Setup
-  private let former: VideoStream?
+  private let surroundings: Surroundings
+  private let state: NIOLoopBoundBox<State>
 
-  var stream: VideoStream
-  var clock: RunClock
-  /// What a recording has brought and has to wait.
-  var backlog = Backlog()
-  private var reports: ReceiverReports<SystemRandomNumberGenerator>?
-  private(set) var isOver = false
-  private var isFinished = false
-  private var openedAt: Instant?
-  private var firstMedia: Instant?
-  /// That of the video.
-  private var track = 0
-  private var lastMedia: Instant?
-  private var wakeUp: (at: Instant, task: Scheduled<Void>)?
-  private var hold = Hold.none
-
-  /// Whether the far end is made to wait.
-  private enum Hold {
-    case none
-    case held(since: Instant)
-    /// What it was to wait for took too long.
-    case givenUp
-  }
-
-  /// Makes a driver for `transport`, whose stream goes on with the totals of `former`.
-  init(
-    _ setup: Setup, for transport: any RTPTransport, clock: RunClock, after former: VideoStream?
-  ) throws {
-    self.setup = setup
+  init(_ reception: Reception, for transport: any RTPTransport, in surroundings: Surroundings) {
     self.transport = transport
-    self.clock = clock
-    self.former = former
-    stream = try VideoStream(configuration: setup.stream, after: former)
+    self.surroundings = surroundings
+    state = .makeBoxSendingValue(
+      State(reception: reception), eventLoop: transport.eventLoop)
   }
 
-  var eventLoop: any EventLoop { transport.eventLoop }
+  private var eventLoop: any EventLoop { transport.eventLoop }
 
-  /// The time by the transport's clock.
-  private var now: Instant { isRecorded ? backlog.time : .now }
-
-  /// Starts the clocks of the run; its first connection is about to be opened.
-  func startRun(at now: Instant) {
-    // That of a recording starts with its first packet.
-    guard !isRecorded else { return }
-    eventLoop.execute { [self] in clock.start(at: now) }
-  }
-
-  /// Opens the transport, and says what comes of that.
-  func open() {
-    eventLoop.execute { [self] in schedule(after: now) }
+  /// Opens the transport, and says what comes of that; the first one of a run starts its clocks.
+  func open(startingRunAt start: Instant? = nil) {
+    eventLoop.execute { [self] in
+      if let start { state.value.reception.startRun(at: start) }
+      proceed()
+    }
     Task { [self] in
       do {
         try await transport.open(delivering: self)
-        eventLoop.execute { [self] in transportOpened(at: now) }
+        eventLoop.execute { [self] in
+          state.value.reception.transportOpened(takesReports: transport.takesReports, at: .now)
+          proceed()
+        }
       } catch {
-        eventLoop.execute { [self] in finish(with: .connection(.cannotOpen(error))) }
+        eventLoop.execute { [self] in
+          state.value.reception.openingFailed(error)
+          proceed()
+        }
       }
     }
   }
 
   /// What the stream has been through so far.
   func status() async throws -> StreamStatus {
-    try await eventLoop.submit { [self] in StreamStatus(of: stream) }.get()
+    try await eventLoop.submit { [self] in state.value.reception.status }.get()
   }
 
-  /// Passes on what is still held and takes leave of the sender; nothing more comes out.
+  /// What came that is of no use, where nothing else did.
+  func unusableMedia() async throws -> EndReason? {
+    try await eventLoop.submit { [self] in state.value.reception.unusableMedia }.get()
+  }
+
+  /// Passes on what is still held and takes leave of the sender; nothing comes out afterwards.
   ///
-  /// What is held of a recording goes no faster than it is worked off, unless there `isHurry`.
-  func finish(unless isHurry: @Sendable () -> Bool = { false }) async throws -> Remains {
-    while try await eventLoop.submit({ [self] in !finishSome() }).get(), !isHurry() {
-      try await Task.sleep(for: Self.holdStep)
-    }
-    return try await eventLoop.submit { [self] in
-      pull(at: now)
-      let flow = firstMedia.flatMap { first in lastMedia.map { first.duration(to: $0) } }
-      return Remains(stream: stream, clock: clock, flow: flow ?? .zero)
+  /// - Returns: the session, which the next one may follow.
+  func finish() async throws -> Reception {
+    let finished = try await eventLoop.submit { [self] in
+      // A run that ends while nothing is open ends the last connection once more.
+      if let finished = state.value.finished { return finished.futureResult }
+      let finished = eventLoop.makePromise(of: Void.self)
+      state.value.finished = finished
+      state.value.reception.finish(at: .now)
+      proceed()
+      return finished.futureResult
     }.get()
+    try await finished.get()
+    return try await eventLoop.submit { [self] in state.value.reception }.get()
+  }
+
+  /// Has ``finish()`` wait for nobody; from any thread.
+  func hurry() {
+    eventLoop.execute { [self] in
+      state.value.reception.hurry()
+      proceed()
+    }
   }
 
   // MARK: - On the event loop
 
-  /// Ends the stream, and passes on as much as there is room for; true when that was everything.
-  private func finishSome() -> Bool {
-    if !isFinished {
-      isFinished = true
-      stopWaiting()
-      stream.finish(at: now)
-      if let goodbye = reports?.goodbye(at: now, about: stream.sourceReception) {
-        transport.sendFeedback(goodbye)
-      }
-      reports = nil
-    }
-    return !isRecorded || pullWhileThereIsRoom()
-  }
-
   func describe(_ media: [MediaDescription]) {
-    // What the user says goes before what the far end says.
-    // Sound alone is refused, unless the user knows it to be video.
-    let isSound = media.allSatisfy { $0.kind == "audio" }
-    guard !media.isEmpty,
-      let track = media.firstIndex(where: { $0.kind == "video" }) ?? (isSound ? 0 : nil)
-    else { return }
-    self.track = track
-    let video = media[track]
-    var completed = setup.stream
-    completed.media = setup.stream.media.completed(by: video)
-    do {
-      stream = try VideoStream(configuration: completed, after: former)
-    } catch {
-      finish(with: .connection(.unsupportedMedia(error)))
-    }
+    state.value.reception.described(media, at: .now)
+    proceed()
   }
 
   func receive(_ datagram: Datagram) {
-    guard !isOver, datagram.track == track else { return }
-    guard !isRecorded else { return receiveRecorded(datagram) }
-    let before = stream.reception.delivered
-    stream.receive(datagram)
-    let deliveredUnits = pull(at: datagram.arrival)
-    if deliveredUnits { considerHold(at: datagram.arrival) }
-    // Only packets of the stream count as life, not whatever reaches the port.
-    if stream.reception.delivered != before { noteLife(datagram) }
-  }
-
-  func noteLife(_ datagram: Datagram) {
-    clock.noteMedia(at: datagram.arrival)
-    lastMedia = datagram.arrival
-    if firstMedia == nil {
-      firstMedia = datagram.arrival
-      setup.mediaBegan(datagram.arrival)
-    }
+    state.value.reception.receive(datagram)
+    perform()
   }
 
   func readCompleted(at now: Instant) {
-    guard !isOver, !endIfUnrecognized() else { return }
-    sendFeedback(at: now)
-    schedule(after: now)
+    state.value.reception.readCompleted(at: now)
+    proceed()
   }
 
-  /// Ends the connection when what came is no video of a codec that is known, and says whether.
-  func endIfUnrecognized() -> Bool {
-    guard case .unrecognized(let payloadTypes) = stream.phase else { return false }
-    finish(with: .connection(.unrecognizedMedia(payloadTypes: payloadTypes)))
-    return true
+  func transportEnded(_ end: TransportEnd) {
+    state.value.reception.transportEnded(Reception.CarrierEnd(end))
+    proceed()
   }
 
-  /// Has the far end wait until what it sent has been worked off.
-  ///
-  /// When that takes too long, an output is stuck: then it loses what comes, as with datagrams.
-  private func considerHold(at now: Instant) {
-    switch hold {
-    case .none:
-      guard setup.isCrowded() else { return }
-      hold = .held(since: now)
-      transport.holdReading(true)
-      lookAgain()
-    case .held: break
-    case .givenUp:
-      if !setup.isCrowded() { hold = .none }
+  /// Does what is to be done, and has itself woken when more is.
+  private func proceed() {
+    perform()
+    // An early wake-up only looks again: to move the timer along would cost a system call a packet.
+    guard let due = state.value.reception.deadline,
+      state.value.wakeUp.map({ due < $0.at }) ?? true
+    else { return }
+    state.value.wakeUp?.task.cancel()
+    let delay = TimeAmount.nanoseconds(max(0, Instant.now.nanoseconds(to: due)))
+    let task = eventLoop.scheduleTask(in: delay) { [self] in
+      state.value.wakeUp = nil
+      state.value.reception.timePassed(to: .now)
+      proceed()
     }
+    state.value.wakeUp = (due, task)
   }
 
-  private func lookAgain() {
-    eventLoop.scheduleTask(in: TimeAmount(Self.holdStep)) { [self] in
-      guard !isOver, case .held(let start) = hold else { return }
-      let now = Instant.now
-      let isCrowded = setup.isCrowded()
-      guard !isCrowded || start.advanced(by: Self.longestHold) <= now else { return lookAgain() }
-      hold = isCrowded ? .givenUp : .none
-      // The silence was this side's.
-      if lastMedia != nil {
-        lastMedia = now
-        clock.noteMedia(at: now)
+  private func perform() {
+    while let action = state.value.reception.nextAction() {
+      switch action {
+      case .deliver(let unit):
+        if !surroundings.deliver(unit) { state.value.reception.wantKeyPicture(at: .now) }
+        tellRoom()
+      case .sendRTCP(let bytes, _): transport.sendFeedback(bytes)
+      case .holdReading(let isHeld): transport.holdReading(isHeld)
+      case .mediaBegan(let time): surroundings.mediaBegan(time)
+      case .ended(let end): surroundings.end(end)
+      case .finished:
+        state.value.wakeUp?.task.cancel()
+        state.value.finished?.succeed()
       }
-      transport.holdReading(false)
     }
   }
 
-  func transportEnded(_ transportEnd: TransportEnd) {
-    guard backlog.isEmpty, !backlog.isWaiting else { return backlog.end = transportEnd }
-    if isRecorded, endIfNothingWasRecognized() { return }
-    switch transportEnd {
-    case .ended: finish(with: .connection(.ended))
-    case .failed(let error): finish(with: .connection(.transportFailed(error)))
-    case .closed: break
+  /// Tells the session whether there is room for more.
+  private func tellRoom() {
+    let isCrowded = surroundings.isCrowded()
+    state.value.reception.crowded(isCrowded, at: .now)
+    guard isCrowded, !state.value.awaitsRoom else { return }
+    state.value.awaitsRoom = true
+    surroundings.whenRoom { [weak self] in
+      guard let self else { return }
+      eventLoop.execute { [self] in
+        state.value.awaitsRoom = false
+        tellRoom()
+        proceed()
+      }
     }
   }
+}
 
-  private func transportOpened(at now: Instant) {
-    guard !isOver else { return }
-    openedAt = now
-    // Who takes feedback takes the reports that go before it, signalled or not.
-    if transport.takesReports || !isRecorded && !stream.feedback.requests.isEmpty {
-      reports = ReceiverReports(randomness: SystemRandomNumberGenerator(), at: now)
-    }
-    schedule(after: now)
-  }
-
-  /// Passes on the access units that are complete, and says whether there were any.
-  @discardableResult
-  private func pull(at now: Instant) -> Bool {
-    var wereAny = false
-    while let unit = stream.next(at: now) {
-      if !setup.deliver(unit) { stream.wantKeyPicture(at: now) }
-      wereAny = true
-    }
-    return wereAny
-  }
-
-  private func wakeUpNow() {
-    guard !isOver else { return }
-    wakeUp = nil
-    let now = Instant.now
-    pull(at: now)
-    if let report = reports?.next(at: now, about: stream.sourceReception) {
-      transport.sendFeedback(report)
-    }
-    sendFeedback(at: now)
-    if let ending, ending.at <= now {
-      finish(with: ending.end)
-    } else {
-      schedule(after: now)
-    }
-  }
-
-  /// Asks the far end for what is missing by now.
-  private func sendFeedback(at now: Instant) {
-    guard reports != nil else { return }
-    while let message = stream.nextFeedback(at: now) {
-      let compound = reports?.feedback(
-        message, at: now, about: stream.sourceReception,
-        isReduced: stream.feedback.acceptsReducedSize)
-      if let compound { transport.sendFeedback(compound) }
-    }
-  }
-
-  /// What is over if nothing more happens, and when.
-  var ending: (at: Instant, end: End)? {
-    var candidates: [(at: Instant, end: End)] = []
-    if let ending = clock.ending { candidates.append((ending.at, .run(ending.reason))) }
-    if stream.hasSaidGoodbye, setup.endsWithGoodbye, let lastMedia {
-      candidates.append((lastMedia.advanced(by: Self.goodbyeGrace), .connection(.goodbye)))
-    }
-    if let silence = setup.silence, let openedAt {
-      let start = lastMedia ?? openedAt
-      let reason =
-        lastMedia == nil ? EndReason.noMedia(after: silence) : .mediaLost(after: silence)
-      candidates.append((start.advanced(by: silence), .connection(reason)))
-    }
-    return candidates.min { $0.at < $1.at }
-  }
-
-  /// Has the loop wake this up when something is due, unless it does so early enough already.
-  ///
-  /// An early wake-up only looks again. Silence moves its own deadline with each packet, and it
-  /// would cost a system call a packet to move the timer along.
-  private func schedule(after now: Instant) {
-    // Nothing is due in a recording before its next packet.
-    guard !isOver, !isRecorded else { return }
-    let feedback = reports == nil ? nil : stream.feedbackDeadline
-    let due = [stream.deadline, ending?.at, reports?.deadline, feedback].compactMap(\.self).min()
-    guard let due, wakeUp.map({ due < $0.at }) ?? true else { return }
-    wakeUp?.task.cancel()
-    let delay = max(0, now.nanoseconds(to: due))
-    let task = eventLoop.scheduleTask(in: .nanoseconds(delay)) { [self] in wakeUpNow() }
-    wakeUp = (due, task)
-  }
-
-  func finish(with end: End) {
-    guard !isOver else { return }
-    stopWaiting()
-    setup.end(end)
-  }
-
-  private func stopWaiting() {
-    isOver = true
-    wakeUp?.task.cancel()
-    wakeUp = nil
+extension Reception.CarrierEnd {
+  fileprivate init(_ end: TransportEnd) {
+    self =
+      switch end {
+      case .ended: .ended
+      case .failed(let error): .failed(error)
+      case .closed: .closed
+      }
   }
 }
 

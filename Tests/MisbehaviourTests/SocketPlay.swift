@@ -2,6 +2,7 @@ import NIOCore
 import NIOPosix
 import RTPWire
 import Receiver
+import Reception
 import Synchronization
 import Testing
 

@@ -4,6 +4,7 @@ import NIOCore
 import RTPSend
 import RTPWire
 import Receiver
+import Reception
 
 @testable import Transports
 

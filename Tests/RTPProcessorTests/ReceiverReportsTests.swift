@@ -25,14 +25,14 @@ private func reception(
       media: 0xA, [RTCPFeedback.LostPackets(first: SequenceNumber(7), mask: 5)])
     let before = reports.deadline
     let bytes = reports.feedback(
-      message, at: Instant(nanoseconds: 5), about: reception(expected: 10, received: 8),
+      message, at: Instant(nanoseconds: 5), about: [reception(expected: 10, received: 8)],
       isReduced: isReduced)
     let packets = try RTCPPacket.parse(compound: bytes)
     #expect(packets.last == .feedback(message, sender: reports.ssrc))
     #expect(packets.count == (isReduced ? 1 : 3))
     #expect(reports.deadline == before)
     // The next regular report says what is new since the one before it, not since this.
-    let due = reports.next(at: before, about: reception(expected: 10, received: 8))
+    let due = reports.next(at: before, about: [reception(expected: 10, received: 8)])
     #expect(due?.getInteger(at: 12, as: UInt8.self) == 51)
   }
 
@@ -79,8 +79,8 @@ private func reception(
     let source = SourceReception(
       ssrc: 0xAABB_CCDD, expected: 100, received: 75, highestSequence: 0x0001_0063, jitter: 7)
     let due = reports.deadline
-    #expect(reports.next(at: due.advanced(byNanoseconds: -1), about: source) == nil)
-    let report = reports.next(at: due, about: source)
+    #expect(reports.next(at: due.advanced(byNanoseconds: -1), about: [source]) == nil)
+    let report = reports.next(at: due, about: [source])
     let bytes = try #require(report)
     #expect(
       Array(bytes.readableBytesView) == [
@@ -98,7 +98,7 @@ private func reception(
   @Test func withoutASourceTheReportIsEmpty() throws {
     var reports = ReceiverReports(
       randomness: Dealer(numbers: [9, 1, 2]), at: Instant(nanoseconds: 0))
-    let report = reports.next(at: reports.deadline, about: nil)
+    let report = reports.next(at: reports.deadline, about: [])
     let bytes = try #require(report)
     #expect(Array(bytes.readableBytesView.prefix(8)) == [0x80, 201, 0, 1, 0, 0, 0, 9])
     #expect(
@@ -111,10 +111,10 @@ private func reception(
     var reports = ReceiverReports(
       randomness: Dealer(numbers: [9, 1, 2]), at: Instant(nanoseconds: 0))
     // Who has sent nothing says nothing (§6.3.7).
-    let early = reports.goodbye(at: Instant(nanoseconds: 0), about: nil)
+    let early = reports.goodbye(at: Instant(nanoseconds: 0), about: [])
     #expect(early == nil)
-    _ = reports.next(at: reports.deadline, about: nil)
-    let late = reports.goodbye(at: reports.deadline, about: nil)
+    _ = reports.next(at: reports.deadline, about: [])
+    let late = reports.goodbye(at: reports.deadline, about: [])
     let bytes = try #require(late)
     #expect(
       try RTCPPacket.parse(compound: bytes) == [
@@ -126,7 +126,7 @@ private func reception(
     var reports = ReceiverReports(
       randomness: Dealer(numbers: [0xA, 1, 2, 1 << 63, 1 << 63, 0xB]), at: Instant(nanoseconds: 0))
     let source = reception(ssrc: 0xA, expected: 1, received: 1)
-    _ = reports.next(at: reports.deadline, about: source)
+    _ = reports.next(at: reports.deadline, about: [source])
     #expect(reports.ssrc != 0xA)
   }
 
@@ -137,7 +137,7 @@ private func reception(
       var now = reports.deadline
       #expect((1_020_000_000...3_080_000_000).contains(now.nanoseconds))
       for _ in 0..<10 {
-        _ = reports.next(at: now, about: nil)
+        _ = reports.next(at: now, about: [])
         let wait = now.nanoseconds(to: reports.deadline)
         #expect((2_050_000_000...6_160_000_000).contains(wait))
         now = reports.deadline
@@ -149,7 +149,7 @@ private func reception(
     var reports = ReceiverReports(
       randomness: Dealer(numbers: [9, 1, 2]), at: Instant(nanoseconds: 0))
     func fraction(_ reception: SourceReception) throws -> UInt8? {
-      let report = reports.next(at: reports.deadline, about: reception)
+      let report = reports.next(at: reports.deadline, about: [reception])
       let bytes = try #require(report)
       return bytes.getInteger(at: bytes.readerIndex + 12)
     }
@@ -213,9 +213,9 @@ private func reception(
     func answer(after later: Duration) throws -> (last: UInt32?, delay: UInt32?) {
       var reports = ReceiverReports(
         randomness: Noise(seed: 1), at: arrival.advanced(by: .seconds(-60)))
-      _ = reports.next(at: arrival, about: nil)
+      _ = reports.next(at: arrival, about: [])
       let goodbye = reports.goodbye(
-        at: arrival.advanced(by: later), about: session.processor.reception)
+        at: arrival.advanced(by: later), about: [session.processor.reception].compactMap(\.self))
       let bytes = try #require(goodbye)
       return (
         bytes.getInteger(at: bytes.readerIndex + 24), bytes.getInteger(at: bytes.readerIndex + 28)

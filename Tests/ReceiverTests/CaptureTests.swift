@@ -5,6 +5,7 @@ import NIOCore
 import RTPProcessor
 import RTPWire
 import Receiver
+import Reception
 import Testing
 
 @Suite(.enabled(if: Captures.areAtHand, "the captures are not beside this checkout"))

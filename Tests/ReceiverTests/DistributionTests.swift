@@ -23,7 +23,7 @@ struct DistributionTests {
   /// A slice without parameter sets, all of whose packets came.
   @Test func aUnitThatCanNotBeDecodedIsAReasonToAskForAKeyPicture() async throws {
     let distribution = Distribution(
-      configuration: Receiver.Configuration(), clock: .monotonic, outputs: [], end: { _ in })
+      configuration: Receiver.Configuration(), pace: .live, outputs: [], end: { _ in })
     #expect(distribution.deliver(unit(0, isRandomAccess: true)))
     let deadline = ContinuousClock.now + .seconds(20)
     while distribution.statistics.failures.isEmpty, ContinuousClock.now < deadline {

@@ -15,13 +15,13 @@ struct HoldTests {
   private static let frames = 600
 
   private static func run(
-    format: String, policy: OutputLane.Policy,
+    format: String, policy: OutputLane.Policy, readSize: Int? = 16,
     onFrame: @escaping @Sendable (RawFrame, ScriptedTransport) -> Void
   ) async throws -> (report: Receiver.Report, transport: ScriptedTransport, size: Int) {
     let stream = try PatternStream(
       .h264, frames: frames, as: .init(ssrc: 1, initialSequence: 1, initialTimestamp: 1))
     let transport = ScriptedTransport(
-      .init(media: [stream.media], datagrams: stream.datagrams, readSize: 16))
+      .init(media: [stream.media], datagrams: stream.datagrams, readSize: readSize))
     let path = FileManager.default.temporaryDirectory
       .appendingPathComponent("\(UUID()).\(format)").path
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -65,5 +65,15 @@ struct HoldTests {
     #expect(transport.holds == 1)
     #expect(ContinuousClock.now - began >= .seconds(2))
     #expect(report.status.delivery.droppedBeforeDecoder > 0)
+  }
+
+  /// All of it is read before anybody can be held, as of a server that sends a file at once.
+  @Test func whatWasReadBeforeItCouldBeHeldWaitsToo() async throws {
+    let (report, transport, size) = try await Self.run(
+      format: "yuv", policy: .block, readSize: nil
+    ) { _, _ in usleep(200) }
+    #expect(report.status.delivery.droppedBeforeDecoder == 0)
+    #expect(size == Self.frames * 256 * 144 * 3 / 2)
+    #expect(transport.holds > 0)
   }
 }

@@ -5,6 +5,7 @@ import RTPProcessor
 import RTPSend
 import RTPWire
 import Receiver
+import Reception
 import Testing
 
 /// The whole core on a virtual clock, behind networks that lose, reorder and repeat.

@@ -8,6 +8,7 @@ import RTPProcessor
 import RTPSend
 import RTPWire
 import Receiver
+import Reception
 import Synchronization
 import Testing
 import Transports

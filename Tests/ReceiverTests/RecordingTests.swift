@@ -8,6 +8,7 @@ import RTPProcessor
 import RTPSend
 import RTPWire
 import Receiver
+import Reception
 import Synchronization
 import Testing
 import Transports
@@ -191,5 +192,21 @@ struct RecordingTests {
     let (report, _, _) = try await Self.run(
       .init(media: [stream.media], datagrams: datagrams, clock: .recorded))
     #expect(report.status.delivery.frames == 20)
+  }
+
+  /// One picture of a stream that does not say its rate: the file has to say one, and the run ends.
+  @Test func onePictureOfAnUnknownRateIsWritten() async throws {
+    let stream = try EncodedStream(
+      .h265, ["libx265", "-x265-params", "vui-timing-info=0:log-level=none"], frames: 3)
+    let packets = stream.packets(.init(ssrc: 1, initialSequence: 1, initialTimestamp: 1))
+    let datagrams = packets.map { Datagram(bytes: $0, arrival: Instant(nanoseconds: 0)) }
+    let (report, frames, output) = try await Self.run(
+      .init(media: [stream.media], datagrams: datagrams, clock: .recorded), format: "y4m"
+    ) { $0.frameLimit = 1 }
+    #expect(frames.count == 1)
+    let header = String(decoding: output.prefix { $0 != 10 }, as: UTF8.self)
+    #expect(header.hasPrefix("YUV4MPEG2 W256 H144 F25:1 "))
+    #expect(output.count == header.utf8.count + 1 + 6 + 256 * 144 * 3 / 2)
+    #expect(report.outputs.first?.notes.count == 1)
   }
 }

@@ -1,8 +1,10 @@
 import Decode
+import Defragment
 import Foundation
 import Outputs
 import RTPSend
 import Receiver
+import Reception
 import Synchronization
 import Testing
 import Transports
@@ -49,6 +51,47 @@ struct StopTests {
     configuration.duration = .seconds(20)
     let report = try await Receiver(transport: transport, configuration: configuration).run()
     guard case .mediaLost(after: .milliseconds(200)) = report.reason else {
+      Issue.record("\(report.reason)")
+      return
+    }
+  }
+
+  /// Pictures larger than a pipe holds, into a pipe that nobody reads.
+  @Test(arguments: [ArrivalClock.monotonic, .recorded])
+  func aReaderThatHasStoppedDoesNotKeepARunFromEnding(clock: ArrivalClock) async throws {
+    let stream = try PatternStream(
+      .h264, frames: 300, width: 640, height: 480,
+      as: .init(ssrc: 1, initialSequence: 1, initialTimestamp: 1))
+    let transport = ScriptedTransport(
+      .init(media: [stream.media], datagrams: stream.datagrams, end: nil, clock: clock))
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).fifo").path
+    try #require(mkfifo(path, 0o600) == 0)
+    defer { unlink(path) }
+    let reader = open(path, O_RDONLY | O_NONBLOCK)
+    defer { close(reader) }
+    let (began, beginning) = AsyncStream.makeStream(of: Void.self)
+    var configuration = Receiver.Configuration()
+    configuration.outputs = [
+      OutputRequest(
+        argument: path,
+        format: try #require(
+          OutputCatalogue(codecs: FormatCatalogue.standard.codecs).format(named: "yuv")),
+        policy: .block)
+    ]
+    configuration.onFrame = { _ in beginning.yield() }
+    let receiver = try Receiver(transport: transport, configuration: configuration)
+    let run = Task { await receiver.run() }
+    // More than may wait for the output: the decoder waits for it.
+    var count = 0
+    for await _ in began {
+      count += 1
+      if count == 70 { break }
+    }
+    let stopped = ContinuousClock.now
+    receiver.stop()
+    let report = await run.value
+    #expect(ContinuousClock.now - stopped < .seconds(3))
+    guard case .stopped = report.reason else {
       Issue.record("\(report.reason)")
       return
     }

@@ -19,7 +19,7 @@ private final class Carrier: RTPTransport {
 
   func open(delivering sink: any DatagramSink) async throws {
     self.sink.withLock { $0 = sink }
-    try await eventLoop.submit { sink.describe([MediaDescription(kind: "video")]) }.get()
+    try await eventLoop.submit { sink.describe([MediaDescription(kind: .video)]) }.get()
   }
 
   func deliver(

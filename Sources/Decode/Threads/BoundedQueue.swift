@@ -37,14 +37,12 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
 
   package typealias Line = CircularBuffer<(element: Element, bytes: Int)>
 
-  private enum Worker { case consumer, producer }
-
   private struct State {
     var elements = Line()
     var bytes = 0
     var isClosed = false
-    /// Who does the consumer's work; the consumer itself until it takes for the first time.
-    var worker: Worker? = .consumer
+    /// Called once when there is room again.
+    var roomCalls: [@Sendable () -> Void] = []
     var waiters: [Waiter] = []
     var nextWaiter: UInt64 = 0
 
@@ -55,6 +53,16 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
     mutating func append(_ element: Element, bytes more: Int) {
       elements.append((element, more))
       bytes += more
+    }
+
+    /// Whether more than half of what may wait does.
+    func isCrowded(within limits: QueueLimits) -> Bool {
+      !isClosed && (elements.count > limits.count / 2 || bytes > limits.bytes / 2)
+    }
+
+    /// Whether so little waits that who was held back may go on for a while.
+    func isRoomy(within limits: QueueLimits) -> Bool {
+      isClosed || (elements.count <= limits.count / 4 && bytes <= limits.bytes / 4)
     }
 
     mutating func removeFirst() -> Element? {
@@ -145,46 +153,35 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   ///
   /// - Returns: nothing when the queue is closed and empty.
   package func take(atMost count: Int) -> [Element] {
-    let taken: (elements: [Element], waiters: [Waiter])? = monitor.wait { state in
-      if state.worker == .consumer { state.worker = nil }
-      guard !state.elements.isEmpty || state.isClosed, state.worker == nil else { return nil }
+    let taken: (elements: [Element], waiters: [Waiter], calls: [@Sendable () -> Void])?
+    taken = monitor.wait { state in
+      guard !state.elements.isEmpty || state.isClosed else { return nil }
       let elements = (0..<min(count, state.elements.count)).compactMap { _ in state.removeFirst() }
-      state.worker = .consumer
+      var calls: [@Sendable () -> Void] = []
+      if state.isRoomy(within: limits) { swap(&calls, &state.roomCalls) }
       defer { state.waiters = [] }
-      return (elements, state.waiters)
+      return (elements, state.waiters, calls)
     }
     for waiter in taken?.waiters ?? [] { waiter.continuation.resume() }
+    for call in taken?.calls ?? [] { call() }
     return taken?.elements ?? []
-  }
-
-  /// Does the consumer's work on the calling thread instead, if the consumer waits for some;
-  /// meanwhile it gets none.
-  ///
-  /// - Returns: what `work` returns, or `nil` when it was not done.
-  package func whileIdle<Result>(_ work: () -> Result) -> Result? {
-    let isIdle = monitor.quietly { state in
-      guard state.elements.isEmpty, !state.isClosed, state.worker == nil else { return false }
-      state.worker = .producer
-      return true
-    }
-    guard isIdle else { return nil }
-    let result = work()
-    let isWaitedFor = monitor.quietly { state in
-      state.worker = nil
-      return state.isClosed || !state.elements.isEmpty
-    }
-    if isWaitedFor { monitor.update { _ in } }
-    return result
   }
 
   /// How many elements wait.
   package var count: Int { monitor.quietly { $0.elements.count } }
 
-  /// Whether more than half of what may wait does.
-  package var isCrowded: Bool {
-    monitor.quietly {
-      $0.elements.count > limits.count / 2 || $0.bytes > limits.bytes / 2
+  /// Whether more than half of what may wait does, so that producers should hold back.
+  package var isCrowded: Bool { monitor.quietly { $0.isCrowded(within: limits) } }
+
+  /// Calls `body` once when only a quarter of what may wait does, or the queue is closed; at once where
+  /// it is not crowded.
+  package func whenRoom(_ body: @escaping @Sendable () -> Void) {
+    let isRoom = monitor.quietly { state in
+      guard state.isCrowded(within: limits) else { return true }
+      state.roomCalls.append(body)
+      return false
     }
+    if isRoom { body() }
   }
 
   /// True when nothing more can be put in; what is inside can still be taken.
@@ -192,12 +189,13 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
 
   /// Ends the line: what waits can still be taken, nothing can be added.
   package func close() {
-    let waiters = monitor.update { state in
+    let (waiters, calls) = monitor.update { state in
       state.isClosed = true
-      defer { state.waiters = [] }
-      return state.waiters
+      defer { (state.waiters, state.roomCalls) = ([], []) }
+      return (state.waiters, state.roomCalls)
     }
     for waiter in waiters { waiter.continuation.resume() }
+    for call in calls { call() }
   }
 
   /// Suspends until an element was taken, the queue was closed, or the task was cancelled.

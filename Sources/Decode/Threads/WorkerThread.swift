@@ -61,6 +61,10 @@ package final class WorkerThread: Sendable {
     }
   }
 
+  /// Has everybody who waits in ``join()`` wait no longer, although the work goes on: what it waits for
+  /// is out of anyone's reach.
+  package func release() { end() }
+
   private func end() {
     let waiters = ended.update { ending in
       ending.hasEnded = true

@@ -16,9 +16,14 @@ public protocol Output: Sendable {
 
   /// What is still owed when nothing more will come.
   mutating func finish() -> OutputRecord?
+
+  /// What had to be taken for granted so far.
+  var notes: [OutputNote] { get }
 }
 
 extension Output {
+  public var notes: [OutputNote] { [] }
+
   public mutating func finish() -> OutputRecord? { nil }
 }
 
@@ -61,6 +66,12 @@ public struct OutputRecord: Sendable {
   }
 
   var byteCount: Int { pieces.reduce(0) { $0 + $1.byteCount } }
+}
+
+/// What an output had to take for granted, since the stream does not say it.
+public enum OutputNote: Sendable, Hashable {
+  /// The file says this many frames a second, because it has to say some.
+  case assumedFrameRate(Rational)
 }
 
 /// What ended an output; the others and the receiving go on.

@@ -23,8 +23,12 @@ struct Y4MOutput: Output {
     case running
   }
 
+  /// What FFmpeg takes a rate for that is not known.
+  private static let assumedRate = Rational(25, 1)
+
   private let hints: OutputFormat.Hints
   private var state = State.empty
+  private(set) var notes: [OutputNote] = []
 
   init(hints: OutputFormat.Hints) { self.hints = hints }
 
@@ -35,7 +39,7 @@ struct Y4MOutput: Output {
       return OutputRecord(pieces: Self.pieces(of: frame))
     case .empty:
       guard let rate = frame.frameRate ?? hints.frameRate else {
-        _ = try Self.header(for: frame, rate: nil)
+        _ = try Self.header(for: frame, rate: Self.assumedRate)
         state = .measuringRate(first: frame)
         return nil
       }
@@ -44,7 +48,8 @@ struct Y4MOutput: Output {
       return OutputRecord(pieces: [.bytes(header)] + Self.pieces(of: frame))
     case .measuringRate(let first):
       state = .running
-      let header = try Self.header(for: first, rate: Self.rate(from: first, to: frame))
+      let header = try Self.header(
+        for: first, rate: Self.rate(from: first, to: frame) ?? assumeRate())
       return OutputRecord(
         pieces: [.bytes(header)] + Self.pieces(of: first) + Self.pieces(of: frame), items: 2)
     }
@@ -52,10 +57,16 @@ struct Y4MOutput: Output {
 
   mutating func finish() -> OutputRecord? {
     guard case .measuringRate(let first) = state,
-      let header = try? Self.header(for: first, rate: nil)
+      let header = try? Self.header(for: first, rate: assumeRate())
     else { return nil }
     state = .running
     return OutputRecord(pieces: [.bytes(header)] + Self.pieces(of: first))
+  }
+
+  /// The rate of a stream that neither says nor shows one; every header has to name one.
+  private mutating func assumeRate() -> Rational? {
+    if let rate = Self.assumedRate { notes = [.assumedFrameRate(rate)] }
+    return Self.assumedRate
   }
 
   private static func pieces(of frame: RawFrame) -> [OutputRecord.Piece] {
@@ -70,7 +81,7 @@ struct Y4MOutput: Output {
     return rate
   }
 
-  /// The header line; a rate or aspect of 0:0 means that it is not known.
+  /// The header line; an aspect of 0:0 means that it is not known.
   private static func header(
     for frame: RawFrame, rate: Rational?
   ) throws(OutputError) -> ByteBuffer {

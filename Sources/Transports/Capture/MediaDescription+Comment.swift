@@ -42,7 +42,7 @@ extension MediaDescription {
     let repeats = retransmissions.sorted { $0.key < $1.key }
     let encodings = encodings + repeats.map { ($0.key, "rtx") }
     let types = encodings.map { "\($0.type)" }.joined(separator: " ")
-    return ["m=\(kind.plain) \(port) RTP/AVP \(types)"]
+    return ["m=\(kind.rawValue.plain) \(port) RTP/AVP \(types)"]
       + encodings.map { "a=rtpmap:\($0.type) \($0.name)/\(clockRate)" }
       + (parameters.map { [$0] } ?? [])
       + repeats.map { type, format in

@@ -27,31 +27,11 @@ struct RTPMap: Sendable, Hashable {
     self.clockRate = clockRate
   }
 
-  /// The types that need no `a=rtpmap` (RFC 3551 §6).
-  static let assigned: [UInt8: RTPMap] = Dictionary(
-    uniqueKeysWithValues: (sounds + pictures).map { ($0.payloadType, $0) })
-
-  /// What is assigned to `payloadType`, described; `nil` for a type that means what its session says.
-  static func description(ofAssigned payloadType: UInt8) -> MediaDescription? {
-    guard let map = assigned[payloadType] else { return nil }
-    return MediaDescription(
-      kind: pictures.contains(map) ? "video" : "audio", payloadType: payloadType,
-      encodingName: map.name, clockRate: map.clockRate ?? MediaDescription.videoClockRate)
+  /// What needs no `a=rtpmap` (RFC 3551 §6); `nil` for a type that means what its session says.
+  init?(assignedTo payloadType: UInt8) {
+    guard let type = StaticPayloadType(payloadType) else { return nil }
+    self.init(payloadType, type.encodingName, type.clockRate)
   }
-
-  private static let sounds = [
-    RTPMap(0, "PCMU", 8000), RTPMap(3, "GSM", 8000), RTPMap(4, "G723", 8000),
-    RTPMap(5, "DVI4", 8000), RTPMap(6, "DVI4", 16_000), RTPMap(7, "LPC", 8000),
-    RTPMap(8, "PCMA", 8000), RTPMap(9, "G722", 8000), RTPMap(10, "L16", 44_100),
-    RTPMap(11, "L16", 44_100), RTPMap(12, "QCELP", 8000), RTPMap(13, "CN", 8000),
-    RTPMap(14, "MPA", 90_000), RTPMap(15, "G728", 8000), RTPMap(16, "DVI4", 11_025),
-    RTPMap(17, "DVI4", 22_050), RTPMap(18, "G729", 8000),
-  ]
-  private static let pictures = [
-    RTPMap(25, "CelB", 90_000), RTPMap(26, "JPEG", 90_000), RTPMap(28, "nv", 90_000),
-    RTPMap(31, "H261", 90_000), RTPMap(32, "MPV", 90_000), RTPMap(33, "MP2T", 90_000),
-    RTPMap(34, "H263", 90_000),
-  ]
 
   /// RFC 4588, RFC 2198, RFC 5109, RFC 8627 and the draft of it that browsers speak, RFC 6015, RFC 3009.
   private static let auxiliaryNames: Set<String> = [

@@ -30,10 +30,11 @@ extension SessionDescriptionParser {
       !(section.encodings[$0]?.isAuxiliary ?? false)
     }
     guard let payloadType = carrier ?? media.payloadTypes.first else { return nil }
-    let map = section.encodings[payloadType] ?? RTPMap.assigned[payloadType]
+    let map = section.encodings[payloadType] ?? RTPMap(assignedTo: payloadType)
     if let map, map.clockRate == nil { note(.invalidClockRate(payloadType: payloadType)) }
     media.description = MediaDescription(
-      kind: media.kind, payloadType: payloadType, encodingName: map?.name.printable,
+      kind: MediaKind(rawValue: media.kind), payloadType: payloadType,
+      encodingName: map?.name.printable,
       clockRate: map?.clockRate ?? MediaDescription.videoClockRate,
       formatParameters: parameters(of: payloadType, in: section),
       correctionFormats: section.correctionFormats,

@@ -95,7 +95,7 @@ struct SessionDescriptionParser {
     try begin(
       SessionDescription.Media(
         kind: kind, port: port, profile: String(words[2]), payloadTypes: payloadTypes,
-        description: MediaDescription(kind: kind)))
+        description: MediaDescription(kind: MediaKind(rawValue: kind))))
   }
 
   private mutating func begin(

@@ -5,6 +5,7 @@ import Foundation
 import Outputs
 import RTPWire
 import Receiver
+import Reception
 import Synchronization
 
 /// Puts datagrams through the core on their own clock, and the access units through the decoder.

@@ -78,7 +78,7 @@ struct CaptureFileTests {
         "odd\r\na=key": "x;y z",
       ])
     let file = try CaptureFile(path: path)
-    file.describe([media, MediaDescription(kind: "audio")])
+    file.describe([media, MediaDescription(kind: .audio)])
     for number in 0..<20 {
       file.write(
         Datagram(bytes: rtp(UInt16(number), payload: 9), arrival: Instant(nanoseconds: 0)),
@@ -102,7 +102,7 @@ struct CaptureFileTests {
     var media = MediaDescription(payloadType: 96, encodingName: "H264")
     media.retransmissionSession = formats
     let file = try CaptureFile(path: path)
-    file.describe([media, MediaDescription(kind: "audio")])
+    file.describe([media, MediaDescription(kind: .audio)])
     let datagrams = (0..<20 as Range<UInt16>).map { number in
       // The larger part, as nobody would have it.
       let isAgain = number % 5 == 4

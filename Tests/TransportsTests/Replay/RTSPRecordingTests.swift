@@ -104,7 +104,7 @@ struct RTSPRecordingTests {
     let datagrams = sink.datagrams.elements.filter { $0.track == 0 }
     let sound = sink.datagrams.elements.filter { $0.track == 1 }
     #expect(sound.count == 15 && sound.allSatisfy { $0.channel == .media })
-    #expect(sink.descriptions.elements.first?.map(\.kind) == ["video", "audio"])
+    #expect(sink.descriptions.elements.first?.map(\.kind) == [.video, .audio])
     #expect(sink.descriptions.elements.first?.last?.encodingName == "MPEG4-GENERIC")
     #expect(datagrams.filter { $0.channel == .media }.map(\.bytes) == Self.video)
     #expect(datagrams.filter { $0.channel == .control }.count == 15)

@@ -61,7 +61,7 @@ struct RecordedTracksTests {
           })
     }
     let media = try #require(sink.descriptions.elements.first)
-    #expect(media.map(\.kind) == ["video", "audio"])
+    #expect(media.map(\.kind) == [.video, .audio])
     #expect(media[1].encodingName == "PCMA" && media[1].clockRate == 8000)
     #expect(media[0] == MediaDescription())
   }
@@ -77,7 +77,7 @@ struct RecordedTracksTests {
     #expect(control.filter { $0.track == 1 }.allSatisfy { $0.bytes == senderReport(ssrc: 0xB) })
     #expect(control.count == 4)
     let media = try #require(sink.descriptions.elements.first)
-    #expect(media.map(\.kind) == ["video", "application"])
+    #expect(media.map(\.kind) == [.video, .application])
     #expect(media[1].payloadType == 111)
   }
 
@@ -103,7 +103,7 @@ struct RecordedTracksTests {
     let sink = try await play(RecordingBytes.pcap(frames))
     #expect(sink.datagrams.elements.count == 100)
     #expect(sink.descriptions.elements.first?.map(\.encodingName) == ["PCMU"])
-    #expect(sink.descriptions.elements.first?.map(\.kind) == ["audio"])
+    #expect(sink.descriptions.elements.first?.map(\.kind) == [.audio])
   }
 
   // MARK: Lists
@@ -117,7 +117,7 @@ struct RecordedTracksTests {
 
   @Test func everyFlowOfACaptureIsListed() async throws {
     let streams = try await listing(Self.capture(type: 0, port: 5006, lostEvery: 10))
-    #expect(streams.map(\.description.kind) == ["video", "audio"])
+    #expect(streams.map(\.description.kind) == [.video, .audio])
     #expect(streams.map(\.description.payloadType) == [96, 0])
     #expect(streams.map(\.description.encodingName) == [nil, "PCMU"])
     let flows = streams.compactMap(\.flow)

@@ -69,7 +69,7 @@ struct ReplayTransportTests {
     #expect(all.map(\.arrival) == all.map(\.arrival).sorted())
     #expect(datagrams.first?.arrival == Instant(nanoseconds: 1_000_000_000_000))
     #expect(counters.delivered == 240)
-    #expect(sink.descriptions.elements.first?.map(\.kind) == ["video", "application"])
+    #expect(sink.descriptions.elements.first?.map(\.kind) == [.video, .application])
     guard case .ended? = sink.ends.elements.first else {
       Issue.record("no orderly end")
       return

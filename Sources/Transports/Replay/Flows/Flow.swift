@@ -96,16 +96,18 @@ struct Flow: Sendable {
 
   /// Whether its timestamps and markers are those of pictures: several packets to a timestamp, or a
   /// marker with each (RFC 3551 has audio set it at the beginning of talk alone).
-  var looksLikeVideo: Bool { hasShapeOfVideo && assignment?.kind != "audio" }
+  var looksLikeVideo: Bool { hasShapeOfVideo && assignment?.kind != .audio }
 
   /// What its payload type says of it where the packets do not contradict; `nil` for a type that means
   /// what a session says, and for pictures, whose packets tell more.
   var assignedSound: MediaDescription? {
-    assignment.flatMap { $0.kind == "audio" && !hasShapeOfVideo ? $0 : nil }
+    assignment.flatMap { $0.kind == .audio && !hasShapeOfVideo ? $0 : nil }
   }
 
   /// What RFC 3551 assigns its payload type to.
-  var assignment: MediaDescription? { RTPMap.description(ofAssigned: payloadType) }
+  var assignment: MediaDescription? {
+    StaticPayloadType(payloadType).map { _ in MediaDescription(onlyPayloadType: payloadType) }
+  }
 
   private var hasShapeOfVideo: Bool {
     guard isConfirmed, packets >= 4 else { return false }

@@ -131,7 +131,7 @@ extension Flow {
 
   /// What can be said of it that nobody describes: the one that was looked for is taken for video.
   fileprivate func description(isFirst: Bool) -> MediaDescription {
-    isFirst ? MediaDescription() : MediaDescription(kind: "application", payloadType: payloadType)
+    isFirst ? MediaDescription() : MediaDescription(kind: .application, payloadType: payloadType)
   }
 }
 

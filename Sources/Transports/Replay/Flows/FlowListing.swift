@@ -21,7 +21,7 @@ extension Flow {
   fileprivate var ownDescription: MediaDescription {
     if let assignment { return assignment }
     return MediaDescription(
-      kind: looksLikeVideo ? "video" : "application", payloadType: payloadType,
+      kind: looksLikeVideo ? .video : .application, payloadType: payloadType,
       clockRate: reception.clockRate ?? MediaDescription.videoClockRate)
   }
 }

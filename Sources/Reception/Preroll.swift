@@ -22,13 +22,19 @@ struct Preroll: Sendable {
   private var datagrams = CircularBuffer<Datagram>()
   private var bytes = 0
   private var firstArrival: Instant?
-  private var recognizer = FormatRecognizer()
+  private let formats: FormatCatalogue
+  private var recognizer: FormatRecognizer
   private var sources: [UInt32: Source] = [:]
 
   /// A source counts once two packets in sequence came from it, so that garbage decides nothing.
   private struct Source: Sendable {
     var last: RTPPacket
     var isConfirmed = false
+  }
+
+  init(_ formats: FormatCatalogue) {
+    self.formats = formats
+    recognizer = FormatRecognizer(formats)
   }
 
   /// Keeps `datagram`, and says what all of them together tell.
@@ -41,11 +47,12 @@ struct Preroll: Sendable {
       packet = packet.primaryEncoding ?? packet
     }
     guard media.correctionFormats[packet.payloadType] == nil,
-      media.retransmissionFormats[packet.payloadType] == nil,
-      media.payloadType.map({ $0 == packet.payloadType }) ?? true
+      media.retransmissionFormats[packet.payloadType] == nil
     else { return .undecided }
-    let isConfirmed = observe(packet)
-    if let codec = media.encodingName.flatMap(FormatCatalogue.standard.codec(encodingName:)) {
+    let isOfStream = media.payloadType.map { $0 == packet.payloadType } ?? true
+    let isConfirmed = observe(packet, isOfStream: isOfStream)
+    guard isOfStream else { return .undecided }
+    if let codec = media.encodingName.flatMap(formats.codec(encodingName:)) {
       // The codec is given, so that all there is to learn is the payload type.
       return isConfirmed ? .recognized(codec, payloadType: packet.payloadType) : .undecided
     }
@@ -72,8 +79,9 @@ struct Preroll: Sendable {
     return datagrams
   }
 
-  /// Shows `packet` to the recognizer if its source counts, and says whether it does.
-  private mutating func observe(_ packet: RTPPacket) -> Bool {
+  /// Shows `packet` to the recognizer if its source counts and it is of the type that is wanted, and
+  /// says whether its source does.
+  private mutating func observe(_ packet: RTPPacket, isOfStream: Bool) -> Bool {
     guard var source = sources[packet.ssrc] else {
       // The table is bounded by forgetting: a sender that goes on will be entered again.
       if sources.count >= 64 { sources.removeAll() }
@@ -83,9 +91,9 @@ struct Preroll: Sendable {
     let step = source.last.sequenceNumber.distance(to: packet.sequenceNumber)
     if !source.isConfirmed, step != 0, step.magnitude <= 100 {
       source.isConfirmed = true
-      recognizer.observe(source.last)
+      if isOfStream { recognizer.observe(source.last) }
     }
-    if source.isConfirmed { recognizer.observe(packet) }
+    if source.isConfirmed, isOfStream { recognizer.observe(packet) }
     source.last = packet.detached()
     sources[packet.ssrc] = source
     return source.isConfirmed

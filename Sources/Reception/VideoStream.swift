@@ -3,7 +3,7 @@ public import Defragment
 public import RTPProcessor
 public import RTPWire
 
-/// The whole core as one value: datagrams and `now` go in, access units and a deadline come out.
+/// The track that is decoded: datagrams and `now` go in, access units and a deadline come out.
 ///
 /// When the codec or the payload type is not known, the first packets are kept until their payloads
 /// tell; then they go through the same path with the times at which they arrived.
@@ -14,6 +14,8 @@ public struct VideoStream: Sendable {
     public var media = MediaDescription()
     /// The longest that a packet waits for an earlier one.
     public var reorderWindow: Duration = .milliseconds(200)
+    /// The payload formats that are known.
+    public var formats = FormatCatalogue.standard
 
     public init() {}
   }
@@ -30,7 +32,7 @@ public struct VideoStream: Sendable {
   public private(set) var phase: Phase
   private let configuration: Configuration
   private let hasFeedback: Bool
-  private var preroll = Preroll()
+  private var preroll: Preroll
   private var processor: RTPProcessor
   private var defragmenter: VideoDefragmenter?
   /// What streams before this one have counted.
@@ -42,6 +44,8 @@ public struct VideoStream: Sendable {
   private var parameterSetsKnown = false
   /// Whether there has been an intact picture at which decoding can begin.
   private var hasBegun = false
+  /// Datagrams of other payload types, to be taken out after each ``receive(_:)``.
+  private(set) var passedOver: [Datagram] = []
 
   /// Makes a stream that waits for its first datagram.
   ///
@@ -54,6 +58,7 @@ public struct VideoStream: Sendable {
     self.configuration = configuration
     hasFeedback = !configuration.media.feedback.requests.isEmpty
     phase = .recognizing
+    preroll = Preroll(configuration.formats)
     let processing = Self.processing(of: configuration.media, configuration)
     if let former {
       processor = RTPProcessor(configuration: processing, after: former.processor)
@@ -89,6 +94,18 @@ public struct VideoStream: Sendable {
   public var unrecognizedDatagrams: UInt64 {
     formerUnrecognized + preroll.discarded + UInt64(preroll.count)
   }
+
+  /// The description, as far as it was given.
+  var media: MediaDescription { configuration.media }
+
+  /// The source of the packets, once one has proved itself.
+  var ssrc: UInt32? { processor.ssrc }
+
+  /// Packets handed on in order so far.
+  var delivered: UInt64 { processor.statistics.delivered }
+
+  /// How many packets came of each payload type that is not the stream's.
+  var ignoredPayloadTypes: [UInt8: UInt64] { processor.statistics.ignoredPayloadTypes }
 
   /// The payload types of what came while the codec was not yet recognised.
   var unrecognizedPayloadTypes: [UInt8] { preroll.payloadTypes }
@@ -153,7 +170,8 @@ public struct VideoStream: Sendable {
 
   private mutating func begin(with media: MediaDescription) throws {
     let defragmenter = try VideoDefragmenter(
-      media: media, continuing: formerTotals ?? DefragmentStatistics())
+      media: media, formats: configuration.formats,
+      continuing: formerTotals ?? DefragmentStatistics())
     processor = RTPProcessor(
       configuration: Self.processing(of: media, configuration), after: processor)
     phase = .receiving(defragmenter.codec, payloadType: media.payloadType)
@@ -195,8 +213,22 @@ public struct VideoStream: Sendable {
   }
 
   private mutating func process(_ datagram: Datagram) {
-    _ = processor.receive(datagram) { [parameterSetsKnown] packet in
-      FormatCatalogue.standard.isEntryPoint(packet.payload, parameterSetsKnown: parameterSetsKnown)
+    let outcome = processor.receive(datagram) {
+      [parameterSetsKnown, formats = configuration.formats] packet in
+      formats.isEntryPoint(packet.payload, parameterSetsKnown: parameterSetsKnown)
     }
+    if outcome == .ignoredPayloadType, passedOver.count < Preroll.maximumDatagrams {
+      passedOver.append(datagram)
+    }
+  }
+
+  mutating func takePassedOver() -> [Datagram] {
+    defer { passedOver = [] }
+    return passedOver
+  }
+
+  /// Whether a packet of `payloadType` belongs here by the description.
+  func describes(_ payloadType: UInt8) -> Bool {
+    media.payloadType == payloadType || media.auxiliaryTypes.contains(payloadType)
   }
 }

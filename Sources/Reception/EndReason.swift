@@ -1,5 +1,3 @@
-import Transports
-
 /// Why a run came to its end.
 public enum EndReason: Sendable {
   /// As many frames came as were asked for.
@@ -10,7 +8,7 @@ public enum EndReason: Sendable {
   case goodbye
   /// The carrier ended in order.
   case ended
-  /// ``Receiver/stop()`` was called.
+  /// Somebody stopped it.
   case stopped
   /// No media came at all.
   case noMedia(after: Duration)
@@ -28,17 +26,4 @@ public enum EndReason: Sendable {
   case decoderFailed(any Error)
   /// Every output has ended by itself; their summaries say why.
   case outputsEnded
-}
-
-extension EndReason {
-  /// Whether another connection may bring what this one did not.
-  var fault: ConnectionFault {
-    switch self {
-    case .cannotOpen(let error), .transportFailed(let error): ConnectionFault(of: error)
-    case .goodbye, .ended, .noMedia, .mediaLost: .transient
-    case .framesReached, .durationReached, .stopped, .unrecognizedMedia, .unsupportedMedia,
-      .decoderFailed, .outputsEnded:
-      .permanent
-    }
-  }
 }

@@ -1,22 +1,21 @@
 import RTPWire
-import Transports
 
 /// When a run is over because of time alone, over all of its connections.
 struct RunClock: Sendable {
   /// How long the first packet of media may take; `nil` waits for ever.
-  var forFirstMedia: Duration?
+  private var forFirstMedia: Duration?
   /// How long it may take from one packet to the next.
-  var forMoreMedia: Duration?
+  private var forMoreMedia: Duration?
   /// How long the run lasts from the first packet on.
-  var forEverything: Duration?
+  private var forEverything: Duration?
 
   private(set) var startedAt: Instant
   private(set) var firstMedia: Instant?
   private(set) var lastMedia: Instant?
 
-  /// Nobody waits for what is not in a recording, so there only ``forEverything`` counts.
-  init(of configuration: Receiver.Configuration, by clock: ArrivalClock, at now: Instant) {
-    if clock == .monotonic {
+  /// Nobody waits for what is not in a recording, so there only the duration counts.
+  init(of configuration: Reception.Configuration, on carrier: Reception.Carrier, at now: Instant) {
+    if carrier.time == .live {
       forFirstMedia = configuration.firstMediaTimeout
       forMoreMedia = configuration.silenceTimeout
     }

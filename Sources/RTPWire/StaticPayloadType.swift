@@ -1,0 +1,43 @@
+/// What the payload types stand for that need no description (RFC 3551 §6).
+public struct StaticPayloadType: Sendable, Hashable {
+  public let kind: MediaKind
+  public let encodingName: String
+  public let clockRate: UInt32
+
+  private static let types: [UInt8: StaticPayloadType] = [
+    0: .init(.audio, "PCMU", 8_000), 3: .init(.audio, "GSM", 8_000),
+    4: .init(.audio, "G723", 8_000), 5: .init(.audio, "DVI4", 8_000),
+    6: .init(.audio, "DVI4", 16_000), 7: .init(.audio, "LPC", 8_000),
+    8: .init(.audio, "PCMA", 8_000), 9: .init(.audio, "G722", 8_000),
+    10: .init(.audio, "L16", 44_100), 11: .init(.audio, "L16", 44_100),
+    12: .init(.audio, "QCELP", 8_000), 13: .init(.audio, "CN", 8_000),
+    14: .init(.audio, "MPA", 90_000), 15: .init(.audio, "G728", 8_000),
+    16: .init(.audio, "DVI4", 11_025), 17: .init(.audio, "DVI4", 22_050),
+    18: .init(.audio, "G729", 8_000), 25: .init(.video, "CelB", 90_000),
+    26: .init(.video, "JPEG", 90_000), 28: .init(.video, "nv", 90_000),
+    31: .init(.video, "H261", 90_000), 32: .init(.video, "MPV", 90_000),
+    33: .init(.video, "MP2T", 90_000), 34: .init(.video, "H263", 90_000),
+  ]
+
+  private init(_ kind: MediaKind, _ encodingName: String, _ clockRate: UInt32) {
+    self.kind = kind
+    self.encodingName = encodingName
+    self.clockRate = clockRate
+  }
+
+  /// What `payloadType` stands for by itself; `nil` where a description has to say it.
+  public init?(_ payloadType: UInt8) {
+    guard let type = Self.types[payloadType] else { return nil }
+    self = type
+  }
+}
+
+extension MediaDescription {
+  /// What is known of a stream of which nothing but its payload type is.
+  public init(onlyPayloadType payloadType: UInt8) {
+    let type = StaticPayloadType(payloadType)
+    self.init(
+      kind: type?.kind ?? .unknown, payloadType: payloadType, encodingName: type?.encodingName,
+      clockRate: type?.clockRate ?? Self.videoClockRate)
+  }
+}

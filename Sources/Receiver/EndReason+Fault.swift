@@ -1,0 +1,15 @@
+import Reception
+import Transports
+
+extension EndReason {
+  /// Whether another connection may bring what this one did not.
+  var fault: ConnectionFault {
+    switch self {
+    case .cannotOpen(let error), .transportFailed(let error): ConnectionFault(of: error)
+    case .goodbye, .ended, .noMedia, .mediaLost: .transient
+    case .framesReached, .durationReached, .stopped, .unrecognizedMedia, .unsupportedMedia,
+      .decoderFailed, .outputsEnded:
+      .permanent
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import NIOCore
+import RTPProcessor
+import RTPWire
+
+/// What is said back to the sender by RTCP.
+extension Reception {
+  /// The reports of one channel, about all tracks that come on it.
+  struct ChannelReports: Sendable {
+    /// The place of its media in the description.
+    let track: Int
+    var reports: ReceiverReports<AnyRandomness>
+
+    var deadline: Instant { reports.deadline }
+  }
+
+  /// Begins to report where reports are expected, as soon as both the description and the carrier
+  /// are there.
+  mutating func openReports() {
+    guard openedAt != nil else { return }
+    // Who takes feedback takes the reports that go before it, signalled or not.
+    let mayAsk = carrier.time == .live && !video.feedback.requests.isEmpty
+    guard takesReports || mayAsk else {
+      reports = []
+      return
+    }
+    let wanted = places.isEmpty ? [0] : places.indices.filter { hasReports(at: $0) }
+    reports = wanted.map { track in
+      reports.first { $0.track == track }
+        ?? ChannelReports(track: track, reports: ReceiverReports(randomness: randomness, at: now))
+    }
+  }
+
+  private func hasReports(at place: Int) -> Bool {
+    switch places[place] {
+    case .video: true
+    case .other: takesReports
+    case .untracked: false
+    }
+  }
+
+  /// The place of the video in the description.
+  private var videoPlace: Int { places.firstIndex(of: .video) ?? 0 }
+
+  /// What can be told of the sources on a channel.
+  private func receptions(on track: Int) -> [SourceReception] {
+    guard track == videoPlace else {
+      guard case .other(let index) = places[track] else { return [] }
+      return others[index].sourceReception.map { [$0] } ?? []
+    }
+    let found = others.filter { $0.place == nil }.compactMap(\.sourceReception)
+    return (video.sourceReception.map { [$0] } ?? []) + found
+  }
+
+  /// Sends the reports that are due.
+  mutating func sendReports() {
+    for index in reports.indices where reports[index].deadline <= now {
+      let track = reports[index].track
+      let about = receptions(on: track)
+      if let report = reports[index].reports.next(at: now, about: about) {
+        actions.append(.sendRTCP(report, track: track))
+      }
+    }
+  }
+
+  /// Asks the far end for what is missing by now.
+  mutating func sendFeedback() {
+    guard let index = reports.firstIndex(where: { $0.track == videoPlace }) else { return }
+    while let message = video.nextFeedback(at: now) {
+      let about = receptions(on: videoPlace)
+      let compound = reports[index].reports.feedback(
+        message, at: now, about: about, isReduced: video.feedback.acceptsReducedSize)
+      actions.append(.sendRTCP(compound, track: videoPlace))
+    }
+  }
+
+  /// Tells the sender that nobody listens any more (RFC 3550 §6.6).
+  mutating func sayGoodbye() {
+    for index in reports.indices {
+      let track = reports[index].track
+      let about = receptions(on: track)
+      if let goodbye = reports[index].reports.goodbye(at: now, about: about) {
+        actions.append(.sendRTCP(goodbye, track: track))
+      }
+    }
+    reports = []
+  }
+}

@@ -1,0 +1,58 @@
+import RTPProcessor
+import RTPWire
+
+/// A track that is received, put in order and counted, and not decoded.
+struct Track: Sendable {
+  let media: MediaDescription
+  /// Its place in what the far end described; `nil` where it was found beside the video.
+  let place: Int?
+  /// The source for which it was made; `nil` where it was described.
+  var expectedSource: UInt32?
+  private(set) var processor: RTPProcessor
+
+  /// Begins after `former`, whose totals go on.
+  init(
+    _ media: MediaDescription, at place: Int?, window: Duration, after former: Track? = nil
+  ) {
+    self.media = media
+    self.place = place
+    var configuration = RTPProcessor.Configuration()
+    configuration.reorderWindow = window
+    configuration.clockRate = media.clockRate
+    configuration.correctionFormats = media.correctionFormats
+    configuration.redundancyPayloadType = media.redundancyPayloadType
+    configuration.retransmissionFormats = media.retransmissionFormats
+    // Several payload types share the numbers of one source: comfort noise, telephone events.
+    configuration.payloadType = nil
+    if let former {
+      processor = RTPProcessor(configuration: configuration, after: former.processor)
+    } else {
+      processor = RTPProcessor(configuration: configuration)
+    }
+  }
+
+  var ssrc: UInt32? { processor.ssrc }
+  var deadline: Instant? { processor.deadline }
+  var sourceReception: SourceReception? { processor.reception }
+
+  mutating func receive(_ datagram: Datagram) {
+    // Any packet will do to begin with: nothing here waits for a key picture.
+    _ = processor.receive(datagram) { _ in true }
+    drain(at: datagram.arrival)
+  }
+
+  /// Takes out what is in order by `now`.
+  mutating func drain(at now: Instant) {
+    while processor.next(at: now) != nil {}
+  }
+
+  mutating func finish() {
+    processor.finish()
+    while processor.next(at: Instant(nanoseconds: .max)) != nil {}
+  }
+
+  /// Whether a packet of `payloadType` belongs here by the description.
+  func describes(_ payloadType: UInt8) -> Bool {
+    media.payloadType == payloadType || media.auxiliaryTypes.contains(payloadType)
+  }
+}

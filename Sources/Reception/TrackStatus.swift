@@ -1,0 +1,57 @@
+import Bitstream
+import Defragment
+public import RTPProcessor
+public import RTPWire
+
+/// What one track of a session has been through so far.
+public struct TrackStatus: Sendable {
+  /// Its place in what the far end described, 0 first; `nil` where it was found among the packets.
+  public let place: Int?
+  public let kind: MediaKind
+  /// The encoding name, such as `H264` or `PCMU`; `nil` while it is not known.
+  public let codecName: String?
+  public let payloadType: UInt8?
+  /// The source of its packets, once one has proved itself.
+  public let ssrc: UInt32?
+  /// Ticks of its timestamps a second.
+  public let clockRate: UInt32
+  /// Whether it is the track that is decoded.
+  public let isDecoded: Bool
+  public let reception: ReceptionStatistics
+  /// Media time to wall-clock time, as far as sender reports have told.
+  public let clock: ClockMapping
+
+  /// The interarrival jitter of RFC 3550 §6.4.1, in seconds.
+  public var jitter: Double { reception.jitter / Double(max(1, clockRate)) }
+}
+
+extension TrackStatus {
+  init(of track: Track) {
+    place = track.place
+    kind = track.media.kind
+    codecName = track.media.encodingName
+    payloadType = track.media.payloadType
+    ssrc = track.ssrc
+    clockRate = track.media.clockRate
+    isDecoded = false
+    reception = track.processor.statistics
+    clock = track.processor.clock
+  }
+
+  init(of video: VideoStream, at place: Int?) {
+    self.place = place
+    kind = .video
+    if case .receiving(let codec, let type) = video.phase {
+      codecName = codec.encodingName
+      payloadType = type
+    } else {
+      codecName = video.media.encodingName
+      payloadType = video.media.payloadType
+    }
+    ssrc = video.ssrc
+    clockRate = video.media.clockRate
+    isDecoded = true
+    reception = video.reception
+    clock = video.clock
+  }
+}

@@ -1,0 +1,27 @@
+import Defragment
+import NIOCore
+
+/// Access units of a live stream that wait until there is room for them.
+struct WaitingUnits: Sendable {
+  /// What a connection may bring while it is held: what was read of it, and some seconds of video.
+  static let maximumCount = 4096
+  static let maximumBytes = 32 << 20
+
+  private var units = CircularBuffer<AccessUnit>()
+  private var bytes = 0
+
+  var isEmpty: Bool { units.isEmpty }
+
+  /// Takes `unit`; false when more waits now than may.
+  mutating func append(_ unit: AccessUnit) -> Bool {
+    units.append(unit)
+    bytes += unit.bytes.readableBytes
+    return units.count <= Self.maximumCount && bytes <= Self.maximumBytes
+  }
+
+  mutating func popFirst() -> AccessUnit? {
+    guard let unit = units.popFirst() else { return nil }
+    bytes -= unit.bytes.readableBytes
+    return unit
+  }
+}

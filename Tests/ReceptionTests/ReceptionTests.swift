@@ -1,0 +1,326 @@
+import Defragment
+import NIOCore
+import RTPProcessor
+import RTPSend
+import RTPWire
+import Reception
+import Testing
+
+/// The receiving session with a sender and a network on a virtual clock.
+@Suite struct ReceptionTests {
+  static let start = Instant(nanoseconds: 1_000_000_000)
+
+  @Test func aCleanNetworkDeliversEveryUnit() throws {
+    var pair = try Pair(sender: VirtualSender(units: 250, seed: 1, at: Self.start))
+    pair.drive(for: .seconds(11))
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.wholeUnits == pair.sender.units)
+    #expect(pair.mediaBegan == Self.start)
+    #expect(pair.isFinished)
+    guard case .connection(.ended) = pair.end?.end else {
+      Issue.record("\(String(describing: pair.end))")
+      return
+    }
+  }
+
+  struct Weather: Sendable, CustomStringConvertible {
+    var description: String
+    var impairments = Impairments()
+  }
+
+  static let weathers: [Weather] = {
+    var lossy = Weather(description: "2 % lost")
+    lossy.impairments.loss = 0.02
+    var bursty = Weather(description: "bursts of 5")
+    bursty.impairments.burstLoss = .init(probability: 0.02, meanLength: 5)
+    var disordered = Weather(description: "out of order, twice, late")
+    disordered.impairments.reordering = .init(probability: 0.1, depth: 5)
+    disordered.impairments.duplication = 0.05
+    disordered.impairments.jitter = 3_000_000
+    var all = Weather(description: "all of it")
+    all.impairments = disordered.impairments
+    all.impairments.loss = 0.01
+    all.impairments.garbage = 0.01
+    return [lossy, bursty, disordered, all]
+  }()
+
+  /// What comes out is what was sent, or says that it is not, and the counters balance.
+  @Test(arguments: weathers, 1...5 as ClosedRange<UInt64>)
+  func nothingWrongIsCalledWhole(weather: Weather, seed: UInt64) throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 250, seed: seed, at: Self.start),
+      impairments: weather.impairments, seed: seed)
+    pair.drive(for: .seconds(11))
+    pair.carrierEnded()
+    pair.finish()
+    let sent = Set(pair.sender.units)
+    for unit in pair.units where unit.integrity == .whole { #expect(sent.contains(unit.bytes)) }
+    let reception = pair.reception.status.reception
+    #expect(reception.isBalanced)
+    #expect(pair.units.count > 150)
+    if weather.impairments.loss == 0, weather.impairments.burstLoss == nil {
+      #expect(pair.wholeUnits == pair.sender.units)
+    }
+  }
+
+  /// RFC 4585: with a way back, losses are asked for and come again.
+  @Test(arguments: 1...5 as ClosedRange<UInt64>)
+  func lossesAreAskedFor(seed: UInt64) throws {
+    var impairments = Impairments()
+    impairments.loss = 0.03
+    impairments.jitter = 1_000_000
+    var pair = try Pair(
+      sender: VirtualSender(units: 250, seed: seed, answers: true, at: Self.start),
+      impairments: impairments, seed: seed)
+    pair.drive(for: .seconds(11))
+    pair.carrierEnded()
+    pair.finish()
+    let reception = pair.reception.status.reception
+    #expect(reception.repaired > 10)
+    #expect(pair.wholeUnits.count >= 245)
+  }
+
+  @Test func reportsAreSentAndGoodbyeIsSaid() throws {
+    var pair = try Pair(sender: VirtualSender(units: 750, seed: 1, at: Self.start))
+    pair.drive(for: .seconds(31))
+    let reports = pair.feedback.count { if case .receiverReport = $0 { true } else { false } }
+    #expect((4...16).contains(reports))
+    pair.carrierEnded()
+    pair.finish()
+    guard case .goodbye = pair.feedback.last else {
+      Issue.record("\(String(describing: pair.feedback.last))")
+      return
+    }
+  }
+
+  @Test func nobodyIsToldAnythingWhoDidNotAskForIt() throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 250, seed: 1, at: Self.start), takesReports: false)
+    pair.drive(for: .seconds(11))
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.sent.isEmpty)
+  }
+
+  // MARK: - Ends
+
+  struct Ending: Sendable, CustomStringConvertible {
+    var description: String
+    var units: Int
+    var carrier = Reception.Carrier()
+    var configure: @Sendable (inout Reception.Configuration) -> Void
+    var saysGoodbye = false
+    /// From the start.
+    var after: Duration
+    var matches: @Sendable (Reception.End) -> Bool
+  }
+
+  static let endings = [
+    Ending(
+      description: "nothing comes", units: 0, configure: { $0.firstMediaTimeout = .seconds(10) },
+      after: .seconds(10),
+      matches: { if case .run(.noMedia(after: .seconds(10))) = $0 { true } else { false } }),
+    Ending(
+      description: "it stops coming", units: 50, configure: { $0.silenceTimeout = .seconds(10) },
+      after: .milliseconds(11_960),
+      matches: { if case .run(.mediaLost(after: .seconds(10))) = $0 { true } else { false } }),
+    Ending(
+      description: "as long as was wanted", units: 500, configure: { $0.duration = .seconds(7) },
+      after: .seconds(7),
+      matches: { if case .run(.durationReached) = $0 { true } else { false } }),
+    Ending(
+      description: "the sender says goodbye", units: 50, configure: { _ in }, saysGoodbye: true,
+      after: .milliseconds(2460),
+      matches: { if case .connection(.goodbye) = $0 { true } else { false } }),
+    Ending(
+      description: "a connection that is made again falls silent", units: 50,
+      configure: { $0.reconnectionSilence = .seconds(5) }, after: .milliseconds(6960),
+      matches: { if case .connection(.mediaLost(after: .seconds(5))) = $0 { true } else { false } }),
+    Ending(
+      description: "a carrier that watches for itself is given twice its time", units: 50,
+      carrier: .init(longestSilence: .seconds(3)), configure: { _ in }, after: .milliseconds(7960),
+      matches: { if case .connection(.mediaLost(after: .seconds(6))) = $0 { true } else { false } }),
+  ]
+
+  @Test(arguments: endings)
+  func itEnds(_ ending: Ending) throws {
+    var sender = VirtualSender(units: ending.units, seed: 1, at: Self.start)
+    if ending.units == 0 { sender = VirtualSender(units: 1, seed: 1, at: .init(nanoseconds: .max)) }
+    var pair = try Pair(
+      sender: sender, carrier: ending.carrier, configure: ending.configure)
+    if ending.saysGoodbye {
+      pair.drive(until: Self.start.advanced(by: .milliseconds(1970)))
+      pair.offer(pair.sender.goodbye(at: pair.now))
+    }
+    pair.drive(for: .seconds(60))
+    let end = try #require(pair.end)
+    #expect(ending.matches(end.end), "\(end.end)")
+    #expect(end.at == Self.start.advanced(by: ending.after))
+  }
+
+  /// A listener that is to go on waits for the next sender where it is.
+  @Test func aListenerThatGoesOnDoesNotEndWithAGoodbye() throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 50, seed: 1, at: Self.start),
+      carrier: .init(isPassive: true)
+    ) { $0.reconnectionSilence = .seconds(5) }
+    pair.drive(until: Self.start.advanced(by: .milliseconds(1970)))
+    pair.offer(pair.sender.goodbye(at: pair.now))
+    pair.drive(for: .seconds(60))
+    #expect(pair.end == nil)
+  }
+
+  // MARK: - Media that is of no use
+
+  private static func packet(_ number: Int, type: UInt8, ssrc: UInt32 = 9) -> ByteBuffer {
+    var bytes = ByteBuffer(bytes: [0x80, type])
+    bytes.writeMultipleIntegers(
+      UInt16(truncatingIfNeeded: number), UInt32(truncatingIfNeeded: number * 160), ssrc)
+    bytes.writeRepeatingByte(0xD5, count: 160)
+    return bytes
+  }
+
+  /// A sender of sound 50 times a second, to whoever listens.
+  @Test(arguments: [
+    (MediaDescription(), 5.0),
+    (MediaDescription(payloadType: 96), 10.0),
+    (MediaDescription(payloadType: 96, encodingName: "H264"), 10.0),
+  ])
+  func aListenerDoesNotWaitForEver(media: MediaDescription, seconds: Double) throws {
+    let silent = VirtualSender(units: 1, seed: 1, at: .init(nanoseconds: .max))
+    var pair = try Pair(
+      sender: silent, carrier: .init(isPassive: true), describes: [media]
+    ) { $0.duration = .seconds(60) }
+    for number in 0..<2000 where pair.end == nil {
+      pair.receive(Self.packet(number, type: 0))
+      pair.drive(for: .milliseconds(20))
+    }
+    let end = try #require(pair.end)
+    guard case .connection(.unrecognizedMedia([0])) = end.end else {
+      Issue.record("\(end.end)")
+      return
+    }
+    #expect(abs(Self.start.duration(to: end.at) / .seconds(1) - seconds) < 0.1)
+  }
+
+  @Test func theDurationCountsFromWhatCameWhateverItIs() throws {
+    let silent = VirtualSender(units: 1, seed: 1, at: .init(nanoseconds: .max))
+    var pair = try Pair(
+      sender: silent, carrier: .init(isPassive: true),
+      describes: [MediaDescription(payloadType: 96, encodingName: "H264")]
+    ) { $0.duration = .seconds(3) }
+    for number in 0..<2000 where pair.end == nil {
+      pair.receive(Self.packet(number, type: 0))
+      pair.drive(for: .milliseconds(20))
+    }
+    let end = try #require(pair.end)
+    #expect(end.at == Self.start.advanced(by: .seconds(3)))
+    guard case .run(.unrecognizedMedia([0])) = end.end else {
+      Issue.record("\(end.end)")
+      return
+    }
+  }
+
+  @Test func rubbishDoesNotEndAListener() throws {
+    let silent = VirtualSender(units: 1, seed: 1, at: .init(nanoseconds: .max))
+    var pair = try Pair(sender: silent, carrier: .init(isPassive: true), describes: [])
+    var random = SplitMix64(seed: 3)
+    for _ in 0..<2000 {
+      var bytes = ByteBuffer()
+      for _ in 0..<20 { bytes.writeInteger(random.next()) }
+      pair.receive(bytes)
+      pair.drive(for: .milliseconds(20))
+    }
+    #expect(pair.end == nil)
+  }
+
+  @Test func whatHasNoVideoIsSaidAtOnce() throws {
+    let silent = VirtualSender(units: 1, seed: 1, at: .init(nanoseconds: .max))
+    let pair = try Pair(
+      sender: silent,
+      describes: [MediaDescription(kind: .audio, payloadType: 0, encodingName: "PCMU")])
+    guard case .connection(.unsupportedMedia(let error)) = pair.end?.end else {
+      Issue.record("\(String(describing: pair.end))")
+      return
+    }
+    #expect("\(error)".contains("audio (PCMU)"))
+  }
+
+  // MARK: - Who has to wait
+
+  @Test func whatCameWaitsWhileSomebodyIsCrowded() throws {
+    var pair = try Pair(sender: VirtualSender(units: 100, seed: 1, at: Self.start))
+    pair.drive(for: .milliseconds(400))
+    let before = pair.units.count
+    pair.setCrowded(true)
+    pair.drive(for: .milliseconds(1500))
+    #expect(pair.units.count == before)
+    #expect(pair.holds == [true])
+    // A little room, and then none again.
+    pair.setCrowded(false)
+    #expect(pair.units.count > before + 30)
+    #expect(pair.holds == [true, false])
+    pair.drive(for: .seconds(4))
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.wholeUnits == pair.sender.units)
+  }
+
+  /// One at a time: each one handed on makes the taker crowded again.
+  @Test func theFarEndWaitsUntilAllThatCameIsWorkedOff() throws {
+    var pair = try Pair(sender: VirtualSender(units: 20, seed: 1, at: Self.start))
+    pair.isCrowded = true
+    pair.drive(for: .seconds(1))
+    pair.carrierEnded()
+    #expect(pair.end == nil)
+    for _ in 0..<100 where pair.end == nil {
+      pair.isCrowded = true
+      pair.setRoomForOne()
+    }
+    #expect(pair.holds.filter { $0 }.count == pair.holds.filter { !$0 }.count)
+    pair.finish()
+    for _ in 0..<5 { pair.setRoomForOne() }
+    #expect(pair.wholeUnits == pair.sender.units)
+    #expect(pair.isFinished)
+  }
+
+  @Test func whoIsStuckIsNotWaitedForForEver() throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 200, seed: 1, at: Self.start)
+    ) { $0.silenceTimeout = .seconds(3) }
+    pair.drive(for: .milliseconds(400))
+    pair.setCrowded(true)
+    let before = pair.units.count
+    pair.drive(for: .milliseconds(1999))
+    #expect(pair.units.count == before)
+    pair.drive(for: .milliseconds(2))
+    #expect(pair.units.count > before + 40)
+    #expect(pair.holds == [true, false])
+    pair.drive(for: .seconds(5))
+    #expect(pair.wholeUnits.count >= pair.sender.units.count - 1)
+  }
+
+  @Test func whatIsHurriedWaitsForNobody() throws {
+    var pair = try Pair(sender: VirtualSender(units: 20, seed: 1, at: Self.start))
+    pair.isCrowded = true
+    pair.drive(for: .milliseconds(900))
+    pair.finish()
+    #expect(!pair.isFinished)
+    pair.hurry()
+    #expect(pair.isFinished)
+    #expect(pair.wholeUnits == pair.sender.units)
+  }
+
+  /// As a stream that is kept in memory: more than may wait is let go on.
+  @Test func noMoreWaitsThanMay() throws {
+    var pair = try Pair(sender: VirtualSender(units: 5000, seed: 1, at: Self.start))
+    pair.isCrowded = true
+    var datagrams: [VirtualSender.Sending] = []
+    var sender = pair.sender
+    while let due = sender.deadline { datagrams += sender.send(at: due) }
+    for datagram in datagrams { pair.receive(datagram.bytes, on: datagram.channel) }
+    #expect(pair.holds == [true, false])
+    #expect(pair.units.count > 4000)
+  }
+}

@@ -1,0 +1,149 @@
+import Defragment
+import NIOCore
+import RTPSend
+import RTPWire
+import Reception
+import Testing
+
+/// A sender, a network and a receiving session on one virtual clock, which leaps from one thing that is
+/// due to the next.
+struct Pair {
+  private(set) var now = Instant(nanoseconds: 1_000_000_000)
+  var sender: VirtualSender
+  private(set) var reception: Reception
+  private var network: NetworkSimulator
+  private var channels: [ByteBuffer: Datagram.Channel] = [:]
+
+  private(set) var units: [AccessUnit] = []
+  private(set) var sent: [(bytes: ByteBuffer, track: Int, at: Instant)] = []
+  private(set) var holds: [Bool] = []
+  private(set) var mediaBegan: Instant?
+  private(set) var end: (end: Reception.End, at: Instant)?
+  private(set) var isFinished = false
+  /// What the decoder has to do more than is good, if that is to be told.
+  var isCrowded = false
+
+  init(
+    sender: VirtualSender, impairments: Impairments = Impairments(), seed: UInt64 = 1,
+    carrier: Reception.Carrier = .init(), takesReports: Bool = true,
+    describes: [MediaDescription]? = nil,
+    configure: (inout Reception.Configuration) -> Void = { _ in }
+  ) throws {
+    self.sender = sender
+    network = NetworkSimulator(impairments, seed: seed)
+    var configuration = Reception.Configuration()
+    configure(&configuration)
+    reception = try Reception(
+      configuration, on: carrier, randomness: SplitMix64(seed: seed), at: now)
+    reception.startRun(at: now)
+    reception.described(describes ?? [sender.media], at: now)
+    reception.transportOpened(takesReports: takesReports, at: now)
+    perform()
+  }
+
+  /// The bytes of all access units that are whole.
+  var wholeUnits: [ByteBuffer] {
+    units.filter { $0.integrity != .damaged }.map(\.bytes)
+  }
+
+  /// What the sender is told, parsed.
+  var feedback: [RTCPPacket] {
+    sent.flatMap { (try? RTCPPacket.parse(compound: $0.bytes)) ?? [] }
+  }
+
+  /// Lets time pass until `limit`, or until the session is over.
+  mutating func drive(until limit: Instant) {
+    while end == nil, let next = nextEvent, next <= limit { step(to: next) }
+    if end == nil { now = max(now, limit) }
+  }
+
+  mutating func drive(for duration: Duration) { drive(until: now.advanced(by: duration)) }
+
+  /// Lets what is due at the next moment happen; each one does something, or time stands still.
+  private mutating func step(to next: Instant) {
+    now = max(now, next)
+    for sending in sender.send(at: now) { offer(sending) }
+    if sender.deadline == nil { network.finish(at: now) }
+    while let release = network.release(by: now) {
+      receive(release.bytes, on: channels[release.bytes] ?? .media)
+    }
+    reception.readCompleted(at: now)
+    perform()
+    if let deadline = reception.deadline, deadline <= now {
+      reception.timePassed(to: now)
+      perform()
+      if end == nil, let deadline = reception.deadline, deadline <= now {
+        Issue.record("what was due at \(deadline) is not done at \(now)")
+        end = (.run(.stopped), now)
+      }
+    }
+  }
+
+  private var nextEvent: Instant? {
+    [sender.deadline, network.nextRelease, reception.deadline].compactMap(\.self).min()
+  }
+
+  /// Puts a packet on its way.
+  mutating func offer(_ sending: VirtualSender.Sending) {
+    if sending.channel != .media { channels[sending.bytes] = sending.channel }
+    network.offer(sending.bytes, at: now)
+  }
+
+  /// A datagram comes now, past the network.
+  mutating func receive(
+    _ bytes: ByteBuffer, on channel: Datagram.Channel = .media, track: Int = 0
+  ) {
+    reception.receive(Datagram(bytes: bytes, arrival: now, channel: channel, track: track))
+    perform()
+  }
+
+  mutating func carrierEnded(_ end: Reception.CarrierEnd = .ended) {
+    reception.transportEnded(end)
+    perform()
+  }
+
+  mutating func setCrowded(_ isCrowded: Bool) {
+    self.isCrowded = isCrowded
+    reception.crowded(isCrowded, at: now)
+    perform()
+  }
+
+  /// There is room for one more, after which there is none.
+  mutating func setRoomForOne() {
+    isCrowded = true
+    reception.crowded(false, at: now)
+    perform()
+  }
+
+  /// Ends the session; what still waits comes out as long as nobody is crowded.
+  mutating func finish() {
+    reception.finish(at: now)
+    perform()
+  }
+
+  mutating func hurry() {
+    reception.hurry()
+    perform()
+  }
+
+  private mutating func perform() {
+    while let action = reception.nextAction() {
+      switch action {
+      case .deliver(let unit):
+        units.append(unit)
+        reception.crowded(isCrowded, at: now)
+      case .sendRTCP(let bytes, let track):
+        sent.append((bytes, track, now))
+        for sending in (try? sender.answer(bytes)) ?? [] { offer(sending) }
+      case .holdReading(let isHeld): holds.append(isHeld)
+      case .mediaBegan(let time): mediaBegan = time
+      case .ended(let end):
+        if self.end != nil { Issue.record("ended twice") }
+        self.end = (end, now)
+      case .finished:
+        if isFinished { Issue.record("finished twice") }
+        isFinished = true
+      }
+    }
+  }
+}

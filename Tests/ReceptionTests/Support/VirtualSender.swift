@@ -1,0 +1,137 @@
+import NIOCore
+import RTPSend
+import RTPWire
+
+/// A sender of made-up H.264 as a value: 25 access units a second, a key picture every second, sender
+/// reports, and packets once more for whoever asks.
+struct VirtualSender {
+  static let interval = Duration.milliseconds(40)
+  static let reportInterval = Duration.seconds(1)
+
+  /// What a packet is sent on.
+  struct Sending {
+    var bytes: ByteBuffer
+    var channel = Datagram.Channel.media
+  }
+
+  let media: MediaDescription
+  /// The bytes of each access unit sent so far, with start codes.
+  private(set) var units: [ByteBuffer] = []
+  private(set) var packetsSent = 0
+  /// When the next access unit is due; `nil` when no more come.
+  private(set) var nextUnit: Instant?
+  private var nextReport: Instant
+  private var stream: RTPStream
+  private var packetizer: any Packetizer
+  private var generator: SplitMix64
+  private var remaining: Int
+  private var number: Int64 = 0
+  private var history: [UInt16: ByteBuffer] = [:]
+  private let answers: Bool
+  private let start: Instant
+
+  init(
+    units: Int, seed: UInt64, ssrc: UInt32 = 0xA, payloadType: UInt8 = 96, answers: Bool = false,
+    at start: Instant
+  ) {
+    self.start = start
+    self.answers = answers
+    remaining = units
+    generator = SplitMix64(seed: seed)
+    media = MediaDescription(
+      payloadType: payloadType, encodingName: "H264",
+      feedback: answers ? FeedbackOffer([.nack]) : FeedbackOffer())
+    var configuration = RTPStream.Configuration(
+      ssrc: ssrc, initialSequence: 65_500, initialTimestamp: 1)
+    configuration.payloadType = payloadType
+    stream = RTPStream(configuration)
+    packetizer = Packetization.nonInterleaved.packetizer(
+      for: .h264, payloadLimit: 400, aggregates: true)
+    nextUnit = start
+    nextReport = start
+  }
+
+  /// When there is something to send.
+  var deadline: Instant? { nextUnit.map { min($0, nextReport) } }
+
+  /// What is sent at `now`.
+  mutating func send(at now: Instant) -> [Sending] {
+    var sendings: [Sending] = []
+    while let due = nextUnit, due <= now {
+      let packets = packetsOfNextUnit()
+      packetsSent += packets.count
+      for packet in packets {
+        if answers, let number = packet.getInteger(at: packet.readerIndex + 2, as: UInt16.self) {
+          history[number] = packet
+        }
+        sendings.append(Sending(bytes: packet))
+      }
+      remaining -= 1
+      nextUnit = remaining > 0 ? due.advanced(by: Self.interval) : nil
+    }
+    if nextReport <= now, nextUnit != nil {
+      nextReport = nextReport.advanced(by: Self.reportInterval)
+      sendings.append(Sending(bytes: report(at: now), channel: .control))
+    }
+    return sendings
+  }
+
+  /// The last thing that is said, with a goodbye.
+  func goodbye(at now: Instant) -> Sending {
+    let bytes = SenderReports().goodbye(
+      of: stream, timestamp: timestamp(at: now), unixNanoseconds: UInt64(now.nanoseconds))
+    return Sending(bytes: bytes, channel: .control)
+  }
+
+  func report(at now: Instant) -> ByteBuffer {
+    SenderReports().report(
+      on: stream, timestamp: timestamp(at: now), unixNanoseconds: UInt64(now.nanoseconds))
+  }
+
+  /// What answers an RTCP compound of the receiver.
+  mutating func answer(_ compound: ByteBuffer) throws -> [Sending] {
+    guard answers else { return [] }
+    var sendings: [Sending] = []
+    for case .feedback(.genericNACK(_, let lost), _) in try RTCPPacket.parse(compound: compound) {
+      for number in lost.flatMap(\.numbers) {
+        if let packet = history[number.rawValue] { sendings.append(Sending(bytes: packet)) }
+      }
+    }
+    return sendings
+  }
+
+  private func timestamp(at now: Instant) -> UInt32 {
+    stream.timestamp(of: start.nanoseconds(to: now) * 9 / 100_000)
+  }
+
+  private mutating func packetsOfNextUnit() -> [ByteBuffer] {
+    let isKey = number % 25 == 0
+    var nalUnits: [ByteBuffer] = []
+    if isKey {
+      nalUnits = [[0x67, 66, 0, 30], [0x68]].map { unit(header: $0, length: 8) }
+    }
+    for slice in 0..<3 {
+      let first: UInt8 = slice == 0 ? 0x80 : 0x40
+      nalUnits.append(
+        unit(header: [isKey ? 0x65 : 0x41, first], length: 20 + generator.place(upTo: 900)))
+    }
+    var bytes = ByteBuffer()
+    for unit in nalUnits {
+      bytes.writeBytes([0, 0, 0, 1])
+      bytes.writeImmutableBuffer(unit)
+    }
+    units.append(bytes)
+    let accessUnit = SourceAccessUnit(
+      units: nalUnits, presentationTicks: number * 3600, decodingTicks: number * 3600,
+      isRandomAccess: isKey)
+    number += 1
+    return stream.packets(with: packetizer.packetize(accessUnit))
+  }
+
+  /// A NAL unit without anything that could be a start code.
+  private mutating func unit(header: [UInt8], length: Int) -> ByteBuffer {
+    var bytes = ByteBuffer(bytes: header)
+    for _ in 0..<length { bytes.writeInteger(UInt8(truncatingIfNeeded: generator.next()) | 1) }
+    return bytes
+  }
+}

@@ -1,0 +1,117 @@
+import NIOCore
+import RTPProcessor
+import RTPSend
+import RTPWire
+import Reception
+import Testing
+
+/// Sessions with more than the video.
+@Suite struct TrackTests {
+  private static let start = Instant(nanoseconds: 1_000_000_000)
+  private static let audio = MediaDescription(
+    kind: .audio, payloadType: 97, encodingName: "OPUS", clockRate: 48_000)
+
+  private static func sound(
+    _ number: Int, type: UInt8 = 97, ssrc: UInt32 = 0x50, ticks: Int = 960
+  ) -> ByteBuffer {
+    var bytes = ByteBuffer(bytes: [0x80, type])
+    bytes.writeMultipleIntegers(
+      UInt16(truncatingIfNeeded: number), UInt32(truncatingIfNeeded: number * ticks), ssrc)
+    bytes.writeRepeatingByte(0xD5, count: 80)
+    return bytes
+  }
+
+  /// Sound 50 times a second beside the video; every tenth packet is lost.
+  private static func play(
+    _ media: [MediaDescription], soundOn track: Int, type: UInt8 = 97
+  ) throws -> Pair {
+    var pair = try Pair(
+      sender: VirtualSender(units: 250, seed: 1, at: start), describes: media)
+    for number in 0..<500 {
+      if number % 10 != 5 { pair.receive(sound(number, type: type), track: track) }
+      pair.drive(for: .milliseconds(20))
+    }
+    pair.drive(for: .seconds(1))
+    return pair
+  }
+
+  private static let video = VirtualSender(units: 0, seed: 1, at: start).media
+
+  /// Each on its own channel; and both on one, where the payload types tell (RFC 9143).
+  @Test(arguments: [0, 1])
+  func soundIsReceivedBesideTheVideo(track: Int) throws {
+    var pair = try Self.play([Self.video, Self.audio], soundOn: track)
+    let tracks = pair.reception.status.tracks
+    try #require(tracks.count == 2)
+    #expect(tracks[0].isDecoded && tracks[0].kind == .video && tracks[0].codecName == "H264")
+    #expect(tracks[1].kind == .audio && tracks[1].codecName == "OPUS")
+    #expect(tracks[1].place == 1 && tracks[1].payloadType == 97 && tracks[1].ssrc == 0x50)
+    #expect(tracks[1].reception.delivered == 450)
+    #expect(tracks[1].reception.lost == 49 || tracks[1].reception.lost == 50)
+    #expect(tracks[0].reception.lost == 0)
+    #expect(tracks[0].reception.ignoredPayloadType == 0)
+    #expect(tracks.allSatisfy { $0.reception.isBalanced })
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.wholeUnits == pair.sender.units)
+    // Reports go where each track's are expected.
+    #expect(Set(pair.sent.map(\.track)) == [0, 1])
+  }
+
+  @Test func theVideoNeedNotStandFirst() throws {
+    let other = MediaDescription(payloadType: 98, encodingName: "AV1")
+    var pair = try Pair(
+      sender: VirtualSender(units: 50, seed: 1, at: Self.start),
+      describes: [Self.audio, other, Self.video])
+    var sender = pair.sender
+    while let due = sender.deadline {
+      for sending in sender.send(at: due) {
+        pair.receive(sending.bytes, on: sending.channel, track: 2)
+      }
+    }
+    #expect(pair.reception.status.tracks.map(\.isDecoded) == [false, false, true])
+    #expect(pair.units.count >= 48)
+  }
+
+  /// Nobody described anything: what is not the video is a track of its own by its source.
+  @Test func soundOnThePortOfTheVideoIsATrack() throws {
+    let pair = try Self.play([MediaDescription()], soundOn: 0, type: 0)
+    let tracks = pair.reception.status.tracks
+    try #require(tracks.count == 2)
+    #expect(tracks[1].kind == .audio && tracks[1].codecName == "PCMU")
+    #expect(tracks[1].clockRate == 8000 && tracks[1].place == nil)
+    // Those before the codec was known are in it too.
+    #expect(tracks[1].reception.delivered == 450)
+    #expect(tracks[0].reception.ignoredPayloadType == 450)
+  }
+
+  @Test func noMoreSourcesAreFollowedThanMayBe() throws {
+    var pair = try Pair(sender: VirtualSender(units: 50, seed: 1, at: Self.start))
+    pair.drive(for: .milliseconds(500))
+    for source in 0..<1000 {
+      for number in 0..<4 {
+        pair.receive(Self.sound(number, type: 101, ssrc: UInt32(0x1000 + source)))
+      }
+    }
+    #expect(pair.reception.status.tracks.count <= 9)
+    pair.drive(for: .seconds(4))
+    #expect(pair.wholeUnits.count >= 49)
+  }
+
+  @Test func aDescriptionOfTenThousandMediaIsFollowedInPart() throws {
+    let media = Array(repeating: Self.audio, count: 10_000) + [Self.video]
+    var pair = try Pair(
+      sender: VirtualSender(units: 50, seed: 1, at: Self.start), describes: media)
+    var sender = pair.sender
+    while let due = sender.deadline {
+      for sending in sender.send(at: due) {
+        pair.receive(sending.bytes, on: sending.channel, track: 10_000)
+      }
+    }
+    pair.receive(Self.sound(1), track: 9_999)
+    pair.receive(Self.sound(1), track: 20_000)
+    pair.receive(Self.sound(1), track: -1)
+    #expect(pair.reception.status.tracks.count <= 33)
+    #expect(pair.units.count >= 48)
+  }
+}
