@@ -4,17 +4,17 @@ import Defragment
 import RTPWire
 import Synchronization
 
-/// What an output has counted; `offered` is the sum of the others and of what still waits.
+/// The counters of an output; `offered` is the sum of the others and of the items that still wait.
 public struct OutputCounters: Sendable, Hashable {
-  /// Frames, or access units, that were handed over.
+  /// Items handed over: frames or access units.
   public var offered: UInt64 = 0
-  /// Those that were written whole.
+  /// Items written whole.
   public var written: UInt64 = 0
-  /// Those that went because the queue was full.
+  /// Items dropped because the queue was full.
   public var dropped: UInt64 = 0
   /// Access units before the first random-access point, where no elementary stream may begin.
   public var skipped: UInt64 = 0
-  /// Those that came after the output had ended, or that its reader did not take in time.
+  /// Items that came after the end of the output, or that its reader did not take in time.
   public var discarded: UInt64 = 0
   /// Bytes of whole records.
   public var bytes: UInt64 = 0
@@ -25,15 +25,15 @@ public struct OutputCounters: Sendable, Hashable {
 /// How an output ended.
 public struct OutputSummary: Sendable, Hashable {
   public let counters: OutputCounters
-  /// The files that were written, in order; empty for a descriptor.
+  /// The written files, in order; empty for a descriptor.
   public let files: [String]
   /// What ended it early, if anything did.
   public let error: OutputError?
-  /// What whoever reads the files should know.
+  /// Remarks for those who read the files.
   public let notes: [OutputNote]
 }
 
-/// The counters of an output and its deadline, shared by its thread and those that feed it.
+/// The counters and the deadline of an output, shared by its thread and its producers.
 final class OutputAccount: Sendable {
   private struct State {
     var counters = OutputCounters()
@@ -41,7 +41,7 @@ final class OutputAccount: Sendable {
     var error: OutputError?
     var notes: [OutputNote] = []
     var deadline: Instant?
-    /// After a drop of access units, until the next random-access point.
+    /// True after access units were dropped, until the next random-access point.
     var awaitsRandomAccess = false
   }
 
@@ -65,7 +65,7 @@ final class OutputAccount: Sendable {
     state.withLock { $0.deadline = min($0.deadline ?? deadline, deadline) }
   }
 
-  /// Counts an item handed over, and those that had to go for it.
+  /// Counts an item handed over, and the items evicted for it.
   func count(_ outcome: SubmitOutcome, evicted: Int = 0) {
     state.withLock { state in
       state.counters.offered += 1
@@ -78,7 +78,7 @@ final class OutputAccount: Sendable {
     }
   }
 
-  /// Whether `unit` can follow what was written, given what has been dropped.
+  /// Whether `unit` can be decoded after the written ones, given what was dropped.
   func admits(_ unit: AccessUnit) -> Bool {
     state.withLock { state in
       if unit.isRandomAccess { state.awaitsRandomAccess = false }
@@ -100,6 +100,6 @@ final class OutputAccount: Sendable {
 
   func discard(_ count: Int) { state.withLock { $0.counters.discarded += UInt64(max(0, count)) } }
 
-  /// Takes in what ended the output; the first reason stays.
+  /// Records what ended the output; the first reason is kept.
   func end(with error: OutputError) { state.withLock { $0.error = $0.error ?? error } }
 }

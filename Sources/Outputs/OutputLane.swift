@@ -4,28 +4,29 @@ public import Defragment
 import NIOCore
 import RTPWire
 
-/// One output on a thread of its own, behind a bounded queue: however slow or broken its far end is,
-/// neither the other outputs nor the receiving notice.
+/// One output on a thread of its own, behind a bounded queue: a slow or broken target affects
+/// neither the other outputs nor the receiving.
 ///
-/// An output that fails ends and says so once; what is given to it afterwards is counted and dropped.
+/// An output that fails ends and reports that once; items given to it afterwards are counted and
+/// dropped.
 public final class OutputLane: Sendable {
-  /// Frames wait in their full size: a second of 720p for a reader that is slow to start, and four
-  /// seconds of pictures so small that the bytes do not count.
+  /// Frames wait uncompressed: room for a second of 720p while a reader starts, and for four
+  /// seconds of small pictures, which the count limits.
   public static let defaultFrameLimits = QueueLimits(count: 120, bytes: 32 << 20)
-  /// Several seconds of access units, enough for a disk that stalls.
+  /// Several seconds of access units, enough while a disk stalls.
   public static let defaultUnitLimits = QueueLimits(count: 512, bytes: 32 << 20)
-  /// The longest that finishing may take, whatever is asked for.
+  /// The longest that finishing may take with a time limit.
   public static let longestFinish = Duration.seconds(2)
 
-  /// How long a write may last beyond the deadline before it counts as one that never ends.
+  /// How far a write may exceed the deadline before it counts as one that never returns.
   static let stallPatience = Duration.milliseconds(500)
 
   /// What happens when the queue is full.
   public enum Policy: Sendable, Hashable {
-    /// The oldest frames are dropped, or the access units up to the next random-access point. Right
-    /// for a live stream, which does not wait.
+    /// The oldest frames are dropped, or the access units up to the next random-access point. This
+    /// suits a live stream, which does not wait.
     case dropOldest
-    /// Whoever brings the next one waits. Right for a recording that is read from a file.
+    /// The producer of the next item waits. This suits a recording.
     case block
   }
 
@@ -71,16 +72,16 @@ public final class OutputLane: Sendable {
 
   deinit { end(within: Self.longestFinish) }
 
-  /// What has been counted so far; callable from any thread.
+  /// The counters so far; callable from any thread.
   public var counters: OutputCounters { account.counters }
 
-  /// Whether more than half of what may wait does, so that who brings more should hold back.
+  /// Whether the queue is over half full, so producers should back off.
   public var isCrowded: Bool { queue.isCrowded }
 
-  /// Calls `body` once, from any thread, when there is room again; at once where there is.
+  /// Calls `body` once, from any thread, when there is room again; at once if there is room now.
   public func whenRoom(_ body: @escaping @Sendable () -> Void) { queue.whenRoom(body) }
 
-  /// Hands over a frame; one for a format made from access units is ignored.
+  /// Hands over a frame; it is ignored if the format is made from access units.
   ///
   /// With ``Policy/block`` this blocks the calling thread while the queue is full.
   public func write(_ frame: RawFrame) {
@@ -98,10 +99,10 @@ public final class OutputLane: Sendable {
     }
   }
 
-  /// Hands over an access unit without waiting; one for a format made from frames is ignored.
+  /// Hands over an access unit without waiting; it is ignored if the format is made from frames.
   ///
-  /// - Returns: `.queued` also for a unit that ``Policy/dropOldest`` dropped and counted; `.full` only
-  ///   with ``Policy/block``: the unit was not taken, and may be brought again by ``send(_:)``.
+  /// - Returns: `.queued` even for a unit that ``Policy/dropOldest`` dropped and counted; `.full`
+  ///   only with ``Policy/block``: the unit was not taken, and ``send(_:)`` can wait for room.
   @discardableResult
   public func write(_ unit: AccessUnit) -> SubmitOutcome {
     guard configuration.format.input == .units else { return .queued }
@@ -144,18 +145,18 @@ public final class OutputLane: Sendable {
     }
   }
 
-  /// Writes what waits, ends on a whole record and closes the target.
+  /// Writes the waiting items, ends on a whole record and closes the target.
   ///
-  /// - Parameter time: how long a slow reader is waited for, at most ``longestFinish``; what it has
-  ///   not taken by then is counted as discarded. `nil` waits for as long as it reads, as `cat` does,
-  ///   until another call sets a time.
+  /// - Parameter time: how long to wait for a slow reader, at most ``longestFinish``; items that it
+  ///   has not taken by then are counted as discarded. `nil` waits as long as the reader needs, as
+  ///   `cat` does, until another call sets a time.
   /// - Returns: what was written, and what ended the output early.
   public func finish(within time: Duration? = OutputLane.longestFinish) async -> OutputSummary {
     end(within: time)
     let patience = time.map { time in
       Task { [thread, account] in
         try await Task.sleep(for: time + Self.stallPatience)
-        // A write to a disk that has gone away returns when it likes.
+        // A write to a disk that is gone may never return.
         account.end(with: .readerTooSlow)
         thread.release()
       }

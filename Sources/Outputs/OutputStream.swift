@@ -1,13 +1,13 @@
 import Decode
 import RTPWire
 
-/// What an output writes from first to last: one pipe, or one file and those that continue it.
+/// Everything that an output writes: one pipe, or one file and the files that continue it.
 ///
 /// Used by one thread at a time.
 final class OutputStream {
-  /// Items taken from the queue so far.
+  /// How many items were taken from the queue.
   private(set) var taken = 0
-  /// Items for which there was nothing to be written.
+  /// How many items gave nothing to write.
   private(set) var skipped = 0
   private(set) var files: [String] = []
   private(set) var notes: [OutputNote] = []
@@ -27,7 +27,7 @@ final class OutputStream {
     output = configuration.format.make(configuration.hints)
   }
 
-  /// Items written whole.
+  /// How many items were written whole.
   var written: Int { writtenBefore.items + (writer?.items ?? 0) }
   /// Bytes of whole records.
   var bytes: Int { writtenBefore.bytes + (writer?.bytes ?? 0) }
@@ -67,20 +67,20 @@ final class OutputStream {
     if let failure { throw failure }
   }
 
-  /// Writes what the output still owes.
+  /// Writes the output's last record, if there is one.
   func finish() throws(OutputError) {
     if let record = output.finish() { try writer?.write([record]) }
     notes = output.notes
   }
 
   func close() {
-    // What nothing was written to is as it was before.
+    // A file to which nothing was written is unchanged, so it is not listed.
     if writer?.bytes == 0, !files.isEmpty { files.removeLast() }
     writtenBefore = (written, bytes)
     writer = nil
   }
 
-  /// Makes the item fit what was begun, or begins something new that it fits.
+  /// Makes the item fit the current file, or begins a new file for it.
   private func fitted(_ item: OutputItem) throws(OutputError) -> OutputItem {
     guard case .frame(let frame) = item else { return item }
     guard let current = geometry else {

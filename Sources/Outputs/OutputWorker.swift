@@ -4,7 +4,7 @@ import RTPWire
 
 /// The work of an output, from opening the target to closing it, all of it on its thread.
 final class OutputWorker {
-  /// Access units written with one system call when several wait.
+  /// The most access units written with one system call.
   private static let unitsPerWrite = 64
 
   private let configuration: OutputLane.Configuration

@@ -3,21 +3,20 @@ public import Decode
 public import Defragment
 public import NIOCore
 
-/// How one format lays out what it is given, from the first byte of a file or pipe on.
+/// How one format lays out its items, from the first byte of a file or pipe on.
 ///
-/// An output does no I/O. It turns items into records, and whoever writes them makes sure that a
-/// file never ends inside one. Pictures of another size or sample layout go to a new output.
+/// An output does no I/O. It turns items into records; the writer makes sure that a file never ends
+/// inside a record. Pictures of another size or sample layout go to a new output.
 public protocol Output: Sendable {
-  /// The bytes for `item`, headers that are due included; `nil` when there are none to be written
-  /// yet.
+  /// The bytes for `item`, with any header that is due; `nil` when there is nothing to write yet.
   ///
-  /// - Throws: an ``OutputError`` that says why this and later items cannot be written in this format.
+  /// - Throws: an ``OutputError`` that says why this and later items cannot have this format.
   mutating func record(for item: OutputItem) throws(OutputError) -> OutputRecord?
 
-  /// What is still owed when nothing more will come.
+  /// The last record, when no more items will come.
   mutating func finish() -> OutputRecord?
 
-  /// What had to be taken for granted so far.
+  /// The assumptions that had to be made so far.
   var notes: [OutputNote] { get }
 }
 
@@ -27,12 +26,12 @@ extension Output {
   public mutating func finish() -> OutputRecord? { nil }
 }
 
-/// What an output is fed with.
+/// One item for an output.
 public enum OutputItem: Sendable {
   case frame(RawFrame)
   case unit(AccessUnit)
 
-  /// The size that counts against the limits of the queue in front of an output.
+  /// The size that counts towards the limits of the output's queue.
   var byteCount: Int {
     switch self {
     case .frame(let frame): frame.byteCount
@@ -41,7 +40,7 @@ public enum OutputItem: Sendable {
   }
 }
 
-/// Bytes that belong together: a file may end behind a record, never inside one.
+/// Bytes that belong together: a file may end after a record, but never inside one.
 public struct OutputRecord: Sendable {
   /// A piece of a record; the planes of a frame are written from where the decoder put them.
   public enum Piece: Sendable {
@@ -68,13 +67,13 @@ public struct OutputRecord: Sendable {
   var byteCount: Int { pieces.reduce(0) { $0 + $1.byteCount } }
 }
 
-/// What an output had to take for granted, since the stream does not say it.
+/// An assumption that an output had to make, because the stream does not say it.
 public enum OutputNote: Sendable, Hashable {
-  /// The file says this many frames a second, because it has to say some.
+  /// The file names this frame rate, because its header must name one.
   case assumedFrameRate(Rational)
 }
 
-/// What ended an output; the others and the receiving go on.
+/// What ended an output; other outputs and the receiving go on.
 public enum OutputError: Error, Sendable, Hashable {
   /// `errno` of opening the file, pipe or device.
   case cannotOpen(path: String, errno: Int32)
@@ -82,17 +81,17 @@ public enum OutputError: Error, Sendable, Hashable {
   case formatChanged(from: RawFrame.Geometry, to: RawFrame.Geometry)
   /// The named pipe never had a reader.
   case noReader
-  /// The far end of the pipe has been closed.
+  /// The reading end of the pipe was closed.
   case readerGone
-  /// A full disk, a quota, a failing device: `errno` of the write. A file has been cut back to its
-  /// last whole frame or access unit.
+  /// A full disk, a quota, a failing device: `errno` of the write. A file was truncated to its last
+  /// whole frame or access unit.
   case writeFailed(errno: Int32)
-  /// The reader did not take the rest of a frame before the deadline of finishing.
+  /// The reader did not take the rest of a frame before the deadline.
   case readerTooSlow
   /// The format cannot express these samples; `name` is libav's.
   case unsupportedPixelFormat(name: String)
-  /// An elementary stream of `expected` was asked for, and `found` came.
+  /// The output is for an elementary stream of `expected`, but `found` came.
   case wrongCodec(expected: VideoCodec, found: VideoCodec)
-  /// Pictures could not be scaled to the first one's size.
+  /// A picture could not be scaled to the size of the first one.
   case cannotScale(from: RawFrame.Geometry, to: RawFrame.Geometry)
 }

@@ -4,26 +4,27 @@ import Defragment
 import NIOCore
 import RTPWire
 
-/// `.y4m`: YUV4MPEG2, one header line and then `FRAME` and the planes for every picture.
+/// `.y4m`: YUV4MPEG2, a header line, then `FRAME` and the planes for every picture.
 ///
 /// The header is that of yuv4mpeg(5) with the extensions that FFmpeg reads and writes: more than 8
 /// bits (`C420p10`) and the sample range (`XCOLORRANGE`).
 struct Y4MOutput: Output {
   static let format = OutputFormat(name: "y4m", input: .frames) { Y4MOutput(hints: $0) }
 
-  /// Rates beyond this, measured from two timestamps, are timestamps that mean nothing.
+  /// A rate outside these limits, measured from two timestamps, means that the timestamps are
+  /// wrong.
   private static let plausibleRates = 1.0...1000.0
 
   private static let frameHeader = ByteBuffer(string: "FRAME\n")
 
   private enum State {
     case empty
-    /// The first frame, of a stream that does not say its rate: the distance to the second says it.
+    /// The first frame of a stream without a rate waits for the second: their distance is the rate.
     case measuringRate(first: RawFrame)
     case running
   }
 
-  /// What FFmpeg takes a rate for that is not known.
+  /// The rate that FFmpeg assumes for an unknown one.
   private static let assumedRate = Rational(25, 1)
 
   private let hints: OutputFormat.Hints
@@ -63,7 +64,7 @@ struct Y4MOutput: Output {
     return OutputRecord(pieces: [.bytes(header)] + Self.pieces(of: first))
   }
 
-  /// The rate of a stream that neither says nor shows one; every header has to name one.
+  /// The rate for a stream that neither names nor shows one; every header must name a rate.
   private mutating func assumeRate() -> Rational? {
     if let rate = Self.assumedRate { notes = [.assumedFrameRate(rate)] }
     return Self.assumedRate
@@ -81,7 +82,7 @@ struct Y4MOutput: Output {
     return rate
   }
 
-  /// The header line; an aspect of 0:0 means that it is not known.
+  /// The header line; an aspect ratio of 0:0 means unknown.
   private static func header(
     for frame: RawFrame, rate: Rational?
   ) throws(OutputError) -> ByteBuffer {
@@ -112,7 +113,7 @@ struct Y4MOutput: Output {
     right == 0 ? left : greatestCommonDivisor(right, left % right)
   }
 
-  /// The chroma tag, with the older `XYSCSS` that some readers look at instead.
+  /// The chroma tag, with the older `XYSCSS` tag that some readers use instead.
   private static func chromaTag(for frame: RawFrame) -> String? {
     let depth = frame.pixelFormat.bitDepth
     switch frame.pixelFormat.layout {
