@@ -239,7 +239,8 @@ extension Distribution.State {
     statistics.frames += 1
     statistics.conditions[frame.condition, default: 0] += 1
     if let cause = frame.damage { statistics.damages[cause, default: 0] += 1 }
-    freezes.note(frame.time, isNew: frame.condition != .repeated)
+    freezes.note(
+      frame.time, isNew: frame.condition != .repeated, arrival: frame.lastArrival)
     statistics.freezes = freezes.statistics
     if frame.condition != .repeated {
       if pace.measuresLatency { statistics.note(latency: frame.lastArrival.nanoseconds(to: .now)) }

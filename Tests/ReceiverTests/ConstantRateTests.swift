@@ -98,4 +98,17 @@ struct FreezeMeterTests {
     #expect(abs(frozen.seconds - 1.2) < 0.001)
     #expect(abs(frozen.longest - 1.0) < 0.001)
   }
+
+  /// Timestamps that leap by four months, as those of a sender that begins anew.
+  @Test func nothingStandsLongerThanTimeGoesBy() {
+    var meter = FreezeMeter()
+    for number in 0..<100 {
+      let leap: Int64 = number < 50 ? 0 : 9_307_494_000
+      meter.note(
+        MediaTime(ticks: Int64(number) * 40 + leap, timescale: 1000), isNew: true,
+        arrival: Instant(nanoseconds: Int64(number) * 40_000_000))
+    }
+    #expect(meter.statistics.seconds < 4)
+    #expect(meter.statistics.longest < 4)
+  }
 }
