@@ -141,38 +141,6 @@ let package = Package(
       path: "tools/rtp-send/rtp-send"
     ),
 
-    .executableTarget(
-      name: "many-streams",
-      dependencies: [
-        "Receiver", "Reception", "Transports", "RTPProcessor",
-        .product(name: "NIOPosix", package: "swift-nio"),
-      ],
-      path: "Examples/many-streams"
-    ),
-    .executableTarget(
-      name: "first-frames",
-      dependencies: [
-        "Receiver", "Transports", "Decode", "RTPWire",
-        .product(name: "NIOPosix", package: "swift-nio"),
-      ],
-      path: "Examples/first-frames"
-    ),
-    .executableTarget(
-      name: "billion-packets",
-      dependencies: [
-        "RTPProcessor", "RTPWire", .product(name: "NIOCore", package: "swift-nio"),
-      ],
-      path: "Examples/billion-packets"
-    ),
-    .executableTarget(
-      name: "custom-transport",
-      dependencies: [
-        "Receiver", "Decode", "Outputs", "Transports", "RTPWire",
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-      ],
-      path: "Examples/custom-transport"
-    ),
     .testTarget(name: "RTPWireTests", dependencies: ["RTPWire"]),
     .testTarget(name: "RTPProcessorTests", dependencies: ["RTPProcessor", "RTPWire"]),
     .testTarget(
@@ -193,7 +161,7 @@ let package = Package(
     .testTarget(
       name: "TransportConformanceTests",
       dependencies: [
-        "TransportConformance", "Transports", "RTPWire", "custom-transport",
+        "TransportConformance", "Transports", "RTPWire",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]

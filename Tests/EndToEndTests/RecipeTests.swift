@@ -85,8 +85,8 @@ struct RecipeTests {
     }
   }
 
-  @Test func theProgramInTheReadmeIsTheOneThatIsBuilt() throws {
-    let program = Self.root.appendingPathComponent("Examples/first-frames/main.swift")
+  @Test func theProgramInTheReadmeIsAmongTheExamples() throws {
+    let program = Self.root.appendingPathComponent("Examples/Sources/first-frames/main.swift")
     let source = try String(contentsOf: program, encoding: .utf8)
     #expect(try Self.text.get().contains("```swift\n\(source)```"))
   }

@@ -5,7 +5,7 @@ import Testing
 import TransportConformance
 import Transports
 
-@testable import custom_transport
+@testable import ExtraRooms
 
 @Suite(.serialized) struct HexLinesConformanceTests {
   @Test func theExampleOfACustomTransportConforms() async {
@@ -14,7 +14,7 @@ import Transports
   }
 }
 
-/// The transport of `Examples/custom-transport`, with a file for a far end.
+/// ``HexLinesTransport`` with a file for a far end.
 private struct HexLines: ConformanceSubject {
   let name = "hexadecimal lines in a file"
 

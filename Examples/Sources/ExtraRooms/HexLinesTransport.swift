@@ -1,11 +1,23 @@
 import Foundation
-import NIOCore
+public import NIOCore
 import NIOPosix
-import RTPWire
-import Transports
+public import RTPWire
+public import Transports
+
+extension TransportKind {
+  /// `hex:///path`, and files that end in `.hex`.
+  public static let hexLines = {
+    var kind = TransportKind(name: "hex", schemes: ["hex"]) { source, _, eventLoop in
+      let path = source.hasPrefix("hex://") ? String(source.dropFirst(6)) : source
+      return HexLinesTransport(path: path, on: eventLoop)
+    }
+    kind.endings = [".hex"]
+    return kind
+  }()
+}
 
 /// RTP from a text file of hexadecimal lines, one packet in each: all that a transport has to be.
-final class HexLinesTransport: RTPTransport {
+public final class HexLinesTransport: RTPTransport {
   private enum Phase { case idle, opening, open(any DatagramSink), ended }
   private struct State {
     var phase = Phase.idle
@@ -14,20 +26,20 @@ final class HexLinesTransport: RTPTransport {
     var counters = TransportCounters()
   }
 
-  let eventLoop: any EventLoop
-  let clock = ArrivalClock.monotonic
-  let isPassive = false
-  let longestSilence: Duration? = nil
-  let takesReports = false
+  public let eventLoop: any EventLoop
+  public let clock = ArrivalClock.monotonic
+  public let isPassive = false
+  public let longestSilence: Duration? = nil
+  public let takesReports = false
   private let path: String
   private let state: NIOLoopBoundBox<State>
 
-  init(path: String, on eventLoop: any EventLoop) {
+  public init(path: String, on eventLoop: any EventLoop) {
     (self.path, self.eventLoop) = (path, eventLoop)
     state = .makeBoxSendingValue(State(), eventLoop: eventLoop)
   }
 
-  func open(delivering sink: any DatagramSink) async throws {
+  public func open(delivering sink: any DatagramSink) async throws {
     try await eventLoop.submit { [state] in
       guard case .idle = state.value.phase else { throw TransportError.alreadyOpened }
       state.value.phase = .opening
@@ -64,18 +76,18 @@ final class HexLinesTransport: RTPTransport {
     if case .open(let sink) = phase { sink.transportEnded(end) }
   }
 
-  func close() {
+  public func close() {
     if eventLoop.inEventLoop { end(.closed) } else { eventLoop.execute { self.end(.closed) } }
   }
 
-  func holdReading(_ isHeld: Bool) {
+  public func holdReading(_ isHeld: Bool) {
     state.value.isHeld = isHeld
     if !isHeld { eventLoop.execute { self.deliver() } }
   }
 
-  func sendFeedback(_ bytes: ByteBuffer) {}
+  public func sendFeedback(_ bytes: ByteBuffer) {}
 
-  func counters() async -> TransportCounters {
+  public func counters() async -> TransportCounters {
     (try? await eventLoop.submit { [state] in state.value.counters }.get()) ?? TransportCounters()
   }
 }

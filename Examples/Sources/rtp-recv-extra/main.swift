@@ -1,0 +1,14 @@
+// The command rtp-recv with a transport, a payload format and an output of its own.
+//
+// Usage: tshark -r vp8.pcap -T fields -e udp.payload > vp8.hex
+//        rtp-recv-extra vp8.hex --codec vp8 -o sums.fnv -o video.y4m
+import CommandLineTool
+import Defragment
+import ExtraRooms
+import Transports
+
+var tool = CommandLineTool()
+tool.transports = TransportCatalogue([.hexLines] + tool.transports.kinds)
+tool.formats = FormatCatalogue(tool.formats.formats + [VP8PayloadFormat.self])
+tool.addedOutputs = [ChecksumOutput.format]
+await tool.run()
