@@ -1,7 +1,21 @@
-/// A video coding standard, and the names under which the rest of the world knows it.
+/// A video coding standard: the names under which the rest of the world knows it, and what its decoder
+/// needs.
 ///
-/// Each payload format's folder declares its own, so that nothing else has to switch over codecs.
+/// Each codec's folder declares its own, so that nothing else has to switch over codecs. Two codecs are
+/// equal when they have the same name.
 public struct VideoCodec: Sendable, Hashable {
+  /// Where libavcodec's decoder is not like that of H.264.
+  public struct DecoderTraits: OptionSet, Sendable, Hashable {
+    public let rawValue: Int
+
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// It allocates pictures that never came behind the one that refers to them, not before it.
+    public static let allocatesMissingLater = DecoderTraits(rawValue: 1)
+    /// It does not notice that a slice ends early.
+    public static let missesCutSlices = DecoderTraits(rawValue: 2)
+  }
+
   /// The name on the command line and the ending of an elementary-stream file: `h264`, `h265`.
   public let name: String
   /// The encoding name in SDP (`a=rtpmap`): `H264`, `H265`.
@@ -10,13 +24,24 @@ public struct VideoCodec: Sendable, Hashable {
   public let decoderName: String
   /// Other endings of an elementary-stream file, such as `264` and `hevc`.
   public let otherFileEndings: [String]
+  public let decoderTraits: DecoderTraits
+  /// Makes a reader of its slice headers; `nil` where pictures are shown as they are decoded.
+  public let makeReader: (@Sendable () -> any PictureReading)?
 
   public init(
-    name: String, encodingName: String, decoderName: String, otherFileEndings: [String]
+    name: String, encodingName: String, decoderName: String, otherFileEndings: [String],
+    decoderTraits: DecoderTraits = [],
+    makeReader: (@Sendable () -> any PictureReading)? = nil
   ) {
     self.name = name
     self.encodingName = encodingName
     self.decoderName = decoderName
     self.otherFileEndings = otherFileEndings
+    self.decoderTraits = decoderTraits
+    self.makeReader = makeReader
   }
+
+  public static func == (one: VideoCodec, other: VideoCodec) -> Bool { one.name == other.name }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }

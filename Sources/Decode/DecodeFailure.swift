@@ -40,7 +40,7 @@ public struct DecodeFailure: Error, Sendable, Hashable {
 
 /// What keeps a decoder from opening.
 public enum DecoderError: Error, Sendable, Hashable {
-  /// Not one of ``VideoDecoder/allowedDecoders``, or libavcodec was built without it.
+  /// Not one of the allowed decoders, or libavcodec was built without it.
   case unsupportedCodec(VideoCodec)
   case cannotOpen(code: Int32, text: String)
   case noThread(ThreadError)

@@ -17,7 +17,8 @@ import RTPWire
   /// What libavcodec gives out in its own order, which nobody needs.
   private let surplus: UnsafeMutablePointer<AVFrame>
   private let buffers: PictureBuffers
-  private var reader: any PictureReading
+  /// `nil` where pictures are shown as they are decoded.
+  private var reader: (any PictureReading)?
   private var order = OutputOrder<DecodedPicture>()
   /// The first field of a frame, until the other one has come in the next access unit (H.264 §7.4.1.2.4);
   /// in H.265 every field is a frame of its own.
@@ -52,7 +53,7 @@ import RTPWire
   ) throws(DecoderError) {
     // libav would write to standard error, from a place that no caller can reach.
     av_log_set_level(AV_LOG_QUIET)
-    guard VideoDecoder.allowedDecoders.contains(codec.decoderName),
+    guard configuration.allowedDecoders.contains(codec.decoderName),
       let decoder = unsafe avcodec_find_decoder_by_name(codec.decoderName)
     else { throw .unsupportedCodec(codec) }
     guard let context = unsafe avcodec_alloc_context3(decoder) else { throw .outOfMemory }
@@ -70,13 +71,14 @@ import RTPWire
     unsafe self.context = context
     unsafe self.packet = packet
     unsafe self.surplus = surplus
-    let isH264 = unsafe decoder.pointee.id == AV_CODEC_ID_H264
-    buffers = PictureBuffers(prediction: prediction, allocatesMissing: !isH264)
-    reader = isH264 ? H264.PictureReader() : H265.PictureReader()
+    buffers = PictureBuffers(
+      prediction: prediction,
+      allocatesMissing: codec.decoderTraits.contains(.allocatesMissingLater))
+    reader = codec.makeReader?()
     self.onFrame = onFrame
     self.onFailure = onFailure
-    endsCutSlices = !isH264 && conceals
-    standIns = !isH264 && conceals ? StandIns() : nil
+    endsCutSlices = conceals && codec.decoderTraits.contains(.missesCutSlices)
+    standIns = conceals && codec == H265.codec ? StandIns() : nil
 
     unsafe context.pointee.thread_type = FF_THREAD_SLICE
     unsafe context.pointee.thread_count = Int32(clamping: max(1, configuration.sliceThreads))
@@ -103,7 +105,7 @@ import RTPWire
 
   /// Decodes one access unit; every callback it leads to comes before this returns.
   func decode(_ unit: AccessUnit) {
-    let place = reader.order(of: unit.units.map { unit.bytes(of: $0) })
+    let place = reader?.order(of: unit.units.map { unit.bytes(of: $0) })
     if let format = unit.format,
       format.width > configuration.maximumPixels / max(1, format.height)
     {
@@ -139,6 +141,7 @@ import RTPWire
 
   /// Gives the decoder the parameter sets of a unit that is not decoded, since no other may bring them.
   private func takeParameterSets(of unit: AccessUnit) {
+    guard let reader else { return }
     let sets = unit.units.filter { reader.isParameterSet($0.type) }
     if !sets.isEmpty { decode(hidden: sets.map { unit.bytes(of: $0) }) }
   }
@@ -215,7 +218,7 @@ import RTPWire
   private func hash(in unit: AccessUnit) -> PictureHash? {
     guard unit.integrity != .damaged else { return nil }
     for entry in unit.units.reversed() {
-      if let hash = reader.hash(in: unit.bytes(of: entry)) { return hash }
+      if let hash = reader?.hash(in: unit.bytes(of: entry)) { return hash }
     }
     return nil
   }
@@ -263,7 +266,7 @@ import RTPWire
     trail = DamageTrail()
     approximateTrail = DamageTrail(acceptsApproximation: true)
     standIns?.forgetPictures()
-    reader.restart()
+    reader?.restart()
   }
 
   /// Whether a random-access point has been waited for long enough for whoever takes damaged pictures: the

@@ -10,8 +10,8 @@ import NIOCore
 /// or a ``DecodeFailure``. (Of two fields in two access units, one frame comes for both.) Callbacks
 /// come on the decoder's thread, frames in the order in which they are to be shown.
 public final class VideoDecoder: Sendable {
-  /// The decoders of libavcodec that may be opened, whatever it was built with.
-  public static let allowedDecoders: Set<String> = ["h264", "hevc"]
+  /// The decoders of libavcodec that are opened where nobody allows others.
+  public static let usualDecoders: Set<String> = ["h264", "hevc"]
   /// 64 Mpx: more than any level of H.264 or H.265 allows, and 100 MB a picture.
   public static let defaultMaximumPixels = 8192 * 8192
   /// About a second of video; a queue that long means that decoding does not keep up.
@@ -21,6 +21,8 @@ public final class VideoDecoder: Sendable {
   public struct Configuration: Sendable, Hashable {
     /// What may wait in front of the decoder.
     public var queueLimits = VideoDecoder.defaultQueueLimits
+    /// The decoders of libavcodec that may be opened, whatever it was built with.
+    public var allowedDecoders = VideoDecoder.usualDecoders
     /// The largest picture, in luma samples before cropping, that is allocated.
     public var maximumPixels = VideoDecoder.defaultMaximumPixels
     /// Threads that decode slices of one picture at the same time; 1 decodes on the decoder's own.
@@ -46,7 +48,7 @@ public final class VideoDecoder: Sendable {
   /// Opens the decoder and starts its thread.
   ///
   /// - Parameters:
-  ///   - codec: names the first decoder, which must be one of ``allowedDecoders``.
+  ///   - codec: names the first decoder, which must be one of the allowed ones.
   ///   - configuration: limits and threads.
   ///   - onFrame: takes each frame; while it blocks, decoding waits and the queue fills.
   ///   - onFailure: takes each access unit that gave no frame.

@@ -42,7 +42,7 @@ struct AccessUnitAssembler: Sendable {
     self.format = format
     self.limits = limits
     parameterSets = ParameterSets(format: format)
-    reader = format.pictureReader()
+    reader = format.codec.makeReader?()
   }
 
   mutating func next() -> AccessUnit? { ready.popFirst() }
@@ -159,7 +159,8 @@ struct AccessUnitAssembler: Sendable {
     if lostPackets > 0 || isBehindRestart { open?.noteGap(of: lostPackets) }
     (lostPackets, isBehindGap, isBehindRestart) = (0, false, false)
     let bounds = bounds
-    if open?.beginUnit(within: bounds) == false { statistics.excessUnits += 1 }
+    let format = format
+    if open?.beginUnit(within: bounds, format: format) == false { statistics.excessUnits += 1 }
   }
 
   /// Whether a slice begins another picture than that of `picture` (H.264 §7.4.1.2.4, H.265 §7.4.2.4.5).

@@ -28,13 +28,15 @@ extension AccessUnitDraft {
   }
 
   /// Begins a unit; false when there are as many as there can be.
-  mutating func beginUnit(within bounds: Bounds) -> Bool {
+  mutating func beginUnit(
+    within bounds: Bounds, format: any PayloadFormat.Type
+  ) -> Bool {
     writing = nil
     guard unitCount < bounds.units else {
       noteDamage(.overLimit)
       return false
     }
-    bytes.writeBytes(AnnexB.startCode)
+    bytes.writeBytes(format.startCode)
     writing = Writing(start: bytes.writerIndex)
     return true
   }
@@ -64,7 +66,7 @@ extension AccessUnitDraft {
     writing = nil
     if unit.isEmbedded { trimZeros(of: unit) }
     if !enter(unit, isWhole: isWhole && !unit.isCut, format: format) {
-      bytes.moveWriterIndex(to: unit.start - AnnexB.startCode.count)
+      bytes.moveWriterIndex(to: unit.start - format.startCode.count)
     }
   }
 
@@ -107,7 +109,7 @@ extension AccessUnitDraft {
     in count: Int, within bounds: Bounds, format: any PayloadFormat.Type,
     _ findings: inout Findings
   ) {
-    guard let unit = writing,
+    guard !format.startCode.isEmpty, let unit = writing,
       let code = bytes.indexOfStartCode(
         from: max(unit.start, bytes.writerIndex - count - 2), to: bytes.writerIndex)
     else { return }
@@ -143,7 +145,7 @@ extension AccessUnitDraft {
     trimZeros(of: unit)
     if enter(unit, isWhole: true, format: format) {
       findings.embeddedUnits += 1
-      guard beginUnit(within: bounds) else {
+      guard beginUnit(within: bounds, format: format) else {
         findings.isExcess = true
         return
       }

@@ -17,6 +17,7 @@ public struct NALUnitCollector: Sendable {
   /// Units to be written before which one may have been lost.
   private var unitsNearLoss = 0
   private var state = State.between
+  private let endsUnitsAtMarker: Bool
   /// Pieces of the unit that has begun.
   private var pieces = 0
 
@@ -30,6 +31,7 @@ public struct NALUnitCollector: Sendable {
 
   init(format: any PayloadFormat.Type, limits: VideoDefragmenter.Limits) {
     assembler = AccessUnitAssembler(format: format, limits: limits)
+    endsUnitsAtMarker = format.endsUnitsAtMarker
     time = MediaTime(ticks: 0, timescale: 1)
     arrival = Instant(nanoseconds: 0)
   }
@@ -134,8 +136,12 @@ public struct NALUnitCollector: Sendable {
   /// The packet carried the marker bit: it is the last of its access unit.
   mutating func endOfPacket(marker: Bool) {
     guard marker else { return }
-    // A payloader that forgets the end bit of the last fragment sets the marker all the same.
-    endUnmarked()
+    if endsUnitsAtMarker {
+      if isInUnit { end(isWhole: true) }
+    } else {
+      // A payloader that forgets the end bit of the last fragment sets the marker all the same.
+      endUnmarked()
+    }
     assembler.noteMarker(statistics: &statistics)
   }
 

@@ -26,8 +26,11 @@ public protocol PayloadFormat: Sendable {
   /// What the unit that begins with `head` is, whatever the codec calls it.
   static func role(of head: NALUnitHead) -> NALUnitRole
 
-  /// A reader of this codec's slice headers; `nil` where pictures are told apart by their first slices alone.
-  static func pictureReader() -> (any PictureReading)?
+  /// What stands before each unit in an access unit: a start code, or nothing.
+  static var startCode: [UInt8] { get }
+
+  /// Whether the marker alone says where a unit ends that comes in several packets.
+  static var endsUnitsAtMarker: Bool { get }
 
   /// Slices that a picture of `format` may consist of, beyond the usual.
   static func maximumSlices(of format: FormatDescription) -> Int
@@ -70,7 +73,8 @@ extension PayloadFormat {
 
   public var interleaving: InterleavingBounds? { nil }
 
-  public static func pictureReader() -> (any PictureReading)? { nil }
+  public static var startCode: [UInt8] { AnnexB.startCode }
+  public static var endsUnitsAtMarker: Bool { false }
 
   public static func maximumSlices(of format: FormatDescription) -> Int { 0 }
 

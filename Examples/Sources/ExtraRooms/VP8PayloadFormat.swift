@@ -11,6 +11,7 @@ public struct VP8PayloadFormat: PayloadFormat {
   public static let headerLength = 1
   /// Nothing stands between frames in a stream of them.
   public static let startCode: [UInt8] = []
+  public static let endsUnitsAtMarker = true
 
   public init(parameters: [String: String]) {}
 

@@ -2,7 +2,7 @@
 public enum H264 {
   public static let codec = VideoCodec(
     name: "h264", encodingName: "H264", decoderName: "h264",
-    otherFileEndings: ["264", "avc", "jsv"])
+    otherFileEndings: ["264", "avc", "jsv"], makeReader: { PictureReader() })
 
   /// `nal_unit_type` (table 7-1).
   public enum NALUnitType: UInt8, Sendable, Hashable, CaseIterable {

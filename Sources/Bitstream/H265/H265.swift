@@ -1,7 +1,8 @@
 /// H.265 / HEVC (ITU-T H.265, ISO 23008-2) and its NAL units.
 public enum H265 {
   public static let codec = VideoCodec(
-    name: "h265", encodingName: "H265", decoderName: "hevc", otherFileEndings: ["265", "hevc"])
+    name: "h265", encodingName: "H265", decoderName: "hevc", otherFileEndings: ["265", "hevc"],
+    decoderTraits: [.allocatesMissingLater, .missesCutSlices], makeReader: { PictureReader() })
 
   /// `nal_unit_type` (table 7-1).
   public enum NALUnitType: UInt8, Sendable, Hashable, CaseIterable {

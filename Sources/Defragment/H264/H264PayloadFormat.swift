@@ -148,8 +148,6 @@ struct H264PayloadFormat: PayloadFormat {
     H264.role(ofType: type(of: head), firstByteOfSlice: head[1])
   }
 
-  static func pictureReader() -> (any PictureReading)? { H264.PictureReader() }
-
   /// A slice has one macroblock at least (§7.3.4).
   static func maximumSlices(of format: FormatDescription) -> Int {
     (format.width / 16 + 2) * (format.height / 16 + 2)

@@ -163,8 +163,6 @@ struct H265PayloadFormat: PayloadFormat {
       firstByteOfSlice: head[2])
   }
 
-  static func pictureReader() -> (any PictureReading)? { H265.PictureReader() }
-
   /// `MaxSliceSegmentsPerPicture` of level 6.2 (table A.8).
   static func maximumSlices(of format: FormatDescription) -> Int { 600 }
 

@@ -6,10 +6,8 @@ import RTPWire
 import Testing
 
 extension VideoCodec {
-  static let testH264 = VideoCodec(
-    name: "h264", encodingName: "H264", decoderName: "h264", otherFileEndings: ["264"])
-  static let testH265 = VideoCodec(
-    name: "h265", encodingName: "H265", decoderName: "hevc", otherFileEndings: ["265", "hevc"])
+  static let testH264 = H264.codec
+  static let testH265 = H265.codec
 }
 
 /// A short elementary stream made by the ffmpeg command, and what ffmpeg itself decodes from it.
