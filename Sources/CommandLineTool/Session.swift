@@ -53,6 +53,7 @@ final class Session: Sendable {
     var configuration = Receiver.Configuration()
     configuration.stream.media = try command.feedback.completed(
       command.media.description())
+    configuration.stream.formats = CommandLineTool.current.formats
     configuration.stream.reorderWindow = .milliseconds(command.media.reorderWindow)
     configuration.outputs = try command.outputs.requests()
     configuration.scalesToFirst = command.outputs.scaleToFirst

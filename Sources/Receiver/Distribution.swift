@@ -163,6 +163,7 @@ final class Distribution: Sendable {
       var setup = VideoDecoder.Configuration()
       setup.queueLimits = Self.decoderQueue
       setup.lossTreatment = configuration.lossTreatment
+      setup.allowedDecoders = Set(configuration.stream.formats.codecs.map(\.decoderName))
       let decoder = try VideoDecoder(
         codec: unit.codec, configuration: setup,
         onFrame: { [weak self] frame in self?.deliver(frame) },
