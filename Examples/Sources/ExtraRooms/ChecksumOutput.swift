@@ -1,6 +1,6 @@
-public import Outputs
 import Decode
 import NIOCore
+public import Outputs
 
 /// A line for each frame with its size and a checksum of its samples (FNV-1a), as an output that
 /// comes from another package.

@@ -1,0 +1,40 @@
+import Foundation
+import Glibc
+
+/// A socket on a free port, whose buffer holds what a short clip is sent as.
+final class PacketCollector {
+  private let descriptor: CInt
+  let port: UInt16
+
+  init() throws {
+    descriptor = socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)
+    var size: CInt = 4 << 20
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &size, socklen_t(MemoryLayout<CInt>.size))
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, length) == 0 ? getsockname(descriptor, $0, &length) : -1
+      }
+    }
+    guard result == 0 else { throw POSIXError(.EADDRINUSE) }
+    port = UInt16(bigEndian: address.sin_port)
+  }
+
+  deinit { close(descriptor) }
+
+  /// The packets that have come, one in each line, without those of RTCP.
+  func hexLines() -> String {
+    var lines = ""
+    var bytes = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = recv(descriptor, &bytes, bytes.count, CInt(MSG_DONTWAIT.rawValue))
+      guard count > 0 else { return lines }
+      guard !(192...223).contains(bytes[1]) else { continue }
+      for byte in bytes[..<count] { lines += (byte < 16 ? "0" : "") + String(byte, radix: 16) }
+      lines += "\n"
+    }
+  }
+}
