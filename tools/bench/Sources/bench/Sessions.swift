@@ -20,7 +20,8 @@ enum Sessions {
     ])
     let url = "rtsp://127.0.0.1:\(server.readLine())/"
     let program = try Running(
-      ["../../.build/release/many-streams", "600"] + Array(repeating: url, count: sessions))
+      ["../../Examples/.build/release/many-streams", "600"] + Array(repeating: url, count: sessions)
+    )
     usleep(UInt32((seconds - 2) * 1e6))
     let (memory, time) = (program.peakMemory, program.processorTime)
     let words = program.waitUntilExit().split(separator: " ")
