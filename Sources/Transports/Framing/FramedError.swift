@@ -1,18 +1,18 @@
-/// What ended a stream of packets behind their lengths; each description says what to try.
+/// Why a stream of length-prefixed packets ended; each description says what to try.
 public enum FramedError: Error, Sendable, Hashable {
-  /// What comes first is no RTP packet behind its length.
+  /// The stream does not begin with a length and an RTP packet.
   case notPackets(PacketFraming)
-  /// What comes is a page for a browser.
+  /// The stream is a page for a browser.
   case webPage
-  /// What comes is a capture file.
+  /// The stream is a capture file.
   case capture
-  /// A length of more bytes than a packet may have.
+  /// A length above the limit for a packet.
   case framingLost(length: Int, limit: Int)
   /// No connection within the deadline, in seconds.
   case connectTimedOut(seconds: Int)
-  /// No packet came whole within so many seconds of the connection.
+  /// No whole packet came within so many seconds of the connection.
   case noMedia(seconds: Int)
-  /// The stream flowed, and then no packet of it came whole for so many seconds.
+  /// Packets came, and then no whole packet for so many seconds.
   case mediaStopped(seconds: Int)
   /// The stream ended before its first packet.
   case empty
@@ -20,7 +20,7 @@ public enum FramedError: Error, Sendable, Hashable {
   case endedInPacket
   /// The connection broke.
   case connectionClosed
-  /// Standard input is a terminal, or something else that no packets come from.
+  /// Standard input is a terminal, or something else without packets.
   case noInput
 }
 
@@ -29,20 +29,20 @@ extension FramedError: CustomStringConvertible {
     switch self {
     case .notPackets(let framing):
       let other = framing == .rtp4 ? PacketFraming.rfc4571 : .rtp4
-      return "what comes are no RTP packets, each behind its length in "
-        + "\(framing.prefixLength) bytes; try --framing \(other.rawValue)"
+      return
+        "the stream has no RTP packets with a \(framing.prefixLength)-byte length before each; "
+        + "try --framing \(other.rawValue)"
     case .webPage:
-      return "what comes is a web page; this is the URL for a browser, look for that of the stream"
+      return "the stream is a web page; this URL is for a browser, look for the stream's own"
     case .capture:
-      return "what comes is a capture; pipe it in, as in: nc HOST PORT | rtp-recv -"
+      return "the stream is a capture; pipe it in, as in: nc HOST PORT | rtp-recv -"
     case .framingLost(let length, let limit):
-      return "a packet of \(length) bytes was announced, more than \(limit): "
-        + "the lengths no longer stand where they should; the sender is faulty"
+      return "the sender announced a packet of \(length) bytes, more than \(limit); it is faulty"
     case .connectTimedOut(let seconds):
       return "no connection within \(seconds) s; check the address and the port, "
-        + "and whether a firewall stands between"
+        + "and whether a firewall blocks them"
     case .noMedia(let seconds):
-      return "the server took the connection, but no packet came within \(seconds) s; "
+      return "the server accepted the connection, but no packet came within \(seconds) s; "
         + "check that something is being sent there"
     case .mediaStopped(let seconds):
       return "nothing of the stream came for \(seconds) s; the server or the network is gone"
@@ -53,7 +53,7 @@ extension FramedError: CustomStringConvertible {
     case .connectionClosed:
       return "the connection broke; the server or the network is gone"
     case .noInput:
-      return "no packets can come from standard input; pipe them into it, as in: "
+      return "standard input has no packets; pipe them in, as in: "
         + "curl http://host/stream | rtp-recv -"
     }
   }

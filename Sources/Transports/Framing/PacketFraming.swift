@@ -1,12 +1,12 @@
-/// How packets are told from one another in a stream of bytes: a length in front of each, in network
-/// byte order, that does not count itself.
+/// How a stream of bytes is divided into packets: by a length before each one, in network byte
+/// order, which does not include itself.
 public enum PacketFraming: String, Sendable, Hashable, CaseIterable {
   /// Four bytes: HTTP progressive, and `.rtp4` files.
   case rtp4
   /// Two bytes (RFC 4571 §2).
   case rfc4571
 
-  /// Bytes of the length itself.
+  /// The size of the length itself, in bytes.
   var prefixLength: Int {
     switch self {
     case .rtp4: 4
@@ -15,18 +15,18 @@ public enum PacketFraming: String, Sendable, Hashable, CaseIterable {
   }
 }
 
-/// What a user can choose about packets behind their lengths.
+/// The options of length-prefixed packets.
 public struct FramedConfiguration: TransportOption, Hashable {
-  /// How the packets stand; `nil` for what is usual where they come from.
+  /// The framing; `nil` for the usual one of the source.
   public var framing: PacketFraming?
-  /// How long a server may send nothing; `nil` waits for ever.
+  /// How long a server may be silent; `nil` waits for ever.
   public var silence: Duration? = .seconds(5)
 
   public init() {}
 }
 
 extension TransportOptions {
-  /// What concerns packets behind their lengths.
+  /// The options of length-prefixed packets.
   public var framed: FramedConfiguration {
     get { self[FramedConfiguration.self] }
     set { self[FramedConfiguration.self] = newValue }

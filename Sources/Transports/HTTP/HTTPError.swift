@@ -1,41 +1,41 @@
-/// What ended an HTTP stream, or kept it from beginning; each description says what to try.
+/// Why an HTTP stream ended or could not begin; each description says what to try.
 public enum HTTPError: Error, Sendable, Hashable {
-  /// The server wants a user name and a password, and there are none.
+  /// The server wants a user name and a password, but none were given.
   case credentialsMissing
-  /// The server refuses the user name and password, or offers no way of sending them that is safe now.
+  /// The server refuses the user name and password, or offers no safe way of sending them.
   case credentialsRefused
-  /// The server that a redirect led to wants credentials; those that there are belong to another.
+  /// A redirect led to a server that wants credentials, but those given belong to another server.
   case credentialsNotForwarded(to: String)
-  /// The request was answered with this status; servers that are busy may say for how many seconds.
+  /// The request was answered with this status; a busy server may say for how many seconds to wait.
   case refused(status: Int, retryAfter: Int?)
   /// Status 204: the server has nothing to send.
   case noContent
-  /// What comes is a page for a browser.
+  /// The response is a page for a browser.
   case webPage
-  /// What comes is said to be something else than RTP packets.
+  /// The content type is not that of RTP packets.
   case otherContent(type: String)
-  /// The server compresses what nobody asked it to compress.
+  /// The server compresses the stream unasked.
   case encoded(String)
-  /// What comes first is no RTP packet behind its length.
+  /// The body does not begin with a length and an RTP packet.
   case notPackets
-  /// A length of more bytes than a packet may have.
+  /// A length above the limit for a packet.
   case framingLost(length: Int, limit: Int)
   /// No connection within the deadline, in seconds.
   case connectTimedOut(seconds: Int)
   /// No headers within the deadline, in seconds.
   case noResponse(seconds: Int)
-  /// No packet of the stream came whole within so many seconds of its start.
+  /// No whole packet came within so many seconds of the stream's start.
   case noMedia(seconds: Int)
-  /// The stream flowed, and then no packet of it came whole for so many seconds.
+  /// Packets came, and then no whole packet for so many seconds.
   case mediaStopped(seconds: Int)
   case redirectedTooOften(limit: Int)
-  /// A redirect to where it must not be followed.
+  /// A redirect to an address where it must not be followed.
   case redirectRefused(to: String)
   /// The headers exceed the limit, in bytes.
   case headersTooLarge(limit: Int)
-  /// What answers is no HTTP server.
+  /// The answer does not come from an HTTP server.
   case notHTTP
-  /// The connection closed before the answer was there.
+  /// The connection closed before the answer was complete.
   case closedBeforeAnswer
   /// The body ended before its first packet.
   case empty
@@ -43,9 +43,9 @@ public enum HTTPError: Error, Sendable, Hashable {
   case endedInPacket
   /// The connection broke in the middle of the body.
   case connectionClosed
-  /// The proxy does not let this through.
+  /// The proxy refused the request or cannot be reached.
   case proxyFailed(reason: String)
-  /// Something that has no case of its own, in libcurl's words.
+  /// Any other error, in libcurl's words.
   case failed(reason: String)
 }
 
@@ -59,7 +59,7 @@ extension HTTPError: CustomStringConvertible {
       return "the server refuses the user name or the password; check both"
     case .credentialsNotForwarded(let address):
       return "the server redirects to \(ServerURL.withoutUser(address)), which wants a password; "
-        + "it is sent to no address but the one it was given for: use the new address itself"
+        + "a password goes only to the address it was given for, so use the new address itself"
     case .refused(let status, let retryAfter):
       return Self.refusal(status: status, retryAfter: retryAfter)
     case .noContent:
@@ -67,21 +67,20 @@ extension HTTPError: CustomStringConvertible {
         + "check that the stream is running there"
     case .webPage:
       return "the server answered with a web page; "
-        + "this is the URL for a browser, look for that of the stream itself"
+        + "this URL is for a browser, look for the URL of the stream itself"
     case .otherContent(let type):
-      return "the server answered with ‘\(type.printable)’, and not with video/rtp; check the URL"
+      return "the server answered with '\(type.printable)' instead of video/rtp; check the URL"
     case .encoded(let encoding):
-      return "the server compresses the stream (\(encoding.printable)), which nobody asked for; "
+      return "the server compresses the stream (\(encoding.printable)) unasked; "
         + "switch that off for this path"
     case .notPackets:
-      return "what the server sends are no RTP packets, each behind its length in 4 bytes; "
-        + "check the URL"
+      return "the server does not send RTP packets with a 4-byte length before each; check the URL"
     case .framingLost(let length, let limit):
-      return "a packet of \(length) bytes was announced, more than \(limit): "
-        + "the lengths no longer stand where they should; the server or a proxy garbles the stream"
+      return "the server announced a packet of \(length) bytes, more than \(limit): "
+        + "the server or a proxy garbles the stream"
     case .connectTimedOut(let seconds):
       return "no connection within \(seconds) s; check the address and the port, "
-        + "and whether a firewall stands between"
+        + "and whether a firewall blocks them"
     case .noResponse(let seconds):
       return "the server did not answer within \(seconds) s; check that it speaks HTTP on this port"
     case .noMedia(let seconds):
@@ -93,15 +92,15 @@ extension HTTPError: CustomStringConvertible {
       return "the server redirects in a circle, or more than \(limit) times; "
         + "use the address of the stream itself"
     case .redirectRefused(let address):
-      return "the server redirects to ‘\(ServerURL.withoutUser(address))’, which is not followed "
-        + "from here; if that is right, use it as the source"
+      return "the server redirects to '\(ServerURL.withoutUser(address))', which is not followed "
+        + "from here; if that address is right, use it as the source"
     case .headersTooLarge(let limit):
       return "the server sent headers of more than \(limit) bytes; it is faulty or hostile"
     case .notHTTP:
-      return "what answers on this port does not speak HTTP; check the port, and try https://"
+      return "the server on this port does not speak HTTP; check the port, and try https://"
     case .closedBeforeAnswer:
       return "the server closed the connection without an answer; it may have restarted, "
-        + "serve too many already, or want https://"
+        + "have too many clients, or want https://"
     case .empty:
       return "the server ended the stream before its first packet; "
         + "check that something is being sent there"
@@ -110,7 +109,7 @@ extension HTTPError: CustomStringConvertible {
     case .connectionClosed:
       return "the connection broke; the server or the network is gone"
     case .proxyFailed(let reason):
-      return "the proxy does not let this through (\(reason)); check --http-proxy"
+      return "the proxy failed (\(reason)); check --http-proxy"
     case .failed(let reason):
       return "the transfer failed (\(reason.printable))"
     }
@@ -124,12 +123,12 @@ extension HTTPError: CustomStringConvertible {
     case 403: return "\(answer) (forbidden); this user, or this network, is not allowed in"
     case 404: return "\(answer) (not found); check the path in the URL"
     case 407: return "\(answer): the proxy wants a password; give it in --http-proxy"
-    case 410: return "\(answer) (gone); the stream is there no longer"
+    case 410: return "\(answer) (gone); the stream no longer exists"
     case 429: return "\(answer) (too many requests)\(wait); try again later"
     case 502, 504: return "\(answer): the server behind the proxy does not answer\(wait)"
-    case 503: return "\(answer) (unavailable)\(wait); it may serve too many already"
-    case 500...599: return "\(answer) (its own fault)\(wait); try again, or restart it"
-    default: return "\(answer), which is no stream"
+    case 503: return "\(answer) (unavailable)\(wait); it may have too many clients"
+    case 500...599: return "\(answer) (a fault of the server)\(wait); try again, or restart it"
+    default: return "\(answer) instead of a stream"
     }
   }
 }
@@ -145,7 +144,7 @@ extension HTTPError {
 }
 
 extension HTTPError: TransportFault {
-  /// Statuses that pass by themselves (RFC 9110 §15.5.9, RFC 8470, RFC 6585 §4, RFC 9110 §15.6).
+  /// Some statuses are temporary (RFC 9110 §15.5.9, RFC 8470, RFC 6585 §4, RFC 9110 §15.6).
   public var fault: ConnectionFault {
     switch self {
     case .credentialsRefused, .refused(403, _): .login

@@ -98,13 +98,13 @@ public enum SDESFault: Error, Sendable, Hashable, CustomStringConvertible {
 
   public var description: String {
     switch self {
-    case .malformed: "it is not written as RFC 4568 has it"
-    case .unknownSuite: "its suite is not known"
-    case .keyLength: "its key is not as long as its suite wants"
-    case .unprotected: "it has the media sent unencrypted or unauthenticated"
+    case .malformed: "it does not follow RFC 4568"
+    case .unknownSuite: "its suite is unknown"
+    case .keyLength: "its key does not have the suite's length"
+    case .unprotected: "it asks for media without encryption or authentication"
     case .weak:
-      "it has a tag of 32 bits, no encryption, or reports in clear; --srtp-allow-weak takes that"
-    case .unknownParameter: "it has a parameter that is not known"
+      "it has a tag of 32 bits, no encryption, or readable reports; --srtp-allow-weak accepts that"
+    case .unknownParameter: "it has an unknown parameter"
     case .missing: "there is none"
     }
   }

@@ -1,37 +1,37 @@
-/// Why a stream can not be decrypted at all; each description says what happened and what to try.
+/// Why a stream cannot be decrypted at all; each description says what happened and what to try.
 ///
-/// None of them holds anything of a key.
+/// None of them contains any part of a key.
 public enum SRTPError: Error, Sendable, Hashable {
-  /// Bytes of key and salt together, as the suite has them and as they were given.
+  /// The key does not have the suite's length; bytes of key and salt together.
   case keyLength(suite: SRTPSuite, expected: Int, found: Int)
-  /// Bytes of a master key identifier.
+  /// A master key identifier is too long, in bytes.
   case identifierTooLong(count: Int, limit: Int)
-  /// Keys for one stream that differ in their suite, or in the length of their identifiers.
+  /// The keys of one stream differ in their suite, or in the length of their identifiers.
   case keysDiffer
   case tooManyKeys(limit: Int)
   /// The same identifier twice, or no identifier for one of several keys.
   case ambiguousIdentifier
-  /// The suite is weaker than what is accepted unasked.
+  /// The suite is weaker than the default settings accept.
   case weakSuite(SRTPSuite)
-  /// A source of keys, and what is wrong there.
+  /// Keys cannot be read from this source.
   case keySource(String, KeyFault)
-  /// The description asks for encrypted media, and nobody has its key.
+  /// The description asks for encrypted media, but there is no key for it.
   case keyMissing(profile: String)
   /// The key came over a connection, or in a file, that others can read.
   case exposedKey(String)
-  /// No line of `a=crypto` that can be used, and why the first one can not.
+  /// No `a=crypto` line can be used; the fault is the first line's.
   case description(SDESFault)
-  /// libsrtp refuses to begin; its status.
+  /// libsrtp failed with this status.
   case library(status: UInt32)
 
-  /// What is wrong with a file, descriptor or variable that should hold keys.
+  /// What is wrong with a file, descriptor or variable of keys.
   public enum KeyFault: Error, Sendable, Hashable {
     case unreadable(reason: String)
-    /// Others than its owner can read the file.
+    /// Users other than the owner can read the file.
     case readableByOthers
     case notAFile
     case empty
-    /// More bytes than all keys together can have.
+    /// There are more bytes than all keys together can have.
     case tooLong(limit: Int)
     /// A line, counted from 1, that is not a suite, a key and perhaps an identifier.
     case line(Int, LineFault)
@@ -56,27 +56,27 @@ extension SRTPError: CustomStringConvertible {
     case .identifierTooLong(let count, let limit):
       return "a master key identifier of \(count) bytes is too long; it may have \(limit)"
     case .keysDiffer:
-      return "all keys of a stream have one suite, and identifiers of one length"
-    case .tooManyKeys(let limit): return "there may be \(limit) keys for a stream"
+      return "all keys of a stream must have the same suite, and identifiers of the same length"
+    case .tooManyKeys(let limit): return "a stream can have \(limit) keys at most"
     case .ambiguousIdentifier:
-      return "where there are several keys, each needs a master key identifier of its own"
+      return "with several keys, each needs a master key identifier of its own"
     case .weakSuite(let suite):
       let reason =
         suite.isReadable
-        ? "does not encrypt" : "protects packets by a tag of 32 bits only"
-      return "\(suite.name) \(reason); --srtp-allow-weak takes it all the same"
-    case .keySource(let name, let fault): return "can not take SRTP keys from \(name): \(fault)"
+        ? "does not encrypt" : "protects packets with a tag of only 32 bits"
+      return "\(suite.name) \(reason); --srtp-allow-weak accepts it"
+    case .keySource(let name, let fault): return "cannot read SRTP keys from \(name): \(fault)"
     case .keyMissing(let profile):
       return
-        "the media is encrypted (\(profile.prefix(40))), and the description has no key for it; "
+        "the media is encrypted (\(profile.prefix(40))), but the description has no key for it; "
         + "give it with --srtp-key-file"
     case .exposedKey(let place):
-      return "the description has the key of the media in clear, and \(place); "
-        + "--allow-insecure-sdes uses it all the same"
+      return "the description contains the media's key in clear, and \(place); "
+        + "--allow-insecure-sdes accepts it"
     case .description(let fault):
       return "no a=crypto line of the description can be used: \(fault); "
         + "give the key with --srtp-key-file"
-    case .library(let status): return "libsrtp can not be used (status \(status))"
+    case .library(let status): return "libsrtp cannot be used (status \(status))"
     }
   }
 }
@@ -85,10 +85,10 @@ extension SRTPError.KeyFault: CustomStringConvertible {
   public var description: String {
     switch self {
     case .unreadable(let reason): reason
-    case .readableByOthers: "others than its owner can read it; try: chmod 600"
+    case .readableByOthers: "users other than its owner can read it; try: chmod 600"
     case .notAFile: "it is neither a file nor a pipe"
-    case .empty: "there is none; a line is SUITE, a space, and key and salt in Base64"
-    case .tooLong(let limit): "there are more than \(limit) bytes"
+    case .empty: "it has no key; a line is SUITE, a space, and key and salt in Base64"
+    case .tooLong(let limit): "it has more than \(limit) bytes"
     case .line(let number, let fault): "line \(number): \(fault)"
     }
   }
@@ -98,17 +98,17 @@ extension SRTPError.LineFault: CustomStringConvertible {
   public var description: String {
     switch self {
     case .unknownSuite:
-      "no known suite; there are \(SRTPSuite.allCases.map(\.name).joined(separator: ", "))"
-    case .keyMissing: "no key behind the suite"
-    case .notBase64: "what stands behind the suite is not Base64"
+      "unknown suite; there are \(SRTPSuite.allCases.map(\.name).joined(separator: ", "))"
+    case .keyMissing: "no key after the suite"
+    case .notBase64: "the text after the suite is not Base64"
     case .notHexadecimal: "the identifier is not an even number of hexadecimal digits"
-    case .excessWords: "there is more than a suite, a key and an identifier"
+    case .excessWords: "there is more text than a suite, a key and an identifier"
     }
   }
 }
 
 extension SRTPError: TransportFault {
-  /// Neither a key nor what a description lacks gets better by asking again.
+  /// Another attempt mends neither a key nor a description.
   public var fault: ConnectionFault { .permanent }
 
   public var outcome: TransportOutcome? {

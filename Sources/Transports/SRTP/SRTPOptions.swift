@@ -1,26 +1,27 @@
-/// What a user can choose about SRTP, whatever carries it.
+/// The options of SRTP, whatever carries it.
 public struct SRTPOptions: TransportOption, Hashable {
-  /// Where there are any, everything is taken for protected by them, whatever a description says.
+  /// The keys; if there are any, all packets are expected to be protected by them, whatever a
+  /// description says.
   public var keys: [SRTPKeyMaterial] = []
-  /// The roll-over counter of a stream that is joined late, where it is known.
+  /// The roll-over counter of a stream that is joined late, if it is known.
   public var rollover: UInt32?
-  /// Whether suites that do not encrypt are taken, and what a far end may not ask for unasked: tags of
-  /// 32 bits, and SRTCP in clear.
+  /// Whether weak protection is accepted: suites without encryption and, in a description, tags of
+  /// 32 bits and unencrypted SRTCP.
   public var allowsWeak = false
-  /// Whether keys are taken from a description that others can read.
+  /// Whether keys are accepted from a description that others can read.
   public var allowsInsecureSDES = false
 
   public init() {}
 }
 
 extension TransportOptions {
-  /// Where there are keys here, whatever the transport brings is taken for protected by them.
+  /// The options of SRTP; with keys, all packets of the transport are expected to be protected.
   public var srtp: SRTPOptions {
     get { self[SRTPOptions.self] }
     set { self[SRTPOptions.self] = newValue }
   }
 
-  /// - Throws: ``TransportError/source(_:_:)`` where what repairs the media has no key.
+  /// - Throws: ``TransportError/source(_:_:)`` when a repair stream would have no key.
   func checkProtection(of source: String) throws(TransportError) {
     guard !srtp.keys.isEmpty else { return }
     try repair.checkProtection(of: source)
@@ -28,7 +29,7 @@ extension TransportOptions {
 }
 
 extension RepairPorts {
-  /// - Throws: ``TransportError/source(_:_:)`` where media that is protected can not be repaired so.
+  /// - Throws: ``TransportError/source(_:_:)`` when protected media cannot be repaired in this way.
   func checkProtection(of source: String) throws(TransportError) {
     guard !takesCorrection else { throw .source(source, .protectedCorrection) }
     guard retransmissionPort == nil else { throw .source(source, .sharedKey) }
@@ -36,7 +37,7 @@ extension RepairPorts {
 }
 
 extension SRTPTransport {
-  /// `transport`, unprotected where `options` have keys.
+  /// Wraps `transport` in SRTP if `options` have keys.
   static func wrap(_ transport: any RTPTransport, _ options: TransportOptions) -> any RTPTransport {
     guard !options.srtp.keys.isEmpty else { return transport }
     return SRTPTransport(wrapping: transport, SRTPConfiguration(options.srtp))
@@ -44,7 +45,7 @@ extension SRTPTransport {
 }
 
 extension SRTPConfiguration {
-  /// With the keys of `options`.
+  /// Makes a configuration with the keys of `options`.
   public init(_ options: SRTPOptions) {
     self.init(keys: .fixed(options.keys))
     rollover = options.rollover
@@ -53,12 +54,12 @@ extension SRTPConfiguration {
 }
 
 extension SessionDescription.Media {
-  /// Whether the profile is that of protected media (RFC 3711 §11, RFC 5124).
+  /// Whether the profile is one of protected media (RFC 3711 §11, RFC 5124).
   public var isProtected: Bool { profile.uppercased().contains("SAVP") }
 
-  /// How the media is protected as the description has it: by the first line that can be used.
+  /// The protection in the description: that of the first usable `a=crypto` line.
   ///
-  /// `exposure` is why others may have read the description, if they may.
+  /// `exposure` says why others may have read the description; `nil` if they cannot.
   ///
   /// - Throws: ``SRTPError`` when there is no key, or none that may be used.
   public func protection(
@@ -77,10 +78,10 @@ extension SessionDescription.Media {
 }
 
 extension SessionDescription {
-  /// How a section is protected, as ``Media/protection(_:exposure:)``, and with it the session in which
-  /// its packets are sent again.
+  /// The protection of a section, as in ``Media/protection(_:exposure:)``, and that of its
+  /// retransmission session.
   ///
-  /// - Throws: ``SRTPError``; not where it is the other session that has no key.
+  /// - Throws: ``SRTPError``, except when only the retransmission session has no key.
   func protection(
     ofMedia index: Int, _ options: SRTPOptions, exposure: String?
   ) throws(SRTPError) -> SRTPConfiguration {
@@ -95,6 +96,6 @@ extension SessionDescription {
 }
 
 extension SDESCrypto {
-  /// Whether a far end should not decide upon this alone.
+  /// Whether the far end must not decide alone on such weak protection.
   fileprivate var isWeak: Bool { suite.isReadable || suite.hasShortTag || hasReadableControl }
 }
