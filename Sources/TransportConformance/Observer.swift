@@ -178,6 +178,13 @@ final class Observer: DatagramSink {
     called(.received)
   }
 
+  var authenticates: Bool { false }
+
+  func admit(_ datagram: Datagram) -> Bool {
+    receive(datagram)
+    return true
+  }
+
   func readCompleted(at now: Instant) {
     state.withLock { state in
       check("a completed read", &state)

@@ -176,12 +176,12 @@ extension Scene {
     let sizes = [Int](repeating: max(100, house.carrier.packetSizes.lowerBound), count: 8)
     let stage = try await Stage(house, sizes: sizes)
     // Nobody is there yet to take it.
-    stage.transport.sendFeedback(receiverReport(words: 1))
+    stage.transport.sendFeedback(receiverReport(words: 1), track: 0)
     try await stage.openForSure()
     try await stage.send(sizes)
     await stage.awaitAll()
     let compounds = [1, 7, 60, 250].map { receiverReport(words: $0) }
-    for compound in compounds { stage.transport.sendFeedback(compound) }
+    for compound in compounds { stage.transport.sendFeedback(compound, track: 0) }
     let deadline = ContinuousClock.now + house.carrier.deadline
     while ContinuousClock.now < deadline,
       !compounds.allSatisfy(stage.farEnd.feedback.contains)
@@ -193,7 +193,7 @@ extension Scene {
         .feedback, "a compound of \(compound.readableBytes) bytes did not arrive")
     }
     await stage.dismantle()
-    stage.transport.sendFeedback(receiverReport(words: 1))
+    stage.transport.sendFeedback(receiverReport(words: 1), track: 0)
     await stage.settle()
     house.journal.examined(.feedback)
   }

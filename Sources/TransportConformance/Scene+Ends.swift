@@ -37,7 +37,7 @@ extension Scene {
     }
     house.journal.examined(ending == .finished ? .orderlyEnd : .failure)
     // What is asked of a transport that has ended must do nothing.
-    stage.transport.sendFeedback(ByteBuffer(bytes: [0x80, 201, 0, 1, 0, 0, 0, 1]))
+    stage.transport.sendFeedback(ByteBuffer(bytes: [0x80, 201, 0, 1, 0, 0, 0, 1]), track: 0)
     try? await stage.eventLoop.submit { [transport = stage.transport] in
       transport.holdReading(true)
       transport.holdReading(false)

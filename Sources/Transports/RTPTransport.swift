@@ -41,8 +41,10 @@ public protocol RTPTransport: Sendable {
   /// - Throws: what kept the transport from opening; the sink is then never called.
   func open(delivering sink: any DatagramSink) async throws
 
-  /// Sends an RTCP compound to the far end of the media, if it is known by now.
-  func sendFeedback(_ bytes: ByteBuffer)
+  /// Sends an RTCP compound about a track to the far end of its media, if that is known by now.
+  ///
+  /// `track` is that of ``Datagram/track``; about one that there is not, nothing is sent.
+  func sendFeedback(_ bytes: ByteBuffer, track: Int)
 
   /// Has the far end wait while `isHeld`, where the carrier can make it; elsewhere nothing happens.
   ///
@@ -74,10 +76,11 @@ public protocol DatagramSink: AnyObject, Sendable {
   func receive(_ datagram: Datagram)
 
   /// Whether the sink can tell genuine datagrams from others, so that a transport need not judge by
-  /// their looks whom it listens to.
+  /// their looks whom it listens to. Whoever wraps a sink passes its answer on.
   var authenticates: Bool { get }
 
-  /// Takes a datagram as ``receive(_:)`` does, and says whether it was genuine.
+  /// Takes a datagram as ``receive(_:)`` does, and says whether it was genuine; a sink that cannot tell
+  /// answers true.
   func admit(_ datagram: Datagram) -> Bool
 
   /// A read has been delivered whole; a good time to pass on what became complete in it.
@@ -85,15 +88,6 @@ public protocol DatagramSink: AnyObject, Sendable {
 
   /// The last call: the carrier has ended, has failed, or was closed from this side.
   func transportEnded(_ end: TransportEnd)
-}
-
-extension DatagramSink {
-  public var authenticates: Bool { false }
-
-  public func admit(_ datagram: Datagram) -> Bool {
-    receive(datagram)
-    return true
-  }
 }
 
 /// How a transport came to its end.

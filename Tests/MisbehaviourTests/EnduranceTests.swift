@@ -102,5 +102,12 @@ private final class CuttingSink: DatagramSink {
     if count.add(1, ordering: .relaxed).newValue == moment { transport.close() }
   }
 
+  var authenticates: Bool { false }
+
+  func admit(_ datagram: Datagram) -> Bool {
+    receive(datagram)
+    return true
+  }
+
   func transportEnded(_ end: TransportEnd) { hasEnded.yield() }
 }

@@ -150,6 +150,13 @@ final class RecordingSink: DatagramSink {
     datagrams.append(datagram)
   }
 
+  var authenticates: Bool { false }
+
+  func admit(_ datagram: Datagram) -> Bool {
+    receive(datagram)
+    return true
+  }
+
   func readCompleted(at now: Instant) {
     if !ends.elements.isEmpty { Issue.record("a completed read after the end") }
     completedReads.append(now)
@@ -165,6 +172,8 @@ final class RecordingSink: DatagramSink {
 final class IndifferentSink: DatagramSink {
   func describe(_ media: [MediaDescription]) {}
   func receive(_ datagram: Datagram) {}
+  var authenticates: Bool { false }
+  func admit(_ datagram: Datagram) -> Bool { true }
   func readCompleted(at now: Instant) {}
   func transportEnded(_ end: TransportEnd) {}
 }

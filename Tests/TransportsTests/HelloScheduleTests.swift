@@ -39,16 +39,29 @@ struct HelloScheduleTests {
   @Test func mediaEndsTheHellosAndNotTheHeartbeat() {
     var schedule = HelloSchedule(start: Instant(nanoseconds: 0), interval: .seconds(3))
     #expect(run(&schedule, untilMilliseconds: 300).hellos == [0, 250])
-    schedule.mediaArrived()
-    let sent = run(&schedule, untilMilliseconds: 10_000)
-    #expect(sent.hellos.isEmpty)
-    #expect(sent.heartbeats == [3000, 6000, 9000])
+    var heartbeats: [Int64] = []
+    for second in 0..<10 as Range<Int64> {
+      schedule.mediaArrived(at: Instant(nanoseconds: (second * 1000 + 300) * 1_000_000))
+      let sent = run(&schedule, untilMilliseconds: second * 1000 + 1000)
+      #expect(sent.hellos.isEmpty)
+      heartbeats += sent.heartbeats
+    }
+    #expect(heartbeats == [3000, 6000, 9000])
+  }
+
+  @Test func theHelloComesAgainWhenMediaHasStopped() {
+    var schedule = HelloSchedule(start: Instant(nanoseconds: 0), interval: .seconds(3))
+    _ = run(&schedule, untilMilliseconds: 200_000)
+    schedule.mediaArrived(at: Instant(nanoseconds: 200_000_000_000))
+    let sent = run(&schedule, untilMilliseconds: 600_000)
+    #expect(sent.hellos.prefix(4) == [205_000, 205_250, 205_750, 206_750])
+    #expect(sent.hellos.count == 20)
   }
 
   @Test(arguments: [Duration.zero, .milliseconds(1), .seconds(-5), .milliseconds(999)])
   func anIntervalBelowASecondIsASecond(interval: Duration) {
     var schedule = HelloSchedule(start: Instant(nanoseconds: 0), interval: interval)
-    schedule.mediaArrived()
+    schedule.mediaArrived(at: Instant(nanoseconds: 0))
     #expect(run(&schedule, untilMilliseconds: 4000).heartbeats == [1000, 2000, 3000, 4000])
   }
 

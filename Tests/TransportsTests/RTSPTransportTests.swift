@@ -29,7 +29,7 @@ struct RTSPTransportTests {
     #expect(counters.delivery == "tcp")
     #expect(counters.localAddress?.hasPrefix("127.0.0.1:") == true)
 
-    transport.sendFeedback(senderReport(ssrc: 9))
+    transport.sendFeedback(senderReport(ssrc: 9), track: 0)
     let feedback = try await server.frames.first(1)[0]
     #expect(feedback.channel == 1)
     #expect(feedback.bytes == senderReport(ssrc: 9))
@@ -86,6 +86,13 @@ struct RTSPTransportTests {
     func receive(_ datagram: Datagram) {
       if recording.datagrams.elements.isEmpty { transport.holdReading(true) }
       recording.receive(datagram)
+    }
+
+    var authenticates: Bool { false }
+
+    func admit(_ datagram: Datagram) -> Bool {
+      receive(datagram)
+      return true
     }
 
     /// Returns what had come by then.

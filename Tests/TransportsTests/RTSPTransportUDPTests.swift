@@ -53,7 +53,7 @@ struct RTSPTransportUDPTests {
     #expect(Set(datagrams.map(\.bytes)) == [rtp(1), rtp(2), senderReport()])
     #expect(sink.descriptions.elements.count == 1)
 
-    transport.sendFeedback(senderReport(ssrc: 9))
+    transport.sendFeedback(senderReport(ssrc: 9), track: 0)
     let reports = try await control.received.first(3)
     #expect(reports.map(\.bytes).contains(senderReport(ssrc: 9)))
     let counters = await transport.counters()

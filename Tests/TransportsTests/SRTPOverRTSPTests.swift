@@ -76,7 +76,7 @@ struct SRTPOverRTSPTests {
     #expect(counters.srtp?.dropped == 10)
     #expect(counters.delivered == 101)
 
-    transport.sendFeedback(senderReport(ssrc: 9))
+    transport.sendFeedback(senderReport(ssrc: 9), track: 0)
     let feedback = try await server.frames.first(1)[0]
     var farEnd = try SRTPSession(sender.key)
     #expect(farEnd.take(feedback.bytes, isControl: true) == .passed(senderReport(ssrc: 9)))

@@ -35,7 +35,7 @@ private final class Carrier: RTPTransport {
     }.get()
   }
 
-  func sendFeedback(_ bytes: ByteBuffer) { sent.append(bytes) }
+  func sendFeedback(_ bytes: ByteBuffer, track: Int) { sent.append(bytes) }
   func holdReading(_ isHeld: Bool) {}
   func counters() async -> TransportCounters { TransportCounters() }
 
@@ -98,10 +98,10 @@ struct SRTPTransportTests {
   func feedback(_ suite: SRTPSuite) async throws {
     let sender = try ProtectingSender(srtpKey(suite, identifier: [1, 2]))
     let transport = try await opened(.fixed([sender.key]))
-    transport.sendFeedback(senderReport(ssrc: 99))
+    transport.sendFeedback(senderReport(ssrc: 99), track: 0)
     try await carrier.deliver([sender.protect(rtp(1))])
-    transport.sendFeedback(senderReport(ssrc: 99))
-    transport.sendFeedback(senderReport(ssrc: 99))
+    transport.sendFeedback(senderReport(ssrc: 99), track: 0)
+    transport.sendFeedback(senderReport(ssrc: 99), track: 0)
     let sent = try await carrier.sent.first(2)
     var farEnd = try SRTPSession(sender.key)
     #expect(sent[0] != sent[1])

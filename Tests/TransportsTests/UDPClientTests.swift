@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOPosix
 import RTPWire
@@ -65,6 +66,33 @@ struct UDPClientTests {
     #expect(all.allSatisfy { $0.origin == origin })
     transport.close()
     try await server.close()
+  }
+
+  /// A wait that ends in a look at the clock or the socket would show as a wake-up of the loop's thread.
+  @Test func aClientWhoseServerSaysNothingSleeps() async throws {
+    let server = try await FarEnd()
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let loop = group.next()
+    let thread = try await loop.submit {
+      try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")
+    }.get()
+    func wakeUps() throws -> Int {
+      let status = try String(contentsOfFile: "/proc/\(thread)/status", encoding: .utf8)
+      let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("voluntary") })
+      return try #require(line.split(separator: "\t").last.flatMap { Int($0) })
+    }
+    let transport = UDPTransport(role: .client(host: "127.0.0.1", port: server.port), on: loop)
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    // From the fifth hello to the sixth there are four seconds, in which a heartbeat falls.
+    _ = try await server.received.first(6)
+    let before = try wakeUps()
+    _ = try await server.received.first(7)
+    #expect(try wakeUps() - before < 12)
+    transport.close()
+    _ = try await sink.ends.first(1)
+    try await server.close()
+    try await group.shutdownGracefully()
   }
 
   @Test func datagramsOfEverySizeComeWholeAndInOrder() async throws {
@@ -223,10 +251,10 @@ struct UDPClientTests {
     let sink = RecordingSink()
     _ = try await transport.open(delivering: sink)
     let origin = try await server.received.first(1)[0].origin
-    transport.sendFeedback(ByteBuffer(string: "too early"))
+    transport.sendFeedback(ByteBuffer(string: "too early"), track: 0)
     try await server.send(rtp(1), to: origin)
     _ = try await sink.datagrams.first(1)
-    transport.sendFeedback(senderReport())
+    transport.sendFeedback(senderReport(), track: 0)
     let deadline = ContinuousClock.now + .seconds(20)
     while !server.received.elements.contains(where: { $0.bytes == senderReport() }) {
       try #require(ContinuousClock.now < deadline)

@@ -58,7 +58,7 @@ struct UDPListenerTests {
     try await stranger.close()
     try await report.send(senderReport(), to: control)
     #expect(try await sink.datagrams.first(3).map(\.channel) == [.media, .media, .control])
-    transport.sendFeedback(senderReport(ssrc: 77))
+    transport.sendFeedback(senderReport(ssrc: 77), track: 0)
     let feedback = try await report.received.first(1)[0]
     #expect(feedback.bytes == senderReport(ssrc: 77))
     #expect(feedback.origin == control)
@@ -79,7 +79,7 @@ struct UDPListenerTests {
     _ = try await sink.datagrams.first(2)
     try await report.send(senderReport(), to: control)
     _ = try await sink.datagrams.first(3)
-    transport.sendFeedback(senderReport(ssrc: 77))
+    transport.sendFeedback(senderReport(ssrc: 77), track: 0)
     #expect(try await report.received.first(1)[0].bytes == senderReport(ssrc: 77))
     transport.close()
     try await media.close()
@@ -179,7 +179,7 @@ struct UDPListenerTests {
     let sender = try await FarEnd()
     try await sender.send(rtp(1), rtp(2), senderReport(), to: local)
     #expect(try await sink.datagrams.first(3).map(\.channel) == [.media, .media, .media])
-    transport.sendFeedback(senderReport(ssrc: 77))
+    transport.sendFeedback(senderReport(ssrc: 77), track: 0)
     let feedback = try await sender.received.first(1)[0]
     #expect(feedback.origin == local)
     transport.close()
@@ -334,6 +334,13 @@ private final class ClosingSink: DatagramSink {
   func receive(_ datagram: Datagram) {
     recording.receive(datagram)
     transport.close()
+  }
+
+  var authenticates: Bool { false }
+
+  func admit(_ datagram: Datagram) -> Bool {
+    receive(datagram)
+    return true
   }
 
   func readCompleted(at now: Instant) { recording.readCompleted(at: now) }

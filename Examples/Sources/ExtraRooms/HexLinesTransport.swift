@@ -85,7 +85,7 @@ public final class HexLinesTransport: RTPTransport {
     if !isHeld { eventLoop.execute { self.deliver() } }
   }
 
-  public func sendFeedback(_ bytes: ByteBuffer) {}
+  public func sendFeedback(_ bytes: ByteBuffer, track: Int) {}
 
   public func counters() async -> TransportCounters {
     (try? await eventLoop.submit { [state] in state.value.counters }.get()) ?? TransportCounters()

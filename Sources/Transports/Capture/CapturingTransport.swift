@@ -34,7 +34,9 @@ public final class CapturingTransport: RTPTransport {
     try await inner.open(delivering: CapturingSink(sink, for: self, to: file))
   }
 
-  public func sendFeedback(_ bytes: ByteBuffer) { inner.sendFeedback(bytes) }
+  public func sendFeedback(_ bytes: ByteBuffer, track: Int) {
+    inner.sendFeedback(bytes, track: track)
+  }
 
   public func holdReading(_ isHeld: Bool) {
     holds.value.byReceiver = isHeld
@@ -90,11 +92,22 @@ private final class CapturingSink: DatagramSink {
   }
 
   func receive(_ datagram: Datagram) {
+    record(datagram)
+    sink.receive(datagram)
+  }
+
+  private func record(_ datagram: Datagram) {
     file.write(
       datagram, from: datagram.origin.flatMap(endpoint),
       at: datagram.arrival.nanoseconds.addingSaturating(offset))
     if !transport.isWaitingForFile, file.isCrowded { transport.waitForFile() }
-    sink.receive(datagram)
+  }
+
+  var authenticates: Bool { sink.authenticates }
+
+  func admit(_ datagram: Datagram) -> Bool {
+    record(datagram)
+    return sink.admit(datagram)
   }
 
   func readCompleted(at now: Instant) { sink.readCompleted(at: now) }

@@ -81,7 +81,7 @@ public final class FramedTransport: RTPTransport {
     ).get()
   }
 
-  public func sendFeedback(_ bytes: ByteBuffer) {}
+  public func sendFeedback(_ bytes: ByteBuffer, track: Int) {}
 
   public func holdReading(_ isHeld: Bool) { stream.holdReading(isHeld) }
 

@@ -50,7 +50,7 @@ public final class HTTPTransport: RTPTransport {
     ).get()
   }
 
-  public func sendFeedback(_ bytes: ByteBuffer) {}
+  public func sendFeedback(_ bytes: ByteBuffer, track: Int) {}
 
   public func holdReading(_ isHeld: Bool) { stream.holdReading(isHeld) }
 

@@ -68,7 +68,9 @@ public final class RTSPTransport: RTPTransport {
   /// Lets a halted stream go on.
   public func resume() { stream.withStream { $0.resume() } }
 
-  public func sendFeedback(_ bytes: ByteBuffer) { stream.withStream { $0.sendFeedback(bytes) } }
+  public func sendFeedback(_ bytes: ByteBuffer, track: Int) {
+    if track == 0 { stream.withStream { $0.sendFeedback(bytes) } }
+  }
 
   /// Only media in the connection itself can wait.
   public func holdReading(_ isHeld: Bool) { stream.holdReading(isHeld) }

@@ -71,7 +71,7 @@ public final class ReplayTransport: RTPTransport {
   }
 
   /// Nobody listens who could be told.
-  public func sendFeedback(_ bytes: ByteBuffer) {}
+  public func sendFeedback(_ bytes: ByteBuffer, track: Int) {}
 
   public func holdReading(_ isHeld: Bool) {
     onLoop { state in

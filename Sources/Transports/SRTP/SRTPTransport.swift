@@ -36,9 +36,9 @@ public final class SRTPTransport: RTPTransport {
   }
 
   /// Sends RTCP as SRTCP under the key of the media, once that is known.
-  public func sendFeedback(_ bytes: ByteBuffer) {
-    if eventLoop.inEventLoop { return protect(bytes) }
-    eventLoop.execute { [self] in protect(bytes) }
+  public func sendFeedback(_ bytes: ByteBuffer, track: Int) {
+    if eventLoop.inEventLoop { return protect(bytes, track: track) }
+    eventLoop.execute { [self] in protect(bytes, track: track) }
   }
 
   public func holdReading(_ isHeld: Bool) { carrier.holdReading(isHeld) }
@@ -55,8 +55,8 @@ public final class SRTPTransport: RTPTransport {
 
   public func close() { carrier.close() }
 
-  private func protect(_ bytes: ByteBuffer) {
+  private func protect(_ bytes: ByteBuffer, track: Int) {
     guard let protected = receiver.value?.protect(bytes) else { return }
-    carrier.sendFeedback(protected)
+    carrier.sendFeedback(protected, track: track)
   }
 }

@@ -32,7 +32,7 @@ final class DatagramReader: ChannelInboundHandler {
   private var lastError: (any Error)?
   /// What spaced reads go to, each datagram into a slot of its own.
   private var storage = ByteBuffer()
-  private var gathered: [(length: Int, origin: SocketAddress)] = []
+  private var gathered: [DatagramSocket.Received] = []
   private var nextRead: NIOScheduledCallback?
 
   init(
@@ -122,14 +122,14 @@ final class DatagramReader: ChannelInboundHandler {
     arrival = Instant(NIODeadline.now())
     var isFull = true
     for _ in 0..<Self.callsPerRead where isFull {
-      socket.receive(into: &storage, &gathered)
-      for (index, datagram) in gathered.enumerated() {
-        guard
-          let bytes = storage.getSlice(at: index * DatagramSocket.slot, length: datagram.length)
-        else { break }
+      let count = socket.receive(into: &storage, &gathered)
+      for datagram in gathered {
+        guard let bytes = storage.getSlice(at: datagram.start, length: datagram.length) else {
+          continue
+        }
         deliver(bytes, from: datagram.origin)
       }
-      isFull = gathered.count == DatagramSocket.datagramsPerRead
+      isFull = count == DatagramSocket.datagramsPerRead
     }
     // There may be more, but others wait for the loop too.
     readCompleted(next: isFull ? 0 : nil)

@@ -136,11 +136,12 @@ final class DatagramSocket {
 
   /// Reads the datagrams that wait, at most ``datagramsPerRead``, by one vectored call.
   ///
-  /// `storage` is filled with slots of ``slot`` bytes, one for each; `lengths` and `origins` are
-  /// replaced by what is in them.
-  func receive(
-    into storage: inout ByteBuffer, _ received: inout [(length: Int, origin: SocketAddress)]
-  ) {
+  /// `storage` is filled with slots of ``slot`` bytes, one for each, and `received` replaced by what is
+  /// in them: a datagram whose origin is no IP address is left out.
+  ///
+  /// - Returns: How many were read, those left out too.
+  @discardableResult
+  func receive(into storage: inout ByteBuffer, _ received: inout [Received]) -> Int {
     received.removeAll(keepingCapacity: true)
     storage.clear(minimumCapacity: Self.slot * Self.datagramsPerRead)
     var count = 0
@@ -157,8 +158,19 @@ final class DatagramSocket {
     }
     for index in 0..<max(count, 0) {
       guard let origin = origin(ofDatagram: index) else { continue }
-      received.append((Int(datagrams[index].length), origin))
+      received.append(
+        Received(
+          start: index * Self.slot, length: Int(datagrams[index].length), origin: origin))
     }
+    return max(count, 0)
+  }
+
+  /// A datagram that was read.
+  struct Received: Sendable {
+    /// Where it begins in the storage.
+    var start: Int
+    var length: Int
+    var origin: SocketAddress
   }
 
   /// The origin of a datagram read; most come from where the one before them came from.
@@ -226,7 +238,14 @@ final class DatagramSocket {
       guard let code = takeError() else { break }
       if code == ECONNREFUSED { errors.refused += 1 } else { errors.others += 1 }
     }
+    // Whoever waits for the socket must not be woken by an error that is pending beside the queue.
+    _ = get(SOL_SOCKET, SO_ERROR)
     return errors
+  }
+
+  /// Waits for a datagram or a kept error, once; cancelled before the socket goes away.
+  func waitUntilReady(on eventLoop: any EventLoop) throws(TransportError) -> SocketReadiness.Wait {
+    try SocketReadiness.shared.wait(for: descriptor, on: eventLoop)
   }
 
   /// Whether there is a datagram to read.

@@ -45,7 +45,10 @@ final class UDPStream {
     var payloads: UDPTransport.HelloConfiguration
     var schedule: HelloSchedule
     var timer: Scheduled<Void>?
-    var watch: Scheduled<Void>?
+    /// What wakes the stream while it watches.
+    var watch: SocketReadiness.Wait?
+    /// What wakes it while it reads, to see whether the media has stopped.
+    var silenceTimer: Scheduled<Void>?
     /// When reading began; with the last media, what silence is counted from.
     var readingSince: Instant?
   }
@@ -71,7 +74,7 @@ final class UDPStream {
   func start() -> EventLoopFuture<Void> {
     let control = self.control?.start() ?? eventLoop.makeSucceededVoidFuture()
     if hello != nil {
-      watch()
+      do throws(TransportError) { try watch() } catch { return eventLoop.makeFailedFuture(error) }
       speak()
       return control
     }
@@ -99,7 +102,8 @@ final class UDPStream {
     count.kernelDropped = kernelDrops
     pin.discardHeld()
     hello?.timer?.cancel()
-    hello?.watch?.cancel()
+    if let wait = hello?.watch { SocketReadiness.shared.cancel(wait) }
+    hello?.silenceTimer?.cancel()
     hello = nil
     media?.stop()
     control?.stop()
@@ -205,7 +209,7 @@ final class UDPStream {
   /// Takes in what a datagram tells of the far end.
   private func noteMedia(_ datagram: Datagram) {
     if datagram.channel == .media {
-      if pin.lastMedia != nil { hello?.schedule.mediaArrived() }
+      if pin.lastMedia != nil { hello?.schedule.mediaArrived(at: datagram.arrival) }
       if !isControlOnMediaPort { isControlOnMediaPort = RTCPPacket.recognizes(datagram.bytes) }
     }
   }
@@ -237,27 +241,32 @@ final class UDPStream {
   }
 
   private func send(_ bytes: ByteBuffer, to address: SocketAddress) {
-    // A pending error would be returned instead of the datagram being sent.
+    guard ports.media.send(bytes, to: address) == .notSent else { return }
+    // An error that was pending is returned instead of the datagram being sent.
     countErrors()
     _ = ports.media.send(bytes, to: address)
   }
 
   // MARK: Watching
 
-  private func watch() {
+  private func watch() throws(TransportError) {
     media?.pause()
     ports.media.keepErrors(true)
     hello?.readingSince = nil
-    look()
+    try look()
   }
 
-  private func look() {
+  /// Reads if there is a datagram, and else waits for one, or for an error to count.
+  private func look() throws(TransportError) {
+    hello?.watch = nil
+    guard hello != nil, let media else { return }
     countErrors()
-    guard ports.media.isReadable, let media else {
-      hello?.watch = eventLoop.assumeIsolated().scheduleTask(in: Self.watchInterval) {
-        [weak self] in self?.look()
+    guard ports.media.isReadable else {
+      let wait = try ports.media.waitUntilReady(on: eventLoop)
+      hello?.watch = wait
+      return wait.isReady.assumeIsolated().whenSuccess { [weak self] in
+        self?.orEnd { (stream) throws(TransportError) in try stream.look() }
       }
-      return
     }
     ports.media.keepErrors(false)
     hello?.readingSince = Instant(NIODeadline.now())
@@ -270,14 +279,18 @@ final class UDPStream {
     let last = max(pin.lastMedia ?? since, since)
     let silence = last.nanoseconds(to: Instant(NIODeadline.now()))
     let left = SourcePin.rebindingSilence - silence
-    guard left > 0 else { return watch() }
-    hello?.watch = eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(left)) {
+    guard left > 0 else {
+      return orEnd { (stream) throws(TransportError) in try stream.watch() }
+    }
+    hello?.silenceTimer = eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(left)) {
       [weak self] in self?.watchOnceSilent()
     }
   }
 
-  private func countErrors() { count.refused += ports.media.takeErrors().refused }
+  /// Does what may fail, and ends the stream where it does.
+  private func orEnd(_ body: (UDPStream) throws(TransportError) -> Void) {
+    do throws(TransportError) { try body(self) } catch { end(.failed(error)) }
+  }
 
-  /// How often a watched socket is looked at: what the first datagram after a silence waits.
-  static let watchInterval = TimeAmount.milliseconds(5)
+  private func countErrors() { count.refused += ports.media.takeErrors().refused }
 }

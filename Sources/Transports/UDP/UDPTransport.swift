@@ -144,9 +144,9 @@ public final class UDPTransport: RTPTransport {
     }
   }
 
-  public func sendFeedback(_ bytes: ByteBuffer) {
+  public func sendFeedback(_ bytes: ByteBuffer, track: Int) {
     onLoop { state in
-      guard case .open(let stream) = state.value else { return }
+      guard track == 0, case .open(let stream) = state.value else { return }
       stream.sendFeedback(bytes)
     }
   }

@@ -46,6 +46,13 @@ private final class StreamSink: DatagramSink {
 
   func describe(_ media: [MediaDescription]) {}
   func receive(_ datagram: Datagram) { continuation.yield(datagram) }
+
+  var authenticates: Bool { false }
+
+  func admit(_ datagram: Datagram) -> Bool {
+    receive(datagram)
+    return true
+  }
   func readCompleted(at now: Instant) {}
   func transportEnded(_ end: TransportEnd) { continuation.finish() }
 }

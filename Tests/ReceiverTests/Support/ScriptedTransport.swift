@@ -90,7 +90,7 @@ final class ScriptedTransport: RTPTransport {
     }
   }
 
-  func sendFeedback(_ bytes: ByteBuffer) { sent.withLock { $0.append(bytes) } }
+  func sendFeedback(_ bytes: ByteBuffer, track: Int) { sent.withLock { $0.append(bytes) } }
 
   func counters() async -> TransportCounters {
     var counters = TransportCounters()

@@ -65,8 +65,8 @@ final class BrokenTransport: RTPTransport {
     await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
   }
 
-  func sendFeedback(_ bytes: ByteBuffer) {
-    if defect != .losesFeedback { inner.sendFeedback(bytes) }
+  func sendFeedback(_ bytes: ByteBuffer, track: Int) {
+    if defect != .losesFeedback { inner.sendFeedback(bytes, track: track) }
   }
 
   func holdReading(_ isHeld: Bool) {
@@ -184,6 +184,13 @@ final class BrokenSink: DatagramSink, @unchecked Sendable {
       hand(datagram)
     default: hand(datagram)
     }
+  }
+
+  var authenticates: Bool { false }
+
+  func admit(_ datagram: Datagram) -> Bool {
+    receive(datagram)
+    return true
   }
 
   private func receive(_ datagram: Datagram, behind earlier: Datagram) {

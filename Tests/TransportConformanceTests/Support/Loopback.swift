@@ -87,7 +87,9 @@ final class LoopbackTransport: RTPTransport {
     sink?.transportEnded(end)
   }
 
-  func sendFeedback(_ bytes: ByteBuffer) { feedback.withLock { $0.append(bytes) } }
+  func sendFeedback(_ bytes: ByteBuffer, track: Int) {
+    feedback.withLock { $0.append(bytes) }
+  }
 
   func holdReading(_ isHeld: Bool) {
     guard state.value.sink != nil else { return }

@@ -266,6 +266,13 @@ private final class HoldingSink: DatagramSink {
     }
   }
 
+  var authenticates: Bool { false }
+
+  func admit(_ datagram: Datagram) -> Bool {
+    receive(datagram)
+    return true
+  }
+
   func readCompleted(at now: Instant) {}
   func transportEnded(_ end: TransportEnd) { recorded.transportEnded(end) }
 }
