@@ -21,6 +21,14 @@ static inline CURLcode ccurl_set_taker(CURL *easy, CURLoption option, curl_write
   return curl_easy_setopt(easy, option, taker);
 }
 
+static inline CURLcode ccurl_set_headers(CURL *easy, struct curl_slist *headers) {
+  return curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+}
+
+static inline CURLcode ccurl_set_socket_setup(CURL *easy, curl_sockopt_callback setup) {
+  return curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, setup);
+}
+
 static inline CURLcode ccurl_set_request_check(CURL *easy, curl_prereq_callback check) {
   return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, check);
 }

@@ -109,6 +109,13 @@ final class StreamDriver: DatagramSink {
     perform()
   }
 
+  var authenticates: Bool { false }
+
+  func admit(_ datagram: Datagram) -> Bool {
+    receive(datagram)
+    return true
+  }
+
   func readCompleted(at now: Instant) {
     state.value.reception.readCompleted(at: now)
     proceed()
@@ -142,7 +149,7 @@ final class StreamDriver: DatagramSink {
       case .deliver(let unit):
         if !surroundings.deliver(unit) { state.value.reception.wantKeyPicture(at: .now) }
         tellRoom()
-      case .sendRTCP(let bytes, _): transport.sendFeedback(bytes)
+      case .sendRTCP(let bytes, let track): transport.sendFeedback(bytes, track: track)
       case .holdReading(let isHeld): transport.holdReading(isHeld)
       case .mediaBegan(let time): surroundings.mediaBegan(time)
       case .ended(let end): surroundings.end(end)

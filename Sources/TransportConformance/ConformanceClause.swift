@@ -2,7 +2,7 @@
 ///
 /// That nothing comes before `open` needs none: until then a transport knows no sink.
 public enum ConformanceClause: String, Sendable, Hashable, CaseIterable {
-  case payload, boundaries, completeness, order, arrivalTimes
+  case payload, boundaries, completeness, order, arrivalTimes, tracks
   case eventLoop, description, completedReads, heldBytes
   case backPressure
   case oneEnd, orderlyEnd, failure, closing, nothingAfterEnd, refusedOpening
@@ -18,6 +18,7 @@ public enum ConformanceClause: String, Sendable, Hashable, CaseIterable {
     case .completeness: "each packet that the carrier does not lose comes exactly once"
     case .order: "packets come in the order in which they were carried"
     case .arrivalTimes: "arrival times never decrease, and are those of the clock claimed"
+    case .tracks: "a datagram says which of the described media it belongs to"
     case .eventLoop: "every call into the sink is made on the event loop"
     case .description: "the media is described before any datagram"
     case .completedReads: "the datagrams of a read are followed by its completion"

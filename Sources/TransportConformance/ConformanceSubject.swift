@@ -41,6 +41,8 @@ public protocol FarEnd: Sendable {
   /// The first call waits until the transport is ready to receive. Where ``Carrier/isPrepared``, it
   /// is called before the transport is made.
   func send(_ packets: [ByteBuffer]) async throws
+  /// The same on one of the ``Carrier/tracks``, counted from 0.
+  func send(_ packets: [ByteBuffer], onTrack track: Int) async throws
   /// Sends bytes as they are, where frames or datagrams are expected; waits as ``send(_:)`` does.
   func sendRaw(_ bytes: ByteBuffer) async throws
   /// Ends in order, behind all that was sent.
@@ -54,6 +56,11 @@ public protocol FarEnd: Sendable {
 }
 
 extension FarEnd {
+  public func send(_ packets: [ByteBuffer], onTrack track: Int) async throws {
+    guard track == 0 else { throw NotProvided(what: "send(_:onTrack:)") }
+    try await send(packets)
+  }
+
   public func sendRaw(_ bytes: ByteBuffer) async throws { try await send([bytes]) }
   public func finish() async throws { throw NotProvided(what: "finish()") }
   public func fail() async throws { throw NotProvided(what: "fail()") }
@@ -105,6 +112,8 @@ public struct Carrier: Sendable {
   /// Bytes that can be on the way at once without the carrier losing any, with 1 KiB for each packet
   /// as such; `nil` for a carrier that never loses any.
   public var burst: Int?
+  /// How many media the far end describes, each on a channel of its own.
+  public var tracks = 1
   /// Whether all that is sent is there before the transport is opened, as in a file.
   public var isPrepared = false
   /// Why the carrier can not have a capability; whatever is not named here is checked.

@@ -24,6 +24,8 @@ final class Observer: DatagramSink {
     fileprivate var phase = Phase.unopened
     fileprivate var isSeen: [Bool] = []
     fileprivate var highest = -1
+    /// That of the datagram that is being looked at.
+    fileprivate var track = 0
     /// The rest of a packet of which a part came.
     fileprivate var rest: ByteBuffer?
     fileprivate var lastArrival = Instant(nanoseconds: .min)
@@ -53,6 +55,8 @@ final class Observer: DatagramSink {
   private let state = Mutex(Sight())
   private let packets: TestPackets
   private let sizes: Mutex<[Int]>
+  /// The tracks of packets that are not sent on the first, by number.
+  private let tracks = Mutex<[Int: Int]>([:])
   private let eventLoop: any EventLoop
   private let journal: Journal
   private let isLive = Mutex(true)
@@ -84,8 +88,17 @@ final class Observer: DatagramSink {
 
   var sight: Sight { state.withLock { $0 } }
 
-  /// Takes over how long the packets are that will be sent, from the first one on.
-  func expect(_ more: [Int]) { sizes.withLock { $0 += more } }
+  /// Takes over how long the packets are that will be sent on `track`, from the first one on.
+  func expect(_ more: [Int], onTrack track: Int = 0) {
+    let first = sizes.withLock { sizes in
+      defer { sizes += more }
+      return sizes.count
+    }
+    guard track != 0 else { return }
+    tracks.withLock { tracks in
+      for number in first..<first + more.count { tracks[number] = track }
+    }
+  }
 
   /// Notes what has become of the transport.
   func note(_ phase: Phase) {
@@ -170,6 +183,7 @@ final class Observer: DatagramSink {
       state.deliveredBytes += datagram.bytes.readableBytes
       state.isReadOpen = true
       checkArrival(datagram.arrival, now: now, &state)
+      state.track = datagram.track
       identify(datagram.bytes, &state)
       if state.held.count < holding {
         state.held.append((datagram.bytes, Array(datagram.bytes.readableBytesView)))
@@ -287,6 +301,11 @@ final class Observer: DatagramSink {
   }
 
   private func note(_ number: Int, _ state: inout Sight) {
+    let track = tracks.withLock { $0[number] ?? 0 }
+    if state.track != track {
+      journal.violated(
+        .tracks, "packet \(number), sent on track \(track), came as one of track \(state.track)")
+    }
     while state.isSeen.count <= number { state.isSeen.append(false) }
     if state.isSeen[number] {
       journal.violated(.completeness, "packet \(number) came twice")

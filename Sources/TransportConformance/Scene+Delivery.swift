@@ -7,6 +7,7 @@ extension Scene {
   static func delivery(seed: UInt64) -> [Scene] {
     [
       Scene(clause: .payload, perform: everySize),
+      Scene(clause: .tracks, perform: everyTrack),
       Scene(clause: .heldBytes) { try await someAreHeld($0, seed: seed) },
       Scene(clause: .backPressure, needs: [.backPressure], perform: held),
       Scene(clause: .feedback, needs: [.feedback], perform: feedback),
@@ -49,6 +50,19 @@ extension Scene {
     }
     await stage.dismantle()
     try sending.get()
+  }
+
+  /// Packets on each track in turn; each is waited for, since tracks may overtake each other.
+  private static func everyTrack(_ house: Stage.House) async throws {
+    let sizes = [Int](repeating: max(100, house.carrier.packetSizes.lowerBound), count: 20)
+    let stage = try await Stage(house, sizes: sizes)
+    try await stage.openForSure()
+    for track in 0..<house.carrier.tracks {
+      try await stage.send(sizes, onTrack: track)
+      await stage.awaitAll()
+    }
+    house.journal.examined(.tracks)
+    await stage.dismantle()
   }
 
   /// Reads the counters again and again while packets come.

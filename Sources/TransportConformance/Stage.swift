@@ -114,14 +114,14 @@ final class Stage: Sendable {
   /// Packets that the far end has sent.
   var sent: Int { handed.withLock { $0 } }
 
-  /// Sends packets of these sizes, no faster than the carrier can hold them.
-  func send(_ sizes: [Int]) async throws {
+  /// Sends packets of these sizes on a track, no faster than the carrier can hold them.
+  func send(_ sizes: [Int], onTrack track: Int = 0) async throws {
     guard !carrier.isPrepared else { return }
     let first = planned.withLock { planned in
       defer { planned += sizes.count }
       return planned
     }
-    observer.expect(sizes)
+    observer.expect(sizes, onTrack: track)
     var sent = 0
     while sent < sizes.count {
       var batch: [ByteBuffer] = []
@@ -134,7 +134,7 @@ final class Stage: Sendable {
       }
       let portion = batch
       let result = await outcome(within: carrier.deadline * 3) { [farEnd] in
-        await Result { try await farEnd.send(portion) }
+        await Result { try await farEnd.send(portion, onTrack: track) }
       }
       guard let result else { throw StageError(description: "the far end could not send") }
       try result.get()

@@ -111,7 +111,7 @@ struct VirtualPlay {
       session.connectionOpened(at: now)
     case .request(let request): send(request.encoded())
     case .respond(let response): send(response.encoded())
-    case .describe(let description, let selected):
+    case .describe(let description, let selected, _):
       var configuration = VideoStream.Configuration()
       if let index = selected { configuration.media = description.media[index].description }
       stream = try? VideoStream(configuration: configuration)
@@ -186,7 +186,7 @@ struct VirtualPlay {
         case .response(let response): session.receive(response, at: now)
         case .request(let request): session.receive(request, at: now)
         case .frame(let channel, let frame):
-          if case .deliver(let kind) = session.route(channel: channel, at: now) {
+          if case .deliver(let kind, _) = session.route(channel: channel, at: now) {
             take(frame, from: kind)
           }
         }

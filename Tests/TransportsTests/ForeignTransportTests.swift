@@ -120,7 +120,7 @@ private final class CarrierPigeon: RTPTransport {
   }
 
   func open(delivering sink: any DatagramSink) async throws { throw PigeonFault.hawk }
-  func sendFeedback(_ bytes: ByteBuffer) {}
+  func sendFeedback(_ bytes: ByteBuffer, track: Int) {}
   func holdReading(_ isHeld: Bool) {}
   func counters() async -> TransportCounters { TransportCounters() }
   func close() {}

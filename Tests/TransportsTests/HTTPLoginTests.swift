@@ -123,7 +123,7 @@ struct HTTPLoginTests {
     try await open(transport)
     #expect(server.requests.elements.map(\.path) == ["/", "/inside", "/inside"])
     let headers = try #require(other.requests.elements.first?.headers)
-    #expect(Set(headers.keys) == ["host", "user-agent", "accept"])
+    #expect(Set(headers.keys) == ["host", "user-agent", "accept", "connection"])
     #expect(
       await transport.counters().diagnostics.filter { $0.hasPrefix("redirected to") }.count == 2)
     try await server.close()

@@ -57,6 +57,58 @@ struct HTTPTransportTests {
     try await server.close()
   }
 
+  @Test func aServerThatWantsToBeToldWhatAndHowGetsIt() async throws {
+    let server = try await HTTPFarEnd { request in
+      let accept = request.headers["accept"] ?? ""
+      guard accept.hasPrefix("video/rtp"), request.headers["connection"] == "close" else {
+        return _ = request.peer.writeAndFlush(
+          ByteBuffer(string: "HTTP/1.1 406 Not Acceptable\r\nContent-Length: 0\r\n\r\n"))
+      }
+      var answer = ByteBuffer(string: streamHead)
+      answer.writeImmutableBuffer(chunked(framed(Self.packets), [1 << 20]))
+      request.peer.writeAndFlush(answer).whenComplete { _ in request.peer.close(promise: nil) }
+    }
+    let (packets, end) = try await receive(try HTTPTransport(server.url))
+    #expect(packets == Self.packets)
+    #expect(end.isOrderly, "\(end)")
+    try await server.close()
+  }
+
+  @Test func theConnectionComesFromTheAddressAndInterfaceAskedFor() async throws {
+    let peers = Record<String?>()
+    let server = try await HTTPFarEnd { request in
+      peers.append(request.peer.remoteAddress?.ipAddress)
+      var answer = ByteBuffer(string: streamHead)
+      answer.writeImmutableBuffer(chunked(framed(Self.packets), [1 << 20]))
+      request.peer.writeAndFlush(answer).whenComplete { _ in request.peer.close(promise: nil) }
+    }
+    var sockets = UDPTransport.SocketConfiguration()
+    sockets.bind = UDPTransport.LocalAddress(host: "127.0.0.3", port: 0)
+    sockets.interface = "lo"
+    let (packets, _) = try await receive(
+      HTTPTransport(
+        source: server.url, sockets: sockets,
+        on: MultiThreadedEventLoopGroup.singleton.next()))
+    #expect(packets == Self.packets)
+    #expect(peers.elements == ["127.0.0.3"])
+    sockets.interface = "nowhere0"
+    let lost = try HTTPTransport(
+      source: server.url, sockets: sockets, on: MultiThreadedEventLoopGroup.singleton.next())
+    #expect(try await failure(lost) as? TransportError == .noSuchInterface(name: "nowhere0"))
+    try await server.close()
+  }
+
+  @Test func aSettingThatLibcurlDoesNotTakeIsAnError() async throws {
+    let transport = try HTTPTransport("http://127.0.0.1:9/") {
+      // More than libcurl takes of any text.
+      $0.proxy = String(repeating: "x", count: 8_000_001)
+    }
+    guard case .failed = try await failure(transport) as? HTTPError else {
+      Issue.record("it was taken")
+      return
+    }
+  }
+
   @Test func randomChunksInRandomSegmentsGiveTheSame() async throws {
     let server = try await HTTPFarEnd { request in
       var random = SplitMix(seed: UInt64(request.path.dropFirst()) ?? 0)

@@ -114,6 +114,8 @@ struct Conversation {
   /// When the server sends a packet of the selected stream: every so many milliseconds while it
   /// plays; `nil` for never.
   var packetEvery: Int64?
+  /// Names that stand for addresses of this machine.
+  var insideHosts: Set<String> = []
   /// Whether connections are refused, or never come about.
   var isUnreachable = false
   var isBlackHole = false
@@ -200,13 +202,13 @@ struct Conversation {
       if isUnreachable {
         session.connectionFailed(at: now)
       } else if !isBlackHole {
-        session.connectionOpened(at: now)
+        session.connectionOpened(isInside: insideHosts.contains(url.host), at: now)
       }
     case .request(let request): receive(request)
     case .respond(let response):
       responses.append(response)
       transcript.append("\(response.status)")
-    case .describe(_, let selected):
+    case .describe(_, let selected, _):
       transcript.append("describe \(selected.map(String.init) ?? "-")")
     case .openPorts(let media, .pair):
       transcript.append("open \(media)")

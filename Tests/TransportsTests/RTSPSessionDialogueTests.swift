@@ -6,7 +6,9 @@ import Testing
 
 struct RTSPSessionDialogueTests {
   @Test func aServerThatDoesEverythingRight() throws {
-    var conversation = try Conversation(["DESCRIBE": [.audioAndVideo], "SETUP": [.tcp]])
+    var conversation = try Conversation(["DESCRIBE": [.audioAndVideo], "SETUP": [.tcp]]) {
+      $0.selection = .firstVideo
+    }
     conversation.run()
     conversation.session.teardown(at: conversation.now)
     conversation.run()
@@ -101,7 +103,10 @@ struct RTSPSessionDialogueTests {
     var conversation = try Conversation([
       "DESCRIBE": [.audioAndVideo],
       "SETUP": [.tcp, .setUp("RTP/AVP/TCP;unicast;interleaved=2-3")],
-    ]) { $0.setsUpEverything = true }
+    ]) {
+      $0.selection = .firstVideo
+      $0.setsUpEverything = true
+    }
     conversation.run()
     #expect(
       conversation.requests.filter { $0.method == "SETUP" }.map(\.uri) == [
@@ -159,7 +164,7 @@ struct RTSPSessionDialogueTests {
     let media = UInt8(channels[0])
     #expect(conversation.session.route(channel: media, at: now) == .deliver(.media))
     #expect(conversation.session.route(channel: media + 1, at: now) == .deliver(.control))
-    #expect(conversation.session.feedbackChannel == feedback)
+    #expect(conversation.session.feedbackChannel(ofTrack: 0) == feedback)
   }
 
   @Test func otherChannelsThanAskedAreReported() throws {

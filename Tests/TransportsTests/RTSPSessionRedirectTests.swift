@@ -49,6 +49,22 @@ struct RTSPSessionRedirectTests {
   }
 
   @Test(
+    "a redirect by a name that stands for an address of this machine", arguments: [true, false])
+  func aNameThatLeadsInside(beganInside: Bool) throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.redirect("rtsp://other/x"), .oneVideo], "SETUP": [.tcp],
+    ])
+    conversation.insideHosts = beganInside ? ["camera", "other"] : ["other"]
+    conversation.run()
+    guard !beganInside else {
+      #expect(conversation.transcript.last == "playing")
+      return
+    }
+    #expect(conversation.end == .failed(.redirectRefused(to: "rtsp://other/x")))
+    #expect(conversation.transcript.suffix(2) == ["connect rtsp://other/x", "end"])
+  }
+
+  @Test(
     arguments: [
       ("rtsp://camera/live", "rtsps://camera/live"), ("rtsps://camera/live", "rtsps://other/live"),
       ("rtsp://127.0.0.1:8554/a", "rtsp://127.0.0.1:8555/a"),

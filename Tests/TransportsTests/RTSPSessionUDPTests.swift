@@ -19,7 +19,7 @@ struct RTSPSessionUDPTests {
       conversation.values(of: "Transport", in: "SETUP") == [
         "RTP/AVP;unicast;client_port=5000-5001"
       ])
-    #expect(conversation.session.feedbackChannel == nil)
+    #expect(conversation.session.feedbackChannel(ofTrack: 0) == nil)
     #expect(conversation.end == nil)
   }
 
@@ -155,7 +155,8 @@ struct RTSPSessionUDPTests {
 
   @Test func aSessionOfRetransmissionsIsSetUpBehindItsMedia() throws {
     var conversation = try Conversation(
-      ["DESCRIBE": [Self.retransmissionSession], "SETUP": [.udp]], delivery: .udp)
+      ["DESCRIBE": [Self.retransmissionSession], "SETUP": [.udp]], delivery: .udp
+    ) { $0.selection = .firstVideo }
     conversation.run()
     #expect(conversation.session.streams.count == 2)
     #expect(conversation.session.streams.selected?.media == 1)
@@ -189,7 +190,8 @@ struct RTSPSessionUDPTests {
   @Test func orForWhichThereAreNoPorts() throws {
     for delivery in [RTSPConfiguration.Delivery.udp, .automatic] {
       var conversation = try Conversation(
-        ["DESCRIBE": [Self.retransmissionSession], "SETUP": [.udp]], delivery: delivery)
+        ["DESCRIBE": [Self.retransmissionSession], "SETUP": [.udp]], delivery: delivery
+      ) { $0.selection = .firstVideo }
       conversation.mediaWithoutPorts = [2]
       conversation.run()
       #expect(conversation.count(of: "SETUP") == 1)
@@ -215,7 +217,7 @@ struct RTSPSessionUDPTests {
     var conversation = try Conversation([
       "DESCRIBE": [Self.retransmissionSession],
       "SETUP": [.setUp("RTP/AVPF/TCP;interleaved=0-1"), .setUp("RTP/AVPF/TCP;interleaved=0-1")],
-    ])
+    ]) { $0.selection = .firstVideo }
     conversation.run()
     let now = Instant(nanoseconds: 0)
     #expect(
@@ -229,14 +231,32 @@ struct RTSPSessionUDPTests {
       [
         "DESCRIBE": [Self.retransmissionSession],
         "SETUP": [.setUp("RTP/AVPF/TCP;interleaved=0-1"), .setUp("RTP/AVPF/TCP;interleaved=2-3")],
-      ])
+      ]) { $0.selection = .firstVideo }
     conversation.run()
     let now = Instant(nanoseconds: 0)
     #expect(
       (0..<5).map { conversation.session.route(channel: $0, at: now) } == [
         .deliver(.media), .deliver(.control), .deliver(.retransmission), .unwanted, .unassigned,
       ])
-    #expect(conversation.session.feedbackChannel == 1)
+    #expect(conversation.session.feedbackChannel(ofTrack: 0) == 1)
+  }
+
+  /// Recorders refuse a stream of sound that is described, or the second stream over UDP.
+  @Test(
+    "a stream beside the video that cannot be set up",
+    arguments: [
+      .status(461), .status(404), .status(401), .status(500), .setUp("RTP/AVP/TCP;interleaved=2-3"),
+    ] as [Reply])
+  func soundIsLeftOut(reply: Reply) throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.audioAndVideo], "SETUP": [.udp, reply]], delivery: .udp)
+    conversation.run()
+    #expect(conversation.transcript.last == "playing")
+    #expect(
+      conversation.reports.contains { report in
+        if case .streamLeftOut(media: 0, _) = report { true } else { false }
+      })
+    #expect(conversation.end == nil)
   }
 
   // MARK: Multicast

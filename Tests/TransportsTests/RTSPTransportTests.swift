@@ -14,7 +14,7 @@ struct RTSPTransportTests {
       peer.send(frame: senderReport(), onChannel: 1)
     }
     let server = try await RTSPFarEnd("127.0.0.1", script)
-    let transport = try RTSPTransport(server.url)
+    let transport = try RTSPTransport(server.url) { $0.selection = .firstVideo }
     let sink = RecordingSink()
     try await transport.open(delivering: sink)
     let datagrams = try await sink.datagrams.first(201)
@@ -285,6 +285,33 @@ struct RTSPTransportTests {
     try await server.close()
   }
 
+  @Test func allThatIsDescribedIsPlayedEachOnItsTrack() async throws {
+    var script = RTSPFarEnd.Script()
+    script.played = { peer in
+      peer.send(frame: rtp(7, ssrc: 2), onChannel: 2)
+      peer.send(frame: senderReport(ssrc: 2), onChannel: 3)
+      peer.send(frame: rtp(1))
+    }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport(server.url)
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    let datagrams = try await sink.datagrams.first(3)
+    let described = try #require(sink.descriptions.elements.first)
+    let video = try #require(described.firstIndex { $0.kind == .video })
+    let sound = try #require(described.firstIndex { $0.kind == .audio })
+    #expect(described.count == 2)
+    #expect(datagrams.map(\.track) == [sound, sound, video])
+    #expect(datagrams.map(\.channel) == [.media, .control, .media])
+    for track in [sound, video] { transport.sendFeedback(senderReport(ssrc: 9), track: track) }
+    transport.sendFeedback(senderReport(ssrc: 9), track: 2)
+    #expect(try await server.frames.first(2).map(\.channel) == [3, 1])
+    transport.close()
+    _ = try await sink.ends.first(1)
+    #expect(server.frames.elements.count == 2)
+    try await server.close()
+  }
+
   @Test func streamsSetUpForTheDevicesSakeAreLetGo() async throws {
     var script = RTSPFarEnd.Script()
     script.played = { peer in
@@ -292,7 +319,10 @@ struct RTSPTransportTests {
       peer.send(frame: rtp(1))
     }
     let server = try await RTSPFarEnd("127.0.0.1", script)
-    let transport = try RTSPTransport(server.url) { $0.setsUpEverything = true }
+    let transport = try RTSPTransport(server.url) {
+      $0.selection = .firstVideo
+      $0.setsUpEverything = true
+    }
     let sink = RecordingSink()
     try await transport.open(delivering: sink)
     #expect(try await sink.datagrams.first(1)[0].bytes == rtp(1))

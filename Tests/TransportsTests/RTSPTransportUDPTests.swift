@@ -35,7 +35,9 @@ struct RTSPTransportUDPTests {
     let (media, control) = (try await FarEnd(host), try await FarEnd(host))
     let server = try await RTSPFarEnd(host, script(media, control))
     let literal = host == "::1" ? "[::1]" : host
-    let transport = try RTSPTransport("rtsp://\(literal):\(server.port)/stream", .udp)
+    let transport = try RTSPTransport("rtsp://\(literal):\(server.port)/stream", .udp) {
+      $0.selection = .firstVideo
+    }
     let sink = RecordingSink()
     try await transport.open(delivering: sink)
     let ports = try await ports(server)

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Testing
 
@@ -99,6 +100,16 @@ struct SRTPKeyTests {
     close(ends[1])
     #expect(try SRTPKeySource.descriptor(ends[0]).keys().count == 1)
     #expect(fcntl(ends[0], F_GETFD) < 0)
+  }
+
+  @Test func aPipeThatNobodyWritesIsGivenUp() throws {
+    let path = NSTemporaryDirectory() + "\(UUID().uuidString).pipe"
+    try #require(mkfifo(path, 0o600) == 0)
+    defer { unlink(path) }
+    let error = #expect(throws: SRTPError.self) {
+      try SRTPKeySource.file(path).keys(within: .milliseconds(200))
+    }
+    #expect("\(try #require(error))".contains("did not finish"))
   }
 
   @Test func whatIsLongerThanAnyKeyIsNotReadToItsEnd() {

@@ -146,6 +146,33 @@ struct SRTPRolloverTests {
     #expect(session.take(try genuine.protect(rtp(1, ssrc: 9)), at: 10).isPassed)
   }
 
+  @Test(
+    "A flood of sources from one address does not keep a late joiner elsewhere from being found")
+  func floodOfSources() throws {
+    var stream = try Stream()
+    try stream.skip(60 * 65_536)
+    var session = try SRTPSession(stream.sender.key)
+    let wrong = try ProtectingSender(srtpKey(seed: 2))
+    var found: Int?
+    for number in 0..<4000 {
+      let now = Instant(nanoseconds: Int64(number) * 1_000_000)
+      for copy in 0..<4 {
+        let packet = try wrong.protect(
+          rtp(UInt16(copy), ssrc: UInt32(1000 + number), payload: 20))
+        _ = session.unprotect(
+          packet, isControl: false, from: endpoint("198.51.100.7", 5000), at: now)
+      }
+      guard number.isMultiple(of: 10), found == nil else { continue }
+      if case .passed = session.unprotect(
+        try stream.next(), isControl: false, from: endpoint("192.0.2.1", 5000), at: now)
+      {
+        found = number
+      }
+    }
+    // 60 trials, of 1,000 a second that are shared with the flood.
+    #expect(try #require(found) < 1500)
+  }
+
   /// V74: an outage in which more than half a cycle was sent, or several whole ones.
   @Test("An outage of many packets", arguments: [40_000, 70_000, 500_000])
   func outage(_ packets: Int) throws {

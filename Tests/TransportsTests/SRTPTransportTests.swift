@@ -23,13 +23,14 @@ private final class Carrier: RTPTransport {
   }
 
   func deliver(
-    _ packets: [ByteBuffer], on channel: Datagram.Channel = .media
+    _ packets: [ByteBuffer], on channel: Datagram.Channel = .media,
+    from origin: SocketAddress? = nil
   ) async throws {
     try await eventLoop.submit { [self] in
       guard let sink = sink.withLock({ $0 }) else { return }
       let now = Instant(NIODeadline.now())
       for packet in packets {
-        sink.receive(Datagram(bytes: packet, arrival: now, channel: channel))
+        sink.receive(Datagram(bytes: packet, arrival: now, channel: channel, origin: origin))
       }
       sink.readCompleted(at: now)
     }.get()
@@ -249,6 +250,53 @@ struct SRTPTransportTests {
     _ = try await sink.ends.first(1)
     _ = try await cancelled.first(SRTPReceiver.maximumInquiries)
     #expect(sink.datagrams.elements.isEmpty)
+  }
+
+  @Test("asks about the sender whose media is authentic before anybody else")
+  func knownSenderFirst() async throws {
+    let key = try srtpKey()
+    let transport = try await opened(
+      .asked(suite: .aesCM128SHA1Tag80) { request in
+        if request.ssrc < 10 { return key }
+        try await Task.sleep(for: .seconds(3600))
+        return nil
+      })
+    let sender = try ProtectingSender(key)
+    let home = endpoint("192.0.2.1", 5000)
+    try await carrier.deliver([sender.protect(rtp(1, ssrc: 1))], from: home)
+    _ = try await sink.datagrams.first(1)
+    for host in 10..<30 {
+      try await carrier.deliver(
+        [rtp(1, ssrc: UInt32(host), payload: 100)], from: endpoint("198.51.100.\(host)", 5000))
+    }
+    let flooded = try await counters(of: transport) { $0.keyRequests > 1 }
+    #expect(flooded.keyRequests == 1 + UInt64(SRTPReceiver.maximumInquiries))
+    try await carrier.deliver([sender.protect(rtp(2, ssrc: 2))], from: home)
+    #expect(try await sink.datagrams.first(2).last?.bytes == rtp(2, ssrc: 2))
+    transport.close()
+  }
+
+  @Test("asks seldom about what one address sends")
+  func allowance() {
+    var allowance = SRTPInquiryAllowance()
+    let flood = endpoint("198.51.100.1", 5000)
+    let home = endpoint("192.0.2.1", 5000)
+    var made = 0
+    for millisecond in 0..<10_000 as Range<Int64> {
+      let now = Instant(nanoseconds: millisecond * 1_000_000)
+      if allowance.take(for: flood, isKnown: false, at: now) { made += 1 }
+    }
+    #expect(made == 13)
+    let end = Instant(nanoseconds: 10_000_000_000)
+    let isHeard = allowance.take(for: home, isKnown: false, at: end)
+    #expect(isHeard)
+    for host in 2..<250 {
+      _ = allowance.take(for: endpoint("198.51.100.\(host)", 5000), isKnown: false, at: end)
+    }
+    let isStranger = allowance.take(for: home, isKnown: false, at: end)
+    #expect(!isStranger)
+    let isKnown = allowance.take(for: home, isKnown: true, at: end)
+    #expect(isKnown)
   }
 
   // MARK: Over UDP

@@ -323,6 +323,111 @@ struct UDPListenerTests {
 }
 
 /// Closes its transport at the first datagram.
+extension UDPListenerTests {
+  @Test func severalMediaAreListenedForEachOnItsTrack() async throws {
+    let ports = try (0..<2).map { _ in
+      try #require(
+        DatagramSocket.pair(on: endpoint("127.0.0.1", 0)).media.localAddress?.port)
+    }
+    let transport = UDPTransport(
+      role: .listeners(
+        ports.map { .init(host: "127.0.0.1", port: $0) }, required: 1),
+      descriptions: [MediaDescription(kind: .audio), MediaDescription(kind: .video)],
+      on: MultiThreadedEventLoopGroup.singleton.next())
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    #expect(sink.descriptions.elements.first?.map(\.kind) == [.audio, .video])
+    let (sound, video) = (try await FarEnd(), try await FarEnd())
+    try await video.send(rtp(1), rtp(2), to: endpoint("127.0.0.1", ports[1]))
+    _ = try await sink.datagrams.first(2)
+    try await sound.send(
+      rtp(7, ssrc: 2), rtp(8, ssrc: 2), to: endpoint("127.0.0.1", ports[0]))
+    let datagrams = try await sink.datagrams.first(4)
+    #expect(datagrams.map(\.track) == [1, 1, 0, 0])
+    #expect(datagrams.map(\.bytes) == [rtp(1), rtp(2), rtp(7, ssrc: 2), rtp(8, ssrc: 2)])
+    #expect(zip(datagrams, datagrams.dropFirst()).allSatisfy { $0.arrival <= $1.arrival })
+    let counters = await transport.counters()
+    #expect(counters.delivered == 4)
+    #expect(counters.localAddress?.hasSuffix(":\(ports[1])") == true)
+    transport.close()
+    _ = try await sink.ends.first(1)
+    for end in [sound, video] { try await end.close() }
+  }
+
+  @Test func aPortThatIsTakenCostsItsTrackAlone() async throws {
+    let taken = try await FarEnd()
+    let transport = UDPTransport(
+      role: .listeners(
+        [.init(host: "127.0.0.1", port: taken.port), .init(host: "127.0.0.1", port: 0)],
+        required: 1), on: MultiThreadedEventLoopGroup.singleton.next())
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    #expect(await transport.counters().diagnostics.contains { $0.hasPrefix("stream 0 ") })
+    transport.close()
+    _ = try await sink.ends.first(1)
+    let without = UDPTransport(
+      role: .listeners(
+        [.init(host: "127.0.0.1", port: taken.port), .init(host: "127.0.0.1", port: 0)],
+        required: 0), on: MultiThreadedEventLoopGroup.singleton.next())
+    await #expect(throws: TransportError.self) { try await without.open(delivering: sink) }
+    try await taken.close()
+  }
+
+  /// Beginnings, in hexadecimal, and a word of what is said about them.
+  private static let foreign: [(start: String, words: String)] = [
+    ("47" + String(repeating: "ff", count: 187) + "47", "MPEG-TS"),
+    ("0000000167", "elementary stream"), ("000000186674797069736f6d", "MP4"),
+    ("ffd8ffe0", "JPEG"), ("000100002112a442", "STUN"), ("68656c6c6f", "text"),
+    ("16fefd00", "DTLS"), ("c1c2c3", "is not RTP"),
+  ]
+
+  @Test("what comes without RTP is said for what it is", arguments: foreign)
+  func foreignContent(_ content: (start: String, words: String)) async throws {
+    let (bytes, words) = (unhex(content.start), content.words)
+    let transport = UDPTransport(
+      role: .listener(.init(host: "127.0.0.1", port: 0)),
+      on: MultiThreadedEventLoopGroup.singleton.next())
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    let address = try #require(await transport.localAddress())
+    let sender = try await FarEnd()
+    for _ in 0..<3 { try await sender.send(ByteBuffer(bytes: bytes), to: address) }
+    let counters = try await transport.counters { $0.notRTP == 3 }
+    #expect(counters.foreignOrigin == 0)
+    #expect(counters.diagnostics.count == 1)
+    #expect(counters.diagnostics[0].contains(words))
+    // Once there is a source, what others send concerns nobody.
+    try await sender.send(rtp(1), rtp(2), to: address)
+    _ = try await sink.datagrams.first(2)
+    let stranger = try await FarEnd()
+    try await stranger.send(ByteBuffer(bytes: bytes), to: address)
+    #expect(try await transport.counters { $0.foreignOrigin == 1 }.notRTP == 3)
+    transport.close()
+    for end in [sender, stranger] { try await end.close() }
+  }
+
+  @Test(arguments: [true, false])
+  func theFilterOfADescriptionIsKept(isExcluding: Bool) async throws {
+    let named = [try await FarEnd("127.0.0.2"), try await FarEnd("127.0.0.3")]
+    let other = try await FarEnd("127.0.0.4")
+    var listening = UDPTransport.Listening(host: "127.0.0.1", port: 0)
+    let hosts = ["127.0.0.2", "127.0.0.3"]
+    listening.senders = isExcluding ? .allBut(hosts) : .only(hosts)
+    let transport = UDPTransport(
+      role: .listener(listening), on: MultiThreadedEventLoopGroup.singleton.next())
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    let address = try #require(await transport.localAddress())
+    let (refused, allowed) = isExcluding ? (named, [other]) : ([other], named)
+    for end in refused { try await end.send(rtp(1), rtp(2), to: address) }
+    try await transport.counters { $0.foreignOrigin == 2 * UInt64(refused.count) }
+    try await allowed.last?.send(rtp(3), rtp(4), to: address)
+    #expect(try await sink.datagrams.first(2).map(\.bytes) == [rtp(3), rtp(4)])
+    transport.close()
+    for end in named + [other] { try await end.close() }
+  }
+}
+
 private final class ClosingSink: DatagramSink {
   let recording = RecordingSink()
   private let transport: UDPTransport

@@ -84,7 +84,7 @@ struct ForwardErrorCorrection: Sendable {
     guard history.remembers(sequence), history.standing(of: sequence) != .media else { return }
     history.record(sequence, media: nil)
     do {
-      try protect(with: ULPFECPayload(parsing: packet.payload), of: packet)
+      try protect(with: ULPFECPayload(parsing: packet.payload), of: packet, &statistics)
     } catch {
       // What it protects is not known, so neither is what nothing protects.
       coverage.interrupt()
@@ -102,7 +102,8 @@ struct ForwardErrorCorrection: Sendable {
     statistics.packets += 1
     do {
       let payload = try FlexFECPayload(parsing: packet, isDraft: isDraft, source: ssrc)
-      keep(payload.base, payload.offsets, payload.header, payload.parity, of: ssrc)
+      keep(
+        payload.base, payload.offsets, payload.header, payload.parity, of: ssrc, &statistics)
     } catch {
       statistics.malformed += 1
       return
@@ -118,7 +119,8 @@ struct ForwardErrorCorrection: Sendable {
     statistics.packets += 1
     do {
       let payload = try ST2022Payload(parsing: bytes)
-      keep(payload.base, payload.offsets, payload.header, payload.parity, of: ssrc)
+      keep(
+        payload.base, payload.offsets, payload.header, payload.parity, of: ssrc, &statistics)
     } catch {
       statistics.malformed += 1
       return
@@ -134,8 +136,15 @@ struct ForwardErrorCorrection: Sendable {
 
   // MARK: - Rebuilding
 
-  private mutating func protect(with payload: ULPFECPayload, of packet: RTPPacket) {
+  private mutating func protect(
+    with payload: ULPFECPayload, of packet: RTPPacket,
+    _ statistics: inout ForwardErrorCorrectionStatistics
+  ) {
     let base = unwrapper.extend(payload.base)
+    guard history.reaches(base + Int64(ULPFECPayload.longestMask)) else {
+      statistics.implausible += 1
+      return
+    }
     for level in payload.levels {
       let places = (0..<ULPFECPayload.longestMask).filter {
         level.mask >> UInt64(ULPFECPayload.longestMask - 1 - $0) & 1 == 1
@@ -151,9 +160,13 @@ struct ForwardErrorCorrection: Sendable {
   /// Keeps what protects whole packets of `ssrc`: those at `offsets` from `base` on.
   private mutating func keep(
     _ base: SequenceNumber, _ offsets: [Int], _ header: ParityHeader, _ parity: ByteBuffer,
-    of ssrc: UInt32
+    of ssrc: UInt32, _ statistics: inout ForwardErrorCorrectionStatistics
   ) {
     let first = unwrapper.extend(base)
+    guard history.reaches(first + Int64(offsets.last ?? 0)) else {
+      statistics.implausible += 1
+      return
+    }
     // Those of a column are evenly spaced; what is farther apart is not remembered.
     if let step = offsets.dropFirst().first, step > 1, let last = offsets.last,
       last == step * (offsets.count - 1), last < PacketHistory.matrixCapacity
@@ -168,13 +181,19 @@ struct ForwardErrorCorrection: Sendable {
 
   /// Keeps `set` unless its packets are all there, in storage of its own.
   private mutating func keep(_ set: ProtectedSet) {
-    guard missing(in: set.places) > 0 else { return }
+    guard lacks(1, in: set.places) else { return }
     if sets.count >= Self.maximumSets { sets.removeFirst() }
     sets.append(set.detached())
   }
 
-  private func missing(in places: [Int64]) -> Int {
-    places.count { history.standing(of: $0) != .media }
+  /// Whether at least `count` of the packets at `places` are not there.
+  private func lacks(_ count: Int, in places: [Int64]) -> Bool {
+    var missing = 0
+    for place in places where history.standing(of: place) != .media {
+      missing += 1
+      if missing == count { return true }
+    }
+    return false
   }
 
   /// Uses every set that lacks a single packet until nothing more comes of it.
@@ -183,7 +202,7 @@ struct ForwardErrorCorrection: Sendable {
   /// place rebuilt again and again that is as empty as before.
   private mutating func solve(_ statistics: inout ForwardErrorCorrectionStatistics) {
     sets = sets.filter { set in
-      missing(in: set.places) > 0 && history.remembers(set.places.first ?? .min)
+      history.remembers(set.places.first ?? .min) && lacks(1, in: set.places)
     }
     for sequence in rebuilt.keys where !history.remembers(sequence) { rebuilt[sequence] = nil }
     let limit = statistics.implausible + Self.maximumFailures
@@ -197,9 +216,9 @@ struct ForwardErrorCorrection: Sendable {
   }
 
   private func isSolvable(_ set: ProtectedSet) -> Bool {
-    guard missing(in: set.places) <= 1 else { return false }
     // What is newer than all that came may be on its way.
-    if isMatrix, set.places.contains(where: { $0 > history.newest }) { return false }
+    if isMatrix, set.places.last ?? .max > history.newest { return false }
+    guard !lacks(2, in: set.places) else { return false }
     // Levels above the first have to wait until what stands before their bytes is known.
     guard set.header == nil,
       let sequence = set.places.first(where: { history.packet(at: $0) == nil })
@@ -270,7 +289,8 @@ public struct ForwardErrorCorrectionStatistics: Sendable, Hashable {
   public internal(set) var malformed: UInt64 = 0
   /// Media packets that were rebuilt, whether in time or not.
   public internal(set) var rebuilt: UInt64 = 0
-  /// Packets whose rebuilding came to something that the source can not have sent.
+  /// Rebuilt packets that the source cannot have sent, and correction packets for places far ahead of
+  /// all that came.
   public internal(set) var implausible: UInt64 = 0
   /// Correction packets that did not come, as far as the others tell.
   public internal(set) var lost: UInt64 = 0

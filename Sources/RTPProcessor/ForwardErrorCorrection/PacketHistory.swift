@@ -41,6 +41,9 @@ struct PacketHistory: Sendable {
   /// Whether `sequence` is among the places that are remembered, or after them.
   func remembers(_ sequence: Int64) -> Bool { newest - sequence < Int64(slots.count) }
 
+  /// Whether `sequence` is no farther ahead than the history is long: what is nearer may come soon.
+  func reaches(_ sequence: Int64) -> Bool { sequence - newest < Int64(slots.count) }
+
   func standing(of sequence: Int64) -> Standing {
     let slot = slots[index(of: sequence)]
     return slot.sequence == sequence ? slot.standing : .missing

@@ -32,6 +32,8 @@ public final class CaptureFile: Sendable {
     /// Bytes of whole blocks that are in the file.
     var length: Int64 = 0
     var idle: [CheckedContinuation<Void, Never>] = []
+    /// Who is to be told of room.
+    var waiters: [@Sendable () -> Void] = []
   }
 
   /// Opens `path`, which is created for its owner alone where it does not exist: what a camera sees
@@ -39,10 +41,15 @@ public final class CaptureFile: Sendable {
   ///
   /// - Throws: ``TransportError/system(operation:reason:)``.
   public init(path: String) throws(TransportError) {
-    descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+    // A named pipe that nobody reads would keep open(2) waiting for ever.
+    descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
     guard descriptor >= 0 else {
-      throw .system(operation: "write \(path)", reason: unsafe String(cString: strerror(errno)))
+      let reason =
+        errno == ENXIO
+        ? "nobody reads this pipe; start its reader first" : unsafe String(cString: strerror(errno))
+      throw .system(operation: "write \(path)", reason: reason)
     }
+    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
     state = Mutex(State())
     thread = NIOThreadPool(numberOfThreads: 1)
     thread.start()
@@ -59,6 +66,16 @@ public final class CaptureFile: Sendable {
   /// Whether more than half of what may wait does.
   var isCrowded: Bool {
     state.withLock { $0.waiting.readableBytes > Self.maximumWaiting / 2 }
+  }
+
+  /// Tells once, on some thread, when no more than half of what may wait does.
+  func whenThereIsRoom(_ tell: @escaping @Sendable () -> Void) {
+    let isThere = state.withLock { state in
+      guard state.isWriting else { return true }
+      state.waiters.append(tell)
+      return false
+    }
+    if isThere { tell() }
   }
 
   /// Has what follows described by `media`: the stream of a connection that begins.
@@ -137,15 +154,20 @@ public final class CaptureFile: Sendable {
   }
 
   private func next() -> ByteBuffer? {
-    state.withLock { state in
+    let (blocks, waiters) = state.withLock { state in
+      defer {
+        state.waiting = ByteBuffer()
+        state.waiters = []
+      }
       guard state.waiting.readableBytes > 0, state.counters.failure == nil else {
         state.isWriting = false
-        state.waiting.clear()
-        return nil
+        return (ByteBuffer?.none, state.waiters)
       }
-      defer { state.waiting = ByteBuffer() }
-      return state.waiting
+      return (state.waiting, state.waiters)
     }
+    // All that waited is being written, so there is room.
+    for waiter in waiters { waiter() }
+    return blocks
   }
 
   private func write(_ blocks: ByteBuffer) {

@@ -8,19 +8,26 @@ internal import RTPWire
 public final class CapturingTransport: RTPTransport {
   private let inner: any RTPTransport
   private let file: CaptureFile
-  private let holds: NIOLoopBoundBox<Holds>
+  private let state: NIOLoopBoundBox<State>
 
-  /// Who wants the carrier to wait.
-  fileprivate struct Holds {
-    var byReceiver = false
-    var byFile = false
+  private struct State {
+    var isHeldByReceiver = false
+    var hold = Hold.none
+  }
+
+  /// Whether the carrier waits for the file.
+  private enum Hold {
+    case none
+    case held(patience: Scheduled<Void>)
+    /// It has waited for too long: until there is room, packets are dropped from the capture.
+    case givenUp
   }
 
   /// Wraps `transport`; the same `file` may go on with another one after it has ended.
   public init(_ transport: any RTPTransport, to file: CaptureFile) {
     inner = transport
     self.file = file
-    holds = .makeBoxSendingValue(Holds(), eventLoop: transport.eventLoop)
+    state = .makeBoxSendingValue(State(), eventLoop: transport.eventLoop)
   }
 
   public var eventLoop: any EventLoop { inner.eventLoop }
@@ -39,34 +46,47 @@ public final class CapturingTransport: RTPTransport {
   }
 
   public func holdReading(_ isHeld: Bool) {
-    holds.value.byReceiver = isHeld
-    inner.holdReading(isHeld || holds.value.byFile)
+    state.value.isHeldByReceiver = isHeld
+    if case .held = state.value.hold { return }
+    inner.holdReading(isHeld)
   }
 
   public func counters() async -> TransportCounters { await inner.counters() }
 
   public func close() { inner.close() }
 
-  /// How often it is looked whether the carrier may go on.
-  private static let step = TimeAmount.milliseconds(2)
-  /// How long a live sender is held at most: then packets are dropped from the capture.
-  private static let longestHold = TimeAmount.seconds(2)
-
-  /// Has the carrier wait until the file has room.
-  fileprivate func waitForFile(since start: NIODeadline = .now()) {
-    if !holds.value.byFile {
-      holds.value.byFile = true
+  /// Has the carrier wait if the file has no room; when that takes too long, the capture loses what comes.
+  fileprivate func considerHold() {
+    switch state.value.hold {
+    case .none:
+      guard file.isCrowded else { return }
+      let patience = clock == .recorded ? Self.recordedPatience : Self.livePatience
+      state.value.hold = .held(
+        patience: eventLoop.scheduleTask(in: patience) { [self] in endHold(.givenUp) })
       inner.holdReading(true)
-    }
-    eventLoop.scheduleTask(in: Self.step) { [self] in
-      let mayWait = clock == .recorded || NIODeadline.now() - start < Self.longestHold
-      guard !file.isCrowded || !mayWait else { return waitForFile(since: start) }
-      holds.value.byFile = false
-      inner.holdReading(holds.value.byReceiver)
+      file.whenThereIsRoom { [self] in eventLoop.execute { self.endHold(.none) } }
+    case .held: break
+    case .givenUp: if !file.isCrowded { state.value.hold = .none }
     }
   }
 
-  fileprivate var isWaitingForFile: Bool { holds.value.byFile }
+  private func endHold(_ next: Hold) {
+    guard case .held(let patience) = state.value.hold else { return }
+    patience.cancel()
+    state.value.hold = next
+    inner.holdReading(state.value.isHeldByReceiver)
+  }
+
+  /// Waits for nothing any more.
+  fileprivate func ended() {
+    if case .held(let patience) = state.value.hold { patience.cancel() }
+    state.value.hold = .none
+  }
+
+  /// How long a live sender is held.
+  static let livePatience = TimeAmount.seconds(2)
+  /// How long a recording is held, for whose packets it is never too late.
+  static let recordedPatience = TimeAmount.seconds(30)
 }
 
 /// Writes what comes, and passes it on; on the event loop.
@@ -100,7 +120,7 @@ private final class CapturingSink: DatagramSink {
     file.write(
       datagram, from: datagram.origin.flatMap(endpoint),
       at: datagram.arrival.nanoseconds.addingSaturating(offset))
-    if !transport.isWaitingForFile, file.isCrowded { transport.waitForFile() }
+    transport.considerHold()
   }
 
   var authenticates: Bool { sink.authenticates }
@@ -112,7 +132,10 @@ private final class CapturingSink: DatagramSink {
 
   func readCompleted(at now: Instant) { sink.readCompleted(at: now) }
 
-  func transportEnded(_ end: TransportEnd) { sink.transportEnded(end) }
+  func transportEnded(_ end: TransportEnd) {
+    transport.ended()
+    sink.transportEnded(end)
+  }
 
   /// Of the sender, which is the same for many packets.
   private func endpoint(of address: SocketAddress) -> IPEndpoint? {

@@ -3,12 +3,18 @@ internal import NIOSSL
 
 /// The server's certificate, as libcurl shows it once the handshake is done.
 enum HTTPCertificate {
-  /// What is wrong with the certificate where one is pinned, which then alone decides.
+  /// What is wrong with the certificate: where one is pinned, that alone decides; else it has to have
+  /// names, since libcurl would compare the common name of one that has none.
   static func objection(on transfer: HTTPTransfer) -> TLSError? {
     let request = transfer.request
-    guard request.url.isSecure, let pin = request.configuration.tls.pin else { return nil }
-    guard let fingerprint = TLSClient.fingerprint(of: certificate(of: transfer)) else {
+    let tls = request.configuration.tls
+    guard request.url.isSecure, !tls.acceptsAnything || tls.pin != nil else { return nil }
+    let certificate = certificate(of: transfer)
+    guard let fingerprint = TLSClient.fingerprint(of: certificate) else {
       return .handshakeFailed(reason: "no certificate")
+    }
+    guard let pin = tls.pin else {
+      return TLSClient.hasNames(certificate) ? nil : .withoutNames(host: request.url.host)
     }
     return fingerprint == pin.hexadecimal ? nil : .otherCertificate(fingerprint: fingerprint)
   }

@@ -10,6 +10,7 @@ final class HTTPStream: PacketStream {
   private let eventLoop: any EventLoop
   private let configuration: HTTPConfiguration
   private let origin: ServerURL
+  private let sockets: UDPTransport.SocketConfiguration
   private let credentials: Credentials?
   private var sink: (any DatagramSink)?
   private var opening: EventLoopPromise<Void>?
@@ -37,10 +38,12 @@ final class HTTPStream: PacketStream {
 
   init(
     _ url: ServerURL, credentials: Credentials?, configuration: HTTPConfiguration,
-    on eventLoop: any EventLoop, delivering sink: any DatagramSink
+    sockets: UDPTransport.SocketConfiguration, on eventLoop: any EventLoop,
+    delivering sink: any DatagramSink
   ) {
     self.eventLoop = eventLoop
     self.configuration = configuration
+    self.sockets = sockets
     self.credentials = credentials
     self.sink = sink
     origin = url
@@ -92,7 +95,7 @@ final class HTTPStream: PacketStream {
     do {
       let request = HTTPTransfer.Request(
         url: url, credentials: url.takesCredentials(of: origin) ? credentials : nil,
-        configuration: configuration, staysOutside: beganInside == false)
+        configuration: configuration, sockets: sockets, staysOutside: beganInside == false)
       let stream = NIOLoopBound(self, eventLoop: eventLoop)
       let transfer = try HTTPTransfer(request) { [eventLoop, attempt] event in
         eventLoop.execute { stream.value.take(event, ofAttempt: attempt) }

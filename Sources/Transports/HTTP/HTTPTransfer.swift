@@ -13,6 +13,7 @@ internal import Synchronization
     var url: ServerURL
     var credentials: Credentials?
     var configuration: HTTPConfiguration
+    var sockets: UDPTransport.SocketConfiguration
     /// Whether the way must not lead to the machine that this runs on, because a server far away
     /// names it.
     var staysOutside: Bool
@@ -32,6 +33,8 @@ internal import Synchronization
   private let deliver: @Sendable (Event) -> Void
 
   private let easy: OpaqueHandle
+  /// What is said beside libcurl's own headers; libcurl reads it until the handle is gone.
+  private var headers: UnsafeMutablePointer<curl_slist>?
   private var head = HTTPHead()
   /// Whether the response that counts is there.
   private(set) var hasAnswered = false
@@ -63,12 +66,19 @@ internal import Synchronization
   /// What libcurl is to read at once, in bytes.
   private static let readSize = 256 << 10
   static let connectTime = Duration.seconds(10)
+  /// A connection serves one stream, and what is wanted are packets, if the server has a choice; many
+  /// file servers know no better name for them than bytes.
+  private static let headers = [
+    "Accept: video/rtp, application/octet-stream;q=0.9, */*;q=0.1", "Connection: close",
+  ]
 
-  /// - Throws: ``TLSError`` or ``HTTPError`` when libcurl does not take the settings.
-  init(_ request: Request, deliver: @escaping @Sendable (Event) -> Void) throws {
+  /// - Throws: ``HTTPError`` when libcurl does not take the settings.
+  init(
+    _ request: Request, deliver: @escaping @Sendable (Event) -> Void
+  ) throws(HTTPError) {
     self.request = request
     self.deliver = deliver
-    _ = Self.libraryIsReady
+    guard Self.libraryIsReady else { throw HTTPError.failed(reason: "libcurl does not start") }
     guard let easy = unsafe curl_easy_init() else { throw HTTPError.failed(reason: "no memory") }
     unsafe self.easy = easy
     unsafe errorText.initialize(repeating: 0)
@@ -77,6 +87,7 @@ internal import Synchronization
 
   deinit {
     unsafe curl_easy_cleanup(easy)
+    unsafe curl_slist_free_all(headers)
     unsafe errorText.deallocate()
   }
 
@@ -120,6 +131,9 @@ internal import Synchronization
     flush()
     deliver(.ended(HTTPTransferEnd(of: self, code: code)))
   }
+
+  /// The transfer could not be run; nothing comes after this.
+  func fail(_ error: HTTPError) { deliver(.ended(HTTPTransferEnd(of: self, failure: error))) }
 
   /// Why the response is no stream, as far as it has come.
   var objection: HTTPError? { head.objection }
@@ -202,80 +216,134 @@ extension HTTPTransfer.Flow {
 // MARK: - libcurl's settings
 
 extension HTTPTransfer {
-  private func configure() throws {
-    let tls = request.configuration.tls
-    unsafe ccurl_set_context(
-      easy, CURLOPT_PRIVATE, Unmanaged.passUnretained(self).toOpaque())
-    set(CURLOPT_URL, request.url.description)
+  private func configure() throws(HTTPError) {
+    unsafe try check(
+      ccurl_set_context(easy, CURLOPT_PRIVATE, Unmanaged.passUnretained(self).toOpaque()))
+    unsafe try check(ccurl_set_context(easy, CURLOPT_ERRORBUFFER, errorText.baseAddress))
+    try set(CURLOPT_URL, request.url.description)
     // Nothing but HTTP, whatever libcurl was built with; redirects are decided about here.
-    set(CURLOPT_PROTOCOLS_STR, "http,https")
-    set(CURLOPT_FOLLOWLOCATION, 0)
-    set(CURLOPT_USERAGENT, "rtp-recv")
+    try set(CURLOPT_PROTOCOLS_STR, request.url.isSecure ? "http,https" : "http")
+    try set(CURLOPT_FOLLOWLOCATION, 0)
+    try set(CURLOPT_USERAGENT, "rtp-recv")
     // An empty name is libcurl's way of saying: none, not even that of the environment.
-    set(CURLOPT_PROXY, request.configuration.proxy ?? "")
-    set(CURLOPT_NOSIGNAL, 1)
-    set(CURLOPT_CONNECTTIMEOUT_MS, Int(Self.connectTime / .milliseconds(1)))
-    set(CURLOPT_BUFFERSIZE, Self.readSize)
-    set(CURLOPT_TCP_KEEPALIVE, 1)
-    if let zone = request.url.zone { set(CURLOPT_ADDRESS_SCOPE, zone) }
+    try set(CURLOPT_PROXY, request.configuration.proxy ?? "")
+    try set(CURLOPT_NOSIGNAL, 1)
+    try set(CURLOPT_CONNECTTIMEOUT_MS, Int(Self.connectTime / .milliseconds(1)))
+    try set(CURLOPT_BUFFERSIZE, Self.readSize)
+    try set(CURLOPT_TCP_KEEPALIVE, 1)
+    if let zone = request.url.zone { try set(CURLOPT_ADDRESS_SCOPE, zone) }
     // A connection serves one stream, and its descriptor is given back with it.
-    set(CURLOPT_FORBID_REUSE, 1)
+    try set(CURLOPT_FORBID_REUSE, 1)
+    try setHeaders()
     if let credentials = request.credentials {
-      set(CURLOPT_USERNAME, credentials.user)
-      set(CURLOPT_PASSWORD, credentials.password)
+      try set(CURLOPT_USERNAME, credentials.user)
+      try set(CURLOPT_PASSWORD, credentials.password)
       let basic = request.configuration.allowsBasic ? ccurl_auth_basic() : 0
-      set(CURLOPT_HTTPAUTH, ccurl_auth_digest() | basic)
+      try set(CURLOPT_HTTPAUTH, ccurl_auth_digest() | basic)
     }
-    set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+    if request.url.isSecure { try configureTLS() }
+    try configureSocket()
+    try setCallbacks()
+  }
+
+  private func configureTLS() throws(HTTPError) {
+    let tls = request.configuration.tls
+    try set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
     if tls.acceptsAnything || tls.pin != nil {
-      set(CURLOPT_SSL_VERIFYPEER, 0)
-      set(CURLOPT_SSL_VERIFYHOST, 0)
+      try set(CURLOPT_SSL_VERIFYPEER, 0)
+      try set(CURLOPT_SSL_VERIFYHOST, 0)
     }
-    if tls.pin != nil { set(CURLOPT_CERTINFO, 1) }
-    if let path = tls.authorities { set(CURLOPT_CAINFO, path) }
+    try set(CURLOPT_CERTINFO, 1)
+    if let path = tls.authorities { try set(CURLOPT_CAINFO, path) }
     if let path = tls.clientCertificate {
-      set(CURLOPT_SSLCERT, path)
-      set(CURLOPT_SSLKEY, tls.clientKey ?? path)
+      try set(CURLOPT_SSLCERT, path)
+      try set(CURLOPT_SSLKEY, tls.clientKey ?? path)
     }
-    unsafe ccurl_set_context(easy, CURLOPT_ERRORBUFFER, errorText.baseAddress)
-    setCallbacks()
   }
 
-  private func set(_ option: CURLoption, _ value: Int) {
-    unsafe ccurl_set_number(easy, option, value)
-  }
-
-  private func set(_ option: CURLoption, _ value: String) {
-    unsafe ccurl_set_text(easy, option, value)
-  }
-
-  private func setCallbacks() {
-    let context = unsafe Unmanaged.passUnretained(self).toOpaque()
-    unsafe ccurl_set_context(easy, CURLOPT_HEADERDATA, context)
-    unsafe ccurl_set_taker(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
-      guard let transfer = unsafe HTTPTransfer.at(context) else { return 0 }
-      let line = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count)
-      return unsafe transfer.takeHeader(line) ? line.count : 0
+  /// The local address, port and interface that were asked for.
+  private func configureSocket() throws(HTTPError) {
+    if let bind = request.sockets.bind {
+      // Else libcurl would look for an interface of that name first.
+      if let host = bind.host { try set(CURLOPT_INTERFACE, "host!" + host) }
+      if bind.port > 0 { try set(CURLOPT_LOCALPORT, bind.port) }
     }
-    unsafe ccurl_set_context(easy, CURLOPT_WRITEDATA, context)
-    unsafe ccurl_set_taker(easy, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
-      guard let transfer = unsafe HTTPTransfer.at(context) else { return 0 }
-      let part = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count)
-      switch unsafe transfer.takeBody(part) {
-      case true?: return part.count
-      case false?: return 0
-      case nil: return Int(CURL_WRITEFUNC_PAUSE)
+    guard request.sockets.interface != nil else { return }
+    unsafe try check(
+      ccurl_set_context(
+        easy, CURLOPT_SOCKOPTDATA, Unmanaged.passUnretained(self).toOpaque()))
+    unsafe try check(
+      ccurl_set_socket_setup(easy) { context, descriptor, _ in
+        guard let transfer = unsafe HTTPTransfer.at(context) else { return CURL_SOCKOPT_ERROR }
+        return transfer.bindToInterface(descriptor) ? CURL_SOCKOPT_OK : CURL_SOCKOPT_ERROR
+      })
+  }
+
+  private func bindToInterface(_ descriptor: CInt) -> Bool {
+    guard let name = request.sockets.interface else { return true }
+    do throws(TransportError) {
+      try DatagramSocket.bind(descriptor, toInterface: name)
+      return true
+    } catch {
+      refusal = error
+      return false
+    }
+  }
+
+  private func setHeaders() throws(HTTPError) {
+    for line in Self.headers {
+      guard let list = unsafe curl_slist_append(headers, line) else {
+        throw .failed(reason: "no memory")
       }
+      unsafe headers = list
     }
-    unsafe ccurl_set_context(easy, CURLOPT_PREREQDATA, context)
-    unsafe ccurl_set_request_check(easy) { context, remote, local, _, localPort in
-      guard let transfer = unsafe HTTPTransfer.at(context) else { return CURL_PREREQFUNC_ABORT }
-      let remote = unsafe remote.map { unsafe String(cString: $0) } ?? ""
-      let local = unsafe local.map { unsafe String(cString: $0) } ?? ""
-      return transfer.checkConnection(
-        to: remote, local: ServerURL.endpoint(local, Int(localPort)))
-        ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
-    }
+    unsafe try check(ccurl_set_headers(easy, headers))
+  }
+
+  private func set(_ option: CURLoption, _ value: Int) throws(HTTPError) {
+    unsafe try check(ccurl_set_number(easy, option, value))
+  }
+
+  private func set(_ option: CURLoption, _ value: String) throws(HTTPError) {
+    unsafe try check(ccurl_set_text(easy, option, value))
+  }
+
+  /// - Throws: what libcurl says of a setting that it does not take.
+  private func check(_ code: CURLcode) throws(HTTPError) {
+    guard code != CURLE_OK else { return }
+    throw .failed(reason: unsafe String(cString: curl_easy_strerror(code)))
+  }
+
+  private func setCallbacks() throws(HTTPError) {
+    let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+    unsafe try check(ccurl_set_context(easy, CURLOPT_HEADERDATA, context))
+    unsafe try check(
+      ccurl_set_taker(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+        guard let transfer = unsafe HTTPTransfer.at(context) else { return 0 }
+        let line = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count)
+        return unsafe transfer.takeHeader(line) ? line.count : 0
+      })
+    unsafe try check(ccurl_set_context(easy, CURLOPT_WRITEDATA, context))
+    unsafe try check(
+      ccurl_set_taker(easy, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+        guard let transfer = unsafe HTTPTransfer.at(context) else { return 0 }
+        let part = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count)
+        switch unsafe transfer.takeBody(part) {
+        case true?: return part.count
+        case false?: return 0
+        case nil: return Int(CURL_WRITEFUNC_PAUSE)
+        }
+      })
+    unsafe try check(ccurl_set_context(easy, CURLOPT_PREREQDATA, context))
+    unsafe try check(
+      ccurl_set_request_check(easy) { context, remote, local, _, localPort in
+        guard let transfer = unsafe HTTPTransfer.at(context) else { return CURL_PREREQFUNC_ABORT }
+        let remote = unsafe remote.map { unsafe String(cString: $0) } ?? ""
+        let local = unsafe local.map { unsafe String(cString: $0) } ?? ""
+        return transfer.checkConnection(
+          to: remote, local: ServerURL.endpoint(local, Int(localPort)))
+          ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+      })
   }
 
   /// The transfer that has this handle.

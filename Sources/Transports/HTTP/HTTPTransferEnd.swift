@@ -19,6 +19,11 @@ struct HTTPTransferEnd: Sendable {
     outcome = Self.outcome(of: transfer, code)
   }
 
+  init(of transfer: HTTPTransfer, failure: HTTPError) {
+    offers = HTTPLoginOffers(of: transfer)
+    outcome = .failed(failure)
+  }
+
   private static func outcome(of transfer: HTTPTransfer, _ code: CURLcode) -> Outcome {
     if let refusal = transfer.refusal { return .failed(refusal) }
     let status = transfer.number(CURLINFO_RESPONSE_CODE)
@@ -54,6 +59,9 @@ struct HTTPTransferEnd: Sendable {
       if number == ECONNREFUSED { return TransportError.connectionRefused(address: address) }
       let reason = number == 0 ? words : unsafe String(cString: strerror(number))
       return TransportError.notConnected(address: address, reason: reason)
+    case CURLE_INTERFACE_FAILED:
+      return TransportError.addressNotAvailable(
+        address: transfer.request.sockets.bind?.host ?? "the address to bind")
     case CURLE_OPERATION_TIMEDOUT:
       let seconds = Int(HTTPTransfer.connectTime.components.seconds)
       return words.contains("SSL")

@@ -28,8 +28,9 @@ final class HTTPTransfers: Sendable {
 
   private let state = Mutex(State())
 
-  /// How long the thread sleeps at most when nothing happens, in milliseconds.
-  private static let longestSleep: Int32 = 1000
+  /// How long the thread sleeps at most when nothing happens, in milliseconds: libcurl has timers of its
+  /// own, and orders wake it.
+  private static let longestSleep: Int32 = 600_000
 
   /// - Throws: ``HTTPError/failed(reason:)`` when libcurl has no memory.
   func start(_ transfer: HTTPTransfer) throws(HTTPError) { try order(.start(transfer)) }
@@ -78,11 +79,17 @@ final class HTTPTransfers: Sendable {
     while let orders = nextOrders(isIdle: transfers.isEmpty) {
       for order in orders { carryOut(order, &transfers, multi) }
       var running: Int32 = 0
-      unsafe curl_multi_perform(multi.handle, &running)
+      var code = unsafe curl_multi_perform(multi.handle, &running)
       for transfer in transfers.values { transfer.flush() }
       finish(&transfers, multi)
       guard !transfers.isEmpty else { continue }
-      unsafe curl_multi_poll(multi.handle, nil, 0, Self.longestSleep, nil)
+      if code == CURLM_OK {
+        code = unsafe curl_multi_poll(multi.handle, nil, 0, Self.longestSleep, nil)
+      }
+      guard code != CURLM_OK else { continue }
+      // Trying again would fail again, at once.
+      for transfer in transfers.values { remove(transfer, multi, failure: code) }
+      transfers.removeAll()
     }
     unsafe curl_multi_cleanup(multi.handle)
   }
@@ -104,15 +111,29 @@ final class HTTPTransfers: Sendable {
   ) {
     switch order {
     case .start(let transfer):
+      let code = unsafe curl_multi_add_handle(multi.handle, transfer.handle)
+      guard code == CURLM_OK else { return transfer.fail(Self.error(code)) }
       transfers[ObjectIdentifier(transfer)] = transfer
-      unsafe curl_multi_add_handle(multi.handle, transfer.handle)
     case .cancel(let transfer):
       guard transfers.removeValue(forKey: ObjectIdentifier(transfer)) != nil else { return }
       unsafe curl_multi_remove_handle(multi.handle, transfer.handle)
     case .resume(let transfer):
       guard transfers[ObjectIdentifier(transfer)] != nil else { return }
-      unsafe curl_easy_pause(transfer.handle, CURLPAUSE_CONT)
+      let code = unsafe curl_easy_pause(transfer.handle, CURLPAUSE_CONT)
+      guard code != CURLE_OK else { return }
+      transfers.removeValue(forKey: ObjectIdentifier(transfer))
+      transfer.finish(code)
+      unsafe curl_multi_remove_handle(multi.handle, transfer.handle)
     }
+  }
+
+  private func remove(_ transfer: HTTPTransfer, _ multi: Multi, failure: CURLMcode) {
+    transfer.fail(Self.error(failure))
+    unsafe curl_multi_remove_handle(multi.handle, transfer.handle)
+  }
+
+  private static func error(_ code: CURLMcode) -> HTTPError {
+    .failed(reason: unsafe String(cString: curl_multi_strerror(code)))
   }
 
   /// Tells the transfers that are over, and lets go of them.

@@ -10,6 +10,7 @@ public final class HTTPTransport: RTPTransport {
   let url: ServerURL
   private let credentials: Credentials?
   private let configuration: HTTPConfiguration
+  private let sockets: UDPTransport.SocketConfiguration
   private let stream: StreamSlot<HTTPStream>
 
   /// Opens nothing yet; a user name in the URL comes before the one configured, and so does a
@@ -18,11 +19,13 @@ public final class HTTPTransport: RTPTransport {
   /// - Throws: ``TransportError/source(_:_:)`` when `source` is not the URL of a stream.
   public init(
     source: String, configuration: HTTPConfiguration = HTTPConfiguration(),
+    sockets: UDPTransport.SocketConfiguration = UDPTransport.SocketConfiguration(),
     on eventLoop: any EventLoop
   ) throws(TransportError) {
     (url, credentials) = try ServerURL.parse(
       source: source, as: .http, configured: configuration.credentials)
     self.configuration = configuration
+    self.sockets = sockets
     stream = StreamSlot(on: eventLoop)
   }
 
@@ -42,10 +45,10 @@ public final class HTTPTransport: RTPTransport {
   /// - Throws: ``HTTPError``, ``TLSError`` or ``TransportError``.
   public func open(delivering sink: any DatagramSink) async throws {
     try await stream.open(
-      { [url, credentials, configuration, eventLoop] in
+      { [url, credentials, configuration, sockets, eventLoop] in
         HTTPStream(
-          url, credentials: credentials, configuration: configuration, on: eventLoop,
-          delivering: sink)
+          url, credentials: credentials, configuration: configuration, sockets: sockets,
+          on: eventLoop, delivering: sink)
       }, begin: { $0.start() }
     ).get()
   }
@@ -65,6 +68,7 @@ extension TransportKind {
     source, options, eventLoop in
     // ‘--transport http host:port’ names no scheme.
     let url = SourceAddress.scheme(of: source) == nil ? "http://" + source : source
-    return try HTTPTransport(source: url, configuration: options.http, on: eventLoop)
+    return try HTTPTransport(
+      source: url, configuration: options.http, sockets: options.sockets, on: eventLoop)
   }
 }

@@ -10,17 +10,20 @@ public struct RTSPConfiguration: TransportOption, Hashable {
     case multicast
   }
 
-  /// Which of the described streams is played.
+  /// Which of the described streams are played.
   public enum Selection: Sendable, Hashable {
+    /// All of them; the first video is the one that must not fail.
+    case everything
+    /// The first video alone.
     case firstVideo
     /// Counted from 0 in the order of the description.
     case number(Int)
   }
 
   public var delivery = Delivery.automatic
-  public var selection = Selection.firstVideo
-  /// Sets up all streams and lets go what comes on the others: H264DVR recorders send no video over
-  /// UDP before audio is set up.
+  public var selection = Selection.everything
+  /// Sets up all streams and discards those that are not selected: H264DVR recorders send no video
+  /// over UDP before audio is set up.
   public var setsUpEverything = false
   /// How long nothing of the stream may come; `nil` waits for ever.
   public var silence: Duration? = .seconds(5)

@@ -256,8 +256,10 @@ final class RTSPConnection: ChannelInboundHandler {
       let event = event as? TLSUserEvent, case .handshakeCompleted = event
     {
       let certificate = try? context.pipeline.syncOperations.nioSSL_peerCertificate()
-      if let tls, !tls.accepts(certificate, for: url.host) {
-        lastError = TLSError.wrongHost(url.host)
+      if let tls, tls.lacksNames(certificate) || !tls.accepts(certificate, for: url.host) {
+        lastError =
+          tls.lacksNames(certificate)
+          ? TLSError.withoutNames(host: url.host) : .wrongHost(url.host)
         return context.close(promise: nil)
       }
       phase = .open(channel)

@@ -94,7 +94,7 @@ extension RTSPError: CustomStringConvertible {
       return "the server's description of the stream can not be used: \(error)"
     case .emptyDescription:
       return "the server describes no streams at this address; check the path in the URL"
-    case .noSuchStream(.firstVideo):
+    case .noSuchStream(.everything), .noSuchStream(.firstVideo):
       return "the server describes no video; --list shows what there is"
     case .noSuchStream(.number(let number)):
       return "the server describes no stream \(number); --list shows what there is"
@@ -133,7 +133,7 @@ extension RTSPError: TransportFault {
     // A camera that starts up knows no path and describes no video for a while.
     case .refused, .connectTimedOut, .noResponse, .noMedia, .mediaStopped, .framingLost, .stalled,
       .messageTooLarge, .connectionClosed, .sessionDescription, .emptyDescription,
-      .noSuchStream(.firstVideo):
+      .noSuchStream(.everything), .noSuchStream(.firstVideo):
       .transient
     }
   }

@@ -12,13 +12,15 @@ struct RTSPMediaPorts {
   private var server: RTSPSession.ServerPorts?
   private var host: SocketAddress?
 
-  /// Opens two sockets on `local`, where the connection is.
+  /// Opens two sockets on `local`, where the connection is; `place` counts the pairs that there are, for
+  /// which as many ports above the one that was asked for are taken.
   init(
-    pairOn local: SocketAddress, _ configuration: UDPTransport.SocketConfiguration,
+    pairOn local: SocketAddress, place: Int, _ configuration: UDPTransport.SocketConfiguration,
     on eventLoop: any EventLoop
   ) throws(TransportError) {
+    let first = configuration.bind?.port ?? 0
     let pair = try DatagramSocket.pair(
-      on: local.with(port: configuration.bind?.port ?? 0), interface: configuration.interface)
+      on: local.with(port: first == 0 ? 0 : first + 2 * place), interface: configuration.interface)
     isMulticast = false
     self.eventLoop = eventLoop
     sockets = UDPStream.Ports(

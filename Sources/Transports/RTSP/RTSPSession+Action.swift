@@ -13,9 +13,10 @@ extension RTSPSession {
     case request(RTSPRequest)
     /// Write an answer to a request of the server.
     case respond(RTSPResponse)
-    /// What the server says about its media; once, before any packet. `selected` is the index of
-    /// what is played; `nil` only when nothing is to be played, and there is no such stream.
-    case describe(SessionDescription, selected: Int?)
+    /// What the server says about its media; once, before any packet. `selected` is the index of what
+    /// must not fail; `nil` only when nothing is to be played, and there is no such stream. `tracks` are
+    /// the indices of all that is to be delivered, in the order of the description.
+    case describe(SessionDescription, selected: Int?, tracks: [Int])
     /// Open sockets for a stream; ``portsOpened(_:forMedia:at:)`` or
     /// ``portsFailed(forMedia:at:)`` follows.
     case openPorts(media: Int, Ports)
@@ -71,7 +72,7 @@ extension RTSPSession {
 
   /// What is to become of an interleaved frame.
   enum Route: Sendable, Hashable {
-    case deliver(Datagram.Channel)
+    case deliver(Datagram.Channel, track: Int = 0)
     /// Of a stream that is set up only because its device wants it so.
     case unwanted
     /// On a channel that no stream has.

@@ -128,6 +128,8 @@ extension RTSPSession {
         report(.keepAliveRefused(method: exchange.request.method))
         keepAlive.stop()
       case .teardown: end(.finished)
+      case .setUp where streams.current.map({ $0.role != .selected }) ?? false:
+        leaveOut(status: response.status, at: now)
       default:
         if case .credentialsMissing = error, !url.hasSameOrigin(as: origin) {
           return fail(.credentialsNotForwarded(to: url.description), at: now)
@@ -156,20 +158,23 @@ extension RTSPSession {
     do throws(RTSPError) {
       let description = try SessionDescription(answering: response)
       guard purpose == .play else {
-        perform(.describe(description, selected: description.index(of: configuration.selection)))
+        perform(
+          .describe(
+            description, selected: description.index(of: configuration.selection), tracks: []))
         return end(.finished)
       }
       let base = ControlURLs(response, requested: url)
       aggregateURLs = base.aggregate(of: description)
       try streams.choose(
         from: description, urls: base.media(of: description), configuration: configuration)
-      // Servers that know no aggregate take PLAY on the one stream that there is (§10.5).
-      if streams.count == 1, let stream = streams.selected { aggregateURLs += stream.urls }
+      // Servers that know no aggregate take PLAY on one stream (§10.5).
+      if let stream = streams.selected { aggregateURLs += stream.urls }
       // After a reconnection it is described again, but only to please the server: Hikvision
       // cameras accept no SETUP in a connection without DESCRIBE.
       if !hasDescribed {
         hasDescribed = true
-        perform(.describe(description, selected: streams.selected?.media))
+        perform(
+          .describe(description, selected: streams.selected?.media, tracks: streams.tracks))
       }
       setUpNext(at: now)
     } catch { fail(error, at: now) }

@@ -47,9 +47,18 @@ extension RTSPSession {
     case .group(let group):
       // The next stream follows when the group is joined.
       return perform(.openPorts(media: stream.media, group))
-    // What only repeats another, or is set up for the device's sake, can be done without.
-    case .unusable where stream.role != .selected: break
+    // What must not fail is another.
+    case .unusable where stream.role != .selected: return leaveOut(status: nil, at: now)
     case .unusable: return fail(.deliveryRefused, at: now)
+    }
+    streams.advance()
+    setUpNext(at: now)
+  }
+
+  /// Goes on without a stream that could not be set up, since it is not the one that must not fail.
+  mutating func leaveOut(status: Int?, at now: Instant) {
+    if let stream = streams.current, stream.role == .accompanying {
+      report(.streamLeftOut(media: stream.media, status: status))
     }
     streams.advance()
     setUpNext(at: now)
@@ -64,9 +73,7 @@ extension RTSPSession {
       return requestSetUp(at: now)
     }
     if let stream = streams.current, stream.role != .selected {
-      // Set up for the device's sake, or for what can be done without; the device does not want it.
-      streams.advance()
-      return setUpNext(at: now)
+      return leaveOut(status: response.status, at: now)
     }
     guard response.mayMeanTransport else { return refuse(response, to: exchange, at: now) }
     let error =

@@ -28,6 +28,8 @@ struct RTSPSession: Sendable {
   var reconnections = 0
   /// When the selected stream last brought something.
   var lastMedia: Instant?
+  /// Whether the first connection led to this machine or its link, so that a redirect may too.
+  private var beganInside: Bool?
 
   let configuration: RTSPConfiguration
   let purpose: Purpose
@@ -78,8 +80,14 @@ struct RTSPSession: Sendable {
 
   // MARK: What happened
 
-  mutating func connectionOpened(at now: Instant) {
+  /// The connection stands; `isInside` says that it leads to this machine or its link
+  /// (``ServerURL/isConfined(_:)``), to which no server far away may redirect anybody by a name.
+  mutating func connectionOpened(isInside: Bool = false, at now: Instant) {
     guard case .connecting = phase else { return }
+    if beganInside == false, isInside {
+      return end(.failed(.redirectRefused(to: url.description)))
+    }
+    beganInside = beganInside ?? isInside
     phase = .settingUp
     if hasAskedOptions { describe(at: now) } else { askOptions(at: now) }
   }
@@ -114,10 +122,10 @@ struct RTSPSession: Sendable {
   /// send at once, and the first picture is the one without which the others are of no use.
   mutating func route(channel: UInt8, at now: Instant) -> Route {
     let route = streams.route(channel)
-    if route == .deliver(.media) {
-      lastMedia = now
-    } else if route == .unassigned {
-      report(.unassignedChannel(channel))
+    switch route {
+    case .deliver(.media, let track) where track == streams.selectedTrack: lastMedia = now
+    case .unassigned: report(.unassignedChannel(channel))
+    case .deliver, .unwanted: break
     }
     return route
   }
@@ -146,10 +154,7 @@ struct RTSPSession: Sendable {
     guard case .settingUp = phase, exchanges.awaited == nil, streams.current?.media == media else {
       return
     }
-    if streams.current?.role != .selected {
-      streams.advance()
-      return setUpNext(at: now)
-    }
+    if streams.current?.role != .selected { return leaveOut(status: nil, at: now) }
     guard configuration.delivery == .automatic, streams.carrier == .udp else {
       leave(at: now)
       return end(.notConnected)
@@ -219,8 +224,8 @@ struct RTSPSession: Sendable {
   /// The channels on which frames can be expected, to find the beginning of one by.
   var assignedChannels: [UInt8] { streams.assignedChannels }
 
-  /// The channel on which RTCP for the selected stream goes to the server; `nil` over UDP.
-  var feedbackChannel: UInt8? { streams.feedbackChannel }
+  /// The channel on which RTCP for a track goes to the server; `nil` over UDP.
+  func feedbackChannel(ofTrack track: Int) -> UInt8? { streams.feedbackChannel(ofTrack: track) }
 
   mutating func perform(_ action: Action) {
     if phase != .ended { actions.append(action) }

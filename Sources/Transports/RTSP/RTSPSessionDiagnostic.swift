@@ -30,6 +30,8 @@ public enum RTSPDiagnostic: Sendable, Hashable {
   case udpSilent
   /// No local ports could be opened for UDP, so the stream comes in the connection.
   case portsUnavailable
+  /// A stream beside the one that is wanted was refused with this status, or could not be set up.
+  case streamLeftOut(media: Int, status: Int?)
   /// This method keeps no session alive here.
   case keepAliveRefused(method: String)
   case pauseRefused(status: Int)
@@ -61,6 +63,9 @@ extension RTSPDiagnostic: CustomStringConvertible {
     case .udpSilent:
       return "nothing came over UDP (a firewall may stand between); the stream comes over TCP"
     case .portsUnavailable: return "no UDP ports could be opened; the stream comes over TCP"
+    case .streamLeftOut(let media, let status):
+      let answer = status.map { " (the server answered SETUP with \($0))" } ?? ""
+      return "stream \(media) could not be set up\(answer); the others are played without it"
     case .keepAliveRefused(let method): return "\(method) was refused as a keep-alive"
     case .pauseRefused(let status): return "PAUSE was refused with \(status)"
     case .suspiciousPosition: return "the position in RTP-Info is not used"

@@ -14,9 +14,11 @@ struct RTSPStreams: Sendable {
 
   /// Why a stream is set up.
   enum Role: Sendable, Hashable {
-    /// It is what is played.
+    /// It is what must not fail.
     case selected
-    /// The packets of what is played are sent again in it (RFC 4588 §5.3).
+    /// It is played with what is selected, if it can be.
+    case accompanying
+    /// The packets of a track are sent again in it (RFC 4588 §5.3).
     case retransmission
     /// Its device wants it so.
     case unwanted
@@ -27,6 +29,8 @@ struct RTSPStreams: Sendable {
     /// Its index in the description.
     let media: Int
     let role: Role
+    /// The track that it belongs to: a place in ``RTSPStreams/tracks``.
+    let track: Int
     /// What SETUP is sent to, in the order in which it is tried.
     let urls: [String]
     /// Its local ports over UDP.
@@ -51,13 +55,16 @@ struct RTSPStreams: Sendable {
   private(set) var carrier: Carrier
   /// The channels of all streams.
   private(set) var assignedChannels: [UInt8] = []
-  /// The channel on which the selected stream's RTCP goes back.
-  private(set) var feedbackChannel: UInt8?
+  /// The indices, in the description, of what is delivered.
+  private(set) var tracks: [Int] = []
+  /// The channels on which the RTCP of tracks goes back.
+  private var feedbackChannels: [Int: UInt8] = [:]
 
   private var streams: [Stream] = []
   private var position = 0
   /// Which of its URLs a stream is tried with; the way of building that one accepts holds for all.
   private var form = 0
+  private var acceptedForm = 0
   private var routes = [RTSPSession.Route](repeating: .unassigned, count: 256)
 
   init(carrier: Carrier) { self.carrier = carrier }
@@ -66,6 +73,11 @@ struct RTSPStreams: Sendable {
   var current: Stream? { streams.indices.contains(position) ? streams[position] : nil }
 
   var selected: Stream? { streams.first { $0.role == .selected } }
+
+  /// The track of ``selected``.
+  var selectedTrack: Int? { selected?.track }
+
+  func feedbackChannel(ofTrack track: Int) -> UInt8? { feedbackChannels[track] }
 
   /// How many streams there are.
   var count: Int { streams.count }
@@ -94,28 +106,36 @@ struct RTSPStreams: Sendable {
   ) throws(RTSPError) {
     let media = description.media
     guard let index = description.index(of: configuration.selection) else {
-      throw .noSuchStream(configuration.selection)
+      throw .noSuchStream(
+        configuration.selection == .everything ? .firstVideo : configuration.selection)
     }
     guard let profile = media[index].rtpProfile else {
       throw .unsupportedProfile(media[index].profile)
     }
-    // What is played comes first and has channels 0 and 1, which every device knows.
-    var chosen = [(index: index, role: Role.selected, profile: profile)]
-    if let other = media[index].retransmission, let profile = media[other].rtpProfile {
-      chosen.append((other, .retransmission, profile))
+    tracks = description.tracks(with: index, of: configuration.selection)
+    var chosen: [(index: Int, role: Role, profile: String, track: Int)] = []
+    // What must not fail comes first and has channels 0 and 1, which every device knows.
+    for track in tracks.indices.sorted(by: { tracks[$0] == index && tracks[$1] != index }) {
+      let place = tracks[track]
+      let role = place == index ? Role.selected : .accompanying
+      chosen.append((place, role, media[place].rtpProfile ?? profile, track))
+      if let other = media[place].retransmission, let profile = media[other].rtpProfile {
+        chosen.append((other, .retransmission, profile, track))
+      }
     }
     if configuration.setsUpEverything {
       chosen += media.indices.compactMap { other in
         // A second client of a back channel is refused by Dahua, with all that it asked for.
         chosen.contains { $0.index == other } || media[other].isBackChannel
-          ? nil : media[other].rtpProfile.map { (other, .unwanted, $0) }
+          ? nil : media[other].rtpProfile.map { (other, .unwanted, $0, 0) }
       }
     }
     restart(over: carrier)
     form = 0
+    acceptedForm = 0
     streams = chosen.enumerated().map { place, choice in
       Stream(
-        media: choice.index, role: choice.role,
+        media: choice.index, role: choice.role, track: choice.track,
         urls: urls.indices.contains(choice.index) ? urls[choice.index] : [], ports: nil,
         profile: choice.profile, group: media[choice.index].group,
         channel: UInt8(clamping: min(2 * place, 254)))
@@ -129,7 +149,7 @@ struct RTSPStreams: Sendable {
     for index in streams.indices { streams[index].ports = nil }
     routes = routes.map { _ in .unassigned }
     assignedChannels = []
-    feedbackChannel = nil
+    feedbackChannels = [:]
   }
 
   mutating func setPorts(_ ports: RTSPSession.ClientPorts, ofMedia media: Int) {
@@ -137,10 +157,11 @@ struct RTSPStreams: Sendable {
     streams[position].ports = ports
   }
 
-  /// Goes on to the next way of building the URL of ``current``, or back to the first after the last.
+  /// Goes on to the next way of building the URL of ``current``, or, after the last, back to the one that
+  /// was accepted of another stream.
   mutating func tryNextURL() -> Bool {
     guard let current, form + 1 < current.urls.count else {
-      form = 0
+      form = acceptedForm
       return false
     }
     form += 1
@@ -153,6 +174,7 @@ struct RTSPStreams: Sendable {
   /// Takes over what a server answered to the SETUP of ``current``; `nil` when it named no transport.
   mutating func accept(_ answer: TransportHeader?) -> Answer {
     guard let current else { return .unusable }
+    acceptedForm = form
     switch carrier {
     case .connection:
       // The Escam Q6 answers RTP/AVP for TCP, others name no protocol: the channels alone count.
@@ -174,12 +196,16 @@ struct RTSPStreams: Sendable {
     }
   }
 
+  /// Tracks that are set up at most, each with two sockets over UDP.
+  static let maximumTracks = 16
+
   /// What is to become of a frame on `channel`; called for each.
   func route(_ channel: UInt8) -> RTSPSession.Route { routes[Int(channel)] }
 
   private mutating func assign(_ given: TransportHeader.Pair<UInt8>?, to stream: Stream) {
     let media = given?.media ?? stream.channel
     let isSelected = stream.role == .selected
+    let isTrack = isSelected || stream.role == .accompanying
     // Some servers answer with channels 0 and 1 whatever they were asked for.
     func isFree(_ channel: UInt8) -> Bool {
       if isSelected { return true }
@@ -189,16 +215,16 @@ struct RTSPStreams: Sendable {
     let control = given.map { $0.control } ?? stream.channel + 1
     assignedChannels.append(media)
     if let control, control != media, isFree(control) {
-      routes[Int(control)] = isSelected ? .deliver(.control) : .unwanted
+      routes[Int(control)] = isTrack ? .deliver(.control, track: stream.track) : .unwanted
       assignedChannels.append(control)
-      if isSelected { feedbackChannel = control }
+      if isTrack { feedbackChannels[stream.track] = control }
     }
     guard isFree(media) else { return }
     // Last, because it prevails where a server uses a channel twice.
     routes[Int(media)] =
       switch stream.role {
-      case .selected: .deliver(.media)
-      case .retransmission: .deliver(.retransmission)
+      case .selected, .accompanying: .deliver(.media, track: stream.track)
+      case .retransmission: .deliver(.retransmission, track: stream.track)
       case .unwanted: .unwanted
       }
   }
@@ -230,10 +256,23 @@ extension SessionDescription {
   /// The index of what is to be played; `nil` when there is no such thing.
   func index(of selection: RTSPConfiguration.Selection) -> Int? {
     switch selection {
-    case .firstVideo:
+    case .everything, .firstVideo:
       media.firstIndex { $0.kind == "video" && !$0.isBackChannel && !$0.isRetransmission }
     case .number(let number): media.indices.contains(number) ? number : nil
     }
+  }
+
+  /// The indices of what is delivered, in order, of which `selected` is one.
+  fileprivate func tracks(with selected: Int, of selection: RTSPConfiguration.Selection) -> [Int] {
+    guard selection == .everything else { return [selected] }
+    // One in clear beside one that is protected proves nothing of itself, and is not played with it.
+    let isProtected = media[selected].isProtected
+    let others = media.indices.filter { index in
+      let media = media[index]
+      return index != selected && !media.isBackChannel && !media.isRetransmission
+        && media.rtpProfile != nil && media.isProtected == isProtected
+    }
+    return ([selected] + others.prefix(RTSPStreams.maximumTracks - 1)).sorted()
   }
 }
 

@@ -21,6 +21,8 @@ final class RTSPStream: PacketStream {
   /// Decrypts for the sink, where the keys are in the description.
   private var protection: SRTPReceiver?
   private var isSecure: Bool
+  /// The indices, in the description, of what is delivered, and which of them must not fail.
+  private var tracks: [Int] = []
   private var selected: Int?
   private var count = TransportCounters()
   private var lastArrival = Instant(nanoseconds: .min)
@@ -74,16 +76,16 @@ final class RTSPStream: PacketStream {
   }
 
   /// Sends RTCP where the media comes from: in the connection, or over UDP.
-  func sendFeedback(_ bytes: ByteBuffer) {
-    guard sink != nil else { return }
+  func sendFeedback(_ bytes: ByteBuffer, track: Int) {
+    guard sink != nil, tracks.indices.contains(track) else { return }
     var bytes = bytes
     if let protection {
-      guard let protected = protection.protect(bytes) else { return }
+      guard let protected = protection.protect(bytes, track: track) else { return }
       bytes = protected
     }
-    if let stream = selected.flatMap({ ports[$0]?.stream }) {
+    if let stream = ports[tracks[track]]?.stream {
       stream.sendFeedback(bytes)
-    } else if let channel = session.feedbackChannel {
+    } else if let channel = session.feedbackChannel(ofTrack: track) {
       connection?.send(bytes, onChannel: channel)
     }
   }
@@ -97,7 +99,9 @@ final class RTSPStream: PacketStream {
     var counters = count
     counters.skippedBytes += connection?.skipped ?? 0
     counters.hasUsedDigest = session.authenticator.hasSeenDigest
-    if let stream = selected.flatMap({ ports[$0]?.stream }) { counters.add(stream.counters) }
+    for (media, ports) in ports {
+      if let stream = ports.stream { counters.add(stream.counters, isFirst: media == selected) }
+    }
     protection?.complete(&counters)
     return counters
   }
@@ -130,9 +134,10 @@ final class RTSPStream: PacketStream {
     case .connect(let url): connect(to: url)
     case .request(let request): connection?.send(request)
     case .respond(let response): connection?.send(response)
-    case .describe(let description, let selected):
+    case .describe(let description, let selected, let tracks):
       self.description = description
       self.selected = selected
+      self.tracks = tracks
       protect()
     case .openPorts(let media, let ports): open(ports, forMedia: media)
     case .expectMedia(let media, let server): expect(server, forMedia: media)
@@ -152,15 +157,24 @@ final class RTSPStream: PacketStream {
   /// Puts decryption between the media and the sink, where the description asks for it and the sink
   /// does not do it anyway.
   private func protect() {
-    guard let sink, !sink.authenticates, let description, let index = selected,
-      description.media.indices.contains(index)
+    guard let sink, !sink.authenticates, let description, let selected,
+      description.media.indices.contains(selected), description.media[selected].isProtected
     else { return }
+    let exposure = isSecure ? nil : "the connection is not encrypted"
     do throws(SRTPError) {
-      guard description.media[index].isProtected else { return }
-      let keys = try description.protection(
-        ofMedia: index, configuration.protection,
-        exposure: isSecure ? nil : "the connection is not encrypted")
-      let receiver = try SRTPReceiver(keys, on: eventLoop, delivering: sink)
+      // Of those that may fail, the key may be missing too.
+      var configurations: [SRTPConfiguration?] = []
+      for media in tracks {
+        do throws(SRTPError) {
+          configurations.append(
+            try description.protection(
+              ofMedia: media, configuration.protection, exposure: exposure))
+        } catch {
+          if media == selected { throw error }
+          configurations.append(nil)
+        }
+      }
+      let receiver = try SRTPReceiver(.tracks(configurations), on: eventLoop, delivering: sink)
       protection = receiver
       self.sink = receiver
     } catch { mediaFailed(error) }
@@ -175,7 +189,9 @@ final class RTSPStream: PacketStream {
       delivering: RTSPConnection.Delivery(
         opened: { now in
           self.count.localAddress = self.connection?.addresses?.local.endpoint
-          self.session.connectionOpened(at: now)
+          let remote = self.connection?.addresses?.remote.ipAddress
+          self.session.connectionOpened(
+            isInside: remote.map(ServerURL.isConfined) ?? false, at: now)
           self.act()
         },
         element: { self.receive($0, at: $1) },
@@ -247,7 +263,8 @@ final class RTSPStream: PacketStream {
     switch element {
     case .frame(let channel, let bytes):
       switch session.route(channel: channel, at: now) {
-      case .deliver(let kind): deliver(Datagram(bytes: bytes, arrival: now, channel: kind))
+      case .deliver(let kind, let track):
+        deliver(Datagram(bytes: bytes, arrival: now, channel: kind, track: track))
       case .unwanted: count.unwanted += 1
       case .unassigned: count.unassigned += 1
       }
@@ -288,8 +305,8 @@ final class RTSPStream: PacketStream {
     count.delivery = selected.map { $0.isMulticast ? "multicast" : "udp" } ?? "tcp"
     guard let opening, let sink else { return }
     self.opening = nil
-    if let description, let index = self.selected, description.media.indices.contains(index) {
-      sink.describe([description.media[index].description])
+    if let description, !tracks.isEmpty {
+      sink.describe(tracks.map { description.media[$0].description })
     }
     opening.succeed()
   }
@@ -301,7 +318,8 @@ final class RTSPStream: PacketStream {
       guard let local = connection?.addresses?.local else { throw TransportError.closed }
       switch wanted {
       case .pair:
-        ports[media] = try RTSPMediaPorts(pairOn: local, sockets, on: eventLoop)
+        ports[media] = try RTSPMediaPorts(
+          pairOn: local, place: ports.count, sockets, on: eventLoop)
       case .multicast(let group, let port, _, let sources):
         ports[media] = try RTSPMediaPorts(
           group: SocketAddress(ipAddress: group, port: port),
@@ -327,15 +345,16 @@ final class RTSPStream: PacketStream {
 
   /// Delivers a stream if it is wanted; one that repeats another has been set up behind that.
   private func startDelivery(ofMedia media: Int) {
-    guard let selected else { return }
     var started: EventLoopFuture<Void>?
-    if media == selected {
-      let relay = DatagramRelay(stream: NIOLoopBound(self, eventLoop: eventLoop))
+    if let track = tracks.firstIndex(of: media) {
+      let relay = DatagramRelay(
+        stream: NIOLoopBound(self, eventLoop: eventLoop), track: track,
+        isSelected: media == selected)
       started = ports[media]?.deliver(to: relay)
-    } else if media == description?.media[selected].retransmission,
-      let repair = ports[media]?.repair
-    {
-      started = ports[selected]?.deliver(repair)
+    } else if let original = tracks.first(where: {
+      description?.media[$0].retransmission == media
+    }), let repair = ports[media]?.repair {
+      started = ports[original]?.deliver(repair)
     }
     started?.assumeIsolated().whenFailure { self.mediaFailed($0) }
   }
@@ -343,9 +362,11 @@ final class RTSPStream: PacketStream {
   /// Whether the sink knows what is genuine.
   fileprivate var authenticates: Bool { sink?.authenticates ?? false }
 
-  fileprivate func receiveOverUDP(_ datagram: Datagram) -> Bool {
+  fileprivate func receiveOverUDP(_ datagram: Datagram, isSelected: Bool) -> Bool {
     let isGenuine = deliver(datagram)
-    if isGenuine, datagram.channel == .media { session.mediaArrived(at: datagram.arrival) }
+    if isGenuine, isSelected, datagram.channel == .media {
+      session.mediaArrived(at: datagram.arrival)
+    }
     return isGenuine
   }
 
@@ -356,11 +377,12 @@ final class RTSPStream: PacketStream {
   }
 
   private func closePorts() {
-    for ports in ports.values {
-      ports.close()
-      if let stream = ports.stream { count.add(stream.counters) }
-    }
+    let closing = ports
     ports.removeAll()
+    for (media, ports) in closing {
+      ports.close()
+      if let stream = ports.stream { count.add(stream.counters, isFirst: media == selected) }
+    }
   }
 
   private static var now: Instant { Instant(NIODeadline.now()) }
@@ -372,8 +394,14 @@ final class RTSPStream: PacketStream {
 /// Passes on what comes over UDP.
 private final class DatagramRelay: DatagramSink {
   private let stream: NIOLoopBound<RTSPStream>
+  private let track: Int
+  private let isSelected: Bool
 
-  init(stream: NIOLoopBound<RTSPStream>) { self.stream = stream }
+  init(stream: NIOLoopBound<RTSPStream>, track: Int, isSelected: Bool) {
+    self.stream = stream
+    self.track = track
+    self.isSelected = isSelected
+  }
 
   func describe(_ media: [MediaDescription]) {}
 
@@ -381,7 +409,11 @@ private final class DatagramRelay: DatagramSink {
 
   var authenticates: Bool { stream.value.authenticates }
 
-  func admit(_ datagram: Datagram) -> Bool { stream.value.receiveOverUDP(datagram) }
+  func admit(_ datagram: Datagram) -> Bool {
+    var datagram = datagram
+    datagram.track = track
+    return stream.value.receiveOverUDP(datagram, isSelected: isSelected)
+  }
 
   func readCompleted(at now: Instant) { stream.value.readCompleted(at: now) }
 
@@ -392,9 +424,12 @@ private final class DatagramRelay: DatagramSink {
 
 extension TransportCounters {
   /// Takes over what sockets have counted, but not what they have delivered.
-  fileprivate mutating func add(_ sockets: TransportCounters) {
-    localAddress = sockets.localAddress ?? localAddress
+  ///
+  /// The address is that of the first track.
+  fileprivate mutating func add(_ sockets: TransportCounters, isFirst: Bool) {
+    if isFirst { localAddress = sockets.localAddress ?? localAddress }
     foreignOrigin += sockets.foreignOrigin
+    notRTP += sockets.notRTP
     empty += sockets.empty
     kernelDropped += sockets.kernelDropped
     rebindings += sockets.rebindings

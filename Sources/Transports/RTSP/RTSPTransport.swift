@@ -69,7 +69,7 @@ public final class RTSPTransport: RTPTransport {
   public func resume() { stream.withStream { $0.resume() } }
 
   public func sendFeedback(_ bytes: ByteBuffer, track: Int) {
-    if track == 0 { stream.withStream { $0.sendFeedback(bytes) } }
+    stream.withStream { $0.sendFeedback(bytes, track: track) }
   }
 
   /// Only media in the connection itself can wait.

@@ -4,4 +4,11 @@ public enum SenderFilter: Sendable, Hashable {
   case only([String])
   /// Anybody but these.
   case allBut([String])
+
+  /// The addresses or names, whichever it says of them.
+  var hosts: [String] {
+    switch self {
+    case .only(let hosts), .allBut(let hosts): hosts
+    }
+  }
 }

@@ -35,6 +35,8 @@ struct RolloverSearch {
   /// The one not heard for longest first.
   private var prospects: [Prospect] = []
   private var allowance = TrialAllowance()
+  /// Sources that an address may begin to be searched for.
+  private var beginnings = AddressAllowance(burst: 2, interval: .seconds(1))
   private let replayWindow: Int
 
   init(replayWindow: Int) { self.replayWindow = replayWindow }
@@ -44,15 +46,18 @@ struct RolloverSearch {
   /// - Returns: the context in which it did, with the packet decrypted in `scratch`.
   mutating func context(
     for packet: ByteBuffer, of ssrc: UInt32, key: SRTPKeyMaterial, layout: SRTPLayout,
-    candidates: Candidates, at now: Instant, scratch: inout ByteBuffer
+    candidates: Candidates, from origin: SocketAddress?, at now: Instant, scratch: inout ByteBuffer
   ) -> SRTPContext? {
     allowance.refill(at: now)
     var prospect: Prospect
     if let index = prospects.firstIndex(where: { $0.ssrc == ssrc && $0.key === key }) {
       prospect = prospects.remove(at: index)
     } else {
-      // What comes once must not use up what a source that keeps coming needs.
-      guard allowance.take(Self.contextCost, leaving: TrialAllowance.burst / 2),
+      // What comes once must not use up what a source that keeps coming needs, nor one address what
+      // another does.
+      guard allowance.left - Self.contextCost >= TrialAllowance.burst / 2,
+        beginnings.take(for: origin, at: now),
+        allowance.take(Self.contextCost, leaving: TrialAllowance.burst / 2),
         let context = try? SRTPContext(key, for: .only(ssrc), replayWindow: replayWindow)
       else { return nil }
       prospect = Prospect(ssrc: ssrc, key: key, context: context, candidates: candidates)

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import RTPWire
 
 /// Where the keys of a stream are read from, so that they need not stand where everybody can read them.
 public enum SRTPKeySource: Sendable, Hashable {
@@ -12,9 +13,14 @@ public enum SRTPKeySource: Sendable, Hashable {
   /// Reads all keys that there are.
   ///
   /// - Throws: ``SRTPError``, which tells nothing of what was read.
-  public func keys() throws(SRTPError) -> [SRTPKeyMaterial] {
+  public func keys() throws(SRTPError) -> [SRTPKeyMaterial] { try keys(within: Self.patience) }
+
+  /// The same for writers of pipes that are waited for no longer than `patience`.
+  func keys(within patience: Duration) throws(SRTPError) -> [SRTPKeyMaterial] {
     let text: SecretBytes?
-    do throws(SRTPError.KeyFault) { text = try self.text() } catch { throw .keySource(name, error) }
+    do throws(SRTPError.KeyFault) { text = try self.text(within: patience) } catch {
+      throw .keySource(name, error)
+    }
     guard let text else { throw .keySource(name, .empty) }
     return try unsafe text.withBytes { bytes throws(SRTPError) in
       try unsafe SRTPKeyText.keys(in: UnsafeRawBufferPointer(bytes), named: name)
@@ -30,10 +36,11 @@ public enum SRTPKeySource: Sendable, Hashable {
     }
   }
 
-  private func text() throws(SRTPError.KeyFault) -> SecretBytes? {
+  private func text(within patience: Duration) throws(SRTPError.KeyFault) -> SecretBytes? {
     switch self {
     case .file(let path):
-      let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+      // A named pipe that nobody writes would keep open(2) waiting for ever.
+      let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
       guard descriptor >= 0 else { throw .unreadable(reason: Self.reason) }
       defer { close(descriptor) }
       var status = stat()
@@ -45,10 +52,10 @@ public enum SRTPKeySource: Sendable, Hashable {
       case S_IFIFO, S_IFCHR, S_IFSOCK: break
       default: throw .notAFile
       }
-      return try Self.read(descriptor)
+      return try Self.read(descriptor, within: patience)
     case .descriptor(let number):
       defer { close(number) }
-      return try Self.read(number)
+      return try Self.read(number, within: patience)
     case .environment(let variable):
       guard let value = unsafe getenv(variable) else { return nil }
       let length = unsafe strlen(value)
@@ -63,15 +70,26 @@ public enum SRTPKeySource: Sendable, Hashable {
     }
   }
 
-  /// Reads to the end.
-  private static func read(_ descriptor: Int32) throws(SRTPError.KeyFault) -> SecretBytes {
+  /// Reads to the end, which has to come in time.
+  private static func read(
+    _ descriptor: Int32, within patience: Duration
+  ) throws(SRTPError.KeyFault) -> SecretBytes {
     let buffer = SecretBytes(count: longestText + 1)
     var length = 0
+    let deadline = ContinuousClock.now + patience
     while length <= longestText {
+      let left = Int32(clamping: (deadline - .now).wholeNanoseconds / 1_000_000)
+      var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      let ready = unsafe poll(&request, 1, max(left, 0))
+      if ready < 0, errno == EINTR { continue }
+      guard ready != 0 else {
+        throw .unreadable(
+          reason: "its writer did not finish within \(patience.components.seconds) s")
+      }
       let count = unsafe buffer.withBytes { bytes in
         unsafe Glibc.read(descriptor, bytes.baseAddress?.advanced(by: length), bytes.count - length)
       }
-      if count < 0, errno == EINTR { continue }
+      if count < 0, errno == EINTR || errno == EAGAIN { continue }
       guard count >= 0 else { throw .unreadable(reason: reason) }
       guard count > 0 else {
         let text = SecretBytes(count: length)
@@ -87,6 +105,8 @@ public enum SRTPKeySource: Sendable, Hashable {
 
   private static var reason: String { unsafe String(cString: strerror(errno)) }
 
+  /// How long the writer of a pipe may take: a person may have to type a password first.
+  private static let patience = Duration.seconds(10)
   /// Bytes: ``SRTPSession/maximumKeys`` lines with the longest identifiers.
   private static let longestText = 8 << 10
 }

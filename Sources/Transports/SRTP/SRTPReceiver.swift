@@ -7,9 +7,11 @@ internal import RTPWire
 final class SRTPReceiver: DatagramSink, @unchecked Sendable {
   private let eventLoop: any EventLoop
   private var sink: (any DatagramSink)?
-  private var session: SRTPSession
-  /// For packets that are sent again in a session of their own.
-  private var retransmissions: SRTPSession?
+  /// By track, `nil` for one whose key is not known; or one for all tracks.
+  private var sessions: [Sessions?]
+  private let isShared: Bool
+  /// What no session counts.
+  private var counted = SRTPCounters()
   private let supplier: SRTPKeySupplier?
   private var inquiries: [Inquiry] = []
   private var held = HeldDatagrams()
@@ -23,37 +25,84 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
   private var passed: [Datagram] = []
   private var delivering: [Datagram] = []
 
+  /// Where authentic media last came from.
+  private var authenticOrigin: SocketAddress?
+  private var allowance = SRTPInquiryAllowance()
+
+  private struct Sessions {
+    var media: SRTPSession
+    /// For packets that are sent again in a session of their own.
+    var retransmissions: SRTPSession?
+
+    init(_ configuration: SRTPConfiguration) throws(SRTPError) {
+      media = try configuration.makeSession()
+      retransmissions = try configuration.makeRetransmissionSession()
+    }
+  }
+
   /// A key that was asked for.
   private struct Inquiry {
     let request: SRTPKeyRequest
+    let origin: SocketAddress?
     /// `nil` once it is answered, if only by there being no key.
     var task: Task<Void, Never>?
+    let patience: Scheduled<Void>
+
+    func end() {
+      task?.cancel()
+      patience.cancel()
+    }
   }
 
   /// - Throws: ``SRTPError``.
   init(
-    _ configuration: SRTPConfiguration, on eventLoop: any EventLoop,
-    delivering sink: any DatagramSink
+    _ protection: SRTPProtection, on eventLoop: any EventLoop, delivering sink: any DatagramSink
   ) throws(SRTPError) {
     self.eventLoop = eventLoop
     self.sink = sink
-    session = try configuration.makeSession()
-    retransmissions = try configuration.makeRetransmissionSession()
-    supplier = if case .asked(_, _, let supplier) = configuration.keys { supplier } else { nil }
+    switch protection {
+    case .everyTrack(let configuration):
+      sessions = [try Sessions(configuration)]
+      isShared = true
+      supplier = if case .asked(_, _, let supplier) = configuration.keys { supplier } else { nil }
+    case .tracks(let configurations):
+      var sessions: [Sessions?] = []
+      for configuration in configurations {
+        if let configuration {
+          sessions.append(try Sessions(configuration))
+        } else {
+          sessions.append(nil)
+        }
+      }
+      self.sessions = sessions
+      isShared = false
+      supplier = nil
+    }
+  }
+
+  /// Where the sessions of a track are, if there are any.
+  private func place(ofTrack track: Int) -> Int? {
+    let place = isShared ? 0 : track
+    return sessions.indices.contains(place) && sessions[place] != nil ? place : nil
   }
 
   /// Replaces what protection and delivery have to do with the counters of the carrier.
   func complete(_ counters: inout TransportCounters) {
-    var own = session.counters
-    if let others = retransmissions?.counters { own = own.added(to: others) }
+    var own = counted
+    for case let sessions? in sessions {
+      own = sessions.media.counters.added(to: own)
+      if let others = sessions.retransmissions?.counters { own = others.added(to: own) }
+    }
     own.held = UInt64(held.count)
     counters.delivered = delivered.packets
     counters.deliveredBytes = delivered.bytes
     counters.srtp = own
   }
 
-  /// Encrypts RTCP for the far end; `nil` before anything authentic has come.
-  func protect(_ compound: ByteBuffer) -> ByteBuffer? { session.protect(compound) }
+  /// Encrypts RTCP about a track for the far end; `nil` before anything authentic has come.
+  func protect(_ compound: ByteBuffer, track: Int) -> ByteBuffer? {
+    place(ofTrack: track).flatMap { sessions[$0]?.media.protect(compound) }
+  }
 
   // MARK: From the transport
 
@@ -68,28 +117,37 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
 
   func admit(_ datagram: Datagram) -> Bool {
     guard sink != nil else { return false }
+    guard let place = place(ofTrack: datagram.track) else {
+      counted.noKey += 1
+      return false
+    }
     let isControl = datagram.channel == .control || RTCPPacket.recognizes(datagram.bytes)
     if datagram.channel == .retransmission {
-      return admitRetransmission(datagram, isControl: isControl)
+      return admitRetransmission(datagram, isControl: isControl, place)
     }
-    switch session.unprotect(datagram.bytes, isControl: isControl, at: datagram.arrival) {
+    switch sessions[place]?.media.unprotect(
+      datagram.bytes, isControl: isControl, from: datagram.origin, at: datagram.arrival)
+    {
     case .passed(let clear):
+      if !isControl, authenticOrigin != datagram.origin { authenticOrigin = datagram.origin }
       pass(clear, of: datagram)
       return true
     case .keyUnknown(let request):
       ask(for: request, holding: datagram)
       return false
-    case .authenticationFailed, .replayed, .malformed: return false
+    case .authenticationFailed, .replayed, .malformed, nil: return false
     }
   }
 
-  private func admitRetransmission(_ datagram: Datagram, isControl: Bool) -> Bool {
-    switch retransmissions?.unprotect(datagram.bytes, isControl: isControl, at: datagram.arrival) {
+  private func admitRetransmission(_ datagram: Datagram, isControl: Bool, _ place: Int) -> Bool {
+    switch sessions[place]?.retransmissions?.unprotect(
+      datagram.bytes, isControl: isControl, from: datagram.origin, at: datagram.arrival)
+    {
     case .passed(let clear):
       pass(clear, of: datagram)
       return true
     case .keyUnknown, nil:
-      session.count(\.noKey)
+      counted.noKey += 1
       return false
     case .authenticationFailed, .replayed, .malformed: return false
     }
@@ -105,7 +163,7 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
     let sink = self.sink
     self.sink = nil
     expiry?.cancel()
-    for inquiry in inquiries { inquiry.task?.cancel() }
+    for inquiry in inquiries { inquiry.end() }
     inquiries.removeAll()
     drop(held.dropAll())
     sink?.transportEnded(end)
@@ -134,30 +192,60 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
     delivering.removeAll(keepingCapacity: true)
   }
 
-  private func drop(_ count: Int) { session.count(\.heldTooLong, count) }
+  private func drop(_ count: Int) { counted.heldTooLong += UInt64(clamping: count) }
+
+  private func countWithoutKey(_ packets: Int = 1) { counted.noKey += UInt64(clamping: packets) }
 
   // MARK: Keys that are asked for
 
   private func ask(for request: SRTPKeyRequest, holding datagram: Datagram) {
-    guard let supplier else { return session.count(\.noKey) }
+    guard let supplier else { return countWithoutKey() }
     if let index = inquiries.firstIndex(where: { $0.request == request }) {
-      guard inquiries[index].task != nil else { return session.count(\.noKey) }
+      guard inquiries[index].task != nil else { return countWithoutKey() }
       return hold(datagram, for: request)
     }
-    if inquiries.count == Self.maximumInquiries {
-      // Where all of them are still unanswered, nobody else is asked about.
-      guard let answered = inquiries.firstIndex(where: { $0.task == nil }) else {
-        return session.count(\.noKey)
-      }
-      inquiries.remove(at: answered)
-    }
-    session.count(\.keyRequests)
+    let origin = datagram.origin
+    let isKnown = origin.map { isAuthentic($0) } ?? false
+    guard makeRoom(isKnown: isKnown),
+      allowance.take(for: origin, isKnown: isKnown, at: datagram.arrival)
+    else { return countWithoutKey() }
+    counted.keyRequests += 1
     hold(datagram, for: request)
     let task = Task { [eventLoop, weak self] in
       let key = try? await supplier(request)
       eventLoop.execute { [weak self] in self?.take(key ?? nil, for: request) }
     }
-    inquiries.append(Inquiry(request: request, task: task))
+    let patience: Scheduled<Void> = eventLoop.scheduleTask(in: Self.supplierPatience) {
+      [weak self] in
+      self?.giveUp(request)
+    }
+    inquiries.append(Inquiry(request: request, origin: origin, task: task, patience: patience))
+  }
+
+  /// Has fewer than ``maximumInquiries``, if need be by forgetting one that was answered; for the sender
+  /// whose media is authentic, also by giving up one about somebody else.
+  private func makeRoom(isKnown: Bool) -> Bool {
+    guard inquiries.count == Self.maximumInquiries else { return true }
+    let answered = inquiries.firstIndex { $0.task == nil }
+    let foreign = inquiries.firstIndex { $0.origin.map { !isAuthentic($0) } ?? false }
+    guard let index = answered ?? (isKnown ? foreign : nil) else { return false }
+    let inquiry = inquiries.remove(at: index)
+    inquiry.end()
+    drop(held.take(for: inquiry.request).count)
+    return true
+  }
+
+  private func isAuthentic(_ origin: SocketAddress) -> Bool {
+    authenticOrigin?.isSameHost(as: origin) ?? false
+  }
+
+  /// Stops waiting for an answer; if the source sends on, it is asked about again.
+  private func giveUp(_ request: SRTPKeyRequest) {
+    guard let index = inquiries.firstIndex(where: { $0.request == request && $0.task != nil })
+    else { return }
+    inquiries.remove(at: index).end()
+    counted.keyFailures += 1
+    drop(held.take(for: request).count)
   }
 
   private func hold(_ datagram: Datagram, for request: SRTPKeyRequest) {
@@ -185,12 +273,13 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
     do throws(SRTPError) {
       guard let key, key.identifier == request.identifier else { throw .keyMissing(profile: "") }
       // A key that packets name is good for whoever names it.
-      try session.add(key, for: request.identifier.isEmpty ? request.ssrc : nil)
-      inquiries.remove(at: index)
+      try sessions[0]?.media.add(key, for: request.identifier.isEmpty ? request.ssrc : nil)
+      inquiries.remove(at: index).end()
     } catch {
       inquiries[index].task = nil
-      session.count(\.keyFailures)
-      session.count(\.noKey, waiting.count)
+      inquiries[index].patience.cancel()
+      counted.keyFailures += 1
+      countWithoutKey(waiting.count)
       return
     }
     for datagram in waiting { receive(datagram) }
@@ -199,4 +288,6 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
 
   /// Keys asked for at once, and refusals remembered: as many as there may be sources.
   static let maximumInquiries = SRTPSession.maximumSources
+  /// How long an answer may take: longer than packets are held, so that the next ones profit by it.
+  private static let supplierPatience = TimeAmount.seconds(10)
 }

@@ -117,8 +117,10 @@ struct SRTPSession {
     keys.append(Key(material: material, ssrc: ssrc, context: context))
   }
 
-  /// Authenticates and decrypts `packet`, which arrived at `now`.
-  mutating func unprotect(_ packet: ByteBuffer, isControl: Bool, at now: Instant) -> Outcome {
+  /// Authenticates and decrypts `packet`, which arrived from `origin` at `now`.
+  mutating func unprotect(
+    _ packet: ByteBuffer, isControl: Bool, from origin: SocketAddress? = nil, at now: Instant
+  ) -> Outcome {
     if let malformation = layout.malformation(of: packet, isControl: isControl) {
       if malformation == .readableControl {
         counted.readableControl += 1
@@ -133,7 +135,8 @@ struct SRTPSession {
       scratch.load(packet, layout: layout, isControl: false)
       let outcome = recent.context.unprotect(&scratch, isControl: false)
       guard outcome == .authentic else {
-        return failed(outcome, packet, of: ssrc, key: recent.key, sources.count - 1, at: now)
+        return failed(
+          outcome, packet, of: ssrc, key: recent.key, sources.count - 1, from: origin, at: now)
       }
       counted.authenticated += 1
       sources[sources.count - 1].media[recent.index].lastHeard = now
@@ -149,7 +152,7 @@ struct SRTPSession {
     let outcome = context.unprotect(&scratch, isControl: isControl)
     guard outcome == .authentic else {
       return failed(
-        outcome, packet, of: ssrc, key: key, known, isControl: isControl, at: now)
+        outcome, packet, of: ssrc, key: key, known, isControl: isControl, from: origin, at: now)
     }
     return passed(ssrc, under: key, in: context, isControl: isControl, at: now)
   }
@@ -157,14 +160,14 @@ struct SRTPSession {
   /// What becomes of a packet that is not authentic where it was looked for.
   private mutating func failed(
     _ outcome: SRTPContext.Outcome, _ packet: ByteBuffer, of ssrc: UInt32, key: SRTPKeyMaterial,
-    _ known: Int?, isControl: Bool = false, at now: Instant
+    _ known: Int?, isControl: Bool = false, from origin: SocketAddress?, at now: Instant
   ) -> Outcome {
     if outcome == .replayed {
       counted.replayed += 1
       return .replayed
     }
     if outcome == .authenticationFailed, !isControl,
-      let found = find(packet, of: ssrc, key: key, known, at: now)
+      let found = find(packet, of: ssrc, key: key, known, from: origin, at: now)
     {
       counted.rolloversFound += 1
       return passed(ssrc, under: key, in: found, isFound: true, at: now)
@@ -188,11 +191,6 @@ struct SRTPSession {
     guard keys[index].sending?.protect(&packet, isControl: true) == .authentic else { return nil }
     layout.insert(material.identifier, into: &packet, isControl: true)
     return packet
-  }
-
-  /// Counts a packet for which there is no key for good.
-  mutating func count(_ counter: WritableKeyPath<SRTPCounters, UInt64>, _ packets: Int = 1) {
-    counted[keyPath: counter] += UInt64(clamping: packets)
   }
 
   private func fits(
@@ -268,14 +266,16 @@ struct SRTPSession {
 
   /// Tries roll-over counters for a source that is new, or of which nothing has come for a while.
   private mutating func find(
-    _ packet: ByteBuffer, of ssrc: UInt32, key: SRTPKeyMaterial, _ known: Int?, at now: Instant
+    _ packet: ByteBuffer, of ssrc: UInt32, key: SRTPKeyMaterial, _ known: Int?,
+    from origin: SocketAddress?, at now: Instant
   ) -> SRTPContext? {
     let source = known.map { sources[$0] }
     let media = source.flatMap { source in source.index(under: key).map { source.media[$0] } }
     if let media, media.lastHeard.nanoseconds(to: now) < Self.silenceBeforeSearch { return nil }
     let candidates = candidates(for: source, media)
     return search.context(
-      for: packet, of: ssrc, key: key, layout: layout, candidates: candidates, at: now,
+      for: packet, of: ssrc, key: key, layout: layout, candidates: candidates, from: origin,
+      at: now,
       scratch: &scratch)
   }
 

@@ -8,13 +8,17 @@ public import NIOCore
 /// from where the transport takes packets.
 public final class SRTPTransport: RTPTransport {
   private let carrier: any RTPTransport
-  private let configuration: SRTPConfiguration
+  private let protection: SRTPProtection
   private let receiver: NIOLoopBoundBox<SRTPReceiver?>
 
-  /// Opens nothing yet.
-  public init(wrapping carrier: any RTPTransport, _ configuration: SRTPConfiguration) {
+  /// Opens nothing yet; all tracks are protected as `configuration` says.
+  public convenience init(wrapping carrier: any RTPTransport, _ configuration: SRTPConfiguration) {
+    self.init(wrapping: carrier, .everyTrack(configuration))
+  }
+
+  init(wrapping carrier: any RTPTransport, _ protection: SRTPProtection) {
     self.carrier = carrier
-    self.configuration = configuration
+    self.protection = protection
     receiver = .makeBoxSendingValue(nil, eventLoop: carrier.eventLoop)
   }
 
@@ -27,7 +31,7 @@ public final class SRTPTransport: RTPTransport {
 
   /// - Throws: ``SRTPError``, and what the carrier throws.
   public func open(delivering sink: any DatagramSink) async throws {
-    let receiver = try SRTPReceiver(configuration, on: eventLoop, delivering: sink)
+    let receiver = try SRTPReceiver(protection, on: eventLoop, delivering: sink)
     try await eventLoop.submit { [box = self.receiver] in
       guard box.value == nil else { throw TransportError.alreadyOpened }
       box.value = receiver
@@ -56,7 +60,7 @@ public final class SRTPTransport: RTPTransport {
   public func close() { carrier.close() }
 
   private func protect(_ bytes: ByteBuffer, track: Int) {
-    guard let protected = receiver.value?.protect(bytes) else { return }
+    guard let protected = receiver.value?.protect(bytes, track: track) else { return }
     carrier.sendFeedback(protected, track: track)
   }
 }

@@ -35,9 +35,10 @@ extension DatagramSocket {
     throw .portInUse(address: "every port tried of \(address.ipAddress ?? "this machine")")
   }
 
-  /// A socket that hears `group` on its port, from any source or from `sources` alone.
+  /// A socket that hears `group` on its port, from any source, from `sources` alone, or from all but them.
   static func joined(
-    _ group: SocketAddress, sources: [SocketAddress], interface name: String? = nil
+    _ group: SocketAddress, sources: [SocketAddress], isExcluding: Bool = false,
+    interface name: String? = nil
   ) throws(TransportError) -> DatagramSocket {
     var interface: UInt32 = 0
     if let name { interface = try interfaceIndex(named: name) }
@@ -45,8 +46,16 @@ extension DatagramSocket {
     socket.shareAddress()
     // Bound to the group, the socket hears nothing that is sent to the port alone.
     try socket.bind(to: group)
-    if sources.isEmpty { try socket.join(group: group, source: nil, interface: interface) }
-    for source in sources { try socket.join(group: group, source: source, interface: interface) }
+    if sources.isEmpty || isExcluding {
+      try socket.join(group: group, source: nil, interface: interface)
+    }
+    for source in sources {
+      if isExcluding {
+        socket.block(source, of: group, interface: interface)
+      } else {
+        try socket.join(group: group, source: source, interface: interface)
+      }
+    }
     return socket
   }
 

@@ -57,7 +57,12 @@ final class DatagramSocket {
 
   /// Receives and sends on the interface called `name` alone.
   func bind(toInterface name: String) throws(TransportError) {
-    _ = try Self.interfaceIndex(named: name)
+    try Self.bind(descriptor, toInterface: name)
+  }
+
+  /// The same for any socket.
+  static func bind(_ descriptor: CInt, toInterface name: String) throws(TransportError) {
+    _ = try interfaceIndex(named: name)
     var name = name
     let status = name.withUTF8 { bytes in
       unsafe setsockopt(
@@ -111,6 +116,16 @@ final class DatagramSocket {
     if !isSet {
       throw .groupNotJoined(group: group.ipAddress ?? "", reason: Self.lastReason)
     }
+  }
+
+  /// Has the network, where it can, bring nothing of `source` to a group that was joined.
+  ///
+  /// Best effort: whoever listens leaves out what comes of it all the same.
+  func block(_ source: SocketAddress, of group: SocketAddress, interface: UInt32) {
+    set(
+      level, MCAST_BLOCK_SOURCE,
+      group_source_req(
+        gsr_interface: interface, gsr_group: group.storage, gsr_source: source.storage))
   }
 
   /// The index of the interface called `name`.

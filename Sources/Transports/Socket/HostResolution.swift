@@ -1,6 +1,5 @@
 internal import Glibc
 internal import NIOCore
-internal import NIOPosix
 
 /// Turns a host's name into an address, off the event loop and within a deadline.
 enum HostResolution {
@@ -11,12 +10,9 @@ enum HostResolution {
   ///
   /// `zone` is the interface of link-local IPv6 addresses that name none (RFC 4007 §11).
   static func resolve(
-    _ host: String, port: Int, zone: String? = nil, on eventLoop: any EventLoop,
-    pool: NIOThreadPool = .singleton
+    _ host: String, port: Int, zone: String? = nil, on eventLoop: any EventLoop
   ) async throws -> SocketAddress {
-    let addresses = try await addresses(
-      of: host, port: port, zone: zone, on: eventLoop, pool: pool
-    ).get()
+    let addresses = try await addresses(of: host, port: port, zone: zone, on: eventLoop).get()
     guard let address = addresses.first(where: { $0.family == .v4 }) ?? addresses.first else {
       throw TransportError.nameNotResolved(host: host, reason: "no IP address")
     }
@@ -26,30 +22,26 @@ enum HostResolution {
   /// All addresses of `host`, which may be a literal, in the order in which to try them (RFC 6724);
   /// never none.
   static func addresses(
-    of host: String, port: Int, zone: String? = nil, on eventLoop: any EventLoop,
-    pool: NIOThreadPool = .singleton
+    of host: String, port: Int, zone: String? = nil, on eventLoop: any EventLoop
   ) -> EventLoopFuture<[SocketAddress]> {
     if let zone, host.contains(":"), !host.contains("%"),
-      let addresses = try? lookUp("\(host)%\(zone)", port: port, flags: AI_NUMERICHOST)
+      let addresses = try? lookUp("\(host)%\(zone)", flags: AI_NUMERICHOST)
     {
-      return eventLoop.makeSucceededFuture(addresses)
+      return eventLoop.makeSucceededFuture(addresses.map { $0.with(port: port) })
     }
     if let address = try? SocketAddress(ipAddress: host, port: port) {
       return eventLoop.makeSucceededFuture([address])
     }
-    let promise = eventLoop.makePromise(of: [SocketAddress].self)
-    // The lookup itself can not be cancelled, so it is left behind when time is up.
-    let timeout = eventLoop.scheduleTask(in: .seconds(Int64(deadline))) {
-      promise.fail(TransportError.nameResolutionTimedOut(host: host, seconds: deadline))
-    }
-    promise.futureResult.whenComplete { _ in timeout.cancel() }
-    pool.runIfActive(eventLoop: eventLoop) { try lookUp(host, port: port) }
-      .cascade(to: promise)
-    return promise.futureResult
+    return lookups.addresses(of: host, on: eventLoop, within: .seconds(Int64(deadline)))
+      .map { addresses in addresses.map { $0.with(port: port) } }
+  }
+
+  private static let lookups = HostLookups { host throws(TransportError) in
+    try lookUp(host, flags: AI_ADDRCONFIG)
   }
 
   private static func lookUp(
-    _ host: String, port: Int, flags: CInt = AI_ADDRCONFIG
+    _ host: String, flags: CInt
   ) throws(TransportError) -> [SocketAddress] {
     var hints = unsafe addrinfo()
     unsafe hints.ai_socktype = CInt(SOCK_DGRAM.rawValue)
@@ -66,7 +58,7 @@ enum HostResolution {
       if let address = unsafe info.pointee.ai_addr {
         var storage = sockaddr_storage()
         unsafe memcpy(&storage, address, Int(info.pointee.ai_addrlen))
-        if let address = SocketAddress(storage) { addresses.append(address.with(port: port)) }
+        if let address = SocketAddress(storage) { addresses.append(address) }
       }
       unsafe next = info.pointee.ai_next
     }

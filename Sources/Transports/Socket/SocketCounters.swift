@@ -8,11 +8,13 @@ extension TransportCounter {
   static let refused = TransportCounter("refused", unit: .events)
   /// Datagrams from an address that is not the pinned source.
   static let foreignOrigin = TransportCounter("foreign_origin", unit: .datagrams)
+  /// Datagrams that are neither RTP nor RTCP, from where a source was awaited.
+  static let notRTP = TransportCounter("not_rtp", unit: .datagrams)
   /// Times the pinned source moved to another port after a silence.
   static let rebindings = TransportCounter("rebindings", unit: .events)
 
   static let ofSockets: [TransportCounter] = [
-    .kernelDropped, .receiveBuffer, .refused, .foreignOrigin, .rebindings,
+    .kernelDropped, .receiveBuffer, .refused, .foreignOrigin, .notRTP, .rebindings,
   ]
 }
 
@@ -39,6 +41,12 @@ extension TransportCounters {
   public var foreignOrigin: UInt64 {
     get { self[.foreignOrigin] }
     set { self[.foreignOrigin] = newValue }
+  }
+
+  /// Datagrams that are neither RTP nor RTCP, from where a source was awaited.
+  public var notRTP: UInt64 {
+    get { self[.notRTP] }
+    set { self[.notRTP] = newValue }
   }
 
   /// Times the pinned source moved to another port after a silence.

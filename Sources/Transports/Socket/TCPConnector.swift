@@ -51,7 +51,7 @@ struct TCPConnector {
     let bound = NIOLoopBound(attempts, eventLoop: eventLoop)
     return HostResolution.addresses(
       of: host, port: port, zone: sockets.interface, on: eventLoop
-    ).and(localAddress).flatMap { [host, port, eventLoop] addresses, local in
+    ).and(localAddress).flatMap { [host, port, sockets, eventLoop] addresses, local in
       bound.value.begin()
       var bootstrap = ClientBootstrap(group: eventLoop)
         .channelOption(.autoRead, value: false)
@@ -62,7 +62,7 @@ struct TCPConnector {
         .channelOption(.tcpOption(.init(rawValue: TCP_USER_TIMEOUT)), value: Self.userTimeout)
         .resolver(KnownAddresses(addresses: addresses, eventLoop: eventLoop))
         .channelInitializer { channel in
-          channel.eventLoop.makeCompletedFuture {
+          Self.bind(channel, toInterface: sockets.interface).flatMapThrowing {
             bound.value.add(channel)
             try initializer(channel)
           }
@@ -79,6 +79,26 @@ struct TCPConnector {
     guard let host = sockets.bind?.host else { return eventLoop.makeSucceededFuture(nil) }
     return HostResolution.addresses(of: host, port: 0, zone: sockets.interface, on: eventLoop)
       .map(\.first)
+  }
+
+  private static func bind(
+    _ channel: any Channel, toInterface name: String?
+  ) -> EventLoopFuture<Void> {
+    guard let name else { return channel.eventLoop.makeSucceededVoidFuture() }
+    return channel.eventLoop.makeCompletedFuture {
+      _ = try DatagramSocket.interfaceIndex(named: name)
+    }.flatMap {
+      guard let socket = channel as? any SocketOptionProvider else {
+        return channel.eventLoop.makeSucceededVoidFuture()
+      }
+      var bytes = InlineArray<16, UInt8>(repeating: 0)
+      for (index, byte) in name.utf8.prefix(15).enumerated() { bytes[index] = byte }
+      return socket.unsafeSetSocketOption(
+        level: SocketOptionLevel(SOL_SOCKET), name: SO_BINDTODEVICE, value: bytes
+      ).flatMapErrorThrowing { _ in
+        throw TransportError.permissionDenied(operation: "connect over one interface alone")
+      }
+    }
   }
 
   private static func reason(for error: any Error) -> any Error {

@@ -65,12 +65,23 @@ struct TLSClient: Sendable {
   func accepts(_ certificate: NIOSSLCertificate?, for host: String) -> Bool {
     guard !acceptsAnything, pin == nil, !Self.isAddress(host) else { return true }
     let alternatives = certificate?._subjectAlternativeNames() ?? nil
-    // A certificate without any is one of the old kind, whose common name SwiftNIO has compared.
-    guard let alternatives, !alternatives.isEmpty else { return certificate != nil }
-    return alternatives.contains { alternative in
+    return alternatives?.contains { alternative in
       alternative.nameType == .dnsName
         && Self.matches(String(decoding: alternative.contents, as: UTF8.self), host)
-    }
+    } ?? false
+  }
+
+  /// Whether a certificate has no names that could be compared, where they are to be.
+  ///
+  /// SwiftNIO and libcurl then compare the common name, which RFC 9525 §2 no longer allows: nothing keeps
+  /// an authority from signing any text there.
+  func lacksNames(_ certificate: NIOSSLCertificate?) -> Bool {
+    !acceptsAnything && pin == nil && !Self.hasNames(certificate)
+  }
+
+  static func hasNames(_ certificate: NIOSSLCertificate?) -> Bool {
+    let alternatives = certificate?._subjectAlternativeNames() ?? nil
+    return !(alternatives?.isEmpty ?? true)
   }
 
   /// Whether `pattern`, whose first label may be `*`, names `host` (RFC 9525 §6.3).

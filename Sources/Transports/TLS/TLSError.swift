@@ -6,6 +6,8 @@ public enum TLSError: Error, Sendable, Hashable {
   case certificateNotYetValid(host: String, days: Int?)
   /// The certificate is for other hosts.
   case wrongHost(String)
+  /// The certificate says in its common name alone whom it is for.
+  case withoutNames(host: String)
   /// The certificate is signed by itself or by an authority that is not known here; with its
   /// SHA-256 in hexadecimal, where the TLS library gives it.
   case untrusted(host: String, fingerprint: String?)
@@ -47,6 +49,9 @@ extension TLSError: CustomStringConvertible {
     case .wrongHost(let host):
       return "the server's certificate is not for \(host); use the name that it is for, "
         + "or pin it with --tls-pin"
+    case .withoutNames(let host):
+      return "the certificate of \(host) has no subject alternative names, so it is nobody's; "
+        + "have it issued anew, or pin it with --tls-pin"
     case .untrusted(let host, let fingerprint):
       return "the certificate of \(host) is signed by itself or by an authority that is not known "
         + "here; give the authority with --tls-ca, or trust this one certificate "
@@ -116,7 +121,8 @@ extension TLSError: TransportFault {
     case .handshakeRefused, .handshakeTimedOut, .closedInHandshake, .handshakeFailed: .transient
     // A board without a clock of its own learns the time only some seconds after it has started.
     case .certificateNotYetValid: .transient
-    case .certificateExpired, .wrongHost, .untrusted, .otherCertificate, .clientCertificateWanted,
+    case .certificateExpired, .wrongHost, .withoutNames, .untrusted, .otherCertificate,
+      .clientCertificateWanted,
       .notEncrypted, .protocolTooOld, .fileUnusable, .noAuthorities, .clientKeyMismatch:
       .permanent
     }

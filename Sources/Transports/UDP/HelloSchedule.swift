@@ -42,7 +42,7 @@ struct HelloSchedule: Sendable {
     return .heartbeat
   }
 
-  /// Puts the hellos off: the server sends. To be called for every packet of media.
+  /// Puts the hellos off, since the server sends; to be called for every packet of media.
   mutating func mediaArrived(at now: Instant) {
     nextHello = now.advanced(by: Self.silenceBeforeHello)
     pause = Self.firstPause

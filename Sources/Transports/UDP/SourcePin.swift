@@ -20,8 +20,13 @@ internal import RTPWire
 struct SourcePin: Sendable {
   enum Expectation: Sendable, Hashable {
     case peer(SocketAddress)
-    case host(SocketAddress)
-    case anyone
+    /// One of these hosts, from any port.
+    case hosts([SocketAddress])
+    /// Anyone but these hosts.
+    case others(than: [SocketAddress])
+
+    static let anyone = Expectation.others(than: [])
+    static func host(_ address: SocketAddress) -> Expectation { .hosts([address]) }
   }
 
   enum Verdict: Sendable {
@@ -63,6 +68,11 @@ struct SourcePin: Sendable {
     }
     guard isEligible(origin, now: datagram.arrival) else { return .foreign }
     return consider(datagram, from: origin)
+  }
+
+  /// Whether a source at `origin` would be listened to if it sent RTP on `channel`.
+  func awaits(_ origin: SocketAddress, on channel: Datagram.Channel, now: Instant) -> Bool {
+    channel == .media && isEligible(origin, now: now)
   }
 
   /// Decides about a datagram that came to a port set aside for RTCP: the host alone counts.
@@ -119,20 +129,28 @@ struct SourcePin: Sendable {
   private func isEligible(_ origin: SocketAddress, now: Instant) -> Bool {
     guard let lastMedia else {
       switch expectation {
-      case .peer(let host), .host(let host): return origin.isSameHost(as: host)
-      case .anyone: return true
+      case .peer(let host): return origin.isSameHost(as: host)
+      case .hosts, .others: return isPermitted(origin)
       }
     }
     let silence = lastMedia.nanoseconds(to: now)
     if silence >= Self.replacementSilence {
       switch expectation {
-      case .anyone: return true
-      case .host(let host): return origin.isSameHost(as: host)
+      case .hosts, .others: return isPermitted(origin)
       case .peer: break
       }
     }
     guard silence >= Self.rebindingSilence, let source else { return false }
     return origin.isSameHost(as: source)
+  }
+
+  /// Whether the filter of a session description, if there is one, lets `origin` send.
+  private func isPermitted(_ origin: SocketAddress) -> Bool {
+    switch expectation {
+    case .peer: true
+    case .hosts(let hosts): hosts.contains { origin.isSameHost(as: $0) }
+    case .others(let hosts): !hosts.contains { origin.isSameHost(as: $0) }
+    }
   }
 
   private mutating func consider(_ datagram: Datagram, from origin: SocketAddress) -> Verdict {

@@ -43,8 +43,8 @@ struct UDPPlan: Sendable {
       var address: SocketAddress?
       if let host { address = try await resolve(host, port: listening.port) }
       var sources: [SocketAddress] = []
-      if case .only(let names) = listening.senders {
-        for name in names { sources.append(try await resolve(name, port: 0)) }
+      for name in (listening.senders?.hosts ?? []).prefix(UDPTransport.maximumSources) {
+        sources.append(try await resolve(name, port: 0))
       }
       if let address, address.isMulticast {
         purpose = .multicast(group: address, sources: sources, listening)
@@ -56,6 +56,7 @@ struct UDPPlan: Sendable {
         if let host { address = try await resolve(host, port: bind.port) }
       }
       purpose = .unicast(local: address, sources: sources, listening)
+    case .listeners: throw TransportError.nothingToReceive
     }
   }
 
@@ -78,28 +79,33 @@ struct UDPPlan: Sendable {
       return UDPStream(
         ports: ports(
           media, control: controlSocket(beside: media, listening), repairs: repairs),
-        expecting: expectation(of: sources), hello: nil, on: eventLoop,
+        expecting: expectation(of: sources, listening), hello: nil, on: eventLoop,
         delivering: sink)
     case .multicast(let group, let sources, let listening):
-      let media = try joined(group, sources: sources)
+      func joined(_ port: Int) throws(TransportError) -> DatagramSocket {
+        try self.joined(group.with(port: port), sources: sources, listening)
+      }
+      let media = try joined(listening.port)
       let port = listening.controlPort ?? listening.port + 1
       // RTCP is worth having, but no reason to fail.
       let control =
         port == listening.port || port > 65_535
-        ? nil : try? joined(group.with(port: port), sources: sources)
+        ? nil : try? joined(port)
       return UDPStream(
         ports: ports(
           media, control: control,
           repairs: try repairSockets(beside: media, listening) {
-            (port) throws(TransportError) in try joined(group.with(port: port), sources: sources)
-          }), expecting: expectation(of: sources), hello: nil, on: eventLoop,
+            (port) throws(TransportError) in try joined(port)
+          }), expecting: expectation(of: sources, listening), hello: nil, on: eventLoop,
         delivering: sink)
     }
   }
 
-  /// Of several senders the kernel lets nobody else through.
-  private func expectation(of sources: [SocketAddress]) -> SourcePin.Expectation {
-    sources.count == 1 ? .host(sources[0]) : .anyone
+  private func expectation(
+    of sources: [SocketAddress], _ listening: UDPTransport.Listening
+  ) -> SourcePin.Expectation {
+    if case .only = listening.senders { return .hosts(sources) }
+    return .others(than: sources)
   }
 
   private func ports(
@@ -200,8 +206,10 @@ struct UDPPlan: Sendable {
   }
 
   private func joined(
-    _ group: SocketAddress, sources: [SocketAddress]
+    _ group: SocketAddress, sources: [SocketAddress], _ listening: UDPTransport.Listening
   ) throws(TransportError) -> DatagramSocket {
-    try .joined(group, sources: sources, interface: sockets.interface)
+    let isExcluding = if case .only = listening.senders { false } else { true }
+    return try .joined(
+      group, sources: sources, isExcluding: isExcluding, interface: sockets.interface)
   }
 }

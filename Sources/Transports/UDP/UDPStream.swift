@@ -35,6 +35,8 @@ final class UDPStream {
   private var hello: Hello?
   private var count = TransportCounters()
   private var isControlOnMediaPort = false
+  /// What came that is no RTP.
+  private var contents: Set<ForeignDatagram> = []
   /// Where reports come from on the port for them.
   private var controlSource: SocketAddress?
   private var lastArrival = Instant(nanoseconds: .min)
@@ -171,13 +173,28 @@ final class UDPStream {
       }
     switch verdict {
     case .accepted:
+      // A server that was greeted is believed whatever it sends.
+      if pin.lastMedia == nil { _ = noteContent(of: datagram) }
       if datagram.channel == .control { controlSource = origin }
       deliver(datagram)
     case .held: break
     case .latched(let datagrams):
       for datagram in datagrams { deliver(datagram) }
-    case .foreign: count.foreignOrigin += 1
+    case .foreign:
+      if pin.awaits(origin, on: datagram.channel, now: datagram.arrival), noteContent(of: datagram)
+      {
+        count.notRTP += 1
+      } else {
+        count.foreignOrigin += 1
+      }
     }
+  }
+
+  /// Says what a datagram is that is no RTP, each kind once; true if it is none.
+  private func noteContent(of datagram: Datagram) -> Bool {
+    guard let content = ForeignDatagram(datagram.bytes) else { return false }
+    if contents.insert(content).inserted { count.diagnostics.append(content.words) }
+    return true
   }
 
   /// Lets the sink decide what is genuine: looks prove nothing, and hold up nobody.

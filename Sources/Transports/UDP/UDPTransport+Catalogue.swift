@@ -53,27 +53,7 @@ extension TransportKind {
     _ source: String, _ options: TransportOptions, _ eventLoop: any EventLoop
   ) throws(TransportError) -> any RTPTransport {
     if isSessionDescription(source) {
-      let session = try SessionDescription(contentsOf: source)
-      let index = try session.mediaToReceive(ofEncodings: options.media.encodings)
-      let media = session.media[index]
-      var listening = UDPTransport.Listening(for: media)
-      listening.takesCorrection = options.repair.takesCorrection
-      listening.retransmissionPort =
-        options.repair.retransmissionPort ?? session.retransmissionPort(ofMedia: index)
-      let transport = UDPTransport(
-        role: .listener(listening), sockets: options.sockets,
-        descriptions: [media.description], on: eventLoop)
-      // FFmpeg writes RTP/AVP above the key of what it sends as SRTP.
-      guard options.srtp.keys.isEmpty, media.isProtected || !media.cryptos.isEmpty else {
-        return transport
-      }
-      try options.repair.checkProtection(of: source)
-      do throws(SRTPError) {
-        let exposure = session.isExposed ? "others can read the file" : nil
-        return SRTPTransport(
-          wrapping: transport,
-          try session.protection(ofMedia: index, options.srtp, exposure: exposure))
-      } catch { throw .protected(error) }
+      return try transport(describedIn: source, options, eventLoop)
     }
     let address = try SourceAddress(parsing: source)
     var listening = UDPTransport.Listening(
@@ -84,6 +64,45 @@ extension TransportKind {
       throw .source(source, .sourceWithoutGroup)
     }
     return UDPTransport(role: .listener(listening), sockets: options.sockets, on: eventLoop)
+  }
+
+  private static func transport(
+    describedIn source: String, _ options: TransportOptions, _ eventLoop: any EventLoop
+  ) throws(TransportError) -> any RTPTransport {
+    let session = try SessionDescription(contentsOf: source)
+    let chosen = try session.mediaToReceive(ofEncodings: options.media.encodings)
+    let tracks = session.tracksToReceive(with: chosen)
+    let required = tracks.firstIndex(of: chosen) ?? 0
+    let listenings = tracks.map { index in
+      var listening = UDPTransport.Listening(for: session.media[index])
+      listening.retransmissionPort = session.retransmissionPort(ofMedia: index)
+      guard index == chosen else { return listening }
+      listening.takesCorrection = options.repair.takesCorrection
+      listening.retransmissionPort =
+        options.repair.retransmissionPort ?? listening.retransmissionPort
+      return listening
+    }
+    let transport = UDPTransport(
+      role: listenings.count == 1
+        ? .listener(listenings[0]) : .listeners(listenings, required: required),
+      sockets: options.sockets, descriptions: tracks.map { session.media[$0].description },
+      on: eventLoop)
+    // FFmpeg writes RTP/AVP above the key of what it sends as SRTP.
+    guard options.srtp.keys.isEmpty, session.media[chosen].isToBeDecrypted else { return transport }
+    try options.repair.checkProtection(of: source)
+    let exposure = session.isExposed ? "others can read the file" : nil
+    var protections: [SRTPConfiguration?] = []
+    for index in tracks {
+      do throws(SRTPError) {
+        protections.append(
+          try session.protection(ofMedia: index, options.srtp, exposure: exposure))
+      } catch {
+        // Of those that need not be received, the key may be missing too.
+        guard index != chosen else { throw .protected(error) }
+        protections.append(nil)
+      }
+    }
+    return SRTPTransport(wrapping: transport, .tracks(protections))
   }
 }
 
@@ -115,6 +134,20 @@ extension SessionDescription {
     return chosen
   }
 
+  /// The sections to listen for, in order, of which `chosen` is one.
+  ///
+  /// Left out are those that are not RTP, and those in clear beside one that is protected.
+  fileprivate func tracksToReceive(with chosen: Int) -> [Int] {
+    let others = media.indices.filter { index in
+      let section = media[index]
+      return index != chosen && section.port > 0 && section.port != media[chosen].port
+        && !section.isRetransmission && !section.isBackChannel
+        && ["RTP/AVP", "RTP/SAVP"].contains(where: section.profile.uppercased().hasPrefix)
+        && section.isToBeDecrypted == media[chosen].isToBeDecrypted
+    }
+    return ([chosen] + others.prefix(UDPTransport.maximumTracks - 1)).sorted()
+  }
+
   /// Where the packets of a section are sent again, if that is a session of its own on the same address.
   func retransmissionPort(ofMedia index: Int) -> Int? {
     guard let second = media[index].retransmission.map({ media[$0] }), second.port > 0,
@@ -136,6 +169,18 @@ extension SessionDescription.Media {
   fileprivate var words: String {
     kind + " " + (description.encodingName ?? "payload type \(payloadTypes.first ?? 0)")
   }
+}
+
+extension UDPTransport {
+  /// Tracks that are listened for at most, each with two sockets.
+  static let maximumTracks = 16
+  /// Senders of a filter that count: Linux lets a socket join ten of a group (igmp_max_msf).
+  static let maximumSources = 10
+}
+
+extension SessionDescription.Media {
+  /// Whether it says to be protected, or has a key.
+  fileprivate var isToBeDecrypted: Bool { isProtected || !cryptos.isEmpty }
 }
 
 extension UDPTransport.Listening {

@@ -12,6 +12,8 @@ public final class UDPTransport: RTPTransport {
     case client(host: String, port: Int, HelloConfiguration = HelloConfiguration())
     /// Receives what is sent to a port, unicast or multicast.
     case listener(Listening)
+    /// Receives what is sent to several ports, a track each; all but one of them may be taken by others.
+    case listeners([Listening], required: Int)
   }
 
   /// What a client says to its server.
@@ -85,7 +87,7 @@ public final class UDPTransport: RTPTransport {
   private enum State {
     case idle
     case opening
-    case open(UDPStream)
+    case open(UDPTracks)
     case ended(TransportCounters)
   }
 
@@ -106,7 +108,7 @@ public final class UDPTransport: RTPTransport {
   public var clock: ArrivalClock { .monotonic }
 
   /// A client asks for its stream; a listener takes what comes, when it comes.
-  public var isPassive: Bool { if case .listener = role { true } else { false } }
+  public var isPassive: Bool { if case .client = role { false } else { true } }
 
   public var longestSilence: Duration? { nil }
 
@@ -123,20 +125,21 @@ public final class UDPTransport: RTPTransport {
       }
     }.get()
     do {
-      let plan = try await UDPPlan(role: role, sockets: sockets, on: eventLoop)
+      let (plans, required) = try await plans()
       try await eventLoop.flatSubmit { [state, eventLoop, descriptions] in
         eventLoop.makeCompletedFuture {
           guard case .opening = state.value else { throw TransportError.closed }
-          let stream = try plan.makeStream(on: eventLoop, delivering: sink)
-          state.value = .open(stream)
+          let tracks = try UDPTracks(
+            plans, required: required, on: eventLoop, delivering: sink)
+          state.value = .open(tracks)
           if !descriptions.isEmpty { sink.describe(descriptions) }
-          return NIOLoopBound(stream, eventLoop: eventLoop)
-        }.flatMap { (stream: NIOLoopBound<UDPStream>) in stream.value.start() }
+          return NIOLoopBound(tracks, eventLoop: eventLoop)
+        }.flatMap { (tracks: NIOLoopBound<UDPTracks>) in tracks.value.start() }
       }.get()
     } catch {
       // Whoever opens is told, so the sink is not.
       onLoop { state in
-        if case .open(let stream) = state.value { stream.stop() }
+        if case .open(let tracks) = state.value { tracks.stop() }
         if case .ended = state.value { return }
         state.value = .ended(TransportCounters())
       }
@@ -146,8 +149,8 @@ public final class UDPTransport: RTPTransport {
 
   public func sendFeedback(_ bytes: ByteBuffer, track: Int) {
     onLoop { state in
-      guard track == 0, case .open(let stream) = state.value else { return }
-      stream.sendFeedback(bytes)
+      guard case .open(let tracks) = state.value else { return }
+      tracks.sendFeedback(bytes, track: track)
     }
   }
 
@@ -157,7 +160,7 @@ public final class UDPTransport: RTPTransport {
   public func counters() async -> TransportCounters {
     let counters = try? await eventLoop.submit { [state] () -> TransportCounters in
       switch state.value {
-      case .open(let stream): return stream.counters
+      case .open(let tracks): return tracks.counters
       case .ended(let counters): return counters
       case .idle, .opening: return TransportCounters()
       }
@@ -168,14 +171,33 @@ public final class UDPTransport: RTPTransport {
   public func close() {
     onLoop { state in
       switch state.value {
-      case .open(let stream):
-        stream.end(.closed)
-        state.value = .ended(stream.counters)
+      case .open(let tracks):
+        tracks.end(.closed)
+        state.value = .ended(tracks.counters)
       case .idle, .opening:
         state.value = .ended(TransportCounters())
       case .ended: break
       }
     }
+  }
+
+  /// How each track is received, and which of them has to be.
+  private func plans() async throws -> (plans: [UDPPlan], required: Int) {
+    guard case .listeners(let all, let required) = role else {
+      return ([try await UDPPlan(role: role, sockets: sockets, on: eventLoop)], 0)
+    }
+    guard all.indices.contains(required) else { throw TransportError.nothingToReceive }
+    var plans: [UDPPlan] = []
+    for listening in all {
+      var sockets = sockets
+      // The ports keep the distances that they were described with.
+      if let port = sockets.bind?.port, port > 0 {
+        sockets.bind?.port = max(port + listening.port - all[required].port, 0)
+      }
+      plans.append(
+        try await UDPPlan(role: .listener(listening), sockets: sockets, on: eventLoop))
+    }
+    return (plans, required)
   }
 
   private func onLoop(_ body: @escaping @Sendable (NIOLoopBoundBox<State>) -> Void) {

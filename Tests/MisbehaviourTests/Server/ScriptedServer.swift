@@ -182,8 +182,17 @@ struct ScriptedServer: Sendable {
 
   /// Notes how the client wants its media; what a response says later goes before it.
   private mutating func agree(on request: Request) {
-    guard request.method == "SETUP", let transport = request["Transport"] else { return }
+    guard request.method == "SETUP", let transport = request["Transport"],
+      isOfFirstStream(request)
+    else { return }
     note(transport: transport, on: request.connection)
+  }
+
+  /// Whether a SETUP is not for a stream beside the one whose media is sent, which is the first to be set
+  /// up and has channels 0 and 1.
+  private func isOfFirstStream(_ request: Request) -> Bool {
+    let channels = request["Transport"]?.split(separator: "interleaved=").dropFirst().first
+    return channels?.hasPrefix("0-") ?? true
   }
 
   private mutating func note(transport: String, on connection: Connection) {
@@ -249,7 +258,8 @@ struct ScriptedServer: Sendable {
     switch step {
     case .respond(let message):
       emit(encode(message, start: "RTSP/1.0 ", for: request), on: connection, at: now)
-      for line in message.headers where line.lowercased().hasPrefix("transport:") {
+      for line in message.headers
+      where line.lowercased().hasPrefix("transport:") && request.map(isOfFirstStream) ?? true {
         note(transport: fill(line, for: request), on: connection)
       }
     case .request(let message):

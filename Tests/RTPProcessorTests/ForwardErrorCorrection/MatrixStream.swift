@@ -82,6 +82,13 @@ struct MatrixStream {
     return bytes
   }
 
+  /// Changes each correction packet.
+  mutating func corrupt(_ change: (inout ByteBuffer) -> Void) {
+    for index in sent.indices where sent[index].channel == .correction {
+      change(&sent[index].bytes)
+    }
+  }
+
   /// The places of the media that are there in the end if `lost` of ``sent`` do not come: found by
   /// going over all lines until nothing changes.
   func known(without lost: Set<Int>) -> Set<Int> {

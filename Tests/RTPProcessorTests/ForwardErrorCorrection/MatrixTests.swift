@@ -92,6 +92,20 @@ struct MatrixTests {
     if network.loss == 0.01 { #expect(known.count == stream.media.count) }
   }
 
+  @Test("correction packets for what is far ahead are refused, and cost nothing from then on")
+  func farAhead() {
+    var stream = MatrixStream(columns: 10, rows: 10, matrices: 4, seed: 11)
+    let known = stream.played().statistics.errorCorrection
+    stream.corrupt { bytes in
+      let base: UInt16 = bytes.getInteger(at: bytes.readerIndex + 12) ?? 0
+      bytes.setInteger(base &+ 0x7000, at: bytes.readerIndex + 12)
+    }
+    let session = stream.played()
+    #expect(session.deliveries.map(\.packet.packet.bytes) == stream.media)
+    #expect(session.statistics.errorCorrection.packets == known.packets)
+    #expect(session.statistics.errorCorrection.implausible == known.packets)
+  }
+
   @Test("the largest matrix is remembered to its end, and what comes of it too late is late")
   func largest() {
     let stream = MatrixStream(columns: 20, rows: 20, matrices: 2, seed: 7, sendsRows: false)

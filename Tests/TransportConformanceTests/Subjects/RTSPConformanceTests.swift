@@ -30,6 +30,7 @@ private struct RTSPSubject: ConformanceSubject {
     carrier.lacks[.byteStream] = nil
     // A server that says nothing has ten seconds for each response.
     carrier.silentOpening = .givesUp(within: .seconds(10))
+    carrier.tracks = RTSPDialogue.tracks
     carrier.hostilities = RTSPServerEnd.hostilities.keys.sorted()
     return carrier
   }
@@ -91,14 +92,17 @@ private final class RTSPServerEnd: FarEnd {
       source: "rtsp://127.0.0.1:\(peer.port)/stream", configuration: configuration, on: eventLoop)
   }
 
-  func send(_ packets: [ByteBuffer]) async throws {
+  func send(_ packets: [ByteBuffer]) async throws { try await send(packets, onTrack: 0) }
+
+  func send(_ packets: [ByteBuffer], onTrack track: Int) async throws {
     if let datagrams {
-      guard let port = dialogue.clientPort else { return }
+      guard let port = dialogue.clientPort(ofTrack: track) else { return }
       return try await datagrams.send(packets, to: port)
     }
     var all = ByteBuffer()
     for packet in packets {
-      all.writeMultipleIntegers(UInt8(ascii: "$"), UInt8(0), UInt16(clamping: packet.readableBytes))
+      all.writeMultipleIntegers(
+        UInt8(ascii: "$"), UInt8(2 * track), UInt16(clamping: packet.readableBytes))
       all.writeImmutableBuffer(packet)
     }
     try await peer.write(all)

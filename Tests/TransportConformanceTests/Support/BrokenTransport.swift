@@ -171,6 +171,10 @@ final class BrokenSink: DatagramSink, @unchecked Sendable {
     case .changesAByte where number > 3 && datagram.bytes.readableBytes > 20:
       hand(datagram.withOtherLastByte)
     case .cutsADatagram where !hasCut && datagram.bytes.readableBytes > 40: cut(datagram)
+    case .saysAnotherTrack where number == 3:
+      var other = datagram
+      other.track = 1
+      hand(other)
     case .goesBackInTime where number == 3: hand(datagram.earlier(by: 1_000_000_000))
     case .usesAnotherClock: hand(datagram.at(Int64(number)))
     case .describesLate where number == 2:

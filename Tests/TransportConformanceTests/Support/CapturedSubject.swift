@@ -29,6 +29,9 @@ private final class CapturedEnd: FarEnd {
   }
 
   func send(_ packets: [ByteBuffer]) async throws { try await inner.send(packets) }
+  func send(_ packets: [ByteBuffer], onTrack track: Int) async throws {
+    try await inner.send(packets, onTrack: track)
+  }
   func sendRaw(_ bytes: ByteBuffer) async throws { try await inner.sendRaw(bytes) }
   func finish() async throws { try await inner.finish() }
   func fail() async throws { try await inner.fail() }

@@ -3,7 +3,7 @@ import TransportConformance
 /// What a transport can get wrong, and the clause that is about it.
 enum Defect: String, CaseIterable, Sendable {
   case changesAByte, gluesTwo, cutsADatagram, losesAPacket, repeatsAPacket, swapsTwo
-  case goesBackInTime, usesAnotherClock, callsOnAnotherThread
+  case saysAnotherTrack, goesBackInTime, usesAnotherClock, callsOnAnotherThread
   case describesLate, neverDescribes, neverCompletesReads, reusesTheBuffer
   case ignoresHold, keepsWhileHeld, losesWhileHeld
   case endsTwice, neverEnds
@@ -20,6 +20,7 @@ enum Defect: String, CaseIterable, Sendable {
     case .gluesTwo, .cutsADatagram: .boundaries
     case .losesAPacket, .repeatsAPacket: .completeness
     case .swapsTwo: .order
+    case .saysAnotherTrack: .tracks
     case .goesBackInTime, .usesAnotherClock: .arrivalTimes
     case .callsOnAnotherThread: .eventLoop
     case .describesLate, .neverDescribes: .description

@@ -57,11 +57,13 @@ private final class ProtectedEnd: FarEnd {
       wrapping: try inner.makeTransport(on: eventLoop), SRTPConfiguration(keys: .fixed([key])))
   }
 
-  func send(_ packets: [ByteBuffer]) async throws {
+  func send(_ packets: [ByteBuffer]) async throws { try await send(packets, onTrack: 0) }
+
+  func send(_ packets: [ByteBuffer], onTrack track: Int) async throws {
     let protected = try protector.withLock { protector in
       try packets.map { try protector.protect($0) }
     }
-    try await inner.send(protected)
+    try await inner.send(protected, onTrack: track)
   }
 
   func sendRaw(_ bytes: ByteBuffer) async throws { try await inner.sendRaw(bytes) }

@@ -6,7 +6,8 @@ final class RTSPDialogue: Sendable {
   private struct State {
     var input = ByteBuffer()
     var feedback: [ByteBuffer] = []
-    var clientPort: Int?
+    /// By track.
+    var clientPorts: [Int] = []
   }
 
   private let state = Mutex(State())
@@ -17,8 +18,13 @@ final class RTSPDialogue: Sendable {
 
   /// Interleaved frames that the client sent.
   var feedback: [ByteBuffer] { state.withLock { $0.feedback } }
-  /// Where the client receives media over UDP.
-  var clientPort: Int? { state.withLock { $0.clientPort } }
+  /// Where the client receives the media of a track over UDP.
+  func clientPort(ofTrack track: Int) -> Int? {
+    state.withLock { $0.clientPorts.indices.contains(track) ? $0.clientPorts[track] : nil }
+  }
+
+  /// Media that are described.
+  static let tracks = 2
 
   /// Takes what came, and says what goes back.
   func receive(_ bytes: ByteBuffer) -> [ByteBuffer] {
@@ -72,7 +78,7 @@ final class RTSPDialogue: Sendable {
     case "SETUP":
       let wanted = field("transport") ?? ""
       let port = wanted.split(separator: "client_port=").last?.split(separator: "-").first
-      state.clientPort = port.flatMap { Int($0) }
+      if let port = port.flatMap({ Int($0) }) { state.clientPorts.append(port) }
       let ports = serverPort.map { ";server_port=\($0)-\($0 + 1)" } ?? ""
       response += "Transport: \(wanted)\(ports)\r\n\r\n"
     default: response += "\r\n"
@@ -82,6 +88,7 @@ final class RTSPDialogue: Sendable {
 
   private static let description = """
     v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=control:*\r\n\
-    m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=control:track1\r\n
+    m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=control:track1\r\n\
+    m=audio 0 RTP/AVP 97\r\na=rtpmap:97 L16/44100/2\r\na=control:track2\r\n
     """
 }

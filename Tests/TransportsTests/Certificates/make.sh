@@ -44,4 +44,5 @@ cat "$work/selfsigned.key" >>selfsigned.pem
 signed server localhost "$names" 21260101000000Z
 signed expired localhost "$names" 20200201000000Z
 signed elsewhere camera.example "subjectAltName = DNS:camera.example,IP:192.0.2.1" 21260101000000Z
+signed unnamed localhost "basicConstraints = CA:FALSE" 21260101000000Z
 signed client client.example "subjectAltName = DNS:client.example" 21260101000000Z

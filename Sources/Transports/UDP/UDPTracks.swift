@@ -1,0 +1,114 @@
+internal import NIOCore
+internal import RTPWire
+
+/// The streams of a UDP transport, one for each track, on its event loop; to the sink they are one.
+final class UDPTracks {
+  /// `nil` for a track whose ports are taken.
+  private var streams: [UDPStream?] = []
+  private let eventLoop: any EventLoop
+  private var sink: (any DatagramSink)?
+  private var lastArrival = Instant(nanoseconds: .min)
+  private var diagnostics: [String] = []
+  private let required: Int
+
+  /// Opens the sockets; what keeps that of a track from opening that is not `required` is said alone.
+  init(
+    _ plans: [UDPPlan], required: Int, on eventLoop: any EventLoop,
+    delivering sink: any DatagramSink
+  ) throws(TransportError) {
+    self.eventLoop = eventLoop
+    self.sink = sink
+    self.required = required
+    guard plans.count > 1 else {
+      for plan in plans {
+        streams.append(try plan.makeStream(on: eventLoop, delivering: sink))
+      }
+      return
+    }
+    for (track, plan) in plans.enumerated() {
+      let relay = TrackRelay(tracks: NIOLoopBound(self, eventLoop: eventLoop), track: track)
+      do throws(TransportError) {
+        streams.append(try plan.makeStream(on: eventLoop, delivering: relay))
+      } catch {
+        guard track != required else {
+          stop()
+          throw error
+        }
+        streams.append(nil)
+        diagnostics.append("stream \(track) is not received: \(error)")
+      }
+    }
+  }
+
+  func start() -> EventLoopFuture<Void> {
+    .andAllSucceed(streams.compactMap { $0?.start() }, on: eventLoop)
+  }
+
+  func sendFeedback(_ bytes: ByteBuffer, track: Int) {
+    if streams.indices.contains(track) { streams[track]?.sendFeedback(bytes) }
+  }
+
+  var counters: TransportCounters {
+    let all = streams.indices.compactMap { $0 == required ? nil : streams[$0]?.counters }
+    var sum = all.reduce(streams[required]?.counters ?? TransportCounters()) {
+      var sum = $0.added(to: $1)
+      sum.localAddress = $0.localAddress ?? $1.localAddress
+      return sum
+    }
+    sum.diagnostics += diagnostics
+    return sum
+  }
+
+  func end(_ end: TransportEnd) {
+    let wasOpen = stop()
+    let sink = self.sink
+    self.sink = nil
+    if wasOpen { sink?.transportEnded(end) }
+  }
+
+  /// Stops silently; returns whether anything was still open.
+  @discardableResult
+  func stop() -> Bool { streams.count { $0?.stop() != nil } > 0 }
+
+  // MARK: Several tracks
+
+  fileprivate var authenticates: Bool { sink?.authenticates ?? false }
+
+  fileprivate func admit(_ datagram: Datagram, track: Int) -> Bool {
+    guard let sink else { return false }
+    var datagram = datagram
+    datagram.track = track
+    // What was held of one track comes after what was not of another.
+    datagram.arrival = max(datagram.arrival, lastArrival)
+    lastArrival = datagram.arrival
+    return sink.admit(datagram)
+  }
+
+  fileprivate func readCompleted(at now: Instant) { sink?.readCompleted(at: now) }
+
+  /// A stream has ended by itself, which ends them all.
+  fileprivate func streamEnded(_ end: TransportEnd) {
+    stop()
+    let sink = self.sink
+    self.sink = nil
+    sink?.transportEnded(end)
+  }
+}
+
+/// Passes on what comes on one track.
+private final class TrackRelay: DatagramSink {
+  private let tracks: NIOLoopBound<UDPTracks>
+  private let track: Int
+
+  init(tracks: NIOLoopBound<UDPTracks>, track: Int) {
+    self.tracks = tracks
+    self.track = track
+  }
+
+  func describe(_ media: [MediaDescription]) {}
+  func receive(_ datagram: Datagram) { _ = admit(datagram) }
+  var authenticates: Bool { tracks.value.authenticates }
+  func admit(_ datagram: Datagram) -> Bool { tracks.value.admit(datagram, track: track) }
+  func readCompleted(at now: Instant) { tracks.value.readCompleted(at: now) }
+  func transportEnded(_ end: TransportEnd) { tracks.value.streamEnded(end) }
+}

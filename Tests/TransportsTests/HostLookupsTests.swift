@@ -1,0 +1,43 @@
+import Dispatch
+import NIOCore
+import NIOPosix
+import Testing
+
+@testable import Transports
+
+struct HostLookupsTests {
+  private let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+
+  /// As in an outage of the name server, in which a receiver tries again and again.
+  @Test func aNameIsLookedUpOnceAtATime() async throws {
+    let asked = Record<String>()
+    let pool = NIOThreadPool(numberOfThreads: 4)
+    pool.start()
+    let answer = DispatchSemaphore(value: 0)
+    let lookups = HostLookups(pool: pool) { host throws(TransportError) in
+      asked.append(host)
+      answer.wait()
+      answer.signal()
+      return [endpoint("192.0.2.1", 0)]
+    }
+    let late = lookups.addresses(of: "camera", on: eventLoop, within: .milliseconds(20))
+    await #expect(throws: TransportError.nameResolutionTimedOut(host: "camera", seconds: 0)) {
+      try await late.get()
+    }
+    let others = (0..<20).map { _ in
+      lookups.addresses(of: "camera", on: eventLoop, within: .seconds(20))
+    }
+    let other = lookups.addresses(of: "recorder", on: eventLoop, within: .seconds(20))
+    _ = try await asked.first(2)
+    #expect(asked.elements.sorted() == ["camera", "recorder"])
+    answer.signal()
+    for future in others + [other] {
+      #expect(try await future.get() == [endpoint("192.0.2.1", 0)])
+    }
+    #expect(asked.elements.count == 2)
+    let again = lookups.addresses(of: "camera", on: eventLoop, within: .seconds(20))
+    _ = try await again.get()
+    #expect(asked.elements.count == 3)
+    try await pool.shutdownGracefully()
+  }
+}
