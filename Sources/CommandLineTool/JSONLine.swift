@@ -1,9 +1,20 @@
+import RTPWire
+
 /// One JSON object on one line, its members in the order in which they are added.
 struct JSONLine {
   private var members: [String] = []
 
   /// The object, without a line end.
   var text: String { "{" + members.joined(separator: ",") + "}" }
+
+  init() {}
+
+  /// An object of all counters in a table.
+  init(countersOf statistics: some Counted) { add(countersOf: statistics) }
+
+  mutating func add(countersOf statistics: some Counted) {
+    for (name, count) in statistics.counts { add(name, count) }
+  }
 
   mutating func add(_ name: String, _ value: some BinaryInteger) {
     members.append("\(Self.quote(name)):\(value)")

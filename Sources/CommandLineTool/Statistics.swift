@@ -10,7 +10,7 @@ import Transports
 
 /// The receiver's status as JSON, for programs.
 enum Statistics {
-  /// Every counter, as one JSON object.
+  /// All counters as one JSON object.
   static func line(
     of status: Receiver.Status, since former: IntervalCounters, frames: FrameLog?,
     elapsed: Duration, report: Receiver.Report?
@@ -30,8 +30,7 @@ enum Statistics {
       line.add("rtp", reception(stream.reception, unrecognized: stream.unrecognizedDatagrams))
       line.add("tracks", stream.tracks.map(track))
       if let statistics = stream.defragmentation {
-        var object = JSONLine()
-        for (name, count) in statistics.counters { object.add(name, count) }
+        var object = JSONLine(countersOf: statistics)
         object.add("damaged_access_units", damages(statistics.damaged))
         line.add("payload", object)
       }
@@ -115,51 +114,21 @@ enum Statistics {
   private static func reception(_ reception: ReceptionStatistics, unrecognized: UInt64) -> JSONLine
   {
     var object = JSONLine()
-    object.add("received", reception.received)
-    object.add("received_bytes", reception.receivedBytes)
-    object.add("recovered", reception.recovered)
-    object.add("repaired", reception.repaired)
-    object.add("delivered", reception.delivered)
-    object.add("correction", reception.correction)
-    object.add("unneeded", reception.unneeded)
-    object.add("retransmission", reception.retransmission)
-    object.add("held", reception.held)
-    object.add("lost", reception.lost)
-    object.add("left_out_by_sender", reception.leftOut)
+    object.add(countersOf: reception)
     object.add("loss_percent", reception.lossPercentage)
-    object.add("loss_events", reception.lossEvents)
     object.add("loss_pattern", pattern(reception.lossPattern.settled))
     object.add("cumulative_lost", reception.cumulativeLost)
-    object.add("reordered", reception.reordered)
-    object.add("greatest_reorder_depth", reception.greatestReorderDepth)
-    object.add("duplicate", reception.duplicate)
-    object.add("late", reception.late)
-    object.add("foreign_source", reception.foreignSource)
-    object.add("ignored_payload_type", reception.ignoredPayloadType)
-    object.add("unconfirmed", reception.unconfirmed)
     object.add("unrecognized", unrecognized)
-    object.add("malformed", reception.malformed)
-    object.add("control", reception.control)
-    object.add("malformed_control", reception.malformedControl)
-    object.add("source_changes", reception.sourceChanges)
-    object.add("sequence_restarts", reception.sequenceRestarts)
     object.add("jitter_ticks", reception.jitter, digits: 1)
     object.add("jitter_ms", reception.jitterSeconds * 1000)
-    object.add("error_correction", correction(reception.errorCorrection))
+    object.add("error_correction", JSONLine(countersOf: reception.errorCorrection))
     object.add("repair", repair(reception.repair))
     return object
   }
 
   private static func repair(_ statistics: RepairStatistics) -> JSONLine {
     var object = JSONLine()
-    object.add("requested", statistics.requested)
-    object.add("requests", statistics.requests)
-    object.add("arrived", statistics.arrived)
-    object.add("late", statistics.late)
-    object.add("unneeded", statistics.unneeded)
-    object.add("malformed", statistics.malformed)
-    object.add("pli", statistics.pictureLossIndications)
-    object.add("fir", statistics.fullIntraRequests)
+    object.add(countersOf: statistics)
     object.add("round_trip_ms", statistics.roundTrip.map { Double($0) / 1e6 })
     return object
   }
@@ -173,16 +142,6 @@ enum Statistics {
     object.add("greatest_burst_lost", pattern.greatestBurst)
     object.add("gap_density_percent", pattern.gapDensity)
     object.add("mean_gap_ms", pattern.meanGapDuration, digits: 1)
-    return object
-  }
-
-  private static func correction(_ statistics: ForwardErrorCorrectionStatistics) -> JSONLine {
-    var object = JSONLine()
-    object.add("packets", statistics.packets)
-    object.add("malformed", statistics.malformed)
-    object.add("rebuilt", statistics.rebuilt)
-    object.add("implausible", statistics.implausible)
-    object.add("lost", statistics.lost)
     return object
   }
 
@@ -208,19 +167,14 @@ enum Statistics {
 
   private static func delivery(_ delivery: DeliveryStatistics) -> JSONLine {
     var object = JSONLine()
-    object.add("access_units", delivery.accessUnits)
-    object.add("damaged_access_units", delivery.damagedAccessUnits)
-    object.add("frames", delivery.frames)
+    object.add(countersOf: delivery)
     for condition in RawFrame.Condition.allCases {
       object.add("\(condition)", delivery.conditions[condition] ?? 0)
     }
     object.add("damage", damages(delivery.damages))
-    object.add("surplus", delivery.surplus)
     object.add("freezes", delivery.freezes.count)
     object.add("frozen_s", delivery.freezes.seconds)
     object.add("longest_freeze_s", delivery.freezes.longest)
-    object.add("dropped_before_decoder", delivery.droppedBeforeDecoder)
-    object.add("skipped_after_reconnecting", delivery.skippedAfterReconnecting)
     object.add("latency_ms", delivery.latency / 1e6)
     object.add("greatest_latency_ms", Double(delivery.greatestLatency) / 1e6)
     var failures = JSONLine()
@@ -234,12 +188,7 @@ enum Statistics {
   private static func output(_ status: OutputStatus, report: OutputReport?) -> JSONLine {
     var object = JSONLine()
     object.add("name", status.name)
-    object.add("offered", status.counters.offered)
-    object.add("written", status.counters.written)
-    object.add("dropped", status.counters.dropped)
-    object.add("skipped", status.counters.skipped)
-    object.add("discarded", status.counters.discarded)
-    object.add("bytes", status.counters.bytes)
+    object.add(countersOf: status.counters)
     if let report {
       object.add("files", report.files)
       object.add("error", report.error.map { "\($0)" })

@@ -8,7 +8,7 @@ import Receiver
 import Reception
 import Transports
 
-/// The receiver's status in words for a person: while it runs, and at the end.
+/// The receiver's status in words: while it runs, and at the end.
 enum Summary {
   /// The fields of a terminal's live line.
   static func live(_ status: Receiver.Status, rates: Rates) -> [LiveField] {
@@ -56,7 +56,7 @@ enum Summary {
     return fields
   }
 
-  /// What a run came to, in one line.
+  /// The result of a run, in one line.
   static func line(of status: Receiver.Status) -> String {
     let delivery = status.delivery
     guard let stream = status.stream, stream.reception.received > 0 else {
@@ -74,7 +74,7 @@ enum Summary {
     text += "; " + losses(of: reception, inThisMachine: status.transport.kernelDropped)
     if reception.reordered > 0 { text += ", \(reception.reordered) reordered" }
     if reception.duplicate > 0 { text += ", \(reception.duplicate) duplicate" }
-    text += pictures(of: delivery, stream.defragmentation, wereLosses: reception.lost > 0)
+    text += pictures(of: delivery)
     let connection = status.connection.statistics
     if connection.recoveries > 0 {
       text +=
@@ -93,12 +93,12 @@ enum Summary {
     return text
   }
 
-  /// Where packets were lost, and how many of them were put back.
+  /// Where packets were lost, and how many of them were repaired.
   private static func losses(
     of reception: ReceptionStatistics, inThisMachine kernelDropped: UInt64
   ) -> String {
     let repaired = reception.repaired
-    // What the kernel dropped is missing in the sequence too, and so is what was never sent.
+    // Packets dropped by the kernel or never sent are missing in the sequence too.
     let missing = reception.lost + repaired
     guard missing > 0 || kernelDropped > 0 else { return "nothing lost" }
     if reception.lost == 0, kernelDropped == 0 {
@@ -118,21 +118,21 @@ enum Summary {
     return text
   }
 
-  /// What became of the pictures, and what did that; empty when nothing.
-  private static func pictures(
-    of delivery: DeliveryStatistics, _ payloads: DefragmentStatistics?, wereLosses: Bool
-  ) -> String {
-    let names: [(RawFrame.Condition, String)] = [
-      (.concealed, "concealed"), (.damaged, "damaged by errors in earlier pictures"),
-      (.repeated, "repeated"),
-    ]
-    var parts = names.compactMap { condition, name in
-      delivery.conditions[condition].map { "\($0) \(name)" }
-    }
-    if let withheld = delivery.failures["not_intact"] { parts.append("\(withheld) skipped") }
+  /// Which pictures are not intact, and why; empty if all are.
+  private static func pictures(of delivery: DeliveryStatistics) -> String {
+    let damaged = delivery.conditions[.damaged] ?? 0
+    let isInherited = damaged == delivery.damages[.reference]
+    let parts = [
+      (delivery.conditions[.concealed] ?? 0, "concealed"),
+      (damaged, isInherited ? "damaged by errors in earlier pictures" : "damaged"),
+      (delivery.conditions[.repeated] ?? 0, "repeated"),
+      (delivery.failures["not_intact"] ?? 0, "skipped"),
+    ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
     var text = parts.isEmpty ? "" : "; pictures: " + parts.joined(separator: ", ")
-    let causes = self.causes(delivery, payloads, wereLosses: wereLosses)
-    if !parts.isEmpty, !causes.isEmpty { text += " (\(causes.joined(separator: ", ")))" }
+    let causes = PictureDamage.allCases.compactMap { cause in
+      delivery.damages[cause].flatMap { count in words(for: cause).map { "\(count) \($0)" } }
+    }
+    if !causes.isEmpty { text += " (\(causes.joined(separator: ", ")))" }
     if delivery.freezes.count > 0 {
       text +=
         "; stood still \(delivery.freezes.count.times), "
@@ -141,24 +141,18 @@ enum Summary {
     return text
   }
 
-  /// What damaged pictures beside the losses of packets, which cut NAL units too.
-  private static func causes(
-    _ delivery: DeliveryStatistics, _ payloads: DefragmentStatistics?, wereLosses: Bool
-  ) -> [String] {
-    var causes: [String] = []
-    func note(_ count: UInt64?, _ noun: String, _ rest: String = "") {
-      if let count, count > 0 { causes.append(count.counted(noun) + rest) }
+  /// What damaged a picture; `nil` for what the figures before it tell.
+  private static func words(for cause: PictureDamage) -> String? {
+    switch cause {
+    case .lostPackets, .reference: nil
+    case .uselessPiece: "with fragments or lengths that make no sense"
+    case .cutUnit: "with NAL units cut short"
+    case .overLimit: "over the size limit"
+    case .unfinished: "unfinished at the end of the stream"
+    case .lostField: "without their second field"
+    case .wrongBits: "with wrong bits"
+    case .wrongHash: "that differ from the sender's hash"
+    case .noKeyPicture: "begun without a key picture"
     }
-    note(payloads?.malformedPayloads, "malformed payload")
-    if !wereLosses {
-      note(payloads?.cutUnits, "NAL unit", " cut short")
-      note(payloads?.orphanFragments, "fragment", " without a beginning")
-    }
-    note(payloads?.oversizedUnits, "NAL unit", " over the size limit")
-    note(payloads?.excessUnits, "NAL unit", " too many for one picture")
-    note(payloads?.lateUnits, "NAL unit", " too late in decoding order")
-    note(payloads?.malformedParameterSets, "malformed parameter set")
-    note(delivery.failures["decoder"], "access unit", " the decoder could not use")
-    return causes
   }
 }

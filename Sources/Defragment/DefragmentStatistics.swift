@@ -1,5 +1,7 @@
+public import RTPWire
+
 /// What became of the payloads and NAL units of a stream, in totals since the start.
-public struct DefragmentStatistics: Sendable, Hashable {
+public struct DefragmentStatistics: Counted, Hashable {
   public var packets: UInt64 = 0
   /// NAL units that came out, whole or cut.
   public var units: UInt64 = 0
@@ -37,17 +39,22 @@ public struct DefragmentStatistics: Sendable, Hashable {
 
   public init() {}
 
-  /// All counters with their names, for those who list them.
-  public var counters: [(name: String, count: UInt64)] {
-    [
-      ("packets", packets), ("units", units), ("access_units", accessUnits),
-      ("empty_payloads", emptyPayloads), ("reserved_types", reservedTypes),
-      ("malformed_payloads", malformedPayloads), ("empty_entries", emptyEntries),
-      ("orphan_fragments", orphanFragments), ("cut_units", cutUnits),
-      ("oversized_units", oversizedUnits), ("excess_units", excessUnits),
-      ("embedded_units", embeddedUnits), ("misplaced_markers", misplacedMarkers),
-      ("malformed_parameter_sets", malformedParameterSets), ("late_units", lateUnits),
-      ("unmarked_ends", unmarkedEnds),
-    ]
-  }
+  public static let counters: [Counter<DefragmentStatistics>] = [
+    Counter("packets", .packets, \.packets),
+    Counter("units", .units, \.units),
+    Counter("access_units", .accessUnits, \.accessUnits),
+    Counter("empty_payloads", .payloads, \.emptyPayloads),
+    Counter("reserved_types", .payloads, \.reservedTypes),
+    Counter("malformed_payloads", .payloads, \.malformedPayloads),
+    Counter("empty_entries", .units, \.emptyEntries),
+    Counter("orphan_fragments", .payloads, \.orphanFragments),
+    Counter("cut_units", .units, \.cutUnits),
+    Counter("oversized_units", .units, \.oversizedUnits),
+    Counter("excess_units", .units, \.excessUnits),
+    Counter("embedded_units", .units, \.embeddedUnits),
+    Counter("misplaced_markers", .packets, \.misplacedMarkers),
+    Counter("malformed_parameter_sets", .units, \.malformedParameterSets),
+    Counter("late_units", .units, \.lateUnits),
+    Counter("unmarked_ends", .units, \.unmarkedEnds),
+  ]
 }

@@ -1,11 +1,11 @@
 import Bitstream
 import Decode
 import Defragment
-import RTPWire
+public import RTPWire
 import Synchronization
 
 /// The counters of an output; `offered` is the sum of the others and of the items that still wait.
-public struct OutputCounters: Sendable, Hashable {
+public struct OutputCounters: Counted, Hashable {
   /// Items handed over: frames or access units.
   public var offered: UInt64 = 0
   /// Items written whole.
@@ -20,6 +20,15 @@ public struct OutputCounters: Sendable, Hashable {
   public var bytes: UInt64 = 0
 
   public init() {}
+
+  public static let counters: [Counter<OutputCounters>] = [
+    Counter("offered", .frames, \.offered, .incoming),
+    Counter("written", .frames, \.written, .outcome),
+    Counter("dropped", .frames, \.dropped, .outcome),
+    Counter("skipped", .frames, \.skipped, .outcome),
+    Counter("discarded", .frames, \.discarded, .outcome),
+    Counter("bytes", .bytes, \.bytes),
+  ]
 }
 
 /// How an output ended.

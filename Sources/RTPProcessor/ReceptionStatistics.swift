@@ -1,10 +1,9 @@
-import RTPWire
+public import RTPWire
 
 /// What a stream's packets went through, in totals since the start.
 ///
-/// The counters balance at any time: ``received``, ``recovered`` and ``unneeded`` together are the sum
-/// of ``delivered``, of every drop, of ``control``, of ``correction``, of ``retransmission`` and of what is still held.
-public struct ReceptionStatistics: Sendable, Hashable {
+/// The counters balance at any time: what came in, or was put back, is in one of the outcomes.
+public struct ReceptionStatistics: Counted, Hashable {
   /// Datagrams taken in, whatever they were.
   public internal(set) var received: UInt64 = 0
   /// Bytes of all datagrams taken in, without the headers of the carrier.
@@ -67,6 +66,33 @@ public struct ReceptionStatistics: Sendable, Hashable {
   /// Ticks a second of the packets that the jitter is of; 0 before the first.
   private var jitterClockRate: UInt32 = 0
 
+  public static let counters: [Counter<ReceptionStatistics>] = [
+    Counter("received", .datagrams, \.received, .incoming),
+    Counter("received_bytes", .bytes, \.receivedBytes),
+    Counter("recovered", .packets, \.recovered, .incoming),
+    Counter("repaired", .packets, \.repaired),
+    Counter("delivered", .packets, \.delivered, .outcome),
+    Counter("correction", .packets, \.correction, .outcome),
+    Counter("unneeded", .packets, \.unneeded, .incoming),
+    Counter("retransmission", .packets, \.retransmission, .outcome),
+    Counter("held", .packets, \.held, .outcome, total: .latest),
+    Counter("lost", .packets, \.lost),
+    Counter("left_out_by_sender", .packets, \.leftOut),
+    Counter("loss_events", .times, \.lossEvents),
+    Counter("reordered", .packets, \.reordered),
+    Counter("greatest_reorder_depth", .packets, \.greatestReorderDepth, total: .greatest),
+    Counter("duplicate", .packets, \.duplicate, .outcome),
+    Counter("late", .packets, \.late, .outcome),
+    Counter("foreign_source", .packets, \.foreignSource, .outcome),
+    Counter("ignored_payload_type", .packets, \.ignoredPayloadType, .outcome),
+    Counter("unconfirmed", .packets, \.unconfirmed, .outcome),
+    Counter("malformed", .datagrams, \.malformed, .outcome),
+    Counter("control", .packets, \.control, .outcome),
+    Counter("malformed_control", .packets, \.malformedControl, .outcome),
+    Counter("source_changes", .times, \.sourceChanges),
+    Counter("sequence_restarts", .times, \.sequenceRestarts),
+  ]
+
   /// The interarrival jitter of RFC 3550 §6.4.1, in clock ticks.
   public var jitter: Double { Double(scaledJitter) / 16 }
   /// The same in seconds.
@@ -86,15 +112,6 @@ public struct ReceptionStatistics: Sendable, Hashable {
   /// Of all places in the sequence so far, how many per cent were given up.
   public var lossPercentage: Double {
     lost == 0 ? 0 : 100 * Double(lost) / (Double(lost) + Double(delivered))
-  }
-
-  /// Whether every datagram is accounted for.
-  public var isBalanced: Bool {
-    let drops =
-      duplicate + late + foreignSource + ignoredPayloadType + unconfirmed + malformed
-    return received + recovered + unneeded
-      == delivered + drops + control + malformedControl + correction
-      + retransmission + held
   }
 
   /// Takes the arrival of one packet into the jitter estimate (RFC 3550 A.8).

@@ -2,7 +2,7 @@ import Bitstream
 public import Decode
 public import Defragment
 import Outputs
-import RTPWire
+public import RTPWire
 import Reception
 import Synchronization
 import Transports
@@ -255,7 +255,7 @@ extension Distribution.State {
 }
 
 /// What came out of a stream: access units and frames, in totals since the start.
-public struct DeliveryStatistics: Sendable, Hashable {
+public struct DeliveryStatistics: Counted, Hashable {
   public internal(set) var accessUnits: UInt64 = 0
   /// Of them, those in which something is missing.
   public internal(set) var damagedAccessUnits: UInt64 = 0
@@ -279,6 +279,15 @@ public struct DeliveryStatistics: Sendable, Hashable {
   public internal(set) var latency: Double = 0
   /// The longest of all, in nanoseconds.
   public internal(set) var greatestLatency: Int64 = 0
+
+  public static let counters: [Counter<DeliveryStatistics>] = [
+    Counter("access_units", .accessUnits, \.accessUnits),
+    Counter("damaged_access_units", .accessUnits, \.damagedAccessUnits),
+    Counter("frames", .frames, \.frames),
+    Counter("surplus", .frames, \.surplus),
+    Counter("dropped_before_decoder", .accessUnits, \.droppedBeforeDecoder),
+    Counter("skipped_after_reconnecting", .accessUnits, \.skippedAfterReconnecting),
+  ]
 
   mutating func note(_ reason: DecodeFailure.Reason) {
     failures[reason.name, default: 0] += 1

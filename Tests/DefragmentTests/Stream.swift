@@ -101,12 +101,12 @@ extension DefragmentStatistics {
   /// Everything that was not as it should be.
   var troubles: UInt64 {
     let good: Set<String> = ["packets", "units", "access_units"]
-    return counters.filter { !good.contains($0.name) }.reduce(0) { $0 + $1.count }
+    return counts.filter { !good.contains($0.name) }.reduce(0) { $0 + $1.count }
   }
 
   /// The counters that are not zero, without the totals.
   var troubleNames: Set<String> {
-    Set(counters.filter { $0.count > 0 }.map(\.name))
+    Set(counts.filter { $0.count > 0 }.map(\.name))
       .subtracting(["packets", "units", "access_units"])
   }
 }

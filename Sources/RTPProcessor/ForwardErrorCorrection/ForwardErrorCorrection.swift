@@ -1,5 +1,5 @@
 import NIOCore
-import RTPWire
+public import RTPWire
 
 /// Rebuilds lost packets of one source from correction packets (RFC 5109, RFC 8627, SMPTE ST 2022-1).
 ///
@@ -282,7 +282,7 @@ struct ForwardErrorCorrection: Sendable {
 }
 
 /// What forward error correction came to, in totals since the start.
-public struct ForwardErrorCorrectionStatistics: Sendable, Hashable {
+public struct ForwardErrorCorrectionStatistics: Counted, Hashable {
   /// Correction packets that came.
   public internal(set) var packets: UInt64 = 0
   /// Of these, how many could not be understood.
@@ -294,4 +294,10 @@ public struct ForwardErrorCorrectionStatistics: Sendable, Hashable {
   public internal(set) var implausible: UInt64 = 0
   /// Correction packets that did not come, as far as the others tell.
   public internal(set) var lost: UInt64 = 0
+
+  public static let counters: [Counter<ForwardErrorCorrectionStatistics>] = [
+    Counter("packets", .packets, \.packets), Counter("malformed", .packets, \.malformed),
+    Counter("rebuilt", .packets, \.rebuilt), Counter("implausible", .packets, \.implausible),
+    Counter("lost", .packets, \.lost),
+  ]
 }

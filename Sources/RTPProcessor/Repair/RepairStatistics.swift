@@ -1,5 +1,7 @@
+public import RTPWire
+
 /// What asking for repair came to, in totals since the start.
-public struct RepairStatistics: Sendable, Hashable {
+public struct RepairStatistics: Counted, Hashable {
   /// Packets that were asked for, each counted once.
   public internal(set) var requested: UInt64 = 0
   /// Messages in which packets were asked for.
@@ -16,4 +18,12 @@ public struct RepairStatistics: Sendable, Hashable {
   public internal(set) var fullIntraRequests: UInt64 = 0
   /// From a request to its answer, smoothed, in nanoseconds; `nil` before the first answer.
   public internal(set) var roundTrip: Int64?
+
+  public static let counters: [Counter<RepairStatistics>] = [
+    Counter("requested", .packets, \.requested), Counter("requests", .messages, \.requests),
+    Counter("arrived", .packets, \.arrived), Counter("late", .packets, \.late),
+    Counter("unneeded", .packets, \.unneeded), Counter("malformed", .packets, \.malformed),
+    Counter("pli", .messages, \.pictureLossIndications),
+    Counter("fir", .messages, \.fullIntraRequests),
+  ]
 }
