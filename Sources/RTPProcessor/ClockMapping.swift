@@ -2,20 +2,20 @@ public import RTPWire
 
 /// Maps media time to wall-clock time through RTCP sender reports (RFC 3550 §6.4.1).
 public struct ClockMapping: Sendable, Hashable {
-  /// What became of a sender report.
+  /// How a sender report was judged.
   public enum Outcome: Sendable, Hashable {
     case mapped
-    /// The sender has no wall clock: §6.4.1 allows 0, and all ones is no time either.
+    /// The sender has no wall clock: it sends 0, which §6.4.1 allows, or all ones.
     case withoutWallClock
-    /// Its wall clock lies before that of the report before it.
+    /// Its wall clock is earlier than that of the previous report.
     case backwards
-    /// Wall clock and timestamp disagree by more than ``ClockMapping/greatestDrift``
-    /// about the time since the report before it. A second report in agreement with it is believed.
+    /// Wall clock and timestamp disagree by more than ``ClockMapping/greatestDrift`` about the time
+    /// since the previous report. A second report that agrees with this one is believed.
     case implausible
   }
 
-  /// How far the two clocks of a report may have drifted since the last one: Xenon cameras send
-  /// reports that are off, and some are far ahead after PAUSE and PLAY.
+  /// How far the two clocks of a report may drift apart between two reports. Xenon cameras send
+  /// wrong reports, and some cameras are far ahead after PAUSE and PLAY.
   public static let greatestDrift: Duration = .seconds(5)
 
   private var anchor: Anchor?
@@ -28,7 +28,7 @@ public struct ClockMapping: Sendable, Hashable {
 
   public init() {}
 
-  /// Takes in a report whose timestamp stands for `time` on the stream's timeline.
+  /// Adds a report whose timestamp is `time` on the stream's timeline.
   mutating func note(_ report: RTCPPacket.SenderReport, at time: MediaTime) -> Outcome {
     guard report.ntpTime != 0, report.ntpTime != .max else { return .withoutWallClock }
     let new = Anchor(ntpTime: report.ntpTime, time: time)
@@ -61,7 +61,7 @@ public struct ClockMapping: Sendable, Hashable {
     }
   }
 
-  /// Whether `other` is a later report of the same clock; the same report again proves nothing.
+  /// Whether `other` is a later report of the same clock. The same report again proves nothing.
   private static func agree(_ one: Anchor, _ other: Anchor) -> Bool {
     let elapsed = nanoseconds(from: one.ntpTime, to: other.ntpTime)
     let drift = elapsed.subtractingSaturating(nanoseconds(from: one.time, to: other.time))

@@ -1,10 +1,10 @@
 /// The timestamps of the packets delivered last, by sequence number.
 ///
-/// It tells a duplicate (same number, same timestamp) from a sender that began to number afresh
-/// (same number, another timestamp), which by the number alone look alike.
+/// The timestamp tells a duplicate (same number, same timestamp) from a sender that has restarted
+/// its numbering (same number, another timestamp).
 struct DeliveryHistory: Sendable {
-  /// Twice what may wait at once by default, so that a packet is still known as late when the
-  /// reorder window of a fast stream has passed it by; a power of two.
+  /// Twice the default limit of waiting packets, so that a packet of a fast stream is still
+  /// recognised as late after the reorder window. A power of two.
   static let capacity = 4096
 
   enum Finding: Sendable, Hashable {
@@ -36,7 +36,7 @@ struct DeliveryHistory: Sendable {
     let slot = Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)
     let record = records[slot]
     if record.sequence == sequence { return .delivered(timestamp: record.timestamp) }
-    // From before the first packet of all: late by definition when it is near, else unknown.
+    // Before the first packet: late if it is near, otherwise unknown.
     return sequence >= first - Int64(Prospect.greatestDistance) ? .missing : .forgotten
   }
 }

@@ -1,34 +1,35 @@
 import RTPWire
 
-/// How losses are spread over a stream: in bursts, and one by one in the gaps between them.
+/// How losses are distributed: in bursts, and singly in the gaps between bursts.
 ///
-/// RFC 3611 §4.7.2: a burst begins and ends with a lost packet, and inside it no 16 packets in a row
-/// (`Gmin`) arrive. What is not in a burst is in a gap.
+/// RFC 3611 §4.7.2: a burst begins and ends with a lost packet, and inside it no 16 packets in a
+/// row (`Gmin`) arrive. What is not in a burst is in a gap.
 public struct LossPattern: Sendable, Hashable {
-  /// `Gmin`: so many packets in a row end a burst.
+  /// `Gmin`: this many packets received in a row end a burst.
   public static let gapMinimum: UInt64 = 16
 
   /// Bursts in which more than one packet was lost.
   public private(set) var bursts: UInt64 = 0
-  /// Packets in bursts: all of them, and those of them that were lost.
+  /// Packets inside bursts, lost or not.
   public private(set) var burstPackets: UInt64 = 0
   public private(set) var burstLost: UInt64 = 0
   /// The most packets lost in one burst.
   public private(set) var greatestBurst: UInt64 = 0
-  /// From the packet before a burst to the one behind it, in nanoseconds, of all bursts together.
+  /// The duration of all bursts in nanoseconds, each from the packet before it to the packet after
+  /// it.
   public private(set) var burstDuration: Int64 = 0
-  /// Packets in gaps: all of them, and those of them that were lost.
+  /// Packets inside gaps, lost or not.
   public private(set) var gapPackets: UInt64 = 0
   public private(set) var gapLost: UInt64 = 0
 
-  /// Of what may be a burst: packets up to its last loss, and those lost.
+  /// Of a possible burst: the packets up to its last loss, and how many were lost.
   private var openPackets: UInt64 = 0
   private var openLost: UInt64 = 0
   /// Packets that came since the last loss.
   private var since: UInt64 = 0
   private var firstArrival: Instant?
   private var lastArrival: Instant?
-  /// Between which packets lies what may be a burst.
+  /// The arrivals just before and just after a possible burst.
   private var openStart: Instant?
   private var openEnd: Instant?
 
@@ -36,21 +37,22 @@ public struct LossPattern: Sendable, Hashable {
   public var burstDensity: Double { Self.share(burstLost, of: burstPackets) }
   /// The percentage of packets in gaps that were lost: 0 … 100.
   public var gapDensity: Double { Self.share(gapLost, of: gapPackets) }
-  /// Packets from the start of a burst to its end, on average.
+  /// The mean number of packets from the start of a burst to its end.
   public var meanBurst: Double { bursts == 0 ? 0 : Double(burstPackets) / Double(bursts) }
   /// The mean length of a burst in milliseconds.
   public var meanBurstDuration: Double {
     bursts == 0 ? 0 : Double(burstDuration) / Double(bursts) / 1e6
   }
 
-  /// The mean length of a gap in milliseconds: of what is before, between and behind the bursts.
+  /// The mean length of a gap in milliseconds. What precedes the first burst and follows the last
+  /// one counts as a gap too.
   public var meanGapDuration: Double {
     guard let firstArrival, let lastArrival else { return 0 }
     let duration = max(0, firstArrival.nanoseconds(to: lastArrival) - burstDuration)
     return Double(duration) / Double(bursts + 1) / 1e6
   }
 
-  /// A packet is handed on that arrived at `arrival`.
+  /// Notes a delivered packet that arrived at `arrival`.
   mutating func noteArrival(_ arrival: Instant) {
     since += 1
     if openLost > 0, since == 1 { openEnd = arrival }
@@ -59,7 +61,7 @@ public struct LossPattern: Sendable, Hashable {
     if openLost > 0, since >= Self.gapMinimum { close() }
   }
 
-  /// So many packets in a row are given up before the next one.
+  /// Notes that `count` packets in a row are given up.
   mutating func noteLoss(of count: UInt64) {
     if openLost > 0 {
       openPackets += since + count
@@ -72,14 +74,14 @@ public struct LossPattern: Sendable, Hashable {
     openLost += count
   }
 
-  /// With what may go on as if it were over, for whoever looks at it now.
+  /// The pattern with an open burst counted as finished, for reading it now.
   public var settled: LossPattern {
     var pattern = self
     if openLost > 0 { pattern.close() }
     return pattern
   }
 
-  /// What looked like a burst is over; one lost packet alone is none.
+  /// Closes a possible burst. A single lost packet is not a burst.
   private mutating func close() {
     if openLost > 1 {
       bursts += 1

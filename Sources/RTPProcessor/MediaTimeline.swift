@@ -1,11 +1,11 @@
 import RTPWire
 
-/// Places 32-bit RTP timestamps on a 64-bit timeline that goes on across restarts of the source.
+/// Maps 32-bit RTP timestamps to a 64-bit timeline that continues across restarts of the source.
 struct MediaTimeline: Sendable {
-  /// How far the timestamp may lie behind the newest one and still belong to the same time, in
-  /// seconds: more than any reordering of pictures or packets.
+  /// How many seconds a timestamp may lie behind the newest one and still belong to the same
+  /// timeline: more than any reordering of pictures or packets.
   private static let memory: Int64 = 10
-  /// How far, in seconds, timestamps and arrivals may disagree about an outage that both lived through.
+  /// How many seconds timestamps and arrival times may differ about the length of an outage.
   private static let greatestDisagreement: Int64 = 1
 
   let clockRate: UInt32
@@ -16,7 +16,7 @@ struct MediaTimeline: Sendable {
   /// The newest timestamp seen, or `nil` before the first.
   private(set) var newest: UInt32?
 
-  /// The time of `timestamp`, taken to be the nearest one to the packet before it.
+  /// The time of `timestamp`, unwrapped to the value nearest to the previous packet.
   mutating func place(_ timestamp: UInt32, arrival: Instant) -> MediaTime {
     let ticks: Int64
     if let last {
@@ -38,12 +38,13 @@ struct MediaTimeline: Sendable {
     }
   }
 
-  /// Makes `timestamp` the start of a new numbering that goes on where the arrivals say.
+  /// Starts a new numbering at `timestamp`, at the time that the arrivals suggest.
   ///
-  /// After an outage the numbers have leapt but the sender's clock has gone on; then so does this.
+  /// Where the sender's clock simply continued during an outage, the timeline follows it.
   ///
-  /// On another connection, a `newSession`, time goes on in any case and never back.
-  /// - Returns: whether the timestamps went on by themselves, so that they mean what they meant.
+  /// On another connection, a `newSession`, time always moves forward.
+  ///
+  /// - Returns: whether the timestamps continued, so that earlier sender reports still apply.
   @discardableResult
   mutating func restart(at timestamp: UInt32, arrival: Instant, newSession: Bool = false) -> Bool {
     guard var last else { return true }
@@ -63,7 +64,7 @@ struct MediaTimeline: Sendable {
     return false
   }
 
-  /// Whether `timestamp` is one of the last seconds: neither new nor of another time altogether.
+  /// Whether `timestamp` lies within the last seconds: neither new nor from another timeline.
   func isRecent(_ timestamp: UInt32) -> Bool {
     guard let newest else { return false }
     let step = Int64(Self.difference(from: newest, to: timestamp))

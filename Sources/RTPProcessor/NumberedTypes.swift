@@ -1,23 +1,23 @@
 import NIOCore
 import RTPWire
 
-/// Which payload types besides that of the media are numbered with it: nothing is taken from their
-/// packets, but their places are no losses.
+/// Which other payload types share the sequence numbers of the media. Their packets are ignored,
+/// but their places in the sequence are not losses.
 ///
-/// Correction packets that nobody announced have numbers of their own (RFC 5109 §8, as GStreamer and
-/// libwebrtc send them) and the timestamp of the packet before. Those of Geovision cameras, of type 50,
-/// repeat the number of the packet before, so what is believed is what numbers have shown.
+/// Unannounced correction packets (RFC 5109 §8, as GStreamer and libwebrtc send them) have unique
+/// numbers and the timestamp of the packet before. Packets of type 50 from Geovision cameras repeat
+/// the number of the packet before. So the numbers themselves decide which case it is.
 struct NumberedTypes: Sendable {
-  /// How far from the highest number of the media theirs may be: what is numbered by itself, such as
-  /// retransmissions that nobody announced, must not carry the order away.
+  /// How far their numbers may lie from the media's highest number. Packets with a numbering of
+  /// their own, such as unannounced retransmissions, must not move the order.
   static let reach = -Source.greatestDropout...16
-  /// Packets with a number of their own that it takes to be believed.
+  /// Uniquely numbered packets required before a payload type is trusted.
   static let neededProof = 2
-  /// How many of these there have to be for one whose place a packet of the media has.
+  /// Uniquely numbered packets required for each one whose place is taken by a media packet.
   static let neededShare = 8
-  /// Packets that wait for the proof.
+  /// Packets waiting until their payload type is trusted.
   static let maximumWaiting = 8
-  /// Numbers that are remembered, since networks send packets twice.
+  /// Remembered numbers, since networks duplicate packets.
   static let maximumRecent = 64
 
   private struct Account: Sendable {
@@ -31,7 +31,7 @@ struct NumberedTypes: Sendable {
   private var waiting: [RTPPacket] = []
   private var recent = CircularBuffer<SequenceNumber>()
 
-  /// Takes in a packet of another type, whose place `isOpen` or not, and says whether it belongs into it.
+  /// Notes a packet of another type, and says whether it may fill its place in the sequence.
   mutating func takes(_ packet: RTPPacket, isOpen: Bool) -> Bool {
     guard !recent.contains(packet.sequenceNumber) else { return false }
     guard isOpen else {
@@ -47,7 +47,7 @@ struct NumberedTypes: Sendable {
     return false
   }
 
-  /// Hands out what waited for the proof of `payloadType`.
+  /// Hands out the packets that waited for `payloadType` to be trusted.
   mutating func takeWaiting(of payloadType: UInt8) -> [RTPPacket] {
     let packets = waiting.filter { $0.payloadType == payloadType }
     waiting.removeAll { $0.payloadType == payloadType }

@@ -1,17 +1,17 @@
 public import RTPWire
 
-/// A packet in its place: what ``RTPProcessor`` emits.
+/// A packet in sequence order, as ``RTPProcessor`` emits it.
 public struct OrderedPacket: Sendable {
   public let packet: RTPPacket
-  /// The sequence number without wrap, increasing from packet to packet within one source.
+  /// The unwrapped sequence number; it increases from packet to packet within one source.
   public let extendedSequence: Int64
-  /// The RTP timestamp without wrap; continues across restarts of the source.
+  /// The unwrapped RTP timestamp; it continues across restarts of the source.
   public let time: MediaTime
   public let arrival: Instant
   /// How many packets are missing directly before this one.
   public let lostBefore: Int
-  /// True on the first packet of a source, or after its numbering started afresh: what came before
-  /// and what comes now belong to different streams, although ``time`` goes on.
+  /// True on the first packet of a source and after a restart of its numbering. Packets before and
+  /// after belong to different streams, although ``time`` continues.
   public let isDiscontinuity: Bool
 
   public init(

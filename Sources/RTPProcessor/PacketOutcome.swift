@@ -1,24 +1,24 @@
 public import RTPWire
 
-/// What became of one datagram when it came in.
+/// The outcome of one datagram.
 ///
 /// Every case has a counter of the same name in ``ReceptionStatistics``, except for the three that
 /// say "wait": a packet that was `inOrder`, `parked` or put on `probation` is counted when it is
 /// delivered or given up.
 public enum PacketOutcome: Sendable, Hashable {
-  /// The next packet in sequence; it leaves at once.
+  /// The next packet in sequence; it is delivered at once.
   case inOrder
-  /// Ahead of a gap; it leaves when the gap closes or the reorder window is over.
+  /// Behind a gap; it is delivered when the gap closes or the reorder window ends.
   case parked
-  /// From a source, or in a numbering, that has yet to prove itself (RFC 3550 A.1).
+  /// From a source, or in a numbering, that is not yet validated (RFC 3550 A.1).
   case probation
-  /// The same packet came before.
+  /// A repetition of a packet that has arrived already.
   case duplicate
-  /// Its place was given up before it came.
+  /// It arrived after its place was given up.
   case late
-  /// From another SSRC while the current source is alive.
+  /// From another SSRC while the current source is active.
   case foreignSource
-  /// Of a payload type that is not the stream's, whether or not it has a number among the stream's.
+  /// Of a payload type that is not the stream's, whether or not it shares the stream's numbering.
   case ignoredPayloadType
   /// A correction packet with a numbering of its own, taken in.
   case correction

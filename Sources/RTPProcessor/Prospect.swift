@@ -1,18 +1,18 @@
 import NIOCore
 import RTPWire
 
-/// A source, or a new numbering of the current one, that has yet to prove itself.
+/// A source, or a new numbering of the current source, that is not yet validated.
 ///
-/// RFC 3550 A.1 asks for two packets in sequence before a source counts as valid. Here they are
-/// kept meanwhile, so that none is lost once it does.
+/// RFC 3550 A.1 asks for two packets in sequence before a source counts as valid. Its packets are
+/// kept meanwhile, so that none is lost.
 struct Prospect: Sendable {
   /// What became of a packet that was offered.
   enum Outcome: Sendable, Hashable {
     case held
     case duplicate
-    /// Held, but so many older packets turned out to have nothing to do with it and were dropped.
+    /// Held; this many older packets turned out to be unrelated and were dropped.
     case heldInstead(of: Int)
-    /// Not held: it lies far from the numbers that two packets have proved.
+    /// Not held: it lies far from the numbers of the validated packets.
     case stray
   }
 
@@ -25,7 +25,7 @@ struct Prospect: Sendable {
   private(set) var lastArrival: Instant
   /// In order of arrival, each number once.
   private(set) var held: [ReorderBuffer.Entry] = []
-  /// The held packet that comes first by its number.
+  /// The held packet with the lowest number.
   private(set) var first: ReorderBuffer.Entry?
   private(set) var bytes = 0
   private(set) var isConfirmed = false
@@ -41,7 +41,7 @@ struct Prospect: Sendable {
     unwrapper = SequenceUnwrapper(first: packet.sequenceNumber)
   }
 
-  /// Keeps `packet`, unless it came before or has nothing to do with those held.
+  /// Keeps `packet`, unless it is a repetition or unrelated to those held.
   mutating func hold(_ packet: RTPPacket, arrival: Instant, isEntryPoint: Bool) -> Outcome {
     lastArrival = arrival
     let sequence = unwrapper.extend(packet.sequenceNumber)

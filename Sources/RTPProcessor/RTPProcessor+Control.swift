@@ -1,7 +1,7 @@
 import NIOCore
 import RTPWire
 
-/// What the sender says by RTCP (RFC 3550 §6): its clock, and goodbye.
+/// RTCP from the sender (RFC 3550 §6): its clock, its packet counts, and goodbye.
 extension RTPProcessor {
   mutating func receiveControl(
     _ bytes: ByteBuffer, at arrival: Instant
@@ -40,7 +40,7 @@ extension RTPProcessor {
     if outcome != .mapped { ignoredSenderReports[outcome, default: 0] += 1 }
   }
 
-  /// Compares what the sender says it sent with the numbers that went by.
+  /// Compares the sender's packet count with the sequence numbers that passed.
   private mutating func account(for report: SenderReportArrival) {
     guard let source, let reception else { return }
     let before = UInt64(clamping: senderAccount.leftOut)

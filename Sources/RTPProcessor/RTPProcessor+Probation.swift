@@ -1,16 +1,16 @@
 import RTPWire
 
-/// Who the source is: one proves itself before it is taken for the sender (RFC 3550 §A.1), and before it
-/// takes the place of another or of its own former numbers.
+/// Source validation (RFC 3550 §A.1): when a source is accepted, succeeds another, or restarts its
+/// numbering.
 extension RTPProcessor {
-  /// How many sources may be on probation at once: garbage must not crowd out a sender, nor fill the
-  /// memory.
+  /// How many sources may be on probation at once. Garbage must neither crowd out a sender nor fill
+  /// the memory.
   static let maximumProspects = 64
-  /// How long another SSRC may go on beside a living source before its packets are let go: as long
+  /// How long another SSRC may send beside an active source before its packets are dropped: as long
   /// as it may take to be sure that the current source is silent.
   static let prospectPatience: Duration = .seconds(2)
 
-  /// What a prospect is if it proves itself.
+  /// What a prospect becomes once it is validated.
   private enum Claim {
     /// The first source of all.
     case first
@@ -25,7 +25,7 @@ extension RTPProcessor {
     return prospect.ssrc == ssrc ? .newNumbering : .succession
   }
 
-  /// Whether all prospects together hold what one source may.
+  /// Whether all prospects together hold as much as one source may.
   private var isProbationFull: Bool {
     prospects.reduce(0) { $0 + $1.held.count } >= configuration.maximumHeldPackets
       || prospects.reduce(0) { $0 + $1.bytes } >= configuration.maximumHeldBytes
@@ -58,11 +58,12 @@ extension RTPProcessor {
     return .probation
   }
 
-  /// The place of `packet`'s source among the prospects, if need be at the cost of another one.
+  /// The index of `packet`'s source among the prospects; another one makes room if necessary.
   private mutating func place(for packet: RTPPacket, at arrival: Instant) -> Int {
     if let index = prospects.firstIndex(where: { $0.ssrc == packet.ssrc }) { return index }
     if prospects.count >= Self.maximumProspects {
-      // Whoever has sent a single packet is the least loss, but for a restart of the current source.
+      // A prospect with a single packet is the least loss, unless it is a restart of the current
+      // source.
       let current = ssrc
       dismiss(at: prospects.firstIndex { !$0.isConfirmed && $0.ssrc != current } ?? 0)
     }
@@ -70,7 +71,7 @@ extension RTPProcessor {
     return prospects.count - 1
   }
 
-  /// When `prospect`, which has proved itself, is to take over or to be let go.
+  /// When `prospect`, which is validated, takes over or is dropped.
   func dueTime(of prospect: Prospect) -> Instant {
     guard let source else {
       return prospect.firstArrival.advanced(by: configuration.reorderWindow)
@@ -123,7 +124,7 @@ extension RTPProcessor {
     correct(with: prospect.held)
     keepBounds()
     if let report = earlyReports.take(of: prospect.ssrc) { note(report) }
-    // Whoever else claimed to be first was not.
+    // The other candidates for the first source were not the sender.
     if claim == .first { while !prospects.isEmpty { dismiss(at: 0) } }
   }
 

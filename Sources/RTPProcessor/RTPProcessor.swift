@@ -3,18 +3,18 @@ public import RTPWire
 
 /// The receiving end of one RTP session: datagrams go in as they arrive, packets come out in order.
 ///
-/// A packet that is next in sequence leaves at once. Only a gap makes anything wait, at most for
-/// the reorder window, and what waits leaves the moment the gap closes. At the very start, when
-/// nobody knows what the first packet is, the wait ends as soon as decoding can begin.
+/// A packet that is next in sequence leaves at once. Only a gap makes packets wait, at most for the
+/// reorder window, and they leave the moment the gap closes. At the very start, when the first
+/// packet is not known, the wait ends as soon as decoding can begin.
 ///
 /// After each ``receive(_:isEntryPoint:)``, and when ``deadline`` passes, call ``next(at:)`` until
 /// it returns `nil`.
 public struct RTPProcessor: Sendable {
-  /// What bounds the wait, and what belongs to the stream.
+  /// The limits of waiting, and what belongs to the stream.
   public struct Configuration: Sendable, Hashable {
-    /// The longest that a packet waits for an earlier one; zero never waits.
+    /// The longest that a packet waits for an earlier one; zero means no waiting.
     public var reorderWindow: Duration = .milliseconds(200)
-    /// The most packets that wait at once, behind gaps and again on probation: 200 ms of 10,000
+    /// The most packets that wait at once behind gaps, and as many on probation: 200 ms at 10,000
     /// packets a second.
     public var maximumHeldPackets = 2048
     /// The most bytes that wait at once.
@@ -23,22 +23,22 @@ public struct RTPProcessor: Sendable {
     public var clockRate = MediaDescription.videoClockRate
     /// The one payload type that belongs to the stream, or `nil` for any.
     ///
-    /// Geovision cameras send packets of type 50 that repeat the sequence number before them, so
-    /// other types never reach the order.
+    /// Other types never take part in the order: Geovision cameras send packets of type 50 that
+    /// repeat the sequence number before them.
     public var payloadType: UInt8?
     /// The payload types of correction packets, from which lost packets are rebuilt.
     public var correctionFormats: [UInt8: CorrectionFormat] = [:]
     /// Whether packets are rebuilt from what comes on ``Datagram/Channel/correction``.
     public var hasMatrixCorrection = false
-    /// The payload type of RED packets, whose primary encodings are taken for packets of their own
-    /// (RFC 2198), or `nil`.
+    /// The payload type of RED packets (RFC 2198), or `nil`. Their primary encodings are processed
+    /// as packets.
     public var redundancyPayloadType: UInt8?
     /// The payload types of retransmission packets (RFC 4588), and what they repeat.
     public var retransmissionFormats: [UInt8: RetransmissionFormat] = [:]
-    /// The same on ``Datagram/Channel/retransmission``, where any other type is one of the media if this
-    /// is empty; `nil` takes nothing from there.
+    /// The same on ``Datagram/Channel/retransmission``. If it is empty, every packet there repeats
+    /// the media; `nil` ignores that channel.
     public var retransmissionSession: [UInt8: RetransmissionFormat]?
-    /// What the sender may be asked for; with a reorder window of zero no packets are.
+    /// What the sender may be asked for. With a reorder window of zero, no packets are requested.
     public var feedback: Set<FeedbackRequest> = []
 
     public init() {}
@@ -48,20 +48,21 @@ public struct RTPProcessor: Sendable {
   public internal(set) var statistics = ReceptionStatistics()
   /// Media time to wall-clock time, as far as sender reports have told.
   public internal(set) var clock = ClockMapping()
-  /// What became of the sender reports of the current source that were of no use.
+  /// How many sender reports of the current source were unusable, by reason.
   public internal(set) var ignoredSenderReports: [ClockMapping.Outcome: UInt64] = [:]
   /// True once the current source has said goodbye (RFC 3550 §6.6) and has sent nothing since.
   public internal(set) var hasSaidGoodbye = false
 
   var source: Source?
   var ready = Source.Ready()
-  /// What rebuilds the packets of the current source; `nil` until there is something to rebuild from.
+  /// What rebuilds the packets of the current source; `nil` until there is something to rebuild
+  /// from.
   var correction: ForwardErrorCorrection?
   /// Which packets are asked for; `nil` where none may be.
   var repair: RepairSchedule?
   var keyPictures: KeyPictureRequests
   var prospects: [Prospect] = []
-  /// Where the time of a session before this one stands.
+  /// The timeline of the previous session.
   var formerTimeline: MediaTimeline?
   /// The newest report of the current source, whatever its wall clock says.
   var lastReport: SenderReportArrival?
@@ -83,8 +84,8 @@ public struct RTPProcessor: Sendable {
 
   /// Begins a session after `former`, which is over: another connection, perhaps another sender.
   ///
-  /// Nothing of the packets is taken along, but the totals go on, and so does the time of the media
-  /// as far as it has the same clock rate.
+  /// No packets are carried over. The totals continue, and so does the media time if the clock rate
+  /// is the same.
   public init(configuration: Configuration, after former: RTPProcessor) {
     self.init(configuration: configuration)
     statistics = former.statistics
@@ -93,17 +94,18 @@ public struct RTPProcessor: Sendable {
     if timeline?.clockRate == max(configuration.clockRate, 1) { formerTimeline = timeline }
   }
 
-  /// The SSRC of the current source, once one has proved itself.
+  /// The SSRC of the current source, once one is validated.
   public var ssrc: UInt32? { source?.ssrc }
 
-  /// What a receiver report tells of the current source (RFC 3550 §6.4.1); `nil` without one.
+  /// The figures of a receiver report about the current source (RFC 3550 §6.4.1); `nil` without a
+  /// source.
   public var reception: SourceReception? {
     var reception = source?.reception(jitter: UInt32(clamping: statistics.scaledJitter >> 4))
     reception?.lastSenderReport = lastReport
     return reception
   }
 
-  /// When ``next(at:)`` has something to do although nothing arrives; `nil` while nothing waits.
+  /// When ``next(at:)`` must be called even if nothing arrives; `nil` while nothing waits.
   public var deadline: Instant? {
     var earliest = gapDeadline
     for index in prospects.indices where prospects[index].isConfirmed {
@@ -113,10 +115,10 @@ public struct RTPProcessor: Sendable {
     return earliest
   }
 
-  /// Takes in one datagram and says what became of it.
+  /// Processes one datagram and returns its outcome.
   ///
-  /// `isEntryPoint` is asked only while a source is on probation: whether a decoder can begin with
-  /// this packet.
+  /// `isEntryPoint` says whether a decoder can begin with a packet; it is called only while a
+  /// source is on probation.
   public mutating func receive(
     _ datagram: Datagram, isEntryPoint: (RTPPacket) -> Bool = { _ in false }
   ) -> PacketOutcome {
@@ -163,10 +165,10 @@ public struct RTPProcessor: Sendable {
     return outcome
   }
 
-  /// Takes in a packet of a type that is not the media's: it is left out, and its place too where the type
-  /// is numbered with the media.
+  /// Handles a packet whose type is not the media's. It is ignored; if the type shares the media's
+  /// numbering, its place in the sequence is skipped too.
   private mutating func receive(ofOtherType packet: RTPPacket, at arrival: Instant) {
-    // What has a time of its own may be a picture, and its absence a loss.
+    // A packet with a timestamp of its own may be a picture, and its absence a loss.
     guard let source, packet.ssrc == source.ssrc, source.sharesTime(packet),
       NumberedTypes.reach.contains(source.extend(packet.sequenceNumber) - source.highest),
       numberedTypes.takes(packet, isOpen: source.lacks(source.extend(packet.sequenceNumber)))
@@ -179,7 +181,7 @@ public struct RTPProcessor: Sendable {
     _ = place(packet, at: arrival) { _ in false }
   }
 
-  /// Takes in a packet that came `way`, in or from others, and says what became of it.
+  /// Processes a packet that arrived, or was rebuilt, in the given `way`, and returns its outcome.
   mutating func receiveRecovered(
     _ packet: RTPPacket, _ way: Source.Way, at arrival: Instant, isEntryPoint: (RTPPacket) -> Bool
   ) -> PacketOutcome {
@@ -220,7 +222,7 @@ public struct RTPProcessor: Sendable {
     }
   }
 
-  /// The next packet in order, or `nil` when it has yet to come or to be given up.
+  /// The next packet in order, or `nil` while it is neither here nor given up.
   public mutating func next(at now: Instant) -> OrderedPacket? {
     while true {
       if let packet = ready.popFirst() { return packet }
@@ -229,7 +231,7 @@ public struct RTPProcessor: Sendable {
     }
   }
 
-  /// Ends the waiting: no more packets will come, so what is held becomes ready, gaps and all.
+  /// Ends all waiting: no more packets will come, so everything held becomes ready, gaps included.
   public mutating func finish() {
     if source == nil, let index = prospects.firstIndex(where: \.isConfirmed) {
       promote(at: index)
@@ -240,13 +242,13 @@ public struct RTPProcessor: Sendable {
 
   // MARK: - Waiting
 
-  /// Does what is due at `now`; each turn gives up a gap or settles a prospect, so it comes to rest.
+  /// Does what is due at `now`. Each turn gives up a gap or settles a prospect, so the loop ends.
   private mutating func advance(to now: Instant) {
     if let gapDeadline, gapDeadline <= now {
       source?.giveUpGap(statistics: &statistics, ready: &ready)
       repair?.close(before: source?.buffer.next ?? 0)
     }
-    // The oldest first, so that of two senders who start together it is the first who stays.
+    // The oldest first: of two senders that start together, the first one stays.
     let due = prospects.firstIndex { $0.isConfirmed && dueTime(of: $0) <= now }
     guard let index = due else { return }
     if isReadyToTakeOver(prospects[index], at: now) {
@@ -267,7 +269,7 @@ public struct RTPProcessor: Sendable {
     source?.giveUpGaps(untilAtMost: 0, bytes: 0, statistics: &statistics, ready: &ready)
   }
 
-  /// The current source is alive in its old numbering, so what lay far from it was a stray.
+  /// The current source goes on in its old numbering, so packets far from it were strays.
   private mutating func noteLife() {
     hasSaidGoodbye = false
     if prospects.isEmpty { return }

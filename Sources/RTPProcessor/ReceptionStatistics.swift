@@ -1,17 +1,17 @@
 public import RTPWire
 
-/// What a stream's packets went through, in totals since the start.
+/// What became of a stream's packets, in totals since the start.
 ///
 /// The counters balance at any time: what came in, or was put back, is in one of the outcomes.
 public struct ReceptionStatistics: Counted, Hashable {
-  /// Datagrams taken in, whatever they were.
+  /// All datagrams, of whatever kind.
   public internal(set) var received: UInt64 = 0
-  /// Bytes of all datagrams taken in, without the headers of the carrier.
+  /// Bytes of all datagrams, without the carrier's headers.
   public internal(set) var receivedBytes: UInt64 = 0
-  /// Packets that did not come as they were sent but were put back: rebuilt from others,
-  /// or taken from retransmission packets.
+  /// Packets that did not arrive themselves: rebuilt from others, or taken from retransmission
+  /// packets.
   public internal(set) var recovered: UInt64 = 0
-  /// Packets that took their places because they were sent again or rebuilt.
+  /// Packets that filled a gap because they were sent again or rebuilt.
   public internal(set) var repaired: UInt64 = 0
   /// Packets handed on in order.
   public internal(set) var delivered: UInt64 = 0
@@ -20,50 +20,49 @@ public struct ReceptionStatistics: Counted, Hashable {
   public internal(set) var late: UInt64 = 0
   public internal(set) var foreignSource: UInt64 = 0
   public internal(set) var ignoredPayloadType: UInt64 = 0
-  /// Packets of sources and numberings that never proved themselves.
+  /// Packets of sources and numberings that were never validated.
   public internal(set) var unconfirmed: UInt64 = 0
   public internal(set) var malformed: UInt64 = 0
   public internal(set) var control: UInt64 = 0
   public internal(set) var malformedControl: UInt64 = 0
-  /// Correction packets, which hold no media: those that are numbered with it in their order, others
-  /// as they come.
+  /// Correction packets, which hold no media. Those that share the media's numbering are counted in
+  /// order, others on arrival.
   public internal(set) var correction: UInt64 = 0
-  /// Places at which nothing came and nothing is missing, since a correction packet was due there;
-  /// they are in ``correction`` too.
+  /// Places whose packet was a lost correction packet, so that no media is missing. They are
+  /// counted in ``correction`` too.
   public internal(set) var unneeded: UInt64 = 0
-  /// Retransmission packets (RFC 4588), whatever was in them; what was taken from them is in
+  /// Retransmission packets (RFC 4588), useful or not. The packets taken from them are counted in
   /// ``recovered`` too.
   public internal(set) var retransmission: UInt64 = 0
   public internal(set) var repair = RepairStatistics()
   public internal(set) var errorCorrection = ForwardErrorCorrectionStatistics()
 
-  /// Places in the sequence that were given up: nothing came inside the reorder window.
+  /// Sequence numbers given up: no packet came within the reorder window.
   public internal(set) var lost: UInt64 = 0
-  /// Those of the places where nothing came that the sender has passed over itself, as far as its reports
-  /// tell for certain: they were not lost on the way.
+  /// Lost numbers that, by its reports, the sender never sent.
   public internal(set) var leftOut: UInt64 = 0
-  /// How often places were given up, each time one or more in a row.
+  /// How often one or more numbers in a row were given up.
   public internal(set) var lossEvents: UInt64 = 0
-  /// How those places are spread.
+  /// How the losses are distributed.
   public internal(set) var lossPattern = LossPattern()
-  /// Packets that came behind a later one and were still put in their place.
+  /// Packets that arrived after a later one, and in time.
   public internal(set) var reordered: UInt64 = 0
-  /// The most places a reordered packet came behind.
+  /// The greatest distance, in packets, by which a packet was overtaken.
   public internal(set) var greatestReorderDepth: UInt64 = 0
-  /// Times the stream went on under another SSRC.
+  /// How often the stream continued under another SSRC.
   public internal(set) var sourceChanges: UInt64 = 0
-  /// Times the same source started a new numbering (RFC 3550 A.1).
+  /// How often the source restarted its numbering (RFC 3550 A.1).
   public internal(set) var sequenceRestarts: UInt64 = 0
-  /// Packets on hold now: parked behind a gap, or on probation.
+  /// Packets waiting now: behind a gap, or on probation.
   public internal(set) var held: UInt64 = 0
 
-  /// How many packets came of each payload type that is not the stream's.
+  /// Packets of each payload type that is not the stream's.
   public internal(set) var ignoredPayloadTypes: [UInt8: UInt64] = [:]
 
   /// Interarrival jitter in clock ticks, times 16 (RFC 3550 A.8).
   var scaledJitter: Int64 = 0
   private var lastTransit: Int32?
-  /// Ticks a second of the packets that the jitter is of; 0 before the first.
+  /// The clock rate of the packets that the jitter was measured on; 0 before the first.
   private var jitterClockRate: UInt32 = 0
 
   public static let counters: [Counter<ReceptionStatistics>] = [
@@ -102,19 +101,19 @@ public struct ReceptionStatistics: Counted, Hashable {
 
   /// The cumulative number of packets lost as a receiver report has it (RFC 3550 A.3).
   ///
-  /// It counts packets that came, however late or often, so it may be negative: −2^23 … 2^23 − 1.
+  /// Late and duplicate packets count as received, so it may be negative: −2^23 … 2^23 − 1.
   public var cumulativeLost: Int64 {
     let (balance, overflow) = Int64(clamping: lost).subtractingReportingOverflow(
       Int64(clamping: late.addingReportingOverflow(duplicate).partialValue))
     return overflow ? -0x80_0000 : min(max(balance, -0x80_0000), 0x7F_FFFF)
   }
 
-  /// Of all places in the sequence so far, how many per cent were given up.
+  /// The percentage of sequence numbers given up so far.
   public var lossPercentage: Double {
     lost == 0 ? 0 : 100 * Double(lost) / (Double(lost) + Double(delivered))
   }
 
-  /// Takes the arrival of one packet into the jitter estimate (RFC 3550 A.8).
+  /// Updates the jitter estimate with the arrival of one packet (RFC 3550 A.8).
   mutating func noteArrival(_ arrival: Instant, timestamp: UInt32, clockRate: UInt32) {
     let ticks = UInt32(truncatingIfNeeded: arrival.ticks(at: clockRate))
     let transit = Int32(truncatingIfNeeded: Int64(ticks) - Int64(timestamp))
@@ -132,7 +131,7 @@ public struct ReceptionStatistics: Counted, Hashable {
     ignoredPayloadTypes[payloadType, default: 0] += 1
   }
 
-  /// Takes back one of these, which has found its place.
+  /// Takes back one ignored packet, which found its place after all.
   mutating func forgetIgnored(payloadType: UInt8) {
     guard let count = ignoredPayloadTypes[payloadType], count > 0 else { return }
     ignoredPayloadType -= 1

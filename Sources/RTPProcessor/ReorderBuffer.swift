@@ -1,9 +1,9 @@
 import NIOCore
 import RTPWire
 
-/// Packets that wait for an earlier one: a ring of slots by extended sequence number.
+/// Packets waiting for an earlier one: a ring of slots, indexed by extended sequence number.
 ///
-/// Insertion and removal take constant time; giving up a gap takes time in the length of the gap,
+/// Insertion and removal take constant time. Giving up a gap takes time proportional to its length,
 /// which ``span`` bounds. The ring grows from 64 slots, so that a stream in order costs little.
 struct ReorderBuffer: Sendable {
   struct Entry: Sendable {
@@ -27,7 +27,7 @@ struct ReorderBuffer: Sendable {
   private(set) var count = 0
   private(set) var bytes = 0
   private var slots = [Entry?](repeating: nil, count: 64)
-  /// What was inserted, oldest first; entries that have left since are passed over lazily.
+  /// The inserted entries, oldest first; those that have left are skipped lazily.
   private var insertions = CircularBuffer<(sequence: Int64, arrival: Instant)>()
 
   init(next: Int64) { self.next = next }
@@ -55,7 +55,7 @@ struct ReorderBuffer: Sendable {
     return .stored
   }
 
-  /// Takes out the packet at ``next``, if it is there, and moves on to the one after it.
+  /// Removes the packet at ``next``, if it is there, and moves on.
   mutating func popNext() -> Entry? {
     guard count > 0 else { return nil }
     let slot = index(of: next)
@@ -70,10 +70,10 @@ struct ReorderBuffer: Sendable {
     return entry
   }
 
-  /// Moves on past ``next`` without a packet: one that was in order did not have to be stored.
+  /// Moves past ``next`` without removing a packet: a packet in order is never stored.
   mutating func passNext() { next += 1 }
 
-  /// Gives up the places before the first packet that waits, and says how many there were.
+  /// Gives up the numbers before the first waiting packet, and returns how many there were.
   mutating func skipGap() -> Int {
     guard count > 0 else { return 0 }
     let from = next

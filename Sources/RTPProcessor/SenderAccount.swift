@@ -1,9 +1,10 @@
 import RTPWire
 
-/// How many numbers the sender has passed over without sending a packet, by its own count.
+/// How many sequence numbers the sender skipped, by its own packet count.
 ///
-/// A sender report says how many packets were sent (RFC 3550 §6.4.1). Where more numbers went by between
-/// two of them, the sender left packets out, in a queue of its own, and the network did not lose them.
+/// A sender report says how many packets were sent (RFC 3550 §6.4.1). If more sequence numbers
+/// passed between two reports, the sender dropped the rest in a queue of its own; the network did
+/// not lose them.
 struct SenderAccount: Sendable {
   /// Where the stream stood when a report came.
   private struct Mark: Sendable {
@@ -13,23 +14,23 @@ struct SenderAccount: Sendable {
     let arrival: Instant
   }
 
-  /// What may be on its way when a report is written, and what overtakes it, whatever the rate.
+  /// Packets that may be under way when a report is written, or overtake it, at any rate.
   private static let leastSlack: Int64 = 16
-  /// And of a fast stream, that of so long, in nanoseconds.
+  /// The same for a fast stream, as a time in nanoseconds.
   private static let slackDuration: Int64 = 100_000_000
 
   private var first: Mark?
-  /// False once more packets came than the sender says it sent, as of senders whose reports say 0.
+  /// False once more packets came than the sender reports, as with senders whose reports say 0.
   private var isCredible = true
-  /// Packets left out since the first report, as far as is certain.
+  /// Packets that were certainly never sent, since the first report.
   private(set) var leftOut: Int64 = 0
 
-  /// Takes in a report.
+  /// Adds a report.
   ///
   /// - Parameters:
   ///   - sent: the sender's packet count, which wraps around.
   ///   - highest: the highest extended sequence number that came.
-  ///   - received: packets that came, however late or often.
+  ///   - received: packets that came, late ones and duplicates included.
   ///   - arrival: when the report came.
   mutating func note(sent: UInt32, highest: Int64, received: Int64, at arrival: Instant) {
     guard let first else {

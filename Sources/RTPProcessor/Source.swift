@@ -1,7 +1,7 @@
 import NIOCore
 import RTPWire
 
-/// The source that the stream comes from: its numbering, its order and its timeline.
+/// The source of the stream: its numbering, its order and its timeline.
 struct Source: Sendable {
   /// What became of a packet of this source.
   enum Outcome: Sendable, Hashable {
@@ -9,15 +9,15 @@ struct Source: Sendable {
     case parked
     case duplicate
     case late
-    /// Its number has nothing to do with where this source stands.
+    /// Its number is far from this source's current position.
     case renumbered
   }
 
-  /// How a packet came to be here.
+  /// How a packet was obtained.
   enum Way: Sendable, Hashable {
-    /// As it was sent at first.
+    /// Received as first sent.
     case network
-    /// Sent again because it was asked for.
+    /// Sent again on request.
     case retransmission
     /// Rebuilt from others.
     case reconstruction
@@ -27,8 +27,8 @@ struct Source: Sendable {
 
   /// The largest step forward that counts as loss (RFC 3550 A.1, `MAX_DROPOUT`).
   static let greatestDropout: Int64 = 3000
-  /// How long nothing but old packets may come: longer than a network repeats itself, so it must be
-  /// a sender that plays a short clip over again, or one whose timestamps stand still.
+  /// How long only old packets may come. No network repeats packets for longer, so the sender
+  /// replays a short clip, or its timestamps stand still.
   static let patienceWithOldPackets: Duration = .milliseconds(500)
 
   /// Nanoseconds of silence that may be an outage of the network.
@@ -43,25 +43,25 @@ struct Source: Sendable {
   private(set) var liveliness: Liveliness
   private var unwrapper: SequenceUnwrapper
   private(set) var highest: Int64
-  /// Of the packet that has the highest number.
+  /// The timestamp of the packet with the highest number.
   private var newestTimestamp: UInt32
   private var history = DeliveryHistory()
   private var lostBefore = 0
   private var startsAfresh = true
-  /// Since when nothing has come but packets whose places were passed.
+  /// Since when only packets with passed numbers have come.
   private var onlyOldSince: Instant?
-  /// The first place in the sequence that counts as expected, and what came since (RFC 3550 A.3).
+  /// The first sequence number that counts as expected (RFC 3550 A.3).
   private var base: Int64
   private var received: Int64 = 0
   /// Since when ``received`` counts.
   private var beginning: Instant
-  /// The payload types of packets that have a place in the order and are not handed on.
+  /// The payload types of packets that are numbered with the media but not delivered.
   private let correctionFormats: [UInt8: CorrectionFormat]
   private let payloadType: UInt8?
-  /// False once the timestamps did not go on from those before, so that they mean other times.
+  /// False once the timestamps jumped, so that earlier reports no longer apply.
   let keepsTimeline: Bool
 
-  /// Begins with `first`, the first of the packets that `prospect` holds, on a timeline that goes on.
+  /// Begins with `first`, the first packet that `prospect` holds, on a timeline that continues.
   init(
     of prospect: Prospect, first: ReorderBuffer.Entry, timeline: MediaTimeline, newSession: Bool,
     correctionFormats: [UInt8: CorrectionFormat], payloadType: UInt8?
@@ -82,7 +82,7 @@ struct Source: Sendable {
       at: first.packet.timestamp, arrival: first.arrival, newSession: newSession)
   }
 
-  /// What the far end may be told of it; `nil` before its first packet.
+  /// The figures for receiver reports; `nil` before the first packet.
   func reception(jitter: UInt32) -> SourceReception? {
     guard highest >= base else { return nil }
     return SourceReception(
@@ -90,7 +90,7 @@ struct Source: Sendable {
       highestSequence: UInt32(truncatingIfNeeded: highest - (base & ~0xFFFF)), jitter: jitter)
   }
 
-  /// Whether `packet`, of another SSRC, goes on where this source stopped.
+  /// Whether `packet`, of another SSRC, continues where this source stopped.
   func goesOn(with packet: RTPPacket) -> Bool {
     let missing = unwrapper.extend(packet.sequenceNumber) - highest - 1
     guard (0...Int64(Prospect.greatestDistance)).contains(missing),
@@ -101,18 +101,19 @@ struct Source: Sendable {
     return (0...2 * Int64(timeline.clockRate)).contains(step)
   }
 
-  /// Goes on under another SSRC with the same numbering: Uniview cameras change it with every group
-  /// of pictures.
+  /// Continues under another SSRC with the same numbering: Uniview cameras change the SSRC with
+  /// every group of pictures.
   mutating func rename(to ssrc: UInt32) {
     formerSSRC = self.ssrc
     self.ssrc = ssrc
-    // To whoever reads reports it is another source.
+    // For receiver reports it is another source.
     base = highest + 1
     received = 0
     beginning = liveliness.lastArrival
   }
 
-  /// Whether `packet` is of this source: of its SSRC, or missing from before that changed.
+  /// Whether `packet` is of this source: it has its SSRC, or the former one and a number that is
+  /// missing.
   func owns(_ packet: RTPPacket) -> Bool {
     if packet.ssrc == ssrc { return true }
     guard packet.ssrc == formerSSRC else { return false }
@@ -120,10 +121,11 @@ struct Source: Sendable {
       unwrapper.extend(packet.sequenceNumber))
   }
 
-  /// How many packets are missing before `first`, with which the source goes on after an outage; `nil` where
-  /// it seems to number its packets afresh.
+  /// How many packets are missing before `first`, the first packet after an outage; `nil` if the
+  /// source seems to have restarted its numbering.
   ///
-  /// So many are missing as it would have sent meanwhile, more or less, and so much time of the media.
+  /// It is an outage if about as many packets are missing as the source would have sent meanwhile,
+  /// and about as much media time.
   func missing(before first: ReorderBuffer.Entry) -> Int? {
     let silence = liveliness.lastArrival.nanoseconds(to: first.arrival)
     let before = beginning.nanoseconds(to: liveliness.lastArrival)
@@ -144,19 +146,19 @@ struct Source: Sendable {
   /// The place of `number`; near the newest one, like every number.
   func extend(_ number: SequenceNumber) -> Int64 { unwrapper.extend(number) }
 
-  /// Whether `packet` has no time of its own: it has that of the newest packet, or of the one before it.
+  /// Whether `packet` shares its timestamp with the newest packet or the one before it.
   func sharesTime(_ packet: RTPPacket) -> Bool {
     let before = history.find(unwrapper.extend(packet.sequenceNumber) - 1)
     return packet.timestamp == newestTimestamp || before == .delivered(timestamp: packet.timestamp)
   }
 
-  /// Whether the place of `sequence` is still open and nothing has come for it.
+  /// Whether the packet `sequence` is still missing and not given up.
   func lacks(_ sequence: Int64) -> Bool { sequence >= buffer.next && !buffer.holds(sequence) }
 
-  /// Puts `packet` in its place; what is in order then is appended to `ready`.
+  /// Inserts `packet`, and appends what is then to `ready`.
   ///
-  /// A packet that did not come as it was sent says nothing of the network: neither jitter nor
-  /// reordering takes it in, and no report counts it.
+  /// A packet that was rebuilt or sent again says nothing about the network: it counts neither for
+  /// jitter nor for reordering nor in reports.
   mutating func receive(
     _ packet: RTPPacket, at arrival: Instant, way: Way = .network,
     statistics: inout ReceptionStatistics, ready: inout Ready
@@ -170,7 +172,7 @@ struct Source: Sendable {
     }
     guard sequence - highest <= Self.greatestDropout else { return .renumbered }
 
-    // Gaps that stand open while thousands of packets come are given up to make room.
+    // Gaps that stay open while thousands of packets arrive are given up to make room.
     while sequence - buffer.next >= ReorderBuffer.span, buffer.count > 0 {
       giveUpGap(statistics: &statistics, ready: &ready)
     }
@@ -196,7 +198,7 @@ struct Source: Sendable {
     }
   }
 
-  /// Puts packets in their places that waited while the source was on probation, as they arrived.
+  /// Inserts the packets that waited while the source was on probation, in order of arrival.
   mutating func take(
     _ entries: [ReorderBuffer.Entry], statistics: inout ReceptionStatistics, ready: inout Ready
   ) {
@@ -219,7 +221,7 @@ struct Source: Sendable {
     }
   }
 
-  /// Gives up the places before the first packet that waits, and hands that packet on.
+  /// Gives up the numbers before the first waiting packet, and delivers that packet.
   mutating func giveUpGap(statistics: inout ReceptionStatistics, ready: inout Ready) {
     let missing = buffer.skipGap()
     if missing > 0 {
@@ -284,10 +286,10 @@ struct Source: Sendable {
     startsAfresh = false
   }
 
-  /// What a packet is whose place has been passed already.
+  /// Judges a packet whose number has been passed.
   ///
-  /// A sender that starts to number afresh a little further back looks like a duplicate or a late
-  /// packet by its number alone, but not by its timestamp.
+  /// A sender that restarts its numbering a little further back looks like a duplicate or a late
+  /// packet by its number, but not by its timestamp.
   private mutating func standing(
     of packet: RTPPacket, behind sequence: Int64, at arrival: Instant
   ) -> Outcome {
@@ -303,11 +305,11 @@ struct Source: Sendable {
   }
 }
 
-/// How often a source is heard of, to tell a pause between two frames from its end.
+/// How often packets of a source arrive, to tell a pause between two frames from the source's end.
 struct Liveliness: Sendable {
   private(set) var lastArrival: Instant
   private var longestGap: Int64 = 0
-  /// Until a source has been listened to for a while, it may be one of a frame a second.
+  /// Until a source has been observed for a while, it may be one that sends a frame a second.
   private var longestGapBefore: Int64 = 1_000_000_000
   private var periodStart: Instant
 
@@ -326,10 +328,10 @@ struct Liveliness: Sendable {
     lastArrival = max(lastArrival, arrival)
   }
 
-  /// When the silence has become longer than the pauses that this source makes.
+  /// When the silence is longer than this source's pauses.
   ///
-  /// Twice the longest pause of the last seconds, between 0.5 s (no pause that a network makes is
-  /// the end of a source) and 2 s.
+  /// Twice the longest pause of the last seconds, at least 0.5 s (networks pause too) and at most 2
+  /// s.
   var silentFrom: Instant {
     let pause = max(longestGap, longestGapBefore)
     let silence = min(max(pause.addingSaturating(pause), 500_000_000), 2_000_000_000)

@@ -1,13 +1,13 @@
 public import RTPWire
 
-/// How one source's packets came, in the figures that a receiver report is made from (RFC 3550 A.3).
+/// The figures of a receiver report about one source (RFC 3550 A.3).
 public struct SourceReception: Sendable, Hashable {
   public var ssrc: UInt32
   /// Places in the sequence from the first packet to the highest.
   public var expected: Int64
   /// Packets that came, late ones and duplicates too.
   public var received: Int64
-  /// The highest number in the lower 16 bits, how often the numbers wrapped in the upper.
+  /// The highest sequence number in the lower 16 bits, the number of wraps in the upper.
   public var highestSequence: UInt32
   /// The interarrival jitter in clock ticks (§6.4.1).
   public var jitter: UInt32
@@ -32,15 +32,15 @@ public struct SenderReportArrival: Sendable, Hashable {
   public var arrival: Instant
 }
 
-/// Sender reports of sources that have yet to prove themselves: many senders begin with one, and the
-/// next comes seconds later.
+/// Sender reports of sources that are not yet validated. Many senders begin with a report, and the
+/// next one comes seconds later.
 struct EarlyReports: Sendable {
-  /// Among so many sources at once there is the right one.
+  /// How many sources' reports are kept; the right one is among them.
   static let maximum = 8
 
   private var reports: [SenderReportArrival] = []
 
-  /// Keeps `report` instead of an older one of its source, if need be at the cost of the oldest.
+  /// Keeps `report` in place of an older one of its source; the oldest makes room if necessary.
   mutating func keep(_ report: SenderReportArrival) {
     reports.removeAll { $0.report.ssrc == report.report.ssrc }
     if reports.count >= Self.maximum { reports.removeFirst() }

@@ -1,11 +1,11 @@
-/// Tells the place of a lost correction packet from that of a lost media packet.
+/// Distinguishes a lost correction packet from a lost media packet.
 ///
-/// Where both are numbered together, a correction packet that is lost leaves a gap like any other,
-/// and the picture behind it would count as damaged. A sender that was seen to protect all its
-/// packets, each in the run of correction packets that follows it, leaves only one explanation for a
-/// place that the complete run behind it does not protect.
+/// Where both share one numbering, a lost correction packet leaves a gap like any other, and the
+/// next picture would count as damaged. If a sender has so far protected every media packet in the
+/// run of correction packets after it, a missing number that a complete run does not protect can
+/// only be a correction packet.
 struct CorrectionCoverage: Sendable {
-  /// How many runs in a row must have protected everything before that is relied on.
+  /// How many runs in a row must protect everything before this is relied on.
   static let runsOfProof = 16
   /// The longest way back from the end of a run: as far as two long masks reach.
   static let longestSearch: Int64 = 96
@@ -21,12 +21,12 @@ struct CorrectionCoverage: Sendable {
     for place in places { protected[index(of: place)] = place }
   }
 
-  /// A correction packet came that tells nothing; the proof begins anew.
+  /// A correction packet could not be read; the evidence starts over.
   mutating func interrupt() { provenRuns = 0 }
 
-  /// The place of a correction packet that is missing before `sequence`, if that is certain.
+  /// The number of a correction packet missing before `sequence`, if that is certain.
   ///
-  /// To be asked when a media packet has come, which ends the run of correction packets before it.
+  /// Called when a media packet has come, which ends the run of correction packets before it.
   mutating func lostCorrection(before sequence: Int64, in history: PacketHistory) -> Int64? {
     guard !leavesPacketsOut, history.standing(of: sequence - 1) == .correction else { return nil }
     var place = sequence - 1
@@ -45,7 +45,7 @@ struct CorrectionCoverage: Sendable {
         provenRuns += 1
         return nil
       case .missing:
-        // One that is protected is media, and may yet be rebuilt.
+        // A protected number is media, and may yet be rebuilt.
         guard provenRuns >= Self.runsOfProof, !isProtected(place), history.remembers(place) else {
           return nil
         }

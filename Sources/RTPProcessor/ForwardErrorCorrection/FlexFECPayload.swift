@@ -24,7 +24,7 @@ struct FlexFECPayload: Sendable {
 
   /// Reads the payload of `packet`, which is to protect `source` and no other.
   ///
-  /// RFC 8627 names the sources in the CSRC list. A list that is empty leaves only one to be meant.
+  /// RFC 8627 names the sources in the CSRC list. An empty list can only mean the one source.
   init(
     parsing packet: RTPPacket, isDraft: Bool, source: UInt32
   ) throws(ForwardErrorCorrectionError) {
@@ -36,7 +36,7 @@ struct FlexFECPayload: Sendable {
         as: (UInt16, UInt16, UInt32).self)
     else { throw .truncatedHeader(needed: needed, available: available) }
     header = ParityHeader(flags: flags, timestamp: timestamp, length: length)
-    // R: a packet sent again whole, which no sender has been seen to make use of.
+    // R: a whole packet sent again; no sender is known to use it.
     guard flags & 0x8000 == 0 else { throw .retransmission }
 
     if isDraft {
@@ -56,7 +56,7 @@ struct FlexFECPayload: Sendable {
     if flags & 0x4000 != 0 {
       offsets = Self.matrix(columns: Int(first >> 8), rows: Int(first & 0xFF))
     } else {
-      // The k that says that more follows is 1 in the RFC and 0 in the draft.
+      // The k bit that announces more is 1 in the RFC and 0 in the draft.
       let more: UInt16 = isDraft ? 0 : 1
       var offsets = Self.places(in: UInt64(first), bits: 15, from: 0)
       if first >> 15 == more {
@@ -78,7 +78,8 @@ struct FlexFECPayload: Sendable {
     (0..<bits).filter { mask >> UInt64(bits - 1 - $0) & 1 == 1 }.map { first + $0 }
   }
 
-  /// A row of `columns` packets, or, with two `rows` and more, a column of every so many (§4.2.2.2).
+  /// A row of `columns` packets, or, if `rows` is two or more, a column: every `columns`-th packet
+  /// (§4.2.2.2).
   private static func matrix(columns: Int, rows: Int) -> [Int] {
     rows > 1 && columns > 0
       ? (0..<rows).map { $0 * columns } : Array(0..<columns)

@@ -1,34 +1,36 @@
 import NIOCore
 public import RTPWire
 
-/// Rebuilds lost packets of one source from correction packets (RFC 5109, RFC 8627, SMPTE ST 2022-1).
+/// Rebuilds lost packets of one source from correction packets (RFC 5109, RFC 8627, SMPTE ST
+/// 2022-1).
 ///
-/// Packets go in as they come, in any order; after each of them ``next()`` hands out what it made
-/// possible. What was rebuilt helps to rebuild more.
+/// Packets go in as they arrive, in any order. After each one, ``next()`` hands out what it made
+/// possible. Rebuilt packets help to rebuild more.
 struct ForwardErrorCorrection: Sendable {
   /// What goes back into the order.
   enum Finding: Sendable {
     /// A media packet, bit for bit as it was sent.
     case rebuilt(RTPPacket)
-    /// The place of a correction packet that was lost, and the timestamp that it had.
+    /// The number of a lost correction packet, and its timestamp.
     case lostCorrection(SequenceNumber, timestamp: UInt32)
   }
 
-  /// Sets that wait for packets at once, of which the oldest has to make room.
+  /// The most sets that wait for packets at once; the oldest makes room.
   ///
-  /// A set is done with when its packets are there, so that many wait only where much is lost: these
-  /// are the rows and columns of three matrices of 20 × 20.
+  /// A set is finished when its packets are there, so many wait only under heavy loss. This is the
+  /// number of rows and columns in three matrices of 20 × 20.
   static let maximumSets = 128
-  /// Sets used in vain for one packet that came; each may be of hundreds of packets.
+  /// The most sets tried in vain for one arriving packet; each may have hundreds of packets.
   static let maximumFailures: UInt64 = 4
-  /// Packets that are rebuilt in part at once.
+  /// The most packets that are partly rebuilt at once.
   static let maximumRebuilt = 64
   /// How far a packet's timestamp may lie from that of the newest one, in seconds.
   static let greatestTimestampDistance: UInt32 = 10
 
   private let payloadType: UInt8?
   private let clockRate: UInt32
-  /// Whether correction packets come by ways of their own, and so before what they protect.
+  /// Whether correction packets come on ports of their own, and may arrive before what they
+  /// protect.
   private let isMatrix: Bool
   private var history: PacketHistory
   private var unwrapper: SequenceUnwrapper
@@ -41,7 +43,8 @@ struct ForwardErrorCorrection: Sendable {
   /// The most places from the first to the last packet of a column.
   private(set) var greatestSpan: Int64 = 0
 
-  /// Begins with the source of `packet`, whose media packets are of `payloadType`, or of any if `nil`.
+  /// Begins with the source of `packet`, whose media packets are of `payloadType`, or of any if
+  /// `nil`.
   ///
   /// Where `mayHaveColumns`, correction packets may protect what was sent long before.
   init(
@@ -58,10 +61,10 @@ struct ForwardErrorCorrection: Sendable {
       capacity: isMatrix || mayHaveColumns ? PacketHistory.matrixCapacity : PacketHistory.capacity)
   }
 
-  /// The next thing that was found out, if any.
+  /// The next result, if any.
   mutating func next() -> Finding? { findings.popFirst() }
 
-  /// Takes in a media packet that came.
+  /// Adds a media packet.
   mutating func receive(
     media packet: RTPPacket, statistics: inout ForwardErrorCorrectionStatistics
   ) {
@@ -75,7 +78,7 @@ struct ForwardErrorCorrection: Sendable {
     findCorrections(before: sequence, &statistics)
   }
 
-  /// Takes in a ULPFEC packet that came, which is numbered with the media.
+  /// Adds a ULPFEC packet, which is numbered with the media.
   mutating func receive(
     ulpfec packet: RTPPacket, statistics: inout ForwardErrorCorrectionStatistics
   ) {
@@ -86,7 +89,7 @@ struct ForwardErrorCorrection: Sendable {
     do {
       try protect(with: ULPFECPayload(parsing: packet.payload), of: packet, &statistics)
     } catch {
-      // What it protects is not known, so neither is what nothing protects.
+      // What it protects is unknown, so what is unprotected is unknown too.
       coverage.interrupt()
       statistics.malformed += 1
       return
@@ -94,7 +97,7 @@ struct ForwardErrorCorrection: Sendable {
     solve(&statistics)
   }
 
-  /// Takes in a FlexFEC packet that came; it protects the source `ssrc`, or is of no use.
+  /// Adds a FlexFEC packet; it is useful only if it protects the source `ssrc`.
   mutating func receive(
     flexfec packet: RTPPacket, isDraft: Bool, of ssrc: UInt32,
     statistics: inout ForwardErrorCorrectionStatistics
@@ -111,7 +114,7 @@ struct ForwardErrorCorrection: Sendable {
     solve(&statistics)
   }
 
-  /// Takes in a datagram that came where only SMPTE ST 2022-1 comes; it protects the source `ssrc`.
+  /// Adds a datagram from a port for SMPTE ST 2022-1; it protects the source `ssrc`.
   mutating func receive(
     matrix bytes: ByteBuffer, of ssrc: UInt32,
     statistics: inout ForwardErrorCorrectionStatistics
@@ -157,7 +160,7 @@ struct ForwardErrorCorrection: Sendable {
     }
   }
 
-  /// Keeps what protects whole packets of `ssrc`: those at `offsets` from `base` on.
+  /// Keeps a set that protects whole packets of `ssrc`: those at `offsets` from `base`.
   private mutating func keep(
     _ base: SequenceNumber, _ offsets: [Int], _ header: ParityHeader, _ parity: ByteBuffer,
     of ssrc: UInt32, _ statistics: inout ForwardErrorCorrectionStatistics
@@ -167,7 +170,7 @@ struct ForwardErrorCorrection: Sendable {
       statistics.implausible += 1
       return
     }
-    // Those of a column are evenly spaced; what is farther apart is not remembered.
+    // The packets of a column are evenly spaced. Those farther apart are not remembered.
     if let step = offsets.dropFirst().first, step > 1, let last = offsets.last,
       last == step * (offsets.count - 1), last < PacketHistory.matrixCapacity
     {
@@ -196,10 +199,10 @@ struct ForwardErrorCorrection: Sendable {
     return false
   }
 
-  /// Uses every set that lacks a single packet until nothing more comes of it.
+  /// Uses every set that lacks a single packet, until no more can be rebuilt.
   ///
-  /// Each turn takes away a set, so it comes to rest; and it comes to rest soon, since noise can have a
-  /// place rebuilt again and again that is as empty as before.
+  /// Each turn removes a set, so the loop ends. Their number is limited, since noise can rebuild
+  /// one place again and again in vain.
   private mutating func solve(_ statistics: inout ForwardErrorCorrectionStatistics) {
     sets = sets.filter { set in
       history.remembers(set.places.first ?? .min) && lacks(1, in: set.places)
@@ -219,7 +222,8 @@ struct ForwardErrorCorrection: Sendable {
     // What is newer than all that came may be on its way.
     if isMatrix, set.places.last ?? .max > history.newest { return false }
     guard !lacks(2, in: set.places) else { return false }
-    // Levels above the first have to wait until what stands before their bytes is known.
+    // A packet newer than all received ones may still be under way.
+    // Higher levels wait until the bytes before theirs are known.
     guard set.header == nil,
       let sequence = set.places.first(where: { history.packet(at: $0) == nil })
     else { return true }
@@ -255,7 +259,7 @@ struct ForwardErrorCorrection: Sendable {
     findings.append(.rebuilt(result))
   }
 
-  /// Whether a packet can be the source's: a parity of packets that do not belong together is noise.
+  /// Whether a rebuilt packet is plausible: the parity of unrelated packets is noise.
   private func isPlausible(_ packet: RTPPacket) -> Bool {
     if let payloadType, packet.payloadType != payloadType { return false }
     let distance = Int32(bitPattern: packet.timestamp &- newestTimestamp)
@@ -281,18 +285,17 @@ struct ForwardErrorCorrection: Sendable {
   }
 }
 
-/// What forward error correction came to, in totals since the start.
+/// The results of forward error correction, in totals since the start.
 public struct ForwardErrorCorrectionStatistics: Counted, Hashable {
   /// Correction packets that came.
   public internal(set) var packets: UInt64 = 0
-  /// Of these, how many could not be understood.
+  /// Correction packets that could not be read.
   public internal(set) var malformed: UInt64 = 0
   /// Media packets that were rebuilt, whether in time or not.
   public internal(set) var rebuilt: UInt64 = 0
-  /// Rebuilt packets that the source cannot have sent, and correction packets for places far ahead of
-  /// all that came.
+  /// Rebuilt packets rejected as implausible.
   public internal(set) var implausible: UInt64 = 0
-  /// Correction packets that did not come, as far as the others tell.
+  /// Correction packets known to be lost.
   public internal(set) var lost: UInt64 = 0
 
   public static let counters: [Counter<ForwardErrorCorrectionStatistics>] = [

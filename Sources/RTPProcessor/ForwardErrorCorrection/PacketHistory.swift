@@ -1,25 +1,25 @@
 import NIOCore
 import RTPWire
 
-/// The packets of one source that came last, by extended sequence number, in storage of their own.
+/// The latest packets of one source by extended sequence number, each copied.
 ///
-/// The storage of a packet is used again for one that takes its slot, so that keeping packets costs a
-/// copy each and no allocation.
+/// A slot's storage is reused for the next packet in it, so keeping a packet costs a copy and no
+/// allocation.
 struct PacketHistory: Sendable {
   /// How many places are remembered; a power of two.
   ///
   /// Five times the span of the longest mask: a frame with its correction packets, and the
-  /// reordering that a network adds. Packets have 64 KiB at most, so it never holds above 16 MiB.
+  /// reordering of a network. Packets have at most 64 KiB, so it never holds more than 16 MiB.
   static let capacity = 256
-  /// The same for rows and columns of a matrix of 400 packets, whose columns senders put between the packets of the next
-  /// one: at most 64 MiB.
+  /// The same for rows and columns of a matrix of 400 packets. Senders put its column packets
+  /// between the packets of the next matrix. At most 64 MiB.
   static let matrixCapacity = 1024
 
   /// What is known of a place.
   enum Standing: Sendable, Hashable {
     case media
     case correction
-    /// Nothing came, or it was so long ago that it is forgotten.
+    /// Nothing came, or it is no longer remembered.
     case missing
   }
 
@@ -55,7 +55,7 @@ struct PacketHistory: Sendable {
     return slot.sequence == sequence && slot.standing == .media ? slot.bytes : nil
   }
 
-  /// Remembers a media packet, or that a correction packet has its place.
+  /// Remembers a media packet, or that the number belongs to a correction packet.
   mutating func record(_ sequence: Int64, media packet: ByteBuffer?) {
     guard remembers(sequence) else { return }
     newest = max(newest, sequence)

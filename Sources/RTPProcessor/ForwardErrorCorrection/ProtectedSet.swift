@@ -1,7 +1,7 @@
 import NIOCore
 import RTPWire
 
-/// Some packets of which any one can be rebuilt from the others: one level of a correction packet.
+/// Packets of which any one can be rebuilt from the others: one level of a correction packet.
 struct ProtectedSet: Sendable {
   /// The extended sequence numbers of the packets, in order; never empty.
   let places: [Int64]
@@ -9,25 +9,25 @@ struct ProtectedSet: Sendable {
   let header: ParityHeader?
   /// Where the protected run of bytes begins, behind the fixed header.
   let offset: Int
-  /// The parity of the bytes; shorter packets count as filled up with zeros.
+  /// The parity of the bytes; shorter packets count as padded with zeros.
   let parity: ByteBuffer
   let ssrc: UInt32
 
-  /// The same in storage of its own, so that it does not hold the whole read that its packet came in.
+  /// A copy with its own storage, so that it does not keep the whole read in memory.
   func detached() -> ProtectedSet {
     ProtectedSet(
       places: places, header: header, offset: offset, parity: ByteBuffer(buffer: parity),
       ssrc: ssrc)
   }
 
-  /// The header that the missing one of the packets had, if `others` are the rest of them.
+  /// The header of the missing packet, given all `others`.
   func header(without others: [ByteBuffer]) -> ParityHeader? {
     guard var result = header else { return nil }
     for packet in others { result.combine(packet) }
     return result
   }
 
-  /// The run of bytes that the missing one of the packets had, if `others` are the rest of them.
+  /// The bytes of the missing packet, given all `others`.
   func bytes(without others: [ByteBuffer]) -> [UInt8] {
     var result = [UInt8](parity.readableBytesView)
     for packet in others {

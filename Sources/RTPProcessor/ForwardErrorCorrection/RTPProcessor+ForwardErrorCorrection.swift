@@ -1,19 +1,19 @@
 import NIOCore
 import RTPWire
 
-/// Where forward error correction meets the order.
+/// Forward error correction inside the processor.
 ///
-/// It is the processor's, since only that knows which source a packet is of and which places are
-/// open, and since what is rebuilt has to be in its place before the gap is given up.
+/// Only the processor knows which source a packet belongs to and which numbers are missing, and
+/// rebuilt packets must be in place before a gap is given up.
 extension RTPProcessor {
   /// The longest wait for a correction packet.
   static let longestCorrection: Duration = .seconds(1)
 
-  /// Rebuilds what `packet`, which has a numbering of its own, makes possible.
+  /// Uses `packet`, a correction packet with its own numbering.
   mutating func correct(
     with packet: RTPPacket, of format: CorrectionFormat, at arrival: Instant
   ) {
-    // Without a source there is nothing yet that it could protect.
+    // Without a source there is nothing to protect.
     guard let ssrc else { return }
     correction?.receive(
       flexfec: packet, isDraft: format == .flexfecDraft, of: ssrc,
@@ -21,36 +21,36 @@ extension RTPProcessor {
     placeFindings(at: arrival)
   }
 
-  /// Rebuilds what a datagram of SMPTE ST 2022-1 makes possible.
+  /// Uses a datagram of SMPTE ST 2022-1.
   mutating func correct(withMatrix bytes: ByteBuffer, at arrival: Instant) {
     guard let ssrc else { return }
     correction?.receive(matrix: bytes, of: ssrc, statistics: &statistics.errorCorrection)
     placeFindings(at: arrival)
   }
 
-  /// Rebuilds what `packet`, which came as `outcome` says, makes possible.
+  /// Uses `packet`, whose outcome was `outcome`.
   mutating func correct(with packet: RTPPacket, _ outcome: PacketOutcome, at arrival: Instant) {
     switch outcome {
     case .inOrder, .parked, .late: break
-    // A correction packet whose place was taken for that of a lost one is still of use.
+    // A correction packet that was already counted as lost is still useful.
     case .duplicate where configuration.correctionFormats[packet.payloadType] != nil: break
-    // What is on probation is taken in with its source.
+    // Packets on probation are added together with their source.
     default: return
     }
     note(packet)
     placeFindings(at: arrival)
   }
 
-  /// The same for the packets of a source that has proved itself.
+  /// The same for the packets of a source that is now validated.
   mutating func correct(with entries: [ReorderBuffer.Entry]) {
     for entry in entries { note(entry.packet) }
     if let last = entries.last { placeFindings(at: last.arrival) }
   }
 
-  /// How long the gap before the first packet that waits may stay open for correction packets to come.
+  /// How long the gap before the first waiting packet may stay open for correction packets.
   ///
-  /// Columns of a matrix come with the packets of the next one (SMPTE ST 2022-1), which takes longer than
-  /// any network reorders.
+  /// The columns of a matrix come with the packets of the next one (SMPTE ST 2022-1), which takes
+  /// longer than any reordering in a network.
   var correctionPatience: Duration {
     guard let source, let span = correction?.greatestSpan,
       source.highest - source.buffer.next <= 2 * span
@@ -80,7 +80,7 @@ extension RTPProcessor {
     while let finding = correction?.next() {
       switch finding {
       case .rebuilt(let packet):
-        // Its SSRC is that of a correction packet of the source, so it needs no probation.
+        // A correction packet of the source names its SSRC, so it needs no probation.
         guard source?.owns(packet) == true else { continue }
         _ = receiveRecovered(packet, .reconstruction, at: arrival) { _ in false }
       case .lostCorrection(let number, let timestamp):
@@ -89,7 +89,7 @@ extension RTPProcessor {
     }
   }
 
-  /// Closes the place of a correction packet that will not come.
+  /// Closes the gap of a lost correction packet.
   private mutating func pass(_ number: SequenceNumber, timestamp: UInt32, at arrival: Instant) {
     let formats = configuration.correctionFormats
     guard let payloadType = formats.first(where: \.value.isNumberedWithMedia)?.key, let ssrc else {

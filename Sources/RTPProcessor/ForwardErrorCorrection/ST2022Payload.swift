@@ -1,10 +1,11 @@
 import NIOCore
 import RTPWire
 
-/// A correction packet of SMPTE ST 2022-1: the parity of a row or of a column of a matrix of packets.
+/// A correction packet of SMPTE ST 2022-1: the parity of a row or of a column of a matrix of
+/// packets.
 ///
-/// Its RTP header is no ordinary one. P, X, CC and M are the parity of those of the packets, as in
-/// RFC 2733, so that neither contributing sources nor an extension nor padding follow from them.
+/// Its RTP header is special: P, X, CC and M are the parity of those fields in the protected
+/// packets, as in RFC 2733. They announce no contributing sources, extension or padding.
 ///
 /// ```
 ///  0                   1                   2                   3
@@ -20,8 +21,8 @@ import RTPWire
 /// |  parity …                                                     |
 /// ```
 struct ST2022Payload: Sendable {
-  /// How far the packets of a column may lie apart, first to last: 400 packets in a matrix are the
-  /// most that the standard has.
+  /// The greatest distance from the first to the last packet of a column. The standard allows at
+  /// most 400 packets in a matrix.
   static let greatestSpan = 511
   private static let length = RTPPacket.minimumLength + 16
 
@@ -44,7 +45,7 @@ struct ST2022Payload: Sendable {
     // Without E the header ends before the shape of the matrix; with N it goes on behind it.
     guard type >> 31 == 1 else { throw .withoutMatrix }
     guard shape >> 7 == 0 else { throw .extensionFlag }
-    // What is no parity is a Hamming or a Reed-Solomon code, which nobody sends.
+    // Anything but parity is a Hamming or Reed-Solomon code, which nobody sends.
     guard shape >> 3 & 0b111 == 0 else { throw .otherCode(shape >> 3 & 0b111) }
     guard offset > 0, count > 0 else { throw .emptyMask(level: 0) }
     let span = Int(offset) * (Int(count) - 1)

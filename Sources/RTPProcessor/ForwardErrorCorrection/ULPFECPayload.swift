@@ -25,8 +25,7 @@ struct ULPFECPayload: Sendable {
 
   /// How many numbers a long mask has room for.
   static let longestMask = 48
-  /// Levels of one packet that are used; each is at least as long as its header, so that their
-  /// number is bounded by the packet, but nobody sends more than three.
+  /// The most levels of one packet that are used. Nobody sends more than three.
   static let maximumLevels = 8
 
   let base: SequenceNumber
@@ -39,7 +38,7 @@ struct ULPFECPayload: Sendable {
       let (flags, base, timestamp, length) = rest.readMultipleIntegers(
         as: (UInt16, UInt16, UInt32, UInt16).self)
     else { throw .truncatedHeader(needed: 10, available: payload.readableBytes) }
-    // §7.3: reserved for a longer header, of which nobody knows the length.
+    // §7.3: reserved for a longer header of unknown length.
     guard flags & 0x8000 == 0 else { throw .extensionFlag }
     let isLong = flags & 0x4000 != 0
     self.base = SequenceNumber(base)
@@ -63,7 +62,7 @@ struct ULPFECPayload: Sendable {
   }
 }
 
-/// What the fixed headers of some packets come to in one parity (RFC 5109 §7.3).
+/// The XOR of the protected packets' fixed headers (RFC 5109 §7.3).
 struct ParityHeader: Sendable, Hashable {
   /// P, X, CC, M and the payload type; the two bits of the version do not count.
   private(set) var flags: UInt16
@@ -77,7 +76,7 @@ struct ParityHeader: Sendable, Hashable {
     self.length = length
   }
 
-  /// Takes the packet `bytes` out of the parity, or into it, which is the same.
+  /// Adds the packet `bytes` to the parity, or removes it, which is the same.
   mutating func combine(_ bytes: ByteBuffer) {
     guard
       let (flags, _, timestamp) = bytes.getMultipleIntegers(
@@ -89,25 +88,25 @@ struct ParityHeader: Sendable, Hashable {
   }
 }
 
-/// Why a payload is not one of forward error correction, by the field that does not fit.
+/// Why a payload is not forward error correction, by the field that is wrong.
 public enum ForwardErrorCorrectionError: Error, Sendable, Hashable {
   /// Lengths are in bytes.
   case truncatedHeader(needed: Int, available: Int)
-  /// A bit that announces a header nobody knows: E of RFC 5109 §7.3, N of SMPTE ST 2022-1.
+  /// A bit that announces an unknown header: E of RFC 5109 §7.3, N of SMPTE ST 2022-1.
   case extensionFlag
-  /// A protection level, counted from 0, that is not there as a whole.
+  /// A truncated protection level, counted from 0.
   case truncatedLevel(Int)
   /// The R bit of RFC 8627 §4.2.2.3.
   case retransmission
   /// Packets of other sources are protected, alone or together with those of this one.
   case otherSources
-  /// A mask that is said to be longer than what there is.
+  /// A mask longer than the packet.
   case truncatedMask
   /// A level that protects no packet.
   case emptyMask(level: Int)
   /// Not RTP of version 2.
   case otherVersion(UInt8)
-  /// A header of SMPTE ST 2022-1 that ends before it tells the matrix.
+  /// A header of SMPTE ST 2022-1 that ends before the shape of the matrix.
   case withoutMatrix
   /// A code of SMPTE ST 2022-1 other than the parity, by its type.
   case otherCode(UInt8)

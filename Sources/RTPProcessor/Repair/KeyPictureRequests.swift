@@ -1,9 +1,9 @@
 import RTPWire
 
-/// Asks for a picture at which decoding can begin, as long as one is needed and not too often.
+/// Requests key pictures while one is needed, and not too often.
 struct KeyPictureRequests: Sendable {
-  /// From one request to the next at least, in nanoseconds: as long as an encoder and a network of some
-  /// distance need for a key picture.
+  /// The shortest time between two requests, in nanoseconds: what an encoder and a long network
+  /// path need for a key picture.
   static let shortestInterval: Int64 = 500_000_000
 
   private let messages: Set<FeedbackRequest>
@@ -14,27 +14,27 @@ struct KeyPictureRequests: Sendable {
 
   init(_ messages: Set<FeedbackRequest>) { self.messages = messages }
 
-  /// Takes in that decoding waits for such a picture.
+  /// Notes that decoding needs a key picture.
   mutating func want(at now: Instant) {
     guard wantedSince == nil, !messages.isDisjoint(with: [.pli, .fir]) else { return }
     wantedSince = now
     number &+= 1
   }
 
-  /// Takes in that one has come.
+  /// Notes that a key picture has come.
   mutating func satisfy() { wantedSince = nil }
 
-  /// When there is next something to ask for, given the round trip in nanoseconds.
+  /// When the next request is due, given the round trip in nanoseconds.
   func deadline(roundTrip: Int64) -> Instant? {
     guard let wantedSince else { return nil }
     let interval = max(roundTrip.addingSaturating(roundTrip), Self.shortestInterval)
     return max(wantedSince, last?.advanced(byNanoseconds: interval) ?? wantedSince)
   }
 
-  /// What is to be said to `ssrc` at `now`.
+  /// The message for `ssrc` at `now`.
   ///
-  /// A full intra request is not meant for losses (RFC 5104 §3.5.1), so it is second choice. One
-  /// that is repeated is the same command.
+  /// A full intra request is not meant for losses (RFC 5104 §3.5.1), so it is the second choice. A
+  /// repetition is the same command.
   mutating func take(
     at now: Instant, of ssrc: UInt32, roundTrip: Int64, statistics: inout RepairStatistics
   ) -> RTCPFeedback? {

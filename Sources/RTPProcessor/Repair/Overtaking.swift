@@ -1,9 +1,8 @@
 import RTPWire
 
-/// How late packets come that others have overtaken: so long a gap means nothing.
+/// Observed reordering delay; a younger gap is not yet a loss.
 ///
-/// The greatest of the last seconds counts, so that what a network did once is not held against it
-/// for ever.
+/// Only the last seconds count, so that a single incident is forgotten.
 struct Overtaking: Sendable {
   private static let period: Int64 = 10_000_000_000
 
@@ -11,17 +10,17 @@ struct Overtaking: Sendable {
   private var longestBefore: Int64 = 0
   private var periodStart: Instant?
 
-  /// Takes in that a packet came `nanoseconds` behind a later one.
+  /// Notes that a packet came `nanoseconds` after a later one.
   mutating func note(_ nanoseconds: Int64, at now: Instant) {
     turn(at: now)
     longest = max(longest, nanoseconds)
   }
 
-  /// How many nanoseconds a packet may be overdue at `now` and still be expected by itself.
+  /// How many nanoseconds a packet may be overdue at `now` before it counts as missing.
   mutating func allowance(at now: Instant) -> Int64 {
     turn(at: now)
     let seen = min(max(longest, longestBefore), Self.period)
-    // The next one may be a little later than those that were seen.
+    // The next one may be a little later than those observed.
     return seen + seen / 4
   }
 

@@ -1,16 +1,16 @@
 internal import NIOCore
 public import RTPWire
 
-/// Where asking for repair meets the order: which places are open, and which answers fill them.
+/// Requests for lost packets: which numbers are missing, and which answers fill them.
 extension RTPProcessor {
-  /// When ``nextFeedback(at:)`` has something to say although nothing arrives.
+  /// When ``nextFeedback(at:)`` must be called even if nothing arrives.
   public var feedbackDeadline: Instant? {
     guard source != nil, !hasSaidGoodbye else { return nil }
     let picture = keyPictures.deadline(roundTrip: roundTrip)
     return [repair?.deadline, picture].compactMap(\.self).min()
   }
 
-  /// The next thing to say to the sender at `now`; to be called until it returns `nil`.
+  /// The next message to the sender at `now`; call it until it returns `nil`.
   public mutating func nextFeedback(at now: Instant) -> RTCPFeedback? {
     guard let ssrc, let feedbackDeadline, feedbackDeadline <= now else { return nil }
     if let missing = repair?.takeDue(at: now, statistics: &statistics.repair), !missing.isEmpty {
@@ -20,15 +20,15 @@ extension RTPProcessor {
       at: now, of: ssrc, roundTrip: roundTrip, statistics: &statistics.repair)
   }
 
-  /// Takes in at `now` that decoding waits for a picture at which it can begin.
+  /// Notes at `now` that decoding needs a key picture.
   public mutating func wantKeyPicture(at now: Instant) { keyPictures.want(at: now) }
 
-  /// Takes in that decoding has begun, or begun again.
+  /// Notes that a key picture has come, so that decoding goes on.
   public mutating func noteKeyPicture() { keyPictures.satisfy() }
 
   private var roundTrip: Int64 { repair?.roundTrip.estimate ?? RoundTrip.initial }
 
-  /// When the gap before the first packet that waits is given up.
+  /// When the gap before the first waiting packet is given up.
   var gapDeadline: Instant? {
     guard let source, let oldest = source.buffer.oldestArrival else { return nil }
     let patience = configuration.reorderWindow > .zero ? correctionPatience : .zero
@@ -36,16 +36,16 @@ extension RTPProcessor {
     return repair?.patience(withGapAt: source.buffer.next).map { max($0, window) } ?? window
   }
 
-  /// Whether `packet`, which came as media does, was sent for the first time.
+  /// Whether `packet`, which came as media, was sent for the first time.
   ///
-  /// What was asked for and comes is the answer, as far as that can be known: where answers have no
-  /// payload type of their own, they look like the packets that they repeat.
+  /// Answers without a payload type of their own look like the packets that they repeat, so a
+  /// requested packet that comes counts as the answer.
   func way(of packet: RTPPacket) -> Source.Way {
     guard let repair, let source else { return .network }
     return repair.awaits(source.extend(packet.sequenceNumber)) ? .retransmission : .network
   }
 
-  /// Takes in what became of a packet of the source, whose highest number was `highest` before.
+  /// Notes the outcome of a packet of the source, whose highest number was `highest` before.
   mutating func noteRepair(
     of packet: RTPPacket, _ way: Source.Way, highest: Int64, at arrival: Instant
   ) {
@@ -55,7 +55,7 @@ extension RTPProcessor {
     noticeGaps(behind: highest, at: arrival)
   }
 
-  /// Takes in which places are open behind `highest`, and which are open no more.
+  /// Notes which numbers after `highest` are missing, and which no longer are.
   mutating func noticeGaps(behind highest: Int64, at now: Instant) {
     guard repair != nil, let source else { return }
     let first = max(
@@ -69,10 +69,10 @@ extension RTPProcessor {
     statistics.repair.roundTrip = repair?.roundTrip.smoothed
   }
 
-  /// Takes in what came in a session that is for retransmissions alone (RFC 4588 §5.3).
+  /// Processes a datagram of the session for retransmissions (RFC 4588 §5.3).
   ///
-  /// Its RTCP is about that session, under the SSRC of the media: its clock would be taken for that of
-  /// the media, its count of packets for theirs, and its goodbye for the end.
+  /// Its RTCP is ignored: it has the SSRC of the media, so its clock, packet counts and goodbye
+  /// would be mistaken for the media's.
   mutating func receiveRetransmission(
     inSessionOfItsOwn bytes: ByteBuffer, at arrival: Instant
   ) -> PacketOutcome {
@@ -95,11 +95,10 @@ extension RTPProcessor {
     return receiveRetransmission(packet, of: format, at: arrival)
   }
 
-  /// Takes in a packet that repeats another (RFC 4588 §4).
+  /// Processes a packet that repeats another (RFC 4588 §4).
   ///
-  /// It comes under an SSRC of its own, or under that of the media; nothing but its payload type or its
-  /// session tells it, and the number in it counts. Only what is missing is taken from it, so that a wrong number
-  /// can not move the order.
+  /// It is known by its payload type or its session; its SSRC may be its own or the media's. Only
+  /// missing packets are taken from it, so that a wrong number cannot move the order.
   mutating func receiveRetransmission(
     _ packet: RTPPacket, of format: RetransmissionFormat, at arrival: Instant
   ) -> PacketOutcome {
@@ -118,7 +117,7 @@ extension RTPProcessor {
       original = original.primaryEncoding ?? original
     }
     repair?.noteOwnStream()
-    // What is not taken when it comes by itself is not taken when it comes again.
+    // A packet that would not be accepted itself is not accepted as a repetition.
     let isOwn = configuration.payloadType.map { $0 == original.payloadType } ?? true
     let isNumbered =
       configuration.correctionFormats[original.payloadType]?.isNumberedWithMedia ?? false
@@ -129,7 +128,8 @@ extension RTPProcessor {
     let sequence = source.extend(original.sequenceNumber)
     if source.lacks(sequence), sequence < source.highest {
       let outcome = receiveRecovered(original, .retransmission, at: arrival) { _ in false }
-      // What is corrected by is the packet as it was, of which padding and extensions may be left out (§4).
+      // Correction needs the packet as it was, but padding and extensions may be left out here
+      // (§4).
       if packet.paddingLength == 0, packet.extensionProfile == nil {
         correct(with: original, outcome, at: arrival)
       }

@@ -1,45 +1,45 @@
 import NIOCore
 import RTPWire
 
-/// Which packets are missing, when each of them is asked for (RFC 4585 §6.2.1), and how long it is
-/// worth waiting for.
+/// Which packets are missing, when each is requested (RFC 4585 §6.2.1), and how long waiting for it
+/// is worthwhile.
 ///
-/// A packet is asked for when it is overdue by what the network has shown of overtaking, again when a
-/// round trip has passed without an answer, and no more when an answer would come too late. Whether
-/// the far end answers at all is seen from what it does: until it has answered once, and again when
-/// it has left many requests unanswered, nothing waits longer for it than without asking.
+/// A packet is requested once it is later than the observed reordering delay, again after each
+/// round trip without an answer, and no more when an answer would come too late. Until the far end
+/// has answered once, and again after many unanswered requests, nothing waits longer than it would
+/// without requests.
 struct RepairSchedule: Sendable {
-  /// Places that are open at once, and as many that are remembered to know their answers by: what
-  /// the reorder window holds of a fast stream in an outage; older ones give way.
+  /// The most missing packets at once, and as many remembered requests: what the reorder window of
+  /// a fast stream holds in an outage. Older ones make room.
   static let maximumPlaces = 1024
-  /// How often one packet is asked for: if three of four requests or answers are lost, one of ten is
-  /// answered nearly always.
+  /// How often one packet is requested. Even if three of four requests or answers are lost, one of
+  /// ten is nearly always answered.
   static let maximumRequests = 10
-  /// How long a gap may stand open for packets that were asked for, in nanoseconds.
+  /// How long a gap may stay open for requested packets, in nanoseconds.
   static let longestWait: Int64 = 1_000_000_000
-  /// Packets in a row that were asked for in vain before the far end counts as one that does not answer.
+  /// Requests in a row without an answer before the far end counts as silent.
   static let patienceWithSilence = 16
-  /// How often such a far end is asked all the same, in nanoseconds.
+  /// The interval of requests to a silent far end, in nanoseconds.
   static let probeInterval: Int64 = 1_000_000_000
-  /// Entries of one message (§6.2.1, PID and BLP), so that it fits into any packet.
+  /// The most entries of one message (§6.2.1, PID and BLP), so that it fits into any packet.
   static let maximumEntries = 64
 
   /// A packet that is missing.
   private struct Place: Sendable {
     let sequence: Int64
     let noticed: Instant
-    /// When it is to be asked for next.
+    /// When it is requested next.
     var due: Instant
     var request: Request?
   }
 
-  /// What was asked for, and what came of it.
+  /// A request and its result.
   private struct Request: Sendable {
     let noticed: Instant
     let first: Instant
     var last: Instant
     var count = 1
-    /// When its place was filled, by whatever.
+    /// When the gap was filled, by whatever packet.
     var filled: Instant?
     var isAnswered = false
   }
@@ -49,14 +49,14 @@ struct RepairSchedule: Sendable {
   private var overtaking = Overtaking()
   /// In order of their numbers.
   private var open = CircularBuffer<Place>()
-  /// Requests whose places are open no more.
+  /// Requests for numbers that are no longer missing.
   private var closed: [Int64: Request] = [:]
   private var closedOrder = CircularBuffer<Int64>()
   private var nextDue: Instant?
   private var lastRequest: Instant?
   private var hasBeenAnswered = false
   private var unanswered = 0
-  /// True once answers came as retransmission packets: then media packets are none.
+  /// True once answers came as retransmission packets; then media packets are not answers.
   private var isAnsweredInOwnStream = false
 
   /// - Parameter memory: how long the far end keeps what it has sent, if it says so.
@@ -64,14 +64,13 @@ struct RepairSchedule: Sendable {
     longestWait = min(memory?.wholeNanoseconds ?? Self.longestWait, Self.longestWait)
   }
 
-  /// When ``takeDue(at:)`` has something to ask for.
+  /// When ``takeDue(at:)`` has something to request.
   var deadline: Instant? {
     guard isSilent, let lastRequest else { return nextDue }
     return nextDue.map { max($0, lastRequest.advanced(byNanoseconds: Self.probeInterval)) }
   }
 
-  /// Until when the gap that begins at `sequence` is worth standing open for what was asked for;
-  /// `nil` when nothing of it is to be expected.
+  /// Until when the gap at `sequence` should stay open for an answer; `nil` if none is expected.
   func patience(withGapAt sequence: Int64) -> Instant? {
     guard hasBeenAnswered, !isSilent else { return nil }
     var latest: Instant?
@@ -81,14 +80,14 @@ struct RepairSchedule: Sendable {
       expected += 1
       guard let request = place.request else { continue }
       let limit = place.noticed.advanced(byNanoseconds: longestWait)
-      // As long as it can be asked for again nothing is decided.
+      // As long as it can be requested again, it is undecided.
       if request.count < Self.maximumRequests { return limit }
       latest = max(latest ?? limit, min(place.due, limit))
     }
     return latest
   }
 
-  /// Whether a media packet with this number is to be taken for an answer.
+  /// Whether a media packet with this number counts as an answer.
   func awaits(_ sequence: Int64) -> Bool {
     guard !isAnsweredInOwnStream else { return false }
     if let index = index(of: sequence) { return open[index].request != nil }
@@ -97,7 +96,7 @@ struct RepairSchedule: Sendable {
 
   // MARK: - What comes
 
-  /// Takes in that `sequence` is missing; numbers come in order.
+  /// Notes that `sequence` is missing; call it in order of numbers.
   mutating func notice(_ sequence: Int64, at now: Instant) {
     guard open.last.map({ $0.sequence < sequence }) ?? true else { return }
     if open.count >= Self.maximumPlaces { giveUpFirst() }
@@ -106,7 +105,7 @@ struct RepairSchedule: Sendable {
     nextDue = min(nextDue ?? due, due)
   }
 
-  /// Takes in a packet that came, and says of an answer what it was good for.
+  /// Notes a packet that came, and says what it was as an answer.
   mutating func arrived(
     _ sequence: Int64, _ way: Source.Way, at now: Instant, statistics: inout RepairStatistics
   ) {
@@ -130,7 +129,7 @@ struct RepairSchedule: Sendable {
       case (let filled?, .retransmission), (let filled?, .network):
         statistics.unneeded += 1
         if request.isAnswered, request.count == 1, !isAnsweredInOwnStream {
-          // One request has one answer, so what came first was on its way anyway.
+          // One request has one answer, so the first copy was the original, delayed.
           overtaking.note(request.noticed.nanoseconds(to: filled), at: now)
         }
         noteAnswer(to: &request, at: now)
@@ -144,16 +143,16 @@ struct RepairSchedule: Sendable {
     }
   }
 
-  /// Takes in that answers come as retransmission packets.
+  /// Notes that answers come as retransmission packets.
   mutating func noteOwnStream() { isAnsweredInOwnStream = true }
 
-  /// Takes in that everything before `next` has been handed on or given up.
+  /// Notes that everything before `next` is delivered or given up.
   mutating func close(before next: Int64) {
     while let first = open.first, first.sequence < next { giveUpFirst() }
     if open.isEmpty { nextDue = nil }
   }
 
-  /// Forgets the packets of a source that is over, or that has another name now.
+  /// Forgets the packets of a source that has ended or changed its SSRC.
   mutating func forgetPlaces() {
     open.removeAll()
     closed.removeAll()
@@ -163,7 +162,8 @@ struct RepairSchedule: Sendable {
 
   // MARK: - What is asked for
 
-  /// The numbers to ask for at `now`, in order, no more than fit into a message; until there are none.
+  /// The numbers to request at `now`, in order, at most one message full; call it until it is
+  /// empty.
   mutating func takeDue(at now: Instant, statistics: inout RepairStatistics) -> [Int64] {
     guard let deadline, deadline <= now else { return [] }
     var asked: [Int64] = []
@@ -216,8 +216,8 @@ struct RepairSchedule: Sendable {
     unanswered = 0
     guard !request.isAnswered else { return }
     request.isAnswered = true
-    // Of several requests it is not known which was answered (RFC 6298 §3); but what comes sooner
-    // than any answer did is one to an earlier request, and the estimate is too low.
+    // With several requests it is unknown which was answered (RFC 6298 §3). An answer that is
+    // faster than any before answers an earlier request, and the estimate is too low.
     let last = request.last.nanoseconds(to: now)
     if request.count == 1 || roundTrip.smoothed.map({ last < $0 / 2 }) ?? true {
       roundTrip.note(request.first.nanoseconds(to: now))
@@ -238,7 +238,7 @@ struct RepairSchedule: Sendable {
     closedOrder.append(sequence)
   }
 
-  /// Where the open place of `sequence` stands, by bisection.
+  /// The index of `sequence` among the missing packets, by bisection.
   private func index(of sequence: Int64) -> CircularBuffer<Place>.Index? {
     guard let first = open.first, let last = open.last,
       (first.sequence...last.sequence).contains(sequence)

@@ -1,18 +1,18 @@
 public import RTPWire
 
-/// What asking for repair came to, in totals since the start.
+/// Requests for repair and their results, in totals since the start.
 public struct RepairStatistics: Counted, Hashable {
-  /// Packets that were asked for, each counted once.
+  /// Packets requested, each counted once.
   public internal(set) var requested: UInt64 = 0
-  /// Messages in which packets were asked for.
+  /// Messages that requested packets.
   public internal(set) var requests: UInt64 = 0
-  /// Packets that came again and were put in their place.
+  /// Requested packets that came in time.
   public internal(set) var arrived: UInt64 = 0
-  /// Packets that were asked for and came when their place had been given up.
+  /// Requested packets that came after they were given up.
   public internal(set) var late: UInt64 = 0
-  /// Packets that came again although they were there.
+  /// Packets that came again although they were not missing.
   public internal(set) var unneeded: UInt64 = 0
-  /// Retransmission packets that hold no packet: too short, or without any payload.
+  /// Retransmission packets without content: too short, or without a payload.
   public internal(set) var malformed: UInt64 = 0
   public internal(set) var pictureLossIndications: UInt64 = 0
   public internal(set) var fullIntraRequests: UInt64 = 0

@@ -1,11 +1,11 @@
 import RTPWire
 
-/// How long it takes from a request to its answer, smoothed as RFC 6298 §2 has it.
+/// The time from a request to its answer, smoothed as in RFC 6298 §2.
 struct RoundTrip: Sendable {
-  /// What is taken for the round trip before the first answer.
+  /// The assumed round trip before the first answer.
   static let initial: Int64 = 100_000_000
-  /// The least and the most that an answer is waited for before the request is repeated: less would
-  /// repeat what a timer of the sender's holds, more leaves no time for a third request.
+  /// The shortest and longest wait before a request is repeated. Less would repeat what a sender's
+  /// timer holds back; more leaves no time for a third request.
   static let shortestTimeout: Int64 = 10_000_000
   static let longestTimeout: Int64 = 500_000_000
 
@@ -18,15 +18,15 @@ struct RoundTrip: Sendable {
 
   /// After how many nanoseconds a request is repeated.
   ///
-  /// Before anything is known it is so sooner than the round trip: a request too many costs little, and
-  /// the window passes meanwhile.
+  /// Before the first answer it is less than the assumed round trip: an extra request costs little,
+  /// and the window is short.
   var timeout: Int64 {
     guard let smoothed else { return Self.initial / 2 }
     let timeout = smoothed.addingSaturating(max(4 * variation, Self.shortestTimeout))
     return min(max(timeout, Self.shortestTimeout), Self.longestTimeout)
   }
 
-  /// Takes in that an answer took `nanoseconds`; a minute and more is no round trip.
+  /// Adds a measurement in nanoseconds; a minute or more is ignored.
   mutating func note(_ nanoseconds: Int64) {
     let sample = min(max(nanoseconds, 0), 60_000_000_000)
     guard let smoothed else {
