@@ -8,22 +8,23 @@ public struct Datagram: Sendable {
   public enum Channel: Sendable, Hashable {
     /// RTP, or RTP and RTCP multiplexed (RFC 5761).
     case media
-    /// A channel set aside for RTCP: the odd port of a pair, or an interleaved RTCP channel.
+    /// A channel reserved for RTCP: the odd port of a pair, or an interleaved RTCP channel.
     case control
-    /// A channel set aside for the correction packets of SMPTE ST 2022-1, of rows or of columns.
+    /// A port reserved for correction packets of SMPTE ST 2022-1, of rows or of columns.
     case correction
-    /// A session set aside for packets that are sent again, its RTCP too (RFC 4588 §5.3).
+    /// A session reserved for retransmissions, its RTCP included (RFC 4588 §5.3).
     case retransmission
   }
 
-  /// Where the packet came from, for statistics and tests; transports without addresses say `nil`.
+  /// The sender's address, for statistics and tests; `nil` from transports without addresses.
   public var origin: SocketAddress?
   /// The packet alone, without any framing of the transport; usually a slice of a larger read.
   public var bytes: ByteBuffer
   /// When the read that brought the packet returned; never decreases within one transport.
   public var arrival: Instant
   public var channel: Channel
-  /// Which of the described media it belongs to: its place in what the transport described, 0 first.
+  /// Which of the described media it belongs to: its place in what the transport described, 0
+  /// first.
   ///
   /// 0 also where nothing was described, or where several media share one channel; SSRC and payload
   /// type tell those apart.

@@ -2,8 +2,8 @@ public import NIOCore
 
 /// The elements of an RTP header extension in the one-byte or two-byte form of RFC 8285.
 ///
-/// A malformed element ends the sequence and nothing else: the packet and its payload stay good
-/// (RFC 8285 §4.2 for the reserved identifier 15).
+/// A malformed element ends the sequence; the packet and its payload stay valid (RFC 8285 §4.2 for
+/// the reserved identifier 15).
 public struct HeaderExtensions: Sequence, IteratorProtocol, Sendable {
   public struct Element: Sendable, Hashable {
     /// 1 … 14 in the one-byte form, 1 … 255 in the two-byte form.
@@ -14,7 +14,7 @@ public struct HeaderExtensions: Sequence, IteratorProtocol, Sendable {
   private var rest: ByteBuffer
   private let isTwoByteForm: Bool
 
-  /// The elements of `packet`'s extension; none when it has one of another profile, or none at all.
+  /// The elements of `packet`'s extension; none if it has no extension, or one of another profile.
   public init(of packet: RTPPacket) {
     switch packet.extensionProfile {
     case .some(0xBEDE):

@@ -1,7 +1,7 @@
 /// A media timestamp as an exact rational: `ticks / timescale` seconds on the stream's timeline.
 ///
-/// Ticks are the RTP timestamp (RFC 3550 §5.1) unwrapped to 64 bits: at 90 kHz they last for three
-/// million years.
+/// Ticks are the RTP timestamp (RFC 3550 §5.1) unwrapped to 64 bits, enough for three million years
+/// at 90 kHz.
 public struct MediaTime: Sendable, Hashable {
   /// Clock ticks since the start of the timeline.
   public var ticks: Int64

@@ -1,7 +1,7 @@
 public import NIOCore
 
-/// What a receiver asks of the sender of media: packets once more (RFC 4585 §6.2.1), or a picture at
-/// which decoding can begin (RFC 4585 §6.3.1, RFC 5104 §4.3.1).
+/// A receiver's requests to the sender of media: lost packets (RFC 4585 §6.2.1) or a key picture
+/// (RFC 4585 §6.3.1, RFC 5104 §4.3.1).
 ///
 /// ```
 ///  0                   1                   2                   3
@@ -15,15 +15,15 @@ public import NIOCore
 public enum RTCPFeedback: Sendable, Hashable {
   /// Packets of the source `media` that are missing.
   case genericNACK(media: UInt32, [LostPackets])
-  /// Something of a picture of the source `media` is lost for good.
+  /// Part of a picture of the source `media` is lost for good.
   case pictureLossIndication(media: UInt32)
-  /// A picture at which decoding can begin is needed; of each source, the number of the command.
+  /// A key picture is needed; the commands, one for each source.
   case fullIntraRequest([IntraRequest])
 
-  /// One packet that is missing, and which of the 16 behind it are too (§6.2.1, PID and BLP).
+  /// One missing packet, and which of the next 16 are missing too (§6.2.1, PID and BLP).
   public struct LostPackets: Sendable, Hashable {
     public var first: SequenceNumber
-    /// Bit 0 stands for the packet behind ``first``, bit 15 for the sixteenth.
+    /// Bit 0 is the packet after ``first``, bit 15 the sixteenth.
     public var mask: UInt16
 
     public init(first: SequenceNumber, mask: UInt16 = 0) {
@@ -40,7 +40,7 @@ public enum RTCPFeedback: Sendable, Hashable {
   /// A command to one source (RFC 5104 §4.3.1.1).
   public struct IntraRequest: Sendable, Hashable {
     public var ssrc: UInt32
-    /// Goes up by one, modulo 256, with each command; a repetition of it has the same number.
+    /// Increases by one, modulo 256, with each command; a repetition has the same number.
     public var number: UInt8
 
     public init(ssrc: UInt32, number: UInt8) {
@@ -49,7 +49,7 @@ public enum RTCPFeedback: Sendable, Hashable {
     }
   }
 
-  /// The entries, as few as can be, that name `sequences`: extended sequence numbers, in order.
+  /// The fewest entries that name `sequences`: extended sequence numbers, in order.
   public static func entries(of sequences: [Int64]) -> [LostPackets] {
     var entries: [LostPackets] = []
     var first = Int64.min
@@ -68,8 +68,8 @@ public enum RTCPFeedback: Sendable, Hashable {
 }
 
 extension RTCPFeedback {
-  /// Reads the body of a packet of `type` and `format`; `nil` for feedback of another kind, and for
-  /// what is too short, since nothing else of a compound depends on it.
+  /// Reads the body of a packet of `type` and `format`; `nil` for other feedback and for a body
+  /// that is too short. The rest of the compound stays valid.
   static func parse(
     type: UInt8, format: Int, body: ByteBuffer
   ) -> (message: RTCPFeedback, sender: UInt32)? {
@@ -83,7 +83,7 @@ extension RTCPFeedback {
       while let (first, mask) = body.readMultipleIntegers(as: (UInt16, UInt16).self) {
         entries.append(LostPackets(first: SequenceNumber(first), mask: mask))
       }
-      // At least one entry is due (§6.2.1).
+      // At least one entry is required (§6.2.1).
       return entries.isEmpty ? nil : (.genericNACK(media: media, entries), sender)
     case (206, 1):
       return (.pictureLossIndication(media: media), sender)
@@ -101,7 +101,7 @@ extension RTCPFeedback {
 extension ByteBuffer {
   /// Writes an RTCP packet: a header with the length in words, less one (RFC 3550 §6.4.1).
   ///
-  /// The count, of feedback packets the format, is 0 … 31; the body has to be whole words.
+  /// The count, or the format of a feedback packet, is 0 … 31; the body is a whole number of words.
   public mutating func writeRTCPPacket(
     type: UInt8, count: UInt8, _ body: (inout ByteBuffer) -> Void
   ) {
@@ -111,7 +111,7 @@ extension ByteBuffer {
     setInteger(UInt16(clamping: (writerIndex - start) / 4 - 1), at: start + 2)
   }
 
-  /// Writes the feedback packet of `sender` that says `message`.
+  /// Writes `message` as a feedback packet of `sender`.
   public mutating func writeFeedback(_ message: RTCPFeedback, from sender: UInt32) {
     switch message {
     case .genericNACK(let media, let entries):
@@ -122,7 +122,7 @@ extension ByteBuffer {
     case .pictureLossIndication(let media):
       writeRTCPPacket(type: 206, count: 1) { $0.writeMultipleIntegers(sender, media) }
     case .fullIntraRequest(let requests):
-      // The source stands in each entry, and 0 in the header (RFC 5104 §4.3.1.2).
+      // Each entry names its source; the header has 0 (RFC 5104 §4.3.1.2).
       writeRTCPPacket(type: 206, count: 4) { buffer in
         buffer.writeMultipleIntegers(sender, UInt32(0))
         for request in requests {

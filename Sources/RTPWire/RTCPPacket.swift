@@ -1,23 +1,23 @@
 public import NIOCore
 
-/// One packet of an RTCP compound (RFC 3550 §6), as far as a receiver of media has use for it.
+/// One packet of an RTCP compound (RFC 3550 §6), reduced to what a receiver needs.
 public enum RTCPPacket: Sendable, Hashable {
   case senderReport(SenderReport)
-  /// A receiver report; its sender alone is kept.
+  /// A receiver report; only its sender is kept.
   case receiverReport(ssrc: UInt32)
   /// The canonical names by source (§6.5); other items are skipped.
   case sourceDescription([UInt32: String])
   /// The sources that say goodbye (§6.6).
   case goodbye([UInt32])
-  /// What a receiver, `sender`, asks of the sender of media.
+  /// Feedback from the receiver `sender`.
   case feedback(RTCPFeedback, sender: UInt32)
-  /// Any other packet type, well framed: other feedback, application-defined, extended reports.
+  /// Any other well-formed packet: other feedback, application-defined, extended reports.
   case other(type: UInt8)
 
   /// A sender report's relation between wall-clock and media time (§6.4.1).
   public struct SenderReport: Sendable, Hashable {
     public let ssrc: UInt32
-    /// NTP time: seconds since 1900 in the upper 32 bits, their fraction in the lower.
+    /// NTP time: seconds since 1900 in the upper 32 bits, the fraction in the lower.
     public let ntpTime: UInt64
     public let timestamp: UInt32
     public let packetCount: UInt32
@@ -26,7 +26,8 @@ public enum RTCPPacket: Sendable, Hashable {
 
   /// Whether `bytes` are RTCP rather than RTP where both share a port.
   ///
-  /// RFC 5761 §4: RTCP packet types 192 … 223 take the place of marker and payload types 64 … 95.
+  /// RFC 5761 §4: RTCP packet types 192 … 223 would be RTP payload types 64 … 95 with the marker
+  /// set.
   public static func recognizes(_ bytes: ByteBuffer) -> Bool {
     guard
       let (first, type) = bytes.getMultipleIntegers(
@@ -35,10 +36,10 @@ public enum RTCPPacket: Sendable, Hashable {
     return first >> 6 == 2 && (192...223).contains(type)
   }
 
-  /// Reads every packet of a compound; each one takes at least four bytes, so the loop ends.
+  /// Reads every packet of a compound. Each one takes at least four bytes, so the loop ends.
   ///
-  /// - Throws: the first field that does not fit. Nothing of a malformed compound is returned, so a
-  ///   broken goodbye can not end a stream.
+  /// - Throws: the first field that is wrong. Nothing of a malformed compound is returned, so a
+  ///   broken goodbye cannot end a stream.
   public static func parse(compound bytes: ByteBuffer) throws(RTCPPacketError) -> [RTCPPacket] {
     var rest = bytes
     var packets: [RTCPPacket] = []
@@ -110,7 +111,7 @@ public enum RTCPPacket: Sendable, Hashable {
       guard let source = body.readInteger(as: UInt32.self) else {
         throw .truncatedSourceDescription
       }
-      // Hanwha cameras leave out the END item, so the end of the packet is one too.
+      // Hanwha cameras omit the END item, so the end of the packet ends the chunk too.
       while let item = body.readInteger(as: UInt8.self), item != 0 {
         guard let length = body.readInteger(as: UInt8.self),
           let text = body.readSlice(length: Int(length))
@@ -125,7 +126,7 @@ public enum RTCPPacket: Sendable, Hashable {
   }
 }
 
-/// Why bytes are not an RTCP compound, by the field that does not fit.
+/// Why bytes are not an RTCP compound, by the field that is wrong.
 public enum RTCPPacketError: Error, Sendable, Hashable {
   case truncatedHeader(available: Int)
   case version(UInt8)

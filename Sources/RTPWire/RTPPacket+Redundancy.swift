@@ -1,12 +1,11 @@
 import NIOCore
 
 extension RTPPacket {
-  /// The packet that a RED packet carries (RFC 2198 §3): its primary encoding under the same header;
-  /// `nil` where there is none.
+  /// The packet inside a RED packet (RFC 2198 §3): its primary encoding with the same header; `nil`
+  /// if there is none.
   ///
-  /// Redundant encodings, which no sender of video puts in front of it, are passed over. What comes
-  /// out is what the sender protected, if it did, since RED is put around packets behind that
-  /// (RFC 5109 §14.2).
+  /// Redundant encodings are skipped; no sender of video uses them. Forward error correction
+  /// protects the packet inside, since RED is added last (RFC 5109 §14.2).
   public var primaryEncoding: RTPPacket? {
     let payload = self.payload
     var headers = 0
@@ -31,7 +30,7 @@ extension RTPPacket {
 }
 
 extension ByteBuffer {
-  /// What is left without the first `count` bytes.
+  /// The bytes after the first `count`.
   func dropping(_ count: Int) -> ByteBuffer {
     getSlice(at: readerIndex + count, length: readableBytes - count) ?? ByteBuffer()
   }

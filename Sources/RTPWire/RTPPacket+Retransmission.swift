@@ -1,10 +1,10 @@
 public import NIOCore
 
 extension RTPPacket {
-  /// The packet that a retransmission packet repeats (RFC 4588 §4): its number stands before the
-  /// payload, its type and source are those it had; `nil` where there is no number.
+  /// The packet that a retransmission packet repeats (RFC 4588 §4), with its original number,
+  /// payload type and SSRC; `nil` if the original number is missing.
   ///
-  /// Servers that look for the width of the path send packets of this kind without any payload.
+  /// Servers that probe the bandwidth send retransmission packets without a payload.
   public func original(payloadType: UInt8, ssrc: UInt32) -> RTPPacket? {
     let payload = self.payload
     guard let number = payload.getInteger(at: payload.readerIndex, as: UInt16.self) else {
@@ -22,8 +22,8 @@ extension RTPPacket {
     return try? RTPPacket(parsing: storage)
   }
 
-  /// The retransmission packet that repeats this one, under the next number of its own stream; without
-  /// padding, which is not repeated.
+  /// A retransmission packet for this one, with the next number of the retransmission stream.
+  /// Padding is not repeated.
   public func retransmission(
     payloadType: UInt8, ssrc: UInt32, sequenceNumber: SequenceNumber
   ) -> ByteBuffer {

@@ -27,18 +27,17 @@ public struct RTPPacket: Sendable {
   public let ssrc: UInt32
   /// The header extension's 16-bit profile word, or `nil` when the X bit is clear.
   public let extensionProfile: UInt16?
-  /// The whole packet, of which slices are handed out; nobody writes to it.
+  /// The whole packet. Slices of it are handed out; it is never written to.
   public let bytes: ByteBuffer
 
-  // A packet is moved from stage to stage by value, so its layout is kept in as few bytes as the
-  // fields of the header can fill.
+  // Packets move from stage to stage by value, so the layout is stored in as few bytes as possible.
   private let sourceCount: UInt8
   private let paddingCount: UInt8
   private let extensionWords: UInt16
 
   /// Reads the header of `bytes`, which must hold one packet and nothing else.
   ///
-  /// - Throws: the first field that does not fit, with what was needed and what there was.
+  /// - Throws: the first field that is wrong, with the expected and the actual size.
   public init(parsing bytes: ByteBuffer) throws(RTPPacketError) {
     let length = bytes.readableBytes
     let start = bytes.readerIndex
@@ -72,7 +71,7 @@ public struct RTPPacket: Sendable {
     }
 
     if first & 0x20 != 0 {
-      // The count includes itself, so 0 is as wrong as one that reaches into the header.
+      // The count includes itself, so 0 is wrong, like a count that reaches into the header.
       let last = offset < length ? bytes.getInteger(at: start + length - 1, as: UInt8.self) : nil
       guard let count = last, count > 0, Int(count) <= length - offset else {
         throw .padding(count: last.map(Int.init) ?? 0, available: length - offset)
@@ -93,10 +92,10 @@ public struct RTPPacket: Sendable {
   /// Contributing sources, 0 … 15 of them.
   public var contributingSourceCount: Int { Int(sourceCount) }
 
-  /// Trailing bytes that are not payload, the count byte included; 0 without padding.
+  /// Padding bytes at the end, the count byte included; 0 without padding.
   public var paddingLength: Int { Int(paddingCount) }
 
-  /// The payload's length in bytes; 0 for a packet of padding alone, which is valid.
+  /// The payload's length in bytes; 0 for a packet of only padding, which is valid.
   public var payloadLength: Int { bytes.readableBytes - payloadOffset - paddingLength }
 
   /// The payload as a slice of the packet's storage, without header, extension and padding.
@@ -116,9 +115,9 @@ public struct RTPPacket: Sendable {
     }
   }
 
-  /// The same packet in storage of its own.
+  /// A copy with storage of its own.
   ///
-  /// A packet that has to wait is detached, so that it does not hold the whole read it came in.
+  /// Packets that wait are copied, so that they do not keep the whole read in memory.
   public func detached() -> RTPPacket {
     var storage = ByteBufferAllocator().buffer(capacity: bytes.readableBytes)
     storage.writeImmutableBuffer(bytes)
@@ -138,7 +137,7 @@ public struct RTPPacket: Sendable {
     bytes = storage
   }
 
-  /// Where the payload begins: behind the fixed header, the contributing sources and the extension.
+  /// The offset of the payload: after the fixed header, the contributing sources and the extension.
   private var payloadOffset: Int {
     Self.minimumLength + 4 * Int(sourceCount)
       + (extensionProfile == nil ? 0 : 4 + 4 * Int(extensionWords))
@@ -150,13 +149,13 @@ public struct RTPPacket: Sendable {
   }
 }
 
-/// Why bytes are not an RTP packet, by the field that does not fit; lengths are in bytes.
+/// Why bytes are not an RTP packet, by the field that is wrong; lengths are in bytes.
 public enum RTPPacketError: Error, Sendable, Hashable {
   case truncatedHeader(needed: Int, available: Int)
   /// A version other than 2 (RFC 3550 §5.1).
   case version(UInt8)
   case truncatedContributingSources(needed: Int, available: Int)
   case truncatedExtension(needed: Int, available: Int)
-  /// A padding count of 0, or one larger than what follows the header.
+  /// A padding count of 0, or larger than the rest of the packet.
   case padding(count: Int, available: Int)
 }

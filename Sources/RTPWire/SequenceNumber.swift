@@ -1,6 +1,6 @@
 /// A 16-bit RTP sequence number with the wrapping arithmetic of RFC 3550 §5.1 and RFC 1982.
 ///
-/// Numbers have no total order, so this type has no `<`: ask for the ``distance(to:)`` instead.
+/// The numbers have no total order, so there is no `<`; use ``distance(to:)``.
 public struct SequenceNumber: Sendable, Hashable, RawRepresentable {
   public var rawValue: UInt16
 
@@ -16,7 +16,7 @@ public struct SequenceNumber: Sendable, Hashable, RawRepresentable {
     SequenceNumber(rawValue &+ UInt16(truncatingIfNeeded: count))
   }
 
-  /// How many places `other` lies after this one, the short way round: −32768 … 32767.
+  /// How far `other` lies after this number, the short way round: −32768 … 32767.
   public func distance(to other: SequenceNumber) -> Int {
     Int(Int16(truncatingIfNeeded: Int(other.rawValue) - Int(rawValue)))
   }
@@ -24,13 +24,13 @@ public struct SequenceNumber: Sendable, Hashable, RawRepresentable {
 
 /// Turns 16-bit sequence numbers into 64-bit ones that never wrap (RFC 3550 A.1, `cycles`).
 ///
-/// Each number is taken to be the one nearest to the last number fed in.
+/// Each number is unwrapped to the value nearest to the reference.
 public struct SequenceUnwrapper: Sendable {
   private var last: Int64
 
   /// Starts so that `first` becomes an extended number in 65536 … 131071.
   ///
-  /// The head room of one cycle keeps packets from before the first one non-negative.
+  /// One cycle of headroom keeps the numbers of earlier packets non-negative.
   public init(first: SequenceNumber) { last = Int64(first.rawValue) + 0x1_0000 }
 
   /// The extended number of `number`; the reference moves only by ``advance(to:)``.
@@ -39,6 +39,6 @@ public struct SequenceUnwrapper: Sendable {
     return last &+ Int64(reference.distance(to: number))
   }
 
-  /// Makes `extended` the number that later ones are measured from.
+  /// Makes `extended` the reference for later numbers.
   public mutating func advance(to extended: Int64) { last = extended }
 }

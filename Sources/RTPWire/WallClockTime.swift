@@ -8,12 +8,12 @@ public struct WallClockTime: Sendable, Hashable, Comparable {
   /// The time that an NTP timestamp stands for: seconds since 1900 in the upper 32 bits, their
   /// fraction in the lower, rounded to the nearest nanosecond.
   ///
-  /// The seconds wrap in 2036; as RFC 4330 §3 has it, those without the highest bit lie behind that.
+  /// The seconds wrap in 2036. Values without the highest bit are after that (RFC 4330 §3).
   public init(ntpTime: UInt64) {
     let wrapped = Int64(ntpTime >> 32)
     let seconds = wrapped - Self.secondsFrom1900To1970 + (wrapped < 1 << 31 ? 1 << 32 : 0)
     let fraction = (ntpTime & 0xFFFF_FFFF) * 1_000_000_000
-    // At most 2106 and so far from the end of the range.
+    // At most the year 2106, far from the end of the range.
     nanoseconds = seconds * 1_000_000_000 + Int64((fraction + 1 << 31) >> 32)
   }
 
@@ -43,14 +43,14 @@ extension WallClockTime: CustomStringConvertible {
 
   /// The date in the Gregorian calendar, `day` days after 1970-01-01.
   ///
-  /// Years are counted from March, so that the day that some lack is the last one.
+  /// Years are counted from March, so that a leap day is the last day of its year.
   private static func date(ofDay day: Int64) -> (year: Int64, month: Int64, day: Int64) {
-    // From 0000-03-01, in cycles of 400 years, which all have as many days.
+    // From 0000-03-01, in cycles of 400 years of equal length.
     let (cycle, dayOfCycle) = divide(day + 719_468, by: 146_097)
     let year =
       (dayOfCycle - dayOfCycle / 1460 + dayOfCycle / 36_524 - dayOfCycle / 146_096) / 365
     let dayOfYear = dayOfCycle - (365 * year + year / 4 - year / 100)
-    // Five months have 153 days, whichever five in a row.
+    // Any five consecutive months have 153 days.
     let month = (5 * dayOfYear + 2) / 153
     let isNextYear = month >= 10
     return (
