@@ -1,9 +1,9 @@
 import Glibc
 import RTPWire
 
-/// Writing to a reader that may have stopped reading, without waiting for it for ever.
+/// Writes with a deadline, for readers that may have stopped reading.
 enum BoundedWrite {
-  /// What a pipe that is ready takes without blocking (`PIPE_BUF`).
+  /// How many bytes a ready pipe takes without blocking (`PIPE_BUF`).
   private static let portion = 4096
 
   /// Writes `bytes` to `descriptor`, waiting at most `patience` in all.

@@ -17,7 +17,7 @@ struct BytesArgument: ExpressibleByArgument {
     }
   }
 
-  /// The first bytes of a file, one more than a hello may have, so that a longer one is noticed.
+  /// The first bytes of a file: one more than a hello may have, so that a longer file is noticed.
   private static func content(of path: String) -> [UInt8]? {
     guard let file = unsafe fopen(path, "re") else { return nil }
     defer { unsafe fclose(file) }

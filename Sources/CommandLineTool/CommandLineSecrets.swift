@@ -1,18 +1,18 @@
 import Glibc
 import Transports
 
-/// The command line without the passwords in its URLs, which are kept apart from all that is printed.
+/// The command line without the passwords in its URLs.
 ///
-/// They are overwritten in the process's own memory too, where `ps` and `/proc` find the command line.
+/// The passwords are also overwritten in the process's memory, which `ps` and `/proc` show.
 struct CommandLineSecrets: Sendable {
-  /// What this process was started with; taken when it is first asked for.
+  /// The command line of this process, read on first use.
   static let taken: CommandLineSecrets = {
     let taken = CommandLineSecrets(Array(CommandLine.arguments.dropFirst()))
     hidePasswordsInMemory()
     return taken
   }()
 
-  /// The arguments as they may be shown.
+  /// The arguments without passwords.
   let arguments: [String]
   private let originals: [String: String]
 
@@ -22,7 +22,7 @@ struct CommandLineSecrets: Sendable {
       zip(self.arguments, arguments).filter { $0 != $1 }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// What was typed where `argument` is shown.
+  /// The argument as typed, for `argument` as shown.
   func original(of argument: String) -> String { originals[argument] ?? argument }
 
   private static func hidePasswordsInMemory() {

@@ -3,9 +3,9 @@ import RTPWire
 
 /// Forward error correction as `ulpfec:97`, `ulpfec:97,red:98` or `st2022-1`.
 enum CorrectionArgument: ExpressibleByArgument {
-  /// Told from the media by payload types.
+  /// Recognised by payload types.
   case typed(CorrectionFormat, payloadType: UInt8, redundancy: UInt8?)
-  /// SMPTE ST 2022-1, told from it by ports.
+  /// SMPTE ST 2022-1, recognised by ports.
   case matrix
 
   init?(argument: String) {
@@ -34,7 +34,7 @@ enum CorrectionArgument: ExpressibleByArgument {
     return [payloadType] + (redundancy.map { [$0] } ?? [])
   }
 
-  /// Says in `media` what there is.
+  /// Adds this to the description `media`.
   func describe(in media: inout MediaDescription) {
     switch self {
     case .typed(let format, let payloadType, let redundancy):

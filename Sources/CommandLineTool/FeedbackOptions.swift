@@ -35,14 +35,14 @@ struct FeedbackOptions: ParsableArguments {
     }
   }
 
-  /// What the options add to `media`.
+  /// `media` with these options added.
   ///
-  /// - Throws: that one payload type would stand for two things.
+  /// - Throws: that a payload type would have two meanings.
   func completed(_ media: MediaDescription) throws -> MediaDescription {
     var completed = media
     completed.feedback.requests.formUnion(feedback?.requests ?? [])
     if retransmissionPort != nil {
-      // Payload types mean what they mean in their session.
+      // The session has payload types of its own.
       let formats = retransmissionPayloadType.map { [$0: RetransmissionFormat()] } ?? [:]
       completed.retransmissionSession = media.retransmissionSession ?? formats
       return completed

@@ -1,11 +1,11 @@
 import Glibc
 
-/// What a path stands for, so that two paths of one file are known for the same.
+/// The file that a path stands for, to recognise two paths of one file.
 ///
-/// Symbolic links are followed, also those to files that do not exist yet.
+/// Symbolic links are followed, even to files that do not exist yet.
 enum FileIdentity: Hashable {
   case existing(device: UInt64, inode: UInt64)
-  /// A file that is still to be made in a folder that exists.
+  /// A file that does not exist yet, in an existing folder.
   case new(device: UInt64, inode: UInt64, name: String)
 
   /// As the kernel follows them (`MAXSYMLINKS`).
@@ -43,7 +43,7 @@ enum FileIdentity: Hashable {
     return unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
   }
 
-  /// The file, still to be made, that symbolic links lead to from `path`.
+  /// The file, not existing yet, that the symbolic link `path` leads to.
   private static func target(of path: String) -> String? {
     var path = path
     for _ in 0..<maximumLinks {

@@ -2,7 +2,7 @@ import RTPWire
 import Receiver
 
 extension FrameRecord {
-  /// The frame as an object of the statistics.
+  /// The frame as an object in the statistics.
   var json: JSONLine {
     var object = JSONLine()
     object.add("number", number)

@@ -9,12 +9,12 @@ struct HTTPOptions: ParsableArguments {
       valueName: "url"))
   var proxy: String?
 
-  /// What HTTP is to do, without credentials.
+  /// The configuration for HTTP, without credentials.
   func configuration(tls: TLSOptions, timeout: Double?) throws -> HTTPConfiguration {
     var configuration = HTTPConfiguration()
     if let timeout { configuration.silence = timeout > 0 ? .seconds(timeout) : nil }
     configuration.tls = try tls.configuration()
-    // A password in it is not in what is left of the command line.
+    // The shown argument has no password.
     configuration.proxy = proxy.map { CommandLineSecrets.taken.original(of: $0) }
     return configuration
   }

@@ -5,14 +5,14 @@ import Receiver
 import Reception
 import Transports
 
-/// The counters that are of interest for one interval by itself, from a line of statistics to the next.
+/// The counters that are also reported for each interval between two lines of statistics.
 struct IntervalCounters: Sendable {
   private var elapsed = 0.0
   private var reception: ReceptionStatistics?
   private var kernelDropped: UInt64 = 0
   private var delivery: DeliveryStatistics?
 
-  /// Before anything came.
+  /// The state before the first packet.
   init() {}
 
   init(_ status: Receiver.Status, at elapsed: Duration) {
@@ -22,7 +22,7 @@ struct IntervalCounters: Sendable {
     delivery = status.delivery
   }
 
-  /// What came between `former` and this.
+  /// The differences from `former` to this.
   func json(since former: IntervalCounters) -> JSONLine {
     let seconds = elapsed - former.elapsed
     func received(_ counter: KeyPath<ReceptionStatistics, UInt64>) -> UInt64 {

@@ -55,7 +55,7 @@ struct JSONLine {
       switch scalar {
       case "\"": quoted += "\\\""
       case "\\": quoted += "\\\\"
-      // What controls a terminal or turns the direction of writing may come from the far end.
+      // Names from the far end may hold characters that control a terminal or reverse the text.
       case _ where Self.isInvisible(scalar) && scalar.value <= 0xFFFF:
         let digits = String(scalar.value, radix: 16)
         quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Transports
 
-/// Who the server is told that it is asked by.
+/// The login at a server.
 struct LoginOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The user name, if the URL has none.", valueName: "name"))
   var user: String?

@@ -5,7 +5,7 @@ import Receiver
 import Reception
 import Transports
 
-/// Says once what is found out on the way, by comparing one status with the next.
+/// Reports news once, by comparing each status with the previous one.
 struct Narrator {
   let isVerbose: Bool
   let isQuiet: Bool
@@ -24,20 +24,20 @@ struct Narrator {
   private var recoveriesSaid: UInt64 = 0
   private var hasSaidUnauthentic = false
 
-  /// `isAsking` when the source is a server that is asked for its stream.
+  /// `isAsking` is true if the source is a server that is asked for its stream.
   init(isVerbose: Bool, isQuiet: Bool, isAsking: Bool) {
     self.isVerbose = isVerbose
     self.isAsking = isAsking
     self.isQuiet = isQuiet
   }
 
-  /// What is new in `status`, a line each.
+  /// The news in `status`, one line each.
   mutating func remarks(on status: Receiver.Status, receiveBuffer: Int) -> [String] {
     guard !isQuiet else { return [] }
     var remarks: [String] = []
     if let local = status.transport.localAddress, local != address {
       address = local
-      // What a listener's sender has to know is of no interest where a server was asked.
+      // Only a listener's sender has to know the port.
       if status.transport.delivery == nil, !isAsking { remarks.append("listening on \(local)") }
     }
     let granted = status.transport.receiveBuffer
@@ -49,7 +49,7 @@ struct Narrator {
           + "try: sudo sysctl net.core.rmem_max=\(receiveBuffer)")
     }
     remarks += self.remarks(on: status.connection)
-    // A few packets may be somebody else's.
+    // A few packets may be strays.
     let hasMedia = status.stream?.reception.received ?? 0 > 0
     if let srtp = status.transport.srtp, srtp.dropped >= 20, !hasSaidUnauthentic, !hasMedia,
       let hint = Verdict.hint(srtp)
@@ -57,7 +57,7 @@ struct Narrator {
       hasSaidUnauthentic = true
       remarks.append("warning: \(hint)")
     }
-    // What is lived with concerns whoever looks after the server; a warning concerns everybody.
+    // Tolerated faults concern the operator of the server; warnings concern everybody.
     for diagnostic in status.transport.diagnostics.dropFirst(diagnosticsSaid)
     where isVerbose || diagnostic.hasPrefix("warning:") {
       remarks.append(diagnostic)
@@ -79,21 +79,21 @@ struct Narrator {
     }
     if stream.reception.sourceChanges > sourceChanges {
       sourceChanges = stream.reception.sourceChanges
-      remarks.append("the source has changed its SSRC (\(sourceChanges) times now)")
+      remarks.append("the source changed its SSRC (\(sourceChanges.times) so far)")
     }
     if stream.reception.sequenceRestarts > sequenceRestarts {
       sequenceRestarts = stream.reception.sequenceRestarts
-      remarks.append("the source numbers its packets afresh (\(sequenceRestarts) times now)")
+      remarks.append("the source restarted its packet numbers (\(sequenceRestarts.times) so far)")
     }
     if status.transport.kernelDropped > kernelDropped {
       kernelDropped = status.transport.kernelDropped
-      remarks.append("the kernel has dropped \(kernelDropped) datagrams: its buffer was full")
+      remarks.append("the kernel dropped \(kernelDropped.counted("datagram")): its buffer was full")
     }
     return remarks
   }
 
-  /// What is new about the connection: a cause once for as long as it stays the same, each attempt
-  /// only for those who want to know all.
+  /// News about the connection. A cause is told once while it stays the same, each attempt only
+  /// with `--verbose`.
   private mutating func remarks(on connection: ConnectionStatus) -> [String] {
     var remarks: [String] = []
     let statistics = connection.statistics

@@ -1,11 +1,11 @@
 import Transports
 
-/// Which options mean something for one kind of source, of those that do not for all.
+/// The options that one kind of source heeds, of those that not every source heeds.
 ///
-/// An option that stands in no scope concerns every source. One that stands in some, but not in that
-/// of the source at hand, is a mistake of whoever typed it.
+/// An option in no scope concerns every source. An option in some scope, but not in that of the
+/// source at hand, is a mistake.
 struct OptionScope {
-  /// The transport's name, or what takes its place.
+  /// The transport's name in the catalogue, or ``pipe``.
   let transport: String
   /// What people call such sources.
   let words: String
@@ -41,10 +41,10 @@ struct OptionScope {
       options: ["--speed", "--ssrc", "--port", "--framing"]),
   ]
 
-  /// A pipe is carried by the transport of `tcp`, and has no socket.
+  /// A pipe shares the transport of `tcp`, but has no socket.
   static let pipe = "-"
 
-  /// What is wrong with `options`, as they were typed, for a source that `transport` carries.
+  /// What is wrong with the typed `options` for a source that `transport` carries.
   static func complaint(about options: [String], for transport: String) -> String? {
     guard let own = all.first(where: { $0.transport == transport }) else { return nil }
     for option in options where !own.options.contains(option) {

@@ -33,14 +33,14 @@ struct OutputOptions: ParsableArguments {
       """)
   var scaleToFirst = false
 
-  /// What is to be written where.
+  /// The requested outputs.
   func requests() throws -> [OutputRequest] {
     try paths.map { path in
       let format = try format(of: path)
       return OutputRequest(
         argument: path, format: format,
-        // A file is slow for a moment at most, so nothing need be lost; a reader may be so for ever,
-        // and receiving must not wait for it.
+        // A file is slow only for moments, so nothing needs to be dropped. A reader may stop for
+        // ever, and receiving must not wait for it.
         policy: hasReader(path) ? .dropOldest : .block)
     }
   }
@@ -68,7 +68,7 @@ struct OutputOptions: ParsableArguments {
       }
       return format
     }
-    // Standard output has no ending to go by; y4m says of itself what it is.
+    // Standard output has no ending; y4m describes itself.
     let format =
       path == "-" ? Self.catalogue.format(named: "y4m") : Self.catalogue.format(forPath: path)
     guard let format else {
@@ -159,7 +159,7 @@ struct MediaOptions: ParsableArguments {
     }
   }
 
-  /// What the options say about the media; what they leave open is taken from the SDP file.
+  /// The media as described by the options, with gaps filled from the SDP file.
   func description() throws -> MediaDescription {
     var own = MediaDescription(
       payloadType: payloadType,
@@ -176,7 +176,7 @@ struct MediaOptions: ParsableArguments {
 }
 
 extension MediaOptions {
-  /// The keys of the SDP file for what is received, if it has any.
+  /// The keys in the SDP file for the received stream, if any.
   func keys(_ options: SRTPOptions) throws -> [SRTPKeyMaterial] {
     guard let sessionDescription else { return [] }
     let session = try SessionDescription(contentsOf: sessionDescription)
@@ -315,11 +315,11 @@ struct DisplayOptions: ParsableArguments {
     }
   }
 
-  /// Bytes; some lines.
+  /// In bytes: a few lines.
   private static let leastStatsSize = 16 << 10
 }
 
 extension SessionDescription {
-  /// The section of the video, and not one in which it is sent again.
+  /// The first video section that is not for retransmissions.
   fileprivate var video: Media? { media.first { $0.kind == "video" && !$0.isRetransmission } }
 }

@@ -1,19 +1,19 @@
 import Glibc
 import Transports
 
-/// Where a password comes from, so that it need not stand where everybody can read it.
+/// The sources of a password that other users cannot read.
 enum Password {
   static let variable = "RTP_RECV_PASSWORD"
-  /// Bytes; no camera takes a longer one.
+  /// In bytes; no camera accepts a longer one.
   private static let maximumLength = 1024
 
-  /// Why a password cannot be had.
+  /// Why there is no password.
   enum Failure: Error, CustomStringConvertible {
     case unreadable(path: String, reason: String)
     case empty(path: String)
     case readableByOthers(path: String)
     case userMissing
-    /// Whoever was asked for it pressed Ctrl-C.
+    /// Ctrl-C was pressed at the prompt.
     case interrupted
 
     var description: String {
@@ -28,14 +28,15 @@ enum Password {
     }
   }
 
-  /// The credentials for `source`; the URL comes first, then the file, the environment, the terminal.
+  /// The credentials for `source`: from the URL, else the file, else the environment, else the
+  /// terminal.
   static func credentials(
     for source: SourceArgument, user: String?, file: String?
   ) throws -> Credentials? {
     let user = user ?? source.user
     var password = source.password
     if password == nil, let file { password = try firstLine(of: file) }
-    // Taken in any case, so that it stays nowhere for others to find.
+    // Removed from the environment even if it is not used.
     let handedOver = takeFromEnvironment()
     if password == nil { password = handedOver }
     if password == nil, let user { password = try ask(for: user, at: source) }
@@ -44,7 +45,7 @@ enum Password {
     return Credentials(user: user, password: password)
   }
 
-  /// The variable's value, which is wiped in the process's own memory, where /proc finds it too.
+  /// The variable's value. It is wiped in the process's memory, which /proc shows.
   private static func takeFromEnvironment() -> String? {
     guard let value = unsafe getenv(variable) else { return nil }
     let password = unsafe String(cString: value)
@@ -62,7 +63,7 @@ enum Password {
     guard unsafe fstat(fileno(file), &status) == 0 else {
       throw Failure.unreadable(path: path, reason: unsafe String(cString: strerror(errno)))
     }
-    // A pipe is read by nobody else, whatever its mode.
+    // Nobody else can read what goes through a pipe, whatever its mode.
     if status.st_mode & S_IFMT == S_IFREG, status.st_mode & (S_IRWXG | S_IRWXO) != 0 {
       throw Failure.readableByOthers(path: path)
     }
@@ -75,19 +76,20 @@ enum Password {
     return password
   }
 
-  /// Asks whoever sits at the terminal; `nil` when nobody does.
+  /// Asks at the terminal; `nil` without a terminal.
   private static func ask(
     for user: String, at source: SourceArgument
   ) throws(Failure) -> String? {
     guard let terminal = unsafe fopen("/dev/tty", "r+e") else { return nil }
     defer { unsafe fclose(terminal) }
     let number = unsafe fileno(terminal)
-    // A job in the background must not be stopped for a question that nobody sees.
+    // A background job would be stopped for a question that nobody sees.
     guard tcgetpgrp(number) == getpgrp() else { return nil }
     var settings = termios()
     guard unsafe tcgetattr(number, &settings) == 0 else { return nil }
     var silent = settings
-    // Without signals, nobody leaves a terminal behind that shows nothing: Ctrl-C ends the line.
+    // Signals are off, so that Ctrl-C cannot leave a terminal without echo: it ends the line
+    // instead.
     silent.c_lflag &= ~tcflag_t(ECHO | ISIG)
     silent.c_cc.11 = interruption
     unsafe tcsetattr(number, TCSAFLUSH, &silent)
@@ -102,10 +104,10 @@ enum Password {
     return answer
   }
 
-  /// What Ctrl-C types; at `VEOL`, the eleventh special character, it ends a line.
+  /// The character of Ctrl-C. As `VEOL`, the eleventh special character, it ends a line.
   private static let interruption: UInt8 = 3
 
-  /// What one reading gives of a terminal's or a file's first line; `nil` at its end.
+  /// The first line, as far as one read returns it; `nil` at the end of input.
   private static func line(from descriptor: Int32) -> String? {
     var bytes = [UInt8](repeating: 0, count: maximumLength)
     let count = unsafe read(descriptor, &bytes, bytes.count)

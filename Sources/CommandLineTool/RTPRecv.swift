@@ -73,12 +73,12 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: "When to stop") var stopping: StoppingOptions
   @OptionGroup(title: "What is shown") var display: DisplayOptions
 
-  /// Parses what can be shown of the command line, since errors of parsing show what they are about.
+  /// Parses the command line without its passwords, since parsing errors quote it.
   static func main() async {
     _ = StandardDescriptors.closed
-    // Those that come in a session description too.
+    // This covers keys that come in a session description.
     SRTPKeyMaterial.forbidDumpsWithFirstKey()
-    // A reader that goes away is an error to be reported, not a death.
+    // A reader that goes away is an error to report, not a reason to die.
     signal(SIGPIPE, SIG_IGN)
     do {
       var command = try parseAsRoot(CommandLineSecrets.taken.arguments)
@@ -92,7 +92,7 @@ struct RTPRecv: AsyncParsableCommand {
     }
   }
 
-  /// Says what went wrong, or gives the help that was asked for; returns the exit status.
+  /// Prints the error, or the requested help, and returns the exit status.
   private static func tell(_ error: any Error) -> Int32 {
     let code = exitCode(for: error)
     switch code {
@@ -148,13 +148,13 @@ struct RTPRecv: AsyncParsableCommand {
     if status != .done { throw status.code }
   }
 
-  /// What the options say about transports, with the credentials for `source`.
+  /// The transport options, with the credentials for `source`.
   ///
   /// - Throws: that an option has no effect on `source`, or why the options cannot be used.
   func transportOptions(for source: SourceArgument) throws -> TransportOptions {
     try checkScopes(for: source)
     var options = try udp.options()
-    // With --reconnect, --timeout is for all connections together.
+    // With --reconnect, --timeout covers all connections together.
     let timeout = stopping.reconnect ? nil : stopping.timeout
     options.rtsp = try rtsp.configuration(tls: tls, timeout: timeout)
     options.http = try http.configuration(tls: tls, timeout: timeout)
@@ -195,7 +195,8 @@ struct RTPRecv: AsyncParsableCommand {
     }
   }
 
-  /// The file for what comes, if one is wanted; nothing is to be written twice, or over what is read.
+  /// The capture file, if one is wanted, after checking that no file is written twice or read as
+  /// well.
   ///
   /// - Throws: that something would be written over what is read, or that it cannot be written.
   func openCapture(unlessItIs source: String) throws -> CaptureFile? {
@@ -227,7 +228,7 @@ struct RTPRecv: AsyncParsableCommand {
     }
   }
 
-  /// What is to be said before anything is done.
+  /// Prints the warnings about the options.
   func warn(about source: SourceArgument) {
     if tls.isInsecure { StandardError.warn("--tls-insecure: whoever answers is trusted") }
     if source.password != nil, !display.quiet {

@@ -19,8 +19,7 @@ struct RTSPOptions: ParsableArguments {
 
   @Flag(
     help: """
-      Set up all streams and let go what comes on the others; some recorders send no video \
-      otherwise.
+      Set up all streams and discard the others; some recorders send no video otherwise.
       """)
   var allStreams = false
 
@@ -31,7 +30,7 @@ struct RTSPOptions: ParsableArguments {
     guard stream ?? 0 >= 0 else { throw ValidationError("streams are counted from 0") }
   }
 
-  /// What RTSP is to do, without credentials.
+  /// The configuration for RTSP, without credentials.
   func configuration(tls: TLSOptions, timeout: Double?) throws -> RTSPConfiguration {
     var configuration = RTSPConfiguration()
     if let timeout { configuration.silence = timeout > 0 ? .seconds(timeout) : nil }

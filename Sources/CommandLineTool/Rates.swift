@@ -4,7 +4,7 @@ import Receiver
 import Reception
 import Transports
 
-/// What the last seconds were like, for the live line.
+/// Figures of the last two seconds, for the live line.
 struct Rates {
   /// Frames a second.
   private(set) var frames = 0.0
@@ -12,7 +12,7 @@ struct Rates {
   private(set) var bits = 0.0
   /// Whether packets were lost.
   private(set) var hasLost = false
-  /// Whether there were pictures that are not as they were sent.
+  /// Whether pictures came that are not intact.
   private(set) var hasDamaged = false
   private var samples: [Sample] = []
 
@@ -41,7 +41,7 @@ struct Rates {
 }
 
 extension DeliveryStatistics {
-  /// Frames that are not what was sent.
+  /// Frames that are not as they were sent.
   var notAsSent: UInt64 {
     [.concealed, .damaged, .repeated].reduce(0) { $0 + (conditions[$1] ?? 0) }
   }

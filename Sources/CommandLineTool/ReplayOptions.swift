@@ -43,7 +43,7 @@ struct ReplayOptions: ParsableArguments {
     }
   }
 
-  /// What is to be replayed; the payload types are among the media's options.
+  /// The configuration for recordings; payload types come from the media's options.
   func configuration(
     payloadType: UInt8?, auxiliaryTypes: [UInt8]
   ) -> ReplayConfiguration {
@@ -58,7 +58,7 @@ struct ReplayOptions: ParsableArguments {
 }
 
 extension CaptureCounters {
-  /// What is to be said of a capture that is not whole, if it is not.
+  /// Why the capture at `path` is incomplete; `nil` if it is complete.
   func complaint(about path: String) -> String? {
     if let failure {
       let loss = dropped > 0 ? ", and \(dropped.counted("packet")) after it are missing" : ""
@@ -71,7 +71,7 @@ extension CaptureCounters {
 
 extension PacketFraming: ExpressibleByArgument {}
 
-/// An SSRC, in decimal or, as Wireshark shows it, in hexadecimal behind `0x`.
+/// An SSRC in decimal, or in hexadecimal after `0x`, as Wireshark shows it.
 struct SourceIdentifier: ExpressibleByArgument {
   let number: UInt32
 

@@ -3,7 +3,7 @@ import Glibc
 import Transports
 
 struct SRTPCommandOptions: ParsableArguments {
-  /// Where a key may be handed over without a file.
+  /// The environment variable for a key.
   static let variable = "RTP_RECV_SRTP_KEY"
 
   @Option(
@@ -50,7 +50,7 @@ struct SRTPCommandOptions: ParsableArguments {
     }
   }
 
-  /// Reads the keys, which can be done once, and keeps them from core dumps and debuggers.
+  /// Reads the keys, once, and forbids core dumps and debuggers.
   ///
   /// - Throws: ``SRTPError``.
   func options() throws(SRTPError) -> SRTPOptions {

@@ -11,7 +11,7 @@ import Reception
 import Synchronization
 import Transports
 
-/// One run of the command: the receiver, what is shown of it, and the exit status it ends with.
+/// One run of the command: the receiver, its display, and its exit status.
 final class Session: Sendable {
   private let command: RTPRecv
   private let source: SourceArgument
@@ -19,7 +19,7 @@ final class Session: Sendable {
   private let receiver: Receiver
   private let capture: CaptureFile?
   private let writer: StatisticsWriter?
-  /// What the last line of statistics told.
+  /// The counters of the last line of statistics.
   private let interval = Mutex(IntervalCounters())
 
   init(command: RTPRecv, source: SourceArgument) throws {
@@ -31,7 +31,7 @@ final class Session: Sendable {
     capture = try command.openCapture(unlessItIs: source.bare)
     let makeTransport: Receiver.TransportFactory = { [capture] former in
       var options = options
-      // Where nothing came over UDP, each connection would find that out again.
+      // If nothing came over UDP, the next connection need not try it again.
       if options.rtsp.delivery == .automatic, former?.delivery == "tcp" {
         options.rtsp.delivery = .tcp
       }
@@ -41,7 +41,7 @@ final class Session: Sendable {
         source: source.bare, transport: command.transport, options: options, on: eventLoop)
       return capture.map { CapturingTransport(transport, to: $0) } ?? transport
     }
-    // One that is not used tells what kind of transport it is to be.
+    // The properties are read from a transport that is not opened.
     let transport = try makeTransport(nil)
     isPassive = transport.isPassive
     let comesAgain = transport.clock == .monotonic && source.bare != "-"
@@ -78,7 +78,7 @@ final class Session: Sendable {
     }
   }
 
-  /// Receives to the end and says how it went.
+  /// Receives to the end, prints the result, and returns the exit status.
   func run() async -> ExitStatus {
     let signals = TerminationSignals(
       first: { [receiver] in receiver.stop() },
@@ -122,7 +122,7 @@ final class Session: Sendable {
     return status == .done ? writer?.status ?? .done : status
   }
 
-  /// Writes a line of statistics, if they are wanted.
+  /// Writes a line of statistics, if wanted.
   private func write(_ status: Receiver.Status, elapsed: Duration, report: Receiver.Report? = nil) {
     guard let writer else { return }
     let former = interval.withLock { interval in
@@ -158,7 +158,7 @@ final class Session: Sendable {
       ticks += 1
       try? await Task.sleep(for: .milliseconds(200))
     }
-    // What was found out since the last look.
+    // News since the last round.
     for remark in narrator.remarks(
       on: await receiver.status(), receiveBuffer: command.udp.receiveBuffer)
     {

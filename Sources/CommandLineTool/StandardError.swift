@@ -1,6 +1,6 @@
 import Glibc
 
-/// What is said to the person: whole lines on standard error, each with the program's name in front.
+/// Messages for the user: lines on standard error that begin with the program's name.
 enum StandardError {
   private static let patience = Duration.milliseconds(100)
 
@@ -8,7 +8,7 @@ enum StandardError {
 
   static func warn(_ message: String) { say("warning: \(message)") }
 
-  /// Writes `text` as it is; whoever does not read it misses it.
+  /// Writes `text` as it is; it is dropped if nobody reads.
   static func write(_ text: String) {
     _ = BoundedWrite.write(Array(text.utf8), to: STDERR_FILENO, within: patience)
   }

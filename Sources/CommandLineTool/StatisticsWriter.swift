@@ -5,17 +5,17 @@ import Synchronization
 
 /// Writes one JSON object a line to a file, a pipe, standard output or an inherited descriptor.
 ///
-/// The first line that cannot be written is the last: half a line would spoil those behind it. A
-/// file that has grown to the limit is renamed to `NAME.1`, where it replaces an older one, and a new
-/// file begins.
+/// After a line that cannot be written, no more are written: half a line would spoil the next one.
+/// A file that reaches the limit is renamed to `NAME.1`, replacing an older one, and a new file
+/// begins.
 final class StatisticsWriter: Sendable {
   struct CannotOpen: Error, CustomStringConvertible {
     let description: String
   }
 
-  /// For one line, well within what a run may take to end.
+  /// For one line; well below the time that a run may take to end.
   private static let patience = Duration.milliseconds(500)
-  /// How long a named pipe may be without a reader at the start, in seconds.
+  /// How long a named pipe may have no reader at the start, in seconds.
   private static let readerPatience = 5
 
   private struct State {
@@ -28,7 +28,7 @@ final class StatisticsWriter: Sendable {
 
   private let name: String
   private let limit: Int
-  /// Whether this is a regular file of our own making, which can be rotated.
+  /// Whether this is a regular file opened here, which can be rotated.
   private let isFile: Bool
   private let state: Mutex<State>
 
@@ -69,7 +69,7 @@ final class StatisticsWriter: Sendable {
     }
   }
 
-  /// What ended the statistics early, once, for the person who wanted them.
+  /// Why the statistics ended early; returned only once.
   func takeComplaint() -> String? {
     let failure = state.withLock { state -> Int32? in
       guard !state.hasToldFailure, let failure = state.failure else { return nil }
@@ -86,7 +86,7 @@ final class StatisticsWriter: Sendable {
     }
   }
 
-  /// What the end of the statistics means for the exit status, if they ended early.
+  /// The exit status if the statistics ended early.
   var status: ExitStatus? {
     state.withLock(\.failure).map { $0 == EPIPE ? .readerGone : .outputFailed }
   }
@@ -125,7 +125,7 @@ final class StatisticsWriter: Sendable {
     let opened = Mutex<Int32>(-1)
     let isOpen = DispatchSemaphore(value: 0)
     DispatchQueue.global().async {
-      // Waits for the reader.
+      // Blocks until there is a reader.
       let descriptor = unsafe Glibc.open(path, O_WRONLY | O_CLOEXEC)
       opened.withLock { $0 = descriptor }
       isOpen.signal()
@@ -133,7 +133,7 @@ final class StatisticsWriter: Sendable {
     var hasReader = true
     var substitute: Int32 = -1
     if isOpen.wait(timeout: .now() + .seconds(readerPatience)) == .timedOut {
-      // A reader of our own ends that waiting.
+      // Opening the pipe for reading ends that wait.
       hasReader = false
       substitute = unsafe Glibc.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
       isOpen.wait()

@@ -7,12 +7,12 @@ struct LiveField {
   }
 
   let text: String
-  /// Where there is no room for all, those of least importance go first, each as a whole.
+  /// If there is not enough room, the least important fields are left out.
   let importance: Int
   var tone = Tone.plain
 }
 
-/// The one line on a terminal that is written over and over while a stream runs.
+/// The line on a terminal that is updated while a stream runs.
 struct StatusLine {
   /// Erases from the cursor to the end of the line (ECMA-48, EL).
   private static let erase = "\u{1B}[K"
@@ -24,14 +24,14 @@ struct StatusLine {
 
   /// A line on standard error, if that is a terminal and `isWanted`.
   ///
-  /// Colours are for terminals that know them, and for those who have not set `NO_COLOR`.
+  /// Colours are used if the terminal has them and `NO_COLOR` is not set.
   init(isWanted: Bool) {
     isEnabled = isWanted && isatty(STDERR_FILENO) == 1
     hasEscapes = Self.variable("TERM").map { !["", "dumb"].contains($0) } ?? false
     isColoured = hasEscapes && Self.variable("NO_COLOR").map(\.isEmpty) ?? true
   }
 
-  /// Replaces what the line shows with those of `fields` for which the terminal has room.
+  /// Shows those of `fields` that fit.
   mutating func show(_ fields: [LiveField]) {
     guard isEnabled else { return }
     let shown = Self.fitting(fields, in: Self.columns - 1)
@@ -43,7 +43,7 @@ struct StatusLine {
     StandardError.write("\r\(text)\(rest)")
   }
 
-  /// Takes the line away, so that something else can be printed.
+  /// Erases the line, so that something else can be printed.
   mutating func clear() {
     guard isEnabled, width > 0 else { return }
     let blank = hasEscapes ? Self.erase : String(repeating: " ", count: width) + "\r"
@@ -51,13 +51,13 @@ struct StatusLine {
     width = 0
   }
 
-  /// Prints a line of its own on standard error.
+  /// Prints a message above the line.
   mutating func say(_ text: String) {
     clear()
     StandardError.say(text)
   }
 
-  /// The fields in their order, without the least important ones that do not fit.
+  /// The fields in their order, without the least important ones if there is not enough room.
   private static func fitting(_ fields: [LiveField], in columns: Int) -> [LiveField] {
     var fields = fields
     while fields.count > 1, width(of: fields) > columns,

@@ -94,7 +94,8 @@ struct StreamList {
     return recognizer.result?.codec.encodingName
   }
 
-  /// What the parameter sets in the description say; many servers send them with the media only.
+  /// The format by the parameter sets in the description; many servers send these only with the
+  /// media.
   private static func format(of description: MediaDescription) -> FormatDescription? {
     (try? VideoDefragmenter(media: description))?.formatDescription
   }

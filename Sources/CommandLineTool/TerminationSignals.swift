@@ -1,26 +1,26 @@
 import Dispatch
 import Glibc
 
-/// The signals that end a run, and the one that asks how it goes.
+/// The signals that end a run, and the one that asks for its figures.
 ///
 /// SIGINT, SIGTERM and SIGHUP ask for an orderly end, a second one of them for an immediate end.
-/// SIGUSR1 asks for the figures so far. SIGQUIT ends the process as the system has it.
+/// SIGUSR1 asks for the figures so far. SIGQUIT has its default effect.
 final class TerminationSignals {
   private let sources: [any DispatchSourceSignal]
 
-  /// Calls `first` for the first signal, `again` for every later one, and `inquiry` for SIGUSR1, all
-  /// on a queue of its own.
+  /// Calls `first` for the first signal, `again` for every later one, and `inquiry` for SIGUSR1,
+  /// all on a queue of its own.
   init(
     first: @escaping @Sendable () -> Void, again: @escaping @Sendable () -> Void,
     inquiry: @escaping @Sendable () -> Void
   ) {
     let queue = DispatchQueue(label: "rtp-recv.signals")
     let requests = Requests()
-    // The Swift runtime would print a backtrace and go on.
+    // Otherwise the Swift runtime prints a backtrace and the run goes on.
     signal(SIGQUIT, SIG_DFL)
     sources = [SIGINT, SIGTERM, SIGHUP, SIGUSR1].compactMap { number in
       let former = signal(number, SIG_IGN)
-      // `nohup` has hang-ups ignored, and that stays so.
+      // Under `nohup`, hang-ups stay ignored.
       if number == SIGHUP, Self.isIgnoring(former) { return nil }
       let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
       source.setEventHandler {

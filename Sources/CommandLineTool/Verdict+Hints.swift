@@ -7,9 +7,9 @@ import Receiver
 import Reception
 import Transports
 
-/// What the counters say about why nothing came, or nothing that could be used.
+/// Why nothing usable came, by the counters.
 extension Verdict {
-  /// Why a run that ended as it should wrote nothing; `nil` when it did, or was to write nothing.
+  /// Why a run that ended in order wrote nothing; `nil` if it wrote something or had no output.
   static func whyNothing(_ report: Receiver.Report, source: String) -> String? {
     let status = report.status
     let isEmpty = status.outputs.allSatisfy { $0.counters.written == 0 }
@@ -34,7 +34,7 @@ extension Verdict {
     return "none of \(units.counted("access unit")) could be decoded"
   }
 
-  /// Why nothing came that is authentic, if something came and that is the reason.
+  /// Why no authentic packet came, if packets came.
   static func distrust(_ report: Receiver.Report) -> String? {
     guard case .stopped = report.reason else {
       guard report.status.stream?.reception.received ?? 0 == 0 else { return nil }
@@ -43,7 +43,7 @@ extension Verdict {
     return nil
   }
 
-  /// What keeps most packets from being authentic; `nil` when they are.
+  /// Why most packets are not authentic; `nil` if they are.
   static func hint(_ srtp: SRTPCounters) -> String? {
     // Reports may be authentic where the suite is wrong for the media alone (RFC 3711 §5.2).
     guard srtp.dropped > srtp.authenticated else { return nil }
@@ -63,7 +63,7 @@ extension Verdict {
     return nil
   }
 
-  /// What the counters say about why nothing came.
+  /// Why nothing came, by the counters.
   static func hint(_ report: Receiver.Report, source: String) -> String {
     let transport = report.status.transport
     let ignored = report.status.stream?.reception.ignoredPayloadTypes ?? [:]
@@ -73,7 +73,7 @@ extension Verdict {
     }
     if let type = ignored.max(by: { $0.value < $1.value })?.key {
       let words = StaticPayloadType.words(for: type)
-      // What a static type stands for is known, and is no video of ours.
+      // A static type has a fixed meaning, which is never H.264 or H.265.
       return "packets of payload type \(words) came"
         + (StaticPayloadType.names[type] == nil ? "; try --payload-type \(type)" : "")
     }

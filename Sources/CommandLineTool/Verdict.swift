@@ -9,13 +9,13 @@ import Receiver
 import Reception
 import Transports
 
-/// What the end of a run means: the exit status, and one line that says what to try, if any.
+/// The result of a run: the exit status, and a line that says what to try.
 struct Verdict {
-  /// What was asked for, as far as it decides whether the run did it.
+  /// What was asked for, to decide whether the run did it.
   struct Wish {
-    /// The source as people may see it.
+    /// The source without a password.
     var source: String
-    /// How many frames were wanted, if not all.
+    /// The number of frames wanted; `nil` for all.
     var frames: UInt64?
     /// What to do when the server wants a login.
     var loginAdvice: String
@@ -25,7 +25,7 @@ struct Verdict {
   let complaint: String?
 
   init(of report: Receiver.Report, wish: Wish) {
-    // An output that broke tells more than the end that it brought about.
+    // A failed output says more than the end that it caused.
     let broken = report.outputs.lazy.compactMap { output in
       output.error.map { (output.name, $0) }
     }.first
@@ -108,7 +108,7 @@ struct Verdict {
   }
 
   private static func judge(_ report: Receiver.Report, _ wish: Wish) -> (ExitStatus, String?) {
-    // Whoever stops a run that is connecting again wants to know what it was waiting for.
+    // A run that is stopped while it connects again ends with the reason for that.
     if case .stopped = report.reason, let failure = report.status.connection.failure {
       return judge(failure, report, wish, isRetried: true)
     }
@@ -151,7 +151,7 @@ struct Verdict {
       let words = words(for: error, advice: wish.loginAdvice)
       return (ExitStatus(of: error, otherwise: .cannotOpen), "\(source): \(words)")
     case .transportFailed(let error):
-      // Nobody can pipe anything into this again.
+      // A pipe ends once.
       let isLasting = [.permanent, .login].contains(ConnectionFault(of: error)) || source == "-"
       let remedy = isLasting || isRetried ? "" : "; --reconnect goes on by itself"
       let words = words(for: error, advice: wish.loginAdvice)
@@ -161,7 +161,7 @@ struct Verdict {
 }
 
 extension ExitStatus {
-  /// The status that a script can tell `error` by, or else the one for its occasion.
+  /// The status for `error`; `occasion` if it has none of its own.
   init(of error: any Error, otherwise occasion: ExitStatus) {
     self =
       switch (error as? any TransportFault)?.outcome {
