@@ -12,8 +12,8 @@ public enum AnnexB {
 
     func close(at end: Int) {
       guard let begin else { return }
-      // A unit never ends in a zero byte (§7.4.1): those are trailing_zero_8bits or the first byte of
-      // a four-byte start code.
+      // A unit never ends in a zero byte (§7.4.1): those are trailing_zero_8bits or the first byte
+      // of a four-byte start code.
       var end = end
       while end > begin, bytes[end - 1] == 0 { end -= 1 }
       guard end > begin,

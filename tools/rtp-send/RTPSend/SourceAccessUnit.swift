@@ -29,11 +29,11 @@ public protocol AccessUnitSource: AnyObject {
 
   /// The next access unit in decoding order, or `nil` at the end of the source.
   ///
-  /// - Throws: ``SendError`` when the source can not be read on.
+  /// - Throws: ``SendError`` when the source cannot be read on.
   func next() throws -> SourceAccessUnit?
 
-  /// Makes the next picture one at which decoding can begin, where pictures are still to be made; what
-  /// is in a file stays as it is.
+  /// Makes the next picture one at which decoding can begin, where pictures are still to be made;
+  /// what is in a file stays as it is.
   func requestKeyPicture()
 }
 
@@ -43,7 +43,8 @@ extension AccessUnitSource {
 
 /// How to make a source, as often as it is needed: once for every client and every loop.
 public enum SourceRecipe: Sendable {
-  /// Any file that libavformat reads, or an elementary stream; the rate overrides what the file says.
+  /// Any file that libavformat reads, or an elementary stream; the rate overrides what the file
+  /// says.
   case file(path: String, framesPerSecond: Double? = nil)
   case pattern(PatternConfiguration)
 
@@ -58,7 +59,7 @@ public enum SourceRecipe: Sendable {
 
 /// What kept something from being sent, as one line for a person.
 public enum SendError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The file does not exist, can not be read, or is of no known format.
+  /// The file does not exist, cannot be read, or is of no known format.
   case cannotOpen(path: String, reason: String)
   case noVideo(path: String)
   /// The file's video is neither H.264 nor H.265.
@@ -67,7 +68,7 @@ public enum SendError: Error, Sendable, Hashable, CustomStringConvertible {
   case encoder(reason: String)
   /// The option's value does not fit.
   case invalid(option: String, reason: String)
-  /// An address that can not be resolved, bound or sent to.
+  /// An address that cannot be resolved, bound or sent to.
   case network(address: String, reason: String)
 
   public var description: String {

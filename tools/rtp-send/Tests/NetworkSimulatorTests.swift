@@ -4,7 +4,8 @@ import RTPWire
 import Testing
 
 @Suite struct NetworkSimulatorTests {
-  /// Sends numbered packets, one every microsecond, and returns the numbers in the order in which they left.
+  /// Sends numbered packets, one every microsecond, and returns the numbers in the order in which
+  /// they left.
   func send(
     _ count: Int, _ impairments: Impairments, seed: UInt64 = 1
   ) -> (numbers: [Int], delays: [Int64], network: NetworkSimulator) {

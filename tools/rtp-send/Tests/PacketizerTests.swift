@@ -7,7 +7,8 @@ import Testing
   static let limits = [16, 17, 64, 1400]
   static let codecs = Codec.allCases
 
-  /// Random access units whose NAL units have sizes around what fits in a packet, and around nothing.
+  /// Random access units whose NAL units have sizes around what fits in a packet, and around
+  /// nothing.
   static func accessUnits(codec: Codec, limit: Int, seed: UInt64) -> [SourceAccessUnit] {
     var dice = SplitMix64(seed: seed)
     return (0..<40).map { index in

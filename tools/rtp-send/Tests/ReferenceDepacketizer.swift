@@ -3,7 +3,8 @@ import RTPSend
 
 /// Reads payloads by the tables of RFC 6184 and RFC 7798, written apart from the packetizers.
 ///
-/// It expects every packet, in sending order, and fails on anything a receiver would have to tolerate.
+/// It expects every packet, in sending order, and fails on anything a receiver would have to
+/// tolerate.
 struct ReferenceDepacketizer {
   struct Unit: Equatable {
     var bytes: [UInt8]

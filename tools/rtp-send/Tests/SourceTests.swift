@@ -29,7 +29,8 @@ import Testing
       _ = try await FFmpeg.run(["-i", container.path, "-c", "copy", file.path])
       let again = try read(file)
       #expect(again.count == 40)
-      // Files differ in the times of their first picture, and in what they repeat beside the slices.
+      // Files differ in the times of their first picture, and in what they repeat beside the
+      // slices.
       let order = order(again)
       #expect(order == self.order(units))
       #expect(again.map { $0.units.last } == units.map { $0.units.last })

@@ -144,8 +144,9 @@ struct SourceChangeArgument: ExpressibleByArgument {
   }
 }
 
-/// Forward error correction such as `ulpfec:97,5`: the format, the payload type, and how many packets
-/// each correction packet protects; or `st2022-1,5,4`: the columns and the rows of the matrix.
+/// Forward error correction such as `ulpfec:97,5`: the format, the payload type, and how many
+/// packets each correction packet protects; or `st2022-1,5,4`: the columns and the rows of the
+/// matrix.
 enum CorrectionArgument: ExpressibleByArgument {
   case typed(RTPStream.Correction)
   case matrix(PacketFeed.MatrixCorrection)

@@ -8,8 +8,8 @@ public struct Impairments: Sendable, Hashable {
   public var duplication = 0.0
   /// The standard deviation of the delay, in nanoseconds; the mean is three times that.
   ///
-  /// Packets of one sender may overtake one another. The delay is never below 0 and never above nine
-  /// standard deviations.
+  /// Packets of one sender may overtake one another. The delay is never below 0 and never above
+  /// nine standard deviations.
   public var jitter: Int64 = 0
   /// The probability with which a datagram of random bytes follows a packet: 0 … 1.
   public var garbage = 0.0
@@ -25,8 +25,8 @@ public struct Impairments: Sendable, Hashable {
 
     /// Makes a burst loss, or `nil` when no such model exists.
     ///
-    /// Bursts of mean length L end with probability 1/L after each packet, and between any two of them
-    /// at least one packet arrives, so no more than L/(L+1) of all packets can be lost.
+    /// Bursts of mean length L end with probability 1/L after each packet, and between any two of
+    /// them at least one packet arrives, so no more than L/(L+1) of all packets can be lost.
     public init?(probability: Double, meanLength: Double) {
       guard meanLength >= 1, meanLength.isFinite, probability >= 0,
         probability <= meanLength / (meanLength + 1)

@@ -8,8 +8,8 @@ public import RTPWire
 ///                                     garbage ──▲
 /// ```
 ///
-/// With the same seed and the same packets it does the same, and each impairment draws from a generator
-/// of its own, so that switching one on does not change what the others do.
+/// With the same seed and the same packets it does the same, and each impairment draws from a
+/// generator of its own, so that switching one on does not change what the others do.
 public struct NetworkSimulator: Sendable {
   /// A datagram that leaves the network.
   public struct Release: Sendable, Equatable {
@@ -68,8 +68,8 @@ public struct NetworkSimulator: Sendable {
   ///   - packet: the datagram.
   ///   - portOffset: how far above the port of the media it goes.
   ///   - now: when.
-  ///   - isAnswer: whether somebody asked for it. When that happens nobody knows, so that it is lost by
-  ///     dice of its own: what is lost of the rest depends on the seed alone.
+  ///   - isAnswer: whether somebody asked for it. When that happens nobody knows, so that it is
+  ///     lost by dice of its own: what is lost of the rest depends on the seed alone.
   public mutating func offer(
     _ packet: ByteBuffer, above portOffset: Int = 0, at now: Instant, isAnswer: Bool = false
   ) {
@@ -125,7 +125,8 @@ public struct NetworkSimulator: Sendable {
     }
   }
 
-  /// Sends on what waits for `place`, in the order of the places, then in the order in which it came.
+  /// Sends on what waits for `place`, in the order of the places, then in the order in which it
+  /// came.
   private mutating func releaseDisplaced(behind place: Int, at now: Instant) {
     guard displaced.contains(where: { $0.behind <= place }) else { return }
     let due = displaced.enumerated().filter { $0.element.behind <= place }

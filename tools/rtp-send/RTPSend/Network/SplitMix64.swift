@@ -1,4 +1,5 @@
-/// A small seeded generator of random numbers, the same on every machine and in every Swift version.
+/// A small seeded generator of random numbers, the same on every machine and in every Swift
+/// version.
 ///
 /// SplitMix64 of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
 public struct SplitMix64: RandomNumberGenerator, Sendable {
@@ -25,7 +26,8 @@ public struct SplitMix64: RandomNumberGenerator, Sendable {
     1 + Int(truncatingIfNeeded: next() % UInt64(max(1, limit)))
   }
 
-  /// A number with mean 0, standard deviation 1 and no value beyond ±6: the sum of twelve uniform ones.
+  /// A number with mean 0, standard deviation 1 and no value beyond ±6: the sum of twelve uniform
+  /// ones.
   public mutating func gaussian() -> Double {
     (0..<12).reduce(-6) { sum, _ in sum + uniform() }
   }

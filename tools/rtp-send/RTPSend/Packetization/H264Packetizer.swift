@@ -60,7 +60,8 @@ public struct H264Packetizer: Packetizer {
     return bytes
   }
 
-  /// The header of an aggregation packet: F is the OR, NRI the maximum of the units' (RFC 6184 §5.7).
+  /// The header of an aggregation packet: F is the OR, NRI the maximum of the units' (RFC 6184
+  /// §5.7).
   static func header(type: UInt8, aggregating units: [ByteBuffer]) -> UInt8 {
     let headers = units.compactMap { $0.getInteger(at: $0.readerIndex, as: UInt8.self) }
     let forbidden = headers.reduce(0) { $0 | $1 & 0x80 }

@@ -61,14 +61,15 @@ public struct H265Packetizer: Packetizer {
     return payloads
   }
 
-  /// Whether `item` may stand behind `last` in an aggregation packet (RFC 7798 §4.4.2): units of one
-  /// access unit, in decoding order, at most 256 apart.
+  /// Whether `item` may stand behind `last` in an aggregation packet (RFC 7798 §4.4.2): units of
+  /// one access unit, in decoding order, at most 256 apart.
   private func follows(_ item: Interleaver.Item, _ last: Interleaver.Item) -> Bool {
     item.ticks == last.ticks
       && (!isNumbered || (1...256).contains(item.number &- last.number))
   }
 
-  /// Bytes of an aggregation packet: its header, DONL, and a length and (but for the first) DOND a unit.
+  /// Bytes of an aggregation packet: its header, DONL, and a length and (but for the first) DOND a
+  /// unit.
   private func length(of group: [Interleaver.Item]) -> Int {
     let differences = isNumbered ? group.count - 1 : 0
     return group.reduce(2 + numberLength + differences) { $0 + 2 + $1.unit.readableBytes }

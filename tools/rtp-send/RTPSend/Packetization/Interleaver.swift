@@ -2,8 +2,8 @@ public import NIOCore
 
 /// Numbers NAL units in decoding order and hands them out in another order.
 ///
-/// Windows of eight units are sent evens first, odds second, so that a receiver that ignores decoding
-/// order numbers shows nonsense, and one that heeds them needs a small buffer.
+/// Windows of eight units are sent evens first, odds second, so that a receiver that ignores
+/// decoding order numbers shows nonsense, and one that heeds them needs a small buffer.
 public struct Interleaver: Sendable {
   /// NAL units in a window; even.
   public static let window = 8

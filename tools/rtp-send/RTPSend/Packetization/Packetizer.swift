@@ -5,7 +5,7 @@ import RTPWire
 public protocol Packetizer: Sendable {
   /// The payloads that `unit` completes, in sending order.
   ///
-  /// NAL units shorter than their header can not be sent and are left out.
+  /// NAL units shorter than their header cannot be sent and are left out.
   mutating func packetize(_ unit: SourceAccessUnit) -> [RTPPayload]
 
   /// The payloads of what was held back for interleaving.
@@ -97,7 +97,8 @@ extension ByteBuffer {
   /// The bytes of a NAL unit cut into fragments: at least two, each as full as the limits allow.
   ///
   /// A unit that fits in one packet must not be sent as a fragmentation unit (RFC 6184 §5.8), and a
-  /// unit that did not fit with its aggregation header may fit without, so the first is at most half.
+  /// unit that did not fit with its aggregation header may fit without, so the first is at most
+  /// half.
   func fragments(afterHeader header: Int, first: Int, others: Int) -> [ByteBuffer] {
     var rest = self
     rest.moveReaderIndex(forwardBy: min(header, rest.readableBytes))

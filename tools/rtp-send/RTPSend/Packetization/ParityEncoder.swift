@@ -1,8 +1,8 @@
 import NIOCore
 import RTPWire
 
-/// Makes the payloads of ULPFEC (RFC 5109) and FlexFEC (RFC 8627) packets: the parity of every so many
-/// packets, whose numbers follow one another.
+/// Makes the payloads of ULPFEC (RFC 5109) and FlexFEC (RFC 8627) packets: the parity of every so
+/// many packets, whose numbers follow one another.
 struct ParityEncoder: Sendable {
   private let format: CorrectionFormat
   private let interval: Int
@@ -21,7 +21,8 @@ struct ParityEncoder: Sendable {
     self.interval = min(max(interval, 1), 48)
   }
 
-  /// Adds a packet with its fixed header; returns the payload that protects it once that is complete.
+  /// Adds a packet with its fixed header; returns the payload that protects it once that is
+  /// complete.
   mutating func add(_ packet: ByteBuffer) -> ByteBuffer? {
     guard
       let (flags, sequence, timestamp, ssrc) = packet.getMultipleIntegers(

@@ -3,8 +3,9 @@ public import RTPWire
 
 /// Who said hello, and whether they are still there: one client at a time.
 ///
-/// A client says hello from the port on which it wants the stream. From then on every datagram from that
-/// address is a heartbeat, and the client is gone when three intervals have passed without any.
+/// A client says hello from the port on which it wants the stream. From then on every datagram from
+/// that address is a heartbeat, and the client is gone when three intervals have passed without
+/// any.
 public struct ClientPresence: Sendable {
   /// Heartbeats that may be missed.
   public static let missedIntervals = 3

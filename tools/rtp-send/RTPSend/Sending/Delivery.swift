@@ -3,9 +3,9 @@ public import RTPWire
 
 /// How fast packets are sent.
 public enum Pacing: Sendable, Hashable {
-  /// As the timestamps say, `speed` times as fast.
+  /// By the timestamps, `speed` times as fast.
   case mediaTime(speed: Double)
-  /// So many packets a second, whatever the timestamps say.
+  /// A constant number of packets a second, regardless of timestamps.
   case packetRate(Double)
   /// As fast as they can be made and written.
   case unpaced
@@ -19,8 +19,7 @@ public struct Delivery {
   private static let longestStep = 256
   /// Between two steps at a constant packet rate: short enough for 0.5 ms of unevenness at most.
   private static let rateStep: Int64 = 400_000
-  /// Behind its schedule by more than this, a constant packet rate starts afresh instead of sending a
-  /// burst that no constant rate would contain.
+  /// A constant packet rate that is later than this starts over instead of catching up in a burst.
   private static let longestRateDebt: Int64 = 10_000_000
   /// The same for media time, so that a machine that slept does not send its sleep at once.
   private static let longestMediaDebt: Int64 = 1_000_000_000
@@ -41,9 +40,9 @@ public struct Delivery {
     var ticks: Int64
   }
 
-  /// Makes ready the first picture of `feed`.
+  /// Prepares the first picture of `feed`.
   ///
-  /// - Throws: ``SendError`` when the source can not be read.
+  /// - Throws: ``SendError`` when the source cannot be read.
   public init(_ feed: PacketFeed, through network: NetworkSimulator, pacing: Pacing) throws {
     self.feed = feed
     self.network = network
@@ -76,9 +75,9 @@ public struct Delivery {
     return next
   }
 
-  /// Makes ready what is due next; this reads or encodes, so it is best done after sending.
+  /// Prepares what is due next. This reads or encodes, so it is best done after sending.
   ///
-  /// - Throws: ``SendError`` when the source can not be read on; what is ready can still be sent.
+  /// - Throws: ``SendError`` when the source cannot be read on; what is ready can still be sent.
   public mutating func prepare() throws {
     while !isFeedEmpty, queue.count < wantedCount {
       guard let batch = try feed.next() else {
@@ -110,7 +109,7 @@ public struct Delivery {
     network.release(by: now).map { PacketFeed.Packet(bytes: $0.bytes, portOffset: $0.portOffset) }
   }
 
-  /// Takes RTCP that a receiver sent back; the answers go through the network like all else.
+  /// Processes RTCP from a receiver; the answers go through the simulated network too.
   public mutating func answer(_ datagram: ByteBuffer, at now: Instant) {
     for packet in feed.answer(datagram, at: now) {
       network.offer(packet.bytes, above: packet.portOffset, at: now, isAnswer: true)
@@ -119,7 +118,7 @@ public struct Delivery {
 
   public var feedback: FeedbackCounters { feed.feedback }
 
-  /// An RTCP compound in the form in which it is sent; `nil` when it can not be.
+  /// An RTCP compound as it is sent; `nil` if it cannot be sent.
   public mutating func protected(_ compound: ByteBuffer) -> ByteBuffer? {
     try? feed.protected(compound)
   }

@@ -6,8 +6,8 @@ public enum Destination: Sendable, Hashable {
   case send(host: String, port: Int)
   /// `listen://address:port`, where the address may be left out and port 0 takes any free one.
   case listen(host: String, port: Int)
-  /// `http://address:port`, in the same way: each client that asks for any path gets the stream from
-  /// its beginning.
+  /// `http://address:port`, in the same way: each client that asks for any path gets the stream
+  /// from its beginning.
   case serveHTTP(host: String, port: Int)
 
   /// Reads a URL of one of these forms; IPv6 addresses stand in brackets.

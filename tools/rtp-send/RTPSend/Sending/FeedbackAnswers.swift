@@ -3,10 +3,10 @@ public import RTPWire
 
 /// What a receiver may ask for, and how it is answered.
 public struct FeedbackConfiguration: Sendable, Hashable {
-  /// What is answered; the rest is not even looked at.
+  /// The requests that are answered; others are ignored.
   public var requests: Set<FeedbackRequest> = []
-  /// The payload type of packets that are sent again in a stream of their own (RFC 4588); without it
-  /// they are sent again as they were.
+  /// The payload type of packets that are sent again in a stream of their own (RFC 4588); without
+  /// it they are sent again as they were.
   public var retransmissionPayloadType: UInt8?
   /// Whether these go under the SSRC of the media to a port of their own (RFC 4588 §5.3).
   public var hasRetransmissionSession = false
@@ -21,9 +21,9 @@ public struct FeedbackConfiguration: Sendable, Hashable {
 public struct FeedbackCounters: Sendable, Hashable {
   /// RTCP that a receiver sent and that was understood.
   public var compounds = 0
-  /// Packets that were asked for, each time they were.
+  /// Requested packets, counted with each request.
   public var requested = 0
-  /// Packets that were sent again; the others had been forgotten or never been sent.
+  /// Packets that were sent again; the others were forgotten or never sent.
   public var resent = 0
   /// Requests for a key picture: picture loss indications, and commands by full intra request.
   public var keyPictures = 0
@@ -38,13 +38,13 @@ public struct FeedbackCounters: Sendable, Hashable {
   }
 }
 
-/// Remembers what was sent, and answers what is asked for (RFC 4585, RFC 4588, RFC 5104).
+/// Remembers sent packets, and answers requests (RFC 4585, RFC 4588, RFC 5104).
 struct FeedbackAnswers {
-  /// Packets that are remembered: some seconds of video.
+  /// How many packets are remembered: some seconds of video.
   static let capacity = 4096
-  /// Packets of one message that are answered, so that no message makes a flood.
+  /// The most packets sent again for one message, so that no message causes a flood.
   static let maximumAnswers = 256
-  /// Receivers whose commands are remembered; more than there are would be made up.
+  /// The most receivers whose commands are remembered; more would be forged.
   static let maximumRequesters = 64
 
   private(set) var counters = FeedbackCounters()
@@ -54,7 +54,7 @@ struct FeedbackAnswers {
   private var history: [ByteBuffer?]
   private let ssrc: UInt32
   private var sequence: SequenceNumber
-  /// Of each receiver, which numbers its commands by itself (RFC 5104 §4.3.1.1).
+  /// The last command of each receiver, which has its own numbering (RFC 5104 §4.3.1.1).
   private var lastCommands: [UInt32: UInt8] = [:]
 
   /// Answers for a stream, of which the packets of media are remembered.
@@ -76,7 +76,8 @@ struct FeedbackAnswers {
       configuration.retransmissionPayloadType == nil ? sent : packet
   }
 
-  /// What answers `message`: packets that have to be protected still, or have to be sent as they are.
+  /// What answers `message`: packets that have to be protected still, or have to be sent as they
+  /// are.
   mutating func take(_ message: RTCPFeedback, from requester: UInt32) -> Answer {
     switch message {
     case .genericNACK(_, let entries) where configuration.requests.contains(.nack):

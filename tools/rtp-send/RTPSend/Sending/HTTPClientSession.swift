@@ -13,7 +13,7 @@ final class HTTPClientSession: ChannelInboundHandler {
   private var timer: Scheduled<Void>?
   private var hasEnded = false
 
-  /// Bytes in one chunk, above which another one begins.
+  /// The most bytes in one chunk.
   private static let chunkSize = 64 << 10
 
   init(_ server: HTTPServing, on loop: any EventLoop) {
@@ -48,7 +48,7 @@ final class HTTPClientSession: ChannelInboundHandler {
   func channelInactive(context: ChannelHandlerContext) { end(.clientLeft, context) }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    // A request that is none, or a client that reset the connection.
+    // A malformed request, or a client that reset the connection.
     context.close(promise: nil)
   }
 
@@ -68,7 +68,7 @@ final class HTTPClientSession: ChannelInboundHandler {
     close(context)
   }
 
-  /// Sends what is due, makes ready what is next, and sees to it that it is called again in time.
+  /// Sends what is due, prepares what is next, and schedules the next call.
   private func tick(_ context: ChannelHandlerContext) {
     timer?.cancel()
     timer = nil

@@ -20,7 +20,7 @@ public struct PacketFeed {
     public var stream: RTPStream.Configuration
     /// The key to protect everything with (RFC 3711), before the network that is simulated.
     public var key: SRTPKeyMaterial?
-    /// Correction packets beside the media, which can not be protected by a key.
+    /// Correction packets beside the media, which cannot be protected by a key.
     public var matrix: MatrixCorrection?
     /// The roll-over counter that the first source begins with, as if it had sent for long.
     public var rollover: UInt32?
@@ -74,7 +74,7 @@ public struct PacketFeed {
 
   /// Opens the source.
   ///
-  /// - Throws: ``SendError`` when it can not be opened.
+  /// - Throws: ``SendError`` when it cannot be opened.
   public init(_ configuration: Configuration) throws {
     self.configuration = configuration
     source = try RepeatedSource(configuration.recipe, repetitions: configuration.repetitions)
@@ -91,7 +91,7 @@ public struct PacketFeed {
 
   /// The next packets, or `nil` at the end.
   ///
-  /// - Throws: ``SendError`` when the source can not be read on.
+  /// - Throws: ``SendError`` when the source cannot be read on.
   public mutating func next() throws -> Batch? {
     while !isFinished {
       guard frameCount < configuration.frameLimit ?? .max, var unit = try source.next() else {
@@ -124,8 +124,8 @@ public struct PacketFeed {
 
   /// Takes RTCP that a receiver sent back, and gives the packets that answer it, as they are sent.
   ///
-  /// What can not be understood or protected is passed over. A key picture comes with the source's next
-  /// one, which a live source makes at once.
+  /// Unknown requests are ignored. A requested key picture is the source's next one, which a live
+  /// source makes at once.
   public mutating func answer(_ datagram: ByteBuffer, at now: Instant) -> [Packet] {
     guard !configuration.feedback.requests.isEmpty, RTCPPacket.recognizes(datagram) else {
       return []

@@ -1,7 +1,8 @@
 public import NIOCore
 public import RTPWire
 
-/// Writes RTP headers (RFC 3550 §5.1): one source's numbering, and the ways in which real ones break it.
+/// Writes RTP headers (RFC 3550 §5.1): one source's numbering, and the ways in which real ones
+/// break it.
 public struct RTPStream: Sendable {
   public struct Configuration: Sendable, Hashable {
     /// 0 … 127; larger values lose their highest bit.
@@ -21,8 +22,8 @@ public struct RTPStream: Sendable {
     }
   }
 
-  /// Correction packets among the others: ULPFEC, numbered with them as libwebrtc and GStreamer do, or
-  /// FlexFEC in a source of its own.
+  /// Correction packets among the others: ULPFEC, numbered with them as libwebrtc and GStreamer do,
+  /// or FlexFEC in a source of its own.
   public struct Correction: Sendable, Hashable {
     public var format: CorrectionFormat
     /// 0 … 127, not that of the media.
@@ -92,10 +93,11 @@ public struct RTPStream: Sendable {
     configuration.initialTimestamp &+ UInt32(truncatingIfNeeded: ticks)
   }
 
-  /// The next packets, one for each payload, with headers without CSRC, extension and padding; where
-  /// correction is asked for, packets of it among them.
+  /// The next packets, one for each payload, with headers without CSRC, extension and padding;
+  /// where correction is asked for, packets of it among them.
   ///
-  /// Headers go into the room before the payloads, which are not copied when nobody else holds them.
+  /// Headers go into the room before the payloads, which are not copied when nobody else holds
+  /// them.
   public mutating func packets(with payloads: consuming [RTPPayload]) -> [ByteBuffer] {
     var packets: [ByteBuffer] = []
     packets.reserveCapacity(payloads.count)
@@ -121,7 +123,8 @@ public struct RTPStream: Sendable {
       writeHeader(ticks: lastTicks, type: correction.payloadType & 0x7F, to: &packet)
       return [packet]
     }
-    // RFC 8627 §4.2.1 names the source that is protected in the CSRC list; the draft does elsewhere.
+    // RFC 8627 §4.2.1 names the source that is protected in the CSRC list; the draft does
+    // elsewhere.
     let isDraft = correction.format == .flexfecDraft
     var repair = ByteBuffer()
     repair.writeMultipleIntegers(

@@ -73,7 +73,7 @@ public final class Sender: Sendable {
   ///
   /// `onEvent` is called on the event loop and must not block.
   ///
-  /// - Throws: ``SendError`` when the source or the socket can not be opened.
+  /// - Throws: ``SendError`` when the source or the socket cannot be opened.
   public static func start(
     _ configuration: SenderConfiguration,
     onEvent: @escaping @Sendable (SenderEvent) -> Void = { _ in }

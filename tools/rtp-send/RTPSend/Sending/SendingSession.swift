@@ -57,7 +57,8 @@ final class SendingSession: ChannelInboundHandler {
     }
   }
 
-  /// Answers the receiver's RTCP, which comes from its host: from the port of its media, or from another.
+  /// Answers the receiver's RTCP, which comes from its host: from the port of its media, or from
+  /// another.
   private func answer(_ envelope: AddressedEnvelope<ByteBuffer>, _ context: ChannelHandlerContext) {
     guard run != nil, envelope.remoteAddress.ipAddress == remote?.ipAddress else { return }
     run?.answer(envelope.data, at: now)
@@ -99,7 +100,7 @@ final class SendingSession: ChannelInboundHandler {
     }
   }
 
-  /// Sends what is due, makes ready what is next, and sees to it that it is called again in time.
+  /// Sends what is due, prepares what is next, and schedules the next call.
   private func tick(_ context: ChannelHandlerContext) {
     timer?.cancel()
     timer = nil

@@ -12,7 +12,7 @@ public struct StreamDescription: Sendable {
 
   /// Reads the beginning of a source.
   ///
-  /// - Throws: ``SendError`` when the source can not be opened, or has no picture.
+  /// - Throws: ``SendError`` when the source cannot be opened, or has no picture.
   public init(of recipe: SourceRecipe) throws {
     let source = try recipe.make()
     codec = source.codec

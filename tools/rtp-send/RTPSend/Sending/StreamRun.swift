@@ -1,7 +1,8 @@
 import NIOCore
 import RTPWire
 
-/// A stream on its way to one receiver, with its RTCP: which datagram leaves when, on a virtual clock.
+/// A stream on its way to one receiver, with its RTCP: which datagram leaves when, on a virtual
+/// clock.
 struct StreamRun {
   private var delivery: Delivery
   private let reports = SenderReports()
@@ -9,14 +10,15 @@ struct StreamRun {
   private let begin: Instant
   private var nextReport: Instant
   private var lastStep = Instant(nanoseconds: .min)
-  /// How long requests are waited for behind the last packet, in nanoseconds: what receivers wait.
+  /// How long requests are awaited after the last packet, in nanoseconds: as long as receivers
+  /// wait.
   private let patience: Int64
   private var lastDeparture = Instant(nanoseconds: .min)
   private var report = SendReport()
 
-  /// Opens the source and makes its first picture ready; the clock begins behind that.
+  /// Opens the source and prepares its first picture; then the clock starts.
   ///
-  /// - Throws: ``SendError`` when the source can not be read.
+  /// - Throws: ``SendError`` when the source cannot be read.
   init(_ configuration: SenderConfiguration, clock: () -> Instant) throws {
     let network = NetworkSimulator(configuration.impairments, seed: configuration.seed)
     delivery = try Delivery(
@@ -24,18 +26,18 @@ struct StreamRun {
     sendsRTCP = configuration.sendsRTCP
     patience = configuration.feed.feedback.requests.contains(.nack) ? 1_000_000_000 : 0
     report.clients = 1
-    // Opening and encoding took their time, which is not the stream's.
+    // The time for opening and encoding is not part of the stream.
     begin = clock()
     nextReport = begin
     delivery.begin(at: begin)
   }
 
-  /// Whether everything has left but the goodbye, and nobody can ask for any of it any more.
+  /// Whether everything but the goodbye is sent, and the time for requests is over.
   var isFinished: Bool {
     delivery.isFinished && lastDeparture.advanced(byNanoseconds: patience) <= lastStep
   }
 
-  /// Takes RTCP that the receiver sent back.
+  /// Processes RTCP from the receiver.
   mutating func answer(_ datagram: ByteBuffer, at now: Instant) {
     delivery.answer(datagram, at: now)
   }
@@ -68,9 +70,9 @@ struct StreamRun {
     ).map { PacketFeed.Packet(bytes: $0) }
   }
 
-  /// Makes ready what leaves next; this reads or encodes, so it is best done after sending.
+  /// Prepares what is sent next. This reads or encodes, so it is best done after sending.
   ///
-  /// - Throws: ``SendError`` when the source can not be read on.
+  /// - Throws: ``SendError`` when the source cannot be read on.
   mutating func prepare() throws { try delivery.prepare() }
 
   /// The last datagram, if any is due to the receiver.

@@ -13,7 +13,7 @@ import RTPWire
 
   /// A gap of decoding times longer than this is a break in the file, not a pause to be waited for.
   private static let longestGap: Int64 = 10 * 90_000
-  /// Further back than this is a break as well, and less is a flaw of a file's writer.
+  /// A step further back than this is a break too; a smaller one is a flaw of the file's writer.
   private static let longestStepBack: Int64 = -90_000
   private static let ticksPerSecond = AVRational(num: 1, den: 90_000)
 
@@ -24,7 +24,7 @@ import RTPWire
   private let streamIndex: Int32
   private var isFlushed = false
   private var lastTicks: Int64?
-  /// What breaks in the file's times have added up to.
+  /// The sum of all breaks in the file's times.
   private var shift: Int64 = 0
 
   /// The time of one picture in 90 kHz ticks.
@@ -121,7 +121,7 @@ import RTPWire
         return unsafe av_bsf_send_packet(filter, nil) >= 0
       }
       if let packet = unsafe packet, unsafe packet.pointee.stream_index == streamIndex {
-        // A packet that the filter refuses, malformed as it is, is skipped.
+        // A malformed packet that the filter refuses is skipped.
         if unsafe av_bsf_send_packet(filter, packet) >= 0 { return true }
       }
       unsafe av_packet_unref(packet)

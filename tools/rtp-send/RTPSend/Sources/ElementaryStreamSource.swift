@@ -4,16 +4,15 @@ import NIOCore
 
 /// An Annex B file, cut into access units, with presentation times from the order of display.
 ///
-/// Such a file has no clock: pictures are decoded at a constant rate. Which of them is shown when follows
-/// from their picture order counts, which start afresh with each key picture; a group of pictures is
-/// therefore read to its end before it is given out.
+/// Such a file has no clock: pictures are decoded at a constant rate. Their order of display
+/// follows from their picture order counts, which restart with each key picture, so each group of
+/// pictures is read to its end first.
 @safe final class ElementaryStreamSource: AccessUnitSource {
   let codec: Codec
 
   /// Bytes read at a time.
   private static let readLength = 1 << 16
-  /// Pictures after which a group is given out although no key picture came, so that a file without any
-  /// further one needs no memory for all of it.
+  /// The most pictures in a group, so that a file with a single key picture is not read as a whole.
   private static let longestGroup = 600
   /// libavcodec reads beyond what it is given.
   private static let paddingLength = Int(AV_INPUT_BUFFER_PADDING_SIZE)
@@ -108,7 +107,7 @@ import NIOCore
           parser, context, &output, &outputLength, bytes.baseAddress.map { unsafe $0 + offset },
           Int32(clamping: count), cffmpeg_no_timestamp(), cffmpeg_no_timestamp(), 0)
       }
-      // A parser that neither takes nor gives anything would be asked for ever.
+      // A parser that neither takes nor gives anything would be called for ever.
       let step = consumed > 0 || outputLength > 0 ? max(0, Int(consumed)) : count
       unread = min(offset + step, unread.upperBound)..<unread.upperBound
       if outputLength > 0 {

@@ -1,15 +1,15 @@
 /// The number of a frame, as a row of black and white blocks that survives compression.
 ///
-/// The strip lies along the top of the picture: 32 square blocks side by side from the left edge, each
-/// `width / 32` samples wide and high. White is one, black is zero. From left to right:
+/// The strip lies along the top of the picture: 32 square blocks side by side from the left edge,
+/// each `width / 32` samples wide and high. White is one, black is zero. From left to right:
 ///
 /// ```
 /// | 1 0 1 0 | 24 bits of the frame number, highest first | 4 bits: XOR of the number's six nibbles |
 /// |  sync   |                   number                   |                  check                  |
 /// ```
 ///
-/// A reader takes the mean of the inner quarter of each block and compares it with the level half way
-/// between the white and the black blocks of the sync.
+/// A reader takes the mean of the inner quarter of each block and compares it with the level half
+/// way between the white and the black blocks of the sync.
 public enum FrameNumberStrip {
   /// Blocks in the strip.
   public static let blockCount = 32
@@ -35,7 +35,8 @@ public enum FrameNumberStrip {
 
   /// The frame number in a plane of 8-bit luma, or `nil` when there is no strip, or a damaged one.
   ///
-  /// The plane is `width` samples wide, its rows begin every `stride` bytes, and the last rows may be cut.
+  /// The plane is `width` samples wide, its rows begin every `stride` bytes, and the last rows may
+  /// be cut.
   public static func read(luma: Span<UInt8>, stride: Int, width: Int) -> UInt32? {
     let size = blockSize(pictureWidth: width)
     guard width >= minimumWidth, stride >= width, luma.count / stride >= size else { return nil }

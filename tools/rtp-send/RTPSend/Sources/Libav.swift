@@ -3,7 +3,8 @@ import CFFmpeg
 
 /// What all uses of libav share.
 enum Libav {
-  /// Keeps libav from writing to standard error, which is the program's; errors come as ``SendError``.
+  /// Keeps libav from writing to standard error, which is the program's; errors come as
+  /// ``SendError``.
   static let silence: Void = av_log_set_level(AV_LOG_QUIET)
 
   /// What libav says about an error code.

@@ -37,7 +37,7 @@ final class RepeatedSource: AccessUnitSource {
   func next() throws -> SourceAccessUnit? {
     while true {
       guard var unit = try nextUnshifted() else {
-        // An empty source would be repeated for ever without giving anything.
+        // An empty source would be repeated for ever.
         guard !isAtStart, repetitions.map({ begun < $0 }) ?? true else { return nil }
         if memory == nil { source = try recipe.make() } else { place = 0 }
         begun += 1

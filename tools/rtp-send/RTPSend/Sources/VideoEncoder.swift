@@ -83,7 +83,8 @@ import NIOCore
     unsafe avcodec_free_context(&context)
   }
 
-  /// Gives the encoder its next picture, a key picture if it has to be, or `nil` after the last one.
+  /// Gives the encoder its next picture, a key picture if it has to be, or `nil` after the last
+  /// one.
   func encode(_ picture: Picture?, number: Int64, isKey: Bool = false) throws(SendError) {
     guard let picture else {
       _ = unsafe avcodec_send_frame(context, nil)
