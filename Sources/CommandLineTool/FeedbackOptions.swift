@@ -5,33 +5,33 @@ struct FeedbackOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      What the sender may be asked for by RTCP: nack (lost packets once more), pli or fir (a key \
-      picture), separated by commas. SDP says it by itself.
+      What to request from the sender by RTCP: nack (lost packets), pli or fir (a key picture), \
+      separated by commas. Not needed with SDP.
       """, valueName: "names"))
   var feedback: FeedbackArgument?
 
   @Option(
     help: ArgumentHelp(
       """
-      The payload type of packets that are sent again in a stream of their own (RFC 4588); without \
-      it they are expected as they were. SDP says it by itself.
+      The payload type of retransmissions in a stream of their own (RFC 4588); without it they are \
+      expected as they were. Not needed with SDP.
       """, valueName: "n"))
   var retransmissionPayloadType: UInt8?
 
   @Option(
     help: ArgumentHelp(
       """
-      The port to which packets come that are sent again in a session of their own (RFC 4588 §5.3). An \
-      SDP file or an RTSP server says it by itself; in a capture of --capture it is 5010.
+      The port of retransmissions in a session of their own (RFC 4588 §5.3). Not needed with an SDP \
+      file or an RTSP server; in a file of --capture it is 5010.
       """, valueName: "n"))
   var retransmissionPort: Int?
 
   func validate() throws {
     if let port = retransmissionPort, !(1...65_535).contains(port) {
-      throw ValidationError("--retransmission-port is 1 to 65535")
+      throw ValidationError("--retransmission-port must be 1 to 65535")
     }
     guard (retransmissionPayloadType ?? 0) < 128 else {
-      throw ValidationError("--retransmission-payload-type is 0 to 127")
+      throw ValidationError("--retransmission-payload-type must be 0 to 127")
     }
   }
 

@@ -5,7 +5,7 @@ struct HTTPOptions: ParsableArguments {
   @Option(
     name: .customLong("http-proxy"),
     help: ArgumentHelp(
-      "The proxy to go through, as http://HOST:PORT; none by default, whatever the environment says.",
+      "The proxy, as http://HOST:PORT. Variables of the environment are not used.",
       valueName: "url"))
   var proxy: String?
 

@@ -9,8 +9,8 @@ struct LoginOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      A file whose first line is the password, readable by its owner alone. Otherwise \
-      RTP_RECV_PASSWORD in the environment is the password; a terminal is asked for it.
+      A file with the password in its first line, readable only by its owner. Without it, the \
+      password is RTP_RECV_PASSWORD of the environment, or is asked for at the terminal.
       """, valueName: "file"))
   var passwordFile: String?
 

@@ -15,7 +15,7 @@ struct OutputOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       A file or named pipe to write, or - for standard output; repeatable. The ending chooses the \
-      format: \(Self.formatNames). A file that exists is replaced when the first frame comes.
+      format: \(Self.formatNames). An existing file is replaced when the first frame comes.
       """, valueName: "path"))
   var paths: [String] = []
 
@@ -28,8 +28,8 @@ struct OutputOptions: ParsableArguments {
 
   @Flag(
     help: """
-      Scale pictures to the size of the first one where an output cannot change its size: in \
-      pipes. Files go on as NAME.0001.y4m.
+      Scale pictures to the size of the first one in outputs that cannot change their size: pipes. \
+      Files continue as NAME.0001.y4m.
       """)
   var scaleToFirst = false
 
@@ -98,15 +98,15 @@ struct LossOptions: ParsableArguments {
     name: .customLong("on-loss"),
     help: ArgumentHelp(
       """
-      What becomes of pictures that are not intact: conceal makes up what is missing, freeze shows the \
-      last intact picture again, skip leaves them out, corrupt takes them as the decoder gives them.
+      What to do with pictures that are not intact: conceal fills in what is missing, freeze repeats \
+      the last intact picture, skip drops them, corrupt shows them as the decoder returns them.
       """, valueName: "treatment"))
   var treatment = LossTreatment.conceal
 
   @Flag(
     help: """
-      Exactly one frame for each frame interval, whatever was lost; the picture before is repeated where \
-      none came. A reader that is slow makes the decoder wait.
+      Write exactly one frame for each frame interval, whatever was lost, by repeating the previous \
+      picture. A slow reader makes the decoder wait.
       """)
   var constantRate = false
 }
@@ -114,34 +114,34 @@ struct LossOptions: ParsableArguments {
 struct MediaOptions: ParsableArguments {
   @Option(
     name: .customLong("sdp"),
-    help: ArgumentHelp("A session description of what SOURCE carries.", valueName: "file"))
+    help: ArgumentHelp("A session description of SOURCE.", valueName: "file"))
   var sessionDescription: String?
 
   @Option(
     help: ArgumentHelp(
-      "\(CommandLineTool.current.formats.names), or auto to recognise it from the packets.",
+      "\(CommandLineTool.current.formats.names), or auto to recognise it by the packets.",
       valueName: "name"))
   var codec = "auto"
 
-  @Option(help: ArgumentHelp("The RTP payload type, 0 to 127, if not any.", valueName: "n"))
+  @Option(help: ArgumentHelp("The RTP payload type, 0 to 127; by default any.", valueName: "n"))
   var payloadType: UInt8?
 
-  @Option(help: ArgumentHelp("RTP clock ticks a second, if not 90000.", valueName: "n"))
+  @Option(help: ArgumentHelp("RTP clock ticks a second; by default 90000.", valueName: "n"))
   var clockRate: UInt32?
 
   @Option(
     help: ArgumentHelp(
       """
       Rebuild lost packets from correction packets of payload type PT: ulpfec (RFC 5109, numbered \
-      with the media), flexfec (RFC 8627) or flexfec-03; with red:PT as well if packets come in RED \
-      (RFC 2198). SDP says all of it by itself. Or st2022-1 (SMPTE ST 2022-1), which comes to the \
-      ports two and four above that of the media.
+      with the media), flexfec (RFC 8627) or flexfec-03; add red:PT if packets come in RED (RFC \
+      2198). Not needed with SDP. Or st2022-1 (SMPTE ST 2022-1), which comes to the ports two and four \
+      above that of the media.
       """, valueName: "format:pt[,red:pt]|st2022-1"))
   var fec: CorrectionArgument?
 
   @Option(
     help: ArgumentHelp(
-      "The longest wait for a packet that is missing; 0 never waits.", valueName: "ms"))
+      "How long to wait for a missing packet; 0 does not wait.", valueName: "ms"))
   var reorderWindow = 200
 
   func validate() throws {
@@ -149,8 +149,8 @@ struct MediaOptions: ParsableArguments {
       throw ValidationError(
         "no codec named '\(codec)'; there are auto, \(CommandLineTool.current.formats.names)")
     }
-    guard (payloadType ?? 0) < 128 else { throw ValidationError("a payload type is 0 to 127") }
-    guard clockRate != 0 else { throw ValidationError("a clock rate is above 0") }
+    guard (payloadType ?? 0) < 128 else { throw ValidationError("--payload-type must be 0 to 127") }
+    guard clockRate != 0 else { throw ValidationError("--clock-rate must be at least 1") }
     if let payloadType, let fec, fec.payloadTypes.contains(payloadType) {
       throw ValidationError("--fec needs payload types that are not that of the media")
     }
@@ -192,14 +192,15 @@ extension MediaOptions {
 struct UDPOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "What to say hello with: text, @FILE, or hex:DIGITS; at most 64 bytes.", valueName: "bytes"))
+      "The content of the hello: text, @FILE, or hex:DIGITS; at most 64 bytes.", valueName: "bytes")
+  )
   var hello: BytesArgument?
 
   @Option(
-    help: ArgumentHelp("What each heartbeat says, in the same forms.", valueName: "bytes"))
+    help: ArgumentHelp("The content of each heartbeat, in the same forms.", valueName: "bytes"))
   var heartbeat: BytesArgument?
 
-  @Option(help: ArgumentHelp("From one heartbeat to the next; at least 1.", valueName: "s"))
+  @Option(help: ArgumentHelp("The time between two heartbeats; at least 1.", valueName: "s"))
   var heartbeatInterval = 3.0
 
   @Option(
@@ -209,15 +210,15 @@ struct UDPOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The network interface for multicast.", valueName: "name"))
   var interface: String?
 
-  @Option(help: ArgumentHelp("The kernel's buffer for the socket.", valueName: "bytes"))
+  @Option(help: ArgumentHelp("The size of the socket's receive buffer.", valueName: "bytes"))
   var receiveBuffer = 4 << 20
 
   func validate() throws {
     guard heartbeatInterval >= 1, heartbeatInterval <= 3600 else {
-      throw ValidationError("the heartbeat interval is 1 to 3600 s")
+      throw ValidationError("--heartbeat-interval must be 1 to 3600 s")
     }
     guard (4096...1 << 30).contains(receiveBuffer) else {
-      throw ValidationError("the receive buffer is 4096 bytes to 1 GiB")
+      throw ValidationError("--receive-buffer must be 4096 bytes to 1 GiB")
     }
     for bytes in [hello, heartbeat].compactMap(\.self) {
       guard (1...64).contains(bytes.bytes.count) else {
@@ -239,26 +240,26 @@ struct UDPOptions: ParsableArguments {
 }
 
 struct StoppingOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Stop after so many frames.", valueName: "n"))
+  @Option(help: ArgumentHelp("Stop after this many frames.", valueName: "n"))
   var frames: UInt64?
 
-  @Option(help: ArgumentHelp("Stop so long after the first packet.", valueName: "s"))
+  @Option(help: ArgumentHelp("Stop this long after the first packet.", valueName: "s"))
   var duration: Double?
 
   @Option(
     help: ArgumentHelp(
       """
-      How long a run lasts without media, at the start and in the middle; 0 is for ever. By default \
-      10 s, and 5 s for servers that are connected to (RTSP, HTTP, TCP); for ever with --reconnect, \
-      and before a listener's first packet. Recordings are played to their end.
+      How long to wait for media, at the start and after a pause; 0 waits for ever. By default 10 s, \
+      and 5 s for servers that are connected to (RTSP, HTTP, TCP); for ever with --reconnect, and for \
+      the first packet of rtp://.
       """, valueName: "s"))
   var timeout: Double?
 
   @Flag(
     help: """
-      Connect again when the stream ends, breaks off or cannot be opened, after 0.5 s at first and 30 s \
-      at last; outputs go on. Refused credentials are tried again after 30 s. A wrong URL, a \
-      certificate that is not to be trusted and a missing password end the run.
+      Connect again when the stream ends, breaks off or cannot be opened; outputs continue. The wait \
+      grows from 0.5 s to 30 s, and is 30 s after refused credentials. A wrong URL, an untrusted \
+      certificate and a missing password end the run.
       """)
   var reconnect = false
 
@@ -266,7 +267,7 @@ struct StoppingOptions: ParsableArguments {
     guard frames != 0 else { throw ValidationError("--frames must be at least 1") }
     for seconds in [duration, timeout].compactMap(\.self) {
       guard seconds >= 0, seconds <= 31_536_000 else {
-        throw ValidationError("a time is 0 s to one year")
+        throw ValidationError("--duration and --timeout must be 0 s to one year")
       }
     }
   }
@@ -294,10 +295,10 @@ struct DisplayOptions: ParsableArguments {
       """)
   var statsFrames = false
 
-  @Flag(help: "Say nothing but errors.")
+  @Flag(help: "Print only errors.")
   var quiet = false
 
-  @Flag(help: "Say what is found out on the way: codec, format, changes of the source.")
+  @Flag(help: "Print more: codec, format, changes of the source.")
   var verbose = false
 
   @Flag(help: "No live status line, even on a terminal.")

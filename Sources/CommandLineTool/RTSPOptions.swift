@@ -6,8 +6,7 @@ struct RTSPOptions: ParsableArguments {
     name: .customLong("rtsp-transport"),
     help: ArgumentHelp(
       """
-      How the media comes: auto (over UDP, or in the connection when nothing comes that way), tcp, \
-      udp or multicast.
+      How the media comes: auto (over UDP, else in the connection), tcp, udp or multicast.
       """, valueName: "way"))
   var delivery = RTSPConfiguration.Delivery.automatic
 
@@ -23,11 +22,11 @@ struct RTSPOptions: ParsableArguments {
       """)
   var allStreams = false
 
-  @Flag(help: "Show which streams there are, as text or as JSON, and play none.")
+  @Flag(help: "List the streams, as text or as JSON, and play none.")
   var listing: StreamList.Form?
 
   func validate() throws {
-    guard stream ?? 0 >= 0 else { throw ValidationError("streams are counted from 0") }
+    guard stream ?? 0 >= 0 else { throw ValidationError("--stream must be 0 or more") }
   }
 
   /// The configuration for RTSP, without credentials.

@@ -4,7 +4,7 @@ public import Transports
 struct ReplayOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Play at so many times the recorded pace, 1 as recorded; by default as fast as possible.",
+      "The pace, where 1 is as recorded; by default as fast as possible.",
       valueName: "n"))
   var speed: Double?
 
@@ -15,7 +15,7 @@ struct ReplayOptions: ParsableArguments {
   var ssrc: SourceIdentifier?
 
   @Option(
-    help: ArgumentHelp("The port, of either end, that the RTP to play went by.", valueName: "n"))
+    help: ArgumentHelp("The port, of either end, of the RTP to play.", valueName: "n"))
   var port: UInt16?
 
   @Option(
@@ -30,16 +30,16 @@ struct ReplayOptions: ParsableArguments {
     name: .customLong("capture"),
     help: ArgumentHelp(
       """
-      Write every packet that comes, whatever carries it and without its encryption, to a .pcapng \
-      file that can be played again and opened in Wireshark (tell it: UDP port 5004 is RTP). A file \
-      that exists is replaced when the first packet comes.
+      Write every packet, decrypted, to a .pcapng file that can be played again and opened in \
+      Wireshark (tell it: UDP port 5004 is RTP). An existing file is replaced when the first packet \
+      comes.
       """, valueName: "file"))
   var capture: String?
 
   func validate() throws {
     guard let speed else { return }
     guard speed > 0, speed <= 1e6 else {
-      throw ValidationError("a speed is above 0, and 1000000 at most")
+      throw ValidationError("--speed must be above 0, and at most 1000000")
     }
   }
 

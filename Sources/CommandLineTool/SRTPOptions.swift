@@ -10,35 +10,35 @@ struct SRTPCommandOptions: ParsableArguments {
     name: .customLong("srtp-key-file"),
     help: ArgumentHelp(
       """
-      A file of SRTP keys, readable by its owner alone: a line is SUITE BASE64(key and salt) \
-      [MKI in hexadecimal]. \(variable) in the environment is such a line, too. Suites: \
+      A file of SRTP keys, readable only by its owner, with lines SUITE BASE64(key and salt) [MKI in \
+      hexadecimal]. \(variable) in the environment may hold such a line. Suites: \
       \(SRTPSuite.allCases.map(\.name).joined(separator: ", ")).
       """, valueName: "file"))
   var keyFile: String?
 
   @Option(
     name: .customLong("srtp-key-fd"),
-    help: ArgumentHelp("The same from a descriptor that is open already.", valueName: "n"))
+    help: ArgumentHelp("The same, from an open descriptor.", valueName: "n"))
   var keyDescriptor: Int32?
 
   @Option(
     name: .customLong("srtp-roc"),
     help: ArgumentHelp(
-      "The roll-over counter of a stream that is joined late; it is searched for otherwise.",
+      "The roll-over counter of a stream joined late; by default it is searched for.",
       valueName: "n"))
   var rollover: UInt32?
 
   @Flag(
     name: .customLong("srtp-allow-weak"),
     help: """
-      Take NULL suites, which do not encrypt, and what an SDP may not ask for otherwise: tags of 32 \
-      bits, RTCP in clear.
+      Accept NULL suites, which do not encrypt, and from an SDP also tags of 32 bits and unencrypted \
+      RTCP.
       """)
   var allowsWeak = false
 
   @Flag(
     name: .customLong("allow-insecure-sdes"),
-    help: "Take keys from an SDP that others can read: over rtsp://, or in a file open to them.")
+    help: "Accept keys from an SDP that others can read: over rtsp://, or in a file.")
   var allowsInsecureSDES = false
 
   func validate() throws {

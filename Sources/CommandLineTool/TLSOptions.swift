@@ -11,7 +11,7 @@ struct TLSOptions: ParsableArguments {
   @Option(
     name: .customLong("tls-pin"),
     help: ArgumentHelp(
-      "The SHA-256 of the server's certificate, which then alone decides.", valueName: "hex"))
+      "The SHA-256 of the server's certificate; nothing else is checked then.", valueName: "hex"))
   var pin: String?
 
   @Option(
@@ -24,7 +24,7 @@ struct TLSOptions: ParsableArguments {
     help: ArgumentHelp("The PEM file of that certificate's private key.", valueName: "file"))
   var key: String?
 
-  @Flag(name: .customLong("tls-insecure"), help: "Trust any server, whoever it is.")
+  @Flag(name: .customLong("tls-insecure"), help: "Trust any server.")
   var isInsecure = false
 
   func validate() throws {
