@@ -14,8 +14,9 @@ public struct ClockMapping: Sendable, Hashable {
     case implausible
   }
 
-  /// How far the two clocks of a report may drift apart between two reports. Xenon cameras send
-  /// wrong reports, and some cameras are far ahead after PAUSE and PLAY.
+  /// How far the two clocks of a report may drift apart between two reports.
+  ///
+  /// Xenon cameras send wrong reports, and some cameras are far ahead after PAUSE and PLAY.
   public static let greatestDrift: Duration = .seconds(5)
 
   private var anchor: Anchor?
@@ -61,7 +62,9 @@ public struct ClockMapping: Sendable, Hashable {
     }
   }
 
-  /// Whether `other` is a later report of the same clock. The same report again proves nothing.
+  /// Whether `other` is a later report of the same clock.
+  ///
+  /// The same report again proves nothing.
   private static func agree(_ one: Anchor, _ other: Anchor) -> Bool {
     let elapsed = nanoseconds(from: one.ntpTime, to: other.ntpTime)
     let drift = elapsed.subtractingSaturating(nanoseconds(from: one.time, to: other.time))

@@ -44,8 +44,9 @@ public struct LossPattern: Sendable, Hashable {
     bursts == 0 ? 0 : Double(burstDuration) / Double(bursts) / 1e6
   }
 
-  /// The mean length of a gap in milliseconds. What precedes the first burst and follows the last
-  /// one counts as a gap too.
+  /// The mean length of a gap in milliseconds.
+  ///
+  /// What precedes the first burst and follows the last one counts as a gap too.
   public var meanGapDuration: Double {
     guard let firstArrival, let lastArrival else { return 0 }
     let duration = max(0, firstArrival.nanoseconds(to: lastArrival) - burstDuration)
@@ -81,7 +82,9 @@ public struct LossPattern: Sendable, Hashable {
     return pattern
   }
 
-  /// Closes a possible burst. A single lost packet is not a burst.
+  /// Closes a possible burst.
+  ///
+  /// A single lost packet is not a burst.
   private mutating func close() {
     if openLost > 1 {
       bursts += 1

@@ -1,15 +1,18 @@
 import NIOCore
 import RTPWire
 
-/// Which other payload types share the sequence numbers of the media. Their packets are ignored,
-/// but their places in the sequence are not losses.
+/// Which other payload types share the sequence numbers of the media.
+///
+/// Their packets are ignored, but their places in the sequence are not losses.
 ///
 /// Unannounced correction packets (RFC 5109 §8, as GStreamer and libwebrtc send them) have unique
 /// numbers and the timestamp of the packet before. Packets of type 50 from Geovision cameras repeat
 /// the number of the packet before. So the numbers themselves decide which case it is.
 struct NumberedTypes: Sendable {
-  /// How far their numbers may lie from the media's highest number. Packets with a numbering of
-  /// their own, such as unannounced retransmissions, must not move the order.
+  /// How far their numbers may lie from the media's highest number.
+  ///
+  /// Packets with a numbering of their own, such as unannounced retransmissions, must not move the
+  /// order.
   static let reach = -Source.greatestDropout...16
   /// Uniquely numbered packets required before a payload type is trusted.
   static let neededProof = 2

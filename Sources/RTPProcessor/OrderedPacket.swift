@@ -10,8 +10,9 @@ public struct OrderedPacket: Sendable {
   public let arrival: Instant
   /// How many packets are missing directly before this one.
   public let lostBefore: Int
-  /// True on the first packet of a source and after a restart of its numbering. Packets before and
-  /// after belong to different streams, although ``time`` continues.
+  /// True on the first packet of a source and after a restart of its numbering.
+  ///
+  /// Packets before and after belong to different streams, although ``time`` continues.
   public let isDiscontinuity: Bool
 
   public init(

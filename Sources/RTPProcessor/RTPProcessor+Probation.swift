@@ -3,8 +3,9 @@ import RTPWire
 /// Source validation (RFC 3550 §A.1): when a source is accepted, succeeds another, or restarts its
 /// numbering.
 extension RTPProcessor {
-  /// How many sources may be on probation at once. Garbage must neither crowd out a sender nor fill
-  /// the memory.
+  /// How many sources may be on probation at once.
+  ///
+  /// Garbage must neither crowd out a sender nor fill the memory.
   static let maximumProspects = 64
   /// How long another SSRC may send beside an active source before its packets are dropped: as long
   /// as it may take to be sure that the current source is silent.

@@ -30,15 +30,19 @@ public struct RTPProcessor: Sendable {
     public var correctionFormats: [UInt8: CorrectionFormat] = [:]
     /// Whether packets are rebuilt from what comes on ``Datagram/Channel/correction``.
     public var hasMatrixCorrection = false
-    /// The payload type of RED packets (RFC 2198), or `nil`. Their primary encodings are processed
-    /// as packets.
+    /// The payload type of RED packets (RFC 2198), or `nil`.
+    ///
+    /// Their primary encodings are processed as packets.
     public var redundancyPayloadType: UInt8?
     /// The payload types of retransmission packets (RFC 4588), and what they repeat.
     public var retransmissionFormats: [UInt8: RetransmissionFormat] = [:]
-    /// The same on ``Datagram/Channel/retransmission``. If it is empty, every packet there repeats
-    /// the media; `nil` ignores that channel.
+    /// The same on ``Datagram/Channel/retransmission``.
+    ///
+    /// If it is empty, every packet there repeats the media; `nil` ignores that channel.
     public var retransmissionSession: [UInt8: RetransmissionFormat]?
-    /// What the sender may be asked for. With a reorder window of zero, no packets are requested.
+    /// What the sender may be asked for.
+    ///
+    /// With a reorder window of zero, no packets are requested.
     public var feedback: Set<FeedbackRequest> = []
 
     public init() {}
@@ -165,8 +169,10 @@ public struct RTPProcessor: Sendable {
     return outcome
   }
 
-  /// Handles a packet whose type is not the media's. It is ignored; if the type shares the media's
-  /// numbering, its place in the sequence is skipped too.
+  /// Handles a packet whose type is not the media's.
+  ///
+  /// It is ignored; if the type shares the media's numbering, its place in the sequence is skipped
+  /// too.
   private mutating func receive(ofOtherType packet: RTPPacket, at arrival: Instant) {
     // A packet with a timestamp of its own may be a picture, and its absence a loss.
     guard let source, packet.ssrc == source.ssrc, source.sharesTime(packet),
@@ -242,7 +248,9 @@ public struct RTPProcessor: Sendable {
 
   // MARK: - Waiting
 
-  /// Does what is due at `now`. Each turn gives up a gap or settles a prospect, so the loop ends.
+  /// Does what is due at `now`.
+  ///
+  /// Each turn gives up a gap or settles a prospect, so the loop ends.
   private mutating func advance(to now: Instant) {
     if let gapDeadline, gapDeadline <= now {
       source?.giveUpGap(statistics: &statistics, ready: &ready)

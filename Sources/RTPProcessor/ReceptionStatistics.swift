@@ -25,14 +25,17 @@ public struct ReceptionStatistics: Counted, Hashable {
   public internal(set) var malformed: UInt64 = 0
   public internal(set) var control: UInt64 = 0
   public internal(set) var malformedControl: UInt64 = 0
-  /// Correction packets, which hold no media. Those that share the media's numbering are counted in
-  /// order, others on arrival.
+  /// Correction packets, which hold no media.
+  ///
+  /// Those that share the media's numbering are counted in order, others on arrival.
   public internal(set) var correction: UInt64 = 0
-  /// Places whose packet was a lost correction packet, so that no media is missing. They are
-  /// counted in ``correction`` too.
+  /// Places whose packet was a lost correction packet, so that no media is missing.
+  ///
+  /// They are counted in ``correction`` too.
   public internal(set) var unneeded: UInt64 = 0
-  /// Retransmission packets (RFC 4588), useful or not. The packets taken from them are counted in
-  /// ``recovered`` too.
+  /// Retransmission packets (RFC 4588), useful or not.
+  ///
+  /// The packets taken from them are counted in ``recovered`` too.
   public internal(set) var retransmission: UInt64 = 0
   public internal(set) var repair = RepairStatistics()
   public internal(set) var errorCorrection = ForwardErrorCorrectionStatistics()

@@ -27,8 +27,10 @@ struct Source: Sendable {
 
   /// The largest step forward that counts as loss (RFC 3550 A.1, `MAX_DROPOUT`).
   static let greatestDropout: Int64 = 3000
-  /// How long only old packets may come. No network repeats packets for longer, so the sender
-  /// replays a short clip, or its timestamps stand still.
+  /// How long only old packets may come.
+  ///
+  /// No network repeats packets for longer, so the sender replays a short clip, or its timestamps
+  /// stand still.
   static let patienceWithOldPackets: Duration = .milliseconds(500)
 
   /// Nanoseconds of silence that may be an outage of the network.

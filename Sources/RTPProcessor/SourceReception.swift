@@ -32,8 +32,9 @@ public struct SenderReportArrival: Sendable, Hashable {
   public var arrival: Instant
 }
 
-/// Sender reports of sources that are not yet validated. Many senders begin with a report, and the
-/// next one comes seconds later.
+/// Sender reports of sources that are not yet validated.
+///
+/// Many senders begin with a report, and the next one comes seconds later.
 struct EarlyReports: Sendable {
   /// How many sources' reports are kept; the right one is among them.
   static let maximum = 8

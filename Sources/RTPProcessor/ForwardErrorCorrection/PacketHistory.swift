@@ -11,8 +11,9 @@ struct PacketHistory: Sendable {
   /// Five times the span of the longest mask: a frame with its correction packets, and the
   /// reordering of a network. Packets have at most 64 KiB, so it never holds more than 16 MiB.
   static let capacity = 256
-  /// The same for rows and columns of a matrix of 400 packets. Senders put its column packets
-  /// between the packets of the next matrix. At most 64 MiB.
+  /// The same for rows and columns of a matrix of 400 packets.
+  ///
+  /// Senders put its column packets between the packets of the next matrix. At most 64 MiB.
   static let matrixCapacity = 1024
 
   /// What is known of a place.

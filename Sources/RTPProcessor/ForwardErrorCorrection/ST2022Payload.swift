@@ -21,8 +21,9 @@ import RTPWire
 /// |  parity …                                                     |
 /// ```
 struct ST2022Payload: Sendable {
-  /// The greatest distance from the first to the last packet of a column. The standard allows at
-  /// most 400 packets in a matrix.
+  /// The greatest distance from the first to the last packet of a column.
+  ///
+  /// The standard allows at most 400 packets in a matrix.
   static let greatestSpan = 511
   private static let length = RTPPacket.minimumLength + 16
 

@@ -25,7 +25,9 @@ struct ULPFECPayload: Sendable {
 
   /// How many numbers a long mask has room for.
   static let longestMask = 48
-  /// The most levels of one packet that are used. Nobody sends more than three.
+  /// The most levels of one packet that are used.
+  ///
+  /// Nobody sends more than three.
   static let maximumLevels = 8
 
   let base: SequenceNumber

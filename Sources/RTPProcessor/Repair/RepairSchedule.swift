@@ -10,10 +10,13 @@ import RTPWire
 /// without requests.
 struct RepairSchedule: Sendable {
   /// The most missing packets at once, and as many remembered requests: what the reorder window of
-  /// a fast stream holds in an outage. Older ones make room.
+  /// a fast stream holds in an outage.
+  ///
+  /// Older ones make room.
   static let maximumPlaces = 1024
-  /// How often one packet is requested. Even if three of four requests or answers are lost, one of
-  /// ten is nearly always answered.
+  /// How often one packet is requested.
+  ///
+  /// Even if three of four requests or answers are lost, one of ten is nearly always answered.
   static let maximumRequests = 10
   /// How long a gap may stay open for requested packets, in nanoseconds.
   static let longestWait: Int64 = 1_000_000_000

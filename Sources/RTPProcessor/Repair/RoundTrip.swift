@@ -4,8 +4,9 @@ import RTPWire
 struct RoundTrip: Sendable {
   /// The assumed round trip before the first answer.
   static let initial: Int64 = 100_000_000
-  /// The shortest and longest wait before a request is repeated. Less would repeat what a sender's
-  /// timer holds back; more leaves no time for a third request.
+  /// The shortest and longest wait before a request is repeated.
+  ///
+  /// Less would repeat what a sender's timer holds back; more leaves no time for a third request.
   static let shortestTimeout: Int64 = 10_000_000
   static let longestTimeout: Int64 = 500_000_000
 
