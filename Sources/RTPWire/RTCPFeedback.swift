@@ -69,7 +69,9 @@ public enum RTCPFeedback: Sendable, Hashable {
 
 extension RTCPFeedback {
   /// Reads the body of a packet of `type` and `format`; `nil` for other feedback and for a body
-  /// that is too short. The rest of the compound stays valid.
+  /// that is too short.
+  ///
+  /// The rest of the compound stays valid.
   static func parse(
     type: UInt8, format: Int, body: ByteBuffer
   ) -> (message: RTCPFeedback, sender: UInt32)? {

@@ -36,7 +36,9 @@ public enum RTCPPacket: Sendable, Hashable {
     return first >> 6 == 2 && (192...223).contains(type)
   }
 
-  /// Reads every packet of a compound. Each one takes at least four bytes, so the loop ends.
+  /// Reads every packet of a compound.
+  ///
+  /// Each one takes at least four bytes, so the loop ends.
   ///
   /// - Throws: the first field that is wrong. Nothing of a malformed compound is returned, so a
   ///   broken goodbye cannot end a stream.

@@ -23,6 +23,7 @@ extension RTPPacket {
   }
 
   /// A retransmission packet for this one, with the next number of the retransmission stream.
+  ///
   /// Padding is not repeated.
   public func retransmission(
     payloadType: UInt8, ssrc: UInt32, sequenceNumber: SequenceNumber

@@ -27,7 +27,9 @@ public struct RTPPacket: Sendable {
   public let ssrc: UInt32
   /// The header extension's 16-bit profile word, or `nil` when the X bit is clear.
   public let extensionProfile: UInt16?
-  /// The whole packet. Slices of it are handed out; it is never written to.
+  /// The whole packet.
+  ///
+  /// Slices of it are handed out; it is never written to.
   public let bytes: ByteBuffer
 
   // Packets move from stage to stage by value, so the layout is stored in as few bytes as possible.
