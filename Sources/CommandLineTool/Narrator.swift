@@ -92,8 +92,9 @@ struct Narrator {
     return remarks
   }
 
-  /// News about the connection. A cause is told once while it stays the same, each attempt only
-  /// with `--verbose`.
+  /// News about the connection.
+  ///
+  /// A cause is told once while it stays the same, each attempt only with `--verbose`.
   private mutating func remarks(on connection: ConnectionStatus) -> [String] {
     var remarks: [String] = []
     let statistics = connection.statistics

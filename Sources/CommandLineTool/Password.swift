@@ -45,7 +45,9 @@ enum Password {
     return Credentials(user: user, password: password)
   }
 
-  /// The variable's value. It is wiped in the process's memory, which /proc shows.
+  /// The variable's value.
+  ///
+  /// It is wiped in the process's memory, which /proc shows.
   private static func takeFromEnvironment() -> String? {
     guard let value = unsafe getenv(variable) else { return nil }
     let password = unsafe String(cString: value)
@@ -104,7 +106,9 @@ enum Password {
     return answer
   }
 
-  /// The character of Ctrl-C. As `VEOL`, the eleventh special character, it ends a line.
+  /// The character of Ctrl-C.
+  ///
+  /// As `VEOL`, the eleventh special character, it ends a line.
   private static let interruption: UInt8 = 3
 
   /// The first line, as far as one read returns it; `nil` at the end of input.
