@@ -75,7 +75,9 @@ public struct Delivery {
     return next
   }
 
-  /// Prepares what is due next. This reads or encodes, so it is best done after sending.
+  /// Prepares what is due next.
+  ///
+  /// This reads or encodes, so it is best done after sending.
   ///
   /// - Throws: ``SendError`` when the source cannot be read on; what is ready can still be sent.
   public mutating func prepare() throws {

@@ -70,7 +70,9 @@ struct StreamRun {
     ).map { PacketFeed.Packet(bytes: $0) }
   }
 
-  /// Prepares what is sent next. This reads or encodes, so it is best done after sending.
+  /// Prepares what is sent next.
+  ///
+  /// This reads or encodes, so it is best done after sending.
   ///
   /// - Throws: ``SendError`` when the source cannot be read on.
   mutating func prepare() throws { try delivery.prepare() }
