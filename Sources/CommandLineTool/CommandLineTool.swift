@@ -29,6 +29,12 @@ public struct CommandLineTool: Sendable {
   /// and those that were added.
   var outputs: OutputCatalogue { OutputCatalogue(codecs: formats.codecs, adding: addedOutputs) }
 
+  /// Opens standard input, output and error on `/dev/null` where they are closed.
+  ///
+  /// A program calls it first of all, outside of asynchronous code, so that nothing else gets their
+  /// numbers.
+  public static func openStandardDescriptors() { _ = StandardDescriptors.closed }
+
   /// Reads the command line, runs to the end, and exits where that was no success.
   public func run() async {
     await Self.$current.withValue(self) { await RTPRecv.main() }

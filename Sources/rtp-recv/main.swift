@@ -1,3 +1,11 @@
 import CommandLineTool
+import Dispatch
+import Glibc
 
-await CommandLineTool().run()
+// Before anything asynchronous, which opens descriptors.
+CommandLineTool.openStandardDescriptors()
+Task {
+  await CommandLineTool().run()
+  exit(EXIT_SUCCESS)
+}
+dispatchMain()
