@@ -36,6 +36,9 @@ final class Distribution: Sendable {
     /// What fills up the frame intervals, where each is to have a frame.
     var constantRate: ConstantRate?
     var freezes = FreezeMeter()
+    /// Who iterates over frames, and over access units.
+    var frameTakers: [Handover<RawFrame>] = []
+    var unitTakers: [Handover<AccessUnit>] = []
   }
 
   init(
@@ -47,6 +50,23 @@ final class Distribution: Sendable {
     self.outputs = outputs
     self.end = end
     if configuration.constantRate { state.withLock { $0.constantRate = ConstantRate() } }
+  }
+
+  /// Hands every frame to `handover` from now on.
+  func deliver(framesTo handover: Handover<RawFrame>) {
+    state.withLock { $0.frameTakers.append(handover) }
+  }
+
+  /// Hands every access unit to `handover` from now on.
+  func deliver(unitsTo handover: Handover<AccessUnit>) {
+    state.withLock { $0.unitTakers.append(handover) }
+  }
+
+  /// Nothing more comes for those who iterate.
+  func endSequences() {
+    let (frames, units) = state.withLock { ($0.frameTakers, $0.unitTakers) }
+    for taker in frames { taker.close() }
+    for taker in units { taker.close() }
   }
 
   /// What has gone through so far.
@@ -70,12 +90,14 @@ final class Distribution: Sendable {
       return state.hasFailed
     }
     configuration.onAccessUnit?(unit)
+    for taker in state.withLock(\.unitTakers) { taker.offer(unit) }
     // A lane that drops counts what it drops; receiving waits for none of them.
     if isForOutputs {
       for output in outputs where output.format.input == .units { output.lane.write(unit) }
     }
-    if configuration.decodes { decode(unit) }
-    if !configuration.decodes, state.withLock(\.isOver) { end(.framesReached) }
+    let decodes = state.withLock { $0.decodes(configuration) }
+    if decodes { decode(unit) }
+    if !decodes, state.withLock(\.isOver) { end(.framesReached) }
     let isAnswer = unit.isRandomAccess && unit.integrity == .whole
     return (isAnswer || !hasFailed) && !state.withLock(\.awaitsRandomAccess)
   }
@@ -88,6 +110,7 @@ final class Distribution: Sendable {
     switch crowded {
     case .decoder(let decoder): decoder.whenRoom(body)
     case .lane(let lane): lane.whenRoom(body)
+    case .taker(let taker): taker.whenRoom(body)
     case nil: body()
     }
   }
@@ -95,12 +118,14 @@ final class Distribution: Sendable {
   private enum Crowded {
     case decoder(VideoDecoder)
     case lane(OutputLane)
+    case taker(Handover<AccessUnit>)
   }
 
   /// Somebody who is crowded and is to have everything.
   private var crowded: Crowded? {
     let isDecoderWaitedFor =
       pace.waitsForDecoder
+      || state.withLock(\.frameTakers).contains { $0.pressure == .everyOne }
       || outputs.contains { $0.policy == .block && $0.format.input == .frames }
     if isDecoderWaitedFor, let decoder = state.withLock(\.decoder), decoder.isCrowded {
       return .decoder(decoder)
@@ -108,7 +133,8 @@ final class Distribution: Sendable {
     let lane = outputs.first { output in
       output.policy == .block && output.format.input == .units && output.lane.isCrowded
     }
-    return lane.map { .lane($0.lane) }
+    if let lane { return .lane(lane.lane) }
+    return state.withLock(\.unitTakers).first { $0.isCrowded }.map { .taker($0) }
   }
 
   /// A connection has ended, and another one will follow: its last frames come out, and nothing of
@@ -201,6 +227,7 @@ final class Distribution: Sendable {
     let isLast = state.withLock { $0.take(frame, configuration, pace) }
     guard let isLast else { return }
     configuration.onFrame?(frame)
+    for taker in state.withLock(\.frameTakers) { taker.put(frame) }
     for output in outputs where output.format.input == .frames { output.lane.write(frame) }
     if isLast { end(.framesReached) }
   }
@@ -214,6 +241,12 @@ final class Distribution: Sendable {
 }
 
 extension Distribution.State {
+  /// Whether anybody wants frames: then, and when nobody wants anything, the stream is decoded.
+  fileprivate func decodes(_ configuration: Receiver.Configuration) -> Bool {
+    configuration.wantsFrames || !frameTakers.isEmpty
+      || !configuration.wantsAnything && unitTakers.isEmpty
+  }
+
   /// Counts `unit`, and says whether anybody is to have it, and whether the outputs are.
   fileprivate mutating func take(
     _ unit: AccessUnit, _ configuration: Receiver.Configuration
@@ -221,7 +254,7 @@ extension Distribution.State {
     guard !isOver else { return (false, false) }
     statistics.accessUnits += 1
     if unit.integrity == .damaged { statistics.damagedAccessUnits += 1 }
-    if !configuration.decodes {
+    if !decodes(configuration) {
       if configuration.recordsFrames {
         frames.append(FrameRecord(number: statistics.accessUnits, unit: unit))
       }

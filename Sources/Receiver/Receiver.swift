@@ -1,19 +1,21 @@
 import Bitstream
 public import Decode
 public import Defragment
+import NIOPosix
 import Outputs
 import RTPWire
 public import Reception
 import Synchronization
 public import Transports
 
-/// Receives one stream and delivers it to outputs and closures, until its end.
+/// Receives one stream and delivers it to sequences, outputs and closures, until its end.
 ///
 /// ```swift
-/// var configuration = Receiver.Configuration()
-/// configuration.onFrame = { frame in print(frame.width, frame.height, frame.time.seconds) }
-/// let receiver = try Receiver(transport: transport, configuration: configuration)
-/// let report = await receiver.run()
+/// let receiver = try Receiver("rtsp://camera/stream")
+/// for await frame in receiver.frames(.latest) {
+///   print(frame.width, frame.height, frame.time.seconds)
+/// }
+/// print(await receiver.run().reason)
 /// ```
 ///
 /// With ``Configuration/reconnection``, a run has several connections one after the other: decoder
@@ -64,11 +66,11 @@ public final class Receiver: Sendable {
       return reception
     }
 
-    /// Whether anybody wants frames: then, and when nobody wants anything, the stream is decoded.
-    var decodes: Bool {
-      onFrame != nil || outputs.contains { $0.format.input == .frames }
-        || (outputs.isEmpty && onAccessUnit == nil)
-    }
+    /// Whether a closure or an output wants frames.
+    var wantsFrames: Bool { onFrame != nil || outputs.contains { $0.format.input == .frames } }
+
+    /// Whether a closure or an output wants anything.
+    var wantsAnything: Bool { wantsFrames || onAccessUnit != nil || !outputs.isEmpty }
   }
 
   /// Makes a transport, knowing what those before it have counted.
@@ -83,6 +85,8 @@ public final class Receiver: Sendable {
   private let outputs: [RunningOutput]
   private let distribution: Distribution
   private let connections: Connections
+  /// The run, once it was started.
+  private let running = Mutex<Task<Report, Never>?>(nil)
 
   /// Prepares a run that receives from `transport` and from nothing else.
   ///
@@ -140,14 +144,66 @@ public final class Receiver: Sendable {
       delivering: distribution)
   }
 
-  /// Receives until something ends the run; call it once.
+  /// Prepares a run that receives from `source`, a URL or a file, as the command line takes it.
+  ///
+  /// - Parameters:
+  ///   - source: such as `rtsp://camera/stream`, `rtp://:5004`, or a recording.
+  ///   - configuration: what is wanted beside what is iterated over.
+  ///   - transports: where the source is looked up.
+  ///   - options: what the transports are to do.
+  /// - Throws: what is wrong with the source, and as ``init(configuration:transport:)`` does.
+  public convenience init(
+    _ source: String, configuration: Configuration = Configuration(),
+    transports: TransportCatalogue = .standard, options: TransportOptions = TransportOptions()
+  ) throws {
+    let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+    try self.init(configuration: configuration) { _ in
+      try transports.make(source: source, options: options, on: eventLoop)
+    }
+  }
+
+  /// The frames, as they come out of the decoder; whoever asks before the run begins has all of them.
+  ///
+  /// - Parameter pressure: what becomes of those that come while the loop's body is busy.
+  /// - Returns: a sequence for one loop.
+  public func frames(_ pressure: BackPressure = .everyOne) -> Received<RawFrame> {
+    let handover = Handover<RawFrame>(pressure)
+    distribution.deliver(framesTo: handover)
+    return Received(receiver: self, handover: handover)
+  }
+
+  /// The access units, as they come off the network; where nobody wants frames, nothing is decoded.
+  ///
+  /// - Parameter pressure: what becomes of those that come while the loop's body is busy.
+  /// - Returns: a sequence for one loop.
+  public func accessUnits(_ pressure: BackPressure = .everyOne) -> Received<AccessUnit> {
+    let handover = Handover<AccessUnit>(pressure)
+    distribution.deliver(unitsTo: handover)
+    return Received(receiver: self, handover: handover)
+  }
+
+  /// Begins the run where it has not begun.
+  @discardableResult
+  func start() -> Task<Report, Never> {
+    running.withLock { running in
+      if let running { return running }
+      let task = Task { await receive() }
+      running = task
+      return task
+    }
+  }
+
+  /// Receives until something ends the run, and tells how it ended; all callers are told the same.
   ///
   /// What is in flight then is still decoded and written, within about two seconds.
-  public func run() async -> Report {
+  public func run() async -> Report { await start().value }
+
+  private func receive() async -> Report {
     var reason = await connections.run()
     await distribution.finishDecoding()
     // The last pictures of a stream that reorders them come out when it has ended.
     if distribution.isComplete { reason = .framesReached }
+    distribution.endSequences()
     let summaries = await finishOutputs(within: pace.finishingTime)
     return Report(
       reason: reason, status: await status(),
@@ -162,6 +218,7 @@ public final class Receiver: Sendable {
     Task { [self] in
       try? await Task.sleep(for: Self.decodingTime)
       distribution.abandonDecoding()
+      distribution.endSequences()
       // The decoder may be waiting for a reader that does not read, for which there is no more time.
       await finishOutputs(within: OutputLane.longestFinish)
     }

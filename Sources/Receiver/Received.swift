@@ -1,0 +1,46 @@
+/// What a receiver brings, as an asynchronous sequence; iterating over it starts the run.
+///
+/// Leaving the loop, or cancelling its task, stops the run. Once it has ended, ``Receiver/run()`` tells why.
+public struct Received<Element: Sendable>: AsyncSequence, Sendable {
+  let receiver: Receiver
+  let handover: Handover<Element>
+
+  public func makeAsyncIterator() -> Iterator { Iterator(receiver: receiver, handover: handover) }
+
+  /// Takes one element after the other.
+  public struct Iterator: AsyncIteratorProtocol {
+    private let run: Run
+
+    init(receiver: Receiver, handover: Handover<Element>) {
+      run = Run(receiver: receiver, handover: handover)
+    }
+
+    public mutating func next() async -> Element? { await run.next() }
+  }
+
+  /// Stops the run when nobody iterates any more.
+  private final class Run: Sendable {
+    let receiver: Receiver
+    let handover: Handover<Element>
+
+    init(receiver: Receiver, handover: Handover<Element>) {
+      (self.receiver, self.handover) = (receiver, handover)
+    }
+
+    func next() async -> Element? {
+      receiver.start()
+      return await withTaskCancellationHandler {
+        await handover.next()
+      } onCancel: {
+        end()
+      }
+    }
+
+    private func end() {
+      handover.close()
+      receiver.stop()
+    }
+
+    deinit { end() }
+  }
+}
