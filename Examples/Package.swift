@@ -36,11 +36,7 @@ let package = Package(
     .executableTarget(
       name: "first-frames",
       dependencies: [
-        .product(name: "Receiver", package: "rtp-recv"),
-        .product(name: "Transports", package: "rtp-recv"),
-        .product(name: "Decode", package: "rtp-recv"),
-        .product(name: "RTPWire", package: "rtp-recv"),
-        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "Receiver", package: "rtp-recv")
       ]
     ),
     .executableTarget(

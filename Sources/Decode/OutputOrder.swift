@@ -67,6 +67,9 @@ struct OutputOrder<Picture> {
   private var leads: Bool?
   /// Whether the sender's times rise as the counts do.
   private var timesFollowCounts = true
+  /// They were seen to do so where pictures are decoded out of order: some senders give pictures the
+  /// times in which they are decoded (`ffmpeg -c copy` from a file without times).
+  private var timesAreProven = false
 
   /// Takes in a picture that has been decoded; pull ``next()`` until `nil` afterwards.
   ///
@@ -114,7 +117,8 @@ struct OutputOrder<Picture> {
     (saidDepth, depth) = (order.reorderDepth, order.reorderDepth)
     (step, isStepKnown) = depth == 0 ? (order.usualStep, true) : (1, false)
     (seenDepth, hasBPictures) = (0, false)
-    (reorders, skipsCounts, leads, timesFollowCounts) = (false, false, nil, true)
+    (reorders, skipsCounts, leads) = (false, false, nil)
+    (timesFollowCounts, timesAreProven) = (true, false)
   }
 
   private mutating func show(_ entry: Entry) {
@@ -166,7 +170,7 @@ struct OutputOrder<Picture> {
       if last.count - entry.count > 4 * Self.most * step { return true }
       return isBehindLoss && (!timesFollowCounts || entry.time > last.time)
     }
-    return isBehindLoss && timesFollowCounts
+    return isBehindLoss && timesFollowCounts && timesAreProven
       && waiting.contains { $0.count > entry.count && $0.time < entry.time }
   }
 
@@ -188,6 +192,8 @@ struct OutputOrder<Picture> {
     let isBehind = waiting.first { $0.count > entry.count }.map { $0.time <= entry.time } ?? false
     if isBefore || isBehind || last.map({ $0.time >= entry.time }) ?? false {
       timesFollowCounts = false
+    } else if waiting.contains(where: { $0.count > entry.count }) {
+      timesAreProven = true
     }
   }
 }

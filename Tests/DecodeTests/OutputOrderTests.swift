@@ -122,6 +122,25 @@ import Testing
     #expect(shown.count == 17)
   }
 
+  /// As `ffmpeg -c copy` sends a file without times: the packet lost was none of the pictures'.
+  @Test func timesInDecodingOrderAreNotBelievedBehindALoss() {
+    var order = OutputOrder<Int>()
+    var shown: [Int] = []
+    for (number, count) in [0, 8, 4, 2, 6, 16, 12, 10, 14].enumerated() {
+      var place = OutputOrder<Int>.Place(
+        order: PictureOrder(count: count), time: Int64(number))
+      place.order.beginsSequence = count == 0
+      place.order.reorderDepth = 2
+      place.isBehindLoss = number == 1
+      order.insert(count, at: place)
+      while let next = order.next() { shown.append(next) }
+    }
+    order.close()
+    while let next = order.next() { shown.append(next) }
+    #expect(shown == shown.sorted())
+    #expect(shown.count == 9)
+  }
+
   @Test("whatever the counts are, no more than seventeen pictures wait, and each comes out once")
   func hostile() {
     var random = SeededGenerator(seed: 3)
