@@ -1,15 +1,15 @@
 internal import Glibc
 public import NIOCore
 
-/// RTP packets behind their lengths in a TCP connection (RFC 4571), or in a pipe.
+/// Length-prefixed RTP packets over a TCP connection (RFC 4571), or from a pipe.
 public final class FramedTransport: RTPTransport {
   /// Where the packets come from.
   public enum Source: Sendable, Hashable {
-    /// A server that sends as soon as it is connected to.
+    /// A server that sends as soon as a client connects.
     case server(host: String, port: Int)
-    /// The reading end of a pipe, or a socket, such as standard input; it stays its owner's.
+    /// The reading end of a pipe, or a socket, such as standard input; its owner keeps it.
     case pipe(CInt)
-    /// A named pipe, or another's end of one such as `/dev/fd/63`.
+    /// The path of a named pipe, or of an open one such as `/dev/fd/63`.
     case pipeAt(String)
   }
 
@@ -21,16 +21,16 @@ public final class FramedTransport: RTPTransport {
   private let sockets: UDPTransport.SocketConfiguration
   private let stream: StreamSlot<FramedStream>
 
-  /// Opens nothing yet.
+  /// Makes a transport without opening anything.
   ///
   /// - Parameters:
   ///   - source: where the packets come from.
-  ///   - framing: how they stand; `nil` for what is usual there: RFC 4571 from a server, and behind
-  ///     4-byte lengths in a pipe, which may bring a capture too.
-  ///   - silence: how long a server may send nothing, for ever when `nil`.
-  ///   - recordings: what is played of a capture.
-  ///   - sockets: choices about the socket to a server.
-  ///   - eventLoop: where the sink is called.
+  ///   - framing: how packets are framed; `nil` for the usual way: RFC 4571 from a server, 4-byte
+  ///     lengths in a pipe, which may also bring a capture.
+  ///   - silence: how long a server may be silent; `nil` waits for ever.
+  ///   - recordings: how a capture is played.
+  ///   - sockets: options of the socket to a server.
+  ///   - eventLoop: the loop on which the sink is called.
   public init(
     source: Source, framing: PacketFraming? = nil, silence: Duration? = .seconds(5),
     recordings: ReplayConfiguration = ReplayConfiguration(),
@@ -49,12 +49,12 @@ public final class FramedTransport: RTPTransport {
 
   public var clock: ArrivalClock { .monotonic }
 
-  /// Who writes into a pipe begins when it likes.
+  /// The writer of a pipe may begin at any time.
   public var isPassive: Bool { if case .server = source { false } else { true } }
 
   public var longestSilence: Duration? { silence }
 
-  /// Nobody said that what is at the far end reads anything.
+  /// The far end may not read anything.
   public var takesReports: Bool { false }
 
   /// - Throws: ``FramedError`` or ``TransportError``.
@@ -91,7 +91,7 @@ public final class FramedTransport: RTPTransport {
 }
 
 extension TransportKind {
-  /// `tcp://host:port`, and `-` and named pipes.
+  /// `tcp://host:port`, `-` and named pipes.
   public static let framed: TransportKind = {
     var kind = TransportKind(
       name: "tcp", schemes: ["tcp"], make: makeFramed,
@@ -110,7 +110,7 @@ extension TransportKind {
     _ source: String, _ options: TransportOptions, _ eventLoop: any EventLoop
   ) throws(TransportError) -> any RTPTransport {
     if source == "-", SourceFile(standardInput).kind == .regular {
-      // ‘rtp-recv - < FILE’: a file is no stream, and has times of its own.
+      // 'rtp-recv - < FILE': a file is a recording with its own times, not a live stream.
       return ReplayTransport(
         path: standardInput, configuration: options.recordings, on: eventLoop)
     }

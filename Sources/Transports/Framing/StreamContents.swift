@@ -1,10 +1,10 @@
 internal import NIOCore
 internal import RTPWire
 
-/// What a stream of bytes turns out to be: packets behind their lengths, or in a pipe a capture.
+/// The contents of a stream of bytes: length-prefixed packets or, in a pipe, perhaps a capture.
 struct StreamContents {
   private enum Stage {
-    /// The first bytes, until they tell.
+    /// The first bytes, until they show what the contents are.
     case beginning(ByteBuffer, at: Instant)
     case framed(FramedDelivery)
     case capture(CaptureDelivery)
@@ -15,13 +15,13 @@ struct StreamContents {
   private let recordings: ReplayConfiguration
   private var captured: (packets: UInt64, bytes: UInt64) = (0, 0)
 
-  /// What comes from a server, or what the user says is framed so.
+  /// The contents from a server, or with a framing that the user chose.
   init(_ framing: PacketFraming) {
     (self.framing, recordings) = (framing, ReplayConfiguration())
     stage = .framed(FramedDelivery(framing))
   }
 
-  /// What comes through a pipe: a capture, if it begins like one.
+  /// The contents of a pipe: a capture, if they begin like one.
   init(pipedFramed framing: PacketFraming, recordings: ReplayConfiguration) {
     (self.framing, self.recordings) = (framing, recordings)
     stage = .beginning(ByteBuffer(), at: Instant(nanoseconds: .min))
@@ -45,7 +45,7 @@ struct StreamContents {
     }
   }
 
-  /// Nothing more comes.
+  /// Must be called at the end of the bytes.
   mutating func finish() {
     decide(isAll: true)
     guard case .capture(var capture) = stage else { return }
@@ -53,7 +53,7 @@ struct StreamContents {
     stage = .capture(capture)
   }
 
-  /// Tells the contents by the first bytes, once there are enough of them.
+  /// Recognises the contents by their first bytes, once there are enough of them.
   private mutating func decide(isAll: Bool) {
     guard case .beginning(let bytes, let arrival) = stage else { return }
     let view = bytes.readableBytesView
@@ -74,7 +74,7 @@ struct StreamContents {
     stage = .framed(packets)
   }
 
-  /// What comes next; `nil` when more bytes are needed, or when all is over.
+  /// The next event; `nil` when more bytes are needed, or at the end.
   ///
   /// - Throws: ``FramedError`` or ``ReplayError``.
   mutating func next() throws -> CaptureDelivery.Event? {
@@ -102,7 +102,7 @@ struct StreamContents {
     }
   }
 
-  /// How a stream ended whose far end is through, once nothing is left of it.
+  /// How the stream ended, once the far end has finished and nothing is left.
   var end: TransportEnd {
     switch stage {
     case .beginning: .failed(FramedError.empty)
@@ -114,12 +114,12 @@ struct StreamContents {
     }
   }
 
-  /// When the last whole packet was read.
+  /// When the last whole packet arrived.
   var lastPacket: Instant? {
     if case .framed(let packets) = stage { packets.lastPacket } else { nil }
   }
 
-  /// Enters what has been counted.
+  /// Adds what has been counted here.
   func count(in counters: inout TransportCounters) {
     switch stage {
     case .beginning: break

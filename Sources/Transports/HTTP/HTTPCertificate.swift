@@ -1,10 +1,12 @@
 internal import CCurl
 internal import NIOSSL
 
-/// The server's certificate, as libcurl shows it once the handshake is done.
+/// Checks the server's certificate, which libcurl provides after the handshake.
 enum HTTPCertificate {
-  /// What is wrong with the certificate: where one is pinned, that alone decides; else it has to have
-  /// names, since libcurl would compare the common name of one that has none.
+  /// What is wrong with the certificate, if anything.
+  ///
+  /// With a pin, only the pin decides. Without one, the certificate must contain names, since
+  /// libcurl would otherwise compare the common name.
   static func objection(on transfer: HTTPTransfer) -> TLSError? {
     let request = transfer.request
     let tls = request.configuration.tls
@@ -19,7 +21,7 @@ enum HTTPCertificate {
     return fingerprint == pin.hexadecimal ? nil : .otherCertificate(fingerprint: fingerprint)
   }
 
-  /// The first of the chain, which is the server's own.
+  /// The first certificate of the chain, which is the server's own.
   private static func certificate(of transfer: HTTPTransfer) -> NIOSSLCertificate? {
     var chain: UnsafeMutablePointer<curl_certinfo>?
     guard unsafe ccurl_get_certificates(transfer.handle, &chain) == CURLE_OK,

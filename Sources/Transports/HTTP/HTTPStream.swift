@@ -1,11 +1,10 @@
 internal import NIOCore
 internal import RTPWire
 
-/// An HTTP stream at work, on its event loop: follows redirects, takes the body apart, and watches
-/// the time.
+/// A running HTTP stream on its event loop: follows redirects, extracts packets from the body, and
+/// watches the time.
 ///
-/// While it works, its transfer and its timer keep it alive; it ends in any case, and then it lets go
-/// of everything.
+/// Its transfer and its timer keep it alive. It always ends, and then it releases everything.
 final class HTTPStream: PacketStream {
   private let eventLoop: any EventLoop
   private let configuration: HTTPConfiguration
@@ -16,13 +15,13 @@ final class HTTPStream: PacketStream {
   private var opening: EventLoopPromise<Void>?
   private var redirections: Redirections
   private var transfer: HTTPTransfer?
-  /// Counted up with each address that is asked: what comes of one before concerns nobody.
+  /// Incremented with each new request, so that events of an earlier one are ignored.
   private var attempt = 0
   private var count = TransportCounters()
 
   private var body: FramedDelivery
   private var isHeld = false
-  /// What the transfer came to, behind what waits.
+  /// How the transfer ended; reported after the waiting packets.
   private var pendingEnd: HTTPTransferEnd.Outcome?
   /// Whether the first connection led to this machine or its link, so that a redirect may too.
   private var beganInside: Bool?
@@ -31,7 +30,7 @@ final class HTTPStream: PacketStream {
   private var since: Instant
   private var timer: Scheduled<Void>?
 
-  /// What is waited for.
+  /// What the stream is waiting for.
   private enum Phase: Sendable {
     case connecting, answer, media
   }
@@ -56,7 +55,7 @@ final class HTTPStream: PacketStream {
     }
   }
 
-  /// Begins; the future is kept when the server has answered with a stream.
+  /// Starts the request; the future succeeds once the server has answered with a stream.
   func start() -> EventLoopFuture<Void> {
     let promise = eventLoop.makePromise(of: Void.self)
     opening = promise
@@ -66,16 +65,16 @@ final class HTTPStream: PacketStream {
 
   func close() { end(.closed) }
 
-  /// Has the server wait, by leaving what it sends where it is.
+  /// Makes the server wait, by not taking what it sends.
   func holdReading(_ isHeld: Bool) {
     guard sink != nil, self.isHeld != isHeld else { return }
     self.isHeld = isHeld
     if let transfer, transfer.hold(isHeld) { HTTPTransfers.shared.resume(transfer) }
     guard !isHeld else { return }
-    // The silence was this side's.
+    // This side caused the silence, so it does not count.
     since = Self.now
     watch()
-    // Not from within the sink that this is called by.
+    // The sink may be the caller, so it must not be called from here.
     eventLoop.assumeIsolated().execute { self.deliver() }
   }
 
@@ -172,7 +171,7 @@ final class HTTPStream: PacketStream {
     }
   }
 
-  /// Tells of the end, once, and lets nothing come after it.
+  /// Reports the end, once; nothing is delivered after it.
   private func end(_ end: TransportEnd) {
     guard let sink else { return }
     self.sink = nil
@@ -191,7 +190,7 @@ final class HTTPStream: PacketStream {
 
   // MARK: - The body
 
-  /// Delivers what has come, as long as it is wanted.
+  /// Delivers the packets that have come, while they are wanted.
   private func deliver() {
     do throws(FramedDelivery.Fault) {
       while let sink, !isHeld, let event = try body.next() {
@@ -200,7 +199,7 @@ final class HTTPStream: PacketStream {
         case .readCompleted(let bytes, let arrival):
           sink.readCompleted(at: arrival)
           if let transfer, transfer.workedOff(bytes) { HTTPTransfers.shared.resume(transfer) }
-          // Others on the event loop have a turn between two reads.
+          // Between two reads, other work on the event loop gets its turn.
           guard body.isWorkedOff else {
             return eventLoop.assumeIsolated().execute { self.deliver() }
           }
@@ -222,7 +221,8 @@ final class HTTPStream: PacketStream {
     watch()
   }
 
-  /// What fails if nothing more happens, and when; libcurl itself watches over connecting.
+  /// When the stream fails if nothing more happens, and with which error; libcurl itself limits the
+  /// time to connect.
   private var deadline: (at: Instant, error: HTTPError)? {
     switch phase {
     case .connecting: return nil
@@ -242,7 +242,7 @@ final class HTTPStream: PacketStream {
     }
   }
 
-  /// Looks again when the deadline of now is over; packets move it, and no timer with it.
+  /// Starts a timer for the current deadline; later packets move the deadline but not the timer.
   private func watch() {
     timer?.cancel()
     timer = nil

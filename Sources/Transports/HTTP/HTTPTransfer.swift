@@ -3,26 +3,26 @@ internal import NIOCore
 internal import RTPWire
 internal import Synchronization
 
-/// One exchange with an HTTP server: a request, and a body without end.
+/// One exchange with an HTTP server: a request, and an endless body.
 ///
-/// It belongs to the thread of ``HTTPTransfers``, on which libcurl calls it and it calls `deliver`.
-/// Only ``flow`` is shared with the event loop that takes the body: that is how the loop has the far
-/// end wait.
+/// It belongs to the thread of ``HTTPTransfers``, where libcurl calls it and it calls `deliver`.
+/// Only ``flow`` is shared with the event loop that takes the body, so that the loop can make the
+/// far end wait.
 @safe final class HTTPTransfer: @unchecked Sendable {
   struct Request: Sendable {
     var url: ServerURL
     var credentials: Credentials?
     var configuration: HTTPConfiguration
     var sockets: UDPTransport.SocketConfiguration
-    /// Whether the way must not lead to the machine that this runs on, because a server far away
-    /// names it.
+    /// Whether the connection must not lead to this machine, because a distant server named the
+    /// URL.
     var staysOutside: Bool
   }
 
   enum Event: Sendable {
-    /// There is a connection, and the request is about to be sent.
+    /// The connection is open, and the request is about to be sent.
     case connected(local: String, remote: String)
-    /// All headers of the response that counts.
+    /// All headers of the final response.
     case answered(HTTPHead, offers: HTTPLoginOffers)
     case body(ByteBuffer, at: Instant)
     case ended(HTTPTransferEnd)
@@ -33,46 +33,46 @@ internal import Synchronization
   private let deliver: @Sendable (Event) -> Void
 
   private let easy: OpaqueHandle
-  /// What is said beside libcurl's own headers; libcurl reads it until the handle is gone.
+  /// Headers in addition to libcurl's own; libcurl reads them until the handle is freed.
   private var headers: UnsafeMutablePointer<curl_slist>?
   private var head = HTTPHead()
-  /// Whether the response that counts is there.
+  /// Whether the final response has come.
   private(set) var hasAnswered = false
   private var body = ByteBuffer()
-  /// Bytes that went to the event loop the last time: room for as many is likely to be needed.
+  /// Bytes in the last portion for the event loop; the next one will probably need as much room.
   private var lastPortion = 0
-  /// Why this side breaks the transfer off.
+  /// Why this side aborts the transfer.
   private(set) var refusal: (any Error)?
-  /// What libcurl says about an error; it writes there until the handle is gone.
+  /// libcurl's message about an error; libcurl writes there until the handle is freed.
   private let errorText = UnsafeMutableBufferPointer<CChar>.allocate(
     capacity: Int(CURL_ERROR_SIZE))
 
   /// How much of the body is on its way to the event loop, and whether more is wanted.
   struct Flow: Sendable {
-    /// Bytes that the event loop has been given and has not worked off.
+    /// Bytes that the event loop has received but not yet consumed.
     var underway = 0
     /// Whether the event loop wants no more for now.
     var isHeld = false
-    /// Whether libcurl was told to pause, and is to be told when to go on.
+    /// Whether libcurl was told to pause, and must be told to continue.
     var isPaused = false
   }
 
   typealias OpaqueHandle = UnsafeMutableRawPointer
 
-  /// Bytes on their way to the event loop, above which the server waits.
+  /// The server waits when more bytes than this are on their way to the event loop.
   static let mostUnderway = 1 << 20
-  /// Bytes that go to the event loop at once: some 180 packets, so that it works while more comes.
+  /// Bytes per portion for the event loop: about 180 packets, so that it works while more comes.
   private static let portion = 256 << 10
-  /// What libcurl is to read at once, in bytes.
+  /// Bytes per read of libcurl.
   private static let readSize = 256 << 10
   static let connectTime = Duration.seconds(10)
-  /// A connection serves one stream, and what is wanted are packets, if the server has a choice; many
-  /// file servers know no better name for them than bytes.
+  /// A connection serves one stream. `video/rtp` is preferred; many file servers know only a type
+  /// for arbitrary bytes.
   private static let headers = [
     "Accept: video/rtp, application/octet-stream;q=0.9, */*;q=0.1", "Connection: close",
   ]
 
-  /// - Throws: ``HTTPError`` when libcurl does not take the settings.
+  /// - Throws: ``HTTPError`` when libcurl refuses a setting.
   init(
     _ request: Request, deliver: @escaping @Sendable (Event) -> Void
   ) throws(HTTPError) {
@@ -91,16 +91,16 @@ internal import Synchronization
     unsafe errorText.deallocate()
   }
 
-  /// The handle, for the thread that runs it.
+  /// libcurl's handle, for the thread that runs it.
   var handle: OpaqueHandle { unsafe easy }
 
-  /// libcurl wants to be initialised once, before any other use of it.
+  /// Initializes libcurl once, before any other use of it.
   private static let libraryIsReady: Bool =
     curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
   // MARK: - The event loop's side
 
-  /// Tells that `count` bytes have been worked off; true when the transfer is to be resumed.
+  /// Records that `count` bytes were consumed; true when the transfer must be resumed.
   func workedOff(_ count: Int) -> Bool {
     flow.withLock { flow in
       flow.underway -= count
@@ -108,7 +108,7 @@ internal import Synchronization
     }
   }
 
-  /// Has the server wait, or go on; true when the transfer is to be resumed.
+  /// Makes the server wait or continue; true when the transfer must be resumed.
   func hold(_ isHeld: Bool) -> Bool {
     flow.withLock { flow in
       flow.isHeld = isHeld
@@ -118,7 +118,7 @@ internal import Synchronization
 
   // MARK: - On the thread of the transfers
 
-  /// Passes on what has been gathered of the body.
+  /// Passes on the part of the body that has been collected.
   func flush() {
     guard body.readableBytes > 0 else { return }
     deliver(.body(body, at: Instant(NIODeadline.now())))
@@ -135,10 +135,10 @@ internal import Synchronization
   /// The transfer could not be run; nothing comes after this.
   func fail(_ error: HTTPError) { deliver(.ended(HTTPTransferEnd(of: self, failure: error))) }
 
-  /// Why the response is no stream, as far as it has come.
+  /// Why the response, as far as it has come, cannot be a stream.
   var objection: HTTPError? { head.objection }
 
-  /// libcurl's words for what went wrong.
+  /// libcurl's message about the error.
   var words: String {
     let bytes = unsafe errorText.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
     return String(decoding: bytes, as: UTF8.self).trimmed
@@ -155,9 +155,9 @@ internal import Synchronization
     return true
   }
 
-  /// Takes a part of the body; `nil` has libcurl keep it until the transfer is resumed.
+  /// Takes a part of the body; `nil` makes libcurl keep it until the transfer is resumed.
   fileprivate func takeBody(_ bytes: UnsafeRawBufferPointer) -> Bool? {
-    // The page that goes with a redirect or an error; libcurl wants its end.
+    // The page of a redirect or an error must be read to its end.
     guard head.status == 200 else { return true }
     if let objection = head.objection {
       refusal = objection
@@ -178,13 +178,13 @@ internal import Synchronization
     deliver(.answered(head, offers: HTTPLoginOffers(of: self)))
   }
 
-  /// The connection stands, with this address at the other end; false when it must not be used.
+  /// Checks an open connection to `address`; false when it must not be used.
   fileprivate func checkConnection(to address: String, local: String) -> Bool {
     if let error = HTTPCertificate.objection(on: self) {
       refusal = error
       return false
     }
-    // A name can stand for any address, and whoever redirects chooses the name.
+    // A name can stand for any address, and the redirecting server chooses the name.
     if request.staysOutside, request.configuration.proxy == nil, ServerURL.isConfined(address) {
       refusal = HTTPError.redirectRefused(to: request.url.description)
       return false
@@ -195,7 +195,7 @@ internal import Synchronization
 }
 
 extension HTTPTransfer.Flow {
-  /// Whether `count` bytes more are taken; else the transfer pauses.
+  /// Whether `count` more bytes are accepted; if not, the transfer pauses.
   fileprivate mutating func takes(_ count: Int) -> Bool {
     guard !isHeld, underway < HTTPTransfer.mostUnderway else {
       isPaused = true
@@ -205,7 +205,7 @@ extension HTTPTransfer.Flow {
     return true
   }
 
-  /// Whether what was paused goes on.
+  /// Whether a paused transfer may continue.
   fileprivate mutating func resumes() -> Bool {
     guard isPaused, !isHeld, underway <= HTTPTransfer.mostUnderway / 2 else { return false }
     isPaused = false
@@ -221,18 +221,18 @@ extension HTTPTransfer {
       ccurl_set_context(easy, CURLOPT_PRIVATE, Unmanaged.passUnretained(self).toOpaque()))
     unsafe try check(ccurl_set_context(easy, CURLOPT_ERRORBUFFER, errorText.baseAddress))
     try set(CURLOPT_URL, request.url.description)
-    // Nothing but HTTP, whatever libcurl was built with; redirects are decided about here.
+    // Only HTTP, whatever libcurl supports; redirects are decided here.
     try set(CURLOPT_PROTOCOLS_STR, request.url.isSecure ? "http,https" : "http")
     try set(CURLOPT_FOLLOWLOCATION, 0)
     try set(CURLOPT_USERAGENT, "rtp-recv")
-    // An empty name is libcurl's way of saying: none, not even that of the environment.
+    // For libcurl an empty name means no proxy, not even the one in the environment.
     try set(CURLOPT_PROXY, request.configuration.proxy ?? "")
     try set(CURLOPT_NOSIGNAL, 1)
     try set(CURLOPT_CONNECTTIMEOUT_MS, Int(Self.connectTime / .milliseconds(1)))
     try set(CURLOPT_BUFFERSIZE, Self.readSize)
     try set(CURLOPT_TCP_KEEPALIVE, 1)
     if let zone = request.url.zone { try set(CURLOPT_ADDRESS_SCOPE, zone) }
-    // A connection serves one stream, and its descriptor is given back with it.
+    // A connection serves one stream and closes with it.
     try set(CURLOPT_FORBID_REUSE, 1)
     try setHeaders()
     if let credentials = request.credentials {
@@ -261,10 +261,10 @@ extension HTTPTransfer {
     }
   }
 
-  /// The local address, port and interface that were asked for.
+  /// Sets the local address, port and interface, if they were chosen.
   private func configureSocket() throws(HTTPError) {
     if let bind = request.sockets.bind {
-      // Else libcurl would look for an interface of that name first.
+      // Without the prefix, libcurl would first look for an interface of that name.
       if let host = bind.host { try set(CURLOPT_INTERFACE, "host!" + host) }
       if bind.port > 0 { try set(CURLOPT_LOCALPORT, bind.port) }
     }
@@ -308,7 +308,7 @@ extension HTTPTransfer {
     unsafe try check(ccurl_set_text(easy, option, value))
   }
 
-  /// - Throws: what libcurl says of a setting that it does not take.
+  /// - Throws: libcurl's message about a setting that it refuses.
   private func check(_ code: CURLcode) throws(HTTPError) {
     guard code != CURLE_OK else { return }
     throw .failed(reason: unsafe String(cString: curl_easy_strerror(code)))
@@ -346,7 +346,7 @@ extension HTTPTransfer {
       })
   }
 
-  /// The transfer that has this handle.
+  /// The transfer that owns this handle.
   static func behind(_ handle: UnsafeMutableRawPointer?) -> HTTPTransfer? {
     var context: UnsafeMutableRawPointer?
     guard let handle = unsafe handle, unsafe ccurl_get_context(handle, &context) == CURLE_OK else {
@@ -355,7 +355,7 @@ extension HTTPTransfer {
     return unsafe at(context)
   }
 
-  /// The transfer that a pointer of libcurl's stands for.
+  /// The transfer behind a context pointer from libcurl.
   private static func at(_ context: UnsafeMutableRawPointer?) -> HTTPTransfer? {
     unsafe context.map { unsafe Unmanaged<HTTPTransfer>.fromOpaque($0).takeUnretainedValue() }
   }

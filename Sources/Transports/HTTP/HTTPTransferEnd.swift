@@ -1,12 +1,12 @@
 internal import CCurl
 internal import Glibc
 
-/// How a transfer came to its end.
+/// How a transfer ended.
 struct HTTPTransferEnd: Sendable {
   enum Outcome: Sendable {
-    /// The server said that this was all.
+    /// The server finished its response.
     case complete
-    /// The server sends to another address.
+    /// The server redirects to another address.
     case redirected(to: String)
     case failed(any Error)
   }
@@ -42,7 +42,7 @@ struct HTTPTransferEnd: Sendable {
     }
   }
 
-  /// What libcurl's codes mean, in words for a person.
+  /// The error that a code of libcurl's means, for a person.
   private static func error(of transfer: HTTPTransfer, _ code: CURLcode) -> any Error {
     let url = transfer.request.url
     let words = transfer.words
@@ -50,7 +50,7 @@ struct HTTPTransferEnd: Sendable {
     case CURLE_COULDNT_RESOLVE_HOST:
       return TransportError.nameNotResolved(host: url.host, reason: "no such name")
     case CURLE_COULDNT_CONNECT:
-      // What could not be connected to is the proxy then.
+      // With a proxy, the connection that failed is the one to the proxy.
       if transfer.request.configuration.proxy != nil {
         return HTTPError.proxyFailed(reason: "there is no connection to it")
       }
@@ -71,10 +71,10 @@ struct HTTPTransferEnd: Sendable {
     case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP2:
       return HTTPError.notHTTP
     case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_PARTIAL_FILE:
-      // With TLS 1.3 a server refuses its client's certificate after the handshake.
+      // With TLS 1.3 a server refuses the client's certificate only after the handshake.
       if let error = TLSError(namedIn: words) { return error }
       return transfer.hasAnswered ? HTTPError.connectionClosed : HTTPError.closedBeforeAnswer
-    // libcurl's words quote the URL, in which a password may stand.
+    // libcurl's message would quote the URL, which may contain a password.
     case CURLE_COULDNT_RESOLVE_PROXY:
       return HTTPError.proxyFailed(reason: "its URL is none, or its name stands for no address")
     case CURLE_PROXY: return HTTPError.proxyFailed(reason: "it answers as no proxy does")
@@ -95,10 +95,10 @@ struct HTTPTransferEnd: Sendable {
     }
   }
 
-  /// Why the certificate was refused, by the numbers of OpenSSL's `X509_V_ERR_…`.
+  /// Why the certificate was refused, by OpenSSL's `X509_V_ERR_…` codes.
   private static func distrust(of transfer: HTTPTransfer, _ words: String) -> TLSError {
     let host = transfer.request.url.host
-    // libcurl compares the names itself, before it looks for OpenSSL's result.
+    // libcurl compares the names itself, before it checks OpenSSL's result.
     if words.contains("subject name") { return .wrongHost(host) }
     switch transfer.number(CURLINFO_SSL_VERIFYRESULT) {
     case 10: return .certificateExpired(host: host, days: nil)
@@ -108,7 +108,7 @@ struct HTTPTransferEnd: Sendable {
     }
   }
 
-  /// Where the server sends to, as a whole URL.
+  /// The target of a redirect, as a whole URL.
   private static func redirect(of transfer: HTTPTransfer) -> String? {
     var text: UnsafePointer<CChar>?
     guard unsafe ccurl_get_text(transfer.handle, CURLINFO_REDIRECT_URL, &text) == CURLE_OK else {
@@ -118,7 +118,7 @@ struct HTTPTransferEnd: Sendable {
   }
 }
 
-/// In which ways a server would take a password (RFC 7617, RFC 7616); none where it wants none.
+/// The ways in which a server accepts a password (RFC 7617, RFC 7616); none where it wants none.
 struct HTTPLoginOffers: Sendable {
   let digest: Bool
   let basic: Bool
@@ -131,7 +131,7 @@ struct HTTPLoginOffers: Sendable {
 }
 
 extension HTTPTransfer {
-  /// A number that libcurl knows of the transfer, or 0.
+  /// A number that libcurl has about the transfer, or 0.
   fileprivate func number(_ info: CURLINFO) -> Int {
     var value = 0
     return unsafe ccurl_get_number(handle, info, &value) == CURLE_OK ? value : 0

@@ -2,16 +2,16 @@ internal import CCurl
 internal import NIOPosix
 internal import Synchronization
 
-/// The one thread on which libcurl runs all transfers of this process; it is there only while there
+/// The one thread on which libcurl runs all transfers of this process; it exists only while there
 /// are any.
 final class HTTPTransfers: Sendable {
   static let shared = HTTPTransfers()
 
   private enum Order: Sendable {
     case start(HTTPTransfer)
-    /// Nothing of it is wanted any more; it is not told of its end.
+    /// Abandon a transfer without telling it of its end.
     case cancel(HTTPTransfer)
-    /// What it was paused for is over.
+    /// Continue a paused transfer.
     case resume(HTTPTransfer)
   }
 
@@ -21,15 +21,15 @@ final class HTTPTransfers: Sendable {
     var multi: Multi?
   }
 
-  /// A pointer that may be woken from any thread (`curl_multi_wakeup`); all else happens on one.
+  /// A handle that any thread may wake (`curl_multi_wakeup`); only one thread does anything else.
   @safe private struct Multi: @unchecked Sendable {
     let handle: UnsafeMutableRawPointer
   }
 
   private let state = Mutex(State())
 
-  /// How long the thread sleeps at most when nothing happens, in milliseconds: libcurl has timers of its
-  /// own, and orders wake it.
+  /// The longest sleep of the thread in milliseconds: libcurl has its own timers, and orders wake
+  /// it.
   private static let longestSleep: Int32 = 600_000
 
   /// - Throws: ``HTTPError/failed(reason:)`` when libcurl has no memory.
@@ -42,14 +42,14 @@ final class HTTPTransfers: Sendable {
   private func order(_ order: Order) throws(HTTPError) {
     let isRunning = state.withLock { state in
       state.orders.append(order)
-      // Woken under the lock: the thread takes the handle away under it.
+      // This must happen under the lock, because the thread removes the handle under it.
       if let multi = state.multi { unsafe curl_multi_wakeup(multi.handle) }
       return state.multi != nil
     }
     if !isRunning { try run() }
   }
 
-  /// Starts the thread, unless somebody else just has.
+  /// Starts the thread, unless another caller just did.
   private func run() throws(HTTPError) {
     guard let handle = unsafe curl_multi_init() else { throw .failed(reason: "no memory") }
     let multi = unsafe Multi(handle: handle)
@@ -87,14 +87,14 @@ final class HTTPTransfers: Sendable {
         code = unsafe curl_multi_poll(multi.handle, nil, 0, Self.longestSleep, nil)
       }
       guard code != CURLM_OK else { continue }
-      // Trying again would fail again, at once.
+      // Another attempt would fail again at once.
       for transfer in transfers.values { remove(transfer, multi, failure: code) }
       transfers.removeAll()
     }
     unsafe curl_multi_cleanup(multi.handle)
   }
 
-  /// What is to be done, or `nil` when the thread is to end.
+  /// The next orders; `nil` when the thread must end.
   private func nextOrders(isIdle: Bool) -> [Order]? {
     state.withLock { state in
       if isIdle, state.orders.isEmpty {
@@ -136,7 +136,7 @@ final class HTTPTransfers: Sendable {
     .failed(reason: unsafe String(cString: curl_multi_strerror(code)))
   }
 
-  /// Tells the transfers that are over, and lets go of them.
+  /// Reports and removes the transfers that are over.
   private func finish(
     _ transfers: inout [ObjectIdentifier: HTTPTransfer], _ multi: Multi
   ) {

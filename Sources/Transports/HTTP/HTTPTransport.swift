@@ -1,10 +1,10 @@
 public import NIOCore
 
-/// RTP from an HTTP server: a body without end, in which each packet stands behind its length in four
-/// bytes, in network byte order.
+/// RTP from an HTTP server: an endless body, in which each packet follows its length in four bytes,
+/// in network byte order.
 ///
-/// ``open(delivering:)`` returns when the server has answered. All transfers of a process run on one
-/// thread of libcurl's; what comes is delivered on ``eventLoop``.
+/// ``open(delivering:)`` returns when the server has answered. All transfers of a process run on
+/// one thread for libcurl; packets are delivered on ``eventLoop``.
 public final class HTTPTransport: RTPTransport {
   public var eventLoop: any EventLoop { stream.eventLoop }
   let url: ServerURL
@@ -13,8 +13,7 @@ public final class HTTPTransport: RTPTransport {
   private let sockets: UDPTransport.SocketConfiguration
   private let stream: StreamSlot<HTTPStream>
 
-  /// Opens nothing yet; a user name in the URL comes before the one configured, and so does a
-  /// password.
+  /// Makes a transport without opening anything; credentials in the URL override configured ones.
   ///
   /// - Throws: ``TransportError/source(_:_:)`` when `source` is not the URL of a stream.
   public init(
@@ -36,7 +35,7 @@ public final class HTTPTransport: RTPTransport {
   /// A server is asked to send, so its silence is a fault.
   public var isPassive: Bool { false }
 
-  /// As ``HTTPConfiguration/silence`` has it.
+  /// The value of ``HTTPConfiguration/silence``.
   public var longestSilence: Duration? { configuration.silence }
 
   /// A response has no way back.
@@ -66,7 +65,7 @@ extension TransportKind {
   /// `http://` and `https://`.
   public static let http = TransportKind(name: "http", schemes: ["http", "https"]) {
     source, options, eventLoop in
-    // ‘--transport http host:port’ names no scheme.
+    // '--transport http host:port' has no scheme.
     let url = SourceAddress.scheme(of: source) == nil ? "http://" + source : source
     return try HTTPTransport(
       source: url, configuration: options.http, sockets: options.sockets, on: eventLoop)

@@ -1,8 +1,9 @@
-/// What a user can choose about RTSP.
+/// The options of RTSP.
 public struct RTSPConfiguration: TransportOption, Hashable {
-  /// How the media is to be carried.
+  /// How the media is carried.
   public enum Delivery: String, Sendable, Hashable, CaseIterable {
-    /// Over UDP, or in the connection when nothing arrives that way; always in it with TLS.
+    /// Over UDP, or in the connection when nothing arrives over UDP; always in the connection with
+    /// TLS.
     case automatic = "auto"
     /// Interleaved in the RTSP connection.
     case tcp
@@ -25,22 +26,23 @@ public struct RTSPConfiguration: TransportOption, Hashable {
   /// Sets up all streams and discards those that are not selected: H264DVR recorders send no video
   /// over UDP before audio is set up.
   public var setsUpEverything = false
-  /// How long nothing of the stream may come; `nil` waits for ever.
+  /// How long the stream may be silent; `nil` waits for ever.
   public var silence: Duration? = .seconds(5)
-  /// Used when the URL itself has none.
+  /// The credentials to use when the URL contains none.
   public var credentials: Credentials?
-  /// Whether the password may be sent in clear to a server that asks for that; false where one
-  /// before has asked for a digest, so that nobody in between can ask for less.
+  /// Whether the password may be sent in clear to a server that asks for that.
+  ///
+  /// False once the server has asked for a digest, so that nobody in between can ask for less.
   public var allowsBasic = true
   public var tls = TLSConfiguration()
-  /// What is accepted of media whose keys are in the description.
+  /// The options for media whose keys are in the description.
   public var protection = SRTPOptions()
 
   public init() {}
 }
 
 extension TransportOptions {
-  /// What concerns `rtsp://` and `rtsps://`.
+  /// The options for `rtsp://` and `rtsps://`.
   public var rtsp: RTSPConfiguration {
     get { self[RTSPConfiguration.self] }
     set { self[RTSPConfiguration.self] = newValue }

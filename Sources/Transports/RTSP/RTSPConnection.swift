@@ -3,20 +3,20 @@ internal import NIOSSL
 internal import NIOTLS
 internal import RTPWire
 
-/// A connection to an RTSP server, from the resolution of its name to its end: bytes and elements.
+/// A connection to an RTSP server, from resolving its name to its end: bytes in, elements out.
 ///
-/// All calls come and go on the event loop. Whoever owns it is told of its end once, unless
-/// ``close()`` came before.
+/// Everything happens on the event loop. The owner is told of the end once, unless it called
+/// ``close()`` before.
 final class RTSPConnection: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
-  /// Who is told what comes; all are called on the event loop.
+  /// The owner's call-backs; all are called on the event loop.
   struct Delivery {
     var opened: (Instant) -> Void
     var element: (RTSPElement, Instant) -> Void
-    /// All elements of a read were told.
+    /// All elements of a read have been reported.
     var readCompleted: (Instant) -> Void
-    /// What came can not be understood; nothing more is told but the end.
+    /// The bytes cannot be understood; only the end is reported after this.
     var inputFailed: (RTSPError, Instant) -> Void
     /// The connection could not be opened.
     var failed: (any Error, Instant) -> Void
@@ -24,13 +24,13 @@ final class RTSPConnection: ChannelInboundHandler {
     var closed: ((any Error)?, Instant) -> Void
   }
 
-  /// The channels on which frames can be expected.
+  /// The channels on which frames are expected.
   var assignedChannels: [UInt8] {
     get { input.assignedChannels }
     set { input.assignedChannels = newValue }
   }
 
-  /// Bytes that were skipped because they are no part of anything.
+  /// How many bytes were skipped because they belong to no element.
   var skipped: UInt64 { input.skipped }
 
   private let url: ServerURL
@@ -44,7 +44,7 @@ final class RTSPConnection: ChannelInboundHandler {
   private var hasRead = false
   private var hasFailed = false
   private var stall: Scheduled<Void>?
-  /// The server is made to wait: nothing is told, not even of the end.
+  /// Whether the server is made to wait; meanwhile nothing is reported, not even the end.
   private var isHeld = false
   private var hasEndedMeanwhile = false
 
@@ -64,7 +64,7 @@ final class RTSPConnection: ChannelInboundHandler {
 
   // MARK: Opening
 
-  /// Connects, and shakes hands where the URL wants TLS.
+  /// Connects, with a TLS handshake if the URL asks for it.
   func open(_ configuration: TLSConfiguration) {
     guard case .connecting(let attempts) = phase else { return }
     let eventLoop = connector.eventLoop
@@ -97,11 +97,11 @@ final class RTSPConnection: ChannelInboundHandler {
       phase = .open(channel)
       delivery?.opened(Self.now)
     }
-    // Nothing was read until now, so nothing was missed.
+    // Reading starts only here, so no bytes were missed.
     channel.setOption(.autoRead, value: true).assumeIsolated().whenFailure { self.end($0) }
   }
 
-  /// What an attempt that takes too long, so many seconds in all, has to be blamed on.
+  /// The error for an opening that took too long, `seconds` in all, by the stage it has reached.
   func delay(seconds: Int) -> (any Error)? {
     switch phase {
     case .connecting(let attempts) where attempts.phase == .resolving:
@@ -123,14 +123,13 @@ final class RTSPConnection: ChannelInboundHandler {
 
   func send(_ request: RTSPRequest) { write(request.encoded()) }
 
-  /// Answers a request of the server, unless it does not read the answers to those before.
+  /// Answers a request of the server, unless the server does not read earlier answers.
   func send(_ response: RTSPResponse) {
     guard isWritable else { return }
     write(response.encoded())
   }
 
-  /// Sends RTCP as an interleaved frame (RFC 2326 §10.12), which may be left out if the server does
-  /// not read.
+  /// Sends RTCP as an interleaved frame (RFC 2326 §10.12); drops it if the server does not read.
   func send(_ bytes: ByteBuffer, onChannel channel: UInt8) {
     guard isWritable, let length = UInt16(exactly: bytes.readableBytes) else { return }
     var frame = ByteBuffer()
@@ -149,8 +148,8 @@ final class RTSPConnection: ChannelInboundHandler {
     channel.writeAndFlush(bytes, promise: nil)
   }
 
-  /// Closes the connection once what was written has gone, at the latest after ``closeDeadline``,
-  /// and tells nothing more.
+  /// Closes the connection once everything written has been sent, after ``closeDeadline`` at the
+  /// latest; reports nothing more.
   func close() {
     delivery = nil
     stall?.cancel()
@@ -166,7 +165,7 @@ final class RTSPConnection: ChannelInboundHandler {
       channel.close(promise: nil)
     case .open(let open):
       channel = open
-      // The promise of an empty write is kept when all before it has gone.
+      // The promise of an empty write succeeds once everything before it has been sent.
       let timeout = connector.eventLoop.assumeIsolated().scheduleTask(in: Self.closeDeadline) {
         channel.close(promise: nil)
       }
@@ -190,7 +189,7 @@ final class RTSPConnection: ChannelInboundHandler {
 
   private func tell(_ take: (RTSPElement, Instant) -> Void) {
     do throws(RTSPError) {
-      // The owner may close the connection at any of its elements, or have the server wait.
+      // The owner may close or hold the connection at any element.
       while delivery != nil, !isHeld, let element = try input.next(at: arrival) {
         take(element, arrival)
       }
@@ -200,9 +199,10 @@ final class RTSPConnection: ChannelInboundHandler {
     watch()
   }
 
-  /// Sees to it that what has begun to come is not waited for too long.
+  /// Starts a timer that limits the wait for the rest of an element.
   ///
-  /// Nearly every read ends within a frame, so a timer that is too early is left to find that out.
+  /// Nearly every read ends inside a frame, so the timer is not moved with each read. When it fires
+  /// early, it only checks again.
   private func watch() {
     guard stall == nil, !hasFailed, !isHeld, delivery != nil, let deadline = input.deadline else {
       return
@@ -213,7 +213,7 @@ final class RTSPConnection: ChannelInboundHandler {
       guard !self.isHeld else { return }
       self.arrival = Self.now
       do throws(RTSPError) {
-        // Nothing came, so there is no element; but perhaps there has been none for too long.
+        // No bytes came, so there is no new element; this only checks for an overdue one.
         _ = try self.input.next(at: self.arrival)
       } catch {
         self.fail(error, at: self.arrival)
@@ -228,15 +228,14 @@ final class RTSPConnection: ChannelInboundHandler {
     delivery?.inputFailed(error, now)
   }
 
-  /// Leaves what comes in the kernel's buffer while `isHeld`, so that the server has to wait, and
-  /// tells nothing of what has been read.
+  /// While `isHeld`, does not read, so that the server has to wait, and reports nothing.
   func holdReading(_ isHeld: Bool) {
     guard case .open(let channel) = phase, isHeld != self.isHeld else { return }
     self.isHeld = isHeld
     if !isHeld, let delivery, !hasFailed {
       arrival = Self.now
       tell(delivery.element)
-      // Told of this, the owner may have the server wait again.
+      // The owner may hold the connection again in this call-back.
       self.delivery?.readCompleted(arrival)
       guard !self.isHeld else { return }
       if hasEndedMeanwhile { return end(lastError) }
@@ -245,7 +244,7 @@ final class RTSPConnection: ChannelInboundHandler {
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
-    // A read can complete that brought nothing but a part of TLS.
+    // A completed read may have brought nothing but a part of a TLS record.
     guard hasRead else { return }
     hasRead = false
     delivery?.readCompleted(arrival)
@@ -273,13 +272,13 @@ final class RTSPConnection: ChannelInboundHandler {
     let certificate = try? context.pipeline.syncOperations.nioSSL_peerCertificate()
     lastError =
       lastError ?? tls.reason(for: error, host: url.host, certificate: certificate)
-    // What SwiftNIO does not close by itself is of no more use.
+    // SwiftNIO does not close the channel after every error, but it is of no more use.
     context.close(promise: nil)
   }
 
   func channelInactive(context: ChannelHandlerContext) {
     if case .handshaking = phase { lastError = lastError ?? TLSError.closedInHandshake }
-    // SwiftNIO reads to the end of a connection that the server has closed, held or not.
+    // When the server has closed the connection, SwiftNIO reads to the end even while held.
     if isHeld { hasEndedMeanwhile = true } else { end(lastError) }
   }
 
@@ -298,6 +297,6 @@ final class RTSPConnection: ChannelInboundHandler {
 
   private static var now: Instant { Instant(NIODeadline.now()) }
 
-  /// A server that does not read must not keep a descriptor for longer.
+  /// The longest that a server that does not read may keep the descriptor.
   private static let closeDeadline = TimeAmount.seconds(1)
 }

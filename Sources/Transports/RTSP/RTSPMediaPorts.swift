@@ -3,8 +3,8 @@ internal import RTPWire
 
 /// The sockets of one stream of an RTSP session, unicast or multicast; used on the event loop.
 struct RTSPMediaPorts {
-  /// What is delivered; `nil` while the server's ports are not known, and for a stream that nobody
-  /// wants, whose datagrams fill the kernel's buffer and are then dropped there.
+  /// The stream that is delivered; `nil` while the server's ports are unknown, and for an unwanted
+  /// stream, whose datagrams the kernel drops once its buffer is full.
   private(set) var stream: UDPStream?
   let isMulticast: Bool
   private var sockets: UDPStream.Ports
@@ -12,8 +12,10 @@ struct RTSPMediaPorts {
   private var server: RTSPSession.ServerPorts?
   private var host: SocketAddress?
 
-  /// Opens two sockets on `local`, where the connection is; `place` counts the pairs that there are, for
-  /// which as many ports above the one that was asked for are taken.
+  /// Opens two sockets on `local`, the address of the connection.
+  ///
+  /// `place` counts the pairs; where a port was asked for, each pair uses the two ports above those
+  /// of the pair before.
   init(
     pairOn local: SocketAddress, place: Int, _ configuration: UDPTransport.SocketConfiguration,
     on eventLoop: any EventLoop
@@ -28,7 +30,7 @@ struct RTSPMediaPorts {
       receiveBuffer: pair.media.enlargeReceiveBuffer(to: configuration.receiveBuffer))
   }
 
-  /// Joins a group and, where that is possible, the same for RTCP on the next port.
+  /// Joins a group and, if possible, joins it on the next port for RTCP too.
   init(
     group: SocketAddress, sources: [SocketAddress],
     _ configuration: UDPTransport.SocketConfiguration, on eventLoop: any EventLoop
@@ -47,22 +49,22 @@ struct RTSPMediaPorts {
       receiveBuffer: media.enlargeReceiveBuffer(to: configuration.receiveBuffer))
   }
 
-  /// The ports to tell the server.
+  /// The local ports, for the server.
   var local: RTSPSession.ClientPorts {
     RTSPSession.ClientPorts(
       media: sockets.media.localAddress?.port ?? 0,
       control: sockets.control?.localAddress?.port ?? 0)
   }
 
-  /// Takes over which ports the server sends from, on the host of the connection.
+  /// Records the ports from which the server sends, on the host of the connection.
   mutating func expect(_ server: RTSPSession.ServerPorts, on host: SocketAddress) {
     self.server = server
     self.host = host
     if server.control > 0 { sockets.feedbackPort = server.control }
   }
 
-  /// Begins to deliver: from the server's host and port as far as they are known, from a group from
-  /// whoever sends to it first.
+  /// Begins to deliver: from the server's host and port as far as known; in a group, from the first
+  /// sender.
   mutating func deliver(to sink: any DatagramSink) -> EventLoopFuture<Void> {
     var expectation = SourcePin.Expectation.anyone
     if let host {
@@ -75,16 +77,16 @@ struct RTSPMediaPorts {
     return stream.start()
   }
 
-  /// What comes to these ports when they are those of retransmissions, for the stream of their media.
+  /// These ports as the retransmission ports of another stream.
   var repair: UDPStream.Repair {
     UDPStream.Repair(socket: sockets.media, channel: .retransmission)
   }
 
-  /// Begins to deliver what repairs the media too.
+  /// Begins to deliver a repair stream with the media.
   func deliver(_ repair: UDPStream.Repair) -> EventLoopFuture<Void>? { stream?.add(repair) }
 
-  /// Sends a packet without payload to each of the server's ports, so that a NAT before this machine
-  /// lets in what comes from there (RFC 6263 §4); servers ignore both.
+  /// Sends an empty packet to each of the server's ports, so that a NAT in front of this machine
+  /// lets the answers in (RFC 6263 §4); servers ignore these packets.
   func punch() {
     guard let host, let server else { return }
     if server.media > 0 {
@@ -96,11 +98,11 @@ struct RTSPMediaPorts {
     }
   }
 
-  /// Ends what is delivered; the sockets close with this value.
+  /// Ends the delivery; the sockets close with this value.
   func close() { stream?.end(.closed) }
 
   /// An RTP header of version 2 and nothing else.
   private static let emptyPacket: [UInt8] = [0x80] + [UInt8](repeating: 0, count: 11)
-  /// An RTCP receiver report about nobody.
+  /// An RTCP receiver report without report blocks.
   private static let emptyReport: [UInt8] = [0x80, 0xC9, 0, 1, 0, 0, 0, 0]
 }

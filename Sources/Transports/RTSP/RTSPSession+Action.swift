@@ -1,37 +1,38 @@
 internal import RTPWire
 
-/// What a session and its shell have to say to each other.
+/// The vocabulary between a session and its shell.
 extension RTSPSession {
-  /// What the shell is to do.
+  /// What the shell must do.
   enum Action: Sendable, Hashable {
-    /// Open a connection to the server of `url`, closing any that is open after what was written
-    /// to it has gone: at the start, after a redirect, and when a server closes it before all is
-    /// said. ``connectionOpened(at:)`` or ``connectionFailed(at:)`` follows; of the old connection
-    /// nothing more may be told.
+    /// Open a connection to the server of `url`, after closing an open one once everything written
+    /// to it has been sent. This happens at the start, after a redirect, and when a server closes
+    /// the connection too early. ``connectionOpened(at:)`` or ``connectionFailed(at:)`` follows;
+    /// nothing more may be reported of the old connection.
     case connect(ServerURL)
     /// Write a request; its headers are complete except for Content-Length.
     case request(RTSPRequest)
     /// Write an answer to a request of the server.
     case respond(RTSPResponse)
-    /// What the server says about its media; once, before any packet. `selected` is the index of what
-    /// must not fail; `nil` only when nothing is to be played, and there is no such stream. `tracks` are
-    /// the indices of all that is to be delivered, in the order of the description.
+    /// The server's description of its media; once, before any packet. `selected` is the index of
+    /// the stream that must not fail; it is `nil` only when nothing will be played and there is no
+    /// such stream. `tracks` are the indices of all streams to deliver, in the description's order.
     case describe(SessionDescription, selected: Int?, tracks: [Int])
     /// Open sockets for a stream; ``portsOpened(_:forMedia:at:)`` or
     /// ``portsFailed(forMedia:at:)`` follows.
     case openPorts(media: Int, Ports)
-    /// The server's ports for a stream over UDP are known: pin them on the host of the connection,
-    /// and punch a hole for them. Whatever host the server names instead is never used.
+    /// The server's ports for a stream over UDP are known: accept them on the host of the
+    /// connection, and open a NAT for them. Another host named by the server is never used.
     case expectMedia(media: Int, from: ServerPorts)
     /// Nothing comes over UDP, or the server prefers the connection: close all media sockets.
     case closePorts
-    /// PLAY is answered. The position is what the server claims its first packet to be: a hint.
+    /// PLAY is answered. The position is the server's claim about its first packet, and only a
+    /// hint.
     case playing(StreamPosition?)
     /// PAUSE is answered.
     case paused
     /// A deviation that was tolerated; each comes once.
     case report(RTSPDiagnostic)
-    /// The session is over; nothing follows. Close everything after what was written has gone.
+    /// The session is over; nothing follows. Close everything once all that was written is sent.
     case end(End)
   }
 
@@ -54,7 +55,7 @@ extension RTSPSession {
     var control: Int
   }
 
-  /// What RTP-Info says about the first packet of the selected stream (RFC 2326 §12.33).
+  /// The first packet of the selected stream, as RTP-Info claims (RFC 2326 §12.33).
   struct StreamPosition: Sendable, Hashable {
     var sequenceNumber: UInt16?
     var timestamp: UInt32?
@@ -62,27 +63,27 @@ extension RTSPSession {
 
   /// How a session came to its end.
   enum End: Sendable, Hashable {
-    /// The server ended it, TEARDOWN was answered or its second is over, or all that was asked for
-    /// is described.
+    /// The server ended it, TEARDOWN was answered or timed out, or only a description was wanted
+    /// and has come.
     case finished
     /// No connection, or no sockets for the media; the shell knows why.
     case notConnected
     case failed(RTSPError)
   }
 
-  /// What is to become of an interleaved frame.
+  /// Where an interleaved frame goes.
   enum Route: Sendable, Hashable {
     case deliver(Datagram.Channel, track: Int = 0)
-    /// Of a stream that is set up only because its device wants it so.
+    /// It belongs to a stream that is set up only because its device demands it.
     case unwanted
-    /// On a channel that no stream has.
+    /// It is on a channel of no stream.
     case unassigned
   }
 
-  /// What a session is for.
+  /// The purpose of a session.
   enum Purpose: Sendable, Hashable {
     case play
-    /// Ends after the description.
+    /// Only the description; the session ends after it.
     case describe
   }
 }

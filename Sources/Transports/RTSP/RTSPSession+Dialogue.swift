@@ -1,10 +1,10 @@
 internal import NIOCore
 internal import RTPWire
 
-/// What is said in a session, from OPTIONS to PLAY, and what becomes of each answer.
+/// The requests of a session, from OPTIONS to PLAY, and how each answer is handled.
 extension RTSPSession {
   mutating func receive(_ response: RTSPResponse, at now: Instant) {
-    // ‘100 Continue’ announces the answer (RFC 2326 §11.1).
+    // '100 Continue' only announces the answer (RFC 2326 §11.1).
     guard phase != .ended, response.status >= 200 else { return }
     hasBeenAnswered = true
     let sequence = response.headers["CSeq"].flatMap { Int($0) }
@@ -20,7 +20,7 @@ extension RTSPSession {
   private mutating func receive(
     _ response: RTSPResponse, to exchange: RTSPExchanges.Exchange, at now: Instant
   ) {
-    // Whatever was asked before the end is of no interest after it.
+    // Answers to requests from before the teardown no longer matter.
     guard phase != .tearingDown || exchange.purpose == .teardown else { return }
     if response.status == 401 { return authenticate(response, to: exchange, at: now) }
     if exchange.purpose != .keepAlive, exchange.purpose != .teardown, response.isRedirect {
@@ -29,7 +29,7 @@ extension RTSPSession {
     switch exchange.purpose {
     case .options:
       keepAlive.adopt(methods: response.headers["Public"])
-      // Foscam cameras answer 501, others 404; what matters is whether they describe.
+      // Foscam cameras answer 501, others 404; only the answer to DESCRIBE matters.
       if !response.isSuccess { report(.optionsRefused(status: response.status)) }
       describe(at: now)
     case .describe: receiveDescription(response, to: exchange, at: now)
@@ -57,13 +57,12 @@ extension RTSPSession {
     perform(.connect(url))
   }
 
-  /// Takes leave of the server without waiting for its answer, and lets the session end.
+  /// Ends the session with an error; sends TEARDOWN without waiting for the answer.
   ///
-  /// Old live555 servers go on sending the stream of a session that was not torn down, to whoever
-  /// comes next.
+  /// Without TEARDOWN, old live555 servers keep sending the stream, to whoever connects next.
   mutating func fail(_ error: RTSPError, at now: Instant) {
     guard phase != .ended else { return }
-    // Who wanted the session to end is told that it has.
+    // The end of the session was requested, so an error is no failure any more.
     guard phase != .tearingDown else { return end(.finished) }
     leave(at: now)
     end(.failed(error))
@@ -89,7 +88,7 @@ extension RTSPSession {
     redirect(to: location, at: now)
   }
 
-  /// Goes to the server that this one names.
+  /// Follows a redirect to the server named in `location`.
   mutating func redirect(to location: String, at now: Instant) {
     do throws(Redirections.Fault) {
       let target = try redirections.follow(location, from: url)
@@ -124,7 +123,7 @@ extension RTSPSession {
     case .refused(let error):
       switch exchange.purpose {
       case .keepAlive:
-        // The stream flows; trying on would only lock the account.
+        // The stream flows; further attempts could only lock the account.
         report(.keepAliveRefused(method: exchange.request.method))
         keepAlive.stop()
       case .teardown: end(.finished)
@@ -167,10 +166,10 @@ extension RTSPSession {
       aggregateURLs = base.aggregate(of: description)
       try streams.choose(
         from: description, urls: base.media(of: description), configuration: configuration)
-      // Servers that know no aggregate take PLAY on one stream (§10.5).
+      // Servers without an aggregate URL accept PLAY on a single stream (§10.5).
       if let stream = streams.selected { aggregateURLs += stream.urls }
-      // After a reconnection it is described again, but only to please the server: Hikvision
-      // cameras accept no SETUP in a connection without DESCRIBE.
+      // After a reconnection DESCRIBE is sent again, but its answer is not used: Hikvision cameras
+      // accept no SETUP on a connection without DESCRIBE.
       if !hasDescribed {
         hasDescribed = true
         perform(
@@ -182,9 +181,9 @@ extension RTSPSession {
 }
 
 extension SessionDescription {
-  /// The description in a response to DESCRIBE, whatever its Content-Type says, if it says anything.
+  /// Reads the description in a response to DESCRIBE, whatever its Content-Type.
   fileprivate init(answering response: RTSPResponse) throws(RTSPError) {
-    // A recorder whose channel has no camera answers 200 and nothing.
+    // A recorder whose channel has no camera answers 200 without a body.
     guard !response.body.isEmpty else { throw .emptyDescription }
     do throws(SessionDescriptionError) {
       try self.init(parsing: response.body)

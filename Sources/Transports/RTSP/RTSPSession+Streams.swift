@@ -1,8 +1,8 @@
 internal import RTPWire
 
-/// Setting streams up, playing and halting them.
+/// Sets streams up, plays and pauses them.
 extension RTSPSession {
-  /// What PLAY, PAUSE, TEARDOWN and keep-alives are sent to.
+  /// The URL for PLAY, PAUSE, TEARDOWN and keep-alives.
   var aggregateURL: String { aggregateURLs.first ?? url.description }
 
   // MARK: SETUP
@@ -45,9 +45,9 @@ extension RTSPSession {
       perform(.closePorts)
     case .serverPorts(let ports): perform(.expectMedia(media: stream.media, from: ports))
     case .group(let group):
-      // The next stream follows when the group is joined.
+      // The next stream is set up once the group is joined.
       return perform(.openPorts(media: stream.media, group))
-    // What must not fail is another.
+    // This is not the stream that must not fail.
     case .unusable where stream.role != .selected: return leaveOut(status: nil, at: now)
     case .unusable: return fail(.deliveryRefused, at: now)
     }
@@ -55,7 +55,7 @@ extension RTSPSession {
     setUpNext(at: now)
   }
 
-  /// Goes on without a stream that could not be set up, since it is not the one that must not fail.
+  /// Continues without a stream that could not be set up and is allowed to fail.
   mutating func leaveOut(status: Int?, at now: Instant) {
     if let stream = streams.current, stream.role == .accompanying {
       report(.streamLeftOut(media: stream.media, status: status))
@@ -64,7 +64,7 @@ extension RTSPSession {
     setUpNext(at: now)
   }
 
-  /// Tries what else there is after a SETUP was refused.
+  /// Tries the alternatives after a SETUP was refused.
   private mutating func recover(
     from response: RTSPResponse, to exchange: RTSPExchanges.Exchange, at now: Instant
   ) {
@@ -84,7 +84,7 @@ extension RTSPSession {
     giveUpOnUDP(.udpRefused, error: error, at: now)
   }
 
-  /// Goes on in the connection, if that was left open; once, because there is no way back.
+  /// Moves the stream from UDP into the connection, if the configuration allows it; happens once.
   mutating func giveUpOnUDP(
     _ diagnostic: RTSPDiagnostic, error: RTSPError, at now: Instant
   ) {
@@ -97,8 +97,8 @@ extension RTSPSession {
       streams.restart(over: .connection)
       return setUpNext(at: now)
     }
-    // A server may close the connection after TEARDOWN, and some keep its session's state; in a
-    // new one everything is as at the start.
+    // A server may close the connection after TEARDOWN, and some keep the session's state. A new
+    // connection starts without any.
     leave(at: now)
     streams.restart(over: .connection)
     connect(at: now)
@@ -128,7 +128,7 @@ extension RTSPSession {
     perform(.playing(position(in: response)))
   }
 
-  /// What RTP-Info claims for the selected stream, as far as it can be meant.
+  /// The plausible part of RTP-Info for the selected stream.
   private mutating func position(in response: RTSPResponse) -> StreamPosition? {
     guard let field = response.headers["RTP-Info"], let stream = streams.selected else {
       return nil
@@ -136,8 +136,8 @@ extension RTSPSession {
     let entries = RTPInfo.parse(field)
     let named = entries.first { entry in stream.urls.contains { entry.isFor($0) } }
     guard let entry = named ?? (streams.count == 1 ? entries.first : nil) else { return nil }
-    // Hikvision's DS-2CD2032-I says that its first packet is number 0, TP-Link's Tapo C320WS that it
-    // is 1, and neither is true.
+    // Hikvision's DS-2CD2032-I always claims that its first packet is number 0, TP-Link's Tapo
+    // C320WS always claims 1; neither is true.
     let position = StreamPosition(
       sequenceNumber: entry.sequenceNumber.flatMap { $0 > 1 ? $0 : nil },
       timestamp: entry.timestamp.flatMap { $0 > 1 ? $0 : nil })
@@ -149,7 +149,7 @@ extension RTSPSession {
 
   mutating func receivePause(_ response: RTSPResponse, at now: Instant) {
     guard response.isSuccess else {
-      // Hikvision's DS-2CD2732F answers 551 instead of 501; both mean that it can not.
+      // Hikvision's DS-2CD2732F answers 551 instead of 501; both mean that it cannot pause.
       report(.pauseRefused(status: response.status))
       phase = .playing(since: now)
       return
@@ -158,7 +158,7 @@ extension RTSPSession {
     perform(.paused)
   }
 
-  /// Ends the session with what a server gave as its reason.
+  /// Ends the session with the error that a server's refusal means.
   mutating func refuse(
     _ response: RTSPResponse, to exchange: RTSPExchanges.Exchange, at now: Instant
   ) {
@@ -168,10 +168,10 @@ extension RTSPSession {
       at: now)
   }
 
-  /// Takes over the identifier and the timeout of a session (§12.37).
+  /// Takes over the session's identifier and timeout (§12.37).
   private mutating func adoptSession(of response: RTSPResponse) {
     guard let session = response.headers["Session"].flatMap({ SessionHeader($0) }) else { return }
-    // The H264DVR gives every SETUP another one.
+    // The H264DVR gives every SETUP another identifier.
     if let identifier, identifier != session.identifier { report(.sessionIdentifierChanged) }
     identifier = session.identifier
     keepAlive.adopt(timeout: session.timeout)
@@ -181,14 +181,14 @@ extension RTSPSession {
 extension RTSPResponse {
   var isSuccess: Bool { (200..<300).contains(status) }
 
-  /// RFC 2326 §11.3; 307 is HTTP's.
+  /// Whether this is a redirect (RFC 2326 §11.3; 307 is HTTP's).
   var isRedirect: Bool { [301, 302, 303, 305, 307].contains(status) }
 
-  /// Whether the request may have failed for its URL alone: servers that know a stream by another
-  /// URL than the one the RFC builds say so in all of these ways.
+  /// Whether the request may have failed only because of its URL: servers that use another URL than
+  /// the RFC's answer in all of these ways.
   var mayMeanURL: Bool { [400, 404, 451, 454, 455, 459, 460, 503].contains(status) }
 
-  /// Whether a SETUP may have failed for its Transport alone; 461 says just that (§11.3), and not
+  /// Whether a SETUP may have failed only because of its Transport; 461 means that (§11.3), but not
   /// every server knows it.
   var mayMeanTransport: Bool { [400, 406, 451, 455, 461, 500, 501, 503, 551].contains(status) }
 }

@@ -1,13 +1,13 @@
 internal import RTPWire
 
-/// An RTSP session as a value (RFC 2326 appendix A): what happened and `now` go in, actions come out.
+/// An RTSP session as a value (RFC 2326 appendix A): events and `now` go in, actions come out.
 ///
-/// The shell that owns the sockets takes the actions with ``nextAction()`` after every call, until
-/// there are none, and executes them in order. The session reads no clock, opens nothing, and knows
-/// no thread. Every wait in it ends by ``deadline``, at which the shell calls ``wake(at:)``; media
-/// moves the deadline later, so a timer that is not moved with every packet merely fires early.
+/// The shell owns the sockets. After every call it takes actions with ``nextAction()`` until there
+/// are none, and performs them in order. The session reads no clock, opens nothing and knows no
+/// thread. Every wait ends by ``deadline``, when the shell calls ``wake(at:)``. Media moves the
+/// deadline later, so a timer that is not moved with every packet merely fires early.
 struct RTSPSession: Sendable {
-  /// The server that is talked to, and the address of the stream on it.
+  /// The current server, and the address of the stream on it.
   var url: ServerURL
   var authenticator: Authenticator
   var phase: Phase
@@ -15,18 +15,18 @@ struct RTSPSession: Sendable {
   var keepAlive = RTSPKeepAlive()
   var streams: RTSPStreams
   var redirections: Redirections
-  /// Whether the server has set up something that it should be told to take down.
+  /// Whether the server has set up something that needs a TEARDOWN.
   var isSetUp = false
   /// The session's identifier, if the server gave one.
   var identifier: String?
-  /// What PLAY and all that follows is sent to, in the order in which it is tried.
+  /// The URLs for PLAY and later requests, in the order in which they are tried.
   var aggregateURLs: [String] = []
   var hasAskedOptions = false
   var hasDescribed = false
-  /// Whether anything was answered in this connection.
+  /// Whether the server has answered anything on this connection.
   var hasBeenAnswered = false
   var reconnections = 0
-  /// When the selected stream last brought something.
+  /// When the selected stream last brought a packet.
   var lastMedia: Instant?
   /// Whether the first connection led to this machine or its link, so that a redirect may too.
   private var beganInside: Bool?
@@ -34,14 +34,14 @@ struct RTSPSession: Sendable {
   let configuration: RTSPConfiguration
   let purpose: Purpose
   let credentials: Credentials?
-  /// What the credentials belong to.
+  /// The server that the credentials belong to.
   let origin: ServerURL
   private let silence: Duration?
   private var actions: [Action] = []
   private var reported: Set<RTSPDiagnostic> = []
 
-  /// Where a session stands; the states of RFC 2326 §A.1 are Init until the first SETUP is
-  /// answered, then Ready, and Playing.
+  /// The phase of a session; RFC 2326 §A.1 calls it Init until the first SETUP is answered, then
+  /// Ready, and Playing.
   enum Phase: Sendable, Hashable {
     case connecting(until: Instant)
     /// From OPTIONS to the response to PLAY: Init, then Ready.
@@ -56,8 +56,8 @@ struct RTSPSession: Sendable {
 
   /// Begins a session; its first action is to connect.
   ///
-  /// The credentials are for the server of `url` and no other. A stream that brings nothing for
-  /// `silence` ends the session; `nil` waits for ever. The nonces of digest authentication come
+  /// The credentials are for the server of `url` and no other. The session ends when the stream
+  /// brings nothing for `silence`; `nil` waits for ever. The nonces of digest authentication come
   /// from `randomness`.
   init(
     configuration: RTSPConfiguration, url: ServerURL, credentials: Credentials?,
@@ -80,8 +80,8 @@ struct RTSPSession: Sendable {
 
   // MARK: What happened
 
-  /// The connection stands; `isInside` says that it leads to this machine or its link
-  /// (``ServerURL/isConfined(_:)``), to which no server far away may redirect anybody by a name.
+  /// The connection is open; `isInside` says that it leads to this machine or its link
+  /// (``ServerURL/isConfined(_:)``), to which no distant server may redirect, not even by a name.
   mutating func connectionOpened(isInside: Bool = false, at now: Instant) {
     guard case .connecting = phase else { return }
     if beganInside == false, isInside {
@@ -97,7 +97,7 @@ struct RTSPSession: Sendable {
     end(.notConnected)
   }
 
-  /// The server closed the connection; all that came before has been told.
+  /// The server closed the connection; everything that came before has been reported.
   mutating func connectionClosed(at now: Instant) {
     switch phase {
     case .ended: break
@@ -105,7 +105,8 @@ struct RTSPSession: Sendable {
     case .connecting: end(.notConnected)
     case .settingUp
     where !isSetUp && hasBeenAnswered && reconnections < Self.maximumReconnections:
-      // Some servers close after 401, or after OPTIONS, and answer the same in a new connection.
+      // Some servers close after 401 or after OPTIONS, and answer the same request on a new
+      // connection.
       reconnections += 1
       report(.reconnected)
       connect(at: now)
@@ -113,13 +114,13 @@ struct RTSPSession: Sendable {
     }
   }
 
-  /// What the connection brings can not be understood.
+  /// The connection's bytes cannot be understood.
   mutating func inputFailed(_ error: RTSPError, at now: Instant) { fail(error, at: now) }
 
-  /// Says what is to become of a frame that came in the connection; to be called for every one.
+  /// Says where an interleaved frame goes; must be called for every one.
   ///
-  /// Frames count from the moment their stream is set up, also before PLAY is answered: many servers
-  /// send at once, and the first picture is the one without which the others are of no use.
+  /// Frames count once their stream is set up, even before PLAY is answered: many servers send at
+  /// once, and without the first picture the others are of no use.
   mutating func route(channel: UInt8, at now: Instant) -> Route {
     let route = streams.route(channel)
     switch route {
@@ -164,20 +165,20 @@ struct RTSPSession: Sendable {
 
   // MARK: What is wanted
 
-  /// Halts the stream; without effect unless it plays.
+  /// Pauses the stream; without effect unless it plays.
   mutating func pause(at now: Instant) {
     guard case .playing = phase, exchanges.awaited == nil else { return }
     send(.pause, "PAUSE", to: aggregateURL, at: now)
   }
 
-  /// Lets the stream go on from where it was halted; without effect unless it was.
+  /// Continues a paused stream; without effect unless it is paused.
   mutating func resume(at now: Instant) {
     guard case .paused = phase, exchanges.awaited == nil else { return }
-    // Without Range a stream goes on where it was halted (RFC 2326 §10.5).
+    // Without Range a stream continues where it was paused (RFC 2326 §10.5).
     send(.play, "PLAY", to: aggregateURL, at: now)
   }
 
-  /// Ends the session in order; it is over within a second.
+  /// Ends the session with TEARDOWN; it is over within a second.
   mutating func teardown(at now: Instant) {
     switch phase {
     case .ended, .tearingDown: break
@@ -192,7 +193,7 @@ struct RTSPSession: Sendable {
 
   // MARK: Time
 
-  /// When ``wake(at:)`` is to be called at the latest.
+  /// When ``wake(at:)`` must be called at the latest.
   var deadline: Instant? {
     let waits = [connectionDeadline, exchanges.deadline, mediaDeadline?.instant, keepAlive.due]
     return phase == .ended ? nil : waits.compactMap(\.self).min()
@@ -218,10 +219,10 @@ struct RTSPSession: Sendable {
 
   // MARK: What is to be done
 
-  /// Takes out the next action.
+  /// Removes and returns the next action.
   mutating func nextAction() -> Action? { actions.isEmpty ? nil : actions.removeFirst() }
 
-  /// The channels on which frames can be expected, to find the beginning of one by.
+  /// The channels on which frames are expected; they help to recognise the start of a frame.
   var assignedChannels: [UInt8] { streams.assignedChannels }
 
   /// The channel on which RTCP for a track goes to the server; `nil` over UDP.
@@ -248,9 +249,9 @@ struct RTSPSession: Sendable {
     return nil
   }
 
-  /// When the stream will have been silent for too long, and for how long that is.
+  /// When the stream has been silent for too long, and the limit for that.
   private var mediaDeadline: (instant: Instant, limit: Duration)? {
-    // While PAUSE is under way, nobody knows whether the server has halted.
+    // While PAUSE is unanswered, the server may or may not have paused.
     guard case .playing(let start) = phase, exchanges.awaited == nil else { return nil }
     let mayFallBack =
       lastMedia == nil && streams.carrier == .udp
@@ -261,13 +262,13 @@ struct RTSPSession: Sendable {
 
   static let connectDeadline = Duration.seconds(10)
   static let responseDeadline = Duration.seconds(10)
-  /// A program that ends must not hang on a server that does not.
+  /// A program that ends must not wait for a server that does not answer.
   static let teardownDeadline = Duration.seconds(1)
-  /// How long UDP is given before the stream is asked for in the connection.
+  /// How long to wait for media over UDP before the stream is moved into the connection.
   static let udpPatience = Duration.seconds(3)
-  /// Connections that a server may close during set-up.
+  /// How often a server may close the connection during set-up.
   static let maximumReconnections = 2
-  /// Kinds of deviations that are reported; a server can invent channels and addresses.
+  /// The most deviations reported; a server can invent channels and addresses without end.
   static let maximumDiagnostics = 64
 }
 

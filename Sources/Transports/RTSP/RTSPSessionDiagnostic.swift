@@ -1,43 +1,43 @@
-/// What a server did that is not as it should be, and that was lived with.
+/// A protocol violation by a server that was tolerated.
 public enum RTSPDiagnostic: Sendable, Hashable {
-  /// The password went over an unencrypted connection in a form that anybody on the way can read.
+  /// The password went over an unencrypted connection in a form that anybody on the path can read.
   case basicWithoutEncryption
   /// OPTIONS was refused with this status.
   case optionsRefused(status: Int)
-  /// The server closed the connection before all was said, and was connected to again.
+  /// The server closed the connection during set-up, and a new one was opened.
   case reconnected
-  /// The server sent this client to another address.
+  /// The server redirected this client to another address.
   case redirected(to: String)
   /// A response without CSeq, or with that of another request.
   case wrongSequence
-  /// A response that answers nothing.
+  /// A response that answers no request.
   case unexpectedResponse
   /// The session's identifier changed; the latest counts.
   case sessionIdentifierChanged
   /// A response to SETUP without a session's identifier.
   case sessionIdentifierMissing
-  /// The control URL was refused in the form that is usual, and taken in another.
+  /// The control URL was refused in its usual form, and accepted in another.
   case controlURLRewritten
-  /// Interleaved channels that are not those asked for.
+  /// The server uses other interleaved channels than requested.
   case otherChannels(asked: UInt8, given: UInt8)
-  /// The Transport of a response to SETUP is missing, or does not say what it must.
+  /// The Transport of a response to SETUP is missing or incomplete.
   case transportIncomplete
-  /// The server named another protocol than the one asked for, and was followed.
+  /// The server chose another protocol than requested, which was accepted.
   case otherDelivery
-  /// The server can not send over UDP, so the stream comes in the connection.
+  /// The server cannot send over UDP, so the stream comes in the connection.
   case udpRefused
   /// Nothing came over UDP, so the stream comes in the connection.
   case udpSilent
   /// No local ports could be opened for UDP, so the stream comes in the connection.
   case portsUnavailable
-  /// A stream beside the one that is wanted was refused with this status, or could not be set up.
+  /// Another stream than the selected one was refused with this status, or could not be set up.
   case streamLeftOut(media: Int, status: Int?)
-  /// This method keeps no session alive here.
+  /// The server refused this method as a keep-alive.
   case keepAliveRefused(method: String)
   case pauseRefused(status: Int)
-  /// The position in RTP-Info is one that no stream has, and is ignored.
+  /// The position in RTP-Info is implausible and is ignored.
   case suspiciousPosition
-  /// Data on a channel that no stream has.
+  /// Data came on a channel of no stream.
   case unassignedChannel(UInt8)
 }
 
@@ -54,18 +54,18 @@ extension RTSPDiagnostic: CustomStringConvertible {
     case .unexpectedResponse: return "a response answered no request"
     case .sessionIdentifierChanged: return "the session's identifier changed"
     case .sessionIdentifierMissing: return "the server gave the session no identifier"
-    case .controlURLRewritten: return "the control URL had to be built in another way"
+    case .controlURLRewritten: return "the control URL was accepted only in an unusual form"
     case .otherChannels(let asked, let given):
       return "the server uses channel \(given) instead of \(asked)"
     case .transportIncomplete: return "the server did not say how it carries the stream"
-    case .otherDelivery: return "the server carries the stream in another way than asked"
+    case .otherDelivery: return "the server carries the stream in another way than requested"
     case .udpRefused: return "the server does not send over UDP; the stream comes over TCP"
     case .udpSilent:
-      return "nothing came over UDP (a firewall may stand between); the stream comes over TCP"
+      return "nothing came over UDP (a firewall may block it); the stream comes over TCP"
     case .portsUnavailable: return "no UDP ports could be opened; the stream comes over TCP"
     case .streamLeftOut(let media, let status):
       let answer = status.map { " (the server answered SETUP with \($0))" } ?? ""
-      return "stream \(media) could not be set up\(answer); the others are played without it"
+      return "stream \(media) could not be set up\(answer); the others play without it"
     case .keepAliveRefused(let method): return "\(method) was refused as a keep-alive"
     case .pauseRefused(let status): return "PAUSE was refused with \(status)"
     case .suspiciousPosition: return "the position in RTP-Info is not used"

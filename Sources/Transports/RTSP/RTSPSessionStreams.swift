@@ -1,10 +1,10 @@
 internal import NIOCore
 internal import RTPWire
 
-/// The streams of a session: which are set up, by what URLs and over what, and whose frames come on
-/// which channel.
+/// The streams of a session: which ones are set up, with which URLs and transport, and whose frames
+/// come on which channel.
 struct RTSPStreams: Sendable {
-  /// What carries the media.
+  /// How the media is carried.
   enum Carrier: Sendable, Hashable {
     /// Frames in the RTSP connection.
     case connection
@@ -14,13 +14,13 @@ struct RTSPStreams: Sendable {
 
   /// Why a stream is set up.
   enum Role: Sendable, Hashable {
-    /// It is what must not fail.
+    /// It is the stream that must not fail.
     case selected
-    /// It is played with what is selected, if it can be.
+    /// It is played with the selected one, if possible.
     case accompanying
-    /// The packets of a track are sent again in it (RFC 4588 §5.3).
+    /// It carries the retransmissions of a track (RFC 4588 §5.3).
     case retransmission
-    /// Its device wants it so.
+    /// It is set up only because the device demands it.
     case unwanted
   }
 
@@ -31,7 +31,7 @@ struct RTSPStreams: Sendable {
     let role: Role
     /// The track that it belongs to: a place in ``RTSPStreams/tracks``.
     let track: Int
-    /// What SETUP is sent to, in the order in which it is tried.
+    /// The URLs for SETUP, in the order in which they are tried.
     let urls: [String]
     /// Its local ports over UDP.
     var ports: RTSPSession.ClientPorts?
@@ -40,14 +40,14 @@ struct RTSPStreams: Sendable {
     fileprivate let channel: UInt8
   }
 
-  /// What the response to a SETUP came to.
+  /// The result of a SETUP.
   enum Answer: Sendable, Hashable {
-    /// The first of the channels that were asked for, and of those that the server uses; `nil` when
-    /// it does not say, and uses those asked for.
+    /// The first requested channel, and the first one that the server uses; `nil` when it does not
+    /// say, and uses the requested ones.
     case interleaved(asked: UInt8, given: UInt8?)
     case serverPorts(RTSPSession.ServerPorts)
     case group(RTSPSession.Ports)
-    /// The server sends in the connection although UDP was asked for.
+    /// The server sends in the connection although UDP was requested.
     case interleavedInstead
     case unusable
   }
@@ -55,21 +55,21 @@ struct RTSPStreams: Sendable {
   private(set) var carrier: Carrier
   /// The channels of all streams.
   private(set) var assignedChannels: [UInt8] = []
-  /// The indices, in the description, of what is delivered.
+  /// The indices, in the description, of the streams that are delivered.
   private(set) var tracks: [Int] = []
-  /// The channels on which the RTCP of tracks goes back.
+  /// The channels on which RTCP goes back, by track.
   private var feedbackChannels: [Int: UInt8] = [:]
 
   private var streams: [Stream] = []
   private var position = 0
-  /// Which of its URLs a stream is tried with; the way of building that one accepts holds for all.
+  /// Which of its URLs a stream is tried with; the form that one stream accepts is used for all.
   private var form = 0
   private var acceptedForm = 0
   private var routes = [RTSPSession.Route](repeating: .unassigned, count: 256)
 
   init(carrier: Carrier) { self.carrier = carrier }
 
-  /// The stream that is to be set up; `nil` when all are.
+  /// The next stream to set up; `nil` when all are set up.
   var current: Stream? { streams.indices.contains(position) ? streams[position] : nil }
 
   var selected: Stream? { streams.first { $0.role == .selected } }
@@ -82,7 +82,7 @@ struct RTSPStreams: Sendable {
   /// How many streams there are.
   var count: Int { streams.count }
 
-  /// The URL of ``current`` that is to be tried.
+  /// The URL of ``current`` to try next.
   var url: String? { current.flatMap { $0.urls.dropFirst(form).first ?? $0.urls.last } }
 
   /// The Transport field of a SETUP for ``current`` (RFC 2326 §12.39).
@@ -98,9 +98,9 @@ struct RTSPStreams: Sendable {
     }
   }
 
-  /// Takes over what a description offers.
+  /// Chooses the streams from a description.
   ///
-  /// - Throws: that there is no such stream, or that it can not be received.
+  /// - Throws: an error when there is no such stream, or it cannot be received.
   mutating func choose(
     from description: SessionDescription, urls: [[String]], configuration: RTSPConfiguration
   ) throws(RTSPError) {
@@ -114,7 +114,7 @@ struct RTSPStreams: Sendable {
     }
     tracks = description.tracks(with: index, of: configuration.selection)
     var chosen: [(index: Int, role: Role, profile: String, track: Int)] = []
-    // What must not fail comes first and has channels 0 and 1, which every device knows.
+    // The stream that must not fail comes first, with channels 0 and 1, which every device knows.
     for track in tracks.indices.sorted(by: { tracks[$0] == index && tracks[$1] != index }) {
       let place = tracks[track]
       let role = place == index ? Role.selected : .accompanying
@@ -125,7 +125,7 @@ struct RTSPStreams: Sendable {
     }
     if configuration.setsUpEverything {
       chosen += media.indices.compactMap { other in
-        // A second client of a back channel is refused by Dahua, with all that it asked for.
+        // Dahua refuses a second client of a back channel completely.
         chosen.contains { $0.index == other } || media[other].isBackChannel
           ? nil : media[other].rtpProfile.map { (other, .unwanted, $0, 0) }
       }
@@ -142,7 +142,7 @@ struct RTSPStreams: Sendable {
     }
   }
 
-  /// Begins again, with nothing set up, over another carrier or the same.
+  /// Starts again with nothing set up, over the same or another carrier.
   mutating func restart(over carrier: Carrier) {
     self.carrier = carrier
     position = 0
@@ -157,8 +157,8 @@ struct RTSPStreams: Sendable {
     streams[position].ports = ports
   }
 
-  /// Goes on to the next way of building the URL of ``current``, or, after the last, back to the one that
-  /// was accepted of another stream.
+  /// Moves on to the next URL of ``current``; false after the last one, when the form that another
+  /// stream accepted is restored.
   mutating func tryNextURL() -> Bool {
     guard let current, form + 1 < current.urls.count else {
       form = acceptedForm
@@ -168,16 +168,16 @@ struct RTSPStreams: Sendable {
     return true
   }
 
-  /// Goes on to the next stream.
+  /// Moves on to the next stream.
   mutating func advance() { position += 1 }
 
-  /// Takes over what a server answered to the SETUP of ``current``; `nil` when it named no transport.
+  /// Takes over the answer to the SETUP of ``current``; `answer` is `nil` when it has no transport.
   mutating func accept(_ answer: TransportHeader?) -> Answer {
     guard let current else { return .unusable }
     acceptedForm = form
     switch carrier {
     case .connection:
-      // The Escam Q6 answers RTP/AVP for TCP, others name no protocol: the channels alone count.
+      // The Escam Q6 answers RTP/AVP for TCP, others name no protocol: only the channels count.
       assign(answer?.interleaved, to: current)
       return .interleaved(asked: current.channel, given: answer?.interleaved?.media)
     case .udp:
@@ -196,17 +196,17 @@ struct RTSPStreams: Sendable {
     }
   }
 
-  /// Tracks that are set up at most, each with two sockets over UDP.
+  /// The most tracks that are set up, each with two sockets over UDP.
   static let maximumTracks = 16
 
-  /// What is to become of a frame on `channel`; called for each.
+  /// Where a frame on `channel` goes; called for each frame.
   func route(_ channel: UInt8) -> RTSPSession.Route { routes[Int(channel)] }
 
   private mutating func assign(_ given: TransportHeader.Pair<UInt8>?, to stream: Stream) {
     let media = given?.media ?? stream.channel
     let isSelected = stream.role == .selected
     let isTrack = isSelected || stream.role == .accompanying
-    // Some servers answer with channels 0 and 1 whatever they were asked for.
+    // Some servers answer with channels 0 and 1 whatever was requested.
     func isFree(_ channel: UInt8) -> Bool {
       if isSelected { return true }
       if case .deliver = routes[Int(channel)] { return false }
@@ -220,7 +220,7 @@ struct RTSPStreams: Sendable {
       if isTrack { feedbackChannels[stream.track] = control }
     }
     guard isFree(media) else { return }
-    // Last, because it prevails where a server uses a channel twice.
+    // This comes last, so that media wins where a server uses a channel twice.
     routes[Int(media)] =
       switch stream.role {
       case .selected, .accompanying: .deliver(.media, track: stream.track)
@@ -229,8 +229,8 @@ struct RTSPStreams: Sendable {
       }
   }
 
-  /// The group of the answer, or else that of the description; a server can name no other kind of
-  /// address, because the receiver would send its membership there.
+  /// The group in the answer, or else in the description; other kinds of addresses are refused,
+  /// because the receiver would send its membership there.
   private func multicastGroup(_ answer: TransportHeader?, of stream: Stream) -> RTSPSession.Ports? {
     var (group, port, timeToLive, sources) = ("", 0, UInt8?.none, [String]())
     if case .multicast(let described, let describedPort, let describedLife, let filter)? =
@@ -253,7 +253,7 @@ struct RTSPStreams: Sendable {
 }
 
 extension SessionDescription {
-  /// The index of what is to be played; `nil` when there is no such thing.
+  /// The index of the stream to play; `nil` when there is no such stream.
   func index(of selection: RTSPConfiguration.Selection) -> Int? {
     switch selection {
     case .everything, .firstVideo:
@@ -262,10 +262,10 @@ extension SessionDescription {
     }
   }
 
-  /// The indices of what is delivered, in order, of which `selected` is one.
+  /// The indices of the streams to deliver, in order; `selected` is one of them.
   fileprivate func tracks(with selected: Int, of selection: RTSPConfiguration.Selection) -> [Int] {
     guard selection == .everything else { return [selected] }
-    // One in clear beside one that is protected proves nothing of itself, and is not played with it.
+    // An unencrypted stream beside a protected one could be forged, so it is not played with it.
     let isProtected = media[selected].isProtected
     let others = media.indices.filter { index in
       let media = media[index]
@@ -277,19 +277,19 @@ extension SessionDescription {
 }
 
 extension SessionDescription.Media {
-  /// What Transport names, which is what the description does; `nil` for what is not RTP.
+  /// The profile for Transport, as in the description; `nil` when it is not RTP.
   fileprivate var rtpProfile: String? {
     switch profile.uppercased() {
     case "RTP/AVPF", "RTP/AVPF/UDP", "RTP/AVPF/TCP": return "RTP/AVPF"
     case "RTP/SAVPF", "RTP/SAVPF/UDP", "RTP/SAVPF/TCP": return "RTP/SAVPF"
-    // Keys that are agreed upon by DTLS come from nowhere here (RFC 5764).
+    // DTLS key agreement is not supported here (RFC 5764).
     case let name where !name.contains("RTP") || name.contains("TLS/"): return nil
     case let name where name.contains("SAVP"): return "RTP/SAVP"
     default: return "RTP/AVP"
     }
   }
 
-  /// The group that the media goes to, if it goes to one.
+  /// The multicast group of the media, if there is one.
   fileprivate var group: RTSPSession.Ports? {
     guard let connection else { return nil }
     let sources = if case .only(let sources) = senders { sources } else { [String]() }

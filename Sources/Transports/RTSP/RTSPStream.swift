@@ -1,11 +1,11 @@
 internal import NIOCore
 internal import RTPWire
 
-/// An RTSP session at work, on its event loop: does what the session wants done, and tells it and
-/// the sink what came of it.
+/// A running RTSP session on its event loop: performs the session's actions, and reports the
+/// results to the session and the sink.
 ///
-/// While it works, its connection and its timer keep it alive; the session ends in any case, and
-/// then it lets go of everything.
+/// Its connection and its timer keep it alive. The session always ends, and then it releases
+/// everything.
 final class RTSPStream: PacketStream {
   private let eventLoop: any EventLoop
   private let configuration: RTSPConfiguration
@@ -16,12 +16,12 @@ final class RTSPStream: PacketStream {
   private var ports: [Int: RTSPMediaPorts] = [:]
   private var timer: (task: Scheduled<Void>, due: Instant)?
   private var opening: EventLoopPromise<Void>?
-  /// What the server describes, once it has.
+  /// The server's description, once it has come.
   private(set) var description: SessionDescription?
-  /// Decrypts for the sink, where the keys are in the description.
+  /// Decrypts for the sink when the keys are in the description.
   private var protection: SRTPReceiver?
   private var isSecure: Bool
-  /// The indices, in the description, of what is delivered, and which of them must not fail.
+  /// The indices, in the description, of the delivered streams, and of the one that must not fail.
   private var tracks: [Int] = []
   private var selected: Int?
   private var count = TransportCounters()
@@ -49,8 +49,8 @@ final class RTSPStream: PacketStream {
 
   // MARK: What is wanted
 
-  /// Begins; the future is kept when the stream plays or its first packet is there, or for a mere
-  /// description when the session is over.
+  /// Starts the session; the future succeeds once the stream plays or its first packet has come,
+  /// or, if only a description is wanted, once the session is over.
   func start() -> EventLoopFuture<Void> {
     let promise = eventLoop.makePromise(of: Void.self)
     opening = promise
@@ -58,7 +58,7 @@ final class RTSPStream: PacketStream {
     return promise.futureResult
   }
 
-  /// Ends what is delivered at once, and the session in order behind that.
+  /// Ends the delivery at once, and the session with TEARDOWN afterwards.
   func close() {
     end(.closed)
     session.teardown(at: Self.now)
@@ -75,7 +75,7 @@ final class RTSPStream: PacketStream {
     act()
   }
 
-  /// Sends RTCP where the media comes from: in the connection, or over UDP.
+  /// Sends RTCP back the way the media comes: in the connection or over UDP.
   func sendFeedback(_ bytes: ByteBuffer, track: Int) {
     guard sink != nil, tracks.indices.contains(track) else { return }
     var bytes = bytes
@@ -90,7 +90,7 @@ final class RTSPStream: PacketStream {
     }
   }
 
-  /// Has the server wait, unless its media comes over UDP.
+  /// Makes the server wait, unless its media comes over UDP.
   func holdReading(_ isHeld: Bool) {
     if ports.isEmpty { connection?.holdReading(isHeld) }
   }
@@ -108,7 +108,7 @@ final class RTSPStream: PacketStream {
 
   // MARK: What is to be done
 
-  /// Does what the session wants done, and sees to it that it is woken in time.
+  /// Performs the session's actions and sets the timer for its deadline.
   private func act() {
     while let action = session.nextAction() { perform(action) }
     connection?.assignedChannels = session.assignedChannels
@@ -117,7 +117,7 @@ final class RTSPStream: PacketStream {
       timer = nil
       return
     }
-    // A deadline that moved later finds the timer early, which does no harm.
+    // If the deadline has moved later, the timer fires early, which does no harm.
     if let timer, timer.due <= deadline { return }
     timer?.task.cancel()
     let delay = max(Self.now.nanoseconds(to: deadline), 0)
@@ -154,15 +154,15 @@ final class RTSPStream: PacketStream {
     }
   }
 
-  /// Puts decryption between the media and the sink, where the description asks for it and the sink
-  /// does not do it anyway.
+  /// Inserts decryption between media and sink, if the description asks for it and the sink does
+  /// not decrypt by itself.
   private func protect() {
     guard let sink, !sink.authenticates, let description, let selected,
       description.media.indices.contains(selected), description.media[selected].isProtected
     else { return }
     let exposure = isSecure ? nil : "the connection is not encrypted"
     do throws(SRTPError) {
-      // Of those that may fail, the key may be missing too.
+      // The key may be missing for streams that are allowed to fail.
       var configurations: [SRTPConfiguration?] = []
       for media in tracks {
         do throws(SRTPError) {
@@ -232,14 +232,14 @@ final class RTSPStream: PacketStream {
       let culprit = connection?.delay(seconds: seconds)
       self.end(.failed(culprit ?? RTSPError.connectTimedOut(seconds: seconds)))
     case .failed(.connectionClosed):
-      // With TLS 1.3 a server refuses its client's certificate after the handshake.
+      // With TLS 1.3 a server refuses the client's certificate only after the handshake.
       self.end(.failed(failure as? TLSError ?? RTSPError.connectionClosed))
     case .failed(let error): self.end(.failed(error))
     }
     closeConnection()
   }
 
-  /// Tells of the end, once, and lets nothing come after it.
+  /// Reports the end, once; nothing is delivered after it.
   private func end(_ end: TransportEnd) {
     closePorts()
     let sink = self.sink
@@ -279,7 +279,7 @@ final class RTSPStream: PacketStream {
 
   @discardableResult
   private func deliver(_ datagram: Datagram) -> Bool {
-    // Many servers send before they answer PLAY.
+    // Many servers send media before they answer PLAY.
     if opening != nil { becomeOpen() }
     guard let sink else { return false }
     guard datagram.bytes.readableBytes > 0 else {
@@ -287,7 +287,7 @@ final class RTSPStream: PacketStream {
       return false
     }
     var datagram = datagram
-    // What UDP held of a source on probation comes after what it did not.
+    // Datagrams that were held on probation come late, but arrival times must not decrease.
     datagram.arrival = max(datagram.arrival, lastArrival)
     lastArrival = datagram.arrival
     count.delivered += 1
@@ -299,7 +299,7 @@ final class RTSPStream: PacketStream {
     if opening == nil { sink?.readCompleted(at: now) }
   }
 
-  /// The stream has begun: from now on the sink is told, and hears of the end.
+  /// The stream has begun: from now on the sink is told of the end.
   private func becomeOpen() {
     let selected = self.selected.flatMap { ports[$0] }
     count.delivery = selected.map { $0.isMulticast ? "multicast" : "udp" } ?? "tcp"
@@ -325,7 +325,7 @@ final class RTSPStream: PacketStream {
           group: SocketAddress(ipAddress: group, port: port),
           sources: sources.map { try SocketAddress(ipAddress: $0, port: 0) }, sockets,
           on: eventLoop)
-        // The server names no ports of its own; from now on its packets can come.
+        // A group has no server ports to wait for, so packets can come from now on.
         startDelivery(ofMedia: media)
       }
     } catch {
@@ -343,7 +343,7 @@ final class RTSPStream: PacketStream {
     startDelivery(ofMedia: media)
   }
 
-  /// Delivers a stream if it is wanted; one that repeats another has been set up behind that.
+  /// Delivers a stream if it is wanted; a retransmission stream is set up after its media.
   private func startDelivery(ofMedia media: Int) {
     var started: EventLoopFuture<Void>?
     if let track = tracks.firstIndex(of: media) {
@@ -359,7 +359,7 @@ final class RTSPStream: PacketStream {
     started?.assumeIsolated().whenFailure { self.mediaFailed($0) }
   }
 
-  /// Whether the sink knows what is genuine.
+  /// Whether the sink can tell which datagrams are genuine.
   fileprivate var authenticates: Bool { sink?.authenticates ?? false }
 
   fileprivate func receiveOverUDP(_ datagram: Datagram, isSelected: Bool) -> Bool {
@@ -387,11 +387,11 @@ final class RTSPStream: PacketStream {
 
   private static var now: Instant { Instant(NIODeadline.now()) }
 
-  /// Diagnostics kept: more are of no help to anybody.
+  /// The most diagnostics kept; more would not help anybody.
   private static let maximumDiagnostics = 64
 }
 
-/// Passes on what comes over UDP.
+/// Passes datagrams from UDP on to the stream.
 private final class DatagramRelay: DatagramSink {
   private let stream: NIOLoopBound<RTSPStream>
   private let track: Int
@@ -423,9 +423,7 @@ private final class DatagramRelay: DatagramSink {
 }
 
 extension TransportCounters {
-  /// Takes over what sockets have counted, but not what they have delivered.
-  ///
-  /// The address is that of the first track.
+  /// Adds the counters of sockets, except for their deliveries; the address is the first track's.
   fileprivate mutating func add(_ sockets: TransportCounters, isFirst: Bool) {
     if isFirst { localAddress = sockets.localAddress ?? localAddress }
     foreignOrigin += sockets.foreignOrigin

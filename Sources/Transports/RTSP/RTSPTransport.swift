@@ -2,8 +2,8 @@ public import NIOCore
 
 /// RTP from an RTSP server (RFC 2326): in its connection, over UDP or multicast, encrypted or not.
 ///
-/// ``open(delivering:)`` returns when the server plays, or when the first packet is there, whichever
-/// comes first.
+/// ``open(delivering:)`` returns when the server plays or the first packet comes, whichever is
+/// first.
 public final class RTSPTransport: RTPTransport {
   public var eventLoop: any EventLoop { stream.eventLoop }
   let url: ServerURL
@@ -12,8 +12,7 @@ public final class RTSPTransport: RTPTransport {
   private let sockets: UDPTransport.SocketConfiguration
   let stream: StreamSlot<RTSPStream>
 
-  /// Opens nothing yet; a user name in the URL comes before the one configured, and so does a
-  /// password.
+  /// Makes a transport without opening anything; credentials in the URL override configured ones.
   ///
   /// - Throws: ``TransportError/source(_:_:)`` when `source` is not the URL of a stream.
   public init(
@@ -35,10 +34,10 @@ public final class RTSPTransport: RTPTransport {
   /// A server is asked to play, so its silence is a fault.
   public var isPassive: Bool { false }
 
-  /// As ``RTSPConfiguration/silence`` has it.
+  /// The value of ``RTSPConfiguration/silence``.
   public var longestSilence: Duration? { configuration.silence }
 
-  /// Dahua and FLIR cameras end a session without them.
+  /// Dahua and FLIR cameras end a session without reports.
   public var takesReports: Bool { true }
 
   /// - Throws: ``RTSPError``, ``TLSError`` or ``TransportError``.
@@ -46,7 +45,7 @@ public final class RTSPTransport: RTPTransport {
     try await start(.play, delivering: sink).get()
   }
 
-  /// What the server describes at the address of `source`, without playing any of it.
+  /// Asks the server for its description at the address of `source`, without playing anything.
   ///
   /// - Throws: as ``open(delivering:)`` does.
   public static func describe(
@@ -62,22 +61,22 @@ public final class RTSPTransport: RTPTransport {
     return description
   }
 
-  /// Halts the stream (RFC 2326 §10.6); servers of live streams often can not.
+  /// Pauses the stream (RFC 2326 §10.6); servers of live streams often cannot.
   public func pause() { stream.withStream { $0.pause() } }
 
-  /// Lets a halted stream go on.
+  /// Continues a paused stream.
   public func resume() { stream.withStream { $0.resume() } }
 
   public func sendFeedback(_ bytes: ByteBuffer, track: Int) {
     stream.withStream { $0.sendFeedback(bytes, track: track) }
   }
 
-  /// Only media in the connection itself can wait.
+  /// Makes the server wait; only media in the connection itself can.
   public func holdReading(_ isHeld: Bool) { stream.holdReading(isHeld) }
 
   public func counters() async -> TransportCounters { await stream.counters() }
 
-  /// Ends the transport; the server is told behind that, and given a second to answer.
+  /// Ends the transport; afterwards the server gets TEARDOWN and a second to answer.
   public func close() { stream.close() }
 
   private func start(
@@ -98,7 +97,7 @@ extension TransportKind {
     var kind = TransportKind(
       name: "rtsp", schemes: ["rtsp", "rtsps"],
       make: { source, options, eventLoop in
-        // ‘--transport rtsp host/path’ names no scheme.
+        // '--transport rtsp host/path' has no scheme.
         let url = SourceAddress.scheme(of: source) == nil ? "rtsp://" + source : source
         return try RTSPTransport(
           source: url, configuration: options.rtsp, sockets: options.sockets, on: eventLoop)

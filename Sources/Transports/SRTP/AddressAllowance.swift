@@ -1,10 +1,10 @@
 internal import NIOCore
 internal import RTPWire
 
-/// How often something may be done for packets of one address, so that none uses up what others need.
+/// Limits how often something is done for one address, so that no address exhausts a shared budget.
 ///
-/// A token bucket for each of the addresses heard last. Addresses can be forged, so that what is done for
-/// all of them together needs a bound of its own.
+/// There is a token bucket for each recent address. Addresses can be forged, so the total over all
+/// addresses needs a limit of its own.
 struct AddressAllowance: Sendable {
   private struct Entry: Sendable {
     let address: SocketAddress
@@ -13,18 +13,18 @@ struct AddressAllowance: Sendable {
   }
 
   private let burst: Int
-  /// Nanoseconds for a token.
+  /// Nanoseconds per token.
   private let interval: Int64
-  /// The one not heard for longest first.
+  /// The least recently heard address comes first.
   private var entries: [Entry] = []
 
-  /// Allows `burst` at once, and one more with every `interval`.
+  /// Allows `burst` at once, and one more per `interval`.
   init(burst: Int, interval: Duration) {
     self.burst = burst
     self.interval = max(interval.wholeNanoseconds, 1)
   }
 
-  /// Takes a token of the host of `origin`, if it has one; where there are no addresses, all may.
+  /// Takes a token for the host of `origin`, if one is left; without an address, always succeeds.
   mutating func take(for origin: SocketAddress?, at now: Instant) -> Bool {
     guard let origin else { return true }
     var entry = Entry(address: origin, left: burst, refilled: now)

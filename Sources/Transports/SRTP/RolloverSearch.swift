@@ -1,17 +1,17 @@
 internal import NIOCore
 internal import RTPWire
 
-/// Finds the roll-over counter of a source that was joined late, or that was away for more than 2^15
+/// Finds the roll-over counter of a source that was joined late, or was away for more than 2^15
 /// packets, by trying counters on copies of its packets.
 ///
-/// A counter is in no packet (RFC 3711 §3.3.1). Trials are bounded in number and rate, they go on from
-/// packet to packet, and only a packet that authenticates ends them.
+/// No packet contains the counter (RFC 3711 §3.3.1). Trials are limited in number and rate. They
+/// continue from packet to packet, and only a packet that authenticates ends them.
 struct RolloverSearch {
-  /// Counters tried, the first ones first.
+  /// The counters to try, in this order.
   struct Candidates: Sendable, Hashable {
-    /// Likely ones: what the user says, and what the same source has under another key.
+    /// Likely counters: the user's, and the one that the source has under another key.
     var likely: [UInt32] = []
-    /// All from here on are tried after those, ``RolloverSearch/span`` of them, over and over.
+    /// The first of ``RolloverSearch/span`` counters that are tried afterwards, over and over.
     var first: UInt32 = 1
   }
 
@@ -19,7 +19,7 @@ struct RolloverSearch {
   private struct Prospect {
     let ssrc: UInt32
     let key: SRTPKeyMaterial
-    /// Has this source alone, so that no trial leaves anything behind elsewhere.
+    /// A context for this source only, so that trials change nothing elsewhere.
     let context: SRTPContext
     let candidates: Candidates
     var tried: UInt32 = 0
@@ -32,18 +32,19 @@ struct RolloverSearch {
   }
 
   private(set) var trials: UInt64 = 0
-  /// The one not heard for longest first.
+  /// The least recently heard source comes first.
   private var prospects: [Prospect] = []
   private var allowance = TrialAllowance()
-  /// Sources that an address may begin to be searched for.
+  /// Limits how many searches one address can start.
   private var beginnings = AddressAllowance(burst: 2, interval: .seconds(1))
   private let replayWindow: Int
 
   init(replayWindow: Int) { self.replayWindow = replayWindow }
 
-  /// Tries counters on `packet`, which did not authenticate and is copied to `scratch` for each trial.
+  /// Tries counters on `packet`, which did not authenticate; it is copied to `scratch` for each
+  /// trial.
   ///
-  /// - Returns: the context in which it did, with the packet decrypted in `scratch`.
+  /// - Returns: the context in which it authenticated; `scratch` then holds the decrypted packet.
   mutating func context(
     for packet: ByteBuffer, of ssrc: UInt32, key: SRTPKeyMaterial, layout: SRTPLayout,
     candidates: Candidates, from origin: SocketAddress?, at now: Instant, scratch: inout ByteBuffer
@@ -53,8 +54,8 @@ struct RolloverSearch {
     if let index = prospects.firstIndex(where: { $0.ssrc == ssrc && $0.key === key }) {
       prospect = prospects.remove(at: index)
     } else {
-      // What comes once must not use up what a source that keeps coming needs, nor one address what
-      // another does.
+      // Single packets must not exhaust the trials that a continuing source needs, nor one address
+      // those of another.
       guard allowance.left - Self.contextCost >= TrialAllowance.burst / 2,
         beginnings.take(for: origin, at: now),
         allowance.take(Self.contextCost, leaving: TrialAllowance.burst / 2),
@@ -67,7 +68,7 @@ struct RolloverSearch {
       trials += 1
       let candidate = prospect.next
       prospect.tried &+= 1
-      // 0 would stand for no expectation at all, and has been tried before.
+      // For libsrtp, 0 means no expectation, and 0 was tried before.
       guard candidate > 0 else { continue }
       prospect.context.expect(rollover: candidate, of: ssrc)
       scratch.load(packet, layout: layout, isControl: false)
@@ -79,22 +80,22 @@ struct RolloverSearch {
     return nil
   }
 
-  /// Gives up what was tried for a source that has been found otherwise.
+  /// Ends the search for a source that was found in another way.
   mutating func forget(_ ssrc: UInt32) {
     if !prospects.isEmpty { prospects.removeAll { $0.ssrc == ssrc } }
   }
 
-  /// Counters that are tried: at 500 packets a second a stream has so many after 25 days.
+  /// How many counters are tried: at 500 packets a second a stream reaches this after 25 days.
   static let span: UInt32 = 16_384
-  /// Trials for one packet, some 0.3 ms in all, so that packets behind it do not wait.
+  /// Trials per packet, about 0.3 ms in total, so that the packets after it do not wait.
   static let trialsPerPacket = 64
   static let maximumProspects = 4
-  /// Trials that making a context stands for.
+  /// The cost of making a context, counted in trials.
   private static let contextCost = 8
 }
 
 extension ByteBuffer {
-  /// Becomes a copy of `packet` as libsrtp takes it; what it held stays with whoever has it.
+  /// Becomes a copy of `packet` in the form for libsrtp; others keep the previous content.
   mutating func load(_ packet: ByteBuffer, layout: SRTPLayout, isControl: Bool) {
     clear(minimumCapacity: packet.readableBytes + SRTPContext.spareBytes)
     writeImmutableBuffer(packet)

@@ -1,14 +1,15 @@
 internal import NIOCore
 internal import RTPWire
 
-/// How often keys may be asked for: whoever is asked must not be flooded by forged packets, and those of
-/// the sender that is known to be genuine must not wait behind them.
+/// Limits how often keys are requested: forged packets must not flood the key supplier, and
+/// requests for a sender known to be genuine must not wait behind them.
 struct SRTPInquiryAllowance: Sendable {
   private var ofAddress = AddressAllowance(burst: 4, interval: .seconds(1))
   private var left = Self.burst
   private var refilled: Instant?
 
-  /// Takes one inquiry, if it may be made now; `isKnown` says that authentic media comes from there.
+  /// Takes one request, if it is allowed now; `isKnown` says that authentic media comes from
+  /// `origin`.
   mutating func take(for origin: SocketAddress?, isKnown: Bool, at now: Instant) -> Bool {
     let tokens = (refilled ?? now).nanoseconds(to: now) / Self.interval
     if tokens > 0 { left = Int(clamping: min(Int64(left) + tokens, Int64(Self.burst))) }
@@ -20,9 +21,9 @@ struct SRTPInquiryAllowance: Sendable {
     return true
   }
 
-  /// Inquiries at once, of which so many are kept for the sender that is known.
+  /// Requests at once, and how many of them are reserved for a known sender.
   static let burst = 16
   static let reserve = 4
-  /// Nanoseconds for another one.
+  /// Nanoseconds until another request is allowed.
   private static let interval: Int64 = 250_000_000
 }

@@ -1,21 +1,21 @@
 internal import Glibc
 internal import RTPWire
 
-/// Where the keys of a stream are read from, so that they need not stand where everybody can read them.
+/// Where the keys of a stream are read from, so that they need not be visible to everybody.
 public enum SRTPKeySource: Sendable, Hashable {
-  /// A file that its owner alone can read, or a named pipe.
+  /// A file that only its owner can read, or a named pipe.
   case file(String)
-  /// A descriptor that whoever started the program has opened; it is closed behind the keys.
+  /// A descriptor that the caller of the program has opened; it is closed after reading.
   case descriptor(Int32)
-  /// A variable of the environment, which is wiped and removed.
+  /// An environment variable, which is wiped and removed.
   case environment(String)
 
-  /// Reads all keys that there are.
+  /// Reads all keys.
   ///
-  /// - Throws: ``SRTPError``, which tells nothing of what was read.
+  /// - Throws: ``SRTPError``, which never contains any of the text read.
   public func keys() throws(SRTPError) -> [SRTPKeyMaterial] { try keys(within: Self.patience) }
 
-  /// The same for writers of pipes that are waited for no longer than `patience`.
+  /// Reads all keys, and waits at most `patience` for the writer of a pipe.
   func keys(within patience: Duration) throws(SRTPError) -> [SRTPKeyMaterial] {
     let text: SecretBytes?
     do throws(SRTPError.KeyFault) { text = try self.text(within: patience) } catch {
@@ -27,7 +27,7 @@ public enum SRTPKeySource: Sendable, Hashable {
     }
   }
 
-  /// As messages call it.
+  /// The name of the source in messages.
   private var name: String {
     switch self {
     case .file(let path): path
@@ -39,7 +39,7 @@ public enum SRTPKeySource: Sendable, Hashable {
   private func text(within patience: Duration) throws(SRTPError.KeyFault) -> SecretBytes? {
     switch self {
     case .file(let path):
-      // A named pipe that nobody writes would keep open(2) waiting for ever.
+      // Without O_NONBLOCK, open(2) would wait for ever for a writer of a named pipe.
       let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
       guard descriptor >= 0 else { throw .unreadable(reason: Self.reason) }
       defer { close(descriptor) }
@@ -48,7 +48,7 @@ public enum SRTPKeySource: Sendable, Hashable {
       switch status.st_mode & S_IFMT {
       case S_IFREG:
         guard status.st_mode & (S_IRWXG | S_IRWXO) == 0 else { throw .readableByOthers }
-      // What comes through a pipe nobody else reads, whatever its mode.
+      // Nobody else reads the data of a pipe, whatever its mode.
       case S_IFIFO, S_IFCHR, S_IFSOCK: break
       default: throw .notAFile
       }
@@ -63,14 +63,14 @@ public enum SRTPKeySource: Sendable, Hashable {
       unsafe text.withBytes { bytes in
         for index in bytes.indices { unsafe bytes[index] = UInt8(bitPattern: value[index]) }
       }
-      // In the process's own memory, where /proc finds it too.
+      // This wipes the process's own memory, which /proc also shows.
       unsafe explicit_bzero(value, length)
       unsafe unsetenv(variable)
       return text
     }
   }
 
-  /// Reads to the end, which has to come in time.
+  /// Reads to the end, which must come within `patience`.
   private static func read(
     _ descriptor: Int32, within patience: Duration
   ) throws(SRTPError.KeyFault) -> SecretBytes {
@@ -107,6 +107,6 @@ public enum SRTPKeySource: Sendable, Hashable {
 
   /// How long the writer of a pipe may take: a person may have to type a password first.
   private static let patience = Duration.seconds(10)
-  /// Bytes: ``SRTPSession/maximumKeys`` lines with the longest identifiers.
+  /// Bytes; enough for ``SRTPSession/maximumKeys`` lines with the longest identifiers.
   private static let longestText = 8 << 10
 }

@@ -1,7 +1,8 @@
-/// What the tracks of a transport are protected by.
+/// How the tracks of a transport are protected.
 enum SRTPProtection: Sendable {
-  /// All of them by the same, as where a user gives the keys.
+  /// One configuration for all tracks, for example when the user gives the keys.
   case everyTrack(SRTPConfiguration)
-  /// Each by its own, as a session description says; of one without, nothing is delivered.
+  /// One configuration for each track, as a session description says; a track without one delivers
+  /// nothing.
   case tracks([SRTPConfiguration?])
 }

@@ -1,16 +1,16 @@
 internal import NIOCore
 internal import RTPWire
 
-/// Stands between a transport that carries protected packets and a sink that wants plain ones.
+/// Decrypts the packets of a transport for a sink that wants plain ones.
 ///
-/// All of its state belongs to the event loop of the transport, which is what makes it safe to share.
+/// All of its state belongs to the event loop of the transport, so it is safe to share.
 final class SRTPReceiver: DatagramSink, @unchecked Sendable {
   private let eventLoop: any EventLoop
   private var sink: (any DatagramSink)?
-  /// By track, `nil` for one whose key is not known; or one for all tracks.
+  /// One for each track, `nil` where the key is unknown; or a single one for all tracks.
   private var sessions: [Sessions?]
   private let isShared: Bool
-  /// What no session counts.
+  /// The counters that belong to no session.
   private var counted = SRTPCounters()
   private let supplier: SRTPKeySupplier?
   private var inquiries: [Inquiry] = []
@@ -18,10 +18,10 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
   private var expiry: Scheduled<Void>?
   private var lastArrival = Instant(nanoseconds: .min)
   private var delivered: (packets: UInt64, bytes: UInt64) = (0, 0)
-  /// Authentic packets of the read that is going on.
+  /// The authentic packets of the current read.
   ///
-  /// They go on together, so that the caches of the processor belong to libsrtp and what stands
-  /// below it for all of a read, and to the rest of the way after that.
+  /// They are passed on together. So the processor's caches serve libsrtp for the whole read, and
+  /// the later stages afterwards.
   private var passed: [Datagram] = []
   private var delivering: [Datagram] = []
 
@@ -31,7 +31,7 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
 
   private struct Sessions {
     var media: SRTPSession
-    /// For packets that are sent again in a session of their own.
+    /// The session of retransmissions.
     var retransmissions: SRTPSession?
 
     init(_ configuration: SRTPConfiguration) throws(SRTPError) {
@@ -40,11 +40,11 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
     }
   }
 
-  /// A key that was asked for.
+  /// A key that was requested.
   private struct Inquiry {
     let request: SRTPKeyRequest
     let origin: SocketAddress?
-    /// `nil` once it is answered, if only by there being no key.
+    /// `nil` once it is answered, even if there is no key.
     var task: Task<Void, Never>?
     let patience: Scheduled<Void>
 
@@ -80,13 +80,13 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
     }
   }
 
-  /// Where the sessions of a track are, if there are any.
+  /// The index of a track's sessions, if it has any.
   private func place(ofTrack track: Int) -> Int? {
     let place = isShared ? 0 : track
     return sessions.indices.contains(place) && sessions[place] != nil ? place : nil
   }
 
-  /// Replaces what protection and delivery have to do with the counters of the carrier.
+  /// Replaces the carrier's counters of delivery, and adds those of protection.
   func complete(_ counters: inout TransportCounters) {
     var own = counted
     for case let sessions? in sessions {
@@ -172,7 +172,7 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
   private func pass(_ clear: ByteBuffer, of datagram: Datagram) {
     var datagram = datagram
     datagram.bytes = clear
-    // What was held comes after what was not, and arrival times never decrease.
+    // Held packets come late, but arrival times must not decrease.
     datagram.arrival = max(datagram.arrival, lastArrival)
     lastArrival = datagram.arrival
     passed.append(datagram)
@@ -180,7 +180,7 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
   }
 
   private func deliver() {
-    // The sink may end the transport, which comes here again.
+    // The sink may end the transport, which calls this function again.
     guard !passed.isEmpty else { return }
     swap(&passed, &delivering)
     for datagram in delivering {
@@ -222,8 +222,10 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
     inquiries.append(Inquiry(request: request, origin: origin, task: task, patience: patience))
   }
 
-  /// Has fewer than ``maximumInquiries``, if need be by forgetting one that was answered; for the sender
-  /// whose media is authentic, also by giving up one about somebody else.
+  /// Makes room for another inquiry; returns whether there is any.
+  ///
+  /// If necessary an answered inquiry is forgotten. For a sender with authentic media, an inquiry
+  /// about another one may be given up.
   private func makeRoom(isKnown: Bool) -> Bool {
     guard inquiries.count == Self.maximumInquiries else { return true }
     let answered = inquiries.firstIndex { $0.task == nil }
@@ -239,7 +241,7 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
     authenticOrigin?.isSameHost(as: origin) ?? false
   }
 
-  /// Stops waiting for an answer; if the source sends on, it is asked about again.
+  /// Stops waiting for an answer; if the source keeps sending, its key is requested again.
   private func giveUp(_ request: SRTPKeyRequest) {
     guard let index = inquiries.firstIndex(where: { $0.request == request && $0.task != nil })
     else { return }
@@ -272,7 +274,7 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
     let waiting = held.take(for: request)
     do throws(SRTPError) {
       guard let key, key.identifier == request.identifier else { throw .keyMissing(profile: "") }
-      // A key that packets name is good for whoever names it.
+      // A key with an identifier is valid for every source that names it.
       try sessions[0]?.media.add(key, for: request.identifier.isEmpty ? request.ssrc : nil)
       inquiries.remove(at: index).end()
     } catch {
@@ -286,8 +288,8 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
     readCompleted(at: max(Instant(NIODeadline.now()), lastArrival))
   }
 
-  /// Keys asked for at once, and refusals remembered: as many as there may be sources.
+  /// The most open requests and remembered refusals: as many as there can be sources.
   static let maximumInquiries = SRTPSession.maximumSources
-  /// How long an answer may take: longer than packets are held, so that the next ones profit by it.
+  /// How long an answer may take: longer than packets are held, so that later packets benefit.
   private static let supplierPatience = TimeAmount.seconds(10)
 }

@@ -1,41 +1,41 @@
 internal import NIOCore
 internal import RTPWire
 
-/// The receiving end of a protected stream: takes packets and time, and says what became of each.
+/// The receiving end of a protected stream: takes packets and the time, and returns each outcome.
 ///
-/// Nothing that is not authentic changes anything here but the counters, and how many trials of
-/// roll-over counters may still be made.
+/// A packet that is not authentic changes nothing but the counters and the remaining trials of
+/// roll-over counters.
 struct SRTPSession {
   enum Outcome: Sendable {
-    /// Authentic; the packet in clear, in storage of its own.
+    /// Authentic; the decrypted packet, in storage of its own.
     case passed(ByteBuffer)
     case authenticationFailed
     case replayed
     case malformed(SRTPLayout.Malformation)
-    /// Nobody has given the key.
+    /// There is no key for it.
     case keyUnknown(SRTPKeyRequest)
   }
 
-  /// A key at work.
+  /// A key in use.
   private struct Key {
     let material: SRTPKeyMaterial
-    /// The one source that it is for; `nil` for all.
+    /// The only source that it is for; `nil` for all sources.
     let ssrc: UInt32?
-    /// For all that begin with a roll-over counter of 0.
+    /// The context for all sources that begin with a roll-over counter of 0.
     let context: SRTPContext
-    /// For what is sent back, once something is.
+    /// The context for sending, once something is sent.
     var sending: SRTPContext?
   }
 
-  /// A source that has sent something authentic.
+  /// A source that has sent an authentic packet.
   private struct Source {
     let ssrc: UInt32
-    /// One for each key that its media was under.
+    /// One entry for each key that protected its media.
     var media: [Media] = []
 
     struct Media {
       let key: SRTPKeyMaterial
-      /// Where the roll-over counter had to be found out, a context for this source alone.
+      /// A context for this source only, if its roll-over counter had to be searched for.
       var own: SRTPContext?
       var lastHeard: Instant
     }
@@ -47,12 +47,12 @@ struct SRTPSession {
     }
   }
 
-  /// Media that the next packet is most likely of: no look at keys and sources is needed for it.
+  /// The media of the last packet: the next one probably belongs to it and needs no look-up.
   private struct Recent {
     let ssrc: UInt32
     let key: SRTPKeyMaterial
     let context: SRTPContext
-    /// Its place among the media of the source, which is the last one.
+    /// Its index among the media of the source, which is the last in ``sources``.
     let index: Int
   }
 
@@ -60,22 +60,21 @@ struct SRTPSession {
   private let replayWindow: Int
   private let givenRollover: UInt32?
   private var keys: [Key] = []
-  /// The one not heard for longest first.
+  /// The least recently heard source comes first.
   private var sources: [Source] = []
-  /// Of the last packet, as long as nothing else has become of keys and sources.
+  /// The media of the last packet, while keys and sources are unchanged.
   private var recent: Recent?
   private var search: RolloverSearch
   /// Each packet is copied here and decrypted in place.
   ///
-  /// A copy costs little beside decrypting, whoever else holds the read that the packet came in sees
-  /// nothing of it, there is room behind the packet, and one that was not authentic is whole for another
-  /// trial.
+  /// A copy costs little compared with decrypting. Others who hold the read do not see the change,
+  /// there is room after the packet, and the original is intact for another trial.
   private var scratch = ByteBuffer()
-  /// What the packets passed last were copied to; as mostly nobody keeps those, it is the same memory
-  /// again and again.
+  /// The copies of the last packets passed on. Usually nobody keeps them, so the same memory is
+  /// used again and again.
   private var used = Array(repeating: ByteBuffer(), count: Self.packetsTogether)
   private var nextUsed = 0
-  /// The key of the last authentic packet, which is good for what is sent back.
+  /// The key of the last authentic packet, which is also used for sending.
   private var current: SRTPKeyMaterial?
   private var counted = SRTPCounters()
 
@@ -89,14 +88,14 @@ struct SRTPSession {
     search = RolloverSearch(replayWindow: self.replayWindow)
   }
 
-  /// What has been counted so far.
+  /// The counters so far.
   var counters: SRTPCounters {
     var counters = counted
     counters.rolloverTrials = search.trials
     return counters
   }
 
-  /// Takes a key for all sources, or for one.
+  /// Adds a key for all sources, or for one.
   ///
   /// - Throws: ``SRTPError/keysDiffer`` when it does not fit the others, and
   ///   ``SRTPError/library(status:)``.
@@ -107,7 +106,7 @@ struct SRTPSession {
       material, for: .anyReceived, replayWindow: replayWindow,
       readableControl: layout.acceptsReadableControl)
     if keys.count == Self.maximumKeys {
-      // The key of a source that has gone, or else the oldest one.
+      // The key of a source that is gone is replaced, or else the oldest key.
       let gone = keys.firstIndex { key in
         key.ssrc.map { ssrc in !sources.contains { $0.ssrc == ssrc } } ?? false
       }
@@ -157,7 +156,7 @@ struct SRTPSession {
     return passed(ssrc, under: key, in: context, isControl: isControl, at: now)
   }
 
-  /// What becomes of a packet that is not authentic where it was looked for.
+  /// Handles a packet that did not authenticate in the expected context.
   private mutating func failed(
     _ outcome: SRTPContext.Outcome, _ packet: ByteBuffer, of ssrc: UInt32, key: SRTPKeyMaterial,
     _ known: Int?, isControl: Bool = false, from origin: SocketAddress?, at now: Instant
@@ -176,7 +175,7 @@ struct SRTPSession {
     return .authenticationFailed
   }
 
-  /// Encrypts what is sent back; `nil` before it is known under which key.
+  /// Encrypts RTCP for the sender; `nil` before its key is known.
   mutating func protect(_ compound: ByteBuffer) -> ByteBuffer? {
     guard let index = keys.firstIndex(where: { $0.material === current }) else {
       return nil
@@ -209,7 +208,7 @@ struct SRTPSession {
     return SRTPKeyRequest(ssrc: ssrc, identifier: identifier)
   }
 
-  /// Takes in that a packet of `ssrc` was authentic in `context`, and hands it out.
+  /// Records that a packet of `ssrc` was authentic in `context`, and returns it.
   private mutating func passed(
     _ ssrc: UInt32, under key: SRTPKeyMaterial, in context: SRTPContext, isFound: Bool = false,
     isControl: Bool = false, at now: Instant
@@ -239,7 +238,7 @@ struct SRTPSession {
     return .passed(takeClear())
   }
 
-  /// What `scratch` holds, which then is another buffer.
+  /// Takes the content of `scratch`, and gives it another buffer.
   private mutating func takeClear() -> ByteBuffer {
     let clear = scratch.slice()
     swap(&scratch, &used[nextUsed])
@@ -247,7 +246,7 @@ struct SRTPSession {
     return clear
   }
 
-  /// Has `ssrc` among the sources, as the one heard last.
+  /// Makes `ssrc` the most recently heard source; adds it if it is new.
   private mutating func makeLast(_ ssrc: UInt32) {
     guard sources.last?.ssrc != ssrc else { return }
     recent = nil
@@ -264,7 +263,7 @@ struct SRTPSession {
     for key in keys { key.context.forget(oldest.ssrc) }
   }
 
-  /// Tries roll-over counters for a source that is new, or of which nothing has come for a while.
+  /// Tries roll-over counters for a source that is new, or has been silent for a while.
   private mutating func find(
     _ packet: ByteBuffer, of ssrc: UInt32, key: SRTPKeyMaterial, _ known: Int?,
     from origin: SocketAddress?, at now: Instant
@@ -282,11 +281,11 @@ struct SRTPSession {
   private func candidates(
     for source: Source?, _ media: Source.Media?
   ) -> RolloverSearch.Candidates {
-    // What is known only goes forward: an earlier counter is that of a packet played again.
+    // A known counter only goes forward: an earlier one means a replayed packet.
     if let media, let source {
       return RolloverSearch.Candidates(first: (rollover(of: source.ssrc, media) ?? 0) &+ 1)
     }
-    // A new key takes over the counter of the one before (RFC 3711 §3.3.1).
+    // A new key takes over the counter of the previous one (RFC 3711 §3.3.1).
     var known: UInt32?
     if let source, let media = source.media.last { known = rollover(of: source.ssrc, media) }
     if known == nil, sources.allSatisfy(\.media.isEmpty) { known = givenRollover }
@@ -299,20 +298,20 @@ struct SRTPSession {
     return context?.rollover(of: ssrc)
   }
 
-  /// Packets that may be in clear before the first of them is let go of, without new memory.
+  /// How many decrypted packets may be in use at once without new memory.
   static let packetsTogether = 32
-  /// SSRCs that are known at once, as audio and video of a sender that changes both.
+  /// The most SSRCs known at once: enough for audio and video of a sender that changes both.
   static let maximumSources = 8
   static let maximumKeys = 16
-  /// Packets; never fewer, whatever is asked for.
+  /// The smallest replay window in packets, whatever is asked for.
   static let smallestReplayWindow = 1024
-  /// Packets; libsrtp tells wraps from packets that are late by half a cycle.
+  /// The largest replay window in packets: libsrtp tells a wrap from a late packet by half a cycle.
   static let largestReplayWindow = 32_767
-  /// Nanoseconds without an authentic packet of a source before its roll-over counter is doubted.
+  /// Nanoseconds without an authentic packet of a source until its roll-over counter is doubted.
   static let silenceBeforeSearch: Int64 = 1_000_000_000
 }
 
-/// What a key is asked for.
+/// The source or identifier for which a key is requested.
 public struct SRTPKeyRequest: Sendable, Hashable {
   public var ssrc: UInt32
   /// The master key identifier of the packet; empty where there are none.

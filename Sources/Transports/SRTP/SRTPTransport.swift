@@ -1,11 +1,11 @@
 public import NIOCore
 
-/// SRTP (RFC 3711, 6188, 7714) in whatever carries it: wraps a transport of protected packets, and
-/// delivers those that are authentic as plain RTP and RTCP.
+/// SRTP (RFC 3711, 6188, 7714) over any carrier: wraps a transport of protected packets, and
+/// delivers the authentic ones as plain RTP and RTCP.
 ///
 /// Nothing else is ever delivered. Packets that do not authenticate are counted
-/// (``TransportCounters/srtp``) and change nothing: no roll-over counter, no table of sources, and not
-/// from where the transport takes packets.
+/// (``TransportCounters/srtp``) and change nothing: no roll-over counter, no table of sources, and
+/// not the address from which the transport accepts packets.
 public final class SRTPTransport: RTPTransport {
   private let carrier: any RTPTransport
   private let protection: SRTPProtection

@@ -3,14 +3,15 @@ internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
 
-/// The client's side of TLS 1.2 or later, as a ``TLSConfiguration`` wants it.
+/// The client side of TLS 1.2 or later, set up by a ``TLSConfiguration``.
 struct TLSClient: Sendable {
   private let context: NIOSSLContext
-  /// SHA-256 in hexadecimal.
+  /// The pinned SHA-256, in hexadecimal.
   private let pin: String?
   private let acceptsAnything: Bool
 
-  /// Reads the files and the system's authorities, which takes milliseconds, off the event loop.
+  /// Reads the files and the system's authorities off the event loop, because it takes
+  /// milliseconds.
   static func make(
     _ configuration: TLSConfiguration, on eventLoop: any EventLoop
   ) -> EventLoopFuture<TLSClient> {
@@ -22,10 +23,10 @@ struct TLSClient: Sendable {
     acceptsAnything = configuration.acceptsAnything
     var settings = NIOSSL.TLSConfiguration.makeClientConfiguration()
     settings.minimumTLSVersion = .tlsv12
-    // A server that does not answer to the end of TLS must not keep a descriptor for longer.
+    // The longest that a server that does not answer TLS's closing may keep the descriptor.
     settings.shutdownTimeout = .seconds(1)
     if configuration.acceptsAnything || pin != nil {
-      // Nothing of a chain counts, so none is loaded. A pinned certificate is compared instead.
+      // The chain does not matter, so no authorities are loaded. A pinned certificate is compared.
       settings.trustRoots = .certificates([])
       settings.certificateVerification = pin == nil ? .none : .noHostnameVerification
     } else if let path = configuration.authorities {
@@ -33,7 +34,7 @@ struct TLSClient: Sendable {
     }
     if let path = configuration.clientCertificate {
       settings.certificateChain = try Self.certificates(in: path).map { .certificate($0) }
-      // One file may hold both.
+      // One file may hold both certificate and key.
       let keyPath = configuration.clientKey ?? path
       guard let key = try? NIOSSLPrivateKey(file: keyPath, format: .pem) else {
         throw .fileUnusable(path: keyPath)
@@ -47,10 +48,10 @@ struct TLSClient: Sendable {
     }
   }
 
-  /// What encrypts a connection to `host`; verifies its name, or its address where it has no name.
+  /// Makes the handler that encrypts a connection to `host` and verifies its name or address.
   func makeHandler(for host: String) throws -> NIOSSLClientHandler {
-    // An address can not be asked for by name (RFC 6066 §3); without a name, the one connected to
-    // is looked for in the certificate.
+    // An address cannot be sent as a server name (RFC 6066 §3). Without a name, SwiftNIO looks for
+    // the address of the connection in the certificate.
     let name = Self.isAddress(host) ? nil : host
     guard let pin else { return try NIOSSLClientHandler(context: context, serverHostname: name) }
     return try NIOSSLClientHandler(context: context, serverHostname: name) { chain, promise in
@@ -60,8 +61,8 @@ struct TLSClient: Sendable {
 
   /// Whether a certificate that SwiftNIO has verified was issued to `host`.
   ///
-  /// SwiftNIO takes the address connected to for as good as the name asked for. But whoever forges the
-  /// name's address (DNS) has a certificate for that address, so a name has to be among the names.
+  /// SwiftNIO also accepts a certificate for the address connected to. But whoever forges the DNS
+  /// answer can have a certificate for the forged address. So a name must be among the names.
   func accepts(_ certificate: NIOSSLCertificate?, for host: String) -> Bool {
     guard !acceptsAnything, pin == nil, !Self.isAddress(host) else { return true }
     let alternatives = certificate?._subjectAlternativeNames() ?? nil
@@ -71,10 +72,10 @@ struct TLSClient: Sendable {
     } ?? false
   }
 
-  /// Whether a certificate has no names that could be compared, where they are to be.
+  /// Whether a certificate lacks names although names are to be compared.
   ///
-  /// SwiftNIO and libcurl then compare the common name, which RFC 9525 §2 no longer allows: nothing keeps
-  /// an authority from signing any text there.
+  /// SwiftNIO and libcurl would then compare the common name, which RFC 9525 §2 no longer allows:
+  /// an authority may sign any text there.
   func lacksNames(_ certificate: NIOSSLCertificate?) -> Bool {
     !acceptsAnything && pin == nil && !Self.hasNames(certificate)
   }
@@ -84,7 +85,7 @@ struct TLSClient: Sendable {
     return !(alternatives?.isEmpty ?? true)
   }
 
-  /// Whether `pattern`, whose first label may be `*`, names `host` (RFC 9525 §6.3).
+  /// Whether `pattern`, whose first label may be `*`, matches `host` (RFC 9525 §6.3).
   static func matches(_ pattern: String, _ host: String) -> Bool {
     func labels(_ name: String) -> [Substring] {
       let name = name.lowercased()
@@ -93,7 +94,7 @@ struct TLSClient: Sendable {
     }
     let (pattern, host) = (labels(pattern), labels(host))
     guard pattern.first == "*" else { return pattern == host }
-    // A wildcard stands for one label, and never for the whole of what somebody owns.
+    // A wildcard stands for exactly one label, and never directly before a top-level domain.
     return pattern.count > 2 && pattern.count == host.count
       && pattern.dropFirst() == host.dropFirst()
   }
@@ -102,10 +103,10 @@ struct TLSClient: Sendable {
     (try? SocketAddress(ipAddress: host, port: 0)) != nil || host.contains("%")
   }
 
-  /// What an error that SwiftNIO reports of a connection to `host` means.
+  /// The meaning of an error that SwiftNIO reports for a connection to `host`.
   ///
-  /// `certificate` is the server's, if it came that far. `nil` stands for its having closed the
-  /// connection.
+  /// `certificate` is the server's, if it was received. The result is `nil` when the server closed
+  /// the connection.
   func reason(
     for error: any Error, host: String, certificate: NIOSSLCertificate?
   ) -> (any Error)? {
@@ -119,12 +120,12 @@ struct TLSClient: Sendable {
     case NIOSSLError.uncleanShutdown: return nil
     case NIOSSLError.handshakeFailed(.sslError(let errors)), BoringSSLError.sslError(let errors):
       stack = errors
-    // Some servers reset a connection that begins in a way that they do not understand.
+    // Some servers reset a connection whose beginning they do not understand.
     case is IOError: return nil
     default: return error
     }
     if stack.contains(.eofDuringHandshake) { return nil }
-    // BoringSSL's codes do not reach Swift, their names do.
+    // BoringSSL's error codes do not reach Swift, but their names do.
     let words = stack.map(\.description).joined(separator: " ")
     if let reason = TLSError(namedIn: words) { return reason }
     guard words.contains("CERTIFICATE_VERIFY_FAILED") else {
@@ -133,7 +134,7 @@ struct TLSClient: Sendable {
     return refusal(of: certificate, host: host)
   }
 
-  /// Why a certificate was refused, which BoringSSL does not say.
+  /// Finds out why a certificate was refused, because BoringSSL does not say.
   private func refusal(of certificate: NIOSSLCertificate?, host: String) -> TLSError {
     guard let certificate, let fingerprint = Self.fingerprint(of: certificate) else {
       return .handshakeFailed(reason: "no certificate")
@@ -149,7 +150,7 @@ struct TLSClient: Sendable {
     return .untrusted(host: host, fingerprint: fingerprint)
   }
 
-  /// Days begun from one time to another; the times may be any that a certificate can hold.
+  /// The days from one time to another, a started one included, for any times in a certificate.
   private static func days(_ start: time_t, _ end: time_t) -> Int {
     let (seconds, overflow) = end.subtractingReportingOverflow(start)
     return overflow ? .max : seconds / 86_400 + 1
@@ -167,7 +168,7 @@ struct TLSClient: Sendable {
     return certificates
   }
 
-  /// The last part of ‘Error: <number> error:<code>:SSL routines:<where>:<name> at <file>’.
+  /// The name in 'Error: <number> error:<code>:SSL routines:<where>:<name> at <file>'.
   private static func name(in words: String) -> String {
     let end = words.firstRange(of: " at ")?.lowerBound ?? words.endIndex
     return String(words[..<end].split(separator: ":").last ?? "unknown").printable

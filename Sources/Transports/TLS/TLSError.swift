@@ -1,35 +1,35 @@
 /// Why there is no encrypted connection; each description says what to try.
 public enum TLSError: Error, Sendable, Hashable {
-  /// The server's certificate was valid until so many days ago.
+  /// The server's certificate expired so many days ago.
   case certificateExpired(host: String, days: Int?)
   /// The server's certificate becomes valid in so many days.
   case certificateNotYetValid(host: String, days: Int?)
   /// The certificate is for other hosts.
   case wrongHost(String)
-  /// The certificate says in its common name alone whom it is for.
+  /// The certificate names its host only in the common name.
   case withoutNames(host: String)
-  /// The certificate is signed by itself or by an authority that is not known here; with its
-  /// SHA-256 in hexadecimal, where the TLS library gives it.
+  /// The certificate is self-signed, or signed by an unknown authority; with its SHA-256 in
+  /// hexadecimal, if the TLS library provides it.
   case untrusted(host: String, fingerprint: String?)
-  /// The certificate is not the one that is pinned, but the one of this SHA-256.
+  /// The certificate is not the pinned one; this is its SHA-256.
   case otherCertificate(fingerprint: String)
-  /// The server wants a certificate of its clients, and there is none, or not the right one.
+  /// The server wants a client certificate, but got none, or a wrong one.
   case clientCertificateWanted
-  /// The server refuses the handshake and does not say why: before TLS 1.3 it may want a certificate.
+  /// The server refuses the handshake without a reason: before TLS 1.3 it may want a certificate.
   case handshakeRefused
   /// The answer on the port is not TLS.
   case notEncrypted
-  /// The server knows no version of TLS from 1.2 on.
+  /// The server does not support TLS 1.2 or later.
   case protocolTooOld
-  /// The server said nothing more in the middle of the handshake, for so many seconds in all.
+  /// The handshake did not finish within so many seconds.
   case handshakeTimedOut(seconds: Int)
   /// The server closed the connection in the middle of the handshake.
   case closedInHandshake
-  /// Something that has no case of its own, in the TLS library's words.
+  /// Any other error, in the TLS library's words.
   case handshakeFailed(reason: String)
-  /// A file of certificates or keys can not be read, or is not what it should be.
+  /// A file of certificates or keys cannot be read, or has the wrong content.
   case fileUnusable(path: String)
-  /// This machine has no list of authorities of its own.
+  /// This machine has no list of authorities.
   case noAuthorities
   /// The client's certificate and key do not belong together.
   case clientKeyMismatch
@@ -39,39 +39,40 @@ extension TLSError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .certificateExpired(let host, let days):
-      let since = days.map { " \($0) days ago" } ?? ""
+      let since = days.map { " \($0) day\($0 == 1 ? "" : "s") ago" } ?? ""
       return "the certificate of \(host) expired\(since); renew it on the server, "
         + "or pin it with --tls-pin"
     case .certificateNotYetValid(let host, let days):
-      let since = days.map { "becomes valid in \($0) days only" } ?? "is not valid yet"
+      let since =
+        days.map { "is not valid for another \($0) day\($0 == 1 ? "" : "s")" } ?? "is not valid yet"
       return "the certificate of \(host) \(since); "
         + "check the clocks of this machine and of the server"
     case .wrongHost(let host):
-      return "the server's certificate is not for \(host); use the name that it is for, "
+      return "the server's certificate is not for \(host); use the name in the certificate, "
         + "or pin it with --tls-pin"
     case .withoutNames(let host):
-      return "the certificate of \(host) has no subject alternative names, so it is nobody's; "
-        + "have it issued anew, or pin it with --tls-pin"
+      return "the certificate of \(host) has no subject alternative names; "
+        + "have a new one issued, or pin it with --tls-pin"
     case .untrusted(let host, let fingerprint):
-      return "the certificate of \(host) is signed by itself or by an authority that is not known "
+      return "the certificate of \(host) is self-signed, or signed by an authority that is unknown "
         + "here; give the authority with --tls-ca, or trust this one certificate "
         + "with --tls-pin \(fingerprint ?? "and its SHA-256")"
     case .otherCertificate(let fingerprint):
-      return "the server's certificate is not the one that is pinned, but \(fingerprint); "
-        + "if the server was given a new one, change --tls-pin"
+      return "the server's certificate is not the pinned one, but \(fingerprint); "
+        + "if the server has a new one, change --tls-pin"
     case .clientCertificateWanted:
-      return "the server wants a certificate of its clients, and does not accept what it got; "
+      return "the server wants a client certificate, and got none or a wrong one; "
         + "give one with --tls-certificate and --tls-key"
     case .handshakeRefused:
       return
-        "the server refuses the encrypted connection; it may want a certificate of its clients "
-        + "(--tls-certificate and --tls-key), or know no cipher that is safe"
+        "the server refuses the encrypted connection; it may want a client certificate "
+        + "(--tls-certificate and --tls-key), or support no safe cipher"
     case .notEncrypted:
       return "the server does not answer with TLS on this port; "
         + "try the URL without TLS (rtsp://, http://), or another port"
     case .protocolTooOld:
-      return "the server knows only TLS before 1.2, which is not safe; update its firmware, "
-        + "or do without TLS in a network that is trusted"
+      return "the server supports only TLS before 1.2, which is not safe; update its firmware, "
+        + "or use no TLS in a trusted network"
     case .handshakeTimedOut(let seconds):
       return "the server did not finish the TLS handshake within \(seconds) s; "
         + "check that it speaks TLS on this port: try the URL without TLS, or another port"
@@ -81,7 +82,7 @@ extension TLSError: CustomStringConvertible {
     case .handshakeFailed(let reason):
       return "there is no encrypted connection (\(reason)); check the server's settings for TLS"
     case .fileUnusable(let path):
-      return "\(path) can not be read, or holds no certificate or key in PEM"
+      return "\(path) cannot be read, or contains no PEM certificate or key"
     case .noAuthorities:
       return "this machine knows no certificate authorities; install the package ca-certificates, "
         + "or give a file with --tls-ca"
@@ -92,9 +93,9 @@ extension TLSError: CustomStringConvertible {
 }
 
 extension TLSError {
-  /// What an error of OpenSSL or BoringSSL means, whose codes are in nobody's reach but whose names are.
+  /// The meaning of an OpenSSL or BoringSSL error, by its name, because the code is not accessible.
   ///
-  /// OpenSSL writes ‘wrong version number’ where BoringSSL writes ‘WRONG_VERSION_NUMBER’.
+  /// OpenSSL writes 'wrong version number' where BoringSSL writes 'WRONG_VERSION_NUMBER'.
   init?(namedIn words: String) {
     let words = words.uppercased().split(separator: " ").joined(separator: "_")
     guard let reason = Self.names.first(where: { words.contains($0.0) }) else { return nil }
@@ -119,7 +120,7 @@ extension TLSError: TransportFault {
   public var fault: ConnectionFault {
     switch self {
     case .handshakeRefused, .handshakeTimedOut, .closedInHandshake, .handshakeFailed: .transient
-    // A board without a clock of its own learns the time only some seconds after it has started.
+    // A board without a battery-backed clock learns the time only some seconds after starting.
     case .certificateNotYetValid: .transient
     case .certificateExpired, .wrongHost, .withoutNames, .untrusted, .otherCertificate,
       .clientCertificateWanted,
