@@ -66,8 +66,10 @@ internal import Synchronization
   /// Bytes per read of libcurl.
   private static let readSize = 256 << 10
   static let connectTime = Duration.seconds(10)
-  /// A connection serves one stream. `video/rtp` is preferred; many file servers know only a type
-  /// for arbitrary bytes.
+  /// The headers that are added to libcurl's own.
+  ///
+  /// A connection serves one stream. `video/rtp` is preferred; many file servers know only a type for
+  /// arbitrary bytes.
   private static let headers = [
     "Accept: video/rtp, application/octet-stream;q=0.9, */*;q=0.1", "Connection: close",
   ]

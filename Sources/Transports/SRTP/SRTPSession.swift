@@ -70,8 +70,9 @@ struct SRTPSession {
   /// A copy costs little compared with decrypting. Others who hold the read do not see the change,
   /// there is room after the packet, and the original is intact for another trial.
   private var scratch = ByteBuffer()
-  /// The copies of the last packets passed on. Usually nobody keeps them, so the same memory is
-  /// used again and again.
+  /// The copies of the last packets passed on.
+  ///
+  /// Usually nobody keeps them, so the same memory is used again and again.
   private var used = Array(repeating: ByteBuffer(), count: Self.packetsTogether)
   private var nextUsed = 0
   /// The key of the last authentic packet, which is also used for sending.
