@@ -39,7 +39,8 @@ struct TransportCountersTests {
   @Test func theNamesStay() {
     #expect(
       TransportCatalogue.standard.counters.map(\.name).sorted() == [
-        "foreign_origin", "heartbeats_sent", "hellos_sent", "kernel_dropped", "rebindings",
+        "foreign_origin", "heartbeats_sent", "hellos_sent", "kernel_dropped", "not_rtp",
+        "rebindings",
         "receive_buffer", "refused", "skipped_bytes", "unassigned", "unwanted",
       ])
     #expect(
