@@ -22,6 +22,9 @@ final class Session: Sendable {
   /// The counters of the last line of statistics.
   private let interval = Mutex(IntervalCounters())
 
+  /// From one look at the receiver to the next where nothing happens: some counters tell nobody.
+  private static let longestPause: Duration = .seconds(30)
+
   init(command: RTPRecv, source: SourceArgument) throws {
     self.command = command
     self.source = source
@@ -157,6 +160,10 @@ final class Session: Sendable {
       }
       ticks += 1
       try? await Task.sleep(for: .milliseconds(200))
+      // What nobody watches is looked at when something has happened.
+      if !line.isEnabled, writer == nil {
+        await receiver.waitForActivity(atMost: Self.longestPause)
+      }
     }
     // News since the last round.
     for remark in narrator.remarks(

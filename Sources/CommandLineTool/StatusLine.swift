@@ -17,7 +17,7 @@ struct StatusLine {
   /// Erases from the cursor to the end of the line (ECMA-48, EL).
   private static let erase = "\u{1B}[K"
 
-  private let isEnabled: Bool
+  let isEnabled: Bool
   private let hasEscapes: Bool
   private let isColoured: Bool
   private var width = 0

@@ -57,7 +57,7 @@ final class Connections: Sendable {
     self.events = events
     self.distribution = distribution
     let driver = try Self.driver(
-      of: transport, number: 0, configuration, events, distribution, after: nil)
+      of: transport, number: 0, configuration, events, distribution, activity, after: nil)
     state = Mutex(
       State(
         connection: Connection(number: 0, transport: transport, driver: driver),
@@ -86,6 +86,9 @@ final class Connections: Sendable {
     events.continuation.yield(.runEnded(.stopped))
     connection.driver.hurry()
   }
+
+  /// Tells when anything happens on a connection, or to it.
+  let activity = Activity()
 
   func status(at now: Instant) -> ConnectionStatus {
     state.withLock { state in
@@ -153,7 +156,7 @@ final class Connections: Sendable {
     let number = connection.number + 1
     let transport = try makeTransport(counters)
     let driver = try Self.driver(
-      of: transport, number: number, configuration, events, distribution, after: remains)
+      of: transport, number: number, configuration, events, distribution, activity, after: remains)
     let isStopped = state.withLock { state in
       state.formerCounters = counters
       state.connection = Connection(number: number, transport: transport, driver: driver)
@@ -163,6 +166,7 @@ final class Connections: Sendable {
     }
     if isStopped { driver.hurry() }
     driver.open()
+    activity.note()
   }
 
   /// Has the run woken when the next connection is due, or when the run is over before that.
@@ -175,6 +179,7 @@ final class Connections: Sendable {
       state.failure = reason
       state.retryAt = time
     }
+    activity.note()
     var event = Event.retryDue(after: connection.number)
     var due = time
     if let ending = remains.runEnding, ending.at <= time {
@@ -196,7 +201,8 @@ final class Connections: Sendable {
 
   private static func driver(
     of transport: any RTPTransport, number: Int, _ configuration: Receiver.Configuration,
-    _ events: Events, _ distribution: Distribution, after former: Reception?
+    _ events: Events, _ distribution: Distribution, _ activity: Activity,
+    after former: Reception?
   ) throws -> StreamDriver {
     let continuation = events.continuation
     let surroundings = StreamDriver.Surroundings(
@@ -209,7 +215,7 @@ final class Connections: Sendable {
         case .run(let reason): continuation.yield(.runEnded(reason))
         case .connection(let reason): continuation.yield(.connectionEnded(number, reason))
         }
-      })
+      }, activity: activity)
     let carrier = Reception.Carrier(
       time: Pace(of: transport.clock).time, isPassive: transport.isPassive,
       longestSilence: transport.longestSilence)

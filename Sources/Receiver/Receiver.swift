@@ -247,6 +247,14 @@ public final class Receiver: Sendable {
       outputs: outputs.map { OutputStatus(name: $0.name, counters: $0.lane.counters) })
   }
 
+  /// Returns when something that may show in ``status()`` has happened since it last returned, or when
+  /// `patience` is over.
+  ///
+  /// One task at a time may wait.
+  public func waitForActivity(atMost patience: Duration) async {
+    await connections.activity.wait(atMost: patience)
+  }
+
   /// The frames since this was last called, where ``Configuration/recordsFrames`` is set; of access
   /// units when nothing is decoded.
   public func takeFrames() -> FrameLog { distribution.takeFrames() }

@@ -18,6 +18,8 @@ final class StreamDriver: DatagramSink {
     /// Called with the first packet of media that is delivered.
     var mediaBegan: @Sendable (Instant) -> Void
     var end: @Sendable (Reception.End) -> Void
+    /// Told whenever the session may stand elsewhere than before.
+    var activity: Activity
   }
 
   private struct State {
@@ -129,6 +131,7 @@ final class StreamDriver: DatagramSink {
   /// Does what is to be done, and has itself woken when more is.
   private func proceed() {
     perform()
+    surroundings.activity.note()
     // An early wake-up only looks again: to move the timer along would cost a system call a packet.
     guard let due = state.value.reception.deadline,
       state.value.wakeUp.map({ due < $0.at }) ?? true
