@@ -7,7 +7,8 @@ final class PacketCollector {
   let port: UInt16
 
   init() throws {
-    descriptor = socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)
+    let descriptor = socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)
+    self.descriptor = descriptor
     var size: CInt = 4 << 20
     setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &size, socklen_t(MemoryLayout<CInt>.size))
     var address = sockaddr_in()
@@ -30,7 +31,7 @@ final class PacketCollector {
     var lines = ""
     var bytes = [UInt8](repeating: 0, count: 65_536)
     while true {
-      let count = recv(descriptor, &bytes, bytes.count, CInt(MSG_DONTWAIT.rawValue))
+      let count = recv(descriptor, &bytes, bytes.count, CInt(MSG_DONTWAIT))
       guard count > 0 else { return lines }
       guard !(192...223).contains(bytes[1]) else { continue }
       for byte in bytes[..<count] { lines += (byte < 16 ? "0" : "") + String(byte, radix: 16) }
