@@ -114,7 +114,7 @@ extension SourceReception {
     let expected = expected.subtractingSaturating(prior?.expected ?? 0)
     let lost = expected.subtractingSaturating(received.subtractingSaturating(prior?.received ?? 0))
     guard expected > 0, lost > 0 else { return 0 }
-    // All of them would be 256, which the field can not say.
+    // All of them would be 256, which the field cannot say.
     return UInt8(clamping: min(lost, 1 << 32) << 8 / min(expected, 1 << 32))
   }
 }

@@ -28,7 +28,7 @@ final class Distribution: Sendable {
     var awaitsRandomAccess = false
     /// Set when the decoder could not use a unit although it came.
     var hasFailed = false
-    /// Set when a connection has ended: what comes on the next one can not be decoded before that.
+    /// Set when a connection has ended: what comes on the next one cannot be decoded before that.
     var outputsAwaitRandomAccess = false
     var isOver = false
     var statistics = DeliveryStatistics()

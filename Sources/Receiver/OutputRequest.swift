@@ -9,7 +9,7 @@ public struct OutputRequest: Sendable {
   public var format: OutputFormat
   /// What happens when it is too slow.
   ///
-  /// With `.block` the far end waits where its carrier can make it; a sender of datagrams can not.
+  /// With `.block` the far end waits where its carrier can make it; a sender of datagrams cannot.
   public var policy: OutputLane.Policy
 
   /// Makes a request for the output that `argument` names: a path, or `-` for standard output.

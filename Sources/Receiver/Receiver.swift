@@ -44,7 +44,7 @@ public final class Receiver: Sendable {
     public var firstMediaTimeout: Duration? = .seconds(10)
     /// How long media may pause, over reconnections too; `nil` waits for ever.
     public var silenceTimeout: Duration? = .seconds(10)
-    /// How to connect again when a connection ends or can not be opened; `nil` ends the run then.
+    /// How to connect again when a connection ends or cannot be opened; `nil` ends the run then.
     public var reconnection: Reconnection?
     /// Whether every frame is reported by ``Receiver/takeFrames()``.
     public var recordsFrames = false
@@ -108,7 +108,7 @@ public final class Receiver: Sendable {
   ///   - makeTransport: makes a transport for each connection; from the second on it is given what
   ///     those before have counted.
   /// - Throws: what `makeTransport` throws; `UnsupportedFormat` when the media is described as
-  ///   something else than video of a known codec; `ThreadError` when an output can not be started.
+  ///   something else than video of a known codec; `ThreadError` when an output cannot be started.
   public init(
     configuration: Configuration,
     transport makeTransport: @escaping TransportFactory

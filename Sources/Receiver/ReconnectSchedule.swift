@@ -1,7 +1,7 @@
 import RTPWire
 import Transports
 
-/// How a run goes on when its connection ends or can not be opened.
+/// How a run goes on when its connection ends or cannot be opened.
 public struct Reconnection: Sendable, Hashable {
   /// How long the first wait is; each further one is twice as long.
   public var firstDelay: Duration = .milliseconds(500)

@@ -124,7 +124,7 @@ public struct VideoStream: Sendable {
     hasFeedback ? processor.nextFeedback(at: now) : nil
   }
 
-  /// Takes in that decoding can not go on although nothing is missing, so that a key picture is asked for.
+  /// Takes in that decoding cannot go on although nothing is missing, so that a key picture is asked for.
   public mutating func wantKeyPicture(at now: Instant) {
     if hasFeedback { processor.wantKeyPicture(at: now) }
   }

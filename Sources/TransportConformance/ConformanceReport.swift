@@ -2,7 +2,7 @@
 public struct ConformanceReport: Sendable, CustomStringConvertible {
   public enum Outcome: Sendable, Hashable {
     case passed
-    /// The carrier can not have it, for this reason.
+    /// The carrier cannot have it, for this reason.
     case notApplicable(String)
     /// What was seen instead, in words.
     case failed([String])

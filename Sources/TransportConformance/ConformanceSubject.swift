@@ -12,7 +12,7 @@ public import Transports
 public protocol ConformanceSubject: Sendable {
   /// What the report calls it.
   var name: String { get }
-  /// What carries the packets, and what can not be asked of that.
+  /// What carries the packets, and what cannot be asked of that.
   var carrier: Carrier { get }
   /// Starts a far end of its own on this machine, which is ready when this returns.
   func startFarEnd(_ conduct: Conduct) async throws -> any FarEnd
@@ -116,7 +116,7 @@ public struct Carrier: Sendable {
   public var tracks = 1
   /// Whether all that is sent is there before the transport is opened, as in a file.
   public var isPrepared = false
-  /// Why the carrier can not have a capability; whatever is not named here is checked.
+  /// Why the carrier cannot have a capability; whatever is not named here is checked.
   public var lacks: [Capability: String] = [:]
   /// What ``Conduct/hostile(_:)`` can ask for, by name, such as endless headers.
   public var hostilities: [String] = []

@@ -69,7 +69,7 @@ struct LossTests {
   func constantRate(options: [String]) throws {
     let clip = try Clip.of(.h264)
     let (hashes, statistics, _) = try play(["--constant-rate"] + options)
-    // What stands behind the last picture that is shown can not be known.
+    // What stands behind the last picture that is shown cannot be known.
     #expect((clip.frames - 60...clip.frames).contains(hashes.count))
     if options.isEmpty { #expect(hashes.count == clip.frames) }
     #expect(statistics["delivery", "surplus"] == 0)

@@ -149,7 +149,7 @@ struct AuthenticationAttemptsTests {
     #expect(
       authenticator.consider(digest, attempts: &attempts)
         == .refused(.credentialsMissing(realm: "r")))
-    // Back again, the first server can not ask for less than before.
+    // Back again, the first server cannot ask for less than before.
     authenticator.move(with: Self.credentials)
     #expect(
       authenticator.consider(AuthenticationChallenge.parse([Self.basic]), attempts: &attempts)

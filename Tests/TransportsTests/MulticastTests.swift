@@ -6,7 +6,7 @@ import Testing
 
 @testable import Transports
 
-/// Groups on one of this machine's interfaces; skipped where it can not send to a group at all.
+/// Groups on one of this machine's interfaces; skipped where it cannot send to a group at all.
 struct MulticastTests {
   /// An interface on which a group of the family can be sent to, with an address of it.
   struct Link: Sendable {

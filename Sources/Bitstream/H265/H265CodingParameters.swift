@@ -47,7 +47,7 @@ extension H265 {
 
     public func picture(_ identifier: Int) -> PictureParameterSet? { pictures[identifier] }
 
-    /// Takes in a NAL unit, header included; one that can not be read or is no parameter set changes
+    /// Takes in a NAL unit, header included; one that cannot be read or is no parameter set changes
     /// nothing.
     public mutating func take(_ unit: ByteBuffer) {
       switch NALUnitType(rawValue: H265.type(of: NALUnitHead(of: unit))) {

@@ -8,7 +8,7 @@ extension H265 {
     public let hasDependentSlices: Bool
     public let hasOutputFlag: Bool
     public let extraHeaderBits: Int
-    /// What else the headers of slices of its pictures depend on; `nil` where that can not be told.
+    /// What else the headers of slices of its pictures depend on; `nil` where that cannot be told.
     public let slices: SliceParameters?
 
     /// Reads `unit`, header included.

@@ -57,7 +57,7 @@ struct SyntheticPacket {
   }
 
   private var isVersion6: Bool { source.address.isVersion6 }
-  /// UDP's own lengths can not say how long the packet is (RFC 2675).
+  /// UDP's own lengths cannot say how long the packet is (RFC 2675).
   private var isJumbo: Bool { isVersion6 && payload.readableBytes > Self.maximumUDP }
   private var datagramLength: Int { UDPDatagram.headerLength + payload.readableBytes }
 

@@ -56,7 +56,7 @@ struct HelloSchedule: Sendable {
   static let maximumHellos = 20
   /// How long media may pause before the server is greeted again; senders of single pictures pause too.
   static let silenceBeforeHello = Duration.seconds(5)
-  /// The shortest time between heartbeats, so that they can not become a flood.
+  /// The shortest time between heartbeats, so that they cannot become a flood.
   static let minimumInterval = Duration.seconds(1)
   /// The longest hello or heartbeat in bytes: a client must not be an amplifier.
   static let maximumPayload = 64

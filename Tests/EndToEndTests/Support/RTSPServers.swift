@@ -54,7 +54,7 @@ struct VLCServer {
   }
 }
 
-/// Ports of loopback for programs that can not choose one themselves.
+/// Ports of loopback for programs that cannot choose one themselves.
 enum FreePort {
   static func tcp() throws -> UInt16 {
     var port: UInt16 = 0
