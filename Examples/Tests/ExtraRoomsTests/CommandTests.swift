@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The whole command with a transport, a payload format and an output that its package does not know.
+/// The whole command with a transport, a payload format and an output from another package.
 @Suite(.serialized) struct CommandTests {
   private static let folder = FileManager.default.temporaryDirectory
     .appendingPathComponent("extra-rooms-\(UUID().uuidString)")
