@@ -7,8 +7,8 @@ public struct PictureDependency: Sendable, Hashable {
     case none
     /// Pictures before it.
     case earlier
-    /// Pictures before it, of which none is of its temporal sub-layer or above, now or later: temporal
-    /// sub-layer access (H.265 §7.4.2.2).
+    /// Pictures before it, of which none is of its temporal sub-layer or above, now or later:
+    /// temporal sub-layer access (H.265 §7.4.2.2).
     case lowerLevels
     /// The random-access point before it and leading pictures like itself (RADL).
     case randomAccessPoint
@@ -19,11 +19,11 @@ public struct PictureDependency: Sendable, Hashable {
   public var references: References
   /// `TemporalId`, 0 … 6; 0 in H.264: no picture refers to one of a higher level.
   public var temporalLevel: UInt8
-  /// Whether pictures of its own level may refer to it: `nal_ref_idc` (H.264 §7.4.1), or a type that is
-  /// not a sub-layer non-reference picture's (H.265 §7.4.2.2).
+  /// Whether pictures of its own level may refer to it: `nal_ref_idc` (H.264 §7.4.1), or a type
+  /// that is not a sub-layer non-reference picture's (H.265 §7.4.2.2).
   public var isReference: Bool
-  /// Whether it consists of B slices as far as its first one tells (H.264); false in H.265, whose NAL unit
-  /// types tell more.
+  /// Whether it consists of B slices as far as its first one tells (H.264); false in H.265, whose
+  /// NAL unit types tell more.
   public var isBidirectional: Bool
 
   public init(

@@ -1,8 +1,8 @@
-/// A video coding standard: the names under which the rest of the world knows it, and what its decoder
-/// needs.
+/// A video coding standard: the names under which the rest of the world knows it, and what its
+/// decoder needs.
 ///
-/// Each codec's folder declares its own, so that nothing else has to switch over codecs. Two codecs are
-/// equal when they have the same name.
+/// Each codec's folder declares its own, so that nothing else has to switch over codecs. Two codecs
+/// are equal when they have the same name.
 public struct VideoCodec: Sendable, Hashable {
   /// Where libavcodec's decoder is not like that of H.264.
   public struct DecoderTraits: OptionSet, Sendable, Hashable {

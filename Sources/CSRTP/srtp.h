@@ -1,4 +1,4 @@
-// libsrtp2, and what Swift can not import of the system's calls that keep secrets out of core dumps.
+// libsrtp2, and the system calls that keep secrets out of core dumps, which Swift does not import.
 #ifndef CSRTP_H
 #define CSRTP_H
 

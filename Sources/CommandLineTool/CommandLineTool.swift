@@ -25,8 +25,8 @@ public struct CommandLineTool: Sendable {
   /// Makes the tool as this package brings it.
   public init() {}
 
-  /// The output formats that can be named: those of this package, an elementary stream for each codec,
-  /// and those that were added.
+  /// The output formats that can be named: those of this package, an elementary stream for each
+  /// codec, and those that were added.
   var outputs: OutputCatalogue { OutputCatalogue(codecs: formats.codecs, adding: addedOutputs) }
 
   /// Opens standard input, output and error on `/dev/null` where they are closed.

@@ -3,9 +3,9 @@ import RTPWire
 
 /// Forward error correction as `ulpfec:97`, `ulpfec:97,red:98` or `st2022-1`.
 enum CorrectionArgument: ExpressibleByArgument {
-  /// Recognised by payload types.
+  /// Recognized by payload types.
   case typed(CorrectionFormat, payloadType: UInt8, redundancy: UInt8?)
-  /// SMPTE ST 2022-1, recognised by ports.
+  /// SMPTE ST 2022-1, recognized by ports.
   case matrix
 
   init?(argument: String) {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The file that a path stands for, to recognise two paths of one file.
+/// The file that a path stands for, to recognize two paths of one file.
 ///
 /// Symbolic links are followed, even to files that do not exist yet.
 enum FileIdentity: Hashable {

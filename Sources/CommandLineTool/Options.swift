@@ -119,7 +119,7 @@ struct MediaOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "\(CommandLineTool.current.formats.names), or auto to recognise it by the packets.",
+      "\(CommandLineTool.current.formats.names), or auto to recognize it by the packets.",
       valueName: "name"))
   var codec = "auto"
 

@@ -61,7 +61,7 @@ enum Summary {
     let delivery = status.delivery
     guard let stream = status.stream, stream.reception.received > 0 else {
       return "received \(status.transport.delivered.counted("packet")), and no video was "
-        + "recognised in them"
+        + "recognized in them"
     }
     let reception = stream.reception
     var text = "received \(reception.delivered.counted("packet"))"

@@ -23,11 +23,12 @@ import Defragment
 
   deinit { if !isTaken { unsafe pool.recycle(frame) } }
 
-  /// Its frame with the picture alone, without what is coded around it; the caller owns it from now on.
+  /// Its frame with the picture alone, without what is coded around it; the caller owns it from now
+  /// on.
   func takeFrame() -> UnsafeMutablePointer<AVFrame> {
     isTaken = true
-    // Without the flag, a left crop that is not a multiple of the SIMD alignment is rounded down and the
-    // picture comes out wider than the stream says.
+    // Without the flag, a left crop that is not a multiple of the SIMD alignment is rounded down
+    // and the picture comes out wider than the stream says.
     unsafe av_frame_apply_cropping(frame, Int32(AV_FRAME_CROP_UNALIGNED))
     return unsafe frame
   }

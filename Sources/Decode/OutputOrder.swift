@@ -1,12 +1,12 @@
 import Bitstream
 
-/// Puts decoded pictures into the order in which they are shown, and tells when the next one's turn is
-/// certain: when no picture can come that is to be shown before it.
+/// Puts decoded pictures into the order in which they are shown, and tells when the next one's turn
+/// is certain: when no picture can come that is to be shown before it.
 ///
-/// The order is that of the picture order counts (H.264 §8.2.1, H.265 §8.3.1). Three things tell that
-/// nothing comes before a picture: its count follows that of the one before; more pictures wait than the
-/// stream reorders, by its own words or by what was seen; or the stream does not reorder at all. Where
-/// the words and the pictures differ, the pictures are believed.
+/// The order is that of the picture order counts (H.264 §8.2.1, H.265 §8.3.1). Three things tell
+/// that nothing comes before a picture: its count follows that of the one before; more pictures
+/// wait than the stream reorders, by its own words or by what was seen; or the stream does not
+/// reorder at all. Where the words and the pictures differ, the pictures are believed.
 struct OutputOrder<Picture> {
   /// A picture's place.
   struct Place {
@@ -26,8 +26,8 @@ struct OutputOrder<Picture> {
 
   /// More than a decoder holds of any stream (H.264 §A.3.1, H.265 §A.4.2).
   private static var most: Int { 16 }
-  /// How many may wait of a stream without B pictures that says nothing: some encoders send two pictures
-  /// ahead.
+  /// How many may wait of a stream without B pictures that says nothing: some encoders send two
+  /// pictures ahead.
   private static var usual: Int { 2 }
 
   /// Those of the current sequence, the first to be shown first.
@@ -38,8 +38,8 @@ struct OutputOrder<Picture> {
   /// Pictures decoded so far, and the count of the last of them.
   private var number = 0
   private var newest = 0
-  /// The number of the picture that began the sequence, until it is shown; `nil` where a loss has cut the
-  /// sequence's beginning off.
+  /// The number of the picture that began the sequence, until it is shown; `nil` where a loss has
+  /// cut the sequence's beginning off.
   private var leader: Int?
   private var mayBeLed = true
   /// Something was lost since the sequence began.
@@ -63,12 +63,13 @@ struct OutputOrder<Picture> {
   private var reorders = false
   /// Counts are left out for good, not for pictures that come later.
   private var skipsCounts = false
-  /// Whether others come before a picture that begins a sequence; `nil` before the first has shown it.
+  /// Whether others come before a picture that begins a sequence; `nil` before the first has shown
+  /// it.
   private var leads: Bool?
   /// Whether the sender's times rise as the counts do.
   private var timesFollowCounts = true
-  /// They were seen to do so where pictures are decoded out of order: some senders give pictures the
-  /// times in which they are decoded (`ffmpeg -c copy` from a file without times).
+  /// They were seen to do so where pictures are decoded out of order: some senders give pictures
+  /// the times in which they are decoded (`ffmpeg -c copy` from a file without times).
   private var timesAreProven = false
 
   /// Takes in a picture that has been decoded; pull ``next()`` until `nil` afterwards.
@@ -151,8 +152,8 @@ struct OutputOrder<Picture> {
     } else if depth ?? 0 == 0, !reorders, leads == false {
       return true
     }
-    // What is decoded next may still be shown before the one that was decoded last and those behind it,
-    // whatever the stream says.
+    // What is decoded next may still be shown before the one that was decoded last and those behind
+    // it, whatever the stream says.
     guard newest > first.count else { return false }
     return waiting.count > bound
   }
@@ -174,7 +175,8 @@ struct OutputOrder<Picture> {
       && waiting.contains { $0.count > entry.count && $0.time < entry.time }
   }
 
-  /// `entry` was to be shown before one that has been shown: the stream is not what was thought of it.
+  /// `entry` was to be shown before one that has been shown: the stream is not what was thought of
+  /// it.
   private mutating func noteLate(_ entry: Entry) {
     (reorders, skipsCounts, leads) = (true, false, true)
     (step, isStepKnown) = (1, true)

@@ -5,13 +5,14 @@ import NIOCore
 
 /// What stands behind a slice of H.265 that is cut, so that decoding ends there.
 ///
-/// libavcodec would go on with zeros, which are the likeliest symbols of all, to the end of the picture.
-/// Ones are the unlikeliest: some value soon makes no sense, if not before then where a row of coding
-/// tree blocks begins with an arithmetic codeword of its own.
+/// libavcodec would go on with zeros, which are the likeliest symbols of all, to the end of the
+/// picture. Ones are the unlikeliest: some value soon makes no sense, if not before then where a
+/// row of coding tree blocks begins with an arithmetic codeword of its own.
 private let cutSliceEnd = [0] + [UInt8](repeating: 0xFF, count: 4095)
 
 extension UnsafeMutablePointer<AVPacket> {
-  /// Copies the unit, with `beginning` before its first slice, to where libavcodec may read past its end.
+  /// Copies the unit, with `beginning` before its first slice, to where libavcodec may read past
+  /// its end.
   func fill(from unit: AccessUnit, beginning: ByteBuffer?, endsCutSlices: Bool) -> Bool {
     let cut = endsCutSlices ? unit.units.filter { !$0.isWhole } : []
     let beginning = beginning.map { AnnexB.stream(of: [$0]) } ?? ByteBuffer()

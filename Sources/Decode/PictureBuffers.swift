@@ -1,11 +1,11 @@
 import CFFmpeg
 
-/// Stands where libavcodec allocates its pictures: fills those that will not be decoded whole, and has the one
-/// of each access unit as soon as it is decoded.
+/// Stands where libavcodec allocates its pictures: fills those that will not be decoded whole, and
+/// has the one of each access unit as soon as it is decoded.
 ///
-/// What libavcodec gives out is of no use for that: it waits for as many pictures as its guess of how far
-/// the stream reorders, and its H.264 decoder drops those that come later than it thought. All of it
-/// happens on the decoder's thread.
+/// What libavcodec gives out is of no use for that: it waits for as many pictures as its guess of
+/// how far the stream reorders, and its H.264 decoder drops those that come later than it thought.
+/// All of it happens on the decoder's thread.
 @safe final class PictureBuffers {
   /// What pictures are filled with before they are decoded, if with anything.
   let prediction: PicturePrediction?
@@ -14,7 +14,8 @@ import CFFmpeg
   /// Its H.265 decoder does, and that of H.264 allocates them before it.
   private let allocatesMissing: Bool
   private var isDamaged = false
-  /// The side of the block at the beginning of the picture that will be decoded to something made up.
+  /// The side of the block at the beginning of the picture that will be decoded to something made
+  /// up.
   private var madeUpBlock: Int?
   private var savedBlock: SavedBlock?
   private var allocated = 0
@@ -48,8 +49,8 @@ import CFFmpeg
     }
   }
 
-  /// Expects the pictures of another access unit; a block of `madeUpBlock` samples a side at its beginning
-  /// is to be as it would be without being decoded.
+  /// Expects the pictures of another access unit; a block of `madeUpBlock` samples a side at its
+  /// beginning is to be as it would be without being decoded.
   func begin(isDamaged: Bool, madeUpBlock: Int? = nil) {
     self.madeUpBlock = madeUpBlock
     savedBlock = nil
@@ -82,8 +83,8 @@ import CFFmpeg
     savedBlock = nil
   }
 
-  /// The picture that was begun for the unit that has just been decoded, in a frame of `pool`, with all that
-  /// the decoder knows of it; `nil` when there is none, or the decoder has given it up.
+  /// The picture that was begun for the unit that has just been decoded, in a frame of `pool`, with
+  /// all that the decoder knows of it; `nil` when there is none, or the decoder has given it up.
   func take(from pool: FramePool) -> UnsafeMutablePointer<AVFrame>? {
     defer { unsafe av_frame_free(&picture) }
     guard let picture = unsafe picture, let original = unsafe original, unsafe isCurrent(picture),
@@ -104,7 +105,8 @@ import CFFmpeg
     unsafe frame.pointee.top_field_first = original.pointee.top_field_first
   }
 
-  /// Whether the decoder still holds the picture of `frame` in the structure for which it was allocated.
+  /// Whether the decoder still holds the picture of `frame` in the structure for which it was
+  /// allocated.
   private func isCurrent(_ frame: UnsafeMutablePointer<AVFrame>) -> Bool {
     guard let buffer = unsafe frame.pointee.buf.0 else { return false }
     return unsafe original?.pointee.buf.0?.pointee.data == buffer.pointee.data

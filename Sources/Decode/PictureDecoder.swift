@@ -4,11 +4,12 @@ import Defragment
 import NIOCore
 import RTPWire
 
-/// libavcodec, opened for one codec and used by one thread: access units in, frames and failures out.
+/// libavcodec, opened for one codec and used by one thread: access units in, frames and failures
+/// out.
 ///
-/// Nothing is held back that the stream does not reorder: one thread or slice threads (frame threads
-/// would each add a frame of delay), and each picture is taken where it was decoded (``PictureBuffers``) and
-/// shown when its turn is certain (``OutputOrder``).
+/// Nothing is held back that the stream does not reorder: one thread or slice threads (frame
+/// threads would each add a frame of delay), and each picture is taken where it was decoded
+/// (``PictureBuffers``) and shown when its turn is certain (``OutputOrder``).
 @safe final class PictureDecoder {
   let codec: VideoCodec
   private let configuration: VideoDecoder.Configuration
@@ -20,8 +21,8 @@ import RTPWire
   /// `nil` where pictures are shown as they are decoded.
   private var reader: (any PictureReading)?
   private var order = OutputOrder<DecodedPicture>()
-  /// The first field of a frame, until the other one has come in the next access unit (H.264 §7.4.1.2.4);
-  /// in H.265 every field is a frame of its own.
+  /// The first field of a frame, until the other one has come in the next access unit (H.264
+  /// §7.4.1.2.4); in H.265 every field is a frame of its own.
   private var field: DecodedPicture?
   /// libavcodec's H.265 decoder does not notice that a slice ends early.
   private let endsCutSlices: Bool
@@ -130,8 +131,8 @@ import RTPWire
     let record = self.record(of: unit)
     let isDamaged = unit.integrity == .damaged
     buffers.begin(isDamaged: isDamaged, madeUpBlock: additions.beginning?.side)
-    // libavcodec's own concealment spreads the motion of what moves over what stands still, so it is
-    // left to what nobody saw coming: bits that are wrong.
+    // libavcodec's own concealment spreads the motion of what moves over what stands still, so it
+    // is left to what nobody saw coming: bits that are wrong.
     unsafe context.pointee.error_concealment =
       isDamaged && conceals ? 0 : FF_EC_GUESS_MVS | FF_EC_DEBLOCK
     let code = decodePacket()
@@ -139,7 +140,8 @@ import RTPWire
     take(record, at: place, code: code, hash: hash(in: unit))
   }
 
-  /// Gives the decoder the parameter sets of a unit that is not decoded, since no other may bring them.
+  /// Gives the decoder the parameter sets of a unit that is not decoded, since no other may bring
+  /// them.
   private func takeParameterSets(of unit: AccessUnit) {
     guard let reader else { return }
     let sets = unit.units.filter { reader.isParameterSet($0.type) }
@@ -214,7 +216,8 @@ import RTPWire
     picture.unit.note(.concealed, .wrongBits)
   }
 
-  /// The hash that came with the picture; `nil` where there is none, or the picture is not whole in any case.
+  /// The hash that came with the picture; `nil` where there is none, or the picture is not whole in
+  /// any case.
   private func hash(in unit: AccessUnit) -> PictureHash? {
     guard unit.integrity != .damaged else { return nil }
     for entry in unit.units.reversed() {
@@ -269,8 +272,8 @@ import RTPWire
     reader?.restart()
   }
 
-  /// Whether a random-access point has been waited for long enough for whoever takes damaged pictures: the
-  /// first one may have been lost, and some streams have no other.
+  /// Whether a random-access point has been waited for long enough for whoever takes damaged
+  /// pictures: the first one may have been lost, and some streams have no other.
   private func hasWaited(for unit: AccessUnit, _ place: PictureOrder?) -> Bool {
     // Without its parameter sets no picture can be decoded.
     guard configuration.lossTreatment.showsDamage, place != nil else { return false }
@@ -293,8 +296,8 @@ import RTPWire
     approximateTrail.noteError(in: dependency)
   }
 
-  /// Decodes NAL units that are no access unit that came: a picture of our own making, which is not shown, or
-  /// parameter sets.
+  /// Decodes NAL units that are no access unit that came: a picture of our own making, which is not
+  /// shown, or parameter sets.
   private func decode(hidden units: [ByteBuffer]) {
     let stream = AnnexB.stream(of: units)
     guard let size = Int32(exactly: stream.readableBytes), unsafe av_new_packet(packet, size) >= 0

@@ -2,7 +2,8 @@ import Bitstream
 import CFFmpeg
 import RTPWire
 
-/// Compares the samples of decoded pictures with the hashes that their sender made of them (H.265 §D.3.19).
+/// Compares the samples of decoded pictures with the hashes that their sender made of them (H.265
+/// §D.3.19).
 struct PictureHashCheck {
   /// Bytes that are compared in a second: those of 30 pictures of 1080p, a seventh of one core.
   static let bytesPerSecond = 100_000_000
@@ -15,8 +16,9 @@ struct PictureHashCheck {
 
   /// Whether `frame`, as the decoder allocated it, differs from what `hash` was made of.
   ///
-  /// False too where that cannot be told: before a picture has had its hash (x265 sends wrong ones of chroma
-  /// where it sends cyclic redundancy checks), and where more pictures come than there is time for.
+  /// False too where that cannot be told: before a picture has had its hash (x265 sends wrong ones
+  /// of chroma where it sends cyclic redundancy checks), and where more pictures come than there is
+  /// time for.
   mutating func differs(
     _ frame: UnsafeMutablePointer<AVFrame>, from hash: PictureHash, at arrival: Instant
   ) -> Bool {

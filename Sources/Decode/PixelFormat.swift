@@ -75,7 +75,8 @@ public struct PixelFormat: Sendable, Hashable {
 
   public func hash(into hasher: inout Hasher) { hasher.combine(libav.rawValue) }
 
-  /// The format without the range that libav's deprecated `yuvj` names carry beside the frame's own.
+  /// The format without the range that libav's deprecated `yuvj` names carry beside the frame's
+  /// own.
   private static func withoutRange(_ format: AVPixelFormat) -> AVPixelFormat {
     switch format {
     case AV_PIX_FMT_YUVJ420P: AV_PIX_FMT_YUV420P

@@ -19,8 +19,8 @@ public import RTPWire
     case intact
     /// Packets of it are missing, and something stands in for what they held.
     case concealed
-    /// It refers to pictures that are not intact; or packets of it are missing, and nothing stands in
-    /// for what they held.
+    /// It refers to pictures that are not intact; or packets of it are missing, and nothing stands
+    /// in for what they held.
     case damaged
     /// An earlier picture again, in place of one that is not to be shown or never came.
     case repeated
@@ -102,7 +102,8 @@ public import RTPWire
 
   /// Lends the samples of one plane: 0 is luma (or green), then Cb and Cr (or blue and red).
   ///
-  /// The bytes reach from the plane's first sample to its last; the layout says how rows lie in them.
+  /// The bytes reach from the plane's first sample to its last; the layout says how rows lie in
+  /// them.
   ///
   /// - Parameters:
   ///   - plane: below ``planeCount``.

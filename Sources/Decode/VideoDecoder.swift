@@ -6,9 +6,9 @@ import NIOCore
 ///
 /// A stream whose codec changes goes on with another decoder behind the last frame of the first.
 ///
-/// Every access unit handed over leads to exactly one callback, now or when its turn comes: a frame,
-/// or a ``DecodeFailure``. (Of two fields in two access units, one frame comes for both.) Callbacks
-/// come on the decoder's thread, frames in the order in which they are to be shown.
+/// Every access unit handed over leads to exactly one callback, now or when its turn comes: a
+/// frame, or a ``DecodeFailure``. (Of two fields in two access units, one frame comes for both.)
+/// Callbacks come on the decoder's thread, frames in the order in which they are to be shown.
 public final class VideoDecoder: Sendable {
   /// The decoders of libavcodec that are opened where nobody allows others.
   public static let usualDecoders: Set<String> = ["h264", "hevc"]
@@ -27,8 +27,8 @@ public final class VideoDecoder: Sendable {
     public var maximumPixels = VideoDecoder.defaultMaximumPixels
     /// Threads that decode slices of one picture at the same time; 1 decodes on the decoder's own.
     public var sliceThreads = 1
-    /// How long decoding waits for a picture at which it can begin before it begins with any other, where
-    /// damaged pictures are shown.
+    /// How long decoding waits for a picture at which it can begin before it begins with any other,
+    /// where damaged pictures are shown.
     public var keyPicturePatience = Duration.seconds(2)
     /// What becomes of pictures that are not intact.
     public var lossTreatment = LossTreatment.conceal

@@ -8,11 +8,11 @@ public struct AccessUnit: Sendable {
   public enum Integrity: Sendable, Hashable {
     /// Nothing of it is missing.
     case whole
-    /// It has all from the first slice of its picture to the last, but packets directly before it are
-    /// missing: of other pictures, or supplemental data and parameter sets of this one.
+    /// It has all from the first slice of its picture to the last, but packets directly before it
+    /// are missing: of other pictures, or supplemental data and parameter sets of this one.
     case afterLoss
-    /// Something of its picture is missing: ``AccessUnit/gaps`` says where, and the NAL units that are
-    /// there say which of them are cut.
+    /// Something of its picture is missing: ``AccessUnit/gaps`` says where, and the NAL units that
+    /// are there say which of them are cut.
     case damaged
   }
 

@@ -8,13 +8,13 @@ import RTPWire
 /// next one; whichever comes first. It does not end while it has no picture: Reolink and Tapo
 /// cameras set the marker on parameter sets, and give them the timestamp of the picture before.
 ///
-/// Parameter sets and the like behind a picture, at its time, begin the next access unit only when the
-/// next slice does: some encoders put them between the slices of one picture.
+/// Parameter sets and the like behind a picture, at its time, begin the next access unit only when
+/// the next slice does: some encoders put them between the slices of one picture.
 struct AccessUnitAssembler: Sendable {
   let limits: VideoDefragmenter.Limits
   private let format: any PayloadFormat.Type
-  /// False once a stream was seen to go on with a picture behind its marker, and where NAL units are
-  /// sent out of decoding order, since then the marker says nothing.
+  /// False once a stream was seen to go on with a picture behind its marker, and where NAL units
+  /// are sent out of decoding order, since then the marker says nothing.
   var trustsMarkers = true
   private(set) var parameterSets: ParameterSets
   private(set) var description: FormatDescription?
@@ -80,7 +80,8 @@ struct AccessUnitAssembler: Sendable {
     open?.noteGap(of: count)
   }
 
-  /// Units are missing between what was written and what will be, in packets that are counted already.
+  /// Units are missing between what was written and what will be, in packets that are counted
+  /// already.
   mutating func noteHole() {
     isBehindGap = true
     held?.noteDamage(.lostPackets)
@@ -89,8 +90,8 @@ struct AccessUnitAssembler: Sendable {
 
   /// A piece of the picture at `time` came and is of no use, so that it is not as it should be.
   ///
-  /// Its marker ends the access unit all the same: str0m has sent a key picture cut short behind its
-  /// parameter sets, and those are not the next picture's.
+  /// Its marker ends the access unit all the same: str0m has sent a key picture cut short behind
+  /// its parameter sets, and those are not the next picture's.
   mutating func noteUselessPiece(at time: MediaTime) {
     if held?.time == time { rejoin() }
     guard let draft = open, draft.time == time || !draft.hasPicture else {
@@ -163,7 +164,8 @@ struct AccessUnitAssembler: Sendable {
     if open?.beginUnit(within: bounds, format: format) == false { statistics.excessUnits += 1 }
   }
 
-  /// Whether a slice begins another picture than that of `picture` (H.264 §7.4.1.2.4, H.265 §7.4.2.4.5).
+  /// Whether a slice begins another picture than that of `picture` (H.264 §7.4.1.2.4, H.265
+  /// §7.4.2.4.5).
   private func begins(
     _ role: NALUnitRole, _ identity: PictureIdentity?, behind picture: AccessUnitDraft?
   ) -> Bool {
@@ -190,8 +192,8 @@ struct AccessUnitAssembler: Sendable {
     finish(picture, statistics: &statistics)
   }
 
-  /// What an access unit can hold: the slices that the level allows, and as many other units as there may
-  /// be.
+  /// What an access unit can hold: the slices that the level allows, and as many other units as
+  /// there may be.
   private var bounds: AccessUnitDraft.Bounds {
     AccessUnitDraft.Bounds(
       units: limits.unitsPerAccessUnit + (description.map(format.maximumSlices) ?? 0),

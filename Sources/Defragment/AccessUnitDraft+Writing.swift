@@ -41,8 +41,8 @@ extension AccessUnitDraft {
     return true
   }
 
-  /// Appends `piece` to the unit that has begun; what stands behind start codes in it becomes units of its
-  /// own.
+  /// Appends `piece` to the unit that has begun; what stands behind start codes in it becomes units
+  /// of its own.
   mutating func append(
     _ piece: ByteBuffer, within bounds: Bounds, format: any PayloadFormat.Type
   ) -> Findings {

@@ -62,7 +62,8 @@ struct AccessUnitDraft: Sendable {
       recoveryPoint: recoveryPoint, format: format)
   }
 
-  /// Notes that `count` packets are missing behind the units so far, or 0 where nobody knows how many.
+  /// Notes that `count` packets are missing behind the units so far, or 0 where nobody knows how
+  /// many.
   mutating func noteGap(of count: Int) {
     if let last = gaps.indices.last, gaps[last].unitIndex == units.count {
       gaps[last] = AccessUnit.Gap(unitIndex: units.count, packets: gaps[last].packets + count)
@@ -80,9 +81,9 @@ struct AccessUnitDraft: Sendable {
 
   /// The picture goes on behind `other`, which has none.
   ///
-  /// `x264enc tune=zerolatency ! rtph264pay config-interval=-1` puts the parameter sets before each slice of
-  /// a key picture. What repeats others is left out, since libavcodec takes no parameter set within a
-  /// picture; the rest belongs before the picture.
+  /// `x264enc tune=zerolatency ! rtph264pay config-interval=-1` puts the parameter sets before each
+  /// slice of a key picture. What repeats others is left out, since libavcodec takes no parameter
+  /// set within a picture; the rest belongs before the picture.
   mutating func goOn(behind other: AccessUnitDraft, format: any PayloadFormat.Type) {
     for (index, unit) in other.units.enumerated() {
       let content =

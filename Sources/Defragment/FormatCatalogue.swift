@@ -3,8 +3,8 @@ public import NIOCore
 
 /// The payload formats that a receiver knows.
 ///
-/// A format is a folder in this room and an entry in ``standard``. A program adds formats of its own
-/// with ``init(_:)``: `FormatCatalogue(FormatCatalogue.standard.formats + [Mine.self])`.
+/// A format is a folder in this room and an entry in ``standard``. A program adds formats of its
+/// own with ``init(_:)``: `FormatCatalogue(FormatCatalogue.standard.formats + [Mine.self])`.
 public struct FormatCatalogue: Sendable {
   /// The formats that this package brings.
   public static let standard = FormatCatalogue([H264PayloadFormat.self, H265PayloadFormat.self])

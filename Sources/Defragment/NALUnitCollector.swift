@@ -3,7 +3,8 @@ public import NIOCore
 import RTPProcessor
 import RTPWire
 
-/// Takes NAL units, whole or in pieces, and writes them straight into the access unit they belong to.
+/// Takes NAL units, whole or in pieces, and writes them straight into the access unit they belong
+/// to.
 ///
 /// This is the one copy of a payload between the kernel and the decoder. Units that are sent out of
 /// decoding order take a detour through a ``DecodingOrderBuffer``.
@@ -44,7 +45,8 @@ public struct NALUnitCollector: Sendable {
 
   /// Begins a packet: the units that follow are of its time.
   ///
-  /// All fragments of a unit have its time (RFC 6184 §5.8), so one that has begun at another has ended.
+  /// All fragments of a unit have its time (RFC 6184 §5.8), so one that has begun at another has
+  /// ended.
   mutating func begin(_ packet: OrderedPacket) {
     if isInUnit, packet.time != time { endUnmarked() }
     time = packet.time
@@ -122,10 +124,11 @@ public struct NALUnitCollector: Sendable {
     state = .between
   }
 
-  /// Ends the unit that has begun, if any, where its end bit did not come although no packet is missing.
+  /// Ends the unit that has begun, if any, where its end bit did not come although no packet is
+  /// missing.
   ///
-  /// Some payloaders never set it. A unit in fragments has two of them at least (RFC 6184 §5.8), so that
-  /// one that has begun and not gone on is cut.
+  /// Some payloaders never set it. A unit in fragments has two of them at least (RFC 6184 §5.8), so
+  /// that one that has begun and not gone on is cut.
   public mutating func endUnmarked() {
     guard isInUnit else { return }
     let isWhole = pieces > 1
@@ -182,8 +185,8 @@ public struct NALUnitCollector: Sendable {
   }
 
   private mutating func write(_ unit: DecodingOrderBuffer.Unit) {
-    // What was lost may have been sent far from where it belongs; but a number that nobody ever had is no
-    // loss (RFC 6184 §5.5).
+    // What was lost may have been sent far from where it belongs; but a number that nobody ever had
+    // is no loss (RFC 6184 §5.5).
     if unit.isBehindHole, unitsNearLoss > 0 { assembler.noteHole() }
     unitsNearLoss = max(0, unitsNearLoss - 1)
     write(unit.bytes, time: unit.time, arrival: unit.arrival, isWhole: unit.isWhole)

@@ -23,8 +23,8 @@ public struct ParameterSets: Sendable {
     let format: FormatDescription?
   }
 
-  /// The longest set that is kept: real ones with all scaling lists stay below 1 KiB, and there can be
-  /// 304 of them.
+  /// The longest set that is kept: real ones with all scaling lists stay below 1 KiB, and there can
+  /// be 304 of them.
   static let maximumLength = 16 << 10
   /// The most bytes of all of them.
   static let maximumTotal = 512 << 10

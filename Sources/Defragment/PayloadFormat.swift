@@ -4,8 +4,8 @@ public import NIOCore
 /// How one codec travels in RTP, and what its NAL units mean to those who do not know the codec.
 ///
 /// A format only unpacks. Where access units begin and end, limits and loss are the same for all
-/// formats and belong to ``VideoDefragmenter``. A format is entered in a ``FormatCatalogue``; it can as
-/// well come from another package.
+/// formats and belong to ``VideoDefragmenter``. A format is entered in a ``FormatCatalogue``; it
+/// can as well come from another package.
 public protocol PayloadFormat: Sendable {
   static var codec: VideoCodec { get }
   /// Bytes of the NAL unit header: 1 in H.264, 2 in H.265.

@@ -5,8 +5,8 @@ public import RTPWire
 
 /// Puts the payloads of ordered packets together to access units.
 ///
-/// After each ``push(_:)`` and after ``flush()``, pull ``next()`` until it returns `nil`. An access unit
-/// comes out with its last packet.
+/// After each ``push(_:)`` and after ``flush()``, pull ``next()`` until it returns `nil`. An access
+/// unit comes out with its last packet.
 public struct VideoDefragmenter: Sendable {
   /// What bounds the memory that one access unit can take.
   public struct Limits: Sendable, Hashable {

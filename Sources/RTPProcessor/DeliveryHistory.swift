@@ -4,7 +4,7 @@
 /// its numbering (same number, another timestamp).
 struct DeliveryHistory: Sendable {
   /// Twice the default limit of waiting packets, so that a packet of a fast stream is still
-  /// recognised as late after the reorder window.
+  /// recognized as late after the reorder window.
   ///
   /// A power of two.
   static let capacity = 4096

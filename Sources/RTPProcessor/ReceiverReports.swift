@@ -30,8 +30,8 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
 
   /// The compound that is due at `now`, or `nil` when none is.
   ///
-  /// `receptions` are what the processors say of their sources, of which 31 fit; without one the report
-  /// is empty, as §6.4.2 has it.
+  /// `receptions` are what the processors say of their sources, of which 31 fit; without one the
+  /// report is empty, as §6.4.2 has it.
   public mutating func next(at now: Instant, about receptions: [SourceReception]) -> ByteBuffer? {
     guard deadline <= now else { return nil }
     schedule(interval: reportInterval, after: now)
@@ -89,7 +89,8 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
     return buffer
   }
 
-  /// The interval is varied and compensated as §6.3.1 says, so that receivers do not fall into step.
+  /// The interval is varied and compensated as §6.3.1 says, so that receivers do not fall into
+  /// step.
   private mutating func schedule(interval: Double, after now: Instant) {
     let seconds = interval * Double.random(in: 0.5...1.5, using: &randomness) / 1.218_28
     deadline = now.advanced(byNanoseconds: Int64(seconds * 1e9))

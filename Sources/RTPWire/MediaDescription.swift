@@ -7,7 +7,7 @@ public struct MediaDescription: Sendable, Hashable {
   public var kind: MediaKind
   /// The RTP payload type, 0 … 127, or `nil` when it is to be learned from the packets.
   public var payloadType: UInt8?
-  /// The encoding name of `a=rtpmap`, such as `H264`, or `nil` when it is to be recognised.
+  /// The encoding name of `a=rtpmap`, such as `H264`, or `nil` when it is to be recognized.
   public var encodingName: String?
   /// Ticks a second, never 0.
   public var clockRate: UInt32
@@ -21,8 +21,8 @@ public struct MediaDescription: Sendable, Hashable {
   public var hasMatrixCorrection = false
   /// The payload types of retransmission packets beside the media.
   public var retransmissionFormats: [UInt8: RetransmissionFormat]
-  /// The same of a session of its own (RFC 4588 §5.3): empty where any type in it repeats the media,
-  /// `nil` where there is no such session.
+  /// The same of a session of its own (RFC 4588 §5.3): empty where any type in it repeats the
+  /// media, `nil` where there is no such session.
   public var retransmissionSession: [UInt8: RetransmissionFormat]?
   /// What the sender answers when it is asked.
   public var feedback: FeedbackOffer
@@ -78,7 +78,8 @@ extension MediaDescription {
   }
 }
 
-/// How the packets of a stream are protected against loss; the raw value is the encoding name in SDP.
+/// How the packets of a stream are protected against loss; the raw value is the encoding name in
+/// SDP.
 public enum CorrectionFormat: String, Sendable, Hashable, CaseIterable {
   /// RFC 5109, in the source and the numbering of the media, as GStreamer and libwebrtc send it.
   case ulpfec
@@ -91,7 +92,8 @@ public enum CorrectionFormat: String, Sendable, Hashable, CaseIterable {
   public var isNumberedWithMedia: Bool { self == .ulpfec }
 }
 
-/// What a receiver may ask the sender of a stream for; the raw value is the name of the command line.
+/// What a receiver may ask the sender of a stream for; the raw value is the name of the command
+/// line.
 public enum FeedbackRequest: String, Sendable, Hashable, CaseIterable {
   /// Packets once more, by generic NACK (RFC 4585 §6.2.1).
   case nack

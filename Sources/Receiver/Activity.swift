@@ -14,8 +14,8 @@ final class Activity: Sendable {
     news.offer(())
   }
 
-  /// Returns when something has happened since it last returned, when `patience` is over, or when the
-  /// task is cancelled.
+  /// Returns when something has happened since it last returned, when `patience` is over, or when
+  /// the task is cancelled.
   func wait(atMost patience: Duration) async {
     let timer = Task { [news] in
       try await Task.sleep(for: patience)

@@ -4,7 +4,7 @@ public enum BackPressure: Sendable, Hashable {
   case latest
   /// At most so many wait, at least one; the oldest are dropped.
   case atMost(Int)
-  /// None is dropped. The decoder waits, and so does the sender where its carrier can make it; what comes
-  /// from others meanwhile is dropped in front of the decoder, and counted there.
+  /// None is dropped. The decoder waits, and so does the sender where its carrier can make it; what
+  /// comes from others meanwhile is dropped in front of the decoder, and counted there.
   case everyOne
 }

@@ -4,8 +4,8 @@ import Reception
 import Synchronization
 import Transports
 
-/// The connections of a run, one after the other: opens each, waits for its end, and decides whether
-/// there is to be another.
+/// The connections of a run, one after the other: opens each, waits for its end, and decides
+/// whether there is to be another.
 ///
 /// Whatever happens comes as an event, so that the run can end at any moment, also while nothing is
 /// open.

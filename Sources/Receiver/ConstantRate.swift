@@ -15,10 +15,11 @@ struct ConstantRate {
 
   /// A longer pause is the start of something else, not to be filled.
   static let longestPause = 3600.0
-  /// How many frames tell the rate of a stream that does not say it, and whether its times are in order.
+  /// How many frames tell the rate of a stream that does not say it, and whether its times are in
+  /// order.
   private static let observedFrames = 5
-  /// A frame may be so many intervals early or late before one is left out or shown again: the times of
-  /// cameras are not exact.
+  /// A frame may be so many intervals early or late before one is left out or shown again: the
+  /// times of cameras are not exact.
   private static let tolerance = 0.9
   private static let plausibleRates = 1.0...1000.0
 
@@ -27,8 +28,8 @@ struct ConstantRate {
   private var hasBegun = false
   /// The times of the frames that wait.
   ///
-  /// Whoever muxes an elementary stream with B pictures by its order, as FFmpeg does with `-c copy`,
-  /// gives each picture the time of another: of the times that wait the first is right.
+  /// Whoever muxes an elementary stream with B pictures by its order, as FFmpeg does with `-c
+  /// copy`, gives each picture the time of another: of the times that wait the first is right.
   private var times: [MediaTime] = []
   private var isDisordered = false
   private var raster: Raster?

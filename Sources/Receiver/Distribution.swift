@@ -7,7 +7,8 @@ import Reception
 import Synchronization
 import Transports
 
-/// Hands access units and frames to whoever wants them: outputs, the decoder, the program's closures.
+/// Hands access units and frames to whoever wants them: outputs, the decoder, the program's
+/// closures.
 ///
 /// Access units come on the event loop, frames on the decoder's thread. Neither may wait for the
 /// other, so what they share is behind a lock that is held for bookkeeping alone.
@@ -179,7 +180,8 @@ final class Distribution: Sendable {
       state.statistics.droppedBeforeDecoder += 1
       state.awaitsRandomAccess = true
     }
-    // What is left out is a loss, of which the pictures that refer past the next key picture have to know.
+    // What is left out is a loss, of which the pictures that refer past the next key picture have
+    // to know.
     decoder.beginFlush()
   }
 

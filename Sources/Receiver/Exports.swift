@@ -1,4 +1,5 @@
-// Whoever iterates over frames reads their members, which are declared in the rooms before this one.
+// Whoever iterates over frames reads their members, which are declared in the rooms before this
+// one.
 @_exported public import Bitstream
 @_exported public import Decode
 @_exported public import Defragment

@@ -2,9 +2,9 @@ import RTPWire
 
 /// How often and how long the picture stood still, by the times of the frames that came out.
 ///
-/// As in the statistics of WebRTC: a frame that stands for three times as long as others did on average,
-/// and at least 150 ms longer. No picture stands longer than time went by between two arrivals, whatever
-/// the timestamps say.
+/// As in the statistics of WebRTC: a frame that stands for three times as long as others did on
+/// average, and at least 150 ms longer. No picture stands longer than time went by between two
+/// arrivals, whatever the timestamps say.
 struct FreezeMeter: Sendable {
   private var ended = FreezeStatistics()
   private var last: MediaTime?

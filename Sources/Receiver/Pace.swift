@@ -22,7 +22,8 @@ enum Pace: Sendable, Hashable {
     self == .recorded ? .block : requested
   }
 
-  /// Whether arrivals are times of this machine, so that the way from there to the frame can be measured.
+  /// Whether arrivals are times of this machine, so that the way from there to the frame can be
+  /// measured.
   var measuresLatency: Bool { self == .live }
 
   /// How long outputs may take to finish what they have begun; `nil` for as long as a reader likes.

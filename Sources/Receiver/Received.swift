@@ -1,6 +1,7 @@
 /// What a receiver brings, as an asynchronous sequence; iterating over it starts the run.
 ///
-/// Leaving the loop, or cancelling its task, stops the run. Once it has ended, ``Receiver/run()`` tells why.
+/// Leaving the loop, or cancelling its task, stops the run. Once it has ended, ``Receiver/run()``
+/// tells why.
 public struct Received<Element: Sendable>: AsyncSequence, Sendable {
   let receiver: Receiver
   let handover: Handover<Element>

@@ -162,7 +162,8 @@ public final class Receiver: Sendable {
     }
   }
 
-  /// The frames, as they come out of the decoder; whoever asks before the run begins has all of them.
+  /// The frames, as they come out of the decoder; whoever asks before the run begins has all of
+  /// them.
   ///
   /// - Parameter pressure: what becomes of those that come while the loop's body is busy.
   /// - Returns: a sequence for one loop.
@@ -219,7 +220,8 @@ public final class Receiver: Sendable {
       try? await Task.sleep(for: Self.decodingTime)
       distribution.abandonDecoding()
       distribution.endSequences()
-      // The decoder may be waiting for a reader that does not read, for which there is no more time.
+      // The decoder may be waiting for a reader that does not read, for which there is no more
+      // time.
       await finishOutputs(within: OutputLane.longestFinish)
     }
   }
@@ -247,8 +249,8 @@ public final class Receiver: Sendable {
       outputs: outputs.map { OutputStatus(name: $0.name, counters: $0.lane.counters) })
   }
 
-  /// Returns when something that may show in ``status()`` has happened since it last returned, or when
-  /// `patience` is over.
+  /// Returns when something that may show in ``status()`` has happened since it last returned, or
+  /// when `patience` is over.
   ///
   /// One task at a time may wait.
   public func waitForActivity(atMost patience: Duration) async {

@@ -6,8 +6,8 @@ public struct Reconnection: Sendable, Hashable {
   /// How long the first wait is; each further one is twice as long.
   public var firstDelay: Duration = .milliseconds(500)
   public var longestDelay: Duration = .seconds(30)
-  /// The least wait after refused credentials: many cameras lock an account for some minutes after a
-  /// few attempts.
+  /// The least wait after refused credentials: many cameras lock an account for some minutes after
+  /// a few attempts.
   public var delayAfterRefusal: Duration = .seconds(30)
   /// How long media may pause, at the start of a connection or in its middle, before that counts as
   /// dead; where the transport does not see to that itself, and is no listener, who has nothing to
@@ -55,8 +55,8 @@ struct ReconnectSchedule<Randomness: RandomNumberGenerator & Sendable>: Sendable
     return .retry(at: now.advanced(by: delay))
   }
 
-  /// A connection that carries media for so long was a good one: a server that fails right after each
-  /// start is not to be asked twice a second for ever.
+  /// A connection that carries media for so long was a good one: a server that fails right after
+  /// each start is not to be asked twice a second for ever.
   private var steadiness: Duration { .seconds(10) }
   private var jitter: Double { 0.2 }
 }

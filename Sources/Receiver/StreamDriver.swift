@@ -5,7 +5,8 @@ import RTPWire
 import Reception
 import Transports
 
-/// Carries out what a ``Reception`` asks for on the event loop of its transport, and decides nothing.
+/// Carries out what a ``Reception`` asks for on the event loop of its transport, and decides
+/// nothing.
 final class StreamDriver: DatagramSink {
   /// Whom a driver works for.
   struct Surroundings: Sendable {

@@ -3,7 +3,7 @@ import Defragment
 import NIOCore
 import RTPWire
 
-/// The first datagrams of a stream whose codec or payload type has yet to be recognised.
+/// The first datagrams of a stream whose codec or payload type has yet to be recognized.
 struct Preroll: Sendable {
   enum Outcome: Sendable, Hashable {
     case undecided
@@ -79,8 +79,8 @@ struct Preroll: Sendable {
     return datagrams
   }
 
-  /// Shows `packet` to the recognizer if its source counts and it is of the type that is wanted, and
-  /// says whether its source does.
+  /// Shows `packet` to the recognizer if its source counts and it is of the type that is wanted,
+  /// and says whether its source does.
   private mutating func observe(_ packet: RTPPacket, isOfStream: Bool) -> Bool {
     guard var source = sources[packet.ssrc] else {
       // The table is bounded by forgetting: a sender that goes on will be entered again.

@@ -12,8 +12,8 @@ extension Reception {
     public var silenceTimeout: Duration?
     /// Ends the run so long after the first packet.
     public var duration: Duration?
-    /// How long media may pause before a connection counts as dead, where another one would follow it;
-    /// `nil` where none would.
+    /// How long media may pause before a connection counts as dead, where another one would follow
+    /// it; `nil` where none would.
     public var reconnectionSilence: Duration?
 
     public init() {}

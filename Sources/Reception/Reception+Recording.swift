@@ -1,8 +1,8 @@
 import NIOCore
 import RTPWire
 
-/// Recordings, whose clock is the arrival times of their packets and nothing else: what comes out is
-/// the same on every machine, however fast or slow it is read.
+/// Recordings, whose clock is the arrival times of their packets and nothing else: what comes out
+/// is the same on every machine, however fast or slow it is read.
 extension Reception {
   /// What a recording has brought, and has to wait until what came before is worked off.
   ///

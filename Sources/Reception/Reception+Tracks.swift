@@ -22,7 +22,8 @@ extension Reception {
     // What the user says goes before what the far end says.
     let own = configuration.stream.media
     guard let chosen = place(ofVideoIn: media) else {
-      // What the user knows, or what is called something else than sound, may be video all the same.
+      // What the user knows, or what is called something else than sound, may be video all the
+      // same.
       if own.encodingName != nil || media.contains(where: { $0.kind != .audio }) { return }
       throw NoVideo(media: media)
     }
@@ -47,7 +48,7 @@ extension Reception {
     }
   }
 
-  /// The first video whose codec is known, or is to be recognised, or else the first at all.
+  /// The first video whose codec is known, or is to be recognized, or else the first at all.
   private func place(ofVideoIn media: [MediaDescription]) -> Int? {
     let stream = configuration.stream
     let videos = media.indices.filter { media[$0].kind == .video }

@@ -3,14 +3,14 @@ public import NIOCore
 import RTPProcessor
 public import RTPWire
 
-/// The receiving session of one connection as one value: its tracks, what is said back by RTCP, when
-/// the far end is to wait, and when all of it is over.
+/// The receiving session of one connection as one value: its tracks, what is said back by RTCP,
+/// when the far end is to wait, and when all of it is over.
 ///
 /// Inputs are methods that take the time; after each of them, and when ``deadline`` passes
 /// (``timePassed(to:)``), call ``nextAction()`` until it returns `nil` and carry out what it says.
 ///
-/// Of a recording, the time is what its packets say: nothing is due before the next one, and nothing
-/// is lost because somebody is slow.
+/// Of a recording, the time is what its packets say: nothing is due before the next one, and
+/// nothing is lost because somebody is slow.
 public struct Reception: Sendable {
   /// What is to be done, in this order.
   public enum Action: Sendable {
@@ -76,8 +76,8 @@ public struct Reception: Sendable {
 
   /// Begins the session of a connection that is about to be opened.
   ///
-  /// After `former`, which is over, its totals go on, and so do the time of its media and the clocks of
-  /// the run.
+  /// After `former`, which is over, its totals go on, and so do the time of its media and the
+  /// clocks of the run.
   ///
   /// - Parameters:
   ///   - configuration: what is wanted of the run.
@@ -85,8 +85,8 @@ public struct Reception: Sendable {
   ///   - former: the session of the connection before, if there was one.
   ///   - randomness: what identifiers and intervals are drawn from.
   ///   - now: the time.
-  /// - Throws: `UnsupportedFormat` when the media is described as something else than video of a known
-  ///   codec.
+  /// - Throws: `UnsupportedFormat` when the media is described as something else than video of a
+  ///   known codec.
   public init(
     _ configuration: Configuration, on carrier: Carrier, after former: Reception? = nil,
     randomness: any RandomNumberGenerator & Sendable, at now: Instant
@@ -103,8 +103,8 @@ public struct Reception: Sendable {
 
   // MARK: - Inputs
 
-  /// The run begins, and its first connection is about to be opened; a recording begins with its first
-  /// packet.
+  /// The run begins, and its first connection is about to be opened; a recording begins with its
+  /// first packet.
   public mutating func startRun(at now: Instant) {
     guard carrier.time == .live else { return }
     advance(to: now)
@@ -210,8 +210,8 @@ public struct Reception: Sendable {
 
   // MARK: - Outputs
 
-  /// When ``timePassed(to:)`` has something to do although nothing else happens; `nil` where nothing
-  /// ever will.
+  /// When ``timePassed(to:)`` has something to do although nothing else happens; `nil` where
+  /// nothing ever will.
   public var deadline: Instant? {
     // Nothing is due in a recording before its next packet.
     guard carrier.time == .live, phase != .finished else { return nil }

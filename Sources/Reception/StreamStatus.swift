@@ -10,7 +10,7 @@ public struct StreamStatus: Sendable {
   public let defragmentation: DefragmentStatistics?
   public let format: FormatDescription?
   public let clock: ClockMapping
-  /// Datagrams that came before the codec was recognised and were let go.
+  /// Datagrams that came before the codec was recognized and were let go.
   public let unrecognizedDatagrams: UInt64
   /// All tracks: those that were described in that order, then those found among the packets.
   public let tracks: [TrackStatus]

@@ -10,7 +10,7 @@ public import RTPWire
 public struct VideoStream: Sendable {
   /// What is known of the stream, and how long it may wait.
   public struct Configuration: Sendable {
-    /// What the signalling or the user says; what is `nil` in it is recognised from the packets.
+    /// What the signalling or the user says; what is `nil` in it is recognized from the packets.
     public var media = MediaDescription()
     /// The longest that a packet waits for an earlier one.
     public var reorderWindow: Duration = .milliseconds(200)
@@ -49,8 +49,8 @@ public struct VideoStream: Sendable {
 
   /// Makes a stream that waits for its first datagram.
   ///
-  /// After `former`, which is over, its totals go on and so does the time of its media; nothing else
-  /// is taken along, since another connection may bring another sender.
+  /// After `former`, which is over, its totals go on and so does the time of its media; nothing
+  /// else is taken along, since another connection may bring another sender.
   ///
   /// - Throws: `UnsupportedFormat` when the media is described as something that is not video of a
   ///   known codec.
@@ -107,7 +107,7 @@ public struct VideoStream: Sendable {
   /// How many packets came of each payload type that is not the stream's.
   var ignoredPayloadTypes: [UInt8: UInt64] { processor.statistics.ignoredPayloadTypes }
 
-  /// The payload types of what came while the codec was not yet recognised.
+  /// The payload types of what came while the codec was not yet recognized.
   var unrecognizedPayloadTypes: [UInt8] { preroll.payloadTypes }
 
   /// When ``next(at:)`` has something to do although nothing arrives.
@@ -124,7 +124,8 @@ public struct VideoStream: Sendable {
     hasFeedback ? processor.nextFeedback(at: now) : nil
   }
 
-  /// Takes in that decoding cannot go on although nothing is missing, so that a key picture is asked for.
+  /// Takes in that decoding cannot go on although nothing is missing, so that a key picture is
+  /// asked for.
   public mutating func wantKeyPicture(at now: Instant) {
     if hasFeedback { processor.wantKeyPicture(at: now) }
   }
@@ -141,7 +142,7 @@ public struct VideoStream: Sendable {
       var media = configuration.media
       media.encodingName = codec.encodingName
       media.payloadType = payloadType
-      // A codec that was recognised is in the catalogue, so this does not throw.
+      // A codec that was recognized is in the catalogue, so this does not throw.
       guard (try? begin(with: media)) != nil else { return }
       for datagram in preroll.takeAll() { process(datagram) }
     }
@@ -195,9 +196,9 @@ public struct VideoStream: Sendable {
     return processing
   }
 
-  /// Takes in whether decoding goes on behind `unit` or needs a picture at which it can begin: where
-  /// there has been none yet, where the parameter sets are not known, and where something is lost for
-  /// good, since the pictures that follow refer to it.
+  /// Takes in whether decoding goes on behind `unit` or needs a picture at which it can begin:
+  /// where there has been none yet, where the parameter sets are not known, and where something is
+  /// lost for good, since the pictures that follow refer to it.
   private mutating func noteNeed(of unit: AccessUnit, at now: Instant) {
     let isIntact = unit.integrity == .whole && parameterSetsKnown
     if isIntact, unit.isRandomAccess {

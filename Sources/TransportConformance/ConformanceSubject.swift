@@ -109,8 +109,8 @@ public struct Carrier: Sendable {
 
   /// Bytes of the smallest and of the largest packet that fit.
   public var packetSizes = 12...65_535
-  /// Bytes that can be on the way at once without the carrier losing any, with 1 KiB for each packet
-  /// as such; `nil` for a carrier that never loses any.
+  /// Bytes that can be on the way at once without the carrier losing any, with 1 KiB for each
+  /// packet as such; `nil` for a carrier that never loses any.
   public var burst: Int?
   /// How many media the far end describes, each on a channel of its own.
   public var tracks = 1

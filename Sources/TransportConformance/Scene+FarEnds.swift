@@ -106,7 +106,7 @@ extension Scene {
     case .failure: break
     case nil:
       house.journal.violated(
-        .hostileFarEnd, "‘\(name)’: open did not return within \(house.carrier.endDeadline)")
+        .hostileFarEnd, "'\(name)': open did not return within \(house.carrier.endDeadline)")
     }
     await stage.dismantle(isQuiet: false)
     checkMemory(since: before, name, house)
@@ -148,7 +148,7 @@ extension Scene {
   private static func checkMemory(since before: Int, _ name: String, _ house: Stage.House) {
     let growth = ProcessFigures.residentBytes - before
     if growth > memoryLimit {
-      house.journal.violated(.hostileFarEnd, "‘\(name)’ took \(growth >> 20) MiB of memory")
+      house.journal.violated(.hostileFarEnd, "'\(name)' took \(growth >> 20) MiB of memory")
     }
   }
 

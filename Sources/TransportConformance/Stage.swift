@@ -37,8 +37,8 @@ final class Stage: Sendable {
   /// Starts a far end and makes a transport for it.
   ///
   /// Where packets are prepared, `sizes` are those of all that will ever be sent, and the end is
-  /// either in order or, by ``Ending/failed``, a failure. A stage that is cut off is one where nobody
-  /// minds what becomes of packets that have not come before the end.
+  /// either in order or, by ``Ending/failed``, a failure. A stage that is cut off is one where
+  /// nobody minds what becomes of packets that have not come before the end.
   init(
     _ house: House, _ conduct: Conduct = .orderly, sizes: [Int] = [], ending: Ending = .open,
     isCutOff: Bool = false, lossBreaks lossClause: ConformanceClause = .completeness,

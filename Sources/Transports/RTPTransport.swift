@@ -10,8 +10,8 @@ public import RTPWire
 /// - ``DatagramSink/transportEnded(_:)`` comes exactly once of a transport that was opened, and
 ///   nothing comes after it;
 /// - ``close()`` may be called in any state, from any thread, any number of times, also inside of a
-///   call into the sink; when it returns on ``eventLoop``, nothing but the end comes any more, and an
-///   ``open(delivering:)`` that is under way comes to its end;
+///   call into the sink; when it returns on ``eventLoop``, nothing but the end comes any more, and
+///   an ``open(delivering:)`` that is under way comes to its end;
 /// - bytes that were handed over do not change, however long the sink keeps them.
 ///
 /// `checkConformance(of:)` of `TransportConformance` checks all of it.
@@ -36,7 +36,8 @@ public protocol RTPTransport: Sendable {
 
   /// Begins to deliver to `sink`.
   ///
-  /// A transport opens once. That the task is cancelled changes nothing: ``close()`` ends an opening.
+  /// A transport opens once. That the task is cancelled changes nothing: ``close()`` ends an
+  /// opening.
   ///
   /// - Throws: what kept the transport from opening; the sink is then never called.
   func open(delivering sink: any DatagramSink) async throws
@@ -79,8 +80,8 @@ public protocol DatagramSink: AnyObject, Sendable {
   /// their looks whom it listens to. Whoever wraps a sink passes its answer on.
   var authenticates: Bool { get }
 
-  /// Takes a datagram as ``receive(_:)`` does, and says whether it was genuine; a sink that cannot tell
-  /// answers true.
+  /// Takes a datagram as ``receive(_:)`` does, and says whether it was genuine; a sink that cannot
+  /// tell answers true.
   func admit(_ datagram: Datagram) -> Bool
 
   /// A read has been delivered whole; a good time to pass on what became complete in it.

@@ -41,8 +41,8 @@ struct ServerURL: Sendable, Hashable {
 
   /// Reads `scheme://[user[:password]@]host[:port][/path][?query]`.
   ///
-  /// User and password are percent-decoded; a space in the path is encoded, and all else in it stays
-  /// as written.
+  /// User and password are percent-decoded; a space in the path is encoded, and all else in it
+  /// stays as written.
   ///
   /// - Throws: what is wrong with it; nothing of a password is in the error.
   static func parse(
@@ -56,7 +56,7 @@ struct ServerURL: Sendable, Hashable {
     }
     let schemes = family.schemes
     guard let scheme = SourceAddress.scheme(of: text) else { throw .noScheme(known: schemes) }
-    // ‘rtspu’ asks for RTSP over UDP, which no server offers any more (RFC 7826 §4.2).
+    // 'rtspu' asks for RTSP over UDP, which no server offers any more (RFC 7826 §4.2).
     guard schemes.contains(scheme) || (family == .rtsp && scheme == "rtspu") else {
       throw .unknownScheme(scheme, known: schemes)
     }
@@ -80,7 +80,7 @@ struct ServerURL: Sendable, Hashable {
         path: String(path).spacesEncoded)
       return (url, credentials)
     } catch {
-      // In ‘rtsp://user:pass/word@host’ the fault would show what it takes for a port.
+      // In 'rtsp://user:pass/word@host' the fault would show what it takes for a port.
       guard credentials == nil, path.contains("@") else { throw error }
       throw .unescapedCredentials
     }
@@ -158,7 +158,8 @@ extension ServerURL: CustomStringConvertible {
 extension String {
   /// The text with each `%XX` decoded (RFC 3986 §2.1).
   ///
-  /// A percent sign before anything else stands for itself: people forget to encode it in passwords.
+  /// A percent sign before anything else stands for itself: people forget to encode it in
+  /// passwords.
   var percentDecoded: String {
     guard utf8.contains(UInt8(ascii: "%")) else { return self }
     var bytes: [UInt8] = []

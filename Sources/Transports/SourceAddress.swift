@@ -34,7 +34,7 @@ struct SourceAddress: Sendable, Hashable {
       var source: String?
       isForListening = rest.hasPrefix("@")
       if let at = rest.lastIndex(of: "@") {
-        // VLC writes ‘rtp://@:5004’ and ‘rtp://@239.1.2.3:5004’ for listening.
+        // VLC writes 'rtp://@:5004' and 'rtp://@239.1.2.3:5004' for listening.
         if at > rest.startIndex {
           // Something else than an address may be a password, which is not to be shown.
           do { source = try Self.host(rest[..<at]) } catch { throw SourceFault.sourceWithoutGroup }

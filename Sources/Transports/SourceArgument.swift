@@ -20,7 +20,7 @@ public struct SourceArgument: Sendable {
     let authority = text[start...].prefix { $0 != "/" && $0 != "?" }
     guard let end = authority.lastIndex(of: "@") else {
       (bare, user, password) = (text, nil, nil)
-      // In ‘rtsp://user:pass/word@host’, which is no URL, the password is one all the same.
+      // In 'rtsp://user:pass/word@host', which is no URL, the password is one all the same.
       let at = Self.isEndpoint(authority) ? nil : text[start...].lastIndex(of: "@")
       shown = Self.withoutPasswords(
         inPathOf: at.map { String(text[..<start]) + "…" + text[$0...] } ?? text)
@@ -57,8 +57,8 @@ public struct SourceArgument: Sendable {
     return scheme + "…" + text[at...]
   }
 
-  /// `text` without what follows `password=` and the like, which Xiongmai and Foscam cameras want in
-  /// their paths.
+  /// `text` without what follows `password=` and the like, which Xiongmai and Foscam cameras want
+  /// in their paths.
   private static func withoutPasswords(inPathOf text: String) -> String {
     var rest = text[...]
     var shown = ""

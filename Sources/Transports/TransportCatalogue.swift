@@ -2,8 +2,8 @@ public import NIOCore
 
 /// The transports that a program knows: from schemes, file endings and contents to transports.
 ///
-/// A transport is a folder in this room and an entry in ``standard``. A program adds transports of its
-/// own with ``init(_:)``: `TransportCatalogue(TransportCatalogue.standard.kinds + [mine])`.
+/// A transport is a folder in this room and an entry in ``standard``. A program adds transports of
+/// its own with ``init(_:)``: `TransportCatalogue(TransportCatalogue.standard.kinds + [mine])`.
 public struct TransportCatalogue: Sendable {
   /// The transports that this package brings.
   public static let standard = TransportCatalogue([
@@ -27,8 +27,8 @@ public struct TransportCatalogue: Sendable {
 
   /// The transport for a SOURCE argument: a URL, a file, or an address and the transport's name.
   ///
-  /// - Throws: what is wrong with the argument, in words for the person who typed it: ``TransportError``
-  ///   as a rule.
+  /// - Throws: what is wrong with the argument, in words for the person who typed it:
+  ///   ``TransportError`` as a rule.
   public func make(
     source: String, transport name: String? = nil, options: TransportOptions = TransportOptions(),
     on eventLoop: any EventLoop
@@ -50,7 +50,8 @@ public struct TransportCatalogue: Sendable {
     try kind(of: source, transport: name, options).name
   }
 
-  /// The streams that the far end or the file says it has, or that are in it, without receiving any.
+  /// The streams that the far end or the file says it has, or that are in it, without receiving
+  /// any.
   ///
   /// - Throws: as ``make(source:transport:options:on:)`` and the transport's `open` do, and
   ///   ``TransportError/source(_:_:)`` where nobody describes anything.
@@ -101,7 +102,7 @@ extension SourceFault {
   fileprivate init(ofUnknown source: String, schemes: [String]) {
     let urls = schemes.map { "\($0)://" }
     guard !source.isEmpty else { self = .nothingGiven; return }
-    // ‘host:5004’, ‘:5004’, ‘192.0.2.1’ and ‘camera:554/live’ are addresses.
+    // 'host:5004', ':5004', '192.0.2.1' and 'camera:554/live' are addresses.
     let authority = source.prefix { $0 != "/" && $0 != "?" }
     let hasPort = (try? SourceAddress.endpoint(authority)) != nil
     let isAddress = (try? SocketAddress(ipAddress: String(authority), port: 0)) != nil

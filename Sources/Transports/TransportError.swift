@@ -73,7 +73,8 @@ public enum SourceFault: Error, Sendable, Hashable {
   case noRepairPorts
   /// SMPTE ST 2022-1 is wanted, which protects packets that are not encrypted.
   case protectedCorrection
-  /// Two sessions would have one key, under which they would have the same key stream (RFC 3711 §9.1).
+  /// Two sessions would have one key, under which they would have the same key stream (RFC 3711
+  /// §9.1).
   case sharedKey
 }
 

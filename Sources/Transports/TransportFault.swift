@@ -1,13 +1,13 @@
 /// An error of a transport, which says what follows from it.
 ///
-/// Each transport's errors conform to it in their own folder. What happened, and what to try, is said by
-/// the description.
+/// Each transport's errors conform to it in their own folder. What happened, and what to try, is
+/// said by the description.
 public protocol TransportFault: Error, CustomStringConvertible {
   /// Whether trying again helps.
   var fault: ConnectionFault { get }
 
-  /// What became of the stream, as far as programs tell ends apart; `nil` where that depends on when it
-  /// happened.
+  /// What became of the stream, as far as programs tell ends apart; `nil` where that depends on
+  /// when it happened.
   var outcome: TransportOutcome? { get }
 
   /// Whether the far end wants a user name and a password, and none were given.

@@ -100,7 +100,8 @@ import Testing
   func lostKeyPicture(timesStandStill: Bool) {
     var order = OutputOrder<Int64>()
     var shown: [Int64] = []
-    // The times at which they are shown, by their counts; the key picture of the second row never came.
+    // The times at which they are shown, by their counts; the key picture of the second row never
+    // came.
     let rows: [[(Int, Int64)]] = [
       [(0, 0), (8, 4), (4, 2), (2, 1), (6, 3), (16, 8), (12, 6), (10, 5), (14, 7)],
       [(8, 13), (4, 11), (2, 10), (6, 12), (16, 17), (12, 15), (10, 14), (14, 16)],
@@ -181,8 +182,8 @@ import Testing
       decoder.decode(unit)
       out.append(collector.frames.count)
     }
-    // The P picture and the first B picture wait; the second one comes out with the first, and the last one
-    // with the P picture.
+    // The P picture and the first B picture wait; the second one comes out with the first, and the
+    // last one with the P picture.
     #expect(Array(out[5..<21]) == [5, 5, 7, 9, 9, 9, 11, 13, 13, 13, 15, 17, 17, 17, 19, 21])
   }
 }

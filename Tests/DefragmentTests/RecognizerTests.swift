@@ -4,7 +4,7 @@ import NIOCore
 import RTPWire
 import Testing
 
-@Suite("Recognising the codec")
+@Suite("Recognizing the codec")
 struct RecognizerTests {
   private static func packet(_ payload: [UInt8], type: UInt8) throws -> RTPPacket {
     try RTPPacket(

@@ -122,7 +122,8 @@ struct StrayUnitTests {
   @Test(
     "Slices with one time are told apart by their headers, first slice or not",
     arguments: [
-      // The same, but for frame_num, for pic_order_cnt_lsb, for nal_ref_idc becoming 0, and not at all.
+      // The same, but for frame_num, for pic_order_cnt_lsb, for nal_ref_idc becoming 0, and not at
+      // all.
       ("411069132d", [1, 1]), ("411068a32d", [1, 1]), ("011068932d", [1, 1]), ("211068932d", [2]),
       // The first slice once more.
       ("419a24cb40", [1, 1]),

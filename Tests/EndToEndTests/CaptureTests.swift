@@ -82,7 +82,7 @@ struct CaptureTests {
     #expect(try Self.hashes(of: path).prefix(clip.frames) == clip.hashes[...])
   }
 
-  @Test("what can not be written is said, and costs no frame")
+  @Test("what cannot be written is said, and costs no frame")
   func captureToAFullDisk() throws {
     let (sender, address) = try CommandTests.server(["--frames", "30"])
     let output = try Scratch.path("y4m")
@@ -107,7 +107,7 @@ struct CaptureTests {
   }
 
   @Test(
-    "a recording that can not be played is said to be none",
+    "a recording that cannot be played is said to be none",
     arguments: [
       (["/nowhere/x.pcap"], 2, "No such file"),
       (["--transport", "replay", "/tmp"], 2, "directory"),

@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// What peers packetise comes out of `rtp-recv` as FFmpeg decodes the clip: every frame, byte for byte.
+/// What peers packetize comes out of `rtp-recv` as FFmpeg decodes the clip: every frame, byte for
+/// byte.
 @Suite(.serialized)
 struct ExactnessTests {
   enum Packetizer: String, CaseIterable, Sendable { case ffmpeg, gstreamer }

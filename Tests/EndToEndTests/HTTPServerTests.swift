@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// `rtp-recv http://…` against `rtp-send`, alone and behind nginx, and `curl` in its place: the frames
-/// are FFmpeg's.
+/// `rtp-recv http://…` against `rtp-send`, alone and behind nginx, and `curl` in its place: the
+/// frames are FFmpeg's.
 @Suite(.serialized)
 struct HTTPServerTests {
   private func receive(

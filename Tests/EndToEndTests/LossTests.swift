@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// What comes out of a stream of which packets are lost for good, as `--on-loss` and `--constant-rate`
-/// have it.
+/// What comes out of a stream of which packets are lost for good, as `--on-loss` and
+/// `--constant-rate` have it.
 @Suite(.serialized)
 struct LossTests {
   /// What a network that loses one packet in fifty left of the clip, recorded once.

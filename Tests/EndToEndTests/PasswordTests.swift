@@ -2,7 +2,8 @@ import Foundation
 import Glibc
 import Testing
 
-/// Each way to give `rtp-recv` a password, with a server that wants one; nobody else gets to see it.
+/// Each way to give `rtp-recv` a password, with a server that wants one; nobody else gets to see
+/// it.
 @Suite(.serialized)
 struct PasswordTests {
   private static let password = GStreamerServer.password

@@ -162,7 +162,7 @@ struct RTSPServerTests {
   }
 
   @Test(
-    "VLC to a multicast group, whose answer to SETUP does not say ‘multicast’",
+    "VLC to a multicast group, whose answer to SETUP does not say 'multicast'",
     .enabled(if: Multicast.works), arguments: Clip.Codec.allCases)
   func vlcMulticast(codec: Clip.Codec) throws {
     try Self.expectPiece(of: Clip.of(codec), "multicast") {

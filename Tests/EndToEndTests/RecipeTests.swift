@@ -91,8 +91,8 @@ struct RecipeTests {
     #expect(try Self.text.get().contains("```swift\n\(source)```"))
   }
 
-  /// A folder with the programs, of which `rtp-recv` notes its exit status in `folder`, and stops when
-  /// it would go on for ever.
+  /// A folder with the programs, of which `rtp-recv` notes its exit status in `folder`, and stops
+  /// when it would go on for ever.
   private static func programs(in folder: String) throws -> String {
     let programs = folder + "/bin"
     try FileManager.default.createDirectory(atPath: programs, withIntermediateDirectories: true)

@@ -181,7 +181,7 @@ struct RepairTests {
   }
 
   @Test(
-    "a session of retransmissions that can not be had is said before anything is opened",
+    "a session of retransmissions that cannot be had is said before anything is opened",
     arguments: [
       (["udp://127.0.0.1:9"], "ports of their own"),
       (["rtsp://127.0.0.1:9/x"], "ports of their own"),

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// SRTP between `rtp-recv`, `rtp-send` and others: every frame as FFmpeg decodes the clip, and nothing
-/// of a key anywhere.
+/// SRTP between `rtp-recv`, `rtp-send` and others: every frame as FFmpeg decodes the clip, and
+/// nothing of a key anywhere.
 @Suite(.serialized)
 struct SRTPTests {
   /// A suite, and how GStreamer calls it.

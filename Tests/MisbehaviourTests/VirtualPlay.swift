@@ -10,8 +10,8 @@ import Reception
 
 /// A script played against ``RTSPSession`` on a virtual clock, with the core behind it.
 ///
-/// There is no socket, no thread, and no waiting: it stands where the transport stands otherwise, and
-/// does what that does.
+/// There is no socket, no thread, and no waiting: it stands where the transport stands otherwise,
+/// and does what that does.
 struct VirtualPlay {
   /// How the bytes of the server come in.
   enum Portions: Sendable {

@@ -70,8 +70,8 @@ import Testing
     #expect(session.statistics.cumulativeLost == -2)
   }
 
-  /// Two packets go missing; each comes before, at or after the tick in which the wait ends, and the
-  /// timer fires before or after the packet is handed in.
+  /// Two packets go missing; each comes before, at or after the tick in which the wait ends, and
+  /// the timer fires before or after the packet is handed in.
   @Test(arguments: [-1, 0, 1], [-1, 0, 1])
   func aPacketAndTheEndOfItsWaitMayCoincide(first: Int64, second: Int64) {
     for timerComesFirst in [true, false] {

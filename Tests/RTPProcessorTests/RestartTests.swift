@@ -22,7 +22,8 @@ private func leap(_ places: Int) -> (session: VirtualSession, sender: VirtualSen
   /// - 1 … 2999 places forward is loss: reported once, when the reorder window is over.
   /// - Any other is a new numbering: the second packet proves it and both come out then, with no
   ///   loss reported.
-  /// - One place back repeats a single number: the first packet after it is given up, nothing waits.
+  /// - One place back repeats a single number: the first packet after it is given up, nothing
+  ///   waits.
   @Test func everyLeapSettlesWithinTwoPacketsOrTheWindow() {
     let edges = [0, 1, 2, 99, 100, 101, 1023, 1024, 1025, 2999, 3000, 3001, 4095, 4096, 4097]
     let steep = [20_000, 32_766, 32_767, 32_768, 32_769, 65_534, 65_535]

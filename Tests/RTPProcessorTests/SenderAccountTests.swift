@@ -3,7 +3,8 @@ import RTPProcessor
 import RTPWire
 import Testing
 
-/// What is missing because it was never sent, by the sender's reports, beside what was lost on the way.
+/// What is missing because it was never sent, by the sender's reports, beside what was lost on the
+/// way.
 struct SenderAccountTests {
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String

@@ -305,7 +305,8 @@ import Testing
     #expect(session.statistics.lost == 0)
   }
 
-  /// A sender that changes the payload type in between: what follows may refer to what was left out.
+  /// A sender that changes the payload type in between: what follows may refer to what was left
+  /// out.
   @Test func picturesOfAnotherTypeAreLosses() {
     var sender = VirtualSender(packetsPerFrame: 3)
     var session = VirtualSession.running(&sender, configuration: Self.configuration, packets: 9)

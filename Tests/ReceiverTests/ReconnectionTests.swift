@@ -355,7 +355,8 @@ struct ReconnectionTests {
     #expect(outcome.transports.allSatisfy { $0.isClosed })
   }
 
-  /// Neither waiting for a connection nor a connection without media makes the clock of a run stand.
+  /// Neither waiting for a connection nor a connection without media makes the clock of a run
+  /// stand.
   @Test("a run is over in time", arguments: Moment.allCases)
   func timeout(while moment: Moment) async throws {
     let stream = try PatternStream(

@@ -5,8 +5,8 @@ import RTPWire
 import Testing
 import Transports
 
-/// A transport of another package: its scheme, its files, its options and its errors are known without a
-/// line of this one changed, so nothing here is `@testable`.
+/// A transport of another package: its scheme, its files, its options and its errors are known
+/// without a line of this one changed, so nothing here is `@testable`.
 struct ForeignTransportTests {
   private let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
   private let catalogue = TransportCatalogue(TransportCatalogue.standard.kinds + [.carrierPigeon])

@@ -9,7 +9,8 @@ import Testing
 /// Servers whose description has the key of what they send (RFC 4568 in RFC 2326).
 @Suite("SRTP with its key from DESCRIBE")
 struct SRTPOverRTSPTests {
-  /// A server of protected media: profile, lines of `a=crypto`, and a context that has sent nothing.
+  /// A server of protected media: profile, lines of `a=crypto`, and a context that has sent
+  /// nothing.
   private func server(
     profile: String = "RTP/SAVP", crypto: String?, sender: ProtectingSender,
     tls: NIOSSLContext? = nil

@@ -68,7 +68,8 @@ struct UDPClientTests {
     try await server.close()
   }
 
-  /// A wait that ends in a look at the clock or the socket would show as a wake-up of the loop's thread.
+  /// A wait that ends in a look at the clock or the socket would show as a wake-up of the loop's
+  /// thread.
   @Test func aClientWhoseServerSaysNothingSleeps() async throws {
     let server = try await FarEnd()
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)

@@ -50,8 +50,8 @@ struct UnreachableTests {
     original.writeInteger(UInt16(truncatingIfNeeded: source))
     original.writeInteger(UInt16(truncatingIfNeeded: destination))
     original.writeBytes([0, 13, 0, 0] + Array("Hello".utf8) + [0])
-    // The next hop takes nearly everything: the kernel would remember less for ten minutes, and have
-    // all programs on loopback send fragments.
+    // The next hop takes nearly everything: the kernel would remember less for ten minutes, and
+    // have all programs on loopback send fragments.
     var message = ByteBuffer(bytes: [3, code, 0, 0, 0, 0, 0xFF, 0xFF])
     message.writeBuffer(&original)
     var sum: UInt32 = 0

@@ -2,8 +2,8 @@ import NIOCore
 import RTPProcessor
 import RTPWire
 
-/// Sends packets through the core on a virtual clock, with losses, repetitions and swaps at known places,
-/// and checks that after all of them every count and every time is exact.
+/// Sends packets through the core on a virtual clock, with losses, repetitions and swaps at known
+/// places, and checks that after all of them every count and every time is exact.
 ///
 /// usage: billion-packets [COUNT]
 @main

@@ -1,7 +1,8 @@
 public import NIOCore
 
 extension H264 {
-  /// A sequence parameter set as far as slice headers and the order of output depend on it (§7.3.2.1.1).
+  /// A sequence parameter set as far as slice headers and the order of output depend on it
+  /// (§7.3.2.1.1).
   public struct CodingParameters: Sendable, Hashable {
     /// How the picture order count is told (§8.2.1).
     public enum Order: Sendable, Hashable {

@@ -10,7 +10,8 @@ extension H264 {
 
     /// Reads `unit`, header included; bits behind the end of the set are ignored (Reolink cameras).
     ///
-    /// - Throws: ``ParameterSetError`` when it ends early or a value is out of the standard's range.
+    /// - Throws: ``ParameterSetError`` when it ends early or a value is out of the standard's
+    ///   range.
     public init(parsing unit: ByteBuffer) throws(ParameterSetError) {
       do {
         (identifier, format, coding) = try Self.read(unit)
@@ -59,7 +60,8 @@ extension H264 {
       var (width, height) = (16 * columns, 16 * rows * (framesOnly ? 1 : 2))
       try FormatDescription.check(width: width, height: height)
       if try reader.bit() {
-        // Cropping is counted in chroma samples, and in field lines where fields are possible (7-19).
+        // Cropping is counted in chroma samples, and in field lines where fields are possible
+        // (7-19).
         let isSubsampled = !separatePlanes && chroma != .monochrome
         let unitWidth = isSubsampled && chroma != .yuv444 ? 2 : 1
         let unitHeight = (isSubsampled && chroma == .yuv420 ? 2 : 1) * (framesOnly ? 1 : 2)
@@ -76,7 +78,8 @@ extension H264 {
         codec: codec, width: width, height: height, profile: profile, level: level,
         chroma: chroma, lumaBitDepth: depths.0, chromaBitDepth: depths.1,
         mayHaveFields: !framesOnly)
-      // Where nothing is said: no reordering without B pictures or by construction (C.4.5.3, E.2.1).
+      // Where nothing is said: no reordering without B pictures or by construction (C.4.5.3,
+      // E.2.1).
       let isIntraOnly = constraints & 0x10 != 0 && [44, 86, 100, 110, 122, 244].contains(profile)
       if order == .decoding || profile == 66 || isIntraOnly { format.reorderDepth = 0 }
       // Some senders cut the set within its usability information: the pictures are known by now.

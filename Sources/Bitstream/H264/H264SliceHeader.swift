@@ -1,7 +1,8 @@
 public import NIOCore
 
 extension H264 {
-  /// A slice header as far as it says which picture the slice belongs to and when that is shown (§7.3.3).
+  /// A slice header as far as it says which picture the slice belongs to and when that is shown
+  /// (§7.3.3).
   public struct SliceHeader: Sendable {
     /// Whether it begins with the first macroblock.
     public let isFirst: Bool
@@ -78,8 +79,9 @@ extension H264 {
         orderDifferences: orderDifferences, isRedundant: redundancy > 0)
     }
 
-    /// Whether the picture resets the order count behind itself (`memory_management_control_operation` 5);
-    /// `false` too where the header cannot be read so far.
+    /// Whether the picture resets the order count behind itself
+    /// (`memory_management_control_operation` 5); `false` too where the header cannot be read so
+    /// far.
     public func resetsOrder(with sets: CodingParameterSets) -> Bool {
       (try? readReset(with: sets)) ?? false
     }

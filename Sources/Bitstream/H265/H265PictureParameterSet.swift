@@ -40,8 +40,8 @@ extension H265 {
 
     /// Reads what follows `num_extra_slice_header_bits`.
     ///
-    /// - Throws: when it ends early, a value is out of the standard's range, or extensions may have slices
-    ///   say more.
+    /// - Throws: when it ends early, a value is out of the standard's range, or extensions may have
+    ///   slices say more.
     public init(_ reader: inout BitReader) throws {
       // sign_data_hiding_enabled_flag and cabac_init_present_flag.
       try reader.skip(2)

@@ -3,8 +3,8 @@ public import NIOCore
 extension H265 {
   /// Counts pictures in the order of their output (§8.3.1).
   public struct OrderCounter: Sendable {
-    /// The order count of the last picture of `TemporalId` 0 that others may refer to and that is not a
-    /// leading one.
+    /// The order count of the last picture of `TemporalId` 0 that others may refer to and that is
+    /// not a leading one.
     private var anchor = 0
 
     public init() {}

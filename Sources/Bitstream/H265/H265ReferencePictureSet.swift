@@ -82,8 +82,8 @@ extension H265 {
       }
     }
 
-    /// Writes the set as a slice header has it that does not tell it from another; `hasSets` says whether
-    /// the sequence parameter set has any.
+    /// Writes the set as a slice header has it that does not tell it from another; `hasSets` says
+    /// whether the sequence parameter set has any.
     public func write(to writer: inout BitWriter, hasSets: Bool) {
       if hasSets { writer.append(false) }
       let before = entries.filter { $0.distance < 0 }

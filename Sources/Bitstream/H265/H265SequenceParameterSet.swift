@@ -10,7 +10,8 @@ extension H265 {
 
     /// Reads `unit`, header included; bits behind the end of the set are ignored.
     ///
-    /// - Throws: ``ParameterSetError`` when it ends early or a value is out of the standard's range.
+    /// - Throws: ``ParameterSetError`` when it ends early or a value is out of the standard's
+    ///   range.
     public init(parsing unit: ByteBuffer) throws(ParameterSetError) {
       do {
         (identifier, format, coding) = try Self.read(unit)

@@ -1,8 +1,8 @@
 public import NIOCore
 
 extension H265 {
-  /// A slice segment header as far as it says which picture the slice belongs to and which ones stay
-  /// (§7.3.6.1).
+  /// A slice segment header as far as it says which picture the slice belongs to and which ones
+  /// stay (§7.3.6.1).
   public struct SliceHeader: Sendable {
     /// Whether it is the first one of its picture.
     public let isFirst: Bool

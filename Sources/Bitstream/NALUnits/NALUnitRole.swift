@@ -12,7 +12,8 @@ public enum NALUnitRole: Sendable, Hashable {
 
   public var isPicture: Bool { if case .picture = self { true } else { false } }
 
-  /// Whether it ends an access unit that has a picture already (H.264 §7.4.1.2.3, H.265 §7.4.2.4.4).
+  /// Whether it ends an access unit that has a picture already (H.264 §7.4.1.2.3, H.265
+  /// §7.4.2.4.4).
   public var beginsAccessUnit: Bool {
     switch self {
     case .picture(let isFirstSlice, _): isFirstSlice

@@ -7,13 +7,14 @@ public enum SupplementalInformation {
   /// How much of a unit is searched: recovery points stand before user data, which can be long.
   private static let searchedLength = 4096
 
-  /// The recovery point among the messages in `body`, behind the NAL unit header; `nil` without one.
+  /// The recovery point among the messages in `body`, behind the NAL unit header; `nil` without
+  /// one.
   public static func recoveryPoint(in body: ByteBuffer) -> BitReader? {
     message(ofType: recoveryPoint, in: body).map { BitReader($0) }
   }
 
-  /// The first message of `type` among those in `body`, behind the NAL unit header; cut where `body` is,
-  /// and `nil` without one.
+  /// The first message of `type` among those in `body`, behind the NAL unit header; cut where
+  /// `body` is, and `nil` without one.
   public static func message(ofType wanted: Int, in body: ByteBuffer) -> ByteBuffer? {
     let beginning = body.getSlice(
       at: body.readerIndex, length: min(body.readableBytes, searchedLength))

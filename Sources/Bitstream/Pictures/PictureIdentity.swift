@@ -11,8 +11,8 @@ public struct PictureIdentity: Sendable, Hashable {
   /// Whether the slice is a second copy of what other slices hold (`redundant_pic_cnt` is not 0).
   public let isRedundant: Bool
 
-  /// Whether slices of this and of `other` can be of one picture; they may name different parameter sets,
-  /// since some encoders change them within a picture.
+  /// Whether slices of this and of `other` can be of one picture; they may name different parameter
+  /// sets, since some encoders change them within a picture.
   public func isSamePicture(as other: PictureIdentity) -> Bool {
     frameNumber == other.frameNumber && field == other.field && isReference == other.isReference
       && isIDR == other.isIDR && identifier == other.identifier && orderLow == other.orderLow

@@ -12,14 +12,15 @@ public struct PictureOrder: Sendable, Hashable {
   public var isShown = true
   /// Whether pictures are shown as they are decoded, whatever the counts are.
   public var isDecodingOrder = false
-  /// How many pictures may precede one in decoding order and follow it in output order, as the stream
-  /// says.
+  /// How many pictures may precede one in decoding order and follow it in output order, as the
+  /// stream says.
   public var reorderDepth: Int?
   /// How many pictures a decoder holds at most, as the stream or its level says.
   public var capacity: Int?
   /// Whether it consists of B slices, as far as its first one tells.
   public var isBidirectional = false
-  /// The difference of the counts of two frames that follow one another, as encoders usually have it.
+  /// The difference of the counts of two frames that follow one another, as encoders usually have
+  /// it.
   public var usualStep = 1
 
   public init(count: Int) { self.count = count }

@@ -1,5 +1,5 @@
-// recvmmsg(2) and epoll(7) for Swift, which does not import them: their structures are extensions of GNU
-// and of Linux.
+// recvmmsg(2) and epoll(7) for Swift, which does not import them: their structures are extensions of
+// GNU and Linux.
 //
 // No system header is included here, since its types would then be this module's to Swift and no
 // longer the C library's.
@@ -33,8 +33,8 @@ int csockets_readiness_add(int set, int descriptor, uint64_t number);
 // Takes `descriptor` out of the set.
 void csockets_readiness_remove(int set, int descriptor);
 
-// Sleeps until descriptors of the set have something, and writes their numbers, at most `count` and at
-// most 64. Returns how many, 0 when a signal came between.
+// Sleeps until descriptors of the set are ready, and writes their numbers: at most `count`, and at
+// most 64. Returns how many, or 0 after a signal.
 int csockets_readiness_wait(int set, uint64_t *numbers, int count);
 
 #endif

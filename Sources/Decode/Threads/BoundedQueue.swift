@@ -173,8 +173,8 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   /// Whether more than half of what may wait does, so that producers should hold back.
   package var isCrowded: Bool { monitor.quietly { $0.isCrowded(within: limits) } }
 
-  /// Calls `body` once when only a quarter of what may wait does, or the queue is closed; at once where
-  /// it is not crowded.
+  /// Calls `body` once when only a quarter of what may wait does, or the queue is closed; at once
+  /// where it is not crowded.
   package func whenRoom(_ body: @escaping @Sendable () -> Void) {
     let isRoom = monitor.quietly { state in
       guard state.isCrowded(within: limits) else { return true }

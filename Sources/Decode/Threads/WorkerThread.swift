@@ -22,8 +22,8 @@ package final class WorkerThread: Sendable {
 
   /// Starts a thread that runs `body` and ends.
   ///
-  /// SIGPIPE and SIGXFSZ are blocked on it, so that a closed pipe and a file as long as it may be are
-  /// errors of the write (EPIPE, EFBIG), whatever the program around does with signals.
+  /// SIGPIPE and SIGXFSZ are blocked on it, so that a closed pipe and a file as long as it may be
+  /// are errors of the write (EPIPE, EFBIG), whatever the program around does with signals.
   ///
   /// - Throws: ``ThreadError`` when the system grants no thread.
   package init(_ body: sending @escaping () -> Void) throws(ThreadError) {
@@ -61,8 +61,8 @@ package final class WorkerThread: Sendable {
     }
   }
 
-  /// Has everybody who waits in ``join()`` wait no longer, although the work goes on: what it waits for
-  /// is out of anyone's reach.
+  /// Has everybody who waits in ``join()`` wait no longer, although the work goes on: what it waits
+  /// for is out of anyone's reach.
   package func release() { end() }
 
   private func end() {

@@ -144,7 +144,8 @@ struct H265PayloadFormat: PayloadFormat {
       return units.noteMalformed()
     }
     rest.moveReaderIndex(forwardBy: extensionLength)
-    // The A bit is the F bit of the header that was left out; layer and temporal ID are the outer's.
+    // The A bit is the F bit of the header that was left out; layer and temporal ID are the
+    // outer's.
     let forbidden = UInt8(truncatingIfNeeded: fields >> 15) << 7
     var inner = ByteBufferAllocator().buffer(capacity: 2 + rest.readableBytes)
     inner.writeInteger(forbidden | type << 1 | header.0 & 0x01)

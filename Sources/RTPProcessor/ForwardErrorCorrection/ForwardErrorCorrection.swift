@@ -293,8 +293,8 @@ public struct ForwardErrorCorrectionStatistics: Counted, Hashable {
   public internal(set) var malformed: UInt64 = 0
   /// Media packets that were rebuilt, whether in time or not.
   public internal(set) var rebuilt: UInt64 = 0
-  /// Rebuilt packets rejected as implausible, and correction packets for places far ahead of all that
-  /// came.
+  /// Rebuilt packets rejected as implausible, and correction packets for places far ahead of all
+  /// that came.
   public internal(set) var implausible: UInt64 = 0
   /// Correction packets known to be lost.
   public internal(set) var lost: UInt64 = 0

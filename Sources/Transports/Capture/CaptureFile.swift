@@ -6,8 +6,8 @@ internal import Synchronization
 
 /// A pcapng file of what a transport delivered, written on a thread of its own.
 ///
-/// Whoever brings packets never waits: what finds no room is dropped and counted. The file is opened
-/// at once, what it held goes with the first packet, and it always ends on a whole block.
+/// Whoever brings packets never waits: what finds no room is dropped and counted. The file is
+/// opened at once, what it held goes with the first packet, and it always ends on a whole block.
 public final class CaptureFile: Sendable {
   /// Bytes that may wait to be written: a second of a very fast stream.
   static let maximumWaiting = 32 << 20

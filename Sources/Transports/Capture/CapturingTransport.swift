@@ -55,7 +55,8 @@ public final class CapturingTransport: RTPTransport {
 
   public func close() { inner.close() }
 
-  /// Has the carrier wait if the file has no room; when that takes too long, the capture loses what comes.
+  /// Has the carrier wait if the file has no room; when that takes too long, the capture loses what
+  /// comes.
   fileprivate func considerHold() {
     switch state.value.hold {
     case .none:

@@ -14,7 +14,8 @@ extension [MediaDescription] {
 }
 
 extension MediaDescription {
-  /// The section of the media and, where they have a session of their own, that of its retransmissions.
+  /// The section of the media and, where they have a session of their own, that of its
+  /// retransmissions.
   fileprivate func sections(ofTrack track: Int) -> [[String]] {
     guard let payloadType, let encodingName else { return [] }
     let beside =

@@ -97,7 +97,8 @@ struct SyntheticPacket {
       IPPacket.Number.udp, UInt8(0), UInt8(0xC2), UInt8(4), UInt32(clamping: datagramLength + 8))
   }
 
-  /// UDP's checksum over the pseudo-header of IP, the header and the payload (RFC 768, RFC 8200 §8.1).
+  /// UDP's checksum over the pseudo-header of IP, the header and the payload (RFC 768, RFC 8200
+  /// §8.1).
   private var checksum: UInt16 {
     var head = source.address.bytes
     head.writeImmutableBuffer(destination.address.bytes)

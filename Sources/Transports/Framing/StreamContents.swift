@@ -53,7 +53,7 @@ struct StreamContents {
     stage = .capture(capture)
   }
 
-  /// Recognises the contents by their first bytes, once there are enough of them.
+  /// Recognizes the contents by their first bytes, once there are enough of them.
   private mutating func decide(isAll: Bool) {
     guard case .beginning(let bytes, let arrival) = stage else { return }
     let view = bytes.readableBytesView

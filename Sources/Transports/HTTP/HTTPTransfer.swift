@@ -68,8 +68,8 @@ internal import Synchronization
   static let connectTime = Duration.seconds(10)
   /// The headers that are added to libcurl's own.
   ///
-  /// A connection serves one stream. `video/rtp` is preferred; many file servers know only a type for
-  /// arbitrary bytes.
+  /// A connection serves one stream. `video/rtp` is preferred; many file servers know only a type
+  /// for arbitrary bytes.
   private static let headers = [
     "Accept: video/rtp, application/octet-stream;q=0.9, */*;q=0.1", "Connection: close",
   ]

@@ -222,7 +222,7 @@ struct RTSPSession: Sendable {
   /// Removes and returns the next action.
   mutating func nextAction() -> Action? { actions.isEmpty ? nil : actions.removeFirst() }
 
-  /// The channels on which frames are expected; they help to recognise the start of a frame.
+  /// The channels on which frames are expected; they help to recognize the start of a frame.
   var assignedChannels: [UInt8] { streams.assignedChannels }
 
   /// The channel on which RTCP for a track goes to the server; `nil` over UDP.

@@ -3,8 +3,8 @@ internal import RTPWire
 
 /// A capture that comes through a pipe, as from tcpdump on another machine.
 ///
-/// While it is found out what to play, what may belong to it is kept; from then on packets go out as
-/// they come in.
+/// While it is found out what to play, what may belong to it is kept; from then on packets go out
+/// as they come in.
 struct CaptureDelivery {
   enum Event: Sendable {
     case described([MediaDescription])
@@ -78,7 +78,8 @@ struct CaptureDelivery {
 
   // MARK: Bytes
 
-  /// Begins with the next read, or with what comes behind the last one; false where there is neither.
+  /// Begins with the next read, or with what comes behind the last one; false where there is
+  /// neither.
   private mutating func readOn() throws -> Bool {
     guard let read = waiting.popFirst() else {
       guard hasEnded, !isDrained else { return false }

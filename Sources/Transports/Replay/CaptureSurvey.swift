@@ -1,14 +1,14 @@
 internal import NIOCore
 internal import RTPWire
 
-/// What the beginning of a capture in a pipe holds, which can be read only once: the flows in it, and
-/// the packets that may be played once one is chosen.
+/// What the beginning of a capture in a pipe holds, which can be read only once: the flows in it,
+/// and the packets that may be played once one is chosen.
 struct CaptureSurvey {
   /// Bytes and packets that are kept at most; without anything to play the oldest go.
   static let maximumBytes = 16 << 20
   static let maximumPackets = 32_768
-  /// How long what looks like video is watched, in nanoseconds of the recording, so that one that is
-  /// described or larger is not missed.
+  /// How long what looks like video is watched, in nanoseconds of the recording, so that one that
+  /// is described or larger is not missed.
   static let patienceForVideo: Int64 = 500_000_000
   /// The same for other media, beside which there may be video.
   static let patienceForOthers: Int64 = 3_000_000_000
@@ -23,8 +23,8 @@ struct CaptureSurvey {
   private var firstVideo: Int64?
   private var firstCandidate: Int64?
 
-  /// Takes in a packet, and keeps what may be RTP or RTCP (RFC 3550 §5.1), out of the read that would
-  /// be held whole otherwise.
+  /// Takes in a packet, and keeps what may be RTP or RTCP (RFC 3550 §5.1), out of the read that
+  /// would be held whole otherwise.
   mutating func observe(_ packet: CarriedPacket, at arrival: Instant) {
     flows.observe(packet)
     let first = packet.bytes.getInteger(at: packet.bytes.readerIndex, as: UInt8.self) ?? 0

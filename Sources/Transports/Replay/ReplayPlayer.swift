@@ -13,7 +13,8 @@ final class ReplayPlayer {
   private static let stride = 64
   /// Batches that wait to be delivered.
   private static let readAhead = 1
-  /// The longest pause that is kept when there is a pace: who records for days need not wait for days.
+  /// The longest pause that is kept when there is a pace: who records for days need not wait for
+  /// days.
   static let longestPause = Duration.seconds(3600)
 
   private let reader: ReplayReader

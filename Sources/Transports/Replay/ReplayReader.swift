@@ -121,7 +121,8 @@ final class ReplayReader: @unchecked Sendable {
 
   // MARK: Playing
 
-  /// The packets of the flow in the next read of the file; none for many reads in a row is possible.
+  /// The packets of the flow in the next read of the file; none for many reads in a row is
+  /// possible.
   func nextBatch() -> Batch {
     var batch = Batch(datagrams: [])
     guard !hasEnded, let choice else { return Batch(datagrams: [], end: .ended) }

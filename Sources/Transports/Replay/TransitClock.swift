@@ -1,7 +1,7 @@
 internal import RTPWire
 
-/// Puts what was recorded elsewhere onto this machine's clock: spaced as it was recorded, so that the
-/// pipe adds no jitter, but never later than it came, and never much earlier.
+/// Puts what was recorded elsewhere onto this machine's clock: spaced as it was recorded, so that
+/// the pipe adds no jitter, but never later than it came, and never much earlier.
 struct TransitClock: Sendable {
   /// Nanoseconds that the pipe may take longer than it took at its fastest.
   static let longestDelay: Int64 = 1_000_000_000

@@ -33,7 +33,8 @@ struct RTPMap: Sendable, Hashable {
     self.init(payloadType, type.encodingName, type.clockRate)
   }
 
-  /// RFC 4588, RFC 2198, RFC 5109, RFC 8627 and the draft of it that browsers speak, RFC 6015, RFC 3009.
+  /// RFC 4588, RFC 2198, RFC 5109, RFC 8627 and the draft of it that browsers speak, RFC 6015, RFC
+  /// 3009.
   private static let auxiliaryNames: Set<String> = [
     "rtx", "red", "ulpfec", "flexfec", "flexfec-03", "1d-interleaved-parityfec", "parityfec",
   ]

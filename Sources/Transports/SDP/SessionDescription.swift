@@ -46,7 +46,8 @@ public struct SessionDescription: Sendable, Hashable {
     /// Whether the section is for what a client sends: `a=sendonly` beside sections that are not
     /// (ONVIF Streaming Specification §5.3).
     public var isBackChannel = false
-    /// The lines of `a=crypto` that can be used (RFC 4568), in order, without what is text of a key.
+    /// The lines of `a=crypto` that can be used (RFC 4568), in order, without what is text of a
+    /// key.
     public internal(set) var cryptos: [SDESCrypto] = []
     /// Why the first line of `a=crypto` that cannot be used cannot be.
     public internal(set) var cryptoFault: SDESFault?
@@ -140,7 +141,8 @@ public struct SessionDescription: Sendable, Hashable {
   static let maximumLength = 128 << 10
   static let maximumLines = 2000
   static let maximumMedia = 64
-  /// Filters of a section, and sources of a filter; Linux joins a group for 10 unless told otherwise.
+  /// Filters of a section, and sources of a filter; Linux joins a group for 10 unless told
+  /// otherwise.
   static let maximumSources = 64
   /// Lines of `a=crypto` in a section; a sender has one for each suite.
   static let maximumCryptos = 16

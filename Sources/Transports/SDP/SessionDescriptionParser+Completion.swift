@@ -14,7 +14,7 @@ extension SessionDescriptionParser {
       session.media.append(media)
     }
     for group in groups { joinRetransmission(of: group.compactMap { places[$0] }) }
-    // Some devices mean themselves by ‘sendonly’, and mark all that they send.
+    // Some devices mean themselves by 'sendonly', and mark all that they send.
     if session.media.allSatisfy(\.isBackChannel) {
       for index in session.media.indices { session.media[index].isBackChannel = false }
     }

@@ -35,7 +35,7 @@ struct SessionDescriptionParser {
       hasOrigin = true
       if !sections.isEmpty { note(.misplacedOrigin) }
     case UInt8(ascii: "t"):
-      // FLIR cameras write ‘t=now-’.
+      // FLIR cameras write 't=now-'.
       let times = value.split(separator: " ")
       if times.count != 2 || !times.allSatisfy({ UInt64($0) != nil }) { note(.invalidTiming) }
     case UInt8(ascii: "c"): readConnection(value)
@@ -53,8 +53,8 @@ struct SessionDescriptionParser {
     if words.count != 3 || words[0] != "IN" || !["IP4", "IP6"].contains(words[1]) {
       note(.invalidConnection)
     }
-    // Uniview, Vurix, Altasec and Verint devices write ‘IN’, ‘IN IPV4’, ‘IN c=IN IP4 192.0.2.1’,
-    // ‘IP IP4 192.0.2.1’, or leave the type out: what looks like an address is one.
+    // Uniview, Vurix, Altasec and Verint devices write 'IN', 'IN IPV4', 'IN c=IN IP4 192.0.2.1',
+    // 'IP IP4 192.0.2.1', or leave the type out: what looks like an address is one.
     guard let last = words.last else { return }
     let parts = last.split(separator: "/", omittingEmptySubsequences: false)
     let isNamed = words.count == 3 && words[1].hasPrefix("IP")
@@ -89,7 +89,7 @@ struct SessionDescriptionParser {
       }
       if !payloadTypes.contains(number) { payloadTypes.append(number) }
     }
-    // TP-Link cameras offer ‘m=application/TP-LINK 0 RTP/AVP smart/1/90000’ beside the video.
+    // TP-Link cameras offer 'm=application/TP-LINK 0 RTP/AVP smart/1/90000' beside the video.
     guard !payloadTypes.isEmpty else { return try begin(nil) }
     let kind = words[0].lowercased().printable
     try begin(
@@ -140,7 +140,7 @@ struct SessionDescriptionParser {
     guard let payloadType = words.first.flatMap({ UInt8($0) }), payloadType <= 127 else {
       return note(.invalidPayloadType)
     }
-    // Ubiquiti cameras write ‘a=fmtp:96’ alone.
+    // Ubiquiti cameras write 'a=fmtp:96' alone.
     guard words.count == 2 else { return note(.emptyFormatParameters) }
     let parameters = String(words[1])
     withSection { $0.parameters[payloadType] = $0.parameters[payloadType] ?? parameters }

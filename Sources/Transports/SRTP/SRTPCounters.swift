@@ -67,8 +67,8 @@ extension TransportCounter {
 }
 
 extension TransportCounters {
-  /// What became of protected packets, of which ``delivered`` counts the authentic ones; `nil` where
-  /// there is no SRTP.
+  /// What became of protected packets, of which ``delivered`` counts the authentic ones; `nil`
+  /// where there is no SRTP.
   public var srtp: SRTPCounters? {
     get {
       let table = SRTPCounters.table

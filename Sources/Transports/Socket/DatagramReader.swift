@@ -6,7 +6,8 @@ public import RTPWire
 ///
 /// Up to camera rates SwiftNIO wakes up for each datagram and reads it, with whatever came with it,
 /// by one vectored call. At the rates where ``ReadPacer`` spaces the reads, each one is a timer and
-/// a vectored call of our own, since SwiftNIO's channel would have to be armed and disarmed for each.
+/// a vectored call of our own, since SwiftNIO's channel would have to be armed and disarmed for
+/// each.
 ///
 /// SwiftNIO gets a descriptor of its own, so that reading can be paused without losing the port or
 /// what waits in the kernel's buffer. All calls come and go on the event loop.

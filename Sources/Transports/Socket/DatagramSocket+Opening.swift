@@ -35,7 +35,8 @@ extension DatagramSocket {
     throw .portInUse(address: "every port tried of \(address.ipAddress ?? "this machine")")
   }
 
-  /// A socket that hears `group` on its port, from any source, from `sources` alone, or from all but them.
+  /// A socket that hears `group` on its port, from any source, from `sources` alone, or from all
+  /// but them.
   static func joined(
     _ group: SocketAddress, sources: [SocketAddress], isExcluding: Bool = false,
     interface name: String? = nil

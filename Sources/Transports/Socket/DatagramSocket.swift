@@ -151,8 +151,8 @@ final class DatagramSocket {
 
   /// Reads the datagrams that wait, at most ``datagramsPerRead``, by one vectored call.
   ///
-  /// `storage` is filled with slots of ``slot`` bytes, one for each, and `received` replaced by what is
-  /// in them: a datagram whose origin is no IP address is left out.
+  /// `storage` is filled with slots of ``slot`` bytes, one for each, and `received` replaced by
+  /// what is in them: a datagram whose origin is no IP address is left out.
   ///
   /// - Returns: How many were read, those left out too.
   @discardableResult
@@ -310,8 +310,8 @@ final class DatagramSocket {
   static let maximumErrors = 256
   /// Bytes to set aside for a datagram so that none is cut: UDP carries at most 65,527.
   static let maximumDatagram = 65_536
-  /// From one slot to the next: not a power of two, since datagrams a multiple of 64 KiB apart would
-  /// push each other out of the processor's caches.
+  /// From one slot to the next: not a power of two, since datagrams a multiple of 64 KiB apart
+  /// would push each other out of the processor's caches.
   static let slot = maximumDatagram + 2048
   /// Datagrams that one vectored call takes from the kernel.
   static let datagramsPerRead = 32

@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// Asks the resolver for each name once at a time, however many want to know.
 ///
-/// A lookup cannot be cancelled. Where the name server says nothing it goes on after everybody has given up,
-/// and whoever asks for the name again waits for that one.
+/// A lookup cannot be cancelled. Where the name server says nothing it goes on after everybody has
+/// given up, and whoever asks for the name again waits for that one.
 final class HostLookups: Sendable {
   typealias LookUp = @Sendable (String) throws(TransportError) -> [SocketAddress]
 

@@ -4,11 +4,12 @@ internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// Tells when sockets have something to read or an error to report, without anybody asking again and
-/// again.
+/// Tells when sockets have something to read or an error to report, without anybody asking again
+/// and again.
 ///
-/// SwiftNIO cannot be asked that about a socket whose errors are kept (``DatagramSocket/keepErrors(_:)``).
-/// So one thread of the process sleeps in epoll(7) for all such sockets. It is there only while one waits.
+/// SwiftNIO cannot be asked that about a socket whose errors are kept
+/// (``DatagramSocket/keepErrors(_:)``). So one thread of the process sleeps in epoll(7) for all
+/// such sockets. It is there only while one waits.
 final class SocketReadiness: Sendable {
   static let shared = SocketReadiness()
 
@@ -41,9 +42,11 @@ final class SocketReadiness: Sendable {
 
   private let state = Mutex(State())
 
-  /// Waits once for the socket behind `descriptor`, which stays open until the wait is over or cancelled.
+  /// Waits once for the socket behind `descriptor`, which stays open until the wait is over or
+  /// cancelled.
   ///
-  /// - Throws: ``TransportError/system(operation:reason:)`` where the kernel has no descriptor left.
+  /// - Throws: ``TransportError/system(operation:reason:)`` where the kernel has no descriptor
+  ///   left.
   func wait(for descriptor: CInt, on eventLoop: any EventLoop) throws(TransportError) -> Wait {
     let promise = eventLoop.makePromise(of: Void.self)
     var newSet: DescriptorSet?

@@ -4,8 +4,8 @@ internal import NIOPosix
 
 /// Opens TCP connections to a server.
 ///
-/// It has no deadline of its own beyond those of the resolver and of SwiftNIO, since the session has
-/// one for all of it; whoever gives up closes what ``Attempts`` holds.
+/// It has no deadline of its own beyond those of the resolver and of SwiftNIO, since the session
+/// has one for all of it; whoever gives up closes what ``Attempts`` holds.
 struct TCPConnector {
   let host: String
   let port: Int
@@ -119,7 +119,8 @@ struct TCPConnector {
       address: endpoint, reason: unsafe String(cString: strerror(code)))
   }
 
-  /// Bytes to read at once: 46 interleaved packets of 1,400 bytes, few enough to stay in the caches.
+  /// Bytes to read at once: 46 interleaved packets of 1,400 bytes, few enough to stay in the
+  /// caches.
   static let read = 64 << 10
   /// Seconds of silence after which the kernel asks whether the far end is still there.
   private static let keepAliveAfter = 5

@@ -1,7 +1,8 @@
 internal import NIOCore
 internal import RTPWire
 
-/// What comes to a port where RTP should, told from how it begins; only words for a person follow from it.
+/// What comes to a port where RTP should, told from how it begins; only words for a person follow
+/// from it.
 enum ForeignDatagram: Sendable, Hashable {
   /// The media itself, in no packets of RTP, such as `MPEG-TS video`.
   case media(String)

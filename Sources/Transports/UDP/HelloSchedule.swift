@@ -3,10 +3,11 @@ internal import RTPWire
 /// When a client of the hello protocol has something to say to its server, on any clock.
 ///
 /// Hellos open the way through NATs and start the stream: one at once, then again with growing
-/// pauses until media arrives; and all of it anew when media has stopped for a while, since the server
-/// may have begun anew and a NAT may have forgotten the way. Heartbeats tell the server that the client is still there: one every
-/// interval from the start on, whether or not media flows. What arrives never causes anything to
-/// be sent, and a clock that jumps ahead brings one message, not those that were missed.
+/// pauses until media arrives; and all of it anew when media has stopped for a while, since the
+/// server may have begun anew and a NAT may have forgotten the way. Heartbeats tell the server that
+/// the client is still there: one every interval from the start on, whether or not media flows.
+/// What arrives never causes anything to be sent, and a clock that jumps ahead brings one message,
+/// not those that were missed.
 struct HelloSchedule: Sendable {
   enum Message: Sendable, Hashable {
     case hello
@@ -54,7 +55,8 @@ struct HelloSchedule: Sendable {
   static let longestPause = Duration.seconds(5)
   /// A server that has not answered for about 80 s will not answer; the heartbeat goes on.
   static let maximumHellos = 20
-  /// How long media may pause before the server is greeted again; senders of single pictures pause too.
+  /// How long media may pause before the server is greeted again; senders of single pictures pause
+  /// too.
   static let silenceBeforeHello = Duration.seconds(5)
   /// The shortest time between heartbeats, so that they cannot become a flood.
   static let minimumInterval = Duration.seconds(1)

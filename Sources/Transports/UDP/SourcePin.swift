@@ -4,9 +4,9 @@ internal import RTPWire
 /// Who a stream is accepted from: one address and port, found out once and then kept.
 ///
 /// A datagram is accepted, refused, or held. Held are those of a candidate: a source that may
-/// become the accepted one as soon as two of its RTP packets follow each other in sequence, or nearly
-/// so, with one SSRC (RFC 3550 A.1); then everything held of it is handed out, and nothing of it is
-/// lost. An origin may be two candidates, since audio and video can share a port.
+/// become the accepted one as soon as two of its RTP packets follow each other in sequence, or
+/// nearly so, with one SSRC (RFC 3550 A.1); then everything held of it is handed out, and nothing
+/// of it is lost. An origin may be two candidates, since audio and video can share a port.
 ///
 /// The rules, in the order of how much is known of the far end:
 /// - A known peer (hello was said to it) is accepted at once at its own address. Another port of

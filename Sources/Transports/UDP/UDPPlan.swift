@@ -121,8 +121,8 @@ struct UDPPlan: Sendable {
     try .bound(to: address, interface: sockets.interface)
   }
 
-  /// The socket of the media and those for what repairs it, which were asked for: that one of their ports
-  /// is taken has to be known.
+  /// The socket of the media and those for what repairs it, which were asked for: that one of their
+  /// ports is taken has to be known.
   private func unicastSockets(
     local: SocketAddress?, _ listening: UDPTransport.Listening
   ) throws(TransportError) -> (media: DatagramSocket, repairs: [UDPStream.Repair]) {
@@ -176,8 +176,8 @@ struct UDPPlan: Sendable {
     return port == mediaPort || port > 65_535 ? nil : try? socket(beside: media, port: port)
   }
 
-  /// What repairs the media, each on a port that `open` opens: correction packets of columns and of rows,
-  /// and retransmissions.
+  /// What repairs the media, each on a port that `open` opens: correction packets of columns and of
+  /// rows, and retransmissions.
   private func repairSockets(
     beside media: DatagramSocket, _ listening: UDPTransport.Listening,
     open: (Int) throws(TransportError) -> DatagramSocket

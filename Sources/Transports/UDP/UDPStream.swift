@@ -126,11 +126,11 @@ final class UDPStream {
   }
 
   /// Sends RTCP to where media comes from: to the media port itself if RTCP came from there or a
-  /// hello opened the way to it (RFC 5761, RFC 4961), else to the port that the far end named, or the one
-  /// next to that of the media (RFC 3550 §11).
+  /// hello opened the way to it (RFC 5761, RFC 4961), else to the port that the far end named, or
+  /// the one next to that of the media (RFC 3550 §11).
   ///
-  /// Behind a NAT that port is another, and reports come from it; but GStreamer's `udpsink` sends them from
-  /// a port where it takes none. So where it is not known, both get it.
+  /// Behind a NAT that port is another, and reports come from it; but GStreamer's `udpsink` sends
+  /// them from a port where it takes none. So where it is not known, both get it.
   func sendFeedback(_ bytes: ByteBuffer) {
     guard sink != nil, pin.lastMedia != nil, let source = pin.source else { return }
     if let control = ports.control, !isControlOnMediaPort, let port = source.port, port < 65_535 {

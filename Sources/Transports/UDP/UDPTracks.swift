@@ -11,7 +11,8 @@ final class UDPTracks {
   private var diagnostics: [String] = []
   private let required: Int
 
-  /// Opens the sockets; what keeps that of a track from opening that is not `required` is said alone.
+  /// Opens the sockets; what keeps that of a track from opening that is not `required` is said
+  /// alone.
   init(
     _ plans: [UDPPlan], required: Int, on eventLoop: any EventLoop,
     delivering sink: any DatagramSink

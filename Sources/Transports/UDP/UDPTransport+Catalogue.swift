@@ -13,7 +13,7 @@ extension TransportKind {
     _ source: String, _ options: TransportOptions, _ eventLoop: any EventLoop
   ) throws(TransportError) -> any RTPTransport {
     let address = try SourceAddress(parsing: source)
-    // Other players listen on ‘udp://:5004’, ‘udp://@:5004’ and ‘udp://239.1.2.3:5004’.
+    // Other players listen on 'udp://:5004', 'udp://@:5004' and 'udp://239.1.2.3:5004'.
     guard address.host != nil, !address.isForListening, !address.isGroup else {
       return try listen(source, options, eventLoop)
     }
@@ -148,7 +148,8 @@ extension SessionDescription {
     return ([chosen] + others.prefix(UDPTransport.maximumTracks - 1)).sorted()
   }
 
-  /// Where the packets of a section are sent again, if that is a session of its own on the same address.
+  /// Where the packets of a section are sent again, if that is a session of its own on the same
+  /// address.
   func retransmissionPort(ofMedia index: Int) -> Int? {
     guard let second = media[index].retransmission.map({ media[$0] }), second.port > 0,
       second.connection?.address == media[index].connection?.address

@@ -12,7 +12,8 @@ public final class UDPTransport: RTPTransport {
     case client(host: String, port: Int, HelloConfiguration = HelloConfiguration())
     /// Receives what is sent to a port, unicast or multicast.
     case listener(Listening)
-    /// Receives what is sent to several ports, a track each; all but one of them may be taken by others.
+    /// Receives what is sent to several ports, a track each; all but one of them may be taken by
+    /// others.
     case listeners([Listening], required: Int)
   }
 
@@ -41,7 +42,8 @@ public final class UDPTransport: RTPTransport {
     /// Whether correction packets of SMPTE ST 2022-1 come to the ports two and four above: those of
     /// columns and those of rows.
     public var takesCorrection = false
-    /// Where packets come to that are sent again in a session of their own (RFC 4588 §5.3), if they do.
+    /// Where packets come to that are sent again in a session of their own (RFC 4588 §5.3), if they
+    /// do.
     public var retransmissionPort: Int?
     /// Whether to listen on every address when ``host`` is none of this machine's, as in a session
     /// description that passed through a NAT.
@@ -91,7 +93,8 @@ public final class UDPTransport: RTPTransport {
     case ended(TransportCounters)
   }
 
-  /// Opens nothing yet; `descriptions`, such as that of an SDP file, go to the sink before any packet.
+  /// Opens nothing yet; `descriptions`, such as that of an SDP file, go to the sink before any
+  /// packet.
   public init(
     role: Role, sockets: SocketConfiguration = SocketConfiguration(),
     descriptions: [MediaDescription] = [], on eventLoop: any EventLoop

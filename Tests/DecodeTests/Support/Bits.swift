@@ -129,10 +129,12 @@ extension AccessUnit {
   /// The same unit with another description.
   func with(format: FormatDescription?) -> AccessUnit { copy(bytes: bytes, format: format) }
 
-  /// The same unit of H.264 with the VUI cut off its sequence parameter set, as many cameras send it.
+  /// The same unit of H.264 with the VUI cut off its sequence parameter set, as many cameras send
+  /// it.
   var withoutVUI: AccessUnit { sayingReorderDepth(nil) }
 
-  /// The same unit of H.264 with a VUI that says nothing but how many pictures are reordered, true or not.
+  /// The same unit of H.264 with a VUI that says nothing but how many pictures are reordered, true
+  /// or not.
   func sayingReorderDepth(_ depth: Int?) -> AccessUnit {
     let units = AnnexB.nalUnits(of: Array(bytes.readableBytesView)).map { unit in
       unit[0] & 0x1F == 7 ? Self.replacingVUI(of: unit, reorderDepth: depth) : unit
@@ -140,7 +142,8 @@ extension AccessUnit {
     return with(bytes: units.flatMap { [0, 0, 0, 1] + $0 })
   }
 
-  /// Reads up to `vui_parameters_present_flag` (H.264 §7.3.2.1.1) and ends there, or with a VUI (§E.1.1).
+  /// Reads up to `vui_parameters_present_flag` (H.264 §7.3.2.1.1) and ends there, or with a VUI
+  /// (§E.1.1).
   private static func replacingVUI(of unit: [UInt8], reorderDepth: Int?) -> [UInt8] {
     var reader = BitReader(unit.dropFirst())
     let profile = reader.u(8)

@@ -116,7 +116,7 @@ def main():
         server.set_auth(auth)
     server.get_mount_points().add_factory("/stream", factory)
     if server.attach(None) == 0:
-        raise SystemExit("can not open a port")
+        raise SystemExit("cannot open a port")
     print("ready", server.get_bound_port(), flush=True)
     GLib.MainLoop().run()
 

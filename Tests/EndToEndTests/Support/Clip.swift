@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// A short clip made by FFmpeg once a run, with FFmpeg's own decode of it as the truth to compare with.
+/// A short clip made by FFmpeg once a run, with FFmpeg's own decode of it as the truth to compare
+/// with.
 struct Clip: Sendable, CustomTestStringConvertible {
   enum Codec: String, Sendable, CaseIterable {
     case h264, h265

@@ -19,7 +19,8 @@ struct NginxProxy {
   let process: RunningProcess
   let port: UInt16
 
-  /// Passes on to `server`; `protocols` are those of the listener beside HTTP/1.1, and `settings` stand in the location.
+  /// Passes on to `server`; `protocols` are those of the listener beside HTTP/1.1, and `settings`
+  /// stand in the location.
   init(for server: String, protocols: String = "", settings: [String]) throws {
     let folder = try Scratch.path("nginx")
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

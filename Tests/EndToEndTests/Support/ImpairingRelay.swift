@@ -1,10 +1,12 @@
 import Foundation
 import Glibc
 
-/// A UDP relay on loopback that loses packets, duplicates them and puts them out of order, from a seed.
+/// A UDP relay on loopback that loses packets, duplicates them and puts them out of order, from a
+/// seed.
 ///
-/// Peers that have no impairments of their own send through it. Without `loss` nothing is lost in it: a
-/// packet that is held back leaves after at most `depth` others, or once nothing has come for 20 ms.
+/// Peers that have no impairments of their own send through it. Without `loss` nothing is lost in
+/// it: a packet that is held back leaves after at most `depth` others, or once nothing has come for
+/// 20 ms.
 final class ImpairingRelay: @unchecked Sendable {
   let port: UInt16
   private let socket: Int32

@@ -34,7 +34,8 @@ final class RunningProcess: @unchecked Sendable {
       self?.locked { $0.hasExited = true }
     }
     try process.run()
-    // Left open they would be counted by hundreds in the end, which Foundation's `Process` does not stand.
+    // Left open they would be counted by hundreds in the end, which Foundation's `Process` does not
+    // stand.
     try? outputPipe.fileHandleForWriting.close()
     try? errorPipe.fileHandleForWriting.close()
     collect(outputPipe.fileHandleForReading) { $0.output.append($1) }

@@ -8,7 +8,7 @@ import Foundation
 /// expect frames 0-24             what is to come of it; see `Expectation`
 ///
 /// > SETUP                        the next SETUP, once; other requests get the usual answer
-/// < 200 OK                       a response; CSeq and Content-Length are added unless they are given
+/// < 200 OK a response; CSeq and Content-Length are added unless they are given
 ///   Transport: {transport}       a header line, as it stands behind two spaces
 ///   | v=0                        a line of the body
 /// > PLAY always                  every PLAY; also `with TEXT` and `without TEXT` in its header
@@ -18,8 +18,8 @@ import Foundation
 ///
 /// `> connect` is what happens when a connection opens, `> response` when the client answers a
 /// request of the server's. The other steps are those of `Step`. In every text `{name}` stands for
-/// what ``ScriptedServer`` knows by that name, `{30*text}` for text thirty times, and `\r`, `\n`, `\0`
-/// and `\xFF` for bytes.
+/// what ``ScriptedServer`` knows by that name, `{30*text}` for text thirty times, and `\r`, `\n`,
+/// `\0` and `\xFF` for bytes.
 struct Script: Sendable {
   var title = ""
   var given: [String: String] = [:]
@@ -240,13 +240,13 @@ struct ScriptReader {
     case "silence": return .silence
     case "close": return .close
     case "reset": return .reset
-    default: throw malformed("no step is called ‘\(first)’")
+    default: throw malformed("no step is called '\(first)'")
     }
   }
 
   private static func media(_ words: [String]) throws -> Script.MediaStep {
     guard let what = words.first.flatMap(Script.MediaStep.What.init) else {
-      throw malformed("nothing that ‘$’ can send")
+      throw malformed("nothing that '$' can send")
     }
     var step = Script.MediaStep(what: what)
     var words = Array(words.dropFirst())
@@ -286,7 +286,7 @@ struct ScriptReader {
     case "request":
       return .request(
         words[1], with: words.dropFirst(3).joined(separator: " "), isExpected: isExpected)
-    default: throw malformed("nothing is expected by ‘\(words[0])’")
+    default: throw malformed("nothing is expected by '\(words[0])'")
     }
   }
 
@@ -297,7 +297,7 @@ struct ScriptReader {
     case "always": return .always
     case "with": return .with(text)
     case "without": return .without(text)
-    case .some(let other): throw malformed("no request comes ‘\(other)’")
+    case .some(let other): throw malformed("no request comes '\(other)'")
     }
   }
 

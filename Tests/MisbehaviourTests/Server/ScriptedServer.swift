@@ -188,8 +188,8 @@ struct ScriptedServer: Sendable {
     note(transport: transport, on: request.connection)
   }
 
-  /// Whether a SETUP is not for a stream beside the one whose media is sent, which is the first to be set
-  /// up and has channels 0 and 1.
+  /// Whether a SETUP is not for a stream beside the one whose media is sent, which is the first to
+  /// be set up and has channels 0 and 1.
   private func isOfFirstStream(_ request: Request) -> Bool {
     let channels = request["Transport"]?.split(separator: "interleaved=").dropFirst().first
     return channels?.hasPrefix("0-") ?? true

@@ -94,7 +94,8 @@ final class SocketServer: @unchecked Sendable {
         datagrams[isControl ? 1 : 0].writeAndFlush(
           AddressedEnvelope(remoteAddress: address, data: ByteBuffer(bytes: bytes)), promise: nil)
       case .close(let connection):
-        // Half a close: data of the client that is still unread would turn a whole one into a reset.
+        // Half a close: data of the client that is still unread would turn a whole one into a
+        // reset.
         let channel = channels[connection]
         channel?.writeAndFlush(ByteBuffer()).whenComplete { _ in
           channel?.close(mode: .output, promise: nil)

@@ -43,8 +43,8 @@ struct CorrectedStream {
     packets.append(packet)
   }
 
-  /// Sends a FlexFEC packet (RFC 8627 §4.2, or the draft) that protects `protected` by a mask, or by
-  /// what `matrix` says.
+  /// Sends a FlexFEC packet (RFC 8627 §4.2, or the draft) that protects `protected` by a mask, or
+  /// by what `matrix` says.
   mutating func sendFlexFEC(
     _ protected: [ByteBuffer], isDraft: Bool, matrix: (columns: UInt8, rows: UInt8)? = nil
   ) {

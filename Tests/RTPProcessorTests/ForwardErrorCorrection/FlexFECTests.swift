@@ -4,7 +4,8 @@ import Testing
 
 @testable import RTPProcessor
 
-/// Correction packets in a source of their own (RFC 8627), and those of the draft that browsers speak.
+/// Correction packets in a source of their own (RFC 8627), and those of the draft that browsers
+/// speak.
 struct FlexFECTests {
   static let formats: [CorrectionFormat] = [.flexfec, .flexfecDraft]
 
@@ -56,7 +57,7 @@ struct FlexFECTests {
   }
 
   @Test(
-    "what can not be used is refused",
+    "what cannot be used is refused",
     arguments: [
       ([0x80, 96, 0, 9, 0, 0, 0, 0, 0, 7, 0x40, 0], [0xA], .retransmission),
       ([0x00, 96, 0, 9, 0, 0, 0, 0, 0, 7, 0x40, 0], [0xC], .otherSources),

@@ -22,7 +22,7 @@ struct MatrixTests {
   }
 
   @Test(
-    "what can not be used is refused",
+    "what cannot be used is refused",
     arguments: [
       (0, 0x40, .otherVersion(1)), (16, 0x23, .withoutMatrix), (24, 0x80, .extensionFlag),
       (24, 0x08, .otherCode(1)), (24, 0x38, .otherCode(7)), (25, 0, .emptyMask(level: 0)),

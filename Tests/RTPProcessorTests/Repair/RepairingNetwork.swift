@@ -2,8 +2,8 @@ import NIOCore
 import RTPProcessor
 import RTPWire
 
-/// A sender that answers requests, a receiver, and between them a network that loses packets in both
-/// directions: all of it on a virtual clock that goes on in steps of a millisecond.
+/// A sender that answers requests, a receiver, and between them a network that loses packets in
+/// both directions: all of it on a virtual clock that goes on in steps of a millisecond.
 struct RepairingNetwork {
   /// How the sender answers.
   enum Answers: String, CaseIterable, Sendable {

@@ -5,8 +5,8 @@ import RTPWire
 import Reception
 import Testing
 
-/// A sender, a network and a receiving session on one virtual clock, which leaps from one thing that is
-/// due to the next.
+/// A sender, a network and a receiving session on one virtual clock, which leaps from one thing
+/// that is due to the next.
 struct Pair {
   private(set) var now = Instant(nanoseconds: 1_000_000_000)
   var sender: VirtualSender

@@ -19,7 +19,8 @@ final class StreamPeer: Sendable {
     var all: [any Channel] = []
   }
 
-  /// Listens; `received` is called on the connection's event loop with what comes, and with the peer.
+  /// Listens; `received` is called on the connection's event loop with what comes, and with the
+  /// peer.
   init(
     isSlow: Bool = false, accepted: @escaping @Sendable (StreamPeer) -> Void = { _ in },
     received: @escaping @Sendable (ByteBuffer, StreamPeer) -> Void = { _, _ in }

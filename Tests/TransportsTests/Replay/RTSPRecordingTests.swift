@@ -56,7 +56,8 @@ struct RTSPRecordingTests {
     bytes.writeImmutableBuffer(packet)
   }
 
-  /// The stream in segments of random lengths, of which some come twice, with other borders or late.
+  /// The stream in segments of random lengths, of which some come twice, with other borders or
+  /// late.
   static func frames(
     of stream: ByteBuffer, seed: UInt64, isImpaired: Bool
   ) -> [ByteBuffer] {

@@ -103,7 +103,8 @@ enum RecordingBytes {
     return file
   }
 
-  /// An rtpdump file of packets, ten milliseconds apart from 1000 s on; `nil` media stands for RTCP.
+  /// An rtpdump file of packets, ten milliseconds apart from 1000 s on; `nil` media stands for
+  /// RTCP.
   static func rtpdump(_ packets: [(bytes: ByteBuffer, isControl: Bool)]) -> ByteBuffer {
     var file = ByteBuffer(string: "#!rtpplay1.0 192.0.2.1/5004\n")
     file.writeMultipleIntegers(

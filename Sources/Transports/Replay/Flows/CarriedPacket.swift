@@ -1,7 +1,8 @@
 internal import NIOCore
 internal import RTPWire
 
-/// What a recording may hold of a stream: bytes that may be RTP or RTCP, when they came and on what.
+/// What a recording may hold of a stream: bytes that may be RTP or RTCP, when they came and on
+/// what.
 struct CarriedPacket: Sendable, Hashable {
   enum Carrier: Sendable, Hashable {
     case udp(source: IPEndpoint, destination: IPEndpoint)

@@ -98,8 +98,8 @@ struct Flow: Sendable {
   /// marker with each (RFC 3551 has audio set it at the beginning of talk alone).
   var looksLikeVideo: Bool { hasShapeOfVideo && assignment?.kind != .audio }
 
-  /// What its payload type says of it where the packets do not contradict; `nil` for a type that means
-  /// what a session says, and for pictures, whose packets tell more.
+  /// What its payload type says of it where the packets do not contradict; `nil` for a type that
+  /// means what a session says, and for pictures, whose packets tell more.
   var assignedSound: MediaDescription? {
     assignment.flatMap { $0.kind == .audio && !hasShapeOfVideo ? $0 : nil }
   }

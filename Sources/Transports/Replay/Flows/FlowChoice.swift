@@ -10,8 +10,8 @@ struct FlowChoice: Sendable {
   /// The flow that was looked for.
   var flow: Flow { tracks[0].flow }
 
-  /// Chooses what fits `wish`: what is described as video comes first, then what looks like it, then
-  /// what has most bytes; with it all media of its sender, unless one is asked for.
+  /// Chooses what fits `wish`: what is described as video comes first, then what looks like it,
+  /// then what has most bytes; with it all media of its sender, unless one is asked for.
   ///
   /// `nil` where nothing fits.
   init?(from survey: FlowSurvey, for wish: FlowSurvey.Wish, in dissection: Dissection) {
@@ -68,7 +68,8 @@ struct FlowChoice: Sendable {
     return nil
   }
 
-  /// What is known of the media, that of each track in its place; empty where there is nothing to say.
+  /// What is known of the media, that of each track in its place; empty where there is nothing to
+  /// say.
   var descriptions: [MediaDescription] {
     let isSilent = tracks.count == 1 && tracks[0].description == nil
     return isSilent
@@ -136,8 +137,8 @@ extension Flow {
 }
 
 extension [SessionDescription] {
-  /// The section of any of them that has a payload type, video before other kinds, and where its packets
-  /// are sent again if that is said.
+  /// The section of any of them that has a payload type, video before other kinds, and where its
+  /// packets are sent again if that is said.
   func section(
     of flow: Flow
   ) -> (media: SessionDescription.Media, retransmissionPort: UInt16?)? {

@@ -1,7 +1,8 @@
 internal import NIOCore
 internal import RTPWire
 
-/// Makes datagrams of what belongs to the tracks of a recording; addresses are made once for many packets.
+/// Makes datagrams of what belongs to the tracks of a recording; addresses are made once for many
+/// packets.
 struct FlowOrigins {
   /// Senders that are remembered: the ports of one machine.
   private static let maximumSenders = 64

@@ -22,7 +22,8 @@ struct FlowReception: Sendable {
   /// In nanoseconds, for each of the clock rates.
   private var jitters = [Double](repeating: 0, count: Self.clockRates.count)
 
-  /// The clock rates that are reckoned with, since which one holds may be said later, or not at all.
+  /// The clock rates that are reckoned with, since which one holds may be said later, or not at
+  /// all.
   private static let clockRates: [UInt32] = [
     8000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 90_000,
   ]
@@ -36,15 +37,15 @@ struct FlowReception: Sendable {
     highest = first
   }
 
-  /// Packets that the numbers have places for and that did not come; packets that came twice make up
-  /// for lost ones, as in receiver reports.
+  /// Packets that the numbers have places for and that did not come; packets that came twice make
+  /// up for lost ones, as in receiver reports.
   var lost: UInt64 {
     let expected = expectedBefore + UInt64(clamping: highest - first + 1)
     return expected > received ? expected - received : 0
   }
 
-  /// The interarrival jitter in nanoseconds, of timestamps that are ticks of `clockRate`; `nil` for a
-  /// rate that nothing has.
+  /// The interarrival jitter in nanoseconds, of timestamps that are ticks of `clockRate`; `nil` for
+  /// a rate that nothing has.
   func jitter(clockRate: UInt32) -> Double? {
     Self.clockRates.firstIndex(of: clockRate).map { jitters[$0] }
   }

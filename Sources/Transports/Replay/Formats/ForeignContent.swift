@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// What a file is that is no recording of packets, told by how it begins; its description names it and
-/// says what to do instead.
+/// What a file is that is no recording of packets, told by how it begins; its description names it
+/// and says what to do instead.
 public enum ForeignContent: Sendable, Hashable {
   /// A file that a player shows, such as `MP4`.
   case video(String)

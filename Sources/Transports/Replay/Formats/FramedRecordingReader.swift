@@ -45,7 +45,8 @@ struct TimestampClock: Sendable {
   /// The latest time so far; packets out of order do not turn it back.
   private var latest: Int64 = 0
 
-  /// Nanoseconds since the first packet; RTCP, and what is no RTP, comes when the packet before did.
+  /// Nanoseconds since the first packet; RTCP, and what is no RTP, comes when the packet before
+  /// did.
   mutating func time(of bytes: ByteBuffer) -> Int64 {
     guard !RTCPPacket.recognizes(bytes), let packet = try? RTPPacket(parsing: bytes) else {
       return latest

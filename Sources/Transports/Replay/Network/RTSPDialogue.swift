@@ -1,8 +1,8 @@
 internal import NIOCore
 internal import RTPWire
 
-/// A recorded TCP connection in both directions, looked through for RTSP: the frames in it, and what
-/// its messages say about them.
+/// A recorded TCP connection in both directions, looked through for RTSP: the frames in it, and
+/// what its messages say about them.
 ///
 /// A connection may have been going on when the capture began, and may be anything but RTSP.
 struct RTSPDialogue: Sendable {

@@ -10,7 +10,7 @@ struct Peer: Sendable {
   static let rtpRecv =
     ProcessInfo.processInfo.environment["RTP_RECV"] ?? "../../.build/release/rtp-recv"
 
-  /// Our receiver as a user gets it: default settings, the codec recognised from the packets.
+  /// Our receiver as a user gets it: default settings, the codec recognized from the packets.
   static func ours(format: String) -> Peer {
     Peer(name: "rtp-recv") { port, _, output in
       [rtpRecv, "rtp://127.0.0.1:\(port)", "-o", output, "--format", format, "--quiet"]

@@ -24,7 +24,7 @@ struct Recorded {
     try data.write(to: URL(fileURLWithPath: path))
   }
 
-  /// Plays the recording as a user would: default settings, the codec recognised from the packets.
+  /// Plays the recording as a user would: default settings, the codec recognized from the packets.
   func play() throws -> DisplayedPictures {
     let statistics = path + ".jsonl"
     let receiver = try Running([

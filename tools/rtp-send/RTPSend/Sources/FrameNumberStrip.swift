@@ -4,8 +4,9 @@
 /// each `width / 32` samples wide and high. White is one, black is zero. From left to right:
 ///
 /// ```
-/// | 1 0 1 0 | 24 bits of the frame number, highest first | 4 bits: XOR of the number's six nibbles |
-/// |  sync   |                   number                   |                  check                  |
+/// | 1 0 1 0 | 24 bits of the frame number, highest first | 4 bits: XOR of the number's six nibbles
+/// |
+/// | sync | number | check |
 /// ```
 ///
 /// A reader takes the mean of the inner quarter of each block and compares it with the level half

@@ -17,7 +17,7 @@ enum MediaFile {
   /// `path` in a form in which libavformat looks for no protocol: `a:b.mp4` is a file too.
   static func url(ofPath path: String) -> String { "file:" + path }
 
-  /// The format that the ending of `path` promises, for streams too short or odd to be recognised.
+  /// The format that the ending of `path` promises, for streams too short or odd to be recognized.
   static func formatName(ofPath path: String) -> String? {
     let ending = path.split(separator: ".").last.map { $0.lowercased() }
     switch ending {
