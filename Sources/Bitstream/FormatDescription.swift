@@ -33,18 +33,18 @@ public struct FormatDescription: Sendable, Hashable {
   /// `level_idc` (ten times the level) or `general_level_idc` (thirty times).
   public var level: UInt8
   public var chroma: ChromaFormat
-  /// Bits a luma sample, 8 … 16.
+  /// Bits per luma sample, 8 … 16.
   public var lumaBitDepth: Int
   public var chromaBitDepth: Int
-  /// Frames a second by the VUI timing, when it says.
+  /// Frames per second, when the VUI gives timing.
   public var frameRate: Rational?
-  /// The shape of one sample, width by height, when the VUI says.
+  /// The shape of one sample, width to height, when the VUI gives it.
   public var sampleAspectRatio: Rational?
   public var colour: Colour
   /// How many pictures may precede one in decoding order and follow it in output order, when the
-  /// stream says.
+  /// stream says so.
   public var reorderDepth: Int?
-  /// Whether a picture may be one field of a frame (`frame_mbs_only_flag` of H.264 not set).
+  /// Whether a picture may be a single field (H.264's `frame_mbs_only_flag` is 0).
   public var mayHaveFields: Bool
 
   public init(

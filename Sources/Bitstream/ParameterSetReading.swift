@@ -1,4 +1,4 @@
-/// Why a parameter set is of no use.
+/// Why a parameter set cannot be used.
 public enum ParameterSetError: Error, Sendable, Hashable {
   case truncated
   /// The named syntax element is outside the range that the standard allows.
@@ -8,19 +8,19 @@ public enum ParameterSetError: Error, Sendable, Hashable {
 }
 
 extension FormatDescription {
-  /// Luma samples of one side: level 6.2 of both standards stays below it.
+  /// The longest side in luma samples; level 6.2 of both standards stays below it.
   public static let maximumSide = 8192
-  /// Luma samples of a picture.
+  /// The largest picture in luma samples.
   public static let maximumArea = 64 << 20
 
-  /// Refuses picture sizes that no level allows, before anybody reserves memory for one.
+  /// Rejects picture sizes that no level allows, before memory is reserved for one.
   public static func check(width: Int, height: Int) throws(ParameterSetError) {
     guard (1...maximumSide).contains(width), (1...maximumSide).contains(height),
       width * height <= maximumArea
     else { throw .pictureSize(width: width, height: height) }
   }
 
-  /// The format in a person's words: `1280x720 yuv420 8-bit at 30 fps`.
+  /// The format for people: `1280x720 yuv420 8-bit at 30 fps`.
   public var summary: String {
     var text = "\(width)x\(height) \(chroma)"
     if lumaBitDepth != 8 { text += " \(lumaBitDepth)-bit" }
@@ -42,7 +42,7 @@ extension BitReader {
     return value
   }
 
-  /// The first part of the usability information, the same in both standards (E.1.1, E.2.1).
+  /// The first part of the VUI, which is the same in both standards (E.1.1, E.2.1).
   public mutating func readAspectAndColour(into format: inout FormatDescription) throws {
     if try bit() {
       let indicator = Int(try bits(8))

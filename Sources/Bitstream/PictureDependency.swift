@@ -1,29 +1,28 @@
-/// What a picture has to do with others, as far as its NAL unit headers tell.
+/// How a picture depends on others, as far as its NAL unit headers show.
 public struct PictureDependency: Sendable, Hashable {
   /// Which pictures it may refer to.
   public enum References: Sendable, Hashable {
-    /// None, and nothing shown after it refers to what came before it: IDR pictures, and all intra
-    /// random-access points of H.265.
+    /// None, and no picture output after it refers to what came before it: IDR pictures, and all
+    /// intra random-access points of H.265.
     case none
-    /// Pictures before it.
+    /// Earlier pictures.
     case earlier
-    /// Pictures before it, of which none is of its temporal sub-layer or above, now or later:
-    /// temporal sub-layer access (H.265 §7.4.2.2).
+    /// Earlier pictures; from here on, none of its temporal sub-layer or higher refers to earlier
+    /// pictures of those levels: temporal sub-layer access (H.265 §7.4.2.2).
     case lowerLevels
-    /// The random-access point before it and leading pictures like itself (RADL).
+    /// The preceding random-access point and its decodable leading pictures (RADL).
     case randomAccessPoint
-    /// Pictures before the random-access point that it follows (RASL).
+    /// Pictures before the preceding random-access point (RASL).
     case beforeRandomAccessPoint
   }
 
   public var references: References
-  /// `TemporalId`, 0 … 6; 0 in H.264: no picture refers to one of a higher level.
+  /// `TemporalId`, 0 … 6, and 0 in H.264: no picture refers to one of a higher level.
   public var temporalLevel: UInt8
-  /// Whether pictures of its own level may refer to it: `nal_ref_idc` (H.264 §7.4.1), or a type
-  /// that is not a sub-layer non-reference picture's (H.265 §7.4.2.2).
+  /// Whether pictures of the same level may refer to it: `nal_ref_idc` (H.264 §7.4.1), or any type
+  /// except the sub-layer non-reference ones (H.265 §7.4.2.2).
   public var isReference: Bool
-  /// Whether it consists of B slices as far as its first one tells (H.264); false in H.265, whose
-  /// NAL unit types tell more.
+  /// Whether its first slice is a B slice (H.264); `false` in H.265, whose NAL unit types say more.
   public var isBidirectional: Bool
 
   public init(
@@ -39,11 +38,11 @@ public struct PictureDependency: Sendable, Hashable {
 
 /// What a recovery point message promises (H.264 §D.2.8, H.265 §D.3.8).
 public struct RecoveryPoint: Sendable, Hashable {
-  /// How far behind the message pictures are right again.
+  /// How far after the message pictures are correct again.
   ///
-  /// It counts references in H.264 and steps of the picture order count in H.265; never negative.
+  /// Counted in reference frames in H.264, in picture order count in H.265; never negative.
   public var distance: Int
-  /// Whether they will be exactly what they would have been (`exact_match_flag`), or about that.
+  /// Whether they will be exact (`exact_match_flag`), or only approximately correct.
   public var isExact: Bool
 
   public init(distance: Int, isExact: Bool = true) {

@@ -1,16 +1,15 @@
-/// A video coding standard: the names under which the rest of the world knows it, and what its
-/// decoder needs.
+/// A video coding standard: its names, and what its decoder needs.
 ///
-/// Each codec's folder declares its own, so that nothing else has to switch over codecs. Two codecs
-/// are equal when they have the same name.
+/// Each codec's folder declares its own, so nothing else switches over codecs. Two codecs are equal
+/// when they have the same name.
 public struct VideoCodec: Sendable, Hashable {
-  /// Where libavcodec's decoder is not like that of H.264.
+  /// How libavcodec's decoder differs from its H.264 decoder.
   public struct DecoderTraits: OptionSet, Sendable, Hashable {
     public let rawValue: Int
 
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// It allocates pictures that never came behind the one that refers to them, not before it.
+    /// It allocates missing pictures after the one that refers to them, not before it.
     public static let allocatesMissingLater = DecoderTraits(rawValue: 1)
     /// It does not notice that a slice ends early.
     public static let missesCutSlices = DecoderTraits(rawValue: 2)
@@ -25,7 +24,7 @@ public struct VideoCodec: Sendable, Hashable {
   /// Other endings of an elementary-stream file, such as `264` and `hevc`.
   public let otherFileEndings: [String]
   public let decoderTraits: DecoderTraits
-  /// Makes a reader of its slice headers; `nil` where pictures are shown as they are decoded.
+  /// Makes a reader of its slice headers; `nil` when pictures are output in decoding order.
   public let makeReader: (@Sendable () -> any PictureReading)?
 
   public init(

@@ -3,26 +3,26 @@ import Defragment
 import NIOCore
 public import RTPWire
 
-/// An access unit that gave no frame, and why.
+/// An access unit that produced no frame, and why.
 public struct DecodeFailure: Error, Sendable, Hashable {
-  /// Why an access unit gave no frame.
+  /// Why an access unit produced no frame.
   public enum Reason: Sendable, Hashable {
     /// The decoder could not use it; `text` is libav's name of the error `code`.
     case decoder(code: Int32, text: String)
     /// Decoding has not begun: no random-access point has come since the start or the last flush.
     case noRandomAccessPoint
-    /// It holds no picture that is to be shown: supplemental data alone, or a leading picture whose
-    /// references lie before the random-access point (RASL, H.265 §8.1.3).
+    /// It contains no picture to be shown: supplemental data alone, or a leading picture whose
+    /// references precede the random-access point (RASL, H.265 §8.1.3).
     case noPicture
     /// It was decoded, but is not meant for output.
     case notShown
-    /// It is not intact, and ``LossTreatment`` has it withheld.
+    /// It is not intact, and ``LossTreatment`` withholds it.
     case notIntact
     /// The pictures would be larger than the limits allow; nothing was allocated for them.
     case rejectedSize(width: Int, height: Int)
-    /// It belongs to a codec that no decoder could be opened for.
+    /// No decoder could be opened for its codec.
     case foreignCodec(VideoCodec)
-    /// Its picture has a sample layout that no output knows.
+    /// No output knows its sample layout.
     case unknownPixelFormat
     /// Memory ran out.
     case outOfMemory
@@ -38,7 +38,7 @@ public struct DecodeFailure: Error, Sendable, Hashable {
   public let lastArrival: Instant
 }
 
-/// What keeps a decoder from opening.
+/// Why a decoder cannot be opened.
 public enum DecoderError: Error, Sendable, Hashable {
   /// Not one of the allowed decoders, or libavcodec was built without it.
   case unsupportedCodec(VideoCodec)
@@ -47,7 +47,7 @@ public enum DecoderError: Error, Sendable, Hashable {
   case outOfMemory
 }
 
-/// What is kept of an access unit while its picture is in the decoder.
+/// What is remembered of an access unit while its picture is in the decoder.
 struct UnitRecord: Sendable, Hashable {
   var time: MediaTime
   var firstArrival: Instant
@@ -57,7 +57,7 @@ struct UnitRecord: Sendable, Hashable {
   var damage: PictureDamage?
   /// Packets of it or directly before it are missing.
   var isBehindLoss = false
-  /// Whether it is as good as intact where the sender promises pictures that are about right.
+  /// Whether it counts as intact when approximately correct pictures are accepted.
   var isGood = false
   var dependency = PictureDependency(references: .earlier)
   var frameRate: Rational?

@@ -2,7 +2,7 @@ import Bitstream
 import CFFmpeg
 import Defragment
 
-/// A picture from when it is decoded until it is shown.
+/// A picture between decoding and output.
 @safe final class DecodedPicture {
   let frame: UnsafeMutablePointer<AVFrame>
   private let pool: FramePool
@@ -23,8 +23,7 @@ import Defragment
 
   deinit { if !isTaken { unsafe pool.recycle(frame) } }
 
-  /// Its frame with the picture alone, without what is coded around it; the caller owns it from now
-  /// on.
+  /// Its frame, cropped; the caller owns it from now on.
   func takeFrame() -> UnsafeMutablePointer<AVFrame> {
     isTaken = true
     // Without the flag, a left crop that is not a multiple of the SIMD alignment is rounded down
@@ -41,7 +40,7 @@ import Defragment
     order?.field = nil
   }
 
-  /// The other field does not come: each of its rows shows what the one beside it does.
+  /// Fills in a missing field: each of its rows repeats a neighbouring one.
   func fillMissingField() {
     guard let field = order?.field,
       let format = PixelFormat(AVPixelFormat(rawValue: unsafe frame.pointee.format))
@@ -65,7 +64,7 @@ import Defragment
 }
 
 extension UnitRecord {
-  /// Takes over from the second field what the frame of both has to say.
+  /// Merges what the second field's frame says.
   mutating func complete(with second: UnitRecord) {
     lastArrival = max(lastArrival, second.lastArrival)
     if second.condition == .concealed || condition == .intact {
@@ -75,7 +74,7 @@ extension UnitRecord {
     byteCount += second.byteCount
   }
 
-  /// What was thought to be intact is not.
+  /// Records that a picture thought intact is not.
   mutating func note(_ condition: RawFrame.Condition, _ cause: PictureDamage) {
     isGood = false
     if self.condition == .intact { (self.condition, damage) = (condition, cause) }

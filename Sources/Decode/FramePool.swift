@@ -3,13 +3,13 @@ import Synchronization
 
 /// Frame structures for reuse, so that a running stream allocates none.
 ///
-/// The samples are in buffers of libavcodec's own pool, which go back there when the last frame
-/// that refers to them is recycled.
+/// The samples are in buffers of libavcodec's own pool, and return there when the last frame that
+/// refers to them is recycled.
 package final class FramePool: Sendable {
-  /// Frames kept for reuse: more than any queue in front of an output holds.
+  /// Frames kept for reuse: more than any queue before an output holds.
   private static let capacity = 32
 
-  /// A pointer that may cross threads because whoever holds it is its only user.
+  /// A pointer that may cross threads because it has a single owner.
   @safe private struct Frame: @unchecked Sendable {
     let pointer: UnsafeMutablePointer<AVFrame>
   }
@@ -24,7 +24,7 @@ package final class FramePool: Sendable {
     return unsafe av_frame_alloc()
   }
 
-  /// Gives up what `frame` refers to, and keeps the structure.
+  /// Releases the buffers of `frame` and keeps the structure.
   package func recycle(_ frame: UnsafeMutablePointer<AVFrame>) {
     unsafe av_frame_unref(frame)
     let kept = unsafe Frame(pointer: frame)

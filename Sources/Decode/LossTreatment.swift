@@ -1,12 +1,12 @@
-/// What becomes of pictures that are not intact.
+/// What to do with pictures that are not intact.
 public enum LossTreatment: String, Sendable, Hashable, CaseIterable {
-  /// What is missing looks as it probably would.
+  /// Missing parts are filled with a prediction.
   case conceal
-  /// The last intact picture comes again in their place.
+  /// The last intact picture is repeated instead.
   case freeze
-  /// They do not come out.
+  /// They are left out.
   case skip
-  /// They come as libavcodec gives them, with its own concealment.
+  /// They are shown as libavcodec produces them, with its own concealment.
   case corrupt
 
   /// Whether pictures that are not intact are shown.

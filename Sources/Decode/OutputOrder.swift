@@ -1,19 +1,19 @@
 import Bitstream
 
-/// Puts decoded pictures into the order in which they are shown, and tells when the next one's turn
-/// is certain: when no picture can come that is to be shown before it.
+/// Puts decoded pictures into output order, and releases each as soon as no earlier one can still
+/// come.
 ///
-/// The order is that of the picture order counts (H.264 §8.2.1, H.265 §8.3.1). Three things tell
-/// that nothing comes before a picture: its count follows that of the one before; more pictures
-/// wait than the stream reorders, by its own words or by what was seen; or the stream does not
-/// reorder at all. Where the words and the pictures differ, the pictures are believed.
+/// The order is that of the picture order counts (H.264 §8.2.1, H.265 §8.3.1). Nothing comes before
+/// a picture when its count directly follows the previous one, when more pictures wait than the
+/// stream reorders (as declared or observed), or when the stream does not reorder. Where
+/// declarations and pictures disagree, the pictures count.
 struct OutputOrder<Picture> {
-  /// A picture's place.
+  /// A picture's position.
   struct Place {
     var order: PictureOrder
-    /// When it is shown by its sender, in any unit.
+    /// The sender's presentation time, in any unit.
     var time: Int64
-    /// Packets are missing in it or directly before it.
+    /// Packets are missing in the picture or directly before it.
     var isBehindLoss = false
   }
 
@@ -24,57 +24,56 @@ struct OutputOrder<Picture> {
     let number: Int
   }
 
-  /// More than a decoder holds of any stream (H.264 §A.3.1, H.265 §A.4.2).
+  /// The most pictures a decoder holds of any stream (H.264 §A.3.1, H.265 §A.4.2).
   private static var most: Int { 16 }
-  /// How many may wait of a stream without B pictures that says nothing: some encoders send two
+  /// How many may wait if a stream without B pictures declares nothing: some encoders send two
   /// pictures ahead.
   private static var usual: Int { 2 }
 
-  /// Those of the current sequence, the first to be shown first.
+  /// The pictures of the current sequence, in output order.
   private var waiting: [Entry] = []
   private var ready: [Picture] = []
-  /// The one shown last in this sequence.
+  /// The last one released in this sequence.
   private var last: (count: Int, time: Int64)?
-  /// Pictures decoded so far, and the count of the last of them.
+  /// How many pictures were decoded, and the count of the last one.
   private var number = 0
   private var newest = 0
-  /// The number of the picture that began the sequence, until it is shown; `nil` where a loss has
-  /// cut the sequence's beginning off.
+  /// The number of the picture that began the sequence, until it is released; `nil` if its
+  /// beginning was lost.
   private var leader: Int?
   private var mayBeLed = true
   /// Something was lost since the sequence began.
   private var isBehindLoss = false
 
-  // MARK: What the stream has shown of itself
+  // MARK: - What the stream has shown of itself
 
-  /// How many pictures it says that it reorders; `nil` where it says nothing.
+  /// The declared reorder depth; `nil` if nothing is declared.
   private var saidDepth: Int??
-  /// The same, or more where that was not true.
+  /// The reorder depth, raised where the declaration was wrong.
   private var depth: Int?
-  /// How many pictures one has been decoded behind and is shown before, at most.
+  /// The most pictures that one was observed to overtake in output order.
   private var seenDepth = 0
-  /// What a decoder may have to hold of it.
+  /// How many pictures a decoder may have to hold.
   private var capacity = most
   private var hasBPictures = false
-  /// The difference of the counts of two pictures that follow one another.
+  /// The difference between the counts of consecutive pictures.
   private var step = 1
   private var isStepKnown = false
-  /// Pictures were decoded out of the order in which they are shown.
+  /// Whether pictures were decoded out of output order.
   private var reorders = false
-  /// Counts are left out for good, not for pictures that come later.
+  /// Whether counts are skipped for good, and not for pictures that come later.
   private var skipsCounts = false
-  /// Whether others come before a picture that begins a sequence; `nil` before the first has shown
-  /// it.
+  /// Whether other pictures precede one that begins a sequence; `nil` until the first one shows it.
   private var leads: Bool?
   /// Whether the sender's times rise as the counts do.
   private var timesFollowCounts = true
-  /// They were seen to do so where pictures are decoded out of order: some senders give pictures
-  /// the times in which they are decoded (`ffmpeg -c copy` from a file without times).
+  /// Whether that was observed where pictures are reordered: some senders give pictures their
+  /// decoding times (`ffmpeg -c copy` from a file without times).
   private var timesAreProven = false
 
-  /// Takes in a picture that has been decoded; pull ``next()`` until `nil` afterwards.
+  /// Adds a decoded picture; call ``next()`` until `nil` afterwards.
   ///
-  /// One whose place nobody knows is shown behind all that were decoded before it.
+  /// A picture without a known place follows all that were decoded before it.
   mutating func insert(_ picture: Picture, at place: Place?) {
     number += 1
     guard let place, !place.order.isDecodingOrder else {
@@ -103,17 +102,17 @@ struct OutputOrder<Picture> {
     while let first = waiting.first, isCertain(first) { show(first) }
   }
 
-  /// The next picture whose turn is certain.
+  /// The next picture whose turn has certainly come.
   mutating func next() -> Picture? { ready.isEmpty ? nil : ready.removeFirst() }
 
-  /// Lets all go that wait, in their order: nothing that comes is shown before them.
+  /// Releases all waiting pictures in order: no later one precedes them.
   mutating func close() {
     ready += waiting.map(\.picture)
     waiting = []
     (last, leader) = (nil, nil)
   }
 
-  /// Forgets what the stream has shown of itself, since another one begins.
+  /// Forgets what the stream has shown of itself, because another one begins.
   private mutating func expect(_ order: PictureOrder) {
     (saidDepth, depth) = (order.reorderDepth, order.reorderDepth)
     (step, isStepKnown) = depth == 0 ? (order.usualStep, true) : (1, false)
@@ -126,7 +125,7 @@ struct OutputOrder<Picture> {
     waiting.removeFirst()
     ready.append(entry.picture)
     if let last, !isStepKnown || entry.count - last.count < step {
-      // Nothing was between the two, although it was waited for.
+      // Nothing came between the two, although it was waited for.
       (step, isStepKnown) = (max(entry.count - last.count, 1), true)
     } else if let last, entry.count - last.count > step, !reorders {
       skipsCounts = true
@@ -138,7 +137,7 @@ struct OutputOrder<Picture> {
     last = (entry.count, entry.time)
   }
 
-  /// Whether nothing can come that is shown before `first`, the first of those that wait.
+  /// Whether no picture can still come before `first`, the first waiting one.
   private func isCertain(_ first: Entry) -> Bool {
     if waiting.count > Self.most { return true }
     let isNewest = first.number == number
@@ -146,26 +145,26 @@ struct OutputOrder<Picture> {
       if first.count - last.count <= step { return true }
       if depth ?? 0 == 0, !reorders, skipsCounts { return true }
     } else if first.number == leader {
-      // Either it leads, or it has been overtaken by none of those that might come before it.
+      // Either it leads, or none of the pictures that might precede it overtook it.
       if !isNewest || !mayBeLed || depth == 0 && !reorders { return true }
       return leads == false
     } else if depth ?? 0 == 0, !reorders, leads == false {
       return true
     }
-    // What is decoded next may still be shown before the one that was decoded last and those behind
-    // it, whatever the stream says.
+    // The next decoded picture may still precede the last decoded one and those after it, whatever
+    // the stream declares.
     guard newest > first.count else { return false }
     return waiting.count > bound
   }
 
-  /// How many pictures may wait although they have all come that are shown before them.
+  /// How many pictures may wait although everything before them has come.
   private var bound: Int {
     if let depth, depth > 0 || !reorders { return depth }
     if isStepKnown { return max(seenDepth, 1) }
     return hasBPictures ? capacity : Self.usual
   }
 
-  /// Whether the counts have begun anew although the picture that did so never came.
+  /// Whether the counts restarted at a picture that never came.
   private func isRestart(_ entry: Entry) -> Bool {
     if let last, entry.count <= last.count {
       if last.count - entry.count > 4 * Self.most * step { return true }
@@ -175,8 +174,8 @@ struct OutputOrder<Picture> {
       && waiting.contains { $0.count > entry.count && $0.time < entry.time }
   }
 
-  /// `entry` was to be shown before one that has been shown: the stream is not what was thought of
-  /// it.
+  /// Learns from `entry`, which should have been released earlier: an assumption about the stream
+  /// was wrong.
   private mutating func noteLate(_ entry: Entry) {
     (reorders, skipsCounts, leads) = (true, false, true)
     (step, isStepKnown) = (1, true)

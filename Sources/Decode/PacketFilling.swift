@@ -3,11 +3,11 @@ import CFFmpeg
 import Defragment
 import NIOCore
 
-/// What stands behind a slice of H.265 that is cut, so that decoding ends there.
+/// What is appended to a cut H.265 slice, so that decoding ends there.
 ///
-/// libavcodec would go on with zeros, which are the likeliest symbols of all, to the end of the
-/// picture. Ones are the unlikeliest: some value soon makes no sense, if not before then where a
-/// row of coding tree blocks begins with an arithmetic codeword of its own.
+/// libavcodec would continue with zeros, the likeliest symbols of all, to the end of the picture.
+/// Ones are the unlikeliest: soon some value is invalid, at the latest where a row of coding tree
+/// blocks starts a new arithmetic codeword.
 private let cutSliceEnd = [0] + [UInt8](repeating: 0xFF, count: 4095)
 
 extension UnsafeMutablePointer<AVPacket> {

@@ -1,31 +1,30 @@
 import CFFmpeg
 
-/// Stands where libavcodec allocates its pictures: fills those that will not be decoded whole, and
-/// has the one of each access unit as soon as it is decoded.
+/// Takes part in libavcodec's allocation of pictures: fills those that will not be decoded whole,
+/// and takes each access unit's picture as soon as it is decoded.
 ///
-/// What libavcodec gives out is of no use for that: it waits for as many pictures as its guess of
-/// how far the stream reorders, and its H.264 decoder drops those that come later than it thought.
-/// All of it happens on the decoder's thread.
+/// libavcodec's output cannot be used for that: it waits for as many pictures as it guesses that
+/// the stream reorders, and its H.264 decoder drops those that come later. Everything here runs on
+/// the decoder's thread.
 @safe final class PictureBuffers {
-  /// What pictures are filled with before they are decoded, if with anything.
+  /// What fills pictures before they are decoded, if anything.
   let prediction: PicturePrediction?
-  /// Whether libavcodec allocates pictures that never came behind the one that refers to them.
+  /// Whether libavcodec allocates missing pictures after the one that refers to them.
   ///
-  /// Its H.265 decoder does, and that of H.264 allocates them before it.
+  /// Its H.265 decoder does; its H.264 decoder allocates them before.
   private let allocatesMissing: Bool
   private var isDamaged = false
-  /// The side of the block at the beginning of the picture that will be decoded to something made
-  /// up.
+  /// The side of the picture's first block, if that is decoded from a made-up slice.
   private var madeUpBlock: Int?
   private var savedBlock: SavedBlock?
   private var allocated = 0
-  /// The picture of the unit that is being decoded: a reference of our own, as it was allocated.
+  /// Our own reference to the picture being decoded, as it was allocated.
   private var picture: UnsafeMutablePointer<AVFrame>?
-  /// The decoder's own, in which it writes what it knows of the picture.
+  /// The decoder's structure, which receives what the decoder learns of the picture.
   ///
   /// Both decoders keep the structure for as long as they are open.
   private var original: UnsafeMutablePointer<AVFrame>?
-  /// Pictures that were allocated for being referred to, until they are filled.
+  /// Missing pictures that were allocated as references, until they are filled.
   private var missing: [UnsafeMutablePointer<AVFrame>] = unsafe []
   private var execute: Execute?
 
@@ -49,8 +48,8 @@ import CFFmpeg
     }
   }
 
-  /// Expects the pictures of another access unit; a block of `madeUpBlock` samples a side at its
-  /// beginning is to be as it would be without being decoded.
+  /// Expects the picture of another access unit; `madeUpBlock` is the side of a first block that is
+  /// to keep its predicted samples.
   func begin(isDamaged: Bool, madeUpBlock: Int? = nil) {
     self.madeUpBlock = madeUpBlock
     savedBlock = nil
@@ -60,7 +59,7 @@ import CFFmpeg
     unsafe av_frame_free(&picture)
   }
 
-  /// Puts what a picture will probably look like where parts or all of it will not be decoded.
+  /// Fills the picture with a prediction, if part of it will not be decoded.
   private func prepare(_ frame: UnsafeMutablePointer<AVFrame>) {
     allocated += 1
     if !allocatesMissing || allocated == 1 {
@@ -69,7 +68,7 @@ import CFFmpeg
     }
     guard prediction != nil else { return }
     if allocatesMissing, allocated > 1 {
-      // libavcodec makes it grey as soon as this has returned.
+      // libavcodec makes it grey as soon as this returns.
       if let missing = unsafe av_frame_clone(frame) { unsafe self.missing.append(missing) }
     } else if isDamaged {
       unsafe prediction?.fill(frame)
@@ -77,14 +76,14 @@ import CFFmpeg
     }
   }
 
-  /// Puts back what was in the block that is made up, when the picture has been decoded.
+  /// Restores the samples of the made-up block after decoding.
   func restoreBlock() {
     savedBlock?.restore()
     savedBlock = nil
   }
 
-  /// The picture that was begun for the unit that has just been decoded, in a frame of `pool`, with
-  /// all that the decoder knows of it; `nil` when there is none, or the decoder has given it up.
+  /// The picture that was begun for the unit just decoded, in a frame of `pool`; `nil` if there is
+  /// none or the decoder abandoned it.
   func take(from pool: FramePool) -> UnsafeMutablePointer<AVFrame>? {
     defer { unsafe av_frame_free(&picture) }
     guard let picture = unsafe picture, let original = unsafe original, unsafe isCurrent(picture),
@@ -97,7 +96,7 @@ import CFFmpeg
     return unsafe frame
   }
 
-  /// Adds to `frame` what the decoder knows of it by now.
+  /// Updates `frame` with what the decoder now knows of it.
   func update(_ frame: UnsafeMutablePointer<AVFrame>) {
     guard let original = unsafe original, unsafe isCurrent(frame) else { return }
     unsafe frame.pointee.decode_error_flags = original.pointee.decode_error_flags
@@ -105,14 +104,13 @@ import CFFmpeg
     unsafe frame.pointee.top_field_first = original.pointee.top_field_first
   }
 
-  /// Whether the decoder still holds the picture of `frame` in the structure for which it was
-  /// allocated.
+  /// Whether the decoder still holds the picture of `frame` in its original structure.
   private func isCurrent(_ frame: UnsafeMutablePointer<AVFrame>) -> Bool {
     guard let buffer = unsafe frame.pointee.buf.0 else { return false }
     return unsafe original?.pointee.buf.0?.pointee.data == buffer.pointee.data
   }
 
-  /// Fills the pictures that never came, when nothing but decoding is left to be done with them.
+  /// Fills the missing pictures, just before decoding refers to them.
   private func fillMissing() {
     while let frame = unsafe missing.popLast() {
       unsafe prediction?.fill(frame)
@@ -135,7 +133,7 @@ import CFFmpeg
     }
   }
 
-  /// Goes between the decoder and whoever runs the decoding of its slices; call it once it is open.
+  /// Intercepts the execution of slice decoding; call it once the decoder is open.
   func interpose(in context: UnsafeMutablePointer<AVCodecContext>) {
     guard allocatesMissing, prediction != nil else { return }
     unsafe execute = context.pointee.execute

@@ -7,22 +7,22 @@ import RTPWire
 /// libavcodec, opened for one codec and used by one thread: access units in, frames and failures
 /// out.
 ///
-/// Nothing is held back that the stream does not reorder: one thread or slice threads (frame
-/// threads would each add a frame of delay), and each picture is taken where it was decoded
-/// (``PictureBuffers``) and shown when its turn is certain (``OutputOrder``).
+/// Nothing waits unless the stream reorders: there are no frame threads, which would each add a
+/// frame of delay. Each picture is taken where it was decoded (``PictureBuffers``) and released
+/// when its turn is certain (``OutputOrder``).
 @safe final class PictureDecoder {
   let codec: VideoCodec
   private let configuration: VideoDecoder.Configuration
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let packet: UnsafeMutablePointer<AVPacket>
-  /// What libavcodec gives out in its own order, which nobody needs.
+  /// Receives libavcodec's own output, which is not used.
   private let surplus: UnsafeMutablePointer<AVFrame>
   private let buffers: PictureBuffers
-  /// `nil` where pictures are shown as they are decoded.
+  /// `nil` when pictures are output in decoding order.
   private var reader: (any PictureReading)?
   private var order = OutputOrder<DecodedPicture>()
-  /// The first field of a frame, until the other one has come in the next access unit (H.264
-  /// §7.4.1.2.4); in H.265 every field is a frame of its own.
+  /// The first field of a frame, until the second comes in the next access unit (H.264 §7.4.1.2.4);
+  /// in H.265 every field is a frame.
   private var field: DecodedPicture?
   /// libavcodec's H.265 decoder does not notice that a slice ends early.
   private let endsCutSlices: Bool
@@ -32,15 +32,15 @@ import RTPWire
   private let onFailure: @Sendable (DecodeFailure) -> Void
   private var awaitsRandomAccess = true
   private var trail = DamageTrail()
-  /// The same where about right is right.
+  /// The same, but accepting approximately correct pictures.
   private var approximateTrail = DamageTrail(acceptsApproximation: true)
-  /// `nil` where nothing is made up, or libavcodec does it well.
+  /// `nil` when nothing has to be made up, or libavcodec does it well.
   private var standIns: StandIns?
-  /// The last one that came out, where it may have to come again.
+  /// The last intact frame, if it may have to be repeated.
   private var lastIntact: RawFrame?
-  /// The first unit that came while decoding waited for a random-access point.
+  /// The first unit since decoding began to wait for a random-access point.
   private var waitingSince: (time: MediaTime, arrival: Instant)?
-  /// Decoding began without one, and none has come.
+  /// Decoding began without a key picture, and none has come.
   private var lacksKeyPicture = false
   private var hashCheck = PictureHashCheck()
 
@@ -52,7 +52,7 @@ import RTPWire
     onFrame: @escaping @Sendable (RawFrame) -> Void,
     onFailure: @escaping @Sendable (DecodeFailure) -> Void
   ) throws(DecoderError) {
-    // libav would write to standard error, from a place that no caller can reach.
+    // Otherwise libav writes to standard error, where no caller can prevent it.
     av_log_set_level(AV_LOG_QUIET)
     guard configuration.allowedDecoders.contains(codec.decoderName),
       let decoder = unsafe avcodec_find_decoder_by_name(codec.decoderName)
@@ -84,9 +84,9 @@ import RTPWire
     unsafe context.pointee.thread_type = FF_THREAD_SLICE
     unsafe context.pointee.thread_count = Int32(clamping: max(1, configuration.sliceThreads))
     unsafe context.pointee.max_pixels = Int64(configuration.maximumPixels)
-    // Pictures with missing parts come out as decoded and marked; withholding them is the caller's.
+    // Pictures with missing parts come out marked as such; withholding them is decided here.
     unsafe context.pointee.flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT
-    // Cropping is done when the picture is shown.
+    // Pictures are cropped when they are output.
     unsafe context.pointee.apply_cropping = 0
     unsafe context.pointee.export_side_data = 0
     unsafe buffers.attach(to: context)
@@ -104,7 +104,7 @@ import RTPWire
     unsafe avcodec_free_context(&context)
   }
 
-  /// Decodes one access unit; every callback it leads to comes before this returns.
+  /// Decodes one access unit; all resulting callbacks come before this returns.
   func decode(_ unit: AccessUnit) {
     let place = reader?.order(of: unit.units.map { unit.bytes(of: $0) })
     if let format = unit.format,
@@ -131,8 +131,8 @@ import RTPWire
     let record = self.record(of: unit)
     let isDamaged = unit.integrity == .damaged
     buffers.begin(isDamaged: isDamaged, madeUpBlock: additions.beginning?.side)
-    // libavcodec's own concealment spreads the motion of what moves over what stands still, so it
-    // is left to what nobody saw coming: bits that are wrong.
+    // libavcodec's own concealment spreads the motion of moving blocks over still ones, so it is
+    // used for unforeseen errors only: wrong bits.
     unsafe context.pointee.error_concealment =
       isDamaged && conceals ? 0 : FF_EC_GUESS_MVS | FF_EC_DEBLOCK
     let code = decodePacket()
@@ -140,15 +140,14 @@ import RTPWire
     take(record, at: place, code: code, hash: hash(in: unit))
   }
 
-  /// Gives the decoder the parameter sets of a unit that is not decoded, since no other may bring
-  /// them.
+  /// Gives the decoder the parameter sets of a unit that is not decoded; they may not come again.
   private func takeParameterSets(of unit: AccessUnit) {
     guard let reader else { return }
     let sets = unit.units.filter { reader.isParameterSet($0.type) }
     if !sets.isEmpty { decode(hidden: sets.map { unit.bytes(of: $0) }) }
   }
 
-  /// What is known of the picture of `unit` before it is decoded.
+  /// What is known of the picture in `unit` before it is decoded.
   private func record(of unit: AccessUnit) -> UnitRecord {
     var condition = trail.condition(of: unit)
     let cause: PictureDamage? =
@@ -165,7 +164,7 @@ import RTPWire
     return record
   }
 
-  /// Decodes the packet that is filled, and passes over what libavcodec gives out.
+  /// Decodes the filled packet and discards libavcodec's output.
   ///
   /// - Returns: 0, or libav's error.
   private func decodePacket() -> Int32 {
@@ -180,7 +179,7 @@ import RTPWire
     }
   }
 
-  /// Takes the picture that was decoded for the unit of `record`, if there is one.
+  /// Takes the picture that was decoded for the unit of `record`, if any.
   private func take(
     _ record: UnitRecord, at place: PictureOrder?, code: Int32, hash: PictureHash?
   ) {
@@ -206,7 +205,7 @@ import RTPWire
     }
   }
 
-  /// Notes what the decoder found wrong in `picture`, although all of its packets came.
+  /// Notes decoding errors in `picture`, although all of its packets came.
   private func noteErrors(in picture: DecodedPicture, code: Int32) {
     let hasErrors = unsafe code < 0 || picture.frame.pointee.decode_error_flags != 0
     guard hasErrors else { return }
@@ -216,8 +215,7 @@ import RTPWire
     picture.unit.note(.concealed, .wrongBits)
   }
 
-  /// The hash that came with the picture; `nil` where there is none, or the picture is not whole in
-  /// any case.
+  /// The hash that came with the picture; `nil` if there is none or the picture is damaged anyway.
   private func hash(in unit: AccessUnit) -> PictureHash? {
     guard unit.integrity != .damaged else { return nil }
     for entry in unit.units.reversed() {
@@ -226,7 +224,7 @@ import RTPWire
     return nil
   }
 
-  /// Notes where the samples are not those that were coded although all packets came.
+  /// Notes wrong samples in a picture whose packets all came.
   private func check(_ picture: DecodedPicture, against hash: PictureHash?) {
     guard let hash, picture.unit.condition == .intact,
       unsafe hashCheck.differs(picture.frame, from: hash, at: picture.unit.lastArrival)
@@ -235,7 +233,7 @@ import RTPWire
     picture.unit.note(.concealed, .wrongHash)
   }
 
-  /// The second field of a frame did not come.
+  /// Completes a frame whose second field did not come.
   private func finishField(isBehindLoss: Bool) {
     guard let first = field else { return }
     field = nil
@@ -254,7 +252,7 @@ import RTPWire
     while let next = order.next() { show(next) }
   }
 
-  /// Shows every picture that is left, after which decoding begins anew at a random-access point.
+  /// Outputs every remaining picture; decoding restarts at a random-access point.
   func flush() {
     finishField(isBehindLoss: false)
     order.close()
@@ -272,10 +270,10 @@ import RTPWire
     reader?.restart()
   }
 
-  /// Whether a random-access point has been waited for long enough for whoever takes damaged
-  /// pictures: the first one may have been lost, and some streams have no other.
+  /// Whether decoding may begin without a random-access point, because one was waited for long
+  /// enough: the first one may have been lost, and some streams have no other.
   private func hasWaited(for unit: AccessUnit, _ place: PictureOrder?) -> Bool {
-    // Without its parameter sets no picture can be decoded.
+    // No picture can be decoded without its parameter sets.
     guard configuration.lossTreatment.showsDamage, place != nil else { return false }
     guard let waitingSince else {
       waitingSince = (unit.time, unit.lastArrival)
@@ -296,8 +294,7 @@ import RTPWire
     approximateTrail.noteError(in: dependency)
   }
 
-  /// Decodes NAL units that are no access unit that came: a picture of our own making, which is not
-  /// shown, or parameter sets.
+  /// Decodes NAL units without output: pictures of our own making, or parameter sets.
   private func decode(hidden units: [ByteBuffer]) {
     let stream = AnnexB.stream(of: units)
     guard let size = Int32(exactly: stream.readableBytes), unsafe av_new_packet(packet, size) >= 0
@@ -310,7 +307,7 @@ import RTPWire
     _ = decodePacket()
   }
 
-  /// Reports what is still inside as lost to closing.
+  /// Reports what is still inside as discarded by closing.
   func close() {
     if let field { onFailure(field.unit.failure(.closed)) }
     field = nil
@@ -351,7 +348,7 @@ import RTPWire
   }
 }
 
-/// libav's words for one of its error codes.
+/// libav's text for one of its error codes.
 func libavErrorText(_ code: Int32) -> String {
   var text = [CChar](repeating: 0, count: Int(AV_ERROR_MAX_STRING_SIZE))
   unsafe text.withUnsafeMutableBufferPointer { buffer in

@@ -2,23 +2,21 @@ import Bitstream
 import CFFmpeg
 import RTPWire
 
-/// Compares the samples of decoded pictures with the hashes that their sender made of them (H.265
-/// §D.3.19).
+/// Compares decoded samples with the hashes that the sender made of them (H.265 §D.3.19).
 struct PictureHashCheck {
-  /// Bytes that are compared in a second: those of 30 pictures of 1080p, a seventh of one core.
+  /// The most bytes compared per second: 30 pictures of 1080p, which takes a seventh of one core.
   static let bytesPerSecond = 100_000_000
 
-  /// A picture has had the hash that came with it.
+  /// Whether some picture has matched its hash.
   private var isTrusted = false
-  /// Bytes that may be compared.
+  /// How many bytes may be compared now.
   private var allowance = Self.bytesPerSecond
   private var lastArrival: Instant?
 
-  /// Whether `frame`, as the decoder allocated it, differs from what `hash` was made of.
+  /// Whether `frame`, as the decoder allocated it, certainly differs from what was hashed.
   ///
-  /// False too where that cannot be told: before a picture has had its hash (x265 sends wrong ones
-  /// of chroma where it sends cyclic redundancy checks), and where more pictures come than there is
-  /// time for.
+  /// Also `false` before any picture has matched its hash (x265 sends wrong ones for chroma in its
+  /// cyclic redundancy checks), and when pictures come faster than they can be compared.
   mutating func differs(
     _ frame: UnsafeMutablePointer<AVFrame>, from hash: PictureHash, at arrival: Instant
   ) -> Bool {
@@ -50,7 +48,7 @@ struct PictureHashCheck {
     return true
   }
 
-  /// One colour component before cropping.
+  /// One colour component, uncropped.
   @safe private struct Plane {
     let start: UnsafePointer<UInt8>
     let stride: Int
@@ -113,7 +111,7 @@ struct PictureHashCheck {
     }
   }
 
-  /// The remainders of the first bytes of a number divided by x^16 + x^12 + x^5 + 1.
+  /// The remainders of the first bytes of a polynomial divided by x^16 + x^12 + x^5 + 1.
   private static let remainders: [UInt16] = (0..<256).map { byte in
     (0..<8).reduce(UInt16(byte) << 8) { value, _ in
       value & 0x8000 != 0 ? value << 1 ^ 0x1021 : value << 1

@@ -4,33 +4,33 @@ import NIOCore
 
 /// Decodes access units on a thread of its own.
 ///
-/// A stream whose codec changes goes on with another decoder behind the last frame of the first.
+/// If the stream's codec changes, another decoder takes over after the last frame of the first.
 ///
-/// Every access unit handed over leads to exactly one callback, now or when its turn comes: a
-/// frame, or a ``DecodeFailure``. (Of two fields in two access units, one frame comes for both.)
-/// Callbacks come on the decoder's thread, frames in the order in which they are to be shown.
+/// Every access unit leads to exactly one callback: a frame, or a ``DecodeFailure``. (Two fields in
+/// two access units lead to one frame.) Callbacks come on the decoder's thread, frames in output
+/// order.
 public final class VideoDecoder: Sendable {
-  /// The decoders of libavcodec that are opened where nobody allows others.
+  /// The decoders of libavcodec that are opened by default.
   public static let usualDecoders: Set<String> = ["h264", "hevc"]
-  /// 64 Mpx: more than any level of H.264 or H.265 allows, and 100 MB a picture.
+  /// 64 Mpx: more than any level of H.264 or H.265 allows, and 100 MB per picture.
   public static let defaultMaximumPixels = 8192 * 8192
-  /// About a second of video; a queue that long means that decoding does not keep up.
+  /// About a second of video; a longer queue means that decoding does not keep up.
   public static let defaultQueueLimits = QueueLimits(count: 32, bytes: 16 << 20)
 
   /// How a decoder is set up.
   public struct Configuration: Sendable, Hashable {
-    /// What may wait in front of the decoder.
+    /// What may wait before the decoder.
     public var queueLimits = VideoDecoder.defaultQueueLimits
     /// The decoders of libavcodec that may be opened, whatever it was built with.
     public var allowedDecoders = VideoDecoder.usualDecoders
     /// The largest picture, in luma samples before cropping, that is allocated.
     public var maximumPixels = VideoDecoder.defaultMaximumPixels
-    /// Threads that decode slices of one picture at the same time; 1 decodes on the decoder's own.
+    /// How many slices of a picture are decoded in parallel; with 1, there are no extra threads.
     public var sliceThreads = 1
-    /// How long decoding waits for a picture at which it can begin before it begins with any other,
-    /// where damaged pictures are shown.
+    /// How long decoding waits for a random-access point before it begins anywhere, if damaged
+    /// pictures are shown.
     public var keyPicturePatience = Duration.seconds(2)
-    /// What becomes of pictures that are not intact.
+    /// What to do with pictures that are not intact.
     public var lossTreatment = LossTreatment.conceal
 
     public init() {}
@@ -38,7 +38,7 @@ public final class VideoDecoder: Sendable {
 
   private enum Command: Sendable {
     case decode(AccessUnit)
-    /// `nil` where nobody waits for it.
+    /// `nil` if nobody waits for it.
     case flush(CheckedContinuation<Void, Never>?)
   }
 
@@ -51,7 +51,7 @@ public final class VideoDecoder: Sendable {
   ///   - codec: names the first decoder, which must be one of the allowed ones.
   ///   - configuration: limits and threads.
   ///   - onFrame: takes each frame; while it blocks, decoding waits and the queue fills.
-  ///   - onFailure: takes each access unit that gave no frame.
+  ///   - onFailure: takes each access unit that produced no frame.
   /// - Throws: ``DecoderError``.
   public init(
     codec: VideoCodec, configuration: Configuration = Configuration(),
@@ -95,16 +95,16 @@ public final class VideoDecoder: Sendable {
 
   deinit { queue.close() }
 
-  /// Access units that wait to be decoded.
+  /// How many access units wait to be decoded.
   public var queuedCount: Int { queue.count }
 
-  /// Whether more than half of what may wait does, so that who brings more should hold back.
+  /// Whether the queue is over half full, so producers should back off.
   public var isCrowded: Bool { queue.isCrowded }
 
-  /// Calls `body` once, from any thread, when there is room again; at once where there is.
+  /// Calls `body` once, from any thread, when there is room again, or at once if there is.
   public func whenRoom(_ body: @escaping @Sendable () -> Void) { queue.whenRoom(body) }
 
-  /// Hands over an access unit without ever waiting; `.full` and `.closed` leave it to the caller.
+  /// Hands over an access unit without waiting; `.full` and `.closed` leave it to the caller.
   public func submit(_ unit: AccessUnit) -> SubmitOutcome {
     queue.offer(.decode(unit), bytes: unit.bytes.readableBytes)
   }
@@ -118,22 +118,22 @@ public final class VideoDecoder: Sendable {
 
   /// Returns when every access unit handed over so far has had its callback.
   ///
-  /// Decoding then begins anew: units before the next random-access point fail.
+  /// Decoding then restarts: units before the next random-access point fail.
   public func flush() async {
     await withCheckedContinuation { continuation in
       if queue.offerBeyondLimits(.flush(continuation)) == .closed { continuation.resume() }
     }
   }
 
-  /// As ``flush()``, without waiting for it.
+  /// Like ``flush()``, but without waiting.
   public func beginFlush() { _ = queue.offerBeyondLimits(.flush(nil)) }
 
-  /// Takes nothing more and gives up what waits, without waiting for what is being decoded.
+  /// Accepts nothing more and drops what waits, without waiting for the current unit.
   public func abandon() { queue.close() }
 
-  /// Ends decoding; what was not decoded yet fails with ``DecodeFailure/Reason/closed``.
+  /// Ends decoding; undecoded units fail with ``DecodeFailure/Reason/closed``.
   ///
-  /// No callback comes after this has returned. It must not be awaited in a callback.
+  /// No callback comes after it returns. It must not be awaited in a callback.
   public func close() async {
     queue.close()
     await thread.join()

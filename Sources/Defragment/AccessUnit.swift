@@ -2,25 +2,25 @@ public import Bitstream
 public import NIOCore
 public import RTPWire
 
-/// One access unit as the network gave it: NAL units of one picture in decoding order.
+/// One access unit as it arrived: the NAL units of one picture in decoding order.
 public struct AccessUnit: Sendable {
-  /// How the unit's bytes came through.
+  /// How completely the unit arrived.
   public enum Integrity: Sendable, Hashable {
-    /// Nothing of it is missing.
+    /// Nothing is missing.
     case whole
-    /// It has all from the first slice of its picture to the last, but packets directly before it
-    /// are missing: of other pictures, or supplemental data and parameter sets of this one.
+    /// The picture is complete, but packets directly before it are missing: other pictures, or this
+    /// one's supplemental data and parameter sets.
     case afterLoss
-    /// Something of its picture is missing: ``AccessUnit/gaps`` says where, and the NAL units that
-    /// are there say which of them are cut.
+    /// Part of the picture is missing: ``AccessUnit/gaps`` says where, and the NAL units say which
+    /// of them are cut.
     case damaged
   }
 
-  /// Packets that are missing in a row.
+  /// Consecutive missing packets.
   public struct Gap: Sendable, Hashable {
-    /// How many of the NAL units stand before the gap; those that are absent altogether stood here.
+    /// How many NAL units precede the gap; units that are missing entirely belong here.
     public let unitIndex: Int
-    /// 0 where the numbers began anew, so that nobody knows how many.
+    /// 0 where the numbering restarted, so that the count is unknown.
     public let packets: Int
 
     public init(unitIndex: Int, packets: Int) {
@@ -38,20 +38,20 @@ public struct AccessUnit: Sendable {
   /// When the packet that completed it arrived.
   public let lastArrival: Instant
   public let integrity: Integrity
-  /// Why something of its picture is missing; `nil` where nothing is.
+  /// Why part of the picture is missing; `nil` if nothing is.
   public let damage: PictureDamage?
   /// Where packets are known to be missing, inside the unit or directly before it.
   public let gaps: [Gap]
   /// Whether decoding can begin here: an IDR or IRAP picture, or a recovery point.
   public let isRandomAccess: Bool
-  /// What its picture refers to; `nil` when it has none.
+  /// What its picture refers to; `nil` without a picture.
   public let dependency: PictureDependency?
-  /// The message that the pictures from some distance on are right wherever decoding began.
+  /// The message that pictures are correct from some distance on, wherever decoding began.
   public let recoveryPoint: RecoveryPoint?
   /// The format of the pictures from here on, by the active parameter sets; `nil` before any came.
   public let format: FormatDescription?
-  /// When the picture was taken by the sender's clock, from its RTCP sender reports (RFC 3550
-  /// §6.4.1); `nil` before the first of them, and without the processor that reads them.
+  /// When the picture was taken, by the sender's clock and its RTCP sender reports (RFC 3550
+  /// §6.4.1); `nil` before the first report.
   public var captureTime: WallClockTime?
 
   public init(
@@ -79,13 +79,13 @@ public struct AccessUnit: Sendable {
 
 /// One NAL unit inside an access unit's bytes.
 public struct NALUnit: Sendable, Hashable {
-  /// Where the unit begins, in bytes from the start of the access unit, behind its start code.
+  /// The offset of the unit in the access unit in bytes, after its start code.
   public let offset: Int
   /// Bytes from the NAL unit header to the end, emulation prevention included.
   public let length: Int
   /// `nal_unit_type` as the standard numbers it; `H264.NALUnitType` and `H265.NALUnitType` name it.
   public let type: UInt8
-  /// False when the end is missing: the bytes that are there are the intact beginning.
+  /// `false` when the end is missing: the bytes present are the intact beginning.
   public let isWhole: Bool
 
   public init(offset: Int, length: Int, type: UInt8, isWhole: Bool = true) {

@@ -2,40 +2,40 @@ import Bitstream
 import NIOCore
 import RTPWire
 
-/// Puts NAL units together to access units and decides where each one ends.
+/// Assembles NAL units into access units and decides where each one ends.
 ///
-/// A unit ends with the marker, with the next timestamp, or with a NAL unit that can only begin the
-/// next one; whichever comes first. It does not end while it has no picture: Reolink and Tapo
-/// cameras set the marker on parameter sets, and give them the timestamp of the picture before.
+/// A unit ends with the marker, the next timestamp, or a NAL unit that can only begin the next one,
+/// whichever comes first. It does not end before it has a picture: Reolink and Tapo cameras set the
+/// marker on parameter sets, and give them the timestamp of the previous picture.
 ///
-/// Parameter sets and the like behind a picture, at its time, begin the next access unit only when
-/// the next slice does: some encoders put them between the slices of one picture.
+/// Parameter sets and the like that follow a picture with its timestamp begin the next access unit
+/// only if the next slice does: some encoders put them between the slices of one picture.
 struct AccessUnitAssembler: Sendable {
   let limits: VideoDefragmenter.Limits
   private let format: any PayloadFormat.Type
-  /// False once a stream was seen to go on with a picture behind its marker, and where NAL units
-  /// are sent out of decoding order, since then the marker says nothing.
+  /// False once a picture has continued after its marker, and where NAL units are sent out of
+  /// decoding order, because the marker then means nothing.
   var trustsMarkers = true
   private(set) var parameterSets: ParameterSets
   private(set) var description: FormatDescription?
 
   private var reader: (any PictureReading)?
   private var open: AccessUnitDraft?
-  /// A picture of which nobody knows yet whether it goes on behind `open`, which has none.
+  /// A picture that may or may not continue after `open`, which has none yet.
   private var held: AccessUnitDraft?
   private var ready = CircularBuffer<AccessUnit>()
   private var lastLength = 0
   private var endedByMarker: MediaTime?
-  /// A marker has ended an access unit of this stream before.
+  /// A marker has already ended an access unit of this stream.
   private var usesMarkers = false
   private var lostPackets = 0
-  /// Packets are missing directly before the unit that begins next.
+  /// Packets are missing directly before the next unit.
   private var isBehindGap = false
-  /// So many that nobody knows how many.
+  /// The number of missing packets is unknown.
   private var isBehindRestart = false
   private var needsParameterSets = true
   private var hasOfferedParameterSets = false
-  /// Parameter sets come with key pictures, so that one without them may have lost them.
+  /// Parameter sets come with key pictures, so a key picture without them may have lost them.
   private var parameterSetsComeInBand = false
 
   init(format: any PayloadFormat.Type, limits: VideoDefragmenter.Limits) {
@@ -47,7 +47,7 @@ struct AccessUnitAssembler: Sendable {
 
   mutating func next() -> AccessUnit? { ready.popFirst() }
 
-  /// Takes in a parameter set from outside the stream; false when it is none.
+  /// Adds a parameter set from outside the stream; `false` if it is none.
   mutating func learn(_ set: ByteBuffer) -> Bool {
     guard parameterSets.insert(set, origin: .signalled) != .malformed else { return false }
     reader?.take(parameterSet: set)
@@ -61,11 +61,11 @@ struct AccessUnitAssembler: Sendable {
     endedByMarker = nil
   }
 
-  /// Packets are missing between what came and what comes; 0 says that nobody knows how many.
+  /// Notes packets missing before the next one; 0 means an unknown number.
   mutating func noteLoss(of count: Int, statistics: inout DefragmentStatistics) {
     endedByMarker = nil
     if usesMarkers, trustsMarkers {
-      // A picture whose marker did not come may have gone on.
+      // A picture whose marker did not come may have continued.
       held?.noteDamage(.lostPackets)
     } else {
       finishHeld(statistics: &statistics)
@@ -80,18 +80,17 @@ struct AccessUnitAssembler: Sendable {
     open?.noteGap(of: count)
   }
 
-  /// Units are missing between what was written and what will be, in packets that are counted
-  /// already.
+  /// Notes units missing after those written; their packets are already counted as lost.
   mutating func noteHole() {
     isBehindGap = true
     held?.noteDamage(.lostPackets)
     if open?.hasPicture == true { open?.noteDamage(.lostPackets) }
   }
 
-  /// A piece of the picture at `time` came and is of no use, so that it is not as it should be.
+  /// Notes that an unusable piece of the picture at `time` came, so the picture is damaged.
   ///
-  /// Its marker ends the access unit all the same: str0m has sent a key picture cut short behind
-  /// its parameter sets, and those are not the next picture's.
+  /// Its marker still ends the access unit: str0m has sent a truncated key picture after its
+  /// parameter sets, and these do not belong to the next picture.
   mutating func noteUselessPiece(at time: MediaTime) {
     if held?.time == time { rejoin() }
     guard let draft = open, draft.time == time || !draft.hasPicture else {
@@ -112,7 +111,7 @@ struct AccessUnitAssembler: Sendable {
 
   /// Begins a NAL unit, and ends the access unit before it if this one belongs to the next.
   ///
-  /// `head` holds its first bytes, `body` what stands behind its header, as far as it has come.
+  /// `head` holds its first bytes, `body` what has come after its header.
   mutating func begin(
     _ head: NALUnitHead, body: ByteBuffer, time: MediaTime, arrival: Instant,
     statistics: inout DefragmentStatistics
@@ -129,10 +128,10 @@ struct AccessUnitAssembler: Sendable {
       swap(&held, &open)
     }
     if open?.hasPicture == true, open?.time != time || begins(role, identity, behind: open) {
-      // Without a marker nobody knows whether the last packets of it were among the missing.
+      // Without a marker, its last packets may be among the missing ones.
       finish(statistics: &statistics)
     } else if open?.time != time {
-      // Parameter sets and the like belong to the picture that follows them, and to its time.
+      // Parameter sets and the like belong to the next picture and take its time.
       open?.time = time
     }
     dropUselessUnits(statistics: &statistics)
@@ -164,8 +163,7 @@ struct AccessUnitAssembler: Sendable {
     if open?.beginUnit(within: bounds, format: format) == false { statistics.excessUnits += 1 }
   }
 
-  /// Whether a slice begins another picture than that of `picture` (H.264 §7.4.1.2.4, H.265
-  /// §7.4.2.4.5).
+  /// Whether a slice begins another picture than `picture` (H.264 §7.4.1.2.4, H.265 §7.4.2.4.5).
   private func begins(
     _ role: NALUnitRole, _ identity: PictureIdentity?, behind picture: AccessUnitDraft?
   ) -> Bool {
@@ -173,11 +171,11 @@ struct AccessUnitAssembler: Sendable {
       return role.beginsAccessUnit
     }
     guard identity.isSamePicture(as: known) else { return true }
-    // Some encoders number pictures wrongly, but none sends the first slice of one twice.
+    // Some encoders misnumber pictures, but none sends the first slice of one twice.
     return role.beginsAccessUnit && picture?.hasFirstSlice == true && !identity.isRedundant
   }
 
-  /// The picture goes on behind what came after its last slice.
+  /// The picture continues after what followed its last slice.
   private mutating func rejoin() {
     let between = open
     open = nil
@@ -192,15 +190,14 @@ struct AccessUnitAssembler: Sendable {
     finish(picture, statistics: &statistics)
   }
 
-  /// What an access unit can hold: the slices that the level allows, and as many other units as
-  /// there may be.
+  /// What an access unit can hold: the slices that the level allows, and as many other units.
   private var bounds: AccessUnitDraft.Bounds {
     AccessUnitDraft.Bounds(
       units: limits.unitsPerAccessUnit + (description.map(format.maximumSlices) ?? 0),
       bytes: limits.accessUnitBytes)
   }
 
-  /// Appends `piece` to the unit that has begun, up to the limit.
+  /// Appends `piece` to the current unit, up to the limit.
   mutating func append(_ piece: ByteBuffer, statistics: inout DefragmentStatistics) {
     let (bounds, format) = (bounds, format)
     guard let findings = open?.append(piece, within: bounds, format: format) else { return }
@@ -208,18 +205,18 @@ struct AccessUnitAssembler: Sendable {
     examineUnits(statistics: &statistics)
   }
 
-  /// Appends the header of the unit that has begun.
+  /// Appends the header of the current unit.
   mutating func append(header: [UInt8], statistics: inout DefragmentStatistics) {
     let bounds = bounds
     guard let findings = open?.append(header: header, within: bounds) else { return }
     count(findings, in: &statistics)
   }
 
-  /// Ends the NAL unit that has begun.
+  /// Ends the current NAL unit.
   mutating func end(
     isWhole: Bool, arrival: Instant, statistics: inout DefragmentStatistics
   ) {
-    // Units that were sent out of decoding order come here out of the order of their arrival.
+    // Units that were sent out of decoding order come here out of arrival order.
     if let (first, last) = open.map({ ($0.firstArrival, $0.lastArrival) }) {
       open?.firstArrival = min(first, arrival)
       open?.lastArrival = max(last, arrival)
@@ -237,20 +234,20 @@ struct AccessUnitAssembler: Sendable {
     if findings.isOversized { statistics.oversizedUnits += 1 }
   }
 
-  /// The packet that ends here carried the marker.
+  /// The packet that ends here had the marker bit.
   mutating func noteMarker(statistics: inout DefragmentStatistics) {
     if trustsMarkers { finishHeld(statistics: &statistics) }
     guard trustsMarkers, let draft = open, draft.hasPicture else { return }
     endedByMarker = draft.time
     usesMarkers = true
-    // What was missing was missing before this packet.
+    // The gap was before this packet.
     isBehindGap = false
     finish(statistics: &statistics)
   }
 
   /// Ends the access unit, whatever it holds.
   mutating func flush(statistics: inout DefragmentStatistics) {
-    // Where markers are set, one that did not come was in a packet that did not come.
+    // In a stream with markers, a missing marker was in a missing packet.
     if usesMarkers, trustsMarkers {
       held?.noteDamage(.unfinished)
       if open?.hasPicture == true { open?.noteDamage(.unfinished) }
@@ -260,7 +257,7 @@ struct AccessUnitAssembler: Sendable {
     open = nil
   }
 
-  /// Begins anew where an access unit is full and has no picture: it would never end.
+  /// Discards a full access unit without a picture, which would never end.
   private mutating func dropUselessUnits(statistics: inout DefragmentStatistics) {
     guard let draft = open, !draft.hasPicture,
       draft.isFull || draft.unitCount >= bounds.units
@@ -271,7 +268,7 @@ struct AccessUnitAssembler: Sendable {
     open = nil
   }
 
-  /// What was missing in `draft`, of which nothing is left, is missing before the next one.
+  /// Moves the gaps of the discarded `draft` to before the next unit.
   private mutating func takeBackGaps(of draft: AccessUnitDraft) {
     lostPackets += draft.lostPackets
     isBehindGap = true
@@ -280,7 +277,7 @@ struct AccessUnitAssembler: Sendable {
 
   // MARK: - Access units
 
-  /// Learns from the units that have been entered since it was called last.
+  /// Examines the units added since the last call.
   private mutating func examineUnits(statistics: inout DefragmentStatistics) {
     while let index = open?.examined, let entry = open?.units.dropFirst(index).first {
       open?.examined += 1
@@ -343,7 +340,7 @@ struct AccessUnitAssembler: Sendable {
   ) {
     var draft = draft
     guard !draft.units.isEmpty else {
-      // Nothing of the picture was of use.
+      // No part of the picture was usable.
       takeBackGaps(of: draft)
       return
     }

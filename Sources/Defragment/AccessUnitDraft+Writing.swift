@@ -1,13 +1,13 @@
 import Bitstream
 import NIOCore
 
-/// NAL units are written into the access unit piece by piece, as they come.
+/// NAL units are written into the access unit piece by piece, as they arrive.
 extension AccessUnitDraft {
-  /// A unit that is being written.
+  /// The unit being written.
   struct Writing: Sendable {
     var start: Int
     var isCut = false
-    /// Found behind a start code inside another unit.
+    /// Found after a start code inside another unit.
     var isEmbedded = false
   }
 
@@ -17,17 +17,17 @@ extension AccessUnitDraft {
     var bytes: Int
   }
 
-  /// What was noticed while something was written.
+  /// What was noticed during writing.
   struct Findings: Sendable {
-    /// Units behind start codes inside another one.
+    /// Units after start codes inside another one.
     var embeddedUnits = 0
-    /// There were too many units for another one.
+    /// There was no room for another unit.
     var isExcess = false
-    /// There were too many bytes for what was to be written.
+    /// There was no room for all bytes.
     var isOversized = false
   }
 
-  /// Begins a unit; false when there are as many as there can be.
+  /// Begins a unit; `false` at the limit.
   mutating func beginUnit(
     within bounds: Bounds, format: any PayloadFormat.Type
   ) -> Bool {
@@ -41,8 +41,8 @@ extension AccessUnitDraft {
     return true
   }
 
-  /// Appends `piece` to the unit that has begun; what stands behind start codes in it becomes units
-  /// of its own.
+  /// Appends `piece` to the current unit; what follows a start code in it becomes a unit of its
+  /// own.
   mutating func append(
     _ piece: ByteBuffer, within bounds: Bounds, format: any PayloadFormat.Type
   ) -> Findings {
@@ -53,14 +53,14 @@ extension AccessUnitDraft {
     return findings
   }
 
-  /// Appends the header of a unit that has begun.
+  /// Appends the header of the current unit.
   mutating func append(header: [UInt8], within bounds: Bounds) -> Findings {
     var findings = Findings()
     if makesRoom(for: header.count, within: bounds, &findings) { bytes.writeBytes(header) }
     return findings
   }
 
-  /// Ends the unit that has begun.
+  /// Ends the current unit.
   mutating func endUnit(isWhole: Bool, format: any PayloadFormat.Type) {
     guard let unit = writing else { return }
     writing = nil
@@ -84,7 +84,7 @@ extension AccessUnitDraft {
     return true
   }
 
-  /// Enters a unit that is written into the list; false when it has no bytes.
+  /// Adds the written unit to the list; `false` if it is empty.
   private mutating func enter(
     _ unit: Writing, isWhole: Bool, format: any PayloadFormat.Type
   ) -> Bool {
@@ -101,7 +101,7 @@ extension AccessUnitDraft {
 
   // MARK: - Start codes inside units
 
-  /// Makes units of their own of what stands behind start codes in the last `count` bytes.
+  /// Splits the last `count` bytes at start codes into units of their own.
   ///
   /// V380 ("macro-video") and Amatek AR-N3222F cameras send several NAL units with start codes
   /// between them as one, and a start code may lie across two fragments.
@@ -113,7 +113,7 @@ extension AccessUnitDraft {
       let code = bytes.indexOfStartCode(
         from: max(unit.start, bytes.writerIndex - count - 2), to: bytes.writerIndex)
     else { return }
-    // Written again from here on, so that every unit stands behind a start code of four bytes.
+    // Written again from here, so that every unit follows a four-byte start code.
     let rest = takeBack(from: code)
     var start = rest.readerIndex + 3
     while true {
@@ -128,8 +128,8 @@ extension AccessUnitDraft {
     }
   }
 
-  /// Takes out what is written from `index` on, as a copy, so that the access unit's bytes stay its
-  /// own.
+  /// Removes and returns what was written from `index` on, as a copy, so that the access unit's
+  /// buffer stays uniquely referenced.
   private mutating func takeBack(from index: Int) -> ByteBuffer {
     let rest = bytes.getSlice(at: index, length: bytes.writerIndex - index)
       .map { ByteBuffer(buffer: $0) }
@@ -137,7 +137,7 @@ extension AccessUnitDraft {
     return rest ?? ByteBuffer()
   }
 
-  /// Ends the unit that has begun at a start code, and begins the next one.
+  /// Ends the current unit at a start code and begins the next one.
   private mutating func beginEmbedded(
     within bounds: Bounds, format: any PayloadFormat.Type, _ findings: inout Findings
   ) {
@@ -153,7 +153,7 @@ extension AccessUnitDraft {
     writing?.isEmbedded = true
   }
 
-  /// Takes back the zeros at the end, which belong to a start code (`trailing_zero_8bits`).
+  /// Removes trailing zeros, which belong to a start code (`trailing_zero_8bits`).
   private mutating func trimZeros(of unit: Writing) {
     bytes.moveWriterIndex(to: bytes.endWithoutZeros(from: unit.start, to: bytes.writerIndex))
   }

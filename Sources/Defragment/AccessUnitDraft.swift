@@ -2,40 +2,40 @@ import Bitstream
 import NIOCore
 import RTPWire
 
-/// An access unit while it is put together.
+/// An access unit under assembly.
 struct AccessUnitDraft: Sendable {
   var bytes: ByteBuffer
   var units: [NALUnit] = []
-  /// The unit that is being written; `nil` between units and while one is being dropped.
+  /// The unit being written; `nil` between units and while one is dropped.
   var writing: Writing?
-  /// How many of the units the assembler has looked at.
+  /// How many units the assembler has examined.
   var examined = 0
   var time: MediaTime
   var firstArrival: Instant
   var lastArrival: Instant
-  /// A picture has begun, even if what came of it was of no use.
+  /// A picture has begun, even if none of it was usable.
   var hasPicture = false
-  /// One bit for each type of parameter set.
+  /// One bit per type of parameter set.
   var parameterSetTypes: UInt64 = 0
   var isRandomAccess = false
-  /// Why it is damaged, if it is: the first cause.
+  /// The first cause of damage, if any.
   private(set) var damage: PictureDamage?
-  /// Packets are missing before the picture, which may or may not have been its.
+  /// Packets are missing before the picture, which may have belonged to it.
   var isBehindLoss = false
-  /// Something did not fit in any more.
+  /// A limit was reached.
   var isFull = false
   var gaps: [AccessUnit.Gap] = []
   var dependency: PictureDependency?
   var recoveryPoint: RecoveryPoint?
-  /// The first unit of the picture.
+  /// The first slice.
   var slice: NALUnit?
-  /// By what its slices are known, where they tell.
+  /// What its slices identify the picture by, if they do.
   var identity: PictureIdentity?
-  /// The slice with which a picture begins has come.
+  /// The first slice of the picture has come.
   var hasFirstSlice = false
-  /// Which of the units are parameter sets that were known already.
+  /// Indices of parameter sets that were already known.
   var repeatedSets: [Int] = []
-  /// What stood between the slices of the picture and belongs before them.
+  /// Units that came between the slices and belong before them.
   private(set) var strays: [ByteBuffer] = []
 
   init(bytes: ByteBuffer, time: MediaTime, arrival: Instant) {
@@ -47,12 +47,12 @@ struct AccessUnitDraft: Sendable {
 
   mutating func noteDamage(_ cause: PictureDamage) { damage = damage ?? cause }
 
-  /// All units that it will have.
+  /// The number of units it will have.
   var unitCount: Int { units.count + strays.count }
 
   var lostPackets: Int { gaps.reduce(0) { $0 + $1.packets } }
 
-  /// What is handed on.
+  /// The finished access unit.
   func accessUnit(codec: VideoCodec, format: FormatDescription?) -> AccessUnit {
     AccessUnit(
       codec: codec, bytes: bytes, units: units, time: time, firstArrival: firstArrival,
@@ -62,8 +62,7 @@ struct AccessUnitDraft: Sendable {
       recoveryPoint: recoveryPoint, format: format)
   }
 
-  /// Notes that `count` packets are missing behind the units so far, or 0 where nobody knows how
-  /// many.
+  /// Notes that `count` packets are missing after the units so far; 0 means an unknown number.
   mutating func noteGap(of count: Int) {
     if let last = gaps.indices.last, gaps[last].unitIndex == units.count {
       gaps[last] = AccessUnit.Gap(unitIndex: units.count, packets: gaps[last].packets + count)
@@ -74,16 +73,16 @@ struct AccessUnitDraft: Sendable {
 
   /// Puts `sets` before a picture whose stream does not carry them.
   mutating func prepend(_ sets: ParameterSets, format: any PayloadFormat.Type) {
-    // A delimiter stands before all others (H.264 §7.4.1.2.3, H.265 §7.4.2.4.4).
+    // A delimiter precedes everything else (H.264 §7.4.1.2.3, H.265 §7.4.2.4.4).
     let hasDelimiter = units.first.map { $0.type == format.accessUnitDelimiterType } ?? false
     insert(sets.inNaturalOrder, before: hasDelimiter ? 1 : 0, format: format)
   }
 
-  /// The picture goes on behind `other`, which has none.
+  /// The picture continues after `other`, which has none.
   ///
   /// `x264enc tune=zerolatency ! rtph264pay config-interval=-1` puts the parameter sets before each
-  /// slice of a key picture. What repeats others is left out, since libavcodec takes no parameter
-  /// set within a picture; the rest belongs before the picture.
+  /// slice of a key picture. Repeated ones are left out, because libavcodec accepts no parameter
+  /// sets within a picture; the rest is moved before the picture.
   mutating func goOn(behind other: AccessUnitDraft, format: any PayloadFormat.Type) {
     for (index, unit) in other.units.enumerated() {
       let content =
@@ -112,7 +111,7 @@ struct AccessUnitDraft: Sendable {
     for gap in other.gaps { noteGap(of: gap.packets) }
   }
 
-  /// Puts what stood between the slices before the first of them.
+  /// Puts what came between the slices before the first of them.
   mutating func placeStrays(format: any PayloadFormat.Type) {
     guard !strays.isEmpty, let slice, let index = units.firstIndex(of: slice) else { return }
     insert(strays, before: index, format: format)

@@ -1,10 +1,10 @@
 import NIOCore
 
-/// Base64 as SDP carries parameter sets in it, without insisting on what senders leave out.
+/// Base64 of SDP parameter sets; tolerates what senders leave out.
 enum Base64 {
-  /// The bytes of `text` up to the first character that is none of Base64's.
+  /// The decoded bytes of `text`, up to the first character outside the alphabet.
   ///
-  /// Padding may be missing, and a stray last character is ignored: cameras cut the text.
+  /// Padding may be missing, and a stray last character is ignored: some cameras truncate the text.
   static func decode(_ text: some StringProtocol) -> ByteBuffer {
     var bytes = ByteBufferAllocator().buffer(capacity: text.utf8.count)
     var bits: UInt32 = 0

@@ -10,13 +10,13 @@ struct DecodingOrderBuffer: Sendable {
     let arrival: Instant
     let isWhole: Bool
     let isPicture: Bool
-    /// Whether numbers directly before this one never came.
+    /// Whether the numbers directly before this one never came.
     var isBehindHole = false
   }
 
-  /// The most bytes that wait, whatever the sender promised.
+  /// The most bytes that may wait, whatever the sender promised.
   static let maximumBytes = 8 << 20
-  /// The most units that wait; RFC 6184 §8.1 allows 32,767, but no known sender comes near that.
+  /// The most units that may wait; RFC 6184 §8.1 allows 32,767, but no known sender comes near.
   static let maximumUnits = 4096
 
   private var bounds: InterleavingBounds
@@ -59,8 +59,8 @@ struct DecodingOrderBuffer: Sendable {
 
   /// Removes and returns the first unit, if no earlier one can still come.
   ///
-  /// A unit whose number follows the last one leaves at once. Behind a gap, units wait until a
-  /// bound is reached.
+  /// A unit whose number follows the last one leaves at once. After a gap, units wait until a bound
+  /// is reached.
   mutating func removeNext() -> Unit? {
     guard let first = waiting.first, let greatest = waiting.last else { return nil }
     let follows = last.map { first.number <= $0 + 1 } ?? false
@@ -84,8 +84,8 @@ struct DecodingOrderBuffer: Sendable {
   /// The number by which to sort `number`.
   ///
   /// A number further back than the sender promised means that the numbering restarted, or that the
-  /// greatest number was wrong. Then it begins a new run after everything that waits. Without this,
-  /// one wrong number would make every later unit look late.
+  /// highest number was wrong. It then begins a new run after everything that waits. Otherwise one
+  /// wrong number would make every later unit look late.
   private mutating func followingJump(_ number: Int64) -> Int64 {
     guard let greatest = waiting.last?.number ?? last else { return number }
     let promised = Int64(min(bounds.distance ?? max(4 * bounds.units, 64), Self.maximumUnits))
@@ -95,9 +95,9 @@ struct DecodingOrderBuffer: Sendable {
     return start
   }
 
-  /// How many units may leave before one that was sent after all waiting ones.
+  /// How many units may leave before one that was sent after all waiting units.
   ///
-  /// Where only pictures are counted, up to eight units are assumed for each.
+  /// If only pictures are counted, up to eight units are assumed for each.
   var reach: Int { waiting.count + bounds.units * (bounds.countsPicturesAlone ? 8 : 1) }
 
   private func counts(_ unit: Unit) -> Bool { unit.isPicture || !bounds.countsPicturesAlone }

@@ -1,40 +1,40 @@
 public import RTPWire
 
-/// What became of the payloads and NAL units of a stream, in totals since the start.
+/// What became of a stream's payloads and NAL units, in totals since the start.
 public struct DefragmentStatistics: Counted, Hashable {
   public var packets: UInt64 = 0
-  /// NAL units that came out, whole or cut.
+  /// NAL units handed on, whole or cut.
   public var units: UInt64 = 0
   public var accessUnits: UInt64 = 0
 
-  /// Payloads of no bytes, and fragments that hold nothing: some cameras send them.
+  /// Empty payloads and empty fragments, which some cameras send.
   public var emptyPayloads: UInt64 = 0
-  /// Payloads of a type that its RFC reserves.
+  /// Payloads of a type reserved by the RFC.
   public var reservedTypes: UInt64 = 0
-  /// Payloads, or the rest of one, that do not fit their own lengths.
+  /// Payloads, in whole or in part, with inconsistent lengths.
   public var malformedPayloads: UInt64 = 0
-  /// Entries of no bytes in an aggregation packet, with other entries behind them.
+  /// Empty entries in an aggregation packet, with other entries after them.
   public var emptyEntries: UInt64 = 0
-  /// Fragments of a NAL unit whose beginning did not come.
+  /// Fragments of a NAL unit whose beginning is missing.
   public var orphanFragments: UInt64 = 0
-  /// NAL units whose end did not come.
+  /// NAL units whose end is missing.
   public var cutUnits: UInt64 = 0
-  /// NAL units and access units that were cut because they grew beyond the limit.
+  /// NAL units and access units cut because they exceeded the limit.
   public var oversizedUnits: UInt64 = 0
-  /// NAL units dropped because their access unit had too many already.
+  /// NAL units dropped because their access unit was full.
   public var excessUnits: UInt64 = 0
-  /// NAL units found behind a start code inside another one.
+  /// NAL units found after a start code inside another one.
   public var embeddedUnits: UInt64 = 0
-  /// Markers behind which the picture went on.
+  /// Markers after which the picture continued.
   public var misplacedMarkers: UInt64 = 0
-  /// Parameter sets that do not parse.
+  /// Parameter sets that could not be parsed.
   public var malformedParameterSets: UInt64 = 0
-  /// NAL units whose turn in decoding order had passed already.
+  /// NAL units that came after their turn in decoding order.
   public var lateUnits: UInt64 = 0
 
-  /// Fragmentation units whose end bit was not set although all of them came.
+  /// Fragmentation units that arrived whole but without the end bit.
   public internal(set) var unmarkedEnds: UInt64 = 0
-  /// Access units that are damaged, by the cause.
+  /// Damaged access units by cause.
   public internal(set) var damaged: [PictureDamage: UInt64] = [:]
 
   public init() {}

@@ -3,30 +3,30 @@ public import NIOCore
 
 /// The payload formats that a receiver knows.
 ///
-/// A format is a folder in this room and an entry in ``standard``. A program adds formats of its
-/// own with ``init(_:)``: `FormatCatalogue(FormatCatalogue.standard.formats + [Mine.self])`.
+/// A format is a folder in this module and an entry in ``standard``. A program adds its own with
+/// ``init(_:)``: `FormatCatalogue(FormatCatalogue.standard.formats + [Mine.self])`.
 public struct FormatCatalogue: Sendable {
-  /// The formats that this package brings.
+  /// The formats in this package.
   public static let standard = FormatCatalogue([H264PayloadFormat.self, H265PayloadFormat.self])
 
-  /// In the order in which they are asked whether a payload is theirs.
+  /// In the order in which they are asked to recognize a payload.
   public let formats: [any PayloadFormat.Type]
 
-  /// Makes a catalogue of `formats`, each with an encoding name of its own.
+  /// Makes a catalogue of `formats`, whose encoding names must differ.
   public init(_ formats: [any PayloadFormat.Type]) { self.formats = formats }
 
   /// The codecs of all formats.
   public var codecs: [VideoCodec] { formats.map { $0.codec } }
 
-  /// The names of all codecs, for a person.
+  /// The names of all codecs, for messages.
   public var names: String { codecs.map(\.name).joined(separator: ", ") }
 
-  /// The codec called `name` on the command line, whatever the case.
+  /// The codec with the command-line `name`, ignoring case.
   public func codec(named name: String) -> VideoCodec? {
     codecs.first { $0.name == name.lowercased() }
   }
 
-  /// The codec whose encoding name in SDP is `encodingName`, whatever the case (RFC 8866 §6.6).
+  /// The codec with this SDP encoding name, ignoring case (RFC 8866 §6.6).
   public func codec(encodingName: String) -> VideoCodec? {
     format(encodingName: encodingName)?.codec
   }
@@ -37,9 +37,10 @@ public struct FormatCatalogue: Sendable {
     return formats.map { ($0.codec, $0.recognize(payload)) }
   }
 
-  /// Whether a decoder can begin with `payload`, whichever codec it is of.
+  /// Whether a decoder can begin with `payload`, whatever its codec.
   ///
-  /// With its parameter sets in it, or with a key picture when those are known already.
+  /// It can if the payload contains parameter sets, or a key picture when the sets are already
+  /// known.
   public func isEntryPoint(_ payload: ByteBuffer, parameterSetsKnown: Bool) -> Bool {
     let payload = payload.behindStartCode
     return formats.contains { $0.isEntryPoint(payload, parameterSetsKnown: parameterSetsKnown) }

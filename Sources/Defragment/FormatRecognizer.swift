@@ -2,10 +2,10 @@ public import Bitstream
 import NIOCore
 public import RTPWire
 
-/// Learns from payloads which codec a stream is of, and under which payload type.
+/// Learns the codec and the payload type of a stream from its payloads.
 ///
-/// Some payloads could be of either codec, others of one alone. One of the latter decides, unless
-/// the same payload type has shown payloads that cannot be of that codec.
+/// Some payloads fit either codec, others only one. The latter decide, unless the same payload type
+/// has carried payloads that rule that codec out.
 public struct FormatRecognizer: Sendable {
   private struct Evidence: Sendable {
     var certain = 0
@@ -18,7 +18,7 @@ public struct FormatRecognizer: Sendable {
   }
 
   private var evidence: [Candidate: Evidence] = [:]
-  /// What has been learned, once there is enough to tell.
+  /// The result, once it is certain.
   public private(set) var result: (payloadType: UInt8, codec: VideoCodec)?
 
   private let formats: FormatCatalogue

@@ -3,30 +3,29 @@ public import NIOCore
 import RTPProcessor
 import RTPWire
 
-/// Takes NAL units, whole or in pieces, and writes them straight into the access unit they belong
-/// to.
+/// Takes NAL units, whole or in pieces, and writes them straight into their access unit.
 ///
-/// This is the one copy of a payload between the kernel and the decoder. Units that are sent out of
-/// decoding order take a detour through a ``DecodingOrderBuffer``.
+/// This is the only copy of a payload between kernel and decoder. Units sent out of decoding order
+/// first pass through a ``DecodingOrderBuffer``.
 public struct NALUnitCollector: Sendable {
   public var statistics = DefragmentStatistics()
   private(set) var assembler: AccessUnitAssembler
-  /// Where and when the packet that is being unpacked belongs.
+  /// The time and position of the current packet.
   private var time: MediaTime
   private var arrival: Instant
   private var reordering: DecodingOrderBuffer?
-  /// Units to be written before which one may have been lost.
+  /// How many of the next units may follow a lost one.
   private var unitsNearLoss = 0
   private var state = State.between
   private let endsUnitsAtMarker: Bool
-  /// Pieces of the unit that has begun.
+  /// Pieces of the current unit.
   private var pieces = 0
 
   private enum State: Sendable {
     case between
-    /// Written into the access unit as it comes.
+    /// Written into the access unit as it arrives.
     case direct
-    /// Kept apart until it is whole and its turn has come.
+    /// Kept apart until it is whole and its turn comes.
     case apart(ByteBuffer, number: UInt16, time: MediaTime, isCut: Bool)
   }
 
@@ -37,23 +36,22 @@ public struct NALUnitCollector: Sendable {
     arrival = Instant(nanoseconds: 0)
   }
 
-  /// Expects units out of decoding order from now on, as far as `bounds` say.
+  /// Expects units out of decoding order from now on, within `bounds`.
   mutating func expectInterleaving(_ bounds: InterleavingBounds) {
     reordering = DecodingOrderBuffer(bounds: bounds)
     assembler.trustsMarkers = false
   }
 
-  /// Begins a packet: the units that follow are of its time.
+  /// Begins a packet, which gives the following units their time.
   ///
-  /// All fragments of a unit have its time (RFC 6184 §5.8), so one that has begun at another has
-  /// ended.
+  /// All fragments of a unit have the same timestamp (RFC 6184 §5.8), so a new one ends the unit.
   mutating func begin(_ packet: OrderedPacket) {
     if isInUnit, packet.time != time { endUnmarked() }
     time = packet.time
     arrival = packet.arrival
   }
 
-  /// Whether a unit has begun and has not ended.
+  /// Whether a unit is open.
   public var isInUnit: Bool { if case .between = state { false } else { true } }
 
   /// Adds a whole unit of at least one byte.
@@ -71,7 +69,7 @@ public struct NALUnitCollector: Sendable {
     reorder(unit, number: number, time: time, isWhole: true)
   }
 
-  /// Begins a unit that comes in pieces: its header, made from the fragment's, and the first piece.
+  /// Begins a unit in pieces, with a header rebuilt from the fragment's, and its first piece.
   public mutating func begin(header: [UInt8], piece: ByteBuffer, number: UInt16? = nil) {
     if let number, reordering != nil {
       var unit = ByteBufferAllocator().buffer(capacity: header.count + piece.readableBytes)
@@ -89,7 +87,7 @@ public struct NALUnitCollector: Sendable {
     pieces = 1
   }
 
-  /// Adds the next piece of the unit that has begun.
+  /// Adds the next piece of the open unit.
   public mutating func append(_ piece: ByteBuffer) {
     pieces += 1
     switch state {
@@ -111,7 +109,7 @@ public struct NALUnitCollector: Sendable {
     }
   }
 
-  /// Ends the unit that has begun, if any; it is cut when `isWhole` is false.
+  /// Ends the open unit, if any; it is cut when `isWhole` is `false`.
   public mutating func end(isWhole: Bool) {
     if !isWhole, isInUnit { statistics.cutUnits += 1 }
     switch state {
@@ -124,11 +122,10 @@ public struct NALUnitCollector: Sendable {
     state = .between
   }
 
-  /// Ends the unit that has begun, if any, where its end bit did not come although no packet is
-  /// missing.
+  /// Ends the open unit, if any, whose end bit did not come although no packet is missing.
   ///
-  /// Some payloaders never set it. A unit in fragments has two of them at least (RFC 6184 §5.8), so
-  /// that one that has begun and not gone on is cut.
+  /// Some payloaders never set it. A fragmented unit has at least two fragments (RFC 6184 §5.8), so
+  /// one with a single fragment is cut.
   public mutating func endUnmarked() {
     guard isInUnit else { return }
     let isWhole = pieces > 1
@@ -136,25 +133,25 @@ public struct NALUnitCollector: Sendable {
     end(isWhole: isWhole)
   }
 
-  /// The packet carried the marker bit: it is the last of its access unit.
+  /// Ends the packet; with `marker`, it is the last of its access unit.
   mutating func endOfPacket(marker: Bool) {
     guard marker else { return }
     if endsUnitsAtMarker {
       if isInUnit { end(isWhole: true) }
     } else {
-      // A payloader that forgets the end bit of the last fragment sets the marker all the same.
+      // A payloader that never sets the end bit still sets the marker.
       endUnmarked()
     }
     assembler.noteMarker(statistics: &statistics)
   }
 
-  /// `count` packets are missing before the next one.
+  /// Notes `count` packets missing before the next one.
   mutating func noteLoss(of count: Int) {
     assembler.noteLoss(of: count, statistics: &statistics)
     if let reordering { unitsNearLoss = reordering.reach + 1 }
   }
 
-  /// The stream ends or starts afresh: what there is becomes an access unit.
+  /// Ends the stream, or restarts it: what is open becomes an access unit.
   mutating func flush() {
     end(isWhole: false)
     while let unit = reordering?.removeFirst() { write(unit) }
@@ -162,7 +159,7 @@ public struct NALUnitCollector: Sendable {
     assembler.flush(statistics: &statistics)
   }
 
-  /// The next access unit that is complete.
+  /// The next complete access unit.
   mutating func next() -> AccessUnit? { assembler.next() }
 
   /// Forgets which parameter sets came in-band: the decoder needs them again.
@@ -185,8 +182,8 @@ public struct NALUnitCollector: Sendable {
   }
 
   private mutating func write(_ unit: DecodingOrderBuffer.Unit) {
-    // What was lost may have been sent far from where it belongs; but a number that nobody ever had
-    // is no loss (RFC 6184 §5.5).
+    // A lost unit may have been sent far from its place; but a number that was never used is no
+    // loss (RFC 6184 §5.5).
     if unit.isBehindHole, unitsNearLoss > 0 { assembler.noteHole() }
     unitsNearLoss = max(0, unitsNearLoss - 1)
     write(unit.bytes, time: unit.time, arrival: unit.arrival, isWhole: unit.isWhole)
@@ -204,10 +201,10 @@ public struct NALUnitCollector: Sendable {
 }
 
 extension NALUnitCollector {
-  /// Unpacks the entries of an aggregation packet, each with a 16-bit length before it.
+  /// Unpacks the entries of an aggregation packet, each preceded by a 16-bit length.
   ///
-  /// Complete entries are kept when the last one is cut. Zeros to the end are padding, which some
-  /// cameras add; a single byte behind the last entry is nothing.
+  /// Complete entries are kept when the last one is cut. Trailing zeros are padding, which some
+  /// cameras add; a single trailing byte is ignored.
   public mutating func unpackEntries(
     _ rest: inout ByteBuffer, _ take: (ByteBuffer, inout NALUnitCollector) -> Void
   ) {
@@ -227,13 +224,13 @@ extension NALUnitCollector {
     }
   }
 
-  /// The rest of the payload does not fit its own lengths.
+  /// Notes that the rest of the payload has inconsistent lengths.
   public mutating func noteMalformed() {
     statistics.malformedPayloads += 1
     assembler.noteUselessPiece(at: time)
   }
 
-  /// The fragment belongs to a unit whose beginning did not come.
+  /// Notes a fragment of a unit whose beginning is missing.
   public mutating func noteOrphan() {
     statistics.orphanFragments += 1
     assembler.noteUselessPiece(at: time)

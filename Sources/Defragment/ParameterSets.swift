@@ -1,10 +1,10 @@
 import Bitstream
 public import NIOCore
 
-/// The parameter sets of a stream, from its description and from the stream itself.
+/// The parameter sets of a stream, from its description and from the packets.
 ///
-/// A set that comes in-band replaces one of the same type and number; a signalled one never
-/// replaces one that came in-band.
+/// An in-band set replaces one with the same type and identifier; a signalled set never replaces an
+/// in-band one.
 public struct ParameterSets: Sendable {
   enum Origin: Sendable, Hashable {
     case signalled
@@ -19,16 +19,16 @@ public struct ParameterSets: Sendable {
   private struct Entry: Sendable {
     let bytes: ByteBuffer
     let origin: Origin
-    /// Read once, since short pictures could have it read again with every few bytes.
+    /// Parsed once: otherwise a stream of tiny pictures would have it parsed for every few bytes.
     let format: FormatDescription?
   }
 
   /// The longest set that is kept: real ones with all scaling lists stay below 1 KiB, and there can
-  /// be 304 of them.
+  /// be 304.
   static let maximumLength = 16 << 10
-  /// The most bytes of all of them.
+  /// The most bytes of all sets together.
   static let maximumTotal = 512 << 10
-  /// Sequence parameter sets are numbered below this (H.264 §7.4.2.1.1; H.265 has 16).
+  /// Sequence parameter set identifiers are below this (H.264 §7.4.2.1.1; 16 in H.265).
   private static let maximumSequences = 32
 
   private let format: any PayloadFormat.Type
@@ -37,12 +37,12 @@ public struct ParameterSets: Sendable {
 
   init(format: any PayloadFormat.Type) { self.format = format }
 
-  /// Whether there is at least one set of every type that decoding needs.
+  /// Whether every type that decoding needs has at least one set.
   public var isComplete: Bool {
     format.parameterSetTypes.allSatisfy { type in sets.keys.contains { $0.type == type } }
   }
 
-  /// All sets, each type before those that refer to it, without start codes.
+  /// All sets without start codes; each type precedes those that refer to it.
   public var inNaturalOrder: [ByteBuffer] {
     format.parameterSetTypes.flatMap { type in
       sets.filter { $0.key.type == type }.sorted { $0.key.identifier < $1.key.identifier }
@@ -55,7 +55,7 @@ public struct ParameterSets: Sendable {
     sets[Key(type: type, identifier: identifier)]?.bytes
   }
 
-  /// The picture format that applies to `slice`, or to any slice when that is `nil`.
+  /// The picture format of `slice`, or of any slice when that is `nil`.
   func format(of slice: ByteBuffer?) -> FormatDescription? {
     func entry(_ identifier: Int) -> Entry? {
       format.sequenceParameterSetType.flatMap { sets[Key(type: $0, identifier: identifier)] }
@@ -70,11 +70,11 @@ public struct ParameterSets: Sendable {
     sets.values.reduce(0) { $0 + AnnexB.startCode.count + $1.bytes.readableBytes }
   }
 
-  /// What a NAL unit turned out to be that was taken in.
+  /// What became of an inserted NAL unit.
   enum Insertion: Sendable, Hashable {
-    /// No parameter set, or one that does not parse.
+    /// Not a parameter set, or one that cannot be parsed.
     case malformed
-    /// One that was there already.
+    /// Already known.
     case repeated
     case new
   }
@@ -92,7 +92,7 @@ public struct ParameterSets: Sendable {
     let growth = unit.readableBytes - (sets[key]?.bytes.readableBytes ?? 0)
     guard total + growth <= Self.maximumTotal else { return .malformed }
     total += growth
-    // A copy of its own, since it outlives the access unit.
+    // A copy, because the set outlives the access unit.
     sets[key] = Entry(bytes: ByteBuffer(buffer: unit), origin: origin, format: content.format)
     return .new
   }

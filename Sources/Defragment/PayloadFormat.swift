@@ -1,53 +1,53 @@
 public import Bitstream
 public import NIOCore
 
-/// How one codec travels in RTP, and what its NAL units mean to those who do not know the codec.
+/// How one codec is carried in RTP, and what its NAL units mean to code that does not know it.
 ///
-/// A format only unpacks. Where access units begin and end, limits and loss are the same for all
-/// formats and belong to ``VideoDefragmenter``. A format is entered in a ``FormatCatalogue``; it
-/// can as well come from another package.
+/// A format only unpacks. Access unit boundaries, limits and loss are the same for all formats and
+/// belong to ``VideoDefragmenter``. A ``FormatCatalogue`` lists the formats, which may come from
+/// other packages.
 public protocol PayloadFormat: Sendable {
   static var codec: VideoCodec { get }
   /// Bytes of the NAL unit header: 1 in H.264, 2 in H.265.
   static var headerLength: Int { get }
-  /// The types of the parameter sets without which nothing can be decoded, in their natural order.
+  /// The types of parameter sets that decoding needs, in their natural order.
   static var parameterSetTypes: [UInt8] { get }
   static var accessUnitDelimiterType: UInt8? { get }
 
-  /// Makes a format for a stream with these `a=fmtp` parameters; values out of range are ignored.
+  /// Makes a format for a stream with these `a=fmtp` parameters; ignores values out of range.
   init(parameters: [String: String])
 
-  /// Where NAL units are sent out of decoding order, and how far: `nil` where they are not.
+  /// How far NAL units may be sent out of decoding order; `nil` if they are not.
   var interleaving: InterleavingBounds? { get }
 
   /// Unpacks one payload, which is not empty.
   func unpack(_ payload: ByteBuffer, into units: inout NALUnitCollector)
 
-  /// What the unit that begins with `head` is, whatever the codec calls it.
+  /// The role of the unit that begins with `head`.
   static func role(of head: NALUnitHead) -> NALUnitRole
 
-  /// What stands before each unit in an access unit: a start code, or nothing.
+  /// What precedes each unit in an access unit: a start code, or nothing.
   static var startCode: [UInt8] { get }
 
-  /// Whether the marker alone says where a unit ends that comes in several packets.
+  /// Whether only the marker shows where a unit in several packets ends.
   static var endsUnitsAtMarker: Bool { get }
 
-  /// Slices that a picture of `format` may consist of, beyond the usual.
+  /// The most slices that a picture of `format` may have.
   static func maximumSlices(of format: FormatDescription) -> Int
 
-  /// What the picture refers to whose slice begins with `head`.
+  /// What the picture of a slice that begins with `head` refers to.
   static func dependency(of head: NALUnitHead) -> PictureDependency
 
-  /// The recovery point message in `unit`, which holds supplemental information.
+  /// The recovery point message in `unit`, a unit of supplemental information.
   static func recoveryPoint(in unit: ByteBuffer) -> RecoveryPoint?
 
   /// `nal_unit_type` of a unit that begins with `head`.
   static func type(of head: NALUnitHead) -> UInt8
 
-  /// The parameter sets that the SDP parameters hold, as they are written there.
+  /// The parameter sets in the SDP parameters, as text.
   static func signalledParameterSets(in parameters: [String: String]) -> [String]
 
-  /// What a parameter set of `type` says; `nil` when it does not parse.
+  /// The content of a parameter set of `type`; `nil` when it cannot be parsed.
   static func content(ofParameterSet unit: ByteBuffer, type: UInt8) -> ParameterSetContent?
 
   /// `nal_unit_type` of the sets that describe pictures.
@@ -65,7 +65,7 @@ public protocol PayloadFormat: Sendable {
   static func isEntryPoint(_ payload: ByteBuffer, parameterSetsKnown: Bool) -> Bool
 }
 
-/// What holds of a codec that has neither parameter sets nor delimiters, and is sent in order.
+/// Defaults for a codec without parameter sets and delimiters that is sent in decoding order.
 extension PayloadFormat {
   public static var parameterSetTypes: [UInt8] { [] }
   public static var accessUnitDelimiterType: UInt8? { nil }
@@ -92,8 +92,8 @@ extension PayloadFormat {
 }
 
 extension PayloadFormat {
-  /// The heads of the entries of an aggregation packet, each with a 16-bit length before it, up to
-  /// the first that does not fit; `nil` when there is none, or anything but zeros behind them.
+  /// The heads of the entries of an aggregation packet, each preceded by a 16-bit length, up to the
+  /// first that does not fit; `nil` if there is none, or if anything but zeros follows them.
   public static func heads(ofEntries entries: ByteBuffer) -> [NALUnitHead]? {
     var rest = entries
     var heads: [NALUnitHead] = []
@@ -105,9 +105,9 @@ extension PayloadFormat {
   }
 }
 
-/// What is kept of a parameter set besides its bytes.
+/// The content of a parameter set that is kept beside its bytes.
 public struct ParameterSetContent: Sendable {
-  /// The number by which it is referred to.
+  /// The identifier by which others refer to it.
   public var identifier: Int
   /// The format of the pictures, where the set describes it.
   public var format: FormatDescription?

@@ -3,12 +3,12 @@ import NIOCore
 public import RTPProcessor
 public import RTPWire
 
-/// Puts the payloads of ordered packets together to access units.
+/// Assembles the payloads of ordered packets into access units.
 ///
-/// After each ``push(_:)`` and after ``flush()``, pull ``next()`` until it returns `nil`. An access
+/// After each ``push(_:)`` and after ``flush()``, call ``next()`` until it returns `nil`. An access
 /// unit comes out with its last packet.
 public struct VideoDefragmenter: Sendable {
-  /// What bounds the memory that one access unit can take.
+  /// Bounds on the memory of one access unit.
   public struct Limits: Sendable, Hashable {
     /// The most bytes of an access unit: a key picture of 8192x8192 stays far below.
     public var accessUnitBytes = 8 << 20
@@ -30,7 +30,7 @@ public struct VideoDefragmenter: Sendable {
   ///   - media: the encoding name and its parameters.
   ///   - formats: where the encoding name is looked up.
   ///   - limits: what one access unit may take.
-  ///   - totals: what is counted already, of a stream that this one follows.
+  ///   - totals: counters of a preceding stream, to continue from.
   /// - Throws: ``UnsupportedFormat`` when no payload format here has that encoding name.
   public init(
     media: MediaDescription, formats: FormatCatalogue = .standard, limits: Limits = Limits(),
@@ -53,7 +53,7 @@ public struct VideoDefragmenter: Sendable {
     }
   }
 
-  /// What became of the payloads so far.
+  /// The totals so far.
   public var statistics: DefragmentStatistics { units.statistics }
 
   /// The parameter sets known by now.
@@ -67,7 +67,7 @@ public struct VideoDefragmenter: Sendable {
     if packet.isDiscontinuity {
       flush()
       units.restart()
-      // What goes on far from where it stopped, nobody knows how much is missing between.
+      // After a restart of the numbering, nobody knows how much is missing.
       if hasBegun { units.noteLoss(of: 0) }
     }
     hasBegun = true

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Wakes whoever waits for something to happen; costs one load where nobody does.
+/// Wakes the task that waits for activity; costs one load when no task waits.
 final class Activity: Sendable {
-  /// Nothing has happened since ``wait(atMost:)`` returned, or ever.
+  /// Whether nothing has happened since ``wait(atMost:)`` last returned.
   private let isQuiet = Atomic(true)
   private let news = Handover<Void>(.latest)
 
-  /// Something has happened; from any thread.
+  /// Notes activity, from any thread.
   func note() {
     guard isQuiet.load(ordering: .relaxed),
       isQuiet.exchange(false, ordering: .acquiringAndReleasing)
@@ -14,8 +14,8 @@ final class Activity: Sendable {
     news.offer(())
   }
 
-  /// Returns when something has happened since it last returned, when `patience` is over, or when
-  /// the task is cancelled.
+  /// Returns once there was activity since the last return, when `patience` is over, or when the
+  /// task is cancelled.
   func wait(atMost patience: Duration) async {
     let timer = Task { [news] in
       try await Task.sleep(for: patience)

@@ -1,10 +1,10 @@
-/// What becomes of what comes while whoever iterates is busy with something else.
+/// What happens to new elements while the loop's body is busy.
 public enum BackPressure: Sendable, Hashable {
-  /// The newest one waits, and those before it are dropped: for whoever shows what is now.
+  /// The newest one waits and replaces the one before: for live views.
   case latest
-  /// At most so many wait, at least one; the oldest are dropped.
+  /// At most this many wait, at least one; the oldest are dropped.
   case atMost(Int)
-  /// None is dropped. The decoder waits, and so does the sender where its carrier can make it; what
-  /// comes from others meanwhile is dropped in front of the decoder, and counted there.
+  /// None is dropped. The decoder waits, and so does the sender if its carrier can be held; what
+  /// other senders send meanwhile is dropped before the decoder, and counted there.
   case everyOne
 }

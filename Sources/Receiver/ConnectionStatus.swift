@@ -1,11 +1,11 @@
 public import Reception
 
-/// Where a run stands with its connections, and what it has missed between them.
+/// The connections of a run, and what it missed between them.
 public struct ConnectionStatus: Sendable {
   public enum Phase: Sendable, Hashable {
     /// A transport is open or being opened.
     case connected
-    /// The next attempt comes in so long.
+    /// The next attempt starts after this time.
     case waiting(Duration)
   }
 

@@ -4,19 +4,18 @@ import Reception
 import Synchronization
 import Transports
 
-/// The connections of a run, one after the other: opens each, waits for its end, and decides
-/// whether there is to be another.
+/// The connections of a run, one after another: opens each, waits for its end, and decides whether
+/// to connect again.
 ///
-/// Whatever happens comes as an event, so that the run can end at any moment, also while nothing is
-/// open.
+/// Everything arrives as an event, so the run can end at any moment, even when nothing is open.
 final class Connections: Sendable {
   enum Event: Sendable {
-    /// Nothing more is wanted, or nothing more can be done with what comes.
+    /// The run is over: nothing more is wanted, or nothing more can be done.
     case runEnded(EndReason)
     /// Media has begun to come on a connection.
     case mediaBegan(connection: Int, at: Instant)
     case connectionEnded(Int, EndReason)
-    /// It is time for the connection that follows this one.
+    /// It is time to connect again after this connection.
     case retryDue(after: Int)
   }
 
@@ -30,7 +29,7 @@ final class Connections: Sendable {
 
   private struct State: Sendable {
     var connection: Connection
-    /// What the transports before the current one have counted.
+    /// The counters of all previous transports.
     var formerCounters = TransportCounters()
     var outages: OutageLog
     /// Why the last connection failed, until media comes again.
@@ -45,7 +44,7 @@ final class Connections: Sendable {
   private let distribution: Distribution
   private let state: Mutex<State>
 
-  /// - Throws: `UnsupportedFormat` when the media is described as something else than video of a
+  /// - Throws: `UnsupportedFormat` when the media is described as something other than video of a
   ///   known codec.
   init(
     _ configuration: Receiver.Configuration, first transport: any RTPTransport,
@@ -64,7 +63,7 @@ final class Connections: Sendable {
         outages: OutageLog(runStart: .now)))
   }
 
-  /// Connects, and again where that is wanted, until something ends the run.
+  /// Connects, and reconnects if configured, until something ends the run.
   func run() async -> EndReason {
     let now = Instant.now
     let first = state.withLock { state in
@@ -87,7 +86,7 @@ final class Connections: Sendable {
     connection.driver.hurry()
   }
 
-  /// Tells when anything happens on a connection, or to it.
+  /// Notes everything that happens to a connection.
   let activity = Activity()
 
   func status(at now: Instant) -> ConnectionStatus {
@@ -137,14 +136,14 @@ final class Connections: Sendable {
           return .cannotOpen(error)
         }
       case .mediaBegan, .connectionEnded, .retryDue:
-        // Of a connection that is over.
+        // A previous connection's.
         continue
       }
     }
     return .stopped
   }
 
-  /// Why the run ends where it is stopped: what came that is of no use, if nothing else did.
+  /// Why a stopped run ends: if nothing else came, the unusable media that did.
   private func reason(for end: EndReason, after connection: Connection) async -> EndReason {
     guard case .stopped = end else { return end }
     return (try? await connection.driver.unusableMedia()) ?? end
@@ -169,7 +168,7 @@ final class Connections: Sendable {
     activity.note()
   }
 
-  /// Has the run woken when the next connection is due, or when the run is over before that.
+  /// Wakes the run when the next connection is due, or when the run ends before that.
   private func wait(
     until time: Instant, _ remains: Reception, after connection: Connection,
     because reason: EndReason
@@ -192,7 +191,7 @@ final class Connections: Sendable {
     }
   }
 
-  /// Ends `connection` in order; `nil` when its event loop is gone.
+  /// Ends `connection` normally; `nil` when its event loop is gone.
   private func end(_ connection: Connection) async -> Reception? {
     let remains = try? await connection.driver.finish()
     connection.transport.close()

@@ -4,42 +4,43 @@ import Defragment
 import Outputs
 import RTPWire
 
-/// Gives every frame interval of the media exactly one frame, whatever came.
+/// Fills every frame interval of the media with exactly one frame.
 struct ConstantRate {
-  /// What is to be shown: an earlier frame again for each interval that is left over, then a frame.
+  /// What to output: the previous frame repeated for each empty interval, then a frame.
   struct Placement {
     let repeated: RawFrame?
     let times: [MediaTime]
     let frame: RawFrame?
   }
 
-  /// A longer pause is the start of something else, not to be filled.
+  /// A longer pause is a new beginning and is not filled.
   static let longestPause = 3600.0
-  /// How many frames tell the rate of a stream that does not say it, and whether its times are in
+  /// How many frames show the rate of a stream that does not give it, and whether its times are in
   /// order.
   private static let observedFrames = 5
-  /// A frame may be so many intervals early or late before one is left out or shown again: the
-  /// times of cameras are not exact.
+  /// How many intervals a frame may be early or late before one is dropped or repeated: cameras'
+  /// times are not exact.
   private static let tolerance = 0.9
   private static let plausibleRates = 1.0...1000.0
 
-  /// The first frames, and later as many as may be out of order.
+  /// The first frames; later, as many as may be out of order.
   private var waiting: [RawFrame] = []
   private var hasBegun = false
-  /// The times of the frames that wait.
+  /// The times of the waiting frames.
   ///
-  /// Whoever muxes an elementary stream with B pictures by its order, as FFmpeg does with `-c
-  /// copy`, gives each picture the time of another: of the times that wait the first is right.
+  /// Programs that mux an elementary stream with B pictures in its order, such as FFmpeg with `-c
+  /// copy`, give each picture the time of another. The earliest of the waiting times is the right
+  /// one.
   private var times: [MediaTime] = []
   private var isDisordered = false
   private var raster: Raster?
   private var observedRate: Double?
 
-  /// The intervals from some frame on.
+  /// The frame intervals, from some frame on.
   private struct Raster {
     let rate: Double
     let origin: MediaTime
-    /// The interval that the next frame is due in.
+    /// The interval of the next frame.
     var next = 0
     var last: RawFrame
 
@@ -52,7 +53,7 @@ struct ConstantRate {
     }
   }
 
-  /// Puts `frame`, which has come out of the decoder, in its place.
+  /// Takes the next decoded frame and returns what to output.
   mutating func place(_ frame: RawFrame) -> [Placement] {
     if let last = times.last ?? raster?.last.time, frame.time.ticks < last.ticks {
       isDisordered = true
@@ -68,7 +69,7 @@ struct ConstantRate {
     return placements
   }
 
-  /// What still waits when no more frames will come.
+  /// Returns what still waits, after the last frame.
   mutating func finish() -> [Placement] {
     if !hasBegun { begin() }
     var placements: [Placement] = []
@@ -76,7 +77,7 @@ struct ConstantRate {
     return placements
   }
 
-  /// Finds out the rate, if the stream does not say it.
+  /// Determines the rate, if the stream does not give it.
   private mutating func begin() {
     hasBegun = true
     let sorted = times.sorted { $0.ticks < $1.ticks }
@@ -94,7 +95,7 @@ struct ConstantRate {
   }
 
   private mutating func placeAtOnce(_ frame: RawFrame, at time: MediaTime) -> Placement {
-    // Cameras declare rates such as 90000 too, in which case the times tell.
+    // Cameras also declare rates such as 90000; then the times decide.
     let declared = frame.frameRate?.value
     let isPlausible = declared.map(Self.plausibleRates.contains) ?? false
     let rate = (isPlausible ? declared : nil) ?? raster?.rate ?? observedRate

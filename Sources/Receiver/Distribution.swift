@@ -7,14 +7,12 @@ import Reception
 import Synchronization
 import Transports
 
-/// Hands access units and frames to whoever wants them: outputs, the decoder, the program's
-/// closures.
+/// Hands access units and frames to outputs, the decoder and the program's closures.
 ///
 /// Access units come on the event loop, frames on the decoder's thread. Neither may wait for the
-/// other, so what they share is behind a lock that is held for bookkeeping alone.
+/// other, so the lock around shared state is held for bookkeeping only.
 final class Distribution: Sendable {
-  /// What may wait for the decoder: some seconds, so that a burst of a sender that does not keep
-  /// time goes through whole.
+  /// What may wait for the decoder: some seconds, so that a sender's burst is not dropped.
   static let decoderQueue = QueueLimits(count: 128, bytes: 16 << 20)
 
   private let outputs: [RunningOutput]
@@ -25,19 +23,19 @@ final class Distribution: Sendable {
 
   fileprivate struct State: Sendable {
     var decoder: VideoDecoder?
-    /// Set when the decoder's queue was full: what depends on the lost unit is of no use either.
+    /// The decoder's queue was full: units that depend on the dropped one are useless too.
     var awaitsRandomAccess = false
-    /// Set when the decoder could not use a unit although it came.
+    /// The decoder could not use a unit although it came.
     var hasFailed = false
-    /// Set when a connection has ended: what comes on the next one cannot be decoded before that.
+    /// A connection has ended: what comes on the next one cannot be decoded before such a point.
     var outputsAwaitRandomAccess = false
     var isOver = false
     var statistics = DeliveryStatistics()
     var frames = FrameLog()
-    /// What fills up the frame intervals, where each is to have a frame.
+    /// Fills the frame intervals at a constant rate.
     var constantRate: ConstantRate?
     var freezes = FreezeMeter()
-    /// Who iterates over frames, and over access units.
+    /// The loops over frames and over access units.
     var frameTakers: [Handover<RawFrame>] = []
     var unitTakers: [Handover<AccessUnit>] = []
   }
@@ -63,7 +61,7 @@ final class Distribution: Sendable {
     state.withLock { $0.unitTakers.append(handover) }
   }
 
-  /// Nothing more comes for those who iterate.
+  /// Ends the sequences.
   func endSequences() {
     let (frames, units) = state.withLock { ($0.frameTakers, $0.unitTakers) }
     for taker in frames { taker.close() }
@@ -73,7 +71,7 @@ final class Distribution: Sendable {
   /// What has gone through so far.
   var statistics: DeliveryStatistics { state.withLock(\.statistics) }
 
-  /// The frames since this was last called.
+  /// The frames since the last call.
   func takeFrames() -> FrameLog {
     state.withLock { state in
       defer { state.frames = FrameLog() }
@@ -81,18 +79,19 @@ final class Distribution: Sendable {
     }
   }
 
-  /// Takes one access unit, on the event loop, and says whether decoding can go on with the next.
+  /// Takes an access unit on the event loop; returns whether decoding can continue with the next
+  /// one.
   func deliver(_ unit: AccessUnit) -> Bool {
     let (isWanted, isForOutputs) = state.withLock { $0.take(unit, configuration) }
     guard isWanted else { return true }
-    // Failures from here on may be this unit's own, and are told with the next.
+    // Later failures may be caused by this unit, and are reported with the next one.
     let hasFailed = state.withLock { state in
       defer { state.hasFailed = false }
       return state.hasFailed
     }
     configuration.onAccessUnit?(unit)
     for taker in state.withLock(\.unitTakers) { taker.offer(unit) }
-    // A lane that drops counts what it drops; receiving waits for none of them.
+    // A lane that drops counts its drops; receiving waits for none of them.
     if isForOutputs {
       for output in outputs where output.format.input == .units { output.lane.write(unit) }
     }
@@ -103,10 +102,10 @@ final class Distribution: Sendable {
     return (isAnswer || !hasFailed) && !state.withLock(\.awaitsRandomAccess)
   }
 
-  /// Whether more comes than can be written to an output that is to have everything.
+  /// Whether a lossless output has more waiting than it should.
   var isCrowded: Bool { crowded != nil }
 
-  /// Calls `body` once when who is crowded now has room again; at once where nobody is.
+  /// Calls `body` once when the busy consumer has room again, or at once if none is busy.
   func whenRoom(_ body: @escaping @Sendable () -> Void) {
     switch crowded {
     case .decoder(let decoder): decoder.whenRoom(body)
@@ -122,7 +121,7 @@ final class Distribution: Sendable {
     case taker(Handover<AccessUnit>)
   }
 
-  /// Somebody who is crowded and is to have everything.
+  /// The lossless consumer with too much waiting.
   private var crowded: Crowded? {
     let isDecoderWaitedFor =
       pace.waitsForDecoder
@@ -138,8 +137,8 @@ final class Distribution: Sendable {
     return state.withLock(\.unitTakers).first { $0.isCrowded }.map { .taker($0) }
   }
 
-  /// A connection has ended, and another one will follow: its last frames come out, and nothing of
-  /// the next one is taken for their continuation.
+  /// Ends a connection that another will follow: its last frames come out, and nothing of the next
+  /// one is taken for their continuation.
   func endConnection() {
     let decoder = state.withLock { state in
       state.awaitsRandomAccess = false
@@ -149,13 +148,13 @@ final class Distribution: Sendable {
     decoder?.beginFlush()
   }
 
-  /// Whether as many frames came as are wanted.
+  /// Whether the wanted number of frames has come.
   var isComplete: Bool { state.withLock { $0.statistics.frames == configuration.frameLimit } }
 
-  /// Gives up what waits to be decoded.
+  /// Drops what waits to be decoded.
   func abandonDecoding() { state.withLock(\.decoder)?.abandon() }
 
-  /// Waits until the decoder has given all its frames, and closes it.
+  /// Waits for the decoder's last frames and closes it.
   func finishDecoding() async {
     guard let decoder = state.withLock(\.decoder) else { return }
     await decoder.flush()
@@ -180,8 +179,8 @@ final class Distribution: Sendable {
       state.statistics.droppedBeforeDecoder += 1
       state.awaitsRandomAccess = true
     }
-    // What is left out is a loss, of which the pictures that refer past the next key picture have
-    // to know.
+    // The dropped units are a loss, which later pictures that refer past the next key picture must
+    // know about.
     decoder.beginFlush()
   }
 
@@ -243,13 +242,13 @@ final class Distribution: Sendable {
 }
 
 extension Distribution.State {
-  /// Whether anybody wants frames: then, and when nobody wants anything, the stream is decoded.
+  /// Whether to decode: when frames are wanted, or nothing at all.
   fileprivate func decodes(_ configuration: Receiver.Configuration) -> Bool {
     configuration.wantsFrames || !frameTakers.isEmpty
       || !configuration.wantsAnything && unitTakers.isEmpty
   }
 
-  /// Counts `unit`, and says whether anybody is to have it, and whether the outputs are.
+  /// Counts `unit`; returns whether anybody gets it, and whether the outputs do.
   fileprivate mutating func take(
     _ unit: AccessUnit, _ configuration: Receiver.Configuration
   ) -> (isWanted: Bool, isForOutputs: Bool) {
@@ -267,7 +266,8 @@ extension Distribution.State {
     return (true, !outputsAwaitRandomAccess)
   }
 
-  /// Counts `frame`, and says whether it is the last that is wanted; `nil` when it is not any more.
+  /// Counts `frame`; returns whether it is the last one wanted, or `nil` when it is no longer
+  /// wanted.
   fileprivate mutating func take(
     _ frame: RawFrame, _ configuration: Receiver.Configuration, _ pace: Pace
   ) -> Bool? {
@@ -289,30 +289,30 @@ extension Distribution.State {
   }
 }
 
-/// What came out of a stream: access units and frames, in totals since the start.
+/// What a stream produced: access units and frames, in totals since the start.
 public struct DeliveryStatistics: Counted, Hashable {
   public internal(set) var accessUnits: UInt64 = 0
-  /// Of them, those in which something is missing.
+  /// Of these, the ones with something missing.
   public internal(set) var damagedAccessUnits: UInt64 = 0
   public internal(set) var frames: UInt64 = 0
-  /// The frames by what they show.
+  /// Frames by their condition.
   public internal(set) var conditions: [RawFrame.Condition: UInt64] = [:]
-  /// Those that are not intact, by the cause.
+  /// Frames that are not intact, by cause.
   public internal(set) var damages: [PictureDamage: UInt64] = [:]
   public internal(set) var freezes = FreezeStatistics()
-  /// Frames left out for a constant rate, since their interval had one.
+  /// Frames dropped for a constant rate, because their interval already had one.
   public internal(set) var surplus: UInt64 = 0
-  /// Access units that gave no frame, by the name of the reason.
+  /// Access units without a frame, by the name of the reason.
   public internal(set) var failures: [String: UInt64] = [:]
-  /// Access units that the decoder had no room for, up to the next one it could begin with.
+  /// Access units dropped for lack of room before the decoder, up to the next random-access point.
   public internal(set) var droppedBeforeDecoder: UInt64 = 0
-  /// Access units at the start of a later connection that elementary streams do without, because
-  /// decoding could not begin with them.
+  /// Access units at the start of a later connection that were not written to elementary streams,
+  /// because decoding could not begin with them.
   public internal(set) var skippedAfterReconnecting: UInt64 = 0
-  /// From the arrival of a frame's last packet until the decoder gave it, in nanoseconds: the mean
-  /// of the last frames, each new one weighing a sixteenth.
+  /// Nanoseconds from the arrival of a frame's last packet to the decoded frame: the mean of the
+  /// last frames, each new one weighing a sixteenth.
   public internal(set) var latency: Double = 0
-  /// The longest of all, in nanoseconds.
+  /// The maximum, in nanoseconds.
   public internal(set) var greatestLatency: Int64 = 0
 
   public static let counters: [Counter<DeliveryStatistics>] = [
@@ -335,7 +335,7 @@ public struct DeliveryStatistics: Counted, Hashable {
 }
 
 extension DecodeFailure.Reason {
-  /// The name under which the reason is counted.
+  /// The reason's name in the counters.
   var name: String {
     switch self {
     case .decoder: "decoder"

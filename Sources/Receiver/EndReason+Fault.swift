@@ -2,7 +2,7 @@ import Reception
 import Transports
 
 extension EndReason {
-  /// Whether another connection may bring what this one did not.
+  /// Whether another connection may help.
   var fault: ConnectionFault {
     switch self {
     case .cannotOpen(let error), .transportFailed(let error): ConnectionFault(of: error)

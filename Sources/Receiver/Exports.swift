@@ -1,5 +1,4 @@
-// Whoever iterates over frames reads their members, which are declared in the rooms before this
-// one.
+// Loops over frames use members that are declared in these modules.
 @_exported public import Bitstream
 @_exported public import Decode
 @_exported public import Defragment

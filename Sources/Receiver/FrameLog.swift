@@ -5,17 +5,17 @@ import NIOCore
 import Outputs
 public import RTPWire
 
-/// What is reported of one frame, or of one access unit when nothing is decoded.
+/// The report on one frame, or on one access unit when nothing is decoded.
 public struct FrameRecord: Sendable, Hashable {
   /// Counted from 1 over the whole run.
   public let number: UInt64
   /// The RTP timestamp without wrap.
   public let time: MediaTime
-  /// When the picture was taken by the sender's clock, from its RTCP sender reports.
+  /// When the picture was taken, by the sender's clock and its RTCP sender reports.
   public let captureTime: WallClockTime?
-  /// How far the frame is what was sent; `nil` of an access unit.
+  /// How far the frame is what was sent; `nil` for an access unit.
   public let condition: RawFrame.Condition?
-  /// Bytes as they came, with four-byte start codes.
+  /// Size as received, in bytes, with four-byte start codes.
   public let byteCount: Int
 
   init(number: UInt64, frame: RawFrame) {
@@ -35,13 +35,13 @@ public struct FrameRecord: Sendable, Hashable {
   }
 }
 
-/// The frames since somebody last asked.
+/// The frames since the last query.
 public struct FrameLog: Sendable, Hashable {
   /// How many frames are kept: eight seconds of a fast camera.
   public static let maximumRecords = 1024
 
   public private(set) var records: [FrameRecord] = []
-  /// Later frames, for which there was no room.
+  /// Later frames, which did not fit.
   public private(set) var leftOut: UInt64 = 0
 
   mutating func append(_ record: FrameRecord) {

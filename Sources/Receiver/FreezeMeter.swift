@@ -1,37 +1,37 @@
 import RTPWire
 
-/// How often and how long the picture stood still, by the times of the frames that came out.
+/// How often and how long the picture froze, by the times of the output frames.
 ///
-/// As in the statistics of WebRTC: a frame that stands for three times as long as others did on
-/// average, and at least 150 ms longer. No picture stands longer than time went by between two
-/// arrivals, whatever the timestamps say.
+/// As in the statistics of WebRTC: a freeze is a frame shown for three times the mean duration, and
+/// at least 150 ms longer. No freeze is longer than the time between two arrivals, whatever the
+/// timestamps say.
 struct FreezeMeter: Sendable {
   private var ended = FreezeStatistics()
   private var last: MediaTime?
-  /// The last frame that showed something new.
+  /// The time of the last new picture.
   private var lastNew: MediaTime?
-  /// When the last frame came, and the last one that showed something new.
+  /// The arrivals of the last frame, and of the last new picture.
   private var lastArrival: Instant?
   private var lastNewArrival: Instant?
-  /// The mean time from frame to frame, each new one weighing a thirtieth.
+  /// The mean time between frames, each new one weighing a thirtieth.
   private var mean = 0.0
 
-  /// With the one that goes on.
+  /// The totals, the current freeze included.
   var statistics: FreezeStatistics {
     guard let last, let lastNew else { return ended }
     return ended.adding(standing(from: lastNew, to: last, arrival: lastArrival), over: limit)
   }
 
-  /// How long a frame may stand.
+  /// The longest time a frame may be shown without being a freeze.
   private var limit: Double { mean > 0 ? max(3 * mean, mean + 0.15) : .infinity }
 
-  /// Takes in a frame, which shows something new or repeats the one before.
+  /// Notes a frame, which is new or repeats the previous one.
   ///
-  /// Without `arrival` its timestamp is believed.
+  /// Without `arrival`, the timestamp alone counts.
   mutating func note(_ time: MediaTime, isNew: Bool, arrival: Instant? = nil) {
     let step = last.map { time.seconds - $0.seconds } ?? 0
     if step > 0 {
-      // The first step may be over a freeze.
+      // The first step may span a freeze.
       if mean == 0 || 3 * step < mean {
         mean = step
       } else if step <= limit {
@@ -48,7 +48,7 @@ struct FreezeMeter: Sendable {
     lastNewArrival = arrival
   }
 
-  /// How long a picture stood, in seconds.
+  /// How long a picture was shown, in seconds.
   private func standing(from start: MediaTime, to end: MediaTime, arrival: Instant?) -> Double {
     let told = end.seconds - start.seconds
     guard let lastNewArrival, let arrival else { return told }
@@ -56,15 +56,15 @@ struct FreezeMeter: Sendable {
   }
 }
 
-/// Times at which the picture stood still.
+/// Freezes of the picture.
 public struct FreezeStatistics: Sendable, Hashable {
   public internal(set) var count: UInt64 = 0
-  /// Media time in all, in seconds.
+  /// Total media time, in seconds.
   public internal(set) var seconds = 0.0
   /// The longest, in seconds of media time.
   public internal(set) var longest = 0.0
 
-  /// With a frame that stood for `seconds`, if that is above `limit`.
+  /// Adds a frame shown for `seconds`, if that exceeds `limit`.
   fileprivate func adding(_ seconds: Double, over limit: Double) -> FreezeStatistics {
     guard seconds > limit else { return self }
     var sum = self

@@ -1,16 +1,16 @@
 import Decode
 
-/// Hands elements from a thread that makes them to a task that iterates over them.
+/// Hands elements from the thread that makes them to the task that iterates over them.
 final class Handover<Element: Sendable>: Sendable {
-  /// From how many on whoever brings more should hold back, where none is dropped.
+  /// The length from which producers should back off, if nothing is dropped.
   private static var crowd: Int { 8 }
 
   private struct State {
     var waiting: [Element] = []
     var isClosed = false
-    /// Who waits for the next element.
+    /// The task waiting for the next element.
     var taker: CheckedContinuation<Element?, Never>?
-    /// Who is to be told of room.
+    /// Called when there is room.
     var roomWaiters: [@Sendable () -> Void] = []
   }
 
@@ -19,13 +19,13 @@ final class Handover<Element: Sendable>: Sendable {
 
   init(_ pressure: BackPressure) { self.pressure = pressure }
 
-  /// Whether more comes than is taken, where none is to be dropped.
+  /// Whether producers should back off, if nothing may be dropped.
   var isCrowded: Bool {
     pressure == .everyOne
       && monitor.quietly { !$0.isClosed && $0.waiting.count >= Self.crowd }
   }
 
-  /// Calls `body` once when there is room; at once where there is.
+  /// Calls `body` once when there is room, or at once if there is.
   func whenRoom(_ body: @escaping @Sendable () -> Void) {
     let isThere = monitor.quietly { state in
       guard !state.isClosed, state.waiting.count >= Self.crowd else { return true }
@@ -35,7 +35,7 @@ final class Handover<Element: Sendable>: Sendable {
     if isThere { body() }
   }
 
-  /// Hands over an element without waiting; what that drops is dropped.
+  /// Hands over an element without waiting, dropping as the back-pressure says.
   func offer(_ element: Element) {
     let taker = monitor.update { state -> CheckedContinuation<Element?, Never>? in
       guard !state.isClosed else { return nil }
@@ -58,7 +58,7 @@ final class Handover<Element: Sendable>: Sendable {
     taker?.resume(returning: element)
   }
 
-  /// Hands over an element, and blocks the thread while none may be dropped and too many wait.
+  /// Hands over an element; blocks the thread while too many wait and none may be dropped.
   ///
   /// ``close()`` ends the wait.
   func put(_ element: Element) {
@@ -68,7 +68,7 @@ final class Handover<Element: Sendable>: Sendable {
     offer(element)
   }
 
-  /// The next element; `nil` when there will be none, or somebody else waits for it already.
+  /// The next element; `nil` at the end, or when another task is already waiting.
   func next() async -> Element? {
     await withCheckedContinuation { continuation in
       let (outcome, waiters) = monitor.update { state -> (Element??, [@Sendable () -> Void]) in
@@ -87,7 +87,7 @@ final class Handover<Element: Sendable>: Sendable {
     }
   }
 
-  /// Nothing more comes; what waits is still handed over.
+  /// Ends the sequence; what waits is still handed over.
   func close() {
     let (taker, waiters) = monitor.update { state in
       defer {

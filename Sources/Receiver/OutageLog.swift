@@ -1,34 +1,34 @@
 import RTPWire
 public import Reception
 
-/// What a run has missed between its connections, in totals since the start.
+/// What a run missed between its connections, in totals since the start.
 public struct ReconnectionStatistics: Sendable {
-  /// Connections opened or tried after the first.
+  /// Connection attempts after the first.
   public internal(set) var attempts: UInt64 = 0
-  /// Times that media came again after an outage.
+  /// Times that media returned after an outage.
   public internal(set) var recoveries: UInt64 = 0
-  /// The length of all outages together.
+  /// The total length of all outages.
   public internal(set) var withoutMedia: Duration = .zero
-  /// The latest outages, at most 64, the one that lasts still among them.
+  /// The latest outages, at most 64, including the current one.
   public internal(set) var outages: [Outage] = []
 
-  /// A time without media, from the last packet before it to the first one after it.
+  /// A period without media, from the last packet before it to the first one after it.
   public struct Outage: Sendable {
-    /// From the start of the run.
+    /// Measured from the start of the run.
     public let start: Duration
-    /// Until now where it has not ended.
+    /// Up to now if it has not ended.
     public internal(set) var length: Duration
-    /// Connections that were tried in it.
+    /// Connection attempts during it.
     public internal(set) var attempts: Int
-    /// What the first of the failures was.
+    /// The first failure.
     public let cause: EndReason
     public internal(set) var hasEnded: Bool
   }
 }
 
-/// Keeps the account of outages.
+/// Records outages.
 struct OutageLog: Sendable {
-  /// The latest tell most; the totals count them all.
+  /// The latest matter most; the totals count them all.
   static let maximumOutages = 64
 
   private var statistics = ReconnectionStatistics()
@@ -37,7 +37,7 @@ struct OutageLog: Sendable {
 
   init(runStart: Instant) { self.runStart = runStart }
 
-  /// A connection has ended; `lastMedia` is when media last came in this run.
+  /// Notes the end of a connection; `lastMedia` is when media last came in this run.
   mutating func connectionEnded(because cause: EndReason, lastMedia: Instant?) {
     guard current == nil else { return }
     let start = lastMedia ?? runStart
@@ -54,7 +54,7 @@ struct OutageLog: Sendable {
     statistics.outages.withLast { $0.attempts += 1 }
   }
 
-  /// The first packet of media has come on a new connection.
+  /// Notes the first packet of media on a new connection.
   mutating func mediaCame(at now: Instant) {
     guard let start = current else { return }
     current = nil
@@ -66,7 +66,7 @@ struct OutageLog: Sendable {
     }
   }
 
-  /// The account, with the outage that lasts still counted up to `now`.
+  /// The totals at `now`, including the current outage.
   func statistics(at now: Instant) -> ReconnectionStatistics {
     var statistics = statistics
     guard let start = current else { return statistics }

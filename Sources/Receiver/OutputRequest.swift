@@ -1,15 +1,15 @@
 import Decode
 public import Outputs
 
-/// One output that is wanted: where to, in which format, and what happens when it is too slow.
+/// A requested output: where to, in which format, and what to do when it is too slow.
 public struct OutputRequest: Sendable {
-  /// What the output is called in reports: its path, or `-`.
+  /// Its name in reports: the path, or `-`.
   public var name: String
   public var target: OutputTarget
   public var format: OutputFormat
-  /// What happens when it is too slow.
+  /// What to do when it is too slow.
   ///
-  /// With `.block` the far end waits where its carrier can make it; a sender of datagrams cannot.
+  /// With `.block` the far end waits if its carrier can be held; a sender of datagrams cannot.
   public var policy: OutputLane.Policy
 
   /// Makes a request for the output that `argument` names: a path, or `-` for standard output.
@@ -21,7 +21,7 @@ public struct OutputRequest: Sendable {
   }
 }
 
-/// An output while the run lasts.
+/// An output during the run.
 struct RunningOutput: Sendable {
   let name: String
   let format: OutputFormat
@@ -35,14 +35,14 @@ public struct OutputStatus: Sendable, Hashable {
   public let counters: OutputCounters
 }
 
-/// What an output came to.
+/// The result of an output.
 public struct OutputReport: Sendable, Hashable {
   public let name: String
-  /// The files that were written, in order; empty for a pipe.
+  /// The files written, in order; empty for a pipe.
   public let files: [String]
-  /// What ended it before the run did, if anything.
+  /// What ended it before the end of the run, if anything.
   public let error: OutputError?
-  /// What whoever reads the files should know.
+  /// Notes for readers of the files.
   public let notes: [OutputNote]
 
   init(name: String, summary: OutputSummary?) {

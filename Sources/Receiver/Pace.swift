@@ -2,7 +2,7 @@ import Outputs
 import Reception
 import Transports
 
-/// Who waits for whom: a live stream for nobody, a recording for everybody.
+/// Who waits for whom: a live stream for nobody, a recording for every consumer.
 enum Pace: Sendable, Hashable {
   case live
   case recorded
@@ -11,21 +11,20 @@ enum Pace: Sendable, Hashable {
     self = clock == .recorded ? .recorded : .live
   }
 
-  /// What the time of the packets is.
+  /// Which clock the packets follow.
   var time: Reception.Carrier.Time { self == .recorded ? .recorded : .live }
 
-  /// Whether the source waits for the decoder, whoever takes its frames.
+  /// Whether the source waits for the decoder and the consumers of its frames.
   var waitsForDecoder: Bool { self == .recorded }
 
-  /// What an output does when it is too slow, if `requested` is asked for.
+  /// What an output does when it is too slow, given the `requested` policy.
   func policy(_ requested: OutputLane.Policy) -> OutputLane.Policy {
     self == .recorded ? .block : requested
   }
 
-  /// Whether arrivals are times of this machine, so that the way from there to the frame can be
-  /// measured.
+  /// Whether arrivals are times of this machine, so that latency can be measured.
   var measuresLatency: Bool { self == .live }
 
-  /// How long outputs may take to finish what they have begun; `nil` for as long as a reader likes.
+  /// How long outputs may take to finish; `nil` for as long as a reader needs.
   var finishingTime: Duration? { self == .recorded ? nil : OutputLane.longestFinish }
 }

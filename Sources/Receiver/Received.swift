@@ -1,7 +1,7 @@
-/// What a receiver brings, as an asynchronous sequence; iterating over it starts the run.
+/// A receiver's elements as an asynchronous sequence; iterating starts the run.
 ///
-/// Leaving the loop, or cancelling its task, stops the run. Once it has ended, ``Receiver/run()``
-/// tells why.
+/// Leaving the loop, or cancelling its task, stops the run. ``Receiver/run()`` then returns how it
+/// ended.
 public struct Received<Element: Sendable>: AsyncSequence, Sendable {
   let receiver: Receiver
   let handover: Handover<Element>
@@ -19,7 +19,7 @@ public struct Received<Element: Sendable>: AsyncSequence, Sendable {
     public mutating func next() async -> Element? { await run.next() }
   }
 
-  /// Stops the run when nobody iterates any more.
+  /// Stops the run when the iterator is gone.
   private final class Run: Sendable {
     let receiver: Receiver
     let handover: Handover<Element>

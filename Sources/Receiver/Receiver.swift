@@ -8,7 +8,7 @@ public import Reception
 import Synchronization
 public import Transports
 
-/// Receives one stream and delivers it to sequences, outputs and closures, until its end.
+/// Receives one stream and delivers it to sequences, outputs and closures.
 ///
 /// ```swift
 /// let receiver = try Receiver("rtsp://camera/stream")
@@ -18,35 +18,36 @@ public import Transports
 /// print(await receiver.run().reason)
 /// ```
 ///
-/// With ``Configuration/reconnection``, a run has several connections one after the other: decoder
-/// and outputs go on, and ``ConnectionStatus`` tells what was missed between them.
+/// With ``Configuration/reconnection``, a run consists of several connections. Decoder and outputs
+/// continue, and ``ConnectionStatus`` says what was missed in between.
 public final class Receiver: Sendable {
-  /// What is known of the stream, what is wanted of it, and when it is over.
+  /// What is known of the stream, what is wanted of it, and when to stop.
   public struct Configuration: Sendable {
     /// The description of the media and the reorder window.
     public var stream = VideoStream.Configuration()
     /// Where frames and access units are written.
     public var outputs: [OutputRequest] = []
-    /// Pictures of another size than the first are scaled to it where an output cannot change.
+    /// Whether pictures of another size are scaled to the first one's, where an output cannot
+    /// change size.
     public var scalesToFirst = false
-    /// What becomes of pictures that are not intact.
+    /// What to do with pictures that are not intact.
     public var lossTreatment = LossTreatment.conceal
-    /// Whether each frame interval of the media gets exactly one frame, whatever was lost.
+    /// Whether each frame interval gets exactly one frame, whatever was lost.
     ///
-    /// Nothing is dropped for a slow reader then: it makes the decoder wait, and what that loses is
-    /// filled up like any other loss.
+    /// Nothing is then dropped for a slow reader: the decoder waits for it, and what that loses is
+    /// filled like any other loss.
     public var constantRate = false
-    /// Ends the run after so many frames, or access units when nothing is decoded.
+    /// Ends the run after this many frames, or access units when nothing is decoded.
     public var frameLimit: UInt64?
-    /// Ends the run so long after the first packet of media.
+    /// Ends the run this long after the first packet of media.
     public var duration: Duration?
-    /// How long the first media may take, opening included; `nil` waits for ever.
+    /// How long to wait for the first media, opening included; `nil` waits forever.
     public var firstMediaTimeout: Duration? = .seconds(10)
-    /// How long media may pause, over reconnections too; `nil` waits for ever.
+    /// How long media may pause, reconnections included; `nil` waits forever.
     public var silenceTimeout: Duration? = .seconds(10)
-    /// How to connect again when a connection ends or cannot be opened; `nil` ends the run then.
+    /// How to reconnect when a connection ends or cannot be opened; `nil` ends the run instead.
     public var reconnection: Reconnection?
-    /// Whether every frame is reported by ``Receiver/takeFrames()``.
+    /// Whether ``Receiver/takeFrames()`` reports every frame.
     public var recordsFrames = false
     /// Called with every access unit on the transport's event loop; must return soon.
     public var onAccessUnit: (@Sendable (AccessUnit) -> Void)?
@@ -55,7 +56,7 @@ public final class Receiver: Sendable {
 
     public init() {}
 
-    /// What is decided for each connection.
+    /// The part that each connection needs.
     var reception: Reception.Configuration {
       var reception = Reception.Configuration()
       reception.stream = stream
@@ -73,11 +74,11 @@ public final class Receiver: Sendable {
     var wantsAnything: Bool { wantsFrames || onAccessUnit != nil || !outputs.isEmpty }
   }
 
-  /// Makes a transport, knowing what those before it have counted.
+  /// Makes a transport, given the counters of all previous ones.
   public typealias TransportFactory =
     @Sendable (_ former: TransportCounters?) throws -> any RTPTransport
 
-  /// How long the decoder may take to do so once ``stop()`` was called.
+  /// How long the decoder may take to finish after ``stop()``.
   static let decodingTime: Duration = .milliseconds(700)
 
   private let configuration: Configuration
@@ -85,12 +86,12 @@ public final class Receiver: Sendable {
   private let outputs: [RunningOutput]
   private let distribution: Distribution
   private let connections: Connections
-  /// The run, once it was started.
+  /// The run, once started.
   private let running = Mutex<Task<Report, Never>?>(nil)
 
-  /// Prepares a run that receives from `transport` and from nothing else.
+  /// Prepares a run that receives from `transport` only.
   ///
-  /// A transport opens once, so ``Configuration/reconnection`` has no use here.
+  /// A transport opens once, so ``Configuration/reconnection`` has no effect.
   ///
   /// - Throws: as ``init(configuration:transport:)`` does.
   public convenience init(
@@ -105,10 +106,10 @@ public final class Receiver: Sendable {
   ///
   /// - Parameters:
   ///   - configuration: what is wanted.
-  ///   - makeTransport: makes a transport for each connection; from the second on it is given what
-  ///     those before have counted.
+  ///   - makeTransport: makes a transport for each connection, given the counters of all previous
+  ///     ones.
   /// - Throws: what `makeTransport` throws; `UnsupportedFormat` when the media is described as
-  ///   something else than video of a known codec; `ThreadError` when an output cannot be started.
+  ///   something other than video of a known codec; `ThreadError` when an output cannot be started.
   public init(
     configuration: Configuration,
     transport makeTransport: @escaping TransportFactory
@@ -122,12 +123,12 @@ public final class Receiver: Sendable {
     let living = Mutex(configuration.outputs.count)
     outputs = try configuration.outputs.map { request in
       var setup = OutputLane.Configuration(target: request.target, format: request.format)
-      // Units come on the event loop, which waits for nobody; it has the far end wait instead.
+      // Units come on the event loop, which never waits; the far end is held instead.
       let policy = pace.policy(configuration.constantRate ? .block : request.policy)
       setup.policy = request.format.input == .units ? .dropOldest : policy
       setup.scaleToFirst = configuration.scalesToFirst
       let lane = try OutputLane(setup) { _ in
-        // The run goes on as long as there is one output left to write to.
+        // The run continues while any output is left.
         if living.withLock({ count in
           count -= 1; return count == 0
         }) {
@@ -144,14 +145,14 @@ public final class Receiver: Sendable {
       delivering: distribution)
   }
 
-  /// Prepares a run that receives from `source`, a URL or a file, as the command line takes it.
+  /// Prepares a run that receives from `source`, a URL or a file, as on the command line.
   ///
   /// - Parameters:
   ///   - source: such as `rtsp://camera/stream`, `rtp://:5004`, or a recording.
-  ///   - configuration: what is wanted beside what is iterated over.
-  ///   - transports: where the source is looked up.
-  ///   - options: what the transports are to do.
-  /// - Throws: what is wrong with the source, and as ``init(configuration:transport:)`` does.
+  ///   - configuration: what is wanted, apart from the sequences.
+  ///   - transports: the catalogue in which the source is looked up.
+  ///   - options: options for the transports.
+  /// - Throws: an error about the source, and what ``init(configuration:transport:)`` throws.
   public convenience init(
     _ source: String, configuration: Configuration = Configuration(),
     transports: TransportCatalogue = .standard, options: TransportOptions = TransportOptions()
@@ -162,10 +163,9 @@ public final class Receiver: Sendable {
     }
   }
 
-  /// The frames, as they come out of the decoder; whoever asks before the run begins has all of
-  /// them.
+  /// The frames, as they come out of the decoder; complete if requested before the run starts.
   ///
-  /// - Parameter pressure: what becomes of those that come while the loop's body is busy.
+  /// - Parameter pressure: what happens to new frames while the loop's body is busy.
   /// - Returns: a sequence for one loop.
   public func frames(_ pressure: BackPressure = .everyOne) -> Received<RawFrame> {
     let handover = Handover<RawFrame>(pressure)
@@ -173,9 +173,9 @@ public final class Receiver: Sendable {
     return Received(receiver: self, handover: handover)
   }
 
-  /// The access units, as they come off the network; where nobody wants frames, nothing is decoded.
+  /// The access units, as they come from the network; nothing is decoded if no frames are wanted.
   ///
-  /// - Parameter pressure: what becomes of those that come while the loop's body is busy.
+  /// - Parameter pressure: what happens to new units while the loop's body is busy.
   /// - Returns: a sequence for one loop.
   public func accessUnits(_ pressure: BackPressure = .everyOne) -> Received<AccessUnit> {
     let handover = Handover<AccessUnit>(pressure)
@@ -183,7 +183,7 @@ public final class Receiver: Sendable {
     return Received(receiver: self, handover: handover)
   }
 
-  /// Begins the run where it has not begun.
+  /// Starts the run unless it has started.
   @discardableResult
   func start() -> Task<Report, Never> {
     running.withLock { running in
@@ -194,15 +194,15 @@ public final class Receiver: Sendable {
     }
   }
 
-  /// Receives until something ends the run, and tells how it ended; all callers are told the same.
+  /// Receives until something ends the run; all callers get the same report.
   ///
-  /// What is in flight then is still decoded and written, within about two seconds.
+  /// Whatever is in flight at the end is still decoded and written, within about two seconds.
   public func run() async -> Report { await start().value }
 
   private func receive() async -> Report {
     var reason = await connections.run()
     await distribution.finishDecoding()
-    // The last pictures of a stream that reorders them come out when it has ended.
+    // The last pictures of a stream with reordering come out at its end.
     if distribution.isComplete { reason = .framesReached }
     distribution.endSequences()
     let summaries = await finishOutputs(within: pace.finishingTime)
@@ -213,23 +213,22 @@ public final class Receiver: Sendable {
       })
   }
 
-  /// Ends the run in an orderly way, within three seconds, from any thread.
+  /// Ends the run normally, within three seconds, from any thread.
   public func stop() {
     connections.stop()
     Task { [self] in
       try? await Task.sleep(for: Self.decodingTime)
       distribution.abandonDecoding()
       distribution.endSequences()
-      // The decoder may be waiting for a reader that does not read, for which there is no more
-      // time.
+      // The decoder may be waiting for a reader that has stalled, and there is no more time for it.
       await finishOutputs(within: OutputLane.longestFinish)
     }
   }
 
-  /// Ends all outputs at once, each on a whole frame, whatever still waits; from any thread.
+  /// Ends all outputs at once, each after a whole frame, whatever still waits; from any thread.
   public func abandon() async { _ = await finishOutputs(within: .zero) }
 
-  /// Ends all outputs at once, since the time to finish is for all of them together.
+  /// Ends all outputs in parallel, because they share the time to finish.
   @discardableResult
   private func finishOutputs(within time: Duration?) async -> [Int: OutputSummary] {
     await withTaskGroup(of: (Int, OutputSummary).self) { group in
@@ -240,7 +239,7 @@ public final class Receiver: Sendable {
     }
   }
 
-  /// What the run has been through so far, or went through, in every stage.
+  /// A snapshot of every stage, during or after the run.
   public func status() async -> Status {
     let (transport, stream) = await connections.counters()
     return Status(
@@ -249,16 +248,16 @@ public final class Receiver: Sendable {
       outputs: outputs.map { OutputStatus(name: $0.name, counters: $0.lane.counters) })
   }
 
-  /// Returns when something that may show in ``status()`` has happened since it last returned, or
-  /// when `patience` is over.
+  /// Returns once something that ``status()`` may show has happened since the last return, or when
+  /// `patience` is over.
   ///
-  /// One task at a time may wait.
+  /// Only one task may wait at a time.
   public func waitForActivity(atMost patience: Duration) async {
     await connections.activity.wait(atMost: patience)
   }
 
-  /// The frames since this was last called, where ``Configuration/recordsFrames`` is set; of access
-  /// units when nothing is decoded.
+  /// The frames since the last call, if ``Configuration/recordsFrames`` is set; access units when
+  /// nothing is decoded.
   public func takeFrames() -> FrameLog { distribution.takeFrames() }
 }
 
@@ -273,7 +272,7 @@ extension Receiver {
     public let outputs: [OutputStatus]
   }
 
-  /// How a run ended, and what it had come to by then.
+  /// How a run ended, and its final totals.
   public struct Report: Sendable {
     public let reason: EndReason
     public let status: Status

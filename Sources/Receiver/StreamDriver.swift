@@ -5,21 +5,20 @@ import RTPWire
 import Reception
 import Transports
 
-/// Carries out what a ``Reception`` asks for on the event loop of its transport, and decides
-/// nothing.
+/// Carries out the actions of a ``Reception`` on its transport's event loop, and decides nothing.
 final class StreamDriver: DatagramSink {
-  /// Whom a driver works for.
+  /// The consumer of a driver.
   struct Surroundings: Sendable {
-    /// Says whether decoding can go on with the next unit.
+    /// Returns whether decoding can continue with the next unit.
     var deliver: @Sendable (AccessUnit) -> Bool
-    /// Whether those who take what is delivered have more to do than is good.
+    /// Whether consumers have more waiting than they should.
     var isCrowded: @Sendable () -> Bool
-    /// Calls once when they may have room again, from any thread.
+    /// Calls back once when they may have room again, from any thread.
     var whenRoom: @Sendable (@escaping @Sendable () -> Void) -> Void
-    /// Called with the first packet of media that is delivered.
+    /// Called with the first packet of media.
     var mediaBegan: @Sendable (Instant) -> Void
     var end: @Sendable (Reception.End) -> Void
-    /// Told whenever the session may stand elsewhere than before.
+    /// Notes every change of the session.
     var activity: Activity
   }
 
@@ -43,7 +42,7 @@ final class StreamDriver: DatagramSink {
 
   private var eventLoop: any EventLoop { transport.eventLoop }
 
-  /// Opens the transport, and says what comes of that; the first one of a run starts its clocks.
+  /// Opens the transport and reports the result; the first one of a run starts its clocks.
   func open(startingRunAt start: Instant? = nil) {
     eventLoop.execute { [self] in
       if let start { state.value.reception.startRun(at: start) }
@@ -65,22 +64,22 @@ final class StreamDriver: DatagramSink {
     }
   }
 
-  /// What the stream has been through so far.
+  /// A snapshot of the stream.
   func status() async throws -> StreamStatus {
     try await eventLoop.submit { [self] in state.value.reception.status }.get()
   }
 
-  /// What came that is of no use, where nothing else did.
+  /// The unusable media that came, if nothing else did.
   func unusableMedia() async throws -> EndReason? {
     try await eventLoop.submit { [self] in state.value.reception.unusableMedia }.get()
   }
 
-  /// Passes on what is still held and takes leave of the sender; nothing comes out afterwards.
+  /// Passes on what is still held and sends RTCP BYE; nothing comes out afterwards.
   ///
-  /// - Returns: the session, which the next one may follow.
+  /// - Returns: the session, for the next one to follow.
   func finish() async throws -> Reception {
     let finished = try await eventLoop.submit { [self] in
-      // A run that ends while nothing is open ends the last connection once more.
+      // A run that ends while nothing is open ends the last connection a second time.
       if let finished = state.value.finished { return finished.futureResult }
       let finished = eventLoop.makePromise(of: Void.self)
       state.value.finished = finished
@@ -92,7 +91,7 @@ final class StreamDriver: DatagramSink {
     return try await eventLoop.submit { [self] in state.value.reception }.get()
   }
 
-  /// Has ``finish()`` wait for nobody; from any thread.
+  /// Makes ``finish()`` wait for nobody, from any thread.
   func hurry() {
     eventLoop.execute { [self] in
       state.value.reception.hurry()
@@ -129,11 +128,11 @@ final class StreamDriver: DatagramSink {
     proceed()
   }
 
-  /// Does what is to be done, and has itself woken when more is.
+  /// Carries out actions and schedules the next wake-up.
   private func proceed() {
     perform()
     surroundings.activity.note()
-    // An early wake-up only looks again: to move the timer along would cost a system call a packet.
+    // An early wake-up just looks again: moving the timer would cost a system call per packet.
     guard let due = state.value.reception.deadline,
       state.value.wakeUp.map({ due < $0.at }) ?? true
     else { return }
@@ -164,7 +163,7 @@ final class StreamDriver: DatagramSink {
     }
   }
 
-  /// Tells the session whether there is room for more.
+  /// Tells the session whether there is room.
   private func tellRoom() {
     let isCrowded = surroundings.isCrowded()
     state.value.reception.crowded(isCrowded, at: .now)
@@ -193,7 +192,7 @@ extension Reception.CarrierEnd {
 }
 
 extension Instant {
-  /// The monotonic clock's time now; the core gets it as a parameter.
+  /// The monotonic clock's time; the core gets it as a parameter.
   static var now: Instant {
     Instant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
   }

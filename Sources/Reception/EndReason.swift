@@ -1,29 +1,29 @@
-/// Why a run came to its end.
+/// Why a run ended.
 public enum EndReason: Sendable {
-  /// As many frames came as were asked for.
+  /// The requested number of frames came.
   case framesReached
-  /// The run lasted as long as was asked for.
+  /// The requested duration has passed.
   case durationReached
   /// The sender said goodbye (RFC 3550 §6.6).
   case goodbye
-  /// The carrier ended in order.
+  /// The carrier ended normally.
   case ended
-  /// Somebody stopped it.
+  /// The run was stopped from outside.
   case stopped
   /// No media came at all.
   case noMedia(after: Duration)
-  /// Media came, and then no more.
+  /// Media came and then stopped.
   case mediaLost(after: Duration)
-  /// What came is no video of a codec that is known here.
+  /// What came is not video of a known codec.
   case unrecognizedMedia(payloadTypes: [UInt8])
-  /// The far end describes its media as something else than video of a known codec.
+  /// The far end describes its media as something other than video of a known codec.
   case unsupportedMedia(any Error)
   /// The transport could not be opened.
   case cannotOpen(any Error)
-  /// The transport failed while it carried the stream.
+  /// The transport failed in the middle of the stream.
   case transportFailed(any Error)
   /// No decoder could be opened for the stream.
   case decoderFailed(any Error)
-  /// Every output has ended by itself; their summaries say why.
+  /// Every output ended by itself; their summaries say why.
   case outputsEnded
 }

@@ -1,20 +1,20 @@
 import RTPWire
 
-/// Whether what comes out may go on to whoever takes it, and whether the far end waits meanwhile.
+/// Whether output may go on to its consumer, and whether the far end is held meanwhile.
 struct Gate: Sendable {
   private enum State: Sendable, Hashable {
     case open
-    /// Whoever takes what comes out has enough to do, and the far end waits.
+    /// The consumer is busy, and the far end is held.
     case closed(since: Instant)
-    /// There is room again, and what has come meanwhile goes on before the far end does.
+    /// There is room again; what has accumulated leaves before the far end continues.
     case draining
-    /// What was waited for took too long: it loses what comes, until it has room again.
+    /// Holding timed out; data may be lost from here on, until there is room again.
     case givenUp
     case givenUpForGood
   }
 
-  /// How long the far end is held at most without anything going on: less than what makes either
-  /// side take the other for dead.
+  /// How long the far end is held without progress: short enough that neither side takes the other
+  /// for dead.
   static let patience: Duration = .seconds(2)
 
   private var state = State.open
@@ -30,7 +30,7 @@ struct Gate: Sendable {
     return since.advanced(by: Self.patience)
   }
 
-  /// Somebody is crowded; true when the far end is to be held from now on.
+  /// The consumer is busy; returns `true` when the far end is to be held from now on.
   mutating func close(at now: Instant) -> Bool {
     switch state {
     case .open:
@@ -43,7 +43,7 @@ struct Gate: Sendable {
     }
   }
 
-  /// Nobody is crowded any more.
+  /// The consumer has room again.
   mutating func open() {
     switch state {
     case .closed: state = .draining
@@ -52,14 +52,14 @@ struct Gate: Sendable {
     }
   }
 
-  /// All that waited has gone on; true when the far end may too.
+  /// Everything that waited has gone on; returns `true` when the far end may continue too.
   mutating func settle() -> Bool {
     guard state == .draining else { return false }
     state = .open
     return true
   }
 
-  /// Ends being closed because that has lasted too long, or too much waits; false when it was not.
+  /// Stops holding after too long, or with too much waiting; `false` if the gate was not closed.
   mutating func giveUp() -> Bool {
     guard case .closed = state else { return false }
     state = .givenUp

@@ -11,13 +11,13 @@ struct Preroll: Sendable {
     case unrecognized(payloadTypes: [UInt8])
   }
 
-  /// As much as the processor would hold: 200 ms of a fast stream.
+  /// As many as the processor would hold: 200 ms of a fast stream.
   static let maximumDatagrams = 2048
   static let maximumBytes = 16 << 20
-  /// A group of pictures rarely lasts longer, and in each there is something that tells.
+  /// A group of pictures rarely lasts longer, and each one contains something recognizable.
   static let patience: Duration = .seconds(5)
 
-  /// Datagrams let go because more came than is kept.
+  /// Datagrams dropped because the preroll was full.
   private(set) var discarded: UInt64 = 0
   private var datagrams = CircularBuffer<Datagram>()
   private var bytes = 0
@@ -26,7 +26,7 @@ struct Preroll: Sendable {
   private var recognizer: FormatRecognizer
   private var sources: [UInt32: Source] = [:]
 
-  /// A source counts once two packets in sequence came from it, so that garbage decides nothing.
+  /// A source counts after two packets in sequence, so that garbage decides nothing.
   private struct Source: Sendable {
     var last: RTPPacket
     var isConfirmed = false
@@ -37,7 +37,7 @@ struct Preroll: Sendable {
     recognizer = FormatRecognizer(formats)
   }
 
-  /// Keeps `datagram`, and says what all of them together tell.
+  /// Keeps `datagram` and returns what all of them together show.
   mutating func keep(_ datagram: Datagram, media: MediaDescription) -> Outcome {
     store(datagram)
     guard datagram.channel == .media, !RTCPPacket.recognizes(datagram.bytes),
@@ -53,7 +53,7 @@ struct Preroll: Sendable {
     let isConfirmed = observe(packet, isOfStream: isOfStream)
     guard isOfStream else { return .undecided }
     if let codec = media.encodingName.flatMap(formats.codec(encodingName:)) {
-      // The codec is given, so that all there is to learn is the payload type.
+      // The codec is given, so only the payload type is to be learned.
       return isConfirmed ? .recognized(codec, payloadType: packet.payloadType) : .undecided
     }
     if let (payloadType, codec) = recognizer.result {
@@ -70,20 +70,20 @@ struct Preroll: Sendable {
     Set(sources.values.filter(\.isConfirmed).map(\.last.payloadType)).sorted()
   }
 
-  /// Datagrams that are kept.
+  /// How many datagrams are kept.
   var count: Int { datagrams.count }
 
-  /// Hands out everything that was kept, in the order of arrival.
+  /// Removes and returns everything that was kept, in order of arrival.
   mutating func takeAll() -> CircularBuffer<Datagram> {
     defer { datagrams = [] }
     return datagrams
   }
 
-  /// Shows `packet` to the recognizer if its source counts and it is of the type that is wanted,
-  /// and says whether its source does.
+  /// Shows `packet` to the recognizer if its source counts and its type is the wanted one; returns
+  /// whether its source counts.
   private mutating func observe(_ packet: RTPPacket, isOfStream: Bool) -> Bool {
     guard var source = sources[packet.ssrc] else {
-      // The table is bounded by forgetting: a sender that goes on will be entered again.
+      // Bounded by forgetting: an active sender is entered again.
       if sources.count >= 64 { sources.removeAll() }
       sources[packet.ssrc] = Source(last: packet.detached())
       return false
@@ -100,7 +100,7 @@ struct Preroll: Sendable {
   }
 
   private mutating func store(_ datagram: Datagram) {
-    // Out of the read's slab, which would otherwise be held whole.
+    // Copied out of the read's slab, which would otherwise stay in memory as a whole.
     var own = datagram
     own.bytes = ByteBuffer(buffer: datagram.bytes)
     datagrams.append(own)

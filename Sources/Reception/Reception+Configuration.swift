@@ -2,37 +2,37 @@ import Defragment
 import RTPWire
 
 extension Reception {
-  /// What is wanted of a run, over all of its connections.
+  /// What is wanted of a run, across all of its connections.
   public struct Configuration: Sendable {
     /// What is known of the video, and the reorder window.
     public var stream = VideoStream.Configuration()
-    /// How long the first media may take, opening included; `nil` waits for ever.
+    /// How long to wait for the first media, opening included; `nil` waits forever.
     public var firstMediaTimeout: Duration?
-    /// How long media may pause, over reconnections too; `nil` waits for ever.
+    /// How long media may pause, reconnections included; `nil` waits forever.
     public var silenceTimeout: Duration?
-    /// Ends the run so long after the first packet.
+    /// Ends the run this long after the first packet.
     public var duration: Duration?
-    /// How long media may pause before a connection counts as dead, where another one would follow
-    /// it; `nil` where none would.
+    /// How long media may pause before a connection counts as dead and is replaced; `nil` if there
+    /// is no reconnection.
     public var reconnectionSilence: Duration?
 
     public init() {}
   }
 
-  /// What carries the packets of a connection, as far as that decides anything.
+  /// The properties of what carries a connection's packets.
   public struct Carrier: Sendable, Hashable {
-    /// What the time of the packets is.
+    /// Which clock the packets follow.
     public enum Time: Sendable, Hashable {
-      /// That of the machine: what does not come is late.
+      /// The machine's clock: what does not come in time is late.
       case live
-      /// That of a recording: what is due comes out before the packet that came after it.
+      /// The recording's clock: whatever is due comes out before the next packet.
       case recorded
     }
 
     public var time: Time
-    /// Whether the far end begins when it likes.
+    /// Whether this side only waits, and the far end begins when it likes.
     public var isPassive: Bool
-    /// How long the stream may pause before the carrier ends by itself; `nil` where it never does.
+    /// The pause after which the carrier ends by itself; `nil` if it never does.
     public var longestSilence: Duration?
 
     public init(time: Time = .live, isPassive: Bool = false, longestSilence: Duration? = nil) {
@@ -42,23 +42,23 @@ extension Reception {
     }
   }
 
-  /// How a carrier came to its end.
+  /// How a carrier ended.
   public enum CarrierEnd: Sendable {
-    /// The far end finished in order.
+    /// The far end finished normally.
     case ended
     case failed(any Error)
     /// This side closed it.
     case closed
   }
 
-  /// The tracks of a connection that is over.
+  /// The tracks of a previous connection.
   struct Former: Sendable {
     var video: VideoStream
     var others: [Track]
   }
 }
 
-/// A source of random numbers, whatever its type.
+/// A random number generator of any type.
 struct AnyRandomness: RandomNumberGenerator, Sendable {
   var base: any RandomNumberGenerator & Sendable
 

@@ -1,15 +1,15 @@
 import RTPWire
 
-/// When a session is over because of time alone.
+/// The endings that time alone brings.
 extension Reception {
-  /// How long packets may still come behind the sender's goodbye, when it has overtaken them.
+  /// How long packets may still come after an RTCP BYE that has overtaken them.
   static let goodbyeGrace: Duration = .milliseconds(500)
-  /// How long media that is of no use may come to whoever listens, where nothing else is asked for.
+  /// How long a listener tolerates unusable media if nothing else ends the run.
   static let patienceWithUnusable: Duration = .seconds(10)
-  /// So many packets of another type are a stream, and no stray.
+  /// This many packets of another type are a stream and not a stray.
   private static let unusableMinimum: UInt64 = 10
 
-  /// What is over if nothing more happens, and when.
+  /// What ends, and when, if nothing more happens.
   var ending: (at: Instant, end: End)? {
     var earliest: (at: Instant, end: End)?
     func consider(_ at: Instant, _ end: End) {
@@ -29,7 +29,7 @@ extension Reception {
         lastMedia == nil ? EndReason.noMedia(after: silence) : .mediaLost(after: silence)
       consider(start.advanced(by: silence), .connection(reason))
     }
-    // Whoever asked for media has an end without this; a listener would wait for ever.
+    // With a timeout the run ends anyway; a listener without one would wait forever.
     if carrier.isPassive, let firstArrival, let unusableMedia {
       let patience = configuration.firstMediaTimeout ?? Self.patienceWithUnusable
       consider(firstArrival.advanced(by: patience), .connection(unusableMedia))
@@ -37,21 +37,21 @@ extension Reception {
     return earliest
   }
 
-  /// Whether the sender's goodbye ends the connection.
+  /// Whether an RTCP BYE ends the connection.
   ///
-  /// A listener that goes on has nothing to connect to: it waits for the next sender where it is.
+  /// A listener that reconnects has nothing to connect to: it waits for the next sender as it is.
   private var endsWithGoodbye: Bool {
     !carrier.isPassive || configuration.reconnectionSilence == nil
   }
 
-  /// How long media may pause before the connection counts as dead; `nil` waits for ever.
+  /// How long media may pause before the connection counts as dead; `nil` waits forever.
   private var silence: Duration? {
     guard !carrier.isPassive else { return nil }
-    // A carrier that watches for itself knows more of the reasons, and is given the time to tell.
+    // A carrier with its own watchdog knows better reasons, so it gets the time to give them.
     return carrier.longestSilence.map { $0 * 2 } ?? configuration.reconnectionSilence
   }
 
-  /// The payload types of streams that are of no use.
+  /// The payload types of unusable streams.
   var unusableTypes: [UInt8] {
     let ignored = video.ignoredPayloadTypes.filter { $0.value >= Self.unusableMinimum }.keys
     return Set(video.unrecognizedPayloadTypes + ignored).sorted()

@@ -2,9 +2,9 @@ import NIOCore
 import RTPProcessor
 import RTPWire
 
-/// What is said back to the sender by RTCP.
+/// The RTCP sent to the far end.
 extension Reception {
-  /// The reports of one channel, about all tracks that come on it.
+  /// The reports of one channel, about all tracks on it.
   struct ChannelReports: Sendable {
     /// The place of its media in the description.
     let track: Int
@@ -13,11 +13,11 @@ extension Reception {
     var deadline: Instant { reports.deadline }
   }
 
-  /// Begins to report where reports are expected, as soon as both the description and the carrier
-  /// are there.
+  /// Starts reporting where reports are expected, once both the description and the carrier are
+  /// there.
   mutating func openReports() {
     guard openedAt != nil else { return }
-    // Who takes feedback takes the reports that go before it, signalled or not.
+    // A far end that takes feedback takes the reports that precede it, signalled or not.
     let mayAsk = carrier.time == .live && !video.feedback.requests.isEmpty
     guard takesReports || mayAsk else {
       reports = []
@@ -41,7 +41,7 @@ extension Reception {
   /// The place of the video in the description.
   private var videoPlace: Int { places.firstIndex(of: .video) ?? 0 }
 
-  /// What can be told of the sources on a channel.
+  /// The report blocks for the sources on a channel.
   private func receptions(on track: Int) -> [SourceReception] {
     guard track == videoPlace else {
       guard case .other(let index) = places[track] else { return [] }
@@ -62,7 +62,7 @@ extension Reception {
     }
   }
 
-  /// Asks the far end for what is missing by now.
+  /// Requests what is missing.
   mutating func sendFeedback() {
     guard let index = reports.firstIndex(where: { $0.track == videoPlace }) else { return }
     while let message = video.nextFeedback(at: now) {
@@ -73,7 +73,7 @@ extension Reception {
     }
   }
 
-  /// Tells the sender that nobody listens any more (RFC 3550 §6.6).
+  /// Sends an RTCP BYE (RFC 3550 §6.6).
   mutating func sayGoodbye() {
     for index in reports.indices {
       let track = reports[index].track

@@ -1,15 +1,15 @@
 import NIOCore
 import RTPWire
 
-/// Recordings, whose clock is the arrival times of their packets and nothing else: what comes out
-/// is the same on every machine, however fast or slow it is read.
+/// Recordings. The arrival times of the packets are the only clock, so the output is the same on
+/// every machine, however fast the recording is read.
 extension Reception {
-  /// What a recording has brought, and has to wait until what came before is worked off.
+  /// What has been read from a recording and waits for what came before it.
   ///
-  /// The carrier is held meanwhile, so that no more waits than one read brings.
+  /// The carrier is held meanwhile, so no more waits than one read brings.
   struct Recording: Sendable {
     var datagrams = CircularBuffer<Datagram>()
-    /// Whether its clock has begun to run.
+    /// Whether its clock has started.
     var hasBegun = false
 
     var isEmpty: Bool { datagrams.isEmpty }
@@ -17,7 +17,7 @@ extension Reception {
     mutating func append(_ datagram: Datagram) { datagrams.append(datagram) }
   }
 
-  /// Goes on to what comes next, which is what is due, the end of the run, or a packet; false when
+  /// Moves on to what comes next: something due, the end of the run, or a packet; `false` when
   /// nothing is left.
   mutating func advanceRecording() -> Bool {
     guard let datagram = recording.datagrams.first else { return false }
@@ -26,12 +26,12 @@ extension Reception {
       now = datagram.arrival
       clock.start(at: now)
     }
-    // What is due before the packet comes before it.
+    // Whatever is due before the packet comes out before it.
     let due = video.deadline.flatMap { now < $0 && $0 <= datagram.arrival ? $0 : nil }
     let next = due ?? datagram.arrival
     if let ending, ending.at <= next {
       now = ending.at
-      // What comes behind the end is nobody's.
+      // What follows the end of the run is not used.
       actions.append(.holdReading(true))
       recording.datagrams.removeAll()
       end(ending.end)
@@ -49,14 +49,14 @@ extension Reception {
     return true
   }
 
-  /// Ends the connection when its carrier has, and nothing of it waits any more.
+  /// Ends the connection once its carrier has ended and nothing waits any more.
   mutating func endIfCarrierEnded() {
     guard phase == .running, let carrierEnd, recording.isEmpty, waiting.isEmpty, gate.isOpen else {
       return
     }
     let types = video.unrecognizedPayloadTypes
     if carrier.time == .recorded, case .recognizing = video.phase, !types.isEmpty {
-      // A recording that has ended will not bring what tells its codec.
+      // The codec cannot be learned any more.
       return end(.connection(.unrecognizedMedia(payloadTypes: types)))
     }
     switch carrierEnd {

@@ -2,28 +2,27 @@ import Defragment
 import NIOCore
 public import RTPWire
 
-/// Which track a datagram belongs to, by what was described and by what came.
+/// Assigns datagrams to tracks, by the description and by the packets.
 extension Reception {
-  /// As many described media are followed; more are set up by nobody.
+  /// The most described media that are followed; no sender sets up more.
   static let maximumDescribed = 32
-  /// As many sources beside the video on its own channel are followed.
+  /// The most other sources on the video's channel that are followed.
   static let maximumFound = 8
 
-  /// What stands at a place of the description.
+  /// What a place of the description stands for.
   enum Place: Sendable, Hashable {
     case video
-    /// An index of the other tracks.
+    /// An index into the other tracks.
     case other(Int)
     case untracked
   }
 
-  /// Begins anew with what the far end says of its media.
+  /// Starts over with a new description of the far end's media.
   mutating func describe(_ media: [MediaDescription]) throws {
-    // What the user says goes before what the far end says.
+    // What the user says takes precedence over the description.
     let own = configuration.stream.media
     guard let chosen = place(ofVideoIn: media) else {
-      // What the user knows, or what is called something else than sound, may be video all the
-      // same.
+      // A medium that the user describes, or that is not called sound, may still be video.
       if own.encodingName != nil || media.contains(where: { $0.kind != .audio }) { return }
       throw NoVideo(media: media)
     }
@@ -48,7 +47,7 @@ extension Reception {
     }
   }
 
-  /// The first video whose codec is known, or is to be recognized, or else the first at all.
+  /// The place of the first video whose codec is known or to be recognized, or else of any video.
   private func place(ofVideoIn media: [MediaDescription]) -> Int? {
     let stream = configuration.stream
     let videos = media.indices.filter { media[$0].kind == .video }
@@ -78,7 +77,7 @@ extension Reception {
     guard datagram.channel == .media, let type = datagram.payloadType,
       !describes(type, at: place)
     else { return place }
-    // Several media in one session: the payload type says which one it is (RFC 9143 §9.2).
+    // With several media in one session, the payload type shows which one it is (RFC 9143 §9.2).
     if video.describes(type) { return .video }
     return others.firstIndex { $0.describes(type) }.map { .other($0) } ?? place
   }
@@ -91,7 +90,7 @@ extension Reception {
     }
   }
 
-  /// Follows the sources of packets that came with the video and are not of it.
+  /// Follows other sources among the video's packets.
   private mutating func follow(_ datagrams: [Datagram]) {
     for datagram in datagrams {
       guard let packet = try? RTPPacket(parsing: datagram.bytes), packet.ssrc != video.ssrc else {
@@ -103,7 +102,7 @@ extension Reception {
       }
       let found = others.indices.filter { others[$0].place == nil }
       if found.count >= Self.maximumFound {
-        // Whoever has not proved itself is the least loss.
+        // A source that has not proved itself is the least loss.
         guard let index = found.first(where: { others[$0].ssrc == nil }) else { continue }
         others[index] = track(of: packet)
         others[index].receive(datagram)
@@ -126,7 +125,7 @@ extension Reception {
     others.firstIndex { $0.place == nil && ($0.expectedSource == ssrc || $0.ssrc == ssrc) }
   }
 
-  /// Gives the reports of a source that was found beside the video to its track too.
+  /// Passes the RTCP of a source found beside the video to its track too.
   private mutating func passOnControl(_ datagram: Datagram) {
     guard datagram.channel == .control || RTCPPacket.recognizes(datagram.bytes),
       let ssrc = datagram.bytes.getInteger(
@@ -138,14 +137,14 @@ extension Reception {
 }
 
 extension Datagram {
-  /// The payload type, where this looks like RTP.
+  /// The payload type, if this looks like RTP.
   fileprivate var payloadType: UInt8? {
     guard !RTCPPacket.recognizes(bytes) else { return nil }
     return bytes.getInteger(at: bytes.readerIndex + 1, as: UInt8.self).map { $0 & 0x7F }
   }
 }
 
-/// What was described has no video in it.
+/// The description contains no video.
 public struct NoVideo: Error, Sendable, Hashable, CustomStringConvertible {
   public let media: [MediaDescription]
 

@@ -3,33 +3,33 @@ public import NIOCore
 import RTPProcessor
 public import RTPWire
 
-/// The receiving session of one connection as one value: its tracks, what is said back by RTCP,
-/// when the far end is to wait, and when all of it is over.
+/// The receiving session of one connection as one value: its tracks, its RTCP, when the far end is
+/// held, and when the connection and the run end.
 ///
-/// Inputs are methods that take the time; after each of them, and when ``deadline`` passes
-/// (``timePassed(to:)``), call ``nextAction()`` until it returns `nil` and carry out what it says.
+/// Inputs are methods that take the time. After each input, and when ``deadline`` passes
+/// (``timePassed(to:)``), call ``nextAction()`` until it returns `nil`, and carry out the actions.
 ///
-/// Of a recording, the time is what its packets say: nothing is due before the next one, and
-/// nothing is lost because somebody is slow.
+/// A recording's time is that of its packets: nothing becomes due before the next packet, and
+/// nothing is lost because a consumer is slow.
 public struct Reception: Sendable {
-  /// What is to be done, in this order.
+  /// What the caller has to do, in this order.
   public enum Action: Sendable {
-    /// Hand on an access unit of the video; then say ``crowded(_:at:)``, and
-    /// ``wantKeyPicture(at:)`` if decoding cannot go on with the next one.
+    /// Hand on an access unit of the video; then call ``crowded(_:at:)``, and
+    /// ``wantKeyPicture(at:)`` if decoding cannot continue with the next one.
     case deliver(AccessUnit)
-    /// Send an RTCP compound to the far end of the track that was described at this place.
+    /// Send a compound RTCP packet to the far end of the track at this place of the description.
     case sendRTCP(ByteBuffer, track: Int)
-    /// Have the far end wait, or let it go on.
+    /// Hold the far end, or let it continue.
     case holdReading(Bool)
-    /// Media has begun to come.
+    /// Media has begun.
     case mediaBegan(at: Instant)
-    /// The connection is over, or the whole run; said once.
+    /// The connection or the whole run is over; sent once.
     case ended(End)
-    /// Nothing more comes out; said once, after ``finish(at:)``.
+    /// Nothing more comes out; sent once, after ``finish(at:)``.
     case finished
   }
 
-  /// What came to its end, and why.
+  /// What ended, and why.
   public enum End: Sendable {
     case connection(EndReason)
     case run(EndReason)
@@ -37,13 +37,13 @@ public struct Reception: Sendable {
 
   let configuration: Configuration
   let carrier: Carrier
-  /// What the connection before this one came to.
+  /// The final state of the previous connection.
   let former: Former?
   /// The track that is decoded.
   var video: VideoStream
-  /// All other tracks: those that were described, then those found on the video's channel.
+  /// All other tracks: first the described ones, then those found on the video's channel.
   var others: [Track] = []
-  /// What the far end described, by its place; empty where it described nothing.
+  /// What the far end described, in its order; empty without a description.
   var places: [Place] = []
   var reports: [ChannelReports] = []
   var clock: RunClock
@@ -52,23 +52,23 @@ public struct Reception: Sendable {
   var recording = Recording()
   var actions = CircularBuffer<Action>()
   var phase = Phase.running
-  /// The latest time that was heard of; in a recording, that of its packets.
+  /// The latest known time; in a recording, that of its packets.
   var now: Instant
   var openedAt: Instant?
   var takesReports = false
-  /// What came first on this connection, whatever it was.
+  /// When anything first arrived on this connection.
   var firstArrival: Instant?
   var firstMedia: Instant?
   var lastMedia: Instant?
-  /// How the carrier ended behind what still waits.
+  /// How the carrier ended, after what still waits.
   var carrierEnd: CarrierEnd?
-  /// Packets of the video when life was last seen in it.
+  /// The video's packet count when media was last noted as alive.
   private var notedDeliveries: UInt64
   var randomness: AnyRandomness
 
   enum Phase: Sendable, Hashable {
     case running
-    /// Its end was told; what is held can still be had.
+    /// The end was reported; what is held can still be pulled.
     case over
     case finishing
     case finished
@@ -76,16 +76,15 @@ public struct Reception: Sendable {
 
   /// Begins the session of a connection that is about to be opened.
   ///
-  /// After `former`, which is over, its totals go on, and so do the time of its media and the
-  /// clocks of the run.
+  /// The totals, the media time and the clocks of the run continue from `former`, which is over.
   ///
   /// - Parameters:
   ///   - configuration: what is wanted of the run.
   ///   - carrier: what carries the packets.
-  ///   - former: the session of the connection before, if there was one.
-  ///   - randomness: what identifiers and intervals are drawn from.
-  ///   - now: the time.
-  /// - Throws: `UnsupportedFormat` when the media is described as something else than video of a
+  ///   - former: the session of the previous connection, if there was one.
+  ///   - randomness: the source of identifiers and intervals.
+  ///   - now: the current time.
+  /// - Throws: `UnsupportedFormat` when the media is described as something other than video of a
   ///   known codec.
   public init(
     _ configuration: Configuration, on carrier: Carrier, after former: Reception? = nil,
@@ -103,15 +102,16 @@ public struct Reception: Sendable {
 
   // MARK: - Inputs
 
-  /// The run begins, and its first connection is about to be opened; a recording begins with its
-  /// first packet.
+  /// Starts the run; its first connection is about to be opened.
+  ///
+  /// A recording starts with its first packet.
   public mutating func startRun(at now: Instant) {
     guard carrier.time == .live else { return }
     advance(to: now)
     clock.start(at: now)
   }
 
-  /// The far end describes its media; comes before any datagram, or not at all.
+  /// Takes the far end's description of its media, which comes before any datagram or not at all.
   public mutating func described(_ media: [MediaDescription], at now: Instant) {
     guard phase == .running, !media.isEmpty else { return }
     advance(to: now)
@@ -124,7 +124,7 @@ public struct Reception: Sendable {
     openReports()
   }
 
-  /// A datagram has come.
+  /// Processes a datagram.
   public mutating func receive(_ datagram: Datagram) {
     guard phase == .running else { return }
     if carrier.time == .recorded { return recording.append(datagram) }
@@ -134,14 +134,14 @@ public struct Reception: Sendable {
     noteLife(at: now)
   }
 
-  /// A read has been delivered whole; a good time to ask for what is missing.
+  /// Notes the end of a read: a good time to request what is missing.
   public mutating func readCompleted(at now: Instant) {
     guard phase == .running, carrier.time == .live else { return }
     advance(to: now)
     sendFeedback()
   }
 
-  /// The carrier is open from `now` on; `takesReports` says whether RTCP is expected back.
+  /// Notes that the carrier is open; `takesReports` says whether it expects RTCP back.
   public mutating func transportOpened(takesReports: Bool, at now: Instant) {
     guard phase == .running else { return }
     advance(to: now)
@@ -150,19 +150,19 @@ public struct Reception: Sendable {
     openReports()
   }
 
-  /// The carrier could not be opened.
+  /// Notes that the carrier could not be opened.
   public mutating func openingFailed(_ error: any Error) {
     end(.connection(.cannotOpen(error)))
   }
 
-  /// The carrier has ended or failed; nothing more comes.
+  /// Notes that the carrier has ended or failed; nothing more comes.
   public mutating func transportEnded(_ carrierEnd: CarrierEnd) {
     guard phase == .running else { return }
     self.carrierEnd = carrierEnd
     endIfCarrierEnded()
   }
 
-  /// Whoever takes access units has more to do than is good, or room again.
+  /// Notes that the consumer of access units is busy, or has room again.
   public mutating func crowded(_ isCrowded: Bool, at now: Instant) {
     guard phase != .finished else { return }
     advance(to: now)
@@ -174,13 +174,13 @@ public struct Reception: Sendable {
     }
   }
 
-  /// Decoding cannot go on although nothing is missing.
+  /// Notes that decoding cannot continue although nothing is missing.
   public mutating func wantKeyPicture(at now: Instant) {
     guard carrier.time == .live else { return }
     video.wantKeyPicture(at: now)
   }
 
-  /// ``deadline`` has come, or any other time.
+  /// Moves the time forward, to ``deadline`` or any other time.
   public mutating func timePassed(to now: Instant) {
     guard carrier.time == .live else { return }
     advance(to: now)
@@ -192,9 +192,9 @@ public struct Reception: Sendable {
     if let ending, ending.at <= now { end(ending.end) }
   }
 
-  /// Ends the session: what is still held comes out, and the sender is told goodbye.
+  /// Ends the session: what is still held comes out, and the sender gets an RTCP BYE.
   ///
-  /// Units still wait while whoever takes them is crowded; ``hurry()`` ends that.
+  /// Units still wait while the consumer is busy; ``hurry()`` ends that.
   public mutating func finish(at now: Instant) {
     guard phase == .running || phase == .over else { return }
     phase = .finishing
@@ -205,13 +205,12 @@ public struct Reception: Sendable {
     if carrier.time == .live { pull(at: self.now) }
   }
 
-  /// What waits goes on at once, whoever is crowded.
+  /// Releases what waits at once, even if the consumer is busy.
   public mutating func hurry() { gate.giveUpForGood() }
 
   // MARK: - Outputs
 
-  /// When ``timePassed(to:)`` has something to do although nothing else happens; `nil` where
-  /// nothing ever will.
+  /// When to call ``timePassed(to:)`` if nothing else happens; `nil` if never.
   public var deadline: Instant? {
     // Nothing is due in a recording before its next packet.
     guard carrier.time == .live, phase != .finished else { return nil }
@@ -228,7 +227,7 @@ public struct Reception: Sendable {
     return due
   }
 
-  /// The next thing to be done; `nil` until there is another input.
+  /// The next action; `nil` until there is another input.
   public mutating func nextAction() -> Action? {
     while true {
       if let action = actions.popFirst() { return action }
@@ -251,13 +250,13 @@ public struct Reception: Sendable {
     return firstMedia.duration(to: lastMedia)
   }
 
-  /// When media last came, on this connection or one before it.
+  /// When media last came, on this connection or a previous one.
   public var lastMediaOfRun: Instant? { clock.lastMedia }
 
-  /// When the run is over if no more media comes, on whatever connection, and why.
+  /// When and why the run ends if no more media comes on any connection.
   public var runEnding: (at: Instant, reason: EndReason)? { clock.ending }
 
-  /// What came of no use to anybody, as far as it is RTP: why a run that is stopped had nothing.
+  /// The unusable RTP that came: why a stopped run has no output.
   public var unusableMedia: EndReason? {
     guard firstMedia == nil, clock.firstMedia == nil, !unusableTypes.isEmpty else { return nil }
     return .unrecognizedMedia(payloadTypes: unusableTypes)
@@ -265,7 +264,7 @@ public struct Reception: Sendable {
 
   // MARK: - Inside
 
-  /// The caller's time is that of a live session; a recording has its own.
+  /// A live session follows the caller's clock; a recording has its own.
   private mutating func advance(to time: Instant) {
     if carrier.time == .live { now = max(now, time) }
   }
@@ -276,7 +275,7 @@ public struct Reception: Sendable {
     actions.append(.ended(end))
   }
 
-  /// Passes on the access units that are complete.
+  /// Queues the complete access units as actions.
   mutating func pull(at now: Instant) {
     while let unit = video.next(at: now) {
       if !waiting.append(unit), gate.giveUp() { goOn() }
@@ -287,7 +286,7 @@ public struct Reception: Sendable {
     }
   }
 
-  /// Only packets of the stream count as life, not whatever reaches the port.
+  /// Only packets of the stream count as life, not everything that reaches the port.
   mutating func noteLife(at arrival: Instant) {
     guard video.delivered != notedDeliveries else { return }
     notedDeliveries = video.delivered
@@ -304,13 +303,13 @@ public struct Reception: Sendable {
     return carrier.time == .live ? waiting.popFirst() : video.next(at: now)
   }
 
-  /// Lets the far end go on once what it has sent is worked off.
+  /// Lets the far end continue once what it sent has been consumed.
   private mutating func settleGate() {
     guard waiting.isEmpty, recording.isEmpty, gate.settle() else { return }
     goOn()
   }
 
-  /// Lets the far end go on; the silence was this side's.
+  /// Lets the far end continue; the silence was caused by this side.
   private mutating func goOn() {
     actions.append(.holdReading(false))
     guard carrier.time == .live, lastMedia != nil else { return }

@@ -1,19 +1,19 @@
 import RTPWire
 
-/// When a run is over because of time alone, over all of its connections.
+/// When time alone ends a run, across all of its connections.
 struct RunClock: Sendable {
-  /// How long the first packet of media may take; `nil` waits for ever.
+  /// How long to wait for the first packet of media; `nil` waits forever.
   private var forFirstMedia: Duration?
-  /// How long it may take from one packet to the next.
+  /// The longest pause between two packets.
   private var forMoreMedia: Duration?
-  /// How long the run lasts from the first packet on.
+  /// How long the run lasts, from the first packet.
   private var forEverything: Duration?
 
   private(set) var startedAt: Instant
   private(set) var firstMedia: Instant?
   private(set) var lastMedia: Instant?
 
-  /// Nobody waits for what is not in a recording, so there only the duration counts.
+  /// A recording is never waited for, so only the duration applies to it.
   init(of configuration: Reception.Configuration, on carrier: Reception.Carrier, at now: Instant) {
     if carrier.time == .live {
       forFirstMedia = configuration.firstMediaTimeout
@@ -30,7 +30,7 @@ struct RunClock: Sendable {
     lastMedia = now
   }
 
-  /// When the run is over if no more media comes, and why.
+  /// When and why the run ends if no more media comes.
   var ending: (at: Instant, reason: EndReason)? {
     guard let firstMedia, let lastMedia else {
       return forFirstMedia.map { (startedAt.advanced(by: $0), .noMedia(after: $0)) }

@@ -2,17 +2,17 @@ public import Bitstream
 public import Defragment
 public import RTPProcessor
 
-/// What a session has been through so far: the counters of every stage, and of every track.
+/// A snapshot of a session: the counters of every stage and of every track.
 public struct StreamStatus: Sendable {
-  /// Of the track that is decoded, as are the counters that follow.
+  /// Of the decoded track, as are the counters that follow.
   public let phase: VideoStream.Phase
   public let reception: ReceptionStatistics
   public let defragmentation: DefragmentStatistics?
   public let format: FormatDescription?
   public let clock: ClockMapping
-  /// Datagrams that came before the codec was recognized and were let go.
+  /// Datagrams dropped before the codec was recognized.
   public let unrecognizedDatagrams: UInt64
-  /// All tracks: those that were described in that order, then those found among the packets.
+  /// All tracks: first the described ones in that order, then those found among the packets.
   public let tracks: [TrackStatus]
 
   init(of reception: Reception) {
@@ -28,7 +28,7 @@ public struct StreamStatus: Sendable {
 }
 
 extension Reception {
-  /// What the session has been through so far.
+  /// A snapshot of the session.
   public var status: StreamStatus { StreamStatus(of: self) }
 
   fileprivate var trackStatuses: [TrackStatus] {
@@ -41,7 +41,7 @@ extension Reception {
       }
     }
     if places.isEmpty { statuses.append(TrackStatus(of: video, at: nil)) }
-    // What has not proved itself is no track.
+    // A source that has not proved itself is not a track.
     let found = others.filter { $0.place == nil && $0.ssrc != nil }
     return statuses + found.map(TrackStatus.init)
   }

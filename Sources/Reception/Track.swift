@@ -1,16 +1,16 @@
 import RTPProcessor
 import RTPWire
 
-/// A track that is received, put in order and counted, and not decoded.
+/// A track that is received, ordered and counted, but not decoded.
 struct Track: Sendable {
   let media: MediaDescription
-  /// Its place in what the far end described; `nil` where it was found beside the video.
+  /// Its place in the far end's description; `nil` if it was found beside the video.
   let place: Int?
-  /// The source for which it was made; `nil` where it was described.
+  /// The source it was made for; `nil` if it was described.
   var expectedSource: UInt32?
   private(set) var processor: RTPProcessor
 
-  /// Begins after `former`, whose totals go on.
+  /// Begins after `former`, whose totals continue.
   init(
     _ media: MediaDescription, at place: Int?, window: Duration, after former: Track? = nil
   ) {
@@ -22,7 +22,7 @@ struct Track: Sendable {
     configuration.correctionFormats = media.correctionFormats
     configuration.redundancyPayloadType = media.redundancyPayloadType
     configuration.retransmissionFormats = media.retransmissionFormats
-    // Several payload types share the numbers of one source: comfort noise, telephone events.
+    // One source numbers several payload types together: comfort noise, telephone events.
     configuration.payloadType = nil
     if let former {
       processor = RTPProcessor(configuration: configuration, after: former.processor)
@@ -36,12 +36,12 @@ struct Track: Sendable {
   var sourceReception: SourceReception? { processor.reception }
 
   mutating func receive(_ datagram: Datagram) {
-    // Any packet will do to begin with: nothing here waits for a key picture.
+    // Any packet can be the first: nothing here waits for a key picture.
     _ = processor.receive(datagram) { _ in true }
     drain(at: datagram.arrival)
   }
 
-  /// Takes out what is in order by `now`.
+  /// Removes what is in order at `now`.
   mutating func drain(at now: Instant) {
     while processor.next(at: now) != nil {}
   }
@@ -51,7 +51,7 @@ struct Track: Sendable {
     while processor.next(at: Instant(nanoseconds: .max)) != nil {}
   }
 
-  /// Whether a packet of `payloadType` belongs here by the description.
+  /// Whether the description assigns `payloadType` to this track.
   func describes(_ payloadType: UInt8) -> Bool {
     media.payloadType == payloadType || media.auxiliaryTypes.contains(payloadType)
   }

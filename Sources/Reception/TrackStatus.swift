@@ -3,22 +3,22 @@ import Defragment
 public import RTPProcessor
 public import RTPWire
 
-/// What one track of a session has been through so far.
+/// A snapshot of one track of a session.
 public struct TrackStatus: Sendable {
-  /// Its place in what the far end described, 0 first; `nil` where it was found among the packets.
+  /// Its place in the far end's description, from 0; `nil` if it was found among the packets.
   public let place: Int?
   public let kind: MediaKind
-  /// The encoding name, such as `H264` or `PCMU`; `nil` while it is not known.
+  /// The encoding name, such as `H264` or `PCMU`; `nil` while unknown.
   public let codecName: String?
   public let payloadType: UInt8?
   /// The source of its packets, once one has proved itself.
   public let ssrc: UInt32?
-  /// Ticks of its timestamps a second.
+  /// Timestamp ticks per second.
   public let clockRate: UInt32
-  /// Whether it is the track that is decoded.
+  /// Whether this track is decoded.
   public let isDecoded: Bool
   public let reception: ReceptionStatistics
-  /// Media time to wall-clock time, as far as sender reports have told.
+  /// Media time to wall-clock time, from sender reports.
   public let clock: ClockMapping
 
   /// The interarrival jitter of RFC 3550 §6.4.1, in seconds.

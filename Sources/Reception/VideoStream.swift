@@ -3,29 +3,29 @@ public import Defragment
 public import RTPProcessor
 public import RTPWire
 
-/// The track that is decoded: datagrams and `now` go in, access units and a deadline come out.
+/// The decoded track: datagrams and `now` go in, access units and a deadline come out.
 ///
-/// When the codec or the payload type is not known, the first packets are kept until their payloads
-/// tell; then they go through the same path with the times at which they arrived.
+/// If the codec or the payload type is unknown, the first packets are kept until it is recognized.
+/// They then take the normal path, with their original arrival times.
 public struct VideoStream: Sendable {
-  /// What is known of the stream, and how long it may wait.
+  /// What is known of the stream, and how long packets may wait.
   public struct Configuration: Sendable {
-    /// What the signalling or the user says; what is `nil` in it is recognized from the packets.
+    /// What the signalling or the user says; `nil` values are recognized from the packets.
     public var media = MediaDescription()
-    /// The longest that a packet waits for an earlier one.
+    /// How long a packet may wait for an earlier one.
     public var reorderWindow: Duration = .milliseconds(200)
-    /// The payload formats that are known.
+    /// The known payload formats.
     public var formats = FormatCatalogue.standard
 
     public init() {}
   }
 
-  /// Where the stream stands.
+  /// The state of the stream.
   public enum Phase: Sendable, Hashable {
-    /// Waiting for enough packets to tell the codec and the payload type.
+    /// Collecting packets to recognize the codec and the payload type.
     case recognizing
     case receiving(VideoCodec, payloadType: UInt8?)
-    /// Packets came for long enough, and none of them looked like a codec that is known here.
+    /// Packets came for long enough, and none looked like a known codec.
     case unrecognized(payloadTypes: [UInt8])
   }
 
@@ -35,24 +35,24 @@ public struct VideoStream: Sendable {
   private var preroll: Preroll
   private var processor: RTPProcessor
   private var defragmenter: VideoDefragmenter?
-  /// What streams before this one have counted.
+  /// The totals of previous streams.
   private var formerTotals: DefragmentStatistics?
   private var formerUnrecognized: UInt64 = 0
   /// Whether decoding can begin with a key picture alone.
   ///
-  /// Kept apart, since reading it out of the defragmenter for each packet would copy that.
+  /// Kept here, because reading it from the defragmenter for each packet would copy that.
   private var parameterSetsKnown = false
-  /// Whether there has been an intact picture at which decoding can begin.
+  /// Whether an intact picture at which decoding can begin has come.
   private var hasBegun = false
-  /// Datagrams of other payload types, to be taken out after each ``receive(_:)``.
+  /// Datagrams of other payload types; removed after each ``receive(_:)``.
   private(set) var passedOver: [Datagram] = []
 
   /// Makes a stream that waits for its first datagram.
   ///
-  /// After `former`, which is over, its totals go on and so does the time of its media; nothing
-  /// else is taken along, since another connection may bring another sender.
+  /// The totals and the media time of `former`, which is over, continue; nothing else does, because
+  /// another connection may have another sender.
   ///
-  /// - Throws: `UnsupportedFormat` when the media is described as something that is not video of a
+  /// - Throws: `UnsupportedFormat` when the media is described as something other than video of a
   ///   known codec.
   public init(configuration: Configuration, after former: VideoStream? = nil) throws {
     self.configuration = configuration
@@ -72,30 +72,30 @@ public struct VideoStream: Sendable {
     }
   }
 
-  /// What became of the packets.
+  /// The totals of its packets.
   public var reception: ReceptionStatistics { processor.statistics }
 
-  /// What became of their payloads; `nil` until the codec is known.
+  /// The totals of their payloads; `nil` until the codec is known.
   public var defragmentation: DefragmentStatistics? { defragmenter?.statistics ?? formerTotals }
 
-  /// Media time to wall-clock time, as far as sender reports have told.
+  /// Media time to wall-clock time, from sender reports.
   public var clock: ClockMapping { processor.clock }
 
   /// The format of the pictures by the active parameter sets.
   public var format: FormatDescription? { defragmenter?.formatDescription }
 
-  /// What a receiver report tells of the source; `nil` without one.
+  /// The report block about the source; `nil` without one.
   public var sourceReception: SourceReception? { processor.reception }
 
-  /// True once the source has said goodbye and has sent nothing since.
+  /// `true` once the source has sent an RTCP BYE and nothing since.
   public var hasSaidGoodbye: Bool { processor.hasSaidGoodbye }
 
-  /// Datagrams that are or were kept for recognition, and are no part of a stream.
+  /// Datagrams that were kept for recognition and belong to no stream.
   public var unrecognizedDatagrams: UInt64 {
     formerUnrecognized + preroll.discarded + UInt64(preroll.count)
   }
 
-  /// The description, as far as it was given.
+  /// The description, as far as it is known.
   var media: MediaDescription { configuration.media }
 
   /// The source of the packets, once one has proved itself.
@@ -104,33 +104,33 @@ public struct VideoStream: Sendable {
   /// Packets handed on in order so far.
   var delivered: UInt64 { processor.statistics.delivered }
 
-  /// How many packets came of each payload type that is not the stream's.
+  /// Packets per payload type that is not the stream's.
   var ignoredPayloadTypes: [UInt8: UInt64] { processor.statistics.ignoredPayloadTypes }
 
-  /// The payload types of what came while the codec was not yet recognized.
+  /// The payload types that came before the codec was recognized.
   var unrecognizedPayloadTypes: [UInt8] { preroll.payloadTypes }
 
-  /// When ``next(at:)`` has something to do although nothing arrives.
+  /// When to call ``next(at:)`` if nothing arrives.
   public var deadline: Instant? { processor.deadline }
 
-  /// What may be asked of the sender, and how.
+  /// Which feedback the sender accepts.
   var feedback: FeedbackOffer { configuration.media.feedback }
 
-  /// When ``nextFeedback(at:)`` has something to say although nothing arrives.
+  /// When to call ``nextFeedback(at:)`` if nothing arrives.
   public var feedbackDeadline: Instant? { hasFeedback ? processor.feedbackDeadline : nil }
 
-  /// The next thing to ask of the sender at `now`; to be called until it returns `nil`.
+  /// The next feedback to send at `now`; call until it returns `nil`.
   public mutating func nextFeedback(at now: Instant) -> RTCPFeedback? {
     hasFeedback ? processor.nextFeedback(at: now) : nil
   }
 
-  /// Takes in that decoding cannot go on although nothing is missing, so that a key picture is
-  /// asked for.
+  /// Notes that decoding cannot continue although nothing is missing, so that a key picture is
+  /// requested.
   public mutating func wantKeyPicture(at now: Instant) {
     if hasFeedback { processor.wantKeyPicture(at: now) }
   }
 
-  /// Takes in one datagram; pull ``next(at:)`` until `nil` afterwards.
+  /// Processes one datagram; call ``next(at:)`` until `nil` afterwards.
   public mutating func receive(_ datagram: Datagram) {
     if case .receiving = phase { return process(datagram) }
     switch preroll.keep(datagram, media: configuration.media) {
@@ -142,13 +142,13 @@ public struct VideoStream: Sendable {
       var media = configuration.media
       media.encodingName = codec.encodingName
       media.payloadType = payloadType
-      // A codec that was recognized is in the catalogue, so this does not throw.
+      // A recognized codec is in the catalogue, so this does not throw.
       guard (try? begin(with: media)) != nil else { return }
       for datagram in preroll.takeAll() { process(datagram) }
     }
   }
 
-  /// The next access unit that is complete at `now`.
+  /// The next access unit complete at `now`.
   public mutating func next(at now: Instant) -> AccessUnit? {
     while true {
       if var unit = defragmenter?.next() {
@@ -162,7 +162,7 @@ public struct VideoStream: Sendable {
     }
   }
 
-  /// Ends the stream: what is incomplete becomes an access unit, to be pulled by ``next(at:)``.
+  /// Ends the stream: what is incomplete becomes an access unit for ``next(at:)``.
   public mutating func finish(at now: Instant) {
     processor.finish()
     while let packet = processor.next(at: now) { defragmenter?.push(packet) }
@@ -196,9 +196,8 @@ public struct VideoStream: Sendable {
     return processing
   }
 
-  /// Takes in whether decoding goes on behind `unit` or needs a picture at which it can begin:
-  /// where there has been none yet, where the parameter sets are not known, and where something is
-  /// lost for good, since the pictures that follow refer to it.
+  /// Notes whether decoding continues after `unit` or needs a key picture: at the start, while the
+  /// parameter sets are unknown, and after a loss, because later pictures refer to what was lost.
   private mutating func noteNeed(of unit: AccessUnit, at now: Instant) {
     let isIntact = unit.integrity == .whole && parameterSetsKnown
     if isIntact, unit.isRandomAccess {
@@ -228,7 +227,7 @@ public struct VideoStream: Sendable {
     return passedOver
   }
 
-  /// Whether a packet of `payloadType` belongs here by the description.
+  /// Whether the description assigns `payloadType` to this track.
   func describes(_ payloadType: UInt8) -> Bool {
     media.payloadType == payloadType || media.auxiliaryTypes.contains(payloadType)
   }

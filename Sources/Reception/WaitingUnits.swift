@@ -1,9 +1,9 @@
 import Defragment
 import NIOCore
 
-/// Access units of a live stream that wait until there is room for them.
+/// Access units of a live stream that wait for room.
 struct WaitingUnits: Sendable {
-  /// What a connection may bring while it is held: what was read of it, and some seconds of video.
+  /// What a held connection may bring: what was already read, and some seconds of video.
   static let maximumCount = 4096
   static let maximumBytes = 32 << 20
 
@@ -12,7 +12,7 @@ struct WaitingUnits: Sendable {
 
   var isEmpty: Bool { units.isEmpty }
 
-  /// Takes `unit`; false when more waits now than may.
+  /// Adds `unit`; `false` when the limit is exceeded.
   mutating func append(_ unit: AccessUnit) -> Bool {
     units.append(unit)
     bytes += unit.bytes.readableBytes

@@ -30,9 +30,9 @@ public enum H264 {
   /// `nal_unit_type` of a unit that begins with `head`.
   public static func type(of head: NALUnitHead) -> UInt8 { head[0] & 0x1F }
 
-  /// The role of a NAL unit of `type`; `firstByteOfSlice` is the one behind the header.
+  /// The role of a NAL unit of `type`; `firstByteOfSlice` follows the header.
   public static func role(ofType type: UInt8, firstByteOfSlice: UInt8) -> NALUnitRole {
-    // first_mb_in_slice is an Exp-Golomb code, so that 0 is a single 1 bit.
+    // first_mb_in_slice is an Exp-Golomb code: 0 is a single 1 bit.
     let isFirstSlice = firstByteOfSlice & 0x80 != 0
     return switch NALUnitType(rawValue: type) {
     case .codedSliceOfNonIDRPicture, .codedSliceDataPartitionA:
@@ -45,7 +45,7 @@ public enum H264 {
     case .accessUnitDelimiter, .sequenceParameterSetExtension, .subsetSequenceParameterSet,
       .depthParameterSet:
       .start
-    // A prefix NAL unit precedes each slice of a base layer, not only the first.
+    // A prefix NAL unit precedes every slice of a base layer, not only the first.
     default: .other
     }
   }

@@ -1,7 +1,7 @@
 extension H264 {
-  /// Counts pictures in the order of their output (§8.2.1).
+  /// Derives picture order counts (§8.2.1).
   struct OrderCounter: Sendable {
-    /// The order counts of a picture's fields, of which one alone may have come.
+    /// The order counts of a picture's fields; one field alone may have arrived.
     struct Counts {
       var top: Int?
       var bottom: Int?
@@ -17,7 +17,7 @@ extension H264 {
     private var previousFrameNumber = 0
     private var previousOffset = 0
 
-    /// The counts of the picture that is decoded next.
+    /// The counts of the next picture in decoding order.
     mutating func count(
       _ header: SliceHeader, resets: Bool, with sequence: CodingParameters
     ) -> Counts {
@@ -43,7 +43,7 @@ extension H264 {
       if header.field == .top { counts.bottom = nil }
       if header.field == .bottom { counts.top = nil }
       if resets {
-        // The picture counts as the first of those that follow (§8.2.1).
+        // From here on the picture counts as the first of those that follow (§8.2.1).
         let lower = counts.lower
         counts.top = counts.top.map { $0 &- lower }
         counts.bottom = counts.bottom.map { $0 &- lower }

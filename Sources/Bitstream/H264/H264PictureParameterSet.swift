@@ -1,13 +1,13 @@
 public import NIOCore
 
 extension H264 {
-  /// A picture parameter set as far as slice headers depend on it (§7.3.2.2).
+  /// The part of a picture parameter set that slice headers need (§7.3.2.2).
   public struct PictureParameterSet: Sendable, Hashable {
     public let identifier: Int
     public let sequenceIdentifier: Int
     /// `bottom_field_pic_order_in_frame_present_flag`.
     public let tellsFieldOrder: Bool
-    /// References in each list of a slice that does not say how many.
+    /// The length of each reference list, for slices that do not give one.
     public let defaultReferences: [Int]
     /// `weighted_pred_flag`.
     public let weighsPredictions: Bool
@@ -17,7 +17,7 @@ extension H264 {
 
     /// Reads `unit`, header included.
     ///
-    /// - Throws: when it ends early or a value is out of the standard's range.
+    /// - Throws: when it ends early or a value is outside the standard's range.
     public init(parsing unit: ByteBuffer) throws {
       var reader = BitReader(unit.dropping(bytes: 1))
       identifier = try reader.unsigned(upTo: 255, "pic_parameter_set_id")

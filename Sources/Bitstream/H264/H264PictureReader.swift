@@ -1,7 +1,7 @@
 public import NIOCore
 
 extension H264 {
-  /// Reads slice headers of H.264.
+  /// Reads H.264 slice headers.
   public struct PictureReader: PictureReading {
     private var sets = CodingParameterSets()
     private var counter = OrderCounter()
@@ -50,7 +50,7 @@ extension H264 {
       order.reorderDepth = sequence.reorderDepth
       order.capacity = sequence.capacity
       order.isBidirectional = first.isBidirectional
-      // A frame has two fields, which are counted one by one.
+      // A frame has two fields, and each is counted.
       order.usualStep = 2
       return order
     }

@@ -1,16 +1,16 @@
 public import NIOCore
 
 extension H264 {
-  /// A sequence parameter set as far as it describes the pictures (§7.3.2.1.1, Annex E).
+  /// The part of a sequence parameter set that describes the pictures (§7.3.2.1.1, Annex E).
   public struct SequenceParameterSet: Sendable {
     public let identifier: Int
     public let format: FormatDescription
-    /// What slice headers depend on.
+    /// The part that slice headers need.
     public let coding: CodingParameters
 
-    /// Reads `unit`, header included; bits behind the end of the set are ignored (Reolink cameras).
+    /// Reads `unit`, header included; ignores bits after the end of the set (Reolink cameras).
     ///
-    /// - Throws: ``ParameterSetError`` when it ends early or a value is out of the standard's
+    /// - Throws: ``ParameterSetError`` when it ends early or a value is outside the standard's
     ///   range.
     public init(parsing unit: ByteBuffer) throws(ParameterSetError) {
       do {
@@ -78,11 +78,11 @@ extension H264 {
         codec: codec, width: width, height: height, profile: profile, level: level,
         chroma: chroma, lumaBitDepth: depths.0, chromaBitDepth: depths.1,
         mayHaveFields: !framesOnly)
-      // Where nothing is said: no reordering without B pictures or by construction (C.4.5.3,
+      // Without VUI: no reordering in streams without B pictures or of intra profiles (C.4.5.3,
       // E.2.1).
       let isIntraOnly = constraints & 0x10 != 0 && [44, 86, 100, 110, 122, 244].contains(profile)
       if order == .decoding || profile == 66 || isIntraOnly { format.reorderDepth = 0 }
-      // Some senders cut the set within its usability information: the pictures are known by now.
+      // Some senders cut the set within its VUI; the pictures are already described here.
       if (try? reader.bit()) == true { try? readUsability(&reader, into: &format) }
       let blocks = columns * rows * (framesOnly ? 1 : 2)
       let capacity = maximumBlocks(level: level).map { max($0 / blocks, references, 1) }
@@ -94,7 +94,7 @@ extension H264 {
       return (identifier, format, coding)
     }
 
-    /// How the picture order count is told.
+    /// How the picture order count is coded.
     private static func readOrder(_ reader: inout BitReader) throws -> CodingParameters.Order {
       switch try reader.unsigned(upTo: 2, "pic_order_cnt_type") {
       case 0:
@@ -119,7 +119,7 @@ extension H264 {
       if try reader.bit() {
         let unitsInTick = try reader.bits(32)
         let timeScale = try reader.bits(32)
-        // A frame lasts two ticks, since a tick is a field's.
+        // A frame lasts two ticks, because a tick is a field's duration.
         let (doubled, overflow) = unitsInTick.multipliedReportingOverflow(by: 2)
         if !overflow { format.frameRate = Rational(timeScale, doubled)?.reduced }
         _ = try reader.bit()
@@ -138,11 +138,11 @@ extension H264 {
       }
     }
 
-    /// `MaxDpbMbs` (table A-1); `nil` of a level that is none.
+    /// `MaxDpbMbs` (table A-1); `nil` for an unknown level.
     private static func maximumBlocks(level: UInt8) -> Int? {
       switch level {
       case 9, 10: 396
-      // Level 1b has the number of level 1.1.
+      // Level 1b shares the number of level 1.1.
       case 11: 900
       case 12, 13, 20: 2376
       case 21: 4752

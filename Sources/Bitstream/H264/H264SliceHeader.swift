@@ -1,27 +1,27 @@
 public import NIOCore
 
 extension H264 {
-  /// A slice header as far as it says which picture the slice belongs to and when that is shown
+  /// The part of a slice header that identifies its picture and the picture's output order
   /// (§7.3.3).
   public struct SliceHeader: Sendable {
-    /// Whether it begins with the first macroblock.
+    /// Whether the slice begins with the first macroblock.
     public let isFirst: Bool
     public let isIDR: Bool
     /// `nal_ref_idc` is not 0.
     public let isReference: Bool
     public let pictureSet: Int
     public let frameNumber: Int
-    /// The field that it belongs to; `nil` in a frame.
+    /// The field the slice belongs to; `nil` in a frame.
     public let field: Field?
     /// `idr_pic_id`; 0 in other pictures.
     public let identifier: Int
     /// `pic_order_cnt_lsb`.
     public let orderLow: Int
-    /// `delta_pic_order_cnt_bottom` or `delta_pic_order_cnt`, whichever there is.
+    /// `delta_pic_order_cnt_bottom` or `delta_pic_order_cnt`, whichever is present.
     public let orderDifferences: [Int]
     public let redundancy: Int
 
-    /// Where what follows begins, for who reads on.
+    /// Positioned after the part that was read.
     private let rest: BitReader
     private let kind: Kind
 
@@ -32,13 +32,13 @@ extension H264 {
       case predicted, bidirectional, intra, switchingPredicted, switchingIntra
     }
 
-    /// Reads a header as far as the picture that it belongs to.
+    /// Reads a header up to the fields that identify its picture.
     ///
     /// - Parameters:
     ///   - head: the NAL unit's first bytes.
-    ///   - body: what stands behind the NAL unit header.
-    ///   - sets: those that came before it.
-    /// - Throws: when it ends early, makes no sense, or names sets that are not there.
+    ///   - body: what follows the NAL unit header.
+    ///   - sets: the parameter sets that came before.
+    /// - Throws: when the header ends early, is invalid, or refers to unknown parameter sets.
     public init(head: NALUnitHead, body: ByteBuffer, with sets: CodingParameterSets) throws {
       isIDR = H264.type(of: head) == NALUnitType.codedSliceOfIDRPicture.rawValue
       isReference = head[0] & 0x60 != 0
@@ -71,7 +71,7 @@ extension H264 {
       rest = reader
     }
 
-    /// What all slices of its picture have in common and the next picture's have not (§7.4.1.2.4).
+    /// What all slices of one picture share, and slices of the next do not (§7.4.1.2.4).
     public var identity: PictureIdentity {
       PictureIdentity(
         frameNumber: frameNumber, pictureSet: pictureSet, field: field, isReference: isReference,
@@ -79,9 +79,8 @@ extension H264 {
         orderDifferences: orderDifferences, isRedundant: redundancy > 0)
     }
 
-    /// Whether the picture resets the order count behind itself
-    /// (`memory_management_control_operation` 5); `false` too where the header cannot be read so
-    /// far.
+    /// Whether the picture resets the order counts after it (`memory_management_control_operation`
+    /// 5); `false` also when the header cannot be read that far.
     public func resetsOrder(with sets: CodingParameterSets) -> Bool {
       (try? readReset(with: sets)) ?? false
     }
@@ -109,7 +108,7 @@ extension H264 {
         try Self.skipWeights(&reader, counts: counts.prefix(lists), hasChroma: sequence.hasChroma)
       }
       guard try reader.bit() else { return false }
-      // Each operation takes bits, so that this ends with them.
+      // Ends with the input, because each operation consumes bits.
       while true {
         switch try reader.unsigned(upTo: 6, "memory_management_control_operation") {
         case 0: return false

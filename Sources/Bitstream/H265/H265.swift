@@ -36,7 +36,7 @@ public enum H265 {
   /// `nal_unit_type` of a unit that begins with `head`.
   public static func type(of head: NALUnitHead) -> UInt8 { head[0] >> 1 & 0x3F }
 
-  /// What a picture refers to that consists of slices of `type` (§7.4.2.2).
+  /// What a picture with slices of `type` may refer to (§7.4.2.2).
   public static func references(ofType type: UInt8) -> PictureDependency.References {
     switch NALUnitType(rawValue: type) {
     case .tsaN, .tsaR: .lowerLevels
@@ -46,10 +46,10 @@ public enum H265 {
     }
   }
 
-  /// The role of a NAL unit of `type` in layer `layer`; `firstByteOfSlice` is behind the header.
+  /// The role of a NAL unit of `type` in layer `layer`; `firstByteOfSlice` follows the header.
   public static func role(ofType type: UInt8, layer: UInt8, firstByteOfSlice: UInt8) -> NALUnitRole
   {
-    // Other layers extend the base layer's picture (annexes F to I), which is all that is decoded.
+    // Only the base layer is decoded; other layers extend its pictures (annexes F to I).
     guard layer == 0 else { return .other }
     let isFirstSlice = firstByteOfSlice & 0x80 != 0
     return switch type {

@@ -1,19 +1,19 @@
 public import NIOCore
 
 extension H265 {
-  /// A sequence parameter set as far as slice headers and coding trees depend on it (§7.3.2.2).
+  /// The part of a sequence parameter set that slice headers and coding trees need (§7.3.2.2).
   public struct CodingParameters: Sendable {
     /// Luma samples before cropping.
     public let width: Int
     public let height: Int
-    /// Whether chroma samples are coded with luma samples (`ChromaArrayType` is not 0).
+    /// Whether chroma is coded together with luma (`ChromaArrayType` is not 0).
     public let hasChroma: Bool
     public let hasSeparatePlanes: Bool
     /// Whether a transform unit has two chroma blocks of each kind (4:2:2).
     public let hasPairedChroma: Bool
     /// Bits of `slice_pic_order_cnt_lsb`.
     public let orderBits: Int
-    /// `sps_max_num_reorder_pics` of all sub-layers together.
+    /// `sps_max_num_reorder_pics` of the highest sub-layer.
     public let reorderDepth: Int?
     public let log2SmallestBlock: Int
     public let log2TreeBlock: Int
@@ -24,11 +24,11 @@ extension H265 {
     public let hasPulseCodeModulation: Bool
     public let hasSampleOffsets: Bool
     public let referencePictureSets: [ReferencePictureSet]
-    /// How many long-term references the set lists; `nil` where there are none in the stream.
+    /// How many long-term references the set lists; `nil` when the stream has none.
     public let longTermReferenceCount: Int?
     public let hasTemporalMotion: Bool
 
-    /// Coding tree blocks of a row.
+    /// Coding tree blocks per row.
     public var columns: Int { (width + (1 << log2TreeBlock) - 1) >> log2TreeBlock }
     public var rows: Int { (height + (1 << log2TreeBlock) - 1) >> log2TreeBlock }
     public var blockCount: Int { columns * rows }
@@ -36,7 +36,7 @@ extension H265 {
     public var addressLength: Int { bitsToTell(blockCount) }
   }
 
-  /// The parameter sets that a decoder has, by their numbers.
+  /// The parameter sets that a decoder knows, by identifier.
   public struct CodingParameterSets: Sendable {
     private var sequences: [Int: CodingParameters] = [:]
     private var pictures: [Int: PictureParameterSet] = [:]
@@ -47,8 +47,7 @@ extension H265 {
 
     public func picture(_ identifier: Int) -> PictureParameterSet? { pictures[identifier] }
 
-    /// Takes in a NAL unit, header included; one that cannot be read or is no parameter set changes
-    /// nothing.
+    /// Adds a parameter set, NAL unit header included; ignores what cannot be read or is none.
     public mutating func take(_ unit: ByteBuffer) {
       switch NALUnitType(rawValue: H265.type(of: NALUnitHead(of: unit))) {
       case .sequenceParameterSet:
@@ -61,7 +60,7 @@ extension H265 {
       }
     }
 
-    /// The highest number that no picture parameter set has; `nil` when all are taken.
+    /// The highest identifier that no picture parameter set uses; `nil` when all are used.
     public var freePictureIdentifier: Int? { (0..<64).last { pictures[$0] == nil } }
   }
 }

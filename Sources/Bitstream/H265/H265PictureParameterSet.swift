@@ -1,19 +1,19 @@
 public import NIOCore
 
 extension H265 {
-  /// A picture parameter set as far as the beginning of slice headers depends on it (§7.3.2.3).
+  /// The part of a picture parameter set that the beginning of slice headers needs (§7.3.2.3).
   public struct PictureParameterSet: Sendable {
     public let identifier: Int
     public let sequenceIdentifier: Int
     public let hasDependentSlices: Bool
     public let hasOutputFlag: Bool
     public let extraHeaderBits: Int
-    /// What else the headers of slices of its pictures depend on; `nil` where that cannot be told.
+    /// What the rest of the slice headers needs; `nil` when it cannot be read.
     public let slices: SliceParameters?
 
     /// Reads `unit`, header included.
     ///
-    /// - Throws: when it ends early or a value is out of the standard's range.
+    /// - Throws: when it ends early or a value is outside the standard's range.
     public init(parsing unit: ByteBuffer) throws {
       var reader = BitReader(unit.dropping(bytes: 2))
       identifier = try reader.unsigned(upTo: 63, "pps_pic_parameter_set_id")
@@ -25,23 +25,23 @@ extension H265 {
     }
   }
 
-  /// The rest of a picture parameter set as far as intra slices depend on it (§7.3.2.3, §7.3.6.1).
+  /// The part of a picture parameter set that intra slices need (§7.3.2.3, §7.3.6.1).
   public struct SliceParameters: Sendable {
     /// `SliceQpY` of a slice that does not change it.
     public let quantization: Int
     public let hasChromaOffsets: Bool
     public let hasTransquantBypass: Bool
-    /// Whether slice data may be divided, by tiles or rows.
+    /// Whether slice data may have entry points, for tiles or rows.
     public let hasEntryPoints: Bool
-    /// Whether slices say if edges between them are smoothed.
+    /// Whether slices say if the loop filter crosses their edges.
     public let tellsSmoothing: Bool
     public let hasDeblockingOverride: Bool
     public let hasHeaderExtension: Bool
 
     /// Reads what follows `num_extra_slice_header_bits`.
     ///
-    /// - Throws: when it ends early, a value is out of the standard's range, or extensions may have
-    ///   slices say more.
+    /// - Throws: when it ends early, a value is outside the standard's range, or an extension may
+    ///   add fields to slice headers.
     public init(_ reader: inout BitReader) throws {
       // sign_data_hiding_enabled_flag and cabac_init_present_flag.
       try reader.skip(2)

@@ -1,15 +1,15 @@
 public import NIOCore
 
 extension H265 {
-  /// Counts pictures in the order of their output (§8.3.1).
+  /// Derives picture order counts (§8.3.1).
   public struct OrderCounter: Sendable {
-    /// The order count of the last picture of `TemporalId` 0 that others may refer to and that is
-    /// not a leading one.
+    /// The order count of the last picture with `TemporalId` 0 that is a reference and not a
+    /// leading picture.
     private var anchor = 0
 
     public init() {}
 
-    /// The picture order count of a picture whose lowest `bits` are `low`.
+    /// The picture order count of a picture whose lowest `bits` bits are `low`.
     public func count(_ low: UInt32, bits: Int, type: NALUnitType) -> Int {
       switch type {
       case .idrWRADL, .idrNLP: return 0
@@ -23,7 +23,7 @@ extension H265 {
       }
     }
 
-    /// A picture is decoded.
+    /// Notes that a picture was decoded.
     public mutating func advance(to count: Int, type: NALUnitType, temporalLevel: UInt8) {
       let isLeading = [.radlN, .radlR, .raslN, .raslR].contains(type)
       let isReference = type.rawValue >= 16 || type.rawValue & 1 == 1
@@ -44,14 +44,14 @@ extension H265 {
 
     public func isParameterSet(_ type: UInt8) -> Bool { (32...34).contains(type) }
 
-    /// Pictures are told apart by `first_slice_segment_in_pic_flag` alone (§7.4.7.1).
+    /// `first_slice_segment_in_pic_flag` alone separates pictures (§7.4.7.1).
     public func identity(ofSlice head: NALUnitHead, body: ByteBuffer) -> PictureIdentity? { nil }
 
     public mutating func order(of units: [ByteBuffer]) -> PictureOrder? {
       var result: PictureOrder?
       for unit in units {
         let head = NALUnitHead(of: unit)
-        // Other layers extend the picture of the base layer.
+        // Other layers extend the base layer's picture.
         guard (head[0] & 1) << 5 | head[1] >> 3 == 0 else { continue }
         switch NALUnitType(rawValue: H265.type(of: head)) {
         case .sequenceParameterSet, .pictureParameterSet: sets.take(unit)

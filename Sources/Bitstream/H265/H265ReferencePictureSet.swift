@@ -1,12 +1,12 @@
 extension H265 {
-  /// Which pictures stay for reference, by their distance in the picture order count: a short-term
-  /// reference picture set (§7.4.8).
+  /// A short-term reference picture set: the pictures kept for reference, by their distance in
+  /// picture order count (§7.4.8).
   public struct ReferencePictureSet: Sendable, Hashable {
     /// One picture of the set.
     public struct Entry: Sendable, Hashable {
-      /// Never 0; below 0 for pictures that are shown before.
+      /// Never 0; negative for pictures output earlier.
       public let distance: Int
-      /// Whether the picture that has the set may itself refer to it.
+      /// Whether the current picture itself may refer to it.
       public let isUsed: Bool
 
       public init(distance: Int, isUsed: Bool) {
@@ -15,10 +15,10 @@ extension H265 {
       }
     }
 
-    /// More than a decoder holds (§A.4.2).
+    /// The most entries a decoder holds (§A.4.2).
     public static let maximumCount = 16
 
-    /// Those shown before, nearest first, and then those shown after, nearest first.
+    /// Earlier pictures, nearest first, followed by later pictures, nearest first.
     public let entries: [Entry]
 
     public init(entries: [Entry]) {
@@ -30,10 +30,11 @@ extension H265 {
     /// Reads `st_ref_pic_set` (§7.3.7).
     ///
     /// - Parameters:
-    ///   - reader: stands at its beginning, and then behind it.
-    ///   - sets: those before it in the sequence parameter set, or all of them.
-    ///   - isInSlice: whether it stands in a slice header, where it may be told from any of `sets`.
-    /// - Throws: when it ends early or a value is out of the standard's range.
+    ///   - reader: at the start of the set; afterwards at its end.
+    ///   - sets: the preceding sets of the sequence parameter set, or all of them for a slice.
+    ///   - isInSlice: whether it is in a slice header, where it may be predicted from any of
+    ///     `sets`.
+    /// - Throws: when it ends early or a value is outside the standard's range.
     public init(
       _ reader: inout BitReader, after sets: [ReferencePictureSet], isInSlice: Bool
     ) throws {
@@ -47,7 +48,7 @@ extension H265 {
       let size = 1 + (try reader.unsigned(upTo: (1 << 15) - 1, "abs_delta_rps_minus1"))
       let shift = isNegative ? -size : size
       var entries: [Entry] = []
-      // Each picture of the other set, and that which the other set belongs to.
+      // Each picture of the other set, and the picture that set belongs to.
       for distance in sets[sets.count - back].entries.map(\.distance) + [0] {
         let isUsed = try reader.bit()
         let isKept = isUsed ? true : try reader.bit()
@@ -82,7 +83,7 @@ extension H265 {
       }
     }
 
-    /// Writes the set as a slice header has it that does not tell it from another; `hasSets` says
+    /// Writes the set for a slice header, without prediction from another set; `hasSets` says
     /// whether the sequence parameter set has any.
     public func write(to writer: inout BitWriter, hasSets: Bool) {
       if hasSets { writer.append(false) }

@@ -1,16 +1,16 @@
 public import NIOCore
 
 extension H265 {
-  /// A sequence parameter set as far as it describes the pictures (§7.3.2.2, Annex E).
+  /// The part of a sequence parameter set that describes the pictures (§7.3.2.2, Annex E).
   public struct SequenceParameterSet: Sendable {
     public let identifier: Int
     public let format: FormatDescription
-    /// `nil` where what slices depend on is cut off, or is of an extension that changes slices.
+    /// `nil` when the part that slices need is cut off, or an extension changes slices.
     public let coding: CodingParameters?
 
-    /// Reads `unit`, header included; bits behind the end of the set are ignored.
+    /// Reads `unit`, header included; ignores bits after the end of the set.
     ///
-    /// - Throws: ``ParameterSetError`` when it ends early or a value is out of the standard's
+    /// - Throws: ``ParameterSetError`` when it ends early or a value is outside the standard's
     ///   range.
     public init(parsing unit: ByteBuffer) throws(ParameterSetError) {
       do {
@@ -42,7 +42,7 @@ extension H265 {
       let codedHeight = try reader.unsigned(upTo: 1 << 20, "pic_height_in_luma_samples")
       var (width, height) = (codedWidth, codedHeight)
       if try reader.bit() {
-        // The window is counted in chroma samples (7.4.3.2.1).
+        // The window is counted in chroma samples (§7.4.3.2.1).
         let isSubsampled = !separatePlanes && chroma != .monochrome
         let unitWidth = isSubsampled && chroma != .yuv444 ? 2 : 1
         let unitHeight = isSubsampled && chroma == .yuv420 ? 2 : 1
@@ -67,13 +67,13 @@ extension H265 {
         format.reorderDepth = try reader.unsigned(upTo: 15, "sps_max_num_reorder_pics")
         _ = try reader.unsigned()
       }
-      // Some senders cut the set within what follows: the pictures are known by now.
+      // Some senders cut the set somewhere below; the pictures are already described here.
       let coding = try? readCoding(
         &reader, width: codedWidth, height: codedHeight,
         chroma: separatePlanes ? .monochrome : chroma, hasSeparatePlanes: separatePlanes,
         orderBits: orderBits, reorderDepth: format.reorderDepth)
       if coding != nil { try? readUsability(&reader, into: &format) }
-      // Profiles above that of the range extensions have slices of other kinds.
+      // Profiles above the range extensions have other kinds of slices.
       return (identifier, format, profile <= 4 ? coding : nil)
     }
 
@@ -94,7 +94,7 @@ extension H265 {
       return (profile, level)
     }
 
-    /// Everything between the reorder depth and the usability information.
+    /// Everything between the reorder depth and the VUI.
     private static func readCoding(
       _ reader: inout BitReader, width: Int, height: Int, chroma: FormatDescription.ChromaFormat,
       hasSeparatePlanes: Bool, orderBits: Int, reorderDepth: Int?

@@ -1,10 +1,10 @@
 public import NIOCore
 
 extension H265 {
-  /// A slice segment header as far as it says which picture the slice belongs to and which ones
-  /// stay (§7.3.6.1).
+  /// The part of a slice segment header that identifies its picture and the pictures that stay for
+  /// reference (§7.3.6.1).
   public struct SliceHeader: Sendable {
-    /// Whether it is the first one of its picture.
+    /// Whether the slice is the first of its picture.
     public let isFirst: Bool
     /// `pic_output_flag`.
     public let isShown: Bool
@@ -16,8 +16,8 @@ extension H265 {
 
     /// Reads the header of `unit`, which begins with the NAL unit header.
     ///
-    /// - Throws: when it ends early, makes no sense, names sets that are not there, or is that of a
-    ///   dependent slice segment, which says nothing of all this.
+    /// - Throws: when it ends early, is invalid, refers to unknown parameter sets, or belongs to a
+    ///   dependent slice segment, which has none of these fields.
     public init(parsing unit: ByteBuffer, with sets: CodingParameterSets) throws {
       let type = unit.getInteger(at: unit.readerIndex, as: UInt8.self).map { $0 >> 1 & 0x3F } ?? 0
       var reader = BitReader(unit.dropping(bytes: 2))
@@ -70,7 +70,7 @@ extension H265 {
   }
 }
 
-/// The bits that tell one of `count` things: `Ceil(Log2(count))`.
+/// Bits needed to number `count` things: `Ceil(Log2(count))`.
 public func bitsToTell(_ count: Int) -> Int {
   count > 1 ? Int.bitWidth - (count - 1).leadingZeroBitCount : 0
 }

@@ -2,13 +2,13 @@ public import NIOCore
 
 /// A byte stream of NAL units with start codes (H.264 and H.265, Annex B).
 public enum AnnexB {
-  /// The four-byte form, which every reader takes.
+  /// The four-byte form, which every reader accepts.
   public static let startCode: [UInt8] = [0, 0, 0, 1]
 
-  /// The NAL units of `stream` as slices, without start codes and the zeros around them.
+  /// The NAL units of `stream` as slices, without start codes and surrounding zeros.
   ///
-  /// Takes start codes of three and four bytes. What stands before the first one is a NAL unit too:
-  /// GW Security cameras put a start code behind a parameter set instead of before it.
+  /// Accepts start codes of three and four bytes. Bytes before the first one are a NAL unit too: GW
+  /// Security cameras put a start code after a parameter set instead of before it.
   public static func units(of stream: ByteBuffer) -> [ByteBuffer] {
     var units: [ByteBuffer] = []
     var start = stream.readerIndex
@@ -35,7 +35,7 @@ public enum AnnexB {
   }
 }
 
-/// NAL units with their length before each (the sample format of `avcC` and `hvcC`, ISO 14496-15).
+/// NAL units, each preceded by its length (the sample format of `avcC` and `hvcC`, ISO 14496-15).
 public enum LengthPrefixed {
   /// Bytes of each length field.
   public enum LengthSize: Int, Sendable, CaseIterable {
@@ -53,14 +53,14 @@ public enum LengthPrefixed {
     }
   }
 
-  /// Why a conversion is not possible; lengths in bytes.
+  /// Why a conversion failed; lengths in bytes.
   public enum Failure: Error, Sendable, Hashable {
     case truncatedLength(available: Int)
     case truncatedUnit(needed: Int, available: Int)
     case unitTooLong(Int, maximum: Int)
   }
 
-  /// The NAL units of `sample` as slices; units of no bytes are left out.
+  /// The NAL units of `sample` as slices, without empty ones.
   ///
   /// - Throws: ``Failure`` when a length reaches beyond the end.
   public static func units(
@@ -80,7 +80,7 @@ public enum LengthPrefixed {
     return units
   }
 
-  /// `units` with their length before each.
+  /// `units`, each preceded by its length.
   ///
   /// - Throws: ``Failure/unitTooLong(_:maximum:)`` when a length does not fit its field.
   public static func sample(
@@ -105,8 +105,8 @@ public enum LengthPrefixed {
 }
 
 extension ByteBuffer {
-  /// The end of what stands in `start` ..< `end` without the zeros behind it, which belong to the
-  /// next start code or are padding (`trailing_zero_8bits`).
+  /// The end of the unit in `start` ..< `end` without trailing zeros, which are part of the next
+  /// start code or padding (`trailing_zero_8bits`).
   public func endWithoutZeros(from start: Int, to end: Int) -> Int {
     var end = end
     while end > start, getInteger(at: end - 1, as: UInt8.self) == 0 { end -= 1 }

@@ -2,9 +2,9 @@ public import NIOCore
 
 /// Reads the bits of a raw byte sequence payload, with Exp-Golomb codes (H.264 §9.1, H.265 §9.2).
 ///
-/// Emulation prevention is taken out on the way: the 3 of each 00 00 03 is no data (§7.4.1).
+/// Skips emulation prevention bytes: the 3 of each 00 00 03 is no data (§7.4.1).
 public struct BitReader: Sendable {
-  /// The bits ended, or a code has more than 31 leading zeros, which no field can need.
+  /// No bits are left, or a code has more than 31 leading zeros, which no field needs.
   public struct Exhausted: Error, Sendable {}
 
   private var rest: ByteBuffer
@@ -12,7 +12,7 @@ public struct BitReader: Sendable {
   private var bitsLeft = 0
   private var zeros = 0
 
-  /// Begins at the first byte of `payload`: behind the NAL unit header.
+  /// Begins at the first byte of `payload`, after the NAL unit header.
   public init(_ payload: ByteBuffer) { rest = payload }
 
   public mutating func bit() throws(Exhausted) -> Bool {
@@ -31,7 +31,7 @@ public struct BitReader: Sendable {
     return (current >> UInt8(bitsLeft)) & 1 == 1
   }
 
-  /// An unsigned number of `count` bits, at most 32.
+  /// An unsigned number of `count` bits, 32 at most.
   public mutating func bits(_ count: Int) throws(Exhausted) -> UInt32 {
     var value: UInt32 = 0
     for _ in 0..<count { value = value << 1 | (try bit() ? 1 : 0) }
@@ -61,7 +61,7 @@ public struct BitReader: Sendable {
 
 /// Emulation prevention (H.264 and H.265 §7.4.1): no 00 00 00, 00 00 01 or 00 00 02 in a NAL unit.
 public enum EmulationPrevention {
-  /// The raw byte sequence payload of `unit`: each 3 behind two zeros is taken out.
+  /// The raw byte sequence payload of `unit`: without the 3 after two zeros.
   public static func removed(from unit: ByteBuffer) -> ByteBuffer {
     var payload = ByteBufferAllocator().buffer(capacity: unit.readableBytes)
     var zeros = 0

@@ -40,14 +40,13 @@ public struct BitWriter: Sendable {
     append(UInt32(other.current), bits: other.bitCount)
   }
 
-  /// A one, and zeros up to the end of a byte: `byte_alignment()` and `rbsp_trailing_bits()`.
+  /// A one, then zeros up to the next byte: `byte_alignment()` and `rbsp_trailing_bits()`.
   public mutating func align() {
     append(true)
     while bitCount > 0 { append(false) }
   }
 
-  /// What was written, up to the last whole byte, as it stands in a NAL unit behind `header`: with
-  /// emulation prevention (§7.4.1).
+  /// The whole bytes written so far, as a NAL unit with `header` and emulation prevention (§7.4.1).
   public func unit(header: [UInt8]) -> ByteBuffer {
     var unit = ByteBufferAllocator().buffer(capacity: header.count + bytes.count + 8)
     unit.writeBytes(header)

@@ -1,8 +1,8 @@
 public import NIOCore
 
-/// The first bytes of a NAL unit: enough to tell what it is.
+/// The first bytes of a NAL unit, enough to recognize it.
 public struct NALUnitHead: Sendable, Hashable {
-  /// The first byte in the highest bits; 0 where there is none.
+  /// The first byte is in the highest bits; missing bytes are 0.
   private var bytes: UInt32
   public let count: Int
 
@@ -11,7 +11,7 @@ public struct NALUnitHead: Sendable, Hashable {
     self.init(header: [], body: unit)
   }
 
-  /// The head of a unit whose header travels apart from its body.
+  /// The head of a unit whose header and body are sent apart.
   public init(header: [UInt8], body: ByteBuffer) {
     bytes = 0
     var count = 0
@@ -29,7 +29,7 @@ public struct NALUnitHead: Sendable, Hashable {
     self.count = count
   }
 
-  /// The byte at `index`, 0 … 3; 0 where the unit is shorter.
+  /// The byte at `index`, 0 … 3; 0 when the unit is shorter.
   public subscript(index: Int) -> UInt8 {
     UInt8(truncatingIfNeeded: bytes >> UInt32(24 - 8 * min(max(index, 0), 3)))
   }

@@ -1,18 +1,18 @@
-/// What a NAL unit is to the access unit it belongs to.
+/// The role of a NAL unit in its access unit.
 public enum NALUnitRole: Sendable, Hashable {
   /// Part of a picture (a VCL NAL unit of the base layer).
   case picture(isFirstSlice: Bool, isRandomAccess: Bool)
   case parameterSet
-  /// May tell of a recovery point; stands before the pictures.
+  /// May contain a recovery point; precedes the pictures.
   case supplementalInformation
-  /// Can only stand at the start of an access unit: a delimiter, or what may precede the picture.
+  /// Only occurs at the start of an access unit: a delimiter, or what may precede the picture.
   case start
-  /// Stands anywhere, and is no reason to end an access unit: suffixes, fillers, ends of sequence.
+  /// Occurs anywhere and does not end an access unit: suffixes, fillers, ends of sequence.
   case other
 
   public var isPicture: Bool { if case .picture = self { true } else { false } }
 
-  /// Whether it ends an access unit that has a picture already (H.264 §7.4.1.2.3, H.265
+  /// Whether it ends an access unit that already has a picture (H.264 §7.4.1.2.3, H.265
   /// §7.4.2.4.4).
   public var beginsAccessUnit: Bool {
     switch self {

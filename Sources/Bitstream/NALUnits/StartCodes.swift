@@ -1,10 +1,10 @@
 public import NIOCore
 
 extension ByteBuffer {
-  /// The index of the first 00 00 01 in `start` ..< `end`, of which all three bytes lie inside.
+  /// The index of the first 00 00 01 that lies entirely in `start` ..< `end`.
   ///
-  /// Every byte of a NAL unit has to be looked at and nearly none has a start code, so 64 places at
-  /// a time are asked whether two zeros in a row begin at any of them.
+  /// Every byte of a NAL unit is examined and nearly none begins a start code. So 64 positions at a
+  /// time are checked for two zeros in a row.
   public func indexOfStartCode(from start: Int, to end: Int) -> Int? {
     let start = Swift.max(start, readerIndex)
     let end = Swift.min(end, writerIndex)
@@ -32,14 +32,14 @@ extension ByteBuffer {
     return found.map { $0 + origin }
   }
 
-  /// Whether two zeros in a row begin at one of the first 64 places; reads 65 bytes.
+  /// Whether two zeros in a row begin at one of the first 64 positions; reads 65 bytes.
   @inline(__always)
   private static func hasTwoZeros(_ start: UnsafeRawPointer) -> Bool {
     var borrows: UInt64 = 0
     for offset in stride(from: 0, to: 64, by: 8) {
       let here = unsafe start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
       let next = unsafe start.loadUnaligned(fromByteOffset: offset + 1, as: UInt64.self)
-      // A byte is zero in both if taking 1 from it borrows into a high bit that was not set.
+      // A byte is zero in both if subtracting 1 borrows into a high bit that was not set.
       let both = here | next
       borrows |= (both &- 0x0101_0101_0101_0101) & ~both
     }
@@ -48,14 +48,14 @@ extension ByteBuffer {
 }
 
 extension ByteBuffer {
-  /// What follows the start code that a payload begins with, where only a NAL unit should be.
+  /// The payload without a leading start code, which some senders put before a NAL unit.
   public var behindStartCode: ByteBuffer {
     var rest = self
     rest.skipStartCode()
     return rest
   }
 
-  /// Moves past a start code that a payload begins with, where only a NAL unit should be.
+  /// Skips a leading start code, which some senders put before a NAL unit.
   public mutating func skipStartCode() {
     guard getInteger(at: readerIndex, as: UInt16.self) == 0 else { return }
     if getBytes(at: readerIndex, length: 3) == [0, 0, 1] {

@@ -4,17 +4,17 @@ public import NIOCore
 public enum SupplementalInformation {
   /// `payloadType` of the recovery point message in both standards.
   private static let recoveryPoint = 6
-  /// How much of a unit is searched: recovery points stand before user data, which can be long.
+  /// How much of a unit is searched: recovery points precede user data, which can be long.
   private static let searchedLength = 4096
 
-  /// The recovery point among the messages in `body`, behind the NAL unit header; `nil` without
-  /// one.
+  /// The recovery point among the messages in `body`, which follows the NAL unit header; `nil`
+  /// without one.
   public static func recoveryPoint(in body: ByteBuffer) -> BitReader? {
     message(ofType: recoveryPoint, in: body).map { BitReader($0) }
   }
 
-  /// The first message of `type` among those in `body`, behind the NAL unit header; cut where
-  /// `body` is, and `nil` without one.
+  /// The first message of `type` in `body`, which follows the NAL unit header; truncated if `body`
+  /// is, and `nil` without one.
   public static func message(ofType wanted: Int, in body: ByteBuffer) -> ByteBuffer? {
     let beginning = body.getSlice(
       at: body.readerIndex, length: min(body.readableBytes, searchedLength))
@@ -28,7 +28,7 @@ public enum SupplementalInformation {
     return nil
   }
 
-  /// A number as a row of 255s and a rest.
+  /// A number coded as a run of 255s and a remainder.
   private static func number(_ bytes: inout ByteBuffer) -> Int? {
     var number = 0
     while let byte = bytes.readInteger(as: UInt8.self) {

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// The hash of a decoded picture that some encoders send along (H.265 §D.2.19).
+/// The hash of a decoded picture, which some encoders send (H.265 §D.2.19).
 public enum PictureHash: Sendable, Hashable {
   /// One for each colour component.
   case md5([[UInt8]])
@@ -10,14 +10,14 @@ public enum PictureHash: Sendable, Hashable {
   /// `payloadType` of the message.
   private static let type = 132
 
-  /// The hash among the messages in `body`, behind the NAL unit header; `nil` without one.
+  /// The hash among the messages in `body`, which follows the NAL unit header; `nil` without one.
   init?(in body: ByteBuffer) {
     guard var message = SupplementalInformation.message(ofType: Self.type, in: body),
       let kind = message.readInteger(as: UInt8.self)
     else { return nil }
     let sizes = [16, 2, 4]
     guard sizes.indices.contains(Int(kind)) else { return nil }
-    // As many as the picture has components: one, or three.
+    // One for each component of the picture: one or three.
     let count = message.readableBytes / sizes[Int(kind)]
     guard count == 1 || count == 3 else { return nil }
     switch kind {

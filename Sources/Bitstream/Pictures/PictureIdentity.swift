@@ -1,4 +1,4 @@
-/// By what the slices of one picture are known (H.264 §7.4.1.2.4).
+/// The fields that all slices of a picture share (H.264 §7.4.1.2.4).
 public struct PictureIdentity: Sendable, Hashable {
   let frameNumber: Int
   let pictureSet: Int
@@ -8,11 +8,11 @@ public struct PictureIdentity: Sendable, Hashable {
   let identifier: Int
   let orderLow: Int
   let orderDifferences: [Int]
-  /// Whether the slice is a second copy of what other slices hold (`redundant_pic_cnt` is not 0).
+  /// Whether the slice repeats content of other slices (`redundant_pic_cnt` is not 0).
   public let isRedundant: Bool
 
-  /// Whether slices of this and of `other` can be of one picture; they may name different parameter
-  /// sets, since some encoders change them within a picture.
+  /// Whether both slices can belong to one picture; they may name different parameter sets, because
+  /// some encoders change these within a picture.
   public func isSamePicture(as other: PictureIdentity) -> Bool {
     frameNumber == other.frameNumber && field == other.field && isReference == other.isReference
       && isIDR == other.isIDR && identifier == other.identifier && orderLow == other.orderLow

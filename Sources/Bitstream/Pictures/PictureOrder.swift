@@ -1,26 +1,25 @@
-/// Where a picture stands in the order of output, by its slice headers.
+/// The position of a picture in output order, from its slice headers.
 public struct PictureOrder: Sendable, Hashable {
-  /// `PicOrderCnt`: within a sequence, pictures are shown in the order of their counts.
+  /// `PicOrderCnt`: within a sequence, pictures are output in this order.
   public var count: Int
-  /// Whether all pictures decoded before it are shown before it and the counts begin anew.
+  /// Whether the counts restart here, and all pictures decoded before it are output before it.
   public var beginsSequence = false
-  /// Whether a picture that begins a sequence may be shown behind others that are decoded later.
+  /// Whether a picture that begins a sequence may be output after some that are decoded later.
   public var mayBeLed = true
-  /// The field that came, where the other one comes in an access unit of its own.
+  /// The field that arrived, when the other field is in a separate access unit.
   public var field: Field?
-  /// False for pictures that only others refer to (`pic_output_flag`).
+  /// `false` for pictures that are only references (`pic_output_flag`).
   public var isShown = true
-  /// Whether pictures are shown as they are decoded, whatever the counts are.
+  /// Whether pictures are output in decoding order, whatever the counts are.
   public var isDecodingOrder = false
-  /// How many pictures may precede one in decoding order and follow it in output order, as the
-  /// stream says.
+  /// How many pictures may precede one in decoding order and follow it in output order, if the
+  /// stream says so.
   public var reorderDepth: Int?
-  /// How many pictures a decoder holds at most, as the stream or its level says.
+  /// The most pictures a decoder holds, according to the stream or its level.
   public var capacity: Int?
-  /// Whether it consists of B slices, as far as its first one tells.
+  /// Whether its first slice is a B slice.
   public var isBidirectional = false
-  /// The difference of the counts of two frames that follow one another, as encoders usually have
-  /// it.
+  /// The usual difference between the counts of consecutive frames.
   public var usualStep = 1
 
   public init(count: Int) { self.count = count }

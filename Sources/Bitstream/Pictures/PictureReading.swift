@@ -1,27 +1,25 @@
 public import NIOCore
 
-/// Reads what the slice headers of one codec say of pictures, one access unit after the other.
+/// Reads the slice headers of one codec, one access unit after another.
 public protocol PictureReading: Sendable {
-  /// Takes in a parameter set, NAL unit header included; anything else changes nothing.
+  /// Adds a parameter set, NAL unit header included; ignores anything else.
   mutating func take(parameterSet unit: ByteBuffer)
 
   /// Whether NAL units of `type` are parameter sets.
   func isParameterSet(_ type: UInt8) -> Bool
 
-  /// By what the picture of a slice is known; `nil` where the header tells nothing, or cannot be
-  /// read.
+  /// What identifies the picture of a slice; `nil` when the header does not say or cannot be read.
   ///
-  /// `head` holds the NAL unit's first bytes, `body` what stands behind its header, as far as it is
-  /// there.
+  /// `head` holds the NAL unit's first bytes, `body` as much as there is after its header.
   func identity(ofSlice head: NALUnitHead, body: ByteBuffer) -> PictureIdentity?
 
-  /// Where the picture stands that `units` hold, which are decoded next; `nil` where no header can
-  /// be read.
+  /// The output position of the next decoded picture, which `units` contain; `nil` when no slice
+  /// header can be read.
   mutating func order(of units: [ByteBuffer]) -> PictureOrder?
 
-  /// The hash that `unit` holds of the picture before it; `nil` when there is none in it.
+  /// The hash in `unit` of the preceding picture; `nil` when there is none.
   func hash(in unit: ByteBuffer) -> PictureHash?
 
-  /// Decoding begins anew.
+  /// Starts over, for a decoder that starts over.
   mutating func restart()
 }

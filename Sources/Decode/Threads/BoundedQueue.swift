@@ -1,7 +1,7 @@
 package import NIOCore
 import RTPWire
 
-/// How much may wait in front of a thread: whichever bound is reached first.
+/// The limits of a queue before a thread: whichever is reached first.
 public struct QueueLimits: Sendable, Hashable {
   /// Elements, at least 1.
   public var count: Int
@@ -14,7 +14,7 @@ public struct QueueLimits: Sendable, Hashable {
   }
 }
 
-/// What became of something handed to a thread without waiting.
+/// The result of handing something to a thread without waiting.
 public enum SubmitOutcome: Sendable, Hashable {
   case queued
   /// There was no room; nothing was kept.
@@ -23,12 +23,12 @@ public enum SubmitOutcome: Sendable, Hashable {
   case closed
 }
 
-/// The receiving end was closed while somebody waited to hand something over.
+/// The receiving end closed while a producer waited.
 public struct ClosedError: Error, Sendable, Hashable {
   public init() {}
 }
 
-/// The line of elements in front of a worker thread, bounded in count and bytes.
+/// The queue before a worker thread, bounded in count and bytes.
 ///
 /// Producers either never wait (``offer(_:bytes:)``), block their thread (``put(_:bytes:)``) or
 /// suspend their task (``send(_:bytes:)``); the one consumer blocks its thread.
@@ -55,12 +55,12 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
       bytes += more
     }
 
-    /// Whether more than half of what may wait does.
+    /// Whether the queue is over half full.
     func isCrowded(within limits: QueueLimits) -> Bool {
       !isClosed && (elements.count > limits.count / 2 || bytes > limits.bytes / 2)
     }
 
-    /// Whether so little waits that who was held back may go on for a while.
+    /// Whether the queue is empty enough for producers to continue.
     func isRoomy(within limits: QueueLimits) -> Bool {
       isClosed || (elements.count <= limits.count / 4 && bytes <= limits.bytes / 4)
     }
@@ -96,10 +96,10 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
     }
   }
 
-  /// Appends `element`, letting `makeRoom` choose what goes when there is none.
+  /// Appends `element`; if there is no room, `makeRoom` chooses what to evict.
   ///
-  /// `makeRoom` takes at least one of the waiting elements away, and says whether the new one is
-  /// still wanted then.
+  /// `makeRoom` removes at least one waiting element, and returns whether the new one is still
+  /// wanted.
   ///
   /// - Returns: whether the element was kept, and how many others were not.
   package func offer(
@@ -170,11 +170,11 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   /// How many elements wait.
   package var count: Int { monitor.quietly { $0.elements.count } }
 
-  /// Whether more than half of what may wait does, so that producers should hold back.
+  /// Whether the queue is over half full, so producers should back off.
   package var isCrowded: Bool { monitor.quietly { $0.isCrowded(within: limits) } }
 
-  /// Calls `body` once when only a quarter of what may wait does, or the queue is closed; at once
-  /// where it is not crowded.
+  /// Calls `body` once the queue is at most a quarter full or closed, or at once if it is not
+  /// crowded.
   package func whenRoom(_ body: @escaping @Sendable () -> Void) {
     let isRoom = monitor.quietly { state in
       guard state.isCrowded(within: limits) else { return true }
@@ -187,7 +187,7 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   /// True when nothing more can be put in; what is inside can still be taken.
   package var isClosed: Bool { monitor.quietly { $0.isClosed } }
 
-  /// Ends the line: what waits can still be taken, nothing can be added.
+  /// Closes the queue: what waits can still be taken, nothing can be added.
   package func close() {
     let (waiters, calls) = monitor.update { state in
       state.isClosed = true

@@ -31,7 +31,7 @@ package import RTPWire
     unsafe mutex.deallocate()
   }
 
-  /// Reads or changes the value, and wakes whoever waits; a wake nobody waits for costs nothing.
+  /// Reads or changes the value and wakes waiting threads; free when none waits.
   package func update<Result>(_ body: (inout State) -> Result) -> Result {
     unsafe pthread_mutex_lock(mutex)
     let result = body(&state)
@@ -40,17 +40,18 @@ package import RTPWire
     return result
   }
 
-  /// Reads or changes the value without waking anyone; right where nobody waits for the change.
+  /// Reads or changes the value without waking anyone, for changes that nobody waits for.
   package func quietly<Result>(_ body: (inout State) -> Result) -> Result {
     unsafe pthread_mutex_lock(mutex)
     defer { unsafe pthread_mutex_unlock(mutex) }
     return body(&state)
   }
 
-  /// Blocks the thread until `body` gives a value or the deadline passes; a value wakes the others.
+  /// Blocks the thread until `body` returns a value or the deadline passes; a value wakes the
+  /// others.
   ///
-  /// - Returns: what `body` gave, or `nil` after the deadline; without one, it waits for as long as
-  ///   it takes, which is right only where whoever owns the monitor ends the wait on closing.
+  /// - Returns: what `body` returned, or `nil` after the deadline. Without a deadline, the owner of
+  ///   the monitor must end the wait when it closes.
   package func wait<Result>(until deadline: Instant? = nil, _ body: (inout State) -> Result?)
     -> Result?
   {
@@ -76,7 +77,7 @@ package import RTPWire
 }
 
 extension Instant {
-  /// The monotonic clock now; only threads of this room read it, and only for deadlines.
+  /// The monotonic clock; read only by threads of this module, and only for deadlines.
   package static var now: Instant {
     var time = timespec()
     unsafe clock_gettime(CLOCK_MONOTONIC, &time)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A thread of its own for work that blocks: decoding, and writing to a reader that may be slow.
+/// A dedicated thread for blocking work: decoding, and writing to a reader that may be slow.
 package final class WorkerThread: Sendable {
   private let ended = Monitor(Ending())
 
@@ -9,7 +9,7 @@ package final class WorkerThread: Sendable {
     var waiters: [CheckedContinuation<Void, Never>] = []
   }
 
-  /// What a thread takes along; it is handed over once and belongs to the thread from then on.
+  /// The work, handed over once and owned by the thread from then on.
   private final class Work {
     let thread: WorkerThread
     let body: () -> Void
@@ -22,8 +22,8 @@ package final class WorkerThread: Sendable {
 
   /// Starts a thread that runs `body` and ends.
   ///
-  /// SIGPIPE and SIGXFSZ are blocked on it, so that a closed pipe and a file as long as it may be
-  /// are errors of the write (EPIPE, EFBIG), whatever the program around does with signals.
+  /// SIGPIPE and SIGXFSZ are blocked on it, so that a closed pipe and the file size limit are
+  /// errors of the write (EPIPE, EFBIG), whatever the program does with signals.
   ///
   /// - Throws: ``ThreadError`` when the system grants no thread.
   package init(_ body: sending @escaping () -> Void) throws(ThreadError) {
@@ -50,7 +50,7 @@ package final class WorkerThread: Sendable {
     pthread_detach(thread)
   }
 
-  /// Returns when the thread's work has ended; at once when it already has.
+  /// Returns when the thread's work has ended.
   package func join() async {
     await withCheckedContinuation { continuation in
       let hasEnded = ended.update { ending in
@@ -61,8 +61,7 @@ package final class WorkerThread: Sendable {
     }
   }
 
-  /// Has everybody who waits in ``join()`` wait no longer, although the work goes on: what it waits
-  /// for is out of anyone's reach.
+  /// Ends all waits in ``join()`` although the work goes on, because it is stuck beyond reach.
   package func release() { end() }
 
   private func end() {

@@ -55,7 +55,7 @@ struct H264PayloadFormat: PayloadFormat {
     case .fragmentationA, .fragmentationB:
       unpackFragment(&rest, isNumbered: structure == .fragmentationB, into: &units)
     case nil:
-      // 0, 30 and 31 are reserved; 1 … 23 are NAL units as they are.
+      // 0, 30 and 31 are reserved; 1 … 23 are plain NAL units.
       guard (1...23).contains(header & 0x1F) else {
         units.statistics.reservedTypes += 1
         return
@@ -75,7 +75,7 @@ struct H264PayloadFormat: PayloadFormat {
     }
   }
 
-  /// Adds an entry of an aggregation packet, which must be a NAL unit and no packet structure.
+  /// Adds an entry of an aggregation packet, which must be a plain NAL unit.
   private func add(
     _ entry: ByteBuffer, number: UInt16?, ticksLater: UInt32 = 0,
     into units: inout NALUnitCollector
@@ -95,7 +95,7 @@ struct H264PayloadFormat: PayloadFormat {
     rest.moveReaderIndex(forwardBy: 1)
     guard let base = rest.readInteger(as: UInt16.self) else { return units.noteMalformed() }
     while rest.readableBytes > 0 {
-      // The length counts the NAL unit alone, without the difference and the offset before it.
+      // The length covers the NAL unit alone, without the DON difference and the offset.
       guard let length = rest.readInteger(as: UInt16.self),
         let difference = rest.readInteger(as: UInt8.self),
         let offset = rest.readBytes(length: offsetLength),
@@ -122,7 +122,7 @@ struct H264PayloadFormat: PayloadFormat {
     let isStart = header & 0x80 != 0
     let isEnd = header & 0x40 != 0
     if isStart {
-      // Tiandy cameras change the type within a unit, so the first fragment's header holds; Longse
+      // Tiandy cameras change the type within a unit, so the first fragment's header counts; Longse
       // cameras set the reserved bit, which is ignored (§5.8). Type 0 is the first zero of a start
       // code: Amatek AR-N3222F cameras fragment whole byte streams.
       units.endUnmarked()
@@ -148,14 +148,14 @@ struct H264PayloadFormat: PayloadFormat {
     H264.role(ofType: type(of: head), firstByteOfSlice: head[1])
   }
 
-  /// A slice has one macroblock at least (§7.3.4).
+  /// A slice has at least one macroblock (§7.3.4).
   static func maximumSlices(of format: FormatDescription) -> Int {
     (format.width / 16 + 2) * (format.height / 16 + 2)
   }
 
   static func dependency(of head: NALUnitHead) -> PictureDependency {
     let isIDR = type(of: head) == H264.NALUnitType.codedSliceOfIDRPicture.rawValue
-    // slice_type 1 or 6 behind first_mb_in_slice 0, all of them Exp-Golomb codes.
+    // slice_type 1 or 6 after first_mb_in_slice 0, all Exp-Golomb codes.
     let isBidirectional = head[1] & 0xF0 == 0b1010_0000 || head[1] & 0xFC == 0b1001_1100
     return PictureDependency(
       references: isIDR ? .none : .earlier, isReference: head[0] & 0x60 != 0,
@@ -187,7 +187,7 @@ struct H264PayloadFormat: PayloadFormat {
     return ParameterSetContent(identifier: Int(identifier))
   }
 
-  /// The slice header and the picture parameter set that it names (§7.3.3, §7.3.2.2).
+  /// Reads the slice header and the picture parameter set that it names (§7.3.3, §7.3.2.2).
   static func sequenceParameterSetIdentifier(
     for slice: ByteBuffer, with sets: ParameterSets
   ) -> Int? {
@@ -218,7 +218,7 @@ struct H264PayloadFormat: PayloadFormat {
       let entries = heads(ofEntries: payload.dropping(bytes: 1))
       return entries?.allSatisfy { (1...23).contains(type(of: $0)) } == true ? .certain : .no
     case 28:
-      // Neither both ends nor the reserved bit, and a slice inside: nothing else looks like it.
+      // Not both start and end, no reserved bit, and a slice inside: nothing else looks like this.
       let isPlausible = [1, 5].contains(head[1] & 0x1F) && head[1] & 0xE0 != 0xC0
       return isPlausible ? .certain : .possible
     default: return .no

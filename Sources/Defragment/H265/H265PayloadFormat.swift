@@ -33,7 +33,7 @@ struct H265PayloadFormat: PayloadFormat {
       distance: min(distance, 32_767))
   }
 
-  /// With decoding order numbers on the wire (§4.4), which the SDP alone says.
+  /// Whether payloads carry decoding order numbers (§4.4), which only the SDP says.
   private var isNumbered: Bool { interleaving != nil }
 
   func unpack(_ payload: ByteBuffer, into units: inout NALUnitCollector) {
@@ -87,7 +87,7 @@ struct H265PayloadFormat: PayloadFormat {
     }
   }
 
-  /// Adds an entry of an aggregation packet, which must be a NAL unit and no packet structure.
+  /// Adds an entry of an aggregation packet, which must be a plain NAL unit.
   private func add(_ entry: ByteBuffer, number: UInt16?, into units: inout NALUnitCollector) {
     guard entry.readableBytes != 1 else { return units.noteMalformed() }
     guard Self.type(of: NALUnitHead(of: entry)) < 48 else {
@@ -97,7 +97,7 @@ struct H265PayloadFormat: PayloadFormat {
     units.add(entry, number: number)
   }
 
-  /// Fragmentation units (§4.4.3); the DONL stands in the first fragment alone.
+  /// Fragmentation units (§4.4.3); only the first fragment has a DONL.
   private func unpackFragment(
     _ rest: inout ByteBuffer, header: (UInt8, UInt8), into units: inout NALUnitCollector
   ) {
@@ -129,7 +129,7 @@ struct H265PayloadFormat: PayloadFormat {
     }
   }
 
-  /// Payload content information (§4.4.4): a payload header extension, then what it is about.
+  /// Payload content information (§4.4.4): a payload header extension, then the payload itself.
   private func unpackContentInformation(
     _ rest: inout ByteBuffer, header: (UInt8, UInt8), into units: inout NALUnitCollector
   ) {
@@ -144,8 +144,7 @@ struct H265PayloadFormat: PayloadFormat {
       return units.noteMalformed()
     }
     rest.moveReaderIndex(forwardBy: extensionLength)
-    // The A bit is the F bit of the header that was left out; layer and temporal ID are the
-    // outer's.
+    // The A bit replaces the F bit of the omitted header; layer and temporal ID are the outer ones.
     let forbidden = UInt8(truncatingIfNeeded: fields >> 15) << 7
     var inner = ByteBufferAllocator().buffer(capacity: 2 + rest.readableBytes)
     inner.writeInteger(forbidden | type << 1 | header.0 & 0x01)
@@ -173,7 +172,7 @@ struct H265PayloadFormat: PayloadFormat {
     let level = max(head[1] & 0x07, 1) - 1
     return PictureDependency(
       references: H265.references(ofType: type), temporalLevel: level,
-      // The types below 16 are in pairs, of which the even one is not referred to in its sub-layer.
+      // Types below 16 come in pairs; the even one is not a reference in its sub-layer.
       isReference: type >= 16 || type & 1 == 1)
   }
 
@@ -181,7 +180,7 @@ struct H265PayloadFormat: PayloadFormat {
     guard
       var message = SupplementalInformation.recoveryPoint(in: unit.dropping(bytes: headerLength))
     else { return nil }
-    // recovery_poc_cnt; a negative one lies behind already.
+    // recovery_poc_cnt; a negative one has already passed.
     let distance = (try? message.signed()).map { min(max($0, 0), 65_535) } ?? 65_535
     return RecoveryPoint(distance: Int(distance), isExact: (try? message.bit()) == true)
   }
@@ -209,7 +208,7 @@ struct H265PayloadFormat: PayloadFormat {
     }
   }
 
-  /// The slice header and the picture parameter set that it names (§7.3.6.1, §7.3.2.3).
+  /// Reads the slice header and the picture parameter set that it names (§7.3.6.1, §7.3.2.3).
   static func sequenceParameterSetIdentifier(
     for slice: ByteBuffer, with sets: ParameterSets
   ) -> Int? {
@@ -228,7 +227,7 @@ struct H265PayloadFormat: PayloadFormat {
 
   static func recognize(_ payload: ByteBuffer) -> Recognition {
     let head = NALUnitHead(of: payload)
-    // forbidden_zero_bit, base layer, a temporal ID that can be (§7.4.2.2).
+    // forbidden_zero_bit, base layer, a valid temporal ID (§7.4.2.2).
     guard head.count >= 3, head[0] & 0x81 == 0, head[1] & 0xF8 == 0, head[1] & 7 != 0 else {
       return .no
     }
