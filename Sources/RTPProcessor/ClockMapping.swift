@@ -10,7 +10,7 @@ public struct ClockMapping: Sendable, Hashable {
     /// Its wall clock is earlier than that of the previous report.
     case backwards
     /// Wall clock and timestamp disagree by more than ``ClockMapping/greatestDrift`` about the time
-    /// since the previous report. A second report that agrees with this one is believed.
+    /// since the previous report. A second report that agrees with this one is accepted.
     case implausible
   }
 

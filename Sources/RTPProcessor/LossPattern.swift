@@ -8,7 +8,7 @@ public struct LossPattern: Sendable, Hashable {
   /// `Gmin`: this many packets received in a row end a burst.
   public static let gapMinimum: UInt64 = 16
 
-  /// Bursts in which more than one packet was lost.
+  /// Bursts with more than one lost packet.
   public private(set) var bursts: UInt64 = 0
   /// Packets inside bursts, lost or not.
   public private(set) var burstPackets: UInt64 = 0

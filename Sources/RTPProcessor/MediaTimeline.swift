@@ -2,8 +2,8 @@ import RTPWire
 
 /// Maps 32-bit RTP timestamps to a 64-bit timeline that continues across restarts of the source.
 struct MediaTimeline: Sendable {
-  /// How many seconds a timestamp may lie behind the newest one and still belong to the same
-  /// timeline: more than any reordering of pictures or packets.
+  /// How many seconds a timestamp may lag behind the newest one on the same timeline: more than any
+  /// reordering of pictures or packets.
   private static let memory: Int64 = 10
   /// How many seconds timestamps and arrival times may differ about the length of an outage.
   private static let greatestDisagreement: Int64 = 1

@@ -11,16 +11,15 @@ import RTPWire
 struct NumberedTypes: Sendable {
   /// How far their numbers may lie from the media's highest number.
   ///
-  /// Packets with a numbering of their own, such as unannounced retransmissions, must not move the
-  /// order.
+  /// Separately numbered packets, such as unannounced retransmissions, must not move the order.
   static let reach = -Source.greatestDropout...16
   /// Uniquely numbered packets required before a payload type is trusted.
   static let neededProof = 2
-  /// Uniquely numbered packets required for each one whose place is taken by a media packet.
+  /// Uniquely numbered packets required for each one whose number a media packet has too.
   static let neededShare = 8
   /// Packets waiting until their payload type is trusted.
   static let maximumWaiting = 8
-  /// Remembered numbers, since networks duplicate packets.
+  /// How many numbers are remembered, because networks duplicate packets.
   static let maximumRecent = 64
 
   private struct Account: Sendable {

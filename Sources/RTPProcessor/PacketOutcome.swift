@@ -8,9 +8,9 @@ public import RTPWire
 public enum PacketOutcome: Sendable, Hashable {
   /// The next packet in sequence; it is delivered at once.
   case inOrder
-  /// Behind a gap; it is delivered when the gap closes or the reorder window ends.
+  /// After a gap; it is delivered when the gap closes or the reorder window ends.
   case parked
-  /// From a source, or in a numbering, that is not yet validated (RFC 3550 A.1).
+  /// From a source, or in a numbering, that is not validated yet (RFC 3550 A.1).
   case probation
   /// A repetition of a packet that has arrived already.
   case duplicate
@@ -20,14 +20,14 @@ public enum PacketOutcome: Sendable, Hashable {
   case foreignSource
   /// Of a payload type that is not the stream's, whether or not it shares the stream's numbering.
   case ignoredPayloadType
-  /// A correction packet with a numbering of its own, taken in.
+  /// A correction packet with separate numbering, which was used.
   case correction
-  /// A retransmission packet, taken in.
+  /// A retransmission packet, which was used.
   case retransmission
   /// Not an RTP packet.
   case malformed(RTPPacketError)
-  /// An RTCP compound, taken in.
+  /// A compound RTCP packet, which was used.
   case control
-  /// An RTCP compound that does not parse; nothing of it was used.
+  /// A compound RTCP packet that could not be parsed; nothing in it was used.
   case malformedControl(RTCPPacketError)
 }

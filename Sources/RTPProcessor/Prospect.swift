@@ -6,7 +6,7 @@ import RTPWire
 /// RFC 3550 A.1 asks for two packets in sequence before a source counts as valid. Its packets are
 /// kept meanwhile, so that none is lost.
 struct Prospect: Sendable {
-  /// What became of a packet that was offered.
+  /// The result of offering a packet.
   enum Outcome: Sendable, Hashable {
     case held
     case duplicate
@@ -68,8 +68,8 @@ struct Prospect: Sendable {
     return .held
   }
 
-  /// Whether decoding can begin in the run of packets that starts with the first one: then nothing
-  /// older is worth waiting for.
+  /// Whether decoding can begin in the run of packets from the first one on, so that there is no
+  /// need to wait for older ones.
   var beginsAtEntryPoint: Bool {
     guard holdsEntryPoint, var sequence = first?.sequence else { return false }
     while let isEntryPoint = isEntryPoint[sequence] {

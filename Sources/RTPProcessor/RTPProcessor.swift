@@ -14,7 +14,7 @@ public struct RTPProcessor: Sendable {
   public struct Configuration: Sendable, Hashable {
     /// The longest that a packet waits for an earlier one; zero means no waiting.
     public var reorderWindow: Duration = .milliseconds(200)
-    /// The most packets that wait at once behind gaps, and as many on probation: 200 ms at 10,000
+    /// The most packets that may wait after gaps, and as many on probation: 200 ms at 10,000
     /// packets a second.
     public var maximumHeldPackets = 2048
     /// The most bytes that wait at once.
@@ -50,11 +50,11 @@ public struct RTPProcessor: Sendable {
 
   public let configuration: Configuration
   public internal(set) var statistics = ReceptionStatistics()
-  /// Media time to wall-clock time, as far as sender reports have told.
+  /// Media time to wall-clock time, from sender reports.
   public internal(set) var clock = ClockMapping()
   /// How many sender reports of the current source were unusable, by reason.
   public internal(set) var ignoredSenderReports: [ClockMapping.Outcome: UInt64] = [:]
-  /// True once the current source has said goodbye (RFC 3550 §6.6) and has sent nothing since.
+  /// `true` once the current source has sent an RTCP BYE (RFC 3550 §6.6) and nothing since.
   public internal(set) var hasSaidGoodbye = false
 
   var source: Source?
@@ -174,7 +174,7 @@ public struct RTPProcessor: Sendable {
   /// It is ignored; if the type shares the media's numbering, its place in the sequence is skipped
   /// too.
   private mutating func receive(ofOtherType packet: RTPPacket, at arrival: Instant) {
-    // A packet with a timestamp of its own may be a picture, and its absence a loss.
+    // A packet with its own timestamp may be a picture, and its absence a loss.
     guard let source, packet.ssrc == source.ssrc, source.sharesTime(packet),
       NumberedTypes.reach.contains(source.extend(packet.sequenceNumber) - source.highest),
       numberedTypes.takes(packet, isOpen: source.lacks(source.extend(packet.sequenceNumber)))
@@ -248,7 +248,7 @@ public struct RTPProcessor: Sendable {
 
   // MARK: - Waiting
 
-  /// Does what is due at `now`.
+  /// Does whatever is due at `now`.
   ///
   /// Each turn gives up a gap or settles a prospect, so the loop ends.
   private mutating func advance(to now: Instant) {
@@ -277,7 +277,7 @@ public struct RTPProcessor: Sendable {
     source?.giveUpGaps(untilAtMost: 0, bytes: 0, statistics: &statistics, ready: &ready)
   }
 
-  /// The current source goes on in its old numbering, so packets far from it were strays.
+  /// The current source continues in its old numbering, so packets far from it were strays.
   private mutating func noteLife() {
     hasSaidGoodbye = false
     if prospects.isEmpty { return }

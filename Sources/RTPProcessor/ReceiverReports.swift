@@ -1,10 +1,10 @@
 public import NIOCore
 public import RTPWire
 
-/// Writes the RTCP that a receiver owes its sender (RFC 3550 §6), and says when it is due.
+/// Writes a receiver's RTCP (RFC 3550 §6), and says when it is due.
 ///
-/// Each compound is a receiver report and a canonical name; the last one ends with a goodbye. There
-/// are cameras that end a session in which none come: Dahua's, FLIR's.
+/// Each compound packet is a receiver report and a canonical name, the last one also a BYE. Dahua's
+/// and FLIR's cameras end sessions in which none come.
 public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sendable {
   /// When the next report is due.
   public private(set) var deadline: Instant
@@ -14,7 +14,7 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
   private var hasReported = false
   private let canonicalName: String
   private var randomness: Randomness
-  /// What the last report said of the sources, to tell what is new since.
+  /// The state of the sources at the last report, to report the changes since.
   private var prior: [SourceReception] = []
 
   /// Begins at `now`; the name and the identifier are drawn from `randomness` (RFC 7022 §4.2).
@@ -28,10 +28,10 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
     schedule(interval: reportInterval / 2, after: now)
   }
 
-  /// The compound that is due at `now`, or `nil` when none is.
+  /// The compound packet due at `now`, or `nil`.
   ///
-  /// `receptions` are what the processors say of their sources, of which 31 fit; without one the
-  /// report is empty, as §6.4.2 has it.
+  /// `receptions` are the report blocks of the sources, of which 31 fit; without any, the report is
+  /// empty (§6.4.2).
   public mutating func next(at now: Instant, about receptions: [SourceReception]) -> ByteBuffer? {
     guard deadline <= now else { return nil }
     schedule(interval: reportInterval, after: now)
@@ -49,14 +49,14 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
     return buffer
   }
 
-  /// Feedback that goes at once, whatever the interval (RFC 4585 §3.5: between two there is nobody
-  /// whom it could flood), behind a report unless `isReduced` (RFC 5506 §3.4).
+  /// Feedback that is sent at once, whatever the interval, because two participants cannot flood
+  /// each other (RFC 4585 §3.5); preceded by a report unless `isReduced` (RFC 5506 §3.4).
   public mutating func feedback(
     _ message: RTCPFeedback, at now: Instant, about receptions: [SourceReception],
     isReduced: Bool
   ) -> ByteBuffer {
     hasReported = true
-    // What is new since the last report is for the next regular one to say.
+    // The next regular report covers what is new since the last one.
     let former = prior
     var buffer = isReduced ? ByteBuffer() : compound(at: now, about: receptions)
     prior = former
@@ -110,7 +110,7 @@ extension SourceReception {
     return Int32(truncatingIfNeeded: min(max(lost, -0x80_0000), 0x7F_FFFF))
   }
 
-  /// Of the packets expected since `prior`, how many 256ths are missing (A.3).
+  /// Of the packets expected since `prior`, the fraction lost in 256ths (A.3).
   public func fractionLost(since prior: SourceReception?) -> UInt8 {
     let expected = expected.subtractingSaturating(prior?.expected ?? 0)
     let lost = expected.subtractingSaturating(received.subtractingSaturating(prior?.received ?? 0))

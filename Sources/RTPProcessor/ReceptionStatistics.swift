@@ -1,8 +1,8 @@
 public import RTPWire
 
-/// What became of a stream's packets, in totals since the start.
+/// The outcomes of a stream's packets, in totals since the start.
 ///
-/// The counters balance at any time: what came in, or was put back, is in one of the outcomes.
+/// The counters always balance: every packet that came in or was put back has one outcome.
 public struct ReceptionStatistics: Counted, Hashable {
   /// All datagrams, of whatever kind.
   public internal(set) var received: UInt64 = 0
@@ -29,9 +29,9 @@ public struct ReceptionStatistics: Counted, Hashable {
   ///
   /// Those that share the media's numbering are counted in order, others on arrival.
   public internal(set) var correction: UInt64 = 0
-  /// Places whose packet was a lost correction packet, so that no media is missing.
+  /// Gaps that a lost correction packet left, so that no media is missing.
   ///
-  /// They are counted in ``correction`` too.
+  /// They are also counted in ``correction``.
   public internal(set) var unneeded: UInt64 = 0
   /// Retransmission packets (RFC 4588), useful or not.
   ///
@@ -50,13 +50,13 @@ public struct ReceptionStatistics: Counted, Hashable {
   public internal(set) var lossPattern = LossPattern()
   /// Packets that arrived after a later one, and in time.
   public internal(set) var reordered: UInt64 = 0
-  /// The greatest distance, in packets, by which a packet was overtaken.
+  /// The greatest distance, in packets, by which one was overtaken.
   public internal(set) var greatestReorderDepth: UInt64 = 0
   /// How often the stream continued under another SSRC.
   public internal(set) var sourceChanges: UInt64 = 0
   /// How often the source restarted its numbering (RFC 3550 A.1).
   public internal(set) var sequenceRestarts: UInt64 = 0
-  /// Packets waiting now: behind a gap, or on probation.
+  /// Packets waiting now: after a gap, or on probation.
   public internal(set) var held: UInt64 = 0
 
   /// Packets of each payload type that is not the stream's.
@@ -102,7 +102,7 @@ public struct ReceptionStatistics: Counted, Hashable {
     jitterClockRate == 0 ? 0 : jitter / Double(jitterClockRate)
   }
 
-  /// The cumulative number of packets lost as a receiver report has it (RFC 3550 A.3).
+  /// The cumulative number of packets lost, as in a receiver report (RFC 3550 A.3).
   ///
   /// Late and duplicate packets count as received, so it may be negative: −2^23 … 2^23 − 1.
   public var cumulativeLost: Int64 {

@@ -27,7 +27,7 @@ struct ReorderBuffer: Sendable {
   private(set) var count = 0
   private(set) var bytes = 0
   private var slots = [Entry?](repeating: nil, count: 64)
-  /// The inserted entries, oldest first; those that have left are skipped lazily.
+  /// The inserted entries, oldest first; those that have left are skipped later.
   private var insertions = CircularBuffer<(sequence: Int64, arrival: Instant)>()
 
   init(next: Int64) { self.next = next }
@@ -41,7 +41,7 @@ struct ReorderBuffer: Sendable {
     return slots[index(of: sequence)] != nil
   }
 
-  /// Stores `entry`, whose number must not lie before ``next``.
+  /// Stores `entry`, whose number must not precede ``next``.
   mutating func insert(_ entry: Entry) -> Insertion {
     let ahead = entry.sequence - next
     guard ahead >= 0, ahead < Self.span else { return .beyondSpan }

@@ -6,7 +6,7 @@ import RTPWire
 /// passed between two reports, the sender dropped the rest in a queue of its own; the network did
 /// not lose them.
 struct SenderAccount: Sendable {
-  /// Where the stream stood when a report came.
+  /// The state of the stream when a report came.
   private struct Mark: Sendable {
     let sent: UInt32
     let highest: Int64

@@ -3,7 +3,7 @@ import RTPWire
 
 /// The source of the stream: its numbering, its order and its timeline.
 struct Source: Sendable {
-  /// What became of a packet of this source.
+  /// The result of a packet of this source.
   enum Outcome: Sendable, Hashable {
     case inOrder
     case parked
@@ -27,10 +27,10 @@ struct Source: Sendable {
 
   /// The largest step forward that counts as loss (RFC 3550 A.1, `MAX_DROPOUT`).
   static let greatestDropout: Int64 = 3000
-  /// How long only old packets may come.
+  /// How long only old packets may come before they count as a restart.
   ///
-  /// No network repeats packets for longer, so the sender replays a short clip, or its timestamps
-  /// stand still.
+  /// No network repeats packets for longer: the sender replays a short clip, or its timestamps are
+  /// stuck.
   static let patienceWithOldPackets: Duration = .milliseconds(500)
 
   /// Nanoseconds of silence that may be an outage of the network.
@@ -50,7 +50,7 @@ struct Source: Sendable {
   private var history = DeliveryHistory()
   private var lostBefore = 0
   private var startsAfresh = true
-  /// Since when only packets with passed numbers have come.
+  /// Since when only packets with past numbers have come.
   private var onlyOldSince: Instant?
   /// The first sequence number that counts as expected (RFC 3550 A.3).
   private var base: Int64
@@ -288,7 +288,7 @@ struct Source: Sendable {
     startsAfresh = false
   }
 
-  /// Judges a packet whose number has been passed.
+  /// Judges a packet whose number is in the past.
   ///
   /// A sender that restarts its numbering a little further back looks like a duplicate or a late
   /// packet by its number, but not by its timestamp.

@@ -1,4 +1,4 @@
-/// One counter of a struct of statistics: what it is called, what it counts, and where it stands.
+/// One counter of a statistics struct: its name, what it counts, and where it is stored.
 ///
 /// Sums over connections, the statistics as JSON, and balances are derived from tables of these.
 public struct Counter<Statistics>: Sendable {
@@ -17,7 +17,7 @@ public struct Counter<Statistics>: Sendable {
     case latest
   }
 
-  /// On which side of the balance a counter stands: what came in, or what became of it.
+  /// The side of the balance that a counter is on: what came in, or its outcome.
   public enum Side: Sendable, Hashable {
     case incoming
     case outcome
@@ -43,7 +43,7 @@ public struct Counter<Statistics>: Sendable {
   }
 }
 
-/// Statistics whose counters stand in one table, so that nobody lists them a second time.
+/// Statistics with all counters in one table, so that they are listed only once.
 public protocol Counted: Sendable {
   static var counters: [Counter<Self>] { get }
 }

@@ -4,7 +4,7 @@ public import NIOCore
 ///
 /// Nothing downstream can tell which transport a datagram came from.
 public struct Datagram: Sendable {
-  /// What the transport knows about the packet before anyone has parsed it.
+  /// What the transport knows about the packet before it is parsed.
   public enum Channel: Sendable, Hashable {
     /// RTP, or RTP and RTCP multiplexed (RFC 5761).
     case media

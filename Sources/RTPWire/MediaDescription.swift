@@ -15,14 +15,14 @@ public struct MediaDescription: Sendable, Hashable {
   public var formatParameters: [String: String]
   /// The payload types of correction packets beside the media.
   public var correctionFormats: [UInt8: CorrectionFormat]
-  /// The payload type of RED packets, in which the others may come (RFC 2198), or `nil`.
+  /// The payload type of RED packets, which may carry the others (RFC 2198), or `nil`.
   public var redundancyPayloadType: UInt8?
-  /// Whether correction packets of SMPTE ST 2022-1 come on ports of their own, which no SDP says.
+  /// Whether SMPTE ST 2022-1 correction packets come on separate ports, which no SDP says.
   public var hasMatrixCorrection = false
   /// The payload types of retransmission packets beside the media.
   public var retransmissionFormats: [UInt8: RetransmissionFormat]
-  /// The same of a session of its own (RFC 4588 §5.3): empty where any type in it repeats the
-  /// media, `nil` where there is no such session.
+  /// The same for a separate session (RFC 4588 §5.3): empty where any type in it repeats the media,
+  /// `nil` without such a session.
   public var retransmissionSession: [UInt8: RetransmissionFormat]?
   /// What the sender answers when it is asked.
   public var feedback: FeedbackOffer
@@ -47,9 +47,9 @@ public struct MediaDescription: Sendable, Hashable {
 }
 
 extension MediaDescription {
-  /// This description with what it leaves open taken from `other`.
+  /// This description, with what is missing filled in from `other`.
   ///
-  /// A payload type and an encoding name that are given stay; the parameters are taken along.
+  /// A given payload type and encoding name stay; the parameters come with them.
   public func completed(by other: MediaDescription) -> MediaDescription {
     var completed = other
     if let payloadType { completed.payloadType = payloadType }
@@ -83,9 +83,9 @@ extension MediaDescription {
 public enum CorrectionFormat: String, Sendable, Hashable, CaseIterable {
   /// RFC 5109, in the source and the numbering of the media, as GStreamer and libwebrtc send it.
   case ulpfec
-  /// RFC 8627, in a source of its own.
+  /// RFC 8627, in a separate source.
   case flexfec
-  /// The third draft of RFC 8627, whose header is another: what browsers speak.
+  /// The third draft of RFC 8627 with its different header, which browsers use.
   case flexfecDraft = "flexfec-03"
 
   /// Whether its packets take numbers among those of the media.
@@ -95,14 +95,14 @@ public enum CorrectionFormat: String, Sendable, Hashable, CaseIterable {
 /// What a receiver may ask the sender of a stream for; the raw value is the name of the command
 /// line.
 public enum FeedbackRequest: String, Sendable, Hashable, CaseIterable {
-  /// Packets once more, by generic NACK (RFC 4585 §6.2.1).
+  /// Retransmissions, by generic NACK (RFC 4585 §6.2.1).
   case nack
   /// A key picture, by picture loss indication (RFC 4585 §6.3.1).
   case pli
   /// A key picture, by full intra request (RFC 5104 §4.3.1).
   case fir
 
-  /// The requests of a list such as `nack,pli`; `nil` when one of the names is none.
+  /// The requests in a list such as `nack,pli`; `nil` if a name is unknown.
   public static func requests(named list: String) -> Set<FeedbackRequest>? {
     let names = list.split(separator: ",", omittingEmptySubsequences: false)
     let requests = names.compactMap { FeedbackRequest(rawValue: String($0)) }
@@ -110,11 +110,11 @@ public enum FeedbackRequest: String, Sendable, Hashable, CaseIterable {
   }
 }
 
-/// Packets that repeat others under a payload type of their own (RFC 4588 §8.1).
+/// Packets that repeat others under a separate payload type (RFC 4588 §8.1).
 public struct RetransmissionFormat: Sendable, Hashable {
-  /// The payload type of what they repeat (`apt`); `nil` stands for that of the media.
+  /// The payload type of the originals (`apt`); `nil` for that of the media.
   public var original: UInt8?
-  /// How long the sender keeps what it has sent (`rtx-time`); `nil` where it does not say.
+  /// How long the sender keeps what it has sent (`rtx-time`); `nil` if it does not say.
   public var time: Duration?
 
   public init(original: UInt8? = nil, time: Duration? = nil) {

@@ -8,6 +8,6 @@ public struct MediaKind: RawRepresentable, Sendable, Hashable {
   public static let video = MediaKind(rawValue: "video")
   public static let audio = MediaKind(rawValue: "audio")
   public static let application = MediaKind(rawValue: "application")
-  /// Nothing has said what it is.
+  /// Not known.
   public static let unknown = MediaKind(rawValue: "unknown")
 }

@@ -1,4 +1,4 @@
-/// What the payload types stand for that need no description (RFC 3551 §6).
+/// The payload types that need no description (RFC 3551 §6).
 public struct StaticPayloadType: Sendable, Hashable {
   public let kind: MediaKind
   public let encodingName: String
@@ -25,7 +25,7 @@ public struct StaticPayloadType: Sendable, Hashable {
     self.clockRate = clockRate
   }
 
-  /// What `payloadType` stands for by itself; `nil` where a description has to say it.
+  /// The meaning of `payloadType`; `nil` if it needs a description.
   public init?(_ payloadType: UInt8) {
     guard let type = Self.types[payloadType] else { return nil }
     self = type
@@ -33,7 +33,7 @@ public struct StaticPayloadType: Sendable, Hashable {
 }
 
 extension MediaDescription {
-  /// What is known of a stream of which nothing but its payload type is.
+  /// What is known of a stream from its payload type alone.
   public init(onlyPayloadType payloadType: UInt8) {
     let type = StaticPayloadType(payloadType)
     self.init(

@@ -5,8 +5,8 @@ public struct WallClockTime: Sendable, Hashable, Comparable {
 
   public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-  /// The time that an NTP timestamp stands for: seconds since 1900 in the upper 32 bits, their
-  /// fraction in the lower, rounded to the nearest nanosecond.
+  /// The time of an NTP timestamp: seconds since 1900 in the upper 32 bits, their fraction in the
+  /// lower, rounded to the nearest nanosecond.
   ///
   /// The seconds wrap in 2036. Values without the highest bit are after that (RFC 4330 §3).
   public init(ntpTime: UInt64) {

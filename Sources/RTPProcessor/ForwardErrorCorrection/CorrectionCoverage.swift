@@ -7,7 +7,7 @@
 struct CorrectionCoverage: Sendable {
   /// How many runs in a row must protect everything before this is relied on.
   static let runsOfProof = 16
-  /// The longest way back from the end of a run: as far as two long masks reach.
+  /// How far back from the end of a run is searched: as far as two long masks reach.
   static let longestSearch: Int64 = 96
 
   /// The numbers that are protected, each in the slot of its lowest bits.

@@ -18,7 +18,7 @@ import RTPWire
 struct FlexFECPayload: Sendable {
   let header: ParityHeader
   let base: SequenceNumber
-  /// The places of the packets behind ``base``, in order; never empty, 255 × 254 at most.
+  /// Offsets of the packets from ``base``, in order; never empty, 255 × 254 at most.
   let offsets: [Int]
   let parity: ByteBuffer
 

@@ -4,8 +4,8 @@ public import RTPWire
 /// Rebuilds lost packets of one source from correction packets (RFC 5109, RFC 8627, SMPTE ST
 /// 2022-1).
 ///
-/// Packets go in as they arrive, in any order. After each one, ``next()`` hands out what it made
-/// possible. Rebuilt packets help to rebuild more.
+/// Packets go in as they arrive, in any order. After each one, call ``next()`` until it returns
+/// `nil`. Rebuilt packets help to rebuild others.
 struct ForwardErrorCorrection: Sendable {
   /// What goes back into the order.
   enum Finding: Sendable {
@@ -17,10 +17,10 @@ struct ForwardErrorCorrection: Sendable {
 
   /// The most sets that wait for packets at once; the oldest makes room.
   ///
-  /// A set is finished when its packets are there, so many wait only under heavy loss. This is the
-  /// number of rows and columns in three matrices of 20 × 20.
+  /// A set is finished once its packets are there, so many sets wait only under heavy loss. This is
+  /// the number of rows and columns in three matrices of 20 × 20.
   static let maximumSets = 128
-  /// The most sets tried in vain for one arriving packet; each may have hundreds of packets.
+  /// The most failed attempts for one arriving packet; each set may have hundreds of packets.
   static let maximumFailures: UInt64 = 4
   /// The most packets that are partly rebuilt at once.
   static let maximumRebuilt = 64
@@ -29,8 +29,7 @@ struct ForwardErrorCorrection: Sendable {
 
   private let payloadType: UInt8?
   private let clockRate: UInt32
-  /// Whether correction packets come on ports of their own, and may arrive before what they
-  /// protect.
+  /// Whether correction packets come on separate ports, and may arrive before what they protect.
   private let isMatrix: Bool
   private var history: PacketHistory
   private var unwrapper: SequenceUnwrapper
@@ -182,7 +181,7 @@ struct ForwardErrorCorrection: Sendable {
         ssrc: ssrc))
   }
 
-  /// Keeps `set` unless its packets are all there, in storage of its own.
+  /// Keeps a copy of `set`, unless all its packets are there.
   private mutating func keep(_ set: ProtectedSet) {
     guard lacks(1, in: set.places) else { return }
     if sets.count >= Self.maximumSets { sets.removeFirst() }
@@ -201,8 +200,8 @@ struct ForwardErrorCorrection: Sendable {
 
   /// Uses every set that lacks a single packet, until no more can be rebuilt.
   ///
-  /// Each turn removes a set, so the loop ends. Their number is limited, since noise can rebuild
-  /// one place again and again in vain.
+  /// Each turn removes a set, so the loop ends. The number of turns is limited, because noise can
+  /// rebuild one place again and again without a result.
   private mutating func solve(_ statistics: inout ForwardErrorCorrectionStatistics) {
     sets = sets.filter { set in
       history.remembers(set.places.first ?? .min) && lacks(1, in: set.places)
@@ -273,7 +272,7 @@ struct ForwardErrorCorrection: Sendable {
     guard let place = coverage.lostCorrection(before: sequence, in: history) else { return }
     history.record(place, media: nil)
     statistics.lost += 1
-    // It is that of the packets protected last (RFC 5109 §7.2), as far as senders have been seen.
+    // So far, senders use the one of the packets protected last (RFC 5109 §7.2).
     let last = (1...CorrectionCoverage.longestSearch).first {
       history.packet(at: place - $0) != nil
     }

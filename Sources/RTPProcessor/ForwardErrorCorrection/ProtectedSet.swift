@@ -1,13 +1,14 @@
 import NIOCore
 import RTPWire
 
-/// Packets of which any one can be rebuilt from the others: one level of a correction packet.
+/// A set of packets, any one of which can be rebuilt from the others: one level of a correction
+/// packet.
 struct ProtectedSet: Sendable {
   /// The extended sequence numbers of the packets, in order; never empty.
   let places: [Int64]
-  /// The parity of the headers; levels above the first have none of their own.
+  /// The parity of the headers; only the first level has one.
   let header: ParityHeader?
-  /// Where the protected run of bytes begins, behind the fixed header.
+  /// Where the protected bytes begin, counted from the end of the fixed header.
   let offset: Int
   /// The parity of the bytes; shorter packets count as padded with zeros.
   let parity: ByteBuffer
@@ -40,7 +41,7 @@ struct ProtectedSet: Sendable {
 
 /// A packet that is being rebuilt level by level (RFC 5109 §9).
 struct RebuiltPacket: Sendable {
-  /// The fixed header, and what is known behind it.
+  /// The fixed header, and the bytes after it that are known.
   private(set) var bytes: ByteBuffer
   /// The length of the whole packet in bytes.
   let length: Int
@@ -54,12 +55,12 @@ struct RebuiltPacket: Sendable {
 
   var isComplete: Bool { bytes.readableBytes == length }
 
-  /// Whether a run of bytes that begins `offset` bytes behind the fixed header leaves no hole.
+  /// Whether bytes from `offset` after the fixed header leave no hole.
   func reaches(_ offset: Int) -> Bool {
     bytes.readableBytes >= RTPPacket.minimumLength + offset
   }
 
-  /// Adds `run`, which begins `offset` bytes behind the fixed header and leaves no hole.
+  /// Adds `run` at `offset` after the fixed header, where it leaves no hole.
   mutating func append(_ run: [UInt8], at offset: Int) {
     let known = bytes.readableBytes - RTPPacket.minimumLength - offset
     bytes.writeBytes(run.dropFirst(known).prefix(length - bytes.readableBytes))

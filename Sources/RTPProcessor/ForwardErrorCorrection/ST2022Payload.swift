@@ -29,7 +29,7 @@ struct ST2022Payload: Sendable {
 
   let header: ParityHeader
   let base: SequenceNumber
-  /// The places of the packets behind ``base``, in order; never empty, ``greatestSpan`` at most.
+  /// Offsets of the packets from ``base``, in order; never empty, ``greatestSpan`` at most.
   let offsets: [Int]
   let parity: ByteBuffer
 
@@ -43,7 +43,7 @@ struct ST2022Payload: Sendable {
         as: (UInt8, UInt8, UInt8, UInt8).self)
     else { throw .truncatedHeader(needed: Self.length, available: bytes.readableBytes) }
     guard own >> 14 == 2 else { throw .otherVersion(UInt8(own >> 14)) }
-    // Without E the header ends before the shape of the matrix; with N it goes on behind it.
+    // Without E the header ends before the matrix's shape; with N it continues after it.
     guard type >> 31 == 1 else { throw .withoutMatrix }
     guard shape >> 7 == 0 else { throw .extensionFlag }
     // Anything but parity is a Hamming or Reed-Solomon code, which nobody sends.

@@ -14,9 +14,10 @@ import RTPWire
 /// |  parity of level 0 …  | the next level: length, mask, parity  |
 /// ```
 struct ULPFECPayload: Sendable {
-  /// A run of bytes of some packets, behind their fixed headers, in one parity.
+  /// The parity of a range of bytes in several packets, counted from the end of their fixed
+  /// headers.
   struct Level: Sendable {
-    /// Where the run begins, in bytes behind the fixed header.
+    /// Where the range begins, in bytes after the fixed header.
     var offset: Int
     /// Bit 47 stands for ``ULPFECPayload/base``, the bits below it for the numbers that follow.
     var mask: UInt64
@@ -27,7 +28,7 @@ struct ULPFECPayload: Sendable {
   static let longestMask = 48
   /// The most levels of one packet that are used.
   ///
-  /// Nobody sends more than three.
+  /// No known sender uses more than three.
   static let maximumLevels = 8
 
   let base: SequenceNumber
@@ -69,7 +70,7 @@ struct ParityHeader: Sendable, Hashable {
   /// P, X, CC, M and the payload type; the two bits of the version do not count.
   private(set) var flags: UInt16
   private(set) var timestamp: UInt32
-  /// The bytes behind the fixed header.
+  /// The number of bytes after the fixed header.
   private(set) var length: UInt16
 
   init(flags: UInt16, timestamp: UInt32, length: UInt16) {

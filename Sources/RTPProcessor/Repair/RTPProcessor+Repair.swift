@@ -23,7 +23,7 @@ extension RTPProcessor {
   /// Notes at `now` that decoding needs a key picture.
   public mutating func wantKeyPicture(at now: Instant) { keyPictures.want(at: now) }
 
-  /// Notes that a key picture has come, so that decoding goes on.
+  /// Notes that a key picture came and decoding continues.
   public mutating func noteKeyPicture() { keyPictures.satisfy() }
 
   private var roundTrip: Int64 { repair?.roundTrip.estimate ?? RoundTrip.initial }
@@ -36,10 +36,10 @@ extension RTPProcessor {
     return repair?.patience(withGapAt: source.buffer.next).map { max($0, window) } ?? window
   }
 
-  /// Whether `packet`, which came as media, was sent for the first time.
+  /// Whether `packet`, which came as media, is an original or a retransmission.
   ///
-  /// Answers without a payload type of their own look like the packets that they repeat, so a
-  /// requested packet that comes counts as the answer.
+  /// Retransmissions without a payload type of their own look like the originals. A requested
+  /// packet that comes counts as the retransmission.
   func way(of packet: RTPPacket) -> Source.Way {
     guard let repair, let source else { return .network }
     return repair.awaits(source.extend(packet.sequenceNumber)) ? .retransmission : .network

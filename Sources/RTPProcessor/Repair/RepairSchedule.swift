@@ -1,13 +1,13 @@
 import NIOCore
 import RTPWire
 
-/// Which packets are missing, when each is requested (RFC 4585 §6.2.1), and how long waiting for it
-/// is worthwhile.
+/// Which packets are missing, when each is requested (RFC 4585 §6.2.1), and how long to wait for
+/// it.
 ///
 /// A packet is requested once it is later than the observed reordering delay, again after each
-/// round trip without an answer, and no more when an answer would come too late. Until the far end
-/// has answered once, and again after many unanswered requests, nothing waits longer than it would
-/// without requests.
+/// round trip without an answer, and no longer when an answer would come too late. Until the far
+/// end has answered once, and again after many unanswered requests, nothing waits longer than it
+/// would without requests.
 struct RepairSchedule: Sendable {
   /// The most missing packets at once, and as many remembered requests: what the reorder window of
   /// a fast stream holds in an outage.
