@@ -13,15 +13,15 @@ struct FeedbackOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      The payload type of retransmissions in a stream of their own (RFC 4588); without it they are \
-      expected as they were. Not needed with SDP.
+      The payload type of retransmissions in a separate stream (RFC 4588); without it, packets are \
+      expected again unchanged. Not needed with SDP.
       """, valueName: "n"))
   var retransmissionPayloadType: UInt8?
 
   @Option(
     help: ArgumentHelp(
       """
-      The port of retransmissions in a session of their own (RFC 4588 §5.3). Not needed with an SDP \
+      The port of retransmissions in a separate session (RFC 4588 §5.3). Not needed with an SDP \
       file or an RTSP server; in a file of --capture it is 5010.
       """, valueName: "n"))
   var retransmissionPort: Int?
@@ -42,7 +42,7 @@ struct FeedbackOptions: ParsableArguments {
     var completed = media
     completed.feedback.requests.formUnion(feedback?.requests ?? [])
     if retransmissionPort != nil {
-      // The session has payload types of its own.
+      // The session has its own payload types.
       let formats = retransmissionPayloadType.map { [$0: RetransmissionFormat()] } ?? [:]
       completed.retransmissionSession = media.retransmissionSession ?? formats
       return completed

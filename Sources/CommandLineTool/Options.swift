@@ -249,8 +249,8 @@ struct StoppingOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      How long to wait for media, at the start and after a pause; 0 waits for ever. By default 10 s, \
-      and 5 s for servers that are connected to (RTSP, HTTP, TCP); for ever with --reconnect, and for \
+      How long to wait for media, at the start and after a pause; 0 waits forever. By default 10 s, \
+      and 5 s for servers that are connected to (RTSP, HTTP, TCP); forever with --reconnect, and for \
       the first packet of rtp://.
       """, valueName: "s"))
   var timeout: Double?
@@ -283,15 +283,15 @@ struct DisplayOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      When the file of --stats has so many bytes, it is renamed to PATH.1, in place of an older one, \
-      and a new one begins.
+      Rename the --stats file to PATH.1 when it reaches this size, replacing an older one, and start \
+      a new file.
       """, valueName: "bytes"))
   var statsSize: Int = 64 << 20
 
   @Flag(
     help: """
-      With --stats, list every frame too: its number, times, condition and size. That is most of what \
-      is written then.
+      With --stats, also list every frame: its number, times, condition and size. The frames are \
+      most of the output then.
       """)
   var statsFrames = false
 
@@ -316,7 +316,7 @@ struct DisplayOptions: ParsableArguments {
     }
   }
 
-  /// In bytes: a few lines.
+  /// Bytes of a few lines.
   private static let leastStatsSize = 16 << 10
 }
 

@@ -21,14 +21,14 @@ struct RTPRecv: AsyncParsableCommand {
                                  (rtp://SENDER@GROUP:PORT for one sender of it)
         rtsp://HOST[:PORT]/PATH  play a camera's or server's stream
                                  (rtsps:// encrypted)
-        http://HOST[:PORT]/PATH  HTTP progressive: packets behind their lengths
+        http://HOST[:PORT]/PATH  HTTP progressive: length-prefixed packets
                                  (https:// encrypted)
-        tcp://HOST:PORT          packets behind their lengths, as in RFC 4571
-        -                        packets behind 4-byte lengths on standard input,
+        tcp://HOST:PORT          length-prefixed packets, as in RFC 4571
+        -                        packets after 4-byte lengths on standard input,
                                  or a capture as it is taken
         FILE.sdp                 listen as the session description says
         FILE.pcapng              replay a recording (.pcap, .pcapng, .rtpdump, or
-                                 .rtp4: packets behind 4-byte lengths)
+                                 .rtp4: packets after 4-byte lengths)
       With --transport, HOST:PORT alone is enough.
 
       EXAMPLES
@@ -109,7 +109,7 @@ struct RTPRecv: AsyncParsableCommand {
 
   func validate() throws {
     guard !StandardDescriptors.closed.contains(STDOUT_FILENO) || !usesStandardOutput else {
-      throw ValidationError("standard output is closed, and something is to be written to it")
+      throw ValidationError("standard output is closed, but something is to be written to it")
     }
     guard display.stats != "-" || !outputs.paths.contains("-") else {
       throw ValidationError(
@@ -168,7 +168,7 @@ struct RTPRecv: AsyncParsableCommand {
       auxiliaryTypes: try feedback.completed(try media.description()).auxiliaryTypes)
     if case .matrix = media.fec { options.repair.takesCorrection = true }
     options.repair.retransmissionPort = feedback.retransmissionPort
-    // Whoever says what it is knows better than the description.
+    // What the user says takes precedence over the description.
     if media.codec == "auto" {
       options.media.encodings = Set(
         CommandLineTool.current.formats.codecs.map { $0.encodingName.uppercased() })
@@ -220,10 +220,10 @@ struct RTPRecv: AsyncParsableCommand {
     for path in outputs.paths + [display.stats, replay.capture].compactMap(\.self) {
       guard let identity = FileIdentity(path, standard: STDOUT_FILENO) else { continue }
       guard !sources.contains(identity) else {
-        throw ValidationError("\(path) is what is read, and would be overwritten")
+        throw ValidationError("\(path) is the source, and would be overwritten")
       }
       guard written.insert(identity).inserted else {
-        throw ValidationError("\(path) is named as an output already, and would be written twice")
+        throw ValidationError("\(path) is already an output, and would be written twice")
       }
     }
   }

@@ -21,8 +21,8 @@ struct ReplayOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      How packets stand in a file, a pipe or a tcp:// connection: behind a length of 4 bytes (rtp4) \
-      or of 2 bytes (rfc4571). A file may then have any name.
+      The framing of a file, a pipe or a tcp:// connection: packets after a length of 4 bytes \
+      (rtp4) or 2 bytes (rfc4571). A file may then have any name.
       """, valueName: "name"))
   var framing: PacketFraming?
 

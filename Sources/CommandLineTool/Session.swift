@@ -22,7 +22,7 @@ final class Session: Sendable {
   /// The counters of the last line of statistics.
   private let interval = Mutex(IntervalCounters())
 
-  /// From one look at the receiver to the next where nothing happens: some counters tell nobody.
+  /// The longest time between two looks at an idle receiver: some counters change silently.
   private static let longestPause: Duration = .seconds(30)
 
   init(command: RTPRecv, source: SourceArgument) throws {
@@ -160,7 +160,7 @@ final class Session: Sendable {
       }
       ticks += 1
       try? await Task.sleep(for: .milliseconds(200))
-      // What nobody watches is looked at when something has happened.
+      // If nobody watches, the receiver is queried only after something has happened.
       if !line.isEnabled, writer == nil {
         await receiver.waitForActivity(atMost: Self.longestPause)
       }

@@ -21,11 +21,11 @@ enum DigestAlgorithm: Int, Sendable, Hashable, Comparable, CaseIterable {
     left.rawValue < right.rawValue
   }
 
-  /// The hash of `text` in UTF-8, in lower-case hexadecimal; `nil` only when memory is exhausted
-  /// or libavutil was built without the function.
+  /// The hash of `text` in UTF-8, in lower-case hexadecimal; `nil` only when memory is exhausted or
+  /// libavutil was built without the function.
   func hexadecimal(of text: String) -> String? { digest(of: Array(text.utf8))?.hexadecimal }
 
-  /// The hash of `bytes`; `nil` as above.
+  /// The hash of `bytes`; `nil` in the same cases.
   func digest(of bytes: [UInt8]) -> [UInt8]? {
     var computation: OpaquePointer?
     guard unsafe av_hash_alloc(&computation, name) >= 0, let hash = unsafe computation else {
@@ -39,7 +39,7 @@ enum DigestAlgorithm: Int, Sendable, Hashable, Comparable, CaseIterable {
     return Array(digest.prefix(self == .md5 ? 16 : Self.length))
   }
 
-  /// What libavutil calls the function.
+  /// libavutil's name of the function.
   private var name: String {
     switch self {
     case .md5: "MD5"
@@ -48,7 +48,7 @@ enum DigestAlgorithm: Int, Sendable, Hashable, Comparable, CaseIterable {
     }
   }
 
-  /// Bytes of the longest digest; libavutil fills what a shorter one leaves with zeros.
+  /// Bytes of the longest digest; libavutil pads shorter ones with zeros.
   private static let length = 32
 }
 

@@ -1,6 +1,6 @@
-/// Which of the media that a source describes can be used.
+/// Which of a source's media can be used.
 public struct MediaChoice: TransportOption, Hashable {
-  /// Encoding names, in upper case; empty where any can be.
+  /// Encoding names, in upper case; empty for any.
   public var encodings: Set<String> = []
 
   public init() {}

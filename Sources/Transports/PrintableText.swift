@@ -1,6 +1,6 @@
 extension String {
-  /// The text as it may stand in one line on a terminal: at most ``longestPrintable`` characters,
-  /// and nothing in it that controls the terminal or turns the direction of writing.
+  /// The text made safe for one line on a terminal: at most ``longestPrintable`` characters, and
+  /// none that control the terminal or change the writing direction.
   var printable: String {
     var text = ""
     var count = 0
@@ -8,7 +8,7 @@ extension String {
       guard count < Self.longestPrintable else { return text + "…" }
       count += 1
       switch scalar.properties.generalCategory {
-      // Format characters hold those of bidirectional writing, such as U+202E.
+      // Format characters include those of bidirectional text, such as U+202E.
       case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse,
         .unassigned:
         text.unicodeScalars.append("\u{FFFD}")
@@ -18,6 +18,6 @@ extension String {
     return text
   }
 
-  /// Unicode scalars of a server's words in an error; more is no help to anybody.
+  /// The most Unicode scalars of a server's text in an error; more would not help.
   static var longestPrintable: Int { 200 }
 }

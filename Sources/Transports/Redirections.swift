@@ -1,13 +1,13 @@
 internal import NIOCore
 
-/// Where a server sent to, and whether it may be followed (RFC 2326 §11.1, §10.10; RFC 9110 §15.4).
+/// A server's redirects, and whether they may be followed (RFC 2326 §11.1, §10.10; RFC 9110 §15.4).
 struct Redirections: Sendable {
   /// Why a redirect is not followed.
   enum Fault: Error, Sendable, Hashable {
-    /// It leads to where nobody is sent: to another protocol, from TLS to none, or into the machine
-    /// that the receiver runs on.
+    /// It leads to a forbidden place: another protocol, from TLS to none, or the receiver's own
+    /// machine.
     case refused
-    /// The way is too long, or a circle.
+    /// There are too many, or they form a circle.
     case tooOften(limit: Int)
   }
 
@@ -16,7 +16,7 @@ struct Redirections: Sendable {
 
   init(from url: ServerURL) { visited = [url] }
 
-  /// Decides about the address that a server of `url` names.
+  /// Decides about a redirect from the server of `url`.
   mutating func follow(_ location: String, from url: ServerURL) throws(Fault) -> ServerURL {
     guard let target = try? ServerURL(parsing: location, as: url.family),
       target.isSecure || !url.isSecure,
@@ -29,18 +29,18 @@ struct Redirections: Sendable {
     return target
   }
 
-  /// Redirects that are followed in one session.
+  /// The most redirects followed in one session.
   private static let maximumHops = 3
 }
 
 extension ServerURL {
-  /// Whether credentials for one are credentials for the other.
+  /// Whether credentials for one are valid for the other.
   func hasSameOrigin(as other: ServerURL) -> Bool {
     isSecure == other.isSecure && port == other.port
       && host.lowercased() == other.host.lowercased()
   }
 
-  /// Whether credentials for `other` may be sent here: also where a server has its clients use TLS.
+  /// Whether credentials for `other` may be sent here: also after an upgrade to TLS.
   func takesCredentials(of other: ServerURL) -> Bool {
     if hasSameOrigin(as: other) { return true }
     let arePortsUsual = [self, other].allSatisfy {
@@ -51,23 +51,23 @@ extension ServerURL {
 
   fileprivate var isConfined: Bool { Self.isConfined(host) }
 
-  /// Whether a host is this machine, its link, or no host at all: addresses that a server far away
-  /// must not be able to send anybody to.
+  /// Whether a host is this machine, its link, or no host at all: addresses to which a remote
+  /// server must not redirect.
   static func isConfined(_ host: String) -> Bool {
     let name = host.lowercased()
     if name == "localhost" || name.hasSuffix(".localhost") { return true }
-    // A zone is part of a link-local address, and not of the address as such.
+    // A zone belongs to the link and is not part of the address itself.
     let bare = name.split(separator: "%", maxSplits: 1).first.map(String.init) ?? name
     guard let address = try? SocketAddress(ipAddress: bare, port: 0) else {
-      // What is all digits and dots is an address to the resolver, in octal or short of parts.
+      // The resolver reads digits and dots as an address, even octal or shortened ones.
       return name.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }
         || name.hasPrefix("0x")
     }
     guard !address.isMulticast, var text = address.ipAddress?.lowercased() else { return true }
-    // The kernel's notation is canonical, so that text compares as well as bits.
+    // The kernel's notation is canonical, so comparing text is exact.
     let isLinkLocal = ["fe8", "fe9", "fea", "feb"].contains { text.hasPrefix($0) }
     if isLinkLocal || text == "::" || text == "::1" { return true }
-    // An IPv4 address in IPv6 (::ffff:127.0.0.1) is that address.
+    // An IPv4 address in IPv6 form (::ffff:127.0.0.1) counts as IPv4.
     if text.contains("."), let colon = text.lastIndex(of: ":") {
       text = String(text[colon...].dropFirst())
     }

@@ -1,8 +1,8 @@
-/// What comes beside the media, on ports of its own.
+/// Separate ports beside the media's.
 public struct RepairPorts: TransportOption, Hashable {
-  /// Whether correction packets of SMPTE ST 2022-1 come to the ports two and four above.
+  /// Whether SMPTE ST 2022-1 correction packets come to the ports two and four above.
   public var takesCorrection = false
-  /// The port to which packets come that are sent again in a session of their own (RFC 4588 §5.3).
+  /// The port for retransmissions in a separate session (RFC 4588 §5.3).
   public var retransmissionPort: Int?
 
   public init() {}

@@ -2,11 +2,11 @@ internal import Glibc
 
 /// The address of a stream on a server, without credentials.
 struct ServerURL: Sendable, Hashable {
-  /// What the server is spoken to in.
+  /// The server's protocol.
   enum Family: Sendable, Hashable {
     case rtsp, http
 
-    /// Without TLS and with it.
+    /// Without and with TLS.
     var schemes: [String] {
       switch self {
       case .rtsp: ["rtsp", "rtsps"]
@@ -32,7 +32,7 @@ struct ServerURL: Sendable, Hashable {
   /// What follows the port, from its `/` or `?` on; may be empty.
   var path: String
 
-  /// Reads a URL and leaves out its credentials.
+  /// Reads a URL without its credentials.
   ///
   /// - Throws: what is wrong with it.
   init(parsing text: String, as family: Family = .rtsp) throws(SourceFault) {
@@ -41,22 +41,22 @@ struct ServerURL: Sendable, Hashable {
 
   /// Reads `scheme://[user[:password]@]host[:port][/path][?query]`.
   ///
-  /// User and password are percent-decoded; a space in the path is encoded, and all else in it
+  /// User and password are percent-decoded; spaces in the path are encoded, and the rest of it
   /// stays as written.
   ///
-  /// - Throws: what is wrong with it; nothing of a password is in the error.
+  /// - Throws: what is wrong with the URL, without any password.
   static func parse(
     _ text: String, as family: Family = .rtsp
   ) throws(SourceFault) -> (url: ServerURL, Credentials?) {
     let count = text.utf8.count
     guard count <= maximumLength else { throw .tooLong(count: count, limit: maximumLength) }
-    // A percent-encoded line feed comes to light in servers that decode before they take apart.
+    // Some servers decode before they split lines, so encoded line feeds are dangerous too.
     guard !text.hasControlCharacter, !text.percentDecoded.hasControlCharacter else {
       throw .controlCharacter
     }
     let schemes = family.schemes
     guard let scheme = SourceAddress.scheme(of: text) else { throw .noScheme(known: schemes) }
-    // 'rtspu' asks for RTSP over UDP, which no server offers any more (RFC 7826 §4.2).
+    // 'rtspu' means RTSP over UDP, which no server offers any more (RFC 7826 §4.2).
     guard schemes.contains(scheme) || (family == .rtsp && scheme == "rtspu") else {
       throw .unknownScheme(scheme, known: schemes)
     }
@@ -80,14 +80,14 @@ struct ServerURL: Sendable, Hashable {
         path: String(path).spacesEncoded)
       return (url, credentials)
     } catch {
-      // In 'rtsp://user:pass/word@host' the fault would show what it takes for a port.
+      // In 'rtsp://user:pass/word@host' the error would show part of the password as a port.
       guard credentials == nil, path.contains("@") else { throw error }
       throw .unescapedCredentials
     }
   }
 
-  /// The URL of a SOURCE argument, and whom it is asked for as: a user name in the URL comes before
-  /// the one `configured`, and so does a password.
+  /// The URL of a SOURCE argument, and its credentials: user name and password in the URL take
+  /// precedence over those `configured`.
   ///
   /// - Throws: ``TransportError/source(_:_:)``.
   static func parse(
@@ -100,7 +100,7 @@ struct ServerURL: Sendable, Hashable {
     } catch { throw .source(source, error) }
   }
 
-  /// Divides what stands before the `@` at its first colon; `nil` when nothing stands there.
+  /// Splits the text before the `@` at its first colon; `nil` if it is empty.
   private static func credentials(_ text: Substring) -> Credentials? {
     guard !text.isEmpty else { return nil }
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -116,14 +116,14 @@ struct ServerURL: Sendable, Hashable {
     self.path = path
   }
 
-  /// Bytes; the longest URLs of cameras have some three hundred.
+  /// Bytes; the longest URLs of cameras have about three hundred.
   static let maximumLength = 4 << 10
 }
 
 extension ServerURL: CustomStringConvertible {
-  /// The URL as requests name it and people see it, without the default port.
+  /// The URL as in requests and for people, without the default port.
   ///
-  /// The zone of a link-local address means something on this machine alone (RFC 6874 §1).
+  /// The zone of a link-local address is valid on this machine only (RFC 6874 §1).
   var description: String { origin + path }
 
   /// Scheme, host and port.
@@ -139,14 +139,14 @@ extension ServerURL: CustomStringConvertible {
     (host.contains(":") ? "[\(host)]" : host) + (port.map { ":\($0)" } ?? "")
   }
 
-  /// An address for people, without the user name and password that may stand in it.
+  /// An address for people, without any user name and password.
   static func withoutUser(_ address: String) -> String {
     let argument = SourceArgument(address)
-    // Where no login was found, what looks like one is left out all the same.
+    // Even without a valid login, whatever looks like one is left out.
     return (argument.hasLogin ? argument.bare : argument.shown).printable
   }
 
-  /// The number of the interface that stands behind a link-local address.
+  /// The interface number of a link-local address.
   var zone: Int? {
     guard let percent = host.firstIndex(of: "%") else { return nil }
     let name = String(host[percent...].dropFirst())
@@ -158,8 +158,7 @@ extension ServerURL: CustomStringConvertible {
 extension String {
   /// The text with each `%XX` decoded (RFC 3986 §2.1).
   ///
-  /// A percent sign before anything else stands for itself: people forget to encode it in
-  /// passwords.
+  /// A percent sign before anything else is literal: people forget to encode it in passwords.
   var percentDecoded: String {
     guard utf8.contains(UInt8(ascii: "%")) else { return self }
     var bytes: [UInt8] = []
@@ -178,7 +177,7 @@ extension String {
 
   fileprivate var hasControlCharacter: Bool { utf8.contains { $0 < 0x20 || $0 == 0x7F } }
 
-  /// The text as it may stand in a request line: spaces encoded.
+  /// The text for a request line, with spaces encoded.
   var spacesEncoded: String {
     contains(" ")
       ? split(separator: " ", omittingEmptySubsequences: false).joined(separator: "%20")

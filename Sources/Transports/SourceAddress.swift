@@ -2,23 +2,23 @@ internal import NIOCore
 
 /// A SOURCE argument in parts: `[scheme://][source@]host:port`, an IPv6 address in brackets.
 struct SourceAddress: Sendable, Hashable {
-  /// In lower case; `nil` when the argument is no URL.
+  /// In lower case; `nil` if the argument is no URL.
   let scheme: String?
-  /// What stands before an `@`: the one sender of a multicast group.
+  /// The part before an `@`: the only accepted sender of a multicast group.
   let source: String?
-  /// Without brackets; `nil` when nothing stands before the port.
+  /// Without brackets; `nil` if nothing precedes the port.
   let host: String?
-  /// Whether an `@` stands in front of all else: VLC writes `udp://@:5004` for listening.
+  /// Whether it begins with an `@`: VLC writes `udp://@:5004` for listening.
   let isForListening: Bool
   /// 0 … 65535; 0 asks the kernel for a free port, which only a listener can do.
   let port: Int
 
-  /// Whether the host is the address of a multicast group.
+  /// Whether the host is a multicast group.
   var isGroup: Bool {
     host.flatMap { try? SocketAddress(ipAddress: $0, port: port) }?.isMulticast ?? false
   }
 
-  /// The scheme of a URL in lower case, or `nil` when `text` is none.
+  /// The scheme of a URL in lower case, or `nil` if `text` is none.
   static func scheme(of text: String) -> String? {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, parts[1].hasPrefix("//"), !parts[0].isEmpty else { return nil }
@@ -36,7 +36,7 @@ struct SourceAddress: Sendable, Hashable {
       if let at = rest.lastIndex(of: "@") {
         // VLC writes 'rtp://@:5004' and 'rtp://@239.1.2.3:5004' for listening.
         if at > rest.startIndex {
-          // Something else than an address may be a password, which is not to be shown.
+          // Anything but an address may be a password, which must not be shown.
           do { source = try Self.host(rest[..<at]) } catch { throw SourceFault.sourceWithoutGroup }
         }
         rest = rest[at...].dropFirst()
@@ -46,7 +46,7 @@ struct SourceAddress: Sendable, Hashable {
     } catch { throw .source(text, error) }
   }
 
-  /// Divides `host:port`, `[address]:port` or `:port`.
+  /// Splits `host:port`, `[address]:port` or `:port`.
   static func endpoint(_ text: Substring) throws(SourceFault) -> (String?, Int) {
     let (host, rest) = try divide(text)
     guard let rest else { throw .missingPort }
@@ -58,7 +58,7 @@ struct SourceAddress: Sendable, Hashable {
     return (host.isEmpty ? nil : try Self.host(host), port)
   }
 
-  /// Divides a text at the colon that ends the host; `nil` when nothing follows the host.
+  /// Splits a text at the colon after the host; `nil` if nothing follows the host.
   static func divide(_ text: Substring) throws(SourceFault) -> (host: Substring, rest: Substring?) {
     if text.hasPrefix("["), let bracket = text.firstIndex(of: "]") {
       let end = text.index(after: bracket)
@@ -67,7 +67,7 @@ struct SourceAddress: Sendable, Hashable {
     }
     guard let colon = text.firstIndex(of: ":") else { return (text, nil) }
     let rest = text[colon...].dropFirst()
-    // More than one colon is an IPv6 address that lacks its brackets.
+    // More than one colon means an IPv6 address without brackets.
     guard !rest.contains(":") else { throw .invalidHost(String(text)) }
     return (text[..<colon], rest)
   }
@@ -108,6 +108,6 @@ struct SourceAddress: Sendable, Hashable {
     (try? SocketAddress(ipAddress: String(text), port: 0))?.protocol == .inet6
   }
 
-  /// Bytes in the longest name that DNS can hold (RFC 1035 §2.3.4).
+  /// Bytes of the longest DNS name (RFC 1035 §2.3.4).
   static let maximumHost = 255
 }

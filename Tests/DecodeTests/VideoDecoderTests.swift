@@ -504,7 +504,7 @@ import Testing
     #expect(collector.events.count == units.count)
   }
 
-  @Test("opening and closing decoders for ever takes no memory")
+  @Test("opening and closing decoders forever takes no memory")
   func openingAndClosing() async {
     // In a process of its own, since other tests take memory meanwhile.
     await #expect(processExitsWith: .success) {

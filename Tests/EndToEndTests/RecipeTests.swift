@@ -92,7 +92,7 @@ struct RecipeTests {
   }
 
   /// A folder with the programs, of which `rtp-recv` notes its exit status in `folder`, and stops
-  /// when it would go on for ever.
+  /// when it would go on forever.
   private static func programs(in folder: String) throws -> String {
     let programs = folder + "/bin"
     try FileManager.default.createDirectory(atPath: programs, withIntermediateDirectories: true)

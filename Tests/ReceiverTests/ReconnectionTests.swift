@@ -43,7 +43,7 @@ struct ReconnectionTests {
     reconnection.longestDelay = .milliseconds(20)
     reconnection.silence = .milliseconds(150)
     configuration.reconnection = reconnection
-    // No test waits for ever.
+    // No test waits forever.
     configuration.firstMediaTimeout = .seconds(seconds)
     configuration.silenceTimeout = .seconds(seconds)
     configuration.recordsFrames = true

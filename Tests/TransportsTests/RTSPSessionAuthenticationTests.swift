@@ -53,7 +53,7 @@ struct RTSPSessionAuthenticationTests {
 
   @Test(
     arguments: [
-      // The same challenge for ever, another nonce each time, an old nonce for ever, no challenge.
+      // The same challenge forever, another nonce each time, an old nonce forever, no challenge.
       ([#"Digest realm="Camera", nonce="a""#], RTSPError.credentialsRefused(realm: "Camera"), 1),
       ([basic], .credentialsRefused(realm: "Camera"), 1),
       (

@@ -41,7 +41,7 @@ public final class CaptureFile: Sendable {
   ///
   /// - Throws: ``TransportError/system(operation:reason:)``.
   public init(path: String) throws(TransportError) {
-    // A named pipe that nobody reads would keep open(2) waiting for ever.
+    // A named pipe that nobody reads would keep open(2) waiting forever.
     descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
     guard descriptor >= 0 else {
       let reason =

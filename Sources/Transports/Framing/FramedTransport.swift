@@ -27,7 +27,7 @@ public final class FramedTransport: RTPTransport {
   ///   - source: where the packets come from.
   ///   - framing: how packets are framed; `nil` for the usual way: RFC 4571 from a server, 4-byte
   ///     lengths in a pipe, which may also bring a capture.
-  ///   - silence: how long a server may be silent; `nil` waits for ever.
+  ///   - silence: how long a server may be silent; `nil` waits forever.
   ///   - recordings: how a capture is played.
   ///   - sockets: options of the socket to a server.
   ///   - eventLoop: the loop on which the sink is called.

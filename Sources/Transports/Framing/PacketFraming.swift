@@ -19,7 +19,7 @@ public enum PacketFraming: String, Sendable, Hashable, CaseIterable {
 public struct FramedConfiguration: TransportOption, Hashable {
   /// The framing; `nil` for the usual one of the source.
   public var framing: PacketFraming?
-  /// How long a server may be silent; `nil` waits for ever.
+  /// How long a server may be silent; `nil` waits forever.
   public var silence: Duration? = .seconds(5)
 
   public init() {}

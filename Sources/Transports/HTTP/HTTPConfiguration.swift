@@ -1,6 +1,6 @@
 /// The options of HTTP progressive.
 public struct HTTPConfiguration: TransportOption, Hashable {
-  /// How long the stream may be silent; `nil` waits for ever.
+  /// How long the stream may be silent; `nil` waits forever.
   public var silence: Duration? = .seconds(5)
   /// The longest plausible packet, in bytes; a greater length means that framing is lost.
   public var packetLimit = 65_535

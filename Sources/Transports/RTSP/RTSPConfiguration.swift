@@ -26,7 +26,7 @@ public struct RTSPConfiguration: TransportOption, Hashable {
   /// Sets up all streams and discards those that are not selected: H264DVR recorders send no video
   /// over UDP before audio is set up.
   public var setsUpEverything = false
-  /// How long the stream may be silent; `nil` waits for ever.
+  /// How long the stream may be silent; `nil` waits forever.
   public var silence: Duration? = .seconds(5)
   /// The credentials to use when the URL contains none.
   public var credentials: Credentials?

@@ -57,7 +57,7 @@ struct RTSPSession: Sendable {
   /// Begins a session; its first action is to connect.
   ///
   /// The credentials are for the server of `url` and no other. The session ends when the stream
-  /// brings nothing for `silence`; `nil` waits for ever. The nonces of digest authentication come
+  /// brings nothing for `silence`; `nil` waits forever. The nonces of digest authentication come
   /// from `randomness`.
   init(
     configuration: RTSPConfiguration, url: ServerURL, credentials: Credentials?,

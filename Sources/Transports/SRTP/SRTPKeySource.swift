@@ -39,7 +39,7 @@ public enum SRTPKeySource: Sendable, Hashable {
   private func text(within patience: Duration) throws(SRTPError.KeyFault) -> SecretBytes? {
     switch self {
     case .file(let path):
-      // Without O_NONBLOCK, open(2) would wait for ever for a writer of a named pipe.
+      // Without O_NONBLOCK, open(2) would wait forever for a writer of a named pipe.
       let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
       guard descriptor >= 0 else { throw .unreadable(reason: Self.reason) }
       defer { close(descriptor) }

@@ -2,23 +2,22 @@ public import NIOCore
 internal import NIOPosix
 public import RTPWire
 
-/// Reads a socket on an event loop, at most as often as is worth it.
+/// Reads a socket on an event loop, no more often than useful.
 ///
-/// Up to camera rates SwiftNIO wakes up for each datagram and reads it, with whatever came with it,
-/// by one vectored call. At the rates where ``ReadPacer`` spaces the reads, each one is a timer and
-/// a vectored call of our own, since SwiftNIO's channel would have to be armed and disarmed for
-/// each.
+/// Up to camera rates, SwiftNIO wakes up for each datagram, and one vectored call reads all that
+/// wait. At rates where ``ReadPacer`` spaces the reads, each one is a timer and a vectored call of
+/// our own, because arming SwiftNIO's channel for each would cost more.
 ///
-/// SwiftNIO gets a descriptor of its own, so that reading can be paused without losing the port or
-/// what waits in the kernel's buffer. All calls come and go on the event loop.
+/// SwiftNIO gets a separate descriptor, so that reading can pause without losing the port or the
+/// kernel's buffer. Everything runs on the event loop.
 final class DatagramReader: ChannelInboundHandler {
   typealias InboundIn = AddressedEnvelope<ByteBuffer>
 
-  /// What is to be done with what was read; all three are called on the event loop.
+  /// What to do with what was read; all three are called on the event loop.
   struct Delivery {
     var datagram: (Datagram, SocketAddress) -> Void
     var readCompleted: (Instant) -> Void
-    /// SwiftNIO has given the channel up, although nobody paused the reader.
+    /// SwiftNIO has closed the channel, although the reader was not paused.
     var failed: (any Error) -> Void
   }
 
@@ -31,7 +30,7 @@ final class DatagramReader: ChannelInboundHandler {
   private var inRead = 0
   private var arrival = Instant(nanoseconds: 0)
   private var lastError: (any Error)?
-  /// What spaced reads go to, each datagram into a slot of its own.
+  /// The buffer of spaced reads, with a slot for each datagram.
   private var storage = ByteBuffer()
   private var gathered: [DatagramSocket.Received] = []
   private var nextRead: NIOScheduledCallback?
@@ -47,7 +46,7 @@ final class DatagramReader: ChannelInboundHandler {
     self.delivery = delivery
   }
 
-  /// Begins to read, or goes on after ``pause()``.
+  /// Starts reading, or continues after ``pause()``.
   func start() -> EventLoopFuture<Void> {
     let descriptor: CInt
     do {
@@ -87,9 +86,9 @@ final class DatagramReader: ChannelInboundHandler {
     channel?.close(promise: nil)
   }
 
-  /// Stops reading for good, and lets go of the socket and of whom it delivered to.
+  /// Stops reading for good, and releases the socket and the consumer.
   ///
-  /// SwiftNIO keeps the reader for another turn of the loop, and the port must be free before.
+  /// SwiftNIO keeps the reader for another turn of the loop, but the port must be free at once.
   func stop() {
     delivery = nil
     socket = nil
@@ -100,7 +99,7 @@ final class DatagramReader: ChannelInboundHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let envelope = unwrapInboundIn(data)
-    // One reading of the clock serves the whole read: its datagrams were there before it returned.
+    // One reading of the clock serves the whole read: all of it was there before.
     if inRead == 0 { arrival = Instant(NIODeadline.now()) }
     deliver(envelope.data, from: envelope.remoteAddress)
   }
@@ -119,7 +118,7 @@ final class DatagramReader: ChannelInboundHandler {
 
   private func read() {
     guard channel != nil, let socket else { return }
-    // Whoever keeps a slice makes the next read take new storage, and this one need not be copied.
+    // If a consumer keeps a slice, the next read takes new storage and copies nothing.
     arrival = Instant(NIODeadline.now())
     var isFull = true
     for _ in 0..<Self.callsPerRead where isFull {
@@ -132,7 +131,7 @@ final class DatagramReader: ChannelInboundHandler {
       }
       isFull = count == DatagramSocket.datagramsPerRead
     }
-    // There may be more, but others wait for the loop too.
+    // There may be more, but others need the loop too.
     readCompleted(next: isFull ? 0 : nil)
   }
 
@@ -164,12 +163,12 @@ final class DatagramReader: ChannelInboundHandler {
     func handleScheduledCallback(eventLoop: some EventLoop) { reader.value.read() }
   }
 
-  /// Vectored calls after which others get their turn on the event loop: 256 datagrams.
+  /// Vectored calls in a row before others get the event loop: 256 datagrams.
   static let callsPerRead = 8
 }
 
 extension Instant {
-  /// The same point in time on SwiftNIO's monotonic clock, which all arrival times are read from.
+  /// The same time on SwiftNIO's monotonic clock, from which all arrival times are taken.
   public init(_ deadline: NIODeadline) {
     self.init(nanoseconds: Int64(clamping: deadline.uptimeNanoseconds))
   }

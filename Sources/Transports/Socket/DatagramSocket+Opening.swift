@@ -1,7 +1,7 @@
 internal import NIOCore
 
 extension DatagramSocket {
-  /// A socket on `address`, which receives on the interface called `interface` alone, if given.
+  /// A socket on `address`, receiving only on the interface `interface`, if given.
   static func bound(
     to address: SocketAddress, interface: String? = nil
   ) throws(TransportError) -> DatagramSocket {
@@ -13,7 +13,7 @@ extension DatagramSocket {
 
   /// Two sockets on an even port of `address` and the odd one above it (RFC 3550 §11).
   ///
-  /// Port 0 lets the kernel choose. Another port is taken as it is, even or not.
+  /// With port 0 the kernel chooses. Another port is used as it is, even or odd.
   static func pair(
     on address: SocketAddress, interface: String? = nil
   ) throws(TransportError) -> (media: DatagramSocket, control: DatagramSocket) {
@@ -35,8 +35,8 @@ extension DatagramSocket {
     throw .portInUse(address: "every port tried of \(address.ipAddress ?? "this machine")")
   }
 
-  /// A socket that hears `group` on its port, from any source, from `sources` alone, or from all
-  /// but them.
+  /// A socket that receives `group` on its port: from any source, from `sources` only, or from all
+  /// but those.
   static func joined(
     _ group: SocketAddress, sources: [SocketAddress], isExcluding: Bool = false,
     interface name: String? = nil
@@ -45,7 +45,7 @@ extension DatagramSocket {
     if let name { interface = try interfaceIndex(named: name) }
     let socket = try DatagramSocket(family: group.family)
     socket.shareAddress()
-    // Bound to the group, the socket hears nothing that is sent to the port alone.
+    // Bound to the group, the socket does not receive what is sent to the port alone.
     try socket.bind(to: group)
     if sources.isEmpty || isExcluding {
       try socket.join(group: group, source: nil, interface: interface)
@@ -60,6 +60,6 @@ extension DatagramSocket {
     return socket
   }
 
-  /// Ports that the kernel proposes of which the neighbour may be taken.
+  /// How many of the kernel's ports are tried until the neighbouring one is free.
   private static var maximumPairAttempts: Int { 64 }
 }

@@ -2,21 +2,21 @@ internal import CSockets
 internal import Glibc
 internal import NIOCore
 
-/// A UDP socket: the one place where this room talks to the kernel about sockets.
+/// A UDP socket: the only place where this module asks the kernel about UDP.
 ///
-/// It is not blocking, closes its descriptor when it goes away, and is used from one thread.
+/// It does not block, closes its descriptor when released, and is used from one thread.
 final class DatagramSocket {
   enum SendOutcome: Sendable, Hashable {
     case sent
-    /// The kernel would not take it now: no buffer, no route, a network that is down.
+    /// The kernel did not accept it: no buffer, no route, or the network is down.
     case notSent
   }
 
-  /// What peers' hosts and routers have reported since it was last asked (ICMP, RFC 1122 §4.1.3.3).
+  /// Errors reported by peers' hosts and by routers since the last query (ICMP, RFC 1122 §4.1.3.3).
   struct ReportedErrors: Sendable, Hashable {
-    /// "Connection refused": nobody listens at the port.
+    /// "Connection refused": nothing listens on the port.
     var refused: UInt64 = 0
-    /// All else, such as "host unreachable" or "administratively prohibited".
+    /// Anything else, such as "host unreachable" or "administratively prohibited".
     var others: UInt64 = 0
   }
 
@@ -27,14 +27,14 @@ final class DatagramSocket {
 
   let family: Family
   private let descriptor: CInt
-  /// The origin of the last datagram, in both forms: most come from where the last one came from.
+  /// The origin of the last datagram in both forms, because most come from the same one.
   private var lastOrigin: (system: sockaddr_storage, address: SocketAddress)?
-  /// What the last vectored read says about each of its datagrams.
+  /// What the last vectored read returned about its datagrams.
   private var datagrams = [csockets_datagram](
     repeating: csockets_datagram(), count: datagramsPerRead)
 
-  /// - Throws: ``TransportError/system(operation:reason:)`` when there is no descriptor to be had
-  ///   or the kernel lacks the family.
+  /// - Throws: ``TransportError/system(operation:reason:)`` when no descriptor is free or the
+  ///   kernel lacks the address family.
   init(family: Family) throws(TransportError) {
     self.family = family
     let domain = family == .v4 ? AF_INET : AF_INET6
@@ -55,7 +55,7 @@ final class DatagramSocket {
   /// Lets several receivers on this machine share a multicast port.
   func shareAddress() { set(SOL_SOCKET, SO_REUSEADDR, CInt(1)) }
 
-  /// Receives and sends on the interface called `name` alone.
+  /// Receives and sends only on the interface `name`.
   func bind(toInterface name: String) throws(TransportError) {
     try Self.bind(descriptor, toInterface: name)
   }
@@ -84,23 +84,23 @@ final class DatagramSocket {
     }
   }
 
-  /// Asks for a receive buffer of `bytes`; beyond the system's limit where that is permitted.
+  /// Requests a receive buffer of `bytes`, beyond the system's limit if permitted.
   ///
-  /// - Returns: What the kernel granted, in the same measure.
+  /// - Returns: the size granted, in the same measure.
   func enlargeReceiveBuffer(to bytes: Int) -> Int {
     let wanted = CInt(clamping: bytes)
     if !set(SOL_SOCKET, SO_RCVBUFFORCE, wanted) { set(SOL_SOCKET, SO_RCVBUF, wanted) }
-    // Linux doubles the figure to allow for its bookkeeping, and reports the double (socket(7)).
+    // Linux doubles the size for its bookkeeping, and reports the double (socket(7)).
     return Int(get(SOL_SOCKET, SO_RCVBUF) ?? 0) / 2
   }
 
-  /// Joins `group`, from any source or from `source` alone (RFC 3376, RFC 3810, RFC 3678).
+  /// Joins `group`, from any source or from `source` only (RFC 3376, RFC 3810, RFC 3678).
   ///
-  /// The interface is given by its index, or 0 for the one that the routes point to.
+  /// `interface` is an index, or 0 for the interface of the route.
   func join(
     group: SocketAddress, source: SocketAddress?, interface: UInt32
   ) throws(TransportError) {
-    // Without this a socket also hears groups that other programs on this machine have joined.
+    // Otherwise a socket also receives groups that other programs on this machine have joined.
     set(level, family == .v4 ? IP_MULTICAST_ALL : IPV6_MULTICAST_ALL, CInt(0))
     let isSet: Bool
     if let source {
@@ -118,9 +118,9 @@ final class DatagramSocket {
     }
   }
 
-  /// Has the network, where it can, bring nothing of `source` to a group that was joined.
+  /// Asks the network not to deliver `source` to a joined group.
   ///
-  /// Best effort: whoever listens leaves out what comes of it all the same.
+  /// Best effort: the receiver drops such datagrams anyway.
   func block(_ source: SocketAddress, of group: SocketAddress, interface: UInt32) {
     set(
       level, MCAST_BLOCK_SOURCE,
@@ -149,12 +149,12 @@ final class DatagramSocket {
     return SocketAddress(storage)
   }
 
-  /// Reads the datagrams that wait, at most ``datagramsPerRead``, by one vectored call.
+  /// Reads waiting datagrams, at most ``datagramsPerRead``, with one vectored call.
   ///
-  /// `storage` is filled with slots of ``slot`` bytes, one for each, and `received` replaced by
-  /// what is in them: a datagram whose origin is no IP address is left out.
+  /// `storage` is filled with slots of ``slot`` bytes, one per datagram, and `received` is replaced
+  /// by a list of them, without datagrams whose origin is no IP address.
   ///
-  /// - Returns: How many were read, those left out too.
+  /// - Returns: how many were read, including those left out.
   @discardableResult
   func receive(into storage: inout ByteBuffer, _ received: inout [Received]) -> Int {
     received.removeAll(keepingCapacity: true)
@@ -182,13 +182,13 @@ final class DatagramSocket {
 
   /// A datagram that was read.
   struct Received: Sendable {
-    /// Where it begins in the storage.
+    /// Its offset in the storage.
     var start: Int
     var length: Int
     var origin: SocketAddress
   }
 
-  /// The origin of a datagram read; most come from where the one before them came from.
+  /// The origin of a datagram, which is usually that of the previous one.
   private func origin(ofDatagram index: Int) -> SocketAddress? {
     let size = MemoryLayout<sockaddr_storage>.size
     if var last = lastOrigin, unsafe memcmp(&last.system, &datagrams[index].origin, size) == 0 {
@@ -212,7 +212,7 @@ final class DatagramSocket {
     return count < 0 ? .notSent : .sent
   }
 
-  /// Datagrams that the kernel has dropped since the socket exists, its buffer being full.
+  /// How many datagrams the kernel has dropped because the socket's buffer was full.
   ///
   /// `SO_MEMINFO` (Linux 4.12) gives the count without ancillary data on every read.
   var kernelDrops: UInt64 {
@@ -224,7 +224,7 @@ final class DatagramSocket {
     return UInt64(figures[Self.dropsFigure])
   }
 
-  /// Another descriptor of the same socket; the caller has to close it.
+  /// A second descriptor of the same socket, which the caller has to close.
   func duplicate() throws(TransportError) -> CInt {
     let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
     guard copy >= 0 else {
@@ -235,30 +235,30 @@ final class DatagramSocket {
 
   // MARK: Reported errors
 
-  /// Whether errors that peers' hosts and routers report are kept for ``takeErrors()``.
+  /// Whether errors reported by peers' hosts and by routers are kept for ``takeErrors()``.
   ///
-  /// Must be off while another descriptor of the socket is in the hands of SwiftNIO, whose datagram
-  /// channel ends with a trap on any reported error but "connection refused" (2.101).
+  /// Must be off while SwiftNIO has a descriptor of the socket: its datagram channel (2.101) traps
+  /// on any reported error but "connection refused".
   func keepErrors(_ isOn: Bool) {
     let flag: CInt = isOn ? 1 : 0
     set(level, family == .v4 ? IP_RECVERR : IPV6_RECVERR, flag)
-    // Turning it off empties the queue, but not the error that is pending already.
+    // Turning it off empties the queue, but not the pending error.
     if !isOn { _ = get(SOL_SOCKET, SO_ERROR) }
   }
 
-  /// Takes the kept errors out; at most ``maximumErrors`` of them, so that the call ends.
+  /// Removes the kept errors, at most ``maximumErrors``, so that the call ends.
   func takeErrors() -> ReportedErrors {
     var errors = ReportedErrors()
     for _ in 0..<Self.maximumErrors {
       guard let code = takeError() else { break }
       if code == ECONNREFUSED { errors.refused += 1 } else { errors.others += 1 }
     }
-    // Whoever waits for the socket must not be woken by an error that is pending beside the queue.
+    // A pending error beside the queue must not wake waiting threads.
     _ = get(SOL_SOCKET, SO_ERROR)
     return errors
   }
 
-  /// Waits for a datagram or a kept error, once; cancelled before the socket goes away.
+  /// Waits once for a datagram or a kept error; to be cancelled before the socket is released.
   func waitUntilReady(on eventLoop: any EventLoop) throws(TransportError) -> SocketReadiness.Wait {
     try SocketReadiness.shared.wait(for: descriptor, on: eventLoop)
   }
@@ -270,8 +270,8 @@ final class DatagramSocket {
   }
 
   private func takeError() -> CInt? {
-    // One control message: a header of 16 bytes, then `sock_extended_err`, whose first field is
-    // the error number (ip(7)), then the address of who reported it.
+    // One control message: a header of 16 bytes, then `sock_extended_err`, whose first field is the
+    // error number (ip(7)), then the reporting address.
     var control = InlineArray<32, UInt64>(repeating: 0)
     var message = unsafe msghdr()
     let status = unsafe withUnsafeMutablePointer(to: &control) { pointer in
@@ -306,13 +306,13 @@ final class DatagramSocket {
   /// `SO_MEMINFO` and `SK_MEMINFO_DROPS` of <linux/sock_diag.h>, which Swift does not import.
   private static let memoryInformation: CInt = 55
   private static let dropsFigure = 8
-  /// Errors taken at once; the kernel's queue holds few, as each takes from the receive buffer.
+  /// Errors taken at once; the kernel's queue holds few, because they use the receive buffer.
   static let maximumErrors = 256
-  /// Bytes to set aside for a datagram so that none is cut: UDP carries at most 65,527.
+  /// Room for a datagram of any size: UDP carries at most 65,527 bytes.
   static let maximumDatagram = 65_536
-  /// From one slot to the next: not a power of two, since datagrams a multiple of 64 KiB apart
-  /// would push each other out of the processor's caches.
+  /// The distance between slots: not a power of two, because datagrams a multiple of 64 KiB apart
+  /// would evict each other from the processor's caches.
   static let slot = maximumDatagram + 2048
-  /// Datagrams that one vectored call takes from the kernel.
+  /// Datagrams per vectored call.
   static let datagramsPerRead = 32
 }

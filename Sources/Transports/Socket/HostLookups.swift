@@ -2,20 +2,20 @@ internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// Asks the resolver for each name once at a time, however many want to know.
+/// Looks each name up once at a time, however many callers wait for it.
 ///
-/// A lookup cannot be cancelled. Where the name server says nothing it goes on after everybody has
-/// given up, and whoever asks for the name again waits for that one.
+/// A lookup cannot be cancelled. If the name server does not answer, it continues after its callers
+/// have given up, and new callers for the name wait for it too.
 final class HostLookups: Sendable {
   typealias LookUp = @Sendable (String) throws(TransportError) -> [SocketAddress]
 
   private let pool: NIOThreadPool
   private let lookUp: LookUp
-  /// Who waits for which name, by a number for each.
+  /// The waiting callers of each name, by number.
   private let waiting = Mutex<[String: [Int: EventLoopPromise<[SocketAddress]>]]>([:])
   private let lastNumber = Atomic(0)
 
-  /// Names that are looked up at once; each may hold a thread for as long as the resolver likes.
+  /// The most names looked up at once; each may block a thread as long as the resolver takes.
   static let maximumNames = 256
 
   init(pool: NIOThreadPool = .singleton, lookUp: @escaping LookUp) {
@@ -25,7 +25,7 @@ final class HostLookups: Sendable {
 
   /// The addresses of `host`, without a port.
   ///
-  /// The future fails with ``TransportError`` where there are none, or none `within` that time.
+  /// The future fails with ``TransportError`` if there are none, or none `within` that time.
   func addresses(
     of host: String, on eventLoop: any EventLoop, within limit: TimeAmount
   ) -> EventLoopFuture<[SocketAddress]> {

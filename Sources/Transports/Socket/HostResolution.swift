@@ -1,12 +1,12 @@
 internal import Glibc
 internal import NIOCore
 
-/// Turns a host's name into an address, off the event loop and within a deadline.
+/// Resolves a host name to an address, off the event loop and within a deadline.
 enum HostResolution {
   /// The address of `host`, which may be a literal.
   ///
-  /// Of a name that has both, the IPv4 address is taken: senders of this kind often listen on that
-  /// one alone, and there is no answer by which to choose.
+  /// If a name has both, the IPv4 address is taken: senders of this kind often listen only there,
+  /// and there is no answer by which to choose.
   ///
   /// `zone` is the interface of link-local IPv6 addresses that name none (RFC 4007 §11).
   static func resolve(
@@ -20,7 +20,7 @@ enum HostResolution {
   }
 
   /// All addresses of `host`, which may be a literal, in the order in which to try them (RFC 6724);
-  /// never none.
+  /// never empty.
   static func addresses(
     of host: String, port: Int, zone: String? = nil, on eventLoop: any EventLoop
   ) -> EventLoopFuture<[SocketAddress]> {
@@ -68,6 +68,6 @@ enum HostResolution {
     return addresses
   }
 
-  /// Seconds for which the resolver may take its time.
+  /// Seconds that the resolver may take.
   static let deadline = 10
 }

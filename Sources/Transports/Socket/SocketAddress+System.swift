@@ -20,7 +20,7 @@ extension SocketAddress {
     }
   }
 
-  /// The address as system calls take it.
+  /// The address in the form for system calls.
   var storage: sockaddr_storage {
     var storage = sockaddr_storage()
     unsafe withSockAddr { pointer, length in
@@ -36,7 +36,7 @@ extension SocketAddress {
     return .v4
   }
 
-  /// The address and port as a URL has them: `127.0.0.1:5004`, `[::1]:5004`.
+  /// The address and port as in a URL: `127.0.0.1:5004`, `[::1]:5004`.
   var endpoint: String? {
     guard let ipAddress, let port else { return nil }
     return family == .v6 ? "[\(ipAddress)]:\(port)" : "\(ipAddress):\(port)"
@@ -49,21 +49,21 @@ extension SocketAddress {
     return SocketAddress(storage, family: family).with(port: port)
   }
 
-  /// The same address with another port, or with 0 when it is none that UDP has: RTCP of a sender
-  /// at port 65535 would belong to the next one.
+  /// The same address with another port, or with 0 if that is not a UDP port: RTCP of a sender at
+  /// port 65535 would belong to the next one.
   func with(port: Int) -> SocketAddress {
     var address = self
     address.port = Int(UInt16(exactly: port) ?? 0)
     return address
   }
 
-  /// The address as a person writes it: `192.0.2.1:5004`, `[2001:db8::1]:5004`.
+  /// The address for people: `192.0.2.1:5004`, `[2001:db8::1]:5004`.
   var endpointText: String {
     let host = ipAddress ?? ""
     return family == .v6 ? "[\(host)]:\(port ?? 0)" : "\(host):\(port ?? 0)"
   }
 
-  /// Whether the address belongs to this machine alone (127.0.0.0/8, ::1).
+  /// Whether the address is in 127.0.0.0/8 or ::1.
   var isLoopback: Bool {
     guard let ipAddress else { return false }
     return family == .v4 ? ipAddress.hasPrefix("127.") : ipAddress == "::1"

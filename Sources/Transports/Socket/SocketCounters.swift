@@ -1,14 +1,14 @@
-/// What sockets of datagrams count, whatever transport they belong to.
+/// The counters of UDP sockets, for every transport with such sockets.
 extension TransportCounter {
   /// Datagrams that the kernel dropped because the socket's buffer was full.
   static let kernelDropped = TransportCounter("kernel_dropped", unit: .datagrams)
-  /// What the kernel granted as the receive buffer, in bytes; 0 where there is no socket.
+  /// The receive buffer that the kernel granted, in bytes; 0 without a socket.
   static let receiveBuffer = TransportCounter("receive_buffer", unit: .bytes, joining: .largest)
   /// "Connection refused" reported by the peer's host (ICMP port unreachable).
   static let refused = TransportCounter("refused", unit: .events)
   /// Datagrams from an address that is not the pinned source.
   static let foreignOrigin = TransportCounter("foreign_origin", unit: .datagrams)
-  /// Datagrams that are neither RTP nor RTCP, from where a source was awaited.
+  /// Datagrams that are neither RTP nor RTCP, while waiting for a source.
   static let notRTP = TransportCounter("not_rtp", unit: .datagrams)
   /// Times the pinned source moved to another port after a silence.
   static let rebindings = TransportCounter("rebindings", unit: .events)
@@ -25,7 +25,7 @@ extension TransportCounters {
     set { self[.kernelDropped] = newValue }
   }
 
-  /// What the kernel granted as the receive buffer, in bytes; 0 where there is no socket.
+  /// The receive buffer that the kernel granted, in bytes; 0 without a socket.
   public var receiveBuffer: Int {
     get { Int(clamping: self[.receiveBuffer]) }
     set { self[.receiveBuffer] = UInt64(clamping: newValue) }
@@ -43,7 +43,7 @@ extension TransportCounters {
     set { self[.foreignOrigin] = newValue }
   }
 
-  /// Datagrams that are neither RTP nor RTCP, from where a source was awaited.
+  /// Datagrams that are neither RTP nor RTCP, while waiting for a source.
   public var notRTP: UInt64 {
     get { self[.notRTP] }
     set { self[.notRTP] = newValue }

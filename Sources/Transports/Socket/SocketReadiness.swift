@@ -4,18 +4,16 @@ internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// Tells when sockets have something to read or an error to report, without anybody asking again
-/// and again.
+/// Notifies when sockets have something to read or an error to report, without polling.
 ///
-/// SwiftNIO cannot be asked that about a socket whose errors are kept
-/// (``DatagramSocket/keepErrors(_:)``). So one thread of the process sleeps in epoll(7) for all
-/// such sockets. It is there only while one waits.
+/// SwiftNIO cannot watch a socket whose errors are kept (``DatagramSocket/keepErrors(_:)``). So one
+/// thread of the process sleeps in epoll(7) for all such sockets. It exists only while one waits.
 final class SocketReadiness: Sendable {
   static let shared = SocketReadiness()
 
-  /// A socket that waits.
+  /// A waiting socket.
   struct Wait: Sendable {
-    /// Succeeds when the socket has something, and fails when the wait is cancelled.
+    /// Succeeds when the socket is ready, and fails when the wait is cancelled.
     let isReady: EventLoopFuture<Void>
     fileprivate let number: UInt64
   }
@@ -32,21 +30,20 @@ final class SocketReadiness: Sendable {
     var set: DescriptorSet?
   }
 
-  /// What a thread sleeps on; a new thread gets a new one.
+  /// What a thread sleeps on; each thread has its own.
   private struct DescriptorSet: Sendable {
     let descriptor: CInt
-    /// The two ends of a pipe; that the second is closed tells the thread to end.
+    /// The two ends of a pipe; closing the second one ends the thread.
     let end: CInt
     let stopper: CInt
   }
 
   private let state = Mutex(State())
 
-  /// Waits once for the socket behind `descriptor`, which stays open until the wait is over or
+  /// Waits once for the socket of `descriptor`, which stays open until the wait is over or
   /// cancelled.
   ///
-  /// - Throws: ``TransportError/system(operation:reason:)`` where the kernel has no descriptor
-  ///   left.
+  /// - Throws: ``TransportError/system(operation:reason:)`` if no descriptor is free.
   func wait(for descriptor: CInt, on eventLoop: any EventLoop) throws(TransportError) -> Wait {
     let promise = eventLoop.makePromise(of: Void.self)
     var newSet: DescriptorSet?
@@ -75,12 +72,12 @@ final class SocketReadiness: Sendable {
     }
   }
 
-  /// Ends a wait early; without effect on one that is over.
+  /// Ends a wait early; has no effect on one that is over.
   func cancel(_ wait: Wait) {
     finish([wait.number])?.forEach { $0.promise.fail(CancellationError()) }
   }
 
-  /// Takes out the waits with these numbers; `nil` when there are none.
+  /// Removes the waits with these numbers; `nil` if there are none.
   private func finish(_ numbers: [UInt64]) -> [Entry]? {
     state.withLock { state in
       let entries = numbers.compactMap { state.entries.removeValue(forKey: $0) }
@@ -141,7 +138,7 @@ final class SocketReadiness: Sendable {
     close(set.descriptor)
   }
 
-  /// The number that tells the thread to end.
+  /// The number that ends the thread.
   private static let stop: UInt64 = 0
   private static let numbersAtOnce = 64
 }

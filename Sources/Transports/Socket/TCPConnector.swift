@@ -4,21 +4,21 @@ internal import NIOPosix
 
 /// Opens TCP connections to a server.
 ///
-/// It has no deadline of its own beyond those of the resolver and of SwiftNIO, since the session
-/// has one for all of it; whoever gives up closes what ``Attempts`` holds.
+/// It has only the deadlines of the resolver and of SwiftNIO, because the session has one for
+/// everything; to give up, close what ``Attempts`` holds.
 struct TCPConnector {
   let host: String
   let port: Int
   let sockets: UDPTransport.SocketConfiguration
   let eventLoop: any EventLoop
 
-  /// How far an attempt has come.
+  /// The state of an attempt.
   enum Phase: Sendable, Hashable {
     case resolving
     case connecting
   }
 
-  /// The sockets that are being connected.
+  /// The sockets being connected.
   final class Attempts {
     private(set) var phase = Phase.resolving
     private var channels: [any Channel] = []
@@ -31,20 +31,20 @@ struct TCPConnector {
       if isAbandoned { channel.close(promise: nil) }
     }
 
-    /// Closes them all, and those that come after.
+    /// Closes them all, including later ones.
     func abandon() {
       isAbandoned = true
       for channel in channels { channel.close(promise: nil) }
       channels.removeAll()
     }
 
-    /// Lets go of all, which are closed but for the one that won.
+    /// Releases all; they are closed except for the one that won.
     fileprivate func settle() { channels.removeAll() }
   }
 
-  /// Connects to the first of the host's addresses that answers, IPv6 a little before IPv4.
+  /// Connects to the first of the host's addresses that answers, trying IPv6 slightly before IPv4.
   ///
-  /// RFC 8305 calls that happy eyeballs. The channel reads nothing until it is told to.
+  /// RFC 8305 calls this happy eyeballs. The channel does not read until told to.
   func connect(
     _ attempts: Attempts, initializer: @escaping @Sendable (any Channel) throws -> Void
   ) -> EventLoopFuture<any Channel> {
@@ -74,7 +74,7 @@ struct TCPConnector {
     }
   }
 
-  /// The local address that was asked for; its port is for media alone.
+  /// The requested local address; its port is only for media.
   private var localAddress: EventLoopFuture<SocketAddress?> {
     guard let host = sockets.bind?.host else { return eventLoop.makeSucceededFuture(nil) }
     return HostResolution.addresses(of: host, port: 0, zone: sockets.interface, on: eventLoop)
@@ -103,7 +103,7 @@ struct TCPConnector {
 
   private static func reason(for error: any Error) -> any Error {
     guard let error = error as? NIOConnectionError else { return error }
-    // SwiftNIO begins with IPv6, so the last is the one that most people mean.
+    // SwiftNIO begins with IPv6, so the last failure is the one most people expect.
     let failures = error.connectionErrors.reversed().compactMap { failure in
       (failure.error as? IOError).map { (failure.target.endpointText, $0.errnoCode) }
     }
@@ -119,17 +119,16 @@ struct TCPConnector {
       address: endpoint, reason: unsafe String(cString: strerror(code)))
   }
 
-  /// Bytes to read at once: 46 interleaved packets of 1,400 bytes, few enough to stay in the
-  /// caches.
+  /// Bytes per read: 46 interleaved packets of 1,400 bytes, few enough for the caches.
   static let read = 64 << 10
-  /// Seconds of silence after which the kernel asks whether the far end is still there.
+  /// Seconds of silence before the kernel checks whether the far end is still there.
   private static let keepAliveAfter = 5
   private static let keepAliveInterval = 2
-  /// Milliseconds for which what was sent may go unacknowledged before the connection is dead.
+  /// Milliseconds that sent data may stay unacknowledged before the connection counts as dead.
   private static let userTimeout = 10_000
 }
 
-/// Addresses that are known already, for SwiftNIO to try in turn.
+/// Known addresses, for SwiftNIO to try in turn.
 private struct KnownAddresses: Resolver {
   let addresses: [SocketAddress]
   let eventLoop: any EventLoop

@@ -10,7 +10,7 @@ final class ScriptedTransport: RTPTransport {
   struct Script: Sendable {
     /// What opening fails with.
     var fault: (any Error & Sendable)?
-    /// Whether opening takes for ever.
+    /// Whether opening takes forever.
     var hangs = false
     var media: [MediaDescription] = []
     var datagrams: [Datagram] = []

@@ -42,7 +42,7 @@ private final class HTTPServerEnd: FarEnd {
   private static let head =
     "HTTP/1.1 200 OK\r\nContent-Type: video/rtp\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-  /// What a hostile server says, and what it goes on with for ever.
+  /// What a hostile server says, and what it goes on with forever.
   static let hostilities: [String: (start: String, again: String?)] = [
     "headers without end": ("HTTP/1.1 200 OK\r\n", "X: y\r\n"),
     "a line without end": ("HTTP/1.1 200 ", "O"),

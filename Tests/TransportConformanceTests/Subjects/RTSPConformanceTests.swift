@@ -41,7 +41,7 @@ private struct RTSPSubject: ConformanceSubject {
 }
 
 private final class RTSPServerEnd: FarEnd {
-  /// What a hostile server says, and whether it says it for ever.
+  /// What a hostile server says, and whether it says it forever.
   static let hostilities: [String: (start: String, again: String?)] = [
     "a header without end": ("RTSP/1.0 200 OK\r\nCSeq: 1\r\n", "X: y\r\n"),
     "a line without end": ("RTSP/1.0 200 ", "O"),

@@ -47,7 +47,7 @@ final class StreamPeer: Sendable {
     owner.peer = self
   }
 
-  /// A peer that says `start` to whoever connects, and `again` for ever; `nil` is the end (FIN).
+  /// A peer that says `start` to whoever connects, and `again` forever; `nil` is the end (FIN).
   static func hostile(start: String, again: String?) async throws -> StreamPeer {
     try await StreamPeer(accepted: { peer in
       Task {

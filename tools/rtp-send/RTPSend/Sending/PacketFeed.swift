@@ -6,7 +6,7 @@ public import Transports
 public struct PacketFeed {
   public struct Configuration: Sendable {
     public var recipe: SourceRecipe
-    /// How often the source is sent, at least once; `nil` means for ever.
+    /// How often the source is sent, at least once; `nil` means forever.
     public var repetitions: Int? = 1
     /// Access units until the end, over all repetitions; `nil` means that the source decides.
     public var frameLimit: Int?

@@ -107,7 +107,7 @@ import NIOCore
           parser, context, &output, &outputLength, bytes.baseAddress.map { unsafe $0 + offset },
           Int32(clamping: count), cffmpeg_no_timestamp(), cffmpeg_no_timestamp(), 0)
       }
-      // A parser that neither takes nor gives anything would be called for ever.
+      // A parser that neither takes nor gives anything would be called forever.
       let step = consumed > 0 || outputLength > 0 ? max(0, Int(consumed)) : count
       unread = min(offset + step, unread.upperBound)..<unread.upperBound
       if outputLength > 0 {

@@ -25,7 +25,7 @@ final class RepeatedSource: AccessUnitSource {
   /// The place in the memory from the second repetition on.
   private var place: Int?
 
-  /// Repeats what `recipe` makes so many times, or for ever when `repetitions` is `nil`.
+  /// Repeats what `recipe` makes so many times, or forever when `repetitions` is `nil`.
   init(_ recipe: SourceRecipe, repetitions: Int?) throws {
     self.recipe = recipe
     self.repetitions = repetitions
@@ -37,7 +37,7 @@ final class RepeatedSource: AccessUnitSource {
   func next() throws -> SourceAccessUnit? {
     while true {
       guard var unit = try nextUnshifted() else {
-        // An empty source would be repeated for ever.
+        // An empty source would be repeated forever.
         guard !isAtStart, repetitions.map({ begun < $0 }) ?? true else { return nil }
         if memory == nil { source = try recipe.make() } else { place = 0 }
         begun += 1
