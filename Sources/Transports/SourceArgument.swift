@@ -1,14 +1,14 @@
 /// A SOURCE argument divided into what may be shown to anybody and what may not.
 ///
-/// Only in the URLs of protocols with logins does something stand before the `@` that is secret.
+/// Text before an `@` is secret only in URLs of protocols with logins.
 public struct SourceArgument: Sendable {
   /// The argument without user name and password.
   public let bare: String
-  /// The argument as people may see it: without the password.
+  /// The argument for display: without the password.
   public let shown: String
-  /// Percent-decoded; `nil` when the URL names none.
+  /// Percent-decoded; `nil` if the URL has none.
   public let user: String?
-  /// Percent-decoded; `nil` when the URL has none.
+  /// Percent-decoded; `nil` if the URL has none.
   public let password: String?
 
   public init(_ text: String) {
@@ -20,7 +20,7 @@ public struct SourceArgument: Sendable {
     let authority = text[start...].prefix { $0 != "/" && $0 != "?" }
     guard let end = authority.lastIndex(of: "@") else {
       (bare, user, password) = (text, nil, nil)
-      // In 'rtsp://user:pass/word@host', which is no URL, the password is one all the same.
+      // 'rtsp://user:pass/word@host' is no valid URL, but the password in it is still secret.
       let at = Self.isEndpoint(authority) ? nil : text[start...].lastIndex(of: "@")
       shown = Self.withoutPasswords(
         inPathOf: at.map { String(text[..<start]) + "…" + text[$0...] } ?? text)
@@ -39,7 +39,7 @@ public struct SourceArgument: Sendable {
   /// Whether a login was found.
   var hasLogin: Bool { user != nil || password != nil }
 
-  /// Whether `authority` is a host, with a port or without one.
+  /// Whether `authority` is a host, with or without a port.
   private static func isEndpoint(_ authority: Substring) -> Bool {
     guard let (host, port) = try? SourceAddress.divide(authority),
       (try? SourceAddress.host(host)) != nil
@@ -47,17 +47,17 @@ public struct SourceArgument: Sendable {
     return port.map { $0.isEmpty || (try? SourceAddress.port($0)) != nil } ?? true
   }
 
-  /// `text` without what looks like a user name and a password, in what is no URL with a login.
+  /// `text` without what looks like a user name and a password, although it is no URL with a login.
   private static func withoutLogin(_ text: String) -> String {
     guard let at = text.lastIndex(of: "@") else { return text }
     let scheme = SourceAddress.scheme(of: text).map { "\($0)://" } ?? ""
     let login = text[..<at].dropFirst(scheme.count)
-    // The sender of a multicast group stands there too, and an IPv6 address has colons of its own.
+    // It may be the sender of a multicast group, or an IPv6 address with its colons.
     guard !login.hasPrefix("["), login.contains(":") else { return text }
     return scheme + "…" + text[at...]
   }
 
-  /// `text` without what follows `password=` and the like, which Xiongmai and Foscam cameras want
+  /// `text` without the values of `password=` and the like, which Xiongmai and Foscam cameras want
   /// in their paths.
   private static func withoutPasswords(inPathOf text: String) -> String {
     var rest = text[...]

@@ -1,24 +1,24 @@
 internal import Glibc
 public import NIOCore
 
-/// A SOURCE argument as the name of a file: what there is of that name, and how it begins.
+/// A SOURCE argument as a file name: what kind of file it is, and how it begins.
 public struct SourceFile: Sendable {
   public enum Kind: Sendable, Hashable {
-    /// Nothing has that name, or nothing can be known of it.
+    /// There is no such file, or it cannot be examined.
     case missing
     case regular
     case directory
-    /// A named pipe, or what else can be read once and from its beginning to its end.
+    /// A named pipe, or anything else that can be read only once from the beginning.
     case pipe
     case device
   }
 
   public let path: String
   public let kind: Kind
-  /// The first bytes of a regular file, at most 512; empty where it cannot be read.
+  /// The first bytes of a regular file, at most 512; empty if it cannot be read.
   public let beginning: ByteBuffer
 
-  /// Looks at the file, and waits for nobody.
+  /// Examines the file without blocking.
   public init(_ path: String) {
     self.path = path
     var status = stat()

@@ -1,7 +1,7 @@
 public import NIOCore
 public import RTPWire
 
-/// The streams that a source says it has, or that were found in it.
+/// The streams that a source describes, or that were found in it.
 public struct StreamListing: Sendable, Hashable {
   public var streams: [ListedStream]
 
@@ -22,35 +22,35 @@ public struct StreamListing: Sendable, Hashable {
 /// One stream of a ``StreamListing``.
 public struct ListedStream: Sendable, Hashable {
   public var description: MediaDescription
-  /// The profile as a session description has it, such as `RTP/AVP`.
+  /// The profile from the session description, such as `RTP/AVP`.
   public var profile: String?
-  /// Where RTSP plays it, as written.
+  /// The RTSP control URL, as written.
   public var control: String?
-  /// Whether it is for what a client sends.
+  /// Whether it is meant for media that the client sends.
   public var isBackChannel = false
-  /// What is recorded of it; `nil` where it is only described.
+  /// What is recorded of it; `nil` if it is only described.
   public var flow: FlowFigures?
 
   public init(_ description: MediaDescription) { self.description = description }
 }
 
-/// What a recording holds of one source.
+/// What a recording contains from one source.
 public struct FlowFigures: Sendable, Hashable {
-  /// Where it came from and went to, as `address:port`; `nil` in files that do not say.
+  /// Its origin and destination as `address:port`; `nil` if the file does not say.
   public var source: String?
   public var destination: String?
-  /// The interleaved channel in a connection of RTSP.
+  /// The interleaved channel of an RTSP connection.
   public var channel: UInt8?
   public var ssrc: UInt32
   public var packets: UInt64
-  /// With RTP's own headers.
+  /// Including RTP headers.
   public var bytes: UInt64
-  /// Packets that the sequence numbers have places for and that are not there.
+  /// Packets missing according to the sequence numbers.
   public var lost: UInt64
-  /// The interarrival jitter (RFC 3550 §6.4.1); `nil` where the clock rate is not known.
+  /// The interarrival jitter (RFC 3550 §6.4.1); `nil` if the clock rate is unknown.
   public var jitter: Duration?
   /// From the first packet to the last.
   public var duration: Duration
-  /// Packets of different kinds, by which the codec may be told; at most 32.
+  /// Packets of different kinds, from which to recognize the codec; at most 32.
   public var samples: [ByteBuffer]
 }

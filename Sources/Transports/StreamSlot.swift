@@ -1,13 +1,13 @@
 internal import NIOCore
 
-/// A stream of packets at work, on its event loop.
+/// An open stream of packets, on its event loop.
 protocol PacketStream: AnyObject, SendableMetatype {
   var counters: TransportCounters { get }
   func holdReading(_ isHeld: Bool)
   func close()
 }
 
-/// The place of the one stream that a transport has: to be opened once, or closed before that.
+/// Holds a transport's only stream, which is opened once or closed before that.
 struct StreamSlot<Stream: PacketStream>: Sendable {
   let eventLoop: any EventLoop
   private let state: NIOLoopBoundBox<State>
@@ -23,9 +23,9 @@ struct StreamSlot<Stream: PacketStream>: Sendable {
     state = .makeBoxSendingValue(.idle, eventLoop: eventLoop)
   }
 
-  /// Makes the stream and has it begin, both on the event loop.
+  /// Makes and starts the stream, both on the event loop.
   ///
-  /// The future fails with ``TransportError`` when there has been a stream, or is to be none.
+  /// The future fails with ``TransportError`` if the transport was opened or closed before.
   func open(
     _ make: @escaping @Sendable () -> Stream,
     begin: @escaping @Sendable (Stream) -> EventLoopFuture<Void>
@@ -42,14 +42,14 @@ struct StreamSlot<Stream: PacketStream>: Sendable {
     }
   }
 
-  /// Does something with the stream, if there is one: at once on the event loop, or else soon.
+  /// Runs `body` with the stream, if any: at once on the event loop, otherwise soon.
   func withStream(_ body: @escaping @Sendable (Stream) -> Void) {
     onLoop { state in
       if case .opened(let stream) = state.value { body(stream) }
     }
   }
 
-  /// What the stream knows; `nil` when there is none, or its event loop is gone.
+  /// Reads from the stream; `nil` if there is none, or its event loop is gone.
   func read<Value: Sendable>(_ body: @escaping @Sendable (Stream) -> Value?) async -> Value? {
     let value = try? await eventLoop.submit { [state] () -> Value? in
       if case .opened(let stream) = state.value { body(stream) } else { nil }
@@ -61,7 +61,7 @@ struct StreamSlot<Stream: PacketStream>: Sendable {
 
   func holdReading(_ isHeld: Bool) { withStream { $0.holdReading(isHeld) } }
 
-  /// Closes the stream, or sees to it that there will be none.
+  /// Closes the stream, or prevents it from opening.
   func close() {
     onLoop { state in
       switch state.value {

@@ -1,34 +1,34 @@
 public import NIOCore
 
-/// The transports that a program knows: from schemes, file endings and contents to transports.
+/// The known transports, found by schemes, file endings and contents.
 ///
-/// A transport is a folder in this room and an entry in ``standard``. A program adds transports of
-/// its own with ``init(_:)``: `TransportCatalogue(TransportCatalogue.standard.kinds + [mine])`.
+/// A transport is a folder in this module and an entry in ``standard``. A program adds its own with
+/// ``init(_:)``: `TransportCatalogue(TransportCatalogue.standard.kinds + [mine])`.
 public struct TransportCatalogue: Sendable {
-  /// The transports that this package brings.
+  /// The transports in this package.
   public static let standard = TransportCatalogue([
     .hello, .listening, .rtsp, .http, .framed, .replay,
   ])
 
-  /// In the order in which they are asked whether a source is theirs.
+  /// In the order in which they are asked to recognize a source.
   public let kinds: [TransportKind]
 
-  /// Makes a catalogue of `kinds`, each with a name and schemes of its own.
+  /// Makes a catalogue of `kinds`, whose names and schemes must differ.
   public init(_ kinds: [TransportKind]) { self.kinds = kinds }
 
-  /// What `--transport` takes.
+  /// The values of `--transport`.
   public var names: [String] { kinds.map(\.name) }
-  /// What a source URL may begin with.
+  /// The schemes of source URLs.
   public var schemes: [String] { kinds.flatMap(\.schemes) }
-  /// What any of them counts by itself, each once.
+  /// The counters of all transports, without repetitions.
   public var counters: [TransportCounter] {
     kinds.flatMap(\.counters).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
   }
 
   /// The transport for a SOURCE argument: a URL, a file, or an address and the transport's name.
   ///
-  /// - Throws: what is wrong with the argument, in words for the person who typed it:
-  ///   ``TransportError`` as a rule.
+  /// - Throws: usually ``TransportError``: what is wrong with the argument, for the person who
+  ///   typed it.
   public func make(
     source: String, transport name: String? = nil, options: TransportOptions = TransportOptions(),
     on eventLoop: any EventLoop
@@ -41,20 +41,19 @@ public struct TransportCatalogue: Sendable {
     return SRTPTransport.wrap(try kind.make(source, options, eventLoop), options)
   }
 
-  /// The name of the transport for a SOURCE argument, as ``names`` has it.
+  /// The name of the transport for a SOURCE argument, one of ``names``.
   ///
-  /// - Throws: what is wrong with the argument, as ``make(source:transport:options:on:)`` does.
+  /// - Throws: what is wrong with the argument, like ``make(source:transport:options:on:)``.
   public func name(
     of source: String, transport name: String? = nil, options: TransportOptions = TransportOptions()
   ) throws(TransportError) -> String {
     try kind(of: source, transport: name, options).name
   }
 
-  /// The streams that the far end or the file says it has, or that are in it, without receiving
-  /// any.
+  /// The streams that the source describes or contains, without receiving any.
   ///
-  /// - Throws: as ``make(source:transport:options:on:)`` and the transport's `open` do, and
-  ///   ``TransportError/source(_:_:)`` where nobody describes anything.
+  /// - Throws: like ``make(source:transport:options:on:)`` and the transport's `open`; also
+  ///   ``TransportError/source(_:_:)`` if nothing describes streams.
   public func describe(
     source: String, transport name: String? = nil, options: TransportOptions = TransportOptions(),
     on eventLoop: any EventLoop
@@ -90,7 +89,7 @@ public struct TransportCatalogue: Sendable {
     let kind =
       kinds.first { $0.recognizes(file, options) }
       ?? kinds.first { $0.endings.contains(where: lowercased.hasSuffix) }
-      // Whoever opens it says what it is.
+      // Opening the file will show what it is.
       ?? kinds.first { $0.takesAnyFile && file.kind != .missing }
     if let kind { return kind }
     throw .source(source, SourceFault(ofUnknown: source, schemes: schemes))
@@ -98,7 +97,7 @@ public struct TransportCatalogue: Sendable {
 }
 
 extension SourceFault {
-  /// What is wrong with a text that is no URL and names no file.
+  /// The fault of a text that is neither a URL nor a file.
   fileprivate init(ofUnknown source: String, schemes: [String]) {
     let urls = schemes.map { "\($0)://" }
     guard !source.isEmpty else { self = .nothingGiven; return }

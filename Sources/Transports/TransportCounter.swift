@@ -1,5 +1,5 @@
-/// A figure that a transport counts: declared once, in the transport's own folder, with all that
-/// statistics have to know of it.
+/// A counter of a transport, declared once in the transport's folder with everything that
+/// statistics need.
 public struct TransportCounter: Sendable, Hashable {
   public enum Unit: Sendable, Hashable {
     case datagrams
@@ -8,16 +8,16 @@ public struct TransportCounter: Sendable, Hashable {
     case events
   }
 
-  /// What the figures of several connections make together.
+  /// How to combine the values of several connections.
   public enum Joining: Sendable, Hashable {
     case sum
     case largest
     case latest
   }
 
-  /// As statistics name it: small letters and underscores.
+  /// Its name in the statistics: lower-case letters and underscores.
   public let name: String
-  /// The object of the statistics that it stands in beside others; `nil` for that of the transport.
+  /// The object of the statistics that contains it; `nil` for that of the transport.
   public let group: String?
   public let unit: Unit
   public let joining: Joining

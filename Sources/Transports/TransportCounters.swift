@@ -1,34 +1,34 @@
-/// What a transport counts by itself: what all of them know, and counters of its own.
+/// The counters of a transport: those that all have, and its own.
 public struct TransportCounters: Sendable, Hashable {
   /// Where media is received, as `address:port`; `nil` before the transport is open.
   public var localAddress: String?
   /// Datagrams handed to the sink.
   public var delivered: UInt64 = 0
   public var deliveredBytes: UInt64 = 0
-  /// Datagrams of no bytes.
+  /// Empty datagrams.
   public var empty: UInt64 = 0
-  /// How the media came in the end, where that is negotiated: `tcp`, `udp` or `multicast`.
+  /// The negotiated way of delivery, if any: `tcp`, `udp` or `multicast`.
   public var delivery: String?
   /// Whether the server asked for a digest of the password (RFC 7616).
   public var hasUsedDigest = false
-  /// What the far end did that is not as it should be and was tolerated, each a sentence for the
-  /// person who looks after it; at most 64.
+  /// Protocol violations that were tolerated, each a sentence for the operator of the far end; at
+  /// most 64.
   public var diagnostics: [String] = []
-  /// The figures of its own counters, by what they were declared as.
+  /// The values of its own counters.
   public private(set) var own: [TransportCounter: UInt64] = [:]
 
   public init() {}
 
-  /// The figure of a counter; 0 where the transport does not have it.
+  /// The value of a counter; 0 if the transport does not have it.
   public subscript(counter: TransportCounter) -> UInt64 {
     get { own[counter, default: 0] }
     set { own[counter] = newValue }
   }
 
-  /// The most diagnostics that are kept; more are of no help to anybody.
+  /// The most diagnostics kept; more would not help.
   static let maximumDiagnostics = 64
 
-  /// The sums with those of connections before this one; what is no sum stays that of this one.
+  /// The sums with those of earlier connections; what is not a sum keeps its latest value.
   public func added(to earlier: TransportCounters) -> TransportCounters {
     var sum = self
     sum.localAddress = localAddress ?? earlier.localAddress

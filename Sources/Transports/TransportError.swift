@@ -1,37 +1,37 @@
-/// What kept a transport from opening; each description says what happened and what to try.
+/// Why a transport cannot be opened; each description says what happened and what to try.
 public enum TransportError: Error, Sendable, Hashable {
   /// The SOURCE argument is not one that a transport understands.
   case source(String, SourceFault)
-  /// The host's name stands for no address; the resolver's own words.
+  /// The host name has no address; the resolver's message.
   case nameNotResolved(host: String, reason: String)
-  /// The resolver said nothing within its deadline, in seconds.
+  /// The resolver did not answer within its deadline, in seconds.
   case nameResolutionTimedOut(host: String, seconds: Int)
-  /// Nobody listens at the port, or a firewall says so.
+  /// Nothing listens on the port, or a firewall rejects connections.
   case connectionRefused(address: String)
-  /// No connection, for a reason in the kernel's own words.
+  /// No connection; the kernel's message.
   case notConnected(address: String, reason: String)
   /// Another program has the port.
   case portInUse(address: String)
-  /// The address to bind is not one of this machine.
+  /// The address to bind does not belong to this machine.
   case addressNotAvailable(address: String)
   case noSuchInterface(name: String)
   case permissionDenied(operation: String)
-  /// The group could not be joined; the kernel's own words.
+  /// The group could not be joined; the kernel's message.
   case groupNotJoined(group: String, reason: String)
   /// The payload of hello or heartbeat is longer than the limit, in bytes.
   case payloadTooLong(count: Int, limit: Int)
-  /// A system call failed in a way that has no case of its own.
+  /// Another system call failed.
   case system(operation: String, reason: String)
   case fileUnreadable(path: String, reason: String)
   case sessionDescription(SessionDescriptionError)
-  /// The description has no media that could be listened for.
+  /// The description has no media to listen for.
   case nothingToReceive
-  /// The description has media, but none that can be used; the words name what there is, and the
-  /// encodings that could be used.
+  /// The description has media, but none that can be used; with the encodings described and the
+  /// usable ones.
   case noUsableMedia(described: [String], usable: [String])
-  /// The media is carried in a way that this transport does not know, such as RTP/SAVP.
+  /// This transport does not know the media's profile, such as RTP/SAVP.
   case unsupportedProfile(String)
-  /// The media is protected, and cannot be had in clear.
+  /// The media is protected and not available in clear.
   case protected(SRTPError)
   /// The transport was closed before it was open.
   case closed
@@ -43,9 +43,9 @@ public enum TransportError: Error, Sendable, Hashable {
 public enum SourceFault: Error, Sendable, Hashable {
   case unknownScheme(String, known: [String])
   case unknownTransport(String, known: [String])
-  /// An address alone: no scheme and no transport named.
+  /// An address without a scheme or a transport name.
   case noScheme(known: [String])
-  /// Neither a URL nor an address, nor the name of a file.
+  /// Neither a URL nor an address nor an existing file.
   case noSuchFile
   /// An empty argument.
   case nothingGiven
@@ -53,28 +53,27 @@ public enum SourceFault: Error, Sendable, Hashable {
   case missingPort
   /// Not a whole number from 1 to 65535.
   case invalidPort(String)
-  /// A character that no host name or address has.
+  /// A character that no host name or address contains.
   case invalidHost(String)
   /// Something follows the port.
   case unexpectedTail(String)
-  /// `source@` is there, but the address after it is not a multicast group.
+  /// `source@` is given, but the address after it is not a multicast group.
   case sourceWithoutGroup
   /// A URL of more bytes than the limit.
   case tooLong(count: Int, limit: Int)
-  /// A control character, as such or percent-encoded.
+  /// A control character, plain or percent-encoded.
   case controlCharacter
-  /// Before the `@` stands what ends the host of a URL.
+  /// The part before the `@` contains a character that ends the host of a URL.
   case unescapedCredentials
-  /// Nobody can be asked which streams there are.
+  /// Nothing can be asked which streams there are.
   case nothingDescribed
   /// The URL's scheme belongs to another transport than the one named.
   case otherTransport(scheme: String, named: String)
-  /// SMPTE ST 2022-1 is wanted, whose correction packets need ports of their own.
+  /// SMPTE ST 2022-1 needs separate ports for its correction packets.
   case noRepairPorts
-  /// SMPTE ST 2022-1 is wanted, which protects packets that are not encrypted.
+  /// SMPTE ST 2022-1 protects only packets that are not encrypted.
   case protectedCorrection
-  /// Two sessions would have one key, under which they would have the same key stream (RFC 3711
-  /// §9.1).
+  /// Two sessions would have one key, and thus the same key stream (RFC 3711 §9.1).
   case sharedKey
 }
 

@@ -1,16 +1,15 @@
-/// An error of a transport, which says what follows from it.
+/// An error of a transport that says what follows from it.
 ///
-/// Each transport's errors conform to it in their own folder. What happened, and what to try, is
-/// said by the description.
+/// Each transport's errors conform to it in their own folder. The description says what happened
+/// and what to try.
 public protocol TransportFault: Error, CustomStringConvertible {
   /// Whether trying again helps.
   var fault: ConnectionFault { get }
 
-  /// What became of the stream, as far as programs tell ends apart; `nil` where that depends on
-  /// when it happened.
+  /// What became of the stream, for exit statuses; `nil` if that depends on when it happened.
   var outcome: TransportOutcome? { get }
 
-  /// Whether the far end wants a user name and a password, and none were given.
+  /// Whether the far end wants a user name and a password that were not given.
   var asksForLogin: Bool { get }
 }
 
@@ -19,38 +18,37 @@ extension TransportFault {
   public var asksForLogin: Bool { false }
 }
 
-/// What kind of fault keeps a transport from its stream, as far as trying again is concerned.
+/// Whether another attempt can help.
 public enum ConnectionFault: Sendable, Hashable {
-  /// It may be over soon: a device that restarts, a network that is away.
+  /// It may pass: a restarting device, a network outage.
   case transient
-  /// The far end asks not to be asked again before so long.
+  /// The far end asks for a pause of this length.
   case busy(for: Duration)
-  /// A login was refused. Many cameras lock an account after a few attempts, so the next one waits.
+  /// A login was refused. Many cameras lock an account after a few attempts, so wait longer.
   case login
-  /// Trying again leads to the same: what was asked for is wrong, or the far end is not to be
-  /// trusted.
+  /// Another attempt would fail too: the request is wrong, or the far end is not to be trusted.
   case permanent
 
-  /// Judges an error that a transport's `open` threw or its end gave as the reason.
+  /// Judges an error from a transport's `open` or its end.
   public init(of error: any Error) { self = (error as? any TransportFault)?.fault ?? .transient }
 }
 
-/// What an error made of a stream, as far as programs and their exit statuses tell.
+/// What an error means for a stream, in terms of exit statuses.
 public enum TransportOutcome: Sendable, Hashable, CaseIterable {
-  /// What was asked for cannot be meant.
+  /// The request cannot be meant like that.
   case usage
   /// A login or a key is missing or refused.
   case credentials
-  /// The far end, or what comes, could not be verified.
+  /// The far end or the media could not be verified.
   case notTrusted
   case noSuchStream
-  /// The far end sends elsewhere too often, or to where it must not be followed.
+  /// The far end redirects too often, or to a forbidden place.
   case redirectRefused
   /// Nothing of the stream came.
   case noMedia
-  /// Media came, and then none.
+  /// Media came and then stopped.
   case mediaLost
-  /// What came is nothing that is known here.
+  /// What came is in no known format.
   case unrecognized
   /// The source could not be opened.
   case cannotOpen

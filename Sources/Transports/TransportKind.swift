@@ -1,32 +1,32 @@
 public import NIOCore
 
-/// A transport as a catalogue knows it: all that is said of it outside of its own folder.
+/// A transport's entry in a catalogue: everything that is said of it outside its folder.
 public struct TransportKind: Sendable {
-  /// Makes a transport for a source, which opens nothing yet.
+  /// Makes a transport for a source without opening anything.
   public typealias Maker =
     @Sendable (_ source: String, TransportOptions, any EventLoop) throws -> any RTPTransport
-  /// Asks what there is to receive.
+  /// Queries which streams there are.
   public typealias Describer =
     @Sendable (_ source: String, TransportOptions, any EventLoop) async throws -> StreamListing
 
-  /// What `--transport` calls it.
+  /// Its name for `--transport`.
   public var name: String
   /// The schemes of its URLs, in lower case.
   public var schemes: [String]
-  /// What stands for a source by itself, such as `-`.
+  /// Arguments that name a source by themselves, such as `-`.
   public var arguments: [String] = []
-  /// Ends of file names, with their dot, in lower case.
+  /// File name endings, with their dot, in lower case.
   public var endings: [String] = []
-  /// Whether it takes a file for its own, by how that begins, or for what else there is to know.
+  /// Whether a file is this transport's, by its first bytes or other properties.
   public var recognizes: @Sendable (SourceFile, TransportOptions) -> Bool = { _, _ in false }
-  /// Whether it takes a file that nobody recognizes, to say what it is.
+  /// Whether it takes files that no transport recognizes, to report what they are.
   public var takesAnyFile = false
-  /// Whether there are ports beside that of the media, for SMPTE ST 2022-1 and for retransmissions.
+  /// Whether there are ports beside the media's, for SMPTE ST 2022-1 and for retransmissions.
   public var hasRepairPorts = false
-  /// What it counts by itself, in the order in which statistics show it.
+  /// Its own counters, in the order of the statistics.
   public var counters: [TransportCounter] = []
   public var make: Maker
-  /// `nil` where nobody can be asked.
+  /// `nil` if nothing can be queried.
   public var describe: Describer?
 
   public init(

@@ -1,7 +1,7 @@
-/// What a user can choose about transports, of any kind: one value of each type of options.
+/// A user's choices about all transports: one value for each type of options.
 ///
-/// A transport declares its options in its own folder, and asks for them by their type; what nobody
-/// has set is as its type begins.
+/// A transport declares its options in its own folder and looks them up by type; the initial value
+/// holds unless somebody sets another.
 public struct TransportOptions: Sendable {
   private var values: [ObjectIdentifier: any TransportOption] = [:]
 
@@ -13,8 +13,8 @@ public struct TransportOptions: Sendable {
   }
 }
 
-/// What a user can choose about one transport, or about one side of several.
+/// A user's choices about one transport, or about an aspect of several.
 public protocol TransportOption: Sendable {
-  /// The choices as they are unless somebody makes others.
+  /// The defaults.
   init()
 }

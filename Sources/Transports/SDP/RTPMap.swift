@@ -5,7 +5,7 @@ struct RTPMap: Sendable, Hashable {
   /// 0 … 127; Bosch cameras use 35 for H.264, which RFC 3551 leaves unassigned.
   let payloadType: UInt8
   let name: String
-  /// Ticks a second, or `nil` when what is written cannot be one.
+  /// Ticks per second, or `nil` if the text is not a valid rate.
   let clockRate: UInt32?
 
   /// Whether packets of this type only protect or repeat others.
@@ -27,21 +27,20 @@ struct RTPMap: Sendable, Hashable {
     self.clockRate = clockRate
   }
 
-  /// What needs no `a=rtpmap` (RFC 3551 §6); `nil` for a type that means what its session says.
+  /// The static assignment (RFC 3551 §6); `nil` for types that a session defines.
   init?(assignedTo payloadType: UInt8) {
     guard let type = StaticPayloadType(payloadType) else { return nil }
     self.init(payloadType, type.encodingName, type.clockRate)
   }
 
-  /// RFC 4588, RFC 2198, RFC 5109, RFC 8627 and the draft of it that browsers speak, RFC 6015, RFC
-  /// 3009.
+  /// RFC 4588, RFC 2198, RFC 5109, RFC 8627 and its draft that browsers use, RFC 6015, RFC 3009.
   private static let auxiliaryNames: Set<String> = [
     "rtx", "red", "ulpfec", "flexfec", "flexfec-03", "1d-interleaved-parityfec", "parityfec",
   ]
 }
 
 extension StringProtocol {
-  /// The text without spaces and tabs around it.
+  /// The text without surrounding spaces and tabs.
   var trimmed: String {
     var bytes = Substring(self).utf8
     while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }

@@ -1,13 +1,13 @@
 internal import Glibc
 
 extension SessionDescription {
-  /// Reads and parses the file at `path`, of which no more than the limit is read.
+  /// Reads and parses the file at `path`, up to the limit.
   public init(contentsOf path: String) throws(TransportError) {
     guard let file = unsafe fopen(path, "re") else {
       throw .fileUnreadable(path: path, reason: unsafe String(cString: strerror(errno)))
     }
     defer { unsafe fclose(file) }
-    // Keys may stand in it, which would stay in the stream's buffer.
+    // Unbuffered, because keys in the file would remain in the stream's buffer.
     unsafe setvbuf(file, nil, _IONBF, 0)
     var status = stat()
     let isExposed =

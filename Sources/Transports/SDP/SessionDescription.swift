@@ -1,12 +1,12 @@
 internal import Glibc
 public import RTPWire
 
-/// What an SDP says about where media is sent and how it is packed (RFC 8866).
+/// An SDP session description: where media is sent, and in which format (RFC 8866).
 ///
-/// Only what a receiver of RTP has use for is kept. Devices write much that the RFC does not allow;
-/// what can be understood is, and each deviation leaves a ``Diagnostic``.
+/// Only what an RTP receiver needs is kept. Devices write much that the RFC forbids; whatever can
+/// be understood is used, and each deviation leaves a ``Diagnostic``.
 public struct SessionDescription: Sendable, Hashable {
-  /// A `c=` line (§5.7): where media is sent to.
+  /// A `c=` line (§5.7): the destination of the media.
   public struct Connection: Sendable, Hashable {
     /// An IP address or host name, without TTL.
     public var address: String
@@ -16,10 +16,10 @@ public struct SessionDescription: Sendable, Hashable {
 
   /// An `a=source-filter` line (RFC 4570 §3): who may send to an address.
   public struct SourceFilter: Sendable, Hashable {
-    /// The address the filter is for, `*` standing for that of the `c=` line.
+    /// The address that the filter is for; `*` means that of the `c=` line.
     public var destination: String
     public var sources: [String]
-    /// Whether ``sources`` are those who may not send (`excl`).
+    /// Whether ``sources`` are the excluded senders (`excl`).
     public var isExcluding = false
   }
 
@@ -27,11 +27,11 @@ public struct SessionDescription: Sendable, Hashable {
   public struct Media: Sendable, Hashable {
     /// `video`, `audio`, `application` …, in lower case.
     public var kind: String
-    /// 0 … 65535; RTSP servers give 0.
+    /// 0 … 65535; 0 from RTSP servers.
     public var port: Int
     /// The profile as written, such as `RTP/AVP`.
     public var profile: String
-    /// In the order of preference, each 0 … 127.
+    /// In order of preference, each 0 … 127.
     public var payloadTypes: [UInt8]
     /// The section's own `c=` line, or else the session's.
     public var connection: Connection?
@@ -39,25 +39,23 @@ public struct SessionDescription: Sendable, Hashable {
     public var sourceFilters: [SourceFilter] = []
     /// The port of `a=rtcp` (RFC 3605).
     public var controlPort: Int?
-    /// Whether `a=rtcp-mux` is there (RFC 5761).
+    /// Whether `a=rtcp-mux` is present (RFC 5761).
     public var isControlMultiplexed = false
     /// The value of `a=control` (RFC 2326 C.1.1), as written.
     public var control: String?
-    /// Whether the section is for what a client sends: `a=sendonly` beside sections that are not
-    /// (ONVIF Streaming Specification §5.3).
+    /// Whether the section is for media that the client sends: `a=sendonly` beside sections without
+    /// it (ONVIF Streaming Specification §5.3).
     public var isBackChannel = false
-    /// The lines of `a=crypto` that can be used (RFC 4568), in order, without what is text of a
-    /// key.
+    /// The usable `a=crypto` lines (RFC 4568), in order, without the keys as text.
     public internal(set) var cryptos: [SDESCrypto] = []
-    /// Why the first line of `a=crypto` that cannot be used cannot be.
+    /// Why the first unusable `a=crypto` line was rejected.
     public internal(set) var cryptoFault: SDESFault?
-    /// The section in which its packets are sent again, if that is a session of its own: an index
-    /// among the description's sections.
+    /// The index of the section for retransmissions, if they have a separate session.
     public internal(set) var retransmission: Int?
-    /// What the first payload type that carries media by itself holds.
+    /// The first payload type that carries media itself.
     public var description: MediaDescription
 
-    /// Who may send to its address; `nil` where the filters leave it open.
+    /// Who may send to its address; `nil` if no filter applies.
     public var senders: SenderFilter? {
       let own = sourceFilters.filter { ["*", connection?.address].contains($0.destination) }
       let refused = own.filter(\.isExcluding).flatMap(\.sources)
@@ -67,7 +65,7 @@ public struct SessionDescription: Sendable, Hashable {
       return refused.isEmpty ? nil : .allBut(refused)
     }
 
-    /// Whether the section is for packets that are sent again, and nothing else (RFC 4588 §8.6).
+    /// Whether the section is only for retransmissions (RFC 4588 §8.6).
     public var isRetransmission: Bool { description.encodingName?.lowercased() == "rtx" }
   }
 
@@ -79,22 +77,22 @@ public struct SessionDescription: Sendable, Hashable {
     case misplacedOrigin
     /// A `t=` line that is not two numbers.
     case invalidTiming
-    /// A `c=` line that was understood in part, or ignored.
+    /// A `c=` line that was ignored or only partly understood.
     case invalidConnection
-    /// An `m=` section that could not be understood, with all its attributes.
+    /// An `m=` section that could not be understood; it was ignored with all its attributes.
     case ignoredMedia
     case invalidPayloadType
-    /// A clock rate of 0, none, a negative one, or one of 2^31 and more; 90,000 is used.
+    /// A clock rate that is missing, 0, negative, or at least 2^31; 90,000 is used.
     case invalidClockRate(payloadType: UInt8)
     case emptyFormatParameters
     /// `a=fmtp` for a payload type of another section.
     case formatParametersElsewhere(payloadType: UInt8)
     case tooManyFormatParameters
-    /// A line that is not a letter, an equals sign and a value.
+    /// A line other than a letter, an equals sign and a value.
     case invalidLine
     /// A line with a NUL byte, which is ignored.
     case nulByte
-    /// Text that is not UTF-8; what does not fit is replaced.
+    /// Text that is not UTF-8; invalid bytes are replaced.
     case invalidText
   }
 
@@ -104,12 +102,12 @@ public struct SessionDescription: Sendable, Hashable {
   public internal(set) var control: String?
   /// The sections that were understood, in order.
   public internal(set) var media: [Media] = []
-  /// Whether it was read from a file that others than its owner can read.
+  /// Whether it was read from a file that users other than its owner can read.
   public internal(set) var isExposed = false
   /// What was tolerated, each kind once.
   public internal(set) var diagnostics: Set<Diagnostic> = []
 
-  /// Reads a description; lines end in CRLF, LF or CR.
+  /// Reads a description with lines that end in CRLF, LF or CR.
   ///
   /// - Throws: the limit that it exceeds, or that it is not a description at all.
   public init(parsing bytes: [UInt8]) throws(SessionDescriptionError) {
@@ -125,7 +123,8 @@ public struct SessionDescription: Sendable, Hashable {
     self = try parser.finish()
   }
 
-  /// The same for bytes that nobody else has, which are wiped behind it: keys may stand in them.
+  /// The same for bytes that are not shared; they are wiped afterwards, because they may contain
+  /// keys.
   init(wiping bytes: inout [UInt8]) throws(SessionDescriptionError) {
     defer {
       unsafe bytes.withUnsafeMutableBytes { bytes in
@@ -137,20 +136,19 @@ public struct SessionDescription: Sendable, Hashable {
 
   init() {}
 
-  /// Bytes; the largest descriptions of devices have some ten thousand.
+  /// Bytes; the largest descriptions of devices have about ten thousand.
   static let maximumLength = 128 << 10
   static let maximumLines = 2000
   static let maximumMedia = 64
-  /// Filters of a section, and sources of a filter; Linux joins a group for 10 unless told
-  /// otherwise.
+  /// Filters per section, and sources per filter; Linux allows 10 per group by default.
   static let maximumSources = 64
-  /// Lines of `a=crypto` in a section; a sender has one for each suite.
+  /// `a=crypto` lines per section; a sender writes one per suite.
   static let maximumCryptos = 16
-  /// Parameters of one `a=fmtp`; the most that a video format defines is about 30.
+  /// Parameters per `a=fmtp`; video formats define about 30 at most.
   static let maximumFormatParameters = 128
 }
 
-/// Why bytes are not a session description that can be used.
+/// Why bytes are not a usable session description.
 public enum SessionDescriptionError: Error, Sendable, Hashable, CustomStringConvertible {
   case tooLong(count: Int, limit: Int)
   case tooManyLines(count: Int, limit: Int)

@@ -1,6 +1,6 @@
 internal import RTPWire
 
-/// What is put together when all lines are known.
+/// The steps after the last line.
 extension SessionDescriptionParser {
   mutating func finish() throws(SessionDescriptionError) -> SessionDescription {
     guard hasVersion || !sections.isEmpty else { throw .notADescription }
@@ -14,7 +14,7 @@ extension SessionDescriptionParser {
       session.media.append(media)
     }
     for group in groups { joinRetransmission(of: group.compactMap { places[$0] }) }
-    // Some devices mean themselves by 'sendonly', and mark all that they send.
+    // Some devices use 'sendonly' for their own direction, on everything that they send.
     if session.media.allSatisfy(\.isBackChannel) {
       for index in session.media.indices { session.media[index].isBackChannel = false }
     }
@@ -47,18 +47,18 @@ extension SessionDescriptionParser {
     return media
   }
 
-  /// Joins the media and the retransmissions among sections that belong together (RFC 4588 §8.6).
+  /// Joins the media and its retransmissions among sections that belong together (RFC 4588 §8.6).
   private mutating func joinRetransmission(of group: [Int]) {
     guard let first = group.first(where: { !session.media[$0].isRetransmission }),
       let second = group.first(where: { session.media[$0].isRetransmission })
     else { return }
-    // Of two sessions of which one is protected something is said wrong.
+    // If only one of the two is protected, the description is wrong.
     guard session.media[first].isProtected == session.media[second].isProtected,
       session.media[first].cryptos.isEmpty == session.media[second].cryptos.isEmpty
     else { return }
     let formats = session.media[second].description.retransmissionFormats
     if session.media[first].port > 0, session.media[first].port == session.media[second].port {
-      // On one port it is one session, whatever the lines say.
+      // On one port they are one session, whatever the lines say.
       session.media[first].description.retransmissionFormats.merge(formats) { own, _ in own }
     } else {
       session.media[first].retransmission = second
@@ -105,7 +105,7 @@ extension SessionDescriptionParser {
         note(.tooManyFormatParameters)
         break
       }
-      // Base64 ends in equals signs, so only the first one divides.
+      // Base64 ends in equals signs, so only the first one separates.
       let parts = parameter.split(
         separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard let key = parts.first?.trimmed.lowercased(), !key.isEmpty else { continue }
@@ -116,7 +116,8 @@ extension SessionDescriptionParser {
 }
 
 extension SessionDescription.Media {
-  /// Takes it that who sends packets again may be asked to: GStreamer's server names no message.
+  /// Assumes that a sender of retransmissions accepts requests: GStreamer's server lists no
+  /// messages.
   fileprivate mutating func inferRequests(from formats: [UInt8: RetransmissionFormat]) {
     guard profile.uppercased().contains("AVPF"),
       formats.values.contains(where: { $0.original == description.payloadType })

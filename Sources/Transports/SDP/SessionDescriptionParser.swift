@@ -2,13 +2,13 @@ internal import RTPWire
 
 /// Takes the lines of a session description in order; ``finish()`` puts them together.
 ///
-/// Attributes may come before or after what they belong to, even in another section, so sections
-/// are completed when all lines are known.
+/// Attributes may precede or follow what they belong to, even in another section, so the sections
+/// are completed after the last line.
 struct SessionDescriptionParser {
   var session = SessionDescription()
   var sessionFilters: [SessionDescription.SourceFilter] = []
   var sections: [SessionDescriptionSection] = []
-  /// What belongs together (RFC 5888 §5), by the names of the sections.
+  /// The groups of sections that belong together (RFC 5888 §5), by section name.
   var groups: [[String]] = []
   var hasVersion = false
   var hasOrigin = false
@@ -16,17 +16,17 @@ struct SessionDescriptionParser {
   mutating func read(_ line: ArraySlice<UInt8>) throws(SessionDescriptionError) {
     guard !line.contains(0) else {
       note(.nulByte)
-      // What follows must not be taken for the section before.
+      // Attributes that follow must not be assigned to the previous section.
       if line.starts(with: "m=".utf8) { try begin(nil) }
       return
     }
-    // A byte order mark, as Windows editors put it at the beginning of a file.
+    // Windows editors begin a file with a byte order mark.
     let line = line.starts(with: [0xEF, 0xBB, 0xBF]) ? line.dropFirst(3) : line
     guard let type = line.first, line.dropFirst().first == UInt8(ascii: "=") else {
       note(.invalidLine)
       return
     }
-    // Before it is text: keys stand there.
+    // Before conversion to text, because the line contains keys.
     if line.starts(with: Self.crypto) { return readCrypto(line.dropFirst(Self.crypto.count)) }
     let value = text(line.dropFirst(2))
     switch type {
@@ -54,7 +54,7 @@ struct SessionDescriptionParser {
       note(.invalidConnection)
     }
     // Uniview, Vurix, Altasec and Verint devices write 'IN', 'IN IPV4', 'IN c=IN IP4 192.0.2.1',
-    // 'IP IP4 192.0.2.1', or leave the type out: what looks like an address is one.
+    // 'IP IP4 192.0.2.1', or omit the type; so the last word counts if it looks like an address.
     guard let last = words.last else { return }
     let parts = last.split(separator: "/", omittingEmptySubsequences: false)
     let isNamed = words.count == 3 && words[1].hasPrefix("IP")
@@ -76,7 +76,7 @@ struct SessionDescriptionParser {
 
   /// `<media> <port>[/<count>] <profile> <payload type> …` (§5.14).
   private mutating func readMedia(_ value: String) throws(SessionDescriptionError) {
-    // There are 128 types, so what follows so many words can bring no other.
+    // There are only 128 payload types, so later words add nothing.
     let words = value.split(separator: " ", maxSplits: 3 + 128)
     guard words.count >= 4, let port = words[1].split(separator: "/").first.flatMap({ Int($0) }),
       (0...65_535).contains(port)
@@ -140,7 +140,7 @@ struct SessionDescriptionParser {
     guard let payloadType = words.first.flatMap({ UInt8($0) }), payloadType <= 127 else {
       return note(.invalidPayloadType)
     }
-    // Ubiquiti cameras write 'a=fmtp:96' alone.
+    // Ubiquiti cameras write just 'a=fmtp:96'.
     guard words.count == 2 else { return note(.emptyFormatParameters) }
     let parameters = String(words[1])
     withSection { $0.parameters[payloadType] = $0.parameters[payloadType] ?? parameters }
@@ -164,7 +164,7 @@ struct SessionDescriptionParser {
     withSection { _ = $0.feedback[payloadType, default: []].insert(request) }
   }
 
-  /// `FID <name> <name> …` (RFC 5888 §5): what shows the same flow.
+  /// `FID <name> <name> …` (RFC 5888 §5): sections with the same flow.
   private mutating func readGroup(_ value: String) {
     let words = value.split(separator: " ").map(String.init)
     guard words.first == "FID", groups.count < SessionDescription.maximumMedia else { return }

@@ -1,25 +1,25 @@
 internal import RTPWire
 
-/// An `m=` section of a session description as far as it has been read.
+/// An `m=` section of a session description, as far as it has been read.
 struct SessionDescriptionSection {
-  /// `nil` when the section is ignored.
+  /// `nil` if the section is ignored.
   var media: SessionDescription.Media?
   var encodings: [UInt8: RTPMap] = [:]
-  /// What stands behind the type in `a=fmtp`; taken apart for the type that is chosen.
+  /// The text after the payload type in `a=fmtp`; parsed only for the chosen type.
   var parameters: [UInt8: String] = [:]
-  /// What stands in `a=rtcp-fb` (RFC 4585 §4.2), by type; `nil` stands for all.
+  /// The content of `a=rtcp-fb` (RFC 4585 §4.2) by payload type; `nil` means all types.
   var feedback: [UInt8?: Set<FeedbackRequest>] = [:]
   var acceptsReducedSize = false
-  /// The name by which groups call it (RFC 5888 §4).
+  /// The name that groups refer to (RFC 5888 §4).
   var identification: String?
 
-  /// Those of its types that correct others.
+  /// Those of its payload types that are correction packets.
   var correctionFormats: [UInt8: CorrectionFormat] {
     encodings.filter { media?.payloadTypes.contains($0.key) ?? false }
       .compactMapValues { CorrectionFormat(rawValue: $0.name.lowercased()) }
   }
 
-  /// What the sender answers about packets of `payloadType`.
+  /// The requests that the sender answers for packets of `payloadType`.
   func feedback(for payloadType: UInt8) -> FeedbackOffer {
     let requests = feedback[payloadType, default: []].union(feedback[nil, default: []])
     return FeedbackOffer(requests, acceptsReducedSize: acceptsReducedSize)

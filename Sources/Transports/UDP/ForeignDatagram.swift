@@ -1,10 +1,10 @@
 internal import NIOCore
 internal import RTPWire
 
-/// What comes to a port where RTP should, told from how it begins; only words for a person follow
-/// from it.
+/// A datagram that is not RTP although RTP was expected, recognized by its first bytes; used only
+/// for messages.
 enum ForeignDatagram: Sendable, Hashable {
-  /// The media itself, in no packets of RTP, such as `MPEG-TS video`.
+  /// Media without RTP packets, such as `MPEG-TS video`.
   case media(String)
   case stun, dtls, text
   case unknown
@@ -39,7 +39,7 @@ enum ForeignDatagram: Sendable, Hashable {
     case .media(let name):
       "what comes is \(name) without RTP; have the sender put it into RTP (ffmpeg: -f rtp)"
     case .stun: "what comes is STUN, as from WebRTC, and not RTP"
-    case .dtls: "what comes is DTLS, as from WebRTC, whose keys cannot be had here"
+    case .dtls: "what comes is DTLS, as from WebRTC, whose keys are not available here"
     case .text: "what comes is text, and not RTP"
     case .unknown: "what comes is not RTP; check the port, and what the sender sends"
     }

@@ -1,4 +1,4 @@
-/// What a client of a server that waits for a hello counts.
+/// The counters of a client of a hello server.
 extension TransportCounter {
   static let hellosSent = TransportCounter("hellos_sent", unit: .datagrams)
   static let heartbeatsSent = TransportCounter("heartbeats_sent", unit: .datagrams)

@@ -1,10 +1,10 @@
 internal import RTPWire
 
-/// Whether the next read waits for the next datagram, or lets some gather in the kernel first.
+/// Whether to read at the next datagram, or to let some gather in the kernel first.
 ///
-/// A wake-up costs several times what a datagram costs. Up to camera rates each datagram is read
-/// as it arrives; above, reads are spaced so that each one brings several. The rate is taken over a
-/// window that is longer than the burst of any key frame, so bursts are never held back.
+/// A wake-up costs several times as much as a datagram. Up to camera rates each datagram is read as
+/// it arrives; above, reads are spaced so that each one returns several. The rate is measured over
+/// a window longer than the burst of any key frame, so bursts are never delayed.
 struct ReadPacer: Sendable {
   private let fastRate: Double
   private let slowRate: Double
@@ -12,16 +12,15 @@ struct ReadPacer: Sendable {
   private var inWindow = 0
   private var isSpacing = false
 
-  /// Spaces reads from `fastRate` datagrams a second on, until there are fewer than `slowRate`.
+  /// Spaces reads from `fastRate` datagrams per second on, until there are fewer than `slowRate`.
   init(fastRate: Double = Self.fastRate, slowRate: Double = Self.slowRate) {
     self.fastRate = fastRate
     self.slowRate = slowRate
   }
 
-  /// Takes in that a read returned `count` datagrams at `now`.
+  /// Notes that a read returned `count` datagrams at `now`.
   ///
-  /// - Returns: Nanoseconds to the next read, or `nil` when it is due as soon as there is something
-  ///   to read.
+  /// - Returns: nanoseconds until the next read, or `nil` to read as soon as a datagram arrives.
   mutating func delay(afterReading count: Int, now: Instant) -> Int64? {
     inWindow += count
     let start = windowStart ?? now
@@ -33,18 +32,22 @@ struct ReadPacer: Sendable {
       windowStart = now
       inWindow = 0
     }
-    // After a read that found nothing the stream may have paused: the next datagram tells.
+    // After an empty read the stream may have paused, so wait for the next datagram.
     return isSpacing && count > 0 ? Self.spacing : nil
   }
 
-  /// Nanoseconds over which the rate is measured: a key frame of 1.5 MB, larger than those of 4K
-  /// cameras, is 1,100 packets and with all around it stays below ``fastRate`` in any window.
+  /// Nanoseconds over which the rate is measured.
+  ///
+  /// A key frame of 1.5 MB, larger than those of 4K cameras, is 1,100 packets, so any window stays
+  /// below ``fastRate``.
   static let window: Int64 = 100_000_000
-  /// Datagrams a second from which on reads are spaced: 134 Mbit/s in packets of 1,400 bytes.
+  /// Datagrams per second from which reads are spaced: 134 Mbit/s in packets of 1,400 bytes.
   static let fastRate = 12_000.0
-  /// Datagrams a second below which spacing ends again; lower, so that it does not flutter.
+  /// Datagrams per second below which spacing ends; lower, so that it does not flap.
   static let slowRate = 9_000.0
-  /// Nanoseconds from read to read; with the way through the event loop this adds 0.5 ms at most,
-  /// in which 50 packets come at 100,000 a second, of 1,800 that a buffer of 4 MiB holds.
+  /// Nanoseconds between reads.
+  ///
+  /// With the event loop this adds 0.5 ms at most; meanwhile 50 packets arrive at 100,000 per
+  /// second, and a buffer of 4 MiB holds 1,800.
   static let spacing: Int64 = 450_000
 }

@@ -1,21 +1,21 @@
 internal import NIOCore
 internal import RTPWire
 
-/// Who a stream is accepted from: one address and port, found out once and then kept.
+/// The source from which a stream is accepted: one address and port, determined once and then kept.
 ///
-/// A datagram is accepted, refused, or held. Held are those of a candidate: a source that may
-/// become the accepted one as soon as two of its RTP packets follow each other in sequence, or
-/// nearly so, with one SSRC (RFC 3550 A.1); then everything held of it is handed out, and nothing
-/// of it is lost. An origin may be two candidates, since audio and video can share a port.
+/// A datagram is accepted, refused or held. A source is a candidate until two of its RTP packets
+/// with one SSRC follow each other almost directly in sequence (RFC 3550 A.1); its datagrams are
+/// held until then, so none is lost. One origin may have two candidates, because audio and video
+/// can share a port.
 ///
-/// The rules, in the order of how much is known of the far end:
-/// - A known peer (hello was said to it) is accepted at once at its own address. Another port of
-///   its host can take over as long as the known port has sent no media; another host never can.
-/// - With a known host only (source-specific multicast) any port of that host can become accepted.
-/// - With nothing known the first source to prove itself is accepted.
-/// - Then all else is refused. After ``rebindingSilence`` the same host may go on from another port
-///   with the same SSRC and numbers that continue: a NAT gave the sender a new port.
-/// - A listener that knows no host may also begin with an entirely new sender, after
+/// The rules, depending on what is known of the far end:
+/// - A known peer (one that got a hello) is accepted at once from its own address. Another port of
+///   its host can replace it until it has sent media; another host cannot.
+/// - If only the host is known (source-specific multicast), any port of it can be accepted.
+/// - If nothing is known, the first source to prove itself is accepted.
+/// - After that, everything else is refused. After ``rebindingSilence``, the same host may continue
+///   from another port with the same SSRC and continuing numbers: a NAT gave the sender a new port.
+/// - A listener that knows no host may also accept an entirely new sender after
 ///   ``replacementSilence``: FFmpeg sends from another port with another SSRC in each run.
 struct SourcePin: Sendable {
   enum Expectation: Sendable, Hashable {
@@ -31,18 +31,18 @@ struct SourcePin: Sendable {
 
   enum Verdict: Sendable {
     case accepted
-    /// The source is a candidate; its datagram waits here.
+    /// The source is a candidate; its datagram is kept here.
     case held
-    /// The candidate is accepted from now on: these, the current one last, are its datagrams.
+    /// The candidate is now accepted: these are its datagrams, the current one last.
     case latched([Datagram])
     case foreign
   }
 
-  /// Where media is accepted from and feedback belongs, once it is known.
+  /// Where media comes from and feedback goes to, once known.
   private(set) var source: SocketAddress?
-  /// Times that an accepted source was replaced by another after a silence.
+  /// How often an accepted source was replaced after a silence.
   private(set) var rebindings: UInt64 = 0
-  /// Datagrams that were held of sources that did not prove themselves.
+  /// Held datagrams of sources that did not prove themselves.
   private(set) var discarded: UInt64 = 0
   /// When media last came from the accepted source.
   private(set) var lastMedia: Instant?
@@ -50,7 +50,7 @@ struct SourcePin: Sendable {
   private let expectation: Expectation
   private var ssrc: UInt32 = 0
   private var sequenceNumber = SequenceNumber(0)
-  /// Least recently heard first.
+  /// Least recently active first.
   private var candidates: [Candidate] = []
   /// RTCP that came before any source was accepted, oldest first.
   private var earlyReports: [Datagram] = []
@@ -60,7 +60,7 @@ struct SourcePin: Sendable {
     if case .peer(let address) = expectation { source = address }
   }
 
-  /// Decides about a datagram that came to the media port.
+  /// Judges a datagram that came to the media port.
   mutating func admit(_ datagram: Datagram, from origin: SocketAddress) -> Verdict {
     if origin == source {
       note(datagram)
@@ -70,27 +70,26 @@ struct SourcePin: Sendable {
     return consider(datagram, from: origin)
   }
 
-  /// Whether a source at `origin` would be listened to if it sent RTP on `channel`.
+  /// Whether RTP from `origin` on `channel` would be considered.
   func awaits(_ origin: SocketAddress, on channel: Datagram.Channel, now: Instant) -> Bool {
     channel == .media && isEligible(origin, now: now)
   }
 
-  /// Decides about a datagram that came to a port set aside for RTCP: the host alone counts.
+  /// Judges a datagram that came to an RTCP port: only the host counts.
   mutating func admitControl(_ datagram: Datagram, from origin: SocketAddress) -> Verdict {
     if let source { return origin.isSameHost(as: source) ? .accepted : .foreign }
     return isEligible(origin, now: datagram.arrival) ? holdReport(datagram) : .foreign
   }
 
-  /// Decides about a datagram that came to a port set aside for what repairs the media.
+  /// Judges a datagram that came to a port for repairs.
   ///
-  /// The host counts, once media came from it: before that there is nothing to repair.
+  /// Only the host counts, once media has come from it: before that there is nothing to repair.
   func admitRepair(from origin: SocketAddress) -> Verdict {
     guard lastMedia != nil, let source else { return .foreign }
     return origin.isSameHost(as: source) ? .accepted : .foreign
   }
 
-  /// Whether a datagram from `origin` is worth authenticating, where that can be done; nothing is
-  /// changed by it.
+  /// Whether to try to authenticate a datagram from `origin`; changes nothing.
   func mayAuthenticate(_ channel: Datagram.Channel, from origin: SocketAddress, now: Instant)
     -> Bool
   {
@@ -99,9 +98,9 @@ struct SourcePin: Sendable {
     return isEligible(origin, now: now)
   }
 
-  /// Takes in that a datagram to the media port was authentic, and where from.
+  /// Notes that a datagram on the media port was authentic.
   ///
-  /// Here one is proof enough, and all else is none.
+  /// One authentic datagram proves a source, and nothing else does.
   mutating func noteAuthentic(_ datagram: Datagram, from origin: SocketAddress) {
     guard datagram.channel == .media, !RTCPPacket.recognizes(datagram.bytes) else { return }
     if lastMedia != nil, origin != source { rebindings += 1 }
@@ -109,7 +108,7 @@ struct SourcePin: Sendable {
     lastMedia = datagram.arrival
   }
 
-  /// Gives up what is held; to be called when nothing more will come.
+  /// Drops what is held; call it when nothing more will come.
   mutating func discardHeld() {
     for candidate in candidates { discarded += UInt64(candidate.held.count) }
     discarded += UInt64(earlyReports.count)
@@ -125,7 +124,7 @@ struct SourcePin: Sendable {
     if !candidates.isEmpty || !earlyReports.isEmpty { discardHeld() }
   }
 
-  /// Whether `origin` may be a candidate at all at this time.
+  /// Whether `origin` may be a candidate now.
   private func isEligible(_ origin: SocketAddress, now: Instant) -> Bool {
     guard let lastMedia else {
       switch expectation {
@@ -144,7 +143,7 @@ struct SourcePin: Sendable {
     return origin.isSameHost(as: source)
   }
 
-  /// Whether the filter of a session description, if there is one, lets `origin` send.
+  /// Whether the session description's filter, if any, permits `origin`.
   private func isPermitted(_ origin: SocketAddress) -> Bool {
     switch expectation {
     case .peer: true
@@ -154,7 +153,7 @@ struct SourcePin: Sendable {
   }
 
   private mutating func consider(_ datagram: Datagram, from origin: SocketAddress) -> Verdict {
-    // Only what looks like RTP or RTCP is worth memory.
+    // Only what looks like RTP or RTCP is kept in memory.
     guard let packet = datagram.mediaPacket else { return holdReport(datagram) }
     guard mayBegin(packet, from: origin, now: datagram.arrival) else { return .foreign }
 
@@ -185,7 +184,7 @@ struct SourcePin: Sendable {
     return .latched(reports + candidate.held)
   }
 
-  /// Gives up what `origin` sent too long ago, and the older of two others of its sources.
+  /// Drops the outdated candidates of `origin`, and the older one if it has two others.
   private mutating func dropStale(of origin: SocketAddress, besides ssrc: UInt32, now: Instant) {
     var others = candidates.filter { $0.origin == origin && $0.ssrc != ssrc }.count
     candidates.removeAll { candidate in
@@ -199,7 +198,7 @@ struct SourcePin: Sendable {
   }
 
   /// Holds RTCP that comes before any source is accepted: it proves nothing, but FFmpeg sends its
-  /// first report before its first packet, and the next one only after seconds.
+  /// first report before its first packet, and the next one only seconds later.
   private mutating func holdReport(_ datagram: Datagram) -> Verdict {
     guard lastMedia == nil, RTCPPacket.recognizes(datagram.bytes) else { return .foreign }
     if earlyReports.count == Self.maximumEarlyReports {
@@ -210,7 +209,7 @@ struct SourcePin: Sendable {
     return .held
   }
 
-  /// Whether `packet` may be the first of a source that takes the stream over.
+  /// Whether `packet` may be the first one of a source that takes over.
   private func mayBegin(
     _ packet: RTPPacket, from origin: SocketAddress, now: Instant
   ) -> Bool {
@@ -218,7 +217,7 @@ struct SourcePin: Sendable {
     let silence = lastMedia.nanoseconds(to: now)
     if silence >= Self.replacementSilence, expectation.allowsReplacement { return true }
     guard packet.ssrc == ssrc else { return false }
-    // The sender went on sending while the path was down, so the gap may grow with the silence.
+    // The sender continued while the path was down, so the gap grows with the silence.
     let seconds = Int(clamping: silence / 1_000_000_000)
     let ahead = Self.maximumDropout.multipliedReportingOverflow(by: seconds)
     let distance = sequenceNumber.distance(to: packet.sequenceNumber)
@@ -226,22 +225,22 @@ struct SourcePin: Sendable {
       || (-Self.maximumMisorder...ahead.partialValue).contains(distance)
   }
 
-  /// Nanoseconds without media after which the same host may go on from another port.
+  /// Nanoseconds without media after which the same host may continue from another port.
   static let rebindingSilence: Int64 = 2_000_000_000
-  /// Nanoseconds without media after which a listener takes an entirely new sender.
+  /// Nanoseconds without media after which a listener accepts an entirely new sender.
   static let replacementSilence: Int64 = 5_000_000_000
-  /// Packets by which numbers may be ahead per second of silence, and behind (RFC 3550 A.1).
+  /// How many numbers the sequence may jump ahead per second of silence, or back (RFC 3550 A.1).
   static let maximumDropout = 3000
   static let maximumMisorder = 100
-  /// Sources on probation at once; the one not heard for longest gives way.
+  /// The most sources on probation; the least recently active one makes room.
   static let maximumCandidates = 8
   static let maximumEarlyReports = 8
   /// Audio and video.
   static let maximumSourcesPerOrigin = 2
-  /// How far apart the numbers of two packets may be that prove a source.
+  /// How far apart the numbers of two packets that prove a source may be.
   static let nearby = 3
-  /// Nanoseconds for which a candidate's packets are kept: a sender of single pictures may let
-  /// seconds pass between packets.
+  /// Nanoseconds for which a candidate's packets are kept: a sender of single pictures may pause
+  /// for seconds between packets.
   static let candidateLifetime: Int64 = 5_000_000_000
 }
 
@@ -252,7 +251,7 @@ extension SourcePin.Expectation {
   }
 }
 
-/// A source on probation, with what it has sent.
+/// A source on probation, with its datagrams.
 private struct Candidate: Sendable {
   let origin: SocketAddress
   let ssrc: UInt32
@@ -265,7 +264,7 @@ private struct Candidate: Sendable {
     self.ssrc = ssrc
   }
 
-  /// Keeps a copy of `datagram`, and says how many older ones had to go for it.
+  /// Keeps a copy of `datagram`; returns how many older ones were dropped for it.
   mutating func hold(_ datagram: Datagram, sequenceNumber: SequenceNumber) -> UInt64 {
     let isFull = held.count == Self.maximumHeld
     if isFull { held.removeFirst() }
@@ -275,19 +274,19 @@ private struct Candidate: Sendable {
     return isFull ? 1 : 0
   }
 
-  /// Packets held of one candidate; with 8 candidates of 65,507 bytes each this is 8 MiB at most.
+  /// Datagrams held per candidate: with 8 candidates of 65,507 bytes each, 8 MiB at most.
   static let maximumHeld = 16
 }
 
 extension Datagram {
-  /// The same datagram in storage of its own: a slice would keep all of the read it came in.
+  /// A copy of the datagram; a slice would keep its whole read in memory.
   var detached: Datagram {
     var datagram = self
     datagram.bytes = ByteBuffer(bytes: bytes.readableBytesView)
     return datagram
   }
 
-  /// The datagram as an RTP packet, or `nil` when it is RTCP or not RTP at all.
+  /// The datagram as an RTP packet, or `nil` if it is RTCP or not RTP at all.
   var mediaPacket: RTPPacket? {
     guard !RTCPPacket.recognizes(bytes) else { return nil }
     return try? RTPPacket(parsing: bytes)
@@ -295,7 +294,7 @@ extension Datagram {
 }
 
 extension SocketAddress {
-  /// Whether both are the same IP address, whatever the port.
+  /// Whether both have the same IP address, whatever the port.
   func isSameHost(as other: SocketAddress) -> Bool {
     var left = self
     var right = other

@@ -1,9 +1,9 @@
 internal import NIOCore
 internal import RTPWire
 
-/// The addresses that a role comes down to, names resolved, and the sockets made from them.
+/// A role's addresses, with names resolved, and the sockets made from them.
 struct UDPPlan: Sendable {
-  /// How many ports are tried until those next to one are free too.
+  /// How many ports are tried until the neighbouring ones are free too.
   private static let maximumAttempts = 16
 
   private let sockets: UDPTransport.SocketConfiguration
@@ -12,7 +12,7 @@ struct UDPPlan: Sendable {
   private enum Purpose {
     case client(
       server: SocketAddress, local: SocketAddress, payloads: UDPTransport.HelloConfiguration)
-    /// No local address: every address of both families, on the listening's port.
+    /// Without a local address: every address of both families, on the listening's port.
     case unicast(local: SocketAddress?, sources: [SocketAddress], UDPTransport.Listening)
     case multicast(group: SocketAddress, sources: [SocketAddress], UDPTransport.Listening)
   }
@@ -60,7 +60,7 @@ struct UDPPlan: Sendable {
     }
   }
 
-  /// Opens the sockets; to be called on the event loop.
+  /// Opens the sockets; call it on the event loop.
   func makeStream(
     on eventLoop: any EventLoop, delivering sink: any DatagramSink
   ) throws(TransportError) -> UDPStream {
@@ -87,7 +87,7 @@ struct UDPPlan: Sendable {
       }
       let media = try joined(listening.port)
       let port = listening.controlPort ?? listening.port + 1
-      // RTCP is worth having, but no reason to fail.
+      // RTCP is useful, but its failure is tolerated.
       let control =
         port == listening.port || port > 65_535
         ? nil : try? joined(port)
@@ -121,8 +121,8 @@ struct UDPPlan: Sendable {
     try .bound(to: address, interface: sockets.interface)
   }
 
-  /// The socket of the media and those for what repairs it, which were asked for: that one of their
-  /// ports is taken has to be known.
+  /// The sockets of the media and of the requested repairs; that one of their ports is taken must
+  /// be reported.
   private func unicastSockets(
     local: SocketAddress?, _ listening: UDPTransport.Listening
   ) throws(TransportError) -> (media: DatagramSocket, repairs: [UDPStream.Repair]) {
@@ -135,7 +135,7 @@ struct UDPPlan: Sendable {
         }
         return (media, repairs)
       } catch {
-        // Where the kernel has chosen the port it may choose another one.
+        // If the kernel chose the port, it may choose another one.
         guard listening.port == 0, attempt < Self.maximumAttempts else { throw error }
         attempt += 1
       }
@@ -154,7 +154,7 @@ struct UDPPlan: Sendable {
   }
 
   private func boundToAnyAddress(port: Int) throws(TransportError) -> DatagramSocket {
-    // A kernel without IPv6 refuses the socket or the address.
+    // Without IPv6, the kernel refuses the socket or the address.
     if let socket = try? DatagramSocket(family: .v6) {
       socket.acceptBothFamilies()
       if let interface = sockets.interface { try socket.bind(toInterface: interface) }
@@ -167,7 +167,7 @@ struct UDPPlan: Sendable {
     return try bound(to: .any(.v4, port: port))
   }
 
-  /// The socket for RTCP, best effort: a port that is taken is no reason to fail.
+  /// The socket for RTCP, if its port is free.
   private func controlSocket(
     beside media: DatagramSocket, _ listening: UDPTransport.Listening
   ) -> DatagramSocket? {
@@ -176,8 +176,8 @@ struct UDPPlan: Sendable {
     return port == mediaPort || port > 65_535 ? nil : try? socket(beside: media, port: port)
   }
 
-  /// What repairs the media, each on a port that `open` opens: correction packets of columns and of
-  /// rows, and retransmissions.
+  /// The repairs, each on a port that `open` opens: correction packets of columns and rows, and
+  /// retransmissions.
   private func repairSockets(
     beside media: DatagramSocket, _ listening: UDPTransport.Listening,
     open: (Int) throws(TransportError) -> DatagramSocket

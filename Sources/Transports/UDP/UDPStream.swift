@@ -1,21 +1,21 @@
 internal import NIOCore
 internal import RTPWire
 
-/// A UDP transport at work, on its event loop: sockets, schedule and pin brought together.
+/// An open UDP stream on its event loop: sockets, schedule and pin together.
 ///
-/// It is either reading, or watching. It reads while media flows, by SwiftNIO. While nothing flows
-/// yet or any more, a client of a hello server watches its socket instead, because only then can
-/// the errors that the server's host reports be counted (see ``DatagramSocket/keepErrors(_:)``).
-/// A listener says nothing unasked, gets no such errors, and always reads.
+/// It is either reading or watching. While media flows, it reads with SwiftNIO. While none flows, a
+/// client of a hello server watches its socket instead: only then are the errors counted that the
+/// server's host reports (see ``DatagramSocket/keepErrors(_:)``). A listener sends nothing unasked,
+/// gets no such errors, and always reads.
 final class UDPStream {
   struct Ports {
     var media: DatagramSocket
-    /// The port next to the media port, where senders without RFC 5761 send their RTCP.
+    /// The socket next to the media port, to which senders without RFC 5761 send RTCP.
     var control: DatagramSocket?
-    /// Ports set aside for what repairs the media.
+    /// The ports for repairs.
     var repairs: [Repair] = []
     var receiveBuffer: Int
-    /// Where the far end takes RTCP, if it has said so.
+    /// The port for RTCP that the far end has named, if any.
     var feedbackPort: Int?
   }
 
@@ -35,23 +35,23 @@ final class UDPStream {
   private var hello: Hello?
   private var count = TransportCounters()
   private var isControlOnMediaPort = false
-  /// What came that is no RTP.
+  /// The kinds of datagrams seen that are not RTP.
   private var contents: Set<ForeignDatagram> = []
-  /// Where reports come from on the port for them.
+  /// The origin of RTCP on its port.
   private var controlSource: SocketAddress?
   private var lastArrival = Instant(nanoseconds: .min)
 
-  /// What a client says to its server, and when.
+  /// The messages of a client to its server, and their schedule.
   struct Hello {
     var server: SocketAddress
     var payloads: UDPTransport.HelloConfiguration
     var schedule: HelloSchedule
     var timer: Scheduled<Void>?
-    /// What wakes the stream while it watches.
+    /// Wakes the stream while it watches.
     var watch: SocketReadiness.Wait?
-    /// What wakes it while it reads, to see whether the media has stopped.
+    /// Wakes it while it reads, to check whether the media has stopped.
     var silenceTimer: Scheduled<Void>?
-    /// When reading began; with the last media, what silence is counted from.
+    /// When reading began; silence is counted from here or from the last media.
     var readingSince: Instant?
   }
 
@@ -72,7 +72,7 @@ final class UDPStream {
     repairs = ports.repairs.map(reader)
   }
 
-  /// Begins to receive and, where there is a hello to say, says it.
+  /// Starts receiving, and says hello if there is one.
   func start() -> EventLoopFuture<Void> {
     let control = self.control?.start() ?? eventLoop.makeSucceededVoidFuture()
     if hello != nil {
@@ -85,7 +85,7 @@ final class UDPStream {
         + repairs.map { $0.start() }, on: eventLoop)
   }
 
-  /// Begins to receive on one more port, which the far end has named.
+  /// Starts receiving on another port, which the far end has named.
   func add(_ repair: Repair) -> EventLoopFuture<Void> {
     guard sink != nil else { return eventLoop.makeSucceededVoidFuture() }
     let reader = reader(of: repair)
@@ -96,7 +96,7 @@ final class UDPStream {
 
   func end(_ end: TransportEnd) { stop()?.transportEnded(end) }
 
-  /// Stops without a word, for what never was open; returns whom nobody has told.
+  /// Stops silently, for a stream that never opened; returns the sink, not yet notified.
   @discardableResult
   func stop() -> (any DatagramSink)? {
     guard let sink else { return nil }
@@ -125,12 +125,12 @@ final class UDPStream {
     return counters
   }
 
-  /// Sends RTCP to where media comes from: to the media port itself if RTCP came from there or a
-  /// hello opened the way to it (RFC 5761, RFC 4961), else to the port that the far end named, or
-  /// the one next to that of the media (RFC 3550 §11).
+  /// Sends RTCP to the source of the media: to the media port itself if RTCP came from there or a
+  /// hello opened the way (RFC 5761, RFC 4961), otherwise to the port that the far end named, or
+  /// the one next to the media port (RFC 3550 §11).
   ///
   /// Behind a NAT that port is another, and reports come from it; but GStreamer's `udpsink` sends
-  /// them from a port where it takes none. So where it is not known, both get it.
+  /// them from a port where it accepts none. If in doubt, RTCP goes to both.
   func sendFeedback(_ bytes: ByteBuffer) {
     guard sink != nil, pin.lastMedia != nil, let source = pin.source else { return }
     if let control = ports.control, !isControlOnMediaPort, let port = source.port, port < 65_535 {
@@ -146,7 +146,7 @@ final class UDPStream {
     }
   }
 
-  // MARK: Receiving
+  // MARK: - Receiving
 
   private func reader(of repair: Repair) -> DatagramReader {
     DatagramReader(repair.socket, as: repair.channel, on: eventLoop, delivering: delivery())
@@ -173,7 +173,7 @@ final class UDPStream {
       }
     switch verdict {
     case .accepted:
-      // A server that was greeted is believed whatever it sends.
+      // A server that got a hello is accepted whatever it sends.
       if pin.lastMedia == nil { _ = noteContent(of: datagram) }
       if datagram.channel == .control { controlSource = origin }
       deliver(datagram)
@@ -190,14 +190,15 @@ final class UDPStream {
     }
   }
 
-  /// Says what a datagram is that is no RTP, each kind once; true if it is none.
+  /// Notes what kind of datagram this is if it is not RTP, once per kind; returns whether it was
+  /// noted.
   private func noteContent(of datagram: Datagram) -> Bool {
     guard let content = ForeignDatagram(datagram.bytes) else { return false }
     if contents.insert(content).inserted { count.diagnostics.append(content.words) }
     return true
   }
 
-  /// Lets the sink decide what is genuine: looks prove nothing, and hold up nobody.
+  /// Lets the sink decide what is genuine, because appearance proves nothing.
   private func receiveProtected(_ datagram: Datagram, from origin: SocketAddress) {
     guard pin.mayAuthenticate(datagram.channel, from: origin, now: datagram.arrival) else {
       count.foreignOrigin += 1
@@ -214,7 +215,7 @@ final class UDPStream {
   private func deliver(_ datagram: Datagram) {
     guard let sink else { return }
     var datagram = datagram
-    // What was held comes after what was not, and arrival times never decrease.
+    // Held datagrams come after others, but arrival times must not decrease.
     datagram.arrival = max(datagram.arrival, lastArrival)
     lastArrival = datagram.arrival
     noteMedia(datagram)
@@ -223,7 +224,7 @@ final class UDPStream {
     sink.receive(datagram)
   }
 
-  /// Takes in what a datagram tells of the far end.
+  /// Notes what a datagram shows about the far end.
   private func noteMedia(_ datagram: Datagram) {
     if datagram.channel == .media {
       if pin.lastMedia != nil { hello?.schedule.mediaArrived(at: datagram.arrival) }
@@ -236,9 +237,9 @@ final class UDPStream {
       + ports.repairs.reduce(0) { $0 + $1.socket.kernelDrops }
   }
 
-  // MARK: Speaking
+  // MARK: - Sending
 
-  /// Sends what is due and sees to it that the next message will be.
+  /// Sends what is due and schedules the next message.
   private func speak() {
     let now = Instant(NIODeadline.now())
     while let message = hello?.schedule.poll(now: now), let hello {
@@ -259,12 +260,12 @@ final class UDPStream {
 
   private func send(_ bytes: ByteBuffer, to address: SocketAddress) {
     guard ports.media.send(bytes, to: address) == .notSent else { return }
-    // An error that was pending is returned instead of the datagram being sent.
+    // The send failed with a pending error, so the datagram was not sent.
     countErrors()
     _ = ports.media.send(bytes, to: address)
   }
 
-  // MARK: Watching
+  // MARK: - Watching
 
   private func watch() throws(TransportError) {
     media?.pause()
@@ -273,7 +274,7 @@ final class UDPStream {
     try look()
   }
 
-  /// Reads if there is a datagram, and else waits for one, or for an error to count.
+  /// Reads if a datagram waits; otherwise waits for one, or for an error to count.
   private func look() throws(TransportError) {
     hello?.watch = nil
     guard hello != nil, let media else { return }
@@ -304,7 +305,7 @@ final class UDPStream {
     }
   }
 
-  /// Does what may fail, and ends the stream where it does.
+  /// Runs `body`, and ends the stream if it fails.
   private func orEnd(_ body: (UDPStream) throws(TransportError) -> Void) {
     do throws(TransportError) { try body(self) } catch { end(.failed(error)) }
   }

@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import RTPWire
 
-/// The streams of a UDP transport, one for each track, on its event loop; to the sink they are one.
+/// A UDP transport's streams, one per track, on its event loop; the sink sees them as one.
 final class UDPTracks {
   /// `nil` for a track whose ports are taken.
   private var streams: [UDPStream?] = []
@@ -11,8 +11,7 @@ final class UDPTracks {
   private var diagnostics: [String] = []
   private let required: Int
 
-  /// Opens the sockets; what keeps that of a track from opening that is not `required` is said
-  /// alone.
+  /// Opens the sockets; if a track that is not `required` cannot be opened, that is only reported.
   init(
     _ plans: [UDPPlan], required: Int, on eventLoop: any EventLoop,
     delivering sink: any DatagramSink
@@ -71,7 +70,7 @@ final class UDPTracks {
   @discardableResult
   func stop() -> Bool { streams.count { $0?.stop() != nil } > 0 }
 
-  // MARK: Several tracks
+  // MARK: - Several tracks
 
   fileprivate var authenticates: Bool { sink?.authenticates ?? false }
 
@@ -79,7 +78,7 @@ final class UDPTracks {
     guard let sink else { return false }
     var datagram = datagram
     datagram.track = track
-    // What was held of one track comes after what was not of another.
+    // Held datagrams of one track come after others, but arrival times must not decrease.
     datagram.arrival = max(datagram.arrival, lastArrival)
     lastArrival = datagram.arrival
     return sink.admit(datagram)
@@ -87,7 +86,7 @@ final class UDPTracks {
 
   fileprivate func readCompleted(at now: Instant) { sink?.readCompleted(at: now) }
 
-  /// A stream has ended by itself, which ends them all.
+  /// A stream has ended by itself, which ends all of them.
   fileprivate func streamEnded(_ end: TransportEnd) {
     stop()
     let sink = self.sink

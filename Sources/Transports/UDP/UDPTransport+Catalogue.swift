@@ -25,7 +25,7 @@ extension TransportKind {
       on: eventLoop)
   }
 
-  /// `rtp://[[source@]address]:port` and session descriptions in files: listening.
+  /// `rtp://[[source@]address]:port`, and SDP files: listening.
   public static let listening: TransportKind = {
     var kind = TransportKind(
       name: "rtp", schemes: ["rtp"], make: listen,
@@ -87,7 +87,7 @@ extension TransportKind {
         ? .listener(listenings[0]) : .listeners(listenings, required: required),
       sockets: options.sockets, descriptions: tracks.map { session.media[$0].description },
       on: eventLoop)
-    // FFmpeg writes RTP/AVP above the key of what it sends as SRTP.
+    // FFmpeg writes RTP/AVP together with the key of its SRTP.
     guard options.srtp.keys.isEmpty, session.media[chosen].isToBeDecrypted else { return transport }
     try options.repair.checkProtection(of: source)
     let exposure = session.isExposed ? "others can read the file" : nil
@@ -97,7 +97,7 @@ extension TransportKind {
         protections.append(
           try session.protection(ofMedia: index, options.srtp, exposure: exposure))
       } catch {
-        // Of those that need not be received, the key may be missing too.
+        // The key may be missing if this section need not be received.
         guard index != chosen else { throw .protected(error) }
         protections.append(nil)
       }
@@ -107,7 +107,7 @@ extension TransportKind {
 }
 
 extension SourceFile {
-  /// A byte order mark may stand before it, as Windows editors put it there.
+  /// A byte order mark may precede it, as Windows editors write it.
   fileprivate var holdsSessionDescription: Bool {
     let view = beginning.readableBytesView
     return (view.starts(with: [0xEF, 0xBB, 0xBF]) ? view.dropFirst(3) : view).starts(
@@ -116,8 +116,8 @@ extension SourceFile {
 }
 
 extension SessionDescription {
-  /// The section to listen for: the first video one that has a port and can be used, else the first
-  /// such one, but none that only repeats another.
+  /// The section to listen for: the first usable video section with a port, otherwise the first
+  /// usable section, but none that only repeats another.
   func mediaToReceive(
     ofEncodings encodings: Set<String> = []
   ) throws(TransportError) -> Int {
@@ -134,9 +134,9 @@ extension SessionDescription {
     return chosen
   }
 
-  /// The sections to listen for, in order, of which `chosen` is one.
+  /// The sections to listen for, in order, including `chosen`.
   ///
-  /// Left out are those that are not RTP, and those in clear beside one that is protected.
+  /// Sections that are not RTP, and unprotected ones beside a protected one, are left out.
   fileprivate func tracksToReceive(with chosen: Int) -> [Int] {
     let others = media.indices.filter { index in
       let section = media[index]
@@ -148,8 +148,7 @@ extension SessionDescription {
     return ([chosen] + others.prefix(UDPTransport.maximumTracks - 1)).sorted()
   }
 
-  /// Where the packets of a section are sent again, if that is a session of its own on the same
-  /// address.
+  /// The port for a section's retransmissions, if they have a separate session on the same address.
   func retransmissionPort(ofMedia index: Int) -> Int? {
     guard let second = media[index].retransmission.map({ media[$0] }), second.port > 0,
       second.connection?.address == media[index].connection?.address
@@ -159,42 +158,43 @@ extension SessionDescription {
 }
 
 extension SessionDescription.Media {
-  /// Whether it may be of one of `encodings`, or of any where there are none: where a section does
-  /// not name its encoding, packets may show one, though sound is never a picture.
+  /// Whether it may be one of `encodings`, or any if that is empty.
+  ///
+  /// A section without an encoding name may turn out to be one, unless it is sound.
   fileprivate func isUsable(byEncodings encodings: Set<String>) -> Bool {
     guard !encodings.isEmpty else { return true }
     return description.encodingName.map { encodings.contains($0.uppercased()) } ?? (kind != "audio")
   }
 
-  /// What it is, for a person: `audio PCMU`.
+  /// A description for people: `audio PCMU`.
   fileprivate var words: String {
     kind + " " + (description.encodingName ?? "payload type \(payloadTypes.first ?? 0)")
   }
 }
 
 extension UDPTransport {
-  /// Tracks that are listened for at most, each with two sockets.
+  /// The most tracks listened for, each with two sockets.
   static let maximumTracks = 16
-  /// Senders of a filter that count: Linux lets a socket join ten of a group (igmp_max_msf).
+  /// The most senders of a filter: a Linux socket joins ten per group (igmp_max_msf).
   static let maximumSources = 10
 }
 
 extension SessionDescription.Media {
-  /// Whether it says to be protected, or has a key.
+  /// Whether it claims to be protected, or has a key.
   fileprivate var isToBeDecrypted: Bool { isProtected || !cryptos.isEmpty }
 }
 
 extension UDPTransport.Listening {
-  /// Where a media section of a session description is sent to.
+  /// The destination of a media section.
   init(for media: SessionDescription.Media) {
     self.init(host: media.connection?.address, port: media.port)
     senders = media.senders
     controlPort = media.isControlMultiplexed ? media.port : media.controlPort
-    // The address may be the sender's, or that of a router before this machine.
+    // The address may be the sender's, or that of a router in front of this machine.
     fallsBackToAnyAddress = true
   }
 
-  /// Whether ``host`` is, or as a name may be, a multicast group.
+  /// Whether ``host`` is a multicast group, or a name that may stand for one.
   var mayBeGroup: Bool {
     guard let host else { return false }
     return (try? SocketAddress(ipAddress: host, port: port))?.isMulticast ?? true

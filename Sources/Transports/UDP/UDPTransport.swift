@@ -1,9 +1,9 @@
 public import NIOCore
 public import RTPWire
 
-/// RTP in UDP datagrams: from a server that a hello is said to, or listened for on a port.
+/// RTP in UDP datagrams: requested from a server by a hello, or received on a port.
 ///
-/// The source of the media is found out once and then kept; nothing from elsewhere is delivered.
+/// The source of the media is determined once and then kept; nothing else is delivered.
 /// Arrival times are ``Instant/init(_:)`` of SwiftNIO's clock, read once per read of the socket.
 public final class UDPTransport: RTPTransport {
   /// Who speaks first.
@@ -12,18 +12,17 @@ public final class UDPTransport: RTPTransport {
     case client(host: String, port: Int, HelloConfiguration = HelloConfiguration())
     /// Receives what is sent to a port, unicast or multicast.
     case listener(Listening)
-    /// Receives what is sent to several ports, a track each; all but one of them may be taken by
-    /// others.
+    /// Receives on several ports, one track each; all but the `required` one may be in use.
     case listeners([Listening], required: Int)
   }
 
-  /// What a client says to its server.
+  /// A client's messages to its server.
   public struct HelloConfiguration: TransportOption, Hashable {
     /// Opens the way and starts the stream; at most 64 bytes.
     public var hello = ByteBuffer(string: "Hello")
     /// Tells the server that the client is still there; at most 64 bytes.
     public var heartbeat = ByteBuffer(string: "Hello")
-    /// From heartbeat to heartbeat, not less than a second.
+    /// The time between heartbeats, at least one second.
     public var interval = Duration.seconds(3)
 
     public init() {}
@@ -35,18 +34,17 @@ public final class UDPTransport: RTPTransport {
     public var host: String?
     /// 1 … 65535, or 0 for one that the kernel chooses.
     public var port: Int
-    /// Who may send, as in a source-specific group (RFC 4607); `nil` for anybody.
+    /// Who may send, as in a source-specific group (RFC 4607); `nil` for everyone.
     public var senders: SenderFilter?
-    /// Where RTCP comes to; `nil` stands for the next port, the same as ``port`` for RTCP there.
+    /// The RTCP port; `nil` means the next port, ``port`` means the same port.
     public var controlPort: Int?
-    /// Whether correction packets of SMPTE ST 2022-1 come to the ports two and four above: those of
-    /// columns and those of rows.
+    /// Whether SMPTE ST 2022-1 correction packets come to the ports two (columns) and four (rows)
+    /// above.
     public var takesCorrection = false
-    /// Where packets come to that are sent again in a session of their own (RFC 4588 §5.3), if they
-    /// do.
+    /// The port for retransmissions in a separate session (RFC 4588 §5.3), if any.
     public var retransmissionPort: Int?
-    /// Whether to listen on every address when ``host`` is none of this machine's, as in a session
-    /// description that passed through a NAT.
+    /// Whether to listen on every address if ``host`` does not belong to this machine, as in a
+    /// session description that passed through a NAT.
     public var fallsBackToAnyAddress = false
 
     public init(host: String? = nil, port: Int, source: String? = nil) {
@@ -56,13 +54,13 @@ public final class UDPTransport: RTPTransport {
     }
   }
 
-  /// Choices about sockets, the same for both roles.
+  /// Socket settings, the same for both roles.
   public struct SocketConfiguration: TransportOption, Hashable {
-    /// The local address and port to use instead of those that the role asks for.
+    /// The local address and port to use instead of the role's.
     public var bind: LocalAddress?
     /// The name of the network interface to receive on.
     public var interface: String?
-    /// The receive buffer to ask for, in bytes.
+    /// The receive buffer to request, in bytes.
     public var receiveBuffer = 4 << 20
 
     public init() {}
@@ -93,7 +91,7 @@ public final class UDPTransport: RTPTransport {
     case ended(TransportCounters)
   }
 
-  /// Opens nothing yet; `descriptions`, such as that of an SDP file, go to the sink before any
+  /// Opens nothing yet; `descriptions`, such as those of an SDP file, go to the sink before any
   /// packet.
   public init(
     role: Role, sockets: SocketConfiguration = SocketConfiguration(),
@@ -110,12 +108,12 @@ public final class UDPTransport: RTPTransport {
 
   public var clock: ArrivalClock { .monotonic }
 
-  /// A client asks for its stream; a listener takes what comes, when it comes.
+  /// A client asks for its stream; a listener takes what comes.
   public var isPassive: Bool { if case .client = role { false } else { true } }
 
   public var longestSilence: Duration? { nil }
 
-  /// Nobody said that what is at the far end speaks RTCP.
+  /// Nothing indicates that the far end speaks RTCP.
   public var takesReports: Bool { false }
 
   /// - Throws: ``TransportError``.
@@ -140,7 +138,7 @@ public final class UDPTransport: RTPTransport {
         }.flatMap { (tracks: NIOLoopBound<UDPTracks>) in tracks.value.start() }
       }.get()
     } catch {
-      // Whoever opens is told, so the sink is not.
+      // The caller of `open` gets the error, so the sink does not.
       onLoop { state in
         if case .open(let tracks) = state.value { tracks.stop() }
         if case .ended = state.value { return }
@@ -157,7 +155,7 @@ public final class UDPTransport: RTPTransport {
     }
   }
 
-  /// Who sends datagrams does not wait.
+  /// Senders of datagrams cannot be held.
   public func holdReading(_ isHeld: Bool) {}
 
   public func counters() async -> TransportCounters {
@@ -184,7 +182,7 @@ public final class UDPTransport: RTPTransport {
     }
   }
 
-  /// How each track is received, and which of them has to be.
+  /// How each track is received, and which one is required.
   private func plans() async throws -> (plans: [UDPPlan], required: Int) {
     guard case .listeners(let all, let required) = role else {
       return ([try await UDPPlan(role: role, sockets: sockets, on: eventLoop)], 0)
@@ -193,7 +191,7 @@ public final class UDPTransport: RTPTransport {
     var plans: [UDPPlan] = []
     for listening in all {
       var sockets = sockets
-      // The ports keep the distances that they were described with.
+      // The ports keep their distances from the description.
       if let port = sockets.bind?.port, port > 0 {
         sockets.bind?.port = max(port + listening.port - all[required].port, 0)
       }
@@ -210,7 +208,7 @@ public final class UDPTransport: RTPTransport {
 }
 
 extension TransportOptions {
-  /// What concerns sockets, of whatever transport.
+  /// Socket settings of any transport.
   public var sockets: UDPTransport.SocketConfiguration {
     get { self[UDPTransport.SocketConfiguration.self] }
     set { self[UDPTransport.SocketConfiguration.self] = newValue }
@@ -218,7 +216,7 @@ extension TransportOptions {
 }
 
 extension TransportOptions {
-  /// What concerns the hello to a server.
+  /// The messages to a server.
   public var hello: UDPTransport.HelloConfiguration {
     get { self[UDPTransport.HelloConfiguration.self] }
     set { self[UDPTransport.HelloConfiguration.self] = newValue }
