@@ -154,7 +154,7 @@ extension SourceFault: CustomStringConvertible {
       return "'\(text.prefix(20))' is not a port; a port is a number from 1 to 65535"
     case .invalidHost(let host):
       return "'\(host.prefix(80))' is not a host name or address; "
-        + "an IPv6 address stands in brackets, as in [2001:db8::1]:5004"
+        + "an IPv6 address is written in brackets, as in [2001:db8::1]:5004"
     case .unexpectedTail(let tail):
       return "'\(tail.prefix(80))' after the port means nothing here"
     case .sourceWithoutGroup:
@@ -174,13 +174,13 @@ extension SourceFault: CustomStringConvertible {
       return "\(scheme):// is not carried by the transport '\(named)'; leave one of the two out"
     case .noRepairPorts:
       return
-        "SMPTE ST 2022-1 and retransmissions in a session of their own come to ports of their own: "
+        "SMPTE ST 2022-1 and retransmissions in a separate session need separate ports: "
         + "listen with rtp://, or replay a .pcapng"
     case .protectedCorrection:
-      return "SMPTE ST 2022-1 cannot be had together with SRTP"
+      return "SMPTE ST 2022-1 cannot be combined with SRTP"
     case .sharedKey:
       return
-        "retransmissions in a session of their own need a key of their own: describe both sessions "
+        "retransmissions in a separate session need a separate key: describe both sessions "
         + "in an SDP file, each with its a=crypto"
     }
   }

@@ -6,12 +6,12 @@ internal import Synchronization
 
 /// A pcapng file of what a transport delivered, written on a thread of its own.
 ///
-/// Whoever brings packets never waits: what finds no room is dropped and counted. The file is
-/// opened at once, what it held goes with the first packet, and it always ends on a whole block.
+/// Producers never wait: what finds no room is dropped and counted. The file is opened at once,
+/// emptied at the first packet, and always ends with a whole block.
 public final class CaptureFile: Sendable {
   /// Bytes that may wait to be written: a second of a very fast stream.
   static let maximumWaiting = 32 << 20
-  /// The longest that closing waits for a disk that stalls.
+  /// How long closing waits for a stalled disk.
   static let patience = Duration.seconds(2)
 
   private let descriptor: CInt
@@ -25,19 +25,18 @@ public final class CaptureFile: Sendable {
     var hasBegun = false
     var isFinished = false
     var counters = CaptureCounters()
-    /// Of the interface that packets belong to now.
+    /// The comment of the current interface.
     var comment: String?
     var hasInterface = false
     var interfaces: UInt32 = 0
-    /// Bytes of whole blocks that are in the file.
+    /// Bytes of whole blocks in the file.
     var length: Int64 = 0
     var idle: [CheckedContinuation<Void, Never>] = []
-    /// Who is to be told of room.
+    /// Called when there is room.
     var waiters: [@Sendable () -> Void] = []
   }
 
-  /// Opens `path`, which is created for its owner alone where it does not exist: what a camera sees
-  /// concerns nobody else.
+  /// Opens `path`; a new file is for its owner only, because recordings of cameras are private.
   ///
   /// - Throws: ``TransportError/system(operation:reason:)``.
   public init(path: String) throws(TransportError) {
@@ -60,15 +59,15 @@ public final class CaptureFile: Sendable {
     close(descriptor)
   }
 
-  /// What has been written so far; callable from any thread.
+  /// The totals so far; callable from any thread.
   public var counters: CaptureCounters { state.withLock(\.counters) }
 
-  /// Whether more than half of what may wait does.
+  /// Whether the queue is over half full, so producers should back off.
   var isCrowded: Bool {
     state.withLock { $0.waiting.readableBytes > Self.maximumWaiting / 2 }
   }
 
-  /// Tells once, on some thread, when no more than half of what may wait does.
+  /// Calls `tell` once, on some thread, when the queue is at most half full.
   func whenThereIsRoom(_ tell: @escaping @Sendable () -> Void) {
     let isThere = state.withLock { state in
       guard state.isWriting else { return true }
@@ -78,17 +77,17 @@ public final class CaptureFile: Sendable {
     if isThere { tell() }
   }
 
-  /// Has what follows described by `media`: the stream of a connection that begins.
+  /// Describes what follows as `media`, at the start of a connection.
   func describe(_ media: [MediaDescription]) { beginInterface(comment: media.comment) }
 
-  /// Has what follows undescribed, until it is described.
+  /// Leaves what follows undescribed, until it is described.
   func beginConnection() { beginInterface(comment: nil) }
 
-  /// Writes a packet that came at `time`, in nanoseconds since 1970.
+  /// Writes a packet that arrived at `time`, in nanoseconds since 1970.
   func write(_ datagram: Datagram, from origin: IPEndpoint?, at time: Int64) {
     let packet = SyntheticPacket(datagram, from: origin)
     let isToStart = state.withLock { state in
-      // The frame of the block is 32 bytes, and up to 3 fill it.
+      // A block adds 32 bytes, and up to 3 bytes of padding.
       let room = Self.maximumWaiting - state.waiting.readableBytes
       guard !state.isFinished, state.counters.failure == nil, packet.length + 35 <= room else {
         state.counters.dropped += 1
@@ -102,19 +101,19 @@ public final class CaptureFile: Sendable {
     if isToStart { startWriting() }
   }
 
-  /// Writes what waits, within two seconds; nothing is taken any more.
+  /// Writes what waits, within two seconds; accepts nothing more.
   public func finish() async -> CaptureCounters {
     let isToStart = state.withLock { state in
       guard !state.isFinished else { return false }
       state.isFinished = true
-      // A run without packets must not cost an older capture.
+      // A run without packets must not destroy an older capture.
       if !state.hasBegun, lseek(descriptor, 0, SEEK_END) == 0 { state.begin() }
       return state.takeTurn()
     }
     if isToStart { startWriting() }
     let deadline = Task { [self] in
       try await Task.sleep(for: Self.patience)
-      fail("the disk does not take what waits")
+      fail("the disk is too slow")
       wakeWaiters()
     }
     await withCheckedContinuation { continuation in
@@ -132,7 +131,7 @@ public final class CaptureFile: Sendable {
     state.withLock { state in
       guard state.comment != comment else { return }
       state.comment = comment
-      // The next packet brings it into the file.
+      // The next packet writes it to the file.
       state.hasInterface = false
     }
   }
@@ -142,7 +141,7 @@ public final class CaptureFile: Sendable {
   private func startWriting() {
     thread.submit { [self] in
       guard $0 == .active else { return }
-      // A reader that goes away and a file that is as long as it may be are errors of the write.
+      // A reader that goes away and the file size limit are errors of the write, not signals.
       var blocked = sigset_t()
       unsafe sigemptyset(&blocked)
       unsafe sigaddset(&blocked, SIGPIPE)
@@ -165,7 +164,7 @@ public final class CaptureFile: Sendable {
       }
       return (state.waiting, state.waiters)
     }
-    // All that waited is being written, so there is room.
+    // Everything that waited is being written, so there is room.
     for waiter in waiters { waiter() }
     return blocks
   }
@@ -205,7 +204,7 @@ public final class CaptureFile: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  /// How many of the first `count` bytes are whole blocks.
+  /// How many of the first `count` bytes form whole blocks.
   static func wholeBlocks(of blocks: ByteBuffer, upTo count: Int) -> Int {
     var end = 0
     while let length = blocks.getInteger(at: blocks.readerIndex + end + 4, as: UInt32.self),
@@ -217,20 +216,20 @@ public final class CaptureFile: Sendable {
   }
 }
 
-/// What a capture came to.
+/// The totals of a capture.
 public struct CaptureCounters: Sendable, Hashable {
-  /// Packets that were taken to be written.
+  /// Packets accepted for writing.
   public var packets: UInt64 = 0
-  /// Those that found no room, or came when nothing could be written any more.
+  /// Packets that found no room, or came when nothing could be written any more.
   public var dropped: UInt64 = 0
   /// Bytes in the file.
   public var bytes: UInt64 = 0
-  /// What ended the writing early, in the kernel's own words where it said so.
+  /// What ended the writing early, as the kernel's message if there is one.
   public var failure: String?
 }
 
 extension CaptureFile.State {
-  /// Writes what has to stand in front of the next packet.
+  /// Writes what must precede the next packet.
   fileprivate mutating func begin() {
     if !hasBegun {
       hasBegun = true
@@ -242,7 +241,7 @@ extension CaptureFile.State {
     interfaces += 1
   }
 
-  /// Whether the thread is to be started, which happens once until it has written everything.
+  /// Whether to start the thread: once until it has written everything.
   fileprivate mutating func takeTurn() -> Bool {
     guard !isWriting, waiting.readableBytes > 0 else { return false }
     isWriting = true

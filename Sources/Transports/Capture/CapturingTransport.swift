@@ -2,9 +2,9 @@ internal import Glibc
 public import NIOCore
 internal import RTPWire
 
-/// A transport whose datagrams go into a capture too, as they are delivered.
+/// A transport whose datagrams are also captured, as they are delivered.
 ///
-/// Where its carrier can wait, it does so while the disk is behind.
+/// The carrier, if it can be held, is held while the disk is behind.
 public final class CapturingTransport: RTPTransport {
   private let inner: any RTPTransport
   private let file: CaptureFile
@@ -15,15 +15,15 @@ public final class CapturingTransport: RTPTransport {
     var hold = Hold.none
   }
 
-  /// Whether the carrier waits for the file.
+  /// Whether the carrier is held for the file.
   private enum Hold {
     case none
     case held(patience: Scheduled<Void>)
-    /// It has waited for too long: until there is room, packets are dropped from the capture.
+    /// Holding timed out: until there is room, packets are missing from the capture.
     case givenUp
   }
 
-  /// Wraps `transport`; the same `file` may go on with another one after it has ended.
+  /// Wraps `transport`; the same `file` may continue with another one after it has ended.
   public init(_ transport: any RTPTransport, to file: CaptureFile) {
     inner = transport
     self.file = file
@@ -55,8 +55,8 @@ public final class CapturingTransport: RTPTransport {
 
   public func close() { inner.close() }
 
-  /// Has the carrier wait if the file has no room; when that takes too long, the capture loses what
-  /// comes.
+  /// Holds the carrier if the file has no room; if that takes too long, packets are missing from
+  /// the capture.
   fileprivate func considerHold() {
     switch state.value.hold {
     case .none:
@@ -78,7 +78,7 @@ public final class CapturingTransport: RTPTransport {
     inner.holdReading(state.value.isHeldByReceiver)
   }
 
-  /// Waits for nothing any more.
+  /// Stops waiting for the file.
   fileprivate func ended() {
     if case .held(let patience) = state.value.hold { patience.cancel() }
     state.value.hold = .none
@@ -86,16 +86,16 @@ public final class CapturingTransport: RTPTransport {
 
   /// How long a live sender is held.
   static let livePatience = TimeAmount.seconds(2)
-  /// How long a recording is held, for whose packets it is never too late.
+  /// How long a recording is held, whose packets are never late.
   static let recordedPatience = TimeAmount.seconds(30)
 }
 
-/// Writes what comes, and passes it on; on the event loop.
+/// Writes each datagram and passes it on, on the event loop.
 private final class CapturingSink: DatagramSink {
   private let sink: any DatagramSink
   private let transport: CapturingTransport
   private let file: CaptureFile
-  /// What makes an arrival nanoseconds since 1970.
+  /// Converts an arrival to nanoseconds since 1970.
   private let offset: Int64
   private let origin: NIOLoopBoundBox<(address: SocketAddress, endpoint: IPEndpoint?)?>
 
@@ -138,7 +138,7 @@ private final class CapturingSink: DatagramSink {
     sink.transportEnded(end)
   }
 
-  /// Of the sender, which is the same for many packets.
+  /// The sender's endpoint, which is the same for many packets.
   private func endpoint(of address: SocketAddress) -> IPEndpoint? {
     if let known = origin.value, known.address == address { return known.endpoint }
     let endpoint = IPEndpoint(address)
@@ -146,7 +146,7 @@ private final class CapturingSink: DatagramSink {
     return endpoint
   }
 
-  /// From the monotonic clock to the wall clock, as they stand now.
+  /// The current difference from the monotonic clock to the wall clock.
   private static var wallClockOffset: Int64 {
     var time = timespec()
     unsafe clock_gettime(CLOCK_REALTIME, &time)

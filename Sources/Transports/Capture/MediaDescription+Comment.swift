@@ -1,8 +1,8 @@
 internal import RTPWire
 
 extension [MediaDescription] {
-  /// The descriptions as a session description (RFC 8866) of its own, for a comment in a capture:
-  /// what decoding needs, and neither addresses nor keys; `nil` where nothing is known.
+  /// The descriptions as a session description (RFC 8866) for a comment in a capture: what decoding
+  /// needs, without addresses and keys; `nil` if nothing is known.
   var comment: String? {
     let sections = enumerated().flatMap { $1.sections(ofTrack: $0) }
     guard !sections.isEmpty else { return nil }
@@ -14,8 +14,7 @@ extension [MediaDescription] {
 }
 
 extension MediaDescription {
-  /// The section of the media and, where they have a session of their own, that of its
-  /// retransmissions.
+  /// The section of the media, and that of its retransmissions if these have a separate session.
   fileprivate func sections(ofTrack track: Int) -> [[String]] {
     guard let payloadType, let encodingName else { return [] }
     let beside =
@@ -29,7 +28,7 @@ extension MediaDescription {
       parameters.isEmpty ? nil : "a=fmtp:\(payloadType) \(parameters.joined(separator: ";"))",
       at: SyntheticPacket.port(SyntheticPacket.mediaPort, ofTrack: track))
     guard let formats = retransmissionSession else { return [media] }
-    // Where any type in it repeats the media, one that is said to repeat nothing stands for them.
+    // If any type in it repeats the media, a type without an original stands for all of them.
     let session = section(
       formats.isEmpty ? [(payloadType, "rtx")] : [], formats, nil,
       at: SyntheticPacket.port(SyntheticPacket.retransmissionPort, ofTrack: track))
@@ -53,7 +52,7 @@ extension MediaDescription {
 }
 
 extension String {
-  /// The text without what would end its line or its place in it.
+  /// The text without characters that would end its line or field.
   fileprivate var plain: String {
     String(String.UnicodeScalarView(unicodeScalars.filter { $0.value > 0x20 && $0 != ";" }))
   }

@@ -1,8 +1,8 @@
 internal import NIOCore
 
-/// The blocks of pcapng files that are written (draft-ietf-opsawg-pcapng §4), in big-endian order.
+/// The pcapng blocks that a capture consists of (draft-ietf-opsawg-pcapng §4), in big-endian order.
 enum PcapngBlock {
-  /// A Section Header Block, for a section whose length is left open.
+  /// A Section Header Block for a section of unspecified length.
   static func writeSection(to bytes: inout ByteBuffer) {
     write(PcapngReader.BlockType.section, to: &bytes) { body in
       body.writeMultipleIntegers(PcapngReader.byteOrderMagic, UInt16(1), UInt16(0), UInt64.max)
@@ -36,7 +36,7 @@ enum PcapngBlock {
     }
   }
 
-  /// Frames what `body` writes, which is filled up to a multiple of four.
+  /// Frames what `body` writes, padded to a multiple of four.
   private static func write(
     _ type: UInt32, to bytes: inout ByteBuffer, _ body: (inout ByteBuffer) -> Void
   ) {

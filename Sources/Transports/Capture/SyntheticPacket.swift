@@ -1,23 +1,22 @@
 internal import NIOCore
 internal import RTPWire
 
-/// Puts a packet into the IP and UDP headers that it had, or could have had, for programs that read
+/// Gives a packet the IP and UDP headers that it had, or could have had, for programs that read
 /// captures.
 ///
-/// The receiver's address is one for documentation (RFC 5737, RFC 3849), since a transport does not
-/// tell it; so is the sender's where there is none. What has no sender's address goes over IPv6,
-/// because it may have come in a stream of bytes, where packets can be longer than UDP over IPv4
-/// carries.
+/// The receiver's address is one for documentation (RFC 5737, RFC 3849), because transports do not
+/// report it; so is an unknown sender's. Packets without a sender's address get IPv6, because they
+/// may come from a byte stream and be too long for UDP over IPv4.
 struct SyntheticPacket {
   static let mediaPort: UInt16 = 5004
   static let controlPort: UInt16 = 5005
   static let correctionPort: UInt16 = 5006
   static let retransmissionPort: UInt16 = 5010
-  /// Ports of one track to those of the next.
+  /// The distance between the ports of consecutive tracks.
   private static let portsOfTrack = 16
   private static let maximumTracks = 256
 
-  /// The port of a track at which that of the first is `first`.
+  /// The port of a track, if that of the first track is `first`.
   static func port(_ first: UInt16, ofTrack track: Int) -> UInt16 {
     first + UInt16(clamping: min(max(track, 0), maximumTracks) * portsOfTrack)
   }
@@ -25,7 +24,7 @@ struct SyntheticPacket {
   private static let sender = IPAddress(version6: 0x2001_0DB8_0000_0000, 1)
   private static let receiver = IPAddress(version6: 0x2001_0DB8_0000_0000, 2)
   private static let receiver4 = IPAddress(version4: 0xC000_0202)
-  /// Bytes that the 16-bit lengths of IPv4 and UDP leave to a packet.
+  /// The largest packet that the 16-bit lengths of IPv4 and UDP allow.
   private static let maximumVersion4 = 65_535 - 20 - UDPDatagram.headerLength
   private static let maximumUDP = 65_535 - UDPDatagram.headerLength
   private static let hopLimit: UInt8 = 64
@@ -57,11 +56,11 @@ struct SyntheticPacket {
   }
 
   private var isVersion6: Bool { source.address.isVersion6 }
-  /// UDP's own lengths cannot say how long the packet is (RFC 2675).
+  /// Whether UDP's length cannot express the packet's size (RFC 2675).
   private var isJumbo: Bool { isVersion6 && payload.readableBytes > Self.maximumUDP }
   private var datagramLength: Int { UDPDatagram.headerLength + payload.readableBytes }
 
-  /// Bytes of the packet with its headers.
+  /// The packet's size in bytes, including headers.
   var length: Int { (isVersion6 ? 40 + (isJumbo ? 8 : 0) : 20) + datagramLength }
 
   /// Appends the packet to `bytes`, with valid checksums.
@@ -92,13 +91,12 @@ struct SyntheticPacket {
     bytes.writeImmutableBuffer(source.address.bytes)
     bytes.writeImmutableBuffer(destination.address.bytes)
     guard isJumbo else { return }
-    // A hop-by-hop header with the Jumbo Payload option, whose length counts that header.
+    // A hop-by-hop header with the Jumbo Payload option, whose length includes that header.
     bytes.writeMultipleIntegers(
       IPPacket.Number.udp, UInt8(0), UInt8(0xC2), UInt8(4), UInt32(clamping: datagramLength + 8))
   }
 
-  /// UDP's checksum over the pseudo-header of IP, the header and the payload (RFC 768, RFC 8200
-  /// §8.1).
+  /// UDP's checksum over the IP pseudo-header, the header and the payload (RFC 768, RFC 8200 §8.1).
   private var checksum: UInt16 {
     var head = source.address.bytes
     head.writeImmutableBuffer(destination.address.bytes)
@@ -108,7 +106,7 @@ struct SyntheticPacket {
     var sum = InternetChecksum()
     sum.add(head)
     sum.add(payload)
-    // 0 would say that there is none.
+    // 0 would mean that there is no checksum.
     return sum.value == 0 ? 0xFFFF : sum.value
   }
 }
@@ -117,7 +115,7 @@ struct SyntheticPacket {
 struct InternetChecksum: Sendable {
   private var sum: UInt64 = 0
 
-  /// Adds bytes, of which there is an even number unless they are the last.
+  /// Adds bytes: an even number, except at the end.
   mutating func add(_ bytes: ByteBuffer) {
     unsafe bytes.withUnsafeReadableBytes { bytes in
       let words = bytes.count & ~3
@@ -134,7 +132,7 @@ struct InternetChecksum: Sendable {
   var value: UInt16 {
     var folded = sum
     while folded > 0xFFFF { folded = (folded & 0xFFFF) + folded >> 16 }
-    // The sum is the same in either byte order but for the order of its own bytes (§2 B).
+    // In either byte order the sum is the same, except for its own byte order (§2 B).
     return ~UInt16(folded).byteSwapped
   }
 }

@@ -1,26 +1,26 @@
 internal import NIOCore
 internal import RTPWire
 
-/// A capture that comes through a pipe, as from tcpdump on another machine.
+/// A capture that comes through a pipe, for example from tcpdump on another machine.
 ///
-/// While it is found out what to play, what may belong to it is kept; from then on packets go out
-/// as they come in.
+/// Until the flow to play is chosen, packets that may belong to it are kept. From then on, packets
+/// go out as they come in.
 struct CaptureDelivery {
   enum Event: Sendable {
     case described([MediaDescription])
     case packet(Datagram)
-    /// A read has been worked off.
+    /// A read has been processed.
     case readCompleted(at: Instant)
   }
 
-  /// Bytes that are expanded at a time.
+  /// Bytes expanded at a time.
   private static let expandedLength = 256 << 10
 
-  /// What was chosen and left out, a sentence each.
+  /// What was chosen and what was left out, one sentence each.
   private(set) var remarks: [String] = []
   private let wish: FlowSurvey.Wish
   private let expansion: GzipReader?
-  /// What comes first, until it tells the format.
+  /// The first bytes, until the format is recognized.
   private var beginning = ByteBuffer()
   private var reader: (any RecordingReader)?
   private var dissection = Dissection()
@@ -29,7 +29,7 @@ struct CaptureDelivery {
   private var stage = Stage.surveying(CaptureSurvey())
   private var waiting = CircularBuffer<(bytes: ByteBuffer, arrival: Instant)>()
   private var events = CircularBuffer<Event>()
-  /// When the read came that is being worked off.
+  /// When the current read arrived.
   private var arrival: Instant?
   private var hasEnded = false
   private var isDrained = false
@@ -44,19 +44,19 @@ struct CaptureDelivery {
     expansion = isCompressed ? GzipReader() : nil
   }
 
-  /// How the media that is played was carried, once that is chosen.
+  /// How the chosen media was carried, once it is known.
   var delivery: String? { if case .playing(let choice) = stage { choice.delivery } else { nil } }
 
   mutating func append(_ bytes: ByteBuffer, at arrival: Instant) {
     waiting.append((bytes, arrival))
   }
 
-  /// Nothing more comes; pull ``next()`` for what is left.
+  /// Ends the input; call ``next()`` for what is left.
   mutating func finish() { hasEnded = true }
 
-  /// What comes next; `nil` when more bytes are needed, or when all is over.
+  /// The next event; `nil` when more bytes are needed, or at the end.
   ///
-  /// - Throws: ``ReplayError``: what keeps the rest, or all of it, from being played.
+  /// - Throws: ``ReplayError``: why the rest, or all of it, cannot be played.
   mutating func next() throws -> Event? {
     do {
       while true {
@@ -78,8 +78,7 @@ struct CaptureDelivery {
 
   // MARK: Bytes
 
-  /// Begins with the next read, or with what comes behind the last one; false where there is
-  /// neither.
+  /// Continues with the next read, or with what follows the last one; `false` if there is neither.
   private mutating func readOn() throws -> Bool {
     guard let read = waiting.popFirst() else {
       guard hasEnded, !isDrained else { return false }
@@ -156,7 +155,7 @@ struct CaptureDelivery {
   private mutating func take(_ packet: CarriedPacket, readAt now: Instant) {
     let arrival = clock.arrival(ofRecorded: packet.time, readAt: now)
     guard case .surveying(var survey) = stage else { return play(packet, at: arrival) }
-    // Nothing else holds it while it changes.
+    // So that nothing else references it while it changes.
     stage = .surveying(CaptureSurvey())
     survey.observe(packet, at: arrival)
     let isEnough = survey.isEnough(for: wish, at: packet.time)

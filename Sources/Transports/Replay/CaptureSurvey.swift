@@ -1,30 +1,29 @@
 internal import NIOCore
 internal import RTPWire
 
-/// What the beginning of a capture in a pipe holds, which can be read only once: the flows in it,
-/// and the packets that may be played once one is chosen.
+/// The beginning of a capture in a pipe, which can be read only once: its flows, and the packets to
+/// play once a flow is chosen.
 struct CaptureSurvey {
-  /// Bytes and packets that are kept at most; without anything to play the oldest go.
+  /// The most bytes and packets kept; while nothing can be played, the oldest are dropped.
   static let maximumBytes = 16 << 20
   static let maximumPackets = 32_768
-  /// How long what looks like video is watched, in nanoseconds of the recording, so that one that
-  /// is described or larger is not missed.
+  /// How long something that looks like video is observed, in nanoseconds of the recording, so that
+  /// a described or larger video is not missed.
   static let patienceForVideo: Int64 = 500_000_000
-  /// The same for other media, beside which there may be video.
+  /// The same for other media, because there may also be video.
   static let patienceForOthers: Int64 = 3_000_000_000
-  /// Packets between two looks at what there is.
+  /// Packets between two checks.
   private static let stride = 32
 
   private(set) var flows = FlowSurvey()
   private(set) var kept = CircularBuffer<(packet: CarriedPacket, arrival: Instant)>()
   private var bytes = 0
   private var untilLook = Self.stride
-  /// Since when there is video, and since when there is anything, by the recording's clock.
+  /// When video, and when anything, first came, by the recording's clock.
   private var firstVideo: Int64?
   private var firstCandidate: Int64?
 
-  /// Takes in a packet, and keeps what may be RTP or RTCP (RFC 3550 §5.1), out of the read that
-  /// would be held whole otherwise.
+  /// Examines a packet, and keeps a copy of what may be RTP or RTCP (RFC 3550 §5.1).
   mutating func observe(_ packet: CarriedPacket, at arrival: Instant) {
     flows.observe(packet)
     let first = packet.bytes.getInteger(at: packet.bytes.readerIndex, as: UInt8.self) ?? 0
@@ -38,7 +37,7 @@ struct CaptureSurvey {
     }
   }
 
-  /// Whether what there is at `time` will do.
+  /// Whether what has come by `time` is enough to choose.
   mutating func isEnough(for wish: FlowSurvey.Wish, at time: Int64) -> Bool {
     func isPast(_ start: Int64?, _ patience: Int64) -> Bool {
       start.map { time.subtractingSaturating($0) >= patience } ?? false

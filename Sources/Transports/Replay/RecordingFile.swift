@@ -1,15 +1,14 @@
 internal import Glibc
 internal import NIOCore
 
-/// An open file that is read in large pieces, which one thread at a time may do; what gzip has
-/// compressed comes expanded.
+/// An open file that is read in large pieces by one thread at a time; gzip is expanded.
 final class RecordingFile {
-  /// Bytes of a read: few enough for a core's cache, enough that the calls do not count.
+  /// Bytes per read: few enough for a core's cache, enough to make calls rare.
   static let readLength = 512 << 10
-  /// Reads whose bytes may be in use at the same time: delivered, waiting and being filled.
+  /// Reads in use at the same time: one delivered, one waiting, one being filled.
   private static let slabCount = 3
 
-  /// The first bytes, expanded: enough to tell what it is.
+  /// The first expanded bytes, enough to recognize the format.
   let beginning: ByteBuffer
   private let descriptor: CInt
   private let expansion: GzipReader?
@@ -17,9 +16,9 @@ final class RecordingFile {
   private var compressed = ByteBuffer()
   private var slabs: [ByteBuffer] = []
 
-  /// - Throws: ``ReplayError``, or what reading fails with.
+  /// - Throws: ``ReplayError``, or an error from reading.
   init(path: String) throws {
-    // A named pipe without a writer would otherwise be waited for.
+    // Otherwise a named pipe would wait for a writer.
     descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
       throw ReplayError.unreadable(reason: unsafe String(cString: strerror(errno)))
@@ -51,7 +50,7 @@ final class RecordingFile {
 
   deinit { close(descriptor) }
 
-  /// The next bytes, or `nil` at the end of the file; memory is used again when nobody holds it.
+  /// The next bytes, or `nil` at the end; memory is reused once nobody references it.
   ///
   /// - Throws: ``TransportError/system(operation:reason:)`` or ``DamagedRecording``.
   func read() throws -> ByteBuffer? {
@@ -77,10 +76,10 @@ final class RecordingFile {
     }
   }
 
-  /// Whether the file ends inside of what is compressed.
+  /// Whether the file ends in the middle of a gzip member.
   var endsInsideMember: Bool { expansion?.isInsideMember ?? false }
 
-  /// Goes back to the beginning.
+  /// Returns to the beginning.
   func rewind() {
     lseek(descriptor, 0, SEEK_SET)
     expansion?.restart()

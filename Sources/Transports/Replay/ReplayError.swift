@@ -1,25 +1,25 @@
-/// What keeps a recording from being played; each description says what happened and what to try.
+/// Why a recording cannot be played; each description says what happened and what to try.
 public enum ReplayError: Error, Sendable, Hashable {
-  /// The file cannot be opened, for this reason in the kernel's own words.
+  /// The file cannot be opened; the kernel's message.
   case unreadable(reason: String)
   case isDirectory
   /// A device or a socket, which is neither a file nor a pipe.
   case notRegular
-  /// A file of no bytes.
+  /// An empty file.
   case empty
   /// A file that ends before its first packet.
   case endsInHeader
-  /// A capture of which nothing was captured.
+  /// A capture without packets.
   case noPackets
-  /// Something that is known and is no recording.
+  /// A known format that is not a recording.
   case foreign(ForeignContent)
-  /// None of the formats that are known here.
+  /// An unknown format.
   case unknownFormat
-  /// What there is instead.
+  /// No RTP; what the file contains instead.
   case noRTP(contents: String)
-  /// Nothing fits what was asked for; the flows there are, and how many more.
+  /// No flow fits; a list of those that exist, and the number of others.
   case noSuchFlow(asked: String, flows: [String], more: Int)
-  /// Nothing in the file says how to go on behind this place.
+  /// Nothing in the file shows how to continue after this place.
   case damaged(String)
 }
 
@@ -32,11 +32,11 @@ extension ReplayError: CustomStringConvertible {
     case .empty: return "it is empty: nothing was recorded"
     case .endsInHeader:
       return "it ends inside its own header: the recording was cut off before the first packet"
-    case .noPackets: return "no packet was captured in it"
+    case .noPackets: return "it contains no packets"
     case .foreign(let content): return "\(content)"
     case .unknownFormat:
-      return "it is no recording that is known here: there are pcap, pcapng, rtpdump and rtp4 "
-        + "(packets behind 4-byte lengths); for other files of packets say how they stand, with "
+      return "its format is unknown; recordings are pcap, pcapng, rtpdump or rtp4 "
+        + "(packets after 4-byte lengths); for other files of length-prefixed packets give "
         + "--framing rtp4 or rfc4571"
     case .noRTP(let contents):
       return "\(contents), none of them RTP; what is encrypted cannot be seen"
@@ -51,7 +51,7 @@ extension ReplayError: CustomStringConvertible {
 }
 
 extension ReplayError: TransportFault {
-  /// A recording stays as it is.
+  /// A recording does not change.
   public var fault: ConnectionFault { .permanent }
 
   public var outcome: TransportOutcome? {

@@ -2,19 +2,18 @@ internal import NIOCore
 internal import NIOPosix
 internal import RTPWire
 
-/// Delivers what a ``ReplayReader`` reads, on the event loop: as fast as it is taken, or in the
-/// recorded pace or a multiple of it.
+/// Delivers what a ``ReplayReader`` reads, on the event loop: as fast as the sink takes it, or at a
+/// multiple of the recorded pace.
 ///
-/// One read is delivered while the next one is made, and no more than that is ever in memory.
+/// One read is delivered during the next one, and no more is ever in memory.
 final class ReplayPlayer {
-  /// How long the event loop is kept at a time.
+  /// How long the event loop is occupied at a time.
   static let turn = TimeAmount.milliseconds(2)
-  /// Packets between two looks at the clock.
+  /// Packets between two readings of the clock.
   private static let stride = 64
-  /// Batches that wait to be delivered.
+  /// Batches waiting for delivery.
   private static let readAhead = 1
-  /// The longest pause that is kept when there is a pace: who records for days need not wait for
-  /// days.
+  /// The longest pause kept at a recorded pace; longer ones in recordings of days are shortened.
   static let longestPause = Duration.seconds(3600)
 
   private let reader: ReplayReader
@@ -28,7 +27,7 @@ final class ReplayPlayer {
   private var isReading = false
   private var isHeld = false
   private var isPlaying = false
-  /// Of what was delivered since the sink was told of a completed read.
+  /// The arrival of the last datagram since the sink was told of a completed read.
   private var lastArrival: Instant?
   private var timer: Scheduled<Void>?
   private(set) var counters = TransportCounters()
@@ -54,7 +53,7 @@ final class ReplayPlayer {
     if !isHeld { goOn() }
   }
 
-  /// Ends the playing; the sink hears nothing after `end`.
+  /// Ends playing; the sink gets nothing after `end`.
   func finish(_ end: TransportEnd) {
     guard let sink else { return }
     self.sink = nil
@@ -64,7 +63,7 @@ final class ReplayPlayer {
     sink.transportEnded(end)
   }
 
-  /// Has the thread read the next batch, unless enough of them wait.
+  /// Makes the thread read the next batch, unless enough are waiting.
   private func read() {
     guard sink != nil, !isReading, end == nil, waiting.count < Self.readAhead else { return }
     isReading = true
@@ -85,7 +84,7 @@ final class ReplayPlayer {
     goOn()
   }
 
-  /// Plays on in a turn of the loop to come.
+  /// Continues in a later turn of the loop.
   private func goOn() {
     guard sink != nil, timer == nil, !isPlaying else { return }
     schedule(in: .zero)
@@ -128,14 +127,14 @@ final class ReplayPlayer {
     }
   }
 
-  /// Tells the sink that it has everything for now, if it got anything since it was last told.
+  /// Tells the sink that it has everything for now, if it got anything.
   private func completeRead() {
     guard let arrival = lastArrival else { return }
     lastArrival = nil
     sink?.readCompleted(at: arrival)
   }
 
-  /// The first packet of the next batch that has one; the thread goes on reading meanwhile.
+  /// The first packet of the next nonempty batch; the thread continues reading meanwhile.
   private func nextBatch() -> Datagram? {
     while let batch = waiting.popFirst() {
       counters.diagnostics = (counters.diagnostics + batch.diagnostics)
@@ -157,14 +156,14 @@ final class ReplayPlayer {
   }
 }
 
-/// When packets are due that are played at a multiple of the recorded pace.
+/// The due times of packets at a multiple of the recorded pace.
 struct ReplayPace: Sendable {
   let speed: Double
   private var start: (recorded: Instant, real: NIODeadline)?
 
   init(speed: Double) { self.speed = speed }
 
-  /// How long to wait yet for what was recorded at `arrival`; `nil` when it is due.
+  /// How long to wait for what was recorded at `arrival`; `nil` if it is due.
   mutating func wait(for arrival: Instant, at now: NIODeadline) -> TimeAmount? {
     guard let start else {
       start = (arrival, now)
@@ -175,7 +174,7 @@ struct ReplayPace: Sendable {
     guard rest > 0 else { return nil }
     let longest = Double(ReplayPlayer.longestPause.wholeNanoseconds)
     guard rest > longest else { return .nanoseconds(Int64(rest)) }
-    // The clock of the recording made a leap.
+    // The recording's clock jumped.
     self.start = (arrival, now + .nanoseconds(Int64(longest)))
     return .nanoseconds(Int64(longest))
   }

@@ -2,14 +2,14 @@ internal import NIOCore
 internal import RTPWire
 
 /// Reads a recording on a thread that may block: surveys it, chooses a flow, and hands out its
-/// packets a read at a time.
+/// packets one read at a time.
 ///
-/// One call at a time: each is begun when the one before has ended, whatever the thread.
+/// Only one call at a time may run, on any thread.
 final class ReplayReader: @unchecked Sendable {
-  /// Packets of one read of the file, and what is known at its end.
+  /// The packets of one read, and the end of the file if it was reached.
   struct Batch: Sendable {
     var datagrams: [Datagram]
-    /// Set with the last batch.
+    /// Set on the last batch.
     var end: End?
     var diagnostics: [String] = []
   }
@@ -19,7 +19,7 @@ final class ReplayReader: @unchecked Sendable {
     case failed(any Error)
   }
 
-  /// Bytes of a file in which a flow that looks like video is looked for, and then any flow.
+  /// How many bytes of a file are searched for a flow that looks like video, and then for any flow.
   static let surveyLength = 8 << 20
   static let longSurveyLength = 64 << 20
 
@@ -32,9 +32,9 @@ final class ReplayReader: @unchecked Sendable {
   private var hasEnded = false
   private var origins = FlowOrigins()
 
-  /// Opens a file and tells its format.
+  /// Opens a file and recognizes its format.
   ///
-  /// - Throws: ``ReplayError``, or what reading fails with.
+  /// - Throws: ``ReplayError``, or an error from reading.
   init(path: String, configuration: ReplayConfiguration) throws {
     file = try RecordingFile(path: path)
     wish = configuration.wish
@@ -52,10 +52,10 @@ final class ReplayReader: @unchecked Sendable {
 
   // MARK: Survey
 
-  /// Looks for the flow to play, and goes back to the beginning.
+  /// Chooses the flow to play, and returns to the beginning of the file.
   ///
-  /// - Returns: what the recording says about its media; empty where it says nothing.
-  /// - Throws: ``ReplayError``, or what reading fails with.
+  /// - Returns: the recording's descriptions of its media; empty if there are none.
+  /// - Throws: ``ReplayError``, or an error from reading.
   func survey() throws -> [MediaDescription] {
     let (survey, found) = try look { isEnough($0, $1) }
     guard let choice = FlowChoice(from: survey, for: wish, in: found) else {
@@ -67,9 +67,9 @@ final class ReplayReader: @unchecked Sendable {
     return choice.descriptions
   }
 
-  /// Looks through the whole file for every flow there is.
+  /// Searches the whole file for flows.
   ///
-  /// - Throws: ``ReplayError``, or what reading fails with.
+  /// - Throws: ``ReplayError``, or an error from reading.
   func listing() throws -> StreamListing {
     let (survey, found) = try look(keepingSamples: true) { _, _ in false }
     guard !survey.confirmed(atMost: 1).isEmpty else {
@@ -96,7 +96,7 @@ final class ReplayReader: @unchecked Sendable {
         if isEnough(survey, length) { return (survey, found) }
       }
     } catch let damage as DamagedRecording {
-      // What is damaged at its first record is no recording at all.
+      // A file damaged at its first record is not a recording.
       guard found.statistics.packets > 0 else { throw ReplayError.damaged("\(damage)") }
     }
     guard found.statistics.packets > 0 || reader.unfinished == 0 else {
@@ -106,23 +106,22 @@ final class ReplayReader: @unchecked Sendable {
     return (survey, found)
   }
 
-  /// Without any candidate the whole file is looked through.
+  /// Whether to stop searching; without a candidate the whole file is searched.
   private func isEnough(_ survey: FlowSurvey, _ length: Int) -> Bool {
     guard length >= Self.surveyLength else { return false }
     return survey.hasVideo(for: wish)
       || length >= Self.longSurveyLength && survey.hasCandidate(for: wish)
   }
 
-  /// How the media that is played was carried, once that is chosen.
+  /// How the chosen media was carried, once it is known.
   var delivery: String? { choice?.delivery }
 
-  /// What was chosen, and from how much, in words.
+  /// What was chosen from how many flows, as messages.
   private(set) var remarks: [String] = []
 
   // MARK: Playing
 
-  /// The packets of the flow in the next read of the file; none for many reads in a row is
-  /// possible.
+  /// The packets of the flow in the next read of the file; many reads in a row may have none.
   func nextBatch() -> Batch {
     var batch = Batch(datagrams: [])
     guard !hasEnded, let choice else { return Batch(datagrams: [], end: .ended) }

@@ -2,10 +2,10 @@ public import NIOCore
 internal import NIOPosix
 internal import RTPWire
 
-/// RTP from a recording: pcap, pcapng, rtpdump, or packets behind their lengths.
+/// RTP from a recording: pcap, pcapng, rtpdump, or length-prefixed packets.
 ///
-/// Arrival times are those of the recording. ``open(delivering:)`` returns when the file has been
-/// looked through for the flow to play.
+/// Arrival times are those of the recording. ``open(delivering:)`` returns when the flow to play
+/// has been chosen.
 public final class ReplayTransport: RTPTransport {
   public let eventLoop: any EventLoop
   private let path: String
@@ -36,7 +36,7 @@ public final class ReplayTransport: RTPTransport {
 
   public var isPassive: Bool { false }
 
-  /// A pause of the recording is none of the transport's.
+  /// A pause in the recording is not a fault of the transport.
   public var longestSilence: Duration? { nil }
 
   public var takesReports: Bool { false }
@@ -70,7 +70,7 @@ public final class ReplayTransport: RTPTransport {
     }
   }
 
-  /// Nobody listens who could be told.
+  /// There is nobody to send to.
   public func sendFeedback(_ bytes: ByteBuffer, track: Int) {}
 
   public func holdReading(_ isHeld: Bool) {
@@ -112,7 +112,7 @@ extension TransportKind {
       },
       describe: { source, options, _ in try await listing(ofRecording: source, options) })
     kind.endings = [".pcap", ".pcapng", ".cap", ".rtpdump", ".rtp4"]
-    // What is framed is a file, whatever it is called.
+    // A framed file may have any name.
     kind.recognizes = { file, options in
       options.framed.framing != nil && file.kind != .pipe
         || file.kind == .regular && file.isRecording
@@ -122,7 +122,7 @@ extension TransportKind {
     return kind
   }()
 
-  /// The flows of a recording, which is looked through to its end.
+  /// The flows of a recording, which is read to its end.
   static func listing(
     ofRecording path: String, _ options: TransportOptions
   ) async throws -> StreamListing {
@@ -141,7 +141,7 @@ extension SourceFile {
 }
 
 extension TransportOptions {
-  /// What concerns recordings.
+  /// The options of recordings.
   var recordings: ReplayConfiguration {
     var configuration = replay
     configuration.framing = framed.framing ?? configuration.framing

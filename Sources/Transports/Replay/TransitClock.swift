@@ -1,16 +1,16 @@
 internal import RTPWire
 
-/// Puts what was recorded elsewhere onto this machine's clock: spaced as it was recorded, so that
-/// the pipe adds no jitter, but never later than it came, and never much earlier.
+/// Maps recorded times to this machine's clock: spaced as recorded, so that the pipe adds no
+/// jitter, but never later than the packets came, and never much earlier.
 struct TransitClock: Sendable {
-  /// Nanoseconds that the pipe may take longer than it took at its fastest.
+  /// How many nanoseconds the pipe may be slower than at its fastest.
   static let longestDelay: Int64 = 1_000_000_000
 
   private(set) var latest = Instant(nanoseconds: .min)
   /// From the recording's clock to this one.
   private var offset: Int64?
 
-  /// When a packet arrived that was recorded at `time`; 0 stands for no time.
+  /// The arrival of a packet recorded at `time`; 0 means no time.
   mutating func arrival(ofRecorded time: Int64, readAt now: Instant) -> Instant {
     let delay = now.nanoseconds.subtractingSaturating(time)
     let known = offset ?? delay

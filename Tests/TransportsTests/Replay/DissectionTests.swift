@@ -117,7 +117,7 @@ struct DissectionTests {
       ], link: 1)
     #expect(packets.isEmpty)
     #expect(
-      statistics.summary == "4 packets (1 TCP, 1 other protocols over IP, 1 no IP, 1 malformed)")
+      statistics.summary == "4 packets (1 TCP, 1 other protocols over IP, 1 not IP, 1 malformed)")
     #expect(Self.dissect([Self.v4], link: 127).statistics.unsupportedLink == 1)
   }
 

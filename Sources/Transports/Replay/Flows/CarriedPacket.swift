@@ -1,72 +1,71 @@
 internal import NIOCore
 internal import RTPWire
 
-/// What a recording may hold of a stream: bytes that may be RTP or RTCP, when they came and on
-/// what.
+/// A possible RTP or RTCP packet in a recording, with its time and carrier.
 struct CarriedPacket: Sendable, Hashable {
   enum Carrier: Sendable, Hashable {
     case udp(source: IPEndpoint, destination: IPEndpoint)
-    /// In a connection of RTSP.
+    /// In an RTSP connection.
     case interleaved(source: IPEndpoint, destination: IPEndpoint, channel: UInt8)
-    /// In a file that holds packets and nothing else.
+    /// In a file that contains only packets.
     case file(Datagram.Channel)
   }
 
   var bytes: ByteBuffer
-  /// Nanoseconds, as ``Recording/time``; never less than that of the packet before.
+  /// Nanoseconds, like ``Recording/time``, but never decreasing.
   var time: Int64
   var carrier: Carrier
 }
 
-/// What became of the records of a file on their way to being packets of a stream.
+/// What became of a file's records on their way to being packets of a stream.
 struct DissectionStatistics: Sendable, Hashable {
   /// Records with packets in them.
   var packets: UInt64 = 0
-  /// UDP datagrams, and packets in files without anything around them.
+  /// UDP datagrams, and packets in files without lower layers.
   var datagrams: UInt64 = 0
-  /// Segments of TCP.
+  /// TCP segments.
   var segments: UInt64 = 0
-  /// Segments that were sent again.
+  /// Retransmitted segments.
   var retransmissions: UInt64 = 0
-  /// Interleaved frames of RTSP.
+  /// Interleaved RTSP frames.
   var frames: UInt64 = 0
   /// Holes in connections: segments that were not recorded.
   var holes: UInt64 = 0
-  /// Packets of which not all was recorded (snap length).
+  /// Packets recorded only in part (snap length).
   var cut: UInt64 = 0
-  /// Fragments of IP, and those of packets that did not become whole.
+  /// IP fragments, and those of incomplete packets.
   var fragments: UInt64 = 0
   var duplicateFragments: UInt64 = 0
   var overlappingFragments: UInt64 = 0
   var impossibleFragments: UInt64 = 0
-  /// Link, IP, UDP or TCP headers that do not fit what follows.
+  /// Link, IP, UDP or TCP headers that do not fit their contents.
   var malformed: UInt64 = 0
-  /// IP packets of other protocols than UDP and TCP.
+  /// IP packets with protocols other than UDP and TCP.
   var otherProtocols: UInt64 = 0
-  /// What is no IP.
+  /// Frames with protocols other than IP.
   var otherThanIP: UInt64 = 0
-  /// On a kind of link that is not known here.
+  /// Frames of an unknown kind of link.
   var unsupportedLink: UInt64 = 0
 
-  /// What there is, in words, for whoever looks for RTP in it.
+  /// A summary for somebody who looks for RTP in it.
   var summary: String {
     let parts = [
       (datagrams, "UDP"), (segments, "TCP"), (otherProtocols, "other protocols over IP"),
-      (otherThanIP, "no IP"), (fragments, "fragments"), (cut, "recorded only in part"),
-      (malformed, "malformed"), (unsupportedLink, "on a kind of link that is not known"),
+      (otherThanIP, "not IP"), (fragments, "fragments"), (cut, "recorded only in part"),
+      (malformed, "malformed"), (unsupportedLink, "on an unknown kind of link"),
     ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
     let detail = parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))"
     return "\(packets) packet\(packets == 1 ? "" : "s")\(detail)"
   }
 
-  /// What was left out though it may have belonged to a stream, a sentence each.
+  /// Omissions that may have belonged to a stream, one sentence each.
   var losses: [String] {
     [
       (cut, "packets were recorded only in part and were left out; record without a snap length"),
       (holes, "holes in TCP connections were skipped: segments that were not recorded"),
       (overlappingFragments, "overlapping fragments of IP, with their packets, were left out"),
       (malformed, "packets with headers that do not fit were left out"),
-      (unsupportedLink, "packets on a kind of link that is not known were left out"),
+      (unsupportedLink, "packets on an unknown kind of link were left out"),
     ].filter { $0.0 > 0 }.map { "warning: \($0.0) \($0.1)" }
   }
 }

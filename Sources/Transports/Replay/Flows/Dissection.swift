@@ -1,43 +1,43 @@
 internal import NIOCore
 internal import RTPWire
 
-/// Takes the records of a file apart, layer by layer, down to what may be RTP.
+/// Dissects the records of a file, layer by layer, down to possible RTP.
 struct Dissection: Sendable {
-  /// Connections that are looked into; the one that has been silent longest goes for another one.
+  /// The most connections followed; the one silent for longest makes room.
   static let maximumConnections = 64
 
   private(set) var statistics = DissectionStatistics()
-  /// Descriptions in comments of the file.
+  /// The descriptions in comments of the file.
   private(set) var comments: [SessionDescription] = []
   private var fragments = IPReassembly()
   private var connections: [Connection: RTSPDialogue] = [:]
-  /// The connections by their last segment, the latest last.
+  /// The connections in order of their last segment.
   private var order: [Connection] = []
-  /// Of the latest record; 0 before one that has a time.
+  /// The time of the latest record; 0 before the first one with a time.
   private var time: Int64 = 0
 
-  /// A TCP connection, whichever way a segment goes.
+  /// A TCP connection in both directions.
   private struct Connection: Hashable {
     let ends: Set<IPEndpoint>
   }
 
-  /// Comments that are kept; a capture of ours has one for each connection.
+  /// The most comments kept; our captures have one per connection.
   private static let maximumComments = 64
 
-  /// Every description there is: of connections, and in comments.
+  /// All descriptions, from connections and from comments.
   var descriptions: [SessionDescription] {
     order.compactMap { connections[$0]?.description } + comments
   }
 
-  /// The RTCP channel that belongs to an RTP channel of a connection, and the reverse: `nil` where
-  /// SETUP was not recorded.
+  /// The RTCP channel for an RTP channel of a connection, and the reverse; `nil` if SETUP was not
+  /// recorded.
   func controlChannels(between source: IPEndpoint, and destination: IPEndpoint) -> [UInt8: UInt8] {
     connections[Connection(ends: [source, destination])]?.controlChannels ?? [:]
   }
 
-  /// Takes one record in, and hands out what may be RTP or RTCP in it.
+  /// Examines a record, and hands out possible RTP or RTCP in it.
   mutating func receive(_ recording: Recording, _ body: (CarriedPacket) -> Void) {
-    // Records of several interfaces may stand a little out of order.
+    // Records of several interfaces may be slightly out of order.
     if let recorded = recording.time { time = max(time, recorded) }
     switch recording.content {
     case .description(let text):
@@ -62,7 +62,7 @@ struct Dissection: Sendable {
     }
   }
 
-  /// Hands out what lies behind holes at the end of the file.
+  /// Hands out what follows holes at the end of the file.
   mutating func finish(_ body: (CarriedPacket) -> Void) {
     for connection in order {
       guard var dialogue = connections.removeValue(forKey: connection) else { continue }

@@ -1,14 +1,14 @@
 internal import NIOCore
 internal import RTPWire
 
-/// Where packets of one stream come by; with them comes the RTCP that belongs to them.
+/// Where a stream's packets appear in a recording, together with their RTCP.
 enum FlowPlace: Sendable, Hashable {
-  /// A port that is sent to, as a receiver listens to one, wherever the packets come from.
+  /// A destination port, whatever the source, just as a receiver listens.
   case port(IPEndpoint)
   case channel(source: IPEndpoint, destination: IPEndpoint, UInt8)
   case file
 
-  /// Where the packets of a carrier come by; RTCP has a place of its own.
+  /// The place of a carrier's packets; RTCP has its own place.
   init(_ carrier: CarriedPacket.Carrier) {
     switch carrier {
     case .udp(_, let destination): self = .port(destination)
@@ -18,7 +18,7 @@ enum FlowPlace: Sendable, Hashable {
     }
   }
 
-  /// Where RTCP comes by that is not multiplexed (RFC 3550 §11).
+  /// The place of RTCP that is not multiplexed (RFC 3550 §11).
   var next: FlowPlace? {
     switch self {
     case .port(let own): .port(own.nextPort())
@@ -29,7 +29,7 @@ enum FlowPlace: Sendable, Hashable {
   }
 }
 
-/// What a survey found out about one source of RTP.
+/// The survey's findings about one RTP source.
 struct Flow: Sendable {
   let place: FlowPlace
   let ssrc: UInt32
@@ -46,13 +46,13 @@ struct Flow: Sendable {
   private var inSequence: UInt64 = 0
   private var last: (number: SequenceNumber, timestamp: UInt32)?
   private(set) var reception: FlowReception
-  /// Packets whose payloads begin differently, by which the codec may be told; empty unless wanted.
+  /// Packets whose payloads begin differently, to recognize the codec; empty unless wanted.
   private(set) var samples: [ByteBuffer] = []
   private var beginnings: Set<UInt16> = []
 
   static let maximumSamples = 32
 
-  /// Places between neighbours, loss and disorder included.
+  /// The largest distance between neighbours, including loss and reordering.
   private static let nearness = 100
 
   init(_ packet: RTPPacket, at place: FlowPlace, from source: IPEndpoint?, time: Int64) {
@@ -69,7 +69,7 @@ struct Flow: Sendable {
     count(packet)
   }
 
-  /// Keeps the packet as a sample where its payload begins unlike those that are kept.
+  /// Keeps the packet as a sample if its payload begins differently from the others.
   mutating func sample(_ packet: RTPPacket) {
     guard samples.count < Self.maximumSamples else { return }
     let payload = packet.payload
@@ -91,20 +91,20 @@ struct Flow: Sendable {
     last = (packet.sequenceNumber, packet.timestamp)
   }
 
-  /// Whether these are packets of RTP and not others that happen to look like one or two.
+  /// Whether this is certainly RTP, and not just a few packets that look like it.
   var isConfirmed: Bool { inSequence >= 2 && inSequence * 2 >= packets }
 
-  /// Whether its timestamps and markers are those of pictures: several packets to a timestamp, or a
-  /// marker with each (RFC 3551 has audio set it at the beginning of talk alone).
+  /// Whether timestamps and markers look like pictures: several packets per timestamp, or a marker
+  /// on each (RFC 3551 sets it on audio only at the start of talk).
   var looksLikeVideo: Bool { hasShapeOfVideo && assignment?.kind != .audio }
 
-  /// What its payload type says of it where the packets do not contradict; `nil` for a type that
-  /// means what a session says, and for pictures, whose packets tell more.
+  /// The meaning of its payload type, if the packets do not contradict; `nil` for dynamic types,
+  /// and for pictures, whose packets say more.
   var assignedSound: MediaDescription? {
     assignment.flatMap { $0.kind == .audio && !hasShapeOfVideo ? $0 : nil }
   }
 
-  /// What RFC 3551 assigns its payload type to.
+  /// The static assignment of its payload type (RFC 3551).
   var assignment: MediaDescription? {
     StaticPayloadType(payloadType).map { _ in MediaDescription(onlyPayloadType: payloadType) }
   }

@@ -1,19 +1,19 @@
 internal import RTPWire
 
-/// What is played of a recording: all media of one sender, the one that was looked for first.
+/// What is played from a recording: all media of one sender, beginning with the wanted one.
 struct FlowChoice: Sendable {
-  /// Media of a sender that are told apart; a camera has three.
+  /// The most media of a sender; cameras have up to three.
   static let maximumTracks = 16
 
   /// Not empty.
   private(set) var tracks: [FlowTrack]
-  /// The flow that was looked for.
+  /// The flow that was wanted.
   var flow: Flow { tracks[0].flow }
 
-  /// Chooses what fits `wish`: what is described as video comes first, then what looks like it,
-  /// then what has most bytes; with it all media of its sender, unless one is asked for.
+  /// Chooses by `wish`: first described video, then what looks like video, then the flow with the
+  /// most bytes; and with it all media of its sender, unless a single one is wanted.
   ///
-  /// `nil` where nothing fits.
+  /// `nil` if nothing fits.
   init?(from survey: FlowSurvey, for wish: FlowSurvey.Wish, in dissection: Dissection) {
     let descriptions = dissection.descriptions
     let confirmed = survey.flows.filter(\.isConfirmed)
@@ -26,12 +26,12 @@ struct FlowChoice: Sendable {
       return nil
     }
     let section = descriptions.section(of: best)
-    // A section may offer several types; its description is that of one of them.
+    // A section may offer several types, but its description applies to one.
     let said =
       section?.media.description.payloadType == best.payloadType ? section?.media.description : nil
     var first = FlowTrack(best, description: said ?? best.assignedSound)
     first.ssrc = wish.ssrc
-    // Other media in the same place, as WebRTC bundles them, is told by its payload type.
+    // Payload types separate other media in the same place, as WebRTC bundles them.
     if confirmed.contains(where: {
       $0.place == best.place && $0.payloadType != best.payloadType
     }) {
@@ -53,12 +53,12 @@ struct FlowChoice: Sendable {
     }
   }
 
-  /// Which track `packet` belongs to, and what it comes on there; `nil` when it belongs to none.
+  /// The track and channel of `packet`; `nil` if it belongs to none.
   func place(of packet: CarriedPacket) -> (track: Int, channel: Datagram.Channel)? {
-    // By index: taking a track out of the array would cost more than asking it.
+    // By index: removing a track from the array would cost more than asking it.
     for number in tracks.indices {
       guard let channel = tracks[number].channel(of: packet) else { continue }
-      // Media in one place have their RTCP in one place too.
+      // Media in one place also share the place of their RTCP.
       guard tracks.count > 1, RTCPPacket.recognizes(packet.bytes) else { return (number, channel) }
       let other = tracks.firstIndex {
         $0.isSource(of: packet.bytes) && $0.channel(of: packet) != nil
@@ -68,8 +68,7 @@ struct FlowChoice: Sendable {
     return nil
   }
 
-  /// What is known of the media, that of each track in its place; empty where there is nothing to
-  /// say.
+  /// What is known of the media, one entry per track; empty if nothing is known.
   var descriptions: [MediaDescription] {
     let isSilent = tracks.count == 1 && tracks[0].description == nil
     return isSilent
@@ -83,7 +82,7 @@ struct FlowChoice: Sendable {
     for flow in flows {
       guard tracks.count < Self.maximumTracks, flow.hasSender(of: first.flow),
         !first.isCorrectionOrRepetition(flow),
-        // Another source of the same kind in the same place is one that took over.
+        // Another source of the same kind in the same place has taken over.
         !tracks.contains(where: {
           $0.flow.place == flow.place && $0.flow.payloadType == flow.payloadType
         })
@@ -91,7 +90,7 @@ struct FlowChoice: Sendable {
       let section = descriptions.section(of: flow)
       guard section?.media.isRetransmission != true else { continue }
       var said = section?.media.description
-      // Two media may have one payload type, and no port tell which section is whose.
+      // Two media may share a payload type, and no port may show whose section it is.
       if said?.payloadType != flow.payloadType || tracks.contains(where: { $0.description == said })
       {
         said = nil
@@ -106,7 +105,7 @@ struct FlowChoice: Sendable {
 }
 
 extension FlowTrack {
-  /// Whether `other` corrects or repeats this one, and so belongs to it.
+  /// Whether `other` corrects or repeats this one, and thus belongs to it.
   fileprivate func isCorrectionOrRepetition(_ other: Flow) -> Bool {
     if flow.place == other.place { return auxiliaryTypes.contains(other.payloadType) }
     guard case .port(let own) = flow.place, let port = other.destinationPort else { return false }
@@ -116,7 +115,7 @@ extension FlowTrack {
 }
 
 extension Flow {
-  /// Whether who sends `other` sends this to the same receiver.
+  /// Whether the sender of `other` sends this one to the same receiver.
   fileprivate func hasSender(of other: Flow) -> Bool {
     switch (place, other.place) {
     case (.port(let own), .port(let others)):
@@ -130,22 +129,21 @@ extension Flow {
     }
   }
 
-  /// What can be said of it that nobody describes: the one that was looked for is taken for video.
+  /// Its description if there is no other: the wanted flow is taken for video.
   fileprivate func description(isFirst: Bool) -> MediaDescription {
     isFirst ? MediaDescription() : MediaDescription(kind: .application, payloadType: payloadType)
   }
 }
 
 extension [SessionDescription] {
-  /// The section of any of them that has a payload type, video before other kinds, and where its
-  /// packets are sent again if that is said.
+  /// The section with a payload type, video first, and the place of its retransmissions if known.
   func section(
     of flow: Flow
   ) -> (media: SessionDescription.Media, retransmissionPort: UInt16?)? {
     let fitting = flatMap { session in
       session.media.filter { $0.payloadTypes.contains(flow.payloadType) }.map { (session, $0) }
     }
-    // In a session of its own what repeats the media may have their payload type.
+    // In a separate session, retransmissions may have the media's payload type.
     let exact = fitting.first { $1.port == flow.destinationPort.map(Int.init) }
     guard
       let (session, media) = exact ?? fitting.first(where: { $1.kind == "video" })

@@ -17,7 +17,7 @@ extension StreamListing {
 }
 
 extension Flow {
-  /// What the packets themselves say.
+  /// What the packets alone show.
   fileprivate var ownDescription: MediaDescription {
     if let assignment { return assignment }
     return MediaDescription(

@@ -1,16 +1,15 @@
 internal import NIOCore
 internal import RTPWire
 
-/// Makes datagrams of what belongs to the tracks of a recording; addresses are made once for many
-/// packets.
+/// Makes datagrams from a recording's packets; senders' addresses are converted once.
 struct FlowOrigins {
-  /// Senders that are remembered: the ports of one machine.
+  /// The most senders remembered: the ports of one machine.
   private static let maximumSenders = 64
   private var addresses: [IPEndpoint: SocketAddress] = [:]
-  /// The sender of the packet before, which is that of most.
+  /// The sender of the previous packet, usually the next one's too.
   private var latest: (endpoint: IPEndpoint, address: SocketAddress?)?
 
-  /// The datagram that `packet` is in `choice`; `nil` where it is none.
+  /// `packet` as a datagram of `choice`; `nil` if it belongs to no track.
   mutating func datagram(
     of packet: CarriedPacket, in choice: FlowChoice, at arrival: Instant
   ) -> Datagram? {
@@ -20,7 +19,7 @@ struct FlowOrigins {
       origin: origin(of: packet.carrier))
   }
 
-  /// The sender of a datagram; what came in a connection has none, as with ``RTSPTransport``.
+  /// The sender of a datagram; packets in a connection have none, as with ``RTSPTransport``.
   private mutating func origin(of carrier: CarriedPacket.Carrier) -> SocketAddress? {
     guard case .udp(let endpoint, _) = carrier else { return nil }
     if let latest, latest.endpoint == endpoint { return latest.address }

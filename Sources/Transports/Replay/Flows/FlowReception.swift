@@ -1,33 +1,32 @@
 internal import RTPWire
 
-/// What the numbers, timestamps and times of a flow's packets come to (RFC 3550 §6.4.1).
+/// Loss, jitter and clock rate from a flow's numbers, timestamps and times (RFC 3550 §6.4.1).
 struct FlowReception: Sendable {
-  /// A step of the numbers beyond which they began anew (RFC 3550 A.1, `MAX_DROPOUT`).
+  /// A larger step of the numbers means that they restarted (RFC 3550 A.1, `MAX_DROPOUT`).
   static let longestStep = 3000
-  /// Places that the first packet to come may have overtaken at a time.
+  /// How many packets the first one to arrive may have overtaken.
   private static let overtaken = 64
 
-  /// Nanoseconds of the recording.
+  /// In nanoseconds of the recording.
   let firstTime: Int64
   private(set) var lastTime: Int64
   private(set) var received: UInt64 = 1
-  /// Packets that the numbers have places for, up to the last time they began anew.
+  /// Packets expected by the numbers, up to the last restart.
   private var expectedBefore: UInt64 = 0
   private var first: Int64
   private var highest: Int64
   private var numbers: SequenceUnwrapper
   private var timestamp: UInt32
-  /// From the first packet on, timestamps that began anew left out.
+  /// Ticks since the first packet, without restarts of the timestamps.
   private var ticks: Int64 = 0
-  /// In nanoseconds, for each of the clock rates.
+  /// In nanoseconds, one per clock rate.
   private var jitters = [Double](repeating: 0, count: Self.clockRates.count)
 
-  /// The clock rates that are reckoned with, since which one holds may be said later, or not at
-  /// all.
+  /// The clock rates used in parallel, because the right one may be learned later or never.
   private static let clockRates: [UInt32] = [
     8000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 90_000,
   ]
-  /// How far the rate that packets show may be from one that they are taken to have.
+  /// How far the observed rate may be from a usual one.
   private static let tolerance = 0.05
 
   init(_ packet: RTPPacket, at time: Int64) {
@@ -37,20 +36,19 @@ struct FlowReception: Sendable {
     highest = first
   }
 
-  /// Packets that the numbers have places for and that did not come; packets that came twice make
-  /// up for lost ones, as in receiver reports.
+  /// Missing packets by the numbers; duplicates make up for lost ones, as in receiver reports.
   var lost: UInt64 {
     let expected = expectedBefore + UInt64(clamping: highest - first + 1)
     return expected > received ? expected - received : 0
   }
 
-  /// The interarrival jitter in nanoseconds, of timestamps that are ticks of `clockRate`; `nil` for
-  /// a rate that nothing has.
+  /// The interarrival jitter in nanoseconds, for timestamps at `clockRate`; `nil` for an unusual
+  /// rate.
   func jitter(clockRate: UInt32) -> Double? {
     Self.clockRates.firstIndex(of: clockRate).map { jitters[$0] }
   }
 
-  /// The clock rate that timestamps and times show; `nil` where it is none of the usual ones.
+  /// The clock rate shown by timestamps and times; `nil` if it is not a usual one.
   var clockRate: UInt32? {
     let elapsed = Double(lastTime.subtractingSaturating(firstTime)) / 1e9
     guard elapsed > 0.1 else { return nil }
@@ -83,7 +81,7 @@ struct FlowReception: Sendable {
       highest = first
       return
     }
-    // Those that the first one has overtaken belong to the flow too.
+    // Packets that the first one has overtaken belong to the flow too.
     if extended < first, first - extended <= Self.overtaken { first = extended }
     guard extended > highest else { return }
     highest = extended

@@ -1,17 +1,17 @@
 internal import NIOCore
 internal import RTPWire
 
-/// Looks through a recording for the flows in it.
+/// Searches a recording for its flows.
 struct FlowSurvey: Sendable {
-  /// Sources that are told apart; more are noise that looks like RTP.
+  /// The most sources distinguished; more would be noise that looks like RTP.
   static let maximumFlows = 512
-  /// Packets of unknown flows, after which a full table is looked through for noise again.
+  /// Packets of unknown flows between two searches of a full table for noise.
   private static let patience = 4096
   private var passedOver = 0
 
   private(set) var flows: [Flow] = []
   private var indices: [Key: Int] = [:]
-  /// Whether flows keep samples of their packets, for a list.
+  /// Whether flows keep sample packets, for a list.
   private let keepsSamples: Bool
 
   init(keepsSamples: Bool = false) { self.keepsSamples = keepsSamples }
@@ -21,17 +21,17 @@ struct FlowSurvey: Sendable {
     var ssrc: UInt32
   }
 
-  /// What the user asks for; what is `nil` is left open.
+  /// What the user asks for; `nil` values are left open.
   struct Wish: Sendable, Hashable {
     var ssrc: UInt32?
-    /// The destination's or the source's, of RTP.
+    /// The RTP port, of the destination or of the source.
     var port: UInt16?
     var payloadType: UInt8?
-    /// What is taken along with the flow that is chosen, and chooses none.
+    /// Payload types that are included with the chosen flow, but do not choose one.
     var auxiliaryTypes: Set<UInt8> = []
-    /// Whether correction packets of SMPTE ST 2022-1 are taken along.
+    /// Whether SMPTE ST 2022-1 correction packets are included.
     var takesCorrection = false
-    /// The destination's port of packets that are sent again in a session of their own.
+    /// The destination port of retransmissions in a separate session.
     var retransmissionPort: UInt16?
 
     var isOpen: Bool { ssrc == nil && port == nil && payloadType == nil }
@@ -44,7 +44,7 @@ struct FlowSurvey: Sendable {
     }
   }
 
-  /// Takes a packet in; what is no RTP is passed over.
+  /// Examines a packet; ignores what is not RTP.
   mutating func observe(_ packet: CarriedPacket) {
     guard packet.carrier != .file(.control), !RTCPPacket.recognizes(packet.bytes),
       let rtp = try? RTPPacket(parsing: packet.bytes)
@@ -57,7 +57,7 @@ struct FlowSurvey: Sendable {
     }
     if flows.count >= Self.maximumFlows, passedOver == 0 { forgetNoise() }
     guard flows.count < Self.maximumFlows else {
-      // To look for noise again with every packet would cost more than all the rest.
+      // Searching for noise with every packet would cost more than everything else.
       passedOver = (passedOver + 1) % Self.patience
       return
     }
@@ -65,12 +65,12 @@ struct FlowSurvey: Sendable {
     flows.append(Flow(rtp, at: place, from: packet.carrier.source, time: packet.time))
   }
 
-  /// The flows that are RTP beyond doubt, the largest first, at most `count`.
+  /// The confirmed RTP flows, the largest first, at most `count`.
   func confirmed(atMost count: Int) -> [Flow] {
     Array(flows.filter(\.isConfirmed).sorted { $0.packets > $1.packets }.prefix(count))
   }
 
-  /// Whether there is anything to choose from that fits `wish`.
+  /// Whether some flow may fit `wish`.
   func hasCandidate(for wish: Wish) -> Bool {
     flows.contains { $0.isConfirmed && wish.admits($0) }
   }
@@ -112,10 +112,10 @@ extension CarriedPacket.Carrier {
 }
 
 extension FlowSurvey {
-  /// Flows that are listed where the one asked for is not there.
+  /// The most flows listed when the wanted one does not exist.
   static let maximumListed = 10
 
-  /// Why there is nothing to play that fits `wish`.
+  /// Why nothing fits `wish`.
   func missing(for wish: Wish, in statistics: DissectionStatistics) -> ReplayError {
     guard statistics.packets > 0 else { return .noPackets }
     guard !wish.isOpen else { return .noRTP(contents: statistics.summary) }
@@ -135,7 +135,7 @@ extension FlowSurvey.Wish: CustomStringConvertible {
 }
 
 extension FlowChoice {
-  /// What was chosen, and from how much, in words.
+  /// What was chosen from how many flows, as a message.
   func remark(among survey: FlowSurvey) -> String {
     let others = survey.confirmed(atMost: .max).count - 1
     return "plays \(flow)" + (others > 0 ? " (of \(others + 1) flows; --ssrc chooses)" : "")

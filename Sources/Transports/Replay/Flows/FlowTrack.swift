@@ -1,24 +1,24 @@
 internal import NIOCore
 internal import RTPWire
 
-/// One of the media that are played: which packets of a recording belong to it.
+/// A track to play: which packets of a recording belong to it.
 struct FlowTrack: Sendable {
   let flow: Flow
-  /// What is said about it, by a session description in the recording or by its payload type.
+  /// Its description, from a session description in the recording or from its payload type.
   let description: MediaDescription?
-  /// The one source that is wanted; `nil` takes every source in the same place, as a receiver does.
+  /// The only source wanted; `nil` takes every source in the same place, as a receiver does.
   var ssrc: UInt32?
-  /// The one payload type that is wanted where there are several in the same place.
+  /// The only payload type wanted, if there are several in the same place.
   var payloadType: UInt8?
-  /// The payload types of what belongs to it under whatever SSRC, such as FlexFEC.
+  /// Payload types that belong to it under any SSRC, such as FlexFEC.
   var auxiliaryTypes: Set<UInt8> = []
-  /// Whether the next port has RTP of its own, so that RTCP there has to look like it.
+  /// Whether the next port has its own RTP, so that RTCP there must look like RTCP.
   var hasNeighbour = false
-  /// Whether what went by the ports two and four above is correction packets of SMPTE ST 2022-1.
+  /// Whether the ports two and four above carry SMPTE ST 2022-1 correction packets.
   var takesCorrection = false
-  /// The destination's port of what repeats it in a session of its own.
+  /// The destination port of its retransmissions in a separate session.
   var retransmissionPort: UInt16?
-  /// The channel of its RTCP, for interleaved RTP.
+  /// The RTCP channel of interleaved RTP.
   var controlChannel: UInt8?
 
   init(_ flow: Flow, description: MediaDescription?) {
@@ -27,7 +27,7 @@ struct FlowTrack: Sendable {
     if case .channel(_, _, let channel) = flow.place { controlChannel = channel &+ 1 }
   }
 
-  /// What `packet` comes on as part of this flow; `nil` when it is none.
+  /// The channel of `packet` in this track; `nil` if it does not belong to it.
   func channel(of packet: CarriedPacket) -> Datagram.Channel? {
     guard let channel = place(of: packet.carrier), admits(packet.bytes, on: channel) else {
       return nil
@@ -57,7 +57,7 @@ struct FlowTrack: Sendable {
     }
   }
 
-  /// Whether RTP is of the source and payload type that are wanted, and RTCP of that source.
+  /// Whether RTP has the wanted source and payload type, and RTCP the wanted source.
   private func admits(_ bytes: ByteBuffer, on channel: Datagram.Channel) -> Bool {
     guard ssrc != nil || payloadType != nil, ![.correction, .retransmission].contains(channel)
     else {
@@ -74,7 +74,7 @@ struct FlowTrack: Sendable {
     return type == payloadType
   }
 
-  /// Whether its own source sent `bytes`, which are RTCP.
+  /// Whether `bytes`, which are RTCP, come from its own source.
   func isSource(of bytes: ByteBuffer) -> Bool {
     bytes.getInteger(at: bytes.readerIndex + 4, as: UInt32.self) == flow.ssrc
   }

@@ -1,23 +1,23 @@
 internal import NIOCore
 
-/// What a file is that is no recording of packets, told by how it begins; its description names it
-/// and says what to do instead.
+/// A file that is not a recording of packets, recognized by its first bytes; its description says
+/// what it is and what to do instead.
 public enum ForeignContent: Sendable, Hashable {
-  /// A file that a player shows, such as `MP4`.
+  /// A file for players, such as `MP4`.
   case video(String)
   case sound(String)
   case picture(String)
-  /// What another program has to unpack first.
+  /// A file that another program has to decompress first.
   case compressed(String, tool: String)
   /// A capture in a format that Wireshark's `editcap` turns into pcapng.
   case otherCapture(String)
   case webPage
   case playlist
 
-  /// Bytes of a beginning that are looked at: two packets of MPEG-TS have to be among them.
+  /// How many first bytes are examined: they include two MPEG-TS packets.
   static let signatureLength = 512
 
-  /// `nil` for what is not known here either.
+  /// `nil` for unknown contents.
   init?(beginning bytes: ByteBuffer) {
     let view = bytes.readableBytesView
     func has(_ signature: String, at offset: Int = 0) -> Bool {
@@ -69,15 +69,15 @@ extension ForeignContent: CustomStringConvertible {
   public var description: String {
     switch self {
     case .video(let name):
-      "it is \(name) video and holds no packets of RTP; a player such as ffplay shows it"
+      "it is \(name) video and contains no RTP packets; a player such as ffplay shows it"
     case .sound(let name):
-      "it is \(name) sound and holds no packets of RTP; a player such as ffplay plays it"
-    case .picture(let name): "it is a \(name) picture and holds no packets of RTP"
+      "it is \(name) sound and contains no RTP packets; a player such as ffplay plays it"
+    case .picture(let name): "it is a \(name) picture and contains no RTP packets"
     case .compressed(let name, let tool):
       "it is compressed with \(name); unpack it first, with: \(tool) FILE"
     case .otherCapture(let name):
       "it is a capture of \(name); make a pcapng of it first, with: editcap FILE NEW.pcapng"
-    case .webPage: "it is a web page, and no recording; give the URL of the stream itself"
+    case .webPage: "it is a web page, not a recording; give the URL of the stream itself"
     case .playlist: "it is a playlist; give one of the URLs in it"
     }
   }

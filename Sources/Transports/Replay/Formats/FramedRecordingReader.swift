@@ -1,8 +1,9 @@
 internal import NIOCore
 internal import RTPWire
 
-/// Reads files of packets behind their lengths, in which nothing says when they came: the times are
-/// those of the RTP timestamps.
+/// Reads files of length-prefixed packets.
+///
+/// They contain no times, so the RTP timestamps are used.
 struct FramedRecordingReader: RecordingReader {
   private var packets: FramedPackets
   private var clock = TimestampClock()
@@ -34,19 +35,19 @@ struct FramedRecordingReader: RecordingReader {
   }
 }
 
-/// Makes times from the RTP timestamps of video (90 kHz), for packets that have no other.
+/// Derives times from the RTP timestamps of video (90 kHz), for packets without times.
 struct TimestampClock: Sendable {
-  /// A step of the timestamps beyond which they began anew: a minute.
+  /// A larger step means that the timestamps restarted: a minute.
   static let longestStep: Int64 = 60 * 90_000
 
   private var source: (ssrc: UInt32, timestamp: UInt32)?
   /// Ticks since the first packet.
   private var ticks: Int64 = 0
-  /// The latest time so far; packets out of order do not turn it back.
+  /// The latest time so far; reordered packets do not turn it back.
   private var latest: Int64 = 0
 
-  /// Nanoseconds since the first packet; RTCP, and what is no RTP, comes when the packet before
-  /// did.
+  /// Nanoseconds since the first packet; RTCP and anything else gets the time of the previous
+  /// packet.
   mutating func time(of bytes: ByteBuffer) -> Int64 {
     guard !RTCPPacket.recognizes(bytes), let packet = try? RTPPacket(parsing: bytes) else {
       return latest

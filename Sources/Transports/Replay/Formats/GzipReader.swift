@@ -1,40 +1,40 @@
 internal import CZlib
 internal import NIOCore
 
-/// Expands what is compressed with gzip (RFC 1952), piece by piece, whatever the pieces are cut to.
+/// Decompresses gzip (RFC 1952) piece by piece, wherever the input is cut.
 ///
-/// Nothing is kept but zlib's window: a piece is expanded only as far as its caller takes it. Files
-/// may have several members behind one another, as `cat a.gz b.gz` makes them.
+/// Only zlib's window is kept: a piece is expanded only as far as its caller takes it. A file may
+/// consist of several members, as from `cat a.gz b.gz`.
 @safe final class GzipReader {
-  /// What such a file begins with: its mark, and deflate as the method.
+  /// The first bytes of such a file: the magic number, and deflate as the method.
   static let signature: [UInt8] = [0x1F, 0x8B, 8]
-  /// A file may expand so many times; captures expand ten times at most, and bombs a thousand.
+  /// The largest ratio of expansion; captures expand ten times at most, and bombs a thousand times.
   static let maximumRatio: UInt64 = 200
-  /// Bytes that may come out of however few.
+  /// Bytes that may be produced from any number of input bytes.
   static let freeLength: UInt64 = 64 << 20
 
-  /// In one place for as long as it lives, since zlib remembers where it is.
+  /// At a fixed address, because zlib remembers it.
   private let stream: UnsafeMutablePointer<z_stream>
   private var input = ByteBuffer()
   private var taken: UInt64 = 0
   private var expanded: UInt64 = 0
   private var stage = Stage.member
-  /// Whether zlib had more to give than there was room for.
+  /// Whether zlib had more output than room for it.
   private var hasMore = false
 
   private enum Stage {
-    /// Inside of a member.
+    /// Inside a member.
     case member
-    /// Between two members, or behind the last one.
+    /// Between two members, or after the last one.
     case between
-    /// What stands behind the last member belongs to nobody.
+    /// What follows the last member is ignored.
     case over
   }
 
   init() {
     unsafe stream = .allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())
-    // It fails where there is no memory; then nothing is expanded, which is said as damage.
+    // Fails without memory; then nothing is expanded, which is reported as damage.
     _ = unsafe czlib_begin_gunzip(stream)
   }
 
@@ -43,22 +43,22 @@ internal import NIOCore
     unsafe stream.deallocate()
   }
 
-  /// Whether a member has begun whose end has not come.
+  /// Whether a member has begun and not ended.
   var isInsideMember: Bool { if case .member = stage { taken > 0 } else { false } }
 
-  /// Takes compressed bytes; pull ``read(atMost:into:)`` until it has no more before the next ones.
+  /// Adds compressed bytes; call ``read(atMost:into:)`` until it has no more before adding others.
   func append(_ bytes: ByteBuffer) { input = bytes }
 
-  /// Goes back to before the first byte.
+  /// Returns to the first byte.
   func restart() {
     unsafe inflateReset(stream)
     (input, taken, expanded, stage, hasMore) = (ByteBuffer(), 0, 0, .member, false)
   }
 
-  /// Appends at most `count` expanded bytes to `output`, and says how many; 0 when more compressed
-  /// ones are needed.
+  /// Appends at most `count` expanded bytes to `output` and returns how many; 0 if more input is
+  /// needed.
   ///
-  /// - Throws: what makes the rest unreadable.
+  /// - Throws: why the rest cannot be read.
   func read(
     atMost count: Int, into output: inout ByteBuffer
   ) throws(DamagedRecording) -> Int {
@@ -68,7 +68,7 @@ internal import NIOCore
         input.clear()
         hasMore = false
       case .between:
-        // Padding, or whatever else is no member.
+        // Padding, or anything else that is not a member.
         guard input.getInteger(at: input.readerIndex, as: UInt8.self) == Self.signature[0] else {
           stage = .over
           continue
@@ -110,7 +110,7 @@ internal import NIOCore
     expanded += UInt64(produced)
     if status == Z_STREAM_END { stage = .between }
     hasMore = produced == count && stage == .member
-    // Without bytes to take or to give there is nothing to do, which is no fault.
+    // Without input or room there is nothing to do, which is no error.
     let isStuck = status == Z_BUF_ERROR && input.readableBytes > 0 && produced == 0
     guard [Z_OK, Z_STREAM_END, Z_BUF_ERROR].contains(status), !isStuck else {
       throw DamagedRecording(offset: place, reason: .compression)

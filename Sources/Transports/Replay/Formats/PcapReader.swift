@@ -2,17 +2,17 @@ internal import NIOCore
 
 /// Reads pcap files (draft-ietf-opsawg-pcap) in both byte orders, with micro- or nanoseconds.
 struct PcapReader: RecordingReader {
-  /// How a file begins that this reads; `nil` for another one.
+  /// The header of a supported file; `nil` for others.
   struct Header: Sendable, Hashable {
     static let length = 24
-    /// The first four bytes: both byte orders, with micro- and with nanoseconds.
+    /// The first four bytes, for both byte orders, with micro- and nanoseconds.
     static let signatures: [[UInt8]] = [
       [0xA1, 0xB2, 0xC3, 0xD4], [0xD4, 0xC3, 0xB2, 0xA1], [0xA1, 0xB2, 0x3C, 0x4D],
       [0x4D, 0x3C, 0xB2, 0xA1],
     ]
 
     let order: Endianness
-    /// Nanoseconds in a tick of the fraction.
+    /// Nanoseconds per tick of the fraction.
     let tick: Int64
     let link: LinkType
 
@@ -29,12 +29,12 @@ struct PcapReader: RecordingReader {
       guard let link = bytes.getInteger(at: start + 20, endianness: order, as: UInt32.self) else {
         return nil
       }
-      // The upper bits tell of a frame check sequence.
+      // The upper bits describe a frame check sequence.
       self.link = LinkType(rawValue: link & 0xFFFF)
     }
   }
 
-  /// As much as Wireshark takes for a packet.
+  /// The largest packet that Wireshark accepts.
   static let maximumRecord = 256 << 10
 
   let oddities: [String] = []
@@ -62,7 +62,7 @@ struct PcapReader: RecordingReader {
     guard header != nil else { throw DamagedRecording(offset: 0, reason: .section) }
   }
 
-  /// Seconds, fraction, bytes in the file and bytes on the link.
+  /// Seconds, fraction, bytes in the file, and bytes on the link.
   private static let recordHeader = 16
 
   private mutating func readRecord(_ header: Header) throws(DamagedRecording) {
@@ -75,7 +75,7 @@ struct PcapReader: RecordingReader {
       throw DamagedRecording(
         offset: offset, reason: .recordTooLong(UInt64(length), limit: Self.maximumRecord))
     }
-    // Far from the end of the range: 32 bits each.
+    // Cannot overflow: 32 bits each.
     let time = Int64(seconds) * 1_000_000_000 + Int64(fraction) * header.tick
     record = (time, Int(length), max(0, Int(original) - Int(length)))
   }

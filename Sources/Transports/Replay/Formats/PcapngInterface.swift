@@ -1,9 +1,9 @@
 internal import NIOCore
 internal import RTPWire
 
-/// What an Interface Description Block says (draft-ietf-opsawg-pcapng §4.2).
+/// The content of an Interface Description Block (draft-ietf-opsawg-pcapng §4.2).
 struct PcapngInterface: Sendable, Hashable {
-  /// The options that are looked at.
+  /// The options that are read.
   enum OptionCode {
     static let end: UInt16 = 0
     static let comment: UInt16 = 1
@@ -12,16 +12,16 @@ struct PcapngInterface: Sendable, Hashable {
   }
 
   let link: LinkType
-  /// Bytes that are recorded of each packet; 0 for all.
+  /// Bytes recorded of each packet; 0 for all.
   let snapLength: UInt32
   /// A comment that is a session description.
   private(set) var description: [UInt8]?
-  /// `if_tsresol`: ticks a second as a power of ten, or of two with the highest bit set.
+  /// `if_tsresol`: ticks per second as a power of ten, or of two if the highest bit is set.
   private var resolution: UInt8 = 6
   /// `if_tsoffset`, in seconds.
   private var offset: Int64 = 0
 
-  /// Reads the block's body without its lengths.
+  /// Reads the block's body, without its lengths.
   init?(_ body: ByteBuffer, _ order: Endianness) {
     var body = body
     guard
@@ -51,7 +51,7 @@ struct PcapngInterface: Sendable, Hashable {
     }
   }
 
-  /// Nanoseconds since 1970 of a time in the interface's ticks; saturates.
+  /// Converts a time in the interface's ticks to nanoseconds since 1970; saturates.
   func time(_ ticks: UInt64) -> Int64 {
     let exponent = Int(resolution & 0x7F)
     let second: UInt128 = 1_000_000_000
@@ -60,7 +60,7 @@ struct PcapngInterface: Sendable, Hashable {
       nanoseconds = (nanoseconds * second) >> UInt128(exponent)
     } else {
       for _ in 0..<max(0, 9 - exponent) { nanoseconds *= 10 }
-      // Beyond 20 digits nothing is left of 64 bits.
+      // After 20 divisions nothing is left of 64 bits.
       for _ in 0..<min(20, max(0, exponent - 9)) { nanoseconds /= 10 }
     }
     let (start, overflow) = offset.multipliedReportingOverflow(by: 1_000_000_000)

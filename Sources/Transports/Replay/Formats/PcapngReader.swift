@@ -1,11 +1,11 @@
 internal import NIOCore
 
-/// Reads pcapng files (draft-ietf-opsawg-pcapng): sections in either byte order, any number of
-/// interfaces; blocks that hold no packets are passed over.
+/// Reads pcapng files (draft-ietf-opsawg-pcapng): sections in either byte order, with any number of
+/// interfaces; skips blocks without packets.
 struct PcapngReader: RecordingReader {
-  /// The types of the blocks that are looked into (§4).
+  /// The types of the blocks that are read (§4).
   enum BlockType {
-    /// Reads the same in either byte order.
+    /// The same in either byte order.
     static let section: UInt32 = 0x0A0D_0D0A
     static let interface: UInt32 = 1
     /// Obsolete, as Wireshark wrote it before 2007.
@@ -15,9 +15,9 @@ struct PcapngReader: RecordingReader {
   }
 
   static let byteOrderMagic: UInt32 = 0x1A2B_3C4D
-  /// Bytes of a block that is looked into: a packet and 64 KiB of options.
+  /// The largest block that is read: a packet and 64 KiB of options.
   static let maximumBlock = PcapReader.maximumRecord + (64 << 10)
-  /// Interfaces of a section; a capture has one for each that it was taken from.
+  /// The most interfaces per section; a capture has one per captured interface.
   static let maximumInterfaces = 1024
 
   private var oddPackets: UInt64 = 0
@@ -28,7 +28,7 @@ struct PcapngReader: RecordingReader {
 
   private enum Stage: Sendable {
     case head
-    /// Behind the head of a section header, whose byte order comes next.
+    /// After the head of a section header; the byte order follows.
     case magic(head: ByteBuffer)
     /// Type and length are known; `rest` bytes of the block are still to come.
     case body(type: UInt32, length: UInt32, rest: Int)
@@ -92,7 +92,7 @@ struct PcapngReader: RecordingReader {
     stage = .skipping(UInt64(length) - 8)
   }
 
-  /// What is known of the section before does not hold in the next one.
+  /// Starts a section; nothing of the previous one applies to it.
   private mutating func beginSection(
     _ head: ByteBuffer, _ magic: ByteBuffer
   ) throws(DamagedRecording) {
@@ -148,7 +148,7 @@ struct PcapngReader: RecordingReader {
     }
   }
 
-  /// Version 1 is the only one there is (§4.1); `body` begins with it.
+  /// Whether the version is 1, the only one (§4.1); `body` begins with it.
   private func isKnown(_ body: ByteBuffer) -> Bool {
     body.getInteger(at: body.readerIndex, endianness: order, as: UInt16.self) == 1
   }

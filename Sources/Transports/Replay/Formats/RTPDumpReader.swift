@@ -11,7 +11,7 @@ internal import RTPWire
 /// ```
 struct RTPDumpReader: RecordingReader {
   static let signature = Array("#!rtpplay1.0 ".utf8)
-  /// Bytes of the first line, which holds an address and a port.
+  /// The longest first line, which contains an address and a port.
   static let maximumLine = 256
 
   let oddities: [String] = []
@@ -89,7 +89,7 @@ struct RTPDumpReader: RecordingReader {
       recorded: recorded)
   }
 
-  /// A packet of `length` bytes, or of RTCP where that is 0.
+  /// A packet of `length` bytes; 0 means RTCP.
   private func recording(of body: ByteBuffer, length: Int, at time: Int64) -> Recording {
     guard length > 0 else { return Recording(time: time, content: .packet(body, .control)) }
     let packet = body.getSlice(at: body.readerIndex, length: min(length, body.readableBytes))

@@ -1,27 +1,27 @@
 internal import NIOCore
 
-/// The bytes of a file as its reads bring them, handed out in pieces of a known length.
+/// The bytes of a file, which arrive in reads and are handed out in pieces of known length.
 ///
-/// Pieces are slices of the reads; only one that lies across reads is put together, from the bytes
-/// that came, whatever a length in the file claims.
+/// Pieces are slices of the reads. Only a piece that spans reads is assembled, from bytes that have
+/// come, whatever length the file claims.
 struct RecordBytes: Sendable {
   /// What has been read and not yet taken.
   private var unread = ByteBuffer()
-  /// The beginning of a piece whose end lies in a later read; comes before ``unread``.
+  /// The beginning of a piece that ends in a later read; precedes ``unread``.
   private var cut = ByteBuffer()
-  /// Bytes that have been handed out or skipped.
+  /// How many bytes were handed out or skipped.
   private(set) var offset: UInt64 = 0
 
-  /// Bytes that are there.
+  /// How many bytes are available.
   var count: Int { cut.readableBytes + unread.readableBytes }
 
-  /// Takes the bytes of one read; take pieces until there is none before the next one.
+  /// Adds the bytes of a read; take pieces until there is none before adding the next one.
   mutating func append(_ bytes: ByteBuffer) {
     if unread.readableBytes > 0 { cut.writeBuffer(&unread) }
     unread = bytes
   }
 
-  /// The next `count` bytes, or `nil` when not all of them have come.
+  /// The next `count` bytes, or `nil` if fewer have come.
   mutating func take(_ count: Int) -> ByteBuffer? {
     guard cut.readableBytes == 0 else { return takeAcross(count) }
     guard let piece = unread.readSlice(length: count) else { return nil }
@@ -29,7 +29,7 @@ struct RecordBytes: Sendable {
     return piece
   }
 
-  /// Passes over up to `count` bytes, and says how many.
+  /// Skips up to `count` bytes; returns how many.
   mutating func skip(_ count: Int) -> Int {
     let first = min(count, cut.readableBytes)
     cut.moveReaderIndex(forwardBy: first)
@@ -42,7 +42,7 @@ struct RecordBytes: Sendable {
   private mutating func takeAcross(_ count: Int) -> ByteBuffer? {
     guard self.count >= count else {
       cut.writeBuffer(&unread)
-      // The slab of the read is free for the next one.
+      // Releases the read's slab for the next one.
       unread = ByteBuffer()
       return nil
     }

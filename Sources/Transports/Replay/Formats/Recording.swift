@@ -1,55 +1,55 @@
 internal import NIOCore
 internal import RTPWire
 
-/// One record of a file, as far as the file's own format goes.
+/// One record of a file, before its contents are dissected.
 struct Recording: Sendable, Hashable {
   enum Content: Sendable, Hashable {
-    /// What went over a link, with the header of the link.
+    /// A frame from a link, including the link's header.
     case frame(ByteBuffer, LinkType)
-    /// An RTP or RTCP packet without anything around it.
+    /// A bare RTP or RTCP packet.
     case packet(ByteBuffer, Datagram.Channel)
     /// A session description (RFC 8866) in a comment, as ``CaptureFile`` writes it.
     case description([UInt8])
   }
 
-  /// Nanoseconds since 1970, or since the start where the file knows no date; `nil` without a time.
+  /// Nanoseconds since 1970, or since the start if the file has no date; `nil` without a time.
   var time: Int64?
   var content: Content
-  /// Bytes that were on the link and are not in the file: the capture had a snap length.
+  /// Bytes that were on the link but not recorded, because of a snap length.
   var missing = 0
 }
 
-/// Takes a file of recorded packets apart: bytes of reads in, cut anywhere, records out.
+/// Splits a file of recorded packets: bytes of reads in, cut anywhere, records out.
 protocol RecordingReader: Sendable {
-  /// Takes the bytes of one read; pull ``next()`` until `nil` before the next one.
+  /// Adds the bytes of a read; call ``next()`` until `nil` before adding the next one.
   mutating func append(_ bytes: ByteBuffer)
 
-  /// The next record that is there whole.
+  /// The next complete record.
   ///
-  /// - Throws: what makes the rest of the file unreadable.
+  /// - Throws: why the rest of the file cannot be read.
   mutating func next() throws(DamagedRecording) -> Recording?
 
-  /// Bytes of a record that has begun and whose end has not come.
+  /// Bytes of an incomplete record.
   var unfinished: Int { get }
 
-  /// What was passed over because it cannot be meant, a sentence each.
+  /// What was skipped as implausible, one sentence each.
   var oddities: [String] { get }
 }
 
-/// Why a file cannot be read on from a place: nothing in it says where the next record begins.
+/// Why a file cannot be read further: nothing shows where the next record begins.
 struct DamagedRecording: Error, Sendable, Hashable, CustomStringConvertible {
   enum Reason: Sendable, Hashable {
-    /// A record claims to be longer than any can be.
+    /// A record claims an impossible length.
     case recordTooLong(UInt64, limit: Int)
-    /// The two lengths of a pcapng block are not the same.
+    /// The two lengths of a pcapng block differ.
     case lengthsDiffer(UInt32, UInt32)
-    /// A pcapng block is shorter than its own frame, or no multiple of four.
+    /// A pcapng block is shorter than its own frame, or not a multiple of four.
     case blockLength(UInt32)
-    /// A section of pcapng whose byte order or version is unknown.
+    /// A pcapng section with an unknown byte order or version.
     case section
-    /// What is compressed is not as gzip has it.
+    /// Invalid gzip data.
     case compression
-    /// What is compressed expands more than so many times.
+    /// The file expands more than this many times.
     case expansion(UInt64)
   }
 
@@ -65,15 +65,15 @@ struct DamagedRecording: Error, Sendable, Hashable, CustomStringConvertible {
       case .lengthsDiffer(let first, let second):
         "a block has the lengths \(first) and \(second)"
       case .blockLength(let length): "a block cannot have the length \(length)"
-      case .section: "a section is of an unknown kind"
-      case .compression: "what stands there is not compressed as gzip does it"
+      case .section: "the byte order or version of a section is unknown"
+      case .compression: "the gzip data is invalid"
       case .expansion(let times): "it expands more than \(times) times, as no capture does"
       }
     return "it is damaged at byte \(offset): \(what)"
   }
 }
 
-/// The kinds of link that packets are recorded from, by their numbers in capture files
+/// The types of recorded links, by their numbers in capture files
 /// (https://www.tcpdump.org/linktypes.html).
 struct LinkType: RawRepresentable, Sendable, Hashable {
   var rawValue: UInt32
@@ -86,6 +86,6 @@ struct LinkType: RawRepresentable, Sendable, Hashable {
   static let ipv4 = LinkType(rawValue: 228)
   static let ipv6 = LinkType(rawValue: 229)
   static let linuxCooked2 = LinkType(rawValue: 276)
-  /// What FreeBSD and OpenBSD call raw IP in files of their own.
+  /// Raw IP in files of FreeBSD and OpenBSD.
   static let rawOfBSD: Set<LinkType> = [LinkType(rawValue: 12), LinkType(rawValue: 14)]
 }

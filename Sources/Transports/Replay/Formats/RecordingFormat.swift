@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// The formats of files that can be replayed, told by how a file begins.
+/// The formats of recordings, recognized by their first bytes.
 enum RecordingFormat: Sendable, Hashable, CaseIterable {
   case pcap
   case pcapng
@@ -8,11 +8,11 @@ enum RecordingFormat: Sendable, Hashable, CaseIterable {
   case rtp4
   case rfc4571
 
-  /// How files begin that say what they are.
+  /// The signatures of formats that have one.
   static let signatures =
     PcapReader.Header.signatures
     + [[0x0A, 0x0D, 0x0D, 0x0A], RTPDumpReader.signature, GzipReader.signature]
-  /// Bytes by which every format with a signature is told.
+  /// How many bytes are enough to recognize every signature.
   static let signatureLength = 13
 
   init(_ framing: PacketFraming) {
@@ -22,10 +22,10 @@ enum RecordingFormat: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// The format of a file that begins with `bytes`; its name decides only where they leave it open.
+  /// The format of a file that begins with `bytes`; its name decides only if they do not.
   ///
-  /// What has a signature goes by that. Lengths have none, so they are believed where what stands
-  /// behind the first one can be RTP.
+  /// Signatures are unambiguous. Length-prefixed files have none, so they are recognized if what
+  /// follows the first length can be RTP.
   init?(beginning bytes: ByteBuffer, name: String) {
     if PcapReader.Header.signatures.contains(where: bytes.readableBytesView.starts) {
       self = .pcap
@@ -69,7 +69,7 @@ enum RecordingFormat: Sendable, Hashable, CaseIterable {
     return type == PcapngReader.BlockType.section && [order, order.byteSwapped].contains(magic)
   }
 
-  /// Whether a packet of RTP version 2 and a believable length stands behind the first length.
+  /// Whether an RTP packet of version 2 and a plausible length follows the first length.
   private static func isFramed(_ bytes: ByteBuffer) -> Bool {
     guard
       let (length, first) = bytes.getMultipleIntegers(

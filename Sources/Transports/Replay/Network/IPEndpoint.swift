@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// An IPv4 or IPv6 address as it stands in a header; cheap to compare and to keep.
+/// An IPv4 or IPv6 address from a header; cheap to compare and to store.
 struct IPAddress: Sendable, Hashable {
   /// The upper half of an IPv6 address; 0 in IPv4.
   let high: UInt64
@@ -36,11 +36,11 @@ struct IPEndpoint: Sendable, Hashable {
     self.port = port
   }
 
-  /// `nil` for what is no IP address.
+  /// `nil` if it is not an IP address.
   init?(_ socketAddress: SocketAddress) {
     guard let port = socketAddress.port else { return nil }
     let storage = socketAddress.storage
-    // Both kinds hold the address in network byte order, behind the family and the port.
+    // Both kinds contain the address in network byte order, after the family and the port.
     let bytes = unsafe withUnsafeBytes(of: storage) { unsafe ByteBuffer(bytes: $0) }
     let address: IPAddress
     switch socketAddress.family {
@@ -60,11 +60,11 @@ struct IPEndpoint: Sendable, Hashable {
     try? SocketAddress(packedIPAddress: address.bytes, port: Int(port))
   }
 
-  /// The same address with the next port; behind the last one comes 0, which nobody has.
+  /// The same address with the next port; after the last one comes 0, which nobody uses.
   func nextPort() -> IPEndpoint { IPEndpoint(address: address, port: port &+ 1) }
 }
 
 extension IPEndpoint: CustomStringConvertible {
-  /// As a URL has it: `192.0.2.1:5004`, `[2001:db8::1]:5004`.
+  /// As in a URL: `192.0.2.1:5004`, `[2001:db8::1]:5004`.
   var description: String { socketAddress?.endpoint ?? "port \(port)" }
 }

@@ -8,7 +8,7 @@ struct IPPacket: Sendable, Hashable {
     static let udp: UInt8 = 17
   }
 
-  /// Where a fragment belongs.
+  /// The position of a fragment.
   struct Fragment: Sendable, Hashable {
     var identification: UInt32
     /// In bytes, a multiple of 8.
@@ -16,9 +16,9 @@ struct IPPacket: Sendable, Hashable {
     var isLast: Bool
   }
 
-  /// Why bytes are no IP packet that can be used.
+  /// Why bytes are not a usable IP packet.
   enum Fault: Error, Sendable, Hashable {
-    /// Less of it was recorded than was sent.
+    /// It was recorded only in part.
     case cut
     case malformed
   }
@@ -27,12 +27,12 @@ struct IPPacket: Sendable, Hashable {
   let destination: IPAddress
   /// The protocol of ``payload``.
   let number: UInt8
-  /// Behind all headers of IP.
+  /// What follows all IP headers.
   let payload: ByteBuffer
   /// `nil` for a whole packet.
   let fragment: Fragment?
 
-  /// Reads the packet at the front of `bytes`, of which `missing` were not recorded.
+  /// Reads the packet at the start of `bytes`, of which `missing` more were not recorded.
   init(parsing bytes: ByteBuffer, missing: Int) throws(Fault) {
     let short: Fault = missing > 0 ? .cut : .malformed
     guard let first = bytes.getInteger(at: bytes.readerIndex, as: UInt8.self) else { throw short }
@@ -45,7 +45,7 @@ struct IPPacket: Sendable, Hashable {
     }
   }
 
-  /// The packet that `fragment` and others were put together to.
+  /// The packet reassembled from `fragment` and others.
   init(reassembled payload: ByteBuffer, of fragment: IPPacket) {
     source = fragment.source
     destination = fragment.destination
@@ -66,7 +66,7 @@ struct IPPacket: Sendable, Hashable {
           at: start,
           as: (UInt16, UInt16, UInt16, UInt16, UInt8, UInt8, UInt16, UInt32, UInt32).self)
     else { throw short }
-    // A network interface that segments for the kernel leaves 0.
+    // 0 from a network interface that segments for the kernel.
     let length = total == 0 ? bytes.readableBytes : Int(total)
     guard length >= headerLength else { throw .malformed }
     guard let payload = bytes.getSlice(at: start + headerLength, length: length - headerLength)
@@ -92,12 +92,12 @@ struct IPPacket: Sendable, Hashable {
     self.source = IPAddress(version6: source, sourceLow)
     self.destination = IPAddress(version6: destination, destinationLow)
     var headers = IPv6ExtensionHeaders(next: next)
-    // 0 stands for a jumbogram (RFC 2675), or for an interface that segments for the kernel.
+    // 0 means a jumbogram (RFC 2675), or an interface that segments for the kernel.
     let rest = length == 0 ? bytes.readableBytes - 40 : Int(length)
     guard var body = bytes.getSlice(at: start + 40, length: rest) else { throw short }
     guard headers.read(from: &body) else { throw short }
     if let jumbo = headers.jumboLength {
-      // Its length counts the extension headers too.
+      // Its length includes the extension headers.
       let behind = Int(jumbo) - (rest - body.readableBytes)
       guard behind >= 0 else { throw .malformed }
       guard let whole = body.readSlice(length: behind) else { throw short }
@@ -109,19 +109,19 @@ struct IPPacket: Sendable, Hashable {
   }
 }
 
-/// The extension headers of an IPv6 packet (RFC 8200 §4), passed over for what they lead to.
+/// The extension headers of an IPv6 packet (RFC 8200 §4), skipped to find what follows.
 struct IPv6ExtensionHeaders: Sendable {
   /// More than any packet has.
   static let maximum = 16
 
   private(set) var next: UInt8
   private(set) var fragment: IPPacket.Fragment?
-  /// Of the Jumbo Payload option (RFC 2675 §2).
+  /// From the Jumbo Payload option (RFC 2675 §2).
   private(set) var jumboLength: UInt32?
 
   init(next: UInt8) { self.next = next }
 
-  /// Takes the headers off the front of `body`; false where one of them does not end in it.
+  /// Removes the headers from the front of `body`; `false` if one of them does not end in it.
   mutating func read(from body: inout ByteBuffer) -> Bool {
     for _ in 0..<Self.maximum {
       let length: Int
@@ -129,7 +129,7 @@ struct IPv6ExtensionHeaders: Sendable {
       switch next {
       case 0, 43, 60, 135, 139, 140: length = 8 + 8 * Int(head?.1 ?? 0)
       case 44: length = 8
-      // The Authentication Header counts in four bytes, less two (RFC 4302 §2.2).
+      // The Authentication Header counts in units of four bytes, less two (RFC 4302 §2.2).
       case 51: length = 4 * (Int(head?.1 ?? 0) + 2)
       default: return true
       }
@@ -137,7 +137,7 @@ struct IPv6ExtensionHeaders: Sendable {
       if next == 44 { readFragment(header) }
       if next == 0 { readOptions(header) }
       next = head.0
-      // What follows belongs to the packet that the fragments are put together to.
+      // What follows belongs to the reassembled packet.
       if fragment != nil { return true }
     }
     return false

@@ -1,27 +1,27 @@
 internal import NIOCore
 internal import RTPWire
 
-/// Puts the fragments of IP packets together (RFC 791 §3.2, RFC 8200 §4.5).
+/// Reassembles fragmented IP packets (RFC 791 §3.2, RFC 8200 §4.5).
 struct IPReassembly: Sendable {
   enum Outcome: Sendable, Hashable {
     case whole(IPPacket)
     case incomplete
-    /// The same fragment once more.
+    /// The same fragment again.
     case duplicate
-    /// It overlaps another one, so the whole packet is let go (RFC 5722).
+    /// It overlaps another one, so the whole packet is dropped (RFC 5722).
     case overlapping
-    /// It reaches beyond 65,535 bytes, or beyond the end that another one has told.
+    /// It extends past 65,535 bytes, or past an end that was already known.
     case impossible
   }
 
-  /// Packets that are put together at the same time; the oldest goes for another one.
+  /// The most packets in reassembly; the oldest makes room.
   static let maximumPackets = 64
-  /// Bytes of all fragments that wait.
+  /// Bytes of all waiting fragments.
   static let maximumBytes = 4 << 20
-  /// After so long the rest does not come (RFC 8200 §4.5).
+  /// After this time the rest will not come (RFC 8200 §4.5).
   static let patience: Int64 = 60_000_000_000
 
-  /// Packets whose other fragments did not come.
+  /// Packets that were never completed.
   private(set) var incomplete: UInt64 = 0
   private var packets: [Packet] = []
   private var bytes = 0
@@ -34,19 +34,19 @@ struct IPReassembly: Sendable {
   }
 
   fileprivate struct Packet {
-    /// Links with an MTU of less than 64 bytes have not been seen.
+    /// The most pieces per packet: no links with an MTU below 64 bytes are known.
     static let maximumPieces = 1024
 
     var identity: Identity
     var began: Int64
-    /// In the order of their offsets, without overlaps.
+    /// In order of their offsets, without overlaps.
     var pieces: [(offset: Int, bytes: ByteBuffer)] = []
-    /// Bytes of the whole, once the last fragment has come.
+    /// Bytes of the whole packet, once its last fragment has come.
     var length: Int?
     var received = 0
   }
 
-  /// Takes in a fragment that was recorded at `time`, in nanoseconds.
+  /// Adds a fragment recorded at `time`, in nanoseconds.
   mutating func receive(
     _ packet: IPPacket, _ fragment: IPPacket.Fragment, at time: Int64
   ) -> Outcome {
@@ -57,7 +57,7 @@ struct IPReassembly: Sendable {
       remove(at: 0)
       incomplete += 1
     }
-    // IPv6 does without the protocol (RFC 8200 §4.5).
+    // IPv6 does not use the protocol here (RFC 8200 §4.5).
     let identity = Identity(
       source: packet.source, destination: packet.destination,
       number: packet.source.isVersion6 ? 0 : packet.number,
@@ -110,13 +110,13 @@ extension IPReassembly.Packet {
       guard place == pieces.count, length == nil else { return .impossible }
       length = end
     }
-    // Out of the slab of the read, which would otherwise be held whole.
+    // A copy, because a slice would keep the read's whole slab in memory.
     pieces.insert((start, ByteBuffer(buffer: bytes)), at: place)
     received += count
     return .fits
   }
 
-  /// All of the packet's payload, once it is there.
+  /// The packet's payload, once complete.
   fileprivate var whole: ByteBuffer? {
     guard let length, received == length else { return nil }
     var whole = ByteBufferAllocator().buffer(capacity: length)

@@ -1,16 +1,16 @@
 internal import NIOCore
 
-/// Takes the headers of links off: Ethernet with VLAN tags and PPPoE, Linux cooked captures, BSD
-/// loopback and raw IP.
+/// Removes link headers: Ethernet with VLAN tags and PPPoE, Linux cooked captures, BSD loopback and
+/// raw IP.
 enum LinkLayer {
   enum Outcome: Sendable, Hashable {
-    /// An IP packet, with whatever fills its frame behind it.
+    /// An IP packet, possibly followed by padding of its frame.
     case ip(ByteBuffer)
-    /// Another protocol, by its EtherType; 0 where the link does not say.
+    /// Another protocol, by its EtherType; 0 if the link does not say.
     case other(EtherType)
     /// The frame ends inside its header.
     case truncated
-    /// A kind of link that is not known here.
+    /// An unknown kind of link.
     case unsupported(LinkType)
   }
 
@@ -20,11 +20,11 @@ enum LinkLayer {
     static let ipv4 = EtherType(rawValue: 0x0800)
     static let ipv6 = EtherType(rawValue: 0x86DD)
     static let pppoeSession = EtherType(rawValue: 0x8864)
-    /// IEEE 802.1Q, 802.1ad, and what came before 802.1ad.
+    /// IEEE 802.1Q, 802.1ad, and the predecessor of 802.1ad.
     static let tags: Set<UInt16> = [0x8100, 0x88A8, 0x9100]
   }
 
-  /// Tags in a row; two are in use (802.1ad).
+  /// The most consecutive tags; two are in use (802.1ad).
   static let maximumTags = 8
 
   static func payload(of frame: ByteBuffer, on link: LinkType) -> Outcome {
@@ -32,7 +32,7 @@ enum LinkLayer {
     case .ethernet: behindEtherType(at: 12, of: frame)
     case .linuxCooked: behindEtherType(at: 14, of: frame)
     case .linuxCooked2: linuxCooked2(frame)
-    // The address family in front has numbers of its own on each system; the IP version tells.
+    // Each system numbers address families differently, so the IP version decides.
     case .null, .loop: ip(at: 4, of: frame)
     case .raw, .ipv4, .ipv6: ip(at: 0, of: frame)
     case _ where LinkType.rawOfBSD.contains(link): ip(at: 0, of: frame)
@@ -59,7 +59,7 @@ enum LinkLayer {
     guard let type = frame.getInteger(at: frame.readerIndex, as: UInt16.self) else {
       return .truncated
     }
-    // The kernel takes the outer tag away and keeps inner ones.
+    // The kernel removes the outer tag and keeps inner ones.
     guard EtherType.tags.contains(type) else {
       return payload(EtherType(rawValue: type), at: 20, of: frame)
     }

@@ -1,25 +1,25 @@
 internal import NIOCore
 internal import RTPWire
 
-/// A recorded TCP connection in both directions, looked through for RTSP: the frames in it, and
+/// A recorded TCP connection in both directions, searched for RTSP: its interleaved frames, and
 /// what its messages say about them.
 ///
-/// A connection may have been going on when the capture began, and may be anything but RTSP.
+/// The connection may have begun before the capture, and may not be RTSP at all.
 struct RTSPDialogue: Sendable {
-  /// A packet that was interleaved in the connection (RFC 2326 §10.12).
+  /// A packet interleaved in the connection (RFC 2326 §10.12).
   struct Frame: Sendable, Hashable {
     var channel: UInt8
     var bytes: ByteBuffer
   }
 
-  /// Where nobody says which channels there are, these are common.
+  /// The usual channels, if SETUP was not recorded.
   static let usualChannels: [UInt8] = [0, 1, 2, 3]
-  /// Times that a direction may turn out to be incomprehensible before it is let go.
+  /// How often a direction may turn out to be unreadable before it is given up.
   static let maximumFailures = 8
 
-  /// What the server described last.
+  /// The latest description from the server.
   private(set) var description: SessionDescription?
-  /// The RTCP channels by the RTP channel they belong to, as SETUP agreed on them.
+  /// The RTCP channels by their RTP channel, from SETUP.
   private(set) var controlChannels: [UInt8: UInt8] = [:]
   private var directions: [IPEndpoint: Direction] = [:]
 
@@ -31,7 +31,7 @@ struct RTSPDialogue: Sendable {
 
   var holes: UInt64 { directions.values.reduce(0) { $0 + $1.stream.holes } }
 
-  /// Takes in a segment from `source`, and hands out what became whole by it.
+  /// Adds a segment from `source`, and hands out what it completed.
   mutating func receive(
     _ segment: TCPSegment, from source: IPEndpoint, at time: Int64, _ body: (Frame) -> Void
   ) -> TCPReassembly.Outcome {
@@ -43,7 +43,7 @@ struct RTSPDialogue: Sendable {
     return outcome
   }
 
-  /// Gives up what is missing at the end of the recording, and hands out what lies behind it.
+  /// Gives up what is missing at the end of the recording, and hands out what follows it.
   mutating func finish(at time: Int64, _ body: (IPEndpoint, Frame) -> Void) {
     for source in directions.keys.sorted(by: { $0.port < $1.port }) {
       guard var direction = directions.removeValue(forKey: source) else { continue }
@@ -58,7 +58,7 @@ struct RTSPDialogue: Sendable {
   ) {
     while let piece = direction.stream.nextPiece() {
       guard case .bytes(let bytes) = piece else {
-        // What the hole cut has no end.
+        // What was cut by the hole has no end.
         direction.input = RTSPInput(channels: assignedChannels)
         continue
       }
@@ -86,7 +86,7 @@ struct RTSPDialogue: Sendable {
       ? Self.usualChannels : controlChannels.flatMap { [$0.key, $0.value] }.sorted()
   }
 
-  /// Responses say all that is needed: SDP of DESCRIBE, channels of SETUP.
+  /// Responses are enough: the SDP of DESCRIBE, the channels of SETUP.
   private mutating func learn(from response: RTSPResponse) {
     guard (200..<300).contains(response.status) else { return }
     if !response.body.isEmpty, let description = try? SessionDescription(parsing: response.body) {

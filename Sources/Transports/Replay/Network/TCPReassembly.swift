@@ -1,47 +1,48 @@
 internal import NIOCore
 internal import RTPWire
 
-/// One direction of a TCP connection as it was recorded, put back into the order of its bytes.
+/// One direction of a recorded TCP connection, put back into order.
 ///
-/// What was sent again is told by its numbers and let go. What is missing is waited for while the
-/// bytes behind it stay within a bound; then it was not recorded, and the stream goes on behind it.
+/// Retransmissions are recognized by their numbers and dropped. Missing bytes are waited for while
+/// those after them stay within a bound. Then they count as not recorded, and the stream continues
+/// after them.
 struct TCPReassembly: Sendable {
   enum Outcome: Sendable, Hashable {
-    /// Some of it, or all, was next.
+    /// All or part of it was next.
     case inOrder
-    /// It waits for bytes that are missing.
+    /// It waits for missing bytes.
     case parked
-    /// All of it had come before.
+    /// All of it had already come.
     case retransmission
-    /// No bytes.
+    /// It was empty.
     case empty
   }
 
-  /// What comes out.
+  /// The output.
   enum Piece: Sendable, Hashable {
     case bytes(ByteBuffer)
     /// Bytes that were not recorded.
     case hole
   }
 
-  /// Bytes that wait behind a hole: half a second of a fast camera.
+  /// Bytes waiting after a hole: half a second of a fast camera.
   static let maximumBytes = 512 << 10
   static let maximumSegments = 1024
-  /// How long a hole is waited for, in nanoseconds of the recording.
+  /// How long to wait for a hole, in nanoseconds of the recording.
   static let patience: Int64 = 2_000_000_000
 
-  /// Holes that were skipped, and the bytes in them.
+  /// Holes that were skipped, and their bytes.
   private(set) var holes: UInt64 = 0
   private(set) var missingBytes: UInt64 = 0
   /// The number of the next byte; `nil` before the first segment.
   private var next: UInt32?
   private var ready = CircularBuffer<Piece>()
-  /// In the order of their numbers; may overlap.
+  /// In order of their numbers; may overlap.
   private var parked: [(number: UInt32, bytes: ByteBuffer)] = []
   private var parkedBytes = 0
   private var holeSince: Int64?
 
-  /// Takes in a segment that was recorded at `time`; pull ``nextPiece()`` until `nil` afterwards.
+  /// Adds a segment recorded at `time`; call ``nextPiece()`` until `nil` afterwards.
   mutating func receive(_ segment: TCPSegment, at time: Int64) -> Outcome {
     if segment.isSynchronizing {
       restart(at: segment.sequenceNumber &+ 1)
@@ -54,17 +55,17 @@ struct TCPReassembly: Sendable {
     return place(segment.payload, at: segment.sequenceNumber, time)
   }
 
-  /// What is next in order; what a segment brought comes as a slice of it.
+  /// The next piece in order; new bytes are a slice of their segment.
   mutating func nextPiece() -> Piece? { ready.popFirst() }
 
-  /// Gives up what is missing: nothing more will come.
+  /// Gives up what is missing, because nothing more will come.
   mutating func finish() {
     while !parked.isEmpty { skipHole() }
   }
 
-  /// The connection begins anew, as its ports are used again.
+  /// The ports are used for a new connection.
   private mutating func restart(at number: UInt32) {
-    // A SYN that was sent again.
+    // A retransmitted SYN.
     guard next != number else { return }
     finish()
     next = number
@@ -92,12 +93,12 @@ struct TCPReassembly: Sendable {
     {
       return
     }
-    // Out of the slab of the read, which would otherwise be held whole.
+    // A copy, because a slice would keep the read's whole slab in memory.
     parked.insert((number, ByteBuffer(buffer: bytes)), at: place)
     parkedBytes += bytes.readableBytes
   }
 
-  /// Delivers `bytes`, which begin at `number`, without the first `count` of them.
+  /// Delivers `bytes`, which begin at `number`, without the first `count`.
   private mutating func deliver(_ bytes: ByteBuffer, from count: Int, upTo number: UInt32) {
     next = number &+ UInt32(truncatingIfNeeded: bytes.readableBytes)
     var bytes = bytes
@@ -105,7 +106,7 @@ struct TCPReassembly: Sendable {
     ready.append(.bytes(bytes))
   }
 
-  /// Delivers what has been waiting for what has come.
+  /// Delivers what waited for the bytes that have come.
   private mutating func closeHoles() {
     while let first = parked.first, let next {
       let distance = Int(Int32(bitPattern: first.number &- next))

@@ -1,16 +1,16 @@
 internal import NIOCore
 
-/// A segment of TCP (RFC 9293 §3.1) in the payload of an IP packet; its options are passed over.
+/// A TCP segment (RFC 9293 §3.1) in the payload of an IP packet, without its options.
 struct TCPSegment: Sendable, Hashable {
   let sourcePort: UInt16
   let destinationPort: UInt16
-  /// Of the first byte of ``payload``, or of SYN.
+  /// The number of the first byte of ``payload``, or of SYN.
   let sequenceNumber: UInt32
   /// Whether the connection begins here.
   let isSynchronizing: Bool
   let payload: ByteBuffer
 
-  /// Reads a segment; `nil` where its header does not end in `bytes`.
+  /// Reads a segment; `nil` if its header does not end in `bytes`.
   init?(parsing bytes: ByteBuffer) {
     let start = bytes.readerIndex
     guard

@@ -8,7 +8,7 @@ struct UDPDatagram: Sendable, Hashable {
   let destinationPort: UInt16
   let payload: ByteBuffer
 
-  /// Reads a datagram; `nil` where the length does not fit what is there.
+  /// Reads a datagram; `nil` if its length does not fit.
   init?(parsing bytes: ByteBuffer) {
     guard
       let (source, destination, length, _) = bytes.getMultipleIntegers(
