@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// What other programs may do with the package next door, which knows nothing of them.
+// What other programs can do with the package in the parent folder, which does not know them.
 let package = Package(
   name: "rtp-recv-examples",
   dependencies: [
@@ -9,7 +9,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
   ],
   targets: [
-    // A transport with a scheme of its own, a payload format and an output.
+    // A transport with its own scheme, a payload format and an output.
     .target(
       name: "ExtraRooms",
       dependencies: [

@@ -62,7 +62,7 @@ import Testing
       units, of: clip, golden: clip.decodedByFFmpeg(stream), without: [lost.time.ticks / 3000])
   }
 
-  /// Where pictures are decoded out of the order in which they are shown.
+  /// Streams whose decoding order is not their output order.
   @Test(
     "a key picture that never came hides none of those behind it, nor their order",
     arguments: [12, 16, 24], [(2, "normal"), (3, "none"), (3, "strict"), (7, "normal")])
@@ -164,7 +164,7 @@ import Testing
       worst = max(worst, error)
       if number <= Int(lost.max() ?? 0) + 3 { #expect(error < 25) }
     }
-    // 30 to 100 where nothing stands in for what is missing.
+    // 30 to 100 without stand-ins.
     withKnownIssue("in these two clips, motion that is made up leads later pictures astray") {
       #expect(worst < 25)
     } when: {

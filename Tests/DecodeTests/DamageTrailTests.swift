@@ -33,7 +33,7 @@ struct DamageTrailTests {
     return units.map { trail.condition(of: $0) }
   }
 
-  /// Encoders with open groups of pictures send one IDR picture, or none at all.
+  /// Encoders with open groups of pictures send only one IDR picture, or none.
   @Test("leading pictures of later groups are intact again, where there is never an IDR picture")
   func openGroups() {
     let group = { (start: Int64) in

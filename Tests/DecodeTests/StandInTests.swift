@@ -100,7 +100,7 @@ import Testing
     }
   }
 
-  /// x265 needs a thread of its own for slices.
+  /// x265 needs a separate thread for slices.
   private static func sliced(
     _ name: String, _ parameters: String, pixelFormat: String = "yuv420p"
   ) -> Clip {
@@ -122,7 +122,7 @@ import Testing
     sliced("monochrome", "ctu=32", pixelFormat: "gray"),
   ]
 
-  /// libavcodec begins a picture with its first slice and with no other.
+  /// libavcodec begins a picture only with its first slice.
   @Test("what came of a picture is shown although its first slice did not", arguments: slicedClips)
   func firstSlice(_ clip: Clip) async throws {
     let stream = try clip.encoded()

@@ -137,7 +137,7 @@ import Testing
     await decoder.close()
     #expect(collector.failures == [])
     #expect(collector.frames.count == units.count)
-    // Not the bytes themselves: where they differ, a report of them helps nobody.
+    // Not the bytes themselves: a report of their differences would help nobody.
     let isEqual = packed(collector.frames) == expected
     #expect(isEqual)
   }
@@ -333,7 +333,7 @@ import Testing
     configuration.lossTreatment = treatment
     let collector = Collector()
     let decoder = try collector.decoder(for: clip.codec, configuration: configuration)
-    // The parameter sets alone, in an access unit of their own.
+    // The parameter sets alone in an access unit.
     try await decoder.decode(units[0].withoutPicture)
     for unit in units[1...] { try await decoder.decode(unit) }
     await decoder.flush()
@@ -506,7 +506,7 @@ import Testing
 
   @Test("opening and closing decoders forever takes no memory")
   func openingAndClosing() async {
-    // In a process of its own, since other tests take memory meanwhile.
+    // In a separate process, because other tests allocate memory meanwhile.
     await #expect(processExitsWith: .success) {
       let clip = Clip(name: "plain", width: 640, height: 480, frames: 3)
       let units = clip.accessUnits(of: try clip.encoded())

@@ -5,7 +5,7 @@ import RTPProcessor
 import RTPWire
 import Testing
 
-/// What cameras do that no standard asks for, and what has to come out all the same.
+/// Behaviour of cameras that no standard describes, and the output expected all the same.
 @Suite("Cameras")
 struct CameraTests {
   @Test("Marker on every parameter set (LV-IP22IR40DVBL)", arguments: Material.all)

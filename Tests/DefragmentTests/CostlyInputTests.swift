@@ -41,7 +41,7 @@ struct CostlyInputTests {
     #expect(unit.gaps.count <= VideoDefragmenter.Limits().unitsPerAccessUnit + 1)
   }
 
-  /// Each with a number of its own, and none of them needed.
+  /// Each with a different identifier, and none needed.
   @Test("parameter sets to fill the memory with")
   func manyParameterSets() throws {
     var bench = try Bench(H264.codec)

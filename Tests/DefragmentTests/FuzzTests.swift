@@ -4,7 +4,7 @@ import NIOCore
 import RTPWire
 import Testing
 
-/// Random streams, good and bad, that go on whatever happened before.
+/// Random streams, valid and invalid, each continuing after the last.
 @Suite("Random streams")
 struct FuzzTests {
   @Test("No operation in any order breaks an invariant", arguments: Material.all, UInt64(1)...4)
@@ -28,7 +28,7 @@ struct FuzzTests {
         payload[place] = UInt8.random(in: 0...255, using: &random)
       case 3:
         payload = (0..<Int.random(in: 0...40, using: &random)).map { _ in
-          // Often 0, 1 and 3, of which start codes and emulation prevention are made.
+          // Often 0, 1 and 3, which start codes and emulation prevention consist of.
           [0, 0, 1, 3, UInt8.random(in: 0...255, using: &random)].randomElement(using: &random) ?? 0
         }
       default: break
@@ -59,7 +59,7 @@ struct FuzzTests {
     reported += UInt64(accessUnit.lostPackets)
     var end = 0
     for unit in accessUnit.units {
-      // Without gaps: each unit stands directly behind its start code.
+      // Without gaps: each unit directly follows its start code.
       if unit.offset != end + 4 || unit.length <= 0 { Issue.record("\(accessUnit)") }
       end = unit.offset + unit.length
     }

@@ -6,7 +6,7 @@ import Testing
 struct GapTests {
   typealias Gap = AccessUnit.Gap
 
-  /// After an outage, of which nobody knows how long it was.
+  /// After an outage of unknown length.
   @Test(
     "a picture where the numbers begin anew may lack what it refers to, unless it is a key picture")
   func newNumbering() throws {
@@ -81,7 +81,7 @@ struct GapTests {
     bench.push("7c 81 e0 01", at: 4000)
     bench.push("65 88 01", at: 5000, marker: true, lost: 2)
     #expect(bench.take().map(\.integrity) == [.damaged, .afterLoss])
-    // One whose parameter sets may be among what was lost is not called whole.
+    // Its parameter sets may be among what was lost, so it is not called whole.
     bench.push("65 88 01", at: 6000, marker: true, lost: 2)
     #expect(bench.take().map(\.integrity) == [.afterLoss])
     // Nor is one called less where the stream is seen to do without.

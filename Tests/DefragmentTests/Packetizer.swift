@@ -2,7 +2,7 @@ import Bitstream
 import Defragment
 import Foundation
 
-/// The sending end of both payload formats, as short as it can be: what it makes has to come back.
+/// A minimal sending end of both payload formats: what it makes must come back.
 struct Packetizer {
   struct Payload {
     var bytes: [UInt8]

@@ -4,11 +4,11 @@ import NIOCore
 import RTPWire
 import Testing
 
-/// Parameter sets whose fields lie: they are counted, nothing is reserved for them, and good ones
-/// that follow are taken.
+/// Parameter sets with invalid fields: they are counted, no memory is reserved for them, and later
+/// valid ones are used.
 @Suite("Parameter sets out of range")
 struct ParameterSetRangeTests {
-  /// Writes the fields of a sequence parameter set, each of which can be set wrong.
+  /// Writes the fields of a sequence parameter set, any of which can be invalid.
   struct BaselineSet: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var identifier = 0
@@ -148,7 +148,7 @@ struct BitWriter {
     text += String(repeating: "0", count: code.count - 1) + code
   }
 
-  /// With a stop bit behind, as raw byte sequence payloads have it.
+  /// With a stop bit, as raw byte sequence payloads end.
   var bytes: [UInt8] {
     var rest = (text + "1")[...]
     var bytes: [UInt8] = []

@@ -4,7 +4,7 @@ import NIOCore
 import RTPWire
 import Testing
 
-/// What x264 and x265 wrote, and what ffprobe 5.1 says of it.
+/// Sets written by x264 and x265, and what ffprobe 5.1 reports about them.
 struct EncodedSet: Sendable, CustomTestStringConvertible {
   typealias Description = FormatDescription
 

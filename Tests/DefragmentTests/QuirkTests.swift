@@ -2,7 +2,7 @@ import Bitstream
 import Defragment
 import Testing
 
-/// What real cameras send, and what must come of it.
+/// What real cameras send, and the expected result.
 struct QuirkTests {
   struct Packet: Sendable {
     var hex: String

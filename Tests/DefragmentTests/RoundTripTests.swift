@@ -192,7 +192,7 @@ struct RoundTripTests {
   @Test("What an interleaved stream loses is missing where it belongs, not where it was sent")
   func interleavedLoss() throws {
     let packetizer = Packetizer(codec: H264.codec)
-    // Pictures of two slices, of which the seventh unit of each eight is sent before the others.
+    // Pictures of two slices; the seventh unit of each eight is sent before the others.
     let first = bytes("61 e0 01")
     let second = bytes("61 48 02")
     var bench = try Bench(

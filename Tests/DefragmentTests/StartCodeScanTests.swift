@@ -6,7 +6,7 @@ import Testing
 /// The scan for start codes looks at blocks; these hold it against looking at each byte.
 @Suite("Start code scan")
 struct StartCodeScanTests {
-  /// Longer than two blocks, so that a start code comes to lie in, across and behind them.
+  /// Longer than two blocks, so that a start code lies in, across and after them.
   private static let offsets = 0...70
 
   @Test("A start code is found wherever it lies", arguments: offsets)
@@ -38,7 +38,7 @@ struct StartCodeScanTests {
     var storage = ByteBuffer(repeating: 7, count: 40)
     storage.writeBytes([0, 0, 1, 9])
     let slice = storage.getSlice(at: 0, length: 42) ?? ByteBuffer()
-    // The two zeros at the end are trailing zeros, and the 1 belongs to somebody else.
+    // The two zeros at the end are trailing zeros; the 1 is outside the slice.
     #expect(AnnexB.units(of: slice) == [ByteBuffer(repeating: 7, count: 40)])
   }
 

@@ -3,14 +3,14 @@ import Defragment
 import NIOCore
 import Testing
 
-/// What stands between the slices of one picture does not end it.
+/// Units between the slices of a picture do not end it.
 @Suite("Units between the slices of a picture")
 struct StrayUnitTests {
-  /// Parameter sets, the slices of two pictures with the same time, and what stands between slices.
+  /// Parameter sets, the slices of two pictures with the same time, and units between slices.
   struct Row: Sendable, CustomTestStringConvertible {
     let material: Material
     let between: [[UInt8]]
-    /// What of it is left, before the first slice.
+    /// Which of these remain, before the first slice.
     let kept: [[UInt8]]
     var packing = Packing.single
 
@@ -125,7 +125,7 @@ struct StrayUnitTests {
       // The same, but for frame_num, for pic_order_cnt_lsb, for nal_ref_idc becoming 0, and not at
       // all.
       ("411069132d", [1, 1]), ("411068a32d", [1, 1]), ("011068932d", [1, 1]), ("211068932d", [2]),
-      // The first slice once more.
+      // The first slice again.
       ("419a24cb40", [1, 1]),
     ])
   func headers(_ slice: String, _ expected: [Int]) throws {

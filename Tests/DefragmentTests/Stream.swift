@@ -20,7 +20,7 @@ struct Stream {
     unwrapped += 1 + Int64(lost)
     defer { isFirst = false }
     let sequence = UInt16(truncatingIfNeeded: unwrapped)
-    // Seven bytes before the packet, so that nobody can take reader indexes for 0.
+    // Seven bytes before the packet, so that assuming a reader index of 0 fails.
     var bytes = ByteBuffer(repeating: 0xA5, count: 7)
     bytes.writeMultipleIntegers(
       UInt8(0x80), UInt8(96 | (marker ? 0x80 : 0)), sequence,
@@ -38,7 +38,7 @@ struct Stream {
   }
 }
 
-/// A defragmenter with the stream that feeds it and what has come out of it.
+/// A defragmenter with the stream that feeds it and its output.
 struct Bench {
   var stream = Stream()
   var defragmenter: VideoDefragmenter
@@ -75,7 +75,7 @@ struct Bench {
     pull()
   }
 
-  /// Takes out what has come so far.
+  /// Returns and removes the output so far.
   mutating func take() -> [AccessUnit] {
     defer { accessUnits = [] }
     return accessUnits

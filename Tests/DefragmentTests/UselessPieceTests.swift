@@ -2,7 +2,7 @@ import Bitstream
 import Defragment
 import Testing
 
-/// What is dropped from a picture shows in its access unit, so that nothing broken passes for good.
+/// What is dropped from a picture shows in its access unit, so nothing broken passes as good.
 @Suite("Pieces that are of no use")
 struct UselessPieceTests {
   private static let keySlice = "6588840102030405"
@@ -13,7 +13,7 @@ struct UselessPieceTests {
     let codec: VideoCodec
     /// Payloads of the first picture; the last one has the marker.
     let payloads: [String]
-    /// What is left of it.
+    /// What remains of it.
     let units: [String]
   }
 

@@ -118,7 +118,7 @@ struct VectorTests {
     ),
   ]
 
-  /// A picture parameter set behind a picture begins the next access unit (H.264 §7.4.1.2.3).
+  /// A picture parameter set after a picture begins the next access unit (H.264 §7.4.1.2.3).
   private static let divided: Set<String> = ["aggregated followed by single"]
 
   private static let amatekSets = [
@@ -127,7 +127,7 @@ struct VectorTests {
     "4401c072f01b24",
   ]
 
-  /// Rows whose error is none here, as the table above or the decisions in the README say.
+  /// Rows whose error is accepted here, by the table above or the decisions in the README.
   private static let accepted: Set<String> = [
     "AP extra byte", "AP with a single NALU", "F bit 8001", "AP incomplete second size",
     "DONL too small",

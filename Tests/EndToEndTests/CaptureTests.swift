@@ -157,7 +157,7 @@ struct CaptureTests {
     }
   }
 
-  /// Nobody listens at the port for what is to be thrown away (RFC 863).
+  /// Nothing listens on the discard port (RFC 863).
   private static let markerPort = 9
 
   static func hashes(of recording: String) throws -> [String] {

@@ -128,7 +128,7 @@ struct CommandTests {
     for (target, status) in [("/dev/full", 6), ("fd:1", 6)] {
       let (sender, address) = try Self.server(["--frames", "30"])
       let output = try Scratch.path("y4m")
-      // A pipe that is full and that nobody reads.
+      // A full pipe that is not read.
       let launcher = """
         import os, subprocess, sys
         reader, writer = os.pipe()
@@ -196,7 +196,7 @@ struct CommandTests {
     let output = try Scratch.path("y4m")
     let (receiver, port) = try Self.listener(
       ["-o", output, "--codec", codec, "--payload-type", "96", "--timeout", "5"])
-    // The receiver is told afterwards below; this one shows that without the sets nothing decodes.
+    // Told only afterwards, below; this receiver shows that nothing decodes without the sets.
     let blind = try RunningProcess(
       Product.rtpSend,
       Self.pattern + ["udp://127.0.0.1:\(port)", "--codec", codec, "--frames", "30"]

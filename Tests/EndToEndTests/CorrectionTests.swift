@@ -5,7 +5,7 @@ import Testing
 @Suite(.serialized)
 struct CorrectionTests {
   enum Carriage: String, CaseIterable, Sendable {
-    /// Correction packets beside the media, under a payload type of their own.
+    /// Correction packets beside the media, with a separate payload type.
     case plain
     /// Both in RED (RFC 2198), as browsers send them.
     case redundant

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// `rtp-recv http://…` against `rtp-send`, alone and behind nginx, and `curl` in its place: the
-/// frames are FFmpeg's.
+/// `rtp-recv http://…` against `rtp-send`, alone and behind nginx, and with `curl` in its place:
+/// the frames equal FFmpeg's.
 @Suite(.serialized)
 struct HTTPServerTests {
   private func receive(
@@ -48,7 +48,7 @@ struct HTTPServerTests {
     let (process, status, hashes) = try receive(
       proxy.url(scheme: isSecure ? "https" : "http"),
       isSecure ? ["--tls-ca", authority] : [],
-      // A proxy of the environment's is none that was asked for.
+      // The environment's proxy was not requested.
       environment: ["http_proxy": "http://127.0.0.1:1", "https_proxy": "http://127.0.0.1:1"])
     #expect(status == 0, "\(process.standardError)")
     #expect(hashes == clip.hashes)

@@ -1,8 +1,7 @@
 import Foundation
 import Testing
 
-/// What comes out of a stream of which packets are lost for good, as `--on-loss` and
-/// `--constant-rate` have it.
+/// The output of a stream with packets lost for good, for `--on-loss` and `--constant-rate`.
 @Suite(.serialized)
 struct LossTests {
   /// What a network that loses one packet in fifty left of the clip, recorded once.
@@ -17,7 +16,7 @@ struct LossTests {
     return capture
   }
 
-  /// Plays the recording, and gives the hashes of the frames, the statistics and what was said.
+  /// Plays the recording; returns the hashes of the frames, the statistics and the messages.
   private func play(
     _ options: [String]
   ) throws -> (hashes: [String], statistics: Statistics, summary: String) {
@@ -69,7 +68,7 @@ struct LossTests {
   func constantRate(options: [String]) throws {
     let clip = try Clip.of(.h264)
     let (hashes, statistics, _) = try play(["--constant-rate"] + options)
-    // What stands behind the last picture that is shown cannot be known.
+    // How long the last shown picture lasts cannot be known.
     #expect((clip.frames - 60...clip.frames).contains(hashes.count))
     if options.isEmpty { #expect(hashes.count == clip.frames) }
     #expect(statistics["delivery", "surplus"] == 0)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What people get wrong is said, costs nothing, and has an exit status of its own.
+/// Users' mistakes are explained, destroy nothing, and have separate exit statuses.
 @Suite(.serialized)
 struct MistakeTests {
   /// A recording of a pattern, as `rtp-send` serves it.
@@ -46,7 +46,7 @@ struct MistakeTests {
     #expect(right == 0)
   }
 
-  /// What comes may be received perfectly, and be of no use to whoever wants pictures.
+  /// Media may be received perfectly and still be useless for pictures.
   @Test(arguments: [
     (["--codec", "h265"], "leave --codec out"),
     (["--frames", "3", "--on-loss", "skip", "--payload-type", "96"], nil),
@@ -137,7 +137,7 @@ struct MistakeTests {
     #expect(try run(["-", "-o", output], input: capture).status == 0)
   }
 
-  /// Each mistake has a sentence of its own, with what to type instead.
+  /// Each mistake has its own message with what to type instead.
   @Test(arguments: [
     ("missing.pcapng", 2, "No such file"), ("missing.mp4", 64, "there is no such file"),
     ("camera.example:5004", 64, "udp:// rtp:// rtsp://"), (":5004", 64, "how; put one of these"),

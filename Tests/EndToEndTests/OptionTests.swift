@@ -69,7 +69,7 @@ struct OptionTests {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     #expect(lines.count > 100)
     for line in lines { #expect(line.count <= 80, "\(line)") }
-    // What is wrapped by hand must not be wrapped once more.
+    // Text wrapped by hand must not be wrapped again.
     for line in lines where line.first?.isLowercase == true {
       Issue.record("a line that has lost its indentation: \(line)")
     }

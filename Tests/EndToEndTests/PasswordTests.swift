@@ -2,8 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// Each way to give `rtp-recv` a password, with a server that wants one; nobody else gets to see
-/// it.
+/// Each way to give `rtp-recv` a password, with a server that wants one; nobody else can see it.
 @Suite(.serialized)
 struct PasswordTests {
   private static let password = GStreamerServer.password
@@ -12,7 +11,7 @@ struct PasswordTests {
     try GStreamerServer(Clip.h264.get(), ["--auth", "digest"])
   }
 
-  /// A file whose first line is the password.
+  /// A file with the password in its first line.
   private static func file(mode: Int) throws -> String {
     let path = try Scratch.path("password")
     try Data("\(password)\nnot this\n".utf8).write(to: URL(fileURLWithPath: path))
@@ -30,7 +29,7 @@ struct PasswordTests {
   }
 
   private static func expectSuccess(of receiver: RunningProcess) throws {
-    // While it plays, what everybody can read of it says nothing.
+    // While it plays, nothing that others can read shows the password.
     _ = try receiver.waitForLine(#/"frames":[1-9]/#)
     let commandLine = try Data(
       contentsOf: URL(fileURLWithPath: "/proc/\(receiver.processIdentifier)/cmdline"))
@@ -89,7 +88,7 @@ struct PasswordTests {
         server.url(user: "viewer@"), environment: ["RTP_RECV_PASSWORD": Self.password]))
   }
 
-  /// What is typed, and the exit status that comes of it: the password, nothing, and Ctrl-C.
+  /// What is typed, and the resulting exit status: the password, nothing, and Ctrl-C.
   @Test("at a terminal", arguments: [("\(password)\n", 0), ("\u{4}", 3), ("\u{3}", 3)])
   func atATerminal(typed: String, status: Int) throws {
     let server = try Self.server()

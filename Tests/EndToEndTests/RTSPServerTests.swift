@@ -179,7 +179,7 @@ struct RTSPServerTests {
     #expect(receiver.standardError.contains("--rtsp-transport"), "\(receiver.standardError)")
   }
 
-  /// Receives a stream to its end; returns the receiver, which has ended, and what it wrote.
+  /// Receives a stream to its end; returns the ended receiver and its output.
   static func receive(
     _ url: String, _ options: [String]
   ) throws -> (RunningProcess, String) {

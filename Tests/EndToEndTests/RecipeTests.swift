@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The recipes of the README, run as they stand there but for addresses, ports and the camera.
+/// The recipes of the README, run unchanged except for addresses, ports and the camera.
 @Suite(.serialized)
 struct RecipeTests {
   struct Recipe: Sendable, CustomTestStringConvertible {
@@ -58,7 +58,7 @@ struct RecipeTests {
       peers.append(sender)
       script.replace("203.0.113.5:5004", with: address)
     }
-    // A screen is not to be had here, and watching would go on.
+    // There is no screen here, and watching would not end.
     script.replace("| ffplay -", with: "--frames 30 | ffmpeg -v error -i - -f null -")
     if geteuid() == 0 {
       script.replace("cvlc -q", with: "runuser -u nobody -- env HOME=/nonexistent cvlc -q")
@@ -67,7 +67,7 @@ struct RecipeTests {
       let free = try port.hasPrefix("8") ? FreePort.tcp() : FreePort.udpPair()
       script.replace(":\(port)", with: ":\(free)")
     }
-    // Job numbers are those of a shell that a person types into.
+    // Job numbers exist only in interactive shells.
     let shell = try RunningProcess(
       "bash", ["-c", "cd '\(folder)' && set -m\n\(script)"], environment: environment)
     try shell.waitForExit(within: 90)
@@ -91,8 +91,8 @@ struct RecipeTests {
     #expect(try Self.text.get().contains("```swift\n\(source)```"))
   }
 
-  /// A folder with the programs, of which `rtp-recv` notes its exit status in `folder`, and stops
-  /// when it would go on forever.
+  /// A folder with the programs; its `rtp-recv` notes its exit status in `folder`, and stops where
+  /// it would otherwise run forever.
   private static func programs(in folder: String) throws -> String {
     let programs = folder + "/bin"
     try FileManager.default.createDirectory(atPath: programs, withIntermediateDirectories: true)

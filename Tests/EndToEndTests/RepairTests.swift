@@ -11,13 +11,13 @@ struct RepairTests {
     var isProtected = false
     var isDescribed = false
 
-    /// What both ends are told, unless an SDP file tells it.
+    /// What both ends are told, unless by an SDP file.
     var options: [String] {
       ["--feedback", "nack,pli"]
         + (isInOwnStream ? ["--retransmission-payload-type", "98"] : [])
     }
 
-    /// What the sender alone is told.
+    /// What only the sender is told.
     var sending: [String] {
       options + (isInOwnSession ? ["--retransmission-session"] : [])
     }
@@ -59,8 +59,8 @@ struct RepairTests {
     let receiver: RunningProcess
     let sender: RunningProcess
     if test.isDescribed {
-      // The description is there before the first packet, but the receiver only afterwards, so the
-      // address is that of a port that was free a moment ago.
+      // The description is needed before the first packet, but the receiver starts only afterwards,
+      // so the address uses a port that was free a moment ago.
       let port = try FreePort.udpPair()
       let writer = try RunningProcess(
         Product.rtpSend,
@@ -98,8 +98,8 @@ struct RepairTests {
     #expect(sender.standardError.contains("packets asked for were sent again"))
   }
 
-  /// Frames at the end that are not waited for: GStreamer says goodbye behind its last packet, so
-  /// that nobody can ask for it any more.
+  /// Frames at the end that are not checked: GStreamer says goodbye after its last packet, so
+  /// nobody can request packets any more.
   private static let tail = 20
 
   @Test("what GStreamer's server sends again makes the stream exact at 5 % loss")
@@ -149,12 +149,12 @@ struct RepairTests {
     #expect(
       try Clip.frameHashes(of: output) == Array(clip.hashes.prefix(clip.frames - tail)))
     let statistics = try Statistics(lastLineOf: receiver)
-    // What was still being asked for when the last frame had come is counted too: a picture or two.
+    // Also counts what was still being requested after the last frame: a picture or two.
     #expect(statistics["rtp", "lost"] < tail)
     #expect(statistics["rtp", "repair", "arrived"] > 5)
   }
 
-  /// The pattern has a single key picture by itself.
+  /// By itself the pattern has a single key picture.
   @Test("a live sender that is asked for a key picture", arguments: ["pli", "fir"])
   func keyPicture(request: String) throws {
     let output = try Scratch.path("h264")

@@ -31,7 +31,7 @@ struct SRTPTests {
       self.authentication = authentication
     }
 
-    /// Key and salt that a seed stands for.
+    /// Key and salt derived from a seed.
     func key(_ seed: UInt8 = 1) -> Data {
       var state = UInt32(seed) &* 2_654_435_761 &+ UInt32(length)
       return Data(
@@ -41,7 +41,7 @@ struct SRTPTests {
         })
     }
 
-    /// GStreamer's SRTCP tag is as long as libsrtp's, and as RFC 3711 §5.2 wants it.
+    /// GStreamer's SRTCP tag is as long as libsrtp's, and as RFC 3711 §5.2 requires.
     var controlAuthentication: String {
       authentication == "null" ? authentication : "hmac-sha1-80"
     }
@@ -85,7 +85,7 @@ struct SRTPTests {
     }
   }
 
-  /// Each suite, and an identifier once where it stands before the tag and once behind it.
+  /// Each suite, and an identifier once before the tag and once after it.
   static let encrypted: [(suite: Suite, identifier: String?)] =
     Suite.all.map { ($0, nil) }
     + [Suite.all.first, Suite.all.last].compactMap { suite in
@@ -258,7 +258,7 @@ struct SRTPTests {
     }
     let limits = try String(contentsOfFile: "\(folder)/limits", encoding: .utf8)
     #expect(limits.contains(#/Max core file size\s+0\s+0/#))
-    // Root may look all the same; nobody else can, which is the point.
+    // Root may look anyway; nobody else can, which is the point.
     let memory = open("\(folder)/mem", O_RDONLY)
     guard memory >= 0 else { return }
     defer { close(memory) }

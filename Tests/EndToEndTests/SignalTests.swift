@@ -4,7 +4,7 @@ import Testing
 /// What a person, a terminal, `timeout` and a service manager do to a running `rtp-recv`.
 @Suite(.serialized)
 struct SignalTests {
-  /// A receiver that has written some frames of a stream that goes on, with its sender.
+  /// A receiver that has written some frames of an endless stream, with its sender.
   private static func running(
     _ options: [String] = [], launcher: [String] = ["env"]
   ) throws -> (sender: RunningProcess, receiver: RunningProcess) {
@@ -60,7 +60,7 @@ struct SignalTests {
     let (sender, receiver) = try Self.running(launcher: ["nohup"])
     receiver.send(signal: SIGHUP)
     receiver.send(signal: SIGUSR1)
-    // It goes on, and answers.
+    // It continues and answers.
     _ = try receiver.waitForLine(#/rtp-recv: received \d+ packets/#)
     receiver.send(signal: SIGTERM)
     #expect(try receiver.waitForExit(within: 5) == 0)
@@ -96,7 +96,7 @@ struct SignalTests {
     let shell = try RunningProcess(
       "bash", ["-c", "exec '\(Product.rtpRecv)' udp://\(address) -o '\(output)' \(redirections)"])
     #expect(try shell.waitForExit() == 0)
-    // What somebody says on descriptor 2 would be in the middle of the first file opened.
+    // A message on descriptor 2 would be in the middle of the first file opened.
     #expect(try Clip.frameHashes(of: output).count == 30)
     try sender.waitForExit()
   }

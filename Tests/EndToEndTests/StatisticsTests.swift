@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `--stats`: what stands in it, where it goes, and what becomes of it when it cannot go there.
+/// `--stats`: its contents, where it goes, and what happens when it cannot go there.
 @Suite(.serialized)
 struct StatisticsTests {
   private func lists(_ line: Substring) throws -> [[String: Any]]? {

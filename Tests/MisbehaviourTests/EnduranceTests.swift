@@ -8,7 +8,7 @@ import Testing
 
 @testable import Transports
 
-/// Sessions that are begun and cut off again and again leave nothing behind.
+/// Sessions that are opened and cut off again and again leave nothing behind.
 @Suite(.serialized)
 struct EnduranceTests {
   /// What a process holds.

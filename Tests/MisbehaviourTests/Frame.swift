@@ -12,7 +12,7 @@ struct Frame: Sendable, Hashable {
   /// Whether it is said to be whole and is not.
   var isPassedOffAsWhole: Bool
 
-  /// Which frame of the clip `unit` is, by its time, and what it has of it.
+  /// Which frame of the clip `unit` is, by its time, and how much of it there is.
   init(_ unit: AccessUnit, of clip: ClipPackets) {
     let timestamp = UInt32(truncatingIfNeeded: unit.time.ticks)
     let ticks = Int(timestamp &- ClipPackets.initialTimestamp)
@@ -20,7 +20,7 @@ struct Frame: Sendable, Hashable {
     let isInPlace =
       ticks.isMultiple(of: ClipPackets.ticksPerFrame) && clip.frames.indices.contains(index)
     isWhole = isInPlace && unit.units.map { unit.bytes(of: $0) } == clip.frames[index]
-    // Parameter sets at the end, whose picture never came, harm nobody.
+    // Parameter sets at the end, whose picture never came, do no harm.
     let hasPicture = unit.units.contains { [1, 5].contains($0.type) }
     let isSaidToBe = unit.integrity == .whole && unit.units.allSatisfy(\.isWhole)
     isPassedOffAsWhole = !isWhole && hasPicture && isSaidToBe

@@ -71,7 +71,7 @@ struct MisbehaviourTests {
   func divided(name: String) throws {
     let script = try Script(named: name)
     let whole = try VirtualPlay.run(script)
-    // A megabyte byte by byte says no more than a few pages do, and takes seconds.
+    // A megabyte byte by byte shows no more than a few pages do, and takes seconds.
     let isSmall = (whole.bytesFromServer ?? 0) < 50_000
     let ways = (1...2).map { VirtualPlay.Portions.random(seed: $0) } + (isSmall ? [.single] : [])
     for way in ways {
@@ -106,7 +106,7 @@ extension Script {
     (try? Script(named: $0))?.given["secure"] == nil
   }
 
-  /// Those that do not wait, nor make the client wait for seconds: these can be played on sockets.
+  /// The scripts without waits of seconds, which can be played on sockets.
   static let namesOfQuickOnes = names.filter { name in
     guard let script = try? Script(named: name) else { return false }
     let waits: Set<String> = ["noResponse", "noMedia", "mediaStopped"]

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Transports
 
-/// What came of playing from a scripted server.
+/// The result of playing from a scripted server.
 struct Outcome: Sendable {
   /// The frames that came out, by their place in the clip; a damaged one is not whole.
   var frames: [Frame] = []
@@ -21,7 +21,7 @@ struct Outcome: Sendable {
   /// Frames that were said to be whole and are not.
   var passedOffAsWhole: [Int] { frames.filter(\.isPassedOffAsWhole).map(\.index) }
 
-  /// Expects all that the script says is to come of it.
+  /// Checks everything that the script expects.
   func check(_ script: Script, port: Int) {
     #expect(passedOffAsWhole == [])
     for expectation in script.expectations {
@@ -44,7 +44,7 @@ struct Outcome: Sendable {
   }
 }
 
-/// The name of an enumeration's case, without what it carries.
+/// The name of an enumeration's case, without associated values.
 func caseName(of value: Any) -> String {
   // A case that carries something is its label; the others only have a description for people.
   if let label = Mirror(reflecting: value).children.first?.label { return label }

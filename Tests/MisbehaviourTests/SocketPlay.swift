@@ -33,7 +33,7 @@ enum SocketPlay {
     let report = try await Receiver(transport: transport, configuration: configuration).run()
 
     var outcome = Outcome()
-    // A transport has them in words only.
+    // A transport reports these only as text.
     outcome.reports = nil
     outcome.frames = frames.withLock { $0 }
     outcome.seconds = (ContinuousClock.now - begun) / .seconds(1)
@@ -62,7 +62,7 @@ extension Script {
     return "\(scheme)://127.0.0.1:\(port)" + (given["url"] ?? "/stream")
   }
 
-  /// What the client is told besides.
+  /// Further options of the client.
   var options: TransportOptions {
     var options = TransportOptions()
     // In the connection unless the script says otherwise: what most of them are about.

@@ -8,10 +8,9 @@ import Reception
 
 @testable import Transports
 
-/// A script played against ``RTSPSession`` on a virtual clock, with the core behind it.
+/// A script played against ``RTSPSession`` on a virtual clock, followed by the core.
 ///
-/// There is no socket, no thread, and no waiting: it stands where the transport stands otherwise,
-/// and does what that does.
+/// There is no socket, thread or waiting: it takes the place of the transport and does the same.
 struct VirtualPlay {
   /// How the bytes of the server come in.
   enum Portions: Sendable {
@@ -167,7 +166,7 @@ struct VirtualPlay {
       var pieces: [ArraySlice<UInt8>] = []
       var rest = bytes[...]
       while !rest.isEmpty {
-        // Mostly small ones, in which the many places lie where a split could hurt.
+        // Mostly small reads, which split at more places where that could hurt.
         let length = 1 + Int(generator.next() % (generator.next() % 3 == 0 ? 2000 : 12))
         pieces.append(rest.prefix(length))
         rest = rest.dropFirst(length)

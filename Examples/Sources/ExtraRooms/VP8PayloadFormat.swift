@@ -2,14 +2,14 @@ public import Bitstream
 public import Defragment
 public import NIOCore
 
-/// VP8 in RTP (RFC 7741), as a payload format that comes from another package.
+/// VP8 in RTP (RFC 7741), as a payload format from another package.
 ///
-/// A frame is one unit: the payloads of its packets behind their descriptors, up to the marker.
+/// A frame is one unit: the payloads of its packets without descriptors, up to the marker.
 public struct VP8PayloadFormat: PayloadFormat {
   public static let codec = VideoCodec(
     name: "vp8", encodingName: "VP8", decoderName: "vp8", otherFileEndings: [])
   public static let headerLength = 1
-  /// Nothing stands between frames in a stream of them.
+  /// Nothing separates frames in an elementary stream.
   public static let startCode: [UInt8] = []
   public static let endsUnitsAtMarker = true
 
@@ -30,9 +30,9 @@ public struct VP8PayloadFormat: PayloadFormat {
     }
   }
 
-  /// Moves past the payload descriptor (§4.2).
+  /// Skips the payload descriptor (§4.2).
   ///
-  /// - Returns: whether a frame begins behind it; `nil` where it is cut.
+  /// - Returns: whether a frame begins after it; `nil` if it is cut.
   private static func readDescriptor(_ payload: inout ByteBuffer) -> Bool? {
     guard let first = payload.readInteger(as: UInt8.self) else { return nil }
     // S, and the number of the partition: the first packet of the first partition begins a frame.
@@ -61,7 +61,7 @@ public struct VP8PayloadFormat: PayloadFormat {
     PictureDependency(references: isKeyFrame(head[0]) ? .none : .earlier)
   }
 
-  /// Nothing in a payload tells VP8 from noise; it has to be named.
+  /// VP8 cannot be told from noise by its payload, so it has to be named.
   public static func recognize(_ payload: ByteBuffer) -> Recognition { .no }
 
   public static func isEntryPoint(_ payload: ByteBuffer, parameterSetsKnown: Bool) -> Bool {

@@ -13,7 +13,7 @@ struct BillionPackets {
 
   private var processor = RTPProcessor()
   private var now = Instant(nanoseconds: 0)
-  /// What the first packet was numbered and when it was to be shown.
+  /// The number and the display time of the first packet.
   private var origin: (sequence: Int64, ticks: Int64)?
   private var (wrongPlaces, wrongTimes): (UInt64, UInt64) = (0, 0)
   private var (lost, repeated, swapped): (UInt64, UInt64, UInt64) = (0, 0, 0)

@@ -1,7 +1,7 @@
-// Receives many streams in one process, counts their access units, and tells what was lost.
+// Receives many streams in one process, counts their access units, and reports losses.
 //
 // Usage: many-streams SECONDS SOURCE…
-// For instance: many-streams 10 rtsp://camera-1/ rtsp://camera-2/
+// For example: many-streams 10 rtsp://camera-1/ rtsp://camera-2/
 import Foundation
 import NIOPosix
 import RTPProcessor

@@ -1,4 +1,4 @@
-// The command rtp-recv with a transport, a payload format and an output of its own.
+// The command rtp-recv with another transport, payload format and output.
 //
 // Usage: tshark -r vp8.pcap -T fields -e udp.payload > vp8.hex
 //        rtp-recv-extra vp8.hex --codec vp8 -o sums.fnv -o video.y4m

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A socket on a free port, whose buffer holds what a short clip is sent as.
+/// A socket on a free port; its buffer holds all packets of a short clip.
 final class PacketCollector {
   private let descriptor: CInt
   let port: UInt16

@@ -10,9 +10,9 @@ public enum FramedError: Error, Sendable, Hashable {
   case framingLost(length: Int, limit: Int)
   /// No connection within the deadline, in seconds.
   case connectTimedOut(seconds: Int)
-  /// No whole packet came within so many seconds of the connection.
+  /// No whole packet came within this many seconds of the connection.
   case noMedia(seconds: Int)
-  /// Packets came, and then no whole packet for so many seconds.
+  /// Packets came, and then no whole packet for this many seconds.
   case mediaStopped(seconds: Int)
   /// The stream ended before its first packet.
   case empty

@@ -24,9 +24,9 @@ public enum HTTPError: Error, Sendable, Hashable {
   case connectTimedOut(seconds: Int)
   /// No headers within the deadline, in seconds.
   case noResponse(seconds: Int)
-  /// No whole packet came within so many seconds of the stream's start.
+  /// No whole packet came within this many seconds of the stream's start.
   case noMedia(seconds: Int)
-  /// Packets came, and then no whole packet for so many seconds.
+  /// Packets came, and then no whole packet for this many seconds.
   case mediaStopped(seconds: Int)
   case redirectedTooOften(limit: Int)
   /// A redirect to an address where it must not be followed.

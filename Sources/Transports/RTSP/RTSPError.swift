@@ -14,16 +14,16 @@ public enum RTSPError: Error, Sendable, Hashable {
   case connectTimedOut(seconds: Int)
   /// No response within the deadline, in seconds.
   case noResponse(method: String, seconds: Int)
-  /// No packet came within so many seconds of the stream's start.
+  /// No packet came within this many seconds of the stream's start.
   case noMedia(seconds: Int)
-  /// Packets came, and then none for so many seconds.
+  /// Packets came, and then none for this many seconds.
   case mediaStopped(seconds: Int)
   case redirectedTooOften(limit: Int)
   /// A redirect to an address where it must not be followed.
   case redirectRefused(to: String)
   /// The bytes of the connection are not RTSP, or no longer are.
   case framingLost(skipped: Int)
-  /// A packet or a message began and was not complete within so many seconds.
+  /// A packet or a message began and was not complete within this many seconds.
   case stalled(in: String, seconds: Int)
   /// A message exceeds a limit.
   case messageTooLarge(what: String, limit: Int)

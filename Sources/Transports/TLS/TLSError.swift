@@ -1,8 +1,8 @@
 /// Why there is no encrypted connection; each description says what to try.
 public enum TLSError: Error, Sendable, Hashable {
-  /// The server's certificate expired so many days ago.
+  /// The server's certificate expired this many days ago.
   case certificateExpired(host: String, days: Int?)
-  /// The server's certificate becomes valid in so many days.
+  /// The server's certificate becomes valid in this many days.
   case certificateNotYetValid(host: String, days: Int?)
   /// The certificate is for other hosts.
   case wrongHost(String)
@@ -21,7 +21,7 @@ public enum TLSError: Error, Sendable, Hashable {
   case notEncrypted
   /// The server does not support TLS 1.2 or later.
   case protocolTooOld
-  /// The handshake did not finish within so many seconds.
+  /// The handshake did not finish within this many seconds.
   case handshakeTimedOut(seconds: Int)
   /// The server closed the connection in the middle of the handshake.
   case closedInHandshake

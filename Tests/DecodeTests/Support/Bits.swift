@@ -21,7 +21,7 @@ struct BitWriter {
 
   mutating func align() { while bits.count % 8 != 0 { bits.append(false) } }
 
-  /// The bytes of a NAL unit behind `header`, with the stop bit and emulation prevention.
+  /// The bytes of a NAL unit with `header`, the stop bit and emulation prevention.
   func nalUnit(header: UInt8) -> [UInt8] {
     var writer = self
     writer.u(1, 1)
@@ -59,7 +59,7 @@ struct BitReader {
   var readBits: ArraySlice<Bool> { bits[..<position] }
 }
 
-/// An H.264 stream of fields, each in an access unit of its own, as broadcast encoders send them.
+/// An H.264 stream of fields in separate access units, as broadcast encoders send them.
 enum FieldStream {
   static func accessUnits(frames: Int) -> [AccessUnit] {
     (0..<frames * 2).map { number in

@@ -20,7 +20,7 @@ struct Clip: Sendable, CustomTestStringConvertible {
   var height = 144
   var frames = 24
   var pixelFormat = "yuv420p"
-  /// Arguments of ffmpeg behind the encoder's name.
+  /// Arguments of ffmpeg after the encoder's name.
   var encoder: [String] = []
   /// Parameters of x264.
   var h264Parameters = ""
@@ -29,7 +29,7 @@ struct Clip: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { name }
 
-  /// A description whose only job is to differ where the clips differ.
+  /// A description that differs between different clips, which is all it is for.
   var format: FormatDescription {
     FormatDescription(
       codec: codec, width: width, height: height, profile: 100, level: 40,
@@ -38,7 +38,7 @@ struct Clip: Sendable, CustomTestStringConvertible {
       lumaBitDepth: pixelFormat.contains("10") ? 10 : 8)
   }
 
-  /// The elementary stream, encoded anew for every call: the encoders are deterministic.
+  /// The elementary stream, encoded again for every call: the encoders are deterministic.
   func encoded() throws -> [UInt8] {
     let isH264 = codec == .testH264
     let quiet = "log-level=none:pools=none:frame-threads=1:"
@@ -53,7 +53,7 @@ struct Clip: Sendable, CustomTestStringConvertible {
         + ["-f", isH264 ? "h264" : "hevc", "-"])
   }
 
-  /// What ffmpeg decodes from `stream`, all frames one behind the other, planes packed.
+  /// ffmpeg's decode of `stream`: the packed planes of all frames in order.
   func decodedByFFmpeg(_ stream: [UInt8], muxer: [String] = ["-f", "rawvideo"]) throws -> [UInt8] {
     try run(
       ["-f", codec == .testH264 ? "h264" : "hevc", "-framerate", "30", "-i", "pipe:0"]
@@ -66,12 +66,12 @@ struct Clip: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// The ffmpeg command failed; `text` is what it said.
+/// The ffmpeg command failed; `text` is its message.
 struct CommandFailed: Error {
   let text: String
 }
 
-/// Runs ffmpeg quietly, feeding it `input`, and gives what it writes to standard output.
+/// Runs ffmpeg quietly with `input` and returns its standard output.
 func run(_ arguments: [String], input: [UInt8] = []) throws -> [UInt8] {
   let process = Process()
   process.executableURL = URL(fileURLWithPath: "/usr/bin/ffmpeg")

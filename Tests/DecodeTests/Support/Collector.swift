@@ -54,5 +54,5 @@ extension RawFrame {
   }
 }
 
-/// Every frame's samples, one behind the other.
+/// The samples of all frames in order.
 func packed(_ frames: [RawFrame]) -> [UInt8] { frames.flatMap(\.packed) }

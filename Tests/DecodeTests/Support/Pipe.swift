@@ -8,7 +8,7 @@ import RTPWire
 import Synchronization
 import Testing
 
-/// A pipe whose reader reads as told, on a thread of its own.
+/// A pipe with a controlled reader on a separate thread.
 final class PipeReader: Sendable {
   /// The end to write to.
   let writeEnd: Int32
@@ -46,7 +46,7 @@ final class PipeReader: Sendable {
 
   func closeReadEnd() { close(readEnd) }
 
-  /// What has been read when the pipe has ended.
+  /// Everything read by the end of the pipe.
   func all() async throws -> [UInt8] {
     if writeEnd >= 0 { close(writeEnd) }
     try await eventually { self.received.withLock { $0.ended } }
@@ -99,7 +99,7 @@ extension Clip {
   }
 }
 
-/// A lane to `target` in the format named, that loses nothing unless told otherwise.
+/// A lane to `target` in the named format, which loses nothing unless told otherwise.
 func lane(
   _ target: OutputTarget, _ format: String, policy: OutputLane.Policy = .block,
   limits: QueueLimits? = nil, scaleToFirst: Bool = false,

@@ -1,8 +1,7 @@
 import Foundation
 import Testing
 
-/// A short clip made by FFmpeg once a run, with FFmpeg's own decode of it as the truth to compare
-/// with.
+/// A short clip made by FFmpeg once per run, with FFmpeg's own decode as the reference.
 struct Clip: Sendable, CustomTestStringConvertible {
   enum Codec: String, Sendable, CaseIterable {
     case h264, h265

@@ -14,13 +14,13 @@ struct SendingServer {
   var url: String { "http://127.0.0.1:\(port)/live" }
 }
 
-/// nginx in front of a server, in the ways in which people put it there.
+/// nginx in front of a server, in the usual configurations.
 struct NginxProxy {
   let process: RunningProcess
   let port: UInt16
 
-  /// Passes on to `server`; `protocols` are those of the listener beside HTTP/1.1, and `settings`
-  /// stand in the location.
+  /// Forwards to `server`; `protocols` are the listener's, beside HTTP/1.1, and `settings` go into
+  /// the location.
   init(for server: String, protocols: String = "", settings: [String]) throws {
     let folder = try Scratch.path("nginx")
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

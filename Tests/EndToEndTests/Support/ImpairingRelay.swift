@@ -1,12 +1,10 @@
 import Foundation
 import Glibc
 
-/// A UDP relay on loopback that loses packets, duplicates them and puts them out of order, from a
-/// seed.
+/// A UDP relay on loopback that loses, duplicates and reorders packets, from a seed.
 ///
-/// Peers that have no impairments of their own send through it. Without `loss` nothing is lost in
-/// it: a packet that is held back leaves after at most `depth` others, or once nothing has come for
-/// 20 ms.
+/// Peers without impairments send through it. Without `loss` it loses nothing: a delayed packet
+/// leaves after at most `depth` others, or after 20 ms of silence.
 final class ImpairingRelay: @unchecked Sendable {
   let port: UInt16
   private let socket: Int32
@@ -15,7 +13,7 @@ final class ImpairingRelay: @unchecked Sendable {
   private let reordering: Double
   private let depth: Int
   private let loss: Double
-  /// Packets that are never lost, at the beginning: where a stream begins is told by them.
+  /// The first packets, which are never lost, because they show where a stream begins.
   private static let spared = 10
   private let lock = NSLock()
   private var isClosed = false
@@ -46,7 +44,7 @@ final class ImpairingRelay: @unchecked Sendable {
     Thread.detachNewThread { [self] in relay(to: target) }
   }
 
-  /// Ends the relay; what it still holds is gone.
+  /// Ends the relay and drops what it still holds.
   func close() { lock.withLock { isClosed = true } }
 
   private func relay(to target: UInt16) {

@@ -1,10 +1,9 @@
 import Foundation
 
-/// What another machine would be, as far as the network is concerned: a network namespace at the
-/// other end of a virtual cable.
+/// A stand-in for another machine: a network namespace at the other end of a virtual cable.
 ///
-/// GStreamer's server keeps the port of a multicast group to itself, so that nobody on the same
-/// machine can listen there.
+/// GStreamer's server keeps the multicast group's port to itself, so nothing on the same machine
+/// can listen there.
 final class NeighbouringMachine {
   /// Only root may lay cables, and not in every container.
   static let works = (try? NeighbouringMachine()) != nil
@@ -32,7 +31,7 @@ final class NeighbouringMachine {
     try? Self.ip("netns", "del", name)
   }
 
-  /// What stands before a command that is to run there.
+  /// The prefix of a command that is to run there.
   var prefix: [String] { ["ip", "netns", "exec", name] }
 
   private static func ip(_ arguments: String...) throws {

@@ -10,7 +10,7 @@ struct GStreamerServer {
   let address: String
   let port: UInt16
 
-  /// Starts a server; `options` are those of the script.
+  /// Starts a server with the `options` of its script.
   init(_ clip: Clip, _ options: [String] = [], on machine: NeighbouringMachine? = nil) throws {
     address = machine?.address ?? "127.0.0.1"
     let script = Bundle.module.resourceURL?
@@ -22,27 +22,27 @@ struct GStreamerServer {
     port = UInt16(try process.waitForLine(#/ready (\d+)/#).1) ?? 0
   }
 
-  /// The address of the stream, with what stands before the host.
+  /// The URL of the stream, with `user` before the host.
   func url(scheme: String = "rtsp", user: String = "") -> String {
     "\(scheme)://\(user)\(address):\(port)/stream"
   }
 }
 
-/// VLC, which plays a clip once, whether anybody watches or not, and ends.
+/// VLC, which plays a clip once, whether or not anybody watches, and ends.
 struct VLCServer {
   let process: RunningProcess
   let url: String
 
   /// Starts to play; returns when the server takes connections.
   init(_ clip: Clip, group: String? = nil) throws {
-    // VLC wants to be told a port, so it is told one that was free a moment ago.
+    // VLC needs a port, so it gets one that was free a moment ago.
     let port = try FreePort.tcp()
     var output = "rtp{sdp=rtsp://127.0.0.1:\(port)/stream"
     if let group { output += ",dst=\(group),port=\(port < 60_000 ? 60_000 : 50_000)" }
     url = "rtsp://127.0.0.1:\(port)/stream"
     var command = ["cvlc", "--quiet", clip.container, "--sout", "#\(output)}", "vlc://quit"]
     if geteuid() == 0 {
-      // VLC does not run for root. It keeps its settings in its home, of which it needs none.
+      // VLC does not run as root. It would keep settings in its home, which it does not need.
       command = ["runuser", "-u", "nobody", "--", "env", "HOME=/nonexistent"] + command
     }
     process = try RunningProcess("env", command)
@@ -71,7 +71,7 @@ enum FreePort {
     return port
   }
 
-  /// One of UDP that is free, as is the one two above: below those that the kernel gives to others.
+  /// A free UDP port with a free one two above, below those that the kernel assigns.
   static func udpPair() throws -> UInt16 {
     for _ in 0..<1000 {
       let port = UInt16.random(in: 10_000..<32_000)
@@ -83,7 +83,7 @@ enum FreePort {
     throw POSIXError(.EADDRNOTAVAIL)
   }
 
-  /// Whether somebody takes connections on `port`.
+  /// Whether something accepts connections on `port`.
   static func isTaken(_ port: UInt16) -> Bool {
     withSocket(port: port) { socket, address, length in
       connect(socket, address, length.pointee) == 0

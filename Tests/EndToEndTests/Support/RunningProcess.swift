@@ -1,7 +1,7 @@
 import Foundation
 
-/// A program that a test has started: its output is collected line by line, every wait has a
-/// deadline, and it is killed with the object if it has not ended by itself.
+/// A program started by a test: its output is collected line by line, every wait has a deadline,
+/// and it is killed with the object if it has not ended.
 final class RunningProcess: @unchecked Sendable {
   struct TimedOut: Error, CustomStringConvertible {
     let description: String
@@ -34,8 +34,7 @@ final class RunningProcess: @unchecked Sendable {
       self?.locked { $0.hasExited = true }
     }
     try process.run()
-    // Left open they would be counted by hundreds in the end, which Foundation's `Process` does not
-    // stand.
+    // Otherwise hundreds would stay open in the end, which breaks Foundation's `Process`.
     try? outputPipe.fileHandleForWriting.close()
     try? errorPipe.fileHandleForWriting.close()
     collect(outputPipe.fileHandleForReading) { $0.output.append($1) }
@@ -54,7 +53,7 @@ final class RunningProcess: @unchecked Sendable {
 
   func send(signal: Int32) { kill(process.processIdentifier, signal) }
 
-  /// Waits for a line on either output in which `pattern` matches, and returns the match.
+  /// Waits for a line on either output that matches `pattern`, and returns the match.
   func waitForLine<Match>(
     _ pattern: Regex<Match>, within seconds: Double = 20
   ) throws -> Regex<Match>.Match {

@@ -22,7 +22,7 @@ struct Statistics {
     object = try #require(value as? [String: Any])
   }
 
-  /// The number at `path`, −1 where there is none.
+  /// The number at `path`, or −1.
   subscript(path: String...) -> Int {
     var value: Any? = object
     for name in path { value = (value as? [String: Any])?[name] }

@@ -20,7 +20,7 @@ struct ClipPackets: Sendable {
   let frames: [[ByteBuffer]]
   /// The value of `sprop-parameter-sets`.
   let parameterSets: String
-  /// As many bytes behind the last packet's number as a sender report counts.
+  /// As many bytes past the last packet's number as a sender report counts.
   let stream: RTPStream
 
   /// Made once for all tests; H.264, a key picture in five, with parameter sets before each.

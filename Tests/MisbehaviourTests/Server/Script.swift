@@ -38,7 +38,7 @@ struct Script: Sendable {
     case request(String, with: String, isExpected: Bool)
     /// How many requests of this method come.
     case requests(String, Int)
-    /// The session ends within so many seconds of the virtual clock.
+    /// The session ends within this many seconds of the virtual clock.
     case within(Double)
     /// No text for people has this in it.
     case never(String)
@@ -80,7 +80,7 @@ struct Script: Sendable {
     case standard
     /// `endings \n`: how lines of messages end from here on.
     case endings(String)
-    /// `watchdog 20`: closes the connection when nothing came for so many seconds.
+    /// `watchdog 20`: closes the connection when nothing came for this many seconds.
     case watchdog(Double)
     /// `silence`: requests on this connection are ignored from here on.
     case silence

@@ -16,7 +16,7 @@ struct ScriptedServer: Sendable {
     case send(Connection, [UInt8])
     /// From the port of the media, or of its RTCP, to the client's port.
     case datagram([UInt8], to: Int, isControl: Bool)
-    /// With what has been sent before.
+    /// After everything already sent.
     case close(Connection)
     case reset(Connection)
   }
@@ -47,7 +47,7 @@ struct ScriptedServer: Sendable {
 
   /// All that has been asked for.
   private(set) var requests: [Request] = []
-  /// Behind how many bytes a connection is closed, whatever the script says.
+  /// After how many bytes a connection is closed, whatever the script says.
   var byteLimit: (@Sendable (Connection) -> Int?)?
 
   private let script: Script
@@ -68,10 +68,10 @@ struct ScriptedServer: Sendable {
     /// The client's ports when the media goes over UDP.
     var ports: (media: Int, control: Int)?
     var lineEnding = "\r\n"
-    /// Seconds between bytes that leave one by one, and those that wait for it.
+    /// Seconds between bytes sent one by one, and the bytes that wait for it.
     var drip: Double?
     var dripping: ArraySlice<UInt8> = []
-    /// What becomes of the connection when they are gone.
+    /// What happens to the connection after them.
     var ending: Output?
     var isSilent = false
     var sent = 0
@@ -128,7 +128,7 @@ struct ScriptedServer: Sendable {
 
   // MARK: - Requests
 
-  /// Takes the next whole message out of what has come; data frames are let go.
+  /// Removes the next whole message from the input; drops data frames.
   private mutating func nextRequest(on connection: Connection) -> Request? {
     guard var buffer = connections[connection]?.buffer else { return nil }
     defer { connections[connection]?.buffer = buffer }
@@ -180,7 +180,7 @@ struct ScriptedServer: Sendable {
     usual.blocks.first { $0.method == request.method }?.steps ?? []
   }
 
-  /// Notes how the client wants its media; what a response says later goes before it.
+  /// Notes the transport that the client asks for; a response's takes precedence.
   private mutating func agree(on request: Request) {
     guard request.method == "SETUP", let transport = request["Transport"],
       isOfFirstStream(request)
@@ -188,8 +188,8 @@ struct ScriptedServer: Sendable {
     note(transport: transport, on: request.connection)
   }
 
-  /// Whether a SETUP is not for a stream beside the one whose media is sent, which is the first to
-  /// be set up and has channels 0 and 1.
+  /// Whether a SETUP is for the stream whose media is sent: the first one set up, with channels 0
+  /// and 1.
   private func isOfFirstStream(_ request: Request) -> Bool {
     let channels = request["Transport"]?.split(separator: "interleaved=").dropFirst().first
     return channels?.hasPrefix("0-") ?? true

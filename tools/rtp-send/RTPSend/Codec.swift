@@ -32,7 +32,7 @@ public enum Codec: String, Sendable, CaseIterable {
     }
   }
 
-  /// Which parameter set `unit` is, or `nil` when it is none.
+  /// The kind of parameter set that `unit` is, or `nil`.
   public func parameterSet(_ unit: ByteBuffer) -> ParameterSet? {
     switch (self, type(of: unit)) {
     case (.h265, 32): .video
@@ -44,7 +44,7 @@ public enum Codec: String, Sendable, CaseIterable {
     }
   }
 
-  /// The kinds of parameter set, in the order in which they have to be sent.
+  /// The kinds of parameter sets, in the order in which they must be sent.
   public enum ParameterSet: Sendable, Hashable, CaseIterable {
     case video
     case sequence

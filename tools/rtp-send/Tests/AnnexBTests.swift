@@ -20,7 +20,7 @@ import Testing
   func streamsAreCutAtStartCodes(stream: [UInt8], units: [[UInt8]]) {
     #expect(
       AnnexB.units(in: ByteBuffer(bytes: stream)).map { Array($0.readableBytesView) } == units)
-    // The same behind other bytes in one storage.
+    // The same at an offset in its storage.
     var shifted = ByteBuffer(bytes: [0, 0, 1] + stream + [0, 0, 1, 5])
     shifted.moveReaderIndex(forwardBy: 3)
     shifted.moveWriterIndex(to: 3 + stream.count)

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOPosix
 
-/// A receiver on loopback that says what it is told to and keeps what it gets.
+/// A receiver on loopback that sends what it is told to and keeps what it gets.
 final class Client: Sendable {
   let address: SocketAddress
   private let channel: any Channel
@@ -71,7 +71,7 @@ final class Client: Sendable {
 /// Something took longer than anything here may take.
 struct DeadlineExceeded: Error {}
 
-/// The result of `body`, or an error when there is none in time.
+/// The result of `body`, or an error at the deadline.
 func withDeadline<Value: Sendable>(
   _ limit: Duration = .seconds(30), _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {

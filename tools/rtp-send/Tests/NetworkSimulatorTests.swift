@@ -4,7 +4,7 @@ import RTPWire
 import Testing
 
 @Suite struct NetworkSimulatorTests {
-  /// Sends numbered packets, one every microsecond, and returns the numbers in the order in which
+  /// Sends numbered packets, one per microsecond, and returns the numbers in the order in which
   /// they left.
   func send(
     _ count: Int, _ impairments: Impairments, seed: UInt64 = 1

@@ -147,7 +147,7 @@ import Testing
   }
 }
 
-/// FFmpeg as the receiver: it is told of the stream by our SDP and hears of the end by our BYE.
+/// FFmpeg as the receiver: our SDP describes the stream, and our BYE ends it.
 @Suite struct FFmpegReceivesTests {
   @Test(arguments: [
     ("h264", SourceTests.h264), ("mp4", SourceTests.h264), ("h265", SourceTests.h265),

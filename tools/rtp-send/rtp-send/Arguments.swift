@@ -106,7 +106,7 @@ struct UnsignedNumber: ExpressibleByArgument {
   }
 }
 
-/// Two whole numbers such as `100,-5`, of which the first is not negative.
+/// Two whole numbers such as `100,-5`; the first is not negative.
 struct NumberPair: ExpressibleByArgument {
   let first: Int
   let second: Int
@@ -178,7 +178,7 @@ enum CorrectionArgument: ExpressibleByArgument {
     if case .typed(let correction) = self { correction } else { nil }
   }
 
-  /// Correction packets on ports of their own, if these are such.
+  /// The correction on separate ports, if it is of that kind.
   var matrix: PacketFeed.MatrixCorrection? {
     if case .matrix(let matrix) = self { matrix } else { nil }
   }

@@ -9,12 +9,12 @@ struct SourceOptions: ParsableArguments {
       valueName: "rate"))
   var fps: Double?
 
-  @Option(help: ArgumentHelp("Stop after so many frames.", valueName: "n"))
+  @Option(help: ArgumentHelp("Stop after this many frames.", valueName: "n"))
   var frames: Int?
 
   @Option(
     name: .customLong("loop"),
-    help: ArgumentHelp("Send the source so many times, or 'forever'.", valueName: "n"))
+    help: ArgumentHelp("Send the source this many times, or 'forever'.", valueName: "n"))
   var repetitions = Repetitions(count: 1)
 
   @Flag(help: "Leave VPS, SPS and PPS out of the stream, so that only the SDP file has them.")
@@ -60,13 +60,13 @@ struct PatternOptions: ParsableArguments {
 }
 
 struct PaceOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("So many times as fast as the timestamps say.", valueName: "factor"))
+  @Option(help: ArgumentHelp("A multiple of the pace of the timestamps.", valueName: "factor"))
   var speed = 1.0
 
   @Flag(help: "As fast as possible.")
   var fast = false
 
-  @Option(help: ArgumentHelp("So many packets a second, evenly.", valueName: "packets"))
+  @Option(help: ArgumentHelp("A constant number of packets per second.", valueName: "packets"))
   var rate: Double?
 
   var pacing: Pacing {
@@ -95,7 +95,7 @@ struct ListeningOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "How often a client is expected to be heard; after three times that it is gone.",
+      "The expected time between heartbeats; after three times that, a client is gone.",
       valueName: "seconds"))
   var heartbeatInterval = 3.0
 
@@ -121,7 +121,7 @@ struct PacketOptions: ParsableArguments {
       """, valueName: "mode"))
   var packetization = Packetization.nonInterleaved
 
-  @Flag(help: "Every NAL unit in packets of its own.")
+  @Flag(help: "Do not aggregate NAL units.")
   var noAggregation = false
 
   @Option(help: ArgumentHelp("0 to 127.", valueName: "n"))
@@ -139,12 +139,12 @@ struct PacketOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "After AT packets, go on with a sequence number BY too high.", valueName: "at,by"))
+      "After AT packets, continue with a sequence number BY too high.", valueName: "at,by"))
   var sequenceJump: NumberPair?
 
   @Option(
     help: ArgumentHelp(
-      "Take another SSRC after so many packets, or with every 'gop'.", valueName: "n|gop"))
+      "Change the SSRC after this many packets, or with every 'gop'.", valueName: "n|gop"))
   var ssrcChange: SourceChangeArgument?
 
   @Option(
@@ -169,7 +169,7 @@ struct PacketOptions: ParsableArguments {
     }
   }
 
-  /// The header fields, of which those that are not given are drawn from `dice`.
+  /// The header fields; those not given are drawn from `dice`.
   func stream(_ dice: inout SplitMix64) -> RTPStream.Configuration {
     var configuration = RTPStream.Configuration(
       ssrc: UInt32(truncatingIfNeeded: dice.next()),
@@ -192,20 +192,20 @@ struct FeedbackOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      Answer what the receiver asks for by RTCP: nack (packets once more), pli or fir (a key picture, \
+      Answer what the receiver asks for by RTCP: nack (packets again), pli or fir (a key picture, \
       which the pattern has at once and a file when its next one comes), separated by commas.
       """, valueName: "names"))
   var feedback: FeedbackArgument?
 
   @Option(
     help: ArgumentHelp(
-      "Send packets again in a stream of their own (RFC 4588), of this payload type.",
+      "Retransmit in a separate stream (RFC 4588) with this payload type.",
       valueName: "n"))
   var retransmissionPayloadType: UInt8?
 
   @Flag(
     help: """
-      Send them in a session of their own, under the SSRC of the media to the port two above theirs.
+      Retransmit in a separate session: the SSRC of the media, the port two above.
       """)
   var retransmissionSession = false
 
@@ -219,7 +219,7 @@ struct FeedbackOptions: ParsableArguments {
       }
       guard protection.keyFile == nil else {
         throw ValidationError(
-          "--retransmission-session would need a key of its own; leave out --srtp-key-file")
+          "--retransmission-session would need a separate key; leave out --srtp-key-file")
       }
       guard packets.fec?.matrix == nil else {
         throw ValidationError("--retransmission-session and st2022-1 would share a port")
@@ -348,7 +348,7 @@ struct OutputOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "What was sent, as JSON at the end; - is standard output.", valueName: "file"))
+      "Write the totals as JSON at the end; - is standard output.", valueName: "file"))
   var stats: String?
 
   @Flag(help: "Say nothing but errors on standard error.")

@@ -24,7 +24,7 @@ struct RTPSendCommand: AsyncParsableCommand {
                                output: listening on 127.0.0.1:41234
         http://[ADDR]:PORT     serve HTTP progressive on that port, under any path:
                                each client gets the stream from its beginning, each
-                               packet behind its length
+                               packet after its length
 
       EXAMPLES
         Serve a test pattern to rtp-recv udp://127.0.0.1:5004:
@@ -139,7 +139,7 @@ enum ExitStatus: Int32, CaseIterable {
 
   var code: ExitCode { ExitCode(rawValue) }
 
-  /// The status that tells what kind of error `error` is.
+  /// The status for `error`.
   init(_ error: any Error) {
     switch error {
     case SendError.network: self = .networkFailed

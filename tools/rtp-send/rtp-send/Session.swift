@@ -4,7 +4,7 @@ import NIOCore
 import RTPSend
 import Transports
 
-/// One run of the program: starts the sender, tells what happens, stops it on a signal.
+/// One run of the program: starts the sender, reports news, and stops on a signal.
 struct Session {
   let command: RTPSendCommand
 
@@ -21,7 +21,7 @@ struct Session {
   private func send() async throws {
     let seed = command.impairments.seed ?? UInt64.random(in: 0...UInt64(UInt32.max))
     let configuration = try configuration(seed: seed)
-    // A source that cannot be opened is to be known before anybody says hello.
+    // A source that cannot be opened must be reported before anybody says hello.
     let description = try StreamDescription(of: configuration.feed.recipe)
     let sender = try await Sender.start(configuration) { event in
       switch event {
@@ -106,7 +106,7 @@ struct Session {
     Self.complain(line)
   }
 
-  /// Says something on standard error, whose being closed is no reason to stop sending.
+  /// Writes to standard error; if that is closed, sending continues.
   static func complain(_ line: String) {
     try? FileHandle.standardError.write(contentsOf: Data("rtp-send: \(line)\n".utf8))
   }
@@ -124,7 +124,7 @@ struct OutputError: Error, CustomStringConvertible {
 final class TerminationSignals {
   private let sources: [any DispatchSourceSignal]
 
-  /// Calls `stop` on every such signal, on a queue of its own.
+  /// Calls `stop` for every such signal, on a separate queue.
   init(_ stop: @escaping @Sendable () -> Void) {
     // A reader of standard output that goes away is an error to be reported, not a death.
     signal(SIGPIPE, SIG_IGN)

@@ -1,7 +1,7 @@
 import Foundation
 import RTPSend
 
-/// What was sent, for people and for programs.
+/// The totals, for people and for programs.
 struct Summary {
   let report: SendReport
   let seed: UInt64

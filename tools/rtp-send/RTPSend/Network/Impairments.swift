@@ -1,17 +1,17 @@
-/// What a network does to packets; all of it together, as far as it is set.
+/// The impairments of a network, which apply together.
 public struct Impairments: Sendable, Hashable {
-  /// The probability with which a packet is lost, independently of the others: 0 … 1.
+  /// The probability that a packet is lost, independently of the others: 0 … 1.
   public var loss = 0.0
   public var burstLoss: BurstLoss?
   public var reordering: Reordering?
-  /// The probability with which a packet comes twice: 0 … 1.
+  /// The probability that a packet is duplicated: 0 … 1.
   public var duplication = 0.0
   /// The standard deviation of the delay, in nanoseconds; the mean is three times that.
   ///
   /// Packets of one sender may overtake one another. The delay is never below 0 and never above
   /// nine standard deviations.
   public var jitter: Int64 = 0
-  /// The probability with which a datagram of random bytes follows a packet: 0 … 1.
+  /// The probability that a datagram of random bytes follows a packet: 0 … 1.
   public var garbage = 0.0
 
   public init() {}
@@ -43,7 +43,7 @@ public struct Impairments: Sendable, Hashable {
 
   /// Packets that are overtaken by later ones.
   public struct Reordering: Sendable, Hashable {
-    /// The probability with which a packet is displaced: 0 … 1.
+    /// The probability that a packet is displaced: 0 … 1.
     public let probability: Double
     /// The largest number of later packets that overtake it, at least 1.
     public let depth: Int

@@ -8,14 +8,14 @@ public import RTPWire
 ///                                     garbage ──▲
 /// ```
 ///
-/// With the same seed and the same packets it does the same, and each impairment draws from a
-/// generator of its own, so that switching one on does not change what the others do.
+/// The same seed and packets give the same result. Each impairment has its own generator, so that
+/// switching one on does not change the others.
 public struct NetworkSimulator: Sendable {
   /// A datagram that leaves the network.
   public struct Release: Sendable, Equatable {
     public var bytes: ByteBuffer
     public var time: Instant
-    /// True for random bytes that nobody offered.
+    /// Whether it is random bytes that nobody offered.
     public var isGarbage: Bool
     /// How far above the port of the media it goes.
     public var portOffset = 0
@@ -46,7 +46,7 @@ public struct NetworkSimulator: Sendable {
   private struct Displaced {
     var bytes: ByteBuffer
     var portOffset: Int
-    /// The packet goes directly behind the one in this place.
+    /// The packet follows directly after the one in this place.
     var behind: Int
   }
 
@@ -66,10 +66,10 @@ public struct NetworkSimulator: Sendable {
   ///
   /// - Parameters:
   ///   - packet: the datagram.
-  ///   - portOffset: how far above the port of the media it goes.
-  ///   - now: when.
-  ///   - isAnswer: whether somebody asked for it. When that happens nobody knows, so that it is
-  ///     lost by dice of its own: what is lost of the rest depends on the seed alone.
+  ///   - portOffset: the destination's offset from the media port.
+  ///   - now: the current time.
+  ///   - isAnswer: whether it answers a request. The time of requests is unpredictable, so their
+  ///     losses use a separate generator: other losses depend on the seed alone.
   public mutating func offer(
     _ packet: ByteBuffer, above portOffset: Int = 0, at now: Instant, isAnswer: Bool = false
   ) {
@@ -86,7 +86,7 @@ public struct NetworkSimulator: Sendable {
     }
   }
 
-  /// Lets go, at `now`, of the packets that wait for later ones to overtake them: none will come.
+  /// Releases, at `now`, the packets that wait to be overtaken, because no more packets come.
   public mutating func finish(at now: Instant) {
     releaseDisplaced(behind: .max, at: now)
   }
@@ -125,8 +125,7 @@ public struct NetworkSimulator: Sendable {
     }
   }
 
-  /// Sends on what waits for `place`, in the order of the places, then in the order in which it
-  /// came.
+  /// Releases what waits for `place`, ordered by place, then by arrival.
   private mutating func releaseDisplaced(behind place: Int, at now: Instant) {
     guard displaced.contains(where: { $0.behind <= place }) else { return }
     let due = displaced.enumerated().filter { $0.element.behind <= place }

@@ -1,5 +1,4 @@
-/// Datagrams on their way, the earliest first, and in the order in which they came at the same
-/// time.
+/// Datagrams on their way, ordered by time, then by arrival.
 ///
 /// A binary heap: at high packet rates a few milliseconds of jitter keep thousands of packets here.
 struct ReleaseQueue: Sendable {

@@ -53,7 +53,7 @@ public struct H264Packetizer: Packetizer {
     payloads.append(bytes)
   }
 
-  /// A NAL unit as a payload of its own (RFC 6184 §5.6).
+  /// A NAL unit as a payload (RFC 6184 §5.6).
   static func single(_ unit: ByteBuffer) -> ByteBuffer {
     var bytes = RTPPayload.buffer(capacity: unit.readableBytes)
     bytes.writeImmutableBuffer(unit)

@@ -61,8 +61,8 @@ public struct H265Packetizer: Packetizer {
     return payloads
   }
 
-  /// Whether `item` may stand behind `last` in an aggregation packet (RFC 7798 §4.4.2): units of
-  /// one access unit, in decoding order, at most 256 apart.
+  /// Whether `item` may follow `last` in an aggregation packet (RFC 7798 §4.4.2): units of one
+  /// access unit, in decoding order, at most 256 apart.
   private func follows(_ item: Interleaver.Item, _ last: Interleaver.Item) -> Bool {
     item.ticks == last.ticks
       && (!isNumbered || (1...256).contains(item.number &- last.number))

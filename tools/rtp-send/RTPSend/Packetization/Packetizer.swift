@@ -24,7 +24,8 @@ public enum Packetization: String, Sendable, CaseIterable {
   /// The same with MTAP24.
   case mtap24
 
-  /// Makes the packetizer of `codec` for this mode; H.265 knows no MTAP and takes `interleaved`.
+  /// Makes the packetizer of `codec` for this mode; for H.265, which has no MTAP, `interleaved` is
+  /// used.
   public func packetizer(
     for codec: Codec, payloadLimit: Int, aggregates: Bool
   ) -> any Packetizer {
@@ -45,7 +46,7 @@ public enum Packetization: String, Sendable, CaseIterable {
 
 /// One RTP payload and what its packet's header has to say about it.
 public struct RTPPayload: Sendable, Equatable {
-  /// The payload; in front of it is room for the header, so that nothing has to be copied again.
+  /// The payload, with room for the header before it, so that nothing has to be copied again.
   public var bytes: ByteBuffer
   /// The media time of the packet in 90 kHz ticks.
   public var ticks: Int64

@@ -1,8 +1,8 @@
 import NIOCore
 import RTPWire
 
-/// Makes the payloads of ULPFEC (RFC 5109) and FlexFEC (RFC 8627) packets: the parity of every so
-/// many packets, whose numbers follow one another.
+/// Makes the payloads of ULPFEC (RFC 5109) and FlexFEC (RFC 8627) packets: the parity of a fixed
+/// number of consecutive packets.
 struct ParityEncoder: Sendable {
   private let format: CorrectionFormat
   private let interval: Int

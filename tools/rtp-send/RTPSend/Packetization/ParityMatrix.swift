@@ -1,11 +1,11 @@
 import NIOCore
 import RTPWire
 
-/// Makes the packets of SMPTE ST 2022-1: the parities of the rows and columns of a matrix, which is
-/// filled row by row with packets whose numbers follow one another.
+/// Makes SMPTE ST 2022-1 packets: the parities of the rows and columns of a matrix, which
+/// consecutive packets fill row by row.
 ///
-/// A row's packet follows the row. Those of the columns follow the matrix, in order, so that a
-/// burst at its end takes no column's packet together with one that it protects.
+/// A row's packet follows the row. The columns' packets follow the matrix, in order, so that a
+/// burst at its end cannot hit a column's packet together with one that it protects.
 struct ParityMatrix: Sendable {
   /// How far above the port of the media they go.
   private enum Port: Int {

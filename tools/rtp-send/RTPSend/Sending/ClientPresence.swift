@@ -1,7 +1,7 @@
 public import NIOCore
 public import RTPWire
 
-/// Who said hello, and whether they are still there: one client at a time.
+/// The client that said hello, and whether it is still there; one at a time.
 ///
 /// A client says hello from the port on which it wants the stream. From then on every datagram from
 /// that address is a heartbeat, and the client is gone when three intervals have passed without
@@ -48,7 +48,7 @@ public struct ClientPresence: Sendable {
     return .arrived
   }
 
-  /// When the client is gone unless it is heard before.
+  /// When the client is gone if no heartbeat comes.
   public var deadline: Instant? {
     client.map { _ in lastHeard.advanced(by: interval * Self.missedIntervals) }
   }

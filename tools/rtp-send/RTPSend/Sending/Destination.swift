@@ -1,6 +1,6 @@
 public import NIOCore
 
-/// Where the stream goes: to an address, or to whoever asks for it.
+/// The destination of the stream: an address, or whoever asks for it.
 public enum Destination: Sendable, Hashable {
   /// `udp://host:port`
   case send(host: String, port: Int)
@@ -10,9 +10,9 @@ public enum Destination: Sendable, Hashable {
   /// from its beginning.
   case serveHTTP(host: String, port: Int)
 
-  /// Reads a URL of one of these forms; IPv6 addresses stand in brackets.
+  /// Reads a URL of one of these forms, with IPv6 addresses in brackets.
   ///
-  /// - Throws: ``SendError/invalid(option:reason:)`` when it is of neither.
+  /// - Throws: ``SendError/invalid(option:reason:)`` if it has neither form.
   public init(_ url: String) throws(SendError) {
     let problem = SendError.invalid(
       option: "DESTINATION",
@@ -54,7 +54,7 @@ public enum Destination: Sendable, Hashable {
 }
 
 extension SocketAddress {
-  /// The address as it stands in a URL: `127.0.0.1:5004`, `[::1]:5004`.
+  /// The address as in a URL: `127.0.0.1:5004`, `[::1]:5004`.
   public var hostAndPort: String {
     let host = ipAddress ?? "?"
     return (host.contains(":") ? "[\(host)]" : host) + ":\(port ?? 0)"

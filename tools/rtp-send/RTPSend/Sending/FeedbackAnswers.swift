@@ -5,10 +5,10 @@ public import RTPWire
 public struct FeedbackConfiguration: Sendable, Hashable {
   /// The requests that are answered; others are ignored.
   public var requests: Set<FeedbackRequest> = []
-  /// The payload type of packets that are sent again in a stream of their own (RFC 4588); without
-  /// it they are sent again as they were.
+  /// The payload type of retransmissions in a separate stream (RFC 4588); without it, packets are
+  /// repeated unchanged.
   public var retransmissionPayloadType: UInt8?
-  /// Whether these go under the SSRC of the media to a port of their own (RFC 4588 §5.3).
+  /// Whether these use the SSRC of the media and a separate port (RFC 4588 §5.3).
   public var hasRetransmissionSession = false
 
   /// How far above the port of the media what is sent again goes.
@@ -44,7 +44,7 @@ struct FeedbackAnswers {
   static let capacity = 4096
   /// The most packets sent again for one message, so that no message causes a flood.
   static let maximumAnswers = 256
-  /// The most receivers whose commands are remembered; more would be forged.
+  /// The most receivers whose commands are remembered; more must be forged.
   static let maximumRequesters = 64
 
   private(set) var counters = FeedbackCounters()
@@ -57,7 +57,7 @@ struct FeedbackAnswers {
   /// The last command of each receiver, which has its own numbering (RFC 5104 §4.3.1.1).
   private var lastCommands: [UInt32: UInt8] = [:]
 
-  /// Answers for a stream, of which the packets of media are remembered.
+  /// Answers for a stream whose media packets are remembered.
   init(_ configuration: FeedbackConfiguration, of stream: RTPStream.Configuration) {
     self.configuration = configuration
     payloadType = stream.payloadType & 0x7F

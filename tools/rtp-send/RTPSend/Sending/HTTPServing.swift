@@ -2,9 +2,9 @@ import NIOCore
 import NIOHTTP1
 import RTPWire
 
-/// The clients of an HTTP server that sends RTP packets, each behind its length in four bytes.
+/// The clients of an HTTP server that sends RTP packets, each after its length in four bytes.
 ///
-/// Every client gets a run of the stream of its own, from the beginning on.
+/// Every client gets its own run of the stream, from the beginning.
 final class HTTPServing {
   let configuration: SenderConfiguration
   let onEvent: @Sendable (SenderEvent) -> Void

@@ -38,7 +38,7 @@ public struct PacketFeed {
     public let columns: Int
     public let rows: Int
 
-    /// Both are 1 … 20, as the standard has it.
+    /// Both are 1 … 20, according to the standard.
     public init?(columns: Int, rows: Int) {
       guard (1...20).contains(columns), (1...20).contains(rows) else { return nil }
       self.columns = columns
@@ -114,12 +114,12 @@ public struct PacketFeed {
     return nil
   }
 
-  /// An RTCP compound that goes with the stream, in the form in which it is sent.
+  /// A compound RTCP packet of the stream, in the form in which it is sent.
   public mutating func protected(_ compound: ByteBuffer) throws -> ByteBuffer {
     try protector?.protect(compound) ?? compound
   }
 
-  /// What was asked for and given so far.
+  /// Requests and answers so far.
   public var feedback: FeedbackCounters { answers.counters }
 
   /// Takes RTCP that a receiver sent back, and gives the packets that answer it, as they are sent.
@@ -147,7 +147,7 @@ public struct PacketFeed {
     return packets.map { Packet(bytes: $0, portOffset: offset) }
   }
 
-  /// The packets as they are sent, with those that correct them beside the media.
+  /// The packets in the form in which they are sent, with correction packets for other ports.
   private mutating func finished(_ packets: [ByteBuffer]) throws -> [Packet] {
     let isKept = configuration.feedback.requests.contains(.nack)
     var finished: [Packet] = []

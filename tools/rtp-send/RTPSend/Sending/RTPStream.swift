@@ -1,8 +1,7 @@
 public import NIOCore
 public import RTPWire
 
-/// Writes RTP headers (RFC 3550 §5.1): one source's numbering, and the ways in which real ones
-/// break it.
+/// Writes RTP headers (RFC 3550 §5.1): one source's numbering, with the faults of real ones.
 public struct RTPStream: Sendable {
   public struct Configuration: Sendable, Hashable {
     /// 0 … 127; larger values lose their highest bit.
@@ -22,13 +21,13 @@ public struct RTPStream: Sendable {
     }
   }
 
-  /// Correction packets among the others: ULPFEC, numbered with them as libwebrtc and GStreamer do,
-  /// or FlexFEC in a source of its own.
+  /// Correction packets among the others: ULPFEC with common numbering, like libwebrtc and
+  /// GStreamer, or FlexFEC in a separate source.
   public struct Correction: Sendable, Hashable {
     public var format: CorrectionFormat
     /// 0 … 127, not that of the media.
     public var payloadType: UInt8
-    /// One correction packet follows every so many packets: 1 … 48.
+    /// How many packets each correction packet follows: 1 … 48.
     public var interval: Int
 
     public init(_ format: CorrectionFormat = .ulpfec, payloadType: UInt8, interval: Int) {
@@ -50,7 +49,7 @@ public struct RTPStream: Sendable {
     }
   }
 
-  /// When the source takes another SSRC; sequence numbers and timestamps go on.
+  /// When the source changes its SSRC; sequence numbers and timestamps continue.
   public enum SourceChange: Sendable, Hashable {
     case afterPackets(Int)
     /// With each picture at which decoding can begin, but for the first, as Uniview cameras do.
@@ -93,10 +92,10 @@ public struct RTPStream: Sendable {
     configuration.initialTimestamp &+ UInt32(truncatingIfNeeded: ticks)
   }
 
-  /// The next packets, one for each payload, with headers without CSRC, extension and padding;
-  /// where correction is asked for, packets of it among them.
+  /// The next packets, one per payload, without CSRC, extension and padding, and with correction
+  /// packets if requested.
   ///
-  /// Headers go into the room before the payloads, which are not copied when nobody else holds
+  /// Headers go into the room before the payloads, which are not copied unless others reference
   /// them.
   public mutating func packets(with payloads: consuming [RTPPayload]) -> [ByteBuffer] {
     var packets: [ByteBuffer] = []

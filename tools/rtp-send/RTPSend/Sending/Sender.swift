@@ -14,7 +14,7 @@ public struct SenderConfiguration: Sendable {
   public var sendsRTCP = true
   /// What a client has to say to be served.
   public var hello = Array("Hello".utf8)
-  /// How often a client is expected to be heard.
+  /// The expected time between a client's heartbeats.
   public var heartbeatInterval = Duration.seconds(3)
   /// Whether to end when the first client has gone, instead of waiting for the next.
   public var servesOnce = false
@@ -25,7 +25,7 @@ public struct SenderConfiguration: Sendable {
   }
 }
 
-/// Something that a person who runs a sender may want to see.
+/// News for the person who runs a sender.
 public enum SenderEvent: Sendable, Hashable {
   case clientArrived(SocketAddress)
   /// The client was silent for three heartbeat intervals.
@@ -34,7 +34,7 @@ public enum SenderEvent: Sendable, Hashable {
   case clientIgnored(SocketAddress)
 }
 
-/// What was sent, over all clients.
+/// The totals over all clients.
 public struct SendReport: Sendable, Hashable {
   public enum Ending: String, Sendable {
     case sourceEnded
@@ -97,7 +97,7 @@ public final class Sender: Sendable {
     }
   }
 
-  /// Opens the socket, whose handler keeps `promise` in the end.
+  /// Opens the socket; its handler completes `promise` at the end.
   private static func bind(
     _ configuration: SenderConfiguration, to address: SocketAddress, on loop: any EventLoop,
     _ promise: EventLoopPromise<SendReport>, _ onEvent: @escaping @Sendable (SenderEvent) -> Void
@@ -156,11 +156,11 @@ public final class Sender: Sendable {
   /// Says goodbye and ends; can be called at any time, from any thread, any number of times.
   public func stop() { channel.pipeline.fireUserInboundEventTriggered(StopSending()) }
 
-  /// What was sent, once everything has been.
+  /// The totals, once everything has been sent.
   ///
   /// - Throws: ``SendError`` when the source or the network failed.
   public func finished() async throws -> SendReport { try await report.get() }
 }
 
-/// Asks whoever holds the socket to end.
+/// Asks the owner of the socket to end.
 struct StopSending: Sendable {}

@@ -9,14 +9,14 @@ public struct SenderReports: Sendable {
 
   private let canonicalName: String
 
-  /// Reports under `canonicalName`, of which at most 255 bytes are sent (§6.5).
+  /// Reports under `canonicalName`, limited to 255 bytes (§6.5).
   public init(canonicalName: String = "rtp-send@localhost") {
     self.canonicalName = String(decoding: canonicalName.utf8.prefix(255), as: UTF8.self)
   }
 
-  /// A compound of a sender report and a source description.
+  /// A compound packet of a sender report and a source description.
   ///
-  /// The RTP timestamp is that of the moment that `unixNanoseconds` names.
+  /// The RTP timestamp is that of the time `unixNanoseconds`.
   public func report(
     on stream: RTPStream, timestamp: UInt32, unixNanoseconds: UInt64
   ) -> ByteBuffer {

@@ -1,7 +1,7 @@
 public import NIOCore
 import RTPWire
 
-/// What a receiver may want to know of a stream before its first packet.
+/// What a receiver needs to know of a stream before its first packet.
 public struct StreamDescription: Sendable {
   public var codec: Codec
   /// The parameter sets at the beginning of the source, one of each that differs.
@@ -42,7 +42,7 @@ public struct SessionDescription: Sendable {
   public var address: SocketAddress
   /// Whether RTCP comes on the port of the media (RFC 5761).
   public var multiplexesRTCP: Bool
-  /// Whether all of it is SRTP, whose key is given otherwise.
+  /// Whether all of it is SRTP, with a key that is given elsewhere.
   public var isProtected: Bool
   public var correction: RTPStream.Correction?
   /// What the receiver may ask for.

@@ -8,7 +8,7 @@ import RTPWire
   let codec: Codec
   /// Whether the file is a bare Annex B stream, which has no times.
   let isElementaryStream: Bool
-  /// Frames a second as far as libavformat can tell, 25 otherwise.
+  /// Frames per second according to libavformat, otherwise 25.
   let frameRate: Double
 
   /// A gap of decoding times longer than this is a break in the file, not a pause to be waited for.
@@ -116,7 +116,7 @@ import RTPWire
     while true {
       let read = unsafe av_read_frame(input, packet)
       if read < 0 {
-        // A file that breaks off is sent as far as it goes.
+        // A truncated file is sent as far as it goes.
         isFlushed = true
         return unsafe av_bsf_send_packet(filter, nil) >= 0
       }
@@ -144,7 +144,7 @@ import RTPWire
       decodingTicks: decoding, isRandomAccess: unsafe packet.flags & AV_PKT_FLAG_KEY != 0)
   }
 
-  /// When the picture is sent: its decoding time as far as the file has one, and never back.
+  /// When the picture is sent: its decoding time if the file has one, and never decreasing.
   private func decoding(_ read: Int64?, _ presentation: Int64?) -> Int64 {
     guard let lastTicks else { return read ?? presentation ?? 0 }
     // Matroska has no decoding times, and libavformat does not guess those of the first pictures.

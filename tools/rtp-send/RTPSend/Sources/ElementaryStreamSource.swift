@@ -14,7 +14,7 @@ import NIOCore
   private static let readLength = 1 << 16
   /// The most pictures in a group, so that a file with a single key picture is not read as a whole.
   private static let longestGroup = 600
-  /// libavcodec reads beyond what it is given.
+  /// libavcodec reads past the end of its input.
   private static let paddingLength = Int(AV_INPUT_BUFFER_PADDING_SIZE)
 
   private let path: String

@@ -14,7 +14,7 @@ enum MediaFile {
       path: path, codec: container.codec, framesPerSecond: framesPerSecond ?? container.frameRate)
   }
 
-  /// `path` in a form in which libavformat looks for no protocol: `a:b.mp4` is a file too.
+  /// `path` in a form that libavformat does not take for a protocol: `a:b.mp4` is a file too.
   static func url(ofPath path: String) -> String { "file:" + path }
 
   /// The format that the ending of `path` promises, for streams too short or odd to be recognized.

@@ -14,7 +14,7 @@ public struct PatternConfiguration: Sendable, Hashable {
   public var groupLength: Int?
   /// Consecutive B-pictures, 0 … 16; without any, nothing is reordered and nothing waits.
   public var bidirectionalPictures = 0
-  /// Pictures until the end; `nil` means that there is none.
+  /// How many pictures to make; `nil` for no end.
   public var frameLimit: Int?
 
   public init() {}

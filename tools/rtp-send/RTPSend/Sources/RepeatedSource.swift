@@ -1,11 +1,11 @@
 import NIOCore
 import RTPWire
 
-/// A source sent several times, on one timeline that goes on from each repetition to the next.
+/// A source sent several times, on one continuous timeline.
 final class RepeatedSource: AccessUnitSource {
   let codec: Codec
 
-  /// A source of at most so many bytes is kept, so that repetitions cost no reading and no parsing.
+  /// A source up to this many bytes is kept, so that repetitions need no reading and parsing.
   private static let memoryLimit = 64 << 20
   /// The distance from one repetition to the next where the source has a single picture.
   private static let defaultInterval: Int64 = 3000
@@ -19,13 +19,13 @@ final class RepeatedSource: AccessUnitSource {
   private var lastTicks: Int64?
   private var interval = defaultInterval
 
-  /// The whole source as far as it was read, or `nil` once it is too long.
+  /// The part of the source read so far, or `nil` once it is too long.
   private var memory: [SourceAccessUnit]?
   private var memoryLength = 0
   /// The place in the memory from the second repetition on.
   private var place: Int?
 
-  /// Repeats what `recipe` makes so many times, or forever when `repetitions` is `nil`.
+  /// Repeats the source of `recipe` this many times, or forever if `repetitions` is `nil`.
   init(_ recipe: SourceRecipe, repetitions: Int?) throws {
     self.recipe = recipe
     self.repetitions = repetitions

@@ -106,7 +106,7 @@ import NIOCore
     guard sent >= 0 else { throw .encoder(reason: Libav.reason(sent)) }
   }
 
-  /// The next picture that is ready, or `nil` when the encoder wants more, or has ended.
+  /// The next finished picture, or `nil` when the encoder needs more input or has ended.
   func receive() throws(SendError) -> Output? {
     let received = unsafe avcodec_receive_packet(context, packet)
     if received == cffmpeg_error_again() || received == cffmpeg_error_end_of_file() { return nil }
