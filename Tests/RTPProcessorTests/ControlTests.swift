@@ -16,7 +16,7 @@ func goodbye(of sources: [UInt32]) -> ByteBuffer {
 }
 
 @Suite struct ControlTests {
-  /// Reports whose wall clock is `seconds` after the first one's and timestamp `ticks` after it.
+  /// Reports `seconds` by the wall clock and `ticks` by the timestamp after the first one.
   private static let start: UInt64 = 3_900_000_000 << 32
 
   private func clock(after reports: [(ntpTime: UInt64, ticks: Int64)]) -> (
@@ -63,7 +63,7 @@ func goodbye(of sources: [UInt32]) -> ByteBuffer {
     #expect(ignored == [.backwards: 1])
   }
 
-  /// Xenon cameras send such reports; a second one in agreement is believed.
+  /// Xenon cameras send such reports; a second one in agreement is accepted.
   @Test(arguments: [Int64(6), 3600, 1 << 30, -6, -3600, -(1 << 30)])
   func aReportOfAnotherTimeIsBelievedOnlyWhenASecondAgrees(seconds: Int64) {
     let leap = UInt64(bitPattern: seconds << 32)
@@ -83,7 +83,7 @@ func goodbye(of sources: [UInt32]) -> ByteBuffer {
     #expect(ignored == [name: 1])
   }
 
-  /// Every tick of a second: never off by a nanosecond, whatever the clock rate makes of it.
+  /// Every tick of a second is exact to the nanosecond, whatever the clock rate.
   @Test func timesAreExactToTheNanosecond() throws {
     let (clock, _) = clock(after: [(Self.start, 90_000)])
     let anchor = WallClockTime(ntpTime: Self.start)
@@ -96,7 +96,7 @@ func goodbye(of sources: [UInt32]) -> ByteBuffer {
     }
   }
 
-  /// live555 reports before its first packet, GStreamer behind it; the next report comes after 5 s.
+  /// live555 reports before its first packet, GStreamer after it; the next report comes after 5 s.
   @Test(arguments: [0, 1])
   func aReportBeforeTheSourceHasProvedItselfCounts(packetsBefore: Int) {
     var sender = VirtualSender(timestamp: 90_000)

@@ -70,7 +70,7 @@ import Testing
     #expect(session.statistics.cumulativeLost == -2)
   }
 
-  /// Two packets go missing; each comes before, at or after the tick in which the wait ends, and
+  /// Two packets are missing; each comes before, at or after the tick in which the wait ends, and
   /// the timer fires before or after the packet is handed in.
   @Test(arguments: [-1, 0, 1], [-1, 0, 1])
   func aPacketAndTheEndOfItsWaitMayCoincide(first: Int64, second: Int64) {
@@ -163,7 +163,7 @@ import Testing
     }
   }
 
-  /// The gap is so wide that what waits behind it fills the ring before it fills the limits.
+  /// The gap is so wide that the packets after it fill the ring before they reach the limits.
   @Test func aPacketInOrderBehindAGapThatHadToBeGivenUpLeavesAtOnce() {
     var sender = VirtualSender()
     var session = VirtualSession.running(&sender)

@@ -2,7 +2,7 @@ import RTPProcessor
 import RTPWire
 import Testing
 
-/// A sender whose numbers jump while its timestamps go on.
+/// A sender whose numbers jump while its timestamps continue.
 struct JumpTests {
   /// Jumps from −65,535 to 65,535 land on 65,536 numbers, each twice but for the ends.
   @Test("the numbers jump by any distance, and all is in order five packets later")

@@ -41,7 +41,7 @@ struct LossPatternTests {
     #expect(losses.greatestBurst == 3)
     #expect(losses.gapLost == 0)
     #expect(losses.gapPackets == 30)
-    // From the packet before the first loss to the one behind the last.
+    // From the packet before the first loss to the one after the last.
     #expect(losses.meanBurstDuration == 19)
     #expect(losses.meanGapDuration == 29)
   }

@@ -40,7 +40,7 @@ import Testing
 
   /// The seven orders below come from the tests of gortsplib, androidx media and retina.
   ///
-  /// Retina drops what is late at once and androidx gives up a leap of 1000; here both wait.
+  /// Retina drops late packets at once, and androidx gives up at a jump of 1000; here both wait.
   @Test(
     arguments: [
       ([1, 4, 5, 2, 3, 6], [1, 2, 3, 4, 5, 6], 0),

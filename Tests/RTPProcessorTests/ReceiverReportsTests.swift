@@ -3,7 +3,7 @@ import RTPProcessor
 import RTPWire
 import Testing
 
-/// Deals out the numbers that it was given, and then one of which no draw is ever rejected.
+/// Returns the given numbers, and then one that no draw ever rejects.
 private struct Dealer: RandomNumberGenerator, Sendable {
   var numbers: [UInt64] = []
   mutating func next() -> UInt64 { numbers.isEmpty ? 1 << 63 : numbers.removeFirst() }
@@ -31,12 +31,12 @@ private func reception(
     #expect(packets.last == .feedback(message, sender: reports.ssrc))
     #expect(packets.count == (isReduced ? 1 : 3))
     #expect(reports.deadline == before)
-    // The next regular report says what is new since the one before it, not since this.
+    // The next regular report covers what is new since the one before it, not since this one.
     let due = reports.next(at: before, about: [reception(expected: 10, received: 8)])
     #expect(due?.getInteger(at: 12, as: UInt8.self) == 51)
   }
 
-  /// RFC 3550 A.3, with what was expected and received at one report and at the next.
+  /// RFC 3550 A.3: packets expected and received at one report and at the next.
   struct Loss: Sendable {
     var before: (expected: Int64, received: Int64)
     var now: (expected: Int64, received: Int64)
@@ -130,7 +130,7 @@ private func reception(
     #expect(reports.ssrc != 0xA)
   }
 
-  /// RFC 3550 §6.2 and §6.3.1: 5 s, half of it at first, varied by half and divided by e − 1.5.
+  /// RFC 3550 §6.2 and §6.3.1: 5 s, at first half of it, varied by half and divided by e − 1.5.
   @Test func reportsComeEveryFewSeconds() throws {
     for seed in UInt64(0)..<200 {
       var reports = ReceiverReports(randomness: Noise(seed: seed), at: Instant(nanoseconds: 0))
@@ -168,7 +168,7 @@ private func reception(
     let reception = try #require(session.processor.reception)
     #expect(reception.ssrc == 0xA)
     #expect((reception.expected, reception.received) == (10, 10))
-    // Four packets behind the wrap: one cycle.
+    // Four packets after the wrap: one cycle.
     #expect(reception.highestSequence == 0x1_0003)
     #expect(reception.cumulativeLost == 0)
     #expect(reception.lastSenderReport == nil)
@@ -180,7 +180,7 @@ private func reception(
     _ = sender.packets(3)
     let packets = sender.packets(7)
     for packet in packets { session.receive(packet) }
-    // Missing by the highest number, though nobody has given them up yet.
+    // Missing by the highest number, although they are still waited for.
     #expect(session.processor.reception?.cumulativeLost == 3)
     session.run(for: .seconds(1))
     #expect(session.processor.reception?.cumulativeLost == 3)
@@ -222,7 +222,7 @@ private func reception(
       )
     }
     #expect(try answer(after: .milliseconds(2500)) == (0x3344_5566, 163_840))
-    // A year later the field is at its end, and a clock that went back says no time at all.
+    // A year later the field is at its maximum, and a clock that went back gives no time.
     for (later, delay) in [(Duration.seconds(31_536_000), UInt32.max), (.seconds(-5), 0)] {
       #expect(try answer(after: later).delay == delay)
     }
@@ -269,7 +269,7 @@ private func reception(
     #expect(processor.statistics.sourceChanges == 0)
   }
 
-  /// Timestamps that have nothing to do with those before go on where the arrivals say.
+  /// Timestamps unrelated to earlier ones continue at the time that the arrivals suggest.
   @Test(arguments: [(UInt32(90_000), true), (48_000, false)])
   func theTimeOfTheMediaGoesOn(clockRate: UInt32, isSame: Bool) throws {
     var sender = VirtualSender(sequence: 1000, timestamp: 90_000)

@@ -2,14 +2,14 @@ import RTPProcessor
 import RTPWire
 import Testing
 
-/// A stream of 300 packets that have all come out, to go on from in many ways.
+/// A stream of 300 packets that have all come out, to continue from in many ways.
 private let running: (session: VirtualSession, sender: VirtualSender) = {
   var sender = VirtualSender(sequence: 1000, packetsPerFrame: 3)
   let session = VirtualSession.running(&sender, packets: 300)
   return (session, sender)
 }()
 
-/// The same with a sender that leaps in its numbering, by `places` from where it should go on.
+/// The same with a sender whose numbering jumps by `places`.
 private func leap(_ places: Int) -> (session: VirtualSession, sender: VirtualSender) {
   var (session, sender) = running
   sender.next.sequence &+= UInt16(truncatingIfNeeded: places)
@@ -17,7 +17,7 @@ private func leap(_ places: Int) -> (session: VirtualSession, sender: VirtualSen
 }
 
 @Suite struct RestartTests {
-  /// A leap of −65,535 … 65,535 places in the sequence with the timestamps going on.
+  /// A jump of −65,535 … 65,535 numbers while the timestamps continue.
   ///
   /// - 1 … 2999 places forward is loss: reported once, when the reorder window is over.
   /// - Any other is a new numbering: the second packet proves it and both come out then, with no
@@ -109,7 +109,7 @@ private func leap(_ places: Int) -> (session: VirtualSession, sender: VirtualSen
     #expect(session.discontinuities == 2)
   }
 
-  /// It was silent too, but its numbers and times say that it began anew.
+  /// It was silent too, but its numbers and times show a restart.
   @Test(arguments: [500, 30_000, 60_000])
   func aSenderThatStartsAfreshAfterASilenceLosesNothing(places: Int) {
     var sender = VirtualSender(packetsPerFrame: 13)

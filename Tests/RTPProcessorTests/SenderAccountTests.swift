@@ -3,7 +3,7 @@ import RTPProcessor
 import RTPWire
 import Testing
 
-/// What is missing because it was never sent, by the sender's reports, beside what was lost on the
+/// Packets missing because they were never sent, by the sender's reports, beside those lost on the
 /// way.
 struct SenderAccountTests {
   struct Case: Sendable, CustomTestStringConvertible {
@@ -36,7 +36,7 @@ struct SenderAccountTests {
     var identity: UInt64 = 0
     let total = 4000
     func isChosen(_ number: Int, _ count: Int, _ phase: Int) -> Bool {
-      // Behind the first report since the source has proved itself.
+      // After the first report since the source was validated.
       count > 0 && number > 560 && number < total - 90 && number % (3300 / count) == phase
     }
     var (skipped, dropped) = (0, 0)

@@ -245,7 +245,7 @@ import Testing
     return configuration
   }
 
-  /// Behind every five packets, or every 48.
+  /// After every five packets, or every 48.
   @Test(arguments: [5, 48])
   func correctionPacketsThatNobodyAnnouncedAreNoLosses(size: Int) {
     let stream = CorrectionTests.groups(20, of: size, seed: 1)
@@ -285,7 +285,7 @@ import Testing
     #expect(session.statistics.lost == UInt64(lost))
   }
 
-  /// Correction packets that nobody announced, each overtaken by the next picture.
+  /// Unannounced correction packets, each overtaken by the next picture.
   @Test func overtakenPlacesAreNoLosses() {
     var sender = VirtualSender(packetsPerFrame: 3)
     var session = VirtualSession.running(&sender, configuration: Self.configuration, packets: 9)
@@ -305,8 +305,7 @@ import Testing
     #expect(session.statistics.lost == 0)
   }
 
-  /// A sender that changes the payload type in between: what follows may refer to what was left
-  /// out.
+  /// A sender that changes the payload type in between: what follows may refer to what was ignored.
   @Test func picturesOfAnotherTypeAreLosses() {
     var sender = VirtualSender(packetsPerFrame: 3)
     var session = VirtualSession.running(&sender, configuration: Self.configuration, packets: 9)
@@ -322,7 +321,7 @@ import Testing
     #expect(session.statistics.ignoredPayloadType <= 18)
   }
 
-  /// Retransmissions that nobody announced, in the source of the media.
+  /// Unannounced retransmissions in the source of the media.
   @Test(arguments: [20, 1000, 40_000, 65_000])
   func numbersOfTheirOwnCarryNothingAway(distance: Int) {
     var sender = VirtualSender(packetsPerFrame: 3)

@@ -77,7 +77,7 @@ import Testing
     var sender = VirtualSender()
     let packets = sender.packets(10)
     var session = VirtualSession()
-    // The farthest packet comes first; those behind it leave a gap before it.
+    // The farthest packet comes first; the others leave a gap before it.
     session.receive(packets[9])
     session.run(for: .milliseconds(1))
     session.receive(packets[1])

@@ -11,7 +11,7 @@ import Testing
       ([0, 3000, 6000], [0, 33_333_334, 66_666_667], [0, 0, 0]),
       // The second packet 10 ms late (900 ticks), the third on time again.
       ([0, 3000, 6000], [0, 43_333_334, 66_666_667], [0, 56.25, 109]),
-      // The whole frame at once: the timestamps stand still, the clock goes 1 ms (90 ticks).
+      // The whole frame at once: the timestamps stay the same, the clock advances 1 ms (90 ticks).
       ([7, 7, 7], [0, 1_000_000, 2_000_000], [0, 5.625, 10.9375]),
       // Both clocks wrap.
       ([0xFFFF_FFFF, 2999], [47_721_858_833_334, 47_721_892_166_667], [0, 0]),

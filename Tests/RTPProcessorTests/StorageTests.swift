@@ -4,7 +4,7 @@ import RTPWire
 import Testing
 
 @Suite struct StorageTests {
-  /// A transport reads many packets into one slab and fills it again once nobody looks at it.
+  /// A transport reads many packets into one slab and refills it once nobody references it.
   @Test func whatWaitsDoesNotHoldTheReadItCameIn() {
     var sender = VirtualSender()
     var session = VirtualSession.running(&sender)

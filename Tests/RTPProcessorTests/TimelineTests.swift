@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  /// A sender whose numbers leap while its clock goes on, as after an outage of the network.
+  /// A sender whose numbers jump while its clock continues, as after an outage of the network.
   @Test func anOutageDoesNotShiftTheTimeline() {
     var sender = VirtualSender()
     var session = VirtualSession.running(&sender, every: .milliseconds(33), packets: 30)
@@ -101,7 +101,7 @@ import Testing
       ])
   }
 
-  /// A sender that starts its clock afresh goes on where the arrivals say.
+  /// A sender that restarts its clock continues at the time that the arrivals suggest.
   @Test(arguments: [UInt32(5), 0x8000_0000, 0xFFFF_FFFF])
   func aClockThatStartsAfreshGoesOnWhereTheArrivalsSay(timestamp: UInt32) {
     var sender = VirtualSender()

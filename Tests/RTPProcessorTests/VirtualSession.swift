@@ -43,7 +43,7 @@ struct VirtualSession {
   private var identities: Set<UInt64> = []
   /// Set where old packets are sent again so wildly that they look like a sender's new start.
   var allowsRepetition = false
-  /// Set where other types have numbers too, and nobody announced them.
+  /// Whether other types use numbers too, unannounced.
   var leavesNumbersOut = false
   private var isEntryPoint: @Sendable (RTPPacket) -> Bool = { _ in false }
 
@@ -73,7 +73,7 @@ struct VirtualSession {
   var reportedLosses: [Int] { deliveries.map(\.packet.lostBefore).filter { $0 > 0 } }
   var discontinuities: Int { deliveries.count { $0.packet.isDiscontinuity } }
 
-  /// Lets the clock run to `instant`; what becomes due on the way happens at its time.
+  /// Advances the clock to `instant`; whatever is due on the way happens at its time.
   mutating func run(to instant: Instant) {
     while let deadline = processor.deadline, deadline <= instant {
       now = max(now, deadline)
@@ -141,7 +141,7 @@ struct VirtualSession {
     let statistics = processor.statistics
     let configuration = processor.configuration
     if !statistics.isBalanced { Issue.record("the counters do not balance: \(statistics)") }
-    // Behind a gap and on probation, each up to the limit, and two packets of each prospect.
+    // After a gap and on probation, each up to the limit, and two packets of each prospect.
     if statistics.held > UInt64(2 * max(configuration.maximumHeldPackets, 0) + 128) {
       Issue.record("\(statistics.held) packets are held")
     }
@@ -177,7 +177,7 @@ struct Noise: RandomNumberGenerator {
   mutating func integer(below bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
 }
 
-/// A sender of video: numbers, timestamps and identities go on from packet to packet.
+/// A sender of video with continuous numbers, timestamps and identities.
 struct VirtualSender {
   var next: SentPacket
   /// Clock ticks between two frames.
@@ -210,7 +210,7 @@ struct VirtualSender {
 }
 
 extension VirtualSession {
-  /// A session in which `sender` has proved itself; all its packets so far have come out.
+  /// A session in which `sender` is validated; all its packets so far have come out.
   static func running(
     _ sender: inout VirtualSender, configuration: RTPProcessor.Configuration = .init(),
     start: Instant = Instant(nanoseconds: 0), every interval: Duration = .milliseconds(1),

@@ -6,9 +6,9 @@ func bytes(_ text: String) -> [UInt8] {
   return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
 }
 
-/// The same bytes as transports deliver them: alone, behind other bytes, and cut out of a slab.
+/// The same bytes as transports deliver them: alone, after other bytes, and cut out of a slab.
 ///
-/// Whatever a parser makes of the first, it must make of the others.
+/// A parser must treat all of them alike.
 func deliveries(of bytes: [UInt8]) -> [ByteBuffer] {
   var all = [ByteBuffer(bytes: bytes)]
   for junk in 1...7 {

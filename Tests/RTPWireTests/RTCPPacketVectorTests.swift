@@ -6,7 +6,7 @@ import Testing
 private let senderReport =
   "81c8000c 6d2453ea de46475b151a005c 66a8dd3e 0000010d 000034f5 "
   + "8ef891ed 00000000 000000f6 0000007f 00000000 00000000"
-/// The description as aiortc's file has it, whose name is 38 characters long.
+/// The description in aiortc's file, whose name is 38 characters long.
 private let aiortcDescription =
   "81ca000c6d2453ea01267b36336634353965612d343166652d343437342d396433332d"
   + "3937303763396565373964317d00000000"

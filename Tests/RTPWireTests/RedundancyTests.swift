@@ -35,7 +35,7 @@ struct RedundancyTests {
   }
 
   @Test func redundantEncodingsArePassedOver() throws {
-    // Two bytes of type 5 and one of type 6, each behind a header of four bytes, then type 97.
+    // Two bytes of type 5 and one of type 6, each after a header of four bytes, then type 97.
     let payload: [UInt8] = [0x85, 0, 0, 2, 0x86, 0, 0, 1, 97, 0xA, 0xA, 0xB, 1, 2]
     let packet = try #require(try Self.packet(payload).primaryEncoding)
     #expect(packet.payloadType == 97)

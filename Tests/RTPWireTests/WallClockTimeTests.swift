@@ -9,14 +9,14 @@ struct WallClockTimeTests {
     var testDescription: String { text }
   }
 
-  /// The seconds are those that `date -u -d TEXT +%s` prints.
+  /// The seconds that `date -u -d TEXT +%s` prints.
   static let rows = [
     Row(
       ntpTime: 2_208_988_800 << 32, nanoseconds: 0, text: "1970-01-01T00:00:00.000000Z"),
     // The first day that NTP counts with its highest bit set.
     Row(
       ntpTime: 1 << 63, nanoseconds: -61_505_152_000_000_000, text: "1968-01-20T03:14:08.000000Z"),
-    // The first second behind the wrap, and the last before it, half over.
+    // The first second after the wrap, and half of the last one before it.
     Row(
       ntpTime: 0, nanoseconds: 2_085_978_496_000_000_000, text: "2036-02-07T06:28:16.000000Z"),
     Row(

@@ -11,7 +11,7 @@ import Testing
 
 /// The wall-clock time at which each picture was taken, from sender report to frame.
 struct CaptureTimeTests {
-  /// 2026-11-21T09:05:42.25Z, which stands for the timestamp of the third picture.
+  /// 2026-11-21T09:05:42.25Z, the time of the third picture.
   private static let ntpTime: UInt64 = (2_208_988_800 + 1_795_251_942) << 32 | 0x4000_0000
 
   private static func report(timestamp: UInt32) -> Datagram {
@@ -71,7 +71,7 @@ struct CaptureTimeTests {
         == (0..<10).map { Int64(Self.session.initialTimestamp) + $0 * 3000 })
     #expect(log.records.map(\.byteCount) == stream.units.map(\.readableBytes))
     #expect(log.records[2].captureTime?.description == "2026-11-21T09:05:42.250000Z")
-    // What was taken is not given again.
+    // Frames are returned only once.
     #expect(receiver.takeFrames().records.isEmpty)
   }
 

@@ -46,7 +46,7 @@ struct ConstantRateTests {
     #expect(placements.allSatisfy { $0.frame != nil })
   }
 
-  /// Frames of the pattern without a rate of their own, at so many thirtieths of a second.
+  /// Frames of the pattern without a frame rate, at these thirtieths of a second.
   private func frames(at positions: [Double]) async throws -> [RawFrame] {
     let sent = try PatternStream(
       .h264, frames: 1,
@@ -61,7 +61,7 @@ struct ConstantRateTests {
 }
 
 struct FreezeMeterTests {
-  /// Notes frames at so many milliseconds.
+  /// Notes frames at these milliseconds.
   private func freezes(at times: [Int64], repeating: Set<Int64> = []) -> FreezeStatistics {
     var meter = FreezeMeter()
     for time in times {
@@ -70,7 +70,7 @@ struct FreezeMeterTests {
     return meter.statistics
   }
 
-  /// As `--on-loss freeze` has them: one frame of each second, and then none any more.
+  /// As with `--on-loss freeze`: one frame of each second, and then no more.
   @Test("repeated frames are a freeze, also at the beginning and while it goes on")
   func repeatedFrames() {
     let times = Array(stride(from: Int64(0), through: 4000, by: 40))
@@ -99,7 +99,7 @@ struct FreezeMeterTests {
     #expect(abs(frozen.longest - 1.0) < 0.001)
   }
 
-  /// Timestamps that leap by four months, as those of a sender that begins anew.
+  /// Timestamps that jump by four months, as those of a sender that restarts.
   @Test func nothingStandsLongerThanTimeGoesBy() {
     var meter = FreezeMeter()
     for number in 0..<100 {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Receiver
 
-/// Every counter of a struct stands in the struct's table, under a name of its own.
+/// Every counter of a struct is in the struct's table, under a unique name.
 struct CounterTableTests {
   private func check<Statistics: Counted>(_ statistics: Statistics) {
     let stored = Mirror(reflecting: statistics).children.count { $0.value is UInt64 }

@@ -20,7 +20,7 @@ struct DistributionTests {
       isRandomAccess: isRandomAccess)
   }
 
-  /// A slice without parameter sets, all of whose packets came.
+  /// A complete slice without parameter sets.
   @Test func aUnitThatCanNotBeDecodedIsAReasonToAskForAKeyPicture() async throws {
     let distribution = Distribution(
       configuration: Receiver.Configuration(), pace: .live, outputs: [], end: { _ in })

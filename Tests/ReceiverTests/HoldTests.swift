@@ -56,7 +56,7 @@ struct HoldTests {
     #expect(transport.holds == 0)
   }
 
-  /// A disk that stalls for good: the far end goes on after two seconds, and what comes is lost.
+  /// A disk that stalls for good: the far end continues after two seconds, and data is lost.
   @Test func anOutputThatIsStuckIsNotWaitedForForEver() async throws {
     let began = ContinuousClock.now
     let (report, transport, _) = try await Self.run(format: "yuv", policy: .block) {
@@ -67,7 +67,7 @@ struct HoldTests {
     #expect(report.status.delivery.droppedBeforeDecoder > 0)
   }
 
-  /// All of it is read before anybody can be held, as of a server that sends a file at once.
+  /// All of it is read before the far end can be held, as from a server that sends a file at once.
   @Test func whatWasReadBeforeItCouldBeHeldWaitsToo() async throws {
     let (report, transport, size) = try await Self.run(
       format: "yuv", policy: .block, readSize: nil

@@ -8,7 +8,7 @@ import Receiver
 import Reception
 import Testing
 
-/// The whole core on a virtual clock, behind networks that lose, reorder and repeat.
+/// The whole core on a virtual clock, after networks that lose, reorder and duplicate.
 struct ImpairedStreamTests {
   struct Network: Sendable, CustomTestStringConvertible {
     var testDescription: String
@@ -43,7 +43,7 @@ struct ImpairedStreamTests {
     },
   ]
 
-  /// Every access unit whose packets all came is exact, and none is called whole that is not.
+  /// Every complete access unit is exact, and no incomplete one is called whole.
   @Test(arguments: networks, [RTPSend.Codec.h264, .h265])
   func whatComesIsExact(network: Network, codec: RTPSend.Codec) throws {
     for seed in UInt64(1)...2 {

@@ -5,9 +5,9 @@ import RTPWire
 import Receiver
 import Testing
 
-/// What is said of frames behind a network that loses packets, beside the frames themselves.
+/// The conditions reported for frames after a network that loses packets, and the frames.
 struct IntegrityTests {
-  /// A stream in which pictures refer to one another in some way.
+  /// A stream with some structure of references.
   struct Material: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let codec: RTPSend.Codec
@@ -111,7 +111,7 @@ struct IntegrityTests {
 }
 
 extension EncodedStream {
-  /// The frames that come out behind a network, by their times.
+  /// The frames after a network, by their times.
   fileprivate func frames(
     through impairments: Impairments, seed: UInt64, treatment: LossTreatment = .conceal
   ) async throws -> [Int64: ShownFrame] {

@@ -16,7 +16,7 @@ private struct Constant: RandomNumberGenerator, Sendable {
 struct ReconnectScheduleTests {
   private typealias Schedule = ReconnectSchedule<Constant>
 
-  /// A schedule whose waits are varied by nothing: half of all numbers lie below the one it draws.
+  /// A schedule without variation: half of all numbers lie below the one it draws.
   private func schedule(
     _ reconnection: Reconnection = Reconnection(), drawing value: UInt64 = 1 << 63
   ) -> ReconnectSchedule<Constant> {
@@ -64,7 +64,7 @@ struct ReconnectScheduleTests {
     #expect(waits(&schedule, 10, fault: .login).allSatisfy { $0 >= 30 && $0 <= 36 })
     var next = self.schedule()
     #expect(waits(&next, 1, fault: .login) == [30])
-    // A wait that is longer by itself stays.
+    // A longer wait stays as it is.
     var reconnection = Reconnection()
     reconnection.delayAfterRefusal = .seconds(1)
     next = self.schedule(reconnection)
@@ -76,7 +76,7 @@ struct ReconnectScheduleTests {
     #expect(waits(&schedule, 1, fault: .permanent) == [-1])
   }
 
-  /// A person who leaves a recording running overnight wants it back after any of these.
+  /// A person who leaves a recording running overnight wants it to resume after any of these.
   static let passing: [any Error & Sendable] = [
     TransportError.connectionRefused(address: "192.0.2.1:554"),
     TransportError.nameNotResolved(host: "camera", reason: "no such host"),

@@ -19,7 +19,7 @@ struct ReconnectionTests {
 
   typealias Script = ScriptedTransport.Script
 
-  /// What came of a run: the number in each frame's picture, the access units, the report.
+  /// The result of a run: the number in each frame's picture, the access units, the report.
   struct Outcome {
     var report: Receiver.Report
     var frames: [UInt32?]
@@ -141,7 +141,7 @@ struct ReconnectionTests {
   @Test func whatWasHeldIsNotGluedToWhatComes() async throws {
     let first = try PatternStream(
       .h264, frames: 20, as: Self.session(0xA, sequence: 1000, timestamp: 90_000))
-    // The second goes on with the very number and time that the first left open.
+    // The second one continues with exactly the number and time where the first was cut.
     let cut = first.packets.count - 4
     let second = try PatternStream(
       .h264, frames: 20,
@@ -249,7 +249,7 @@ struct ReconnectionTests {
     let outcome = try await Self.run(
       [
         Script(media: [stream.media], datagrams: stream.datagrams, end: nil),
-        // One that opens and sends nothing at all.
+        // One that opens and sends nothing.
         Script(media: [stream.media], end: nil),
         Script(media: [stream.media], datagrams: stream.datagrams, end: nil),
       ]
@@ -258,7 +258,7 @@ struct ReconnectionTests {
     let statistics = outcome.report.status.connection.statistics
     #expect((statistics.attempts, statistics.recoveries) == (2, 1))
     #expect(statistics.outages.count == 1)
-    // Twice the silence, since neither connection brought anything in that time.
+    // Twice the silence, because neither connection brought anything in that time.
     #expect(statistics.withoutMedia >= .milliseconds(300))
     guard case .mediaLost = statistics.outages.first?.cause else {
       Issue.record("\(statistics.outages)")
@@ -322,7 +322,7 @@ struct ReconnectionTests {
     #expect(outcome.transports.count == 1)
   }
 
-  /// What a run can be busy with when it is told to end.
+  /// The states of a run when it is told to end.
   enum Moment: String, CaseIterable, Sendable {
     case opening, waiting, silent
   }
@@ -355,8 +355,7 @@ struct ReconnectionTests {
     #expect(outcome.transports.allSatisfy { $0.isClosed })
   }
 
-  /// Neither waiting for a connection nor a connection without media makes the clock of a run
-  /// stand.
+  /// The clock of a run advances while it waits for a connection, and while one has no media.
   @Test("a run is over in time", arguments: Moment.allCases)
   func timeout(while moment: Moment) async throws {
     let stream = try PatternStream(
@@ -386,7 +385,7 @@ struct ReconnectionTests {
     Self.expectFrames(done, [10])
   }
 
-  /// A port that others send to is left open: whoever comes next finds it where it was.
+  /// A listening port stays open: the next sender finds it where it was.
   @Test func aListenerDoesNotGoAway() async throws {
     let stream = try PatternStream(
       .h264, frames: 10, as: Self.session(0xA, sequence: 1, timestamp: 0))
@@ -419,7 +418,7 @@ struct ReconnectionTests {
     #expect(outcome.transports.allSatisfy { $0.feedback.isEmpty })
   }
 
-  /// The first report is due 1 to 3 s after the beginning; the last one says goodbye.
+  /// The first report is due 1 to 3 s after the start; the last one says goodbye.
   @Test("a sender that takes reports has them to the end", arguments: [true, false])
   func reports(takesReports: Bool) async throws {
     let stream = try PatternStream(

@@ -18,7 +18,7 @@ struct RecoveryTests {
     var size = "256x144"
     /// How long nothing comes between the two, in seconds.
     var pause: Int64 = 0
-    /// Whether the numbers go on where the first part ended.
+    /// Whether the numbers continue where the first part ended.
     var goesOn = true
 
     /// Where the second part begins to be whole: its second key picture.

@@ -10,7 +10,7 @@ import Testing
 import Transports
 
 struct StopTests {
-  /// A hundred frames wait, of which each takes a tenth of a second.
+  /// A hundred frames wait, each of which takes a tenth of a second.
   @Test func aDecoderThatIsBehindDoesNotKeepARunFromEnding() async throws {
     let stream = try PatternStream(
       .h264, frames: 100, as: .init(ssrc: 1, initialSequence: 1, initialTimestamp: 1))
@@ -56,7 +56,7 @@ struct StopTests {
     }
   }
 
-  /// Pictures larger than a pipe holds, into a pipe that nobody reads.
+  /// Pictures larger than a pipe holds, into a pipe that is not read.
   @Test(arguments: [ArrivalClock.monotonic, .recorded])
   func aReaderThatHasStoppedDoesNotKeepARunFromEnding(clock: ArrivalClock) async throws {
     let stream = try PatternStream(

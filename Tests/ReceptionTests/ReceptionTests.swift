@@ -45,7 +45,7 @@ import Testing
     return [lossy, bursty, disordered, all]
   }()
 
-  /// What comes out is what was sent, or says that it is not, and the counters balance.
+  /// The output is exact or says that it is not, and the counters balance.
   @Test(arguments: weathers, 1...5 as ClosedRange<UInt64>)
   func nothingWrongIsCalledWhole(weather: Weather, seed: UInt64) throws {
     var pair = try Pair(
@@ -159,7 +159,7 @@ import Testing
     #expect(end.at == Self.start.advanced(by: ending.after))
   }
 
-  /// A listener that is to go on waits for the next sender where it is.
+  /// A listener that reconnects waits for the next sender where it is.
   @Test func aListenerThatGoesOnDoesNotEndWithAGoodbye() throws {
     var pair = try Pair(
       sender: VirtualSender(units: 50, seed: 1, at: Self.start),
@@ -171,7 +171,7 @@ import Testing
     #expect(pair.end == nil)
   }
 
-  // MARK: - Media that is of no use
+  // MARK: - Unusable media
 
   private static func packet(_ number: Int, type: UInt8, ssrc: UInt32 = 9) -> ByteBuffer {
     var bytes = ByteBuffer(bytes: [0x80, type])
@@ -181,7 +181,7 @@ import Testing
     return bytes
   }
 
-  /// A sender of sound 50 times a second, to whoever listens.
+  /// A sender of sound, 50 packets per second, to a listener.
   @Test(arguments: [
     (MediaDescription(), 5.0),
     (MediaDescription(payloadType: 96), 10.0),
@@ -312,7 +312,7 @@ import Testing
     #expect(pair.wholeUnits == pair.sender.units)
   }
 
-  /// As a stream that is kept in memory: more than may wait is let go on.
+  /// As with a stream that is kept in memory: what exceeds the bound is released.
   @Test func noMoreWaitsThanMay() throws {
     var pair = try Pair(sender: VirtualSender(units: 5000, seed: 1, at: Self.start))
     pair.isCrowded = true

@@ -73,7 +73,7 @@ import Testing
     #expect(pair.units.count >= 48)
   }
 
-  /// Nobody described anything: what is not the video is a track of its own by its source.
+  /// Without a description, other sources beside the video become separate tracks.
   @Test func soundOnThePortOfTheVideoIsATrack() throws {
     let pair = try Self.play([MediaDescription()], soundOn: 0, type: 0)
     let tracks = pair.reception.status.tracks

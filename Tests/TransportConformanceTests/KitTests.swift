@@ -9,7 +9,7 @@ import TransportConformance
     #expect(report.outcomes.count == ConformanceClause.allCases.count)
   }
 
-  /// Descriptors, threads and memory are those of the process, so these have it for themselves.
+  /// Descriptors, threads and memory belong to the process, so these run alone.
   private static let counted: Set<ConformanceClause> = [.resources, .hostileFarEnd]
 
   @Test(arguments: Defect.allCases.filter { counted.contains($0.clause) })

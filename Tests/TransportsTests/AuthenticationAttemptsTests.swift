@@ -5,9 +5,9 @@ import Testing
 struct AuthenticationAttemptsTests {
   private static let credentials = Credentials(user: "admin", password: "hunter2")
 
-  /// Lets a server say `answers` to one request after the other; an empty one accepts it.
+  /// Makes a server answer consecutive requests with `answers`; an empty one accepts.
   ///
-  /// What comes back are the algorithms and nonces with which they were sent, and the error.
+  /// Returns the algorithms and nonces of the requests, and the error.
   private func run(
     _ answers: [[String]], credentials: Credentials? = credentials, allowsBasic: Bool = true
   ) -> (sent: [String], error: RTSPError?) {
@@ -35,7 +35,7 @@ struct AuthenticationAttemptsTests {
     return (sent, nil)
   }
 
-  /// Somebody in between waits for the connection to break off, and asks for less in the next one.
+  /// An attacker waits for the connection to break, and asks for weaker authentication in the next.
   @Test func aPasswordOnceDigestedIsNotSentInClearInALaterConnection() {
     let result = run([[Self.basic]], allowsBasic: false)
     #expect(result.error == .authenticationUnsupported(schemes: ["Basic"]))
@@ -172,7 +172,7 @@ struct AuthenticationAttemptsTests {
   }
 }
 
-/// Randomness that is none, but counts.
+/// A generator that just counts.
 struct SequenceOfNumbers: RandomNumberGenerator, Sendable {
   private var number: UInt64
 

@@ -204,7 +204,7 @@ struct CatalogueTests {
     #expect(transport.clock == .recorded)
   }
 
-  /// A recording is told by how it begins, whatever it is called.
+  /// A recording is recognized by its first bytes, whatever its name is.
   @Test(
     arguments: [
       [0xD4, 0xC3, 0xB2, 0xA1, 2, 0, 4, 0], [0xA1, 0xB2, 0x3C, 0x4D, 0, 2, 0, 4],

@@ -45,7 +45,7 @@ struct ControlURLsTests {
       ("rtsp://camera:99999/live/", nil, "rtsp://camera/live/"),
       ("rtsp:///live/", nil, "rtsp://camera/live/"),
       ("rtsp://camera/liv\u{1}e room/", nil, "rtsp://camera/live%20room/"),
-      // What is of no use leaves the next.
+      // An unusable one is skipped.
       ("", nil, "rtsp://camera/live"), ("*", nil, "rtsp://camera/live"),
       ("http://camera/live/", nil, "rtsp://camera/live"),
       ("http://camera/", "rtsp://camera/located/", "rtsp://camera/located/"),

@@ -5,7 +5,7 @@ import Testing
 @testable import Transports
 
 struct DatagramReaderTests {
-  /// What was received is kept, so that no read may write over what an earlier one handed out.
+  /// Received datagrams are kept, so that no read may overwrite what an earlier one delivered.
   ///
   /// Spacing begins after the pacer's first window, and pauses whenever a read finds nothing, so
   /// both ways of reading and the changes between them come up many times here.
@@ -19,7 +19,7 @@ struct DatagramReaderTests {
       for packet in packets[start..<start + 10] {
         try await sender.send(packet, to: receiver.address)
       }
-      // No more under way than the smallest buffer holds.
+      // No more in flight than the smallest buffer holds.
       _ = try await receiver.received.first(start)
     }
     let received = try await receiver.received.first(packets.count)

@@ -33,7 +33,7 @@ final class Record<Element: Sendable>: Sendable {
     for continuation in ready { continuation.resume() }
   }
 
-  /// The first `count` elements, as soon as there are so many.
+  /// The first `count` elements, as soon as there are that many.
   func first(_ count: Int, within limit: Duration = .seconds(20)) async throws -> [Element] {
     let deadline = Task {
       try await Task.sleep(for: limit)

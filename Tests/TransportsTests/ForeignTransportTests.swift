@@ -49,7 +49,7 @@ struct ForeignTransportTests {
     #expect(ConnectionFault(of: PigeonFault.noSuchLoft) == .permanent)
     #expect((PigeonFault.hawk as any TransportFault).outcome == nil)
     #expect((PigeonFault.noSuchLoft as any TransportFault).outcome == .noSuchStream)
-    // What nobody knows may be over soon.
+    // An unknown error may pass.
     #expect(ConnectionFault(of: CancellationError()) == .transient)
     let error = #expect(throws: PigeonFault.self) {
       try catalogue.make(source: "pigeon://", on: eventLoop)

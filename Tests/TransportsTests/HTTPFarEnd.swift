@@ -115,7 +115,7 @@ final class HTTPFarEnd: Sendable {
 /// The head of an answer that is a stream in chunks.
 let streamHead = "HTTP/1.1 200 OK\r\nContent-Type: video/rtp\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-/// `packets`, each behind its length in four bytes.
+/// `packets`, each after its length in four bytes.
 func framed(_ packets: [ByteBuffer]) -> ByteBuffer {
   var bytes = ByteBuffer()
   for packet in packets {
@@ -125,7 +125,7 @@ func framed(_ packets: [ByteBuffer]) -> ByteBuffer {
   return bytes
 }
 
-/// `bytes` in chunks of these sizes, the last of which is repeated; with the end if that is wanted.
+/// `bytes` in chunks of these sizes, the last of which is repeated; with an end if wanted.
 func chunked(_ bytes: ByteBuffer, _ sizes: [Int], ends: Bool = true) -> ByteBuffer {
   var (rest, chunks, index) = (bytes, ByteBuffer(), 0)
   while rest.readableBytes > 0 {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Transports
 
-/// Passwords, redirects and certificates: who is told what, and who is believed.
+/// Passwords, redirects and certificates: who gets the password, and who is trusted.
 struct HTTPLoginTests {
   private static let packets = (0..<3).map { rtp($0, payload: 100) }
   private static let stream: ByteBuffer = {

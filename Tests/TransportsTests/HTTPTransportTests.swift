@@ -11,7 +11,7 @@ import Testing
 struct HTTPTransportTests {
   private static let packets = (0..<40).map { rtp($0, payload: 100 + 37 * Int($0)) }
 
-  /// What comes of a stream that ends, and how it does.
+  /// The packets of a stream that ends, and how it ends.
   private func receive(
     _ transport: HTTPTransport
   ) async throws -> (packets: [ByteBuffer], end: TransportEnd) {

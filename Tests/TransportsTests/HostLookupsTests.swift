@@ -8,7 +8,7 @@ import Testing
 struct HostLookupsTests {
   private let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
 
-  /// As in an outage of the name server, in which a receiver tries again and again.
+  /// As in an outage of the name server, during which a receiver tries again and again.
   @Test func aNameIsLookedUpOnceAtATime() async throws {
     let asked = Record<String>()
     let pool = NIOThreadPool(numberOfThreads: 4)

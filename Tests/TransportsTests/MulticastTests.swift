@@ -6,9 +6,9 @@ import Testing
 
 @testable import Transports
 
-/// Groups on one of this machine's interfaces; skipped where it cannot send to a group at all.
+/// Groups on one of this machine's interfaces; skipped if none can send to a group.
 struct MulticastTests {
-  /// An interface on which a group of the family can be sent to, with an address of it.
+  /// An interface that can send to a group of the family, with one of its addresses.
   struct Link: Sendable {
     var name: String
     var index: UInt32

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Transports
 
-/// An RTSP server on this machine that does as well as it must, or what a test wants instead.
+/// An RTSP server on this machine that behaves well enough, or as a test wants.
 final class RTSPFarEnd: Sendable {
   struct Request: Sendable {
     var method: String
@@ -18,7 +18,7 @@ final class RTSPFarEnd: Sendable {
     var connection: Int
   }
 
-  /// What a test may want to happen otherwise than it should.
+  /// The deviations that a test wants.
   struct Script: Sendable {
     /// The whole response to a request, before which CSeq is filled in; `nil` for the usual one.
     var answer: @Sendable (Request) -> String? = { _ in nil }
@@ -28,7 +28,7 @@ final class RTSPFarEnd: Sendable {
     var played: @Sendable (Peer) -> Void = { _ in }
     /// Runs when a connection was accepted, instead of any reading.
     var accepted: (@Sendable (any Channel) -> Void)?
-    /// Bytes to send at a time, each in a segment of its own; `nil` for all.
+    /// Bytes to send at a time, each in a separate segment; `nil` for all.
     var portion: Int?
   }
 

@@ -149,7 +149,7 @@ import Testing
   func lyingLength(_ lie: [UInt8]) throws {
     var stream = Self.frame(0, sequence: 0) + lie
     for number in 1..<1000 { stream += Self.frame(0, sequence: UInt16(number)) }
-    // In reads as large as the shell's, and in such as end within the frame that is none.
+    // In reads as large as the shell's, and in reads that end within the false frame.
     for size in [1 << 20, 64 << 10, 1400] {
       let (found, skipped) = try take(stream.chunked(by: size))
       #expect(found.compactMap(\.sequenceNumber) == Array(0..<1000), "in parts of \(size)")
@@ -277,7 +277,8 @@ import Testing
         whole.append(number)
       }
       let lost = Set(0..<600).subtracting(whole + [victim])
-      // What nothing follows yet is believed, so a read that ends there can cost the next frame.
+      // A frame that nothing follows yet is accepted, so a read that ends there can cost the next
+      // one.
       let isLost = lost.isEmpty || (size < 1 << 20 && lost == [victim + 1])
       #expect(isLost, "\(victim) broken at \(index): \(broken.prefix(20)); lost \(lost)")
       #expect(whole == whole.sorted())
@@ -335,7 +336,7 @@ import Testing
         }
       }
       let parts = bytes.chunked(by: 1 + Int(random.next() % 600))
-      // An offset in the buffer, since slices of reads do not begin at 0.
+      // At an offset in the buffer, because slices of reads do not begin at 0.
       _ = try? take(parts, offset: Int(random.next() % 8))
     }
   }

@@ -15,7 +15,7 @@ struct Reply: Sendable {
   /// Whether the answer never comes.
   var isMissing = false
 
-  /// What it does to CSeq.
+  /// What the server does to CSeq.
   enum Sequence: Sendable {
     case repeated
     case left
@@ -96,9 +96,9 @@ struct Reply: Sendable {
 
 /// A session and a scripted server, talking to each other on a virtual clock.
 struct Conversation {
-  /// For each method what is answered to its first request, its second and so on.
+  /// For each method, the answers to its first request, its second and so on.
   ///
-  /// The last answer goes on. What is not listed is answered with 200.
+  /// The last answer is repeated. Methods not listed get 200.
   typealias Script = [String: [Reply]]
 
   var session: RTSPSession
@@ -108,13 +108,13 @@ struct Conversation {
   private(set) var responses: [RTSPResponse] = []
   private(set) var reports: [RTSPDiagnostic] = []
   private(set) var end: RTSPSession.End?
-  /// Milliseconds since the start at which each request was sent.
+  /// When each request was sent, in milliseconds since the start.
   private(set) var times: [Int64] = []
   var now = Instant(nanoseconds: 0)
-  /// When the server sends a packet of the selected stream: every so many milliseconds while it
-  /// plays; `nil` for never.
+  /// The interval of the server's packets on the selected stream while it plays, in milliseconds;
+  /// `nil` for none.
   var packetEvery: Int64?
-  /// Names that stand for addresses of this machine.
+  /// Names of this machine.
   var insideHosts: Set<String> = []
   /// Whether connections are refused, or never come about.
   var isUnreachable = false
@@ -157,7 +157,7 @@ struct Conversation {
     requests.filter { $0.method == method }.map { $0.headers[field] ?? "-" }
   }
 
-  /// Goes on until the session ends or `milliseconds` of the virtual clock are over.
+  /// Continues until the session ends or `milliseconds` of the virtual clock have passed.
   mutating func run(milliseconds: Int64 = 2000) {
     let limit = now.advanced(byNanoseconds: milliseconds * 1_000_000)
     execute()
@@ -178,7 +178,7 @@ struct Conversation {
     if end == nil { now = limit }
   }
 
-  /// Executes what the session wants done, and answers as the script says, until nothing is left.
+  /// Carries out the session's actions, and answers as scripted, until nothing is left.
   mutating func execute() {
     while true {
       // What a server answers comes after everything that was done at once.

@@ -30,7 +30,7 @@ struct RTSPSessionKeepAliveTests {
     arguments: [
       ("1;timeout=60", 100, [30, 60, 90]), ("1", 100, [30, 60, 90]),
       ("1;timeout=3600", 100, [30, 60, 90]),
-      // FLIR's Siqura cameras want to hear something every 20 s, others every 5.
+      // FLIR's Siqura cameras expect something every 20 s, others every 5.
       ("1;timeout=20", 45, [10, 20, 30, 40]), ("1; timeout=4", 7, [2, 4, 6]),
       ("1;timeout=0", 65, [30, 60]), ("1;timeout=-5", 65, [30, 60]),
       ("1;timeout=99999999999999999999", 65, [30, 60]),

@@ -68,7 +68,8 @@ struct RTSPSessionUDPTests {
     #expect(
       conversation.transcript.dropFirst(9).prefix(9) == [
         "close ports", "TEARDOWN rtsp://camera/live", "connect rtsp://camera/live",
-        // Hikvision cameras want a description in the new connection; it is handed on once.
+        // Hikvision cameras need a DESCRIBE in the new connection; the description is handed on
+        // once.
         "DESCRIBE rtsp://camera/live", "SETUP rtsp://camera/live/track1",
         "PLAY rtsp://camera/live", "playing", "GET_PARAMETER rtsp://camera/live",
       ])
@@ -171,7 +172,7 @@ struct RTSPSessionUDPTests {
     #expect(conversation.end == nil)
   }
 
-  /// It can be done without: the media comes all the same.
+  /// It is optional: the media comes without it.
   @Test(
     "a session of retransmissions that is answered strangely",
     arguments: [

@@ -83,7 +83,7 @@ import Testing
     try await descriptorsReturn(to: before)
   }
 
-  /// What became of sessions; used on their event loop.
+  /// A record of sessions; used on their event loop.
   private struct StreamRecord: Sendable {
     private struct Entry {
       weak var stream: RTSPStream?
@@ -101,7 +101,7 @@ import Testing
       transport.stream.withStream { [entries] in entries.value.append(Entry(stream: $0)) }
     }
 
-    /// How many have not been let go of, after a while in which the last can end.
+    /// How many have not been released, after enough time for the last one to end.
     func alive() async throws -> Int {
       let deadline = ContinuousClock.now + .seconds(5)
       while true {

@@ -47,7 +47,7 @@ struct RTSPTransportTests {
 
   @Test(arguments: ["127.0.0.1", "::1", "localhost"])
   func aServerIsFoundByAddressAndByName(host: String) async throws {
-    // A name stands for both families, of which this server has one alone.
+    // The name has addresses of both families, but this server has only one.
     let server = try await RTSPFarEnd(host == "::1" ? host : "127.0.0.1")
     let literal = host == "::1" ? "[::1]" : host
     let description = try await RTSPTransport.describe(
@@ -73,7 +73,7 @@ struct RTSPTransportTests {
     #expect([credentials.user, credentials.password] == expected)
   }
 
-  /// Has the server wait with the first datagram, and lets it go on with ``release()``.
+  /// Holds the server at the first datagram, until ``release()``.
   final class HoldingSink: DatagramSink {
     let recording = RecordingSink()
     let transport: RTSPTransport

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Transports
 
-/// Sessions whose media comes over UDP, or was to.
+/// Sessions whose media comes, or should have come, over UDP.
 struct RTSPTransportUDPTests {
   /// A server that sends from `media` and `control`, and says so in its response to SETUP.
   private func script(
@@ -95,7 +95,7 @@ struct RTSPTransportUDPTests {
     let transport = try RTSPTransport(server.url, .udp)
     let sink = RecordingSink()
     try await transport.open(delivering: sink)
-    // The hole that is made for what comes back tells where to.
+    // The hole punched for replies shows where to send.
     let ports = try await [ends[0].received.first(1)[0], ends[2].received.first(1)[0]]
       .map(\.origin)
     try await ends[0].send(rtp(1), rtp(2), to: ports[0])
@@ -137,7 +137,7 @@ struct RTSPTransportUDPTests {
   @Test func aServerThatSendsFromOtherPortsThanItNamesAndRefusesItsOwnIsHeard() async throws {
     let (media, control) = (try await FarEnd(), try await FarEnd())
     let (named, other) = (script(media, control), try await FarEnd())
-    // Nobody listens at these ports any more, so its host refuses what is sent there (ICMP).
+    // These ports are closed now, so the host refuses what is sent there (ICMP).
     for end in [media, control] { try await end.close() }
     let server = try await RTSPFarEnd("127.0.0.1", named)
     let transport = try RTSPTransport(server.url, .udp)

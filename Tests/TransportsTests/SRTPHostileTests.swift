@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Hostile protected packets")
 struct SRTPHostileTests {
-  /// V01, V02, V66: nothing of this reaches libsrtp, where it has been out of bounds before.
+  /// Nothing of this reaches libsrtp, where it has been out of bounds before.
   @Test("of every length, CC and X are refused", arguments: SRTPSuite.allCases)
   func lengths(_ suite: SRTPSuite) throws {
     var session = try SRTPSession(srtpKey(suite))
@@ -35,7 +35,7 @@ struct SRTPHostileTests {
     #expect(session.counters.malformed > 0)
   }
 
-  /// V65: cisco/libsrtp#817 wrote behind such packets before it had authenticated them.
+  /// Before authenticating such packets, cisco/libsrtp#817 wrote past their end.
   @Test("of SRTCP with and without E, of every length", arguments: SRTPSuite.allCases)
   func control(_ suite: SRTPSuite) throws {
     var session = try SRTPSession(srtpKey(suite, identifier: [7, 8]))
@@ -63,7 +63,7 @@ struct SRTPHostileTests {
     }
   }
 
-  /// V67, S-01: in sipsorcery#1663 and before pion b26587a one such packet ended the stream.
+  /// In sipsorcery#1663 and before pion b26587a one such packet ended the stream.
   @Test(
     "with forged numbers change nothing",
     arguments: [SRTPSuite.aesCM128SHA1Tag80, .aesGCM128], [1, 100, 100_000])
@@ -84,7 +84,7 @@ struct SRTPHostileTests {
     #expect(session.counters.rolloverTrials == 0)
   }
 
-  /// S-07: no table grows, and what is genuine still passes.
+  /// No table grows, and genuine packets still pass.
   @Test("of 100,000 sources leave nothing behind")
   func sources() throws {
     let sender = try ProtectingSender(srtpKey())
@@ -98,12 +98,12 @@ struct SRTPHostileTests {
       forged.writeInteger(random.next())
       #expect(!session.take(forged).isPassed)
     }
-    // All of it at one instant: the first allowance is all that there is.
+    // All at one instant, so only the first allowance is available.
     #expect(session.counters.rolloverTrials <= UInt64(TrialAllowance.burst))
     #expect(session.take(try sender.protect(rtp(2, ssrc: 7))).isPassed)
   }
 
-  /// S-07: authentic sources are bounded too.
+  /// Authentic sources are bounded too.
   @Test("of many authentic sources: the one not heard for longest is forgotten")
   func authenticSources() throws {
     let sender = try ProtectingSender(srtpKey())
@@ -114,7 +114,7 @@ struct SRTPHostileTests {
     #expect(session.counters.sourcesForgotten == 12)
   }
 
-  /// V71, S-04: whoever can send plain RTP is not listened to.
+  /// A sender of plain RTP is not accepted.
   @Test("in clear are never passed", arguments: SRTPSuite.allCases)
   func downgrade(_ suite: SRTPSuite) throws {
     var session = try SRTPSession(srtpKey(suite))
@@ -125,7 +125,7 @@ struct SRTPHostileTests {
     #expect(session.counters.authenticated == 0)
   }
 
-  /// V72: Ingate took an index far ahead for one it could not hold.
+  /// Ingate took an index far ahead for one it could not hold.
   @Test("of SRTCP with the highest index are refused without harm")
   func highestIndex() throws {
     let sender = try ProtectingSender(srtpKey())

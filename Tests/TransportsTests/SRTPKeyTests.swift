@@ -140,7 +140,6 @@ struct SRTPKeyTests {
     #expect(shown.contains("(key for AES_CM_128_HMAC_SHA1_80)"))
   }
 
-  /// S-05.
   @Test("suites that are taken unasked", arguments: SRTPSuite.allCases)
   func weak(_ suite: SRTPSuite) throws {
     var configuration = SRTPConfiguration(keys: .fixed([try srtpKey(suite)]))

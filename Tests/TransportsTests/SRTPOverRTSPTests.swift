@@ -6,7 +6,7 @@ import Testing
 
 @testable import Transports
 
-/// Servers whose description has the key of what they send (RFC 4568 in RFC 2326).
+/// Servers whose description contains the key of their media (RFC 4568 in RFC 2326).
 @Suite("SRTP with its key from DESCRIBE")
 struct SRTPOverRTSPTests {
   /// A server of protected media: profile, lines of `a=crypto`, and a context that has sent
@@ -28,7 +28,7 @@ struct SRTPOverRTSPTests {
         + "Content-Length: \(description.utf8.count)\r\n\r\n" + description
     }
     script.played = { peer in
-      // What anybody could have put in between, and what is genuine.
+      // Forged packets, and genuine ones.
       peer.send(frames: (0..<10).map { rtp($0, payload: 500) })
       peer.send(frames: packets)
       peer.send(frame: report, onChannel: 1)

@@ -21,7 +21,7 @@ struct SRTPRolloverTests {
       return try sender.protect(rtp(UInt16(truncatingIfNeeded: number), payload: 20))
     }
 
-    /// Goes on as if `count` packets had been sent; what leaps too far loses the count of wraps.
+    /// Continues as if `count` packets had been sent; too large a jump loses the count of wraps.
     mutating func skip(_ count: Int) throws {
       var left = count
       while left > 0 {
@@ -33,7 +33,7 @@ struct SRTPRolloverTests {
     }
   }
 
-  /// V69: libsrtp#567.
+  /// cisco/libsrtp#567.
   @Test("A stream that begins near 65,535 in any order", arguments: [1, 2, 3, 4] as [UInt64])
   func wrapAtStart(_ seed: UInt64) throws {
     var stream = try Stream(from: 65_500)
@@ -50,7 +50,7 @@ struct SRTPRolloverTests {
     #expect(session.counters.authenticated == UInt64(packets.count))
   }
 
-  /// The first packet to arrive is behind the wrap: its counter is 1 already.
+  /// The first packet to arrive follows the wrap: its counter is already 1.
   @Test("The first packet to come is behind the wrap")
   func overtaken() throws {
     var stream = try Stream(from: 65_534)
@@ -59,7 +59,7 @@ struct SRTPRolloverTests {
     for index in [3, 0, 2, 1, 4] { #expect(session.take(packets[index]).isPassed) }
   }
 
-  /// V70, S-02: FFmpeg has no replay list at all.
+  /// FFmpeg has no replay list at all.
   @Test("A packet that is sent again", arguments: [SRTPSuite.aesCM128SHA1Tag80, .aesGCM256])
   func replays(_ suite: SRTPSuite) throws {
     var stream = try Stream(suite)
@@ -106,7 +106,6 @@ struct SRTPRolloverTests {
     #expect(session.take(late).isPassed)
   }
 
-  /// S-06.
   @Test(
     "A stream joined after three wraps",
     arguments: [nil, 3, 2, 4, 900] as [UInt32?], [SRTPSuite.aesCM128SHA1Tag80, .aesGCM128])
@@ -173,7 +172,7 @@ struct SRTPRolloverTests {
     #expect(try #require(found) < 1500)
   }
 
-  /// V74: an outage in which more than half a cycle was sent, or several whole ones.
+  /// An outage of more than half a cycle, or of several whole ones.
   @Test("An outage of many packets", arguments: [40_000, 70_000, 500_000])
   func outage(_ packets: Int) throws {
     var stream = try Stream()
@@ -201,7 +200,7 @@ struct SRTPRolloverTests {
     #expect(session.counters.rolloverTrials == 0)
   }
 
-  /// RFC 3711 §3.3.1: the counter goes on with the new key.
+  /// RFC 3711 §3.3.1: the counter continues with the new key.
   @Test("A key that changes in mid-stream goes on with the counter")
   func keyChange() throws {
     let first = try srtpKey(seed: 1, identifier: [0, 1])
@@ -212,7 +211,7 @@ struct SRTPRolloverTests {
       let packet = rtp(UInt16(truncatingIfNeeded: number))
       #expect(session.take(try before.protect(packet)).isPassed)
     }
-    // A context of its own that has counted the same wraps.
+    // A separate context that has counted the same wraps.
     let after = try ProtectingSender(second)
     for number in stride(from: 0, to: 5 * 65_536, by: 900) {
       _ = try after.protect(rtp(UInt16(truncatingIfNeeded: number)))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Transports
 
-/// A key that a seed stands for.
+/// The key derived from a seed.
 func srtpKey(
   _ suite: SRTPSuite = .aesCM128SHA1Tag80, seed: UInt64 = 1, identifier: [UInt8] = []
 ) throws -> SRTPKeyMaterial {
@@ -58,7 +58,7 @@ extension SRTPSession {
     for key in keys { try add(key) }
   }
 
-  /// What becomes of a media packet.
+  /// The outcome of a media packet.
   mutating func take(
     _ packet: ByteBuffer, isControl: Bool = false, at seconds: Double = 0
   ) -> Fate {

@@ -301,7 +301,7 @@ struct SRTPTransportTests {
 
   // MARK: Over UDP
 
-  /// V73, S-01: what is not authentic does not decide whom to listen to, before the sender or
+  /// A packet that is not authentic does not decide the source, before the sender or
   /// after.
   @Test("takes the stream from who can protect it, whoever sent first")
   func sourceIsProven() async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Transports
 
-/// A protected packet that somebody else made, and what it is in clear.
+/// A packet protected by other software, and its plain text.
 struct SRTPVector: Sendable, CustomTestStringConvertible {
   let name: String
   let suite: SRTPSuite
@@ -94,7 +94,7 @@ struct SRTPVectorTests {
     #expect(
       session.take(packet, isControl: vector.isControl)
         == .passed(ByteBuffer(bytes: unhex(vector.clear))))
-    // The packet itself is whoever's it was.
+    // The packet that was passed in is unchanged.
     #expect(packet == ByteBuffer(bytes: unhex(vector.protected)))
     #expect(session.take(packet, isControl: vector.isControl) == .replayed)
     #expect(session.counters.authenticated == 1)
@@ -108,7 +108,7 @@ struct SRTPVectorTests {
     for bit in 0..<original.count * 8 {
       var bytes = original
       bytes[bit / 8] ^= 1 << UInt8(bit % 8)
-      // The identifier alone is not authenticated: with another one, nobody has the key.
+      // Only the identifier is not authenticated: with another one, there is no key.
       #expect(!session.take(ByteBuffer(bytes: bytes), isControl: vector.isControl).isPassed)
     }
     #expect(session.take(ByteBuffer(bytes: original), isControl: vector.isControl).isPassed)

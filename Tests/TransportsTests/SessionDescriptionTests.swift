@@ -9,7 +9,7 @@ struct SessionDescriptionTests {
     try SessionDescription(parsing: Array(text.utf8))
   }
 
-  /// The one media section of a description whose lines are those given.
+  /// The only media section of a description with the given lines.
   private func media(_ lines: String...) throws -> SessionDescription.Media { try media(lines) }
 
   private func media(_ lines: [String]) throws -> SessionDescription.Media {
@@ -309,7 +309,7 @@ struct SessionDescriptionTests {
   }
 
   @Test func parameterSetsAreKeptAsVStarcamAndRevotechWriteThem() throws {
-    // One with a start code before the sequence parameter set, one that is no base64 at all.
+    // One with a start code before the sequence parameter set, one that is not base64.
     for sets in ["AAAAAWdCwB7ZAw==,aMuMsg==", "!!,,==", ""] {
       let media = try media("m=video 0 RTP/AVP 96", "a=fmtp:96 sprop-parameter-sets=\(sets)")
       #expect(media.description.formatParameters["sprop-parameter-sets"] == sets)

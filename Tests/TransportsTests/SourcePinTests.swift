@@ -80,7 +80,7 @@ struct SourcePinTests {
     var feed = Feed(expecting: .anyone)
     for index in 0..<50 {
       #expect(feed.send(UInt16(index * 1009), from: Self.stranger) == 0)
-      // Nor do ever new sources, and they take no more room.
+      // Nor do ever more sources, and they use no more memory.
       #expect(feed.send(7, ssrc: UInt32(index + 2), from: Self.stranger) == 0)
     }
     #expect(feed.pin.source == nil)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Transports
 
-/// What transports count, and what several connections make of it.
+/// The counters of transports, and their sums over connections.
 struct TransportCountersTests {
   private static let coos = TransportCounter("coos", unit: .events)
   private static let nest = TransportCounter("nest", in: "loft", unit: .bytes, joining: .largest)
@@ -35,7 +35,7 @@ struct TransportCountersTests {
     #expect(TransportCounters().added(to: first).srtp?.authenticated == 10)
   }
 
-  /// The names are those that programs read in the statistics.
+  /// Programs read these names in the statistics.
   @Test func theNamesStay() {
     #expect(
       TransportCatalogue.standard.counters.map(\.name).sorted() == [

@@ -12,7 +12,7 @@ struct TransportHeaderTests {
       // Luckfox boards begin with the SSRC.
       ("RTP/AVP/TCP;unicast;ssrc=23D2A5B7;interleaved=0-1", 0, 1),
       ("ssrc=23D2A5B7;interleaved=0-1;RTP/AVP/TCP", 0, 1),
-      // Hikvision's has a space before it; Uniden's lacks zeros, or is no number at all.
+      // Hikvision's has a space before it; Uniden's lacks zeros, or is not a number.
       ("RTP/AVP/TCP;unicast;interleaved=0-1;ssrc= 4317f80;mode=\"play\"", 0, 1),
       ("RTP/AVP/TCP;ssrc=4F;interleaved=0-1", 0, 1),
       ("RTP/AVP/TCP;ssrc=xyz=;interleaved=0-1", 0, 1),

@@ -85,7 +85,7 @@ struct UDPClientTests {
     let transport = UDPTransport(role: .client(host: "127.0.0.1", port: server.port), on: loop)
     let sink = RecordingSink()
     try await transport.open(delivering: sink)
-    // From the fifth hello to the sixth there are four seconds, in which a heartbeat falls.
+    // There are four seconds, and thus a heartbeat, between the fifth hello and the sixth.
     _ = try await server.received.first(6)
     let before = try wakeUps()
     _ = try await server.received.first(7)

@@ -67,7 +67,7 @@ struct UDPListenerTests {
     try await report.close()
   }
 
-  /// As GStreamer does whose reports have a socket of their own.
+  /// Like GStreamer, whose reports come from a separate socket.
   @Test func feedbackGoesToWhereReportsComeFrom() async throws {
     let transport = listener(.init(host: "127.0.0.1", port: 0))
     let sink = RecordingSink()
@@ -316,7 +316,7 @@ struct UDPListenerTests {
       transport.close()
       _ = try await sink.ends.first(1)
       closed.append(transport)
-      // The sink hears of the end in the turn of the loop in which the sockets go.
+      // The sink gets the end in the turn of the loop in which the sockets close.
       try await transport.eventLoop.submit {}.get()
     }
   }
@@ -396,7 +396,7 @@ extension UDPListenerTests {
     #expect(counters.foreignOrigin == 0)
     #expect(counters.diagnostics.count == 1)
     #expect(counters.diagnostics[0].contains(words))
-    // Once there is a source, what others send concerns nobody.
+    // Once there is a source, others are ignored.
     try await sender.send(rtp(1), rtp(2), to: address)
     _ = try await sink.datagrams.first(2)
     let stranger = try await FarEnd()

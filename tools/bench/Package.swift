@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own: it measures the programs that people run, and links nothing of them.
+// A separate package: it measures the programs that people run, and links nothing of them.
 let package = Package(
   name: "bench",
   targets: [

@@ -160,7 +160,7 @@ struct CorrectedStream {
 }
 
 extension [ByteBuffer] {
-  /// The bytes of the longest packet behind its fixed header.
+  /// The longest packet's bytes after the fixed header.
   var longest: Int { map { $0.readableBytes - 12 }.max() ?? 0 }
 }
 

@@ -80,7 +80,7 @@ struct CorrectionPropertyTests {
       packets[11] = variant
       packets.remove(at: 7)
       let session = played(packets)
-      // Nobody can tell a wrong parity from a right one; but the rest has to be as it was.
+      // A wrong parity cannot be told from a right one; but the rest must be unaffected.
       #expect(session.deliveries.count >= 14)
       #expect(session.statistics.errorCorrection.packets == 3)
     }

@@ -5,7 +5,7 @@ import Testing
 
 /// Correction packets among media packets, as libwebrtc and GStreamer number them.
 struct CorrectionTests {
-  /// Groups of `size` packets with a correction packet behind each.
+  /// Groups of `size` packets, each followed by a correction packet.
   static func groups(_ count: Int, of size: Int, seed: UInt64) -> CorrectedStream {
     var stream = CorrectedStream(seed: seed)
     for group in 0..<count {
@@ -17,7 +17,7 @@ struct CorrectionTests {
     return stream
   }
 
-  /// Bit for bit what was sent, and nothing else, in order.
+  /// The output is bit for bit what was sent, and nothing else, in order.
   static func expectExact(_ session: VirtualSession, _ sent: [ByteBuffer]) {
     let media = sent.filter(CorrectedStream.isMedia)
     let known = Set(media)

@@ -6,7 +6,7 @@ import Testing
 
 /// After the examples of RFC 5109 §10: its packets, and the header that they come to.
 struct CorrectionVectorTests {
-  /// Four media packets as in both examples: lengths 200, 140, 100 and 340 behind the header.
+  /// Four media packets as in both examples: 200, 140, 100 and 340 bytes after the header.
   static let media: [ByteBuffer] = {
     let rows: [(type: UInt8, timestamp: UInt32, length: Int)] = [
       (11, 3, 200), (18 | 0x80, 5, 140), (11 | 0x80, 7, 100), (18, 9, 340),
@@ -33,7 +33,7 @@ struct CorrectionVectorTests {
     }
   }
 
-  /// What comes back when all of `media` but `lost` come, and the payloads behind them.
+  /// The packets rebuilt when all of `media` but `lost` come, followed by the payloads.
   static func rebuilt(_ lost: Set<Int>, with payloads: [ByteBuffer]) throws -> [ByteBuffer] {
     var correction = ForwardErrorCorrection(
       with: try RTPPacket(parsing: media[0]), payloadType: nil, clockRate: 90_000)

@@ -4,8 +4,7 @@ import Testing
 
 @testable import RTPProcessor
 
-/// Correction packets in a source of their own (RFC 8627), and those of the draft that browsers
-/// speak.
+/// Correction packets in a separate source (RFC 8627), and those of the draft that browsers use.
 struct FlexFECTests {
   static let formats: [CorrectionFormat] = [.flexfec, .flexfecDraft]
 
@@ -74,7 +73,7 @@ struct FlexFECTests {
     }
   }
 
-  /// Masks of any reach, one packet lost in each set; the correction packets are nobody's gap.
+  /// Masks of any reach, with one packet lost in each set; correction packets leave no gaps.
   @Test(arguments: formats, UInt64(1)...15)
   func oneLossInEachSet(format: CorrectionFormat, seed: UInt64) {
     var noise = Noise(seed: seed)
@@ -196,7 +195,7 @@ struct FlexFECTests {
     }
     var packets = Array(media[..<5] + media[6...])
     packets += variants
-    // A parity of the wrong packets may come to one that looks right, and nobody can tell.
+    // The parity of wrong packets may by chance look right.
     let session = played(packets, format: format, allowsRepetition: true)
     #expect(session.deliveries.count >= 11)
     let statistics = session.statistics

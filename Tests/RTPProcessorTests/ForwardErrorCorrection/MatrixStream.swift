@@ -62,7 +62,7 @@ struct MatrixStream {
     sequence &+= 1
   }
 
-  /// The packet for one row or column, with an SSRC of its own.
+  /// The packet for one row or column, with a separate SSRC.
   static func correction(
     of packets: [ByteBuffer], offset: UInt8, isRow: Bool, sequence: UInt16 = 1
   ) -> ByteBuffer {

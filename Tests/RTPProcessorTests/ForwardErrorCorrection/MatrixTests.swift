@@ -4,7 +4,7 @@ import Testing
 
 @testable import RTPProcessor
 
-/// Rows and columns on ports of their own (SMPTE ST 2022-1).
+/// Rows and columns on separate ports (SMPTE ST 2022-1).
 struct MatrixTests {
   /// By hand: P, CC of 1 and M in the RTP header, which is no longer for it; a column of 3 of 5.
   static let column: [UInt8] = [
@@ -65,7 +65,7 @@ struct MatrixTests {
     #expect(session.statistics.recovered == 40)
   }
 
-  /// What is mended is what can be, and what comes out is what was sent.
+  /// Whatever can be repaired is, and the output equals what was sent.
   @Test(
     arguments: [(10, 10, 0.01), (10, 10, 0.03), (20, 5, 0.03), (5, 5, 0.1)], UInt64(1)...3)
   func randomLoss(network: (columns: Int, rows: Int, loss: Double), seed: UInt64) {
@@ -156,7 +156,7 @@ struct MatrixTests {
         configuration.hasMatrixCorrection = true
         return configuration
       }(), isEntryPoint: { _ in true })
-    // A parity of the wrong packets may come to one that looks right, and nobody can tell.
+    // The parity of wrong packets may by chance look right.
     session.allowsRepetition = true
     var count: UInt64 = 0
     for (index, datagram) in stream.sent.enumerated() {

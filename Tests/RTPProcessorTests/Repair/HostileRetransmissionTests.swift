@@ -3,7 +3,7 @@ import RTPProcessor
 import RTPWire
 import Testing
 
-/// What a far end sends as answers that nobody asked for, or that are none.
+/// Unrequested answers from the far end, and packets that are not answers.
 @Suite struct HostileRetransmissionTests {
   private static var configuration: RTPProcessor.Configuration {
     var configuration = RTPProcessor.Configuration()
@@ -97,7 +97,7 @@ import Testing
     #expect(session.statistics.recovered == 0)
   }
 
-  /// Such as a second codec of the same section, which is not taken when it comes by itself.
+  /// For example, a second codec of the same section, which is ignored when it comes by itself.
   @Test func whatRepeatsAnotherTypeIsNotTaken() {
     var configuration = Self.configuration
     configuration.retransmissionFormats = [97: RetransmissionFormat(original: 98)]

@@ -12,7 +12,7 @@ import Testing
       let statistics = network.session.statistics
       #expect(network.session.deliveredIdentities == Array(1...400), "seed \(seed)")
       #expect(statistics.lost == 0 && statistics.repair.arrived > 5, "seed \(seed)")
-      // A repair says nothing of the network, whose packets came evenly and in order.
+      // A repair shows nothing about the network, whose packets came evenly and in order.
       #expect(statistics.reordered == 0, "seed \(seed)")
       #expect(statistics.jitter == 0, "seed \(seed)")
       #expect(statistics.duplicate + statistics.repair.unneeded < 10, "seed \(seed)")
@@ -61,12 +61,12 @@ import Testing
     for number in 0..<4000 { network.sendOne(isLost: number % 50 == 10) }
     let statistics = network.session.statistics
     #expect(statistics.repair.requested < 80)
-    // Those of the last second, all behind sixteen in vain, waited for the window and no longer.
+    // Those of the last second, after sixteen unanswered ones, waited for the window and no longer.
     let late = network.session.deliveries.suffix(500).compactMap { delivery in
       network.sent[delivery.identity]?.nanoseconds(to: delivery.time)
     }.max()
     #expect(late ?? .max <= 220_000_000)
-    // It is asked once in a while, and believed when it answers again.
+    // It is asked once in a while, and trusted when it answers again.
     network.answers = .plainly
     for number in 0..<2000 { network.sendOne(isLost: number % 50 == 10) }
     let lost = network.session.statistics.lost
@@ -128,7 +128,7 @@ extension RepairTests {
     configuration.correctionFormats = [CorrectedStream.correctionType: .ulpfec]
     var stream = CorrectedStream(seed: 1)
     var session = VirtualSession(configuration: configuration, isEntryPoint: { _ in true })
-    // The last of these is lost for longer, so that the order does not go on over what was rebuilt.
+    // The last of these is lost for longer, so that the order does not pass the rebuilt packets.
     for packet in stream.sendMedia(10, timestamp: 0).dropLast() { session.receive(packet) }
     let lost = SequenceNumber(stream.sequence).advanced(by: -1)
     var packets = stream.sendMedia(5, timestamp: 3000)
@@ -151,7 +151,7 @@ extension RepairTests {
 }
 
 extension RepairingNetwork {
-  /// Sends the next packet, or has it lost, and goes on.
+  /// Sends the next packet, or loses it, and continues.
   mutating func sendOne(isLost: Bool, steps: Int = 2) {
     if isLost { loseOne() } else { send(lateness: 0) }
     for _ in 0..<steps { step() }

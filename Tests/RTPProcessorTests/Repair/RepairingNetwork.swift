@@ -2,17 +2,17 @@ import NIOCore
 import RTPProcessor
 import RTPWire
 
-/// A sender that answers requests, a receiver, and between them a network that loses packets in
-/// both directions: all of it on a virtual clock that goes on in steps of a millisecond.
+/// A sender that answers requests, a receiver, and a network between them that loses packets in
+/// both directions, all on a virtual clock with steps of a millisecond.
 struct RepairingNetwork {
   /// How the sender answers.
   enum Answers: String, CaseIterable, Sendable {
     case never
     /// The packets again, as they were.
     case plainly
-    /// In a stream of their own (RFC 4588).
+    /// In a separate stream (RFC 4588).
     case inOwnStream
-    /// In a session of their own, under the SSRC and the payload type of the media.
+    /// In a separate session, with the SSRC and the payload type of the media.
     case inOwnSession
   }
 
@@ -58,7 +58,7 @@ struct RepairingNetwork {
   /// Sends `count` packets, one every `interval` milliseconds, and lets everything come to rest.
   mutating func run(packets count: Int, every interval: Int = 2) {
     for number in 0..<count {
-      // Nobody can miss a packet that nothing follows.
+      // A packet that nothing follows cannot be missed.
       send(sender.packet(), isSafe: number < 2 || number + 2 >= count)
       for _ in 0..<interval { step() }
     }
@@ -68,7 +68,7 @@ struct RepairingNetwork {
   /// Sends the next packet so that it arrives `lateness` milliseconds later than it would.
   mutating func send(lateness: Int64) { send(sender.packet(), isSafe: true, lateness: lateness) }
 
-  /// Sends the next packet and has it lost.
+  /// Sends the next packet and loses it.
   mutating func loseOne() {
     let packet = sender.packet()
     sent[packet.identity] = session.now
@@ -78,7 +78,7 @@ struct RepairingNetwork {
   mutating func step() {
     session.run(for: .milliseconds(1))
     let now = session.now
-    // The order of arrival is that of the times, and of sending where they are the same.
+    // Ordered by time, then by sending.
     for (_, message) in toSender.filter({ $0.at <= now }) { answer(message) }
     toSender.removeAll { $0.at <= now }
     for (_, bytes, channel) in toReceiver.filter({ $0.at <= now }).sorted(by: { $0.at < $1.at }) {

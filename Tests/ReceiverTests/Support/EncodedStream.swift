@@ -9,7 +9,7 @@ import RTPWire
 import Receiver
 import Synchronization
 
-/// A picture that came out: what is said of it, and a hash of its samples.
+/// An output picture: its reported condition, and a hash of its samples.
 struct ShownFrame: Sendable {
   let time: MediaTime
   let condition: RawFrame.Condition
@@ -22,7 +22,7 @@ struct EncodedStream {
   private let codec: RTPSend.Codec
   private let units: [SourceAccessUnit]
 
-  /// Encodes `frames` of them, 30 a second, with the encoder whose name and arguments are given.
+  /// Encodes `frames` pictures, 30 per second, with the given encoder and arguments.
   init(
     _ codec: RTPSend.Codec, _ encoder: [String], frames: Int, size: String = "256x144"
   ) throws {
@@ -56,7 +56,7 @@ struct EncodedStream {
     return packets + stream.packets(with: packetizer.finish())
   }
 
-  /// What comes out where `datagrams` come in, in the order in which it is shown.
+  /// The frames that `datagrams` produce, in output order.
   func frames(
     of datagrams: [Datagram], treatment: LossTreatment = .conceal
   ) async throws -> [ShownFrame] {

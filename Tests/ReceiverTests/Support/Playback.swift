@@ -32,7 +32,7 @@ struct Playback {
     while let unit = stream.next(at: now) { accessUnits.append(unit) }
   }
 
-  /// The planes of all frames without padding, one behind the other.
+  /// The planes of all frames in order, without padding.
   static func decode(_ units: [AccessUnit]) async throws -> (frames: Int, bytes: Data) {
     guard let codec = units.first?.codec else { return (0, Data()) }
     let result = Mutex((frames: 0, bytes: Data()))
@@ -63,7 +63,7 @@ struct Playback {
     return frames.withLock { $0 }
   }
 
-  /// The planes of a frame without padding, one behind the other.
+  /// The planes of a frame in order, without padding.
   static func samples(of frame: RawFrame) -> Data {
     (0..<frame.planeCount).reduce(into: Data()) { $0.append(samples(of: frame, plane: $1)) }
   }

@@ -14,7 +14,7 @@ final class ScriptedTransport: RTPTransport {
     var hangs = false
     var media: [MediaDescription] = []
     var datagrams: [Datagram] = []
-    /// How it ends behind the last datagram; `nil` is silence.
+    /// How it ends after the last datagram; `nil` is silence.
     var end: TransportEnd? = .ended
     var diagnostics: [String] = []
     var isPassive = false
@@ -47,9 +47,9 @@ final class ScriptedTransport: RTPTransport {
   /// What was sent back.
   var feedback: [ByteBuffer] { sent.withLock { $0 } }
   var isClosed: Bool { closed.withLock { $0 } }
-  /// Whether its end was told, or it has not begun.
+  /// Whether it has ended, or not begun.
   var hasEnded: Bool { sink.withLock { $0 == nil } }
-  /// How often it was told to have the far end wait.
+  /// How often it was told to hold the far end.
   var holds: Int { holding.withLock(\.count) }
 
   func open(delivering sink: any DatagramSink) async throws {

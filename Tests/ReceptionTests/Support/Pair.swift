@@ -20,7 +20,7 @@ struct Pair {
   private(set) var mediaBegan: Instant?
   private(set) var end: (end: Reception.End, at: Instant)?
   private(set) var isFinished = false
-  /// What the decoder has to do more than is good, if that is to be told.
+  /// Whether the decoder has more waiting than it should, if that is to be reported.
   var isCrowded = false
 
   init(
@@ -46,7 +46,7 @@ struct Pair {
     units.filter { $0.integrity != .damaged }.map(\.bytes)
   }
 
-  /// What the sender is told, parsed.
+  /// What the sender received, parsed.
   var feedback: [RTCPPacket] {
     sent.flatMap { (try? RTCPPacket.parse(compound: $0.bytes)) ?? [] }
   }
@@ -59,7 +59,7 @@ struct Pair {
 
   mutating func drive(for duration: Duration) { drive(until: now.advanced(by: duration)) }
 
-  /// Lets what is due at the next moment happen; each one does something, or time stands still.
+  /// Does whatever is due at the next moment; each step has an effect, or time stands still.
   private mutating func step(to next: Instant) {
     now = max(now, next)
     for sending in sender.send(at: now) { offer(sending) }
@@ -108,14 +108,14 @@ struct Pair {
     perform()
   }
 
-  /// There is room for one more, after which there is none.
+  /// Makes room for exactly one.
   mutating func setRoomForOne() {
     isCrowded = true
     reception.crowded(false, at: now)
     perform()
   }
 
-  /// Ends the session; what still waits comes out as long as nobody is crowded.
+  /// Ends the session; what still waits comes out while there is room.
   mutating func finish() {
     reception.finish(at: now)
     perform()

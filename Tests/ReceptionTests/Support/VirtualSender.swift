@@ -2,8 +2,8 @@ import NIOCore
 import RTPSend
 import RTPWire
 
-/// A sender of made-up H.264 as a value: 25 access units a second, a key picture every second,
-/// sender reports, and packets once more for whoever asks.
+/// A sender of made-up H.264 as a value: 25 access units per second, a key picture every second,
+/// sender reports, and retransmissions on request.
 struct VirtualSender {
   static let interval = Duration.milliseconds(40)
   static let reportInterval = Duration.seconds(1)

@@ -30,7 +30,7 @@ import Transports
   }
 }
 
-/// Packets behind their lengths, from a server that sends as soon as it is connected to.
+/// Length-prefixed packets from a server that sends as soon as a client connects.
 private struct FramedSubject: ConformanceSubject {
   let framing: PacketFraming
 
@@ -152,7 +152,7 @@ private final class PipeEnd: FarEnd {
 }
 
 extension PacketFraming {
-  /// `packets`, each behind its length.
+  /// `packets`, each after its length.
   func frame(_ packets: [ByteBuffer]) -> ByteBuffer {
     var bytes = ByteBuffer()
     for packet in packets {

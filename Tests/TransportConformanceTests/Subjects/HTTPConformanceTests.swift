@@ -18,7 +18,7 @@ import TransportConformance
   }
 }
 
-/// HTTP progressive, each write of the server in a chunk of its own.
+/// HTTP progressive, with a separate chunk for each write of the server.
 struct HTTPSubject: ConformanceSubject {
   let name = "HTTP progressive"
 
@@ -42,7 +42,7 @@ private final class HTTPServerEnd: FarEnd {
   private static let head =
     "HTTP/1.1 200 OK\r\nContent-Type: video/rtp\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-  /// What a hostile server says, and what it goes on with forever.
+  /// What a hostile server sends first, and what it then repeats forever.
   static let hostilities: [String: (start: String, again: String?)] = [
     "headers without end": ("HTTP/1.1 200 OK\r\n", "X: y\r\n"),
     "a line without end": ("HTTP/1.1 200 ", "O"),

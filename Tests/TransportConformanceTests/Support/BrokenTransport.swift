@@ -237,7 +237,7 @@ final class BrokenSink: DatagramSink, @unchecked Sendable {
   private func receiveInSlab(_ datagram: Datagram) {
     if slab.capacity == 0 { slab = ByteBuffer(repeating: 0, count: 1 << 17) }
     let count = datagram.bytes.readableBytes
-    // As a reader in C would do it: whoever holds a slice of the slab is not asked.
+    // As a reader in C would do it, even if somebody holds a slice of the slab.
     slab.withUnsafeReadableBytes { slab in
       datagram.bytes.withUnsafeReadableBytes { bytes in
         UnsafeMutableRawBufferPointer(mutating: slab).copyMemory(from: bytes)

@@ -4,7 +4,7 @@ import RTPWire
 import TransportConformance
 import Transports
 
-/// Any subject, with what its transports deliver written to a capture that nobody looks at.
+/// Any subject, with everything that its transports deliver captured to an unused file.
 struct CapturedSubject<Inner: ConformanceSubject>: ConformanceSubject {
   private let inner: Inner
 

@@ -45,7 +45,7 @@ final class DatagramPeer: Sendable {
 
   struct NoPorts: Error {}
 
-  /// Sends each as a datagram of its own, and returns when the kernel has them.
+  /// Sends each one as a datagram, and returns when the kernel has them.
   func send(_ datagrams: [ByteBuffer], to port: Int) async throws {
     let address = try SocketAddress(ipAddress: "127.0.0.1", port: port)
     guard let last = datagrams.last else { return }

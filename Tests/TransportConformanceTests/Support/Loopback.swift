@@ -23,7 +23,7 @@ final class LoopbackTransport: RTPTransport {
     var counters = TransportCounters()
   }
 
-  /// What the far end wants done, and whom to tell when it is.
+  /// A step of the far end, and the promise to complete after it.
   struct Step: Sendable {
     var packets: [ByteBuffer] = []
     var end: TransportEnd?
@@ -46,7 +46,7 @@ final class LoopbackTransport: RTPTransport {
     }.get()
   }
 
-  /// Does what the far end wants, when the transport is not held.
+  /// Performs the far end's step when the transport is not held.
   func perform(_ packets: [ByteBuffer], _ end: TransportEnd? = nil) async throws {
     let step = Step(packets: packets, end: end, isDone: eventLoop.makePromise())
     eventLoop.execute { [self] in
@@ -109,7 +109,7 @@ final class LoopbackTransport: RTPTransport {
   }
 }
 
-/// The far end of a loopback, whose transport may be broken by what it is wrapped into.
+/// The far end of a loopback, whose transport may be wrapped into a broken one.
 final class LoopbackEnd: FarEnd {
   private let defect: Defect?
   private let conduct: Conduct

@@ -38,7 +38,7 @@ private final class ProtectedEnd: FarEnd {
   private let protector: Mutex<SRTPProtector>
   private let reports: Mutex<Reports>
 
-  /// What came back, of which each compound can be decrypted once.
+  /// Received compound packets, each of which can be decrypted once.
   private struct Reports {
     var session: SRTPSession
     var seen = 0

@@ -1,7 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// A server's side of RTSP, as much of it as a stream needs: bytes in, responses out.
+/// The server's side of RTSP, as much as a stream needs: bytes in, responses out.
 final class RTSPDialogue: Sendable {
   private struct State {
     var input = ByteBuffer()

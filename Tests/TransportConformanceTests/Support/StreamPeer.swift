@@ -3,9 +3,9 @@ import NIOPosix
 import Synchronization
 import TransportConformance
 
-/// The listening side of a TCP connection on this machine, as far ends in connections need it.
+/// The listening side of a TCP connection on this machine, for far ends with connections.
 ///
-/// It accepts one connection at a time, and hands what comes to whoever made it.
+/// It accepts one connection at a time, and hands incoming bytes to its owner.
 final class StreamPeer: Sendable {
   struct Gone: Error {}
 
@@ -47,7 +47,7 @@ final class StreamPeer: Sendable {
     owner.peer = self
   }
 
-  /// A peer that says `start` to whoever connects, and `again` forever; `nil` is the end (FIN).
+  /// A peer that sends `start` on each connection, and `again` forever; `nil` ends it (FIN).
   static func hostile(start: String, again: String?) async throws -> StreamPeer {
     try await StreamPeer(accepted: { peer in
       Task {
@@ -68,7 +68,7 @@ final class StreamPeer: Sendable {
     }
   }
 
-  /// The same from the connection's event loop, where nobody can wait.
+  /// The same on the connection's event loop, without waiting.
   func reply(_ bytes: ByteBuffer) {
     guard let channel = state.withLock({ $0.channel }) else { return }
     guard isSlow else { return channel.writeAndFlush(bytes, promise: nil) }
@@ -87,7 +87,7 @@ final class StreamPeer: Sendable {
     throw Gone()
   }
 
-  /// Says that there is no more (FIN).
+  /// Ends the stream (FIN).
   func finish() async throws {
     try await connection().close(mode: .output).get()
   }

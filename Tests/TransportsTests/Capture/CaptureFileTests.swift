@@ -104,7 +104,7 @@ struct CaptureFileTests {
     let file = try CaptureFile(path: path)
     file.describe([media, MediaDescription(kind: .audio)])
     let datagrams = (0..<20 as Range<UInt16>).map { number in
-      // The larger part, as nobody would have it.
+      // More than in any real stream.
       let isAgain = number % 5 == 4
       var bytes = rtp(number, payload: isAgain ? 200 : 9)
       if isAgain, let type = formats.keys.first { bytes.setInteger(type, at: 1) }
@@ -155,7 +155,7 @@ struct CaptureFileTests {
     let counters = await file.finish()
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)).count == Int(counters.bytes))
     #expect(counters.bytes < 1000)
-    // One without packets is a capture all the same.
+    // A capture without packets is still a capture.
     let empty = Self.path()
     defer { try? FileManager.default.removeItem(atPath: empty) }
     #expect(await (try CaptureFile(path: empty)).finish().bytes > 0)

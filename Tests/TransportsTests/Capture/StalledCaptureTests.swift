@@ -6,9 +6,9 @@ import Testing
 
 @testable import Transports
 
-/// A capture whose disk takes nothing any more: a pipe that nobody empties.
+/// A capture whose disk accepts nothing more: a pipe that is not read.
 struct StalledCaptureTests {
-  /// Notes whether it is to wait, and delivers what it is told to.
+  /// Notes whether it is held, and delivers what it is told to.
   private final class Carrier: RTPTransport {
     let eventLoop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next()
     let holds = Record<Bool>()
@@ -62,7 +62,7 @@ struct StalledCaptureTests {
     // More than half of what may wait.
     try await carrier.deliver(400)
     #expect(try await carrier.holds.first(2) == [true, false])
-    // All that may wait, and more: nobody is held for it again.
+    // As much as may wait, and more: the carrier is not held for it again.
     try await carrier.deliver(400)
     #expect(file.counters.dropped > 0)
     #expect(carrier.holds.elements == [true, false])

@@ -16,7 +16,7 @@ struct DissectionTests {
   private static let v4 = FrameBytes.ipv4(FrameBytes.udp(packet))
   private static let v6 = FrameBytes.ipv6(FrameBytes.udp(packet))
 
-  /// `header` in front of `packet`.
+  /// `header` followed by `packet`.
   private static func behind(_ header: [UInt8], _ packet: ByteBuffer) -> ByteBuffer {
     var bytes = ByteBuffer(bytes: header)
     bytes.writeImmutableBuffer(packet)
@@ -121,8 +121,7 @@ struct DissectionTests {
     #expect(Self.dissect([Self.v4], link: 127).statistics.unsupportedLink == 1)
   }
 
-  /// Headers with random bytes in them, of every link and protocol: whatever comes of that, it is
-  /// counted.
+  /// Headers with random bytes, of every link and protocol: the result is always counted.
   @Test(arguments: 0..<8)
   func anyBytesAreCounted(seed: UInt64) throws {
     var random = SplitMix(seed: seed)

@@ -3,8 +3,8 @@ import Testing
 
 @testable import Transports
 
-/// Packets behind their lengths (V61).
-@Suite("Packets behind their lengths")
+/// Length-prefixed packets.
+@Suite("Length-prefixed packets")
 struct FramedPacketsTests {
   private static let packets = [
     rtp(1), rtp(2, payload: 300), ByteBuffer(repeating: 7, count: 11),

@@ -32,7 +32,7 @@ struct PipedCaptureTests {
 
     func open() async throws { try await transport.open(delivering: sink) }
 
-    /// Writes from a thread of its own, since the pipe may be full.
+    /// Writes from a separate thread, because the pipe may be full.
     func write(_ bytes: ByteBuffer) async throws {
       let writing = self.writing
       try await NIOThreadPool.singleton.runIfActive {
@@ -177,9 +177,9 @@ struct PipedCaptureTests {
     // The pipe held it up for 30 ms.
     #expect(
       arrival(1000 * second + 20_000_000, 50 * second + 50_000_000) == 50 * second + 20_000_000)
-    // It comes sooner behind its recording than the first one did.
+    // It arrives sooner after its recording than the first one did.
     #expect(arrival(1001 * second, 50 * second + 900_000_000) == 50 * second + 900_000_000)
-    // The recording's clock was put back, and the pipe stood still for an hour.
+    // The recording's clock was set back, and the pipe paused for an hour.
     #expect(arrival(1001 * second, 3650 * second) == 3650 * second)
     #expect(arrival(1002 * second, 3651 * second) == 3651 * second)
   }

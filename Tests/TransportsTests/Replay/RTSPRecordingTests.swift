@@ -5,7 +5,7 @@ import Testing
 
 @testable import Transports
 
-/// RTSP sessions as captures have them: TCP segments that were repeated, swapped and lost.
+/// RTSP sessions in captures: TCP segments that were repeated, swapped and lost.
 struct RTSPRecordingTests {
   private static let description = """
     v=0\r
@@ -23,7 +23,7 @@ struct RTSPRecordingTests {
     return packet
   }
 
-  /// What a server sends: answers, and frames on channels that nobody would guess.
+  /// A server's output: answers, and frames on unexpected channels.
   static func server(hasMessages: Bool) -> ByteBuffer {
     var bytes = ByteBuffer()
     if hasMessages {
@@ -56,7 +56,7 @@ struct RTSPRecordingTests {
     bytes.writeImmutableBuffer(packet)
   }
 
-  /// The stream in segments of random lengths, of which some come twice, with other borders or
+  /// The stream in segments of random lengths, some of which come twice, with other borders or
   /// late.
   static func frames(
     of stream: ByteBuffer, seed: UInt64, isImpaired: Bool
@@ -122,7 +122,7 @@ struct RTSPRecordingTests {
       Self.frames(of: ByteBuffer(buffer: stream), seed: 1, isImpaired: false))
     let media = sink.datagrams.elements.filter { $0.channel == .media && $0.track == 0 }
     #expect(media.map(\.bytes) == Array(Self.video.dropFirst()))
-    // Nobody says what they are.
+    // Nothing describes them.
     #expect(sink.descriptions.elements.first?.map(\.encodingName) == [nil, nil])
   }
 

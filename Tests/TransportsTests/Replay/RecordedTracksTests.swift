@@ -5,7 +5,7 @@ import Testing
 
 @testable import Transports
 
-/// The media of one sender in a recording, told apart and listed.
+/// The media of one sender in a recording, separated and listed.
 struct RecordedTracksTests {
   private static func packet(
     _ number: Int, ssrc: UInt32, type: UInt8, ticks: Int, marker: Bool = false, payload: Int = 300
@@ -20,7 +20,7 @@ struct RecordedTracksTests {
     FrameBytes.ethernet(FrameBytes.ipv4(FrameBytes.udp(payload, from: from, to: to)))
   }
 
-  /// Four packets of a millisecond to 5004, of which the last is sound of `type` to `port`.
+  /// Four packets, a millisecond apart, to port 5004; the last is sound of `type` to `port`.
   private static func capture(
     type: UInt8, port: UInt16, lostEvery: Int? = nil
   ) -> ByteBuffer {
@@ -125,7 +125,7 @@ struct RecordedTracksTests {
     #expect(flows.map(\.destination) == ["192.0.2.2:5004", "192.0.2.2:5006"])
     #expect(flows.map(\.ssrc) == [0xA, 0xB])
     #expect(flows.map(\.packets) == [300, 90])
-    // The last one is behind the last that came, where nobody misses it.
+    // The last one follows the last that came, so it is not missed.
     #expect(flows.map(\.lost) == [0, 9])
     #expect(
       flows.allSatisfy { $0.duration > .milliseconds(370) && $0.duration < .milliseconds(410) })
@@ -133,7 +133,7 @@ struct RecordedTracksTests {
     #expect(flows[0].samples.count <= 32 && !flows[0].samples.isEmpty)
   }
 
-  /// RFC 3550 A.1 and A.8 over numbers that wrap, are swapped, doubled, missing, and begin anew.
+  /// RFC 3550 A.1 and A.8 over numbers that wrap, are swapped, repeated, missing, or restart.
   @Test(arguments: [
     ([65_534, 65_535, 0, 1], 0), ([1, 2, 4, 5], 1), ([1, 3, 2, 4], 0), ([1, 2, 2, 3], 0),
     ([1, 2, 6, 7, 7], 2), ([1, 2, 3, 40_000, 40_001, 40_003], 1), ([5, 4, 3, 6], 0),

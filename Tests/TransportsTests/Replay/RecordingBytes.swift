@@ -103,8 +103,7 @@ enum RecordingBytes {
     return file
   }
 
-  /// An rtpdump file of packets, ten milliseconds apart from 1000 s on; `nil` media stands for
-  /// RTCP.
+  /// An rtpdump file of packets, ten milliseconds apart from 1000 s on; `nil` media means RTCP.
   static func rtpdump(_ packets: [(bytes: ByteBuffer, isControl: Bool)]) -> ByteBuffer {
     var file = ByteBuffer(string: "#!rtpplay1.0 192.0.2.1/5004\n")
     file.writeMultipleIntegers(
@@ -118,7 +117,7 @@ enum RecordingBytes {
     return file
   }
 
-  /// Packets behind their lengths.
+  /// Length-prefixed packets.
   static func framed(_ packets: [ByteBuffer], _ framing: PacketFraming) -> ByteBuffer {
     packets.reduce(into: ByteBuffer()) { file, packet in
       if framing == .rtp4 {
@@ -200,7 +199,7 @@ enum FrameBytes {
 }
 
 extension ByteBuffer {
-  /// The same bytes behind others, so that a slice does not begin at 0.
+  /// The same bytes at an offset, so that a slice does not begin at 0.
   var shifted: ByteBuffer {
     var bytes = ByteBuffer(repeating: 0xAA, count: 7)
     bytes.writeImmutableBuffer(self)

@@ -63,7 +63,7 @@ struct RecordingReaderTests {
       RecordingBytes.packet(frames[1], ticks: 1536, interface: 1, order),
       RecordingBytes.packet(frames[2], ticks: 7_000_000, interface: 2, isObsolete: true, order),
       RecordingBytes.simplePacket(frames[0], order),
-      // Nobody's packet.
+      // A packet of no interface.
       RecordingBytes.packet(frames[1], ticks: 0, interface: 3, order),
       RecordingBytes.section(order == .big ? .little : .big),
       RecordingBytes.interface(order == .big ? .little : .big),
@@ -133,7 +133,7 @@ struct RecordingReaderTests {
         let at = Int.random(in: 0..<limit, using: &random)
         bytes.setInteger(UInt8.random(in: 0...255, using: &random), at: at)
       }
-      // Whatever comes of it, it is bounded by what is there.
+      // The result is bounded by the input.
       var reader = kind.makeReader()
       var dissection = Dissection()
       reader.append(bytes)

@@ -245,7 +245,7 @@ struct ReplayTransportTests {
   }
 }
 
-/// Holds the transport after each datagram, and lets it go on a little later.
+/// Holds the transport after each datagram, and lets it continue a little later.
 private final class HoldingSink: DatagramSink {
   let recorded = RecordingSink()
   private let transport: ReplayTransport

@@ -48,7 +48,7 @@ struct TCPReassemblyTests {
         }
         position = end
       }
-      // Neighbours change places; the first one stays, since it tells where the stream begins.
+      // Neighbours are swapped; the first one stays, because it shows where the stream begins.
       for index in ranges.indices.dropFirst().dropLast() where Bool.random(using: &random) {
         ranges.swapAt(index, index + 1)
       }

@@ -42,7 +42,7 @@ enum Connection {
   private static let few = 100_000
   private static let many = 600_000
 
-  /// HTTP progressive, each packet in a chunk of its own.
+  /// HTTP progressive, with one chunk per packet.
   private static let httpClients = [
     Client(name: "rtp-recv") { port, output in
       [

@@ -10,7 +10,7 @@ struct DisplayedPictures {
     let quality: Double
     /// The number of display times that show exactly the right picture.
     let intact: Int
-    /// The number of display times that have a frame of their own.
+    /// How many display times have their own frame.
     let came: Int
   }
 

@@ -8,7 +8,7 @@ enum Latency {
     let steady: Double
     /// Milliseconds for the very first frame.
     let first: Double
-    /// How many of the sent frames came out at all.
+    /// How many of the sent frames came out.
     let received: Int
     let peakMemory: Double
   }

@@ -14,7 +14,7 @@ struct Scene {
   enum Kind: String, CaseIterable {
     /// A camera pans and turns over a texture, with much noise; two objects move independently.
     case moving
-    /// A camera stands still, with little noise; two objects move.
+    /// A fixed camera with little noise; two objects move.
     case still
 
     var megabits: Int { self == .moving ? 4 : 3 }
@@ -69,7 +69,7 @@ struct Scene {
     }
   }
 
-  /// The frame that an RTP timestamp stands for.
+  /// The frame with this RTP timestamp.
   func time(of stamp: UInt32) -> Int { Self.time(of: stamp, since: origin) }
 
   private static func time(of stamp: UInt32, since origin: UInt32) -> Int {

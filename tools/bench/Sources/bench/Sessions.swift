@@ -12,7 +12,7 @@ enum Sessions {
     let stream = try Throughput.stream(in: folder)
     let bits = Double(stream.packets.reduce(0) { $0 + $1.count }) * 8 / Double(stream.packets.count)
     let rate = 2_000_000 / bits
-    // Each stream ends by itself, so that every packet missing then was lost.
+    // Each stream ends by itself, so every missing packet was lost.
     let count = Int(rate * seconds)
     let server = try Running([
       ".build/release/connection-server", try stream.write(in: folder),

@@ -5,7 +5,7 @@ import Glibc
 struct Stream {
   let clip: String
   let sdp: String
-  /// The packets in order; the marker tells the last one of a frame.
+  /// The packets in order; the marker is on the last one of each frame.
   let packets: [[UInt8]]
 
   enum Codec: String, CaseIterable { case h264, h265 }
