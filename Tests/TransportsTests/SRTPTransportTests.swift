@@ -301,8 +301,7 @@ struct SRTPTransportTests {
 
   // MARK: Over UDP
 
-  /// A packet that is not authentic does not decide the source, before the sender or
-  /// after.
+  /// Packets that are not authentic do not decide the source, before the sender or after it.
   @Test("takes the stream from who can protect it, whoever sent first")
   func sourceIsProven() async throws {
     let key = try srtpKey()
