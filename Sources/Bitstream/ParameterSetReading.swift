@@ -5,6 +5,19 @@ public enum ParameterSetError: Error, Sendable, Hashable {
   case outOfRange(field: String)
   /// The picture is larger than ``FormatDescription/maximumSide`` or has no samples.
   case pictureSize(width: Int, height: Int)
+
+  /// Runs `read`; any other error means that the set ends early.
+  static func whileReading<Content>(
+    _ read: () throws -> Content
+  ) throws(ParameterSetError) -> Content {
+    do {
+      return try read()
+    } catch let error as ParameterSetError {
+      throw error
+    } catch {
+      throw .truncated
+    }
+  }
 }
 
 extension FormatDescription {

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Where a reaction finds the observer whose reaction it is, and says that it has closed.
+/// Links a reaction to its observer, which it tells about a close.
 final class ClosedNote: Sendable {
   private let state = Mutex<(observer: Observer?, isClosed: Bool)>((nil, false))
 

@@ -2,13 +2,13 @@ internal import Transports
 
 /// Checks every clause of the contract of ``RTPTransport`` on transports that `subject` makes.
 ///
-/// It takes some seconds, and as long as a silent far end is waited for. Descriptors, threads and
-/// memory are counted of the whole process, so a check is best not run beside others.
+/// It takes some seconds, plus the time that a silent far end is waited for. Descriptors, threads
+/// and memory are those of the whole process, so nothing else should run beside a check.
 ///
 /// - Parameters:
-///   - subject: makes transports and their far ends, and says what carries the packets.
-///   - seed: what random choices come from; the report says which it was.
-/// - Returns: what was seen, clause by clause.
+///   - subject: makes transports and their far ends, and describes the carrier.
+///   - seed: the seed of random choices, which the report repeats.
+/// - Returns: the results, clause by clause.
 public func checkConformance(
   of subject: some ConformanceSubject, seed: UInt64 = .random(in: 1...999_999)
 ) async -> ConformanceReport {
@@ -17,7 +17,7 @@ public func checkConformance(
   let scenes = Scene.all(seed: seed).filter { scene in
     scene.needs.allSatisfy { subject.carrier.lacks[$0] == nil }
   }
-  // Those that mostly wait do so beside the others.
+  // Scenes that mostly wait run in parallel.
   await withTaskGroup(of: Void.self) { group in
     for scene in scenes where scene.kind == .patient {
       group.addTask { await scene.play(in: house) }
@@ -29,23 +29,23 @@ public func checkConformance(
     subject: subject.name, seed: seed, outcomes: house.journal.outcomes(for: subject.carrier))
 }
 
-/// Something that is done with one transport or a few, to see what comes of it.
+/// A test with one or a few transports.
 struct Scene: Sendable {
   enum Kind: Sendable, Hashable {
     case ordinary
-    /// It waits more than it does.
+    /// Mostly waits.
     case patient
-    /// It counts what the process has.
+    /// Counts resources of the process.
     case alone
   }
 
   let clause: ConformanceClause
   var kind = Kind.ordinary
-  /// Without these there is no such scene.
+  /// Without these capabilities, the scene is skipped.
   var needs: [Carrier.Capability] = []
   let perform: @Sendable (Stage.House) async throws -> Void
 
-  /// Plays the scene; what keeps it from being played counts against its clause.
+  /// Plays the scene; an error counts against its clause.
   func play(in house: Stage.House) async {
     do {
       try await perform(house)

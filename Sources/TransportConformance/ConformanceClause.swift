@@ -1,6 +1,6 @@
 /// A clause of the contract of ``RTPTransport``.
 ///
-/// That nothing comes before `open` needs none: until then a transport knows no sink.
+/// No clause is needed for calls before `open`: until then a transport knows no sink.
 public enum ConformanceClause: String, Sendable, Hashable, CaseIterable {
   case payload, boundaries, completeness, order, arrivalTimes, tracks
   case eventLoop, description, completedReads, heldBytes
@@ -10,7 +10,7 @@ public enum ConformanceClause: String, Sendable, Hashable, CaseIterable {
   case resources, counters, feedback
   case silentFarEnd, slowFarEnd, hostileFarEnd
 
-  /// What has to hold, in a sentence.
+  /// The requirement, in one sentence.
   public var meaning: String {
     switch self {
     case .payload: "the bytes of a packet are those that were sent, at every size"
@@ -23,12 +23,12 @@ public enum ConformanceClause: String, Sendable, Hashable, CaseIterable {
     case .description: "the media is described before any datagram"
     case .completedReads: "the datagrams of a read are followed by its completion"
     case .heldBytes: "bytes that the sink holds do not change"
-    case .backPressure: "a transport that is held has the far end wait, and loses nothing by it"
-    case .oneEnd: "an opened transport tells its end exactly once"
-    case .orderlyEnd: "a far end that has finished is told as 'ended'"
-    case .failure: "a carrier that broke is told as 'failed', with a reason"
-    case .closing: "a transport that was closed tells 'closed'"
-    case .nothingAfterEnd: "nothing comes after the end, nor anything else after close"
+    case .backPressure: "holding a transport holds the far end, and loses nothing"
+    case .oneEnd: "an opened transport reports its end exactly once"
+    case .orderlyEnd: "a far end that has finished is reported as 'ended'"
+    case .failure: "a carrier that broke is reported as 'failed', with a reason"
+    case .closing: "a transport that was closed reports 'closed'"
+    case .nothingAfterEnd: "nothing comes after the end, and only the end after close"
     case .refusedOpening: "when open throws, it says why, and the sink is never called"
     case .closeAnywhere: "close works in any state, from any thread, any number of times"
     case .opensOnce: "opening twice throws, and opening after close"
@@ -36,12 +36,12 @@ public enum ConformanceClause: String, Sendable, Hashable, CaseIterable {
     case .counters: "counters are true, and can be read in any state"
     case .feedback: "feedback reaches the far end whole"
     case .silentFarEnd: "a silent far end is waited for no longer than the transport says"
-    case .slowFarEnd: "a far end that sends byte by byte loses nothing by it"
+    case .slowFarEnd: "nothing is lost when a far end sends byte by byte"
     case .hostileFarEnd: "a hostile far end costs neither the process nor much time or memory"
     }
   }
 
-  /// What the carrier must have for the clause to mean anything.
+  /// The capability without which the clause means nothing.
   var capability: Carrier.Capability? {
     switch self {
     case .order: .order

@@ -1,16 +1,16 @@
-/// What a check of conformance came to, clause by clause; it prints as a table.
+/// The results of a check, clause by clause; it prints as a table.
 public struct ConformanceReport: Sendable, CustomStringConvertible {
   public enum Outcome: Sendable, Hashable {
     case passed
-    /// The carrier cannot have it, for this reason.
+    /// The carrier does not allow it, for this reason.
     case notApplicable(String)
-    /// What was seen instead, in words.
+    /// What was observed instead.
     case failed([String])
   }
 
-  /// The transport, as its subject calls it.
+  /// The name of the transport, from its subject.
   public let subject: String
-  /// What the random choices came from: the same seed makes the same ones.
+  /// The seed of the random choices: the same seed repeats them.
   public let seed: UInt64
   public let outcomes: [ConformanceClause: Outcome]
 

@@ -1,7 +1,7 @@
 public import NIOCore
 public import Transports
 
-/// A kind of transport whose conformance is checked, and the far ends that it can have.
+/// A kind of transport to check, and its far ends.
 ///
 /// ```swift
 /// @Test func hexLinesConform() async {
@@ -10,48 +10,48 @@ public import Transports
 /// }
 /// ```
 public protocol ConformanceSubject: Sendable {
-  /// What the report calls it.
+  /// Its name in the report.
   var name: String { get }
-  /// What carries the packets, and what cannot be asked of that.
+  /// The carrier, and what it does not allow.
   var carrier: Carrier { get }
-  /// Starts a far end of its own on this machine, which is ready when this returns.
+  /// Starts a separate far end on this machine, which is ready on return.
   func startFarEnd(_ conduct: Conduct) async throws -> any FarEnd
 }
 
-/// How a far end behaves.
+/// The behaviour of a far end.
 public enum Conduct: Sendable, Hashable {
-  /// It does what it is told.
+  /// It does as it is told.
   case orderly
-  /// The same, but each byte goes out by itself, those of the signalling too.
+  /// The same, but each byte is sent by itself, signalling included.
   case byteByByte
-  /// It lets itself be connected to, and says nothing at all.
+  /// It accepts connections and never sends anything.
   case silent
-  /// It does one of ``Carrier/hostilities`` when it is connected to.
+  /// It does one of ``Carrier/hostilities`` once connected.
   case hostile(String)
 }
 
-/// The side that sends, driven by the kit: one for each transport that is made.
+/// The sending side, driven by the kit; each transport has its own.
 public protocol FarEnd: Sendable {
-  /// Makes a transport that is to receive from this far end; the kit opens it.
+  /// Makes a transport that will receive from this far end; the kit opens it.
   ///
-  /// Whatever of the transport is kept here is kept weakly.
+  /// The far end may keep only weak references to the transport.
   func makeTransport(on eventLoop: any EventLoop) throws -> any RTPTransport
-  /// Sends whole packets, framed as the carrier does, and returns when the carrier has taken them.
+  /// Sends whole packets, framed for the carrier, and returns when the carrier has accepted them.
   ///
-  /// The first call waits until the transport is ready to receive. Where ``Carrier/isPrepared``, it
-  /// is called before the transport is made.
+  /// The first call waits until the transport is ready to receive. If ``Carrier/isPrepared``, it
+  /// precedes the making of the transport.
   func send(_ packets: [ByteBuffer]) async throws
   /// The same on one of the ``Carrier/tracks``, counted from 0.
   func send(_ packets: [ByteBuffer], onTrack track: Int) async throws
-  /// Sends bytes as they are, where frames or datagrams are expected; waits as ``send(_:)`` does.
+  /// Sends raw bytes where frames or datagrams are expected; waits as ``send(_:)`` does.
   func sendRaw(_ bytes: ByteBuffer) async throws
-  /// Ends in order, behind all that was sent.
+  /// Ends normally, after everything sent.
   func finish() async throws
-  /// Breaks the carrier, behind all that was sent.
+  /// Breaks the carrier, after everything sent.
   func fail() async throws
-  /// What came back as feedback, compound by compound.
+  /// The received feedback, by compound packet.
   var feedback: [ByteBuffer] { get }
-  /// Stops at once, and gives back every descriptor.
+  /// Stops at once, and closes every descriptor.
   func close() async
 }
 
@@ -67,7 +67,7 @@ extension FarEnd {
   public var feedback: [ByteBuffer] { [] }
 }
 
-/// A subject leaves out what its carrier needs by what it says of it.
+/// The error of far-end functions that a subject does not provide.
 struct NotProvided: Error, CustomStringConvertible {
   let what: String
   var description: String {
@@ -75,15 +75,15 @@ struct NotProvided: Error, CustomStringConvertible {
   }
 }
 
-/// What carries the packets, as far as that decides what can be asked of the transport.
+/// The properties of a carrier that decide what can be required of the transport.
 public struct Carrier: Sendable {
-  /// What not every carrier can have.
+  /// Properties that not every carrier has.
   public enum Capability: Sendable, Hashable, CaseIterable {
     /// Packets arrive in the order in which they were sent.
     case order
-    /// The far end can be made to wait.
+    /// The far end can be held.
     case backPressure
-    /// The far end can say that there will be no more.
+    /// The far end can signal the end.
     case orderlyEnd
     /// The transport can notice that the carrier has broken.
     case failure
@@ -91,39 +91,39 @@ public struct Carrier: Sendable {
     case feedback
     /// The far end describes the media.
     case description
-    /// Bytes can come one at a time, since the carrier keeps no boundaries.
+    /// Bytes can come one at a time, because the carrier has no boundaries.
     case byteStream
-    /// The far end can be silent, because there is one.
+    /// There is a far end, which can be silent.
     case silence
-    /// Bytes that are no packets can come.
+    /// Bytes that are not packets can come.
     case garbage
   }
 
-  /// What becomes of an opening whose far end says nothing.
+  /// The result of opening with a silent far end.
   public enum SilentOpening: Sendable, Hashable {
-    /// The transport waits for it, in `open` or behind it.
+    /// The transport waits, in `open` or afterwards.
     case waits
     /// `open` throws within this time.
     case givesUp(within: Duration)
   }
 
-  /// Bytes of the smallest and of the largest packet that fit.
+  /// The sizes of the smallest and the largest packet, in bytes.
   public var packetSizes = 12...65_535
-  /// Bytes that can be on the way at once without the carrier losing any, with 1 KiB for each
-  /// packet as such; `nil` for a carrier that never loses any.
+  /// How many bytes can be in flight without loss, counting 1 KiB extra per packet; `nil` for a
+  /// carrier that never loses any.
   public var burst: Int?
-  /// How many media the far end describes, each on a channel of its own.
+  /// How many media the far end describes, each on its own channel.
   public var tracks = 1
-  /// Whether all that is sent is there before the transport is opened, as in a file.
+  /// Whether everything is sent before the transport opens, as with a file.
   public var isPrepared = false
-  /// Why the carrier cannot have a capability; whatever is not named here is checked.
+  /// Why the carrier lacks a capability; everything else is checked.
   public var lacks: [Capability: String] = [:]
-  /// What ``Conduct/hostile(_:)`` can ask for, by name, such as endless headers.
+  /// The names of what ``Conduct/hostile(_:)`` can do, such as endless headers.
   public var hostilities: [String] = []
   public var silentOpening = SilentOpening.waits
   /// How long any step may take before it counts as missing.
   public var deadline = Duration.seconds(10)
-  /// How long the end of a hostile far end, or one that ends or fails, may take.
+  /// How long a transport may take to end after a far end that is hostile, ends or fails.
   public var endDeadline = Duration.seconds(15)
 
   public init() {}

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// What `operation` comes to, or `nil` when that takes longer than `limit`; then it goes on alone.
+/// The result of `operation`, or `nil` after `limit`; it then continues unobserved.
 func outcome<Value: Sendable>(
   within limit: Duration, of operation: @escaping @Sendable () async -> Value
 ) async -> Value? {
@@ -17,7 +17,7 @@ func outcome<Value: Sendable>(
   }
 }
 
-/// A continuation that the first of two resumes.
+/// A continuation that is resumed by the first of two events.
 private final class Settlement<Value: Sendable>: Sendable {
   private let continuation = Mutex<CheckedContinuation<Value?, Never>?>(nil)
 

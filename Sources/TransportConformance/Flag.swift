@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Something that is so from some moment on.
+/// A condition that holds from some moment on.
 final class Flag: Sendable {
   private let value = Atomic(false)
 

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// What was seen in the course of a check: which clauses were looked at, and what broke them.
+/// The observations of a check: which clauses were examined, and which were violated.
 final class Journal: Sendable {
   private struct State {
     var examined: Set<ConformanceClause> = []
@@ -10,17 +10,17 @@ final class Journal: Sendable {
 
   private let state = Mutex(State())
 
-  /// Notes that a clause was looked at; without a violation it has passed.
+  /// Notes that a clause was examined; without a violation it passes.
   func examined(_ clauses: ConformanceClause...) {
     state.withLock { $0.examined.formUnion(clauses) }
   }
 
-  /// Notes what broke a clause.
+  /// Notes a violation of a clause.
   func violated(_ clause: ConformanceClause, _ seen: String) {
     state.withLock { Self.add(seen, to: &$0.violations[clause, default: []]) }
   }
 
-  /// Notes that packets were lost under circumstances that a clause is about.
+  /// Notes that packets were lost under the conditions of a clause.
   ///
   /// It counts for that clause only if the transport loses none otherwise.
   func lost(_ clause: ConformanceClause, _ seen: String) {
@@ -28,7 +28,7 @@ final class Journal: Sendable {
   }
 
   private static func add(_ seen: String, to all: inout [String]) {
-    // The same scene shows the same again and again; the first few tell what it is.
+    // One scene repeats its violations; the first few are enough.
     if all.count < Self.maximumViolations, !all.contains(seen) { all.append(seen) }
   }
 
@@ -36,7 +36,7 @@ final class Journal: Sendable {
     state.withLock { $0.violations[clause] != nil || $0.losses[clause] != nil }
   }
 
-  /// The outcome of every clause; none is left out.
+  /// The result of every clause.
   func outcomes(
     for carrier: Carrier
   ) -> [ConformanceClause: ConformanceReport.Outcome] {
@@ -61,6 +61,6 @@ final class Journal: Sendable {
     return outcomes
   }
 
-  /// Violations of one clause that are kept.
+  /// How many violations of one clause are kept.
   private static let maximumViolations = 4
 }

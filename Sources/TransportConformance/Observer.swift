@@ -4,17 +4,17 @@ internal import RTPWire
 internal import Synchronization
 internal import Transports
 
-/// The sink of a transport under check: sees what comes, and knows what should.
+/// The sink of a transport under check, which knows what should come.
 ///
-/// Every fault is put down to the one clause that is about it.
+/// Every fault is assigned to the one clause that it violates.
 final class Observer: DatagramSink {
-  /// What has been seen so far.
+  /// What has come so far.
   struct Sight: Sendable {
     var delivered = 0
     var deliveredBytes = 0
-    /// Packets of the kit's that came, each counted once.
+    /// Received packets of the kit, each counted once.
     var received = 0
-    /// Datagrams that are no packets of the kit's.
+    /// Datagrams that are not the kit's packets.
     var foreign = 0
     var ends: [TransportEnd] = []
     var descriptions = 0
@@ -24,9 +24,9 @@ final class Observer: DatagramSink {
     fileprivate var phase = Phase.unopened
     fileprivate var isSeen: [Bool] = []
     fileprivate var highest = -1
-    /// That of the datagram that is being looked at.
+    /// The track of the current datagram.
     fileprivate var track = 0
-    /// The rest of a packet of which a part came.
+    /// The rest of a packet that came in part.
     fileprivate var rest: ByteBuffer?
     fileprivate var lastArrival = Instant(nanoseconds: .min)
     fileprivate var held: [(bytes: ByteBuffer, copy: [UInt8])] = []
@@ -34,7 +34,7 @@ final class Observer: DatagramSink {
     fileprivate var nextWaiter = 0
   }
 
-  /// What the transport has been asked for.
+  /// What was asked of the transport.
   enum Phase: Sendable, Hashable {
     case unopened, opened
     /// `open` threw.
@@ -43,7 +43,7 @@ final class Observer: DatagramSink {
     case closed
   }
 
-  /// Calls in which something can be done to the transport.
+  /// Calls during which a test can act on the transport.
   enum Call: Sendable, Hashable { case described, received, completedRead, ended }
 
   fileprivate struct Waiter {
@@ -55,15 +55,15 @@ final class Observer: DatagramSink {
   private let state = Mutex(Sight())
   private let packets: TestPackets
   private let sizes: Mutex<[Int]>
-  /// The tracks of packets that are not sent on the first, by number.
+  /// The tracks of packets that are not on the first track, by number.
   private let tracks = Mutex<[Int: Int]>([:])
   private let eventLoop: any EventLoop
   private let journal: Journal
   private let isLive = Mutex(true)
   private let start = Instant(NIODeadline.now())
-  /// Whether datagrams that the kit does not know are none of its business.
+  /// Whether datagrams unknown to the kit are ignored.
   private let expectsForeign: Bool
-  /// How many slices are held, to be looked at later.
+  /// How many slices are held, to be compared later.
   private let holding: Int
   private let reaction: @Sendable (Call, Sight) -> Void
 
@@ -81,14 +81,14 @@ final class Observer: DatagramSink {
     self.reaction = reaction
   }
 
-  /// Says what the arrival times are to be compared with; to be called before any comes.
+  /// Sets the clock for arrival times, before any comes.
   func goes(by clock: ArrivalClock) { isLive.withLock { $0 = clock == .monotonic } }
 
-  // MARK: What is known
+  // MARK: - Expectations
 
   var sight: Sight { state.withLock { $0 } }
 
-  /// Takes over how long the packets are that will be sent on `track`, from the first one on.
+  /// Adds the sizes of the next packets that will be sent on `track`.
   func expect(_ more: [Int], onTrack track: Int = 0) {
     let first = sizes.withLock { sizes in
       defer { sizes += more }
@@ -100,18 +100,18 @@ final class Observer: DatagramSink {
     }
   }
 
-  /// Notes what has become of the transport.
+  /// Notes the state of the transport.
   func note(_ phase: Phase) {
     state.withLock { state in
       state.phase = phase
-      // What came before open threw came to a sink that was to hear nothing.
+      // What came before open threw came to a sink that must not be called.
       if phase == .refused, state.delivered + state.ends.count + state.descriptions > 0 {
         journal.violated(.refusedOpening, "the sink was called, and then open threw")
       }
     }
   }
 
-  /// Waits until what has been seen is as it should be; false when it is not in time.
+  /// Waits until `condition` holds; `false` after the deadline.
   func wait(
     within limit: Duration, until condition: @escaping @Sendable (Sight) -> Bool
   ) async -> Bool {
@@ -133,7 +133,7 @@ final class Observer: DatagramSink {
     }
   }
 
-  /// Checks that what was held is still what it was.
+  /// Checks that held slices have not changed.
   func checkHeld() {
     for (bytes, copy) in state.withLock({ $0.held })
     where !bytes.readableBytesView.elementsEqual(copy) {
@@ -142,7 +142,7 @@ final class Observer: DatagramSink {
     }
   }
 
-  /// The packets of the first `count` that did not come.
+  /// Which of the first `count` packets did not come.
   func missing(of count: Int) -> [Int] {
     let seen = state.withLock { $0.isSeen }
     return (0..<count).filter { $0 >= seen.count || !seen[$0] }
@@ -164,12 +164,12 @@ final class Observer: DatagramSink {
     for (waiter, result) in ready { waiter.continuation.resume(returning: result) }
   }
 
-  // MARK: What comes
+  // MARK: - Calls
 
   func describe(_ media: [MediaDescription]) {
     state.withLock { state in
       check("a description", &state)
-      if state.delivered > 0 { journal.violated(.description, "a description behind a datagram") }
+      if state.delivered > 0 { journal.violated(.description, "a description after a datagram") }
       state.descriptions += 1
     }
     called(.described)
@@ -211,11 +211,11 @@ final class Observer: DatagramSink {
     state.withLock { state in
       checkLoop("an end")
       switch state.phase {
-      case .refused: journal.violated(.refusedOpening, "open threw, and yet an end came: \(end)")
+      case .refused: journal.violated(.refusedOpening, "open threw, but an end came: \(end)")
       case .unopened, .opened, .closed: break
       }
       if let first = state.ends.first {
-        journal.violated(.oneEnd, "a second end, \(end), behind \(first)")
+        journal.violated(.oneEnd, "a second end, \(end), after \(first)")
       }
       state.ends.append(end)
     }
@@ -230,12 +230,12 @@ final class Observer: DatagramSink {
   private func check(_ what: String, _ state: inout Sight) {
     checkLoop(what)
     if let end = state.ends.first {
-      journal.violated(.nothingAfterEnd, "\(what) behind the end, which was \(end)")
+      journal.violated(.nothingAfterEnd, "\(what) after the end, which was \(end)")
       return
     }
     switch state.phase {
     case .unopened, .opened: break
-    case .refused: journal.violated(.refusedOpening, "open threw, and yet there came \(what)")
+    case .refused: journal.violated(.refusedOpening, "open threw, but then came \(what)")
     case .closed:
       journal.violated(.nothingAfterEnd, "\(what) after close() had returned on the loop")
     }
@@ -243,7 +243,7 @@ final class Observer: DatagramSink {
 
   private func checkLoop(_ what: String) {
     if !eventLoop.inEventLoop {
-      journal.violated(.eventLoop, "\(what) came on another thread than the event loop's")
+      journal.violated(.eventLoop, "\(what) was not on the thread of the event loop")
     }
   }
 
@@ -264,12 +264,12 @@ final class Observer: DatagramSink {
     }
   }
 
-  // MARK: Which packet is it?
+  // MARK: - Identifying packets
 
   private func identify(_ bytes: ByteBuffer, _ state: inout Sight) {
     if let rest = state.rest {
       state.rest = nil
-      // The end of a packet that was cut: that it was has been said.
+      // The end of a packet that was cut, which was already reported.
       if bytes == rest { return }
     }
     let sizes = self.sizes.withLock { $0 }
@@ -277,7 +277,7 @@ final class Observer: DatagramSink {
       state.foreign += 1
       if !expectsForeign {
         journal.violated(
-          .payload, "a datagram of \(bytes.readableBytes) bytes that nobody has sent")
+          .payload, "a datagram of \(bytes.readableBytes) bytes that was not sent")
       }
       return
     }
@@ -314,7 +314,7 @@ final class Observer: DatagramSink {
     state.isSeen[number] = true
     state.received += 1
     if number < state.highest {
-      journal.violated(.order, "packet \(number) came behind packet \(state.highest)")
+      journal.violated(.order, "packet \(number) came after packet \(state.highest)")
     }
     state.highest = max(number, state.highest)
   }

@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// What this process holds, as Linux tells it in `/proc/self`.
+/// The resources of this process, from `/proc/self`.
 enum ProcessFigures {
   static var descriptors: Int { entries(of: "/proc/self/fd") }
   static var threads: Int { entries(of: "/proc/self/task") }
 
-  /// Bytes of memory that are in use.
+  /// Bytes of memory in use.
   static var residentBytes: Int {
     guard let file = unsafe fopen("/proc/self/statm", "r") else { return 0 }
     defer { unsafe fclose(file) }

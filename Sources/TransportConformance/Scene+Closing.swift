@@ -84,7 +84,7 @@ extension Scene {
     if case .failure(let error) = opened, moment != .insideDescription {
       throw StageError(description: "open threw \(error)")
     }
-    // Packets are on the way while it closes; nobody wants to know what becomes of them.
+    // Packets are in flight while it closes; whether they arrive does not matter.
     let sending = Task { [stage] in
       try? await stage.send(Array(sizes.prefix(10)))
       if moment.ending == .finished { try? await stage.farEnd.finish() }
@@ -95,7 +95,7 @@ extension Scene {
     case .ended, .failed: _ = await stage.awaitEnd()
     case .open: _ = await stage.observer.wait(within: house.carrier.deadline) { $0.delivered > 0 }
     default:
-      // A call that never comes is another clause's matter.
+      // A missing call belongs to another clause.
       _ = await stage.observer.wait(within: house.carrier.deadline) { _ in observed.isClosed }
     }
     if !observed.isClosed { await close(stage, manner) }
@@ -109,7 +109,7 @@ extension Scene {
     house.journal.examined(.closeAnywhere, .closing)
   }
 
-  /// Inside of a call.
+  /// Closes during a call into the sink.
   private static func close(_ transport: any RTPTransport, _ manner: Manner) {
     transport.close()
     switch manner {
@@ -122,7 +122,7 @@ extension Scene {
     }
   }
 
-  /// Outside of any call.
+  /// Closes outside any call.
   private static func close(_ stage: Stage, _ manner: Manner) async {
     let (transport, observer) = (stage.transport, stage.observer)
     switch manner {
@@ -154,7 +154,7 @@ extension Scene {
       let stage = try await Stage(
         house, sizes: [house.carrier.packetSizes.lowerBound], isCutOff: true)
       let opening = Task { await stage.open() }
-      // An opening on one machine takes some milliseconds at most.
+      // Opening on one machine takes some milliseconds at most.
       let moment = round == 0 ? 0 : Int.random(in: 0...4000, using: &random)
       if moment > 0 { try await Task.sleep(for: .microseconds(moment)) }
       stage.transport.close()
@@ -167,7 +167,7 @@ extension Scene {
     house.journal.examined(.closeAnywhere, .closing)
   }
 
-  /// A task that opens is cancelled, which changes nothing; then the transport is closed.
+  /// A task that opens is cancelled, which has no effect; then the transport is closed.
   private static func cancelledOpening(_ house: Stage.House) async throws {
     let stage = try await Stage(house, .silent)
     let observer = stage.observer
@@ -176,7 +176,7 @@ extension Scene {
       let result = await Result { try await transport.open(delivering: observer) }
       if case .failure = result { observer.note(.refused) }
     }
-    // The open is under way, or waits for the far end, or is done.
+    // The opening continues, waits for the far end, or is done.
     await stage.settle()
     opening.cancel()
     await stage.settle()

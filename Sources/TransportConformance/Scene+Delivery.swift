@@ -2,7 +2,7 @@ internal import NIOCore
 internal import Synchronization
 internal import Transports
 
-/// Scenes about what is delivered, and how.
+/// Scenes about delivery.
 extension Scene {
   static func delivery(seed: UInt64) -> [Scene] {
     [
@@ -17,10 +17,10 @@ extension Scene {
 
   private static func everySize(_ house: Stage.House) async throws {
     let limits = house.carrier.packetSizes
-    // Two of the smallest, since some transports wait for a second packet before they believe.
+    // The smallest size twice, because some transports accept a source only at its second packet.
     var sizes = ([limits.lowerBound] + Array(limits))[...]
     while !sizes.isEmpty {
-      // What is prepared lies on a disk, or in memory.
+      // Prepared packets are on a disk or in memory.
       var weight = 0
       let portion =
         house.carrier.isPrepared
@@ -52,7 +52,7 @@ extension Scene {
     try sending.get()
   }
 
-  /// Packets on each track in turn; each is waited for, since tracks may overtake each other.
+  /// Packets on each track in turn; each is awaited, because tracks may overtake each other.
   private static func everyTrack(_ house: Stage.House) async throws {
     let sizes = [Int](repeating: max(100, house.carrier.packetSizes.lowerBound), count: 20)
     let stage = try await Stage(house, sizes: sizes)
@@ -65,14 +65,14 @@ extension Scene {
     await stage.dismantle()
   }
 
-  /// Reads the counters again and again while packets come.
+  /// Reads the counters repeatedly while packets come.
   private static func readCounters(of stage: Stage) async {
     var last: UInt64 = 0
     while !Task.isCancelled {
       let before = UInt64(stage.observer.sight.delivered)
       guard let counters = await stage.counters() else { return }
       let after = UInt64(stage.observer.sight.delivered)
-      // A datagram may be counted just before or just after it is handed over.
+      // A datagram may be counted just before or just after it is delivered.
       if counters.delivered + 1 < before || counters.delivered > after + 1 {
         stage.journal.violated(
           .counters, "delivered was \(counters.delivered) between \(before) and \(after)")
@@ -105,10 +105,10 @@ extension Scene {
     house.journal.examined(.heldBytes)
   }
 
-  /// Bytes that are prepared at once.
+  /// Bytes prepared at once.
   private static let preparedLength = 64 << 20
 
-  // MARK: Back-pressure
+  // MARK: - Back-pressure
 
   private static func held(_ house: Stage.House) async throws {
     let size = min(house.carrier.packetSizes.upperBound, 32_768)
@@ -121,7 +121,7 @@ extension Scene {
     let isReleased = Flag()
     let sending = Task {
       guard !house.carrier.isPrepared else { return }
-      // Two at first, since some transports wait for a second packet before they believe.
+      // Two at first, because some transports accept a source only at its second packet.
       try await stage.send([size, size])
       for _ in 0..<maximumPortions where !isReleased.isSet { try await stage.send(portion) }
     }
@@ -139,7 +139,7 @@ extension Scene {
     if stage.sent >= maximumPortions * portion.count {
       house.journal.violated(
         .backPressure,
-        "the far end never waited, and sent \(stage.sent * size) bytes that nobody took")
+        "the far end was not held, and sent \(stage.sent * size) bytes that were not taken")
     }
     isReleased.set()
     try? await stage.eventLoop.submit { [transport = stage.transport] in
@@ -151,7 +151,7 @@ extension Scene {
     await stage.dismantle()
   }
 
-  /// Waits until the far end gets rid of nothing more: it waits, or has sent all there is.
+  /// Waits until the far end can send nothing more: it is held, or has sent everything.
   private static func untilFarEndWaits(_ stage: Stage) async {
     var last = -1
     while stage.sent > last {
@@ -160,8 +160,8 @@ extension Scene {
     }
   }
 
-  /// Waits until nothing has come for a while, at most some time; how many came, and whether it
-  /// stopped.
+  /// Waits for a pause in delivery, for a limited time; returns how many packets came, and whether
+  /// they stopped.
   private static func untilNothingComes(
     on stage: Stage, _ size: Int
   ) async -> (Int, Bool) {
@@ -176,20 +176,20 @@ extension Scene {
     return (last, false)
   }
 
-  /// A pause in the sending as long as this means that the far end waits.
+  /// A pause in sending of this length means that the far end is held.
   private static let waitingTime = Duration.milliseconds(200)
-  /// Bytes that may still be delivered once a transport is held: some reads.
+  /// How many bytes may still be delivered once a transport is held: some reads.
   private static let heldLimit = 1 << 20
   private static let portionLength = 4 << 20
-  /// Portions that no carrier's buffers hold: 128 MiB in all.
+  /// Portions that exceed any carrier's buffers: 128 MiB in all.
   private static let maximumPortions = 32
 
-  // MARK: Feedback
+  // MARK: - Feedback
 
   private static func feedback(_ house: Stage.House) async throws {
     let sizes = [Int](repeating: max(100, house.carrier.packetSizes.lowerBound), count: 8)
     let stage = try await Stage(house, sizes: sizes)
-    // Nobody is there yet to take it.
+    // There is no far end yet to receive it.
     stage.transport.sendFeedback(receiverReport(words: 1), track: 0)
     try await stage.openForSure()
     try await stage.send(sizes)
@@ -212,7 +212,7 @@ extension Scene {
     house.journal.examined(.feedback)
   }
 
-  /// A receiver report with a profile-specific extension of so many words (RFC 3550 §6.4.2).
+  /// A receiver report with a profile-specific extension of `words` words (RFC 3550 §6.4.2).
   private static func receiverReport(words: Int) -> ByteBuffer {
     var bytes = ByteBuffer(bytes: [0x80, 201])
     bytes.writeMultipleIntegers(UInt16(clamping: 1 + words), UInt32(0x1234_5678))
@@ -220,7 +220,7 @@ extension Scene {
     return bytes
   }
 
-  // MARK: Opening twice
+  // MARK: - Opening twice
 
   private static func openedTwice(_ house: Stage.House) async throws {
     let sizes = [Int](repeating: max(200, house.carrier.packetSizes.lowerBound), count: 20)

@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import Transports
 
-/// Scenes about how a transport comes to its end by itself.
+/// Scenes about transports that end by themselves.
 extension Scene {
   static let ends: [Scene] = [
     Scene(clause: .orderlyEnd, needs: [.orderlyEnd]) { house in
@@ -36,7 +36,7 @@ extension Scene {
       house.journal.violated(.failure, "the carrier broke, and the end was \(end)")
     }
     house.journal.examined(ending == .finished ? .orderlyEnd : .failure)
-    // What is asked of a transport that has ended must do nothing.
+    // After the end, calls must have no effect.
     stage.transport.sendFeedback(ByteBuffer(bytes: [0x80, 201, 0, 1, 0, 0, 0, 1]), track: 0)
     try? await stage.eventLoop.submit { [transport = stage.transport] in
       transport.holdReading(true)

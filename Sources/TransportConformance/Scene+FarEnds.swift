@@ -15,7 +15,7 @@ extension Scene {
     ]
   }
 
-  // MARK: Silent
+  // MARK: - Silent
 
   private static func silentFromTheStart(_ house: Stage.House) async throws {
     let stage = try await Stage(house, .silent)
@@ -27,11 +27,11 @@ extension Scene {
       if case .failure = result {
       } else {
         house.journal.violated(
-          .silentFarEnd, "open did not throw, although it was to give up within \(limit)")
+          .silentFarEnd, "open did not throw, although it should give up within \(limit)")
       }
     }
     if case .failure(let error) = result, house.carrier.silentOpening == .waits {
-      house.journal.violated(.silentFarEnd, "open was to wait, and threw \(error)")
+      house.journal.violated(.silentFarEnd, "open should wait, but threw \(error)")
     }
     await stage.dismantle()
     house.journal.examined(.silentFarEnd)
@@ -57,12 +57,12 @@ extension Scene {
     case nil:
       house.journal.violated(.silentFarEnd, "a silence of more than \(silence) did not end it")
     case .some(let end):
-      house.journal.violated(.silentFarEnd, "a silence of \(silence) was told as \(end)")
+      house.journal.violated(.silentFarEnd, "a silence of \(silence) was reported as \(end)")
     }
     await stage.dismantle(isQuiet: false)
   }
 
-  // MARK: Slow
+  // MARK: - Slow
 
   private static func byteByByte(_ house: Stage.House) async throws {
     let smallest = house.carrier.packetSizes.lowerBound
@@ -76,9 +76,9 @@ extension Scene {
     house.journal.examined(.slowFarEnd)
   }
 
-  // MARK: Hostile
+  // MARK: - Hostile
 
-  /// Bytes that are no packets.
+  /// Bytes that are not packets.
   private enum Garbage: String, Sendable, CaseIterable {
     case zeros, ones, noise, lineEnds
 
@@ -94,7 +94,7 @@ extension Scene {
       }
     }
 
-    /// Fits into a datagram.
+    /// Small enough for a datagram.
     private static let length = 32 << 10
   }
 
@@ -112,7 +112,7 @@ extension Scene {
     checkMemory(since: before, name, house)
   }
 
-  /// Sends some packets, then only garbage, and sees whether the transport lives or says why not.
+  /// Sends some packets, then only garbage; the transport must survive or give a reason.
   private static func flood(_ garbage: Garbage, _ house: Stage.House, seed: UInt64) async throws {
     var random = SplitMix(seed: seed)
     let bytes = garbage.bytes(&random)
@@ -123,7 +123,7 @@ extension Scene {
     try await stage.send(sizes)
     await stage.awaitDelivery(of: sizes.count)
     let flooding = Task { [farEnd = stage.farEnd] in
-      // Somewhere in it a transport may well hang up, so that nothing more can be sent.
+      // The transport may close the connection meanwhile, so that nothing more can be sent.
       for _ in 0..<floodLength where !Task.isCancelled { try? await farEnd.sendRaw(bytes) }
     }
     if await outcome(within: house.carrier.endDeadline, of: { await flooding.value }) == nil {
@@ -134,7 +134,7 @@ extension Scene {
       try await stage.send(sizes)
       await stage.awaitDelivery(of: sizes.count * 2)
       if !stage.observer.missing(of: sizes.count * 2).isEmpty {
-        house.journal.violated(.hostileFarEnd, "behind \(garbage), packets did not come any more")
+        house.journal.violated(.hostileFarEnd, "after \(garbage), no more packets came")
       }
     }
     if case .failed(let error) = stage.observer.sight.ends.first, "\(error)".isEmpty {
@@ -152,10 +152,10 @@ extension Scene {
     }
   }
 
-  /// How long a hostile far end is borne with once it is open.
+  /// How long a hostile far end is observed once the transport is open.
   private static let hostilePatience = Duration.seconds(3)
   /// Blocks of garbage: 4 MiB in all.
   private static let floodLength = 128
-  /// What a far end may make the process grow by, the allocator's own habits included.
+  /// How much a far end may make the process grow, including the allocator's habits.
   private static let memoryLimit = 64 << 20
 }

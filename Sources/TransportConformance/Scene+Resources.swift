@@ -1,15 +1,15 @@
 internal import NIOCore
 internal import Transports
 
-/// The scene about what is given back.
+/// The scene about released resources.
 extension Scene {
   static let resources = [Scene(clause: .resources, kind: .alone, perform: givenBack)]
 
   private static func givenBack(_ house: Stage.House) async throws {
-    // Threads of pools and the like begin once and stay.
+    // Threads of pools and the like start once and remain.
     for way in Way.allCases { _ = try await live(way, house) }
     var growth: [String] = []
-    // Whatever else the process does may grow too, but hardly three times in a row.
+    // Other activity in the process may grow too, but hardly three times in a row.
     for _ in 0..<3 {
       growth = try await cycles(house)
       if growth.isEmpty { break }
@@ -31,7 +31,7 @@ extension Scene {
     }
   }
 
-  /// Lets transports live and die, and says what is more than it was.
+  /// Opens and closes transports; returns which resources grew.
   private static func cycles(_ house: Stage.House) async throws -> [String] {
     let (descriptors, threads) = (ProcessFigures.descriptors, ProcessFigures.threads)
     var remains: [Remains] = []
@@ -48,7 +48,9 @@ extension Scene {
       let begun = ProcessFigures.threads - threads
       if begun >= limit { growth.append("\(begun) threads more after \(cycleCount) lives") }
       let transports = remains.count { $0.transport != nil }
-      if transports > 0 { growth.append("\(transports) of \(remains.count) transports live on") }
+      if transports > 0 {
+        growth.append("\(transports) of \(remains.count) transports were not released")
+      }
       let sinks = remains.count { $0.sink != nil }
       if sinks > 0 { growth.append("\(sinks) of \(remains.count) sinks still held") }
       if growth.isEmpty || ContinuousClock.now > deadline { return growth }
@@ -72,7 +74,7 @@ extension Scene {
     case .closedWhileOpening:
       let opening = Task { await stage.open() }
       stage.transport.close()
-      // That it does not return is another clause's matter.
+      // If it does not return, that belongs to another clause.
       guard await opening.value != nil else { return nil }
     case .closed, .finished, .failed:
       try await stage.openForSure()

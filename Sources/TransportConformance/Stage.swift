@@ -3,9 +3,9 @@ internal import NIOPosix
 internal import Synchronization
 internal import Transports
 
-/// One transport with its far end and its sink, from its making to its end.
+/// One transport with its far end and its sink, for its whole life.
 final class Stage: Sendable {
-  /// What all stages of a check share.
+  /// Shared by all stages of a check.
   struct House: Sendable {
     let subject: any ConformanceSubject
     let packets: TestPackets
@@ -14,7 +14,7 @@ final class Stage: Sendable {
     var carrier: Carrier { subject.carrier }
   }
 
-  /// How a play ends that is sent to the transport.
+  /// The ending that is prepared for the transport.
   enum Ending: Sendable, Hashable { case open, finished, failed }
 
   let house: House
@@ -22,9 +22,9 @@ final class Stage: Sendable {
   let transport: any RTPTransport
   let observer: Observer
   let eventLoop: any EventLoop
-  /// How many packets have been asked for so far.
+  /// How many packets were requested so far.
   private let planned = Mutex(0)
-  /// How many of them the far end is rid of.
+  /// How many of these the far end has sent.
   private let handed = Mutex(0)
   private let hasOpened = Mutex(false)
   private let reference: TransportReference
@@ -36,9 +36,9 @@ final class Stage: Sendable {
 
   /// Starts a far end and makes a transport for it.
   ///
-  /// Where packets are prepared, `sizes` are those of all that will ever be sent, and the end is
-  /// either in order or, by ``Ending/failed``, a failure. A stage that is cut off is one where
-  /// nobody minds what becomes of packets that have not come before the end.
+  /// If packets are prepared, `sizes` are those of all packets that will be sent, and the end is
+  /// normal or, with ``Ending/failed``, a failure. In a stage that is cut off, packets may be
+  /// missing at the end.
   init(
     _ house: House, _ conduct: Conduct = .orderly, sizes: [Int] = [], ending: Ending = .open,
     isCutOff: Bool = false, lossBreaks lossClause: ConformanceClause = .completeness,
@@ -76,9 +76,9 @@ final class Stage: Sendable {
     }
   }
 
-  // MARK: Opening
+  // MARK: - Opening
 
-  /// Opens the transport and says what came of it; `nil` when nothing did in time.
+  /// Opens the transport and returns the result; `nil` after the deadline.
   func open(within limit: Duration? = nil) async -> Result<Void, any Error>? {
     observer.note(.opened)
     let result = await outcome(within: limit ?? carrier.deadline) { [self] in
@@ -95,7 +95,7 @@ final class Stage: Sendable {
     return result
   }
 
-  /// Opens a transport that has no reason not to.
+  /// Opens a transport that must open.
   func openForSure() async throws {
     switch await open() {
     case .success: break
@@ -109,12 +109,12 @@ final class Stage: Sendable {
     if "\(error)".isEmpty { journal.violated(.refusedOpening, "an error without a description") }
   }
 
-  // MARK: Playing
+  // MARK: - Sending
 
-  /// Packets that the far end has sent.
+  /// How many packets the far end has sent.
   var sent: Int { handed.withLock { $0 } }
 
-  /// Sends packets of these sizes on a track, no faster than the carrier can hold them.
+  /// Sends packets of these sizes on a track, no faster than the carrier allows.
   func send(_ sizes: [Int], onTrack track: Int = 0) async throws {
     guard !carrier.isPrepared else { return }
     let first = planned.withLock { planned in
@@ -140,18 +140,18 @@ final class Stage: Sendable {
       try result.get()
       sent += batch.count
       handed.withLock { $0 += portion.count }
-      // The next ones go out when these have arrived, where more would be lost.
+      // More would be lost, so the next ones are sent when these have arrived.
       if carrier.burst != nil { await awaitDelivery(of: first + sent) }
     }
   }
 
-  /// Waits until so many packets have come, and says which did not.
+  /// Waits for `count` packets, and reports which are missing.
   func awaitDelivery(of count: Int) async {
     var last = -1
     while true {
       let sight = observer.sight
       guard sight.received < count, sight.ends.isEmpty else { break }
-      // Slow is not lost, as long as there is some progress.
+      // A slow transport loses nothing while it makes progress.
       guard sight.received > last else { break }
       last = sight.received
       let limit = journal.isViolated(lossClause) ? Self.shortWait : carrier.deadline
@@ -166,12 +166,12 @@ final class Stage: Sendable {
       "of \(count) packets \(missing.count) did not come: \(missing.prefix(5)), …")
   }
 
-  /// Waits for all that was sent, and for the read that brought the last of it to be complete.
+  /// Waits for everything sent, and for the completion of the last read.
   func awaitAll() async {
     await awaitDelivery(of: planned.withLock { $0 })
     let sight = observer.sight
     guard sight.ends.isEmpty else {
-      // What ends by itself, as a file does, may have ended already.
+      // A transport that ends by itself, such as a file's, may have ended already.
       if !sight.isReadOpen { journal.examined(.completedReads) }
       return
     }
@@ -180,16 +180,16 @@ final class Stage: Sendable {
       !$0.isReadOpen || !$0.ends.isEmpty
     }
     if !isComplete {
-      journal.violated(.completedReads, "datagrams came, and no completed read behind them")
+      journal.violated(.completedReads, "datagrams came, and no completed read after them")
     }
     journal.examined(.completedReads)
   }
 
-  // MARK: Ending
+  // MARK: - Ending
 
-  /// Waits for the end of an opened transport; `nil` when there is none in time.
+  /// Waits for the end of an opened transport; `nil` after the deadline.
   func awaitEnd(within limit: Duration? = nil) async -> TransportEnd? {
-    // Once it is known that ends are missing, there is no use in long waits.
+    // Once missing ends are known, long waits are pointless.
     let known = journal.isViolated(.oneEnd) || journal.isViolated(.closeAnywhere)
     let limit = known ? Self.shortWait : limit ?? carrier.endDeadline
     if await observer.wait(within: limit, until: { !$0.ends.isEmpty }) {
@@ -198,9 +198,9 @@ final class Stage: Sendable {
     return nil
   }
 
-  /// Closes the transport in whatever state it is, sees to the end, and takes the stage down.
+  /// Closes the transport in any state, checks its end, and releases the stage.
   ///
-  /// - Parameter isQuiet: whether nothing but `close()` can have ended it.
+  /// - Parameter isQuiet: whether only `close()` can have ended it.
   func dismantle(isQuiet: Bool = true) async {
     let before = observer.sight.ends.first
     transport.close()
@@ -209,7 +209,7 @@ final class Stage: Sendable {
       case nil: await closeOnLoop()
       case .closed: break
       case .some(let end) where isQuiet && before == nil && !carrier.isPrepared:
-        journal.violated(.closing, "close() was told as \(end)")
+        journal.violated(.closing, "close() was reported as \(end)")
       default: break
       }
     }
@@ -220,22 +220,22 @@ final class Stage: Sendable {
     reference.transport = nil
   }
 
-  /// Expects no end of a transport whose opening should not have been possible.
+  /// Expects no end from a transport that should not have opened.
   func disregardOpening() { hasOpened.withLock { $0 = false } }
 
-  /// Tells a transport that did not hear `close()` from one that tells no end.
+  /// Distinguishes a transport that ignored `close()` from one that reports no end.
   func closeOnLoop() async {
     _ = await outcome(within: carrier.deadline) { [eventLoop, transport] in
       try? await eventLoop.submit { transport.close() }.get()
     }
     if await awaitEnd(within: carrier.deadline) == nil {
-      journal.violated(.oneEnd, "no end came of close()")
+      journal.violated(.oneEnd, "no end came after close()")
     } else {
       journal.violated(.closeAnywhere, "close() on another thread than the loop's had no effect")
     }
   }
 
-  /// Lets the loop turn a few times, so that what comes too late is seen.
+  /// Lets the loop turn a few times, so that late calls are seen.
   func settle() async {
     for _ in 0..<4 {
       _ = await outcome(within: carrier.deadline) { [eventLoop] in
@@ -244,7 +244,7 @@ final class Stage: Sendable {
     }
   }
 
-  // MARK: Counters
+  // MARK: - Counters
 
   func counters() async -> TransportCounters? {
     let counters = await outcome(within: carrier.deadline) { [transport] in
@@ -254,7 +254,7 @@ final class Stage: Sendable {
     return counters
   }
 
-  /// Compares with what was seen, when nothing is on the way.
+  /// Compares the counters with what came, when nothing is in flight.
   func checkCounters(_ counters: TransportCounters?) {
     guard let counters else { return }
     let sight = observer.sight
@@ -270,9 +270,9 @@ final class Stage: Sendable {
   }
 
   private static let shortWait = Duration.milliseconds(50)
-  /// What a packet takes of a carrier's buffers besides its bytes.
+  /// What a packet occupies in a carrier's buffers beside its bytes.
   private static let packetWeight = 1 << 10
-  /// Packets and bytes that are handed to the far end at once.
+  /// Packets and bytes handed to the far end at once.
   private static let batch = 256
   private static let batchWeight = 1 << 20
 }
@@ -282,7 +282,7 @@ struct StageError: Error, CustomStringConvertible {
   let description: String
 }
 
-/// The transport, for reactions inside of its calls; let go of when the stage is dismantled.
+/// The transport, for reactions during its calls; released with the stage.
 private final class TransportReference: Sendable {
   private let held = Mutex<(any RTPTransport)?>(nil)
 

@@ -1,9 +1,8 @@
 internal import NIOCore
 
-/// The packets that far ends are told to send: RTP of one source, told apart by their timestamps.
+/// The packets that far ends send: RTP of one source, identified by timestamps.
 ///
-/// The payload of each is another part of one random pattern, so that bytes of one packet in the
-/// place of another's are seen.
+/// Their payloads are different parts of one random pattern, so that swapped bytes are detected.
 struct TestPackets: Sendable {
   private let pattern: ByteBuffer
   private let source: UInt32
@@ -25,7 +24,7 @@ struct TestPackets: Sendable {
     return bytes
   }
 
-  /// Which packet begins `offset` bytes into `bytes`.
+  /// The packet that begins `offset` bytes into `bytes`.
   func number(at offset: Int, of bytes: ByteBuffer) -> Int? {
     guard
       let (start, sequenceNumber, number, source) = bytes.getMultipleIntegers(
@@ -36,7 +35,7 @@ struct TestPackets: Sendable {
     return Int(number)
   }
 
-  /// Whether `bytes` hold the packet of this number, and nothing else.
+  /// Whether `bytes` are exactly the packet of this number.
   func matches(_ bytes: ByteBuffer, _ number: Int) -> Bool {
     bytes.getSlice(
       at: bytes.readerIndex + Self.headerLength, length: bytes.readableBytes - Self.headerLength)

@@ -141,7 +141,7 @@ final class RecordingSink: DatagramSink {
   let descriptions = Record<[MediaDescription]>()
 
   func describe(_ media: [MediaDescription]) {
-    if !datagrams.elements.isEmpty { Issue.record("a description behind a datagram") }
+    if !datagrams.elements.isEmpty { Issue.record("a description after a datagram") }
     descriptions.append(media)
   }
 

@@ -13,13 +13,7 @@ extension H265 {
     /// - Throws: ``ParameterSetError`` when it ends early or a value is outside the standard's
     ///   range.
     public init(parsing unit: ByteBuffer) throws(ParameterSetError) {
-      do {
-        (identifier, format, coding) = try Self.read(unit)
-      } catch let error as ParameterSetError {
-        throw error
-      } catch {
-        throw .truncated
-      }
+      (identifier, format, coding) = try ParameterSetError.whileReading { try Self.read(unit) }
     }
 
     private static func read(
