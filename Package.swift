@@ -24,7 +24,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
   ],
   targets: [
-    // The line of rooms: each one imports only what stands upstream of it.
+    // Each module imports only modules upstream of it.
     .target(
       name: "RTPWire",
       dependencies: [.product(name: "NIOCore", package: "swift-nio")]
@@ -99,7 +99,7 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
       ]
     ),
-    // For whoever writes a transport: every clause of the contract, checked from any test.
+    // For authors of transports: checks every clause of the contract from a test.
     .target(
       name: "TransportConformance",
       dependencies: [
@@ -108,7 +108,7 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
       ]
     ),
-    // The command as a library, for programs that add to it.
+    // The command line tool as a library, for programs that extend it.
     .target(
       name: "CommandLineTool",
       dependencies: [
@@ -121,7 +121,7 @@ let package = Package(
     ),
     .executableTarget(name: "rtp-recv", dependencies: ["CommandLineTool"]),
 
-    // The instrument every test uses: a sender that can misbehave on request.
+    // The sender for all tests, which can misbehave on request.
     .target(
       name: "RTPSend",
       dependencies: [
@@ -207,6 +207,6 @@ for target in package.targets where target.type != .system && target.name != "CS
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
   ]
-  // In tests a raw socket is no danger to anybody; in a receiver each unsafe expression is marked.
+  // Strict memory safety is not needed in tests.
   if target.type != .test { target.swiftSettings?.append(.strictMemorySafety()) }
 }

@@ -1,5 +1,5 @@
-// libavformat, for those who read files. It is a module of its own, because it brings some forty
-// libraries, and 10 MB resident, into every program that links it.
+// libavformat, for reading files. A separate module, because it adds some forty libraries and
+// 10 MB of resident memory to every program that links it.
 #ifndef CAVFORMAT_H
 #define CAVFORMAT_H
 

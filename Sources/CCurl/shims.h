@@ -16,7 +16,7 @@ static inline CURLcode ccurl_set_context(CURL *easy, CURLoption option, void *va
   return curl_easy_setopt(easy, option, value);
 }
 
-// Headers and body are taken by functions of the same type.
+// Functions of one type receive headers and body.
 static inline CURLcode ccurl_set_taker(CURL *easy, CURLoption option, curl_write_callback taker) {
   return curl_easy_setopt(easy, option, taker);
 }
@@ -49,7 +49,7 @@ static inline CURLcode ccurl_get_certificates(CURL *easy, struct curl_certinfo *
   return curl_easy_getinfo(easy, CURLINFO_CERTINFO, value);
 }
 
-// Constants with casts in them.
+// Constants that contain casts.
 static inline long ccurl_auth_basic(void) { return (long)CURLAUTH_BASIC; }
 static inline long ccurl_auth_digest(void) { return (long)CURLAUTH_DIGEST; }
 

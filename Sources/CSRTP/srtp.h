@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #endif
 
-// No core dump of this process, and no look into its memory for other processes of the same user.
+// Forbids core dumps of this process, and other processes of the same user to read its memory.
 static inline void csrtp_forbid_dumps(void) {
   struct rlimit none = {0, 0};
   setrlimit(RLIMIT_CORE, &none);

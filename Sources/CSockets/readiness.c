@@ -12,7 +12,7 @@ int csockets_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 int csockets_readiness_open(void) { return epoll_create1(EPOLL_CLOEXEC); }
 
 int csockets_readiness_add(int set, int descriptor, uint64_t number) {
-  // Errors are told whether they are asked for or not.
+  // Errors are always reported.
   struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = number};
   return epoll_ctl(set, EPOLL_CTL_ADD, descriptor, &event);
 }

@@ -2,9 +2,9 @@ public import Bitstream
 package import CFFmpeg
 import Defragment
 
-/// How a raw picture's samples lie in memory: one plane a component, 8 to 16 bits a sample.
+/// The memory layout of a raw picture: one plane per component, 8 to 16 bits per sample.
 public struct PixelFormat: Sendable, Hashable {
-  /// What the planes hold.
+  /// The contents of the planes.
   public enum Layout: Sendable, Hashable {
     /// Luma and, except in monochrome, Cb and Cr.
     case yuv(FormatDescription.ChromaFormat)
@@ -12,10 +12,10 @@ public struct PixelFormat: Sendable, Hashable {
     case gbr
   }
 
-  /// The name that libav gives it, such as `yuv420p`, `yuv422p10le` or `gray`.
+  /// libav's name, such as `yuv420p`, `yuv422p10le` or `gray`.
   public let name: String
   public let layout: Layout
-  /// Bits that count in a sample; a sample of more than 8 takes two bytes, low byte first.
+  /// Significant bits per sample; samples of more than 8 bits take two bytes, low byte first.
   public let bitDepth: Int
   /// 1 in monochrome, otherwise 3.
   public let planeCount: Int
@@ -24,7 +24,7 @@ public struct PixelFormat: Sendable, Hashable {
 
   package let libav: AVPixelFormat
 
-  /// Bytes that a sample takes.
+  /// Bytes per sample.
   public var bytesPerSample: Int { bitDepth > 8 ? 2 : 1 }
 
   /// Reads libav's description of `format`; `nil` for packed, alpha, big-endian and hardware ones.
@@ -75,8 +75,7 @@ public struct PixelFormat: Sendable, Hashable {
 
   public func hash(into hasher: inout Hasher) { hasher.combine(libav.rawValue) }
 
-  /// The format without the range that libav's deprecated `yuvj` names carry beside the frame's
-  /// own.
+  /// The format without the range that is part of libav's deprecated `yuvj` names.
   private static func withoutRange(_ format: AVPixelFormat) -> AVPixelFormat {
     switch format {
     case AV_PIX_FMT_YUVJ420P: AV_PIX_FMT_YUV420P

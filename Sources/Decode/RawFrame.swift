@@ -13,27 +13,26 @@ public import RTPWire
     case other
   }
 
-  /// How far what it shows is what was sent.
+  /// How faithful the frame is to what was sent.
   public enum Condition: Sendable, Hashable, CaseIterable {
-    /// All of it and of what it refers to came.
+    /// The frame and everything it refers to arrived.
     case intact
-    /// Packets of it are missing, and something stands in for what they held.
+    /// Packets are missing, and a prediction replaces what they held.
     case concealed
-    /// It refers to pictures that are not intact; or packets of it are missing, and nothing stands
-    /// in for what they held.
+    /// It refers to pictures that are not intact, or packets are missing without a replacement.
     case damaged
-    /// An earlier picture again, in place of one that is not to be shown or never came.
+    /// An earlier picture again, in place of one that is withheld or never came.
     case repeated
   }
 
-  /// In which order the rows were taken, if not all at once.
+  /// The order in which rows were captured, if not all at once.
   public enum Scan: Sendable, Hashable {
     case progressive
     case topFieldFirst
     case bottomFieldFirst
   }
 
-  /// Where the chroma samples of 4:2:0 lie, as far as file headers can say.
+  /// The position of 4:2:0 chroma samples, as far as file headers can express it.
   public enum ChromaLocation: Sendable, Hashable {
     case unspecified
     case left
@@ -55,7 +54,7 @@ public import RTPWire
   public let time: MediaTime
   /// When the picture was taken by the sender's clock; `nil` before a sender report came.
   public let captureTime: WallClockTime?
-  /// Bytes of its access unit, or of those of both its fields.
+  /// Bytes of its access unit, or of both fields' access units.
   public let codedByteCount: Int
   /// When the first packet of its access unit arrived.
   public let firstArrival: Instant
@@ -64,16 +63,16 @@ public import RTPWire
   /// True for pictures that decode without others (IDR, IRAP).
   public let isKeyFrame: Bool
   public let condition: Condition
-  /// Why it is not intact; `nil` where it is.
+  /// Why it is not intact; `nil` if it is.
   public let damage: PictureDamage?
   public let pictureType: PictureType
   public let scan: Scan
   public let colour: FormatDescription.Colour
-  /// Whether the stream says which range its samples use; when not, `colour` says limited.
+  /// Whether the stream gives the range of its samples; otherwise `colour` says limited.
   public let isRangeKnown: Bool
   public let chromaLocation: ChromaLocation
   public let sampleAspectRatio: Rational?
-  /// Frames a second, when the stream says.
+  /// Frames per second, if the stream says.
   public let frameRate: Rational?
 
   package let libav: UnsafeMutablePointer<AVFrame>
@@ -91,19 +90,18 @@ public import RTPWire
     }
   }
 
-  /// Where a plane's rows lie in its memory.
+  /// The layout of a plane's rows in memory.
   public struct PlaneLayout: Sendable, Hashable {
-    /// Bytes of one row that hold samples.
+    /// Bytes of samples per row.
     public let rowBytes: Int
-    /// Bytes from one row's start to the next one's; at least ``rowBytes``.
+    /// Bytes from the start of one row to the next; at least ``rowBytes``.
     public let stride: Int
     public let rows: Int
   }
 
   /// Lends the samples of one plane: 0 is luma (or green), then Cb and Cr (or blue and red).
   ///
-  /// The bytes reach from the plane's first sample to its last; the layout says how rows lie in
-  /// them.
+  /// The bytes extend from the plane's first sample to its last, with rows as in the layout.
   ///
   /// - Parameters:
   ///   - plane: below ``planeCount``.
@@ -120,10 +118,10 @@ public import RTPWire
     return try unsafe body(bytes.bytes, layout)
   }
 
-  /// Takes over `frame`, which goes back to `pool` with the last reference.
+  /// Takes ownership of `frame`, which returns to `pool` with the last reference.
   ///
-  /// Returns `nil`, leaving `frame` alone, for sample layouts that no output can name, and for a
-  /// bottom-up picture, which no video decoder here makes.
+  /// Returns `nil`, without taking `frame`, for sample layouts that no output can name and for
+  /// bottom-up pictures, which no video decoder here makes.
   init?(
     taking frame: UnsafeMutablePointer<AVFrame>, from pool: FramePool, of unit: UnitRecord,
     codedFrameRate: Rational?
@@ -166,7 +164,7 @@ public import RTPWire
     self.pool = pool
   }
 
-  /// Takes over `copy`, a scaled copy of `frame`'s samples.
+  /// Takes ownership of `copy`, a scaled copy of `frame`.
   package convenience init(
     scaled copy: UnsafeMutablePointer<AVFrame>, from pool: FramePool, to geometry: Geometry,
     of frame: RawFrame
@@ -175,7 +173,7 @@ public import RTPWire
     unsafe self.init(copy, from: pool, of: geometry, in: unit, like: frame)
   }
 
-  /// Shows `frame` once more, in the place of the picture of `unit`; `nil` when memory has run out.
+  /// Repeats `frame` in place of the picture of `unit`; `nil` when memory has run out.
   convenience init?(repeating frame: RawFrame, for unit: UnitRecord) {
     guard let copy = unsafe frame.pool.take() else { return nil }
     guard unsafe av_frame_ref(copy, frame.libav) >= 0 else {
@@ -187,7 +185,7 @@ public import RTPWire
     unsafe self.init(copy, from: frame.pool, of: frame.geometry, in: unit, like: frame)
   }
 
-  /// Shows `frame` once more at `time`, when nothing came; `nil` when memory has run out.
+  /// Repeats `frame` at `time`, where nothing came; `nil` when memory has run out.
   public convenience init?(repeating frame: RawFrame, at time: MediaTime) {
     var unit = UnitRecord(of: frame, condition: .repeated)
     unit.time = time
@@ -233,7 +231,7 @@ public import RTPWire
     return PlaneLayout(rowBytes: bytes, stride: Int(stride), rows: rows)
   }
 
-  /// Where the plane's first sample lies; valid for as long as the frame is.
+  /// The address of the plane's first sample; valid as long as the frame.
   package func planeStart(_ plane: Int) -> UnsafeMutablePointer<UInt8>? {
     let data = unsafe libav.pointee.data
     return unsafe plane == 0 ? data.0 : plane == 1 ? data.1 : data.2
@@ -264,7 +262,7 @@ extension RawFrame.ChromaLocation {
 }
 
 extension Rational {
-  /// libav's ratio, or `nil` when it says unknown (a term of 0) or nonsense (a negative one).
+  /// libav's ratio, or `nil` if it is unknown (a term of 0) or invalid (negative).
   init?(_ ratio: AVRational) {
     guard let numerator = UInt32(exactly: ratio.num), let denominator = UInt32(exactly: ratio.den)
     else { return nil }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sends one file with GStreamer over plain RTP, loses some of it, and sends again what is asked for.
+"""Sends one file with GStreamer over plain RTP, loses some of it, and retransmits on request.
 
 RTCP goes to the port next to that of the media, and is taken at the port next to its own.
 """
@@ -15,7 +15,7 @@ from gstreamer_loss import PAYLOAD_TYPE, Loss  # noqa: E402
 
 
 def sockets():
-    """Two on loopback whose ports are next to each other."""
+    """Two sockets on loopback with adjacent ports."""
 
     def bound(port):
         socket = Gio.Socket.new(
@@ -34,7 +34,7 @@ def sockets():
 
 
 def divide(pipeline, payload_type, port):
-    """Sends what is sent again to a port of its own, under the SSRC of the media."""
+    """Retransmits to a separate port, with the SSRC of the media."""
     socket = Gio.Socket.new(
         Gio.SocketFamily.IPV4, Gio.SocketType.DATAGRAM, Gio.SocketProtocol.UDP
     )

@@ -28,7 +28,7 @@ METHODS = {
 
 
 def authentication(arguments, factory):
-    """What clients have to show, and what they are shown; None when the server asks for nothing."""
+    """The authentication of clients, and the server's certificate; None for neither."""
     if not arguments.auth and not arguments.certificate:
         return None
     auth = GstRtspServer.RTSPAuth.new()
@@ -55,14 +55,14 @@ def authentication(arguments, factory):
 
 
 def multicast_addresses():
-    """One group that no router passes on."""
+    """A multicast group that no router forwards."""
     pool = GstRtspServer.RTSPAddressPool.new()
     pool.add_range("239.255.42.1", "239.255.42.1", 20000, 40000, 1)
     return pool
 
 
 def lose(factory, loss):
-    """Has the network lose what `loss` says, of what is sent again too."""
+    """Makes the network lose packets as in `loss`, retransmissions included."""
 
     def prepared(media):
         pipeline = media.get_element().get_parent()

@@ -1,4 +1,4 @@
-"""A network that loses packets behind a GStreamer sender, from a seed."""
+"""A network after a GStreamer sender that loses packets, from a seed."""
 
 import random
 
@@ -8,7 +8,7 @@ PAYLOAD_TYPE = 96
 
 
 class Loss:
-    """What is sent for the first time is lost by dice of its own, so that it is the same each time."""
+    """Originals are lost by a separate generator, so that their losses are the same each time."""
 
     def __init__(self, share, seed):
         self.share = share
@@ -31,6 +31,6 @@ class Loss:
         if is_first:
             self.sent.add(header[2:4])
         dice = self.first if is_first else self.again
-        # Where a stream begins is told by its first packets.
+        # The first packets show where a stream begins.
         is_lost = dice.random() < self.share and len(self.sent) > 10
         return Gst.PadProbeReturn.DROP if is_lost else Gst.PadProbeReturn.OK

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes the certificates that the tests of TLS use; all but expired.pem are valid until 2126.
-# Each file holds a certificate and, but for the authority's, its key, which protects nothing.
+# Each file contains a certificate and, except for the authority's, its key, which protects nothing.
 set -eu
 cd "$(dirname "$0")"
 work=$(mktemp -d)

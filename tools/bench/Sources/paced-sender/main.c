@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
       if (next == 0) break;
     }
     int done = sendmmsg(descriptor, headers, (unsigned)batch, 0);
-    // A refusal only means that nobody listens yet, or any more; it does not matter here.
+    // A refusal means that nothing listens yet, or any more, which does not matter here.
     sent += (uint64_t)(done < batch ? batch : done);
   }
   printf("%llu\n", (unsigned long long)sent);

@@ -124,7 +124,7 @@ int main(int argc, char **argv) {
       nanosleep(&pause, NULL);
       continue;
     }
-    // A refusal only means that nobody listens yet, or any more; it does not matter here.
+    // A refusal means that nothing listens yet, or any more, which does not matter here.
     for (int batch = 0; batch < 64 && sent < due && sent < prepared; batch++, sent++)
       (void)!send(descriptor, sealed[sent].bytes, (size_t)sealed[sent].length, 0);
   }
