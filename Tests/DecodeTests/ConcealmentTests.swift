@@ -49,7 +49,7 @@ import Testing
     try await expect(units, of: clip, golden: clip.decodedByFFmpeg(stream))
   }
 
-  @Test("a key picture that never came hides none of those behind it", arguments: clips)
+  @Test("a missing key picture hides none of the later ones", arguments: clips)
   func lostKeyPicture(_ clip: Clip) async throws {
     var clip = clip
     clip.encoder += ["-g", "12", "-keyint_min", "12"]
@@ -123,7 +123,7 @@ import Testing
     #expect(conditions.prefix(6).allSatisfy { $0.1 == .intact })
   }
 
-  @Test("a first picture that is cut leaves no black behind it", arguments: clips)
+  @Test("a cut first picture leaves no black", arguments: clips)
   func cutFirstPicture(_ clip: Clip) async throws {
     let stream = try clip.encoded()
     var units = clip.accessUnits(of: stream)

@@ -79,7 +79,7 @@ struct DamageTrailTests {
     #expect(conditions(units) == [.intact, .damaged, .damaged, .intact, .intact])
   }
 
-  @Test("where the numbers begin anew, nothing refers past a key picture to what is right")
+  @Test("after a restart of the numbers, what refers past a key picture is damaged")
   func restart() {
     let units = [
       unit(0, .none), unit(9, .none, lost: 0),
@@ -88,7 +88,7 @@ struct DamageTrailTests {
     #expect(conditions(units) == [.intact, .intact, .damaged, .intact])
   }
 
-  @Test("about right is right only for those who ask for no more")
+  @Test("an approximate recovery counts only where that is accepted")
   func approximation() {
     let units = [
       unit(0, .none), unit(1, .earlier, lost: 1), unit(2, .earlier, recovery: 1, isExact: false),
@@ -100,7 +100,7 @@ struct DamageTrailTests {
       units.map { trail.condition(of: $0) } == [.intact, .damaged, .damaged, .intact, .intact])
   }
 
-  @Test("B pictures behind a recovery point refer past it, also where times are those of decoding")
+  @Test("B pictures after a recovery point refer past it, even with decoding times")
   func timesOfDecoding() {
     func group(at start: Int64, lost: Int?) -> [AccessUnit] {
       [

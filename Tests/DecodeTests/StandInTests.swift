@@ -34,7 +34,7 @@ import Testing
     clip("4:2:2", pixelFormat: "yuv422p"),
   ]
 
-  @Test("what never came goes on as it moved, and FFmpeg finds nothing wrong", arguments: clips)
+  @Test("missing pictures continue the motion, and FFmpeg reports no error", arguments: clips)
   func motionGoesOn(_ clip: Clip) async throws {
     let stream = try clip.encoded()
     let golden = try clip.decodedByFFmpeg(stream)
@@ -123,7 +123,7 @@ import Testing
   ]
 
   /// libavcodec begins a picture only with its first slice.
-  @Test("what came of a picture is shown although its first slice did not", arguments: slicedClips)
+  @Test("a picture is shown although its first slice is missing", arguments: slicedClips)
   func firstSlice(_ clip: Clip) async throws {
     let stream = try clip.encoded()
     let golden = try clip.decodedByFFmpeg(stream)

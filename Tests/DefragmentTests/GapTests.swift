@@ -51,7 +51,7 @@ struct GapTests {
     #expect(units.dropFirst().first?.units.last?.isWhole == false)
   }
 
-  @Test("a whole picture behind a loss is known to be whole")
+  @Test("a whole picture after a loss is known to be whole")
   func wholePicture() throws {
     var bench = try Bench(H264.codec)
     bench.push("61 e0 01", at: 0, marker: true)

@@ -68,7 +68,7 @@ struct HostileTests {
     }
   }
 
-  @Test("Stray bytes and padding behind the last entry", arguments: Material.all)
+  @Test("Stray bytes and padding after the last entry", arguments: Material.all)
   func strayBytes(_ material: Material) throws {
     for stray in [[0], [7], [0, 0], [0, 0, 0, 0, 0]] as [[UInt8]] {
       var bench = try Bench(material.codec)

@@ -101,7 +101,7 @@ struct ParameterSetTests {
     #expect(description == row.expected)
   }
 
-  @Test("Bytes behind the end, and the end cut off within the usability information")
+  @Test("Bytes after the end, and the end cut off within the VUI")
   func tails() throws {
     for row in EncodedSet.all {
       let set = bytes(row.set)

@@ -33,7 +33,7 @@ struct StartCodeScanTests {
     }
   }
 
-  @Test("Bytes behind the end of a slice complete no start code")
+  @Test("Bytes after the end of a slice complete no start code")
   func sliceEnd() {
     var storage = ByteBuffer(repeating: 7, count: 40)
     storage.writeBytes([0, 0, 1, 9])

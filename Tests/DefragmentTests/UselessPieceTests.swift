@@ -3,7 +3,7 @@ import Defragment
 import Testing
 
 /// What is dropped from a picture shows in its access unit, so nothing broken passes as good.
-@Suite("Pieces that are of no use")
+@Suite("Unusable pieces")
 struct UselessPieceTests {
   private static let keySlice = "6588840102030405"
   private static let slice = "419a0102030405"

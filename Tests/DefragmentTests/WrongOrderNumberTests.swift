@@ -6,7 +6,7 @@ import Testing
 /// Decoding order numbers that jump hold up nothing (RFC 6184 §5.5, RFC 7798 §4.4).
 @Suite("Decoding order numbers that jump")
 struct WrongOrderNumberTests {
-  @Test("Units behind one wrong number still come in order", arguments: [20_000, 40_000, 65_000])
+  @Test("Units after one wrong number still come in order", arguments: [20_000, 40_000, 65_000])
   func oneWrongNumber(_ wrong: UInt16) throws {
     let swapped = (1...20).flatMap { [2 * $0 + 1, 2 * $0] }.map(UInt16.init)
     let marks = try units(numbers: [0, 1, wrong] + swapped)

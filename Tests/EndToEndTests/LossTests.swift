@@ -53,7 +53,7 @@ struct LossTests {
     #expect(Set(hashes).isSubset(of: clip.hashes))
   }
 
-  @Test("the last intact picture stands in for what is not intact")
+  @Test("the last intact picture replaces those that are not intact")
   func freeze() throws {
     let clip = try Clip.of(.h264)
     let (hashes, statistics, _) = try play(["--on-loss", "freeze"])

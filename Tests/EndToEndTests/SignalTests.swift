@@ -89,7 +89,7 @@ struct SignalTests {
     try sender.waitForExit()
   }
 
-  @Test("closed standard descriptors are nobody else's", arguments: ["<&-", ">&-", "<&- >&- 2>&-"])
+  @Test("closed standard descriptors are not reused", arguments: ["<&-", ">&-", "<&- >&- 2>&-"])
   func closedDescriptors(redirections: String) throws {
     let (sender, address) = try CommandTests.server(["--frames", "30"])
     let output = try Scratch.path("y4m")

@@ -71,7 +71,7 @@ struct FreezeMeterTests {
   }
 
   /// As with `--on-loss freeze`: one frame of each second, and then no more.
-  @Test("repeated frames are a freeze, also at the beginning and while it goes on")
+  @Test("repeated frames are a freeze, also at the beginning and during one")
   func repeatedFrames() {
     let times = Array(stride(from: Int64(0), through: 4000, by: 40))
     let frozen = freezes(at: times, repeating: Set(times.filter { $0 % 1000 != 0 || $0 > 2000 }))
@@ -80,14 +80,14 @@ struct FreezeMeterTests {
     #expect(abs(frozen.longest - 2) < 0.001)
   }
 
-  @Test("frames that are left out are a freeze, but for the first that tells how long one stands")
+  @Test("frames that are left out are a freeze, except the first, which shows how long one lasts")
   func missingFrames() {
     let frozen = freezes(at: [0, 1000, 1040, 1080, 2080, 2120])
     #expect(frozen.count == 1)
     #expect(abs(frozen.seconds - 1) < 0.001)
   }
 
-  @Test("a frame that stands for three times as long as others is a freeze")
+  @Test("a frame shown three times as long as others is a freeze")
   func freeze() {
     let regular = Array(stride(from: Int64(0), through: 1000, by: 40))
     #expect(freezes(at: regular).count == 0)

@@ -8,7 +8,7 @@ import Testing
 @Suite struct RTSPInputTests {
   // MARK: What is there whole
 
-  @Test("messages and frames come out in their order, whatever stands between them")
+  @Test("messages and frames come out in order, whatever is between them")
   func recordedSession() throws {
     #expect(try elements(of: [Self.session]) == Self.sessionElements)
   }
@@ -89,7 +89,7 @@ import Testing
     #expect(response.headers["CSeq"] == "1")
   }
 
-  @Test("a field goes on in a line that begins with white space")
+  @Test("a field continues in a line that begins with white space")
   func foldedField() throws {
     let text = "RTSP/1.0 200 OK\r\nPublic: OPTIONS,\r\n  PLAY\r\n\r\n"
     guard case .response(let response)? = try elements(of: [Array(text.utf8)]).first else {
@@ -157,7 +157,7 @@ import Testing
     }
   }
 
-  @Test("a frame on a channel of nobody that never ends is passed over in its time")
+  @Test("an endless frame on an unassigned channel is skipped in time")
   func endlessForeignFrame() throws {
     var input = RTSPInput()
     input.assignedChannels = [0, 1]
@@ -227,21 +227,21 @@ import Testing
     }
   }
 
-  @Test("a web server is told at once")
+  @Test("a web server is recognized at once")
   func webServer() {
     #expect(throws: RTSPError.framingLost(skipped: 0)) {
       _ = try take([Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8)])
     }
   }
 
-  @Test("frames on channels that nobody has set up are frames, if they can be")
+  @Test("frames on channels that were not set up are frames, if they can be")
   func foreignChannels() throws {
     let (found, skipped) = try take([Self.frame(6, sequence: 9), Self.frame(0, sequence: 10)])
     #expect(found.compactMap(\.sequenceNumber) == [9, 10])
     #expect(skipped == 0)
   }
 
-  @Test("frames of any length are told", arguments: [0, 1, 7, 8, 65_535], [UInt8(0), 9])
+  @Test("frames of any length are recognized", arguments: [0, 1, 7, 8, 65_535], [UInt8(0), 9])
   func lengths(_ length: Int, _ channel: UInt8) throws {
     let content = [UInt8](repeating: 0x80, count: length)
     let header = [0x24, channel, UInt8(length >> 8), UInt8(length & 0xFF)]

@@ -51,7 +51,7 @@ struct SRTPRolloverTests {
   }
 
   /// The first packet to arrive follows the wrap: its counter is already 1.
-  @Test("The first packet to come is behind the wrap")
+  @Test("The first packet to come follows the wrap")
   func overtaken() throws {
     var stream = try Stream(from: 65_534)
     let packets = try (0..<5).map { _ in try stream.next() }
@@ -186,7 +186,7 @@ struct SRTPRolloverTests {
   }
 
   /// F-13.
-  @Test("A source that changes its SSRC begins with a counter of its own")
+  @Test("A source that changes its SSRC begins with a new counter")
   func sourceChange() throws {
     let sender = try ProtectingSender(srtpKey())
     var session = try SRTPSession(sender.key)
@@ -201,7 +201,7 @@ struct SRTPRolloverTests {
   }
 
   /// RFC 3711 §3.3.1: the counter continues with the new key.
-  @Test("A key that changes in mid-stream goes on with the counter")
+  @Test("A key that changes in mid-stream continues the counter")
   func keyChange() throws {
     let first = try srtpKey(seed: 1, identifier: [0, 1])
     let second = try srtpKey(seed: 2, identifier: [0, 2])

@@ -159,7 +159,7 @@ struct SRTPTransportTests {
   }
 
   /// The same source sends both, so that one key would make one key stream (RFC 3711 §9.1).
-  @Test("takes a session of retransmissions by keys of its own alone", arguments: [true, false])
+  @Test("accepts a retransmission session only with its own keys", arguments: [true, false])
   func retransmissionSession(hasKeys: Bool) async throws {
     let (media, again) = (
       try ProtectingSender(srtpKey()), try ProtectingSender(srtpKey(.aesGCM256, seed: 2))
@@ -227,7 +227,7 @@ struct SRTPTransportTests {
     #expect(sink.datagrams.elements.isEmpty)
   }
 
-  @Test("bounds what waits for a supplier that never answers, and lets go of it at the end")
+  @Test("bounds what waits for a supplier that never answers, and releases it at the end")
   func silentSupplier() async throws {
     let cancelled = Record<Bool>()
     let transport = try await opened(
@@ -302,7 +302,7 @@ struct SRTPTransportTests {
   // MARK: Over UDP
 
   /// Packets that are not authentic do not decide the source, before the sender or after it.
-  @Test("takes the stream from who can protect it, whoever sent first")
+  @Test("accepts the stream from the sender with the key, whoever sent first")
   func sourceIsProven() async throws {
     let key = try srtpKey()
     let sender = try ProtectingSender(key)

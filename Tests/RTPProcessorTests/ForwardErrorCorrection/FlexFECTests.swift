@@ -149,7 +149,7 @@ struct FlexFECTests {
     #expect(session.statistics.errorCorrection.rebuilt == 20)
   }
 
-  @Test("noise that would have one packet rebuilt again and again in vain")
+  @Test("noise that would rebuild one packet again and again")
   func boundedFailures() {
     var stream = CorrectedStream(seed: 21)
     let media = stream.sendMedia(12, timestamp: 0)

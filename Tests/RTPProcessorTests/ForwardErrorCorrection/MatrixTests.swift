@@ -106,7 +106,7 @@ struct MatrixTests {
     #expect(session.statistics.errorCorrection.implausible == known.packets)
   }
 
-  @Test("the largest matrix is remembered to its end, and what comes of it too late is late")
+  @Test("the largest matrix is remembered to its end; later packets of it are late")
   func largest() {
     let stream = MatrixStream(columns: 20, rows: 20, matrices: 2, seed: 7, sendsRows: false)
     // The first packet of the first matrix, whose column comes after all of it.
