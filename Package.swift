@@ -9,6 +9,7 @@ let package = Package(
     .library(name: "Bitstream", targets: ["Bitstream"]),
     .library(name: "Defragment", targets: ["Defragment"]),
     .library(name: "Reception", targets: ["Reception"]),
+    .library(name: "BlockingIO", targets: ["BlockingIO"]),
     .library(name: "Decode", targets: ["Decode"]),
     .library(name: "Outputs", targets: ["Outputs"]),
     .library(name: "Transports", targets: ["Transports"]),
@@ -50,6 +51,11 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"),
       ]
     ),
+    // What blocks a thread: queues in front of threads, files and pipes.
+    .target(
+      name: "BlockingIO",
+      dependencies: ["RTPWire", "CSockets", .product(name: "NIOCore", package: "swift-nio")]
+    ),
     .systemLibrary(
       name: "CFFmpeg",
       pkgConfig: "libavcodec libavutil libswscale",
@@ -62,14 +68,14 @@ let package = Package(
     .target(
       name: "Decode",
       dependencies: [
-        "RTPWire", "Bitstream", "Defragment", "CFFmpeg",
+        "RTPWire", "BlockingIO", "Bitstream", "Defragment", "CFFmpeg",
         .product(name: "NIOCore", package: "swift-nio"),
       ]
     ),
     .target(
       name: "Outputs",
       dependencies: [
-        "RTPWire", "Bitstream", "Defragment", "Decode", "CFFmpeg",
+        "RTPWire", "BlockingIO", "Bitstream", "Defragment", "Decode", "CFFmpeg",
         .product(name: "NIOCore", package: "swift-nio"),
       ]
     ),
@@ -83,7 +89,7 @@ let package = Package(
     .target(
       name: "Transports",
       dependencies: [
-        "RTPWire", "CSockets", "CAVHash", "CCurl", "CSRTP", "CZlib",
+        "RTPWire", "BlockingIO", "CSockets", "CAVHash", "CCurl", "CSRTP", "CZlib",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOTLS", package: "swift-nio"),
@@ -93,8 +99,8 @@ let package = Package(
     .target(
       name: "Receiver",
       dependencies: [
-        "RTPWire", "RTPProcessor", "Bitstream", "Defragment", "Reception", "Decode", "Outputs",
-        "Transports",
+        "RTPWire", "BlockingIO", "RTPProcessor", "Bitstream", "Defragment", "Reception", "Decode",
+        "Outputs", "Transports",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]
@@ -112,8 +118,8 @@ let package = Package(
     .target(
       name: "CommandLineTool",
       dependencies: [
-        "RTPWire", "RTPProcessor", "Bitstream", "Defragment", "Reception", "Decode", "Outputs",
-        "Transports", "Receiver",
+        "RTPWire", "BlockingIO", "RTPProcessor", "Bitstream", "Defragment", "Reception", "Decode",
+        "Outputs", "Transports", "Receiver",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -150,7 +156,10 @@ let package = Package(
     ),
     .testTarget(
       name: "DecodeTests",
-      dependencies: ["Decode", "Outputs", "Bitstream", "Defragment", "RTPWire", "CFFmpeg"]),
+      dependencies: [
+        "Decode", "Outputs", "BlockingIO", "Bitstream", "Defragment", "RTPWire", "CFFmpeg",
+      ]),
+    .testTarget(name: "BlockingIOTests", dependencies: ["BlockingIO", "RTPWire"]),
     .testTarget(
       name: "TransportsTests",
       dependencies: [

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bitstream
+import BlockingIO
 import Decode
 import Defragment
 import Glibc
@@ -244,9 +245,9 @@ struct RTPRecv: AsyncParsableCommand {
       source: source.bare, transport: transport, options: transportOptions(for: source),
       on: MultiThreadedEventLoopGroup.singleton.next())
     let text = StreamList(of: listing).shown(as: form)
-    let failure = BoundedWrite.write(Array(text.utf8), to: STDOUT_FILENO, within: .seconds(10))
-    guard let failure else { return }
-    let reason = unsafe String(cString: strerror(failure))
-    throw StatisticsWriter.CannotOpen(description: "standard output cannot be written: \(reason)")
+    let output = FileWriter(borrowing: STDOUT_FILENO)
+    guard let failure = output.write(text, until: WriteDeadline(in: .seconds(10))) else { return }
+    throw StatisticsWriter.CannotOpen(
+      description: "standard output cannot be written: \(failure.reason)")
   }
 }

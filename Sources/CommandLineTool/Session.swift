@@ -121,6 +121,7 @@ final class Session: Sendable {
       StandardError.say(complaint)
       if status == .done { status = .outputFailed }
     }
+    await writer?.finish()
     if let complaint = writer?.takeComplaint() { StandardError.say(complaint) }
     return status == .done ? writer?.status ?? .done : status
   }
@@ -156,8 +157,8 @@ final class Session: Sendable {
       line.show(Summary.live(status, rates: rates))
       if ticks > 0, ticks.isMultiple(of: 5) {
         write(status, elapsed: started.duration(to: .now))
-        if let complaint = writer?.takeComplaint() { line.say(complaint) }
       }
+      if let complaint = writer?.takeComplaint() { line.say(complaint) }
       ticks += 1
       try? await Task.sleep(for: .milliseconds(200))
       // If nobody watches, the receiver is queried only after something has happened.

@@ -1,3 +1,4 @@
+import BlockingIO
 import Glibc
 
 /// Messages for the user: lines on standard error that begin with the program's name.
@@ -10,6 +11,6 @@ enum StandardError {
 
   /// Writes `text` as it is; it is dropped if nobody reads.
   static func write(_ text: String) {
-    _ = BoundedWrite.write(Array(text.utf8), to: STDERR_FILENO, within: patience)
+    _ = FileWriter(borrowing: STDERR_FILENO).write(text, until: WriteDeadline(in: patience))
   }
 }

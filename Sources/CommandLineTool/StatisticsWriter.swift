@@ -1,13 +1,12 @@
-import Dispatch
+import BlockingIO
 import Glibc
 import Receiver
-import Synchronization
 
 /// Writes one JSON object a line to a file, a pipe, standard output or an inherited descriptor.
 ///
-/// After a line that cannot be written, no more are written: half a line would spoil the next one.
-/// A file that reaches the limit is renamed to `NAME.1`, replacing an older one, and a new file
-/// begins.
+/// The lines are written on a thread of their own, so that a disk or a reader that stalls holds nobody
+/// up. After a line that cannot be written, no more are written: half a line would spoil the next one.
+/// A file that reaches the limit is renamed to `NAME.1`, replacing an older one, and a new file begins.
 final class StatisticsWriter: Sendable {
   struct CannotOpen: Error, CustomStringConvertible {
     let description: String
@@ -15,22 +14,22 @@ final class StatisticsWriter: Sendable {
 
   /// For one line; well below the time that a run may take to end.
   private static let patience = Duration.milliseconds(500)
+  /// For the lines that still wait in the end.
+  private static let longestFinish = Duration.seconds(1)
   /// How long a named pipe may have no reader at the start, in seconds.
   private static let readerPatience = 5
+  /// Lines that may wait, which come every five seconds.
+  private static let limits = QueueLimits(count: 4, bytes: 4 << 20)
 
   private struct State {
-    var descriptor: Int32
-    /// Bytes in the file so far.
-    var length = 0
-    var failure: Int32?
+    var failure: WriteFailure?
     var hasToldFailure = false
   }
 
   private let name: String
-  private let limit: Int
-  /// Whether this is a regular file opened here, which can be rotated.
-  private let isFile: Bool
-  private let state: Mutex<State>
+  private let queue: BoundedQueue<String>
+  private let state: Monitor<State>
+  private let thread: WorkerThread
 
   /// Opens `target`: a path, `-`, or `fd:N`; a file holds at most `limit` bytes.
   ///
@@ -39,111 +38,133 @@ final class StatisticsWriter: Sendable {
   /// - Throws: ``CannotOpen``.
   init(_ target: String, limit: Int) throws(CannotOpen) {
     name = target
-    self.limit = limit
-    if target == "-" {
-      isFile = false
-      state = Mutex(State(descriptor: STDOUT_FILENO))
-    } else if target.hasPrefix("fd:") {
-      guard let number = Int32(target.dropFirst(3)), fcntl(number, F_GETFD) >= 0,
-        !StandardDescriptors.closed.contains(number)
-      else { throw CannotOpen(description: "--stats \(target): no such descriptor is open") }
-      isFile = false
-      state = Mutex(State(descriptor: number))
-    } else {
-      let descriptor = try Self.open(target)
-      var status = stat()
-      isFile = unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-      state = Mutex(State(descriptor: descriptor))
+    let log = try StatisticsLog(target, limit: limit, readerPatience: Self.readerPatience)
+    let (queue, state) = (BoundedQueue<String>(limits: Self.limits), Monitor(State()))
+    (self.queue, self.state) = (queue, state)
+    do {
+      thread = try WorkerThread {
+        while let line = queue.take() {
+          guard let failure = log.write(line, within: Self.patience) else { continue }
+          Self.fail(failure, state)
+          queue.close()
+        }
+      }
+    } catch {
+      throw CannotOpen(
+        description: "--stats \(target): \(WriteFailure.cannotOpen(errno: error.code).reason)")
     }
   }
 
+  deinit { queue.close() }
+
   /// Writes `line`, unless one before it could not be written.
   func write(_ line: JSONLine) {
-    let bytes = Array((line.text + "\n").utf8)
-    state.withLock { state in
-      guard state.failure == nil else { return }
-      if isFile, state.length > 0, state.length + bytes.count > limit { rotate(&state) }
-      guard state.failure == nil else { return }
-      state.failure = BoundedWrite.write(bytes, to: state.descriptor, within: Self.patience)
-      state.length += bytes.count
+    let text = line.text + "\n"
+    if queue.offer(text, bytes: text.utf8.count) == .full {
+      Self.fail(.readerTooSlow, state)
+      queue.close()
+    }
+  }
+
+  /// Writes what waits, within a second; nothing is taken any more.
+  func finish() async {
+    queue.close()
+    // A write to a disk that is gone may never return.
+    if await thread.join(within: Self.longestFinish) == .released {
+      Self.fail(.readerTooSlow, state)
     }
   }
 
   /// Why the statistics ended early; returned only once.
   func takeComplaint() -> String? {
-    let failure = state.withLock { state -> Int32? in
+    let failure = state.quietly { state -> WriteFailure? in
       guard !state.hasToldFailure, let failure = state.failure else { return nil }
       state.hasToldFailure = true
       return failure
     }
     guard let failure else { return nil }
     switch failure {
-    case EPIPE: return "the reader of --stats \(name) has gone away"
-    case ETIMEDOUT: return "the reader of --stats \(name) does not read"
-    default:
-      let reason = unsafe String(cString: strerror(failure))
-      return "--stats \(name) cannot be written: \(reason); the run goes on without it"
+    case .readerGone: return "the reader of --stats \(name) has gone away"
+    case .readerTooSlow: return "the reader of --stats \(name) does not read"
+    case .cannotOpen, .noReader, .failed:
+      return "--stats \(name) cannot be written: \(failure.reason); the run goes on without it"
     }
   }
 
   /// The exit status if the statistics ended early.
   var status: ExitStatus? {
-    state.withLock(\.failure).map { $0 == EPIPE ? .readerGone : .outputFailed }
+    state.quietly(\.failure).map { $0 == .readerGone ? .readerGone : .outputFailed }
   }
 
-  private func rotate(_ state: inout State) {
+  private static func fail(_ failure: WriteFailure, _ state: Monitor<State>) {
+    state.quietly { $0.failure = $0.failure ?? failure }
+  }
+}
+
+/// The file or pipe of the statistics, as their thread writes it.
+private final class StatisticsLog {
+  private static let permissions: mode_t = 0o644
+
+  private let name: String
+  private let limit: Int
+  private var file: FileWriter
+  /// Bytes in the file so far.
+  private var length = 0
+  private var failure: WriteFailure?
+
+  init(
+    _ target: String, limit: Int, readerPatience: Int
+  ) throws(StatisticsWriter.CannotOpen) {
+    name = target
+    self.limit = limit
+    if target == "-" {
+      file = FileWriter(borrowing: STDOUT_FILENO)
+    } else if target.hasPrefix("fd:") {
+      guard let number = Int32(target.dropFirst(3)), fcntl(number, F_GETFD) >= 0,
+        !StandardDescriptors.closed.contains(number)
+      else {
+        throw StatisticsWriter.CannotOpen(
+          description: "--stats \(target): no such descriptor is open")
+      }
+      file = FileWriter(borrowing: number)
+    } else {
+      do throws(WriteFailure) {
+        file = try FileWriter(
+          opening: target, permissions: Self.permissions,
+          until: WriteDeadline(in: .seconds(readerPatience)))
+        file.empty()
+      } catch .noReader {
+        throw StatisticsWriter.CannotOpen(
+          description: "--stats \(target): nobody has opened the pipe to read it within "
+            + "\(readerPatience) s")
+      } catch {
+        throw StatisticsWriter.CannotOpen(description: "--stats \(target): \(error.reason)")
+      }
+    }
+  }
+
+  /// Writes a line, in a new file where the old one is full.
+  ///
+  /// - Returns: why not, from the first line on that could not be written.
+  func write(_ line: String, within patience: Duration) -> WriteFailure? {
+    let count = line.utf8.count
+    if failure == nil, file.isFile, length > 0, length + count > limit { rotate() }
+    failure = failure ?? file.write(line, until: WriteDeadline(in: patience))
+    length += count
+    return failure
+  }
+
+  private func rotate() {
     guard unsafe rename(name, name + ".1") == 0 else {
-      state.failure = errno
+      failure = .failed(errno: errno)
       return
     }
-    close(state.descriptor)
-    state.descriptor = unsafe Glibc.open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-    state.length = 0
-    if state.descriptor < 0 { state.failure = errno }
-  }
-
-  private static func open(_ path: String) throws(CannotOpen) -> Int32 {
-    var status = stat()
-    if unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFIFO {
-      guard let descriptor = openPipe(path) else {
-        throw CannotOpen(
-          description: "--stats \(path): nobody has opened the pipe to read it within "
-            + "\(readerPatience) s")
-      }
-      return descriptor
+    do {
+      file = try FileWriter(
+        opening: name, permissions: Self.permissions, until: WriteDeadline(in: .zero))
+      length = 0
+    } catch {
+      failure = error
     }
-    let descriptor = unsafe Glibc.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-    guard descriptor >= 0 else {
-      let reason = unsafe String(cString: strerror(errno))
-      throw CannotOpen(description: "--stats \(path): \(reason)")
-    }
-    return descriptor
-  }
-
-  /// Opens a named pipe as soon as it has a reader; `nil` when it gets none in time.
-  private static func openPipe(_ path: String) -> Int32? {
-    let opened = Mutex<Int32>(-1)
-    let isOpen = DispatchSemaphore(value: 0)
-    DispatchQueue.global().async {
-      // Blocks until there is a reader.
-      let descriptor = unsafe Glibc.open(path, O_WRONLY | O_CLOEXEC)
-      opened.withLock { $0 = descriptor }
-      isOpen.signal()
-    }
-    var hasReader = true
-    var substitute: Int32 = -1
-    if isOpen.wait(timeout: .now() + .seconds(readerPatience)) == .timedOut {
-      // Opening the pipe for reading ends that wait.
-      hasReader = false
-      substitute = unsafe Glibc.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
-      isOpen.wait()
-    }
-    let descriptor = opened.withLock(\.self)
-    if substitute >= 0 { close(substitute) }
-    guard hasReader, descriptor >= 0 else {
-      if descriptor >= 0 { close(descriptor) }
-      return nil
-    }
-    return descriptor
   }
 }

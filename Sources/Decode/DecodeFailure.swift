@@ -1,4 +1,5 @@
 public import Bitstream
+public import BlockingIO
 import Defragment
 import NIOCore
 public import RTPWire

@@ -1,4 +1,5 @@
 public import Bitstream
+public import BlockingIO
 public import Defragment
 import NIOCore
 

@@ -1,4 +1,5 @@
 import Bitstream
+import BlockingIO
 import Decode
 import Defragment
 public import RTPWire
@@ -49,11 +50,12 @@ final class OutputAccount: Sendable {
     var files: [String] = []
     var error: OutputError?
     var notes: [OutputNote] = []
-    var deadline: Instant?
     /// True after access units were dropped, until the next random-access point.
     var awaitsRandomAccess = false
   }
 
+  /// When to give up on the reader; none while the output is not finishing.
+  let deadline = WriteDeadline()
   private let state = Mutex(State())
 
   var counters: OutputCounters { state.withLock { $0.counters } }
@@ -63,15 +65,6 @@ final class OutputAccount: Sendable {
       OutputSummary(
         counters: $0.counters, files: $0.files, error: $0.error, notes: $0.notes)
     }
-  }
-
-  /// When to give up on the reader; `nil` while the output is not finishing.
-  var deadline: Instant? { state.withLock { $0.deadline } }
-
-  var isPastDeadline: Bool { deadline.map { Instant.now >= $0 } ?? false }
-
-  func setDeadline(_ deadline: Instant) {
-    state.withLock { $0.deadline = min($0.deadline ?? deadline, deadline) }
   }
 
   /// Counts an item handed over, and the items evicted for it.

@@ -1,4 +1,5 @@
 import Bitstream
+public import BlockingIO
 public import Decode
 public import Defragment
 import NIOCore
@@ -153,22 +154,16 @@ public final class OutputLane: Sendable {
   /// - Returns: what was written, and what ended the output early.
   public func finish(within time: Duration? = OutputLane.longestFinish) async -> OutputSummary {
     end(within: time)
-    let patience = time.map { time in
-      Task { [thread, account] in
-        try await Task.sleep(for: time + Self.stallPatience)
-        // A write to a disk that is gone may never return.
-        account.end(with: .readerTooSlow)
-        thread.release()
-      }
+    // A write to a disk that is gone may never return.
+    if await thread.join(within: time.map { $0 + Self.stallPatience }) == .released {
+      account.end(with: .readerTooSlow)
     }
-    await thread.join()
-    patience?.cancel()
     return account.summary
   }
 
   private func end(within time: Duration?) {
     if let time {
-      account.setDeadline(Instant.now.advanced(by: min(max(time, .zero), Self.longestFinish)))
+      account.deadline.set(Instant.now.advanced(by: min(max(time, .zero), Self.longestFinish)))
     }
     queue.close()
   }

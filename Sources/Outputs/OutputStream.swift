@@ -1,3 +1,4 @@
+import BlockingIO
 import Decode
 import RTPWire
 
@@ -13,7 +14,7 @@ final class OutputStream {
   private(set) var notes: [OutputNote] = []
 
   private let configuration: OutputLane.Configuration
-  private let deadline: () -> Instant?
+  private let deadline: WriteDeadline
   private var output: any Output
   private var writer: RecordWriter?
   private var isFile = false
@@ -21,7 +22,7 @@ final class OutputStream {
   private var scaler: FrameScaler?
   private var writtenBefore = (items: 0, bytes: 0)
 
-  init(configuration: OutputLane.Configuration, deadline: @escaping () -> Instant?) {
+  init(configuration: OutputLane.Configuration, deadline: WriteDeadline) {
     self.configuration = configuration
     self.deadline = deadline
     output = configuration.format.make(configuration.hints)
@@ -33,18 +34,26 @@ final class OutputStream {
   var bytes: Int { writtenBefore.bytes + (writer?.bytes ?? 0) }
 
   func open() throws(OutputError) {
-    let descriptor: OutputDescriptor
+    let file: FileWriter
     switch configuration.target {
     case .descriptor(let number):
-      descriptor = try OutputDescriptor(takingOver: number)
+      do {
+        file = try FileWriter(takingOver: number)
+      } catch {
+        throw OutputError(error, path: "descriptor \(number)")
+      }
     case .path(let first):
       let path =
         files.isEmpty ? first : OutputTarget.continuation(of: first, number: files.count)
-      descriptor = try OutputDescriptor(opening: path) { [deadline] in deadline() != nil }
+      do {
+        file = try FileWriter(opening: path, until: deadline)
+      } catch {
+        throw OutputError(error, path: path)
+      }
       files.append(path)
     }
-    isFile = descriptor.isFile
-    writer = RecordWriter(to: descriptor, deadline: deadline)
+    isFile = file.isFile
+    writer = RecordWriter(to: file, deadline: deadline)
   }
 
   func write(_ items: [OutputItem]) throws(OutputError) {

@@ -1,3 +1,4 @@
+import BlockingIO
 import Decode
 import NIOCore
 import RTPWire
@@ -18,7 +19,7 @@ final class OutputWorker {
     self.configuration = configuration
     self.queue = queue
     self.account = account
-    stream = OutputStream(configuration: configuration) { [account] in account.deadline }
+    stream = OutputStream(configuration: configuration, deadline: account.deadline)
   }
 
   /// Writes until the queue is closed and empty, the deadline has passed, or something fails.
@@ -40,7 +41,7 @@ final class OutputWorker {
 
   private func writeAll() throws(OutputError) {
     let batch = configuration.format.input == .units ? Self.unitsPerWrite : 1
-    while !account.isPastDeadline {
+    while !account.deadline.isPast {
       let items = queue.take(atMost: batch)
       guard !items.isEmpty else { return try stream.finish() }
       defer { account.report(stream) }

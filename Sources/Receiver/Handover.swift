@@ -1,3 +1,4 @@
+import BlockingIO
 import Decode
 
 /// Hands elements from the thread that makes them to the task that iterates over them.

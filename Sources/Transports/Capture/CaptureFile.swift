@@ -1,8 +1,6 @@
-internal import Glibc
+internal import BlockingIO
 internal import NIOCore
-internal import NIOPosix
 internal import RTPWire
-internal import Synchronization
 
 /// A pcapng file of what a transport delivered, written on a thread of its own.
 ///
@@ -11,27 +9,25 @@ internal import Synchronization
 public final class CaptureFile: Sendable {
   /// Bytes that may wait to be written: a second of a very fast stream.
   static let maximumWaiting = 32 << 20
-  /// How long closing waits for a stalled disk.
+  /// How long closing waits for a stalled reader or disk.
   static let patience = Duration.seconds(2)
 
-  private let descriptor: CInt
-  private let thread: NIOThreadPool
-  private let state: Mutex<State>
+  private let monitor: Monitor<State>
+  private let deadline: WriteDeadline
+  private let thread: WorkerThread
 
   fileprivate struct State {
     /// Whole blocks.
     var waiting = ByteBuffer()
-    var isWriting = false
     var hasBegun = false
     var isFinished = false
+    /// Whether the file held nothing when it was opened.
+    var wasEmpty: Bool
     var counters = CaptureCounters()
     /// The comment of the current interface.
     var comment: String?
     var hasInterface = false
     var interfaces: UInt32 = 0
-    /// Bytes of whole blocks in the file.
-    var length: Int64 = 0
-    var idle: [CheckedContinuation<Void, Never>] = []
     /// Called when there is room.
     var waiters: [@Sendable () -> Void] = []
   }
@@ -40,37 +36,39 @@ public final class CaptureFile: Sendable {
   ///
   /// - Throws: ``TransportError/system(operation:reason:)``.
   public init(path: String) throws(TransportError) {
-    // A named pipe that nobody reads would keep open(2) waiting forever.
-    descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
-    guard descriptor >= 0 else {
+    deadline = WriteDeadline()
+    do throws(WriteFailure) {
+      // Nobody waits for the reader of a named pipe: what comes meanwhile would be lost.
+      let file = try FileWriter(
+        opening: path, permissions: 0o600, until: WriteDeadline(in: .zero))
+      let monitor = Monitor(State(wasEmpty: file.isEmpty))
+      self.monitor = monitor
+      let writing = CaptureWriting(to: file, until: deadline)
+      do {
+        thread = try WorkerThread { Self.work(writing, monitor) }
+      } catch {
+        throw .cannotOpen(errno: error.code)
+      }
+    } catch {
       let reason =
-        errno == ENXIO
-        ? "nobody reads this pipe; start its reader first" : unsafe String(cString: strerror(errno))
+        error == .noReader
+        ? "nobody reads this pipe; start its reader first" : error.reason
       throw .system(operation: "write \(path)", reason: reason)
     }
-    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
-    state = Mutex(State())
-    thread = NIOThreadPool(numberOfThreads: 1)
-    thread.start()
   }
 
-  deinit {
-    thread.shutdownGracefully { _ in }
-    close(descriptor)
-  }
+  deinit { end() }
 
   /// The totals so far; callable from any thread.
-  public var counters: CaptureCounters { state.withLock(\.counters) }
+  public var counters: CaptureCounters { monitor.quietly(\.counters) }
 
   /// Whether the queue is over half full, so producers should back off.
-  var isCrowded: Bool {
-    state.withLock { $0.waiting.readableBytes > Self.maximumWaiting / 2 }
-  }
+  var isCrowded: Bool { monitor.quietly(\.isCrowded) }
 
   /// Calls `tell` once, on some thread, when the queue is at most half full.
   func whenThereIsRoom(_ tell: @escaping @Sendable () -> Void) {
-    let isThere = state.withLock { state in
-      guard state.isWriting else { return true }
+    let isThere = monitor.quietly { state in
+      guard state.isCrowded else { return true }
       state.waiters.append(tell)
       return false
     }
@@ -86,49 +84,40 @@ public final class CaptureFile: Sendable {
   /// Writes a packet that arrived at `time`, in nanoseconds since 1970.
   func write(_ datagram: Datagram, from origin: IPEndpoint?, at time: Int64) {
     let packet = SyntheticPacket(datagram, from: origin)
-    let isToStart = state.withLock { state in
+    monitor.update { state in
       // A block adds 32 bytes, and up to 3 bytes of padding.
       let room = Self.maximumWaiting - state.waiting.readableBytes
       guard !state.isFinished, state.counters.failure == nil, packet.length + 35 <= room else {
         state.counters.dropped += 1
-        return false
+        return
       }
       state.begin()
       PcapngBlock.write(packet, at: time, of: state.interfaces - 1, to: &state.waiting)
       state.counters.packets += 1
-      return state.takeTurn()
     }
-    if isToStart { startWriting() }
   }
 
   /// Writes what waits, within two seconds; accepts nothing more.
   public func finish() async -> CaptureCounters {
-    let isToStart = state.withLock { state in
-      guard !state.isFinished else { return false }
-      state.isFinished = true
+    monitor.quietly { state in
       // A run without packets must not destroy an older capture.
-      if !state.hasBegun, lseek(descriptor, 0, SEEK_END) == 0 { state.begin() }
-      return state.takeTurn()
+      if !state.isFinished, !state.hasBegun, state.wasEmpty { state.begin() }
     }
-    if isToStart { startWriting() }
-    let deadline = Task { [self] in
-      try await Task.sleep(for: Self.patience)
-      fail("the disk is too slow")
-      wakeWaiters()
+    end()
+    // A write to a disk that is gone may never return.
+    if await thread.join(within: Self.patience + .milliseconds(500)) == .released {
+      monitor.update { Self.fail(.readerTooSlow, &$0) }
     }
-    await withCheckedContinuation { continuation in
-      let isIdle = state.withLock { state in
-        if state.isWriting { state.idle.append(continuation) }
-        return !state.isWriting
-      }
-      if isIdle { continuation.resume() }
-    }
-    deadline.cancel()
     return counters
   }
 
+  private func end() {
+    monitor.update { $0.isFinished = true }
+    deadline.set(Instant.now.advanced(by: Self.patience))
+  }
+
   private func beginInterface(comment: String?) {
-    state.withLock { state in
+    monitor.quietly { state in
       guard state.comment != comment else { return }
       state.comment = comment
       // The next packet writes it to the file.
@@ -138,81 +127,43 @@ public final class CaptureFile: Sendable {
 
   // MARK: On the thread
 
-  private func startWriting() {
-    thread.submit { [self] in
-      guard $0 == .active else { return }
-      // A reader that goes away and the file size limit are errors of the write, not signals.
-      var blocked = sigset_t()
-      unsafe sigemptyset(&blocked)
-      unsafe sigaddset(&blocked, SIGPIPE)
-      unsafe sigaddset(&blocked, SIGXFSZ)
-      unsafe pthread_sigmask(SIG_BLOCK, &blocked, nil)
-      while let blocks = next() { write(blocks) }
-      wakeWaiters()
+  /// Writes what waits until nothing more will come, or it cannot be written.
+  private static func work(_ writing: CaptureWriting, _ monitor: Monitor<State>) {
+    while let blocks = next(of: monitor) {
+      let failure = writing.write(blocks)
+      let waiters = monitor.update { state in
+        state.counters.bytes = UInt64(clamping: writing.length)
+        guard let failure else { return [@Sendable () -> Void]() }
+        fail(failure, &state)
+        state.waiting = ByteBuffer()
+        defer { state.waiters = [] }
+        return state.waiters
+      }
+      for waiter in waiters { waiter() }
     }
   }
 
-  private func next() -> ByteBuffer? {
-    let (blocks, waiters) = state.withLock { state in
+  private static func next(of monitor: Monitor<State>) -> ByteBuffer? {
+    typealias Next = (blocks: ByteBuffer?, waiters: [@Sendable () -> Void])
+    let next: Next? = monitor.wait { state in
+      let isOver = state.isFinished || state.counters.failure != nil
+      guard state.waiting.readableBytes > 0 || isOver else { return nil }
       defer {
         state.waiting = ByteBuffer()
         state.waiters = []
       }
-      guard state.waiting.readableBytes > 0, state.counters.failure == nil else {
-        state.isWriting = false
-        return (ByteBuffer?.none, state.waiters)
-      }
-      return (state.waiting, state.waiters)
+      let isEnd = state.waiting.readableBytes == 0 || state.counters.failure != nil
+      return (isEnd ? nil : state.waiting, state.waiters)
     }
-    // Everything that waited is being written, so there is room.
-    for waiter in waiters { waiter() }
-    return blocks
+    // All that waited is being written, so there is room.
+    for waiter in next?.waiters ?? [] { waiter() }
+    return next?.blocks
   }
 
-  private func write(_ blocks: ByteBuffer) {
-    let start = state.withLock(\.length)
-    if start == 0 { ftruncate(descriptor, 0) }
-    var written = 0
-    var failure: CInt?
-    unsafe blocks.withUnsafeReadableBytes { bytes in
-      while written < bytes.count, failure == nil {
-        let result = unsafe Glibc.write(
-          descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written)
-        if result > 0 { written += result } else if errno != EINTR { failure = errno }
-      }
-    }
-    if let failure {
-      written = Self.wholeBlocks(of: blocks, upTo: written)
-      ftruncate(descriptor, off_t(start) + off_t(written))
-      fail(unsafe String(cString: strerror(failure)))
-    }
-    state.withLock { state in
-      state.length += Int64(written)
-      state.counters.bytes = UInt64(clamping: state.length)
-    }
-  }
-
-  private func fail(_ reason: String) {
-    state.withLock { $0.counters.failure = $0.counters.failure ?? reason }
-  }
-
-  private func wakeWaiters() {
-    let waiters = state.withLock { state in
-      defer { state.idle = [] }
-      return state.idle
-    }
-    for waiter in waiters { waiter.resume() }
-  }
-
-  /// How many of the first `count` bytes form whole blocks.
-  static func wholeBlocks(of blocks: ByteBuffer, upTo count: Int) -> Int {
-    var end = 0
-    while let length = blocks.getInteger(at: blocks.readerIndex + end + 4, as: UInt32.self),
-      length > 0, end + Int(length) <= count
-    {
-      end += Int(length)
-    }
-    return end
+  private static func fail(_ failure: WriteFailure, _ state: inout State) {
+    let reason =
+      failure == .readerTooSlow ? "the disk is too slow" : failure.reason
+    state.counters.failure = state.counters.failure ?? reason
   }
 }
 
@@ -229,7 +180,11 @@ public struct CaptureCounters: Sendable, Hashable {
 }
 
 extension CaptureFile.State {
-  /// Writes what must precede the next packet.
+  fileprivate var isCrowded: Bool {
+    counters.failure == nil && waiting.readableBytes > CaptureFile.maximumWaiting / 2
+  }
+
+  /// Writes what has to stand in front of the next packet.
   fileprivate mutating func begin() {
     if !hasBegun {
       hasBegun = true
@@ -239,12 +194,5 @@ extension CaptureFile.State {
     hasInterface = true
     PcapngBlock.writeInterface(comment: comment, to: &waiting)
     interfaces += 1
-  }
-
-  /// Whether to start the thread: once until it has written everything.
-  fileprivate mutating func takeTurn() -> Bool {
-    guard !isWriting, waiting.readableBytes > 0 else { return false }
-    isWriting = true
-    return true
   }
 }

@@ -139,7 +139,7 @@ struct CaptureFileTests {
     let second = blocks.readableBytes
     for count in 0...second {
       let expected = count == second ? second : count >= first ? first : 0
-      #expect(CaptureFile.wholeBlocks(of: blocks, upTo: count) == expected)
+      #expect(CaptureWriting.wholeBlocks(of: blocks, upTo: count) == expected)
     }
   }
 

@@ -4,9 +4,17 @@ import Glibc
 package final class WorkerThread: Sendable {
   private let ended = Monitor(Ending())
 
+  /// How a wait for a thread ended.
+  package enum Outcome: Sendable, Hashable {
+    /// The thread's work has ended.
+    case ended
+    /// It goes on, and nobody waits for it any more: what it waits for is out of anyone's reach.
+    case released
+  }
+
   private struct Ending {
-    var hasEnded = false
-    var waiters: [CheckedContinuation<Void, Never>] = []
+    var outcome: Outcome?
+    var waiters: [CheckedContinuation<Outcome, Never>] = []
   }
 
   /// The work, handed over once and owned by the thread from then on.
@@ -40,7 +48,7 @@ package final class WorkerThread: Sendable {
         unsafe sigaddset(&blocked, SIGXFSZ)
         unsafe pthread_sigmask(SIG_BLOCK, &blocked, nil)
         work.body()
-        work.thread.end()
+        WorkerThread.end(work.thread.ended, .ended)
         return nil
       }, work.toOpaque())
     guard code == 0 else {
@@ -51,26 +59,36 @@ package final class WorkerThread: Sendable {
   }
 
   /// Returns when the thread's work has ended.
-  package func join() async {
-    await withCheckedContinuation { continuation in
-      let hasEnded = ended.update { ending in
-        if !ending.hasEnded { ending.waiters.append(continuation) }
-        return ending.hasEnded
+  ///
+  /// - Parameter limit: after which everybody who waits is released, although the work goes on; `nil`
+  ///   for a thread that never waits for anything out of reach.
+  /// - Returns: how the wait ended.
+  @discardableResult
+  package func join(within limit: Duration? = nil) async -> Outcome {
+    let release = limit.map { limit in
+      Task { [ended] in
+        try await Task.sleep(for: limit)
+        Self.end(ended, .released)
       }
-      if hasEnded { continuation.resume() }
+    }
+    defer { release?.cancel() }
+    return await withCheckedContinuation { continuation in
+      let outcome = ended.update { ending in
+        if ending.outcome == nil { ending.waiters.append(continuation) }
+        return ending.outcome
+      }
+      if let outcome { continuation.resume(returning: outcome) }
     }
   }
 
-  /// Ends all waits in ``join()`` although the work goes on, because it is stuck beyond reach.
-  package func release() { end() }
-
-  private func end() {
-    let waiters = ended.update { ending in
-      ending.hasEnded = true
+  private static func end(_ ended: Monitor<Ending>, _ outcome: Outcome) {
+    let (outcome, waiters) = ended.update { ending in
+      let first = ending.outcome ?? outcome
+      ending.outcome = first
       defer { ending.waiters = [] }
-      return ending.waiters
+      return (first, ending.waiters)
     }
-    for waiter in waiters { waiter.resume() }
+    for waiter in waiters { waiter.resume(returning: outcome) }
   }
 }
 

@@ -77,7 +77,7 @@ package import RTPWire
 }
 
 extension Instant {
-  /// The monotonic clock; read only by threads of this module, and only for deadlines.
+  /// The monotonic clock; read only by threads and timers, and only for deadlines.
   package static var now: Instant {
     var time = timespec()
     unsafe clock_gettime(CLOCK_MONOTONIC, &time)

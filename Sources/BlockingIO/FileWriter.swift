@@ -1,0 +1,258 @@
+package import Glibc
+
+/// A file, a pipe or a device, open for writing; it is closed with the object.
+///
+/// Used by one thread at a time. The reader of a pipe may stop reading, so every wait for it has a
+/// deadline. A disk that is gone may keep a write for ever, and nothing can end that: what must go on
+/// writes on a ``WorkerThread``.
+package final class FileWriter {
+  /// `F_SETPIPE_SZ` and `F_GETPIPE_SZ` of <linux/fcntl.h>, which Swift's Glibc leaves out.
+  private static let setPipeSize: Int32 = 1031
+  private static let getPipeSize: Int32 = 1032
+  /// The most iovecs that one writev(2) takes (Linux's `UIO_MAXIOV`).
+  private static let maximumVectors = 1024
+  /// How many bytes a ready pipe takes without blocking (`PIPE_BUF`).
+  private static let portion = 4096
+  /// Read and write permission for all, minus the umask, as is usual for tools.
+  package static let usualPermissions: mode_t = 0o666
+
+  private enum Ownership {
+    /// Opened here; `created` is the path if the file did not exist before.
+    case own(created: String?)
+    /// Passed in for good. Its number must stay in use, or the next file opened would get that of
+    /// standard output.
+    case takenOver(original: Int32, flags: Int32?)
+    /// Passed in to be used beside others, who may rely on its mode.
+    case borrowed
+  }
+
+  /// Whether this is a regular file, which can be truncated and continued in another one.
+  package let isFile: Bool
+  private let number: Int32
+  private let ownership: Ownership
+
+  /// Opens `path` for writing from the start; a named pipe as soon as it has a reader, before
+  /// `deadline`.
+  ///
+  /// An existing file keeps its content until ``empty()``: a run that receives nothing must not
+  /// destroy a recording. Nor does such a run leave a new, empty file.
+  ///
+  /// - Throws: ``WriteFailure/cannotOpen(errno:)`` or ``WriteFailure/noReader``.
+  package init(
+    opening path: String, permissions: mode_t = usualPermissions, until deadline: WriteDeadline
+  ) throws(WriteFailure) {
+    // Without O_NONBLOCK, opening a named pipe would block until it has a reader.
+    let flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK
+    var number = Self.open(path, flags | O_EXCL, permissions)
+    let isNew = number >= 0
+    if !isNew, errno == EEXIST { number = Self.open(path, flags, permissions) }
+    if number < 0 {
+      let error = errno
+      guard error == ENXIO, Self.isNamedPipe(path) else { throw .cannotOpen(errno: error) }
+      number = try NamedPipeOpening.open(path, until: deadline)
+    }
+    self.number = number
+    isFile = Self.type(of: number) == S_IFREG
+    ownership = .own(created: isNew ? path : nil)
+    enlargePipe()
+  }
+
+  /// Takes over an open descriptor, which points to `/dev/null` in the end.
+  ///
+  /// - Throws: ``WriteFailure/cannotOpen(errno:)``.
+  package init(takingOver descriptor: Int32) throws(WriteFailure) {
+    guard let type = Self.type(of: descriptor) else { throw .cannotOpen(errno: errno) }
+    isFile = type == S_IFREG
+    if isFile {
+      number = descriptor
+      ownership = .takenOver(original: descriptor, flags: nil)
+      return
+    }
+    // Non-blocking mode belongs to the open file description, which other processes may share.
+    // Reopening gives a description of our own. Where that is refused (sockets, another user's
+    // pipe), the mode is set on the shared one and restored at the end.
+    let reopened = unsafe Glibc.open(
+      "/proc/self/fd/\(descriptor)", O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+    if reopened >= 0 {
+      number = reopened
+      ownership = .takenOver(original: descriptor, flags: nil)
+    } else {
+      let flags = fcntl(descriptor, F_GETFL)
+      if flags >= 0 { _ = fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) }
+      number = descriptor
+      ownership = .takenOver(original: descriptor, flags: flags >= 0 ? flags : nil)
+    }
+    enlargePipe()
+  }
+
+  /// Writes to a descriptor that others use too, and leaves it as it is.
+  package init(borrowing descriptor: Int32) {
+    number = descriptor
+    isFile = false
+    ownership = .borrowed
+  }
+
+  deinit {
+    switch ownership {
+    case .own(let created):
+      if let created, isFile, isEmpty { unsafe unlink(created) }
+      close(number)
+    case .takenOver(let original, let flags):
+      giveBack(original, flags: flags)
+    case .borrowed: break
+    }
+  }
+
+  private func giveBack(_ original: Int32, flags: Int32?) {
+    if let flags { _ = fcntl(original, F_SETFL, flags) }
+    if number != original { close(number) }
+    let nowhere = unsafe Glibc.open("/dev/null", O_WRONLY | O_CLOEXEC)
+    guard nowhere >= 0 else { return }
+    dup2(nowhere, original)
+    close(nowhere)
+  }
+
+  // MARK: Writing
+
+  /// Writes what `vectors` point to, with as many system calls as that takes; they are used up.
+  ///
+  /// SIGPIPE has to be ignored, or blocked as on a ``WorkerThread``.
+  ///
+  /// - Returns: how many bytes were written, and why not all.
+  package func write(
+    _ vectors: UnsafeMutableBufferPointer<iovec>, until deadline: WriteDeadline
+  ) -> (written: Int, failure: WriteFailure?) {
+    var written = 0
+    var first = 0
+    while first < vectors.count {
+      var result = -1
+      if case .borrowed = ownership {
+        if let failure = wait(until: deadline) { return (written, failure) }
+        result = unsafe Glibc.write(
+          number, vectors[first].iov_base, min(vectors[first].iov_len, Self.portion))
+      } else {
+        result = unsafe writev(
+          number, UnsafePointer(vectors.baseAddress?.advanced(by: first)),
+          Int32(min(vectors.count - first, Self.maximumVectors)))
+      }
+      switch (result, errno) {
+      case (1..., _):
+        written += result
+        unsafe Self.skip(result, in: vectors, first: &first)
+      case (0, _): return (written, .failed(errno: EIO))
+      case (_, EINTR): continue
+      case (_, EAGAIN): if let failure = wait(until: deadline) { return (written, failure) }
+      case (_, EPIPE): return (written, .readerGone)
+      case (_, let error): return (written, .failed(errno: error))
+      }
+    }
+    return (written, nil)
+  }
+
+  /// Writes `bytes`, as above.
+  package func write(
+    _ bytes: UnsafeRawBufferPointer, until deadline: WriteDeadline
+  ) -> (written: Int, failure: WriteFailure?) {
+    guard let start = bytes.baseAddress, unsafe !bytes.isEmpty else { return (0, nil) }
+    var vector = unsafe iovec(
+      iov_base: UnsafeMutableRawPointer(mutating: start), iov_len: bytes.count)
+    return unsafe withUnsafeMutablePointer(to: &vector) {
+      unsafe write(UnsafeMutableBufferPointer(start: $0, count: 1), until: deadline)
+    }
+  }
+
+  /// Writes `text`, as above.
+  package func write(_ text: String, until deadline: WriteDeadline) -> WriteFailure? {
+    unsafe Array(text.utf8).withUnsafeBytes { unsafe write($0, until: deadline).failure }
+  }
+
+  /// Waits until the pipe takes more or has lost its reader, which the next write reports.
+  private func wait(until deadline: WriteDeadline) -> WriteFailure? {
+    switch deadline.wait(for: number, POLLOUT) {
+    case .ready: nil
+    case .tooLate: .readerTooSlow
+    case .failed(let error): .failed(errno: error)
+    }
+  }
+
+  /// Advances past `count` written bytes, into the middle of a vector if need be.
+  private static func skip(
+    _ count: Int, in vectors: UnsafeMutableBufferPointer<iovec>, first: inout Int
+  ) {
+    var left = count
+    while left > 0, first < vectors.count {
+      let length = unsafe vectors[first].iov_len
+      if left >= length {
+        left -= length
+        first += 1
+      } else {
+        unsafe vectors[first].iov_base = vectors[first].iov_base?.advanced(by: left)
+        unsafe vectors[first].iov_len = length - left
+        left = 0
+      }
+    }
+  }
+
+  // MARK: Files
+
+  /// Whether the file holds nothing.
+  package var isEmpty: Bool {
+    var status = stat()
+    return unsafe fstat(number, &status) == 0 && status.st_size == 0
+  }
+
+  /// Truncates a regular file that was opened here.
+  package func empty() {
+    guard isFile, case .own = ownership else { return }
+    ftruncate(number, 0)
+  }
+
+  /// Removes the last `count` bytes of a file; does nothing for a pipe.
+  package func removeLast(_ count: Int) {
+    guard isFile else { return }
+    let end = lseek(number, 0, SEEK_CUR)
+    guard end >= count else { return }
+    ftruncate(number, end - count)
+    lseek(number, end - count, SEEK_SET)
+  }
+
+  private static func open(_ path: String, _ flags: Int32, _ permissions: mode_t) -> Int32 {
+    while true {
+      let number = unsafe Glibc.open(path, flags, permissions)
+      if number >= 0 || errno != EINTR { return number }
+    }
+  }
+
+  private static func isNamedPipe(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+  }
+
+  private static func type(of descriptor: Int32) -> mode_t? {
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else { return nil }
+    return status.st_mode & S_IFMT
+  }
+
+  // MARK: Pipes
+
+  /// Makes a pipe as large as the kernel allows, so that writing seldom has to wait for the reader.
+  private func enlargePipe() {
+    let current = fcntl(number, Self.getPipeSize)
+    guard current > 0 else { return }
+    var size = Self.maximumPipeSize
+    while size > current, fcntl(number, Self.setPipeSize, size) < 0 { size /= 2 }
+  }
+
+  /// The largest pipe an unprivileged process may have: `/proc/sys/fs/pipe-max-size`, usually 1
+  /// MiB.
+  private static var maximumPipeSize: Int32 {
+    let file = unsafe Glibc.open("/proc/sys/fs/pipe-max-size", O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return 1 << 20 }
+    defer { close(file) }
+    var digits = [UInt8](repeating: 0, count: 16)
+    let count = unsafe digits.withUnsafeMutableBytes { unsafe read(file, $0.baseAddress, $0.count) }
+    let text = String(decoding: digits.prefix(max(0, count)), as: UTF8.self)
+    return Int32(text.prefix { $0.isNumber }) ?? 1 << 20
+  }
+}

@@ -1,0 +1,34 @@
+import CSockets
+import Glibc
+
+/// A pipe that ends another thread's wait for a descriptor.
+final class Waker: Sendable {
+  /// What has something to read after ``wake()``.
+  let descriptor: Int32
+  private let writeEnd: Int32
+
+  /// - Throws: ``WriteFailure/cannotOpen(errno:)`` where the kernel has no descriptor left.
+  init() throws(WriteFailure) {
+    var ends: [Int32] = [-1, -1]
+    guard unsafe csockets_pipe(&ends) == 0 else { throw .cannotOpen(errno: errno) }
+    (descriptor, writeEnd) = (ends[0], ends[1])
+    for end in ends { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
+  }
+
+  deinit {
+    close(descriptor)
+    close(writeEnd)
+  }
+
+  /// Ends the wait that there is, or else the next one.
+  func wake() {
+    var byte: UInt8 = 0
+    _ = unsafe write(writeEnd, &byte, 1)
+  }
+
+  /// Lets the next wait wait.
+  func reset() {
+    var bytes = InlineArray<64, UInt8>(repeating: 0)
+    while unsafe read(descriptor, &bytes, 64) == 64 {}
+  }
+}

@@ -1,0 +1,65 @@
+import Glibc
+package import RTPWire
+import Synchronization
+
+/// When whoever waits for the reader of a pipe gives up; it may be set while somebody waits.
+package final class WriteDeadline: Sendable {
+  /// How a wait for a descriptor ended.
+  enum Outcome: Sendable, Hashable {
+    /// The descriptor is ready, or has an error that its next use reports.
+    case ready
+    case tooLate
+    case failed(errno: Int32)
+  }
+
+  private let time: Mutex<Instant?>
+  /// `nil` where the time never changes.
+  private let waker: Result<Waker, WriteFailure>?
+
+  /// Waits for as long as it takes, until ``set(_:)`` names a time.
+  package init() {
+    time = Mutex(nil)
+    waker = Result { () throws(WriteFailure) in try Waker() }
+  }
+
+  /// Gives up when `duration` has passed from now on.
+  package init(in duration: Duration) {
+    time = Mutex(Instant.now.advanced(by: duration))
+    waker = nil
+  }
+
+  /// `nil` while there is no such time.
+  package var instant: Instant? { time.withLock { $0 } }
+
+  package var isPast: Bool { instant.map { Instant.now >= $0 } ?? false }
+
+  /// Names a time, unless an earlier one has been named.
+  package func set(_ instant: Instant) {
+    time.withLock { $0 = min($0 ?? instant, instant) }
+    if case .success(let waker) = waker { waker.wake() }
+  }
+
+  /// Blocks the thread until `descriptor` is ready for `events` of poll(2); for one thread at a time.
+  func wait(for descriptor: Int32, _ events: Int32) -> Outcome {
+    if case .failure(let failure) = waker { return .failed(errno: failure.number) }
+    let waker = try? waker?.get()
+    while true {
+      var milliseconds: Int32 = -1
+      if let instant {
+        let left = Instant.now.nanoseconds(to: instant)
+        guard left > 0 else { return .tooLate }
+        // Rounded up, so that the time has passed when poll(2) returns.
+        milliseconds = Int32(clamping: left / 1_000_000 + 1)
+      }
+      // A negative descriptor is left out.
+      var requests = [
+        pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0),
+        pollfd(fd: waker?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
+      ]
+      let count = unsafe poll(&requests, 2, milliseconds)
+      if count < 0, errno != EINTR { return .failed(errno: errno) }
+      if count > 0, requests[0].revents != 0 { return .ready }
+      if count > 0 { waker?.reset() }
+    }
+  }
+}
