@@ -3,8 +3,8 @@ package import Glibc
 /// A file, a pipe or a device, open for writing; it is closed with the object.
 ///
 /// Used by one thread at a time. The reader of a pipe may stop reading, so every wait for it has a
-/// deadline. A disk that is gone may keep a write for ever, and nothing can end that: what must go on
-/// writes on a ``WorkerThread``.
+/// deadline. A write to a disk that is gone may never return, and nothing can end it: what must go
+/// on writes on a ``WorkerThread``.
 package final class FileWriter {
   /// `F_SETPIPE_SZ` and `F_GETPIPE_SZ` of <linux/fcntl.h>, which Swift's Glibc leaves out.
   private static let setPipeSize: Int32 = 1031

@@ -3,8 +3,8 @@ import Synchronization
 
 /// Opens a named pipe for writing as soon as it has a reader.
 ///
-/// open(2) waits for the reader, and nothing but a reader ends that wait. So it waits on a thread of its
-/// own, and whoever gives up becomes the reader that it waits for.
+/// open(2) waits for the reader, and nothing but a reader ends that wait. So it waits on a thread of
+/// its own, and whoever gives up becomes the reader that it waits for.
 final class NamedPipeOpening: Sendable {
   /// `O_PATH` of <linux/fcntl.h>, which Swift's Glibc leaves out.
   private static let pathOnly: Int32 = 0o10_000_000

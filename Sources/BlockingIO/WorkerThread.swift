@@ -60,8 +60,8 @@ package final class WorkerThread: Sendable {
 
   /// Returns when the thread's work has ended.
   ///
-  /// - Parameter limit: after which everybody who waits is released, although the work goes on; `nil`
-  ///   for a thread that never waits for anything out of reach.
+  /// - Parameter limit: after it all waits end although the work goes on; `nil` for a thread that
+  ///   never waits for anything out of reach.
   /// - Returns: how the wait ended.
   @discardableResult
   package func join(within limit: Duration? = nil) async -> Outcome {

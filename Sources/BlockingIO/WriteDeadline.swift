@@ -39,7 +39,7 @@ package final class WriteDeadline: Sendable {
     if case .success(let waker) = waker { waker.wake() }
   }
 
-  /// Blocks the thread until `descriptor` is ready for `events` of poll(2); for one thread at a time.
+  /// Blocks the thread until `descriptor` is ready for `events` of poll(2); one thread at a time.
   func wait(for descriptor: Int32, _ events: Int32) -> Outcome {
     if case .failure(let failure) = waker { return .failed(errno: failure.number) }
     let waker = try? waker?.get()

@@ -4,9 +4,10 @@ import Receiver
 
 /// Writes one JSON object a line to a file, a pipe, standard output or an inherited descriptor.
 ///
-/// The lines are written on a thread of their own, so that a disk or a reader that stalls holds nobody
-/// up. After a line that cannot be written, no more are written: half a line would spoil the next one.
-/// A file that reaches the limit is renamed to `NAME.1`, replacing an older one, and a new file begins.
+/// The lines are written on a thread of their own, so a disk or a reader that stalls holds up
+/// nobody. After a line that cannot be written, no more are written: half a line would spoil the
+/// next one. A file that reaches the limit is renamed to `NAME.1`, replacing an older one, and a new
+/// file begins.
 final class StatisticsWriter: Sendable {
   struct CannotOpen: Error, CustomStringConvertible {
     let description: String

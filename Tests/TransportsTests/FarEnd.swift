@@ -105,6 +105,13 @@ final class FarEnd: Sendable {
     }.get()
   }
 
+  /// Sends a datagram that may not arrive.
+  func trySend(_ datagram: ByteBuffer, to address: SocketAddress) async throws
+    -> DatagramSocket.SendOutcome?
+  {
+    try await eventLoop.submit { [parts] in parts.value?.socket.send(datagram, to: address) }.get()
+  }
+
   /// Sends `count` packets as fast as they go, in portions that leave others a turn.
   func sendBurst(
     of count: Int, to address: SocketAddress

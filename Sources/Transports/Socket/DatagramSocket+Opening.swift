@@ -2,10 +2,14 @@ internal import NIOCore
 
 extension DatagramSocket {
   /// A socket on `address`, receiving only on the interface `interface`, if given.
+  ///
+  /// On the IPv6 wildcard it also takes IPv4 where that is the system's default, unless it
+  /// `takesOneFamily`: the same port may then be bound for IPv4.
   static func bound(
-    to address: SocketAddress, interface: String? = nil
+    to address: SocketAddress, takesOneFamily: Bool = false, interface: String? = nil
   ) throws(TransportError) -> DatagramSocket {
     let socket = try DatagramSocket(family: address.family)
+    if takesOneFamily, address.family == .v6 { socket.acceptBothFamilies(false) }
     if let interface { try socket.bind(toInterface: interface) }
     try socket.bind(to: address)
     return socket

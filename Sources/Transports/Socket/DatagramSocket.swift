@@ -50,7 +50,9 @@ final class DatagramSocket {
   // MARK: Setting up
 
   /// Takes both IPv6 and IPv4, which then appears as mapped addresses (RFC 4291 §2.5.5.2).
-  func acceptBothFamilies() { set(CInt(IPPROTO_IPV6), IPV6_V6ONLY, CInt(0)) }
+  func acceptBothFamilies(_ takesBoth: Bool = true) {
+    set(CInt(IPPROTO_IPV6), IPV6_V6ONLY, CInt(takesBoth ? 0 : 1))
+  }
 
   /// Lets several receivers on this machine share a multicast port.
   func shareAddress() { set(SOL_SOCKET, SO_REUSEADDR, CInt(1)) }

@@ -5,8 +5,8 @@ internal import NIOCore
 enum HostResolution {
   /// The address of `host`, which may be a literal.
   ///
-  /// If a name has both, the IPv4 address is taken: senders of this kind often listen only there,
-  /// and there is no answer by which to choose.
+  /// If a name has both, the IPv4 address is taken: it is to be bound or to be filtered by, and
+  /// senders of this kind often use IPv4 only.
   ///
   /// `zone` is the interface of link-local IPv6 addresses that name none (RFC 4007 §11).
   static func resolve(
@@ -34,6 +34,19 @@ enum HostResolution {
     }
     return lookups.addresses(of: host, on: eventLoop, within: .seconds(Int64(deadline)))
       .map { addresses in addresses.map { $0.with(port: port) } }
+  }
+
+  /// The addresses with the families in turn, the preferred one first (RFC 8305 §4); each once.
+  static func inTurn(_ addresses: [SocketAddress]) -> [SocketAddress] {
+    var left: [SocketAddress] = []
+    for address in addresses where !left.contains(address) { left.append(address) }
+    var turn: [SocketAddress] = []
+    while let last = turn.last ?? left.first {
+      let next = turn.isEmpty ? 0 : left.firstIndex { $0.family != last.family } ?? 0
+      guard left.indices.contains(next) else { break }
+      turn.append(left.remove(at: next))
+    }
+    return turn
   }
 
   private static let lookups = HostLookups { host throws(TransportError) in

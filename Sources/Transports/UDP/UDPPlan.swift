@@ -5,13 +5,17 @@ internal import RTPWire
 struct UDPPlan: Sendable {
   /// How many ports are tried until the neighbouring ones are free too.
   private static let maximumAttempts = 16
+  /// Addresses of a server that hello is said to: some of either family.
+  static let maximumServers = 4
 
   private let sockets: UDPTransport.SocketConfiguration
   private let purpose: Purpose
 
   private enum Purpose {
+    /// All addresses of the server, in the order in which to try them. Without a local address:
+    /// any of this machine.
     case client(
-      server: SocketAddress, local: SocketAddress, payloads: UDPTransport.HelloConfiguration)
+      servers: [SocketAddress], local: SocketAddress?, payloads: UDPTransport.HelloConfiguration)
     /// Without a local address: every address of both families, on the listening's port.
     case unicast(local: SocketAddress?, sources: [SocketAddress], UDPTransport.Listening)
     case multicast(group: SocketAddress, sources: [SocketAddress], UDPTransport.Listening)
@@ -32,12 +36,15 @@ struct UDPPlan: Sendable {
         throw TransportError.payloadTooLong(
           count: payload.readableBytes, limit: HelloSchedule.maximumPayload)
       }
-      let server = try await resolve(host, port: port)
-      var local = SocketAddress.any(server.family, port: sockets.bind?.port ?? 0)
+      let servers = try await HostResolution.addresses(
+        of: host, port: port, zone: sockets.interface, on: eventLoop
+      ).get()
+      var local: SocketAddress?
       if let bind = sockets.bind, let host = bind.host {
         local = try await resolve(host, port: bind.port)
       }
-      purpose = .client(server: server, local: local, payloads: payloads)
+      purpose = Self.purpose(
+        greeting: servers, from: local, port: sockets.bind?.port ?? 0, payloads)
     case .listener(var listening):
       var host = listening.host
       var address: SocketAddress?
@@ -60,20 +67,47 @@ struct UDPPlan: Sendable {
     }
   }
 
+  /// What says hello to each of `servers`, from `local` or from any address of this machine.
+  init(
+    servers: [SocketAddress], local: SocketAddress?, payloads: UDPTransport.HelloConfiguration,
+    sockets: UDPTransport.SocketConfiguration
+  ) {
+    self.sockets = sockets
+    purpose = Self.purpose(
+      greeting: servers, from: local, port: sockets.bind?.port ?? 0, payloads)
+  }
+
+  private static func purpose(
+    greeting servers: [SocketAddress], from local: SocketAddress?, port: Int,
+    _ payloads: UDPTransport.HelloConfiguration
+  ) -> Purpose {
+    // From an address of one family nothing gets to one of the other.
+    let reachable = servers.filter { local == nil || $0.family == local?.family }
+    var candidates = HostResolution.inTurn(reachable.isEmpty ? servers : reachable)
+    if port > 0 {
+      // A port that was named can be bound once in each family.
+      candidates = candidates.enumerated().filter { place, address in
+        !candidates[..<place].contains { $0.family == address.family }
+      }.map(\.element)
+    }
+    return .client(
+      servers: Array(candidates.prefix(maximumServers)), local: local, payloads: payloads)
+  }
+
   /// Opens the sockets; call it on the event loop.
   func makeStream(
     on eventLoop: any EventLoop, delivering sink: any DatagramSink
-  ) throws(TransportError) -> UDPStream {
+  ) throws(TransportError) -> any DatagramReception {
     switch purpose {
-    case .client(let server, let local, let payloads):
-      let media = try bound(to: local)
-      let now = Instant(NIODeadline.now())
-      let hello = UDPStream.Hello(
-        server: server, payloads: payloads,
-        schedule: HelloSchedule(start: now, interval: payloads.interval))
-      return UDPStream(
-        ports: ports(media), expecting: .peer(server), hello: hello, on: eventLoop,
-        delivering: sink)
+    case .client(let servers, let local, let payloads):
+      guard servers.count > 1 else {
+        let server = servers.first ?? .any(.v4, port: 0)
+        return try greeting(server, from: local, payloads, on: eventLoop, delivering: sink)
+      }
+      return try UDPAttempts(at: servers, on: eventLoop, delivering: sink) {
+        (server, relay) throws(TransportError) in
+        try greeting(server, from: local, payloads, on: eventLoop, delivering: relay)
+      }
     case .unicast(let local, let sources, let listening):
       let (media, repairs) = try unicastSockets(local: local, listening)
       return UDPStream(
@@ -99,6 +133,22 @@ struct UDPPlan: Sendable {
           }), expecting: expectation(of: sources, listening), hello: nil, on: eventLoop,
         delivering: sink)
     }
+  }
+
+  /// Receives from one address of a server, to which hello is said.
+  private func greeting(
+    _ server: SocketAddress, from local: SocketAddress?,
+    _ payloads: UDPTransport.HelloConfiguration,
+    on eventLoop: any EventLoop, delivering sink: any DatagramSink
+  ) throws(TransportError) -> UDPStream {
+    let local = local ?? .any(server.family, port: sockets.bind?.port ?? 0)
+    let media = try DatagramSocket.bound(
+      to: local, takesOneFamily: true, interface: sockets.interface)
+    let hello = UDPStream.Hello(
+      server: server, payloads: payloads,
+      schedule: HelloSchedule(start: Instant(NIODeadline.now()), interval: payloads.interval))
+    return UDPStream(
+      ports: ports(media), expecting: .peer(server), hello: hello, on: eventLoop, delivering: sink)
   }
 
   private func expectation(

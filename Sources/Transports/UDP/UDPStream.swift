@@ -26,6 +26,8 @@ final class UDPStream {
   }
 
   private(set) var ports: Ports
+  /// Called when the network reports that a hello has not arrived, or the kernel does not send it.
+  var hasNoAnswer: (() -> Void)?
   private let eventLoop: any EventLoop
   private var sink: (any DatagramSink)?
   private var media: DatagramReader?
@@ -107,6 +109,7 @@ final class UDPStream {
     if let wait = hello?.watch { SocketReadiness.shared.cancel(wait) }
     hello?.silenceTimer?.cancel()
     hello = nil
+    hasNoAnswer = nil
     media?.stop()
     control?.stop()
     for repair in repairs { repair.stop() }
@@ -262,7 +265,7 @@ final class UDPStream {
     guard ports.media.send(bytes, to: address) == .notSent else { return }
     // The send failed with a pending error, so the datagram was not sent.
     countErrors()
-    _ = ports.media.send(bytes, to: address)
+    if ports.media.send(bytes, to: address) == .notSent { hasNoAnswer?() }
   }
 
   // MARK: - Watching
@@ -310,5 +313,9 @@ final class UDPStream {
     do throws(TransportError) { try body(self) } catch { end(.failed(error)) }
   }
 
-  private func countErrors() { count.refused += ports.media.takeErrors().refused }
+  private func countErrors() {
+    let errors = ports.media.takeErrors()
+    count.refused += errors.refused
+    if errors.refused + errors.others > 0 { hasNoAnswer?() }
+  }
 }

@@ -4,7 +4,7 @@ internal import RTPWire
 /// A UDP transport's streams, one per track, on its event loop; the sink sees them as one.
 final class UDPTracks {
   /// `nil` for a track whose ports are taken.
-  private var streams: [UDPStream?] = []
+  private var streams: [(any DatagramReception)?] = []
   private let eventLoop: any EventLoop
   private var sink: (any DatagramSink)?
   private var lastArrival = Instant(nanoseconds: .min)

@@ -1,0 +1,169 @@
+internal import NIOCore
+internal import RTPWire
+
+/// What receives the datagrams of a track, on its event loop.
+protocol DatagramReception: AnyObject {
+  var counters: TransportCounters { get }
+  func start() -> EventLoopFuture<Void>
+  func sendFeedback(_ bytes: ByteBuffer)
+  /// Stops without a word; returns whom nobody has told.
+  func stop() -> (any DatagramSink)?
+}
+
+extension UDPStream: DatagramReception {}
+
+/// The attempts to reach a server at each of its addresses; the first that is answered stays.
+///
+/// RFC 8305 calls that happy eyeballs. Only media tells that a hello has arrived, so an attempt goes
+/// on until another one has been answered: the server may begin late, at any of its addresses.
+final class UDPAttempts: DatagramReception {
+  private var attempts: [Int: UDPStream] = [:]
+  private let eventLoop: any EventLoop
+  private var sink: (any DatagramSink)?
+  /// How many have begun.
+  private var started = 0
+  private let total: Int
+  private var isAnswered = false
+  private var pause: Scheduled<Void>?
+  /// What those counted that were given up.
+  private var former: TransportCounters?
+
+  /// Opens a socket for each of `servers` by `open`; those that cannot be opened are left out.
+  ///
+  /// - Throws: why the last one cannot be opened, if none can.
+  init(
+    at servers: [SocketAddress], on eventLoop: any EventLoop, delivering sink: any DatagramSink,
+    open: (SocketAddress, any DatagramSink) throws(TransportError) -> UDPStream
+  ) throws(TransportError) {
+    self.eventLoop = eventLoop
+    self.sink = sink
+    total = servers.count
+    var failure = TransportError.nothingToReceive
+    for (number, server) in servers.enumerated() {
+      let relay = AttemptRelay(
+        attempts: NIOLoopBound(self, eventLoop: eventLoop), number: number)
+      do throws(TransportError) {
+        let attempt = try open(server, relay)
+        attempt.hasNoAnswer = { [unowned self] in unreachable(number) }
+        attempts[number] = attempt
+      } catch {
+        failure = error
+      }
+    }
+    if attempts.isEmpty { throw failure }
+  }
+
+  /// Begins with the first address; succeeds when that is received from.
+  func start() -> EventLoopFuture<Void> { startNext() }
+
+  func sendFeedback(_ bytes: ByteBuffer) { if isAnswered { current?.sendFeedback(bytes) } }
+
+  var counters: TransportCounters {
+    let current = self.current
+    var sum = former ?? TransportCounters()
+    for attempt in attempts.values where attempt !== current {
+      sum = attempt.counters.added(to: sum)
+    }
+    guard let latest = current?.counters else { return sum }
+    sum = latest.added(to: sum)
+    sum.receiveBuffer = latest.receiveBuffer
+    return sum
+  }
+
+  func stop() -> (any DatagramSink)? {
+    pause?.cancel()
+    for attempt in attempts.values { attempt.stop() }
+    let sink = self.sink
+    self.sink = nil
+    return sink
+  }
+
+  /// The one that was answered, or that is most likely to be.
+  private var current: UDPStream? {
+    let open = attempts.sorted { $0.key < $1.key }.map(\.value)
+    return open.first { $0.counters.refused == 0 } ?? open.first
+  }
+
+  @discardableResult
+  private func startNext() -> EventLoopFuture<Void> {
+    pause?.cancel()
+    pause = nil
+    while !isAnswered, sink != nil, started < total {
+      let number = started
+      started += 1
+      guard let attempt = attempts[number] else { continue }
+      if started < total {
+        pause = eventLoop.assumeIsolated().scheduleTask(in: Self.pauseBetween) {
+          [weak self] in _ = self?.startNext()
+        }
+      }
+      return attempt.start()
+    }
+    return eventLoop.makeSucceededVoidFuture()
+  }
+
+  /// Goes on to the next address at once, since nobody is at this one now.
+  private func unreachable(_ number: Int) { if started == number + 1 { startNext() } }
+
+  // MARK: From the attempts
+
+  fileprivate var authenticates: Bool { sink?.authenticates ?? false }
+
+  fileprivate func admit(_ datagram: Datagram, from number: Int) -> Bool {
+    guard let sink else { return false }
+    // Where nothing can be authenticated, that a server sends is the answer.
+    if !sink.authenticates { settle(on: number) }
+    let isGenuine = sink.admit(datagram)
+    if isGenuine { settle(on: number) }
+    return isGenuine
+  }
+
+  fileprivate func readCompleted(at now: Instant, of number: Int) {
+    if attempts[number] != nil { sink?.readCompleted(at: now) }
+  }
+
+  /// An attempt has ended by itself, which ends all of it only if there is no other.
+  fileprivate func attemptEnded(_ number: Int, _ end: TransportEnd) {
+    giveUp(number)
+    guard attempts.isEmpty else {
+      startNext()
+      return
+    }
+    stop()?.transportEnded(end)
+  }
+
+  private func settle(on number: Int) {
+    guard !isAnswered else { return }
+    isAnswered = true
+    pause?.cancel()
+    for other in attempts.keys where other != number { giveUp(other) }
+  }
+
+  private func giveUp(_ number: Int) {
+    guard let attempt = attempts.removeValue(forKey: number) else { return }
+    attempt.stop()
+    former = attempt.counters.added(to: former ?? TransportCounters())
+    former?.localAddress = nil
+  }
+
+  /// From one address to the next one while nobody answers (RFC 8305 §8).
+  private static let pauseBetween = TimeAmount.milliseconds(250)
+}
+
+/// Passes on what comes of one attempt.
+private final class AttemptRelay: DatagramSink {
+  private let attempts: NIOLoopBound<UDPAttempts>
+  private let number: Int
+
+  init(attempts: NIOLoopBound<UDPAttempts>, number: Int) {
+    self.attempts = attempts
+    self.number = number
+  }
+
+  func describe(_ media: [MediaDescription]) {}
+  func receive(_ datagram: Datagram) { _ = admit(datagram) }
+  var authenticates: Bool { attempts.value.authenticates }
+  func admit(_ datagram: Datagram) -> Bool { attempts.value.admit(datagram, from: number) }
+  func readCompleted(at now: Instant) { attempts.value.readCompleted(at: now, of: number) }
+  func transportEnded(_ end: TransportEnd) { attempts.value.attemptEnded(number, end) }
+}
