@@ -44,6 +44,9 @@ import RTPWire
   private var lacksKeyPicture = false
   private var hashCheck = PictureHashCheck()
 
+  /// More than the distance between libav's most and least important messages.
+  private static let silence: Int32 = 1000
+
   /// Opens the decoder that `codec` names.
   ///
   /// - Throws: ``DecoderError``.
@@ -52,8 +55,6 @@ import RTPWire
     onFrame: @escaping @Sendable (RawFrame) -> Void,
     onFailure: @escaping @Sendable (DecodeFailure) -> Void
   ) throws(DecoderError) {
-    // Otherwise libav writes to standard error, where no caller can prevent it.
-    av_log_set_level(AV_LOG_QUIET)
     guard configuration.allowedDecoders.contains(codec.decoderName),
       let decoder = unsafe avcodec_find_decoder_by_name(codec.decoderName)
     else { throw .unsupportedCodec(codec) }
@@ -81,6 +82,9 @@ import RTPWire
     endsCutSlices = conceals && codec.decoderTraits.contains(.missesCutSlices)
     standIns = conceals && codec == H265.codec ? StandIns() : nil
 
+    // Otherwise libav writes to standard error. Its log level is that of the whole process, and
+    // belongs to the program; this keeps this one decoder below every level.
+    unsafe context.pointee.log_level_offset = Self.silence
     unsafe context.pointee.thread_type = FF_THREAD_SLICE
     unsafe context.pointee.thread_count = Int32(clamping: max(1, configuration.sliceThreads))
     unsafe context.pointee.max_pixels = Int64(configuration.maximumPixels)

@@ -1,5 +1,6 @@
 import Bitstream
 import BlockingIO
+import CFFmpeg
 import Decode
 import Defragment
 import Dispatch
@@ -522,6 +523,28 @@ import Testing
       for _ in 0..<200 { try await round() }
       #expect(try residentBytes() - before < 8 << 20)
     }
+  }
+
+  @Test("libav says nothing about damage, and the log level stays what the program has set")
+  func silence() async throws {
+    let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+      let level = av_log_get_level()
+      for codec in [VideoCodec.testH264, .testH265] {
+        let clip = Clip(name: "plain", codec: codec, width: 64, height: 64, frames: 30)
+        let decoder = try Collector().decoder(for: codec)
+        var random = SeededGenerator(seed: 1)
+        for unit in clip.accessUnits(of: try clip.encoded()) {
+          var bytes = Array(unit.bytes.readableBytesView)
+          bytes[Int.random(in: 4..<bytes.count, using: &random)] ^= 0xFF
+          try await decoder.decode(unit.with(bytes: bytes))
+        }
+        await decoder.flush()
+        await decoder.close()
+      }
+      #expect(av_log_get_level() == level)
+    }
+    let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    #expect(!text.contains("[h264") && !text.contains("[hevc"), "\(text)")
   }
 
   @Test("only H.264 and H.265 are opened, whatever libavcodec could")
