@@ -174,13 +174,13 @@ extension SourceFault: CustomStringConvertible {
       return "\(scheme):// is not carried by the transport '\(named)'; leave one of the two out"
     case .noRepairPorts:
       return
-        "SMPTE ST 2022-1 and retransmissions in a separate session need separate ports: "
+        "SMPTE ST 2022-1 and retransmissions in a separate session need ports of their own: "
         + "listen with rtp://, or replay a .pcapng"
     case .protectedCorrection:
       return "SMPTE ST 2022-1 cannot be combined with SRTP"
     case .sharedKey:
       return
-        "retransmissions in a separate session need a separate key: describe both sessions "
+        "retransmissions in a separate session need a key of their own: describe both sessions "
         + "in an SDP file, each with its a=crypto"
     }
   }

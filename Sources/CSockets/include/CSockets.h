@@ -1,5 +1,5 @@
-// recvmmsg(2) and epoll(7) for Swift, which does not import them: their structures are extensions of
-// GNU and Linux.
+// recvmmsg(2) and epoll(7) for Swift, which does not import them: their structures are extensions
+// of GNU and Linux.
 //
 // No system header is included here, because Swift would then take its types for this module's
 // instead of the C library's.
@@ -15,8 +15,8 @@ struct csockets_datagram {
   unsigned char origin[128] __attribute__((aligned(8)));
 };
 
-// Reads waiting datagrams, at most `count` and at most 64, each to the start of a slot in `storage`,
-// without blocking. Returns how many, or -1 with errno set.
+// Reads waiting datagrams, at most `count` and at most 64, each to the start of a slot in
+// `storage`, without blocking. Returns how many, or -1 with errno set.
 int csockets_receive(int descriptor, void *storage, size_t slot, struct csockets_datagram *datagrams,
                      unsigned int count);
 

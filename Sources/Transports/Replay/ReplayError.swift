@@ -32,10 +32,10 @@ extension ReplayError: CustomStringConvertible {
     case .empty: return "it is empty: nothing was recorded"
     case .endsInHeader:
       return "it ends inside its own header: the recording was cut off before the first packet"
-    case .noPackets: return "it contains no packets"
+    case .noPackets: return "no packet was captured in it"
     case .foreign(let content): return "\(content)"
     case .unknownFormat:
-      return "its format is unknown; recordings are pcap, pcapng, rtpdump or rtp4 "
+      return "its format is none of pcap, pcapng, rtpdump and rtp4 "
         + "(packets after 4-byte lengths); for other files of length-prefixed packets give "
         + "--framing rtp4 or rfc4571"
     case .noRTP(let contents):
