@@ -2,9 +2,9 @@ package import Glibc
 
 /// A file, a pipe or a device, open for writing; it is closed with the object.
 ///
-/// Used by one thread at a time. The reader of a pipe may stop reading, so every wait for it has a
-/// deadline. A write to a disk that is gone may never return, and nothing can end it: what must go
-/// on writes on a ``WorkerThread``.
+/// Used by one thread at a time. A pipe's reader may stall, so every wait for it has a deadline. A
+/// write to a vanished disk may never return, and nothing can end it, so whatever must go on writes
+/// on a ``WorkerThread``.
 package final class FileWriter {
   /// `F_SETPIPE_SZ` and `F_GETPIPE_SZ` of <linux/fcntl.h>, which Swift's Glibc leaves out.
   private static let setPipeSize: Int32 = 1031
@@ -22,7 +22,7 @@ package final class FileWriter {
     /// Passed in for good. Its number must stay in use, or the next file opened would get that of
     /// standard output.
     case takenOver(original: Int32, flags: Int32?)
-    /// Passed in to be used beside others, who may rely on its mode.
+    /// Passed in, and used by others too, who may rely on its mode.
     case borrowed
   }
 
@@ -31,8 +31,7 @@ package final class FileWriter {
   private let number: Int32
   private let ownership: Ownership
 
-  /// Opens `path` for writing from the start; a named pipe as soon as it has a reader, before
-  /// `deadline`.
+  /// Opens `path` for writing from the start; waits for a named pipe's reader until `deadline`.
   ///
   /// An existing file keeps its content until ``empty()``: a run that receives nothing must not
   /// destroy a recording. Nor does such a run leave a new, empty file.
@@ -57,7 +56,7 @@ package final class FileWriter {
     enlargePipe()
   }
 
-  /// Takes over an open descriptor, which points to `/dev/null` in the end.
+  /// Takes over an open descriptor, which refers to `/dev/null` at the end.
   ///
   /// - Throws: ``WriteFailure/cannotOpen(errno:)``.
   package init(takingOver descriptor: Int32) throws(WriteFailure) {
@@ -85,7 +84,7 @@ package final class FileWriter {
     enlargePipe()
   }
 
-  /// Writes to a descriptor that others use too, and leaves it as it is.
+  /// Writes to a descriptor that others use too, and leaves it unchanged.
   package init(borrowing descriptor: Int32) {
     number = descriptor
     isFile = false
@@ -112,11 +111,11 @@ package final class FileWriter {
     close(nowhere)
   }
 
-  // MARK: Writing
+  // MARK: - Writing
 
-  /// Writes what `vectors` point to, with as many system calls as that takes; they are used up.
+  /// Writes the bytes of `vectors`, with as many system calls as necessary; consumes them.
   ///
-  /// SIGPIPE has to be ignored, or blocked as on a ``WorkerThread``.
+  /// SIGPIPE must be ignored, or blocked as on a ``WorkerThread``.
   ///
   /// - Returns: how many bytes were written, and why not all.
   package func write(
@@ -193,9 +192,9 @@ package final class FileWriter {
     }
   }
 
-  // MARK: Files
+  // MARK: - Files
 
-  /// Whether the file holds nothing.
+  /// Whether the file is empty.
   package var isEmpty: Bool {
     var status = stat()
     return unsafe fstat(number, &status) == 0 && status.st_size == 0
@@ -234,7 +233,7 @@ package final class FileWriter {
     return status.st_mode & S_IFMT
   }
 
-  // MARK: Pipes
+  // MARK: - Pipes
 
   /// Makes a pipe as large as the kernel allows, so that writing seldom has to wait for the reader.
   private func enlargePipe() {

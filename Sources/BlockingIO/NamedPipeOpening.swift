@@ -1,10 +1,10 @@
 import Glibc
 import Synchronization
 
-/// Opens a named pipe for writing as soon as it has a reader.
+/// Opens a named pipe for writing once it has a reader.
 ///
-/// open(2) waits for the reader, and nothing but a reader ends that wait. So it waits on a thread of
-/// its own, and whoever gives up becomes the reader that it waits for.
+/// open(2) waits for a reader, and only a reader ends that wait. So it runs on a separate thread,
+/// and to give up, the caller itself becomes the reader.
 final class NamedPipeOpening: Sendable {
   /// `O_PATH` of <linux/fcntl.h>, which Swift's Glibc leaves out.
   private static let pathOnly: Int32 = 0o10_000_000
@@ -13,16 +13,16 @@ final class NamedPipeOpening: Sendable {
     case waiting
     case opened(Int32)
     case failed(errno: Int32)
-    /// Nobody waits for the result; the reading end that ended the wait of the thread.
+    /// The caller has given up; the reading end that ended the thread's wait.
     case abandoned(readEnd: Int32)
   }
 
   private let state = Mutex(State.waiting)
-  /// Stands for the pipe, whatever becomes of its name.
+  /// Refers to the pipe, even if it is renamed.
   private let handle: Int32
   private let waker: Waker
 
-  /// Opens `path`, not blocking, before `deadline`.
+  /// Opens `path` in non-blocking mode, before `deadline`.
   ///
   /// - Throws: ``WriteFailure/noReader`` or ``WriteFailure/cannotOpen(errno:)``.
   static func open(_ path: String, until deadline: WriteDeadline) throws(WriteFailure) -> Int32 {
@@ -49,7 +49,7 @@ final class NamedPipeOpening: Sendable {
 
   private var path: String { "/proc/self/fd/\(handle)" }
 
-  /// The descriptor, if there is one; from now on nobody waits.
+  /// The descriptor, if any; the caller no longer waits.
   private func take() throws(WriteFailure) -> Int32? {
     let result: Result<Int32?, WriteFailure> = state.withLock { state in
       switch state {
@@ -64,7 +64,7 @@ final class NamedPipeOpening: Sendable {
     return try result.get()
   }
 
-  /// Waits for a reader; on the thread.
+  /// Waits for a reader, on the thread.
   private func run() {
     var descriptor: Int32
     repeat {

@@ -3,11 +3,11 @@ import Glibc
 
 /// A pipe that ends another thread's wait for a descriptor.
 final class Waker: Sendable {
-  /// What has something to read after ``wake()``.
+  /// Readable after ``wake()``.
   let descriptor: Int32
   private let writeEnd: Int32
 
-  /// - Throws: ``WriteFailure/cannotOpen(errno:)`` where the kernel has no descriptor left.
+  /// - Throws: ``WriteFailure/cannotOpen(errno:)`` if no descriptor is free.
   init() throws(WriteFailure) {
     var ends: [Int32] = [-1, -1]
     guard unsafe csockets_pipe(&ends) == 0 else { throw .cannotOpen(errno: errno) }
@@ -20,13 +20,13 @@ final class Waker: Sendable {
     close(writeEnd)
   }
 
-  /// Ends the wait that there is, or else the next one.
+  /// Ends the current wait, or else the next one.
   func wake() {
     var byte: UInt8 = 0
     _ = unsafe write(writeEnd, &byte, 1)
   }
 
-  /// Lets the next wait wait.
+  /// Lets the next wait block again.
   func reset() {
     var bytes = InlineArray<64, UInt8>(repeating: 0)
     while unsafe read(descriptor, &bytes, 64) == 64 {}

@@ -8,7 +8,7 @@ package final class WorkerThread: Sendable {
   package enum Outcome: Sendable, Hashable {
     /// The thread's work has ended.
     case ended
-    /// It goes on, and nobody waits for it any more: what it waits for is out of anyone's reach.
+    /// The work continues, but is stuck beyond reach, so nobody waits for it any more.
     case released
   }
 
@@ -60,8 +60,8 @@ package final class WorkerThread: Sendable {
 
   /// Returns when the thread's work has ended.
   ///
-  /// - Parameter limit: after it all waits end although the work goes on; `nil` for a thread that
-  ///   never waits for anything out of reach.
+  /// - Parameter limit: the time after which all waits end although the work continues; `nil` for a
+  ///   thread that is never stuck.
   /// - Returns: how the wait ended.
   @discardableResult
   package func join(within limit: Duration? = nil) async -> Outcome {

@@ -2,7 +2,7 @@ import Glibc
 package import RTPWire
 import Synchronization
 
-/// When whoever waits for the reader of a pipe gives up; it may be set while somebody waits.
+/// When to give up waiting for a pipe's reader; it may be set during the wait.
 package final class WriteDeadline: Sendable {
   /// How a wait for a descriptor ended.
   enum Outcome: Sendable, Hashable {
@@ -13,27 +13,27 @@ package final class WriteDeadline: Sendable {
   }
 
   private let time: Mutex<Instant?>
-  /// `nil` where the time never changes.
+  /// `nil` if the time never changes.
   private let waker: Result<Waker, WriteFailure>?
 
-  /// Waits for as long as it takes, until ``set(_:)`` names a time.
+  /// Waits without limit until ``set(_:)`` gives a time.
   package init() {
     time = Mutex(nil)
     waker = Result { () throws(WriteFailure) in try Waker() }
   }
 
-  /// Gives up when `duration` has passed from now on.
+  /// Gives up after `duration`.
   package init(in duration: Duration) {
     time = Mutex(Instant.now.advanced(by: duration))
     waker = nil
   }
 
-  /// `nil` while there is no such time.
+  /// `nil` without a time.
   package var instant: Instant? { time.withLock { $0 } }
 
   package var isPast: Bool { instant.map { Instant.now >= $0 } ?? false }
 
-  /// Names a time, unless an earlier one has been named.
+  /// Sets the time, unless an earlier one is set.
   package func set(_ instant: Instant) {
     time.withLock { $0 = min($0 ?? instant, instant) }
     if case .success(let waker) = waker { waker.wake() }
@@ -51,7 +51,7 @@ package final class WriteDeadline: Sendable {
         // Rounded up, so that the time has passed when poll(2) returns.
         milliseconds = Int32(clamping: left / 1_000_000 + 1)
       }
-      // A negative descriptor is left out.
+      // poll(2) skips negative descriptors.
       var requests = [
         pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0),
         pollfd(fd: waker?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),

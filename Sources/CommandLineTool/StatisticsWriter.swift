@@ -4,10 +4,10 @@ import Receiver
 
 /// Writes one JSON object a line to a file, a pipe, standard output or an inherited descriptor.
 ///
-/// The lines are written on a thread of their own, so a disk or a reader that stalls holds up
-/// nobody. After a line that cannot be written, no more are written: half a line would spoil the
-/// next one. A file that reaches the limit is renamed to `NAME.1`, replacing an older one, and a new
-/// file begins.
+/// The lines are written on a separate thread, so a stalled disk or reader delays nothing else.
+/// After a line that cannot be written, no more are written: half a line would spoil the next one.
+/// A file that reaches the limit is renamed to `NAME.1`, replacing an older one, and a new file
+/// begins.
 final class StatisticsWriter: Sendable {
   struct CannotOpen: Error, CustomStringConvertible {
     let description: String
@@ -15,11 +15,11 @@ final class StatisticsWriter: Sendable {
 
   /// For one line; well below the time that a run may take to end.
   private static let patience = Duration.milliseconds(500)
-  /// For the lines that still wait in the end.
+  /// For the lines that wait at the end.
   private static let longestFinish = Duration.seconds(1)
   /// How long a named pipe may have no reader at the start, in seconds.
   private static let readerPatience = 5
-  /// Lines that may wait, which come every five seconds.
+  /// Lines that may wait: those of four seconds.
   private static let limits = QueueLimits(count: 4, bytes: 4 << 20)
 
   private struct State {
@@ -67,10 +67,10 @@ final class StatisticsWriter: Sendable {
     }
   }
 
-  /// Writes what waits, within a second; nothing is taken any more.
+  /// Writes what waits, within a second; accepts nothing more.
   func finish() async {
     queue.close()
-    // A write to a disk that is gone may never return.
+    // A write to a vanished disk may never return.
     if await thread.join(within: Self.longestFinish) == .released {
       Self.fail(.readerTooSlow, state)
     }
@@ -102,7 +102,7 @@ final class StatisticsWriter: Sendable {
   }
 }
 
-/// The file or pipe of the statistics, as their thread writes it.
+/// The file or pipe of the statistics, used by their thread.
 private final class StatisticsLog {
   private static let permissions: mode_t = 0o644
 
@@ -144,9 +144,9 @@ private final class StatisticsLog {
     }
   }
 
-  /// Writes a line, in a new file where the old one is full.
+  /// Writes a line, in a new file if the old one is full.
   ///
-  /// - Returns: why not, from the first line on that could not be written.
+  /// - Returns: why not, from the first failure on.
   func write(_ line: String, within patience: Duration) -> WriteFailure? {
     let count = line.utf8.count
     if failure == nil, file.isFile, length > 0, length + count > limit { rotate() }

@@ -154,7 +154,7 @@ public final class OutputLane: Sendable {
   /// - Returns: what was written, and what ended the output early.
   public func finish(within time: Duration? = OutputLane.longestFinish) async -> OutputSummary {
     end(within: time)
-    // A write to a disk that is gone may never return.
+    // A write to a vanished disk may never return.
     if await thread.join(within: time.map { $0 + Self.stallPatience }) == .released {
       account.end(with: .readerTooSlow)
     }

@@ -8,7 +8,7 @@ import RTPWire
 final class OutputStream {
   /// How many items were taken from the queue.
   private(set) var taken = 0
-  /// How many items gave nothing to write.
+  /// How many items produced no output.
   private(set) var skipped = 0
   private(set) var files: [String] = []
   private(set) var notes: [OutputNote] = []

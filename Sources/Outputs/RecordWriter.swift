@@ -92,7 +92,7 @@ import RTPWire
 }
 
 extension OutputError {
-  /// What `failure` means to the output at `path`.
+  /// The meaning of `failure` for the output at `path`.
   init(_ failure: WriteFailure, path: String) {
     switch failure {
     case .cannotOpen(let number): self = .cannotOpen(path: path, errno: number)

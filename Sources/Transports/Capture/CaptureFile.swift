@@ -21,7 +21,7 @@ public final class CaptureFile: Sendable {
     var waiting = ByteBuffer()
     var hasBegun = false
     var isFinished = false
-    /// Whether the file held nothing when it was opened.
+    /// Whether the file was empty when it was opened.
     var wasEmpty: Bool
     var counters = CaptureCounters()
     /// The comment of the current interface.
@@ -38,7 +38,7 @@ public final class CaptureFile: Sendable {
   public init(path: String) throws(TransportError) {
     deadline = WriteDeadline()
     do throws(WriteFailure) {
-      // Nobody waits for the reader of a named pipe: what comes meanwhile would be lost.
+      // Not waiting for a named pipe's reader: what comes meanwhile would be lost.
       let file = try FileWriter(
         opening: path, permissions: 0o600, until: WriteDeadline(in: .zero))
       let monitor = Monitor(State(wasEmpty: file.isEmpty))
@@ -104,7 +104,7 @@ public final class CaptureFile: Sendable {
       if !state.isFinished, !state.hasBegun, state.wasEmpty { state.begin() }
     }
     end()
-    // A write to a disk that is gone may never return.
+    // A write to a vanished disk may never return.
     if await thread.join(within: Self.patience + .milliseconds(500)) == .released {
       monitor.update { Self.fail(.readerTooSlow, &$0) }
     }
@@ -125,9 +125,9 @@ public final class CaptureFile: Sendable {
     }
   }
 
-  // MARK: On the thread
+  // MARK: - On the thread
 
-  /// Writes what waits until nothing more will come, or it cannot be written.
+  /// Writes what waits until nothing more comes, or writing fails.
   private static func work(_ writing: CaptureWriting, _ monitor: Monitor<State>) {
     while let blocks = next(of: monitor) {
       let failure = writing.write(blocks)
@@ -155,7 +155,7 @@ public final class CaptureFile: Sendable {
       let isEnd = state.waiting.readableBytes == 0 || state.counters.failure != nil
       return (isEnd ? nil : state.waiting, state.waiters)
     }
-    // All that waited is being written, so there is room.
+    // Everything that waited is being written, so there is room.
     for waiter in next?.waiters ?? [] { waiter() }
     return next?.blocks
   }
@@ -184,7 +184,7 @@ extension CaptureFile.State {
     counters.failure == nil && waiting.readableBytes > CaptureFile.maximumWaiting / 2
   }
 
-  /// Writes what has to stand in front of the next packet.
+  /// Writes what must precede the next packet.
   fileprivate mutating func begin() {
     if !hasBegun {
       hasBegun = true

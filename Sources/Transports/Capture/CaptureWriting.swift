@@ -1,9 +1,9 @@
 internal import BlockingIO
 internal import NIOCore
 
-/// The file of a capture, as its thread writes it: it ends on a whole block, whatever happens.
+/// The file of a capture, used by its thread; it always ends with a whole block.
 final class CaptureWriting {
-  /// Bytes of whole blocks that are in the file.
+  /// Bytes of whole blocks in the file.
   private(set) var length: Int64 = 0
   private let file: FileWriter
   private let deadline: WriteDeadline
@@ -13,7 +13,7 @@ final class CaptureWriting {
     self.deadline = deadline
   }
 
-  /// Writes whole blocks; what the file held before goes with the first of them.
+  /// Writes whole blocks; the first of them replaces the file's old content.
   func write(_ blocks: ByteBuffer) -> WriteFailure? {
     if length == 0 { file.empty() }
     var (written, failure) = unsafe blocks.withUnsafeReadableBytes {
@@ -28,7 +28,7 @@ final class CaptureWriting {
     return failure
   }
 
-  /// How many of the first `count` bytes are whole blocks.
+  /// How many of the first `count` bytes form whole blocks.
   static func wholeBlocks(of blocks: ByteBuffer, upTo count: Int) -> Int {
     var end = 0
     while let length = blocks.getInteger(at: blocks.readerIndex + end + 4, as: UInt32.self),

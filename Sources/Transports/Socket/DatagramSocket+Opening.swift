@@ -3,8 +3,8 @@ internal import NIOCore
 extension DatagramSocket {
   /// A socket on `address`, receiving only on the interface `interface`, if given.
   ///
-  /// On the IPv6 wildcard it also takes IPv4 where that is the system's default, unless it
-  /// `takesOneFamily`: the same port may then be bound for IPv4.
+  /// On the IPv6 wildcard it also receives IPv4 if that is the system's default, unless
+  /// `takesOneFamily` is set: then the same port may be bound for IPv4 too.
   static func bound(
     to address: SocketAddress, takesOneFamily: Bool = false, interface: String? = nil
   ) throws(TransportError) -> DatagramSocket {

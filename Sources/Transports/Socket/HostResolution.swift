@@ -5,8 +5,8 @@ internal import NIOCore
 enum HostResolution {
   /// The address of `host`, which may be a literal.
   ///
-  /// If a name has both, the IPv4 address is taken: it is to be bound or to be filtered by, and
-  /// senders of this kind often use IPv4 only.
+  /// If a name has both, the IPv4 address is taken: it serves for binding or filtering, and senders
+  /// of this kind often use IPv4 only.
   ///
   /// `zone` is the interface of link-local IPv6 addresses that name none (RFC 4007 §11).
   static func resolve(
@@ -36,7 +36,7 @@ enum HostResolution {
       .map { addresses in addresses.map { $0.with(port: port) } }
   }
 
-  /// The addresses with the families in turn, the preferred one first (RFC 8305 §4); each once.
+  /// The addresses of both families alternately, the preferred one first (RFC 8305 §4); each once.
   static func inTurn(_ addresses: [SocketAddress]) -> [SocketAddress] {
     var left: [SocketAddress] = []
     for address in addresses where !left.contains(address) { left.append(address) }

@@ -1,34 +1,34 @@
 internal import NIOCore
 internal import RTPWire
 
-/// What receives the datagrams of a track, on its event loop.
+/// A receiver of one track's datagrams, on its event loop.
 protocol DatagramReception: AnyObject {
   var counters: TransportCounters { get }
   func start() -> EventLoopFuture<Void>
   func sendFeedback(_ bytes: ByteBuffer)
-  /// Stops without a word; returns whom nobody has told.
+  /// Stops silently; returns the sink if it has not been notified.
   func stop() -> (any DatagramSink)?
 }
 
 extension UDPStream: DatagramReception {}
 
-/// The attempts to reach a server at each of its addresses; the first that is answered stays.
+/// Attempts to reach a server at each of its addresses; the first one answered stays.
 ///
-/// RFC 8305 calls that happy eyeballs. Only media tells that a hello has arrived, so an attempt goes
-/// on until another one has been answered: the server may begin late, at any of its addresses.
+/// RFC 8305 calls this happy eyeballs. Only media shows that a hello has arrived, so an attempt
+/// continues until another one is answered: the server may start late, at any of its addresses.
 final class UDPAttempts: DatagramReception {
   private var attempts: [Int: UDPStream] = [:]
   private let eventLoop: any EventLoop
   private var sink: (any DatagramSink)?
-  /// How many have begun.
+  /// How many have started.
   private var started = 0
   private let total: Int
   private var isAnswered = false
   private var pause: Scheduled<Void>?
-  /// What those counted that were given up.
+  /// The counters of abandoned attempts.
   private var former: TransportCounters?
 
-  /// Opens a socket for each of `servers` by `open`; those that cannot be opened are left out.
+  /// Opens a socket for each of `servers` with `open`; leaves out those that cannot be opened.
   ///
   /// - Throws: why the last one cannot be opened, if none can.
   init(
@@ -53,7 +53,7 @@ final class UDPAttempts: DatagramReception {
     if attempts.isEmpty { throw failure }
   }
 
-  /// Begins with the first address; succeeds when that is received from.
+  /// Starts with the first address; the future succeeds once that socket receives.
   func start() -> EventLoopFuture<Void> { startNext() }
 
   func sendFeedback(_ bytes: ByteBuffer) { if isAnswered { current?.sendFeedback(bytes) } }
@@ -78,7 +78,7 @@ final class UDPAttempts: DatagramReception {
     return sink
   }
 
-  /// The one that was answered, or that is most likely to be.
+  /// The attempt that was answered, or is most likely to be.
   private var current: UDPStream? {
     let open = attempts.sorted { $0.key < $1.key }.map(\.value)
     return open.first { $0.counters.refused == 0 } ?? open.first
@@ -102,16 +102,16 @@ final class UDPAttempts: DatagramReception {
     return eventLoop.makeSucceededVoidFuture()
   }
 
-  /// Goes on to the next address at once, since nobody is at this one now.
+  /// Moves on to the next address at once, because this one is unreachable.
   private func unreachable(_ number: Int) { if started == number + 1 { startNext() } }
 
-  // MARK: From the attempts
+  // MARK: - From the attempts
 
   fileprivate var authenticates: Bool { sink?.authenticates ?? false }
 
   fileprivate func admit(_ datagram: Datagram, from number: Int) -> Bool {
     guard let sink else { return false }
-    // Where nothing can be authenticated, that a server sends is the answer.
+    // Without authentication, anything from the server counts as an answer.
     if !sink.authenticates { settle(on: number) }
     let isGenuine = sink.admit(datagram)
     if isGenuine { settle(on: number) }
@@ -122,7 +122,7 @@ final class UDPAttempts: DatagramReception {
     if attempts[number] != nil { sink?.readCompleted(at: now) }
   }
 
-  /// An attempt has ended by itself, which ends all of it only if there is no other.
+  /// Notes that an attempt has ended by itself; if it is the only one, everything ends.
   fileprivate func attemptEnded(_ number: Int, _ end: TransportEnd) {
     giveUp(number)
     guard attempts.isEmpty else {
@@ -146,11 +146,11 @@ final class UDPAttempts: DatagramReception {
     former?.localAddress = nil
   }
 
-  /// From one address to the next one while nobody answers (RFC 8305 §8).
+  /// The pause before the next address while none has answered (RFC 8305 §8).
   private static let pauseBetween = TimeAmount.milliseconds(250)
 }
 
-/// Passes on what comes of one attempt.
+/// Passes on the calls of one attempt.
 private final class AttemptRelay: DatagramSink {
   private let attempts: NIOLoopBound<UDPAttempts>
   private let number: Int

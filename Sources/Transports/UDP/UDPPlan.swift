@@ -5,15 +5,15 @@ internal import RTPWire
 struct UDPPlan: Sendable {
   /// How many ports are tried until the neighbouring ones are free too.
   private static let maximumAttempts = 16
-  /// Addresses of a server that hello is said to: some of either family.
+  /// The most addresses of a server that get a hello: some of either family.
   static let maximumServers = 4
 
   private let sockets: UDPTransport.SocketConfiguration
   private let purpose: Purpose
 
   private enum Purpose {
-    /// All addresses of the server, in the order in which to try them. Without a local address:
-    /// any of this machine.
+    /// All addresses of the server, in the order in which to try them. Without a local address, any
+    /// of this machine is used.
     case client(
       servers: [SocketAddress], local: SocketAddress?, payloads: UDPTransport.HelloConfiguration)
     /// Without a local address: every address of both families, on the listening's port.
@@ -67,7 +67,7 @@ struct UDPPlan: Sendable {
     }
   }
 
-  /// What says hello to each of `servers`, from `local` or from any address of this machine.
+  /// A plan that says hello to each of `servers`, from `local` or from any address of this machine.
   init(
     servers: [SocketAddress], local: SocketAddress?, payloads: UDPTransport.HelloConfiguration,
     sockets: UDPTransport.SocketConfiguration
@@ -81,11 +81,11 @@ struct UDPPlan: Sendable {
     greeting servers: [SocketAddress], from local: SocketAddress?, port: Int,
     _ payloads: UDPTransport.HelloConfiguration
   ) -> Purpose {
-    // From an address of one family nothing gets to one of the other.
+    // An address of one family cannot reach the other family.
     let reachable = servers.filter { local == nil || $0.family == local?.family }
     var candidates = HostResolution.inTurn(reachable.isEmpty ? servers : reachable)
     if port > 0 {
-      // A port that was named can be bound once in each family.
+      // A given port can be bound only once per family.
       candidates = candidates.enumerated().filter { place, address in
         !candidates[..<place].contains { $0.family == address.family }
       }.map(\.element)
@@ -135,7 +135,7 @@ struct UDPPlan: Sendable {
     }
   }
 
-  /// Receives from one address of a server, to which hello is said.
+  /// A receiver for one address of a server, which gets the hello.
   private func greeting(
     _ server: SocketAddress, from local: SocketAddress?,
     _ payloads: UDPTransport.HelloConfiguration,

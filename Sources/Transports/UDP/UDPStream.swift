@@ -26,7 +26,8 @@ final class UDPStream {
   }
 
   private(set) var ports: Ports
-  /// Called when the network reports that a hello has not arrived, or the kernel does not send it.
+  /// Called when the network reports that a hello was not delivered, or the kernel does not send
+  /// it.
   var hasNoAnswer: (() -> Void)?
   private let eventLoop: any EventLoop
   private var sink: (any DatagramSink)?
