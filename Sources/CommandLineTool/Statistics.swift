@@ -129,7 +129,7 @@ enum Statistics {
   private static func repair(_ statistics: RepairStatistics) -> JSONLine {
     var object = JSONLine()
     object.add(countersOf: statistics)
-    object.add("round_trip_ms", statistics.roundTrip.map { Double($0) / 1e6 })
+    object.add("round_trip_ms", statistics.roundTrip.map { $0 / .milliseconds(1) })
     return object
   }
 

@@ -15,9 +15,8 @@ public struct LossPattern: Sendable, Hashable {
   public private(set) var burstLost: UInt64 = 0
   /// The most packets lost in one burst.
   public private(set) var greatestBurst: UInt64 = 0
-  /// The duration of all bursts in nanoseconds, each from the packet before it to the packet after
-  /// it.
-  public private(set) var burstDuration: Int64 = 0
+  /// The duration of all bursts, each from the packet before it to the packet after it.
+  public private(set) var burstDuration: Duration = .zero
   /// Packets inside gaps, lost or not.
   public private(set) var gapPackets: UInt64 = 0
   public private(set) var gapLost: UInt64 = 0
@@ -41,7 +40,7 @@ public struct LossPattern: Sendable, Hashable {
   public var meanBurst: Double { bursts == 0 ? 0 : Double(burstPackets) / Double(bursts) }
   /// The mean length of a burst in milliseconds.
   public var meanBurstDuration: Double {
-    bursts == 0 ? 0 : Double(burstDuration) / Double(bursts) / 1e6
+    bursts == 0 ? 0 : burstDuration / .milliseconds(1) / Double(bursts)
   }
 
   /// The mean length of a gap in milliseconds.
@@ -49,8 +48,8 @@ public struct LossPattern: Sendable, Hashable {
   /// What precedes the first burst and follows the last one counts as a gap too.
   public var meanGapDuration: Double {
     guard let firstArrival, let lastArrival else { return 0 }
-    let duration = max(0, firstArrival.nanoseconds(to: lastArrival) - burstDuration)
-    return Double(duration) / Double(bursts + 1) / 1e6
+    let duration = max(.zero, firstArrival.duration(to: lastArrival) - burstDuration)
+    return duration / .milliseconds(1) / Double(bursts + 1)
   }
 
   /// Notes a delivered packet that arrived at `arrival`.
@@ -92,7 +91,7 @@ public struct LossPattern: Sendable, Hashable {
       burstLost += openLost
       greatestBurst = max(greatestBurst, openLost)
       if let openStart, let openEnd {
-        burstDuration += max(0, openStart.nanoseconds(to: openEnd))
+        burstDuration += max(.zero, openStart.duration(to: openEnd))
       }
     } else {
       gapPackets += openPackets

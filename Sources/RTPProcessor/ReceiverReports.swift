@@ -93,7 +93,7 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
   /// step.
   private mutating func schedule(interval: Double, after now: Instant) {
     let seconds = interval * Double.random(in: 0.5...1.5, using: &randomness) / 1.218_28
-    deadline = now.advanced(byNanoseconds: Int64(seconds * 1e9))
+    deadline = now.advanced(by: .seconds(seconds))
   }
 
   /// As many as the count of a report can say.
@@ -116,7 +116,7 @@ extension SourceReception {
     let lost = expected.subtractingSaturating(received.subtractingSaturating(prior?.received ?? 0))
     guard expected > 0, lost > 0 else { return 0 }
     // All of them would be 256, which the field cannot say.
-    return UInt8(clamping: min(lost, 1 << 32) << 8 / min(expected, 1 << 32))
+    return UInt8(clamping: (min(lost, 1 << 32) << 8) / min(expected, 1 << 32))
   }
 }
 
@@ -133,7 +133,7 @@ extension ByteBuffer {
       delay = UInt32(clamping: last.arrival.ticks(at: 65_536, to: now))
     }
     writeMultipleIntegers(
-      reception.ssrc, UInt32(reception.fractionLost(since: prior)) << 24 | lost,
+      reception.ssrc, (UInt32(reception.fractionLost(since: prior)) << 24) | lost,
       reception.highestSequence, reception.jitter, lastReport, delay)
   }
 }

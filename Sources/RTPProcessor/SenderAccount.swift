@@ -16,8 +16,8 @@ struct SenderAccount: Sendable {
 
   /// Packets that may be under way when a report is written, or overtake it, at any rate.
   private static let leastSlack: Int64 = 16
-  /// The same for a fast stream, as a time in nanoseconds.
-  private static let slackDuration: Int64 = 100_000_000
+  /// The same for a fast stream, as a time.
+  private static let slackDuration: Duration = .milliseconds(100)
 
   private var first: Mark?
   /// False once more packets came than the sender reports, as with senders whose reports say 0.
@@ -40,8 +40,8 @@ struct SenderAccount: Sendable {
     let numbers = highest.subtractingSaturating(first.highest)
     let came = received.subtractingSaturating(first.received)
     let count = Int64(sent &- first.sent)
-    let duration = max(first.arrival.nanoseconds(to: arrival), 1)
-    let share = min(Double(Self.slackDuration) / Double(duration), 1)
+    let duration = max(first.arrival.duration(to: arrival), .nanoseconds(1))
+    let share = min(Self.slackDuration / duration, 1)
     let slack = Self.leastSlack + Int64(Double(max(numbers, 0)) * share)
     if count + slack < came { isCredible = false }
     let missing = min(numbers - count, numbers - came)

@@ -33,8 +33,8 @@ struct Source: Sendable {
   /// stuck.
   static let patienceWithOldPackets: Duration = .milliseconds(500)
 
-  /// Nanoseconds of silence that may be an outage of the network.
-  static let shortestOutage: Int64 = 1_000_000_000
+  /// The shortest silence that may be an outage of the network.
+  static let shortestOutage: Duration = .seconds(1)
 
   /// The SSRC of its packets.
   private(set) var ssrc: UInt32
@@ -129,14 +129,14 @@ struct Source: Sendable {
   /// It is an outage if about as many packets are missing as the source would have sent meanwhile,
   /// and about as much media time.
   func missing(before first: ReorderBuffer.Entry) -> Int? {
-    let silence = liveliness.lastArrival.nanoseconds(to: first.arrival)
-    let before = beginning.nanoseconds(to: liveliness.lastArrival)
+    let silence = liveliness.lastArrival.duration(to: first.arrival)
+    let before = beginning.duration(to: liveliness.lastArrival)
     guard min(silence, before) >= Self.shortestOutage, received > 0 else { return nil }
     let ticks = Double(
       MediaTimeline.difference(from: newestTimestamp, to: first.packet.timestamp))
-    let seconds = Double(silence) / 1e9
+    let seconds = silence / .seconds(1)
     guard abs(ticks / Double(timeline.clockRate) - seconds) <= 2 + seconds / 10 else { return nil }
-    let expected = Double(received) / Double(before) * Double(silence)
+    let expected = Double(received) * (silence / before)
     let period = 65_536.0
     let next = UInt16(truncatingIfNeeded: highest + 1)
     let step = Double(first.packet.sequenceNumber.rawValue &- next)
@@ -309,10 +309,12 @@ struct Source: Sendable {
 
 /// How often packets of a source arrive, to tell a pause between two frames from the source's end.
 struct Liveliness: Sendable {
+  private static let period: Duration = .seconds(1)
+
   private(set) var lastArrival: Instant
-  private var longestGap: Int64 = 0
+  private var longestGap: Duration = .zero
   /// Until a source has been observed for a while, it may be one that sends a frame a second.
-  private var longestGapBefore: Int64 = 1_000_000_000
+  private var longestGapBefore: Duration = Self.period
   private var periodStart: Instant
 
   init(first: Instant) {
@@ -321,12 +323,12 @@ struct Liveliness: Sendable {
   }
 
   mutating func note(_ arrival: Instant) {
-    if periodStart.nanoseconds(to: arrival) > 1_000_000_000 {
+    if periodStart.duration(to: arrival) > Self.period {
       longestGapBefore = longestGap
-      longestGap = 0
+      longestGap = .zero
       periodStart = arrival
     }
-    longestGap = max(longestGap, lastArrival.nanoseconds(to: arrival))
+    longestGap = max(longestGap, lastArrival.duration(to: arrival))
     lastArrival = max(lastArrival, arrival)
   }
 
@@ -336,7 +338,6 @@ struct Liveliness: Sendable {
   /// s.
   var silentFrom: Instant {
     let pause = max(longestGap, longestGapBefore)
-    let silence = min(max(pause.addingSaturating(pause), 500_000_000), 2_000_000_000)
-    return lastArrival.advanced(byNanoseconds: silence)
+    return lastArrival.advanced(by: min(max(pause * 2, .milliseconds(500)), .seconds(2)))
   }
 }

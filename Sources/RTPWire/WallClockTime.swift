@@ -11,10 +11,10 @@ public struct WallClockTime: Sendable, Hashable, Comparable {
   /// The seconds wrap in 2036. Values without the highest bit are after that (RFC 4330 §3).
   public init(ntpTime: UInt64) {
     let wrapped = Int64(ntpTime >> 32)
-    let seconds = wrapped - Self.secondsFrom1900To1970 + (wrapped < 1 << 31 ? 1 << 32 : 0)
+    let seconds = wrapped - Self.secondsFrom1900To1970 + (wrapped < (1 << 31) ? (1 << 32) : 0)
     let fraction = (ntpTime & 0xFFFF_FFFF) * 1_000_000_000
     // At most the year 2106, far from the end of the range.
-    nanoseconds = seconds * 1_000_000_000 + Int64((fraction + 1 << 31) >> 32)
+    nanoseconds = seconds * 1_000_000_000 + Int64((fraction + (1 << 31)) >> 32)
   }
 
   public static func < (left: WallClockTime, right: WallClockTime) -> Bool {

@@ -30,7 +30,7 @@ struct MotionField {
     columns = newer.width / Self.blockSize
     rows = newer.height / Self.blockSize
     vectors = Array(repeating: .zero, count: columns * rows)
-    let still = Self.stillness * Self.blockSize * Self.blockSize << max(bitDepth - 8, 0)
+    let still = (Self.stillness * Self.blockSize * Self.blockSize) << max(bitDepth - 8, 0)
     for row in 0..<rows {
       for column in 0..<columns {
         let search = BlockSearch(older: older, newer: newer, column: column, row: row)

@@ -72,7 +72,7 @@ import CFFmpeg
           let vector = motion?.source(x: x << shift.width, y: y << shift.height) ?? .zero
           plane.copy(
             width: width, height: height, toX: x, y: y, from: source,
-            x: x + vector.x >> shift.width, y: y + vector.y >> shift.height)
+            x: x + (vector.x >> shift.width), y: y + (vector.y >> shift.height))
         }
       }
     }

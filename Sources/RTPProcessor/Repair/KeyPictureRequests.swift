@@ -2,9 +2,9 @@ import RTPWire
 
 /// Requests key pictures while one is needed, and not too often.
 struct KeyPictureRequests: Sendable {
-  /// The shortest time between two requests, in nanoseconds: what an encoder and a long network
-  /// path need for a key picture.
-  static let shortestInterval: Int64 = 500_000_000
+  /// The shortest time between two requests: what an encoder and a long network path need for a key
+  /// picture.
+  static let shortestInterval: Duration = .milliseconds(500)
 
   private let messages: Set<FeedbackRequest>
   private var wantedSince: Instant?
@@ -24,11 +24,11 @@ struct KeyPictureRequests: Sendable {
   /// Notes that a key picture has come.
   mutating func satisfy() { wantedSince = nil }
 
-  /// When the next request is due, given the round trip in nanoseconds.
-  func deadline(roundTrip: Int64) -> Instant? {
+  /// When the next request is due.
+  func deadline(roundTrip: Duration) -> Instant? {
     guard let wantedSince else { return nil }
-    let interval = max(roundTrip.addingSaturating(roundTrip), Self.shortestInterval)
-    return max(wantedSince, last?.advanced(byNanoseconds: interval) ?? wantedSince)
+    let interval = max(roundTrip * 2, Self.shortestInterval)
+    return max(wantedSince, last?.advanced(by: interval) ?? wantedSince)
   }
 
   /// The message for `ssrc` at `now`.
@@ -36,7 +36,7 @@ struct KeyPictureRequests: Sendable {
   /// A full intra request is not meant for losses (RFC 5104 §3.5.1), so it is the second choice. A
   /// repetition is the same command.
   mutating func take(
-    at now: Instant, of ssrc: UInt32, roundTrip: Int64, statistics: inout RepairStatistics
+    at now: Instant, of ssrc: UInt32, roundTrip: Duration, statistics: inout RepairStatistics
   ) -> RTCPFeedback? {
     guard let deadline = deadline(roundTrip: roundTrip), deadline <= now else { return nil }
     last = now

@@ -26,7 +26,7 @@ extension RTPProcessor {
   /// Notes that a key picture came and decoding continues.
   public mutating func noteKeyPicture() { keyPictures.satisfy() }
 
-  private var roundTrip: Int64 { repair?.roundTrip.estimate ?? RoundTrip.initial }
+  private var roundTrip: Duration { repair?.roundTrip.estimate ?? RoundTrip.initial }
 
   /// When the gap before the first waiting packet is given up.
   var gapDeadline: Instant? {

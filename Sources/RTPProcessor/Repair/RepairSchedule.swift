@@ -18,12 +18,12 @@ struct RepairSchedule: Sendable {
   ///
   /// Even if three of four requests or answers are lost, one of ten is nearly always answered.
   static let maximumRequests = 10
-  /// How long a gap may stay open for requested packets, in nanoseconds.
-  static let longestWait: Int64 = 1_000_000_000
+  /// How long a gap may stay open for requested packets.
+  static let longestWait: Duration = .seconds(1)
   /// Requests in a row without an answer before the far end counts as silent.
   static let patienceWithSilence = 16
-  /// The interval of requests to a silent far end, in nanoseconds.
-  static let probeInterval: Int64 = 1_000_000_000
+  /// The interval of requests to a silent far end.
+  static let probeInterval: Duration = .seconds(1)
   /// The most entries of one message (§6.2.1, PID and BLP), so that it fits into any packet.
   static let maximumEntries = 64
 
@@ -48,8 +48,9 @@ struct RepairSchedule: Sendable {
   }
 
   private(set) var roundTrip = RoundTrip()
-  private let longestWait: Int64
-  private var overtaking = Overtaking()
+  private let longestWait: Duration
+  /// How long after a later one packets came.
+  private var overtaking = DelayPeak()
   /// In order of their numbers.
   private var open = CircularBuffer<Place>()
   /// Requests for numbers that are no longer missing.
@@ -64,13 +65,13 @@ struct RepairSchedule: Sendable {
 
   /// - Parameter memory: how long the far end keeps what it has sent, if it says so.
   init(memory: Duration?) {
-    longestWait = min(memory?.wholeNanoseconds ?? Self.longestWait, Self.longestWait)
+    longestWait = min(memory ?? Self.longestWait, Self.longestWait)
   }
 
   /// When ``takeDue(at:)`` has something to request.
   var deadline: Instant? {
     guard isSilent, let lastRequest else { return nextDue }
-    return nextDue.map { max($0, lastRequest.advanced(byNanoseconds: Self.probeInterval)) }
+    return nextDue.map { max($0, lastRequest.advanced(by: Self.probeInterval)) }
   }
 
   /// Until when the gap at `sequence` should stay open for an answer; `nil` if none is expected.
@@ -82,7 +83,7 @@ struct RepairSchedule: Sendable {
       guard place.sequence == expected else { break }
       expected += 1
       guard let request = place.request else { continue }
-      let limit = place.noticed.advanced(byNanoseconds: longestWait)
+      let limit = place.noticed.advanced(by: longestWait)
       // As long as it can be requested again, it is undecided.
       if request.count < Self.maximumRequests { return limit }
       latest = max(latest ?? limit, min(place.due, limit))
@@ -103,7 +104,7 @@ struct RepairSchedule: Sendable {
   mutating func notice(_ sequence: Int64, at now: Instant) {
     guard open.last.map({ $0.sequence < sequence }) ?? true else { return }
     if open.count >= Self.maximumPlaces { giveUpFirst() }
-    let due = now.advanced(byNanoseconds: overtaking.allowance(at: now))
+    let due = now.advanced(by: overtaking.allowance(at: now))
     open.append(Place(sequence: sequence, noticed: now, due: due))
     nextDue = min(nextDue ?? due, due)
   }
@@ -115,7 +116,7 @@ struct RepairSchedule: Sendable {
     if let index = index(of: sequence) {
       let place = open.remove(at: index)
       switch way {
-      case .network: overtaking.note(place.noticed.nanoseconds(to: now), at: now)
+      case .network: overtaking.note(place.noticed.duration(to: now), at: now)
       case .retransmission: statistics.arrived += 1
       case .reconstruction: break
       }
@@ -133,11 +134,11 @@ struct RepairSchedule: Sendable {
         statistics.unneeded += 1
         if request.isAnswered, request.count == 1, !isAnsweredInOwnStream {
           // One request has one answer, so the first copy was the original, delayed.
-          overtaking.note(request.noticed.nanoseconds(to: filled), at: now)
+          overtaking.note(request.noticed.duration(to: filled), at: now)
         }
         noteAnswer(to: &request, at: now)
       case (nil, .network):
-        overtaking.note(request.noticed.nanoseconds(to: now), at: now)
+        overtaking.note(request.noticed.duration(to: now), at: now)
       case (_, .reconstruction): return
       }
       closed[sequence] = request
@@ -193,8 +194,8 @@ struct RepairSchedule: Sendable {
   /// Whether an answer to a request can still come in time.
   private func isWorthAsking(_ place: Place, at now: Instant) -> Bool {
     guard place.request?.count ?? 0 < Self.maximumRequests else { return false }
-    let answer = max(place.due, now).advanced(byNanoseconds: roundTrip.estimate)
-    return !hasBeenAnswered || answer <= place.noticed.advanced(byNanoseconds: longestWait)
+    let answer = max(place.due, now).advanced(by: roundTrip.estimate)
+    return !hasBeenAnswered || answer <= place.noticed.advanced(by: longestWait)
   }
 
   private mutating func ask(
@@ -207,7 +208,7 @@ struct RepairSchedule: Sendable {
       open[index].request?.count += 1
       open[index].request?.last = now
     }
-    open[index].due = now.advanced(byNanoseconds: roundTrip.timeout)
+    open[index].due = now.advanced(by: roundTrip.timeout)
   }
 
   // MARK: - Answers
@@ -221,9 +222,9 @@ struct RepairSchedule: Sendable {
     request.isAnswered = true
     // With several requests it is unknown which was answered (RFC 6298 §3). An answer that is
     // faster than any before answers an earlier request, and the estimate is too low.
-    let last = request.last.nanoseconds(to: now)
+    let last = request.last.duration(to: now)
     if request.count == 1 || roundTrip.smoothed.map({ last < $0 / 2 }) ?? true {
-      roundTrip.note(request.first.nanoseconds(to: now))
+      roundTrip.note(request.first.duration(to: now))
     }
   }
 

@@ -16,8 +16,8 @@ public struct RepairStatistics: Counted, Hashable {
   public internal(set) var malformed: UInt64 = 0
   public internal(set) var pictureLossIndications: UInt64 = 0
   public internal(set) var fullIntraRequests: UInt64 = 0
-  /// From a request to its answer, smoothed, in nanoseconds; `nil` before the first answer.
-  public internal(set) var roundTrip: Int64?
+  /// From a request to its answer, smoothed; `nil` before the first answer.
+  public internal(set) var roundTrip: Duration?
 
   public static let counters: [Counter<RepairStatistics>] = [
     Counter("requested", .packets, \.requested), Counter("requests", .messages, \.requests),

@@ -3,39 +3,40 @@ import RTPWire
 /// The time from a request to its answer, smoothed as in RFC 6298 §2.
 struct RoundTrip: Sendable {
   /// The assumed round trip before the first answer.
-  static let initial: Int64 = 100_000_000
+  static let initial: Duration = .milliseconds(100)
   /// The shortest and longest wait before a request is repeated.
   ///
   /// Less would repeat what a sender's timer holds back; more leaves no time for a third request.
-  static let shortestTimeout: Int64 = 10_000_000
-  static let longestTimeout: Int64 = 500_000_000
+  static let shortestTimeout: Duration = .milliseconds(10)
+  static let longestTimeout: Duration = .milliseconds(500)
 
-  /// In nanoseconds; `nil` before the first answer.
-  private(set) var smoothed: Int64?
-  private var variation: Int64 = 0
+  /// `nil` before the first answer.
+  private(set) var smoothed: Duration?
+  private var variation: Duration = .zero
 
-  /// In nanoseconds, known or supposed.
-  var estimate: Int64 { smoothed ?? Self.initial }
+  /// Known or supposed.
+  var estimate: Duration { smoothed ?? Self.initial }
 
-  /// After how many nanoseconds a request is repeated.
+  /// How long after a request it is repeated.
   ///
   /// Before the first answer it is less than the assumed round trip: an extra request costs little,
   /// and the window is short.
-  var timeout: Int64 {
+  var timeout: Duration {
     guard let smoothed else { return Self.initial / 2 }
-    let timeout = smoothed.addingSaturating(max(4 * variation, Self.shortestTimeout))
+    let timeout = smoothed + max(variation * 4, Self.shortestTimeout)
     return min(max(timeout, Self.shortestTimeout), Self.longestTimeout)
   }
 
-  /// Adds a measurement in nanoseconds; a minute or more is ignored.
-  mutating func note(_ nanoseconds: Int64) {
-    let sample = min(max(nanoseconds, 0), 60_000_000_000)
+  /// Adds a measurement; a minute or more counts as a minute.
+  mutating func note(_ measured: Duration) {
+    let sample = min(max(measured, .zero), .seconds(60))
     guard let smoothed else {
       self.smoothed = sample
       variation = sample / 2
       return
     }
-    variation = (3 * variation + abs(smoothed - sample)) / 4
-    self.smoothed = (7 * smoothed + sample) / 8
+    let difference = max(smoothed - sample, sample - smoothed)
+    variation = (variation * 3 + difference) / 4
+    self.smoothed = (smoothed * 7 + sample) / 8
   }
 }

@@ -17,8 +17,8 @@ import Testing
       #expect(statistics.jitter == 0, "seed \(seed)")
       #expect(statistics.duplicate + statistics.repair.unneeded < 10, "seed \(seed)")
       #expect(network.greatestLatency < 600_000_000, "seed \(seed)")
-      let roundTrip = statistics.repair.roundTrip ?? 0
-      #expect((30_000_000...45_000_000).contains(roundTrip), "seed \(seed): \(roundTrip)")
+      let roundTrip = statistics.repair.roundTrip ?? .zero
+      #expect((.milliseconds(30) ... .milliseconds(45)).contains(roundTrip), "seed \(seed): \(roundTrip)")
     }
   }
 

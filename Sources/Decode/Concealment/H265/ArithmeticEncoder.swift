@@ -13,8 +13,8 @@ struct ArithmeticEncoder {
     ///   - quantization: `SliceQpY`.
     init(value: Int, quantization: Int) {
       let slope = (value >> 4) * 5 - 45
-      let offset = (value & 15) << 3 - 16
-      let level = (slope * min(max(quantization, 0), 51)) >> 4 + offset
+      let offset = ((value & 15) << 3) - 16
+      let level = ((slope * min(max(quantization, 0), 51)) >> 4) + offset
       let start = min(max(level, 1), 126)
       likely = start > 63
       state = UInt8(clamping: likely ? start - 64 : 63 - start)
@@ -97,7 +97,7 @@ struct ArithmeticEncoder {
   /// `rangeTabLps` (table 9-46).
   private static func leastRange(_ state: UInt8, _ range: UInt32) -> UInt32 {
     let row = leastRanges[min(Int(state), leastRanges.count - 1)]
-    return row >> (24 - 8 * (range >> 6 & 3)) & 0xFF
+    return (row >> (24 - 8 * ((range >> 6) & 3))) & 0xFF
   }
 
   /// Four ranges for each state, one in each byte.

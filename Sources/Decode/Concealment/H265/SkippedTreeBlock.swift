@@ -59,7 +59,7 @@ struct SkippedTreeBlock: Hashable {
 
     /// The base-two logarithm of the size of the block at a place; 0 outside.
     private func blockSize(_ x: Int, _ y: Int) -> Int {
-      x < 0 || y < 0 ? 0 : sizes[(y >> Self.log2Grid) * Self.gridWidth + x >> Self.log2Grid]
+      x < 0 || y < 0 ? 0 : sizes[(y >> Self.log2Grid) * Self.gridWidth + (x >> Self.log2Grid)]
     }
 
     private mutating func occupy(x: Int, y: Int, log2Size: Int) {
