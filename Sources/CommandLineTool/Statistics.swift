@@ -178,8 +178,8 @@ enum Statistics {
     object.add("latency_ms", delivery.latency / 1e6)
     object.add("greatest_latency_ms", Double(delivery.greatestLatency) / 1e6)
     var failures = JSONLine()
-    for (name, count) in delivery.failures.sorted(by: { $0.key < $1.key }) {
-      failures.add(name, count)
+    for kind in DecodeFailure.Kind.allCases.sorted(by: { $0.rawValue < $1.rawValue }) {
+      if let count = delivery.failures[kind] { failures.add(kind.rawValue, count) }
     }
     object.add("decode_failures", failures)
     return object

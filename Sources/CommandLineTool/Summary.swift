@@ -68,7 +68,7 @@ enum Summary {
     text += ", \(delivery.accessUnits.counted("access unit"))"
     if delivery.frames > 0 { text += ", \(delivery.frames.counted("frame"))" }
     if let format = stream.format { text += " of \(format.summary)" }
-    if let before = delivery.failures["no_random_access_point"] {
+    if let before = delivery.failures[.noRandomAccessPoint] {
       text += "; \(before.counted("access unit")) came before the first key picture"
     }
     text += "; " + losses(of: reception, inThisMachine: status.transport.kernelDropped)
@@ -121,12 +121,13 @@ enum Summary {
   /// Which pictures are not intact, and why; empty if all are.
   private static func pictures(of delivery: DeliveryStatistics) -> String {
     let damaged = delivery.conditions[.damaged] ?? 0
+    let skipped = delivery.failures[.notIntact] ?? 0
     let isInherited = damaged == delivery.damages[.reference]
     let parts = [
       (delivery.conditions[.concealed] ?? 0, "concealed"),
       (damaged, isInherited ? "damaged by errors in earlier pictures" : "damaged"),
       (delivery.conditions[.repeated] ?? 0, "repeated"),
-      (delivery.failures["not_intact"] ?? 0, "skipped"),
+      (skipped, "skipped"),
     ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
     var text = parts.isEmpty ? "" : "; pictures: " + parts.joined(separator: ", ")
     let causes = PictureDamage.allCases.compactMap { cause in

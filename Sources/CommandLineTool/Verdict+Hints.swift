@@ -23,11 +23,11 @@ extension Verdict {
     }
     let units = status.delivery.accessUnits
     let failures = status.delivery.failures
-    if failures["not_intact"] != nil {
+    if failures[.notIntact] != nil {
       return
         "none of \(units.counted("picture")) was intact; --on-loss conceal shows them all the same"
     }
-    if units == 0 || failures["no_random_access_point"] != nil {
+    if units == 0 || failures[.noRandomAccessPoint] != nil {
       return "no key picture came, with which decoding can begin; wait longer, or ask for one "
         + "with --feedback pli"
     }

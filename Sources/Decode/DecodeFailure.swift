@@ -31,12 +31,43 @@ public struct DecodeFailure: Error, Sendable, Hashable {
     case closed
   }
 
+  /// A reason without its details, as it is counted.
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
+    case decoder
+    case noRandomAccessPoint = "no_random_access_point"
+    case noPicture = "no_picture"
+    case notShown = "not_shown"
+    case notIntact = "not_intact"
+    case rejectedSize = "rejected_size"
+    case foreignCodec = "foreign_codec"
+    case unknownPixelFormat = "unknown_pixel_format"
+    case outOfMemory = "out_of_memory"
+    case closed
+  }
+
   public let reason: Reason
   public let time: MediaTime
   /// When the first packet of the access unit arrived.
   public let firstArrival: Instant
   /// When the packet that completed it arrived.
   public let lastArrival: Instant
+}
+
+extension DecodeFailure.Reason {
+  public var kind: DecodeFailure.Kind {
+    switch self {
+    case .decoder: .decoder
+    case .noRandomAccessPoint: .noRandomAccessPoint
+    case .noPicture: .noPicture
+    case .notShown: .notShown
+    case .notIntact: .notIntact
+    case .rejectedSize: .rejectedSize
+    case .foreignCodec: .foreignCodec
+    case .unknownPixelFormat: .unknownPixelFormat
+    case .outOfMemory: .outOfMemory
+    case .closed: .closed
+    }
+  }
 }
 
 /// Why a decoder cannot be opened.

@@ -20,10 +20,10 @@ public struct AccessUnit: Sendable {
   public struct Gap: Sendable, Hashable {
     /// How many NAL units precede the gap; units that are missing entirely belong here.
     public let unitIndex: Int
-    /// 0 where the numbering restarted, so that the count is unknown.
-    public let packets: Int
+    /// `nil` where the numbering restarted, so that the count is unknown.
+    public let packets: Int?
 
-    public init(unitIndex: Int, packets: Int) {
+    public init(unitIndex: Int, packets: Int?) {
       self.unitIndex = unitIndex
       self.packets = packets
     }
@@ -53,6 +53,8 @@ public struct AccessUnit: Sendable {
   /// When the picture was taken, by the sender's clock and its RTCP sender reports (RFC 3550
   /// §6.4.1); `nil` before the first report.
   public var captureTime: WallClockTime?
+  /// Requests for a key picture that were in vain by the time it was complete; 0 without feedback.
+  public var unansweredKeyPictureRequests = 0
 
   public init(
     codec: VideoCodec, bytes: ByteBuffer, units: [NALUnit], time: MediaTime, firstArrival: Instant,
@@ -98,7 +100,7 @@ public struct NALUnit: Sendable, Hashable {
 
 extension AccessUnit {
   /// Packets known to be missing inside the unit or directly before it.
-  public var lostPackets: Int { gaps.reduce(0) { $0 + $1.packets } }
+  public var lostPackets: Int { gaps.reduce(0) { $0 + ($1.packets ?? 0) } }
 
   /// The NAL units as slices, without start codes.
   public var nalUnits: [ByteBuffer] { units.map { bytes(of: $0) } }

@@ -50,7 +50,7 @@ struct AccessUnitDraft: Sendable {
   /// The number of units it will have.
   var unitCount: Int { units.count + strays.count }
 
-  var lostPackets: Int { gaps.reduce(0) { $0 + $1.packets } }
+  var lostPackets: Int { gaps.reduce(0) { $0 + ($1.packets ?? 0) } }
 
   /// The finished access unit.
   func accessUnit(codec: VideoCodec, format: FormatDescription?) -> AccessUnit {
@@ -62,10 +62,12 @@ struct AccessUnitDraft: Sendable {
       recoveryPoint: recoveryPoint, format: format)
   }
 
-  /// Notes that `count` packets are missing after the units so far; 0 means an unknown number.
-  mutating func noteGap(of count: Int) {
+  /// Notes that `count` packets are missing after the units so far; `nil` means an unknown number.
+  mutating func noteGap(of count: Int?) {
     if let last = gaps.indices.last, gaps[last].unitIndex == units.count {
-      gaps[last] = AccessUnit.Gap(unitIndex: units.count, packets: gaps[last].packets + count)
+      let known = [gaps[last].packets, count].compactMap(\.self)
+      gaps[last] = AccessUnit.Gap(
+        unitIndex: units.count, packets: known.isEmpty ? nil : known.reduce(0, +))
     } else {
       gaps.append(AccessUnit.Gap(unitIndex: units.count, packets: count))
     }
@@ -89,7 +91,7 @@ struct AccessUnitDraft: Sendable {
         other.bytes.getSlice(
           at: other.bytes.readerIndex + unit.offset, length: unit.length) ?? ByteBuffer()
       let isKnown =
-        other.repeatedSets.contains(index) && parameterSetTypes & 1 << UInt64(unit.type) != 0
+        other.repeatedSets.contains(index) && parameterSetTypes & (1 << UInt64(unit.type)) != 0
       if isKnown || unit.type == format.accessUnitDelimiterType || !unit.isWhole { continue }
       if format.role(of: NALUnitHead(of: content)) == .other {
         bytes.writeBytes(AnnexB.startCode)

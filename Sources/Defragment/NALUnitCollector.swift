@@ -146,7 +146,7 @@ public struct NALUnitCollector: Sendable {
   }
 
   /// Notes `count` packets missing before the next one.
-  mutating func noteLoss(of count: Int) {
+  mutating func noteLoss(of count: Int?) {
     assembler.noteLoss(of: count, statistics: &statistics)
     if let reordering { unitsNearLoss = reordering.reach + 1 }
   }

@@ -68,7 +68,7 @@ public struct VideoDefragmenter: Sendable {
       flush()
       units.restart()
       // After a restart of the numbering, nobody knows how much is missing.
-      if hasBegun { units.noteLoss(of: 0) }
+      if hasBegun { units.noteLoss(of: nil) }
     }
     hasBegun = true
     if packet.lostBefore > 0 {

@@ -3,8 +3,8 @@ import RTPWire
 
 /// A source, or a new numbering of the current source, that is not yet validated.
 ///
-/// RFC 3550 A.1 asks for two packets in sequence before a source counts as valid. Its packets are
-/// kept meanwhile, so that none is lost.
+/// It is on probation until it has proved itself (``SourceProof``). Its packets are kept meanwhile,
+/// so that none is lost.
 struct Prospect: Sendable {
   /// The result of offering a packet.
   enum Outcome: Sendable, Hashable {
@@ -16,10 +16,6 @@ struct Prospect: Sendable {
     case stray
   }
 
-  /// Two packets prove a source when they lie at most this far apart (`MAX_MISORDER` of A.1):
-  /// networks reorder the first packets of a stream as they do all others.
-  static let greatestDistance = 100
-
   let ssrc: UInt32
   let firstArrival: Instant
   private(set) var lastArrival: Instant
@@ -28,7 +24,7 @@ struct Prospect: Sendable {
   /// The held packet with the lowest number.
   private(set) var first: ReorderBuffer.Entry?
   private(set) var bytes = 0
-  private(set) var isConfirmed = false
+  private var proof = SourceProof()
   private var unwrapper: SequenceUnwrapper
   /// The numbers held, and whether decoding can begin there.
   private var isEntryPoint: [Int64: Bool] = [:]
@@ -41,29 +37,25 @@ struct Prospect: Sendable {
     unwrapper = SequenceUnwrapper(first: packet.sequenceNumber)
   }
 
+  /// Whether it has proved itself.
+  var isConfirmed: Bool { proof.isComplete }
+
   /// Keeps `packet`, unless it is a repetition or unrelated to those held.
   mutating func hold(_ packet: RTPPacket, arrival: Instant, isEntryPoint: Bool) -> Outcome {
     lastArrival = arrival
     let sequence = unwrapper.extend(packet.sequenceNumber)
     if self.isEntryPoint[sequence] != nil { return .duplicate }
     let entry = ReorderBuffer.Entry(packet: packet.detached(), sequence: sequence, arrival: arrival)
-    guard let last = held.last?.sequence else {
-      store(entry, isEntryPoint: isEntryPoint)
-      return .held
-    }
-    let distance = (last - sequence).magnitude
     if isConfirmed {
-      guard distance <= UInt64(Source.greatestDropout) else { return .stray }
-    } else if distance > UInt64(Self.greatestDistance) {
+      guard let last = held.last?.sequence,
+        (last - sequence).magnitude <= UInt64(Source.greatestDropout)
+      else { return .stray }
+    } else if !proof.note(packet.sequenceNumber), !held.isEmpty {
       let dropped = held.count
       self = Prospect(packet: packet, arrival: arrival)
-      store(
-        ReorderBuffer.Entry(
-          packet: entry.packet, sequence: unwrapper.extend(packet.sequenceNumber), arrival: arrival),
-        isEntryPoint: isEntryPoint)
+      _ = hold(packet, arrival: arrival, isEntryPoint: isEntryPoint)
       return .heldInstead(of: dropped)
     }
-    isConfirmed = true
     store(entry, isEntryPoint: isEntryPoint)
     return .held
   }

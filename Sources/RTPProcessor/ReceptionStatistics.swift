@@ -30,8 +30,6 @@ public struct ReceptionStatistics: Counted, Hashable {
   /// Those that share the media's numbering are counted in order, others on arrival.
   public internal(set) var correction: UInt64 = 0
   /// Gaps that a lost correction packet left, so that no media is missing.
-  ///
-  /// They are also counted in ``correction``.
   public internal(set) var unneeded: UInt64 = 0
   /// Retransmission packets (RFC 4588), useful or not.
   ///
@@ -75,7 +73,7 @@ public struct ReceptionStatistics: Counted, Hashable {
     Counter("repaired", .packets, \.repaired),
     Counter("delivered", .packets, \.delivered, .outcome),
     Counter("correction", .packets, \.correction, .outcome),
-    Counter("unneeded", .packets, \.unneeded, .incoming),
+    Counter("unneeded", .packets, \.unneeded),
     Counter("retransmission", .packets, \.retransmission, .outcome),
     Counter("held", .packets, \.held, .outcome, total: .latest),
     Counter("lost", .packets, \.lost),

@@ -12,6 +12,27 @@ struct ReorderBuffer: Sendable {
     let arrival: Instant
   }
 
+  /// What a place holds.
+  enum Occupant: Sendable {
+    case packet(Entry)
+    /// The packet was a lost correction packet, so that nothing is missing here.
+    case lostCorrection(sequence: Int64)
+
+    var sequence: Int64 {
+      switch self {
+      case .packet(let entry): entry.sequence
+      case .lostCorrection(let sequence): sequence
+      }
+    }
+
+    var length: Int {
+      switch self {
+      case .packet(let entry): entry.packet.bytes.readableBytes
+      case .lostCorrection: 0
+      }
+    }
+  }
+
   enum Insertion: Sendable, Hashable {
     case stored
     case duplicate
@@ -26,54 +47,55 @@ struct ReorderBuffer: Sendable {
   private(set) var next: Int64
   private(set) var count = 0
   private(set) var bytes = 0
-  private var slots = [Entry?](repeating: nil, count: 64)
+  private var slots = [Occupant?](repeating: nil, count: 64)
   /// The inserted entries, oldest first; those that have left are skipped later.
   private var insertions = CircularBuffer<(sequence: Int64, arrival: Instant)>()
 
   init(next: Int64) { self.next = next }
 
-  /// When the packet that has waited longest arrived, or `nil` when none waits.
+  /// When what has waited longest arrived, or `nil` when nothing waits.
   var oldestArrival: Instant? { insertions.first?.arrival }
 
-  /// Whether the packet of `sequence` waits here.
+  /// Whether the place `sequence` is taken.
   func holds(_ sequence: Int64) -> Bool {
     guard count > 0, (next..<next + Int64(slots.count)).contains(sequence) else { return false }
     return slots[index(of: sequence)] != nil
   }
 
-  /// Stores `entry`, whose number must not precede ``next``.
-  mutating func insert(_ entry: Entry) -> Insertion {
-    let ahead = entry.sequence - next
+  /// Stores `occupant`, whose number must not precede ``next``.
+  mutating func insert(_ occupant: Occupant, at arrival: Instant) -> Insertion {
+    let sequence = occupant.sequence
+    let ahead = sequence - next
     guard ahead >= 0, ahead < Self.span else { return .beyondSpan }
     while ahead >= slots.count { grow() }
-    let slot = index(of: entry.sequence)
+    let slot = index(of: sequence)
     guard slots[slot] == nil else { return .duplicate }
-    slots[slot] = entry
-    insertions.append((entry.sequence, entry.arrival))
+    slots[slot] = occupant
+    insertions.append((sequence, arrival))
     count += 1
-    bytes += entry.packet.bytes.readableBytes
+    bytes += occupant.length
     return .stored
   }
 
-  /// Removes the packet at ``next``, if it is there, and moves on.
-  mutating func popNext() -> Entry? {
+  /// Removes what is at ``next``, if anything is, and moves on.
+  mutating func popNext() -> Occupant? {
     guard count > 0 else { return nil }
     let slot = index(of: next)
-    guard let entry = slots[slot] else { return nil }
+    guard let occupant = slots[slot] else { return nil }
     slots[slot] = nil
     next += 1
     count -= 1
-    bytes -= entry.packet.bytes.readableBytes
+    bytes -= occupant.length
     while let oldest = insertions.first, oldest.sequence < next {
       insertions.removeFirst()
     }
-    return entry
+    return occupant
   }
 
   /// Moves past ``next`` without removing a packet: a packet in order is never stored.
   mutating func passNext() { next += 1 }
 
-  /// Gives up the numbers before the first waiting packet, and returns how many there were.
+  /// Gives up the numbers before the first place that is taken, and returns how many there were.
   mutating func skipGap() -> Int {
     guard count > 0 else { return 0 }
     let from = next
@@ -86,8 +108,8 @@ struct ReorderBuffer: Sendable {
   }
 
   private mutating func grow() {
-    let entries = slots
-    slots = [Entry?](repeating: nil, count: 2 * entries.count)
-    for case .some(let entry) in entries { slots[index(of: entry.sequence)] = entry }
+    let former = slots
+    slots = [Occupant?](repeating: nil, count: 2 * former.count)
+    for case .some(let occupant) in former { slots[index(of: occupant.sequence)] = occupant }
   }
 }

@@ -95,7 +95,7 @@ struct Source: Sendable {
   /// Whether `packet`, of another SSRC, continues where this source stopped.
   func goesOn(with packet: RTPPacket) -> Bool {
     let missing = unwrapper.extend(packet.sequenceNumber) - highest - 1
-    guard (0...Int64(Prospect.greatestDistance)).contains(missing),
+    guard (0...Int64(SourceProof.usualReach)).contains(missing),
       let time = timeline.time(of: packet.timestamp),
       let newest = timeline.newest.flatMap(timeline.time(of:))
     else { return false }
@@ -185,9 +185,8 @@ struct Source: Sendable {
       if buffer.count > 0 { release(statistics: &statistics, ready: &ready) }
       return .inOrder
     }
-    switch buffer.insert(
-      ReorderBuffer.Entry(packet: packet.detached(), sequence: sequence, arrival: arrival))
-    {
+    let entry = ReorderBuffer.Entry(packet: packet.detached(), sequence: sequence, arrival: arrival)
+    switch buffer.insert(.packet(entry), at: arrival) {
     case .stored:
       noteArrival(of: packet, sequence: sequence, way, at: arrival, statistics: &statistics)
       statistics.held += 1
@@ -198,6 +197,24 @@ struct Source: Sendable {
     case .beyondSpan:
       return .renumbered
     }
+  }
+
+  /// Closes the place `sequence`, whose packet was a lost correction packet; false where it is not
+  /// open.
+  mutating func close(
+    _ sequence: Int64, at arrival: Instant, statistics: inout ReceptionStatistics,
+    ready: inout Ready
+  ) -> Bool {
+    guard lacks(sequence), sequence < highest else { return false }
+    if sequence == buffer.next {
+      buffer.passNext()
+      history.record(sequence, timestamp: nil)
+      release(statistics: &statistics, ready: &ready)
+    } else if buffer.insert(.lostCorrection(sequence: sequence), at: arrival) != .stored {
+      return false
+    }
+    statistics.unneeded += 1
+    return true
   }
 
   /// Inserts the packets that waited while the source was on probation, in order of arrival.
@@ -257,11 +274,16 @@ struct Source: Sendable {
   }
 
   private mutating func release(statistics: inout ReceptionStatistics, ready: inout Ready) {
-    while let entry = buffer.popNext() {
-      statistics.held -= 1
-      emit(
-        entry.packet, sequence: entry.sequence, at: entry.arrival, statistics: &statistics,
-        ready: &ready)
+    while let occupant = buffer.popNext() {
+      switch occupant {
+      case .packet(let entry):
+        statistics.held -= 1
+        emit(
+          entry.packet, sequence: entry.sequence, at: entry.arrival, statistics: &statistics,
+          ready: &ready)
+      case .lostCorrection(let sequence):
+        history.record(sequence, timestamp: nil)
+      }
     }
   }
 
@@ -299,7 +321,7 @@ struct Source: Sendable {
     onlyOldSince = since
     guard arrival < since.advanced(by: Self.patienceWithOldPackets) else { return .renumbered }
     return switch history.find(sequence) {
-    case .delivered(packet.timestamp): .duplicate
+    case .delivered(packet.timestamp), .closed: .duplicate
     case .delivered: .renumbered
     case .missing: timeline.isRecent(packet.timestamp) ? .late : .renumbered
     case .forgotten: .renumbered

@@ -303,8 +303,8 @@ public struct DeliveryStatistics: Counted, Hashable {
   public internal(set) var freezes = FreezeStatistics()
   /// Frames dropped for a constant rate, because their interval already had one.
   public internal(set) var surplus: UInt64 = 0
-  /// Access units without a frame, by the name of the reason.
-  public internal(set) var failures: [String: UInt64] = [:]
+  /// Access units without a frame, by reason.
+  public internal(set) var failures: [DecodeFailure.Kind: UInt64] = [:]
   /// Access units dropped for lack of room before the decoder, up to the next random-access point.
   public internal(set) var droppedBeforeDecoder: UInt64 = 0
   /// Access units at the start of a later connection that were not written to elementary streams,
@@ -326,29 +326,11 @@ public struct DeliveryStatistics: Counted, Hashable {
   ]
 
   mutating func note(_ reason: DecodeFailure.Reason) {
-    failures[reason.name, default: 0] += 1
+    failures[reason.kind, default: 0] += 1
   }
 
   mutating func note(latency new: Int64) {
     latency = latency == 0 ? Double(new) : latency + (Double(new) - latency) / 16
     greatestLatency = max(greatestLatency, new)
-  }
-}
-
-extension DecodeFailure.Reason {
-  /// The reason's name in the counters.
-  var name: String {
-    switch self {
-    case .decoder: "decoder"
-    case .noRandomAccessPoint: "no_random_access_point"
-    case .noPicture: "no_picture"
-    case .notShown: "not_shown"
-    case .notIntact: "not_intact"
-    case .rejectedSize: "rejected_size"
-    case .foreignCodec: "foreign_codec"
-    case .unknownPixelFormat: "unknown_pixel_format"
-    case .outOfMemory: "out_of_memory"
-    case .closed: "closed"
-    }
   }
 }

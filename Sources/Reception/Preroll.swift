@@ -26,10 +26,10 @@ struct Preroll: Sendable {
   private var recognizer: FormatRecognizer
   private var sources: [UInt32: Source] = [:]
 
-  /// A source counts after two packets in sequence, so that garbage decides nothing.
+  /// A source counts once it is proven, so that garbage decides nothing.
   private struct Source: Sendable {
     var last: RTPPacket
-    var isConfirmed = false
+    var proof = SourceProof()
   }
 
   init(_ formats: FormatCatalogue) {
@@ -67,7 +67,7 @@ struct Preroll: Sendable {
 
   /// The payload types of the sources that count.
   var payloadTypes: [UInt8] {
-    Set(sources.values.filter(\.isConfirmed).map(\.last.payloadType)).sorted()
+    Set(sources.values.filter(\.proof.isComplete).map(\.last.payloadType)).sorted()
   }
 
   /// How many datagrams are kept.
@@ -85,18 +85,20 @@ struct Preroll: Sendable {
     guard var source = sources[packet.ssrc] else {
       // Bounded by forgetting: an active sender is entered again.
       if sources.count >= 64 { sources.removeAll() }
-      sources[packet.ssrc] = Source(last: packet.detached())
+      var source = Source(last: packet.detached())
+      _ = source.proof.note(packet.sequenceNumber)
+      sources[packet.ssrc] = source
       return false
     }
-    let step = source.last.sequenceNumber.distance(to: packet.sequenceNumber)
-    if !source.isConfirmed, step != 0, step.magnitude <= 100 {
-      source.isConfirmed = true
-      if isOfStream { recognizer.observe(source.last) }
+    let wasProven = source.proof.isComplete
+    let isProven = source.proof.note(packet.sequenceNumber)
+    if isProven, isOfStream {
+      if !wasProven { recognizer.observe(source.last) }
+      recognizer.observe(packet)
     }
-    if source.isConfirmed, isOfStream { recognizer.observe(packet) }
     source.last = packet.detached()
     sources[packet.ssrc] = source
-    return source.isConfirmed
+    return isProven
   }
 
   private mutating func store(_ datagram: Datagram) {

@@ -22,7 +22,7 @@ struct GapTests {
     pushKey(isDiscontinuity: true)
     let units = bench.take()
     #expect(units.map(\.integrity) == [.whole, .afterLoss, .whole])
-    let unknown = [Gap(unitIndex: 0, packets: 0)]
+    let unknown = [Gap(unitIndex: 0, packets: nil)]
     #expect(units.map(\.gaps) == [[], unknown, unknown])
   }
 

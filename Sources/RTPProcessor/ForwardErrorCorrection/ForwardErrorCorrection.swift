@@ -11,8 +11,8 @@ struct ForwardErrorCorrection: Sendable {
   enum Finding: Sendable {
     /// A media packet, bit for bit as it was sent.
     case rebuilt(RTPPacket)
-    /// The number of a lost correction packet, and its timestamp.
-    case lostCorrection(SequenceNumber, timestamp: UInt32)
+    /// The number of a lost correction packet, at which no media is missing.
+    case lostCorrection(SequenceNumber)
   }
 
   /// The most sets that wait for packets at once; the oldest makes room.
@@ -272,15 +272,7 @@ struct ForwardErrorCorrection: Sendable {
     guard let place = coverage.lostCorrection(before: sequence, in: history) else { return }
     history.record(place, media: nil)
     statistics.lost += 1
-    // So far, senders use the one of the packets protected last (RFC 5109 §7.2).
-    let last = (1...CorrectionCoverage.longestSearch).first {
-      history.packet(at: place - $0) != nil
-    }
-    let packet = history.packet(at: place - (last ?? 0))
-    let timestamp = packet.flatMap { $0.getInteger(at: $0.readerIndex + 4, as: UInt32.self) }
-    findings.append(
-      .lostCorrection(
-        SequenceNumber(UInt16(truncatingIfNeeded: place)), timestamp: timestamp ?? 0))
+    findings.append(.lostCorrection(SequenceNumber(UInt16(truncatingIfNeeded: place))))
   }
 }
 

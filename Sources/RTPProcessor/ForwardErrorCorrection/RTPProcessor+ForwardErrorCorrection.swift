@@ -83,26 +83,18 @@ extension RTPProcessor {
         // A correction packet of the source names its SSRC, so it needs no probation.
         guard source?.owns(packet) == true else { continue }
         _ = receiveRecovered(packet, .reconstruction, at: arrival) { _ in false }
-      case .lostCorrection(let number, let timestamp):
-        pass(number, timestamp: timestamp, at: arrival)
+      case .lostCorrection(let number):
+        pass(number, at: arrival)
       }
     }
   }
 
-  /// Closes the gap of a lost correction packet.
-  private mutating func pass(_ number: SequenceNumber, timestamp: UInt32, at arrival: Instant) {
-    let formats = configuration.correctionFormats
-    guard let payloadType = formats.first(where: \.value.isNumberedWithMedia)?.key, let ssrc else {
-      return
-    }
-    var bytes = ByteBuffer()
-    bytes.writeMultipleIntegers(
-      UInt8(0x80), payloadType & 0x7F, number.rawValue, timestamp, ssrc)
-    guard let packet = try? RTPPacket(parsing: bytes) else { return }
-    let highest = source?.highest ?? 0
-    let outcome = source?.receive(
-      packet, at: arrival, way: .reconstruction, statistics: &statistics, ready: &ready)
-    noteRepair(of: packet, .reconstruction, highest: highest, at: arrival)
-    if outcome == .inOrder || outcome == .parked { statistics.unneeded += 1 }
+  /// Closes the place of a lost correction packet.
+  private mutating func pass(_ number: SequenceNumber, at arrival: Instant) {
+    guard let sequence = source?.extend(number),
+      source?.close(sequence, at: arrival, statistics: &statistics, ready: &ready) == true
+    else { return }
+    repair?.arrived(sequence, .reconstruction, at: arrival, statistics: &statistics.repair)
+    repair?.close(before: source?.buffer.next ?? 0)
   }
 }

@@ -3,10 +3,9 @@ internal import RTPWire
 
 /// The source from which a stream is accepted: one address and port, determined once and then kept.
 ///
-/// A datagram is accepted, refused or held. A source is a candidate until two of its RTP packets
-/// with one SSRC follow each other almost directly in sequence (RFC 3550 A.1); its datagrams are
-/// held until then, so none is lost. One origin may have two candidates, because audio and video
-/// can share a port.
+/// A datagram is accepted, refused or held. A source is a candidate until it has proved itself
+/// (``SourceProof``); its datagrams are held until then, so none is lost. One origin may have two
+/// candidates, because audio and video can share a port.
 ///
 /// The rules, depending on what is known of the far end:
 /// - A known peer (one that got a hello) is accepted at once from its own address. Another port of
@@ -162,11 +161,8 @@ struct SourcePin: Sendable {
     if let index = candidates.firstIndex(where: { $0.origin == origin && $0.ssrc == packet.ssrc }) {
       candidate = candidates.remove(at: index)
     }
-    // Every second packet may be lost, or each pair swapped.
-    let distance = candidate.sequenceNumber?.distance(to: packet.sequenceNumber) ?? 0
-    let isInSequence = distance != 0 && (-Self.nearby...Self.nearby).contains(distance)
-    discarded += candidate.hold(datagram, sequenceNumber: packet.sequenceNumber)
-    guard isInSequence else {
+    discarded += candidate.hold(datagram)
+    guard candidate.proof.note(packet.sequenceNumber) else {
       if candidates.count == Self.maximumCandidates {
         discarded += UInt64(candidates.removeFirst().held.count)
       }
@@ -237,7 +233,8 @@ struct SourcePin: Sendable {
   static let maximumEarlyReports = 8
   /// Audio and video.
   static let maximumSourcesPerOrigin = 2
-  /// How far apart the numbers of two packets that prove a source may be.
+  /// How far apart the numbers of two packets may be that prove a source: less than in the order,
+  /// since whoever is accepted here shuts all others out.
   static let nearby = 3
   /// Nanoseconds for which a candidate's packets are kept: a sender of single pictures may pause
   /// for seconds between packets.
@@ -255,7 +252,7 @@ extension SourcePin.Expectation {
 private struct Candidate: Sendable {
   let origin: SocketAddress
   let ssrc: UInt32
-  private(set) var sequenceNumber: SequenceNumber?
+  var proof = SourceProof(reach: SourcePin.nearby)
   private(set) var held: [Datagram] = []
   private(set) var lastHeard = Instant(nanoseconds: 0)
 
@@ -264,12 +261,11 @@ private struct Candidate: Sendable {
     self.ssrc = ssrc
   }
 
-  /// Keeps a copy of `datagram`; returns how many older ones were dropped for it.
-  mutating func hold(_ datagram: Datagram, sequenceNumber: SequenceNumber) -> UInt64 {
+  /// Keeps a copy of `datagram`, and says how many older ones had to go for it.
+  mutating func hold(_ datagram: Datagram) -> UInt64 {
     let isFull = held.count == Self.maximumHeld
     if isFull { held.removeFirst() }
     held.append(datagram.detached)
-    self.sequenceNumber = sequenceNumber
     lastHeard = datagram.arrival
     return isFull ? 1 : 0
   }

@@ -1,0 +1,27 @@
+/// Whether the packets of one SSRC prove a source: two of them in sequence, or nearly so (RFC 3550
+/// A.1).
+///
+/// Every second packet may be lost, or each pair swapped, and a packet that comes twice proves
+/// nothing.
+public struct SourceProof: Sendable, Hashable {
+  /// How far apart the two numbers may be by default (`MAX_MISORDER` of A.1): networks reorder the
+  /// first packets of a stream as they do all others.
+  public static let usualReach = 100
+
+  public private(set) var isComplete = false
+  private var last: SequenceNumber?
+  private let reach: Int
+
+  /// Begins without any packet; `reach` is how far apart the numbers of two in a row may be.
+  public init(reach: Int = Self.usualReach) { self.reach = reach }
+
+  /// Notes the next packet to arrive, and says whether the source is proven now.
+  public mutating func note(_ number: SequenceNumber) -> Bool {
+    if let last, !isComplete {
+      let step = last.distance(to: number)
+      isComplete = step != 0 && step.magnitude <= reach.magnitude
+    }
+    last = number
+    return isComplete
+  }
+}
