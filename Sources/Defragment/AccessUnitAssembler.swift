@@ -33,10 +33,7 @@ struct AccessUnitAssembler: Sendable {
   private var isBehindGap = false
   /// The number of missing packets is unknown.
   private var isBehindRestart = false
-  private var needsParameterSets = true
-  private var hasOfferedParameterSets = false
-  /// Parameter sets come with key pictures, so a key picture without them may have lost them.
-  private var parameterSetsComeInBand = false
+  private var supply = ParameterSetSupply()
 
   init(format: any PayloadFormat.Type, limits: VideoDefragmenter.Limits) {
     self.format = format
@@ -56,13 +53,12 @@ struct AccessUnitAssembler: Sendable {
   }
 
   mutating func restart() {
-    needsParameterSets = true
-    hasOfferedParameterSets = false
+    supply.restart()
     endedByMarker = nil
   }
 
-  /// Notes packets missing before the next one; 0 means an unknown number.
-  mutating func noteLoss(of count: Int, statistics: inout DefragmentStatistics) {
+  /// Notes packets missing before the next one; `nil` means an unknown number.
+  mutating func noteLoss(of count: Int?, statistics: inout DefragmentStatistics) {
     endedByMarker = nil
     if usesMarkers, trustsMarkers {
       // A picture whose marker did not come may have continued.
@@ -71,9 +67,9 @@ struct AccessUnitAssembler: Sendable {
       finishHeld(statistics: &statistics)
     }
     isBehindGap = true
-    if count == 0 { isBehindRestart = true }
+    if count == nil { isBehindRestart = true }
     guard open?.hasPicture == true else {
-      lostPackets += count
+      lostPackets += count ?? 0
       return
     }
     open?.noteDamage(.lostPackets)
@@ -156,7 +152,11 @@ struct AccessUnitAssembler: Sendable {
       if !role.beginsAccessUnit { open?.noteDamage(.lostPackets) }
       open?.isBehindLoss = true
     }
-    if lostPackets > 0 || isBehindRestart { open?.noteGap(of: lostPackets) }
+    if lostPackets > 0 {
+      open?.noteGap(of: lostPackets)
+    } else if isBehindRestart {
+      open?.noteGap(of: nil)
+    }
     (lostPackets, isBehindGap, isBehindRestart) = (0, false, false)
     let bounds = bounds
     let format = format
@@ -264,7 +264,7 @@ struct AccessUnitAssembler: Sendable {
     else { return }
     statistics.excessUnits += UInt64(draft.units.count)
     takeBackGaps(of: draft)
-    needsParameterSets = true
+    supply.noteDrop()
     open = nil
   }
 
@@ -272,7 +272,7 @@ struct AccessUnitAssembler: Sendable {
   private mutating func takeBackGaps(of draft: AccessUnitDraft) {
     lostPackets += draft.lostPackets
     isBehindGap = true
-    if draft.gaps.contains(where: { $0.packets == 0 }) { isBehindRestart = true }
+    if draft.gaps.contains(where: { $0.packets == nil }) { isBehindRestart = true }
   }
 
   // MARK: - Access units
@@ -306,7 +306,7 @@ struct AccessUnitAssembler: Sendable {
         open?.dependency = dependency
       }
     case .parameterSet where entry.isWhole:
-      parameterSetsComeInBand = true
+      supply.noteArrival()
       let insertion = parameterSets.insert(content, origin: .inBand)
       guard insertion != .malformed else {
         statistics.malformedParameterSets += 1
@@ -351,24 +351,7 @@ struct AccessUnitAssembler: Sendable {
         at: draft.bytes.readerIndex + slice.offset, length: slice.length)
       description = parameterSets.format(of: bytes) ?? description
     }
-    let hasParameterSets = format.parameterSetTypes.allSatisfy {
-      draft.parameterSetTypes & 1 << UInt64($0) != 0
-    }
-    if draft.dependency?.references == PictureDependency.References.none {
-      let areKnown = parameterSets.isComplete && !parameterSetsComeInBand
-      if hasParameterSets || areKnown { draft.isBehindLoss = false }
-      let isWhole = !draft.isBehindLoss && draft.damage == nil
-      if !hasParameterSets, isWhole { parameterSetsComeInBand = false }
-    }
-    if hasParameterSets {
-      needsParameterSets = false
-    } else if needsParameterSets, draft.hasPicture, parameterSets.isComplete,
-      draft.isRandomAccess || !hasOfferedParameterSets
-    {
-      draft.prepend(parameterSets, format: format)
-      hasOfferedParameterSets = true
-      if draft.isRandomAccess { needsParameterSets = false }
-    }
+    supply.complete(&draft, with: parameterSets, format: format)
     statistics.accessUnits += 1
     if let cause = draft.damage { statistics.damaged[cause, default: 0] += 1 }
     ready.append(draft.accessUnit(codec: format.codec, format: description))

@@ -1,0 +1,44 @@
+import Bitstream
+
+/// Puts parameter sets before pictures whose stream does not carry them, since they were signalled
+/// or came once and never again.
+struct ParameterSetSupply: Sendable {
+  private var isNeeded = true
+  private var hasOffered = false
+  /// They come with key pictures, so that one without them may have lost them.
+  private var comesInBand = false
+
+  /// The stream begins anew.
+  mutating func restart() {
+    isNeeded = true
+    hasOffered = false
+  }
+
+  /// What may have held parameter sets was dropped.
+  mutating func noteDrop() { isNeeded = true }
+
+  /// A parameter set came in the stream.
+  mutating func noteArrival() { comesInBand = true }
+
+  /// Judges and completes `draft`, whose picture refers to the known `sets`.
+  mutating func complete(
+    _ draft: inout AccessUnitDraft, with sets: ParameterSets, format: any PayloadFormat.Type
+  ) {
+    let hasAll = format.parameterSetTypes.allSatisfy {
+      draft.parameterSetTypes & (1 << UInt64($0)) != 0
+    }
+    if draft.dependency?.references == PictureDependency.References.none {
+      let areKnown = sets.isComplete && !comesInBand
+      if hasAll || areKnown { draft.isBehindLoss = false }
+      let isWhole = !draft.isBehindLoss && draft.damage == nil
+      if !hasAll, isWhole { comesInBand = false }
+    }
+    if hasAll {
+      isNeeded = false
+    } else if isNeeded, draft.hasPicture, sets.isComplete, draft.isRandomAccess || !hasOffered {
+      draft.prepend(sets, format: format)
+      hasOffered = true
+      if draft.isRandomAccess { isNeeded = false }
+    }
+  }
+}
