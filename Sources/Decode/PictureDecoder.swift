@@ -30,7 +30,7 @@ import RTPWire
   private let pool = FramePool()
   private let onFrame: @Sendable (RawFrame) -> Void
   private let onFailure: @Sendable (DecodeFailure) -> Void
-  private var awaitsRandomAccess = true
+  private var start: RandomAccessWait
   private var trail = DamageTrail()
   /// The same, but accepting approximately correct pictures.
   private var approximateTrail = DamageTrail(acceptsApproximation: true)
@@ -38,10 +38,6 @@ import RTPWire
   private var standIns: StandIns?
   /// The last intact frame, if it may have to be repeated.
   private var lastIntact: RawFrame?
-  /// The first unit since decoding began to wait for a random-access point.
-  private var waitingSince: (time: MediaTime, arrival: Instant)?
-  /// Decoding began without a key picture, and none has come.
-  private var lacksKeyPicture = false
   private var hashCheck = PictureHashCheck()
 
   /// More than the distance between libav's most and least important messages.
@@ -70,6 +66,7 @@ import RTPWire
     }
     self.codec = codec
     self.configuration = configuration
+    start = RandomAccessWait(configuration)
     unsafe self.context = context
     unsafe self.packet = packet
     unsafe self.surplus = surplus
@@ -117,11 +114,10 @@ import RTPWire
       awaitRandomAccess()
       return fail(unit, .rejectedSize(width: format.width, height: format.height))
     }
-    guard unit.isRandomAccess || !awaitsRandomAccess || hasWaited(for: unit, place) else {
+    guard start.admits(unit, isPicture: place != nil) else {
       takeParameterSets(of: unit)
       return fail(unit, .noRandomAccessPoint)
     }
-    if unit.isRandomAccess { lacksKeyPicture = false }
     let additions = standIns?.additions(to: unit) ?? StandIns.Additions()
     for picture in additions.pictures { decode(hidden: picture) }
     guard
@@ -131,7 +127,7 @@ import RTPWire
       awaitRandomAccess()
       return fail(unit, .outOfMemory)
     }
-    (awaitsRandomAccess, waitingSince) = (false, nil)
+    start.noteDecoding()
     let record = self.record(of: unit)
     let isDamaged = unit.integrity == .damaged
     buffers.begin(isDamaged: isDamaged, madeUpBlock: additions.beginning?.side)
@@ -159,7 +155,7 @@ import RTPWire
       case .intact: nil
       case .concealed: unit.damage
       default:
-        lacksKeyPicture ? .noKeyPicture : unit.integrity == .whole ? .reference : .lostPackets
+        start.lacksKeyPicture ? .noKeyPicture : unit.integrity == .whole ? .reference : .lostPackets
       }
     if condition == .concealed, !conceals { condition = .damaged }
     var record = UnitRecord(unit, condition: condition)
@@ -266,31 +262,11 @@ import RTPWire
   }
 
   private func awaitRandomAccess() {
-    awaitsRandomAccess = true
-    waitingSince = nil
+    start.restart()
     trail = DamageTrail()
     approximateTrail = DamageTrail(acceptsApproximation: true)
     standIns?.forgetPictures()
     reader?.restart()
-  }
-
-  /// Whether decoding may begin without a random-access point, because one was waited for long
-  /// enough: the first one may have been lost, and some streams have no other.
-  private func hasWaited(for unit: AccessUnit, _ place: PictureOrder?) -> Bool {
-    // No picture can be decoded without its parameter sets.
-    guard configuration.lossTreatment.showsDamage, place != nil else { return false }
-    guard let waitingSince else {
-      waitingSince = (unit.time, unit.lastArrival)
-      return false
-    }
-    let ticks = unit.time.ticks.subtractingReportingOverflow(waitingSince.time.ticks).partialValue
-    let media = MediaTime(ticks: ticks, timescale: unit.time.timescale).seconds
-    let arrival = Double(waitingSince.arrival.nanoseconds(to: unit.lastArrival)) / 1e9
-    guard max(media, arrival) >= configuration.keyPicturePatience / .seconds(1) else {
-      return false
-    }
-    lacksKeyPicture = true
-    return true
   }
 
   private func noteError(in dependency: PictureDependency) {

@@ -38,9 +38,9 @@ struct PictureHashCheck {
   }
 
   private mutating func takeAllowance(for planes: [Plane], at arrival: Instant) -> Bool {
-    let elapsed = max(lastArrival?.nanoseconds(to: arrival) ?? 0, 0)
+    let elapsed = lastArrival.map { max($0.duration(to: arrival), .zero) } ?? .zero
     lastArrival = arrival
-    let gain = Double(elapsed) / 1e9 * Double(Self.bytesPerSecond)
+    let gain = elapsed / .seconds(1) * Double(Self.bytesPerSecond)
     allowance = Int(min(Double(allowance) + gain, Double(Self.bytesPerSecond)))
     let count = planes.reduce(0) { $0 + $1.rowBytes * $1.rows }
     guard count <= allowance else { return false }

@@ -31,6 +31,8 @@ public final class VideoDecoder: Sendable {
     /// How long decoding waits for a random-access point before it begins anywhere, if damaged
     /// pictures are shown.
     public var keyPicturePatience = Duration.seconds(2)
+    /// The same as a number of unanswered requests for a key picture.
+    public var keyPictureRequests = 2
     /// What to do with pictures that are not intact.
     public var lossTreatment = LossTreatment.conceal
 

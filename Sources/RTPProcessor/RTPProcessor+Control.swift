@@ -44,6 +44,9 @@ extension RTPProcessor {
   private mutating func account(for report: SenderReportArrival) {
     guard let source, let reception else { return }
     let before = UInt64(clamping: senderAccount.leftOut)
+    if repair != nil {
+      tail.note(report.report, highest: source.highest, at: report.arrival)
+    }
     senderAccount.note(
       sent: report.report.packetCount, highest: source.highest, received: reception.received,
       at: report.arrival)

@@ -119,6 +119,7 @@ extension RTPProcessor {
     senderAccount = SenderAccount()
     hasSaidGoodbye = false
     repair?.forgetPlaces()
+    tail.forget()
     let highest = source?.highest ?? 0
     source?.take(prospect.held, statistics: &statistics, ready: &ready)
     noticeGaps(behind: highest, at: prospect.lastArrival)

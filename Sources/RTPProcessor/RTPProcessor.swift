@@ -64,6 +64,8 @@ public struct RTPProcessor: Sendable {
   var correction: ForwardErrorCorrection?
   /// Which packets are asked for; `nil` where none may be.
   var repair: RepairSchedule?
+  /// What is asked for although no later packet shows that it is missing.
+  var tail = TailWatch()
   var keyPictures: KeyPictureRequests
   var prospects: [Prospect] = []
   /// The timeline of the previous session.
@@ -211,10 +213,10 @@ public struct RTPProcessor: Sendable {
     if way != .network, outcome == .inOrder || outcome == .parked { statistics.repaired += 1 }
     switch outcome {
     case .inOrder:
-      noteLife()
+      noteLife(way)
       return .inOrder
     case .parked:
-      noteLife()
+      noteLife(way)
       keepBounds()
       return .parked
     case .duplicate:
@@ -278,8 +280,10 @@ public struct RTPProcessor: Sendable {
   }
 
   /// The current source continues in its old numbering, so packets far from it were strays.
-  private mutating func noteLife() {
-    hasSaidGoodbye = false
+  ///
+  /// What was sent again may come behind the goodbye, and does not take it back.
+  private mutating func noteLife(_ way: Source.Way) {
+    if way == .network { hasSaidGoodbye = false }
     if prospects.isEmpty { return }
     let current = ssrc
     if let index = prospects.firstIndex(where: { $0.ssrc == current }) { dismiss(at: index) }

@@ -153,7 +153,10 @@ public struct VideoStream: Sendable {
     while true {
       if var unit = defragmenter?.next() {
         if !parameterSetsKnown { noteParameterSets() }
-        if hasFeedback { noteNeed(of: unit, at: now) }
+        if hasFeedback {
+          noteNeed(of: unit, at: now)
+          unit.unansweredKeyPictureRequests = processor.unansweredKeyPictureRequests(at: now)
+        }
         unit.captureTime = processor.clock.captureTime(of: unit.time)
         return unit
       }

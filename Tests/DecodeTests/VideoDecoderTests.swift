@@ -349,6 +349,23 @@ import Testing
     #expect(collector.frames.allSatisfy { $0.condition == .damaged && $0.damage == .noKeyPicture })
   }
 
+  @Test("two requests for a key picture in vain are waiting enough", arguments: [false, true])
+  func keyPictureRequestsInVain(isH265: Bool) async throws {
+    let clip = Clip(
+      name: "no key picture", codec: isH265 ? .testH265 : .testH264, frames: 40,
+      encoder: ["-bf", "0", "-g", "300"])
+    var units = clip.accessUnits(of: try clip.encoded())
+    for index in units.indices { units[index].unansweredKeyPictureRequests = index / 10 }
+    let collector = Collector()
+    let decoder = try collector.decoder(for: clip.codec)
+    try await decoder.decode(units[0].withoutPicture)
+    for unit in units[1...] { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    #expect(collector.frames.count == 20)
+    #expect(collector.frames.allSatisfy { $0.condition == .damaged && $0.damage == .noKeyPicture })
+  }
+
   @Test(
     "samples that do not have the hash that came with them are damaged",
     arguments: [

@@ -98,6 +98,32 @@ struct RepairTests {
     #expect(sender.standardError.contains("packets asked for were sent again"))
   }
 
+  /// Nothing comes behind it, so that it is asked for by time.
+  @Test("the last packet of a stream is sent again", arguments: [false, true])
+  func lastPacket(isInOwnStream: Bool) throws {
+    let clip = try Clip.of(.h264)
+    let output = try Scratch.path("y4m")
+    let options =
+      ["--feedback", "nack"] + (isInOwnStream ? ["--retransmission-payload-type", "98"] : [])
+    let (receiver, port) = try CommandTests.listener(
+      ["-o", output, "--frames", "50", "--stats", "-", "--timeout", "3"]
+        + Self.patience + options)
+    // With this seed the last packet is among those that are lost. The pictures come slowly enough
+    // that the ends of others are asked for too before the next one comes.
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      [clip.container, "udp://127.0.0.1:\(port)", "--packet-size", "100", "--frames", "50"]
+        + ["--speed", "0.25", "--loss", "0.1", "--seed", "9"] + options)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
+    // The first in decoding order, which are not the first that are shown.
+    let frames = Set(try Clip.frameHashes(of: output))
+    #expect(frames.count == 50 && frames.isSubset(of: clip.hashes))
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["rtp", "repair", "tail_requests"] > 0)
+    #expect(statistics["rtp", "lost"] == 0)
+  }
+
   /// Frames at the end that are not checked: GStreamer says goodbye after its last packet, so
   /// nobody can request packets any more.
   private static let tail = 20

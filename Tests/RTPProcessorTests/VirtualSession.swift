@@ -9,13 +9,15 @@ struct SentPacket: Sendable, Hashable {
   var timestamp: UInt32 = 0
   var ssrc: UInt32 = 0xA
   var payloadType: UInt8 = 96
+  var marker = false
   var identity: UInt64 = 0
   /// The length of the payload, at least the eight bytes of ``identity``.
   var payloadLength = 8
 
   var bytes: ByteBuffer {
     var buffer = ByteBufferAllocator().buffer(capacity: 12 + payloadLength)
-    buffer.writeMultipleIntegers(UInt8(0x80), payloadType, sequence, timestamp, ssrc, identity)
+    buffer.writeMultipleIntegers(
+      UInt8(0x80), payloadType | (marker ? 0x80 : 0), sequence, timestamp, ssrc, identity)
     buffer.writeRepeatingByte(0x5A, count: max(0, payloadLength - 8))
     return buffer
   }
@@ -111,6 +113,8 @@ struct VirtualSession {
 
   mutating func wantKeyPicture() { processor.wantKeyPicture(at: now) }
 
+  var unansweredKeyPictureRequests: Int { processor.unansweredKeyPictureRequests(at: now) }
+
   mutating func noteKeyPicture() { processor.noteKeyPicture() }
 
   mutating func finish() {
@@ -184,6 +188,8 @@ struct VirtualSender {
   var ticksPerFrame: UInt32 = 3000
   private var packetInFrame = 0
   var packetsPerFrame = 1
+  /// Whether the last packet of a frame says that it is the last.
+  var setsMarkers = false
 
   init(
     sequence: UInt16 = 1000, timestamp: UInt32 = 90_000, ssrc: UInt32 = 0xA,
@@ -195,10 +201,11 @@ struct VirtualSender {
   }
 
   mutating func packet() -> SentPacket {
-    let packet = next
+    var packet = next
     next.sequence &+= 1
     next.identity += 1
     packetInFrame += 1
+    packet.marker = setsMarkers && packetInFrame >= packetsPerFrame
     if packetInFrame >= packetsPerFrame {
       packetInFrame = 0
       next.timestamp &+= ticksPerFrame

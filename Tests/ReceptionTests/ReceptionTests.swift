@@ -81,6 +81,26 @@ import Testing
     #expect(pair.wholeUnits.count >= 245)
   }
 
+  /// Nothing comes behind the last unit to show what is missing of it.
+  @Test func theLastUnitIsAskedForToo() throws {
+    var impairments = Impairments()
+    impairments.loss = 0.1
+    impairments.jitter = 1_000_000
+    var tails: UInt64 = 0
+    for seed in 1...20 as ClosedRange<UInt64> {
+      var pair = try Pair(
+        sender: VirtualSender(units: 30, seed: seed, answers: true, at: Self.start),
+        impairments: impairments, seed: seed)
+      pair.drive(for: .seconds(3))
+      #expect(pair.wholeUnits.last == pair.sender.units.last, "seed \(seed)")
+      let repair = pair.reception.status.reception.repair
+      tails += repair.tailRequests
+      #expect(repair.tailRequests <= 30, "seed \(seed)")
+      #expect(pair.reception.status.reception.isBalanced)
+    }
+    #expect(tails > 5)
+  }
+
   @Test func reportsAreSentAndGoodbyeIsSaid() throws {
     var pair = try Pair(sender: VirtualSender(units: 750, seed: 1, at: Self.start))
     pair.drive(for: .seconds(31))

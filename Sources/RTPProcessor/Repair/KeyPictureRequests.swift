@@ -9,6 +9,8 @@ struct KeyPictureRequests: Sendable {
   private let messages: Set<FeedbackRequest>
   private var wantedSince: Instant?
   private var last: Instant?
+  /// Requests since a key picture was wanted.
+  private var count = 0
   /// The command's number (RFC 5104 §4.3.1.1); the next command is 0.
   private var number: UInt8 = .max
 
@@ -18,11 +20,19 @@ struct KeyPictureRequests: Sendable {
   mutating func want(at now: Instant) {
     guard wantedSince == nil, !messages.isDisjoint(with: [.pli, .fir]) else { return }
     wantedSince = now
+    count = 0
     number &+= 1
   }
 
   /// Notes that a key picture has come.
   mutating func satisfy() { wantedSince = nil }
+
+  /// Requests for the key picture that is still wanted, each of which has had the time for an
+  /// answer.
+  func unanswered(at now: Instant, roundTrip: Duration) -> Int {
+    guard count > 0, let deadline = deadline(roundTrip: roundTrip) else { return 0 }
+    return deadline <= now ? count : count - 1
+  }
 
   /// When the next request is due.
   func deadline(roundTrip: Duration) -> Instant? {
@@ -40,6 +50,7 @@ struct KeyPictureRequests: Sendable {
   ) -> RTCPFeedback? {
     guard let deadline = deadline(roundTrip: roundTrip), deadline <= now else { return nil }
     last = now
+    count += 1
     if messages.contains(.pli) {
       statistics.pictureLossIndications += 1
       return .pictureLossIndication(media: ssrc)

@@ -5,9 +5,19 @@ public import RTPWire
 extension RTPProcessor {
   /// When ``nextFeedback(at:)`` must be called even if nothing arrives.
   public var feedbackDeadline: Instant? {
-    guard source != nil, !hasSaidGoodbye else { return nil }
-    let picture = keyPictures.deadline(roundTrip: roundTrip)
-    return [repair?.deadline, picture].compactMap(\.self).min()
+    guard source != nil else { return nil }
+    return [repair?.deadline, tailDeadline, keyPictureDeadline].compactMap(\.self).min()
+  }
+
+  /// A far end that has never answered, or answers no more, is not asked for what may not exist.
+  private var tailDeadline: Instant? {
+    guard let repair, !repair.isSilent else { return nil }
+    return tail.deadline(timeout: repair.roundTrip.timeout)
+  }
+
+  /// Whoever has said goodbye may send a packet again, but codes no more pictures.
+  private var keyPictureDeadline: Instant? {
+    hasSaidGoodbye ? nil : keyPictures.deadline(roundTrip: roundTrip)
   }
 
   /// The next message to the sender at `now`; call it until it returns `nil`.
@@ -16,12 +26,24 @@ extension RTPProcessor {
     if let missing = repair?.takeDue(at: now, statistics: &statistics.repair), !missing.isEmpty {
       return .genericNACK(media: ssrc, RTCPFeedback.entries(of: missing))
     }
+    if let repair, let tailDeadline, tailDeadline <= now {
+      statistics.repair.requests += 1
+      statistics.repair.tailRequests += 1
+      let numbers = tail.takeDue(at: now, timeout: repair.roundTrip.timeout)
+      return .genericNACK(media: ssrc, RTCPFeedback.entries(of: numbers))
+    }
+    guard keyPictureDeadline != nil else { return nil }
     return keyPictures.take(
       at: now, of: ssrc, roundTrip: roundTrip, statistics: &statistics.repair)
   }
 
   /// Notes at `now` that decoding needs a key picture.
   public mutating func wantKeyPicture(at now: Instant) { keyPictures.want(at: now) }
+
+  /// Requests for a key picture that has not come although each has had the time for an answer.
+  public func unansweredKeyPictureRequests(at now: Instant) -> Int {
+    keyPictures.unanswered(at: now, roundTrip: roundTrip)
+  }
 
   /// Notes that a key picture came and decoding continues.
   public mutating func noteKeyPicture() { keyPictures.satisfy() }
@@ -42,17 +64,33 @@ extension RTPProcessor {
   /// packet that comes counts as the retransmission.
   func way(of packet: RTPPacket) -> Source.Way {
     guard let repair, let source else { return .network }
-    return repair.awaits(source.extend(packet.sequenceNumber)) ? .retransmission : .network
+    let sequence = source.extend(packet.sequenceNumber)
+    let isAnswer =
+      sequence > source.highest
+      ? !repair.isAnsweredInOwnStream && tail.awaits(sequence, timestamp: packet.timestamp)
+      : repair.awaits(sequence)
+    return isAnswer ? .retransmission : .network
   }
 
   /// Notes the outcome of a packet of the source, whose highest number was `highest` before.
   mutating func noteRepair(
     of packet: RTPPacket, _ way: Source.Way, highest: Int64, at arrival: Instant
   ) {
-    guard repair != nil, let source else { return }
-    repair?.arrived(
-      source.extend(packet.sequenceNumber), way, at: arrival, statistics: &statistics.repair)
+    guard let source else { return }
+    let sequence = source.extend(packet.sequenceNumber)
+    if way == .retransmission, sequence > highest, let request = tail.request(for: sequence) {
+      repair?.arrived(sequence, after: request, at: arrival, statistics: &statistics.repair)
+    } else {
+      repair?.arrived(sequence, way, at: arrival, statistics: &statistics.repair)
+    }
     noticeGaps(behind: highest, at: arrival)
+    guard sequence > highest, let overtaking = repair?.overtakingAllowance(at: arrival) else {
+      return
+    }
+    let isMedia =
+      configuration.correctionFormats[packet.payloadType] == nil
+      && configuration.payloadType ?? packet.payloadType == packet.payloadType
+    tail.note(packet, at: sequence, isMedia: isMedia, way, overtaking: overtaking, now: arrival)
   }
 
   /// Notes which numbers after `highest` are missing, and which no longer are.
@@ -62,7 +100,8 @@ extension RTPProcessor {
       highest + 1, source.highest - Int64(RepairSchedule.maximumPlaces), source.buffer.next)
     if first < source.highest {
       for sequence in first..<source.highest where source.lacks(sequence) {
-        repair?.notice(sequence, at: now)
+        repair?.notice(
+          sequence, after: tail.request(for: sequence), at: now, statistics: &statistics.repair)
       }
     }
     repair?.close(before: source.buffer.next)
@@ -98,7 +137,7 @@ extension RTPProcessor {
   /// Processes a packet that repeats another (RFC 4588 §4).
   ///
   /// It is known by its payload type or its session; its SSRC may be its own or the media's. Only
-  /// missing packets are taken from it, so that a wrong number cannot move the order.
+  /// packets that are missing, or were asked for, are taken from it.
   mutating func receiveRetransmission(
     _ packet: RTPPacket, of format: RetransmissionFormat, at arrival: Instant
   ) -> PacketOutcome {
@@ -126,7 +165,8 @@ extension RTPProcessor {
       return .retransmission
     }
     let sequence = source.extend(original.sequenceNumber)
-    if source.lacks(sequence), sequence < source.highest {
+    // Behind the newest packet, a wrong number cannot move the order farther than was asked for.
+    if source.lacks(sequence), sequence < source.highest || tail.request(for: sequence) != nil {
       let outcome = receiveRecovered(original, .retransmission, at: arrival) { _ in false }
       // Correction needs the packet as it was, but padding and extensions may be left out here
       // (§4).

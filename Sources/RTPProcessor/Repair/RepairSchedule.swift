@@ -37,7 +37,8 @@ struct RepairSchedule: Sendable {
   }
 
   /// A request and its result.
-  private struct Request: Sendable {
+  struct Request: Sendable {
+    /// When the packet was first missing.
     let noticed: Instant
     let first: Instant
     var last: Instant
@@ -61,7 +62,7 @@ struct RepairSchedule: Sendable {
   private var hasBeenAnswered = false
   private var unanswered = 0
   /// True once answers came as retransmission packets; then media packets are not answers.
-  private var isAnsweredInOwnStream = false
+  private(set) var isAnsweredInOwnStream = false
 
   /// - Parameter memory: how long the far end keeps what it has sent, if it says so.
   init(memory: Duration?) {
@@ -101,13 +102,36 @@ struct RepairSchedule: Sendable {
   // MARK: - What comes
 
   /// Notes that `sequence` is missing; call it in order of numbers.
-  mutating func notice(_ sequence: Int64, at now: Instant) {
+  ///
+  /// `request` may have named it before any later packet came.
+  mutating func notice(
+    _ sequence: Int64, after request: Request?, at now: Instant,
+    statistics: inout RepairStatistics
+  ) {
     guard open.last.map({ $0.sequence < sequence }) ?? true else { return }
     if open.count >= Self.maximumPlaces { giveUpFirst() }
-    let due = now.advanced(by: overtaking.allowance(at: now))
-    open.append(Place(sequence: sequence, noticed: now, due: due))
+    let asked = request.map { $0.last.advanced(by: roundTrip.timeout) }
+    let due = max(now.advanced(by: overtaking.allowance(at: now)), asked ?? now)
+    if request != nil { statistics.requested += 1 }
+    open.append(Place(sequence: sequence, noticed: now, due: due, request: request))
     nextDue = min(nextDue ?? due, due)
   }
+
+  /// Notes the answer to a `request` that named `sequence` before any later packet came.
+  mutating func arrived(
+    _ sequence: Int64, after request: Request, at now: Instant,
+    statistics: inout RepairStatistics
+  ) {
+    statistics.requested += 1
+    statistics.arrived += 1
+    var request = request
+    request.filled = now
+    noteAnswer(to: &request, at: now)
+    remember(request, of: sequence)
+  }
+
+  /// How long packets come after later ones.
+  mutating func overtakingAllowance(at now: Instant) -> Duration { overtaking.allowance(at: now) }
 
   /// Notes a packet that came, and says what it was as an answer.
   mutating func arrived(
@@ -213,7 +237,7 @@ struct RepairSchedule: Sendable {
 
   // MARK: - Answers
 
-  private var isSilent: Bool { unanswered >= Self.patienceWithSilence }
+  var isSilent: Bool { unanswered >= Self.patienceWithSilence }
 
   private mutating func noteAnswer(to request: inout Request, at now: Instant) {
     hasBeenAnswered = true

@@ -2,10 +2,12 @@ public import RTPWire
 
 /// Requests for repair and their results, in totals since the start.
 public struct RepairStatistics: Counted, Hashable {
-  /// Packets requested, each counted once.
+  /// Missing packets that were requested, each counted once.
   public internal(set) var requested: UInt64 = 0
   /// Messages that requested packets.
   public internal(set) var requests: UInt64 = 0
+  /// Those of them that asked for packets behind the newest one, which may not exist.
+  public internal(set) var tailRequests: UInt64 = 0
   /// Requested packets that came in time.
   public internal(set) var arrived: UInt64 = 0
   /// Requested packets that came after they were given up.
@@ -21,6 +23,7 @@ public struct RepairStatistics: Counted, Hashable {
 
   public static let counters: [Counter<RepairStatistics>] = [
     Counter("requested", .packets, \.requested), Counter("requests", .messages, \.requests),
+    Counter("tail_requests", .messages, \.tailRequests),
     Counter("arrived", .packets, \.arrived), Counter("late", .packets, \.late),
     Counter("unneeded", .packets, \.unneeded), Counter("malformed", .packets, \.malformed),
     Counter("pli", .messages, \.pictureLossIndications),

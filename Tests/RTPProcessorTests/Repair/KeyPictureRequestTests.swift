@@ -41,6 +41,23 @@ import Testing
     }
   }
 
+  @Test func aRequestIsInVainOnceItsAnswerIsOverdue() {
+    var session = session([.pli])
+    session.wantKeyPicture()
+    for number in 0..<3 {
+      #expect(session.takeFeedback().count == 1)
+      #expect(session.unansweredKeyPictureRequests == number)
+      session.run(for: .milliseconds(499))
+      #expect(session.unansweredKeyPictureRequests == number)
+      session.run(for: .milliseconds(1))
+      #expect(session.unansweredKeyPictureRequests == number + 1)
+    }
+    session.noteKeyPicture()
+    #expect(session.unansweredKeyPictureRequests == 0)
+    session.wantKeyPicture()
+    #expect(session.unansweredKeyPictureRequests == 0)
+  }
+
   @Test func whoTakesNoRequestsGetsNone() {
     var session = session([.nack])
     session.wantKeyPicture()

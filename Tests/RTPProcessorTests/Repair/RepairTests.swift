@@ -18,7 +18,8 @@ import Testing
       #expect(statistics.duplicate + statistics.repair.unneeded < 10, "seed \(seed)")
       #expect(network.greatestLatency < 600_000_000, "seed \(seed)")
       let roundTrip = statistics.repair.roundTrip ?? .zero
-      #expect((.milliseconds(30) ... .milliseconds(45)).contains(roundTrip), "seed \(seed): \(roundTrip)")
+      #expect(
+        (.milliseconds(30) ... .milliseconds(45)).contains(roundTrip), "seed \(seed): \(roundTrip)")
     }
   }
 

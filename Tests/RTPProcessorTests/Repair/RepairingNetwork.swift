@@ -65,6 +65,23 @@ struct RepairingNetwork {
     while session.processor.deadline != nil || !toReceiver.isEmpty { step() }
   }
 
+  /// The same with access units of `length` packets, of which the last loses its last `tail` and
+  /// not the one before them.
+  mutating func run(units: Int, of length: Int, losing tail: Int) {
+    sender.packetsPerFrame = length
+    sender.ticksPerFrame = UInt32(180 * length)
+    sender.setsMarkers = true
+    for number in 0..<units * length {
+      if number >= units * length - tail {
+        loseOne()
+      } else {
+        send(sender.packet(), isSafe: number < 2 || number == units * length - tail - 1)
+      }
+      for _ in 0..<2 { step() }
+    }
+    for _ in 0..<3000 { step() }
+  }
+
   /// Sends the next packet so that it arrives `lateness` milliseconds later than it would.
   mutating func send(lateness: Int64) { send(sender.packet(), isSafe: true, lateness: lateness) }
 

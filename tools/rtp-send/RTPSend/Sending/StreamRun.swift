@@ -9,6 +9,8 @@ struct StreamRun {
   private let sendsRTCP: Bool
   private let begin: Instant
   private var nextReport: Instant
+  /// The report behind the last packet has been sent, or is not needed.
+  private var hasReportedEnd: Bool
   private var lastStep = Instant(nanoseconds: .min)
   /// How long requests are awaited after the last packet, in nanoseconds: as long as receivers
   /// wait.
@@ -25,6 +27,8 @@ struct StreamRun {
       try PacketFeed(configuration.feed), through: network, pacing: configuration.pacing)
     sendsRTCP = configuration.sendsRTCP
     patience = configuration.feed.feedback.requests.contains(.nack) ? 1_000_000_000 : 0
+    // By its count a receiver knows what it has to ask for.
+    hasReportedEnd = patience == 0
     report.clients = 1
     // The time for opening and encoding is not part of the stream.
     begin = clock()
@@ -59,6 +63,10 @@ struct StreamRun {
       lastDeparture = now
       count(packet.bytes)
       return packet
+    }
+    if !hasReportedEnd, delivery.isFinished {
+      hasReportedEnd = true
+      nextReport = now
     }
     guard sendsRTCP, nextReport <= now else { return nil }
     nextReport = now.advanced(byNanoseconds: SenderReports.intervalNanoseconds)
