@@ -1,15 +1,15 @@
 import Defragment
 import RTPWire
 
-/// Whether decoding may go on: it begins with a random-access point, or with any other picture where
-/// none comes and damaged pictures are shown.
+/// Whether decoding may proceed: it begins with a random-access point, or anywhere if none comes
+/// and damaged pictures are shown.
 ///
 /// The first such point may have been lost, and some streams have no other.
 struct RandomAccessWait: Sendable {
   private enum State: Sendable {
     /// No picture has come yet.
     case idle
-    /// This was the first unit that came.
+    /// The first unit came.
     case waiting(since: MediaTime, arrival: Instant)
     case over
   }
@@ -19,7 +19,7 @@ struct RandomAccessWait: Sendable {
   private var state = State.idle
   private let mayGiveUp: Bool
   private let patience: Duration
-  /// So many requests for a key picture in vain show that none will come.
+  /// How many unanswered requests for a key picture show that none will come.
   private let requests: Int
 
   init(_ configuration: VideoDecoder.Configuration) {
@@ -28,8 +28,7 @@ struct RandomAccessWait: Sendable {
     requests = configuration.keyPictureRequests
   }
 
-  /// Whether `unit` is to be decoded; `isPicture` says that its picture can be, by the parameter sets
-  /// that are known.
+  /// Whether to decode `unit`; `isPicture` says whether the known parameter sets allow that.
   mutating func admits(_ unit: AccessUnit, isPicture: Bool) -> Bool {
     if unit.isRandomAccess {
       lacksKeyPicture = false
@@ -52,9 +51,9 @@ struct RandomAccessWait: Sendable {
     }
   }
 
-  /// A unit that was admitted is being decoded.
+  /// Notes that an admitted unit is being decoded.
   mutating func noteDecoding() { state = .over }
 
-  /// Decoding begins anew.
+  /// Decoding restarts.
   mutating func restart() { state = .idle }
 }

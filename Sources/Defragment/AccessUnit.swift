@@ -53,7 +53,7 @@ public struct AccessUnit: Sendable {
   /// When the picture was taken, by the sender's clock and its RTCP sender reports (RFC 3550
   /// §6.4.1); `nil` before the first report.
   public var captureTime: WallClockTime?
-  /// Requests for a key picture that were in vain by the time it was complete; 0 without feedback.
+  /// Unanswered requests for a key picture by the time it was complete; 0 without feedback.
   public var unansweredKeyPictureRequests = 0
 
   public init(

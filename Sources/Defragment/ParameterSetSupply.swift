@@ -1,23 +1,23 @@
 import Bitstream
 
-/// Puts parameter sets before pictures whose stream does not carry them, since they were signalled
-/// or came once and never again.
+/// Puts parameter sets before pictures whose stream does not carry them: they were signalled, or
+/// came only once.
 struct ParameterSetSupply: Sendable {
   private var isNeeded = true
   private var hasOffered = false
-  /// They come with key pictures, so that one without them may have lost them.
+  /// Sets come with key pictures, so a key picture without them may have lost them.
   private var comesInBand = false
 
-  /// The stream begins anew.
+  /// The stream restarts.
   mutating func restart() {
     isNeeded = true
     hasOffered = false
   }
 
-  /// What may have held parameter sets was dropped.
+  /// Notes that something that may have contained parameter sets was dropped.
   mutating func noteDrop() { isNeeded = true }
 
-  /// A parameter set came in the stream.
+  /// Notes a parameter set in the stream.
   mutating func noteArrival() { comesInBand = true }
 
   /// Judges and completes `draft`, whose picture refers to the known `sets`.

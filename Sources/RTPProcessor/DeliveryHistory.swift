@@ -27,7 +27,7 @@ struct DeliveryHistory: Sendable {
 
   private struct Record: Sendable {
     var sequence: Int64
-    /// `nil` where there was no packet.
+    /// `nil` if there was no packet.
     var timestamp: UInt32?
   }
 

@@ -64,7 +64,7 @@ public struct RTPProcessor: Sendable {
   var correction: ForwardErrorCorrection?
   /// Which packets are asked for; `nil` where none may be.
   var repair: RepairSchedule?
-  /// What is asked for although no later packet shows that it is missing.
+  /// Requests packets whose loss no later packet shows.
   var tail = TailWatch()
   var keyPictures: KeyPictureRequests
   var prospects: [Prospect] = []
@@ -281,7 +281,7 @@ public struct RTPProcessor: Sendable {
 
   /// The current source continues in its old numbering, so packets far from it were strays.
   ///
-  /// What was sent again may come behind the goodbye, and does not take it back.
+  /// A retransmission may follow the RTCP BYE without revoking it.
   private mutating func noteLife(_ way: Source.Way) {
     if way == .network { hasSaidGoodbye = false }
     if prospects.isEmpty { return }

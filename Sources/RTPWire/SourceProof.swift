@@ -1,8 +1,6 @@
-/// Whether the packets of one SSRC prove a source: two of them in sequence, or nearly so (RFC 3550
-/// A.1).
+/// Whether the packets of one SSRC prove a source: two almost directly in sequence (RFC 3550 A.1).
 ///
-/// Every second packet may be lost, or each pair swapped, and a packet that comes twice proves
-/// nothing.
+/// Every second packet may be lost, or each pair swapped. Duplicates prove nothing.
 public struct SourceProof: Sendable, Hashable {
   /// How far apart the two numbers may be by default (`MAX_MISORDER` of A.1): networks reorder the
   /// first packets of a stream as they do all others.
@@ -12,10 +10,10 @@ public struct SourceProof: Sendable, Hashable {
   private var last: SequenceNumber?
   private let reach: Int
 
-  /// Begins without any packet; `reach` is how far apart the numbers of two in a row may be.
+  /// Begins without packets; `reach` is the largest distance between two proving numbers.
   public init(reach: Int = Self.usualReach) { self.reach = reach }
 
-  /// Notes the next packet to arrive, and says whether the source is proven now.
+  /// Notes the next packet to arrive; returns whether the source is now proven.
   public mutating func note(_ number: SequenceNumber) -> Bool {
     if let last, !isComplete {
       let step = last.distance(to: number)

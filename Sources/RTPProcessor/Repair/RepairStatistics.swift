@@ -6,7 +6,7 @@ public struct RepairStatistics: Counted, Hashable {
   public internal(set) var requested: UInt64 = 0
   /// Messages that requested packets.
   public internal(set) var requests: UInt64 = 0
-  /// Those of them that asked for packets behind the newest one, which may not exist.
+  /// Those for packets after the newest one, which may not exist.
   public internal(set) var tailRequests: UInt64 = 0
   /// Requested packets that came in time.
   public internal(set) var arrived: UInt64 = 0

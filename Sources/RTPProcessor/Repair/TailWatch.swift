@@ -1,23 +1,23 @@
 import RTPWire
 
-/// When to ask for packets behind the newest one, whose loss no later packet shows.
+/// When to request packets after the newest one, whose loss no later packet shows.
 ///
-/// Two things tell that there are some. The newest packet may not end its access unit, or a sender
-/// report may count more packets than came (RFC 3550 §6.4.1). Both can be wrong, so these requests
-/// are few, and a number that does not exist is no loss. GStreamer's `rtpjitterbuffer` asks for the
-/// next number by time too (`rtx-next-seqnum`), libwebrtc has the sender repeat its last packets.
+/// There are two signs of such packets: the newest packet does not end its access unit, or a sender
+/// report counts more packets than came (RFC 3550 §6.4.1). Both can be wrong, so these requests are
+/// few, and a number that does not exist is no loss. GStreamer's `rtpjitterbuffer` requests the
+/// next number by time too (`rtx-next-seqnum`); libwebrtc's sender repeats its last packets.
 struct TailWatch: Sendable {
   /// The most numbers named in one request: a single entry (RFC 4585 §6.2.1, PID and BLP).
   static let reach: Int64 = 17
-  /// How often is asked while nothing comes.
+  /// The most requests while nothing comes.
   static let maximumRequests = 4
-  /// How long after the newest packet is asked: longer than packets of one access unit have been
-  /// apart lately, and within these limits.
+  /// How long after the newest packet to ask: longer than the recent pauses between packets of one
+  /// access unit, and within these limits.
   static let shortestWait: Duration = .milliseconds(20)
   static let longestWait: Duration = .milliseconds(500)
-  /// So many access units in a row must have ended with the marker, since some senders never set it.
+  /// How many consecutive access units must end with the marker, because some senders never set it.
   static let unitsOfProof = 3
-  /// After so many reports that counted packets not yet sent, counts are believed no more.
+  /// How many reports that count unsent packets make all counts doubtful.
   static let maximumFalseCounts = 3
 
   /// The packet with the highest number.
@@ -28,18 +28,18 @@ struct TailWatch: Sendable {
     var arrival: Instant
   }
 
-  /// A sender report, and what it promises.
+  /// A sender report, and what follows from it.
   private struct Count: Sendable {
     let sent: UInt32
     let timestamp: UInt32
-    /// The highest number that had come, or has been sent as far as is known.
+    /// The highest number that came, or that was certainly sent.
     var highest: Int64
     let arrival: Instant
-    /// The highest number that was sent; `nil` where no more than came.
+    /// The highest number that was sent; `nil` if it is not higher than what came.
     var promised: Int64?
   }
 
-  /// What was asked for last.
+  /// The last request.
   private struct Asked: Sendable {
     let numbers: ClosedRange<Int64>
     var request: RepairSchedule.Request
@@ -53,16 +53,16 @@ struct TailWatch: Sendable {
   private var count: Count?
   private var falseCounts = 0
   private var asked: Asked?
-  /// Requests since something came.
+  /// Requests since a packet came.
   private var attempts = 0
 
-  /// The request that named `sequence`, if there was one.
+  /// The request for `sequence`, if any.
   func request(for sequence: Int64) -> RepairSchedule.Request? {
     guard let asked, asked.numbers.contains(sequence) else { return nil }
     return asked.request
   }
 
-  /// Whether a media packet with this number answers a request, and is not sent for the first time.
+  /// Whether a media packet with this number answers a request instead of being an original.
   func awaits(_ sequence: Int64, timestamp: UInt32) -> Bool {
     guard request(for: sequence) != nil else { return false }
     return timestamp == newest?.timestamp || isPromised(sequence, timestamp: timestamp)
@@ -77,11 +77,11 @@ struct TailWatch: Sendable {
       let since = max(newest.arrival, count?.promised == nil ? newest.arrival : lastReport)
       return since.advanced(by: wait)
     }
-    // Each time twice as long, since there may be nobody to answer.
+    // Twice as long each time, because there may be nobody to answer.
     return asked.request.last.advanced(by: max(timeout, wait) * (1 << (attempts - 1)))
   }
 
-  /// The numbers to ask for at `now`, in order; none before ``deadline(timeout:)``.
+  /// The numbers to request at `now`, in order; none before ``deadline(timeout:)``.
   mutating func takeDue(at now: Instant, timeout: Duration) -> [Int64] {
     guard let deadline = deadline(timeout: timeout), deadline <= now, let newest,
       let last = last(behind: newest)
@@ -105,12 +105,13 @@ struct TailWatch: Sendable {
   /// Notes a packet with a higher number than any before.
   ///
   /// - Parameters:
-  ///   - packet: what came.
+  ///   - packet: the packet.
   ///   - sequence: its extended number.
-  ///   - isMedia: false for a correction packet, which has a number and no place in an access unit.
+  ///   - isMedia: `false` for a correction packet, which has a number but belongs to no access
+  ///     unit.
   ///   - way: how it was obtained.
-  ///   - overtaking: how long packets come after later ones.
-  ///   - now: the time.
+  ///   - overtaking: the observed reordering delay.
+  ///   - now: the current time.
   mutating func note(
     _ packet: RTPPacket, at sequence: Int64, isMedia: Bool, _ way: Source.Way,
     overtaking: Duration, now: Instant
@@ -136,15 +137,15 @@ struct TailWatch: Sendable {
     }
   }
 
-  /// Notes a sender report, when `highest` was the highest number that had come.
+  /// Notes a sender report; `highest` is the highest number that had come.
   ///
-  /// Numbers are counted from one report to the next. Where packets of the first were still under
-  /// way, too few are promised; where some overtook it, too many.
+  /// Numbers are counted from one report to the next. Too few follow if packets of the first report
+  /// were still under way, and too many if some overtook it.
   mutating func note(_ report: RTCPPacket.SenderReport, highest: Int64, at now: Instant) {
     var promised: Int64?
     if let count, falseCounts < Self.maximumFalseCounts {
       let last = (count.promised ?? count.highest) + Int64(report.packetCount &- count.sent)
-      // More than that is no loss behind which nothing comes, but another kind of count.
+      // More than that is not a loss at the end, but another way of counting.
       if last > highest, last - highest <= Source.greatestDropout { promised = last }
     }
     if promised != count?.promised { attempts = 0 }
@@ -153,14 +154,14 @@ struct TailWatch: Sendable {
       promised: promised)
   }
 
-  /// Forgets where the source stood; it has ended or changed its SSRC.
+  /// Forgets the source's state, because it has ended or changed its SSRC.
   mutating func forget() { self = TailWatch() }
 
   // MARK: - Inside
 
   private var lastReport: Instant { count?.arrival ?? Instant(nanoseconds: .min) }
 
-  /// The last number to ask for behind `newest`; `nil` where nothing seems to be missing.
+  /// The last number to request after `newest`; `nil` if nothing seems to be missing.
   private func last(behind newest: Newest) -> Int64? {
     if let promised = count?.promised, promised > newest.sequence {
       return min(promised, newest.sequence + Self.reach)
@@ -172,12 +173,12 @@ struct TailWatch: Sendable {
   /// Whether the last report counted a packet with this number and timestamp.
   private func isPromised(_ sequence: Int64, timestamp: UInt32) -> Bool {
     guard let count, let promised = count.promised, sequence <= promised else { return false }
-    // What was taken after the report was written had not been sent by then.
+    // A timestamp later than the report's had not been sent by then.
     return MediaTimeline.difference(from: count.timestamp, to: timestamp) <= 0
   }
 
-  /// A packet that was sent behind a report and counted by it shows that its counts are of another
-  /// kind: of retransmissions too, for example.
+  /// If a packet was sent after a report that counts it, the report counts something else too, such
+  /// as retransmissions.
   private mutating func judgeCount(by packet: RTPPacket, at sequence: Int64) {
     guard let promised = count?.promised, sequence <= promised,
       !isPromised(sequence, timestamp: packet.timestamp)

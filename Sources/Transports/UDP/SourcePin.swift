@@ -233,8 +233,8 @@ struct SourcePin: Sendable {
   static let maximumEarlyReports = 8
   /// Audio and video.
   static let maximumSourcesPerOrigin = 2
-  /// How far apart the numbers of two packets may be that prove a source: less than in the order,
-  /// since whoever is accepted here shuts all others out.
+  /// How far apart the numbers of two packets that prove a source may be: less than for ordering,
+  /// because an accepted source excludes all others.
   static let nearby = 3
   /// Nanoseconds for which a candidate's packets are kept: a sender of single pictures may pause
   /// for seconds between packets.
