@@ -1,7 +1,11 @@
 import Foundation
 import Glibc
 
-/// The time from sending a frame's last packet to reading the whole frame from the receiver's pipe.
+/// The time from sending the last packet that a frame needs to reading the whole frame from the
+/// receiver's pipe.
+///
+/// A frame needs its own packets and those of all frames that are shown before it. With B pictures
+/// that is the delay beyond what the structure of the stream requires.
 enum Latency {
   struct Result {
     /// Milliseconds, the median over the frames after the first two seconds.
@@ -18,10 +22,24 @@ enum Latency {
   static let frames = 300
 
   static func stream(in folder: String) throws -> Stream {
+    try stream(named: "latency", structure: ["-bf", "0"], in: folder)
+  }
+
+  /// Every fourth picture is a P picture, and the middle one of three B pictures is referred to.
+  static func pyramid(in folder: String) throws -> Stream {
+    try stream(
+      named: "pyramid",
+      structure: ["-bf", "3", "-x264-params", "b-adapt=0:b-pyramid=normal:scenecut=0"],
+      container: "ts", in: folder)
+  }
+
+  private static func stream(
+    named name: String, structure: [String], container: String = "h264", in folder: String
+  ) throws -> Stream {
     try Stream(
-      name: "latency", source: "testsrc2=size=\(width)x\(height):rate=30",
-      encoding: ["-preset", "veryfast", "-bf", "0", "-b:v", "4M", "-g", "60"], frames: frames,
-      in: folder)
+      name: name, source: "testsrc2=size=\(width)x\(height):rate=30",
+      encoding: ["-preset", "veryfast"] + structure + ["-b:v", "4M", "-g", "60"], frames: frames,
+      container: container, in: folder)
   }
 
   /// Sends the stream once at 30 frames a second to `peer` and measures when frames come out.
@@ -37,28 +55,44 @@ enum Latency {
     thread.start()
 
     let socket = try UDPSocket()
-    var sent: [Double] = []
+    var sent: [(timestamp: UInt32, time: Double)] = []
     let start = now()
     for packet in stream.packets {
       let due = start + Double(sent.count) / 30
       let wait = due - now()
       if wait > 0 { usleep(UInt32(wait * 1e6)) }
       socket.send(packet, to: port)
-      if packet[1] & 0x80 != 0 { sent.append(now()) }
+      if packet[1] & 0x80 != 0 {
+        sent.append((packet[4..<8].reduce(0) { $0 << 8 | UInt32($1) }, now()))
+      }
     }
     usleep(1_500_000)
     let memory = receiver.peakMemory
     receiver.kill()
 
+    let complete = completionTimes(of: sent)
     var delays: [Int: Double] = [:]
     for (hash, time) in reader.read() {
-      guard let index = golden[hash], index < sent.count else { continue }
-      delays[index] = min(delays[index] ?? .infinity, (time - sent[index]) * 1000)
+      guard let index = golden[hash], index < complete.count else { continue }
+      delays[index] = min(delays[index] ?? .infinity, (time - complete[index]) * 1000)
     }
     let steady = delays.filter { $0.key >= 60 }.map(\.value)
     return Result(
       steady: median(steady), first: delays.min { $0.key < $1.key }?.value ?? .nan,
       received: delays.count, peakMemory: memory)
+  }
+
+  /// When the last packet that each frame needs was sent, in the order in which frames are shown.
+  private static func completionTimes(of sent: [(timestamp: UInt32, time: Double)]) -> [Double] {
+    guard let first = sent.first?.timestamp else { return [] }
+    let shown = sent.sorted {
+      Int32(bitPattern: $0.timestamp &- first) < Int32(bitPattern: $1.timestamp &- first)
+    }
+    var latest = -Double.infinity
+    return shown.map { picture in
+      latest = max(latest, picture.time)
+      return latest
+    }
   }
 
   /// The fingerprint of every frame as FFmpeg decodes it, with its number.
@@ -116,10 +150,17 @@ private final class FrameReader: @unchecked Sendable {
 
 extension Latency {
   static func report(rounds: Int, in folder: String) throws {
+    try report(try stream(in: folder), "H.264 without B pictures", rounds: rounds)
+    try report(try pyramid(in: folder), "H.264 with a pyramid of three B pictures", rounds: rounds)
+  }
+
+  private static func report(_ stream: Stream, _ kind: String, rounds: Int) throws {
     head(
-      "Latency, 720p30 H.264 without B-frames, medians of \(rounds) rounds",
-      ["receiver", "last packet → frame (ms)", "ratio", "first frame (ms)", "frames of 300", "MiB"])
-    let stream = try stream(in: folder)
+      "Latency, 720p30 \(kind), medians of \(rounds) rounds",
+      [
+        "receiver", "last packet needed → frame (ms)", "ratio", "first frame (ms)",
+        "frames of \(frames)", "MiB",
+      ])
     let golden = try golden(of: stream)
     let peers = [
       Peer.ours(format: "yuv"), .gstreamerFrames(latency: 0), .gstreamerFrames(latency: nil),

@@ -11,23 +11,31 @@ struct Stream {
   enum Codec: String, CaseIterable { case h264, h265 }
 
   /// Encodes `source` (a lavfi description) as H.264 and records FFmpeg's packets of it.
-  init(name: String, source: String, encoding: [String], frames: Int, in folder: String) throws {
-    let clip = "\(folder)/\(name).h264"
+  ///
+  /// The B pictures of an elementary stream get no times of their own from FFmpeg, those of a
+  /// transport stream (`ts`) do.
+  init(
+    name: String, source: String, encoding: [String], frames: Int, container: String = "h264",
+    in folder: String
+  ) throws {
+    let clip = "\(folder)/\(name).\(container)"
     try run(
       ["ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", source, "-frames:v", "\(frames)"]
         + ["-pix_fmt", "yuv420p", "-c:v", "libx264"] + encoding + [clip])
     try self.init(of: clip, named: name, in: folder)
   }
 
-  /// Records FFmpeg's packets of `clip`, an elementary stream of `rate` frames a second.
+  /// Records FFmpeg's packets of `clip`; `rate` is the one of an elementary stream, in frames a
+  /// second.
   init(of clip: String, named name: String, rate: Int = 30, in folder: String) throws {
     self.clip = clip
     sdp = "\(folder)/\(name).sdp"
     let socket = try UDPSocket()
-    let sender = try Running([
-      "ffmpeg", "-v", "error", "-framerate", "\(rate)", "-i", clip, "-c", "copy", "-f", "rtp",
-      "-payload_type", "96", "-sdp_file", sdp, "rtp://127.0.0.1:\(socket.port)?pkt_size=1412",
-    ])
+    let framerate = clip.hasSuffix(".ts") ? [] : ["-framerate", "\(rate)"]
+    let sender = try Running(
+      ["ffmpeg", "-v", "error"] + framerate + ["-i", clip, "-c", "copy", "-f", "rtp"] + [
+        "-payload_type", "96", "-sdp_file", sdp, "rtp://127.0.0.1:\(socket.port)?pkt_size=1412",
+      ])
     packets = socket.receiveAll(untilQuietFor: 2).filter { $0.count > 12 && $0[1] & 0x7F == 96 }
     sender.kill()
   }
