@@ -41,6 +41,8 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
     var elements = Line()
     var bytes = 0
     var isClosed = false
+    /// Whether the consumer lets elements gather before it takes them.
+    var isGathering = false
     /// Called once when there is room again.
     var roomCalls: [@Sendable () -> Void] = []
     var waiters: [Waiter] = []
@@ -79,7 +81,7 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
 
   /// Appends `element` if there is room now.
   package func offer(_ element: Element, bytes: Int) -> SubmitOutcome {
-    monitor.update { state in
+    monitor.update(wakingIf: concernsConsumer) { state in
       guard !state.isClosed else { return .closed }
       guard state.hasRoom(for: bytes, within: limits) else { return .full }
       state.append(element, bytes: bytes)
@@ -105,7 +107,7 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   package func offer(
     _ element: Element, bytes: Int, makingRoom makeRoom: (inout Line) -> Bool
   ) -> (outcome: SubmitOutcome, evicted: Int) {
-    monitor.update { state in
+    monitor.update(wakingIf: concernsConsumer) { state in
       guard !state.isClosed else { return (.closed, 0) }
       let before = state.elements.count
       var isWanted = true
@@ -165,6 +167,20 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
     for waiter in taken?.waiters ?? [] { waiter.continuation.resume() }
     for call in taken?.calls ?? [] { call() }
     return taken?.elements ?? []
+  }
+
+  /// Blocks the consumer for `duration`, so that it takes many elements at once afterwards instead
+  /// of being woken for each; a queue that is closed or over half full ends this early.
+  package func gather(for duration: Duration) {
+    monitor.quietly { $0.isGathering = true }
+    _ = monitor.wait(until: .now.advanced(by: duration)) { state in
+      state.isClosed || state.isCrowded(within: limits) ? true : nil
+    }
+    monitor.quietly { $0.isGathering = false }
+  }
+
+  private func concernsConsumer(_ state: State) -> Bool {
+    !state.isGathering || state.isCrowded(within: limits)
   }
 
   /// How many elements wait.

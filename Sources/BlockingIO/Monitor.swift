@@ -32,11 +32,16 @@ package import RTPWire
   }
 
   /// Reads or changes the value and wakes waiting threads; free when none waits.
-  package func update<Result>(_ body: (inout State) -> Result) -> Result {
+  ///
+  /// Where `isOfInterest` says that nobody waits for what the value has become, nobody is woken.
+  package func update<Result>(
+    wakingIf isOfInterest: (State) -> Bool = { _ in true }, _ body: (inout State) -> Result
+  ) -> Result {
     unsafe pthread_mutex_lock(mutex)
     let result = body(&state)
+    let wakes = isOfInterest(state)
     unsafe pthread_mutex_unlock(mutex)
-    unsafe pthread_cond_broadcast(condition)
+    if wakes { unsafe pthread_cond_broadcast(condition) }
     return result
   }
 

@@ -11,13 +11,14 @@ final class OutputStream {
   /// How many items produced no output.
   private(set) var skipped = 0
   private(set) var files: [String] = []
+  /// Whether this is a regular file.
+  private(set) var isFile = false
   private(set) var notes: [OutputNote] = []
 
   private let configuration: OutputLane.Configuration
   private let deadline: WriteDeadline
   private var output: any Output
   private var writer: RecordWriter?
-  private var isFile = false
   private var geometry: RawFrame.Geometry?
   private var scaler: FrameScaler?
   private var writtenBefore = (items: 0, bytes: 0)

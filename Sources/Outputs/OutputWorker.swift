@@ -7,6 +7,9 @@ import RTPWire
 final class OutputWorker {
   /// The most access units written with one system call.
   private static let unitsPerWrite = 64
+  /// How long a file's access units gather where they come faster than this: waking up for each
+  /// would cost more than writing it.
+  private static let gatheringTime = Duration.milliseconds(10)
 
   private let configuration: OutputLane.Configuration
   private let queue: BoundedQueue<OutputItem>
@@ -40,8 +43,16 @@ final class OutputWorker {
   }
 
   private func writeAll() throws(OutputError) {
-    let batch = configuration.format.input == .units ? Self.unitsPerWrite : 1
+    let takesUnits = configuration.format.input == .units
+    let batch = takesUnits ? Self.unitsPerWrite : 1
+    var wasIdle: Instant?
     while !account.deadline.isPast {
+      if takesUnits, stream.isFile, queue.count == 0 {
+        let now = Instant.now
+        let comesFast = wasIdle.map { $0.duration(to: now) < Self.gatheringTime * 1.5 }
+        if comesFast == true { queue.gather(for: Self.gatheringTime) }
+        wasIdle = now
+      }
       let items = queue.take(atMost: batch)
       guard !items.isEmpty else { return try stream.finish() }
       defer { account.report(stream) }

@@ -1,0 +1,46 @@
+import BlockingIO
+import RTPWire
+import Synchronization
+import Testing
+
+@Suite("The line in front of a thread", .timeLimit(.minutes(1)))
+struct BoundedQueueTests {
+  private enum Event: CaseIterable, Sendable {
+    case closed, crowded
+
+    func happen(to queue: BoundedQueue<Int>) {
+      switch self {
+      case .closed: queue.close()
+      case .crowded: for number in 0..<3 { _ = queue.offer(number, bytes: 1) }
+      }
+    }
+  }
+
+  @Test(
+    "Gathering ends early where the line is closed or over half full", arguments: Event.allCases)
+  private func endsEarly(_ event: Event) async throws {
+    let queue = BoundedQueue<Int>(limits: QueueLimits(count: 4, bytes: 1000))
+    let consumer = try WorkerThread { queue.gather(for: .seconds(3600)) }
+    event.happen(to: queue)
+    await consumer.join()
+    #expect(queue.count == (event == .crowded ? 3 : 0))
+  }
+
+  @Test("What comes while elements gather is there afterwards, in order")
+  func keepsWhatComes() async throws {
+    let queue = BoundedQueue<Int>(limits: QueueLimits(count: 100, bytes: 1000))
+    let taken = Mutex<[Int]>([])
+    let consumer = try WorkerThread {
+      queue.gather(for: .milliseconds(1))
+      while true {
+        let elements = queue.take(atMost: 7)
+        guard !elements.isEmpty else { return }
+        taken.withLock { $0 += elements }
+      }
+    }
+    for number in 0..<50 { #expect(queue.offer(number, bytes: 1) == .queued) }
+    queue.close()
+    await consumer.join()
+    #expect(taken.withLock { $0 } == Array(0..<50))
+  }
+}
