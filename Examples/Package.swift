@@ -33,6 +33,13 @@ let package = Package(
         .product(name: "Transports", package: "rtp-recv"),
       ]
     ),
+    // The core alone; a test checks that it links no library of C.
+    .executableTarget(
+      name: "access-units",
+      dependencies: [
+        .product(name: "Reception", package: "rtp-recv")
+      ]
+    ),
     .executableTarget(
       name: "first-frames",
       dependencies: [

@@ -1,7 +1,4 @@
 // Loops over frames use members that are declared in these modules.
-@_exported public import Bitstream
 @_exported public import Decode
-@_exported public import Defragment
-@_exported public import RTPWire
 @_exported public import Reception
 @_exported public import Transports

@@ -26,16 +26,34 @@ final class PacketCollector {
 
   deinit { close(descriptor) }
 
-  /// The packets that have come, one in each line, without those of RTCP.
-  func hexLines() -> String {
-    var lines = ""
+  /// The packets that have come, without those of RTCP.
+  func packets() -> [[UInt8]] {
+    var packets: [[UInt8]] = []
     var bytes = [UInt8](repeating: 0, count: 65_536)
     while true {
       let count = recv(descriptor, &bytes, bytes.count, CInt(MSG_DONTWAIT))
-      guard count > 0 else { return lines }
-      guard !(192...223).contains(bytes[1]) else { continue }
-      for byte in bytes[..<count] { lines += (byte < 16 ? "0" : "") + String(byte, radix: 16) }
-      lines += "\n"
+      guard count > 0 else { return packets }
+      if !(192...223).contains(bytes[1]) { packets.append(Array(bytes[..<count])) }
     }
+  }
+
+  /// The packets that have come, one in each line.
+  func hexLines() -> String {
+    packets().map { packet in
+      packet.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "\n"
+    }.joined()
+  }
+
+  /// The packets that have come as a recording of rtpdump, a millisecond apart.
+  func recording() -> Data {
+    var data = Data("#!rtpplay1.0 127.0.0.1/5004\n".utf8) + Data(count: 16)
+    for (number, packet) in packets().enumerated() {
+      for value in [packet.count + 8, packet.count] {
+        withUnsafeBytes(of: UInt16(value).bigEndian) { data.append(contentsOf: $0) }
+      }
+      withUnsafeBytes(of: UInt32(number).bigEndian) { data.append(contentsOf: $0) }
+      data.append(contentsOf: packet)
+    }
+    return data
   }
 }
