@@ -41,7 +41,9 @@ import RTPWire
   private var hashCheck = PictureHashCheck()
 
   /// More than the distance between libav's most and least important messages.
-  private static let silence: Int32 = 1000
+  ///
+  /// libav keeps eight bits of the sum, so it must not be much more.
+  private static let silence: Int32 = 100
 
   /// Opens the decoder that `codec` names.
   ///
