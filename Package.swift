@@ -147,58 +147,69 @@ let package = Package(
       path: "tools/rtp-send/rtp-send"
     ),
 
-    .testTarget(name: "RTPWireTests", dependencies: ["RTPWire"]),
-    .testTarget(name: "RTPProcessorTests", dependencies: ["RTPProcessor", "RTPWire"]),
+    // What the tests share: generators, sinks, waits with a deadline, programs and files.
+    .target(
+      name: "TestSupport", dependencies: ["RTPWire", "Transports"], path: "Tests/TestSupport"),
+    .testTarget(name: "RTPWireTests", dependencies: ["RTPWire", "TestSupport"]),
+    .testTarget(
+      name: "RTPProcessorTests", dependencies: ["RTPProcessor", "RTPWire", "TestSupport"]),
     .testTarget(
       name: "DefragmentTests",
-      dependencies: ["Bitstream", "Defragment", "RTPProcessor", "RTPWire"],
+      dependencies: ["Bitstream", "Defragment", "RTPProcessor", "RTPWire", "TestSupport"],
       resources: [.copy("Vectors")]
     ),
     .testTarget(
       name: "DecodeTests",
       dependencies: [
         "Decode", "Outputs", "BlockingIO", "Bitstream", "Defragment", "RTPWire", "CFFmpeg",
+        "TestSupport",
       ]),
-    .testTarget(name: "BlockingIOTests", dependencies: ["BlockingIO", "RTPWire"]),
+    .testTarget(name: "BlockingIOTests", dependencies: ["BlockingIO", "RTPWire", "TestSupport"]),
     .testTarget(
       name: "TransportsTests",
       dependencies: [
-        "Transports", "RTPWire", .product(name: "NIOSSL", package: "swift-nio-ssl"),
+        "Transports", "RTPWire", "TestSupport", .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
       resources: [.copy("Certificates")]
     ),
     .testTarget(
       name: "TransportConformanceTests",
       dependencies: [
-        "TransportConformance", "Transports", "RTPWire",
+        "TransportConformance", "Transports", "RTPWire", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]
     ),
     .testTarget(
       name: "ReceptionTests",
-      dependencies: ["Reception", "Bitstream", "Defragment", "RTPProcessor", "RTPWire", "RTPSend"]
+      dependencies: [
+        "Reception", "Bitstream", "Defragment", "RTPProcessor", "RTPWire", "RTPSend", "TestSupport",
+      ]
     ),
     .testTarget(
       name: "ReceiverTests",
       dependencies: [
         "Receiver", "Reception", "Transports", "Decode", "Outputs", "Bitstream", "Defragment",
-        "RTPProcessor", "RTPWire", "RTPSend",
+        "RTPProcessor", "RTPWire", "RTPSend", "TestSupport",
       ]
     ),
     .testTarget(
       name: "RTPSendTests",
-      dependencies: ["RTPSend", "Bitstream", "Defragment", "RTPProcessor", "RTPWire"],
+      dependencies: [
+        "RTPSend", "Bitstream", "Defragment", "RTPProcessor", "RTPWire", "TestSupport",
+      ],
       path: "tools/rtp-send/Tests"
     ),
     .testTarget(
-      name: "EndToEndTests", dependencies: ["Decode", "Bitstream", "Defragment", "RTPWire"],
+      name: "EndToEndTests",
+      dependencies: ["Decode", "Bitstream", "Defragment", "RTPWire", "TestSupport"],
       resources: [.copy("Servers")]
     ),
     .testTarget(
       name: "MisbehaviourTests",
       dependencies: [
         "Receiver", "Reception", "Transports", "Bitstream", "Defragment", "RTPWire", "RTPSend",
+        "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ],
@@ -217,5 +228,6 @@ for target in package.targets where target.type != .system && target.name != "CS
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
   ]
   // Strict memory safety is not needed in tests.
-  if target.type != .test { target.swiftSettings?.append(.strictMemorySafety()) }
+  let isForTests = target.type == .test || target.name == "TestSupport"
+  if !isForTests { target.swiftSettings?.append(.strictMemorySafety()) }
 }

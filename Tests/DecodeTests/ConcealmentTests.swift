@@ -3,6 +3,7 @@ import Defragment
 import Foundation
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Decode
@@ -156,17 +157,19 @@ import Testing
     let frames = collector.frames
     let size = golden.count / clip.frames
     #expect(frames.count == clip.frames - lost.count)
+    // Of 255. Measured are at most 6 in H.264, and in H.265 15 near the loss and 21 later; without
+    // stand-ins it is 30 to 100. What is above allows for other versions of the encoders.
+    let (nearby, later) = clip.codec == .testH264 ? (8.0, 8.0) : (20.0, 25.0)
     var worst = 0.0
     for frame in frames {
       let number = Int(frame.time.ticks / 3000)
       let expected = golden[(number * size)..<((number + 1) * size)]
       let error = meanDifference(packed([frame]), Array(expected), in: clip)
       worst = max(worst, error)
-      if number <= Int(lost.max() ?? 0) + 3 { #expect(error < 25) }
+      if number <= Int(lost.max() ?? 0) + 3 { #expect(error < nearby) }
     }
-    // 30 to 100 without stand-ins.
     withKnownIssue("in these two clips, motion that is made up leads later pictures astray") {
-      #expect(worst < 25)
+      #expect(worst < later)
     } when: {
       clip.name == "H.265" && lost == [10] || clip.name == "H.265 10 bit" && lost == [12]
     }

@@ -4,6 +4,7 @@ import Defragment
 import NIOCore
 import Outputs
 import RTPWire
+import TestSupport
 import Testing
 
 @Suite struct OutputFormatTests {

@@ -8,6 +8,7 @@ import NIOCore
 import Outputs
 import RTPWire
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite struct OutputLaneTests {

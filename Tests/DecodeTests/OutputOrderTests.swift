@@ -1,5 +1,6 @@
 import Bitstream
 import Defragment
+import TestSupport
 import Testing
 
 @testable import Decode

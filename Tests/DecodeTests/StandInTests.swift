@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Bitstream

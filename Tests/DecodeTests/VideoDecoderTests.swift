@@ -7,6 +7,7 @@ import Dispatch
 import NIOCore
 import Outputs
 import RTPWire
+import TestSupport
 import Testing
 
 @Suite struct VideoDecoderTests {
@@ -416,7 +417,7 @@ import Testing
     var submitted = 0
     for unit in units {
       try await decoder.decode(unit)
-      try await decoder.decode(unit.with(bytes: random.bytes(count: 200)))
+      try await decoder.decode(unit.with(bytes: random.bytes(200)))
       submitted += 2
     }
     try await decoder.decode(units[1].with(bytes: []))

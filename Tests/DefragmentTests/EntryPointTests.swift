@@ -2,6 +2,8 @@ import Bitstream
 import Defragment
 import NIOCore
 import RTPProcessor
+import RTPWire
+import TestSupport
 import Testing
 
 @Suite("Where decoding can begin, and what codec it is")
@@ -74,5 +76,23 @@ struct EntryPointTests {
     var stream = Stream()
     recognizer.observe(stream.packet(bytes(payload)).packet)
     #expect(recognizer.result?.codec.name == name)
+  }
+
+  @Test("A recovery point is a place to begin", arguments: Material.all)
+  func recoveryPoint(_ material: Material) throws {
+    var bench = try Bench(material.codec)
+    bench.push(material.recoveryPoint)
+    bench.push(material.slice, marker: true)
+    bench.push(material.supplementalInformation, at: 3000)
+    bench.push(material.slice, at: 3000, marker: true)
+    #expect(bench.accessUnits.map(\.isRandomAccess) == [true, false])
+  }
+
+  @Test func aRecoveryPointIsARandomAccessPoint() throws {
+    var bench = try Bench(H264.codec)
+    bench.push("06060184", at: 0)
+    bench.push("419a11", at: 0, marker: true)
+    bench.push("419a22", at: 3000, marker: true)
+    #expect(bench.accessUnits.map(\.isRandomAccess) == [true, false])
   }
 }

@@ -2,6 +2,7 @@ import Bitstream
 import Defragment
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 /// Random streams, valid and invalid, each continuing after the last.
@@ -9,7 +10,7 @@ import Testing
 struct FuzzTests {
   @Test("No operation in any order breaks an invariant", arguments: Material.all, UInt64(1)...4)
   func operations(_ material: Material, _ seed: UInt64) throws {
-    var random = Seeded(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let parameters: [[String: String]] = [
       [:], ["packetization-mode": "2", "sprop-max-don-diff": "8", "sprop-depack-buf-nalus": "4"],
     ]

@@ -1,5 +1,6 @@
 import Bitstream
 import Defragment
+import TestSupport
 import Testing
 
 /// What an access unit says of packets that did not come.

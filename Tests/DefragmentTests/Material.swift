@@ -1,6 +1,7 @@
 import Bitstream
 import Defragment
 import NIOCore
+import TestSupport
 import Testing
 
 /// Real parameter sets and slices of one codec, which a decoder would take.

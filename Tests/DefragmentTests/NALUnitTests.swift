@@ -1,6 +1,7 @@
 import Bitstream
 import Defragment
 import NIOCore
+import TestSupport
 import Testing
 
 @Suite("NAL unit forms")

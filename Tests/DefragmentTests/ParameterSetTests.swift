@@ -2,6 +2,7 @@ import Bitstream
 import Defragment
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 /// Sets written by x264 and x265, and what ffprobe 5.1 reports about them.

@@ -2,6 +2,7 @@ import Bitstream
 import Defragment
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 @Suite("Recognizing the codec")
@@ -48,7 +49,7 @@ struct RecognizerTests {
 
   @Test("Garbage and other payload types beside", arguments: Material.all, UInt64(1)...20)
   func garbage(_ material: Material, _ seed: UInt64) throws {
-    var random = Seeded(seed: seed)
+    var random = SeededGenerator(seed: seed)
     var recognizer = FormatRecognizer()
     for payload in Self.payloads(of: material) {
       // Audio in PCMU, and a keep-alive that Geovision sends.

@@ -1,7 +1,9 @@
 import Bitstream
 import Defragment
 import NIOCore
+import RTPProcessor
 import RTPWire
+import TestSupport
 import Testing
 
 /// What a sender packs comes back, whichever way it packs it.
@@ -9,7 +11,7 @@ import Testing
 struct RoundTripTests {
   /// Pictures of random NAL units; each begins with a first slice.
   private static func pictures(
-    _ material: Material, _ random: inout Seeded, count: Int
+    _ material: Material, _ random: inout SeededGenerator, count: Int
   ) -> [[[UInt8]]] {
     (0..<count).map { index in
       let first = index % 5 == 0 ? material.keySlice : material.slice
@@ -24,7 +26,7 @@ struct RoundTripTests {
   }
 
   /// `unit` with some more bytes, none of them zero, so that there is no start code in it.
-  private static func grown(_ unit: [UInt8], _ random: inout Seeded) -> [UInt8] {
+  private static func grown(_ unit: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
     unit
       + (0..<Int.random(in: 0...600, using: &random)).map { _ in
         UInt8.random(in: 1...255, using: &random)
@@ -33,7 +35,7 @@ struct RoundTripTests {
 
   @Test("Single, aggregated and fragmented at random", arguments: Material.all, UInt64(1)...8)
   func mixed(_ material: Material, _ seed: UInt64) throws {
-    var random = Seeded(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let pictures = Self.pictures(material, &random, count: 60)
     let packetizer = Packetizer(codec: material.codec)
     var bench = try Bench(material.codec)
@@ -88,7 +90,7 @@ struct RoundTripTests {
 
   @Test("H.264 out of decoding order: STAP-B, MTAP16, MTAP24, FU-B", arguments: UInt64(1)...8)
   func h264Interleaved(_ seed: UInt64) throws {
-    var random = Seeded(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let pictures = Self.pictures(.h264, &random, count: 40)
     let packetizer = Packetizer(codec: H264.codec)
     var number: UInt16 = 65_500
@@ -139,7 +141,7 @@ struct RoundTripTests {
 
   @Test("H.265 out of decoding order, with DONL and DOND", arguments: UInt64(1)...8)
   func h265Interleaved(_ seed: UInt64) throws {
-    var random = Seeded(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let pictures = Self.pictures(.h265, &random, count: 40)
     let packetizer = Packetizer(codec: H265.codec, isNumbered: true)
     var number: UInt16 = 65_500
@@ -230,5 +232,20 @@ struct RoundTripTests {
     bench.flush()
     #expect(bench.accessUnits.map(\.time.ticks) == [15_000, 18_000])
     #expect(bench.statistics.lateUnits == 1)
+  }
+
+  @Test("Reader indexes of packets are anything but 0", arguments: [0, 1, 2, 3, 4, 5, 6, 7, 13])
+  func offsets(_ offset: Int) throws {
+    let material = Material.h264
+    var bench = try Bench(material.codec)
+    let packet = bench.stream.packet(material.keySlice, marker: true)
+    var moved = ByteBuffer(repeating: 0, count: offset)
+    moved.writeImmutableBuffer(packet.packet.bytes)
+    moved.moveReaderIndex(forwardBy: offset)
+    bench.push(
+      OrderedPacket(
+        packet: try RTPPacket(parsing: moved), extendedSequence: packet.extendedSequence,
+        time: packet.time, arrival: packet.arrival))
+    #expect(bench.accessUnits.map(\.hex) == [[material.keySlice.hex]])
   }
 }

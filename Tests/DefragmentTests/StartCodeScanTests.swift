@@ -1,6 +1,7 @@
 import Bitstream
 import Defragment
 import NIOCore
+import TestSupport
 import Testing
 
 /// The scan for start codes looks at blocks; these hold it against looking at each byte.
@@ -20,11 +21,8 @@ struct StartCodeScanTests {
 
   @Test("Zeros and ones in any mixture are split as byte by byte", arguments: [2, 3, 5, 9])
   func mixtures(oneIn sides: UInt64) {
-    var state: UInt64 = 0x5EED + sides
-    func roll(_ sides: UInt64) -> UInt64 {
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      return (state >> 33) % sides
-    }
+    var random = SeededGenerator(seed: sides)
+    func roll(_ sides: UInt64) -> UInt64 { random.next() % sides }
     for _ in 0..<2_000 {
       let stream = (0..<roll(140)).map { _ in
         UInt8(truncatingIfNeeded: roll(sides) == 0 ? 1 + roll(255) : roll(2))

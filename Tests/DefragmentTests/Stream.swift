@@ -3,6 +3,7 @@ import Defragment
 import NIOCore
 import RTPProcessor
 import RTPWire
+import TestSupport
 import Testing
 
 /// A stream of packets as ordering hands them on, made from payloads.
@@ -117,19 +118,4 @@ extension ByteBuffer {
       (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }.joined()
   }
-}
-
-/// The bytes of a text of hexadecimal digits; blanks are skipped.
-func bytes(_ hex: String) -> [UInt8] {
-  var digits = hex.filter { !$0.isWhitespace }[...]
-  var bytes: [UInt8] = []
-  while digits.count >= 2 {
-    guard let byte = UInt8(digits.prefix(2), radix: 16) else {
-      preconditionFailure("no hexadecimal digits: \(digits.prefix(2))")
-    }
-    bytes.append(byte)
-    digits = digits.dropFirst(2)
-  }
-  precondition(digits.isEmpty, "an odd number of digits")
-  return bytes
 }

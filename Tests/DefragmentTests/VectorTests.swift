@@ -3,6 +3,7 @@ import Defragment
 import Foundation
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 /// One case out of another receiver's tests.

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Captures that other programs wrote or read, and what comes out of them.
@@ -44,7 +45,7 @@ struct CaptureTests {
     let player = try RunningProcess(
       Product.rtpRecv, [capture, "-o", output, "--capture", again, "--quiet"])
     #expect(try player.waitForExit() == 0, "\(player.standardError)")
-    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
     #expect(try Self.sequenceNumbers(in: again, port: 5004) == numbers)
   }
 
@@ -90,7 +91,7 @@ struct CaptureTests {
       Product.rtpRecv, ["udp://\(address)", "-o", output, "--capture", "/dev/full"])
     #expect(try receiver.waitForExit() == 6)
     #expect(receiver.standardError.contains("/dev/full cannot be written: No space left"))
-    #expect(try Clip.frameHashes(of: output).count == 30)
+    #expect(try FFmpeg.frameHashes(of: output).count == 30)
     try sender.waitForExit()
   }
 
@@ -146,14 +147,12 @@ struct CaptureTests {
   /// Returns when a datagram that is sent now, or later, is in the recording.
   private static func waitForMarker(in path: String) throws {
     let marker = UUID().uuidString
-    let deadline = Date(timeIntervalSinceNow: 20)
-    var content = Data()
-    while content.range(of: Data(marker.utf8)) == nil {
-      guard Date() < deadline else { throw POSIXError(.ETIMEDOUT) }
+    try waitUntil("the recording has the marker") {
       let sender = try RunningProcess(
         "bash", ["-c", "echo \(marker) > /dev/udp/127.0.0.1/\(markerPort)"])
       try sender.waitForExit()
-      content = try Data(contentsOf: URL(fileURLWithPath: path))
+      let content = try Data(contentsOf: URL(fileURLWithPath: path))
+      return content.range(of: Data(marker.utf8)) != nil
     }
   }
 
@@ -166,6 +165,6 @@ struct CaptureTests {
       Product.rtpRecv, [recording, "-o", output, "--quiet", "--stats", "-"])
     #expect(try player.waitForExit() == 0, "\(player.standardError)")
     #expect(try Statistics(lastLineOf: player)["rtp", "lost"] == 0)
-    return try Clip.frameHashes(of: output)
+    return try FFmpeg.frameHashes(of: output)
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// `rtp-recv` as a person uses it, with `rtp-send` at the far end.
@@ -33,12 +34,12 @@ struct CommandTests {
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
     try sender.waitForExit()
 
-    let hashes = try Clip.frameHashes(of: outputs[0])
+    let hashes = try FFmpeg.frameHashes(of: outputs[0])
     #expect(hashes.count == 60)
     #expect(Set(hashes).count == 60)
-    #expect(try Clip.frameHashes(of: outputs[2]) == hashes)
+    #expect(try FFmpeg.frameHashes(of: outputs[2]) == hashes)
     let raw = ["-f", "rawvideo", "-video_size", "256x144", "-pixel_format", "yuv420p"]
-    #expect(try Clip.frameHashes(of: outputs[1], options: raw) == hashes)
+    #expect(try FFmpeg.frameHashes(of: outputs[1], options: raw) == hashes)
     let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["delivery", "frames"] == 60)
     #expect(statistics["rtp", "lost"] == 0)
@@ -51,7 +52,7 @@ struct CommandTests {
     let receiver = try RunningProcess(
       Product.rtpRecv, ["udp://\(address)", "-o", output, "--frames", "17"])
     #expect(try receiver.waitForExit() == 0)
-    #expect(try Clip.frameHashes(of: output).count == 17)
+    #expect(try FFmpeg.frameHashes(of: output).count == 17)
     sender.send(signal: SIGTERM)
     try sender.waitForExit()
   }
@@ -63,7 +64,7 @@ struct CommandTests {
       Product.rtpRecv, ["udp://\(address)", "-o", output, "--frames", "300"])
     #expect(try receiver.waitForExit() == 13, "\(receiver.standardError)")
     #expect(receiver.standardError.contains("30 of 300 frames came"))
-    #expect(try Clip.frameHashes(of: output).count == 30)
+    #expect(try FFmpeg.frameHashes(of: output).count == 30)
     try sender.waitForExit()
   }
 
@@ -104,7 +105,7 @@ struct CommandTests {
       Product.rtpRecv, ["udp://\(address)", "-o", "/dev/full", "-o", output, "--format", "y4m"])
     #expect(try receiver.waitForExit() == 6)
     #expect(receiver.standardError.contains("/dev/full"))
-    #expect(try Clip.frameHashes(of: output).count == 60)
+    #expect(try FFmpeg.frameHashes(of: output).count == 60)
     try sender.waitForExit()
   }
 
@@ -119,7 +120,7 @@ struct CommandTests {
     let (sender, address) = try Self.server(["--frames", "30"])
     let second = try RunningProcess(Product.rtpRecv, ["udp://\(address)", "-o", output])
     #expect(try second.waitForExit() == 0)
-    #expect(try Clip.frameHashes(of: output).count == 30)
+    #expect(try FFmpeg.frameHashes(of: output).count == 30)
     try sender.waitForExit()
   }
 
@@ -144,7 +145,7 @@ struct CommandTests {
         ["-c", launcher, Product.rtpRecv, "udp://\(address)", "-o", output, "--stats", target])
       #expect(Int(try receiver.waitForExit(within: 15)) == status, "\(receiver.standardError)")
       #expect(receiver.standardError.contains("--stats \(target)"), "\(receiver.standardError)")
-      #expect(try Clip.frameHashes(of: output).count == 30)
+      #expect(try FFmpeg.frameHashes(of: output).count == 30)
       try sender.waitForExit()
     }
   }
@@ -214,7 +215,7 @@ struct CommandTests {
         + ["--strip-parameter-sets"])
     try sender.waitForExit()
     #expect(try informed.waitForExit() == 0)
-    #expect(try Clip.frameHashes(of: output).count == 30)
+    #expect(try FFmpeg.frameHashes(of: output).count == 30)
   }
 
   @Test func whatTheNetworkLosesIsCountedToThePacket() throws {
@@ -242,9 +243,9 @@ struct CommandTests {
       Product.rtpSend, [clip, "udp://127.0.0.1:\(port)", "--speed", "4"])
     try sender.waitForExit()
     #expect(try receiver.waitForExit() == 0)
-    #expect(try Clip.frameHashes(of: output).count == 30)
+    #expect(try FFmpeg.frameHashes(of: output).count == 30)
     let second = output.replacing(".y4m", with: ".0001.y4m")
-    #expect(try Clip.frameHashes(of: second).count == 30)
+    #expect(try FFmpeg.frameHashes(of: second).count == 30)
   }
 
   @Test("a new picture size ends a pipe unless it is scaled", arguments: [false, true])

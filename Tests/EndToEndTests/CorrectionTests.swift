@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Streams with forward error correction through a network that loses packets.
@@ -35,7 +36,7 @@ struct CorrectionTests {
     #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
     withExtendedLifetime(sender) {}
 
-    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
     let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["rtp", "recovered"] > 0)
     #expect(statistics["rtp", "error_correction", "lost"] > 0)
@@ -66,7 +67,7 @@ struct CorrectionTests {
       try String(contentsOfFile: description, encoding: .utf8)
         .contains("a=rtpmap:97 \(format)/90000"))
 
-    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
     let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["rtp", "recovered"] > 0)
     #expect(statistics["delivery", "damaged_access_units"] == 0)
@@ -75,7 +76,7 @@ struct CorrectionTests {
     let player = try RunningProcess(
       Product.rtpRecv, [capture, "-o", again, "--fec", "\(format):97", "--quiet"])
     #expect(try player.waitForExit() == 0, "\(player.standardError)")
-    #expect(try Clip.frameHashes(of: again) == clip.hashes)
+    #expect(try FFmpeg.frameHashes(of: again) == clip.hashes)
   }
 
   @Test(
@@ -103,7 +104,7 @@ struct CorrectionTests {
     #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
     withExtendedLifetime(sender) {}
 
-    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
     let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["rtp", "recovered"] > 0)
     #expect(statistics["rtp", "lost"] == 0)
@@ -126,7 +127,7 @@ struct CorrectionTests {
         + ["--loss", "0.02", "--seed", "2"])
     #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
     #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
-    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
     let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["rtp", "recovered"] > 0)
     #expect(statistics["rtp", "lost"] == 0)
@@ -137,7 +138,7 @@ struct CorrectionTests {
       Product.rtpRecv,
       [capture, "-o", again, "--fec", "st2022-1", "--reorder-window", "1000", "--quiet"])
     #expect(try player.waitForExit() == 0, "\(player.standardError)")
-    #expect(try Clip.frameHashes(of: again) == clip.hashes)
+    #expect(try FFmpeg.frameHashes(of: again) == clip.hashes)
   }
 
   @Test(

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// What peers packetize comes out of `rtp-recv` as FFmpeg decodes the clip: every frame, byte for
@@ -36,7 +37,7 @@ struct ExactnessTests {
     #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
     withExtendedLifetime(sender) {}
 
-    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
     let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["rtp", "lost"] == 0)
     #expect(statistics["rtp", "late"] == 0)
@@ -65,7 +66,7 @@ struct ExactnessTests {
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
     _ = try sender.waitForExit()
 
-    #expect(try Clip.frameHashes(of: output) == Clip.frameHashes(of: sent))
+    #expect(try FFmpeg.frameHashes(of: output) == FFmpeg.frameHashes(of: sent))
     let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["rtp", "lost"] == 0)
     #expect(statistics["delivery", "intact"] == frames)

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// `rtp-recv http://…` against `rtp-send`, alone and behind nginx, and with `curl` in its place:
@@ -13,7 +14,7 @@ struct HTTPServerTests {
       Product.rtpRecv, [source, "-o", output, "--stats", "-"] + options,
       environment: environment)
     let status = try process.waitForExit()
-    return (process, status, try Clip.frameHashes(of: output))
+    return (process, status, try FFmpeg.frameHashes(of: output))
   }
 
   @Test("straight from the server", arguments: Clip.Codec.allCases)
@@ -99,7 +100,7 @@ struct HTTPServerTests {
     let input = try RunningProcess(
       "sh", ["-c", "cat \(saved) | \(Product.rtpRecv) - -o \(output)"])
     #expect(try input.waitForExit() == 0, "\(input.standardError)")
-    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
   }
 
   @Test func aServerThatRestartsIsConnectedToAgain() throws {
@@ -114,7 +115,7 @@ struct HTTPServerTests {
       Product.rtpSend, [clip.container, "http://127.0.0.1:\(server.port)", "--speed", "4"])
     #expect(try process.waitForExit() == 0, "\(process.standardError)")
     withExtendedLifetime(again) {}
-    let hashes = try Clip.frameHashes(of: output)
+    let hashes = try FFmpeg.frameHashes(of: output)
     #expect(hashes == clip.hashes + clip.hashes.prefix(10))
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The output of a stream with packets lost for good, for `--on-loss` and `--constant-rate`.
@@ -25,7 +26,7 @@ struct LossTests {
       Product.rtpRecv, [try Self.recording.get(), "-o", output, "--stats", "-"] + options)
     #expect(try player.waitForExit() == 0, "\(player.standardError)")
     return (
-      try Clip.frameHashes(of: output), try Statistics(lastLineOf: player), player.standardError
+      try FFmpeg.frameHashes(of: output), try Statistics(lastLineOf: player), player.standardError
     )
   }
 

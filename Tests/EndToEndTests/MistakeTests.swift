@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Users' mistakes are explained, destroy nothing, and have separate exit statuses.

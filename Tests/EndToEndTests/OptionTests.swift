@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// What `--help` and messages about the command line look like, and which options go with what.

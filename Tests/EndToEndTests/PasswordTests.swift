@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// Each way to give `rtp-recv` a password, with a server that wants one; nobody else can see it.

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// `rtp-recv rtsp://…` against the RTSP servers of GStreamer and VLC: the frames are FFmpeg's.
@@ -31,7 +32,7 @@ struct RTSPServerTests {
     let user = isOpen ? "" : "\(GStreamerServer.user):\(GStreamerServer.password)@"
     let (receiver, output) = try Self.receive(
       server.url(user: user), ["--rtsp-transport", test.transport])
-    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
     let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["rtp", "lost"] == 0)
     let said = receiver.standardError + String(decoding: receiver.standardOutput, as: UTF8.self)
@@ -42,7 +43,7 @@ struct RTSPServerTests {
   @Test func asManyFramesAsTheStreamHas() throws {
     let server = try GStreamerServer(Clip.h264.get())
     let (receiver, output) = try Self.receive(server.url(), ["--frames", "300"])
-    #expect(try Clip.frameHashes(of: output) == Clip.h264.get().hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == Clip.h264.get().hashes)
     let said = String(decoding: receiver.standardOutput, as: UTF8.self)
     #expect(said.contains(#""end":"frames_reached""#), "\(said.suffix(300))")
   }
@@ -51,7 +52,7 @@ struct RTSPServerTests {
   func oneWayOnly(protocol way: String) throws {
     let server = try GStreamerServer(Clip.h264.get(), ["--protocol", way])
     let (_, output) = try Self.receive(server.url(), ["--rtsp-transport", "auto"])
-    #expect(try Clip.frameHashes(of: output) == Clip.h264.get().hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == Clip.h264.get().hashes)
   }
 
   @Test(
@@ -63,7 +64,7 @@ struct RTSPServerTests {
     let server = try GStreamerServer(clip, ["--protocol", "multicast"], on: machine)
     let (_, output) = try Self.receive(
       server.url(), ["--rtsp-transport", "multicast", "--interface", machine.interface])
-    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
   }
 
   /// Frames of the first server up to where it was killed, and all of the second one's.
@@ -82,7 +83,7 @@ struct RTSPServerTests {
     _ = try receiver.waitForLine(#/the sender said goodbye; connecting again/#, within: 60)
     receiver.send(signal: SIGINT)
     #expect(try receiver.waitForExit(within: 10) == 0, "\(receiver.standardError)")
-    let hashes = try Clip.frameHashes(of: output)
+    let hashes = try FFmpeg.frameHashes(of: output)
     let second = try #require(hashes.lastIndex(of: clip.hashes[0]))
     #expect(Array(hashes[second...]) == clip.hashes)
     // The picture on its way when the server was killed came in part, and the three B pictures that
@@ -116,7 +117,7 @@ struct RTSPServerTests {
       option == "--tls-ca"
       ? certificates.authority : try Certificates.fingerprint(of: certificates.good)
     let (_, output) = try Self.receive(server.url(scheme: "rtsps"), [option, proof])
-    #expect(try Clip.frameHashes(of: output) == Clip.h264.get().hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == Clip.h264.get().hashes)
   }
 
   @Test(
@@ -150,7 +151,7 @@ struct RTSPServerTests {
     let server = try GStreamerServer(
       Clip.h264.get(), ["--certificate", certificates.expired, "--key", certificates.key])
     let (receiver, output) = try Self.receive(server.url(scheme: "rtsps"), ["--tls-insecure"])
-    #expect(try Clip.frameHashes(of: output) == Clip.h264.get().hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == Clip.h264.get().hashes)
     #expect(receiver.standardError.contains("--tls-insecure"), "\(receiver.standardError)")
   }
 
@@ -196,7 +197,7 @@ struct RTSPServerTests {
     of clip: Clip, _ transport: String, from start: (Clip) throws -> String
   ) throws {
     let (receiver, output) = try receive(start(clip), ["--rtsp-transport", transport])
-    let hashes = try Clip.frameHashes(of: output)
+    let hashes = try FFmpeg.frameHashes(of: output)
     #expect(hashes.count >= 50, "\(receiver.standardError)")
     let first = try #require(hashes.first.flatMap { clip.hashes.firstIndex(of: $0) })
     // Where VLC breaks off, pictures are missing that others were sent before.

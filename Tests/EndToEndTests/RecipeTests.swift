@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The recipes of the README, run unchanged except for addresses, ports and the camera.

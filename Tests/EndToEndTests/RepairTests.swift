@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Streams through a network that loses packets in front of a sender that answers.
@@ -83,7 +84,7 @@ struct RepairTests {
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
     #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
 
-    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
     let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["rtp", "lost"] == 0)
     #expect(statistics["rtp", "reordered"] == 0)
@@ -117,7 +118,7 @@ struct RepairTests {
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
     #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
     // The first in decoding order, which are not the first that are shown.
-    let frames = Set(try Clip.frameHashes(of: output))
+    let frames = Set(try FFmpeg.frameHashes(of: output))
     #expect(frames.count == 50 && frames.isSubset(of: clip.hashes))
     let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["rtp", "repair", "tail_requests"] > 0)
@@ -173,7 +174,7 @@ struct RepairTests {
     _ clip: Clip, _ output: String, _ receiver: RunningProcess
   ) throws {
     #expect(
-      try Clip.frameHashes(of: output) == Array(clip.hashes.prefix(clip.frames - tail)))
+      try FFmpeg.frameHashes(of: output) == Array(clip.hashes.prefix(clip.frames - tail)))
     let statistics = try Statistics(lastLineOf: receiver)
     // Also counts what was still being requested after the last frame: a picture or two.
     #expect(statistics["rtp", "lost"] < tail)

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// SRTP between `rtp-recv`, `rtp-send` and others: every frame as FFmpeg decodes the clip, and
@@ -75,7 +76,7 @@ struct SRTPTests {
         + ["srtp://127.0.0.1:\(port)?pkt_size=1400"])
     #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
     withExtendedLifetime(sender) {}
-    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
     let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["rtp", "lost"] == 0)
     // FFmpeg shortens the tag of SRTCP with that of SRTP, which RFC 4568 §6.2.2 does not; whether a
@@ -113,7 +114,7 @@ struct SRTPTests {
       [0, 5].contains(try receiver.waitForExit()),
       "\(receiver.standardError) \(sender.standardError)")
     withExtendedLifetime(sender) {}
-    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
     let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["rtp", "lost"] == 0)
     #expect(statistics["transport", "srtp", "authentication_failed"] == 0)
@@ -147,7 +148,7 @@ struct SRTPTests {
         + ["--no-rtcp", "--initial-sequence", "65500", "--srtp-key-file", suite.keyFile()])
     #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
     try receiver.waitForExit()
-    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
   }
 
   @Test("a bad network, a wrap, a key that has its name", arguments: Suite.all)
@@ -163,7 +164,7 @@ struct SRTPTests {
       ["udp://\(address)", "-o", output, "--stats", "-", "--srtp-key-file", key])
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
     try sender.waitForExit()
-    #expect(Set(try Clip.frameHashes(of: output)).count == 60)
+    #expect(Set(try FFmpeg.frameHashes(of: output)).count == 60)
     let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["rtp", "lost"] == 0)
     #expect(statistics["transport", "srtp", "replayed"] > 0)
@@ -328,6 +329,6 @@ struct SRTPTests {
       [clip.path, "udp://127.0.0.1:\(port)", "--fps", "100", "--srtp-key-file", suite.keyFile(3)])
     #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
     try sender.waitForExit()
-    #expect(try Clip.frameHashes(of: output) == clip.hashes)
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// What a person, a terminal, `timeout` and a service manager do to a running `rtp-recv`.
@@ -97,7 +98,7 @@ struct SignalTests {
       "bash", ["-c", "exec '\(Product.rtpRecv)' udp://\(address) -o '\(output)' \(redirections)"])
     #expect(try shell.waitForExit() == 0)
     // A message on descriptor 2 would be in the middle of the first file opened.
-    #expect(try Clip.frameHashes(of: output).count == 30)
+    #expect(try FFmpeg.frameHashes(of: output).count == 30)
     try sender.waitForExit()
   }
 

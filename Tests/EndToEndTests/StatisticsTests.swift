@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// `--stats`: its contents, where it goes, and what happens when it cannot go there.

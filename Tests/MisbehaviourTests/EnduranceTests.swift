@@ -4,6 +4,7 @@ import NIOPosix
 import RTPSend
 import RTPWire
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -31,7 +32,7 @@ struct EnduranceTests {
 
   @Test("a thousand sessions that either side cuts off at any moment")
   func cutOff() async throws {
-    var moments = SplitMix64(seed: 20_26)
+    var moments = SeededGenerator(seed: 20_26)
     let limits = (0..<1200).map { _ in Int(moments.next() % 4000) }
     let server = try await SocketServer.start(
       Script("> PLAY\n< 200 OK\n  Session: 1\n$ frames\nwait 30"),
@@ -40,14 +41,11 @@ struct EnduranceTests {
     for number in 0..<100 { try await Self.cycle(server.port, moment: limits[number] % 60) }
     let before = try Holdings.now()
     for number in 100..<1100 { try await Self.cycle(server.port, moment: limits[number] % 60) }
-    let deadline = ContinuousClock.now + .seconds(5)
-    var after = try Holdings.now()
-    while after.descriptors > before.descriptors, ContinuousClock.now < deadline {
-      // Connections are closed on their event loops, soon but not at once.
-      try await Task.sleep(for: .milliseconds(20))
-      after = try Holdings.now()
+    // Connections are closed on their event loops, soon but not at once.
+    let after = try await eventualValue(of: "as few descriptors as before") {
+      let now = try Holdings.now()
+      return now.descriptors <= before.descriptors ? now : nil
     }
-    #expect(after.descriptors <= before.descriptors)
     #expect(after.threads <= before.threads)
     #expect(after.megabytes - before.megabytes < 8)
     try await server.stop()
@@ -61,53 +59,14 @@ struct EnduranceTests {
     let transport = try TransportCatalogue.standard.make(
       source: "rtsp://127.0.0.1:\(port)/stream", options: options,
       on: MultiThreadedEventLoopGroup.singleton.next())
-    let sink = CuttingSink(transport, moment: moment)
+    let sink = RecordingSink(keepsDatagrams: false) { _, count in
+      if count == moment { transport.close() }
+    }
     if moment == 0 {
       // In the middle of opening.
       Task { transport.close() }
     }
     do { try await transport.open(delivering: sink) } catch { return transport.close() }
-    try await sink.end()
+    _ = try await sink.ends.first(1)
   }
-}
-
-/// Closes its transport upon a datagram.
-private final class CuttingSink: DatagramSink {
-  private let transport: any RTPTransport
-  private let moment: Int
-  private let count = Atomic(0)
-  private let ends: AsyncStream<Void>
-  private let hasEnded: AsyncStream<Void>.Continuation
-
-  init(_ transport: any RTPTransport, moment: Int) {
-    self.transport = transport
-    self.moment = moment
-    (ends, hasEnded) = AsyncStream.makeStream()
-  }
-
-  func end() async throws {
-    let isLate = Task {
-      try await Task.sleep(for: .seconds(20))
-      Issue.record("the session does not end")
-      hasEnded.yield()
-    }
-    for await _ in ends { break }
-    isLate.cancel()
-  }
-
-  func describe(_ media: [MediaDescription]) {}
-  func readCompleted(at now: Instant) {}
-
-  func receive(_ datagram: Datagram) {
-    if count.add(1, ordering: .relaxed).newValue == moment { transport.close() }
-  }
-
-  var authenticates: Bool { false }
-
-  func admit(_ datagram: Datagram) -> Bool {
-    receive(datagram)
-    return true
-  }
-
-  func transportEnded(_ end: TransportEnd) { hasEnded.yield() }
 }

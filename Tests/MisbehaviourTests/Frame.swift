@@ -2,6 +2,7 @@ import Bitstream
 import Defragment
 import NIOCore
 import RTPWire
+import TestSupport
 
 /// A frame of the clip as it came out at the client.
 struct Frame: Sendable, Hashable {

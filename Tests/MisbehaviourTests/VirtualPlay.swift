@@ -5,6 +5,7 @@ import RTPSend
 import RTPWire
 import Receiver
 import Reception
+import TestSupport
 
 @testable import Transports
 
@@ -30,7 +31,7 @@ struct VirtualPlay {
   private var stream: VideoStream?
   private let clip: ClipPackets
   private var portions: Portions
-  private var generator: SplitMix64
+  private var generator: SeededGenerator
   private var connection = 0
   private var isConnected = false
   private var hasPorts = false
@@ -55,13 +56,13 @@ struct VirtualPlay {
     let rtsp = script.options.rtsp
     session = RTSPSession(
       configuration: rtsp, url: try ServerURL(parsing: script.source(port: place.port)),
-      credentials: rtsp.credentials, randomness: SplitMix64(seed: 1), at: now)
+      credentials: rtsp.credentials, randomness: SeededGenerator(seed: 1), at: now)
     self.clip = clip
     self.portions = portions
     if case .random(let seed) = portions {
-      generator = SplitMix64(seed: seed)
+      generator = SeededGenerator(seed: seed)
     } else {
-      generator = SplitMix64(seed: 0)
+      generator = SeededGenerator(seed: 0)
     }
   }
 

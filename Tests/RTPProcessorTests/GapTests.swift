@@ -1,6 +1,7 @@
 import NIOCore
 import RTPProcessor
 import RTPWire
+import TestSupport
 import Testing
 
 @Suite struct GapTests {
@@ -115,7 +116,7 @@ import Testing
     var configuration = RTPProcessor.Configuration()
     configuration.maximumHeldPackets = limit
     configuration.reorderWindow = .seconds(3600)
-    var noise = Noise(seed: UInt64(limit))
+    var noise = SeededGenerator(seed: UInt64(limit))
     var sender = VirtualSender()
     var session = VirtualSession.running(&sender, configuration: configuration)
     for packet in sender.packets(2_000) where noise.integer(below: 10) > 0 {

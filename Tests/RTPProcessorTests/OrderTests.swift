@@ -1,5 +1,6 @@
 import RTPProcessor
 import RTPWire
+import TestSupport
 import Testing
 
 @Suite struct OrderTests {
@@ -73,7 +74,7 @@ import Testing
   @Test(arguments: [1, 2, 5, 16, 64, 200, 512])
   func anyReorderingInsideTheWindowIsUndone(depth: Int) {
     for seed in 0..<UInt64(max(3, 60 / depth)) {
-      var noise = Noise(seed: seed)
+      var noise = SeededGenerator(seed: seed)
       var sender = VirtualSender(sequence: 65_000, packetsPerFrame: 7)
       var session = VirtualSession(isEntryPoint: { _ in true })
       let packets = sender.packets(3 * depth + 50)
@@ -127,7 +128,7 @@ import Testing
 
   @Test(arguments: 0..<10 as Range<UInt64>)
   func duplicatesAreDroppedHoweverLateAndOften(seed: UInt64) {
-    var noise = Noise(seed: seed)
+    var noise = SeededGenerator(seed: seed)
     var sender = VirtualSender(sequence: 65_000, packetsPerFrame: 4)
     var session = VirtualSession.running(&sender)
     var arrivals: [(place: Int, packet: SentPacket)] = []

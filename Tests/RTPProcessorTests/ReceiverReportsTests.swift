@@ -1,13 +1,8 @@
 import NIOCore
 import RTPProcessor
 import RTPWire
+import TestSupport
 import Testing
-
-/// Returns the given numbers, and then one that no draw ever rejects.
-private struct Dealer: RandomNumberGenerator, Sendable {
-  var numbers: [UInt64] = []
-  mutating func next() -> UInt64 { numbers.isEmpty ? 1 << 63 : numbers.removeFirst() }
-}
 
 private func reception(
   ssrc: UInt32 = 0xA, expected: Int64, received: Int64, highest: UInt32 = 0
@@ -20,7 +15,7 @@ private func reception(
   /// RFC 4585 §3.1: a report and a name go before feedback, unless RFC 5506 is agreed upon.
   @Test(arguments: [false, true])
   func feedbackGoesBehindAReportUnlessItMayBeReduced(isReduced: Bool) throws {
-    var reports = ReceiverReports(randomness: Dealer(), at: Instant(nanoseconds: 0))
+    var reports = ReceiverReports(randomness: KnownNumbers.dealing(), at: Instant(nanoseconds: 0))
     let message = RTCPFeedback.genericNACK(
       media: 0xA, [RTCPFeedback.LostPackets(first: SequenceNumber(7), mask: 5)])
     let before = reports.deadline
@@ -74,7 +69,7 @@ private func reception(
     let start = Instant(nanoseconds: 0)
     // The receiver's SSRC, two numbers of its name, and the moment of the first report.
     var reports = ReceiverReports(
-      randomness: Dealer(numbers: [0x0102_0304, 35, 36]), at: start)
+      randomness: KnownNumbers.dealing([0x0102_0304, 35, 36]), at: start)
     #expect(reports.ssrc == 0x0102_0304)
     let source = SourceReception(
       ssrc: 0xAABB_CCDD, expected: 100, received: 75, highestSequence: 0x0001_0063, jitter: 7)
@@ -97,7 +92,7 @@ private func reception(
 
   @Test func withoutASourceTheReportIsEmpty() throws {
     var reports = ReceiverReports(
-      randomness: Dealer(numbers: [9, 1, 2]), at: Instant(nanoseconds: 0))
+      randomness: KnownNumbers.dealing([9, 1, 2]), at: Instant(nanoseconds: 0))
     let report = reports.next(at: reports.deadline, about: [])
     let bytes = try #require(report)
     #expect(Array(bytes.readableBytesView.prefix(8)) == [0x80, 201, 0, 1, 0, 0, 0, 9])
@@ -109,7 +104,7 @@ private func reception(
 
   @Test func theLastCompoundSaysGoodbye() throws {
     var reports = ReceiverReports(
-      randomness: Dealer(numbers: [9, 1, 2]), at: Instant(nanoseconds: 0))
+      randomness: KnownNumbers.dealing([9, 1, 2]), at: Instant(nanoseconds: 0))
     // Who has sent nothing says nothing (§6.3.7).
     let early = reports.goodbye(at: Instant(nanoseconds: 0), about: [])
     #expect(early == nil)
@@ -124,7 +119,8 @@ private func reception(
 
   @Test func aReceiverWhoseNumberTheSourceHasTakesAnother() throws {
     var reports = ReceiverReports(
-      randomness: Dealer(numbers: [0xA, 1, 2, 1 << 63, 1 << 63, 0xB]), at: Instant(nanoseconds: 0))
+      randomness: KnownNumbers.dealing([0xA, 1, 2, 1 << 63, 1 << 63, 0xB]),
+      at: Instant(nanoseconds: 0))
     let source = reception(ssrc: 0xA, expected: 1, received: 1)
     _ = reports.next(at: reports.deadline, about: [source])
     #expect(reports.ssrc != 0xA)
@@ -133,7 +129,8 @@ private func reception(
   /// RFC 3550 §6.2 and §6.3.1: 5 s, at first half of it, varied by half and divided by e − 1.5.
   @Test func reportsComeEveryFewSeconds() throws {
     for seed in UInt64(0)..<200 {
-      var reports = ReceiverReports(randomness: Noise(seed: seed), at: Instant(nanoseconds: 0))
+      var reports = ReceiverReports(
+        randomness: SeededGenerator(seed: seed), at: Instant(nanoseconds: 0))
       var now = reports.deadline
       #expect((1_020_000_000...3_080_000_000).contains(now.nanoseconds))
       for _ in 0..<10 {
@@ -147,7 +144,7 @@ private func reception(
 
   @Test func theFractionIsOfTheTimeSinceTheLastReport() throws {
     var reports = ReceiverReports(
-      randomness: Dealer(numbers: [9, 1, 2]), at: Instant(nanoseconds: 0))
+      randomness: KnownNumbers.dealing([9, 1, 2]), at: Instant(nanoseconds: 0))
     func fraction(_ reception: SourceReception) throws -> UInt8? {
       let report = reports.next(at: reports.deadline, about: [reception])
       let bytes = try #require(report)
@@ -212,7 +209,7 @@ private func reception(
     /// LSR and DLSR of the report that goes out `later` than the sender's came in.
     func answer(after later: Duration) throws -> (last: UInt32?, delay: UInt32?) {
       var reports = ReceiverReports(
-        randomness: Noise(seed: 1), at: arrival.advanced(by: .seconds(-60)))
+        randomness: SeededGenerator(seed: 1), at: arrival.advanced(by: .seconds(-60)))
       _ = reports.next(at: arrival, about: [])
       let goodbye = reports.goodbye(
         at: arrival.advanced(by: later), about: [session.processor.reception].compactMap(\.self))

@@ -1,5 +1,6 @@
 import RTPProcessor
 import RTPWire
+import TestSupport
 import Testing
 
 /// A stream of 300 packets that have all come out, to continue from in many ways.
@@ -154,7 +155,7 @@ private func leap(_ places: Int) -> (session: VirtualSession, sender: VirtualSen
   }
 
   @Test func straysThatHaveNothingToDoWithEachOtherProveNothing() {
-    var noise = Noise(seed: 8)
+    var noise = SeededGenerator(seed: 8)
     var sender = VirtualSender()
     var session = VirtualSession.running(&sender)
     for round in 0..<200 {
@@ -236,7 +237,7 @@ private func leap(_ places: Int) -> (session: VirtualSession, sender: VirtualSen
   /// reorder window and one packet interval.
   @Test(arguments: 0..<10 as Range<UInt64>)
   func whateverTheSenderDoesItIsNeverSilentForLong(seed: UInt64) {
-    var noise = Noise(seed: seed)
+    var noise = SeededGenerator(seed: seed)
     var sender = VirtualSender(packetsPerFrame: 2)
     var configuration = RTPProcessor.Configuration()
     configuration.reorderWindow = .milliseconds(20)

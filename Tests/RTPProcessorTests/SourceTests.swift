@@ -1,5 +1,6 @@
 import RTPProcessor
 import RTPWire
+import TestSupport
 import Testing
 
 @Suite struct SourceTests {
@@ -96,7 +97,7 @@ import Testing
     @Test(arguments: [1, 2, 5, 9])
     func nothingIsLostWhenTheNameChangesWithEachGroup(depth: Int) {
       for seed in 0..<20 as Range<UInt64> {
-        var noise = Noise(seed: seed)
+        var noise = SeededGenerator(seed: seed)
         var sender = VirtualSender(sequence: 65_400, packetsPerFrame: 3)
         var packets: [SentPacket] = []
         for group in 0..<8 as Range<UInt32> {
@@ -152,7 +153,7 @@ import Testing
   @Suite struct Garbage {
     @Test(arguments: [1, 5, 30, 60])
     func doesNotKeepASenderOut(between: Int) {
-      var noise = Noise(seed: UInt64(between))
+      var noise = SeededGenerator(seed: UInt64(between))
       var sender = VirtualSender()
       var session = VirtualSession()
       for packet in sender.packets(50) {
@@ -167,7 +168,7 @@ import Testing
     }
 
     @Test func doesNotHinderARestart() {
-      var noise = Noise(seed: 1)
+      var noise = SeededGenerator(seed: 1)
       var sender = VirtualSender()
       var session = VirtualSession.running(&sender)
       sender.next.sequence &+= 20_000
@@ -179,7 +180,7 @@ import Testing
     }
 
     @Test func doesNotGrow() {
-      var noise = Noise(seed: 2)
+      var noise = SeededGenerator(seed: 2)
       var sender = VirtualSender()
       var session = VirtualSession.running(&sender)
       var most: UInt64 = 0
@@ -270,7 +271,7 @@ import Testing
     let stream = CorrectionTests.groups(100, of: 5, seed: 2)
     var session = VirtualSession(configuration: Self.configuration, isEntryPoint: { _ in true })
     session.leavesNumbersOut = true
-    var noise = Noise(seed: 3)
+    var noise = SeededGenerator(seed: 3)
     var lost = 0
     for (index, packet) in stream.packets.enumerated() {
       if index > 20, index < 590, noise.integer(below: 20) == 0 {
@@ -347,7 +348,7 @@ import Testing
   func numbersThatAreRepeatedFillNoPlaces(seed: UInt64) {
     var sender = VirtualSender(packetsPerFrame: 3)
     var session = VirtualSession.running(&sender, configuration: Self.configuration)
-    var noise = Noise(seed: seed)
+    var noise = SeededGenerator(seed: seed)
     var lost: UInt64 = 0
     for index in 0..<400 as Range<UInt64> {
       var packet = sender.packet()
@@ -368,7 +369,7 @@ import Testing
   }
 }
 
-extension Noise {
+extension SeededGenerator {
   /// A well-formed packet that has nothing to do with any other.
   mutating func garbage() -> SentPacket {
     SentPacket(

@@ -1,5 +1,6 @@
 import RTPProcessor
 import RTPWire
+import TestSupport
 import Testing
 
 @Suite struct StartTests {
@@ -126,7 +127,7 @@ import Testing
   @Test(arguments: [16, 512])
   func aStartReorderedInAnyWayComesOutInOrder(depth: Int) {
     for seed in 0..<5 as Range<UInt64> {
-      var noise = Noise(seed: seed)
+      var noise = SeededGenerator(seed: seed)
       var sender = VirtualSender(sequence: 65_500)
       let packets = sender.packets(depth + 20)
       var session = VirtualSession()

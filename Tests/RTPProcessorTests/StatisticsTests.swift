@@ -1,6 +1,7 @@
 import NIOCore
 import RTPProcessor
 import RTPWire
+import TestSupport
 import Testing
 
 @Suite struct StatisticsTests {
@@ -94,7 +95,7 @@ import Testing
   /// Everything that can happen, at random, with the invariants checked after each step.
   @Test(arguments: 0..<12 as Range<UInt64>)
   func theCountersAlwaysBalance(seed: UInt64) {
-    var noise = Noise(seed: seed)
+    var noise = SeededGenerator(seed: seed)
     var configuration = RTPProcessor.Configuration()
     configuration.reorderWindow = .milliseconds([0, 5, 200][noise.integer(below: 3)])
     configuration.maximumHeldPackets = [0, 3, 40, 2048][noise.integer(below: 4)]

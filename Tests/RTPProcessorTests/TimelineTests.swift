@@ -1,5 +1,6 @@
 import RTPProcessor
 import RTPWire
+import TestSupport
 import Testing
 
 @Suite struct TimelineTests {
@@ -41,7 +42,7 @@ import Testing
   }
 
   @Test func wildTimestampsCostNothing() {
-    var noise = Noise(seed: 31)
+    var noise = SeededGenerator(seed: 31)
     for _ in 0..<5 {
       let wild = (0..<500).map { _ in UInt32(truncatingIfNeeded: noise.next()) }
       let places = ticks(of: wild)

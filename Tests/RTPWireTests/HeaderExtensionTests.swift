@@ -1,5 +1,6 @@
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 private func packet(profile: UInt16, extension data: [UInt8]) -> [UInt8] {

@@ -1,4 +1,5 @@
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import RTPWire
@@ -44,7 +45,7 @@ import Testing
 
   @Test(arguments: 0..<20 as Range<UInt64>)
   func whatIsMissingIsNamedOnceAndInFewEntries(seed: UInt64) {
-    var noise = Noise(seed: seed)
+    var noise = SeededGenerator(seed: seed)
     let missing = (65_000..<66_000 as Range<Int64>).filter { _ in
       Int.random(in: 0..<100, using: &noise) < Int(seed) * 5
     }

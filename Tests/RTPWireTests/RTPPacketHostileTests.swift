@@ -1,5 +1,6 @@
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 /// What `RTPPacket` must make of a header, worked out from RFC 3550 §5.1 in another way.
@@ -45,7 +46,7 @@ private func isAccepted(_ packet: [UInt8]) -> Bool {
 @Suite struct RTPPacketHostileTests {
   @Test(arguments: 0...11)
   func aDatagramShorterThanTheHeaderIsRefused(length: Int) {
-    var noise = Noise(seed: UInt64(length))
+    var noise = SeededGenerator(seed: UInt64(length))
     var packets = [[UInt8](repeating: 0, count: length), [UInt8](repeating: 0xFF, count: length)]
     for _ in 0..<50 {
       var random = noise.bytes(length)
@@ -121,7 +122,7 @@ private func isAccepted(_ packet: [UInt8]) -> Bool {
   }
 
   @Test func noiseIsReadAsTheStandardSays() {
-    var noise = Noise(seed: 3550)
+    var noise = SeededGenerator(seed: 3550)
     for round in 0..<2_000 {
       var packet = noise.bytes(Int.random(in: 0...96, using: &noise))
       // Most noise fails at the version, so let most of it pass.

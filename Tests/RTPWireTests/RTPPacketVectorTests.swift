@@ -1,5 +1,6 @@
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 /// Packets from the tests of pion/rtp, aiortc, androidx media, retina and libwebrtc, as data.

@@ -1,4 +1,5 @@
 import RTPWire
+import TestSupport
 import Testing
 
 @Suite struct SequenceNumberTests {
@@ -28,7 +29,7 @@ import Testing
   }
 
   @Test func theWayThereIsTheDistance() {
-    var noise = Noise(seed: 1982)
+    var noise = SeededGenerator(seed: 1982)
     for _ in 0..<10_000 {
       let one = SequenceNumber(UInt16.random(in: .min ... .max, using: &noise))
       let other = SequenceNumber(UInt16.random(in: .min ... .max, using: &noise))

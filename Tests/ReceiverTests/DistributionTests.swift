@@ -5,6 +5,7 @@ import Foundation
 import NIOCore
 import Outputs
 import RTPWire
+import TestSupport
 import Testing
 import Transports
 
@@ -21,14 +22,11 @@ struct DistributionTests {
   }
 
   /// A complete slice without parameter sets.
-  @Test func aUnitThatCanNotBeDecodedIsAReasonToAskForAKeyPicture() async throws {
+  @Test func aUnitThatCannotBeDecodedIsAReasonToAskForAKeyPicture() async throws {
     let distribution = Distribution(
       configuration: Receiver.Configuration(), pace: .live, outputs: [], end: { _ in })
     #expect(distribution.deliver(unit(0, isRandomAccess: true)))
-    let deadline = ContinuousClock.now + .seconds(20)
-    while distribution.statistics.failures.isEmpty, ContinuousClock.now < deadline {
-      try await Task.sleep(for: .milliseconds(1))
-    }
+    try await eventually("the decoder fails") { !distribution.statistics.failures.isEmpty }
     #expect(!distribution.deliver(unit(1, isRandomAccess: false)))
     await distribution.finishDecoding()
   }

@@ -6,11 +6,15 @@ import NIOCore
 import Outputs
 import RTPSend
 import Receiver
+import TestSupport
 import Testing
 import Transports
 
 /// A far end that sends as fast as it is read, into outputs that are slower.
 struct HoldTests {
+  /// Makes a decoder that is certainly slower than memory.
+  private static func beSlow() { usleep(200) }
+
   /// More than may wait for the decoder.
   private static let frames = 600
 
@@ -22,9 +26,8 @@ struct HoldTests {
       .h264, frames: frames, as: .init(ssrc: 1, initialSequence: 1, initialTimestamp: 1))
     let transport = ScriptedTransport(
       .init(media: [stream.media], datagrams: stream.datagrams, readSize: readSize))
-    let path = FileManager.default.temporaryDirectory
-      .appendingPathComponent("\(UUID()).\(format)").path
-    defer { try? FileManager.default.removeItem(atPath: path) }
+    let folder = try TemporaryFolder()
+    let path = folder("held.\(format)")
     var configuration = Receiver.Configuration()
     configuration.onFrame = { onFrame($0, transport) }
     configuration.outputs = [
@@ -40,9 +43,8 @@ struct HoldTests {
   }
 
   @Test func whatIsDecodedIntoAFileIsWaitedFor() async throws {
-    // A decoder that is certainly slower than memory.
     let (report, transport, size) = try await Self.run(format: "yuv", policy: .block) { _, _ in
-      usleep(200)
+      Self.beSlow()
     }
     #expect(report.status.delivery.droppedBeforeDecoder == 0)
     #expect(size == Self.frames * 256 * 144 * 3 / 2)
@@ -51,7 +53,7 @@ struct HoldTests {
 
   @Test func nothingWaitsForAnOutputThatMayLoseFrames() async throws {
     let (_, transport, _) = try await Self.run(format: "yuv", policy: .dropOldest) { _, _ in
-      usleep(200)
+      Self.beSlow()
     }
     #expect(transport.holds == 0)
   }
@@ -59,8 +61,10 @@ struct HoldTests {
   /// A disk that stalls for good: the far end continues after two seconds, and data is lost.
   @Test func anOutputThatIsStuckIsNotWaitedForForEver() async throws {
     let began = ContinuousClock.now
-    let (report, transport, _) = try await Self.run(format: "yuv", policy: .block) {
-      while !$1.hasEnded, ContinuousClock.now - began < .seconds(20) { usleep(1000) }
+    let (report, transport, _) = try await Self.run(format: "yuv", policy: .block) { _, transport in
+      do { try waitUntil("the far end has ended") { transport.hasEnded } } catch {
+        Issue.record(error)
+      }
     }
     #expect(transport.holds == 1)
     #expect(ContinuousClock.now - began >= .seconds(2))
@@ -71,7 +75,7 @@ struct HoldTests {
   @Test func whatWasReadBeforeItCouldBeHeldWaitsToo() async throws {
     let (report, transport, size) = try await Self.run(
       format: "yuv", policy: .block, readSize: nil
-    ) { _, _ in usleep(200) }
+    ) { _, _ in Self.beSlow() }
     #expect(report.status.delivery.droppedBeforeDecoder == 0)
     #expect(size == Self.frames * 256 * 144 * 3 / 2)
     #expect(transport.holds > 0)

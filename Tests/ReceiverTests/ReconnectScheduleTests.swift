@@ -2,29 +2,24 @@ import Bitstream
 import Defragment
 import RTPWire
 import Reception
+import TestSupport
 import Testing
 import Transports
 
 @testable import Receiver
 
-/// Always the same number, so that the variation is known; of 0 every draw would be rejected.
-private struct Constant: RandomNumberGenerator, Sendable {
-  var value: UInt64
-  mutating func next() -> UInt64 { value }
-}
-
 struct ReconnectScheduleTests {
-  private typealias Schedule = ReconnectSchedule<Constant>
+  private typealias Schedule = ReconnectSchedule<KnownNumbers>
 
   /// A schedule without variation: half of all numbers lie below the one it draws.
   private func schedule(
     _ reconnection: Reconnection = Reconnection(), drawing value: UInt64 = 1 << 63
-  ) -> ReconnectSchedule<Constant> {
-    ReconnectSchedule(reconnection, randomness: Constant(value: value))
+  ) -> ReconnectSchedule<KnownNumbers> {
+    ReconnectSchedule(reconnection, randomness: KnownNumbers.always(value))
   }
 
   private func waits(
-    _ schedule: inout ReconnectSchedule<Constant>, _ count: Int, flow: Duration = .zero,
+    _ schedule: inout ReconnectSchedule<KnownNumbers>, _ count: Int, flow: Duration = .zero,
     fault: ConnectionFault = .transient
   ) -> [Double] {
     (0..<count).map { _ in

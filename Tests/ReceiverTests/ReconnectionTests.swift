@@ -10,6 +10,7 @@ import RTPWire
 import Receiver
 import Reception
 import Synchronization
+import TestSupport
 import Testing
 import Transports
 
@@ -168,9 +169,8 @@ struct ReconnectionTests {
       (datagram.bytes.getInteger(at: datagram.bytes.readerIndex + 4, as: UInt32.self) ?? 0)
         >= timestamp
     }
-    let folder = FileManager.default.temporaryDirectory
-    let path = folder.appendingPathComponent("\(UUID()).h264").path
-    defer { try? FileManager.default.removeItem(atPath: path) }
+    let folder = try TemporaryFolder()
+    let path = folder("received.h264")
     let outcome = try await Self.run(
       [
         Script(media: [first.media], datagrams: first.datagrams),
@@ -214,9 +214,8 @@ struct ReconnectionTests {
       .h264, frames: 15, as: Self.session(0xA, sequence: 1, timestamp: 0))
     let second = try PatternStream(
       .h265, frames: 15, as: Self.session(0xA, sequence: 500, timestamp: 50_000))
-    let folder = FileManager.default.temporaryDirectory
-    let path = folder.appendingPathComponent("\(UUID()).h264").path
-    defer { try? FileManager.default.removeItem(atPath: path) }
+    let folder = try TemporaryFolder()
+    let path = folder("received.h264")
     let outcome = try await Self.run(
       [
         Script(media: [first.media], datagrams: first.datagrams),

@@ -10,6 +10,7 @@ import RTPWire
 import Receiver
 import Reception
 import Synchronization
+import TestSupport
 import Testing
 import Transports
 
@@ -40,9 +41,8 @@ struct RecordingTests {
   ) async throws -> (report: Receiver.Report, frames: [FrameRecord], output: Data) {
     var configuration = Receiver.Configuration()
     configuration.recordsFrames = true
-    let path = FileManager.default.temporaryDirectory
-      .appendingPathComponent("\(UUID()).\(format ?? "yuv")").path
-    defer { try? FileManager.default.removeItem(atPath: path) }
+    let folder = try TemporaryFolder()
+    let path = folder("recorded.\(format ?? "yuv")")
     if let format {
       configuration.outputs = [
         OutputRequest(
@@ -63,7 +63,7 @@ struct RecordingTests {
   @Test func theSameRecordingGivesTheSameEveryTime() async throws {
     let (datagrams, media) = try Self.recording(frames: 60)
     var first: (ReceptionStatistics?, DefragmentStatistics?, [FrameRecord], Data)?
-    var random = SplitMix64(seed: 5)
+    var random = SeededGenerator(seed: 5)
     for _ in 0..<20 {
       let script = ScriptedTransport.Script(
         media: [media], datagrams: datagrams, clock: .recorded,
@@ -153,6 +153,7 @@ struct RecordingTests {
       .init(media: [stream.media], datagrams: stream.datagrams, clock: .recorded),
       format: format
     ) { configuration in
+      // Slow on purpose.
       if format == "yuv" { configuration.onFrame = { _ in usleep(200) } }
     }
     #expect(report.status.delivery.droppedBeforeDecoder == 0)

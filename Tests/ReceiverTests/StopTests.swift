@@ -6,6 +6,7 @@ import RTPSend
 import Receiver
 import Reception
 import Synchronization
+import TestSupport
 import Testing
 import Transports
 
@@ -22,6 +23,7 @@ struct StopTests {
     configuration.onFrame = { _ in
       beginning.yield()
       frames.add(1, ordering: .relaxed)
+      // Slow on purpose: what waits would take ten seconds.
       usleep(100_000)
     }
     let receiver = try Receiver(transport: transport, configuration: configuration)
@@ -64,9 +66,9 @@ struct StopTests {
       as: .init(ssrc: 1, initialSequence: 1, initialTimestamp: 1))
     let transport = ScriptedTransport(
       .init(media: [stream.media], datagrams: stream.datagrams, end: nil, clock: clock))
-    let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).fifo").path
+    let folder = try TemporaryFolder()
+    let path = folder("pipe")
     try #require(mkfifo(path, 0o600) == 0)
-    defer { unlink(path) }
     let reader = open(path, O_RDONLY | O_NONBLOCK)
     defer { close(reader) }
     let (began, beginning) = AsyncStream.makeStream(of: Void.self)

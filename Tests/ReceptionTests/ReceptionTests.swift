@@ -4,6 +4,7 @@ import RTPProcessor
 import RTPSend
 import RTPWire
 import Reception
+import TestSupport
 import Testing
 
 /// The receiving session with a sender and a network on a virtual clock.
@@ -245,7 +246,7 @@ import Testing
   @Test func rubbishDoesNotEndAListener() throws {
     let silent = VirtualSender(units: 1, seed: 1, at: .init(nanoseconds: .max))
     var pair = try Pair(sender: silent, carrier: .init(isPassive: true), describes: [])
-    var random = SplitMix64(seed: 3)
+    var random = SeededGenerator(seed: 3)
     for _ in 0..<2000 {
       var bytes = ByteBuffer()
       for _ in 0..<20 { bytes.writeInteger(random.next()) }

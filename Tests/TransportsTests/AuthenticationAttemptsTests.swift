@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -12,7 +13,8 @@ struct AuthenticationAttemptsTests {
     _ answers: [[String]], credentials: Credentials? = credentials, allowsBasic: Bool = true
   ) -> (sent: [String], error: RTSPError?) {
     var authenticator = Authenticator(
-      credentials: credentials, allowsBasic: allowsBasic, randomness: SequenceOfNumbers(next: 1))
+      credentials: credentials, allowsBasic: allowsBasic, randomness: KnownNumbers.counting(from: 1)
+    )
     var sent: [String] = []
     var attempts = Authenticator.Attempts()
     for answer in answers {
@@ -140,7 +142,7 @@ struct AuthenticationAttemptsTests {
 
   @Test func theServerAfterARedirectGetsNothing() {
     var authenticator = Authenticator(
-      credentials: Self.credentials, randomness: SequenceOfNumbers(next: 1))
+      credentials: Self.credentials, randomness: KnownNumbers.counting(from: 1))
     var attempts = Authenticator.Attempts()
     let digest = AuthenticationChallenge.parse([Self.md5])
     #expect(authenticator.consider(digest, attempts: &attempts) == .retry)
@@ -165,21 +167,9 @@ struct AuthenticationAttemptsTests {
   func basicIsBase64(user: String, password: String, expected: String) {
     var authenticator = Authenticator(
       credentials: Credentials(user: user, password: password),
-      randomness: SequenceOfNumbers(next: 1))
+      randomness: KnownNumbers.counting(from: 1))
     var attempts = Authenticator.Attempts()
     _ = authenticator.consider(AuthenticationChallenge.parse([Self.basic]), attempts: &attempts)
     #expect(authenticator.authorization(method: "M", uri: "u", attempts: &attempts) == expected)
-  }
-}
-
-/// A generator that just counts.
-struct SequenceOfNumbers: RandomNumberGenerator, Sendable {
-  private var number: UInt64
-
-  init(next: UInt64) { number = next }
-
-  mutating func next() -> UInt64 {
-    defer { number &+= 1 }
-    return number
   }
 }

@@ -119,7 +119,7 @@ struct AuthenticationDigestTests {
       #"Digest nonce="n", algorithm=-sess"#,
     ]
   )
-  func whatCanNotBeMetIsNoChallenge(field: String) throws {
+  func whatCannotBeMetIsNoChallenge(field: String) throws {
     let challenge = try #require(AuthenticationChallenge.parse([field]).first)
     #expect(DigestChallenge(challenge) == nil)
   }

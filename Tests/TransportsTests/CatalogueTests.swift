@@ -180,7 +180,7 @@ struct CatalogueTests {
     ("m=video 0 RTP/AVP 96", .nothingToReceive),
     ("hello", .sessionDescription(.notADescription)),
   ])
-  func aSessionDescriptionThatCanNotBeListenedForIsRefused(
+  func aSessionDescriptionThatCannotBeListenedForIsRefused(
     line: String, expected: TransportError
   ) throws {
     let path = NSTemporaryDirectory() + "\(UUID().uuidString).sdp"

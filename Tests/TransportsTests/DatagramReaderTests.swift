@@ -1,5 +1,6 @@
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports

@@ -2,61 +2,10 @@ import NIOCore
 import NIOPosix
 import RTPWire
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Transports
-
-/// Things that happen elsewhere, awaited by how many there are, with a deadline.
-final class Record<Element: Sendable>: Sendable {
-  private struct State {
-    var elements: [Element] = []
-    var waiters: [(count: Int, continuation: CheckedContinuation<Void, any Error>)] = []
-  }
-
-  struct TimedOut: Error {
-    let have: Int
-    let wanted: Int
-  }
-
-  private let state = Mutex(State())
-
-  var elements: [Element] { state.withLock { $0.elements } }
-
-  func append(_ element: Element) {
-    let ready = state.withLock { state in
-      state.elements.append(element)
-      let count = state.elements.count
-      let ready = state.waiters.filter { $0.count <= count }
-      state.waiters.removeAll { $0.count <= count }
-      return ready.map(\.continuation)
-    }
-    for continuation in ready { continuation.resume() }
-  }
-
-  /// The first `count` elements, as soon as there are that many.
-  func first(_ count: Int, within limit: Duration = .seconds(20)) async throws -> [Element] {
-    let deadline = Task {
-      try await Task.sleep(for: limit)
-      let waiters = state.withLock { state in
-        defer { state.waiters.removeAll() }
-        return state.waiters
-      }
-      for waiter in waiters {
-        waiter.continuation.resume(throwing: TimedOut(have: elements.count, wanted: waiter.count))
-      }
-    }
-    defer { deadline.cancel() }
-    try await withCheckedThrowingContinuation { continuation in
-      let isReady = state.withLock { state in
-        if state.elements.count >= count { return true }
-        state.waiters.append((count, continuation))
-        return false
-      }
-      if isReady { continuation.resume() }
-    }
-    return Array(elements.prefix(count))
-  }
-}
 
 /// The other side of a transport under test: a socket on this machine.
 final class FarEnd: Sendable {
@@ -140,51 +89,6 @@ final class FarEnd: Sendable {
   }
 }
 
-/// Keeps what a transport delivers, and fails the test when something comes after the end.
-final class RecordingSink: DatagramSink {
-  let datagrams = Record<Datagram>()
-  let ends = Record<TransportEnd>()
-  let completedReads = Record<Instant>()
-  let descriptions = Record<[MediaDescription]>()
-
-  func describe(_ media: [MediaDescription]) {
-    if !datagrams.elements.isEmpty { Issue.record("a description after a datagram") }
-    descriptions.append(media)
-  }
-
-  func receive(_ datagram: Datagram) {
-    if !ends.elements.isEmpty { Issue.record("a datagram after the end") }
-    datagrams.append(datagram)
-  }
-
-  var authenticates: Bool { false }
-
-  func admit(_ datagram: Datagram) -> Bool {
-    receive(datagram)
-    return true
-  }
-
-  func readCompleted(at now: Instant) {
-    if !ends.elements.isEmpty { Issue.record("a completed read after the end") }
-    completedReads.append(now)
-  }
-
-  func transportEnded(_ end: TransportEnd) {
-    if !ends.elements.isEmpty { Issue.record("a second end") }
-    ends.append(end)
-  }
-}
-
-/// Takes everything and keeps nothing.
-final class IndifferentSink: DatagramSink {
-  func describe(_ media: [MediaDescription]) {}
-  func receive(_ datagram: Datagram) {}
-  var authenticates: Bool { false }
-  func admit(_ datagram: Datagram) -> Bool { true }
-  func readCompleted(at now: Instant) {}
-  func transportEnded(_ end: TransportEnd) {}
-}
-
 extension UDPTransport {
   /// Where the transport receives, once it is open.
   func localAddress() async throws -> SocketAddress? {
@@ -198,12 +102,9 @@ extension UDPTransport {
   func counters(
     within limit: Duration = .seconds(20), until isReached: (TransportCounters) -> Bool
   ) async throws -> TransportCounters {
-    let deadline = ContinuousClock.now + limit
-    while true {
+    try await eventualValue(of: "other counters", within: limit) {
       let counters = await counters()
-      if isReached(counters) { return counters }
-      try #require(ContinuousClock.now < deadline, "the counters stay at \(counters)")
-      try await Task.sleep(for: .milliseconds(2))
+      return isReached(counters) ? counters : nil
     }
   }
 }

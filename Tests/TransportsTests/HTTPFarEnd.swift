@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports

@@ -1,6 +1,7 @@
 import Dispatch
 import NIOCore
 import NIOPosix
+import TestSupport
 import Testing
 
 @testable import Transports

@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -204,12 +205,9 @@ extension RTSPTransport {
   func counters(
     within limit: Duration = .seconds(20), until isReached: (TransportCounters) -> Bool
   ) async throws -> TransportCounters {
-    let deadline = ContinuousClock.now + limit
-    while true {
+    try await eventualValue(of: "other counters", within: limit) {
       let counters = await counters()
-      if isReached(counters) { return counters }
-      try #require(ContinuousClock.now < deadline, "the counters stay at \(counters)")
-      try await Task.sleep(for: .milliseconds(2))
+      return isReached(counters) ? counters : nil
     }
   }
 }

@@ -1,5 +1,6 @@
 import NIOCore
 import RTPWire
+import TestSupport
 
 @testable import Transports
 
@@ -144,7 +145,7 @@ struct Conversation {
     self.packetEvery = packetEvery
     session = RTSPSession(
       configuration: configuration, url: try ServerURL(parsing: url), credentials: credentials,
-      purpose: purpose, randomness: SequenceOfNumbers(next: 1), at: now)
+      purpose: purpose, randomness: KnownNumbers.counting(from: 1), at: now)
   }
 
   var milliseconds: Int64 { now.nanoseconds / 1_000_000 }

@@ -91,7 +91,7 @@ struct RTSPSessionDialogueTests {
   }
 
   @Test(arguments: [2, -1, Int.max])
-  func aStreamThatIsNotThereCanNotBeChosen(number: Int) throws {
+  func aStreamThatIsNotThereCannotBeChosen(number: Int) throws {
     var conversation = try Conversation(["DESCRIBE": [.audioAndVideo]]) {
       $0.selection = .number(number)
     }

@@ -1,5 +1,6 @@
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -73,7 +74,8 @@ struct RTSPSessionEndTests {
     var conversation = try Conversation(Self.script, packetEvery: nil)
     conversation.session = RTSPSession(
       configuration: configuration, url: try ServerURL(parsing: "rtsp://camera/live"),
-      credentials: nil, silence: nil, randomness: SequenceOfNumbers(next: 1), at: conversation.now)
+      credentials: nil, silence: nil, randomness: KnownNumbers.counting(from: 1),
+      at: conversation.now)
     conversation.run(milliseconds: 3_600_000)
     #expect(conversation.end == nil)
   }
@@ -224,7 +226,7 @@ struct RTSPSessionEndTests {
 
   /// Hikvision's DS-2CD2732F-IS answers 551 instead of 501.
   @Test(arguments: [405, 455, 501, 551])
-  func aServerThatCanNotHaltPlaysOn(status: Int) throws {
+  func aServerThatCannotHaltPlaysOn(status: Int) throws {
     var conversation = try Conversation(
       Self.script.merging(["PAUSE": [.status(status)]]) { _, refusal in refusal })
     conversation.run()

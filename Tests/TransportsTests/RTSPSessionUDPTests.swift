@@ -46,7 +46,7 @@ struct RTSPSessionUDPTests {
       conversation.values(of: "Transport", in: "SETUP") == ["RTP/AVP/TCP;unicast;interleaved=0-1"])
   }
 
-  @Test func aServerThatCanNotSendOverUDPIsAskedForTheConnectionAtOnce() throws {
+  @Test func aServerThatCannotSendOverUDPIsAskedForTheConnectionAtOnce() throws {
     var conversation = try Conversation(
       ["DESCRIBE": [.oneVideo], "SETUP": [.status(461, "Unsupported Transport"), .tcp]],
       delivery: .automatic)

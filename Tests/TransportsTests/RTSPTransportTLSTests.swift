@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -92,7 +93,7 @@ struct RTSPTransportTLSTests {
       $0.tls.acceptsAnything = true
     }
     await #expect(throws: TLSError.otherCertificate(fingerprint: pin.hexadecimal)) {
-      try await other.open(delivering: IndifferentSink())
+      try await other.open(delivering: RecordingSink(keepsDatagrams: false))
     }
     try await server.close()
   }
@@ -103,7 +104,7 @@ struct RTSPTransportTLSTests {
     let transport = try RTSPTransport("rtsps://127.0.0.1:\(server.port)/") {
       $0.tls.acceptsAnything = true
     }
-    try await transport.open(delivering: IndifferentSink())
+    try await transport.open(delivering: RecordingSink(keepsDatagrams: false))
     #expect(await transport.counters().diagnostics.contains { $0.contains("not verified") })
     transport.close()
     try await server.close()
@@ -125,7 +126,7 @@ struct RTSPTransportTLSTests {
       $0.tls.authorities = authority.map(Self.path)
     }
     let error = await #expect(throws: TLSError.self) {
-      try await transport.open(delivering: IndifferentSink())
+      try await transport.open(delivering: RecordingSink(keepsDatagrams: false))
     }
     switch (error, expected) {
     case (.untrusted(host, let fingerprint), "untrusted"):
@@ -166,7 +167,7 @@ struct RTSPTransportTLSTests {
       // Before TLS 1.3 there was no alert for it.
       let expected = version == .tlsv12 ? TLSError.handshakeRefused : .clientCertificateWanted
       await #expect(throws: expected) {
-        try await transport.open(delivering: IndifferentSink())
+        try await transport.open(delivering: RecordingSink(keepsDatagrams: false))
       }
     }
     try await server.close()
@@ -180,7 +181,7 @@ struct RTSPTransportTLSTests {
       })
     let transport = try RTSPTransport("rtsps://127.0.0.1:\(server.port)/")
     await #expect(throws: TLSError.protocolTooOld) {
-      try await transport.open(delivering: IndifferentSink())
+      try await transport.open(delivering: RecordingSink(keepsDatagrams: false))
     }
     try await server.close()
   }
@@ -201,7 +202,9 @@ struct RTSPTransportTLSTests {
     }
     let server = try await RTSPFarEnd("127.0.0.1", script)
     let transport = try RTSPTransport("rtsps://127.0.0.1:\(server.port)/")
-    await #expect(throws: expected) { try await transport.open(delivering: IndifferentSink()) }
+    await #expect(throws: expected) {
+      try await transport.open(delivering: RecordingSink(keepsDatagrams: false))
+    }
     try await server.close()
   }
 
@@ -211,7 +214,7 @@ struct RTSPTransportTLSTests {
     let server = try await RTSPFarEnd("127.0.0.1", script)
     let transport = try RTSPTransport("rtsps://127.0.0.1:\(server.port)/")
     await #expect(throws: TLSError.handshakeTimedOut(seconds: 10)) {
-      try await transport.open(delivering: IndifferentSink())
+      try await transport.open(delivering: RecordingSink(keepsDatagrams: false))
     }
     try await server.close()
   }
@@ -222,7 +225,7 @@ struct RTSPTransportTLSTests {
     for key in [\Transports.TLSConfiguration.authorities, \.clientCertificate] {
       let transport = try RTSPTransport("rtsps://127.0.0.1:9/") { $0.tls[keyPath: key] = path }
       await #expect(throws: TLSError.fileUnusable(path: path)) {
-        try await transport.open(delivering: IndifferentSink())
+        try await transport.open(delivering: RecordingSink(keepsDatagrams: false))
       }
     }
   }
@@ -233,7 +236,7 @@ struct RTSPTransportTLSTests {
       $0.tls.clientKey = Self.path("server")
     }
     await #expect(throws: TLSError.clientKeyMismatch) {
-      try await transport.open(delivering: IndifferentSink())
+      try await transport.open(delivering: RecordingSink(keepsDatagrams: false))
     }
   }
 }

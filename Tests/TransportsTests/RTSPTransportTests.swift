@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -73,37 +74,6 @@ struct RTSPTransportTests {
     #expect([credentials.user, credentials.password] == expected)
   }
 
-  /// Holds the server at the first datagram, until ``release()``.
-  final class HoldingSink: DatagramSink {
-    let recording = RecordingSink()
-    let transport: RTSPTransport
-
-    init(_ transport: RTSPTransport) { self.transport = transport }
-
-    func describe(_ media: [MediaDescription]) { recording.describe(media) }
-    func readCompleted(at now: Instant) { recording.readCompleted(at: now) }
-    func transportEnded(_ end: TransportEnd) { recording.transportEnded(end) }
-    func receive(_ datagram: Datagram) {
-      if recording.datagrams.elements.isEmpty { transport.holdReading(true) }
-      recording.receive(datagram)
-    }
-
-    var authenticates: Bool { false }
-
-    func admit(_ datagram: Datagram) -> Bool {
-      receive(datagram)
-      return true
-    }
-
-    /// Returns what had come by then.
-    func release() async throws -> Int {
-      try await transport.eventLoop.submit { [self] in
-        defer { transport.holdReading(false) }
-        return recording.datagrams.elements.count
-      }.get()
-    }
-  }
-
   @Test("a server that sends while it is to wait, and closes", arguments: [false, true])
   func hold(closes: Bool) async throws {
     var script = RTSPFarEnd.Script()
@@ -113,15 +83,19 @@ struct RTSPTransportTests {
     }
     let server = try await RTSPFarEnd("127.0.0.1", script)
     let transport = try RTSPTransport(server.url)
-    let sink = HoldingSink(transport)
+    let sink = RecordingSink { _, count in if count == 1 { transport.holdReading(true) } }
     try await transport.open(delivering: sink)
-    _ = try await sink.recording.datagrams.first(1)
+    _ = try await sink.datagrams.first(1)
     if closes { _ = try await server.closed.first(1) }
-    #expect(try await sink.release() == 1)
-    let datagrams = try await sink.recording.datagrams.first(200)
+    let countWhileHeld = try await transport.eventLoop.submit {
+      defer { transport.holdReading(false) }
+      return sink.count
+    }.get()
+    #expect(countWhileHeld == 1)
+    let datagrams = try await sink.datagrams.first(200)
     #expect(datagrams.map(\.bytes) == (0..<200).map { rtp($0, payload: 1388) })
     if closes {
-      guard case .failed = try await sink.recording.ends.first(1)[0] else {
+      guard case .failed = try await sink.ends.first(1)[0] else {
         Issue.record("ended otherwise")
         return
       }
@@ -233,14 +207,14 @@ struct RTSPTransportTests {
     try await server.close()
     let transport = try RTSPTransport(url)
     await #expect(throws: TransportError.connectionRefused(address: "127.0.0.1:\(port)")) {
-      try await transport.open(delivering: IndifferentSink())
+      try await transport.open(delivering: RecordingSink(keepsDatagrams: false))
     }
   }
 
   @Test func aNameThatStandsForNothingIsNotResolved() async throws {
     let transport = try RTSPTransport("rtsp://no-such-host.invalid/stream")
     let error = await #expect(throws: TransportError.self) {
-      try await transport.open(delivering: IndifferentSink())
+      try await transport.open(delivering: RecordingSink(keepsDatagrams: false))
     }
     guard case .nameNotResolved("no-such-host.invalid", _)? = error else {
       Issue.record("\(String(describing: error))")
@@ -255,7 +229,7 @@ struct RTSPTransportTests {
     let never = try RTSPTransport(server.url)
     never.close()
     await #expect(throws: TransportError.closed) {
-      try await never.open(delivering: IndifferentSink())
+      try await never.open(delivering: RecordingSink(keepsDatagrams: false))
     }
     let transport = try RTSPTransport(server.url)
     let sink = RecordingSink()

@@ -75,10 +75,25 @@ struct ReadPacerTests {
     #expect(low.suffix(100).allSatisfy { $0 == nil })
   }
 
-  @Test func aClockThatStandsStillOrJumpsDoesNotTrap() {
+  /// What cannot be measured is not held back.
+  @Test func aClockThatJumpsHoldsNothingBack() {
     var pacer = ReadPacer()
-    for nanoseconds in [0, 0, Int64.max, Int64.min, 0] {
-      _ = pacer.delay(afterReading: 64, now: Instant(nanoseconds: nanoseconds))
+    for nanoseconds in [0, 0, Int64.max, Int64.min, 0, 1, Int64.max] {
+      #expect(pacer.delay(afterReading: 64, now: Instant(nanoseconds: nanoseconds)) == nil)
     }
+  }
+
+  @Test func aClockThatStandsStillChangesNothing() {
+    let instant = Instant(nanoseconds: 200_000_000)
+    var slow = ReadPacer()
+    var fast = ReadPacer()
+    _ = delays(&fast, perRead: 10, everyMicroseconds: 500, forMilliseconds: 200)
+    for _ in 0..<1000 {
+      #expect(slow.delay(afterReading: 64, now: instant) == nil)
+      #expect(fast.delay(afterReading: 64, now: instant) == ReadPacer.spacing)
+    }
+    // An hour in which nothing came is a low rate.
+    let later = instant.advanced(by: .seconds(3600))
+    #expect(fast.delay(afterReading: 64, now: later) == nil)
   }
 }

@@ -1,5 +1,6 @@
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -10,7 +11,7 @@ struct SRTPHostileTests {
   @Test("of every length, CC and X are refused", arguments: SRTPSuite.allCases)
   func lengths(_ suite: SRTPSuite) throws {
     var session = try SRTPSession(srtpKey(suite))
-    var random = SplitMix(seed: 66)
+    var random = SeededGenerator(seed: 66)
     var passed = 0
     for length in 0...100 {
       for sources in UInt8(0)..<16 {
@@ -39,7 +40,7 @@ struct SRTPHostileTests {
   @Test("of SRTCP with and without E, of every length", arguments: SRTPSuite.allCases)
   func control(_ suite: SRTPSuite) throws {
     var session = try SRTPSession(srtpKey(suite, identifier: [7, 8]))
-    var random = SplitMix(seed: 65)
+    var random = SeededGenerator(seed: 65)
     for length in 0...200 {
       for isEncrypted in [false, true] {
         var bytes = (0..<length).map { _ in UInt8(truncatingIfNeeded: random.next()) }
@@ -71,7 +72,7 @@ struct SRTPHostileTests {
     let sender = try ProtectingSender(srtpKey(suite))
     var session = try SRTPSession(sender.key)
     #expect(session.take(try sender.protect(rtp(0x4000, payload: 100))).isPassed)
-    var random = SplitMix(seed: 67)
+    var random = SeededGenerator(seed: 67)
     for index in 0..<count {
       var forged = rtp(
         UInt16(truncatingIfNeeded: 0x4000 + 0x7000 + index % 0x1002), payload: 100)
@@ -90,7 +91,7 @@ struct SRTPHostileTests {
     let sender = try ProtectingSender(srtpKey())
     var session = try SRTPSession(sender.key)
     #expect(session.take(try sender.protect(rtp(1, ssrc: 7))).isPassed)
-    var random = SplitMix(seed: 7)
+    var random = SeededGenerator(seed: 7)
     for _ in 0..<100_000 {
       var forged = rtp(UInt16(truncatingIfNeeded: random.next()))
       forged.setInteger(UInt32(truncatingIfNeeded: random.next()), at: 8)

@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOSSL
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports

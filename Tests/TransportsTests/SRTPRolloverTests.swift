@@ -1,5 +1,6 @@
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -39,7 +40,7 @@ struct SRTPRolloverTests {
     var stream = try Stream(from: 65_500)
     var packets: [ByteBuffer] = []
     for _ in 0..<300 { packets.append(try stream.next()) }
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     packets.removeAll { _ in random.next() % 10 == 0 }
     // Each packet up to 40 places from where it belongs.
     let order = packets.indices.map { ($0, Int(random.next() % 40) + $0) }.sorted {

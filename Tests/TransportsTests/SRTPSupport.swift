@@ -1,5 +1,6 @@
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -8,7 +9,7 @@ import Testing
 func srtpKey(
   _ suite: SRTPSuite = .aesCM128SHA1Tag80, seed: UInt64 = 1, identifier: [UInt8] = []
 ) throws -> SRTPKeyMaterial {
-  var random = SplitMix(seed: seed)
+  var random = SeededGenerator(seed: seed)
   let bytes = (0..<suite.keyLength + suite.saltLength).map { _ in
     UInt8(truncatingIfNeeded: random.next())
   }

@@ -1,5 +1,6 @@
 import Foundation
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -230,7 +231,7 @@ struct SessionDescriptionTests {
   @Test(arguments: [
     "H264/0", "H264", "H264/", "H264/-90000", "H264/2147483648", "H264/x", "H264/99999999999999",
   ])
-  func aClockRateThatCanNotBeIsReplaced(map: String) throws {
+  func aClockRateThatCannotBeIsReplaced(map: String) throws {
     let session = try parse("v=0\no=-\nm=video 0 RTP/AVP 96\na=rtpmap:96 \(map)\n")
     #expect(session.media.first?.description.clockRate == 90_000)
     #expect(session.media.first?.description.encodingName == "H264")
@@ -545,7 +546,7 @@ struct SessionDescriptionTests {
 
   @Test(arguments: 0..<20 as Range<UInt64>)
   func brokenDescriptionsNeverTrap(seed: UInt64) throws {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let lines = [
       "v=0", "o=- 0 0 IN IP4 127.0.0.1", "c=IN IP4 232.1.2.3/127/2", "t=0 0", "a=control:*",
       "m=video 5004/2 RTP/AVP 96 97", "a=rtpmap:96 H264/90000", "a=rtpmap:97 rtx/90000",

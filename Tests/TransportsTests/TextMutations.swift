@@ -1,11 +1,13 @@
+import TestSupport
+
 /// Broken forms of a text, the same for the same seed.
 struct TextMutations {
   private let whole: [UInt8]
-  private var random: SplitMix
+  private var random: SeededGenerator
 
   init(seed: UInt64, _ text: String) {
     whole = Array(text.utf8)
-    random = SplitMix(seed: seed)
+    random = SeededGenerator(seed: seed)
   }
 
   mutating func next() -> String {

@@ -35,7 +35,7 @@ struct TransportHeaderTests {
       ("interleaved=7-99999999999999999999", 7),
     ] as [(String, UInt8)]
   )
-  func aControlChannelThatCanNotBeIsNone(text: String, media: UInt8) {
+  func aControlChannelThatCannotBeIsNone(text: String, media: UInt8) {
     #expect(TransportHeader(text).interleaved == .init(media: media, control: nil))
   }
 
@@ -45,7 +45,7 @@ struct TransportHeaderTests {
     "interleaved=1.5", "interleaved=99999999999999999999-1", "interleaved=٣-٤",
     "RTP/AVP/TCP,interleaved=0-1",
   ])
-  func channelsThatCanNotBeAreNone(text: String) {
+  func channelsThatCannotBeAreNone(text: String) {
     #expect(TransportHeader(text).interleaved == nil)
   }
 
@@ -64,7 +64,7 @@ struct TransportHeaderTests {
   }
 
   @Test(arguments: ["server_port=0-1", "server_port=65536", "server_port=", "server_port=-5"])
-  func aPortThatCanNotBeIsNone(text: String) {
+  func aPortThatCannotBeIsNone(text: String) {
     #expect(TransportHeader(text).serverPort == nil)
   }
 

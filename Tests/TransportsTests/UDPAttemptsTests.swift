@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -269,13 +270,13 @@ struct UDPListenerTests {
 
   @Test func aSinkMayCloseTheTransportWhileItIsCalled() async throws {
     let transport = listener(.init(host: "127.0.0.1", port: 0))
-    let sink = ClosingSink(transport)
+    let sink = RecordingSink { _, _ in transport.close() }
     _ = try await transport.open(delivering: sink)
     let local = try #require(try await transport.localAddress())
     let sender = try await FarEnd()
     for number in 0..<100 as Range<UInt16> { try await sender.send(rtp(number), to: local) }
-    _ = try await sink.recording.ends.first(1)
-    #expect(sink.recording.datagrams.elements.count == 1)
+    _ = try await sink.ends.first(1)
+    #expect(sink.datagrams.elements.count == 1)
     try await sender.close()
   }
 
@@ -426,29 +427,4 @@ extension UDPListenerTests {
     transport.close()
     for end in named + [other] { try await end.close() }
   }
-}
-
-private final class ClosingSink: DatagramSink {
-  let recording = RecordingSink()
-  private let transport: UDPTransport
-
-  init(_ transport: UDPTransport) { self.transport = transport }
-
-  func describe(_ media: [MediaDescription]) {}
-
-  func receive(_ datagram: Datagram) {
-    recording.receive(datagram)
-    transport.close()
-  }
-
-  var authenticates: Bool { false }
-
-  func admit(_ datagram: Datagram) -> Bool {
-    receive(datagram)
-    return true
-  }
-
-  func readCompleted(at now: Instant) { recording.readCompleted(at: now) }
-
-  func transportEnded(_ end: TransportEnd) { recording.transportEnded(end) }
 }

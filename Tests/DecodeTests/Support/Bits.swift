@@ -224,25 +224,6 @@ extension AccessUnit {
   }
 }
 
-/// The same numbers on every run (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var value = state
-    value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-    value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-    return value ^ value >> 31
-  }
-
-  mutating func bytes(count: Int) -> [UInt8] {
-    (0..<count).map { _ in .random(in: 0...255, using: &self) }
-  }
-}
-
 /// What the process holds in memory, by `/proc/self/status`.
 func residentBytes() throws -> Int {
   let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)

@@ -3,6 +3,7 @@ import Defragment
 import Foundation
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 extension VideoCodec {
@@ -66,30 +67,9 @@ struct Clip: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// The ffmpeg command failed; `text` is its message.
-struct CommandFailed: Error {
-  let text: String
-}
-
 /// Runs ffmpeg quietly with `input` and returns its standard output.
 func run(_ arguments: [String], input: [UInt8] = []) throws -> [UInt8] {
-  let process = Process()
-  process.executableURL = URL(fileURLWithPath: "/usr/bin/ffmpeg")
-  process.arguments = ["-nostdin", "-hide_banner", "-loglevel", "error", "-y"] + arguments
-  let directory = FileManager.default.temporaryDirectory
-  let paths = (0..<3).map { directory.appendingPathComponent("decode-\(UUID())-\($0)") }
-  defer { for path in paths { try? FileManager.default.removeItem(at: path) } }
-  try Data(input).write(to: paths[0])
-  for path in paths[1...] { _ = FileManager.default.createFile(atPath: path.path, contents: nil) }
-  process.standardInput = try FileHandle(forReadingFrom: paths[0])
-  process.standardOutput = try FileHandle(forWritingTo: paths[1])
-  process.standardError = try FileHandle(forWritingTo: paths[2])
-  try process.run()
-  process.waitUntilExit()
-  guard process.terminationStatus == 0 else {
-    throw CommandFailed(text: (try? String(contentsOf: paths[2], encoding: .utf8)) ?? "")
-  }
-  return try [UInt8](Data(contentsOf: paths[1]))
+  try [UInt8](FFmpeg.output(arguments, input: input))
 }
 
 /// Enough of Annex B to cut an elementary stream with delimiters into access units.

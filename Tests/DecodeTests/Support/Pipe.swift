@@ -7,6 +7,7 @@ import Glibc
 import Outputs
 import RTPWire
 import Synchronization
+import TestSupport
 import Testing
 
 /// A pipe with a controlled reader on a separate thread.
@@ -36,6 +37,7 @@ final class PipeReader: Sendable {
     Thread.detachNewThread { [self] in
       var buffer = [UInt8](repeating: 0, count: 1 << 16)
       while true {
+        // A reader that is slow is what is tested.
         if delay > 0 { usleep(delay) }
         let count = unsafe read(readEnd, &buffer, buffer.count)
         guard count > 0 else { break }
@@ -55,35 +57,6 @@ final class PipeReader: Sendable {
   }
 
   var count: Int { received.withLock { $0.bytes.count } }
-}
-
-/// Waits until `condition` holds, for at most ten seconds.
-func eventually(_ condition: @Sendable () -> Bool) async throws {
-  let deadline = ContinuousClock.now + .seconds(10)
-  while !condition() {
-    try #require(ContinuousClock.now < deadline, "not within ten seconds")
-    try await Task.sleep(for: .milliseconds(2))
-  }
-}
-
-/// A folder that is gone after the test.
-final class TemporaryFolder: Sendable {
-  let path: String
-
-  init() throws {
-    path = FileManager.default.temporaryDirectory.appendingPathComponent("out-\(UUID())").path
-    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-
-  func callAsFunction(_ name: String) -> String { "\(path)/\(name)" }
-  func contents(_ name: String) throws -> [UInt8] {
-    try [UInt8](Data(contentsOf: URL(fileURLWithPath: self(name))))
-  }
-  var names: [String] {
-    ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
-  }
 }
 
 let catalogue = OutputCatalogue(codecs: [.testH264, .testH265])

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// A short clip made by FFmpeg once per run, with FFmpeg's own decode as the reference.
@@ -35,49 +36,15 @@ struct Clip: Sendable, CustomTestStringConvertible {
 
   private static func make(_ codec: Codec, frames: Int = 300) throws -> Clip {
     let path = try Scratch.folder.appendingPathComponent("clip.\(codec.rawValue)").path
-    let encode = try RunningProcess(
-      "ffmpeg",
+    _ = try FFmpeg.output(
       [
-        "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=100",
+        "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=100",
         "-frames:v", "\(frames)", "-pix_fmt", "yuv420p",
       ] + codec.encoder + [path])
-    guard try encode.waitForExit() == 0 else { throw POSIXError(.EIO) }
     let container = path + ".mp4"
-    let mux = try RunningProcess(
-      "ffmpeg", ["-v", "error", "-y", "-r", "100", "-i", path, "-c", "copy", container])
-    guard try mux.waitForExit() == 0 else { throw POSIXError(.EIO) }
+    _ = try FFmpeg.output(["-r", "100", "-i", path, "-c", "copy", container])
     return Clip(
       codec: codec, path: path, container: container, frames: frames,
-      hashes: try frameHashes(of: path))
-  }
-
-  /// The MD5 of every frame in `path`, as FFmpeg decodes it.
-  static func frameHashes(of path: String, options: [String] = []) throws -> [String] {
-    let decode = try RunningProcess(
-      "ffmpeg",
-      ["-v", "error"] + options + [
-        "-i", path, "-fps_mode", "passthrough", "-f", "framemd5", "-",
-      ])
-    try decode.waitForExit()
-    return String(decoding: decode.standardOutput, as: UTF8.self)
-      .split(separator: "\n").filter { !$0.hasPrefix("#") }
-      .compactMap { $0.split(separator: ",").last.map { $0.trimmingCharacters(in: .whitespaces) } }
-  }
-}
-
-/// A folder of this test run, emptied when the run begins.
-enum Scratch {
-  private static let made = Result {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("rtp-recv-tests-\(ProcessInfo.processInfo.processIdentifier)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    return folder
-  }
-
-  static var folder: URL { get throws { try made.get() } }
-
-  /// A path in the folder that no other test has.
-  static func path(_ ending: String) throws -> String {
-    try folder.appendingPathComponent(UUID().uuidString + "." + ending).path
+      hashes: try FFmpeg.frameHashes(of: path))
   }
 }

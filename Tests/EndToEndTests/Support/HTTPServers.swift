@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// `rtp-send`, serving a clip to every client that asks for it.
 struct SendingServer {
@@ -60,13 +61,7 @@ struct NginxProxy {
     try configuration.write(toFile: "\(folder)/conf", atomically: true, encoding: .utf8)
     process = try RunningProcess(
       "nginx", ["-p", folder, "-c", "\(folder)/conf", "-e", "stderr"])
-    let deadline = Date(timeIntervalSinceNow: 20)
-    while !FreePort.isTaken(port) {
-      guard Date() < deadline else {
-        throw RunningProcess.TimedOut(description: process.standardError)
-      }
-      usleep(10_000)
-    }
+    try FreePort.waitForListener(on: port, "nginx")
   }
 
   func url(_ path: String = "live", scheme: String = "http", login: String = "") -> String {

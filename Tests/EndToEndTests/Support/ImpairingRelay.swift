@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// A UDP relay on loopback that loses, duplicates and reorders packets, from a seed.
 ///
@@ -8,7 +9,7 @@ import Glibc
 final class ImpairingRelay: @unchecked Sendable {
   let port: UInt16
   private let socket: Int32
-  private var generator: SplitMix64
+  private var generator: SeededGenerator
   private let duplication: Double
   private let reordering: Double
   private let depth: Int
@@ -26,7 +27,7 @@ final class ImpairingRelay: @unchecked Sendable {
     self.duplication = duplication
     self.reordering = reordering
     self.depth = depth
-    generator = SplitMix64(state: seed)
+    generator = SeededGenerator(seed: seed)
     let socket = Glibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
     self.socket = socket
     guard socket >= 0 else { throw POSIXError(.EIO) }
@@ -92,20 +93,4 @@ final class ImpairingRelay: @unchecked Sendable {
     address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
     return address
   }
-}
-
-/// A small seeded generator, so that each run of a test sees the same network.
-struct SplitMix64: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
-  }
-
-  /// A number in 0 ..< 1.
-  mutating func unit() -> Double { Double(next() >> 11) / 9_007_199_254_740_992 }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A stand-in for another machine: a network namespace at the other end of a virtual cable.
 ///

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// GStreamer's RTSP server, serving a clip to each client from its first frame.
 struct GStreamerServer {
@@ -46,65 +47,7 @@ struct VLCServer {
       command = ["runuser", "-u", "nobody", "--", "env", "HOME=/nonexistent"] + command
     }
     process = try RunningProcess("env", command)
-    let deadline = Date(timeIntervalSinceNow: 20)
-    while !FreePort.isTaken(port) {
-      guard Date() < deadline else { throw POSIXError(.ETIMEDOUT) }
-      usleep(10_000)
-    }
-  }
-}
-
-/// Ports of loopback for programs that cannot choose one themselves.
-enum FreePort {
-  static func tcp() throws -> UInt16 {
-    var port: UInt16 = 0
-    let isBound = withSocket(port: 0) { socket, address, length in
-      guard bind(socket, address, length.pointee) == 0,
-        getsockname(socket, address, length) == 0
-      else { return false }
-      port = address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
-        UInt16(bigEndian: $0.pointee.sin_port)
-      }
-      return true
-    }
-    guard isBound else { throw POSIXError(.EADDRNOTAVAIL) }
-    return port
-  }
-
-  /// A free UDP port with a free one two above, below those that the kernel assigns.
-  static func udpPair() throws -> UInt16 {
-    for _ in 0..<1000 {
-      let port = UInt16.random(in: 10_000..<32_000)
-      let isFree = [port, port + 2].allSatisfy { port in
-        withSocket(port: port, SOCK_DGRAM) { bind($0, $1, $2.pointee) == 0 }
-      }
-      if isFree { return port }
-    }
-    throw POSIXError(.EADDRNOTAVAIL)
-  }
-
-  /// Whether something accepts connections on `port`.
-  static func isTaken(_ port: UInt16) -> Bool {
-    withSocket(port: port) { socket, address, length in
-      connect(socket, address, length.pointee) == 0
-    }
-  }
-
-  private static func withSocket(
-    port: UInt16, _ type: __socket_type = SOCK_STREAM,
-    _ body: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Bool
-  ) -> Bool {
-    let socket = Glibc.socket(AF_INET, Int32(type.rawValue), 0)
-    guard socket >= 0 else { return false }
-    defer { close(socket) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    return withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body(socket, $0, &length) }
-    }
+    try FreePort.waitForListener(on: port, "VLC")
   }
 }
 
@@ -125,10 +68,7 @@ struct Certificates {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
     func openssl(_ arguments: [String]) throws {
-      let process = try RunningProcess("openssl", arguments)
-      guard try process.waitForExit() == 0 else {
-        throw RunningProcess.TimedOut(description: process.standardError)
-      }
+      _ = try RunningProcess.output(of: "openssl", arguments)
     }
     let (authority, key, authorityKey) = (path("authority.pem"), path("key.pem"), path("ca.key"))
     try openssl(
@@ -157,10 +97,9 @@ struct Certificates {
 
   /// The SHA-256 of a certificate in DER, as `openssl x509 -fingerprint` prints it.
   static func fingerprint(of path: String) throws -> String {
-    let process = try RunningProcess(
-      "openssl", ["x509", "-in", path, "-noout", "-fingerprint", "-sha256"])
-    try process.waitForExit()
-    let text = String(decoding: process.standardOutput, as: UTF8.self)
+    let fingerprint = try RunningProcess.output(
+      of: "openssl", ["x509", "-in", path, "-noout", "-fingerprint", "-sha256"])
+    let text = String(decoding: fingerprint, as: UTF8.self)
     return String(
       text.trimmingCharacters(in: .whitespacesAndNewlines).drop { $0 != "=" }.dropFirst())
   }

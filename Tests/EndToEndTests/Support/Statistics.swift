@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// One line of `--stats`, read back.

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// What a server does, read from a text file, and what is to come of it at the client.
 ///

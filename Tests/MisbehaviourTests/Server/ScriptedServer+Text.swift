@@ -1,3 +1,5 @@
+import TestSupport
+
 /// How the texts of a script become bytes.
 extension ScriptedServer {
   func encode(

@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import RTPSend
 import RTPWire
+import TestSupport
 
 /// A server that does what a script says, as a value: bytes and `now` go in, outputs come out.
 ///
@@ -58,7 +59,7 @@ struct ScriptedServer: Sendable {
   var connections: [Connection: Dialogue] = [:]
   private var tasks: [Run] = []
   private var position = 0
-  private var garbage = SplitMix64(seed: 7)
+  private var garbage = SeededGenerator(seed: 7)
   private var outputs: [Output] = []
 
   /// What is known of one connection.

@@ -1,6 +1,7 @@
 import NIOCore
 import RTPProcessor
 import RTPWire
+import TestSupport
 
 /// A sender that protects its packets, written from RFC 5109 §8 and slow, for tests alone.
 struct CorrectedStream {
@@ -19,10 +20,10 @@ struct CorrectedStream {
   private(set) var identity: UInt64 = 0
   /// The number of the next packet of the source that corrects alone.
   private var repairSequence: UInt16 = 7
-  private var noise: Noise
+  private var noise: SeededGenerator
 
   init(seed: UInt64, sequence: UInt16 = 65_500) {
-    noise = Noise(seed: seed)
+    noise = SeededGenerator(seed: seed)
     self.sequence = sequence
   }
 

@@ -1,6 +1,7 @@
 import NIOCore
 import RTPProcessor
 import RTPWire
+import TestSupport
 import Testing
 
 /// Whatever is protected how, and whatever comes instead.
@@ -8,7 +9,7 @@ struct CorrectionPropertyTests {
   /// Sets of random members, short and long masks, in levels or not: one packet lost in each.
   @Test(arguments: UInt64(1)...30)
   func oneLossInEachSet(seed: UInt64) {
-    var noise = Noise(seed: seed)
+    var noise = SeededGenerator(seed: seed)
     var stream = CorrectedStream(seed: seed)
     var lost: Set<Int> = []
     for group in 0..<20 {
@@ -45,7 +46,7 @@ struct CorrectionPropertyTests {
   /// Loss, reordering and repetition at once: what comes out was sent.
   @Test(arguments: UInt64(1)...20)
   func neverAWrongPacket(seed: UInt64) {
-    var noise = Noise(seed: seed)
+    var noise = SeededGenerator(seed: seed)
     let stream = CorrectionTests.groups(100, of: 1 + noise.integer(below: 12), seed: seed)
     var packets: [(place: Int, packet: ByteBuffer)] = []
     for (index, packet) in stream.packets.enumerated() where noise.integer(below: 10) > 0 {
@@ -86,10 +87,10 @@ struct CorrectionPropertyTests {
     }
   }
 
-  /// Noise under the payload type of correction packets, between media that has gaps.
+  /// SeededGenerator under the payload type of correction packets, between media that has gaps.
   @Test(arguments: UInt64(1)...20)
   func noise(seed: UInt64) {
-    var noise = Noise(seed: seed)
+    var noise = SeededGenerator(seed: seed)
     var stream = CorrectedStream(seed: seed)
     _ = stream.sendMedia(400, timestamp: 0)
     var packets: [ByteBuffer] = []

@@ -1,6 +1,7 @@
 import NIOCore
 import RTPProcessor
 import RTPWire
+import TestSupport
 import Testing
 
 /// Correction packets among media packets, as libwebrtc and GStreamer number them.
@@ -168,7 +169,7 @@ struct CorrectionTests {
   @Test(arguments: UInt64(1)...10)
   func aPercentOfLossAtAFifthOfOverhead(seed: UInt64) {
     let stream = Self.groups(600, of: 5, seed: seed)
-    var noise = Noise(seed: seed &* 977)
+    var noise = SeededGenerator(seed: seed &* 977)
     var isFirst = true
     let packets = stream.packets.filter { _ in
       defer { isFirst = false }

@@ -1,5 +1,6 @@
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import RTPProcessor
@@ -76,7 +77,7 @@ struct FlexFECTests {
   /// Masks of any reach, with one packet lost in each set; correction packets leave no gaps.
   @Test(arguments: formats, UInt64(1)...15)
   func oneLossInEachSet(format: CorrectionFormat, seed: UInt64) {
-    var noise = Noise(seed: seed)
+    var noise = SeededGenerator(seed: seed)
     var stream = CorrectedStream(seed: seed)
     var lost: Set<Int> = []
     for group in 0..<15 {
@@ -170,7 +171,7 @@ struct FlexFECTests {
 
   @Test("every length and every bit of the header, and noise", arguments: formats)
   func hostile(format: CorrectionFormat) {
-    var noise = Noise(seed: 21)
+    var noise = SeededGenerator(seed: 21)
     var stream = CorrectedStream(seed: 21)
     let media = stream.sendMedia(12, timestamp: 0)
     stream.sendFlexFEC(media, isDraft: format == .flexfecDraft)

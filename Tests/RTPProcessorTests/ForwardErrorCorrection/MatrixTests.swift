@@ -1,5 +1,6 @@
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import RTPProcessor
@@ -57,7 +58,7 @@ struct MatrixTests {
 
   @Test("rows alone mend one loss in each") func rows() {
     let stream = MatrixStream(columns: 6, rows: 8, matrices: 5, seed: 6, sendsColumns: false)
-    var noise = Noise(seed: 1)
+    var noise = SeededGenerator(seed: 1)
     let media = stream.sent.indices.filter { stream.sent[$0].channel == .media }
     let lost = (0..<40).map { media[10 + $0 * 6 + noise.integer(below: 6)] }
     let session = stream.played(without: Set(lost))
@@ -71,7 +72,7 @@ struct MatrixTests {
   func randomLoss(network: (columns: Int, rows: Int, loss: Double), seed: UInt64) {
     let stream = MatrixStream(
       columns: network.columns, rows: network.rows, matrices: 8, seed: seed)
-    var noise = Noise(seed: seed)
+    var noise = SeededGenerator(seed: seed)
     let lost = Set(
       stream.sent.indices.dropFirst(10).dropLast(30).filter { _ in
         noise.integer(below: 1000) < Int(network.loss * 1000)
@@ -134,7 +135,7 @@ struct MatrixTests {
   }
 
   /// A gap that no column can fill any more waits no longer.
-  @Test func whatCanNotBeMendedIsGivenUpWithTheNextMatrix() {
+  @Test func whatCannotBeMendedIsGivenUpWithTheNextMatrix() {
     let stream = MatrixStream(columns: 5, rows: 5, matrices: 20, seed: 8, sendsRows: false)
     let media = stream.sent.indices.filter { stream.sent[$0].channel == .media }
     // Two packets of one column.
@@ -147,7 +148,7 @@ struct MatrixTests {
 
   @Test("every length and bit of a correction packet, and noise, spoil nothing else")
   func hostile() {
-    var noise = Noise(seed: 9)
+    var noise = SeededGenerator(seed: 9)
     let stream = MatrixStream(columns: 4, rows: 3, matrices: 3, seed: 9)
     var session = VirtualSession(
       configuration: {

@@ -1,6 +1,7 @@
 import NIOCore
 import RTPProcessor
 import RTPWire
+import TestSupport
 import Testing
 
 /// Unrequested answers from the far end, and packets that are not answers.
@@ -45,7 +46,7 @@ import Testing
     // 1010 is missing, 1011 waits.
     _ = sender.packet()
     session.receive(sender.packet())
-    var noise = Noise(seed: 1)
+    var noise = SeededGenerator(seed: 1)
     for number in stride(from: UInt16(0), to: 65_520, by: 7) where number != 1010 {
       session.receive(retransmission(of: number, identity: noise.next()))
     }

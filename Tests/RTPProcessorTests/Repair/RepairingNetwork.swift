@@ -1,6 +1,7 @@
 import NIOCore
 import RTPProcessor
 import RTPWire
+import TestSupport
 
 /// A sender that answers requests, a receiver, and a network between them that loses packets in
 /// both directions, all on a virtual clock with steps of a millisecond.
@@ -29,7 +30,7 @@ struct RepairingNetwork {
   var delay: Int64 = 15
 
   private var sender = VirtualSender(sequence: 65_000)
-  private var noise: Noise
+  private var noise: SeededGenerator
   private var history: [UInt16: SentPacket] = [:]
   private var retransmissions: UInt16 = 7
   private var toReceiver: [(at: Instant, bytes: ByteBuffer, channel: Datagram.Channel)] = []
@@ -37,7 +38,7 @@ struct RepairingNetwork {
 
   init(seed: UInt64, answers: Answers, asks: Bool = true, window: Duration = .milliseconds(200)) {
     self.answers = answers
-    noise = Noise(seed: seed)
+    noise = SeededGenerator(seed: seed)
     // As often as they are sent, so that the network alone makes jitter.
     sender.ticksPerFrame = 180
     var configuration = RTPProcessor.Configuration()

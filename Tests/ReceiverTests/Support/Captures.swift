@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOPosix
 import RTPWire
+import TestSupport
 import Transports
 
 /// Real traffic that other projects test with, beside the checkout where it is at hand.
@@ -18,9 +19,10 @@ enum Captures {
     let transport = ReplayTransport(
       path: folder.appendingPathComponent(name).path,
       on: MultiThreadedEventLoopGroup.singleton.next())
-    let (stream, continuation) = AsyncStream.makeStream(of: Datagram.self)
-    try await transport.open(delivering: StreamSink(continuation))
-    return await stream.reduce(into: []) { $0.append($1) }
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    _ = try await sink.ends.first(1)
+    return sink.datagrams.elements
   }
 
   /// The interleaved frames of `channel` in a recorded RTSP connection, a millisecond apart.
@@ -36,23 +38,4 @@ enum Captures {
     }
     return datagrams
   }
-}
-
-/// Passes on what a transport delivers.
-private final class StreamSink: DatagramSink {
-  private let continuation: AsyncStream<Datagram>.Continuation
-
-  init(_ continuation: AsyncStream<Datagram>.Continuation) { self.continuation = continuation }
-
-  func describe(_ media: [MediaDescription]) {}
-  func receive(_ datagram: Datagram) { continuation.yield(datagram) }
-
-  var authenticates: Bool { false }
-
-  func admit(_ datagram: Datagram) -> Bool {
-    receive(datagram)
-    return true
-  }
-  func readCompleted(at now: Instant) {}
-  func transportEnded(_ end: TransportEnd) { continuation.finish() }
 }

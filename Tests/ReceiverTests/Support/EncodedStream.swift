@@ -8,6 +8,7 @@ import RTPSend
 import RTPWire
 import Receiver
 import Synchronization
+import TestSupport
 
 /// An output picture: its reported condition, and a hash of its samples.
 struct ShownFrame: Sendable {
@@ -29,17 +30,12 @@ struct EncodedStream {
     self.codec = codec
     media = MediaDescription(
       payloadType: 96, encodingName: codec == .h264 ? "H264" : "H265")
-    let folder = FileManager.default.temporaryDirectory
-    let path = folder.appendingPathComponent("\(UUID().uuidString).\(codec.rawValue)").path
-    defer { try? FileManager.default.removeItem(atPath: path) }
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/ffmpeg")
-    process.arguments =
-      ["-nostdin", "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=size=\(size):rate=30"]
-      + ["-frames:v", "\(frames)", "-pix_fmt", "yuv420p", "-preset", "fast", "-b:v", "400k"]
-      + ["-c:v"] + encoder + [path]
-    try process.run()
-    process.waitUntilExit()
+    let folder = try TemporaryFolder()
+    let path = folder("clip.\(codec.rawValue)")
+    _ = try FFmpeg.output(
+      ["-f", "lavfi", "-i", "testsrc2=size=\(size):rate=30"]
+        + ["-frames:v", "\(frames)", "-pix_fmt", "yuv420p", "-preset", "fast", "-b:v", "400k"]
+        + ["-c:v"] + encoder + [path])
     let source = try SourceRecipe.file(path: path, framesPerSecond: 30).make()
     var units: [SourceAccessUnit] = []
     while let unit = try source.next() { units.append(unit) }

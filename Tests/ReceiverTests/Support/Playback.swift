@@ -7,6 +7,7 @@ import RTPWire
 import Receiver
 import Reception
 import Synchronization
+import TestSupport
 
 /// Puts datagrams through the core on their own clock, and the access units through the decoder.
 struct Playback {
@@ -83,17 +84,9 @@ struct Playback {
 extension Data {
   /// The MD5 in hexadecimal, by the system's own tool.
   func md5() throws -> String {
-    let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-    try write(to: path)
-    defer { try? FileManager.default.removeItem(at: path) }
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/md5sum")
-    process.arguments = [path.path]
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
-    return String(text.prefix(32))
+    let folder = try TemporaryFolder()
+    try write(to: folder.url("bytes"))
+    let line = try RunningProcess.output(of: "md5sum", [folder("bytes")])
+    return String(decoding: line.prefix(32), as: UTF8.self)
   }
 }

@@ -1,6 +1,7 @@
 import NIOCore
 import RTPSend
 import RTPWire
+import TestSupport
 
 /// A stream of made-up access units, with parameter sets that name nothing, as packets.
 struct SyntheticStream {
@@ -13,7 +14,7 @@ struct SyntheticStream {
   init(
     codec: Codec, accessUnits: Int, seed: UInt64, correction: RTPStream.Correction? = nil
   ) {
-    var generator = SplitMix64(seed: seed)
+    var generator = SeededGenerator(seed: seed)
     let timestamp = UInt32.max - 90_000
     firstTicks = Int64(timestamp)
     media = MediaDescription(
@@ -43,7 +44,7 @@ struct SyntheticStream {
         let header: [UInt8] =
           codec == .h264 ? [isKey ? 0x65 : 0x41, first] : [isKey ? 0x26 : 0x02, 1, first]
         nalUnits.append(
-          Self.unit(header: header, length: 20 + generator.place(upTo: 900), &generator))
+          Self.unit(header: header, length: 20 + generator.number(upTo: 900), &generator))
       }
       units[ticks] = nalUnits
       let accessUnit = SourceAccessUnit(
@@ -56,7 +57,7 @@ struct SyntheticStream {
 
   /// A NAL unit without anything that could be a start code.
   private static func unit(
-    header: [UInt8], length: Int, _ generator: inout SplitMix64
+    header: [UInt8], length: Int, _ generator: inout SeededGenerator
   ) -> ByteBuffer {
     var bytes = ByteBuffer(bytes: header)
     for _ in 0..<length { bytes.writeInteger(UInt8(truncatingIfNeeded: generator.next()) | 1) }

@@ -3,6 +3,7 @@ import NIOCore
 import RTPSend
 import RTPWire
 import Reception
+import TestSupport
 import Testing
 
 /// A sender, a network and a receiving session on one virtual clock, which leaps from one thing
@@ -34,7 +35,7 @@ struct Pair {
     var configuration = Reception.Configuration()
     configure(&configuration)
     reception = try Reception(
-      configuration, on: carrier, randomness: SplitMix64(seed: seed), at: now)
+      configuration, on: carrier, randomness: SeededGenerator(seed: seed), at: now)
     reception.startRun(at: now)
     reception.described(describes ?? [sender.media], at: now)
     reception.transportOpened(takesReports: takesReports, at: now)

@@ -1,6 +1,7 @@
 import NIOCore
 import RTPSend
 import RTPWire
+import TestSupport
 
 /// A sender of made-up H.264 as a value: 25 access units per second, a key picture every second,
 /// sender reports, and retransmissions on request.
@@ -23,7 +24,7 @@ struct VirtualSender {
   private var nextReport: Instant
   private var stream: RTPStream
   private var packetizer: any Packetizer
-  private var generator: SplitMix64
+  private var generator: SeededGenerator
   private var remaining: Int
   private var number: Int64 = 0
   private var history: [UInt16: ByteBuffer] = [:]
@@ -37,7 +38,7 @@ struct VirtualSender {
     self.start = start
     self.answers = answers
     remaining = units
-    generator = SplitMix64(seed: seed)
+    generator = SeededGenerator(seed: seed)
     media = MediaDescription(
       payloadType: payloadType, encodingName: "H264",
       feedback: answers ? FeedbackOffer([.nack]) : FeedbackOffer())
@@ -113,7 +114,7 @@ struct VirtualSender {
     for slice in 0..<3 {
       let first: UInt8 = slice == 0 ? 0x80 : 0x40
       nalUnits.append(
-        unit(header: [isKey ? 0x65 : 0x41, first], length: 20 + generator.place(upTo: 900)))
+        unit(header: [isKey ? 0x65 : 0x41, first], length: 20 + 1 + generator.integer(below: 900)))
     }
     var bytes = ByteBuffer()
     for unit in nalUnits {

@@ -42,6 +42,7 @@ final class BrokenTransport: RTPTransport {
       return try await eventLoop.submit { sink.transportEnded(.closed) }.get()
     }
     if defect == .hangsWhenClosedWhileOpening, !wasClosed {
+      // Time in which it can be closed.
       try? await Task.sleep(for: .milliseconds(3))
       if state.withLock({ $0.isClosed }) { await forever() }
     }

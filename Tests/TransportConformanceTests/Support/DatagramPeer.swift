@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import Synchronization
+import TestSupport
 
 /// A pair of UDP sockets with neighbouring ports on this machine, as far ends in datagrams need it.
 final class DatagramPeer: Sendable {
@@ -59,12 +60,9 @@ final class DatagramPeer: Sendable {
   func first(
     where isWanted: @Sendable (ByteBuffer) -> Bool = { _ in true }
   ) async throws -> SocketAddress {
-    let deadline = ContinuousClock.now + .seconds(10)
-    while ContinuousClock.now < deadline {
-      if let one = received.withLock({ $0.first { isWanted($0.bytes) } }) { return one.origin }
-      try await Task.sleep(for: .milliseconds(1))
+    try await eventualValue(of: "a datagram") {
+      received.withLock { $0.first { isWanted($0.bytes) }?.origin }
     }
-    throw NoPorts()
   }
 
   /// RTCP that came to either socket (RFC 5761 §4).

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import Synchronization
+import TestSupport
 import TransportConformance
 
 /// The listening side of a TCP connection on this machine, for far ends with connections.
@@ -79,12 +80,7 @@ final class StreamPeer: Sendable {
 
   /// The connection, which the client may know of earlier than this side.
   private func connection() async throws -> any Channel {
-    let deadline = ContinuousClock.now + .seconds(5)
-    while ContinuousClock.now < deadline {
-      if let channel = state.withLock({ $0.channel }) { return channel }
-      try await Task.sleep(for: .milliseconds(1))
-    }
-    throw Gone()
+    try await eventualValue(of: "a connection") { state.withLock { $0.channel } }
   }
 
   /// Ends the stream (FIN).

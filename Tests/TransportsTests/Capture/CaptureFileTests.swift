@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import RTPWire
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -13,7 +14,7 @@ struct CaptureFileTests {
 
   /// Datagrams of every size at the edges of UDP and IP, and samples of the others.
   private static let sizes: [Int] = {
-    var random = SplitMix(seed: 3)
+    var random = SeededGenerator(seed: 3)
     return Array(12...64) + [1400, 1472, 1473, 9000, 65_506, 65_507, 65_508, 65_526, 65_527]
       + [65_528, 65_534, 65_535]
       + (0..<60).map { _ in Int.random(in: 65...65_535, using: &random) }
@@ -122,7 +123,7 @@ struct CaptureFileTests {
     #expect(sink.descriptions.elements.first == [media])
   }
 
-  @Test func aFileThatCanNotBeWrittenIsSaidAndEndsOnAWholeBlock() async throws {
+  @Test func aFileThatCannotBeWrittenIsSaidAndEndsOnAWholeBlock() async throws {
     let file = try CaptureFile(path: "/dev/full")
     file.beginConnection()
     for number in 0..<20 {
@@ -189,7 +190,7 @@ struct CaptureFileTests {
 
   @Test(arguments: 0..<200)
   func checksumsAreThoseOfTheRFC(seed: UInt64) {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let bytes = (0..<Int(seed)).map { _ in UInt8.random(in: 0...255, using: &random) }
     var sum = InternetChecksum()
     sum.add(ByteBuffer(bytes: bytes).shifted)

@@ -1,5 +1,6 @@
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -124,7 +125,7 @@ struct DissectionTests {
   /// Headers with random bytes, of every link and protocol: the result is always counted.
   @Test(arguments: 0..<8)
   func anyBytesAreCounted(seed: UInt64) throws {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let tcp = RTSPRecordingTests.frames(
       of: RTSPRecordingTests.server(hasMessages: true), seed: seed, isImpaired: true)
     let parts = (Self.fragments(isVersion6: true) + Self.fragments(isVersion6: false)).map {
@@ -178,7 +179,7 @@ struct DissectionTests {
 
   @Test(arguments: [false, true])
   func fragmentsInAnyOrderMakeAPacket(isVersion6: Bool) {
-    var random = SplitMix(seed: 4)
+    var random = SeededGenerator(seed: 4)
     for _ in 0..<50 {
       var fragments = Self.fragments(isVersion6: isVersion6)
       fragments.shuffle(using: &random)

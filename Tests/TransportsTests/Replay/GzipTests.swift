@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -10,19 +11,12 @@ struct GzipTests {
   /// `bytes` as the program gzip compresses them.
   static func gzip(_ bytes: ByteBuffer) throws -> ByteBuffer {
     let plain = try ReplayTransportTests.File(bytes)
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["gzip", "-kf", plain.path]
-    try process.run()
-    process.waitUntilExit()
-    let path = plain.path + ".gz"
-    defer { try? FileManager.default.removeItem(atPath: path) }
-    return ByteBuffer(bytes: try Data(contentsOf: URL(fileURLWithPath: path)))
+    return ByteBuffer(bytes: try RunningProcess.output(of: "gzip", ["-c", plain.path]))
   }
 
   /// Numbers that compress a little.
   private static func content(_ count: Int, seed: UInt64) -> ByteBuffer {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     return ByteBuffer(bytes: (0..<count).map { _ in UInt8.random(in: 0...40, using: &random) })
   }
 
@@ -101,7 +95,7 @@ struct GzipTests {
 
   @Test(arguments: 0..<200 as Range<UInt64>)
   func rubbishBehindTheSignatureEndsInAnError(seed: UInt64) throws {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     var file = ByteBuffer(bytes: GzipReader.signature)
     file.writeBytes((0..<2000).map { _ in UInt8.random(in: 0...255, using: &random) })
     _ = try? expanded(file, cut: Int.random(in: 1...500, using: &random), atMost: 4096)

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -61,7 +62,7 @@ struct RTSPRecordingTests {
   static func frames(
     of stream: ByteBuffer, seed: UInt64, isImpaired: Bool
   ) -> [ByteBuffer] {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let start = UInt32.max - 20_000
     var segments: [ByteBuffer] = []
     var position = 0

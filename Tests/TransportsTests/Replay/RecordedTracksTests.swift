@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -148,7 +149,7 @@ struct RecordedTracksTests {
   }
 
   @Test func jitterIsThatOfTheClockRate() throws {
-    var random = SplitMix(seed: 1)
+    var random = SeededGenerator(seed: 1)
     func packet(_ index: Int) throws -> RTPPacket {
       try RTPPacket(parsing: Self.packet(index, ssrc: 1, type: 0, ticks: index * 160))
     }

@@ -1,5 +1,6 @@
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -126,7 +127,7 @@ struct RecordingReaderTests {
   func aDamagedFileEndsInAnErrorOrNot(format: Format) throws {
     let kind = try Self.format(of: format.bytes)
     let limit = min(format.bytes.readableBytes, 2000)
-    var random = SplitMix(seed: UInt64(format.bytes.readableBytes))
+    var random = SeededGenerator(seed: UInt64(format.bytes.readableBytes))
     for _ in 0..<1500 {
       var bytes = format.bytes
       for _ in 0..<Int.random(in: 1...6, using: &random) {
@@ -161,7 +162,7 @@ struct RecordingReaderTests {
     (RecordingFormat.pcap, [0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0, 1] as [UInt8]),
     (.pcap, [0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 1]),
   ])
-  func aLengthThatCanNotBeIsDamage(format: RecordingFormat, head: [UInt8]) throws {
+  func aLengthThatCannotBeIsDamage(format: RecordingFormat, head: [UInt8]) throws {
     var file = RecordingBytes.pcap([Self.frames[0]], order: .big)
     let offset = file.readableBytes
     file.writeBytes(head)
@@ -173,7 +174,7 @@ struct RecordingReaderTests {
   }
 
   @Test(arguments: [0, 8, 11, 13, 0x7FFF_FFFF, 0xFFFF_FFFF] as [UInt32])
-  func aBlockThatCanNotBeSoLongIsDamage(length: UInt32) throws {
+  func aBlockThatCannotBeSoLongIsDamage(length: UInt32) throws {
     var file = RecordingBytes.pcapng([Self.frames[0]], .big)
     file.writeMultipleIntegers(UInt32(6), length, UInt64(0), UInt64(0))
     var reader = PcapngReader()

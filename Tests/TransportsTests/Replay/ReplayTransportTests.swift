@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import RTPWire
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -145,7 +146,9 @@ struct ReplayTransportTests {
   @Test func whatKeepsARecordingFromBeingPlayedIsSaid() async throws {
     func failure(_ path: String, _ wish: ReplayConfiguration = .init()) async -> String {
       let transport = ReplayTransport(path: path, configuration: wish, on: eventLoop)
-      do { try await transport.open(delivering: IndifferentSink()) } catch { return "\(error)" }
+      do { try await transport.open(delivering: RecordingSink(keepsDatagrams: false)) } catch {
+        return "\(error)"
+      }
       return "none"
     }
     #expect(await failure("/nowhere/x.pcap").contains("No such file"))
@@ -199,7 +202,7 @@ struct ReplayTransportTests {
     let file = try File(ByteBuffer(bytes: bytes))
     let transport = ReplayTransport(path: file.path, on: eventLoop)
     let error = await #expect(throws: ReplayError.self) {
-      try await transport.open(delivering: IndifferentSink())
+      try await transport.open(delivering: RecordingSink(keepsDatagrams: false))
     }
     let description = error?.description ?? ""
     #expect(description.contains(words), "\(name): \(description)")
@@ -218,10 +221,20 @@ struct ReplayTransportTests {
   @Test func nothingComesWhileItIsHeld() async throws {
     let file = try File(RecordingBytes.pcap(Self.mixed))
     let transport = ReplayTransport(path: file.path, on: eventLoop)
-    let sink = HoldingSink(transport)
+    let isHeld = Mutex(false)
+    // Held after each datagram, and let go a little later.
+    let sink = RecordingSink { _, _ in
+      if isHeld.withLock(\.self) { Issue.record("a datagram while held") }
+      isHeld.withLock { $0 = true }
+      transport.holdReading(true)
+      transport.eventLoop.execute {
+        isHeld.withLock { $0 = false }
+        transport.holdReading(false)
+      }
+    }
     try await transport.open(delivering: sink)
-    _ = try await sink.recorded.ends.first(1)
-    #expect(sink.recorded.datagrams.elements.count == 240)
+    _ = try await sink.ends.first(1)
+    #expect(sink.datagrams.elements.count == 240)
   }
 
   @Test(arguments: [false, true])
@@ -243,36 +256,4 @@ struct ReplayTransportTests {
     transport.close()
     await #expect(throws: TransportError.self) { try await transport.open(delivering: sink) }
   }
-}
-
-/// Holds the transport after each datagram, and lets it continue a little later.
-private final class HoldingSink: DatagramSink {
-  let recorded = RecordingSink()
-  private let transport: ReplayTransport
-  private let isHeld = Mutex(false)
-
-  init(_ transport: ReplayTransport) { self.transport = transport }
-
-  func describe(_ media: [MediaDescription]) {}
-
-  func receive(_ datagram: Datagram) {
-    if isHeld.withLock(\.self) { Issue.record("a datagram while held") }
-    recorded.receive(datagram)
-    isHeld.withLock { $0 = true }
-    transport.holdReading(true)
-    transport.eventLoop.execute { [self] in
-      isHeld.withLock { $0 = false }
-      transport.holdReading(false)
-    }
-  }
-
-  var authenticates: Bool { false }
-
-  func admit(_ datagram: Datagram) -> Bool {
-    receive(datagram)
-    return true
-  }
-
-  func readCompleted(at now: Instant) {}
-  func transportEnded(_ end: TransportEnd) { recorded.transportEnded(end) }
 }

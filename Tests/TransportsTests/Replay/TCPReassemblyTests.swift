@@ -1,5 +1,6 @@
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -33,7 +34,7 @@ struct TCPReassemblyTests {
 
   /// Over the wrap of the sequence numbers.
   @Test func whateverTheOrderTheRepetitionsAndTheOverlaps() {
-    var random = SplitMix(seed: 11)
+    var random = SeededGenerator(seed: 11)
     for _ in 0..<300 {
       var ranges: [Range<Int>] = []
       var position = 0

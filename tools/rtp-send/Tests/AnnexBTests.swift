@@ -1,5 +1,6 @@
 import NIOCore
 import RTPSend
+import TestSupport
 import Testing
 
 @Suite struct AnnexBTests {
@@ -29,9 +30,9 @@ import Testing
 
   /// The definition of §B.1.1, byte by byte.
   @Test func randomStreamsAreCutLikeTheStandardSays() {
-    var dice = SplitMix64(seed: 1)
+    var dice = SeededGenerator(seed: 1)
     for _ in 0..<2000 {
-      let stream = (0..<dice.place(upTo: 40)).map { _ in UInt8(dice.place(upTo: 4) - 1) }
+      let stream = (0..<dice.number(upTo: 40)).map { _ in UInt8(dice.number(upTo: 4) - 1) }
       var units: [[UInt8]] = []
       var current: [UInt8]?
       for (index, byte) in stream.enumerated() {

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOPosix
+import TestSupport
 
 /// A receiver on loopback that sends what it is told to and keeps what it gets.
 final class Client: Sendable {
@@ -65,24 +66,5 @@ final class Client: Sendable {
     }
 
     func channelInactive(context: ChannelHandlerContext) { continuation.finish() }
-  }
-}
-
-/// Something took longer than anything here may take.
-struct DeadlineExceeded: Error {}
-
-/// The result of `body`, or an error at the deadline.
-func withDeadline<Value: Sendable>(
-  _ limit: Duration = .seconds(30), _ body: @escaping @Sendable () async throws -> Value
-) async throws -> Value {
-  try await withThrowingTaskGroup(of: Value.self) { group in
-    group.addTask { try await body() }
-    group.addTask {
-      try await Task.sleep(for: limit)
-      throw DeadlineExceeded()
-    }
-    guard let first = try await group.next() else { throw DeadlineExceeded() }
-    group.cancelAll()
-    return first
   }
 }

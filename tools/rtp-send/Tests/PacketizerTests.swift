@@ -1,4 +1,5 @@
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import RTPSend
@@ -10,11 +11,11 @@ import Testing
   /// Random access units whose NAL units have sizes around what fits in a packet, and around
   /// nothing.
   static func accessUnits(codec: Codec, limit: Int, seed: UInt64) -> [SourceAccessUnit] {
-    var dice = SplitMix64(seed: seed)
+    var dice = SeededGenerator(seed: seed)
     return (0..<40).map { index in
-      let units = (0..<dice.place(upTo: 6)).map { _ in
+      let units = (0..<dice.number(upTo: 6)).map { _ in
         let base = [codec.headerLength + 1, 4, limit / 2, limit, 2 * limit, 3 * limit]
-        let size = base[dice.place(upTo: base.count) - 1] + dice.place(upTo: 15) - 8
+        let size = base[dice.number(upTo: base.count) - 1] + dice.number(upTo: 15) - 8
         return unit(codec, size: max(codec.headerLength, size), &dice)
       }
       return SourceAccessUnit(
@@ -23,14 +24,14 @@ import Testing
     }
   }
 
-  static func unit(_ codec: Codec, size: Int, _ dice: inout SplitMix64) -> ByteBuffer {
+  static func unit(_ codec: Codec, size: Int, _ dice: inout SeededGenerator) -> ByteBuffer {
     var bytes = (0..<size).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
     switch codec {
-    case .h264: bytes[0] = bytes[0] & 0x60 | UInt8(dice.place(upTo: 23))
+    case .h264: bytes[0] = bytes[0] & 0x60 | UInt8(dice.number(upTo: 23))
     case .h265:
       // Type 0 to 47, layer 0 to 63, temporal identifier 1 to 7.
-      bytes[0] = UInt8(dice.place(upTo: 48) - 1) << 1 | bytes[0] & 1
-      bytes[1] = bytes[1] & 0xF8 | UInt8(dice.place(upTo: 7))
+      bytes[0] = UInt8(dice.number(upTo: 48) - 1) << 1 | bytes[0] & 1
+      bytes[1] = bytes[1] & 0xF8 | UInt8(dice.number(upTo: 7))
     }
     return ByteBuffer(bytes: bytes)
   }

@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import RTPSend
@@ -71,7 +72,7 @@ import Testing
     }
     #expect(shown == Set((0..<50).map { $0 * 3000 }))
     let folder = try TemporaryFolder()
-    let file = folder.path("pattern.\(codec.rawValue)")
+    let file = folder.url("pattern.\(codec.rawValue)")
     try Data(stream).write(to: file)
     let numbers = try await FFmpeg.frameNumbers(of: file, width: 320, height: 180)
     #expect(numbers == Array(0..<50))

@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOPosix
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import RTPSend
@@ -155,9 +156,9 @@ import Testing
   ])
   func everyFrameOfAFile(ending: String, options: [String]) async throws {
     let folder = try TemporaryFolder()
-    let file = folder.path("clip.\(ending)")
+    let file = folder.url("clip.\(ending)")
     try await FFmpeg.makeClip(file, options)
-    let expected = try await FFmpeg.frameHashes(["-i", file.path])
+    let expected = try await FFmpeg.frameHashes(decoding: ["-i", file.path])
     #expect(expected.count == 40)
     #expect(try await receive(.file(path: file.path), folder: folder) == expected)
   }
@@ -189,22 +190,18 @@ import Testing
     let description = SessionDescription(
       try StreamDescription(of: recipe), payloadType: 96, packetization: .nonInterleaved,
       address: try SocketAddress(ipAddress: "127.0.0.1", port: port), multiplexesRTCP: true)
-    let file = folder.path("stream.sdp")
+    let file = folder.url("stream.sdp")
     try Data(description.text.utf8).write(to: file)
-    async let hashes = FFmpeg.frameHashes([
+    async let hashes = FFmpeg.frameHashes(decoding: [
       "-protocol_whitelist", "file,udp,rtp", "-i", file.path,
     ])
-    try await withDeadline { try await portIsBound(port) }
+    // Nothing but the kernel's own list tells that FFmpeg listens.
+    let mark = String(format: ":%04X ", port)
+    try await eventually("a socket is bound to \(port)") {
+      try String(contentsOfFile: "/proc/net/udp", encoding: .utf8).contains(mark)
+    }
     let sender = try await Sender.start(configuration)
     _ = try await withDeadline { try await sender.finished() }
     return try await hashes
-  }
-
-  /// Returns once some socket is bound to `port`, by the kernel's own list.
-  private func portIsBound(_ port: Int) async throws {
-    let mark = String(format: ":%04X ", port)
-    while try !String(contentsOfFile: "/proc/net/udp", encoding: .utf8).contains(mark) {
-      try await Task.sleep(for: .milliseconds(10))
-    }
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import RTPSend
@@ -18,14 +19,14 @@ import Testing
   @Test(arguments: [("h264", h264), ("h265", h265)])
   func elementaryStreamsAndContainersGiveTheSame(ending: String, options: [String]) async throws {
     let folder = try TemporaryFolder()
-    let container = folder.path("clip.mp4")
+    let container = folder.url("clip.mp4")
     try await FFmpeg.makeClip(container, options)
     let units = try read(container)
     #expect(units.count == 40)
     #expect(Set(units.map(\.presentationTicks)).count == 40)
     #expect(units.filter(\.isRandomAccess).count >= 3)
     for other in ["clip.\(ending)", "clip.mkv", "clip.ts"] {
-      let file = folder.path(other)
+      let file = folder.url(other)
       _ = try await FFmpeg.run(["-i", container.path, "-c", "copy", file.path])
       let again = try read(file)
       #expect(again.count == 40)
@@ -46,7 +47,7 @@ import Testing
 
   @Test func elementaryStreamsTakeTheRateThatIsGivenOrTheirOwn() async throws {
     let folder = try TemporaryFolder()
-    let file = folder.path("clip.h264")
+    let file = folder.url("clip.h264")
     try await FFmpeg.makeClip(file, frames: 10, ["-c:v", "libx264", "-bf", "0"])
     #expect(try read(file).map(\.presentationTicks) == (0..<10).map { $0 * 3000 })
     #expect(try read(file, framesPerSecond: 10).map(\.decodingTicks) == (0..<10).map { $0 * 9000 })
@@ -54,7 +55,7 @@ import Testing
 
   @Test func repetitionsContinueTheTimeline() async throws {
     let folder = try TemporaryFolder()
-    let file = folder.path("clip.mp4")
+    let file = folder.url("clip.mp4")
     try await FFmpeg.makeClip(file, frames: 10, Self.h264)
     let once = try read(file)
     let source = try RepeatedSource(.file(path: file.path), repetitions: 3)
@@ -71,14 +72,14 @@ import Testing
 
   @Test func whatIsNoVideoIsRefused() async throws {
     let folder = try TemporaryFolder()
-    #expect(throws: SendError.self) { try read(folder.path("absent.mp4")) }
-    let text = folder.path("text.mp4")
+    #expect(throws: SendError.self) { try read(folder.url("absent.mp4")) }
+    let text = folder.url("text.mp4")
     try Data("this is no video".utf8).write(to: text)
     #expect(throws: SendError.self) { try read(text) }
-    let mpeg = folder.path("clip.avi")
+    let mpeg = folder.url("clip.avi")
     try await FFmpeg.makeClip(mpeg, frames: 5, ["-c:v", "mpeg4"])
     #expect(throws: SendError.unsupportedCodec(path: mpeg.path, codec: "mpeg4")) { try read(mpeg) }
-    let sound = folder.path("sound.mp4")
+    let sound = folder.url("sound.mp4")
     _ = try await FFmpeg.run(["-f", "lavfi", "-i", "sine", "-t", "1", sound.path])
     #expect(throws: SendError.noVideo(path: sound.path)) { try read(sound) }
   }
@@ -87,15 +88,17 @@ import Testing
   @Test(arguments: ["h264", "h265", "mp4", "ts", "mkv"])
   func damagedFilesComeToAnEnd(ending: String) async throws {
     let folder = try TemporaryFolder()
-    let file = folder.path("clip.\(ending)")
+    let file = folder.url("clip.\(ending)")
     try await FFmpeg.makeClip(file, frames: 20, ending == "h265" ? Self.h265 : Self.h264)
     let whole = [UInt8](try Data(contentsOf: file))
-    var dice = SplitMix64(seed: 5)
+    var dice = SeededGenerator(seed: 5)
     for round in 0..<20 {
       var bytes = whole
-      if round % 2 == 0 { bytes = Array(bytes.prefix(dice.place(upTo: bytes.count))) }
-      for _ in 0..<round { bytes[dice.place(upTo: bytes.count) - 1] = UInt8(dice.place(upTo: 255)) }
-      let damaged = folder.path("damaged.\(ending)")
+      if round % 2 == 0 { bytes = Array(bytes.prefix(dice.number(upTo: bytes.count))) }
+      for _ in 0..<round {
+        bytes[dice.number(upTo: bytes.count) - 1] = UInt8(dice.number(upTo: 255))
+      }
+      let damaged = folder.url("damaged.\(ending)")
       try Data(bytes).write(to: damaged)
       let units = (try? read(damaged)) ?? []
       // Damage can cut units in two, but not make video of nothing.
@@ -110,7 +113,7 @@ import Testing
 
   @Test func parameterSetsAreDescribed() async throws {
     let folder = try TemporaryFolder()
-    let file = folder.path("clip.mkv")
+    let file = folder.url("clip.mkv")
     try await FFmpeg.makeClip(file, frames: 3, Self.h265)
     let description = try StreamDescription(of: .file(path: file.path))
     #expect(description.codec == .h265)

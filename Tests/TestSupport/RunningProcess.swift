@@ -1,10 +1,11 @@
-import Foundation
+public import Foundation
 
 /// A program started by a test: its output is collected line by line, every wait has a deadline,
 /// and it is killed with the object if it has not ended.
-final class RunningProcess: @unchecked Sendable {
-  struct TimedOut: Error, CustomStringConvertible {
-    let description: String
+public final class RunningProcess: @unchecked Sendable {
+  /// It exited with another status than 0.
+  public struct Failed: Error, CustomStringConvertible {
+    public let description: String
   }
 
   private let process = Process()
@@ -18,7 +19,7 @@ final class RunningProcess: @unchecked Sendable {
   /// Starts `program`, found on the PATH unless it is a path, with `arguments`.
   ///
   /// It reads `input`, a file or a pipe, or nothing; `environment` is added to this program's own.
-  init(
+  public init(
     _ program: String, _ arguments: [String], input: Any? = nil, environment: [String: String] = [:]
   ) throws {
     name = program
@@ -43,18 +44,18 @@ final class RunningProcess: @unchecked Sendable {
 
   deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
 
-  var processIdentifier: Int32 { process.processIdentifier }
+  public var processIdentifier: Int32 { process.processIdentifier }
 
   /// What the program has written to standard output so far.
-  var standardOutput: Data { locked { $0.output } }
+  public var standardOutput: Data { locked { $0.output } }
 
   /// What the program has written to standard error so far.
-  var standardError: String { locked { String(decoding: $0.errors, as: UTF8.self) } }
+  public var standardError: String { locked { String(decoding: $0.errors, as: UTF8.self) } }
 
-  func send(signal: Int32) { kill(process.processIdentifier, signal) }
+  public func send(signal: Int32) { kill(process.processIdentifier, signal) }
 
   /// Waits for a line on either output that matches `pattern`, and returns the match.
-  func waitForLine<Match>(
+  public func waitForLine<Match>(
     _ pattern: Regex<Match>, within seconds: Double = 20
   ) throws -> Regex<Match>.Match {
     try wait(within: seconds, for: "a line that matches") { state in
@@ -66,15 +67,48 @@ final class RunningProcess: @unchecked Sendable {
   }
 
   /// Waits until `check` holds; it is asked again whenever the program writes something.
-  func wait(until what: String, within seconds: Double = 60, _ check: () throws -> Bool) throws {
+  public func wait(until what: String, within seconds: Double = 60, _ check: () throws -> Bool)
+    throws
+  {
     try wait(within: seconds, for: what) { _ in try check() ? () : nil }
   }
 
   /// Waits until the program has ended and its outputs are read whole; returns its exit status.
   @discardableResult
-  func waitForExit(within seconds: Double = 60) throws -> Int32 {
+  public func waitForExit(within seconds: Double = 60) throws -> Int32 {
     try wait(within: seconds, for: "the end") { $0.hasExited && $0.openStreams == 0 ? () : nil }
     return process.terminationStatus
+  }
+
+  /// Runs `program` to its end, and returns what it wrote to standard output.
+  ///
+  /// - Throws: ``Failed`` when it does not exit with 0, ``TimedOut`` when it does not end.
+  public static func output(
+    of program: String, _ arguments: [String], input: Any? = nil, within seconds: Double = 60
+  ) throws -> Data {
+    let process = try RunningProcess(program, arguments, input: input)
+    try process.waitForExit(within: seconds)
+    return try process.outcome()
+  }
+
+  /// The same for a program that runs already, without a thread that waits among those of tasks.
+  public func finished(within seconds: Double = 60) async throws -> Data {
+    try await withCheckedThrowingContinuation { continuation in
+      Thread.detachNewThread { [self] in
+        continuation.resume(
+          with: Result {
+            try waitForExit(within: seconds)
+            return try outcome()
+          })
+      }
+    }
+  }
+
+  private func outcome() throws -> Data {
+    guard process.terminationStatus == 0 else {
+      throw Failed(description: "\(name): \(process.terminationStatus): \(standardError)")
+    }
+    return standardOutput
   }
 
   private func collect(
@@ -119,9 +153,9 @@ final class RunningProcess: @unchecked Sendable {
 }
 
 /// The programs of this package, beside the test bundle that is running.
-enum Product {
-  static let rtpRecv = path(of: "rtp-recv")
-  static let rtpSend = path(of: "rtp-send")
+public enum Product {
+  public static let rtpRecv = path(of: "rtp-recv")
+  public static let rtpSend = path(of: "rtp-send")
 
   private static func path(of name: String) -> String {
     var folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()

@@ -3,11 +3,47 @@ import Defragment
 import NIOCore
 import RTPProcessor
 import RTPWire
+import TestSupport
 import Testing
 
-/// Behaviour of cameras that no standard describes, and the output expected all the same.
-@Suite("Cameras")
-struct CameraTests {
+/// Markers and times that no standard asks for, and the access units that have to come out all the
+/// same.
+@Suite("Where an access unit ends")
+struct AccessUnitBoundaryTests {
+  static let cameras: [Camera] = [
+    Camera(
+      "FLIR M400 never sets the marker",
+      [.init("658811", 0), .init("419a22", 3000), .init("419a33", 6000)],
+      gives: [["658811"], ["419a22"], ["419a33"]]),
+    Camera(
+      "timestamps that stand still, with markers",
+      [.init("658811", 0, marker: true), .init("419a22", 0, marker: true)],
+      gives: [["658811"], ["419a22"]]),
+    Camera(
+      "timestamps that stand still, without markers",
+      [.init("658811", 0), .init("419a22", 0)], gives: [["658811"], ["419a22"]]),
+    Camera(
+      "Reolink: marker on SPS and SEI, parameter sets with the time of the picture before",
+      [
+        .init("419a11", 0, marker: true), .init("0605", 0, marker: true),
+        .init("658822", 3000, marker: true),
+      ], gives: [["419a11"], ["0605", "658822"]]),
+    Camera(
+      "a picture that goes on behind its marker",
+      [
+        .init("658811", 0, marker: true), .init("654022", 0, marker: true),
+        .init("419a33", 3000, marker: true), .init("414044", 3000, marker: true),
+        .init("419a55", 6000, marker: true),
+      ], gives: [["658811"], ["654022"], ["419a33", "414044"], ["419a55"]]),
+    Camera(
+      "a delimiter behind a picture begins the next access unit",
+      [.init("658811", 0), .init("0910", 0), .init("419a22", 0, marker: true)],
+      gives: [["658811"], ["0910", "419a22"]]),
+  ]
+
+  @Test("What cameras send comes out right", arguments: cameras)
+  func comesOutRight(_ camera: Camera) throws { try camera.expectUnits() }
+
   @Test("Marker on every parameter set (LV-IP22IR40DVBL)", arguments: Material.all)
   func markerOnParameterSets(_ material: Material) throws {
     var bench = try Bench(material.codec)
@@ -83,66 +119,5 @@ struct CameraTests {
           [material.slice.hex], [beginning.hex, material.keySlice.hex],
         ])
     }
-  }
-
-  @Test("A recovery point is a place to begin", arguments: Material.all)
-  func recoveryPoint(_ material: Material) throws {
-    var bench = try Bench(material.codec)
-    bench.push(material.recoveryPoint)
-    bench.push(material.slice, marker: true)
-    bench.push(material.supplementalInformation, at: 3000)
-    bench.push(material.slice, at: 3000, marker: true)
-    #expect(bench.accessUnits.map(\.isRandomAccess) == [true, false])
-  }
-
-  @Test("Start codes between and across fragments (V380, Amatek)", arguments: Material.all)
-  func startCodes(_ material: Material) throws {
-    let units = material.parameterSets + [material.keySlice]
-    for code in [[0, 0, 1], [0, 0, 0, 1]] as [[UInt8]] {
-      let stream = Array(units.joined(separator: code))
-      let packetizer = Packetizer(codec: material.codec)
-      for size in 1...stream.count {
-        var bench = try Bench(material.codec)
-        for payload in packetizer.fragments(of: stream, maximum: size) {
-          bench.push(payload.bytes, marker: payload.isLast)
-        }
-        #expect(bench.accessUnits.map(\.hex) == [units.map(\.hex)], "pieces of \(size)")
-        #expect(bench.statistics.embeddedUnits == UInt64(units.count - 1))
-        for unit in bench.accessUnits { #expect(unit.isTidy) }
-      }
-      var bench = try Bench(material.codec)
-      bench.push(code + stream + [0, 0, 0], marker: true)
-      bench.push(packetizer.aggregate([stream, material.laterSlice]), at: 3000, marker: true)
-      #expect(
-        bench.accessUnits.map(\.hex) == [
-          units.map(\.hex), units.map(\.hex) + [material.laterSlice.hex],
-        ])
-    }
-  }
-
-  @Test("Sets with start codes, and all in one (Revotech, GW4089IP)", arguments: Material.all)
-  func signalledStartCodes(_ material: Material) throws {
-    let stream = Array(material.parameterSets.map { [0, 0, 0, 1] + $0 }.joined())
-    let key = material.codec == H264.codec ? "sprop-parameter-sets" : "sprop-sps"
-    let bench = try Bench(material.codec, parameters: [key: base64(stream)])
-    #expect(
-      bench.defragmenter.parameterSets.inNaturalOrder.map(\.hex)
-        == material.parameterSets.map(\.hex))
-    #expect(bench.defragmenter.parameterSets.isComplete)
-  }
-
-  @Test("Reader indexes of packets are anything but 0", arguments: [0, 1, 2, 3, 4, 5, 6, 7, 13])
-  func offsets(_ offset: Int) throws {
-    let material = Material.h264
-    var bench = try Bench(material.codec)
-    let packet = bench.stream.packet(material.keySlice, marker: true)
-    var moved = ByteBuffer(repeating: 0, count: offset)
-    moved.writeImmutableBuffer(packet.packet.bytes)
-    moved.moveReaderIndex(forwardBy: offset)
-    bench.push(
-      OrderedPacket(
-        packet: try RTPPacket(parsing: moved), extendedSequence: packet.extendedSequence,
-        time: packet.time, arrival: packet.arrival))
-    #expect(bench.accessUnits.map(\.hex) == [[material.keySlice.hex]])
   }
 }

@@ -1,12 +1,15 @@
 import Bitstream
 import Defragment
 import NIOCore
+import RTPProcessor
 import RTPWire
+import TestSupport
 import Testing
 
-/// Payloads that broke other receivers: nothing traps, each has a counter, and the next key picture
-/// comes out whole and exact.
-struct HostilePayloadTests {
+/// Payloads and parameter sets that broke other receivers: nothing traps, each is counted, and the
+/// next key picture comes out whole and exact.
+@Suite("Malformed payloads")
+struct MalformedPayloadTests {
   struct Sender: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var codec: VideoCodec
@@ -80,11 +83,32 @@ struct HostilePayloadTests {
     }
     if sender.isCounted { #expect(bench.statistics.troubles > 0) }
     _ = bench.take()
-    try Self.expectKeyPicture(from: &bench, of: sender.codec)
+    try expectKeyPicture(from: &bench, of: sender.codec)
+  }
+
+  @Test(
+    "Every payload structure in every length up to 12", arguments: Material.all,
+    [0x00, 0xFF, 0x80, 0x40])
+  func shortPayloads(_ material: Material, _ filler: UInt8) throws {
+    let numbering: [[String: String]] = [
+      [:], ["packetization-mode": "2", "sprop-max-don-diff": "4", "sprop-depack-buf-nalus": "2"],
+    ]
+    for parameters in numbering {
+      for first in UInt8.min...UInt8.max {
+        var bench = try Bench(material.codec, parameters: parameters)
+        for length in 1...12 {
+          var payload = [UInt8](repeating: filler, count: length)
+          payload[0] = first
+          bench.push(payload, at: Int64(length))
+        }
+        for unit in bench.accessUnits { #expect(unit.isTidy) }
+        if parameters.isEmpty { expectRecovery(&bench, material) }
+      }
+    }
   }
 
   @Test("every short payload of every type", arguments: [H264.codec, H265.codec])
-  func shortPayloads(codec: VideoCodec) throws {
+  func shortPayloadsOfEveryType(codec: VideoCodec) throws {
     var bench = try Bench(codec)
     for type in UInt8.min...UInt8.max {
       for fill: UInt8 in [0, 1, 0x7F, 0x80, 0x85, 0xFF] {
@@ -94,27 +118,38 @@ struct HostilePayloadTests {
       }
     }
     _ = bench.take()
-    try Self.expectKeyPicture(from: &bench, of: codec)
+    try expectKeyPicture(from: &bench, of: codec)
   }
 
-  @Test func aFragmentedUnitThatNeverEndsStaysBounded() throws {
+  @Test("H.264 extension types of a header alone", arguments: [14, 20, 21], 1...4)
+  func extensions(_ type: UInt8, _ length: Int) throws {
     var bench = try Bench(H264.codec)
-    let middle = [0x7C, 0x05] + [UInt8](repeating: 0xAA, count: 1398)
-    bench.push([0x7C, 0x85, 0x88], at: 0)
-    for _ in 0..<10_000 { bench.push(middle, at: 0) }
-    #expect(bench.statistics.oversizedUnits > 0)
-    try Self.expectKeyPicture(from: &bench, of: H264.codec)
-    let limit = VideoDefragmenter.Limits().accessUnitBytes
-    #expect(bench.accessUnits.allSatisfy { $0.bytes.readableBytes <= limit })
+    bench.push([0x60 | type] + [UInt8](repeating: 0, count: length - 1), marker: true)
+    expectRecovery(&bench, .h264)
   }
 
-  @Test func tinyUnitsOfOneTimestampStayBounded() throws {
-    var bench = try Bench(H264.codec)
-    for _ in 0..<50_000 { bench.push([0x41], at: 0) }
-    #expect(bench.statistics.excessUnits > 0)
-    try Self.expectKeyPicture(from: &bench, of: H264.codec)
-    let limit = VideoDefragmenter.Limits().unitsPerAccessUnit
-    #expect(bench.accessUnits.allSatisfy { $0.units.count <= limit })
+  static let cameras: [Camera] = [
+    Camera(
+      "PACI around a slice", codec: H265.codec,
+      [.init("6401262011223388aa", 0, marker: true)], gives: [["2601" + "3388aa"]])
+  ]
+
+  @Test("What cameras send comes out right", arguments: cameras)
+  func comesOutRight(_ camera: Camera) throws { try camera.expectUnits() }
+
+  @Test("H.265 content information around a slice, and cut", arguments: 0...31)
+  func contentInformation(_ extensionLength: Int) throws {
+    let material = Material.h265
+    let fields = UInt16(material.slice[0] >> 1) << 9 | UInt16(extensionLength) << 4
+    let whole: [UInt8] =
+      [50 << 1, material.slice[1], UInt8(fields >> 8), UInt8(fields & 0xFF)]
+      + [UInt8](repeating: 0xEE, count: extensionLength) + material.slice.dropFirst(2)
+    var bench = try Bench(H265.codec)
+    bench.push(whole, marker: true)
+    #expect(bench.take().map(\.hex) == [[material.slice.hex]])
+    for length in 0..<(4 + extensionLength) { bench.push(Array(whole.prefix(length))) }
+    #expect(bench.statistics.troubles == UInt64(4 + extensionLength))
+    expectRecovery(&bench, material)
   }
 
   @Test(
@@ -124,7 +159,7 @@ struct HostilePayloadTests {
     var bench = try Bench(
       H264.codec,
       parameters: ["sprop-parameter-sets": text, "sprop-vps": text, "sprop-sps": text])
-    try Self.expectKeyPicture(from: &bench, of: H264.codec)
+    try expectKeyPicture(from: &bench, of: H264.codec)
   }
 
   @Test(
@@ -147,27 +182,6 @@ struct HostilePayloadTests {
       bench.push(flipped, at: 0)
     }
     _ = bench.take()
-    try Self.expectKeyPicture(from: &bench, of: codec)
-  }
-
-  /// Sends a key picture in fragments and expects it back.
-  static func expectKeyPicture(from bench: inout Bench, of codec: VideoCodec) throws {
-    let body = [UInt8](repeating: 0x99, count: 50)
-    let ticks: Int64 = 9_000_000
-    let unit: [UInt8]
-    if codec == H264.codec {
-      unit = [0x65, 0x88] + body + body
-      bench.push([0x7C, 0x85, 0x88] + body, at: ticks)
-      bench.push([0x7C, 0x45] + body, at: ticks, marker: true)
-    } else {
-      unit = [0x26, 1, 0x88] + body + body
-      bench.push([0x62, 1, 0x93, 0x88] + body, at: ticks)
-      bench.push([0x62, 1, 0x53] + body, at: ticks, marker: true)
-    }
-    bench.flush()
-    let last = try #require(bench.accessUnits.last)
-    #expect(last.isRandomAccess)
-    #expect(last.time.ticks == ticks)
-    #expect(last.wholeHex.last == ByteBuffer(bytes: unit).hex)
+    try expectKeyPicture(from: &bench, of: codec)
   }
 }

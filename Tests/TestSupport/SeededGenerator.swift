@@ -1,0 +1,56 @@
+/// Random numbers that are the same on every machine for the same seed (SplitMix64).
+public struct SeededGenerator: RandomNumberGenerator, Sendable {
+  private var state: UInt64
+
+  public init(seed: UInt64) { state = seed }
+
+  public mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+
+  /// A number in 0 ..< 1.
+  public mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
+
+  /// A number in 0 ..< `bound`.
+  public mutating func integer(below bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
+
+  /// A number from 1 up to `bound`.
+  public mutating func number(upTo bound: Int) -> Int {
+    1 + Int(truncatingIfNeeded: next() % UInt64(max(1, bound)))
+  }
+
+  public mutating func bytes(_ count: Int) -> [UInt8] {
+    (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &self) }
+  }
+}
+
+/// Numbers that a test knows beforehand, where a program draws random ones.
+public struct KnownNumbers: RandomNumberGenerator, Sendable {
+  private var numbers: [UInt64]
+  private var following: UInt64
+  private let step: UInt64
+
+  private init(_ numbers: [UInt64], next: UInt64, step: UInt64) {
+    (self.numbers, following, self.step) = (numbers, next, step)
+  }
+
+  /// Deals out `numbers`, and then one of which no draw is ever rejected.
+  public static func dealing(_ numbers: [UInt64] = []) -> Self {
+    Self(numbers, next: 1 << 63, step: 0)
+  }
+
+  /// Draws `number` again and again, which must not be 0: every draw would be rejected.
+  public static func always(_ number: UInt64) -> Self { Self([], next: number, step: 0) }
+
+  public static func counting(from first: UInt64) -> Self { Self([], next: first, step: 1) }
+
+  public mutating func next() -> UInt64 {
+    if !numbers.isEmpty { return numbers.removeFirst() }
+    defer { following &+= step }
+    return following
+  }
+}
