@@ -17,7 +17,13 @@ struct AccessUnitAssembler: Sendable {
   /// decoding order, because the marker then means nothing.
   var trustsMarkers = true
   private(set) var parameterSets: ParameterSets
-  private(set) var description: FormatDescription?
+  private(set) var description: FormatDescription? {
+    didSet {
+      bounds.units = limits.unitsPerAccessUnit + (description.map(format.maximumSlices) ?? 0)
+    }
+  }
+  /// What an access unit can hold: the slices that the level allows, and as many other units.
+  private var bounds: AccessUnitDraft.Bounds
 
   private var reader: (any PictureReading)?
   private var open: AccessUnitDraft?
@@ -38,6 +44,7 @@ struct AccessUnitAssembler: Sendable {
   init(format: any PayloadFormat.Type, limits: VideoDefragmenter.Limits) {
     self.format = format
     self.limits = limits
+    bounds = AccessUnitDraft.Bounds(units: limits.unitsPerAccessUnit, bytes: limits.accessUnitBytes)
     parameterSets = ParameterSets(format: format)
     reader = format.codec.makeReader?()
   }
@@ -190,13 +197,6 @@ struct AccessUnitAssembler: Sendable {
     finish(picture, statistics: &statistics)
   }
 
-  /// What an access unit can hold: the slices that the level allows, and as many other units.
-  private var bounds: AccessUnitDraft.Bounds {
-    AccessUnitDraft.Bounds(
-      units: limits.unitsPerAccessUnit + (description.map(format.maximumSlices) ?? 0),
-      bytes: limits.accessUnitBytes)
-  }
-
   /// Appends `piece` to the current unit, up to the limit.
   mutating func append(_ piece: ByteBuffer, statistics: inout DefragmentStatistics) {
     let (bounds, format) = (bounds, format)
@@ -279,7 +279,9 @@ struct AccessUnitAssembler: Sendable {
 
   /// Examines the units added since the last call.
   private mutating func examineUnits(statistics: inout DefragmentStatistics) {
-    while let index = open?.examined, let entry = open?.units.dropFirst(index).first {
+    while let index = open?.examined, let count = open?.units.count, index < count,
+      let entry = open?.units[index]
+    {
       open?.examined += 1
       examine(entry, index: index, statistics: &statistics)
     }

@@ -49,7 +49,9 @@ extension AccessUnitDraft {
     var findings = Findings()
     guard makesRoom(for: piece.readableBytes, within: bounds, &findings) else { return findings }
     bytes.writeImmutableBuffer(piece)
-    splitAtStartCodes(in: piece.readableBytes, within: bounds, format: format, &findings)
+    if hasStartCode(in: piece, format: format) {
+      splitAtStartCodes(in: piece.readableBytes, within: bounds, format: format, &findings)
+    }
     return findings
   }
 
