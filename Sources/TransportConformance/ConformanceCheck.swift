@@ -12,49 +12,19 @@ internal import Transports
 public func checkConformance(
   of subject: some ConformanceSubject, seed: UInt64 = .random(in: 1...999_999)
 ) async -> ConformanceReport {
-  let house = Stage.House(
-    subject: subject, packets: TestPackets(seed: seed), journal: Journal())
-  let scenes = Scene.all(seed: seed).filter { scene in
-    scene.needs.allSatisfy { subject.carrier.lacks[$0] == nil }
+  let context = CheckContext(
+    subject: subject, packets: TestPackets(seed: seed), results: ConformanceResults())
+  let cases = ConformanceCase.all(seed: seed).filter { testCase in
+    testCase.needs.allSatisfy { subject.carrier.lacks[$0] == nil }
   }
-  // Scenes that mostly wait run in parallel.
+  // Cases that mostly wait run in parallel.
   await withTaskGroup(of: Void.self) { group in
-    for scene in scenes where scene.kind == .patient {
-      group.addTask { await scene.play(in: house) }
+    for testCase in cases where testCase.kind == .waiting {
+      group.addTask { await testCase.run(in: context) }
     }
-    for scene in scenes where scene.kind == .ordinary { await scene.play(in: house) }
+    for testCase in cases where testCase.kind == .ordinary { await testCase.run(in: context) }
   }
-  for scene in scenes where scene.kind == .alone { await scene.play(in: house) }
+  for testCase in cases where testCase.kind == .exclusive { await testCase.run(in: context) }
   return ConformanceReport(
-    subject: subject.name, seed: seed, outcomes: house.journal.outcomes(for: subject.carrier))
-}
-
-/// A test with one or a few transports.
-struct Scene: Sendable {
-  enum Kind: Sendable, Hashable {
-    case ordinary
-    /// Mostly waits.
-    case patient
-    /// Counts resources of the process.
-    case alone
-  }
-
-  let clause: ConformanceClause
-  var kind = Kind.ordinary
-  /// Without these capabilities, the scene is skipped.
-  var needs: [Carrier.Capability] = []
-  let perform: @Sendable (Stage.House) async throws -> Void
-
-  /// Plays the scene; an error counts against its clause.
-  func play(in house: Stage.House) async {
-    do {
-      try await perform(house)
-    } catch {
-      house.journal.violated(clause, "could not be examined: \(error)")
-    }
-  }
-
-  static func all(seed: UInt64) -> [Scene] {
-    delivery(seed: seed) + ends + closing(seed: seed) + farEnds(seed: seed) + resources
-  }
+    subject: subject.name, seed: seed, outcomes: context.results.outcomes(for: subject.carrier))
 }

@@ -15,11 +15,11 @@ public protocol ConformanceSubject: Sendable {
   /// The carrier, and what it does not allow.
   var carrier: Carrier { get }
   /// Starts a separate far end on this machine, which is ready on return.
-  func startFarEnd(_ conduct: Conduct) async throws -> any FarEnd
+  func startFarEnd(_ behaviour: FarEndBehaviour) async throws -> any FarEnd
 }
 
 /// The behaviour of a far end.
-public enum Conduct: Sendable, Hashable {
+public enum FarEndBehaviour: Sendable, Hashable {
   /// It does as it is told.
   case orderly
   /// The same, but each byte is sent by itself, signalling included.
@@ -118,7 +118,7 @@ public struct Carrier: Sendable {
   public var isPrepared = false
   /// Why the carrier lacks a capability; everything else is checked.
   public var lacks: [Capability: String] = [:]
-  /// The names of what ``Conduct/hostile(_:)`` can do, such as endless headers.
+  /// The names of what ``FarEndBehaviour/hostile(_:)`` can do, such as endless headers.
   public var hostilities: [String] = []
   public var silentOpening = SilentOpening.waits
   /// How long any step may take before it counts as missing.

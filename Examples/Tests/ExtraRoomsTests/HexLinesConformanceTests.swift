@@ -32,7 +32,7 @@ private struct HexLines: ConformanceSubject {
     return carrier
   }
 
-  func startFarEnd(_ conduct: Conduct) async throws -> any FarEnd { HexFile() }
+  func startFarEnd(_ behaviour: FarEndBehaviour) async throws -> any FarEnd { HexFile() }
 }
 
 private final class HexFile: FarEnd {

@@ -46,8 +46,8 @@ private struct FramedSubject: ConformanceSubject {
     return carrier
   }
 
-  func startFarEnd(_ conduct: Conduct) async throws -> any FarEnd {
-    try await FramedServerEnd(conduct, framing)
+  func startFarEnd(_ behaviour: FarEndBehaviour) async throws -> any FarEnd {
+    try await FramedServerEnd(behaviour, framing)
   }
 }
 
@@ -61,10 +61,10 @@ private final class FramedServerEnd: FarEnd {
   private let peer: StreamPeer
   private let framing: PacketFraming
 
-  init(_ conduct: Conduct, _ framing: PacketFraming) async throws {
+  init(_ behaviour: FarEndBehaviour, _ framing: PacketFraming) async throws {
     self.framing = framing
-    guard case .hostile(let name) = conduct else {
-      peer = try await StreamPeer(isSlow: conduct == .byteByByte)
+    guard case .hostile(let name) = behaviour else {
+      peer = try await StreamPeer(isSlow: behaviour == .byteByByte)
       return
     }
     let again: String = try #require(Self.hostilities[name])
@@ -101,8 +101,8 @@ private struct PipeSubject: ConformanceSubject {
     return carrier
   }
 
-  func startFarEnd(_ conduct: Conduct) async throws -> any FarEnd {
-    try await PipeEnd(framing, isSlow: conduct == .byteByByte)
+  func startFarEnd(_ behaviour: FarEndBehaviour) async throws -> any FarEnd {
+    try await PipeEnd(framing, isSlow: behaviour == .byteByByte)
   }
 }
 

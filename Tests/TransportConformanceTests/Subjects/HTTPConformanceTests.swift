@@ -33,8 +33,8 @@ struct HTTPSubject: ConformanceSubject {
     return carrier
   }
 
-  func startFarEnd(_ conduct: Conduct) async throws -> any FarEnd {
-    try await HTTPServerEnd(conduct)
+  func startFarEnd(_ behaviour: FarEndBehaviour) async throws -> any FarEnd {
+    try await HTTPServerEnd(behaviour)
   }
 }
 
@@ -58,11 +58,11 @@ private final class HTTPServerEnd: FarEnd {
 
   private let peer: StreamPeer
 
-  init(_ conduct: Conduct) async throws {
-    switch conduct {
+  init(_ behaviour: FarEndBehaviour) async throws {
+    switch behaviour {
     case .orderly, .byteByByte:
       peer = try await StreamPeer(
-        isSlow: conduct == .byteByByte,
+        isSlow: behaviour == .byteByByte,
         received: { _, peer in peer.reply(ByteBuffer(string: Self.head)) })
     case .silent: peer = try await StreamPeer()
     case .hostile(let name):

@@ -35,8 +35,8 @@ private struct RTSPSubject: ConformanceSubject {
     return carrier
   }
 
-  func startFarEnd(_ conduct: Conduct) async throws -> any FarEnd {
-    try await RTSPServerEnd(conduct, delivery)
+  func startFarEnd(_ behaviour: FarEndBehaviour) async throws -> any FarEnd {
+    try await RTSPServerEnd(behaviour, delivery)
   }
 }
 
@@ -64,16 +64,16 @@ private final class RTSPServerEnd: FarEnd {
   private let dialogue: RTSPDialogue
   private let delivery: RTSPConfiguration.Delivery
 
-  init(_ conduct: Conduct, _ delivery: RTSPConfiguration.Delivery) async throws {
+  init(_ behaviour: FarEndBehaviour, _ delivery: RTSPConfiguration.Delivery) async throws {
     self.delivery = delivery
     let datagrams = delivery == .udp ? try await DatagramPeer.open() : nil
     self.datagrams = datagrams
     let dialogue = RTSPDialogue(serverPort: datagrams?.port)
     self.dialogue = dialogue
-    switch conduct {
+    switch behaviour {
     case .orderly, .byteByByte:
       peer = try await StreamPeer(
-        isSlow: conduct == .byteByByte,
+        isSlow: behaviour == .byteByByte,
         received: { bytes, peer in
           for response in dialogue.receive(bytes) { peer.reply(response) }
         })

@@ -42,7 +42,9 @@ private struct ReplaySubject: ConformanceSubject {
     return carrier
   }
 
-  func startFarEnd(_ conduct: Conduct) async throws -> any FarEnd { RecordingEnd(recording) }
+  func startFarEnd(_ behaviour: FarEndBehaviour) async throws -> any FarEnd {
+    RecordingEnd(recording)
+  }
 }
 
 private final class RecordingEnd: FarEnd {

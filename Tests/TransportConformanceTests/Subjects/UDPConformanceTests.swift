@@ -33,7 +33,7 @@ private struct UDPSubject: ConformanceSubject {
     return carrier
   }
 
-  func startFarEnd(_ conduct: Conduct) async throws -> any FarEnd {
+  func startFarEnd(_ behaviour: FarEndBehaviour) async throws -> any FarEnd {
     UDPFarEnd(try await DatagramPeer.open(), isClient: isClient)
   }
 }

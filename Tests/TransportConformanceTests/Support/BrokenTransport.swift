@@ -10,7 +10,7 @@ import Transports
 final class BrokenTransport: RTPTransport {
   private let inner: any RTPTransport
   private let defect: Defect
-  private let conduct: Conduct
+  private let behaviour: FarEndBehaviour
   private let state = Mutex(State())
 
   private struct State {
@@ -19,10 +19,10 @@ final class BrokenTransport: RTPTransport {
     var isOpening = false
   }
 
-  init(_ inner: any RTPTransport, _ defect: Defect, _ conduct: Conduct) {
+  init(_ inner: any RTPTransport, _ defect: Defect, _ behaviour: FarEndBehaviour) {
     self.inner = inner
     self.defect = defect
-    self.conduct = conduct
+    self.behaviour = behaviour
   }
 
   var eventLoop: any EventLoop { inner.eventLoop }
@@ -32,7 +32,7 @@ final class BrokenTransport: RTPTransport {
   var longestSilence: Duration? { defect == .neverTiresOfSilence ? .milliseconds(200) : nil }
 
   func open(delivering sink: any DatagramSink) async throws {
-    let broken = BrokenSink(sink, defect, conduct, on: eventLoop)
+    let broken = BrokenSink(sink, defect, behaviour, on: eventLoop)
     let (former, wasClosed) = state.withLock { state in
       defer { state.isOpening = true }
       return (state.sink, state.isClosed)
@@ -115,7 +115,7 @@ final class BrokenSink: DatagramSink, @unchecked Sendable {
   private let count = Mutex<(UInt64, UInt64)>((0, 0))
   private let sink: any DatagramSink
   private let defect: Defect
-  private let conduct: Conduct
+  private let behaviour: FarEndBehaviour
   private let eventLoop: any EventLoop
   private var number = 0
   private var earlier: Datagram?
@@ -129,10 +129,11 @@ final class BrokenSink: DatagramSink, @unchecked Sendable {
   private var slab = ByteBuffer()
 
   init(
-    _ sink: any DatagramSink, _ defect: Defect, _ conduct: Conduct, on eventLoop: any EventLoop
+    _ sink: any DatagramSink, _ defect: Defect, _ behaviour: FarEndBehaviour,
+    on eventLoop: any EventLoop
   ) {
     (self.sink, self.defect) = (sink, defect)
-    (self.conduct, self.eventLoop) = (conduct, eventLoop)
+    (self.behaviour, self.eventLoop) = (behaviour, eventLoop)
   }
 
   func describe(_ media: [MediaDescription]) {
@@ -164,7 +165,7 @@ final class BrokenSink: DatagramSink, @unchecked Sendable {
     }
     switch defect {
     case .losesAPacket where number == 3: break
-    case .losesWhatComesSlowly where conduct == .byteByByte && number == 3: break
+    case .losesWhatComesSlowly where behaviour == .byteByByte && number == 3: break
     case .swapsTwo where number == 3, .gluesTwo where number == 3: earlier = datagram
     case .repeatsAPacket where number == 3:
       hand(datagram)

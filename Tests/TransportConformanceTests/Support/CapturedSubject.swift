@@ -13,8 +13,8 @@ struct CapturedSubject<Inner: ConformanceSubject>: ConformanceSubject {
   var name: String { "a capture of \(inner.name)" }
   var carrier: Carrier { inner.carrier }
 
-  func startFarEnd(_ conduct: Conduct) async throws -> any FarEnd {
-    CapturedEnd(try await inner.startFarEnd(conduct))
+  func startFarEnd(_ behaviour: FarEndBehaviour) async throws -> any FarEnd {
+    CapturedEnd(try await inner.startFarEnd(behaviour))
   }
 }
 

@@ -112,11 +112,11 @@ final class LoopbackTransport: RTPTransport {
 /// The far end of a loopback, whose transport may be wrapped into a broken one.
 final class LoopbackEnd: FarEnd {
   private let defect: Defect?
-  private let conduct: Conduct
+  private let behaviour: FarEndBehaviour
   private let inner = Mutex<LoopbackTransport?>(nil)
 
-  init(_ conduct: Conduct, _ defect: Defect?) {
-    self.conduct = conduct
+  init(_ behaviour: FarEndBehaviour, _ defect: Defect?) {
+    self.behaviour = behaviour
     self.defect = defect
   }
 
@@ -124,7 +124,7 @@ final class LoopbackEnd: FarEnd {
     let transport = LoopbackTransport(on: eventLoop)
     inner.withLock { $0 = transport }
     guard let defect else { return transport }
-    return BrokenTransport(transport, defect, conduct)
+    return BrokenTransport(transport, defect, behaviour)
   }
 
   private func transport() throws -> LoopbackTransport {
@@ -155,5 +155,7 @@ struct Loopback: ConformanceSubject {
     return carrier
   }
 
-  func startFarEnd(_ conduct: Conduct) async throws -> any FarEnd { LoopbackEnd(conduct, defect) }
+  func startFarEnd(_ behaviour: FarEndBehaviour) async throws -> any FarEnd {
+    LoopbackEnd(behaviour, defect)
+  }
 }

@@ -26,9 +26,9 @@ struct ProtectedSubject<Inner: ConformanceSubject>: ConformanceSubject {
     return carrier
   }
 
-  func startFarEnd(_ conduct: Conduct) async throws -> any FarEnd {
+  func startFarEnd(_ behaviour: FarEndBehaviour) async throws -> any FarEnd {
     guard let key else { throw SRTPError.keyMissing(profile: "SRTP") }
-    return try ProtectedEnd(await inner.startFarEnd(conduct), key)
+    return try ProtectedEnd(await inner.startFarEnd(behaviour), key)
   }
 }
 

@@ -1,21 +1,21 @@
 internal import NIOCore
 internal import Transports
 
-/// The scene about released resources.
-extension Scene {
-  static let resources = [Scene(clause: .resources, kind: .alone, perform: givenBack)]
+/// The case about released resources.
+extension ConformanceCase {
+  static let resources = [ConformanceCase(clause: .resources, kind: .exclusive, body: givenBack)]
 
-  private static func givenBack(_ house: Stage.House) async throws {
+  private static func givenBack(_ context: CheckContext) async throws {
     // Threads of pools and the like start once and remain.
-    for way in Way.allCases { _ = try await live(way, house) }
+    for way in Way.allCases { _ = try await live(way, context) }
     var growth: [String] = []
     // Other activity in the process may grow too, but hardly three times in a row.
     for _ in 0..<3 {
-      growth = try await cycles(house)
+      growth = try await cycles(context)
       if growth.isEmpty { break }
     }
-    for seen in growth { house.journal.violated(.resources, seen) }
-    house.journal.examined(.resources)
+    for seen in growth { context.results.violated(.resources, seen) }
+    context.results.examined(.resources)
   }
 
   /// How a short life ends.
@@ -32,15 +32,15 @@ extension Scene {
   }
 
   /// Opens and closes transports; returns which resources grew.
-  private static func cycles(_ house: Stage.House) async throws -> [String] {
+  private static func cycles(_ context: CheckContext) async throws -> [String] {
     let (descriptors, threads) = (ProcessFigures.descriptors, ProcessFigures.threads)
     var remains: [Remains] = []
     for cycle in 0..<cycleCount {
       let way = Way.allCases[cycle % Way.allCases.count]
-      if let one = try await live(way, house) { remains.append(one) }
+      if let one = try await live(way, context) { remains.append(one) }
     }
     let limit = cycleCount / 4
-    let deadline = ContinuousClock.now + house.carrier.deadline
+    let deadline = ContinuousClock.now + context.carrier.deadline
     while true {
       var growth: [String] = []
       let opened = ProcessFigures.descriptors - descriptors
@@ -60,33 +60,33 @@ extension Scene {
 
   private struct Remains {
     weak var transport: AnyObject?
-    weak var sink: Observer?
+    weak var sink: Collector?
   }
 
-  private static func live(_ way: Way, _ house: Stage.House) async throws -> Remains? {
-    if let needs = way.needs, house.carrier.lacks[needs] != nil { return nil }
-    let sizes = [Int](repeating: max(64, house.carrier.packetSizes.lowerBound), count: 3)
-    let stage = try await Stage(
-      house, sizes: sizes, ending: way == .failed ? .failed : .finished, isCutOff: true)
-    let remains = Remains(transport: stage.transport as AnyObject, sink: stage.observer)
+  private static func live(_ way: Way, _ context: CheckContext) async throws -> Remains? {
+    if let needs = way.needs, context.carrier.lacks[needs] != nil { return nil }
+    let sizes = [Int](repeating: max(64, context.carrier.packetSizes.lowerBound), count: 3)
+    let fixture = try await Fixture(
+      context, sizes: sizes, ending: way == .failed ? .failed : .finished, isCutOff: true)
+    let remains = Remains(transport: fixture.transport as AnyObject, sink: fixture.collector)
     switch way {
     case .neverOpened: break
     case .closedWhileOpening:
-      let opening = Task { await stage.open() }
-      stage.transport.close()
+      let opening = Task { await fixture.open() }
+      fixture.transport.close()
       // If it does not return, that belongs to another clause.
       guard await opening.value != nil else { return nil }
     case .closed, .finished, .failed:
-      try await stage.openForSure()
-      try await stage.send(sizes)
-      await stage.awaitDelivery(of: sizes.count)
-      if !house.carrier.isPrepared {
-        if way == .finished { try await stage.farEnd.finish() }
-        if way == .failed { try await stage.farEnd.fail() }
+      try await fixture.openForSure()
+      try await fixture.send(sizes)
+      await fixture.awaitDelivery(of: sizes.count)
+      if !context.carrier.isPrepared {
+        if way == .finished { try await fixture.farEnd.finish() }
+        if way == .failed { try await fixture.farEnd.fail() }
       }
-      if way != .closed { _ = await stage.awaitEnd() }
+      if way != .closed { _ = await fixture.awaitEnd() }
     }
-    await stage.dismantle(isQuiet: false)
+    await fixture.tearDown(isQuiet: false)
     return remains
   }
 

@@ -7,9 +7,9 @@ internal import Transports
 /// The sink of a transport under check, which knows what should come.
 ///
 /// Every fault is assigned to the one clause that it violates.
-final class Observer: DatagramSink {
+final class Collector: DatagramSink {
   /// What has come so far.
-  struct Sight: Sendable {
+  struct Collected: Sendable {
     var delivered = 0
     var deliveredBytes = 0
     /// Received packets of the kit, each counted once.
@@ -48,33 +48,33 @@ final class Observer: DatagramSink {
 
   fileprivate struct Waiter {
     let number: Int
-    let condition: @Sendable (Sight) -> Bool
+    let condition: @Sendable (Collected) -> Bool
     let continuation: CheckedContinuation<Bool, Never>
   }
 
-  private let state = Mutex(Sight())
+  private let state = Mutex(Collected())
   private let packets: TestPackets
   private let sizes: Mutex<[Int]>
   /// The tracks of packets that are not on the first track, by number.
   private let tracks = Mutex<[Int: Int]>([:])
   private let eventLoop: any EventLoop
-  private let journal: Journal
+  private let results: ConformanceResults
   private let isLive = Mutex(true)
   private let start = Instant(NIODeadline.now())
   /// Whether datagrams unknown to the kit are ignored.
   private let expectsForeign: Bool
   /// How many slices are held, to be compared later.
   private let holding: Int
-  private let reaction: @Sendable (Call, Sight) -> Void
+  private let reaction: @Sendable (Call, Collected) -> Void
 
   init(
-    _ packets: TestPackets, on eventLoop: any EventLoop, _ journal: Journal,
+    _ packets: TestPackets, on eventLoop: any EventLoop, _ results: ConformanceResults,
     expectsForeign: Bool = false, holding: Int = 0,
-    reaction: @escaping @Sendable (Call, Sight) -> Void = { _, _ in }
+    reaction: @escaping @Sendable (Call, Collected) -> Void = { _, _ in }
   ) {
     self.packets = packets
     self.eventLoop = eventLoop
-    self.journal = journal
+    self.results = results
     sizes = Mutex([])
     self.expectsForeign = expectsForeign
     self.holding = holding
@@ -86,7 +86,7 @@ final class Observer: DatagramSink {
 
   // MARK: - Expectations
 
-  var sight: Sight { state.withLock { $0 } }
+  var collected: Collected { state.withLock { $0 } }
 
   /// Adds the sizes of the next packets that will be sent on `track`.
   func expect(_ more: [Int], onTrack track: Int = 0) {
@@ -106,14 +106,14 @@ final class Observer: DatagramSink {
       state.phase = phase
       // What came before open threw came to a sink that must not be called.
       if phase == .refused, state.delivered + state.ends.count + state.descriptions > 0 {
-        journal.violated(.refusedOpening, "the sink was called, and then open threw")
+        results.violated(.refusedOpening, "the sink was called, and then open threw")
       }
     }
   }
 
   /// Waits until `condition` holds; `false` after the deadline.
   func wait(
-    within limit: Duration, until condition: @escaping @Sendable (Sight) -> Bool
+    within limit: Duration, until condition: @escaping @Sendable (Collected) -> Bool
   ) async -> Bool {
     let number = state.withLock { state in
       state.nextWaiter += 1
@@ -137,7 +137,7 @@ final class Observer: DatagramSink {
   func checkHeld() {
     for (bytes, copy) in state.withLock({ $0.held })
     where !bytes.readableBytesView.elementsEqual(copy) {
-      journal.violated(
+      results.violated(
         .heldBytes, "a datagram of \(copy.count) bytes changed after it was handed over")
     }
   }
@@ -149,9 +149,9 @@ final class Observer: DatagramSink {
   }
 
   private func look() {
-    let sight = self.sight
-    guard !sight.waiters.isEmpty else { return }
-    resume { $0.condition(sight) ? true : nil }
+    let collected = self.collected
+    guard !collected.waiters.isEmpty else { return }
+    resume { $0.condition(collected) ? true : nil }
   }
 
   private func resume(_ decide: (Waiter) -> Bool?) {
@@ -169,7 +169,7 @@ final class Observer: DatagramSink {
   func describe(_ media: [MediaDescription]) {
     state.withLock { state in
       check("a description", &state)
-      if state.delivered > 0 { journal.violated(.description, "a description after a datagram") }
+      if state.delivered > 0 { results.violated(.description, "a description after a datagram") }
       state.descriptions += 1
     }
     called(.described)
@@ -211,11 +211,11 @@ final class Observer: DatagramSink {
     state.withLock { state in
       checkLoop("an end")
       switch state.phase {
-      case .refused: journal.violated(.refusedOpening, "open threw, but an end came: \(end)")
+      case .refused: results.violated(.refusedOpening, "open threw, but an end came: \(end)")
       case .unopened, .opened, .closed: break
       }
       if let first = state.ends.first {
-        journal.violated(.oneEnd, "a second end, \(end), after \(first)")
+        results.violated(.oneEnd, "a second end, \(end), after \(first)")
       }
       state.ends.append(end)
     }
@@ -223,42 +223,42 @@ final class Observer: DatagramSink {
   }
 
   private func called(_ call: Call) {
-    reaction(call, sight)
+    reaction(call, collected)
     look()
   }
 
-  private func check(_ what: String, _ state: inout Sight) {
+  private func check(_ what: String, _ state: inout Collected) {
     checkLoop(what)
     if let end = state.ends.first {
-      journal.violated(.nothingAfterEnd, "\(what) after the end, which was \(end)")
+      results.violated(.nothingAfterEnd, "\(what) after the end, which was \(end)")
       return
     }
     switch state.phase {
     case .unopened, .opened: break
-    case .refused: journal.violated(.refusedOpening, "open threw, but then came \(what)")
+    case .refused: results.violated(.refusedOpening, "open threw, but then came \(what)")
     case .closed:
-      journal.violated(.nothingAfterEnd, "\(what) after close() had returned on the loop")
+      results.violated(.nothingAfterEnd, "\(what) after close() had returned on the loop")
     }
   }
 
   private func checkLoop(_ what: String) {
     if !eventLoop.inEventLoop {
-      journal.violated(.eventLoop, "\(what) was not on the thread of the event loop")
+      results.violated(.eventLoop, "\(what) was not on the thread of the event loop")
     }
   }
 
-  private func checkArrival(_ arrival: Instant, now: Instant, _ state: inout Sight) {
+  private func checkArrival(_ arrival: Instant, now: Instant, _ state: inout Collected) {
     if arrival < state.lastArrival {
       let back = arrival.nanoseconds(to: state.lastArrival)
-      journal.violated(.arrivalTimes, "an arrival \(back) ns before the one before it")
+      results.violated(.arrivalTimes, "an arrival \(back) ns before the one before it")
     }
     state.lastArrival = max(arrival, state.lastArrival)
     guard isLive.withLock({ $0 }) else { return }
     if arrival > now {
-      journal.violated(
+      results.violated(
         .arrivalTimes, "an arrival \(now.nanoseconds(to: arrival)) ns ahead of NIODeadline.now()")
     } else if arrival < start {
-      journal.violated(
+      results.violated(
         .arrivalTimes,
         "an arrival \(arrival.nanoseconds(to: start)) ns before the far end was started")
     }
@@ -266,7 +266,7 @@ final class Observer: DatagramSink {
 
   // MARK: - Identifying packets
 
-  private func identify(_ bytes: ByteBuffer, _ state: inout Sight) {
+  private func identify(_ bytes: ByteBuffer, _ state: inout Collected) {
     if let rest = state.rest {
       state.rest = nil
       // The end of a packet that was cut, which was already reported.
@@ -276,7 +276,7 @@ final class Observer: DatagramSink {
     guard let number = packets.number(at: 0, of: bytes), number < sizes.count else {
       state.foreign += 1
       if !expectsForeign {
-        journal.violated(
+        results.violated(
           .payload, "a datagram of \(bytes.readableBytes) bytes that was not sent")
       }
       return
@@ -284,14 +284,14 @@ final class Observer: DatagramSink {
     let size = sizes[number]
     if bytes.readableBytes == size {
       if !packets.matches(bytes, number) {
-        journal.violated(.payload, "packet \(number) of \(size) bytes came with other bytes")
+        results.violated(.payload, "packet \(number) of \(size) bytes came with other bytes")
       }
     } else if let next = packets.number(at: size, of: bytes) {
-      journal.violated(.boundaries, "packets \(number) and \(next) came as one datagram")
+      results.violated(.boundaries, "packets \(number) and \(next) came as one datagram")
       note(number, &state)
       return note(next, &state)
     } else {
-      journal.violated(
+      results.violated(
         .boundaries, "packet \(number) of \(size) bytes came with \(bytes.readableBytes)")
       let packet = packets.packet(number, size: size)
       state.rest = packet.getSlice(
@@ -300,21 +300,21 @@ final class Observer: DatagramSink {
     note(number, &state)
   }
 
-  private func note(_ number: Int, _ state: inout Sight) {
+  private func note(_ number: Int, _ state: inout Collected) {
     let track = tracks.withLock { $0[number] ?? 0 }
     if state.track != track {
-      journal.violated(
+      results.violated(
         .tracks, "packet \(number), sent on track \(track), came as one of track \(state.track)")
     }
     while state.isSeen.count <= number { state.isSeen.append(false) }
     if state.isSeen[number] {
-      journal.violated(.completeness, "packet \(number) came twice")
+      results.violated(.completeness, "packet \(number) came twice")
       return
     }
     state.isSeen[number] = true
     state.received += 1
     if number < state.highest {
-      journal.violated(.order, "packet \(number) came after packet \(state.highest)")
+      results.violated(.order, "packet \(number) came after packet \(state.highest)")
     }
     state.highest = max(number, state.highest)
   }

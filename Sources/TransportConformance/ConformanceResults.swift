@@ -1,7 +1,7 @@
 internal import Synchronization
 
 /// The observations of a check: which clauses were examined, and which were violated.
-final class Journal: Sendable {
+final class ConformanceResults: Sendable {
   private struct State {
     var examined: Set<ConformanceClause> = []
     var violations: [ConformanceClause: [String]] = [:]
@@ -28,7 +28,7 @@ final class Journal: Sendable {
   }
 
   private static func add(_ seen: String, to all: inout [String]) {
-    // One scene repeats its violations; the first few are enough.
+    // One case repeats its violations; the first few are enough.
     if all.count < Self.maximumViolations, !all.contains(seen) { all.append(seen) }
   }
 

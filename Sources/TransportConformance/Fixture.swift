@@ -4,23 +4,14 @@ internal import Synchronization
 internal import Transports
 
 /// One transport with its far end and its sink, for its whole life.
-final class Stage: Sendable {
-  /// Shared by all stages of a check.
-  struct House: Sendable {
-    let subject: any ConformanceSubject
-    let packets: TestPackets
-    let journal: Journal
-
-    var carrier: Carrier { subject.carrier }
-  }
-
+final class Fixture: Sendable {
   /// The ending that is prepared for the transport.
   enum Ending: Sendable, Hashable { case open, finished, failed }
 
-  let house: House
+  let context: CheckContext
   let farEnd: any FarEnd
   let transport: any RTPTransport
-  let observer: Observer
+  let collector: Collector
   let eventLoop: any EventLoop
   /// How many packets were requested so far.
   private let planned = Mutex(0)
@@ -31,45 +22,48 @@ final class Stage: Sendable {
   private let isCutOff: Bool
   private let lossClause: ConformanceClause
 
-  var journal: Journal { house.journal }
-  var carrier: Carrier { house.carrier }
+  var results: ConformanceResults { context.results }
+  var carrier: Carrier { context.carrier }
 
   /// Starts a far end and makes a transport for it.
   ///
   /// If packets are prepared, `sizes` are those of all packets that will be sent, and the end is
-  /// normal or, with ``Ending/failed``, a failure. In a stage that is cut off, packets may be
+  /// normal or, with ``Ending/failed``, a failure. In a fixture that is cut off, packets may be
   /// missing at the end.
   init(
-    _ house: House, _ conduct: Conduct = .orderly, sizes: [Int] = [], ending: Ending = .open,
+    _ context: CheckContext, _ behaviour: FarEndBehaviour = .orderly, sizes: [Int] = [],
+    ending: Ending = .open,
     isCutOff: Bool = false, lossBreaks lossClause: ConformanceClause = .completeness,
     expectsForeign: Bool = false, holding: Int = 0,
-    reaction: (@Sendable (Observer.Call, Observer.Sight, any RTPTransport) -> Void)? = nil
+    reaction: (@Sendable (Collector.Call, Collector.Collected, any RTPTransport) -> Void)? = nil
   ) async throws {
-    self.house = house
+    self.context = context
     self.isCutOff = isCutOff
     self.lossClause = lossClause
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
     self.eventLoop = eventLoop
     let reference = TransportReference()
     self.reference = reference
-    observer = Observer(
-      house.packets, on: eventLoop, house.journal,
+    collector = Collector(
+      context.packets, on: eventLoop, context.results,
       expectsForeign: expectsForeign, holding: holding,
-      reaction: { call, sight in
-        if let reaction, let transport = reference.transport { reaction(call, sight, transport) }
+      reaction: { call, collected in
+        if let reaction, let transport = reference.transport {
+          reaction(call, collected, transport)
+        }
       })
-    farEnd = try await house.subject.startFarEnd(conduct)
+    farEnd = try await context.subject.startFarEnd(behaviour)
     do {
-      if house.subject.carrier.isPrepared {
-        observer.expect(sizes)
+      if context.subject.carrier.isPrepared {
+        collector.expect(sizes)
         planned.withLock { $0 = sizes.count }
         try await farEnd.send(
-          sizes.enumerated().map { house.packets.packet($0.offset, size: $0.element) })
+          sizes.enumerated().map { context.packets.packet($0.offset, size: $0.element) })
         if ending == .failed { try await farEnd.fail() } else { try await farEnd.finish() }
       }
       transport = try farEnd.makeTransport(on: eventLoop)
       reference.transport = transport
-      observer.goes(by: transport.clock)
+      collector.goes(by: transport.clock)
     } catch {
       await farEnd.close()
       throw error
@@ -80,13 +74,13 @@ final class Stage: Sendable {
 
   /// Opens the transport and returns the result; `nil` after the deadline.
   func open(within limit: Duration? = nil) async -> Result<Void, any Error>? {
-    observer.note(.opened)
+    collector.note(.opened)
     let result = await outcome(within: limit ?? carrier.deadline) { [self] in
       do {
-        try await transport.open(delivering: observer)
+        try await transport.open(delivering: collector)
         return Result<Void, any Error>.success(())
       } catch {
-        observer.note(.refused)
+        collector.note(.refused)
         checkReason(error)
         return .failure(error)
       }
@@ -99,14 +93,14 @@ final class Stage: Sendable {
   func openForSure() async throws {
     switch await open() {
     case .success: break
-    case .failure(let error): throw StageError(description: "open threw: \(error)")
-    case nil: throw StageError(description: "open did not return within \(carrier.deadline)")
+    case .failure(let error): throw FixtureError(description: "open threw: \(error)")
+    case nil: throw FixtureError(description: "open did not return within \(carrier.deadline)")
     }
   }
 
   private func checkReason(_ error: any Error) {
-    journal.examined(.refusedOpening)
-    if "\(error)".isEmpty { journal.violated(.refusedOpening, "an error without a description") }
+    results.examined(.refusedOpening)
+    if "\(error)".isEmpty { results.violated(.refusedOpening, "an error without a description") }
   }
 
   // MARK: - Sending
@@ -121,7 +115,7 @@ final class Stage: Sendable {
       defer { planned += sizes.count }
       return planned
     }
-    observer.expect(sizes, onTrack: track)
+    collector.expect(sizes, onTrack: track)
     var sent = 0
     while sent < sizes.count {
       var batch: [ByteBuffer] = []
@@ -130,13 +124,13 @@ final class Stage: Sendable {
         let size = sizes[sent + batch.count]
         weight += size + Self.packetWeight
         if !batch.isEmpty, weight > carrier.burst ?? Self.batchWeight { break }
-        batch.append(house.packets.packet(first + sent + batch.count, size: size))
+        batch.append(context.packets.packet(first + sent + batch.count, size: size))
       }
       let portion = batch
       let result = await outcome(within: carrier.deadline * 3) { [farEnd] in
         await Result { try await farEnd.send(portion, onTrack: track) }
       }
-      guard let result else { throw StageError(description: "the far end could not send") }
+      guard let result else { throw FixtureError(description: "the far end could not send") }
       try result.get()
       sent += batch.count
       handed.withLock { $0 += portion.count }
@@ -149,19 +143,19 @@ final class Stage: Sendable {
   func awaitDelivery(of count: Int) async {
     var last = -1
     while true {
-      let sight = observer.sight
-      guard sight.received < count, sight.ends.isEmpty else { break }
+      let collected = collector.collected
+      guard collected.received < count, collected.ends.isEmpty else { break }
       // A slow transport loses nothing while it makes progress.
-      guard sight.received > last else { break }
-      last = sight.received
-      let limit = journal.isViolated(lossClause) ? Self.shortWait : carrier.deadline
-      if await observer.wait(within: limit, until: { $0.received >= count || !$0.ends.isEmpty }) {
+      guard collected.received > last else { break }
+      last = collected.received
+      let limit = results.isViolated(lossClause) ? Self.shortWait : carrier.deadline
+      if await collector.wait(within: limit, until: { $0.received >= count || !$0.ends.isEmpty }) {
         break
       }
     }
-    guard !isCutOff, observer.sight.received < count else { return }
-    let missing = observer.missing(of: count)
-    journal.lost(
+    guard !isCutOff, collector.collected.received < count else { return }
+    let missing = collector.missing(of: count)
+    results.lost(
       lossClause,
       "of \(count) packets \(missing.count) did not come: \(missing.prefix(5)), …")
   }
@@ -169,20 +163,20 @@ final class Stage: Sendable {
   /// Waits for everything sent, and for the completion of the last read.
   func awaitAll() async {
     await awaitDelivery(of: planned.withLock { $0 })
-    let sight = observer.sight
-    guard sight.ends.isEmpty else {
+    let collected = collector.collected
+    guard collected.ends.isEmpty else {
       // A transport that ends by itself, such as a file's, may have ended already.
-      if !sight.isReadOpen { journal.examined(.completedReads) }
+      if !collected.isReadOpen { results.examined(.completedReads) }
       return
     }
-    let limit = journal.isViolated(.completedReads) ? Self.shortWait : carrier.deadline
-    let isComplete = await observer.wait(within: limit) {
+    let limit = results.isViolated(.completedReads) ? Self.shortWait : carrier.deadline
+    let isComplete = await collector.wait(within: limit) {
       !$0.isReadOpen || !$0.ends.isEmpty
     }
     if !isComplete {
-      journal.violated(.completedReads, "datagrams came, and no completed read after them")
+      results.violated(.completedReads, "datagrams came, and no completed read after them")
     }
-    journal.examined(.completedReads)
+    results.examined(.completedReads)
   }
 
   // MARK: - Ending
@@ -190,32 +184,32 @@ final class Stage: Sendable {
   /// Waits for the end of an opened transport; `nil` after the deadline.
   func awaitEnd(within limit: Duration? = nil) async -> TransportEnd? {
     // Once missing ends are known, long waits are pointless.
-    let known = journal.isViolated(.oneEnd) || journal.isViolated(.closeAnywhere)
+    let known = results.isViolated(.oneEnd) || results.isViolated(.closeAnywhere)
     let limit = known ? Self.shortWait : limit ?? carrier.endDeadline
-    if await observer.wait(within: limit, until: { !$0.ends.isEmpty }) {
-      return observer.sight.ends.first
+    if await collector.wait(within: limit, until: { !$0.ends.isEmpty }) {
+      return collector.collected.ends.first
     }
     return nil
   }
 
-  /// Closes the transport in any state, checks its end, and releases the stage.
+  /// Closes the transport in any state, checks its end, and releases the fixture.
   ///
   /// - Parameter isQuiet: whether only `close()` can have ended it.
-  func dismantle(isQuiet: Bool = true) async {
-    let before = observer.sight.ends.first
+  func tearDown(isQuiet: Bool = true) async {
+    let before = collector.collected.ends.first
     transport.close()
     if hasOpened.withLock({ $0 }) {
       switch await awaitEnd(within: carrier.deadline) {
       case nil: await closeOnLoop()
       case .closed: break
       case .some(let end) where isQuiet && before == nil && !carrier.isPrepared:
-        journal.violated(.closing, "close() was reported as \(end)")
+        results.violated(.closing, "close() was reported as \(end)")
       default: break
       }
     }
     await settle()
     checkCounters(await counters())
-    journal.examined(.oneEnd, .nothingAfterEnd, .eventLoop, .counters)
+    results.examined(.oneEnd, .nothingAfterEnd, .eventLoop, .counters)
     await farEnd.close()
     reference.transport = nil
   }
@@ -229,9 +223,9 @@ final class Stage: Sendable {
       try? await eventLoop.submit { transport.close() }.get()
     }
     if await awaitEnd(within: carrier.deadline) == nil {
-      journal.violated(.oneEnd, "no end came after close()")
+      results.violated(.oneEnd, "no end came after close()")
     } else {
-      journal.violated(.closeAnywhere, "close() on another thread than the loop's had no effect")
+      results.violated(.closeAnywhere, "close() on another thread than the loop's had no effect")
     }
   }
 
@@ -250,22 +244,22 @@ final class Stage: Sendable {
     let counters = await outcome(within: carrier.deadline) { [transport] in
       await transport.counters()
     }
-    if counters == nil { journal.violated(.counters, "counters() did not return") }
+    if counters == nil { results.violated(.counters, "counters() did not return") }
     return counters
   }
 
   /// Compares the counters with what came, when nothing is in flight.
   func checkCounters(_ counters: TransportCounters?) {
     guard let counters else { return }
-    let sight = observer.sight
-    if counters.delivered != UInt64(sight.delivered) {
-      journal.violated(
-        .counters, "delivered is \(counters.delivered), but \(sight.delivered) datagrams came")
+    let collected = collector.collected
+    if counters.delivered != UInt64(collected.delivered) {
+      results.violated(
+        .counters, "delivered is \(counters.delivered), but \(collected.delivered) datagrams came")
     }
-    if counters.deliveredBytes != UInt64(sight.deliveredBytes) {
-      journal.violated(
+    if counters.deliveredBytes != UInt64(collected.deliveredBytes) {
+      results.violated(
         .counters,
-        "deliveredBytes is \(counters.deliveredBytes), but \(sight.deliveredBytes) bytes came")
+        "deliveredBytes is \(counters.deliveredBytes), but \(collected.deliveredBytes) bytes came")
     }
   }
 
@@ -277,12 +271,12 @@ final class Stage: Sendable {
   private static let batchWeight = 1 << 20
 }
 
-/// Why a scene could not be played.
-struct StageError: Error, CustomStringConvertible {
+/// Why a case could not be run.
+struct FixtureError: Error, CustomStringConvertible {
   let description: String
 }
 
-/// The transport, for reactions during its calls; released with the stage.
+/// The transport, for reactions during its calls; released with the fixture.
 private final class TransportReference: Sendable {
   private let held = Mutex<(any RTPTransport)?>(nil)
 
