@@ -90,13 +90,13 @@ final class OutputAccount: Sendable {
 
   func awaitRandomAccess() { state.withLock { $0.awaitsRandomAccess = true } }
 
-  func report(_ stream: OutputStream) {
+  func report(_ output: OutputFiles) {
     state.withLock { state in
-      state.counters.written = UInt64(stream.written)
-      state.counters.bytes = UInt64(stream.bytes)
-      state.counters.skipped = UInt64(stream.skipped)
-      state.files = stream.files
-      state.notes = stream.notes
+      state.counters.written = UInt64(output.written)
+      state.counters.bytes = UInt64(output.bytes)
+      state.counters.skipped = UInt64(output.skipped)
+      state.files = output.files
+      state.notes = output.notes
     }
   }
 

@@ -14,7 +14,7 @@ final class OutputWorker {
   private let configuration: OutputLane.Configuration
   private let queue: BoundedQueue<OutputItem>
   private let account: OutputAccount
-  private let stream: OutputStream
+  private let files: OutputFiles
 
   init(
     configuration: OutputLane.Configuration, queue: BoundedQueue<OutputItem>, account: OutputAccount
@@ -22,24 +22,24 @@ final class OutputWorker {
     self.configuration = configuration
     self.queue = queue
     self.account = account
-    stream = OutputStream(configuration: configuration, deadline: account.deadline)
+    files = OutputFiles(configuration: configuration, deadline: account.deadline)
   }
 
   /// Writes until the queue is closed and empty, the deadline has passed, or something fails.
   func run(onError: (OutputError) -> Void) {
     do throws(OutputError) {
-      try stream.open()
+      try files.open()
       try writeAll()
     } catch {
       account.end(with: error)
       queue.close()
       onError(error)
     }
-    stream.close()
-    account.report(stream)
+    files.close()
+    account.report(files)
     var rest = 0
     while queue.take() != nil { rest += 1 }
-    account.discard(rest + stream.taken - stream.written - stream.skipped)
+    account.discard(rest + files.taken - files.written - files.skipped)
   }
 
   private func writeAll() throws(OutputError) {
@@ -47,16 +47,16 @@ final class OutputWorker {
     let batch = takesUnits ? Self.unitsPerWrite : 1
     var wasIdle: Instant?
     while !account.deadline.isPast {
-      if takesUnits, stream.isFile, queue.count == 0 {
+      if takesUnits, files.isFile, queue.count == 0 {
         let now = Instant.now
         let comesFast = wasIdle.map { $0.duration(to: now) < Self.gatheringTime * 1.5 }
         if comesFast == true { queue.gather(for: Self.gatheringTime) }
         wasIdle = now
       }
       let items = queue.take(atMost: batch)
-      guard !items.isEmpty else { return try stream.finish() }
-      defer { account.report(stream) }
-      try stream.write(items)
+      guard !items.isEmpty else { return try files.finish() }
+      defer { account.report(files) }
+      try files.write(items)
     }
   }
 }

@@ -159,8 +159,8 @@ struct RTSPSessionUDPTests {
       ["DESCRIBE": [Self.retransmissionSession], "SETUP": [.udp]], delivery: .udp
     ) { $0.selection = .firstVideo }
     conversation.run()
-    #expect(conversation.session.streams.count == 2)
-    #expect(conversation.session.streams.selected?.media == 1)
+    #expect(conversation.session.setups.count == 2)
+    #expect(conversation.session.setups.selected?.media == 1)
     #expect(conversation.values(of: "Transport", in: "SETUP").count == 2)
   }
 

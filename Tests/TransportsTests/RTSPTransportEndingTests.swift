@@ -84,7 +84,7 @@ import Testing
   /// A record of sessions; used on their event loop.
   private struct StreamRecord: Sendable {
     private struct Entry {
-      weak var stream: RTSPStream?
+      weak var stream: RTSPReceiver?
     }
 
     private let loop: any EventLoop
@@ -96,7 +96,7 @@ import Testing
     }
 
     func note(_ transport: RTSPTransport) {
-      transport.stream.withStream { [entries] in entries.value.append(Entry(stream: $0)) }
+      transport.receiver.withReceiver { [entries] in entries.value.append(Entry(stream: $0)) }
     }
 
     /// Returns when all have been released.

@@ -13,13 +13,13 @@ public final class FramedTransport: RTPTransport {
     case pipeAt(String)
   }
 
-  public var eventLoop: any EventLoop { stream.eventLoop }
+  public var eventLoop: any EventLoop { receiver.eventLoop }
   let source: Source
   private let framing: PacketFraming?
   private let recordings: ReplayConfiguration
   private let silence: Duration?
   private let sockets: UDPTransport.SocketConfiguration
-  private let stream: StreamSlot<FramedStream>
+  private let receiver: ReceiverSlot<FramedReceiver>
 
   /// Makes a transport without opening anything.
   ///
@@ -42,7 +42,7 @@ public final class FramedTransport: RTPTransport {
     self.recordings = recordings
     self.silence = if case .server = source { silence } else { nil }
     self.sockets = sockets
-    stream = StreamSlot(on: eventLoop)
+    receiver = ReceiverSlot(on: eventLoop)
   }
 
   deinit { close() }
@@ -59,7 +59,7 @@ public final class FramedTransport: RTPTransport {
 
   /// - Throws: ``FramedError`` or ``TransportError``.
   public func open(delivering sink: any DatagramSink) async throws {
-    try await stream.open(
+    try await receiver.open(
       { [source, framing, recordings, silence, eventLoop] in
         let contents =
           switch (framing, source) {
@@ -67,15 +67,15 @@ public final class FramedTransport: RTPTransport {
           case (nil, .server): StreamContents(.rfc4571)
           case (nil, _): StreamContents(pipedFramed: .rtp4, recordings: recordings)
           }
-        return FramedStream(contents, silence: silence, on: eventLoop, delivering: sink)
+        return FramedReceiver(contents, silence: silence, on: eventLoop, delivering: sink)
       },
-      begin: { [source, sockets, eventLoop] stream in
+      begin: { [source, sockets, eventLoop] receiver in
         switch source {
         case .server(let host, let port):
-          stream.connect(
+          receiver.connect(
             TCPConnector(host: host, port: port, sockets: sockets, eventLoop: eventLoop))
-        case .pipe(let descriptor): stream.read(from: descriptor)
-        case .pipeAt(let path): stream.read(fromPipeAt: path)
+        case .pipe(let descriptor): receiver.read(from: descriptor)
+        case .pipeAt(let path): receiver.read(fromPipeAt: path)
         }
       }
     ).get()
@@ -83,11 +83,11 @@ public final class FramedTransport: RTPTransport {
 
   public func sendFeedback(_ bytes: ByteBuffer, track: Int) {}
 
-  public func holdReading(_ isHeld: Bool) { stream.holdReading(isHeld) }
+  public func holdReading(_ isHeld: Bool) { receiver.holdReading(isHeld) }
 
-  public func counters() async -> TransportCounters { await stream.counters() }
+  public func counters() async -> TransportCounters { await receiver.counters() }
 
-  public func close() { stream.close() }
+  public func close() { receiver.close() }
 }
 
 extension TransportKind {

@@ -6,12 +6,12 @@ public import NIOCore
 /// ``open(delivering:)`` returns when the server has answered. All transfers of a process run on
 /// one thread for libcurl; packets are delivered on ``eventLoop``.
 public final class HTTPTransport: RTPTransport {
-  public var eventLoop: any EventLoop { stream.eventLoop }
+  public var eventLoop: any EventLoop { receiver.eventLoop }
   let url: ServerURL
   private let credentials: Credentials?
   private let configuration: HTTPConfiguration
   private let sockets: UDPTransport.SocketConfiguration
-  private let stream: StreamSlot<HTTPStream>
+  private let receiver: ReceiverSlot<HTTPReceiver>
 
   /// Makes a transport without opening anything; credentials in the URL override configured ones.
   ///
@@ -25,7 +25,7 @@ public final class HTTPTransport: RTPTransport {
       source: source, as: .http, configured: configuration.credentials)
     self.configuration = configuration
     self.sockets = sockets
-    stream = StreamSlot(on: eventLoop)
+    receiver = ReceiverSlot(on: eventLoop)
   }
 
   deinit { close() }
@@ -43,9 +43,9 @@ public final class HTTPTransport: RTPTransport {
 
   /// - Throws: ``HTTPError``, ``TLSError`` or ``TransportError``.
   public func open(delivering sink: any DatagramSink) async throws {
-    try await stream.open(
+    try await receiver.open(
       { [url, credentials, configuration, sockets, eventLoop] in
-        HTTPStream(
+        HTTPReceiver(
           url, credentials: credentials, configuration: configuration, sockets: sockets,
           on: eventLoop, delivering: sink)
       }, begin: { $0.start() }
@@ -54,11 +54,11 @@ public final class HTTPTransport: RTPTransport {
 
   public func sendFeedback(_ bytes: ByteBuffer, track: Int) {}
 
-  public func holdReading(_ isHeld: Bool) { stream.holdReading(isHeld) }
+  public func holdReading(_ isHeld: Bool) { receiver.holdReading(isHeld) }
 
-  public func counters() async -> TransportCounters { await stream.counters() }
+  public func counters() async -> TransportCounters { await receiver.counters() }
 
-  public func close() { stream.close() }
+  public func close() { receiver.close() }
 }
 
 extension TransportKind {

@@ -3,11 +3,11 @@ internal import RTPWire
 
 /// The sockets of one stream of an RTSP session, unicast or multicast; used on the event loop.
 struct RTSPMediaPorts {
-  /// The stream that is delivered; `nil` while the server's ports are unknown, and for an unwanted
+  /// What receives the stream; `nil` while the server's ports are unknown, and for an unwanted
   /// stream, whose datagrams the kernel drops once its buffer is full.
-  private(set) var stream: UDPStream?
+  private(set) var receiver: UDPReceiver?
   let isMulticast: Bool
-  private var sockets: UDPStream.Ports
+  private var sockets: UDPReceiver.Ports
   private let eventLoop: any EventLoop
   private var server: RTSPSession.ServerPorts?
   private var host: SocketAddress?
@@ -25,7 +25,7 @@ struct RTSPMediaPorts {
       on: local.with(port: first == 0 ? 0 : first + 2 * place), interface: configuration.interface)
     isMulticast = false
     self.eventLoop = eventLoop
-    sockets = UDPStream.Ports(
+    sockets = UDPReceiver.Ports(
       media: pair.media, control: pair.control,
       receiveBuffer: pair.media.enlargeReceiveBuffer(to: configuration.receiveBuffer))
   }
@@ -40,7 +40,7 @@ struct RTSPMediaPorts {
     let port = group.port ?? 0
     isMulticast = true
     self.eventLoop = eventLoop
-    sockets = UDPStream.Ports(
+    sockets = UDPReceiver.Ports(
       media: media,
       control: port >= 65_535
         ? nil
@@ -71,19 +71,19 @@ struct RTSPMediaPorts {
       let port = server?.media ?? 0
       expectation = port > 0 ? .peer(host.with(port: port)) : .host(host)
     }
-    let stream = UDPStream(
+    let receiver = UDPReceiver(
       ports: sockets, expecting: expectation, hello: nil, on: eventLoop, delivering: sink)
-    self.stream = stream
-    return stream.start()
+    self.receiver = receiver
+    return receiver.start()
   }
 
   /// These ports as the retransmission ports of another stream.
-  var repair: UDPStream.Repair {
-    UDPStream.Repair(socket: sockets.media, channel: .retransmission)
+  var repair: UDPReceiver.Repair {
+    UDPReceiver.Repair(socket: sockets.media, channel: .retransmission)
   }
 
   /// Begins to deliver a repair stream with the media.
-  func deliver(_ repair: UDPStream.Repair) -> EventLoopFuture<Void>? { stream?.add(repair) }
+  func deliver(_ repair: UDPReceiver.Repair) -> EventLoopFuture<Void>? { receiver?.add(repair) }
 
   /// Sends an empty packet to each of the server's ports, so that a NAT in front of this machine
   /// lets the answers in (RFC 6263 §4); servers ignore these packets.
@@ -99,7 +99,7 @@ struct RTSPMediaPorts {
   }
 
   /// Ends the delivery; the sockets close with this value.
-  func close() { stream?.end(.closed) }
+  func close() { receiver?.end(.closed) }
 
   /// An RTP header of version 2 and nothing else.
   private static let emptyPacket: [UInt8] = [0x80] + [UInt8](repeating: 0, count: 11)

@@ -94,7 +94,7 @@ extension RTSPSession {
       let target = try redirections.follow(location, from: url)
       report(.redirected(to: location))
       leave(at: now)
-      if streams.carrier != .connection { perform(.closePorts) }
+      if setups.carrier != .connection { perform(.closePorts) }
       if !target.hasSameOrigin(as: url) {
         authenticator.move(with: target.hasSameOrigin(as: origin) ? credentials : nil)
         hasAskedOptions = false
@@ -103,7 +103,7 @@ extension RTSPSession {
       }
       url = target
       let staysOffUDP = target.isSecure && configuration.delivery == .automatic
-      streams = RTSPStreams(carrier: staysOffUDP ? .connection : streams.carrier)
+      setups = RTSPSetups(carrier: staysOffUDP ? .connection : setups.carrier)
       connect(at: now)
     } catch {
       switch error {
@@ -127,7 +127,7 @@ extension RTSPSession {
         report(.keepAliveRefused(method: exchange.request.method))
         keepAlive.stop()
       case .teardown: end(.finished)
-      case .setUp where streams.current.map({ $0.role != .selected }) ?? false:
+      case .setUp where setups.current.map({ $0.role != .selected }) ?? false:
         leaveOut(status: response.status, at: now)
       default:
         if case .credentialsMissing = error, !url.hasSameOrigin(as: origin) {
@@ -164,16 +164,16 @@ extension RTSPSession {
       }
       let base = ControlURLs(response, requested: url)
       aggregateURLs = base.aggregate(of: description)
-      try streams.choose(
+      try setups.choose(
         from: description, urls: base.media(of: description), configuration: configuration)
       // Servers without an aggregate URL accept PLAY on a single stream (§10.5).
-      if let stream = streams.selected { aggregateURLs += stream.urls }
+      if let stream = setups.selected { aggregateURLs += stream.urls }
       // After a reconnection DESCRIBE is sent again, but its answer is not used: Hikvision cameras
       // accept no SETUP on a connection without DESCRIBE.
       if !hasDescribed {
         hasDescribed = true
         perform(
-          .describe(description, selected: streams.selected?.media, tracks: streams.tracks))
+          .describe(description, selected: setups.selected?.media, tracks: setups.tracks))
       }
       setUpNext(at: now)
     } catch { fail(error, at: now) }

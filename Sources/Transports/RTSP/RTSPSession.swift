@@ -13,7 +13,7 @@ struct RTSPSession: Sendable {
   var phase: Phase
   var exchanges = RTSPExchanges()
   var keepAlive = RTSPKeepAlive()
-  var streams: RTSPStreams
+  var setups: RTSPSetups
   var redirections: Redirections
   /// Whether the server has set up something that needs a TEARDOWN.
   var isSetUp = false
@@ -72,7 +72,7 @@ struct RTSPSession: Sendable {
     origin = url
     authenticator = Authenticator(
       credentials: credentials, allowsBasic: configuration.allowsBasic, randomness: randomness)
-    streams = RTSPStreams(carrier: configuration.delivery.firstCarrier(isSecure: url.isSecure))
+    setups = RTSPSetups(carrier: configuration.delivery.firstCarrier(isSecure: url.isSecure))
     redirections = Redirections(from: url)
     phase = .ended
     connect(at: now)
@@ -122,9 +122,9 @@ struct RTSPSession: Sendable {
   /// Frames count once their stream is set up, even before PLAY is answered: many servers send at
   /// once, and without the first picture the others are of no use.
   mutating func route(channel: UInt8, at now: Instant) -> Route {
-    let route = streams.route(channel)
+    let route = setups.route(channel)
     switch route {
-    case .deliver(.media, let track) where track == streams.selectedTrack: lastMedia = now
+    case .deliver(.media, let track) where track == setups.selectedTrack: lastMedia = now
     case .unassigned: report(.unassignedChannel(channel))
     case .deliver, .unwanted: break
     }
@@ -136,15 +136,15 @@ struct RTSPSession: Sendable {
 
   /// The sockets of ``Action/openPorts(media:_:)`` are open.
   mutating func portsOpened(_ ports: ClientPorts, forMedia media: Int, at now: Instant) {
-    guard case .settingUp = phase, exchanges.awaited == nil, streams.current?.media == media else {
+    guard case .settingUp = phase, exchanges.awaited == nil, setups.current?.media == media else {
       return
     }
-    switch streams.carrier {
+    switch setups.carrier {
     case .udp:
-      streams.setPorts(ports, ofMedia: media)
+      setups.setPorts(ports, ofMedia: media)
       requestSetUp(at: now)
     case .multicast:
-      streams.advance()
+      setups.advance()
       setUpNext(at: now)
     case .connection: break
     }
@@ -152,11 +152,11 @@ struct RTSPSession: Sendable {
 
   /// The sockets of ``Action/openPorts(media:_:)`` could not be opened.
   mutating func portsFailed(forMedia media: Int, at now: Instant) {
-    guard case .settingUp = phase, exchanges.awaited == nil, streams.current?.media == media else {
+    guard case .settingUp = phase, exchanges.awaited == nil, setups.current?.media == media else {
       return
     }
-    if streams.current?.role != .selected { return leaveOut(status: nil, at: now) }
-    guard configuration.delivery == .automatic, streams.carrier == .udp else {
+    if setups.current?.role != .selected { return leaveOut(status: nil, at: now) }
+    guard configuration.delivery == .automatic, setups.carrier == .udp else {
       leave(at: now)
       return end(.notConnected)
     }
@@ -223,10 +223,10 @@ struct RTSPSession: Sendable {
   mutating func nextAction() -> Action? { actions.isEmpty ? nil : actions.removeFirst() }
 
   /// The channels on which frames are expected; they help to recognize the start of a frame.
-  var assignedChannels: [UInt8] { streams.assignedChannels }
+  var assignedChannels: [UInt8] { setups.assignedChannels }
 
   /// The channel on which RTCP for a track goes to the server; `nil` over UDP.
-  func feedbackChannel(ofTrack track: Int) -> UInt8? { streams.feedbackChannel(ofTrack: track) }
+  func feedbackChannel(ofTrack track: Int) -> UInt8? { setups.feedbackChannel(ofTrack: track) }
 
   mutating func perform(_ action: Action) {
     if phase != .ended { actions.append(action) }
@@ -254,7 +254,7 @@ struct RTSPSession: Sendable {
     // While PAUSE is unanswered, the server may or may not have paused.
     guard case .playing(let start) = phase, exchanges.awaited == nil else { return nil }
     let mayFallBack =
-      lastMedia == nil && streams.carrier == .udp
+      lastMedia == nil && setups.carrier == .udp
       && configuration.delivery == .automatic
     guard let limit = mayFallBack ? Self.udpPatience : silence else { return nil }
     return (max(lastMedia ?? start, start).advanced(by: limit), limit)
@@ -273,7 +273,7 @@ struct RTSPSession: Sendable {
 }
 
 extension RTSPConfiguration.Delivery {
-  fileprivate func firstCarrier(isSecure: Bool) -> RTSPStreams.Carrier {
+  fileprivate func firstCarrier(isSecure: Bool) -> RTSPSetups.Carrier {
     switch self {
     case .automatic: isSecure ? .connection : .udp
     case .tcp: .connection

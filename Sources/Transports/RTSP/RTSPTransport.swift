@@ -5,12 +5,12 @@ public import NIOCore
 /// ``open(delivering:)`` returns when the server plays or the first packet comes, whichever is
 /// first.
 public final class RTSPTransport: RTPTransport {
-  public var eventLoop: any EventLoop { stream.eventLoop }
+  public var eventLoop: any EventLoop { receiver.eventLoop }
   let url: ServerURL
   let credentials: Credentials?
   private let configuration: RTSPConfiguration
   private let sockets: UDPTransport.SocketConfiguration
-  let stream: StreamSlot<RTSPStream>
+  let receiver: ReceiverSlot<RTSPReceiver>
 
   /// Makes a transport without opening anything; credentials in the URL override configured ones.
   ///
@@ -24,7 +24,7 @@ public final class RTSPTransport: RTPTransport {
       source: source, as: .rtsp, configured: configuration.credentials)
     self.configuration = configuration
     self.sockets = sockets
-    stream = StreamSlot(on: eventLoop)
+    receiver = ReceiverSlot(on: eventLoop)
   }
 
   deinit { close() }
@@ -56,35 +56,35 @@ public final class RTSPTransport: RTPTransport {
     let transport = try RTSPTransport(
       source: source, configuration: configuration, sockets: sockets, on: eventLoop)
     try await transport.start(.describe, delivering: nil).get()
-    let description = await transport.stream.read(\.description)
+    let description = await transport.receiver.read(\.description)
     guard let description else { throw RTSPError.emptyDescription }
     return description
   }
 
   /// Pauses the stream (RFC 2326 §10.6); servers of live streams often cannot.
-  public func pause() { stream.withStream { $0.pause() } }
+  public func pause() { receiver.withReceiver { $0.pause() } }
 
   /// Continues a paused stream.
-  public func resume() { stream.withStream { $0.resume() } }
+  public func resume() { receiver.withReceiver { $0.resume() } }
 
   public func sendFeedback(_ bytes: ByteBuffer, track: Int) {
-    stream.withStream { $0.sendFeedback(bytes, track: track) }
+    receiver.withReceiver { $0.sendFeedback(bytes, track: track) }
   }
 
   /// Makes the server wait; only media in the connection itself can.
-  public func holdReading(_ isHeld: Bool) { stream.holdReading(isHeld) }
+  public func holdReading(_ isHeld: Bool) { receiver.holdReading(isHeld) }
 
-  public func counters() async -> TransportCounters { await stream.counters() }
+  public func counters() async -> TransportCounters { await receiver.counters() }
 
   /// Ends the transport; afterwards the server gets TEARDOWN and a second to answer.
-  public func close() { stream.close() }
+  public func close() { receiver.close() }
 
   private func start(
     _ purpose: RTSPSession.Purpose, delivering sink: (any DatagramSink)?
   ) -> EventLoopFuture<Void> {
-    stream.open(
+    receiver.open(
       { [url, credentials, configuration, sockets, eventLoop] in
-        RTSPStream(
+        RTSPReceiver(
           url, credentials: credentials, configuration: configuration, sockets: sockets,
           purpose: purpose, on: eventLoop, delivering: sink)
       }, begin: { $0.start() })

@@ -10,14 +10,14 @@ protocol DatagramReception: AnyObject {
   func stop() -> (any DatagramSink)?
 }
 
-extension UDPStream: DatagramReception {}
+extension UDPReceiver: DatagramReception {}
 
 /// Attempts to reach a server at each of its addresses; the first one answered stays.
 ///
 /// RFC 8305 calls this happy eyeballs. Only media shows that a hello has arrived, so an attempt
 /// continues until another one is answered: the server may start late, at any of its addresses.
 final class UDPAttempts: DatagramReception {
-  private var attempts: [Int: UDPStream] = [:]
+  private var attempts: [Int: UDPReceiver] = [:]
   private let eventLoop: any EventLoop
   private var sink: (any DatagramSink)?
   /// How many have started.
@@ -33,7 +33,7 @@ final class UDPAttempts: DatagramReception {
   /// - Throws: why the last one cannot be opened, if none can.
   init(
     at servers: [SocketAddress], on eventLoop: any EventLoop, delivering sink: any DatagramSink,
-    open: (SocketAddress, any DatagramSink) throws(TransportError) -> UDPStream
+    open: (SocketAddress, any DatagramSink) throws(TransportError) -> UDPReceiver
   ) throws(TransportError) {
     self.eventLoop = eventLoop
     self.sink = sink
@@ -79,7 +79,7 @@ final class UDPAttempts: DatagramReception {
   }
 
   /// The attempt that was answered, or is most likely to be.
-  private var current: UDPStream? {
+  private var current: UDPReceiver? {
     let open = attempts.sorted { $0.key < $1.key }.map(\.value)
     return open.first { $0.counters.refused == 0 } ?? open.first
   }

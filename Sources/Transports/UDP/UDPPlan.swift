@@ -95,7 +95,7 @@ struct UDPPlan: Sendable {
   }
 
   /// Opens the sockets; call it on the event loop.
-  func makeStream(
+  func makeReceiver(
     on eventLoop: any EventLoop, delivering sink: any DatagramSink
   ) throws(TransportError) -> any DatagramReception {
     switch purpose {
@@ -110,7 +110,7 @@ struct UDPPlan: Sendable {
       }
     case .unicast(let local, let sources, let listening):
       let (media, repairs) = try unicastSockets(local: local, listening)
-      return UDPStream(
+      return UDPReceiver(
         ports: ports(
           media, control: controlSocket(beside: media, listening), repairs: repairs),
         expecting: expectation(of: sources, listening), hello: nil, on: eventLoop,
@@ -125,7 +125,7 @@ struct UDPPlan: Sendable {
       let control =
         port == listening.port || port > 65_535
         ? nil : try? joined(port)
-      return UDPStream(
+      return UDPReceiver(
         ports: ports(
           media, control: control,
           repairs: try repairSockets(beside: media, listening) {
@@ -140,14 +140,14 @@ struct UDPPlan: Sendable {
     _ server: SocketAddress, from local: SocketAddress?,
     _ payloads: UDPTransport.HelloConfiguration,
     on eventLoop: any EventLoop, delivering sink: any DatagramSink
-  ) throws(TransportError) -> UDPStream {
+  ) throws(TransportError) -> UDPReceiver {
     let local = local ?? .any(server.family, port: sockets.bind?.port ?? 0)
     let media = try DatagramSocket.bound(
       to: local, takesOneFamily: true, interface: sockets.interface)
-    let hello = UDPStream.Hello(
+    let hello = UDPReceiver.Hello(
       server: server, payloads: payloads,
       schedule: HelloSchedule(start: Instant(NIODeadline.now()), interval: payloads.interval))
-    return UDPStream(
+    return UDPReceiver(
       ports: ports(media), expecting: .peer(server), hello: hello, on: eventLoop, delivering: sink)
   }
 
@@ -159,10 +159,10 @@ struct UDPPlan: Sendable {
   }
 
   private func ports(
-    _ media: DatagramSocket, control: DatagramSocket? = nil, repairs: [UDPStream.Repair] = []
-  ) -> UDPStream.Ports {
+    _ media: DatagramSocket, control: DatagramSocket? = nil, repairs: [UDPReceiver.Repair] = []
+  ) -> UDPReceiver.Ports {
     for repair in repairs { _ = repair.socket.enlargeReceiveBuffer(to: sockets.receiveBuffer) }
-    return UDPStream.Ports(
+    return UDPReceiver.Ports(
       media: media, control: control, repairs: repairs,
       receiveBuffer: media.enlargeReceiveBuffer(to: sockets.receiveBuffer))
   }
@@ -175,7 +175,7 @@ struct UDPPlan: Sendable {
   /// be reported.
   private func unicastSockets(
     local: SocketAddress?, _ listening: UDPTransport.Listening
-  ) throws(TransportError) -> (media: DatagramSocket, repairs: [UDPStream.Repair]) {
+  ) throws(TransportError) -> (media: DatagramSocket, repairs: [UDPReceiver.Repair]) {
     var attempt = 1
     while true {
       let media = try unicastSocket(local: local, listening)
@@ -231,15 +231,15 @@ struct UDPPlan: Sendable {
   private func repairSockets(
     beside media: DatagramSocket, _ listening: UDPTransport.Listening,
     open: (Int) throws(TransportError) -> DatagramSocket
-  ) throws(TransportError) -> [UDPStream.Repair] {
+  ) throws(TransportError) -> [UDPReceiver.Repair] {
     guard let mediaPort = media.localAddress?.port else { return [] }
-    var repairs: [UDPStream.Repair] = []
+    var repairs: [UDPReceiver.Repair] = []
     for port in listening.takesCorrection ? [mediaPort + 2, mediaPort + 4] : []
     where port <= 65_535 && port != listening.controlPort {
-      repairs.append(UDPStream.Repair(socket: try open(port), channel: .correction))
+      repairs.append(UDPReceiver.Repair(socket: try open(port), channel: .correction))
     }
     if let port = listening.retransmissionPort {
-      repairs.append(UDPStream.Repair(socket: try open(port), channel: .retransmission))
+      repairs.append(UDPReceiver.Repair(socket: try open(port), channel: .retransmission))
     }
     return repairs
   }

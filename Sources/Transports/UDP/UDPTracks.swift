@@ -1,10 +1,10 @@
 internal import NIOCore
 internal import RTPWire
 
-/// A UDP transport's streams, one per track, on its event loop; the sink sees them as one.
+/// A UDP transport's receivers, one per track, on its event loop; the sink sees them as one.
 final class UDPTracks {
   /// `nil` for a track whose ports are taken.
-  private var streams: [(any DatagramReception)?] = []
+  private var receivers: [(any DatagramReception)?] = []
   private let eventLoop: any EventLoop
   private var sink: (any DatagramSink)?
   private var lastArrival = Instant(nanoseconds: .min)
@@ -21,36 +21,36 @@ final class UDPTracks {
     self.required = required
     guard plans.count > 1 else {
       for plan in plans {
-        streams.append(try plan.makeStream(on: eventLoop, delivering: sink))
+        receivers.append(try plan.makeReceiver(on: eventLoop, delivering: sink))
       }
       return
     }
     for (track, plan) in plans.enumerated() {
       let relay = TrackRelay(tracks: NIOLoopBound(self, eventLoop: eventLoop), track: track)
       do throws(TransportError) {
-        streams.append(try plan.makeStream(on: eventLoop, delivering: relay))
+        receivers.append(try plan.makeReceiver(on: eventLoop, delivering: relay))
       } catch {
         guard track != required else {
           stop()
           throw error
         }
-        streams.append(nil)
+        receivers.append(nil)
         diagnostics.append("stream \(track) is not received: \(error)")
       }
     }
   }
 
   func start() -> EventLoopFuture<Void> {
-    .andAllSucceed(streams.compactMap { $0?.start() }, on: eventLoop)
+    .andAllSucceed(receivers.compactMap { $0?.start() }, on: eventLoop)
   }
 
   func sendFeedback(_ bytes: ByteBuffer, track: Int) {
-    if streams.indices.contains(track) { streams[track]?.sendFeedback(bytes) }
+    if receivers.indices.contains(track) { receivers[track]?.sendFeedback(bytes) }
   }
 
   var counters: TransportCounters {
-    let all = streams.indices.compactMap { $0 == required ? nil : streams[$0]?.counters }
-    var sum = all.reduce(streams[required]?.counters ?? TransportCounters()) {
+    let all = receivers.indices.compactMap { $0 == required ? nil : receivers[$0]?.counters }
+    var sum = all.reduce(receivers[required]?.counters ?? TransportCounters()) {
       var sum = $0.added(to: $1)
       sum.localAddress = $0.localAddress ?? $1.localAddress
       return sum
@@ -68,7 +68,7 @@ final class UDPTracks {
 
   /// Stops silently; returns whether anything was still open.
   @discardableResult
-  func stop() -> Bool { streams.count { $0?.stop() != nil } > 0 }
+  func stop() -> Bool { receivers.count { $0?.stop() != nil } > 0 }
 
   // MARK: - Several tracks
 
@@ -86,8 +86,8 @@ final class UDPTracks {
 
   fileprivate func readCompleted(at now: Instant) { sink?.readCompleted(at: now) }
 
-  /// A stream has ended by itself, which ends all of them.
-  fileprivate func streamEnded(_ end: TransportEnd) {
+  /// A receiver has ended by itself, which ends all of them.
+  fileprivate func receiverEnded(_ end: TransportEnd) {
     stop()
     let sink = self.sink
     self.sink = nil
@@ -110,5 +110,5 @@ private final class TrackRelay: DatagramSink {
   var authenticates: Bool { tracks.value.authenticates }
   func admit(_ datagram: Datagram) -> Bool { tracks.value.admit(datagram, track: track) }
   func readCompleted(at now: Instant) { tracks.value.readCompleted(at: now) }
-  func transportEnded(_ end: TransportEnd) { tracks.value.streamEnded(end) }
+  func transportEnded(_ end: TransportEnd) { tracks.value.receiverEnded(end) }
 }

@@ -6,14 +6,14 @@ internal import RTPWire
 ///
 /// Its connection and its timer keep it alive. The session always ends, and then it releases
 /// everything.
-final class RTSPStream: PacketStream {
-  private let eventLoop: any EventLoop
+final class RTSPReceiver: PacketReceiver {
+  let eventLoop: any EventLoop
   private let configuration: RTSPConfiguration
-  private let sockets: UDPTransport.SocketConfiguration
-  private var sink: (any DatagramSink)?
-  private var session: RTSPSession
-  private var connection: RTSPConnection?
-  private var ports: [Int: RTSPMediaPorts] = [:]
+  let sockets: UDPTransport.SocketConfiguration
+  var sink: (any DatagramSink)?
+  var session: RTSPSession
+  var connection: RTSPConnection?
+  var ports: [Int: RTSPMediaPorts] = [:]
   private var timer: (task: Scheduled<Void>, due: Instant)?
   private var opening: EventLoopPromise<Void>?
   /// The server's description, once it has come.
@@ -22,12 +22,12 @@ final class RTSPStream: PacketStream {
   private var protection: SRTPReceiver?
   private var isSecure: Bool
   /// The indices, in the description, of the delivered streams, and of the one that must not fail.
-  private var tracks: [Int] = []
-  private var selected: Int?
-  private var count = TransportCounters()
+  var tracks: [Int] = []
+  var selected: Int?
+  var count = TransportCounters()
   private var lastArrival = Instant(nanoseconds: .min)
   /// Why there is no connection.
-  private var failure: (any Error)?
+  var failure: (any Error)?
 
   init(
     _ url: ServerURL, credentials: Credentials?, configuration: RTSPConfiguration,
@@ -83,8 +83,8 @@ final class RTSPStream: PacketStream {
       guard let protected = protection.protect(bytes, track: track) else { return }
       bytes = protected
     }
-    if let stream = ports[tracks[track]]?.stream {
-      stream.sendFeedback(bytes)
+    if let receiver = ports[tracks[track]]?.receiver {
+      receiver.sendFeedback(bytes)
     } else if let channel = session.feedbackChannel(ofTrack: track) {
       connection?.send(bytes, onChannel: channel)
     }
@@ -100,7 +100,9 @@ final class RTSPStream: PacketStream {
     counters.skippedBytes += connection?.skipped ?? 0
     counters.hasUsedDigest = session.authenticator.hasSeenDigest
     for (media, ports) in ports {
-      if let stream = ports.stream { counters.add(stream.counters, isFirst: media == selected) }
+      if let receiver = ports.receiver {
+        counters.add(receiver.counters, isFirst: media == selected)
+      }
     }
     protection?.complete(&counters)
     return counters
@@ -109,7 +111,7 @@ final class RTSPStream: PacketStream {
   // MARK: What is to be done
 
   /// Performs the session's actions and sets the timer for its deadline.
-  private func act() {
+  func act() {
     while let action = session.nextAction() { perform(action) }
     connection?.assignedChannels = session.assignedChannels
     guard let deadline = session.deadline else {
@@ -240,7 +242,7 @@ final class RTSPStream: PacketStream {
   }
 
   /// Reports the end, once; nothing is delivered after it.
-  private func end(_ end: TransportEnd) {
+  func end(_ end: TransportEnd) {
     closePorts()
     let sink = self.sink
     self.sink = nil
@@ -278,7 +280,7 @@ final class RTSPStream: PacketStream {
   }
 
   @discardableResult
-  private func deliver(_ datagram: Datagram) -> Bool {
+  func deliver(_ datagram: Datagram) -> Bool {
     // Many servers send media before they answer PLAY.
     if opening != nil { becomeOpen() }
     guard let sink else { return false }
@@ -295,7 +297,7 @@ final class RTSPStream: PacketStream {
     return sink.admit(datagram)
   }
 
-  fileprivate func readCompleted(at now: Instant) {
+  func readCompleted(at now: Instant) {
     if opening == nil { sink?.readCompleted(at: now) }
   }
 
@@ -311,126 +313,8 @@ final class RTSPStream: PacketStream {
     opening.succeed()
   }
 
-  // MARK: Media over UDP
-
-  private func open(_ wanted: RTSPSession.Ports, forMedia media: Int) {
-    do {
-      guard let local = connection?.addresses?.local else { throw TransportError.closed }
-      switch wanted {
-      case .pair:
-        ports[media] = try RTSPMediaPorts(
-          pairOn: local, place: ports.count, sockets, on: eventLoop)
-      case .multicast(let group, let port, _, let sources):
-        ports[media] = try RTSPMediaPorts(
-          group: SocketAddress(ipAddress: group, port: port),
-          sources: sources.map { try SocketAddress(ipAddress: $0, port: 0) }, sockets,
-          on: eventLoop)
-        // A group has no server ports to wait for, so packets can come from now on.
-        startDelivery(ofMedia: media)
-      }
-    } catch {
-      failure = error
-      return session.portsFailed(forMedia: media, at: Self.now)
-    }
-    guard let local = ports[media]?.local else { return }
-    session.portsOpened(local, forMedia: media, at: Self.now)
-  }
-
-  private func expect(_ server: RTSPSession.ServerPorts, forMedia media: Int) {
-    guard let host = connection?.addresses?.remote else { return }
-    ports[media]?.expect(server, on: host)
-    ports[media]?.punch()
-    startDelivery(ofMedia: media)
-  }
-
-  /// Delivers a stream if it is wanted; a retransmission stream is set up after its media.
-  private func startDelivery(ofMedia media: Int) {
-    var started: EventLoopFuture<Void>?
-    if let track = tracks.firstIndex(of: media) {
-      let relay = DatagramRelay(
-        stream: NIOLoopBound(self, eventLoop: eventLoop), track: track,
-        isSelected: media == selected)
-      started = ports[media]?.deliver(to: relay)
-    } else if let original = tracks.first(where: {
-      description?.media[$0].retransmission == media
-    }), let repair = ports[media]?.repair {
-      started = ports[original]?.deliver(repair)
-    }
-    started?.assumeIsolated().whenFailure { self.mediaFailed($0) }
-  }
-
-  /// Whether the sink can tell which datagrams are genuine.
-  fileprivate var authenticates: Bool { sink?.authenticates ?? false }
-
-  fileprivate func receiveOverUDP(_ datagram: Datagram, isSelected: Bool) -> Bool {
-    let isGenuine = deliver(datagram)
-    if isGenuine, isSelected, datagram.channel == .media {
-      session.mediaArrived(at: datagram.arrival)
-    }
-    return isGenuine
-  }
-
-  fileprivate func mediaFailed(_ error: any Error) {
-    end(.failed(error))
-    session.teardown(at: Self.now)
-    act()
-  }
-
-  private func closePorts() {
-    let closing = ports
-    ports.removeAll()
-    for (media, ports) in closing {
-      ports.close()
-      if let stream = ports.stream { count.add(stream.counters, isFirst: media == selected) }
-    }
-  }
-
-  private static var now: Instant { Instant(NIODeadline.now()) }
+  static var now: Instant { Instant(NIODeadline.now()) }
 
   /// The most diagnostics kept; more would not help anybody.
   private static let maximumDiagnostics = 64
-}
-
-/// Passes datagrams from UDP on to the stream.
-private final class DatagramRelay: DatagramSink {
-  private let stream: NIOLoopBound<RTSPStream>
-  private let track: Int
-  private let isSelected: Bool
-
-  init(stream: NIOLoopBound<RTSPStream>, track: Int, isSelected: Bool) {
-    self.stream = stream
-    self.track = track
-    self.isSelected = isSelected
-  }
-
-  func describe(_ media: [MediaDescription]) {}
-
-  func receive(_ datagram: Datagram) { _ = admit(datagram) }
-
-  var authenticates: Bool { stream.value.authenticates }
-
-  func admit(_ datagram: Datagram) -> Bool {
-    var datagram = datagram
-    datagram.track = track
-    return stream.value.receiveOverUDP(datagram, isSelected: isSelected)
-  }
-
-  func readCompleted(at now: Instant) { stream.value.readCompleted(at: now) }
-
-  func transportEnded(_ end: TransportEnd) {
-    if case .failed(let error) = end { stream.value.mediaFailed(error) }
-  }
-}
-
-extension TransportCounters {
-  /// Adds the counters of sockets, except for their deliveries; the address is the first track's.
-  fileprivate mutating func add(_ sockets: TransportCounters, isFirst: Bool) {
-    if isFirst { localAddress = sockets.localAddress ?? localAddress }
-    foreignOrigin += sockets.foreignOrigin
-    notRTP += sockets.notRTP
-    empty += sockets.empty
-    kernelDropped += sockets.kernelDropped
-    rebindings += sockets.rebindings
-    receiveBuffer = max(receiveBuffer, sockets.receiveBuffer)
-  }
 }

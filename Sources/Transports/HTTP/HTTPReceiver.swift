@@ -1,11 +1,11 @@
 internal import NIOCore
 internal import RTPWire
 
-/// A running HTTP stream on its event loop: follows redirects, extracts packets from the body, and
+/// Receives an HTTP stream on its event loop: follows redirects, extracts packets from the body, and
 /// watches the time.
 ///
 /// Its transfer and its timer keep it alive. It always ends, and then it releases everything.
-final class HTTPStream: PacketStream {
+final class HTTPReceiver: PacketReceiver {
   private let eventLoop: any EventLoop
   private let configuration: HTTPConfiguration
   private let origin: ServerURL
@@ -95,9 +95,9 @@ final class HTTPStream: PacketStream {
       let request = HTTPTransfer.Request(
         url: url, credentials: url.takesCredentials(of: origin) ? credentials : nil,
         configuration: configuration, sockets: sockets, staysOutside: beganInside == false)
-      let stream = NIOLoopBound(self, eventLoop: eventLoop)
+      let receiver = NIOLoopBound(self, eventLoop: eventLoop)
       let transfer = try HTTPTransfer(request) { [eventLoop, attempt] event in
-        eventLoop.execute { stream.value.take(event, ofAttempt: attempt) }
+        eventLoop.execute { receiver.value.take(event, ofAttempt: attempt) }
       }
       self.transfer = transfer
       try HTTPTransfers.shared.start(transfer)

@@ -1,9 +1,9 @@
 internal import NIOCore
 internal import RTPWire
 
-/// The streams of a session: which ones are set up, with which URLs and transport, and whose frames
+/// The streams that a session sets up: which ones, with which URLs and transport, and whose frames
 /// come on which channel.
-struct RTSPStreams: Sendable {
+struct RTSPSetups: Sendable {
   /// How the media is carried.
   enum Carrier: Sendable, Hashable {
     /// Frames in the RTSP connection.
@@ -25,11 +25,11 @@ struct RTSPStreams: Sendable {
   }
 
   /// A stream that is set up.
-  struct Stream: Sendable, Hashable {
+  struct Setup: Sendable, Hashable {
     /// Its index in the description.
     let media: Int
     let role: Role
-    /// The track that it belongs to: a place in ``RTSPStreams/tracks``.
+    /// The track that it belongs to: a place in ``RTSPSetups/tracks``.
     let track: Int
     /// The URLs for SETUP, in the order in which they are tried.
     let urls: [String]
@@ -60,7 +60,7 @@ struct RTSPStreams: Sendable {
   /// The channels on which RTCP goes back, by track.
   private var feedbackChannels: [Int: UInt8] = [:]
 
-  private var streams: [Stream] = []
+  private var setups: [Setup] = []
   private var position = 0
   /// Which of its URLs a stream is tried with; the form that one stream accepts is used for all.
   private var form = 0
@@ -70,9 +70,9 @@ struct RTSPStreams: Sendable {
   init(carrier: Carrier) { self.carrier = carrier }
 
   /// The next stream to set up; `nil` when all are set up.
-  var current: Stream? { streams.indices.contains(position) ? streams[position] : nil }
+  var current: Setup? { setups.indices.contains(position) ? setups[position] : nil }
 
-  var selected: Stream? { streams.first { $0.role == .selected } }
+  var selected: Setup? { setups.first { $0.role == .selected } }
 
   /// The track of ``selected``.
   var selectedTrack: Int? { selected?.track }
@@ -80,7 +80,7 @@ struct RTSPStreams: Sendable {
   func feedbackChannel(ofTrack track: Int) -> UInt8? { feedbackChannels[track] }
 
   /// How many streams there are.
-  var count: Int { streams.count }
+  var count: Int { setups.count }
 
   /// The URL of ``current`` to try next.
   var url: String? { current.flatMap { $0.urls.dropFirst(form).first ?? $0.urls.last } }
@@ -133,8 +133,8 @@ struct RTSPStreams: Sendable {
     restart(over: carrier)
     form = 0
     acceptedForm = 0
-    streams = chosen.enumerated().map { place, choice in
-      Stream(
+    setups = chosen.enumerated().map { place, choice in
+      Setup(
         media: choice.index, role: choice.role, track: choice.track,
         urls: urls.indices.contains(choice.index) ? urls[choice.index] : [], ports: nil,
         profile: choice.profile, group: media[choice.index].group,
@@ -146,7 +146,7 @@ struct RTSPStreams: Sendable {
   mutating func restart(over carrier: Carrier) {
     self.carrier = carrier
     position = 0
-    for index in streams.indices { streams[index].ports = nil }
+    for index in setups.indices { setups[index].ports = nil }
     routes = routes.map { _ in .unassigned }
     assignedChannels = []
     feedbackChannels = [:]
@@ -154,7 +154,7 @@ struct RTSPStreams: Sendable {
 
   mutating func setPorts(_ ports: RTSPSession.ClientPorts, ofMedia media: Int) {
     guard current?.media == media else { return }
-    streams[position].ports = ports
+    setups[position].ports = ports
   }
 
   /// Moves on to the next URL of ``current``; false after the last one, when the form that another
@@ -202,7 +202,7 @@ struct RTSPStreams: Sendable {
   /// Where a frame on `channel` goes; called for each frame.
   func route(_ channel: UInt8) -> RTSPSession.Route { routes[Int(channel)] }
 
-  private mutating func assign(_ given: TransportHeader.Pair<UInt8>?, to stream: Stream) {
+  private mutating func assign(_ given: TransportHeader.Pair<UInt8>?, to stream: Setup) {
     let media = given?.media ?? stream.channel
     let isSelected = stream.role == .selected
     let isTrack = isSelected || stream.role == .accompanying
@@ -231,7 +231,7 @@ struct RTSPStreams: Sendable {
 
   /// The group in the answer, or else in the description; other kinds of addresses are refused,
   /// because the receiver would send its membership there.
-  private func multicastGroup(_ answer: TransportHeader?, of stream: Stream) -> RTSPSession.Ports? {
+  private func multicastGroup(_ answer: TransportHeader?, of stream: Setup) -> RTSPSession.Ports? {
     var (group, port, timeToLive, sources) = ("", 0, UInt8?.none, [String]())
     if case .multicast(let described, let describedPort, let describedLife, let filter)? =
       stream.group
@@ -272,7 +272,7 @@ extension SessionDescription {
       return index != selected && !media.isBackChannel && !media.isRetransmission
         && media.rtpProfile != nil && media.isProtected == isProtected
     }
-    return ([selected] + others.prefix(RTSPStreams.maximumTracks - 1)).sorted()
+    return ([selected] + others.prefix(RTSPSetups.maximumTracks - 1)).sorted()
   }
 }
 

@@ -9,8 +9,8 @@ extension RTSPSession {
 
   /// Sets up the next stream, or plays when there is none.
   mutating func setUpNext(at now: Instant) {
-    guard let stream = streams.current else { return play(at: now) }
-    if streams.carrier == .udp, stream.ports == nil {
+    guard let stream = setups.current else { return play(at: now) }
+    if setups.carrier == .udp, stream.ports == nil {
       perform(.openPorts(media: stream.media, .pair))
     } else {
       requestSetUp(at: now)
@@ -18,21 +18,21 @@ extension RTSPSession {
   }
 
   mutating func requestSetUp(at now: Instant) {
-    guard let stream = streams.current else { return }
+    guard let stream = setups.current else { return }
     send(
-      .setUp(media: stream.media), "SETUP", to: streams.url ?? aggregateURL,
-      [("Transport", streams.transport)], at: now)
+      .setUp(media: stream.media), "SETUP", to: setups.url ?? aggregateURL,
+      [("Transport", setups.transport)], at: now)
   }
 
   mutating func receiveSetUp(
     _ response: RTSPResponse, to exchange: RTSPExchanges.Exchange, at now: Instant
   ) {
-    guard let stream = streams.current else { return }
+    guard let stream = setups.current else { return }
     guard response.isSuccess else { return recover(from: response, to: exchange, at: now) }
     adoptSession(of: response)
     isSetUp = true
     if identifier == nil { report(.sessionIdentifierMissing) }
-    let answer = streams.accept(response.headers["Transport"].map { TransportHeader($0) })
+    let answer = setups.accept(response.headers["Transport"].map { TransportHeader($0) })
     switch answer {
     case .interleaved(let asked, let given):
       guard let given else {
@@ -51,16 +51,16 @@ extension RTSPSession {
     case .unusable where stream.role != .selected: return leaveOut(status: nil, at: now)
     case .unusable: return fail(.deliveryRefused, at: now)
     }
-    streams.advance()
+    setups.advance()
     setUpNext(at: now)
   }
 
   /// Continues without a stream that could not be set up and is allowed to fail.
   mutating func leaveOut(status: Int?, at now: Instant) {
-    if let stream = streams.current, stream.role == .accompanying {
+    if let stream = setups.current, stream.role == .accompanying {
       report(.streamLeftOut(media: stream.media, status: status))
     }
-    streams.advance()
+    setups.advance()
     setUpNext(at: now)
   }
 
@@ -68,11 +68,11 @@ extension RTSPSession {
   private mutating func recover(
     from response: RTSPResponse, to exchange: RTSPExchanges.Exchange, at now: Instant
   ) {
-    if response.mayMeanURL, streams.tryNextURL() {
+    if response.mayMeanURL, setups.tryNextURL() {
       report(.controlURLRewritten)
       return requestSetUp(at: now)
     }
-    if let stream = streams.current, stream.role != .selected {
+    if let stream = setups.current, stream.role != .selected {
       return leaveOut(status: response.status, at: now)
     }
     guard response.mayMeanTransport else { return refuse(response, to: exchange, at: now) }
@@ -88,19 +88,19 @@ extension RTSPSession {
   mutating func giveUpOnUDP(
     _ diagnostic: RTSPDiagnostic, error: RTSPError, at now: Instant
   ) {
-    guard configuration.delivery == .automatic, streams.carrier == .udp else {
+    guard configuration.delivery == .automatic, setups.carrier == .udp else {
       return fail(error, at: now)
     }
     report(diagnostic)
     perform(.closePorts)
     guard isSetUp else {
-      streams.restart(over: .connection)
+      setups.restart(over: .connection)
       return setUpNext(at: now)
     }
     // A server may close the connection after TEARDOWN, and some keep the session's state. A new
     // connection starts without any.
     leave(at: now)
-    streams.restart(over: .connection)
+    setups.restart(over: .connection)
     connect(at: now)
   }
 
@@ -130,12 +130,12 @@ extension RTSPSession {
 
   /// The plausible part of RTP-Info for the selected stream.
   private mutating func position(in response: RTSPResponse) -> StreamPosition? {
-    guard let field = response.headers["RTP-Info"], let stream = streams.selected else {
+    guard let field = response.headers["RTP-Info"], let stream = setups.selected else {
       return nil
     }
     let entries = RTPInfo.parse(field)
     let named = entries.first { entry in stream.urls.contains { entry.isFor($0) } }
-    guard let entry = named ?? (streams.count == 1 ? entries.first : nil) else { return nil }
+    guard let entry = named ?? (setups.count == 1 ? entries.first : nil) else { return nil }
     // Hikvision's DS-2CD2032-I always claims that its first packet is number 0, TP-Link's Tapo
     // C320WS always claims 1; neither is true.
     let position = StreamPosition(

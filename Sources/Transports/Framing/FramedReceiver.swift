@@ -3,8 +3,8 @@ internal import NIOCore
 internal import NIOPosix
 internal import RTPWire
 
-/// A running stream of length-prefixed packets; it lives on its event loop.
-final class FramedStream: ChannelInboundHandler, PacketStream {
+/// Receives a stream of length-prefixed packets, on its event loop.
+final class FramedReceiver: ChannelInboundHandler, PacketReceiver {
   typealias InboundIn = ByteBuffer
 
   private let eventLoop: any EventLoop
@@ -61,11 +61,11 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
       self.lastError = FramedError.connectTimedOut(
         seconds: Int(Self.connectTime.components.seconds))
     }
-    let stream = NIOLoopBound(self, eventLoop: eventLoop)
+    let receiver = NIOLoopBound(self, eventLoop: eventLoop)
     return connector.connect(attempts) { _ in }
       .always { _ in timeout.cancel() }
-      .flatMapThrowing { channel in try stream.value.opened(channel) }
-      .flatMapErrorThrowing { throw stream.value.notOpened($0) }
+      .flatMapThrowing { channel in try receiver.value.opened(channel) }
+      .flatMapErrorThrowing { throw receiver.value.notOpened($0) }
   }
 
   /// Reads a named pipe; the future succeeds once reading has begun, even without a writer.
@@ -89,15 +89,15 @@ final class FramedStream: ChannelInboundHandler, PacketStream {
     }
     isPipe = true
     let own = dup(descriptor)
-    let stream = NIOLoopBound(self, eventLoop: eventLoop)
+    let receiver = NIOLoopBound(self, eventLoop: eventLoop)
     return NIOPipeBootstrap(group: eventLoop)
       .channelOption(.autoRead, value: false)
       .channelOption(
         .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.readSize)
       )
       .takingOwnershipOfDescriptor(input: own)
-      .flatMapThrowing { channel in try stream.value.opened(channel) }
-      .flatMapErrorThrowing { throw stream.value.notOpened($0) }
+      .flatMapThrowing { channel in try receiver.value.opened(channel) }
+      .flatMapErrorThrowing { throw receiver.value.notOpened($0) }
   }
 
   private func opened(_ channel: any Channel) throws {

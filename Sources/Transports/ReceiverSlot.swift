@@ -1,20 +1,20 @@
 internal import NIOCore
 
-/// An open stream of packets, on its event loop.
-protocol PacketStream: AnyObject, SendableMetatype {
+/// What receives packets for a transport, on its event loop.
+protocol PacketReceiver: AnyObject, SendableMetatype {
   var counters: TransportCounters { get }
   func holdReading(_ isHeld: Bool)
   func close()
 }
 
-/// Holds a transport's only stream, which is opened once or closed before that.
-struct StreamSlot<Stream: PacketStream>: Sendable {
+/// Holds a transport's only receiver, which is opened once or closed before that.
+struct ReceiverSlot<Receiver: PacketReceiver>: Sendable {
   let eventLoop: any EventLoop
   private let state: NIOLoopBoundBox<State>
 
   private enum State {
     case idle
-    case opened(Stream)
+    case opened(Receiver)
     case closed
   }
 
@@ -23,12 +23,12 @@ struct StreamSlot<Stream: PacketStream>: Sendable {
     state = .makeBoxSendingValue(.idle, eventLoop: eventLoop)
   }
 
-  /// Makes and starts the stream, both on the event loop.
+  /// Makes and starts the receiver, both on the event loop.
   ///
   /// The future fails with ``TransportError`` if the transport was opened or closed before.
   func open(
-    _ make: @escaping @Sendable () -> Stream,
-    begin: @escaping @Sendable (Stream) -> EventLoopFuture<Void>
+    _ make: @escaping @Sendable () -> Receiver,
+    begin: @escaping @Sendable (Receiver) -> EventLoopFuture<Void>
   ) -> EventLoopFuture<Void> {
     eventLoop.flatSubmit { [state, eventLoop] in
       switch state.value {
@@ -36,37 +36,37 @@ struct StreamSlot<Stream: PacketStream>: Sendable {
       case .opened: return eventLoop.makeFailedFuture(TransportError.alreadyOpened)
       case .closed: return eventLoop.makeFailedFuture(TransportError.closed)
       }
-      let stream = make()
-      state.value = .opened(stream)
-      return begin(stream)
+      let receiver = make()
+      state.value = .opened(receiver)
+      return begin(receiver)
     }
   }
 
-  /// Runs `body` with the stream, if any: at once on the event loop, otherwise soon.
-  func withStream(_ body: @escaping @Sendable (Stream) -> Void) {
+  /// Runs `body` with the receiver, if any: at once on the event loop, otherwise soon.
+  func withReceiver(_ body: @escaping @Sendable (Receiver) -> Void) {
     onLoop { state in
-      if case .opened(let stream) = state.value { body(stream) }
+      if case .opened(let receiver) = state.value { body(receiver) }
     }
   }
 
-  /// Reads from the stream; `nil` if there is none, or its event loop is gone.
-  func read<Value: Sendable>(_ body: @escaping @Sendable (Stream) -> Value?) async -> Value? {
+  /// Reads from the receiver; `nil` if there is none, or its event loop is gone.
+  func read<Value: Sendable>(_ body: @escaping @Sendable (Receiver) -> Value?) async -> Value? {
     let value = try? await eventLoop.submit { [state] () -> Value? in
-      if case .opened(let stream) = state.value { body(stream) } else { nil }
+      if case .opened(let receiver) = state.value { body(receiver) } else { nil }
     }.get()
     return value ?? nil
   }
 
   func counters() async -> TransportCounters { await read(\.counters) ?? TransportCounters() }
 
-  func holdReading(_ isHeld: Bool) { withStream { $0.holdReading(isHeld) } }
+  func holdReading(_ isHeld: Bool) { withReceiver { $0.holdReading(isHeld) } }
 
-  /// Closes the stream, or prevents it from opening.
+  /// Closes the receiver, or prevents it from opening.
   func close() {
     onLoop { state in
       switch state.value {
       case .idle: state.value = .closed
-      case .opened(let stream): stream.close()
+      case .opened(let receiver): receiver.close()
       case .closed: break
       }
     }

@@ -1,13 +1,13 @@
 internal import NIOCore
 internal import RTPWire
 
-/// An open UDP stream on its event loop: sockets, schedule and pin together.
+/// What receives over UDP, on its event loop: sockets, schedule and pin together.
 ///
 /// It is either reading or watching. While media flows, it reads with SwiftNIO. While none flows, a
 /// client of a hello server watches its socket instead: only then are the errors counted that the
 /// server's host reports (see ``DatagramSocket/keepErrors(_:)``). A listener sends nothing unasked,
 /// gets no such errors, and always reads.
-final class UDPStream {
+final class UDPReceiver {
   struct Ports {
     var media: DatagramSocket
     /// The socket next to the media port, to which senders without RFC 5761 send RTCP.
@@ -287,7 +287,7 @@ final class UDPStream {
       let wait = try ports.media.waitUntilReady(on: eventLoop)
       hello?.watch = wait
       return wait.isReady.assumeIsolated().whenSuccess { [weak self] in
-        self?.orEnd { (stream) throws(TransportError) in try stream.look() }
+        self?.orEnd { (receiver) throws(TransportError) in try receiver.look() }
       }
     }
     ports.media.keepErrors(false)
@@ -302,7 +302,7 @@ final class UDPStream {
     let silence = last.nanoseconds(to: Instant(NIODeadline.now()))
     let left = SourcePin.rebindingSilence - silence
     guard left > 0 else {
-      return orEnd { (stream) throws(TransportError) in try stream.watch() }
+      return orEnd { (receiver) throws(TransportError) in try receiver.watch() }
     }
     hello?.silenceTimer = eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(left)) {
       [weak self] in self?.watchOnceSilent()
@@ -310,7 +310,7 @@ final class UDPStream {
   }
 
   /// Runs `body`, and ends the stream if it fails.
-  private func orEnd(_ body: (UDPStream) throws(TransportError) -> Void) {
+  private func orEnd(_ body: (UDPReceiver) throws(TransportError) -> Void) {
     do throws(TransportError) { try body(self) } catch { end(.failed(error)) }
   }
 

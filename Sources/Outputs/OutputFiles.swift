@@ -5,7 +5,7 @@ import RTPWire
 /// Everything that an output writes: one pipe, or one file and the files that continue it.
 ///
 /// Used by one thread at a time.
-final class OutputStream {
+final class OutputFiles {
   /// How many items were taken from the queue.
   private(set) var taken = 0
   /// How many items produced no output.

@@ -1,0 +1,121 @@
+internal import NIOCore
+internal import RTPWire
+
+/// Media over UDP.
+extension RTSPReceiver {
+  func open(_ wanted: RTSPSession.Ports, forMedia media: Int) {
+    do {
+      guard let local = connection?.addresses?.local else { throw TransportError.closed }
+      switch wanted {
+      case .pair:
+        ports[media] = try RTSPMediaPorts(
+          pairOn: local, place: ports.count, sockets, on: eventLoop)
+      case .multicast(let group, let port, _, let sources):
+        ports[media] = try RTSPMediaPorts(
+          group: SocketAddress(ipAddress: group, port: port),
+          sources: sources.map { try SocketAddress(ipAddress: $0, port: 0) }, sockets,
+          on: eventLoop)
+        // A group has no server ports to wait for, so packets can come from now on.
+        startDelivery(ofMedia: media)
+      }
+    } catch {
+      failure = error
+      return session.portsFailed(forMedia: media, at: Self.now)
+    }
+    guard let local = ports[media]?.local else { return }
+    session.portsOpened(local, forMedia: media, at: Self.now)
+  }
+
+  func expect(_ server: RTSPSession.ServerPorts, forMedia media: Int) {
+    guard let host = connection?.addresses?.remote else { return }
+    ports[media]?.expect(server, on: host)
+    ports[media]?.punch()
+    startDelivery(ofMedia: media)
+  }
+
+  /// Delivers a stream if it is wanted; a retransmission stream is set up after its media.
+  private func startDelivery(ofMedia media: Int) {
+    var started: EventLoopFuture<Void>?
+    if let track = tracks.firstIndex(of: media) {
+      let relay = DatagramRelay(
+        receiver: NIOLoopBound(self, eventLoop: eventLoop), track: track,
+        isSelected: media == selected)
+      started = ports[media]?.deliver(to: relay)
+    } else if let original = tracks.first(where: {
+      description?.media[$0].retransmission == media
+    }), let repair = ports[media]?.repair {
+      started = ports[original]?.deliver(repair)
+    }
+    started?.assumeIsolated().whenFailure { self.mediaFailed($0) }
+  }
+
+  /// Whether the sink can tell which datagrams are genuine.
+  fileprivate var authenticates: Bool { sink?.authenticates ?? false }
+
+  fileprivate func receiveOverUDP(_ datagram: Datagram, isSelected: Bool) -> Bool {
+    let isGenuine = deliver(datagram)
+    if isGenuine, isSelected, datagram.channel == .media {
+      session.mediaArrived(at: datagram.arrival)
+    }
+    return isGenuine
+  }
+
+  func mediaFailed(_ error: any Error) {
+    end(.failed(error))
+    session.teardown(at: Self.now)
+    act()
+  }
+
+  func closePorts() {
+    let closing = ports
+    ports.removeAll()
+    for (media, ports) in closing {
+      ports.close()
+      if let receiver = ports.receiver { count.add(receiver.counters, isFirst: media == selected) }
+    }
+  }
+}
+
+/// Passes datagrams from UDP on to the receiver.
+private final class DatagramRelay: DatagramSink {
+  private let receiver: NIOLoopBound<RTSPReceiver>
+  private let track: Int
+  private let isSelected: Bool
+
+  init(receiver: NIOLoopBound<RTSPReceiver>, track: Int, isSelected: Bool) {
+    self.receiver = receiver
+    self.track = track
+    self.isSelected = isSelected
+  }
+
+  func describe(_ media: [MediaDescription]) {}
+
+  func receive(_ datagram: Datagram) { _ = admit(datagram) }
+
+  var authenticates: Bool { receiver.value.authenticates }
+
+  func admit(_ datagram: Datagram) -> Bool {
+    var datagram = datagram
+    datagram.track = track
+    return receiver.value.receiveOverUDP(datagram, isSelected: isSelected)
+  }
+
+  func readCompleted(at now: Instant) { receiver.value.readCompleted(at: now) }
+
+  func transportEnded(_ end: TransportEnd) {
+    if case .failed(let error) = end { receiver.value.mediaFailed(error) }
+  }
+}
+
+extension TransportCounters {
+  /// Adds the counters of sockets, except for their deliveries; the address is the first track's.
+  mutating func add(_ sockets: TransportCounters, isFirst: Bool) {
+    if isFirst { localAddress = sockets.localAddress ?? localAddress }
+    foreignOrigin += sockets.foreignOrigin
+    notRTP += sockets.notRTP
+    empty += sockets.empty
+    kernelDropped += sockets.kernelDropped
+    rebindings += sockets.rebindings
+    receiveBuffer = max(receiveBuffer, sockets.receiveBuffer)
+  }
+}
