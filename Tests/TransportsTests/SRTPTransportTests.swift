@@ -241,12 +241,12 @@ struct SRTPTransportTests {
     }
     for _ in 0..<20 { try await carrier.deliver((0..<100).map { rtp($0, payload: 1000) }) }
     let counters = try await counters(of: transport) { $0.keyRequests > 0 }
-    #expect(counters.keyRequests == UInt64(SRTPReceiver.maximumInquiries))
+    #expect(counters.keyRequests == UInt64(SRTPReception.maximumInquiries))
     #expect(counters.held <= UInt64(HeldDatagrams.maximumCount))
     #expect(counters.held + counters.heldTooLong + counters.noKey == 12_000)
     transport.close()
     _ = try await sink.ends.first(1)
-    _ = try await cancelled.first(SRTPReceiver.maximumInquiries)
+    _ = try await cancelled.first(SRTPReception.maximumInquiries)
     #expect(sink.datagrams.elements.isEmpty)
   }
 
@@ -268,7 +268,7 @@ struct SRTPTransportTests {
         [rtp(1, ssrc: UInt32(host), payload: 100)], from: endpoint("198.51.100.\(host)", 5000))
     }
     let flooded = try await counters(of: transport) { $0.keyRequests > 1 }
-    #expect(flooded.keyRequests == 1 + UInt64(SRTPReceiver.maximumInquiries))
+    #expect(flooded.keyRequests == 1 + UInt64(SRTPReception.maximumInquiries))
     try await carrier.deliver([sender.protect(rtp(2, ssrc: 2))], from: home)
     #expect(try await sink.datagrams.first(2).last?.bytes == rtp(2, ssrc: 2))
     transport.close()

@@ -1,56 +1,59 @@
 internal import NIOCore
 internal import RTPWire
 
-/// Decrypts the packets of a transport for a sink that wants plain ones.
+/// Decrypts the packets of a transport for a sink that wants plain ones, on its event loop.
 ///
-/// All of its state belongs to the event loop of the transport, so it is safe to share.
-final class SRTPReceiver: DatagramSink, @unchecked Sendable {
+/// What passes is decided by ``SRTPReception``.
+final class SRTPReceiver: DatagramSink {
   private let eventLoop: any EventLoop
-  private var sink: (any DatagramSink)?
-  /// One for each track, `nil` where the key is unknown; or a single one for all tracks.
-  private var sessions: [Sessions?]
-  private let isShared: Bool
-  /// The counters that belong to no session.
-  private var counted = SRTPCounters()
   private let supplier: SRTPKeySupplier?
-  private var inquiries: [Inquiry] = []
-  private var held = HeldDatagrams()
-  private var expiry: Scheduled<Void>?
-  private var lastArrival = Instant(nanoseconds: .min)
-  private var delivered: (packets: UInt64, bytes: UInt64) = (0, 0)
-  /// The authentic packets of the current read.
-  ///
-  /// They are passed on together. So the processor's caches serve libsrtp for the whole read, and
-  /// the later stages afterwards.
-  private var passed: [Datagram] = []
-  private var delivering: [Datagram] = []
+  private let state: NIOLoopBoundBox<State>
 
-  /// Where authentic media last came from.
-  private var authenticOrigin: SocketAddress?
-  private var allowance = SRTPInquiryAllowance()
+  private struct State {
+    var sink: (any DatagramSink)?
+    var reception: SRTPReception
+    /// The questions to the supplier.
+    var tasks: [SRTPKeyRequest: Task<Void, Never>] = [:]
+    var timer: (task: Scheduled<Void>, due: Instant)?
+    var delivered: (packets: UInt64, bytes: UInt64) = (0, 0)
+    /// The authentic packets of the current read.
+    ///
+    /// They are passed on together. So the processor's caches serve libsrtp for the whole read, and
+    /// the later stages afterwards.
+    var passed: [Datagram] = []
 
-  private struct Sessions {
-    var media: SRTPSession
-    /// The session of retransmissions.
-    var retransmissions: SRTPSession?
+    // Each is one access to the box for a packet: reading a part of it copies the whole.
 
-    init(_ configuration: SRTPConfiguration) throws(SRTPError) {
-      media = try configuration.makeSession()
-      retransmissions = try configuration.makeRetransmissionSession()
+    /// Decrypts a datagram; what passes waits to be delivered, once enough have `passed`.
+    mutating func receive(
+      _ datagram: Datagram
+    ) -> (outcome: SRTPReception.Outcome, isEnough: Bool) {
+      guard sink != nil else { return (.refused, false) }
+      let outcome = reception.receive(datagram)
+      if case .passed(let plain) = outcome { passed.append(plain) }
+      return (outcome, passed.count >= SRTPSession.packetsTogether)
     }
-  }
 
-  /// A key that was requested.
-  private struct Inquiry {
-    let request: SRTPKeyRequest
-    let origin: SocketAddress?
-    /// `nil` once it is answered, even if there is no key.
-    var task: Task<Void, Never>?
-    let patience: Scheduled<Void>
+    /// Removes and returns what has passed, if anything has.
+    mutating func takePassed() -> [Datagram]? {
+      guard !passed.isEmpty else { return nil }
+      defer { passed = [] }
+      return passed
+    }
 
-    func end() {
-      task?.cancel()
-      patience.cancel()
+    /// Uses the storage of what was delivered for the next read.
+    mutating func reuse(_ delivered: consuming [Datagram]) {
+      guard passed.isEmpty else { return }
+      passed = delivered
+      passed.removeAll(keepingCapacity: true)
+    }
+
+    /// Counts a datagram as delivered; returns whom to.
+    mutating func count(_ datagram: Datagram) -> (any DatagramSink)? {
+      guard let sink else { return nil }
+      delivered.packets += 1
+      delivered.bytes += UInt64(datagram.bytes.readableBytes)
+      return sink
     }
   }
 
@@ -59,49 +62,24 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
     _ protection: SRTPProtection, on eventLoop: any EventLoop, delivering sink: any DatagramSink
   ) throws(SRTPError) {
     self.eventLoop = eventLoop
-    self.sink = sink
-    switch protection {
-    case .everyTrack(let configuration):
-      sessions = [try Sessions(configuration)]
-      isShared = true
-      supplier = if case .asked(_, _, let supplier) = configuration.keys { supplier } else { nil }
-    case .tracks(let configurations):
-      var sessions: [Sessions?] = []
-      for configuration in configurations {
-        if let configuration {
-          sessions.append(try Sessions(configuration))
-        } else {
-          sessions.append(nil)
-        }
-      }
-      self.sessions = sessions
-      isShared = false
-      supplier = nil
-    }
-  }
-
-  /// The index of a track's sessions, if it has any.
-  private func place(ofTrack track: Int) -> Int? {
-    let place = isShared ? 0 : track
-    return sessions.indices.contains(place) && sessions[place] != nil ? place : nil
+    supplier =
+      if case .everyTrack(let configuration) = protection,
+        case .asked(_, _, let supplier) = configuration.keys
+      { supplier } else { nil }
+    state = .makeBoxSendingValue(
+      State(sink: sink, reception: try SRTPReception(protection)), eventLoop: eventLoop)
   }
 
   /// Replaces the carrier's counters of delivery, and adds those of protection.
   func complete(_ counters: inout TransportCounters) {
-    var own = counted
-    for case let sessions? in sessions {
-      own = sessions.media.counters.added(to: own)
-      if let others = sessions.retransmissions?.counters { own = others.added(to: own) }
-    }
-    own.held = UInt64(held.count)
-    counters.delivered = delivered.packets
-    counters.deliveredBytes = delivered.bytes
-    counters.srtp = own
+    counters.delivered = state.value.delivered.packets
+    counters.deliveredBytes = state.value.delivered.bytes
+    counters.srtp = state.value.reception.counters
   }
 
   /// Encrypts RTCP about a track for the far end; `nil` before anything authentic has come.
   func protect(_ compound: ByteBuffer, track: Int) -> ByteBuffer? {
-    place(ofTrack: track).flatMap { sessions[$0]?.media.protect(compound) }
+    state.value.reception.protect(compound, track: track)
   }
 
   // MARK: From the transport
@@ -110,186 +88,94 @@ final class SRTPReceiver: DatagramSink, @unchecked Sendable {
 
   func describe(_ media: [MediaDescription]) {
     deliver()
-    sink?.describe(media)
+    state.value.sink?.describe(media)
   }
 
   func receive(_ datagram: Datagram) { _ = admit(datagram) }
 
   func admit(_ datagram: Datagram) -> Bool {
-    guard sink != nil else { return false }
-    guard let place = place(ofTrack: datagram.track) else {
-      counted.noKey += 1
-      return false
-    }
-    let isControl = datagram.channel == .control || RTCPPacket.recognizes(datagram.bytes)
-    if datagram.channel == .retransmission {
-      return admitRetransmission(datagram, isControl: isControl, place)
-    }
-    switch sessions[place]?.media.unprotect(
-      datagram.bytes, isControl: isControl, from: datagram.origin, at: datagram.arrival)
-    {
-    case .passed(let clear):
-      if !isControl, authenticOrigin != datagram.origin { authenticOrigin = datagram.origin }
-      pass(clear, of: datagram)
+    let (outcome, isEnough) = state.value.receive(datagram)
+    switch outcome {
+    case .passed:
+      if isEnough { deliver() }
       return true
     case .keyUnknown(let request):
-      ask(for: request, holding: datagram)
+      state.value.reception.hold(datagram, for: request, at: Self.now)
+      act()
       return false
-    case .authenticationFailed, .replayed, .malformed, nil: return false
-    }
-  }
-
-  private func admitRetransmission(_ datagram: Datagram, isControl: Bool, _ place: Int) -> Bool {
-    switch sessions[place]?.retransmissions?.unprotect(
-      datagram.bytes, isControl: isControl, from: datagram.origin, at: datagram.arrival)
-    {
-    case .passed(let clear):
-      pass(clear, of: datagram)
-      return true
-    case .keyUnknown, nil:
-      counted.noKey += 1
-      return false
-    case .authenticationFailed, .replayed, .malformed: return false
+    case .refused: return false
     }
   }
 
   func readCompleted(at now: Instant) {
     deliver()
-    sink?.readCompleted(at: now)
+    state.value.sink?.readCompleted(at: now)
   }
 
   func transportEnded(_ end: TransportEnd) {
     deliver()
-    let sink = self.sink
-    self.sink = nil
-    expiry?.cancel()
-    for inquiry in inquiries { inquiry.end() }
-    inquiries.removeAll()
-    drop(held.dropAll())
+    let sink = state.value.sink
+    state.value.sink = nil
+    state.value.reception.end()
+    act()
     sink?.transportEnded(end)
-  }
-
-  private func pass(_ clear: ByteBuffer, of datagram: Datagram) {
-    var datagram = datagram
-    datagram.bytes = clear
-    // Held packets come late, but arrival times must not decrease.
-    datagram.arrival = max(datagram.arrival, lastArrival)
-    lastArrival = datagram.arrival
-    passed.append(datagram)
-    if passed.count == SRTPSession.packetsTogether { deliver() }
   }
 
   private func deliver() {
     // The sink may end the transport, which calls this function again.
-    guard !passed.isEmpty else { return }
-    swap(&passed, &delivering)
+    guard let delivering = state.value.takePassed() else { return }
     for datagram in delivering {
-      guard let sink else { break }
-      delivered.packets += 1
-      delivered.bytes += UInt64(datagram.bytes.readableBytes)
+      guard let sink = state.value.count(datagram) else { break }
       sink.receive(datagram)
     }
-    delivering.removeAll(keepingCapacity: true)
+    state.value.reuse(delivering)
   }
 
-  private func drop(_ count: Int) { counted.heldTooLong += UInt64(clamping: count) }
+  // MARK: What is to be done
 
-  private func countWithoutKey(_ packets: Int = 1) { counted.noKey += UInt64(clamping: packets) }
-
-  // MARK: Keys that are asked for
-
-  private func ask(for request: SRTPKeyRequest, holding datagram: Datagram) {
-    guard let supplier else { return countWithoutKey() }
-    if let index = inquiries.firstIndex(where: { $0.request == request }) {
-      guard inquiries[index].task != nil else { return countWithoutKey() }
-      return hold(datagram, for: request)
+  /// Performs the actions and sets the timer for the deadline.
+  private func act() {
+    while let action = state.value.reception.nextAction() {
+      switch action {
+      case .request(let request): ask(request)
+      case .withdraw(let request): state.value.tasks.removeValue(forKey: request)?.cancel()
+      }
     }
-    let origin = datagram.origin
-    let isKnown = origin.map { isAuthentic($0) } ?? false
-    guard makeRoom(isKnown: isKnown),
-      allowance.take(for: origin, isKnown: isKnown, at: datagram.arrival)
-    else { return countWithoutKey() }
-    counted.keyRequests += 1
-    hold(datagram, for: request)
-    let task = Task { [eventLoop, weak self] in
+    guard let deadline = state.value.reception.deadline else {
+      state.value.timer?.task.cancel()
+      state.value.timer = nil
+      return
+    }
+    // If the deadline has moved later, the timer fires early, which does no harm.
+    if let timer = state.value.timer, timer.due <= deadline { return }
+    state.value.timer?.task.cancel()
+    let delay = max(Self.now.nanoseconds(to: deadline), 0)
+    let task = eventLoop.scheduleTask(in: .nanoseconds(delay)) { [weak self] in
+      guard let self else { return }
+      state.value.timer = nil
+      state.value.reception.wake(at: Self.now)
+      act()
+    }
+    state.value.timer = (task, deadline)
+  }
+
+  private func ask(_ request: SRTPKeyRequest) {
+    guard let supplier else { return }
+    state.value.tasks[request] = Task { [eventLoop, weak self] in
       let key = try? await supplier(request)
       eventLoop.execute { [weak self] in self?.take(key ?? nil, for: request) }
-    }
-    let patience: Scheduled<Void> = eventLoop.scheduleTask(in: Self.supplierPatience) {
-      [weak self] in
-      self?.giveUp(request)
-    }
-    inquiries.append(Inquiry(request: request, origin: origin, task: task, patience: patience))
-  }
-
-  /// Makes room for another inquiry; returns whether there is any.
-  ///
-  /// If necessary an answered inquiry is forgotten. For a sender with authentic media, an inquiry
-  /// about another one may be given up.
-  private func makeRoom(isKnown: Bool) -> Bool {
-    guard inquiries.count == Self.maximumInquiries else { return true }
-    let answered = inquiries.firstIndex { $0.task == nil }
-    let foreign = inquiries.firstIndex { $0.origin.map { !isAuthentic($0) } ?? false }
-    guard let index = answered ?? (isKnown ? foreign : nil) else { return false }
-    let inquiry = inquiries.remove(at: index)
-    inquiry.end()
-    drop(held.take(for: inquiry.request).count)
-    return true
-  }
-
-  private func isAuthentic(_ origin: SocketAddress) -> Bool {
-    authenticOrigin?.isSameHost(as: origin) ?? false
-  }
-
-  /// Stops waiting for an answer; if the source keeps sending, its key is requested again.
-  private func giveUp(_ request: SRTPKeyRequest) {
-    guard let index = inquiries.firstIndex(where: { $0.request == request && $0.task != nil })
-    else { return }
-    inquiries.remove(at: index).end()
-    counted.keyFailures += 1
-    drop(held.take(for: request).count)
-  }
-
-  private func hold(_ datagram: Datagram, for request: SRTPKeyRequest) {
-    drop(held.hold(datagram, for: request))
-    guard expiry == nil else { return }
-    expiry = eventLoop.scheduleTask(in: .nanoseconds(HeldDatagrams.longestWait)) { [weak self] in
-      self?.expire()
-    }
-  }
-
-  private func expire() {
-    expiry = nil
-    drop(held.dropStale(at: Instant(NIODeadline.now())))
-    guard held.count > 0 else { return }
-    expiry = eventLoop.scheduleTask(in: .nanoseconds(HeldDatagrams.longestWait)) { [weak self] in
-      self?.expire()
     }
   }
 
   private func take(_ key: SRTPKeyMaterial?, for request: SRTPKeyRequest) {
-    guard sink != nil, let index = inquiries.firstIndex(where: { $0.request == request }) else {
-      return
-    }
-    let waiting = held.take(for: request)
-    do throws(SRTPError) {
-      guard let key, key.identifier == request.identifier else { throw .keyMissing(profile: "") }
-      // A key with an identifier is valid for every source that names it.
-      try sessions[0]?.media.add(key, for: request.identifier.isEmpty ? request.ssrc : nil)
-      inquiries.remove(at: index).end()
-    } catch {
-      inquiries[index].task = nil
-      inquiries[index].patience.cancel()
-      counted.keyFailures += 1
-      countWithoutKey(waiting.count)
-      return
-    }
+    guard state.value.sink != nil else { return }
+    let waiting = state.value.reception.take(key, for: request)
+    state.value.tasks[request] = nil
+    act()
+    guard !waiting.isEmpty else { return }
     for datagram in waiting { receive(datagram) }
-    readCompleted(at: max(Instant(NIODeadline.now()), lastArrival))
+    readCompleted(at: max(Self.now, state.value.reception.lastArrival))
   }
 
-  /// The most open requests and remembered refusals: as many as there can be sources.
-  static let maximumInquiries = SRTPSession.maximumSources
-  /// How long an answer may take: longer than packets are held, so that later packets benefit.
-  private static let supplierPatience = TimeAmount.seconds(10)
+  private static var now: Instant { Instant(NIODeadline.now()) }
 }
