@@ -2,7 +2,7 @@ internal import NIOCore
 internal import RTPWire
 
 /// Media over UDP.
-extension RTSPReceiver {
+extension RTSPReceiver: DatagramMerger {
   func open(_ wanted: RTSPSession.Ports, forMedia media: Int) {
     do {
       guard let local = connection?.addresses?.local else { throw TransportError.closed }
@@ -37,9 +37,7 @@ extension RTSPReceiver {
   private func startDelivery(ofMedia media: Int) {
     var started: EventLoopFuture<Void>?
     if let track = tracks.firstIndex(of: media) {
-      let relay = DatagramRelay(
-        receiver: NIOLoopBound(self, eventLoop: eventLoop), track: track,
-        isSelected: media == selected)
+      let relay = NumberedSink(self, number: track, on: eventLoop)
       started = ports[media]?.deliver(to: relay)
     } else if let original = tracks.first(where: {
       description?.media[$0].retransmission == media
@@ -50,14 +48,23 @@ extension RTSPReceiver {
   }
 
   /// Whether the sink can tell which datagrams are genuine.
-  fileprivate var authenticates: Bool { sink?.authenticates ?? false }
+  var authenticates: Bool { sink?.authenticates ?? false }
 
-  fileprivate func receiveOverUDP(_ datagram: Datagram, isSelected: Bool) -> Bool {
+  func admit(_ datagram: Datagram, from track: Int) -> Bool {
+    var datagram = datagram
+    datagram.track = track
     let isGenuine = deliver(datagram)
+    let isSelected = tracks.indices.contains(track) && tracks[track] == selected
     if isGenuine, isSelected, datagram.channel == .media {
       session.mediaArrived(at: datagram.arrival)
     }
     return isGenuine
+  }
+
+  func readCompleted(at now: Instant, of track: Int) { readCompleted(at: now) }
+
+  func ended(_ track: Int, _ end: TransportEnd) {
+    if case .failed(let error) = end { mediaFailed(error) }
   }
 
   func mediaFailed(_ error: any Error) {
@@ -73,37 +80,6 @@ extension RTSPReceiver {
       ports.close()
       if let receiver = ports.receiver { count.add(receiver.counters, isFirst: media == selected) }
     }
-  }
-}
-
-/// Passes datagrams from UDP on to the receiver.
-private final class DatagramRelay: DatagramSink {
-  private let receiver: NIOLoopBound<RTSPReceiver>
-  private let track: Int
-  private let isSelected: Bool
-
-  init(receiver: NIOLoopBound<RTSPReceiver>, track: Int, isSelected: Bool) {
-    self.receiver = receiver
-    self.track = track
-    self.isSelected = isSelected
-  }
-
-  func describe(_ media: [MediaDescription]) {}
-
-  func receive(_ datagram: Datagram) { _ = admit(datagram) }
-
-  var authenticates: Bool { receiver.value.authenticates }
-
-  func admit(_ datagram: Datagram) -> Bool {
-    var datagram = datagram
-    datagram.track = track
-    return receiver.value.receiveOverUDP(datagram, isSelected: isSelected)
-  }
-
-  func readCompleted(at now: Instant) { receiver.value.readCompleted(at: now) }
-
-  func transportEnded(_ end: TransportEnd) {
-    if case .failed(let error) = end { receiver.value.mediaFailed(error) }
   }
 }
 

@@ -128,7 +128,7 @@ final class SRTPReceiver: DatagramSink {
       guard let sink = state.value.count(datagram) else { break }
       sink.receive(datagram)
     }
-    state.value.reuse(delivering)
+    state.value.reuse(consume delivering)
   }
 
   // MARK: What is to be done

@@ -16,7 +16,7 @@ extension UDPReceiver: DatagramReception {}
 ///
 /// RFC 8305 calls this happy eyeballs. Only media shows that a hello has arrived, so an attempt
 /// continues until another one is answered: the server may start late, at any of its addresses.
-final class UDPAttempts: DatagramReception {
+final class UDPAttempts: DatagramReception, DatagramMerger {
   private var attempts: [Int: UDPReceiver] = [:]
   private let eventLoop: any EventLoop
   private var sink: (any DatagramSink)?
@@ -40,8 +40,7 @@ final class UDPAttempts: DatagramReception {
     total = servers.count
     var failure = TransportError.nothingToReceive
     for (number, server) in servers.enumerated() {
-      let relay = AttemptRelay(
-        attempts: NIOLoopBound(self, eventLoop: eventLoop), number: number)
+      let relay = NumberedSink(self, number: number, on: eventLoop)
       do throws(TransportError) {
         let attempt = try open(server, relay)
         attempt.hasNoAnswer = { [unowned self] in unreachable(number) }
@@ -107,9 +106,9 @@ final class UDPAttempts: DatagramReception {
 
   // MARK: - From the attempts
 
-  fileprivate var authenticates: Bool { sink?.authenticates ?? false }
+  var authenticates: Bool { sink?.authenticates ?? false }
 
-  fileprivate func admit(_ datagram: Datagram, from number: Int) -> Bool {
+  func admit(_ datagram: Datagram, from number: Int) -> Bool {
     guard let sink else { return false }
     // Without authentication, anything from the server counts as an answer.
     if !sink.authenticates { settle(on: number) }
@@ -118,12 +117,12 @@ final class UDPAttempts: DatagramReception {
     return isGenuine
   }
 
-  fileprivate func readCompleted(at now: Instant, of number: Int) {
+  func readCompleted(at now: Instant, of number: Int) {
     if attempts[number] != nil { sink?.readCompleted(at: now) }
   }
 
   /// Notes that an attempt has ended by itself; if it is the only one, everything ends.
-  fileprivate func attemptEnded(_ number: Int, _ end: TransportEnd) {
+  func ended(_ number: Int, _ end: TransportEnd) {
     giveUp(number)
     guard attempts.isEmpty else {
       startNext()
@@ -148,22 +147,4 @@ final class UDPAttempts: DatagramReception {
 
   /// The pause before the next address while none has answered (RFC 8305 §8).
   private static let pauseBetween = TimeAmount.milliseconds(250)
-}
-
-/// Passes on the calls of one attempt.
-private final class AttemptRelay: DatagramSink {
-  private let attempts: NIOLoopBound<UDPAttempts>
-  private let number: Int
-
-  init(attempts: NIOLoopBound<UDPAttempts>, number: Int) {
-    self.attempts = attempts
-    self.number = number
-  }
-
-  func describe(_ media: [MediaDescription]) {}
-  func receive(_ datagram: Datagram) { _ = admit(datagram) }
-  var authenticates: Bool { attempts.value.authenticates }
-  func admit(_ datagram: Datagram) -> Bool { attempts.value.admit(datagram, from: number) }
-  func readCompleted(at now: Instant) { attempts.value.readCompleted(at: now, of: number) }
-  func transportEnded(_ end: TransportEnd) { attempts.value.attemptEnded(number, end) }
 }

@@ -2,7 +2,7 @@ internal import NIOCore
 internal import RTPWire
 
 /// A UDP transport's receivers, one per track, on its event loop; the sink sees them as one.
-final class UDPTracks {
+final class UDPTracks: DatagramMerger {
   /// `nil` for a track whose ports are taken.
   private var receivers: [(any DatagramReception)?] = []
   private let eventLoop: any EventLoop
@@ -26,7 +26,7 @@ final class UDPTracks {
       return
     }
     for (track, plan) in plans.enumerated() {
-      let relay = TrackRelay(tracks: NIOLoopBound(self, eventLoop: eventLoop), track: track)
+      let relay = NumberedSink(self, number: track, on: eventLoop)
       do throws(TransportError) {
         receivers.append(try plan.makeReceiver(on: eventLoop, delivering: relay))
       } catch {
@@ -72,9 +72,9 @@ final class UDPTracks {
 
   // MARK: - Several tracks
 
-  fileprivate var authenticates: Bool { sink?.authenticates ?? false }
+  var authenticates: Bool { sink?.authenticates ?? false }
 
-  fileprivate func admit(_ datagram: Datagram, track: Int) -> Bool {
+  func admit(_ datagram: Datagram, from track: Int) -> Bool {
     guard let sink else { return false }
     var datagram = datagram
     datagram.track = track
@@ -84,31 +84,13 @@ final class UDPTracks {
     return sink.admit(datagram)
   }
 
-  fileprivate func readCompleted(at now: Instant) { sink?.readCompleted(at: now) }
+  func readCompleted(at now: Instant, of track: Int) { sink?.readCompleted(at: now) }
 
   /// A receiver has ended by itself, which ends all of them.
-  fileprivate func receiverEnded(_ end: TransportEnd) {
+  func ended(_ track: Int, _ end: TransportEnd) {
     stop()
     let sink = self.sink
     self.sink = nil
     sink?.transportEnded(end)
   }
-}
-
-/// Passes on what comes on one track.
-private final class TrackRelay: DatagramSink {
-  private let tracks: NIOLoopBound<UDPTracks>
-  private let track: Int
-
-  init(tracks: NIOLoopBound<UDPTracks>, track: Int) {
-    self.tracks = tracks
-    self.track = track
-  }
-
-  func describe(_ media: [MediaDescription]) {}
-  func receive(_ datagram: Datagram) { _ = admit(datagram) }
-  var authenticates: Bool { tracks.value.authenticates }
-  func admit(_ datagram: Datagram) -> Bool { tracks.value.admit(datagram, track: track) }
-  func readCompleted(at now: Instant) { tracks.value.readCompleted(at: now) }
-  func transportEnded(_ end: TransportEnd) { tracks.value.receiverEnded(end) }
 }
