@@ -1,5 +1,6 @@
 public import Defragment
 public import Outputs
+import Receiver
 public import Transports
 
 /// The command `rtp-recv`, put together from what there is to receive with and to write.
@@ -22,6 +23,9 @@ public struct CommandLineTool: Sendable {
   /// The tool that reads the command line of this process.
   @TaskLocal static var current = CommandLineTool()
 
+  /// Runs the command's own tasks.
+  static let tasks = TaskQueue(label: "rtp-recv.command")
+
   /// Makes the tool as this package brings it.
   public init() {}
 
@@ -37,6 +41,8 @@ public struct CommandLineTool: Sendable {
 
   /// Reads the command line, runs to the end, and exits where that was no success.
   public func run() async {
-    await Self.$current.withValue(self) { await RTPRecv.main() }
+    await withTaskExecutorPreference(Self.tasks) {
+      await Self.$current.withValue(self) { await RTPRecv.main() }
+    }
   }
 }

@@ -14,7 +14,12 @@ struct Rates {
   private(set) var hasLost = false
   /// Whether pictures came that are not intact.
   private(set) var hasDamaged = false
+  /// Whether there is nothing that will change by itself.
+  var areZero: Bool { frames == 0 && bits == 0 }
   private var samples: [Sample] = []
+
+  /// In seconds.
+  private static let window = 2.0
 
   private struct Sample {
     var at: Double
@@ -30,8 +35,14 @@ struct Rates {
     let last = Sample(
       at: now, frames: status.delivery.frames, bytes: reception?.receivedBytes ?? 0,
       lost: reception?.lost ?? 0, damaged: status.delivery.notAsSent)
+    if let idle = samples.last, now - idle.at > Self.window {
+      // Nobody looked because nothing happened, so what came has just come.
+      samples = [idle]
+      samples[0].at = now
+      return (frames, bits, hasLost, hasDamaged) = (0, 0, false, false)
+    }
     samples.append(last)
-    while let first = samples.first, now - first.at > 2 { samples.removeFirst() }
+    while let first = samples.first, now - first.at > Self.window { samples.removeFirst() }
     guard let first = samples.first, now > first.at else { return }
     frames = Double(last.frames &- first.frames) / (now - first.at)
     bits = Double(last.bytes &- first.bytes) * 8 / (now - first.at)

@@ -22,7 +22,12 @@ final class Session: Sendable {
   /// The counters of the last line of statistics.
   private let interval = Mutex(IntervalCounters())
 
-  /// The longest time between two looks at an idle receiver: some counters change silently.
+  private static let statisticsInterval: Duration = .seconds(1)
+  /// From one look at the receiver to the next where much happens.
+  private static let shortestPause: Duration = .milliseconds(200)
+  /// The same where nothing happens, but the line shows rates, or a time that runs out.
+  private static let pauseOfMovingLine: Duration = .seconds(1)
+  /// The same where nothing happens: some counters tell nobody.
   private static let longestPause: Duration = .seconds(30)
 
   init(command: RTPRecv, source: SourceArgument) throws {
@@ -86,21 +91,25 @@ final class Session: Sendable {
     let signals = TerminationSignals(
       first: { [receiver] in receiver.stop() },
       again: { [receiver] in
-        Task {
+        Task(executorPreference: CommandLineTool.tasks) {
           await receiver.abandon()
           StandardError.say("ended at once by a second signal")
           exit(ExitStatus.forced.rawValue)
         }
       },
       inquiry: { [receiver] in
-        Task { StandardError.say(Summary.line(of: await receiver.status())) }
+        Task(executorPreference: CommandLineTool.tasks) {
+          StandardError.say(Summary.line(of: await receiver.status()))
+        }
       })
     defer { withExtendedLifetime(signals) {} }
     let started = ContinuousClock.now
-    let reporting = Task { await showProgress(since: started) }
-    let report = await receiver.run()
-    reporting.cancel()
-    await reporting.value
+    let report = await withTaskGroup(of: Void.self) { group in
+      group.addTask { await self.showProgress(since: started) }
+      let report = await receiver.run()
+      group.cancelAll()
+      return report
+    }
     let captured = await capture?.finish()
     let elapsed = started.duration(to: .now)
     write(report.status, elapsed: elapsed, report: report)
@@ -140,31 +149,35 @@ final class Session: Sendable {
         elapsed: elapsed, report: report))
   }
 
-  /// Shows the live line and writes the statistics, once a second until cancelled.
+  /// Shows the live line and the news, and writes the statistics, until cancelled.
+  ///
+  /// What changes is looked at when something has happened, and the statistics come once a second.
   private func showProgress(since started: ContinuousClock.Instant) async {
     let display = command.display
     var line = StatusLine(isWanted: !display.quiet && !display.noProgress)
     var narrator = Narrator(
       isVerbose: display.verbose, isQuiet: display.quiet, isAsking: !isPassive)
     var rates = Rates()
-    var ticks = 0
+    var nextStatistics = Self.statisticsInterval
     while !Task.isCancelled {
       let status = await receiver.status()
+      let elapsed = started.duration(to: .now)
       for remark in narrator.remarks(on: status, receiveBuffer: command.udp.receiveBuffer) {
         line.say(remark)
       }
-      rates.note(status, at: started.duration(to: .now))
+      rates.note(status, at: elapsed)
       line.show(Summary.live(status, rates: rates))
-      if ticks > 0, ticks.isMultiple(of: 5) {
-        write(status, elapsed: started.duration(to: .now))
+      if writer != nil, elapsed >= nextStatistics {
+        write(status, elapsed: elapsed)
+        while nextStatistics <= elapsed { nextStatistics += Self.statisticsInterval }
       }
       if let complaint = writer?.takeComplaint() { line.say(complaint) }
-      ticks += 1
-      try? await Task.sleep(for: .milliseconds(200))
-      // If nobody watches, the receiver is queried only after something has happened.
-      if !line.isEnabled, writer == nil {
-        await receiver.waitForActivity(atMost: Self.longestPause)
+      var pause = Self.longestPause
+      if line.isEnabled, !rates.areZero || status.connection.phase != .connected {
+        pause = Self.pauseOfMovingLine
       }
+      if writer != nil { pause = min(pause, nextStatistics - elapsed) }
+      await receiver.waitForActivity(notBefore: min(pause, Self.shortestPause), atMost: pause)
     }
     // News since the last round.
     for remark in narrator.remarks(

@@ -21,6 +21,8 @@ struct StatusLine {
   private let hasEscapes: Bool
   private let isColoured: Bool
   private var width = 0
+  /// What the terminal shows.
+  private var shown = ""
 
   /// A line on standard error, if that is a terminal and `isWanted`.
   ///
@@ -34,10 +36,12 @@ struct StatusLine {
   /// Shows those of `fields` that fit.
   mutating func show(_ fields: [LiveField]) {
     guard isEnabled else { return }
-    let shown = Self.fitting(fields, in: Self.columns - 1)
-    let text = shown.map { isColoured ? Self.coloured($0) : $0.text }.joined(separator: "  ")
+    let fitting = Self.fitting(fields, in: Self.columns - 1)
+    let text = fitting.map { isColoured ? Self.coloured($0) : $0.text }.joined(separator: "  ")
+    guard text != shown else { return }
+    shown = text
     let former = width
-    width = Self.width(of: shown)
+    width = Self.width(of: fitting)
     let rest =
       hasEscapes ? Self.erase : String(repeating: " ", count: max(0, former - width))
     StandardError.write("\r\(text)\(rest)")
@@ -49,6 +53,7 @@ struct StatusLine {
     let blank = hasEscapes ? Self.erase : String(repeating: " ", count: width) + "\r"
     StandardError.write("\r" + blank)
     width = 0
+    shown = ""
   }
 
   /// Prints a message above the line.

@@ -17,8 +17,9 @@ enum Summary {
       return [LiveField(text: "reconnecting in \(seconds) s", importance: 0, tone: .warning)]
     }
     guard let stream = status.stream, stream.reception.delivered > 0 else {
-      let said = status.transport.hellosSent
-      let text = said > 0 ? "waiting for media; said hello \(said.times)" : "waiting for media"
+      // How often would be out of date: nobody looks while nothing comes.
+      let text =
+        status.transport.hellosSent > 0 ? "waiting for media; saying hello" : "waiting for media"
       return [LiveField(text: text, importance: 0)]
     }
     let reception = stream.reception

@@ -1,8 +1,9 @@
+import NIOCore
 import Synchronization
 
 /// Wakes the task that waits for activity; costs one load when no task waits.
 final class Activity: Sendable {
-  /// Whether nothing has happened since ``wait(atMost:)`` last returned.
+  /// Nothing has happened since ``wait(notBefore:atMost:on:)`` returned, or ever.
   private let isQuiet = Atomic(true)
   private let news = Handover<Void>(.latest)
 
@@ -14,19 +15,27 @@ final class Activity: Sendable {
     news.offer(())
   }
 
-  /// Returns once there was activity since the last return, when `patience` is over, or when the
-  /// task is cancelled.
-  func wait(atMost patience: Duration) async {
-    let timer = Task { [news] in
-      try await Task.sleep(for: patience)
-      news.offer(())
-    }
+  /// Returns when something has happened since it last returned, but not before `rest` is over; when
+  /// `patience` is over; or when the task is cancelled.
+  ///
+  /// `eventLoop` lends its timers.
+  func wait(
+    notBefore rest: Duration, atMost patience: Duration, on eventLoop: any EventLoop
+  ) async {
+    if rest > .zero { await Self.next(of: Handover(.latest), within: rest, on: eventLoop) }
+    if patience > rest { await Self.next(of: news, within: patience - rest, on: eventLoop) }
+    isQuiet.store(true, ordering: .releasing)
+  }
+
+  private static func next(
+    of handover: Handover<Void>, within patience: Duration, on eventLoop: any EventLoop
+  ) async {
+    let timer = eventLoop.scheduleTask(in: TimeAmount(patience)) { handover.offer(()) }
     await withTaskCancellationHandler {
-      _ = await news.next()
+      _ = await handover.next()
     } onCancel: {
-      news.offer(())
+      handover.offer(())
     }
     timer.cancel()
-    isQuiet.store(true, ordering: .releasing)
   }
 }

@@ -21,15 +21,9 @@ final class Connections: Sendable {
 
   typealias Events = (stream: AsyncStream<Event>, continuation: AsyncStream<Event>.Continuation)
 
-  private struct Connection: Sendable {
-    var number: Int
-    var transport: any RTPTransport
-    var driver: StreamDriver
-  }
-
   private struct State: Sendable {
-    var connection: Connection
-    /// The counters of all previous transports.
+    var connection: StreamDriver
+    /// What the transports before the current one have counted.
     var formerCounters = TransportCounters()
     var outages: OutageLog
     /// Why the last connection failed, until media comes again.
@@ -41,26 +35,31 @@ final class Connections: Sendable {
   private let configuration: Receiver.Configuration
   private let makeTransport: Receiver.TransportFactory
   private let events: Events
-  private let distribution: Distribution
+  private let surroundings: StreamDriver.Surroundings
   private let state: Mutex<State>
 
-  /// - Throws: `UnsupportedFormat` when the media is described as something other than video of a
+  /// Prepares the first connection; `tasks` runs what opens it and those that follow.
+  ///
+  /// - Throws: `UnsupportedFormat` when the media is described as something else than video of a
   ///   known codec.
   init(
     _ configuration: Receiver.Configuration, first transport: any RTPTransport,
     then makeTransport: @escaping Receiver.TransportFactory, events: Events,
-    delivering distribution: Distribution
+    delivering distribution: Distribution, on tasks: TaskQueue
   ) throws {
     self.configuration = configuration
     self.makeTransport = makeTransport
     self.events = events
-    self.distribution = distribution
-    let driver = try Self.driver(
-      of: transport, number: 0, configuration, events, distribution, activity, after: nil)
-    state = Mutex(
-      State(
-        connection: Connection(number: 0, transport: transport, driver: driver),
-        outages: OutageLog(runStart: .now)))
+    surroundings = StreamDriver.Surroundings(
+      distribution: distribution,
+      tell: { [continuation = events.continuation] in
+        continuation.yield($0)
+      }, activity: Activity(), tasks: tasks)
+    let reception = try Reception(
+      configuration.reception, on: Reception.Carrier(transport),
+      randomness: SystemRandomNumberGenerator(), at: .now)
+    let driver = StreamDriver(reception, number: 0, on: transport, in: surroundings)
+    state = Mutex(State(connection: driver, outages: OutageLog(runStart: .now)))
   }
 
   /// Connects, and reconnects if configured, until something ends the run.
@@ -70,7 +69,7 @@ final class Connections: Sendable {
       state.outages = OutageLog(runStart: now)
       return state.connection
     }
-    first.driver.open(startingRunAt: now)
+    first.open(startingRunAt: now)
     let reason = await receive()
     _ = await end(state.withLock(\.connection))
     return reason
@@ -83,11 +82,15 @@ final class Connections: Sendable {
       return state.connection
     }
     events.continuation.yield(.runEnded(.stopped))
-    connection.driver.hurry()
+    connection.hurry()
   }
 
-  /// Notes everything that happens to a connection.
-  let activity = Activity()
+  /// Returns as ``Activity/wait(notBefore:atMost:on:)`` does, when anything has happened on a connection
+  /// or to it.
+  func waitForActivity(notBefore rest: Duration, atMost patience: Duration) async {
+    let eventLoop = state.withLock(\.connection.transport.eventLoop)
+    await surroundings.activity.wait(notBefore: rest, atMost: patience, on: eventLoop)
+  }
 
   func status(at now: Instant) -> ConnectionStatus {
     state.withLock { state in
@@ -102,7 +105,7 @@ final class Connections: Sendable {
   func counters() async -> (TransportCounters, StreamStatus?) {
     let (connection, former) = state.withLock { ($0.connection, $0.formerCounters) }
     let counters = await connection.transport.counters()
-    return (counters.added(to: former), try? await connection.driver.status())
+    return (counters.added(to: former), try? await connection.ask { $0.status })
   }
 
   private func receive() async -> EndReason {
@@ -126,7 +129,7 @@ final class Connections: Sendable {
         let decision = schedule?.connectionEnded(
           at: .now, after: remains?.flow ?? .zero, fault: reason.fault)
         guard case .retry(let time) = decision, let remains else { return reason }
-        distribution.endConnection()
+        surroundings.distribution.endConnection()
         wait(until: time, remains, after: connection, because: reason)
       case .retryDue(connection.number):
         guard let former = remains else { continue }
@@ -143,34 +146,36 @@ final class Connections: Sendable {
     return .stopped
   }
 
-  /// Why a stopped run ends: if nothing else came, the unusable media that did.
-  private func reason(for end: EndReason, after connection: Connection) async -> EndReason {
+  /// Why the run ends where it is stopped: what came that is of no use, if nothing else did.
+  private func reason(for end: EndReason, after connection: StreamDriver) async -> EndReason {
     guard case .stopped = end else { return end }
-    return (try? await connection.driver.unusableMedia()) ?? end
+    return (try? await connection.ask { $0.unusableMedia }) ?? end
   }
 
-  private func openNext(after connection: Connection, _ remains: Reception) async throws {
+  private func openNext(after connection: StreamDriver, _ remains: Reception) async throws {
     let counters = await connection.transport.counters().added(
       to: state.withLock(\.formerCounters))
-    let number = connection.number + 1
     let transport = try makeTransport(counters)
-    let driver = try Self.driver(
-      of: transport, number: number, configuration, events, distribution, activity, after: remains)
+    let reception = try Reception(
+      configuration.reception, on: Reception.Carrier(transport), after: remains,
+      randomness: SystemRandomNumberGenerator(), at: .now)
+    let driver = StreamDriver(
+      reception, number: connection.number + 1, on: transport, in: surroundings)
     let isStopped = state.withLock { state in
       state.formerCounters = counters
-      state.connection = Connection(number: number, transport: transport, driver: driver)
+      state.connection = driver
       state.outages.noteAttempt()
       state.retryAt = nil
       return state.isStopped
     }
     if isStopped { driver.hurry() }
     driver.open()
-    activity.note()
+    surroundings.activity.note()
   }
 
   /// Wakes the run when the next connection is due, or when the run ends before that.
   private func wait(
-    until time: Instant, _ remains: Reception, after connection: Connection,
+    until time: Instant, _ remains: Reception, after connection: StreamDriver,
     because reason: EndReason
   ) {
     state.withLock { state in
@@ -178,7 +183,7 @@ final class Connections: Sendable {
       state.failure = reason
       state.retryAt = time
     }
-    activity.note()
+    surroundings.activity.note()
     var event = Event.retryDue(after: connection.number)
     var due = time
     if let ending = remains.runEnding, ending.at <= time {
@@ -191,36 +196,10 @@ final class Connections: Sendable {
     }
   }
 
-  /// Ends `connection` normally; `nil` when its event loop is gone.
-  private func end(_ connection: Connection) async -> Reception? {
-    let remains = try? await connection.driver.finish()
+  /// Ends `connection` in order; `nil` when its event loop is gone.
+  private func end(_ connection: StreamDriver) async -> Reception? {
+    let remains = try? await connection.finish()
     connection.transport.close()
     return remains
-  }
-
-  private static func driver(
-    of transport: any RTPTransport, number: Int, _ configuration: Receiver.Configuration,
-    _ events: Events, _ distribution: Distribution, _ activity: Activity,
-    after former: Reception?
-  ) throws -> StreamDriver {
-    let continuation = events.continuation
-    let surroundings = StreamDriver.Surroundings(
-      deliver: { distribution.deliver($0) },
-      isCrowded: { distribution.isCrowded },
-      whenRoom: { distribution.whenRoom($0) },
-      mediaBegan: { continuation.yield(.mediaBegan(connection: number, at: $0)) },
-      end: { end in
-        switch end {
-        case .run(let reason): continuation.yield(.runEnded(reason))
-        case .connection(let reason): continuation.yield(.connectionEnded(number, reason))
-        }
-      }, activity: activity)
-    let carrier = Reception.Carrier(
-      time: Pace(of: transport.clock).time, isPassive: transport.isPassive,
-      longestSilence: transport.longestSilence)
-    let reception = try Reception(
-      configuration.reception, on: carrier, after: former,
-      randomness: SystemRandomNumberGenerator(), at: .now)
-    return StreamDriver(reception, for: transport, in: surroundings)
   }
 }

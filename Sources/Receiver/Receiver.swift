@@ -86,7 +86,9 @@ public final class Receiver: Sendable {
   private let outputs: [RunningOutput]
   private let distribution: Distribution
   private let connections: Connections
-  /// The run, once started.
+  /// Runs what a run has to wait for.
+  private let tasks = TaskQueue(label: "rtp-recv.receiver")
+  /// The run, once it was started.
   private let running = Mutex<Task<Report, Never>?>(nil)
 
   /// Prepares a run that receives from `transport` only.
@@ -142,7 +144,7 @@ public final class Receiver: Sendable {
       configuration: configuration, pace: pace, outputs: outputs, end: end)
     connections = try Connections(
       configuration, first: transport, then: makeTransport, events: events,
-      delivering: distribution)
+      delivering: distribution, on: tasks)
   }
 
   /// Prepares a run that receives from `source`, a URL or a file, as on the command line.
@@ -188,7 +190,7 @@ public final class Receiver: Sendable {
   func start() -> Task<Report, Never> {
     running.withLock { running in
       if let running { return running }
-      let task = Task { await receive() }
+      let task = Task(executorPreference: tasks) { await self.receive() }
       running = task
       return task
     }
@@ -251,9 +253,12 @@ public final class Receiver: Sendable {
   /// Returns once something that ``status()`` may show has happened since the last return, or when
   /// `patience` is over.
   ///
-  /// Only one task may wait at a time.
-  public func waitForActivity(atMost patience: Duration) async {
-    await connections.activity.wait(atMost: patience)
+  /// It never returns before `rest` is over, unless the task is cancelled. One task at a time may
+  /// wait.
+  public func waitForActivity(
+    notBefore rest: Duration = .zero, atMost patience: Duration
+  ) async {
+    await connections.waitForActivity(notBefore: rest, atMost: patience)
   }
 
   /// The frames since the last call, if ``Configuration/recordsFrames`` is set; access units when

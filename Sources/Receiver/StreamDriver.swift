@@ -1,199 +1,133 @@
-import Bitstream
-import Defragment
 import NIOCore
 import RTPWire
 import Reception
 import Transports
 
-/// Carries out the actions of a ``Reception`` on its transport's event loop, and decides nothing.
+/// Carries out what a ``Reception`` asks for, on the event loop of its transport.
 final class StreamDriver: DatagramSink {
-  /// The consumer of a driver.
-  struct Surroundings: Sendable {
-    /// Returns whether decoding can continue with the next unit.
-    var deliver: @Sendable (AccessUnit) -> Bool
-    /// Whether consumers have more waiting than they should.
-    var isCrowded: @Sendable () -> Bool
-    /// Calls back once when they may have room again, from any thread.
-    var whenRoom: @Sendable (@escaping @Sendable () -> Void) -> Void
-    /// Called with the first packet of media.
-    var mediaBegan: @Sendable (Instant) -> Void
-    var end: @Sendable (Reception.End) -> Void
-    /// Notes every change of the session.
-    var activity: Activity
-  }
-
   private struct State {
     var reception: Reception
-    var wakeUp: (at: Instant, task: Scheduled<Void>)?
-    var awaitsRoom = false
+    var alarm = Alarm()
     var finished: EventLoopPromise<Void>?
   }
 
+  /// The number of its connection in the run.
+  let number: Int
   let transport: any RTPTransport
   private let surroundings: Surroundings
   private let state: NIOLoopBoundBox<State>
 
-  init(_ reception: Reception, for transport: any RTPTransport, in surroundings: Surroundings) {
-    self.transport = transport
-    self.surroundings = surroundings
-    state = .makeBoxSendingValue(
-      State(reception: reception), eventLoop: transport.eventLoop)
+  init(
+    _ reception: Reception, number: Int, on transport: any RTPTransport,
+    in surroundings: Surroundings
+  ) {
+    (self.number, self.transport, self.surroundings) = (number, transport, surroundings)
+    state = .makeBoxSendingValue(State(reception: reception), eventLoop: transport.eventLoop)
   }
 
-  private var eventLoop: any EventLoop { transport.eventLoop }
-
-  /// Opens the transport and reports the result; the first one of a run starts its clocks.
+  /// Opens the transport, and says what comes of that; the first one of a run starts its clocks.
   func open(startingRunAt start: Instant? = nil) {
-    eventLoop.execute { [self] in
-      if let start { state.value.reception.startRun(at: start) }
-      proceed()
-    }
-    Task { [self] in
+    if let start { submit { $0.startRun(at: start) } }
+    Task(executorPreference: surroundings.tasks) { [self] in
       do {
         try await transport.open(delivering: self)
-        eventLoop.execute { [self] in
-          state.value.reception.transportOpened(takesReports: transport.takesReports, at: .now)
-          proceed()
+        submit { [transport] in
+          $0.transportOpened(takesReports: transport.takesReports, at: .now)
         }
       } catch {
-        eventLoop.execute { [self] in
-          state.value.reception.openingFailed(error)
-          proceed()
-        }
+        submit { $0.openingFailed(error) }
       }
     }
   }
 
-  /// A snapshot of the stream.
-  func status() async throws -> StreamStatus {
-    try await eventLoop.submit { [self] in state.value.reception.status }.get()
-  }
-
-  /// The unusable media that came, if nothing else did.
-  func unusableMedia() async throws -> EndReason? {
-    try await eventLoop.submit { [self] in state.value.reception.unusableMedia }.get()
+  /// What `question` reads of the session.
+  func ask<Answer: Sendable>(
+    _ question: @escaping @Sendable (Reception) -> Answer
+  ) async throws -> Answer {
+    try await transport.eventLoop.submit { [self] in question(state.value.reception) }.get()
   }
 
   /// Passes on what is still held and sends RTCP BYE; nothing comes out afterwards.
   ///
   /// - Returns: the session, for the next one to follow.
   func finish() async throws -> Reception {
-    let finished = try await eventLoop.submit { [self] in
-      // A run that ends while nothing is open ends the last connection a second time.
-      if let finished = state.value.finished { return finished.futureResult }
-      let finished = eventLoop.makePromise(of: Void.self)
+    try await transport.eventLoop.flatSubmit { [self] in
+      // A run that ends while nothing is open ends the last connection once more.
+      let isAsked = state.value.finished != nil
+      let finished = state.value.finished ?? transport.eventLoop.makePromise(of: Void.self)
       state.value.finished = finished
-      state.value.reception.finish(at: .now)
-      proceed()
+      if !isAsked { take { $0.finish(at: .now) } }
       return finished.futureResult
     }.get()
-    try await finished.get()
-    return try await eventLoop.submit { [self] in state.value.reception }.get()
+    return try await ask { $0 }
   }
 
-  /// Makes ``finish()`` wait for nobody, from any thread.
-  func hurry() {
-    eventLoop.execute { [self] in
-      state.value.reception.hurry()
-      proceed()
-    }
+  /// Has ``finish()`` wait for nobody; from any thread.
+  func hurry() { submit { $0.hurry() } }
+
+  private func submit(_ input: @escaping @Sendable (inout Reception) -> Void) {
+    transport.eventLoop.execute { [self] in take(input) }
   }
 
   // MARK: - On the event loop
 
-  func describe(_ media: [MediaDescription]) {
-    state.value.reception.described(media, at: .now)
-    proceed()
-  }
+  func describe(_ media: [MediaDescription]) { take { $0.described(media, at: .now) } }
 
   func receive(_ datagram: Datagram) {
     state.value.reception.receive(datagram)
     perform()
   }
 
-  var authenticates: Bool { false }
+  func readCompleted(at now: Instant) { take { $0.readCompleted(at: now) } }
 
-  func admit(_ datagram: Datagram) -> Bool {
-    receive(datagram)
-    return true
-  }
+  func transportEnded(_ end: TransportEnd) { take { $0.transportEnded(Reception.CarrierEnd(end)) } }
 
-  func readCompleted(at now: Instant) {
-    state.value.reception.readCompleted(at: now)
-    proceed()
-  }
-
-  func transportEnded(_ end: TransportEnd) {
-    state.value.reception.transportEnded(Reception.CarrierEnd(end))
-    proceed()
-  }
-
-  /// Carries out actions and schedules the next wake-up.
-  private func proceed() {
+  /// Hands the session an input, does what is to be done, and has itself woken when more is.
+  private func take(_ input: (inout Reception) -> Void) {
+    input(&state.value.reception)
     perform()
     surroundings.activity.note()
-    // An early wake-up just looks again: moving the timer would cost a system call per packet.
-    guard let due = state.value.reception.deadline,
-      state.value.wakeUp.map({ due < $0.at }) ?? true
-    else { return }
-    state.value.wakeUp?.task.cancel()
-    let delay = TimeAmount.nanoseconds(max(0, Instant.now.nanoseconds(to: due)))
-    let task = eventLoop.scheduleTask(in: delay) { [self] in
-      state.value.wakeUp = nil
-      state.value.reception.timePassed(to: .now)
-      proceed()
+    let due = state.value.reception.deadline
+    state.value.alarm.set(for: due, on: transport.eventLoop) { [self] in
+      state.value.alarm.rang()
+      take { $0.timePassed(to: .now) }
     }
-    state.value.wakeUp = (due, task)
   }
 
   private func perform() {
+    let distribution = surroundings.distribution
     while let action = state.value.reception.nextAction() {
       switch action {
       case .deliver(let unit):
-        if !surroundings.deliver(unit) { state.value.reception.wantKeyPicture(at: .now) }
-        tellRoom()
+        let goesOn = distribution.deliver(unit)
+        state.value.reception.delivered(
+          goesOn: goesOn, isCrowded: distribution.isCrowded, at: .now)
+      case .awaitRoom:
+        distribution.whenRoom { [weak self] in
+          self?.submit { $0.roomAwaited(isCrowded: distribution.isCrowded, at: .now) }
+        }
       case .sendRTCP(let bytes, let track): transport.sendFeedback(bytes, track: track)
       case .holdReading(let isHeld): transport.holdReading(isHeld)
-      case .mediaBegan(let time): surroundings.mediaBegan(time)
-      case .ended(let end): surroundings.end(end)
+      case .mediaBegan(let time): surroundings.tell(.mediaBegan(connection: number, at: time))
+      case .ended(.connection(let reason)): surroundings.tell(.connectionEnded(number, reason))
+      case .ended(.run(let reason)): surroundings.tell(.runEnded(reason))
       case .finished:
-        state.value.wakeUp?.task.cancel()
+        state.value.alarm.cancel()
         state.value.finished?.succeed()
       }
     }
   }
-
-  /// Tells the session whether there is room.
-  private func tellRoom() {
-    let isCrowded = surroundings.isCrowded()
-    state.value.reception.crowded(isCrowded, at: .now)
-    guard isCrowded, !state.value.awaitsRoom else { return }
-    state.value.awaitsRoom = true
-    surroundings.whenRoom { [weak self] in
-      guard let self else { return }
-      eventLoop.execute { [self] in
-        state.value.awaitsRoom = false
-        tellRoom()
-        proceed()
-      }
-    }
-  }
 }
 
-extension Reception.CarrierEnd {
-  fileprivate init(_ end: TransportEnd) {
-    self =
-      switch end {
-      case .ended: .ended
-      case .failed(let error): .failed(error)
-      case .closed: .closed
-      }
-  }
-}
-
-extension Instant {
-  /// The monotonic clock's time; the core gets it as a parameter.
-  static var now: Instant {
-    Instant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
+extension StreamDriver {
+  /// What the drivers of a run have in common.
+  struct Surroundings: Sendable {
+    /// Who takes what is delivered.
+    var distribution: Distribution
+    var tell: @Sendable (Connections.Event) -> Void
+    /// Told whenever a session may stand elsewhere than before.
+    var activity: Activity
+    /// Where transports are opened.
+    var tasks: TaskQueue
   }
 }

@@ -14,10 +14,11 @@ public import RTPWire
 public struct Reception: Sendable {
   /// What the caller has to do, in this order.
   public enum Action: Sendable {
-    /// Hand on an access unit of the video; then call ``crowded(_:at:)``, and
-    /// ``wantKeyPicture(at:)`` if decoding cannot continue with the next one.
+    /// Hand on an access unit of the video; then say ``delivered(goesOn:isCrowded:at:)``.
     case deliver(AccessUnit)
-    /// Send a compound RTCP packet to the far end of the track at this place of the description.
+    /// Say ``roomAwaited(isCrowded:at:)`` once whoever takes access units may have room again.
+    case awaitRoom
+    /// Send an RTCP compound to the far end of the track that was described at this place.
     case sendRTCP(ByteBuffer, track: Int)
     /// Hold the far end, or let it continue.
     case holdReading(Bool)
@@ -48,6 +49,8 @@ public struct Reception: Sendable {
   var reports: [ChannelReports] = []
   var clock: RunClock
   var gate = Gate()
+  /// Whether ``Action/awaitRoom`` was said and not answered yet.
+  private var awaitsRoom = false
   var waiting = WaitingUnits()
   var recording = Recording()
   var actions = CircularBuffer<Action>()
@@ -162,22 +165,34 @@ public struct Reception: Sendable {
     endIfCarrierEnded()
   }
 
-  /// Notes that the consumer of access units is busy, or has room again.
-  public mutating func crowded(_ isCrowded: Bool, at now: Instant) {
-    guard phase != .finished else { return }
-    advance(to: now)
-    if isCrowded {
-      if gate.close(at: self.now) { actions.append(.holdReading(true)) }
-    } else {
-      gate.open()
-      settleGate()
-    }
+  /// An access unit was handed on.
+  ///
+  /// - Parameters:
+  ///   - goesOn: whether decoding can go on with the next one.
+  ///   - isCrowded: whether whoever takes access units has more to do than is good.
+  ///   - now: the time.
+  public mutating func delivered(goesOn: Bool, isCrowded: Bool, at now: Instant) {
+    if !goesOn, carrier.time == .live { video.wantKeyPicture(at: now) }
+    crowded(isCrowded, at: now)
   }
 
-  /// Notes that decoding cannot continue although nothing is missing.
-  public mutating func wantKeyPicture(at now: Instant) {
-    guard carrier.time == .live else { return }
-    video.wantKeyPicture(at: now)
+  /// What ``Action/awaitRoom`` waits for has come, though it may be over again.
+  public mutating func roomAwaited(isCrowded: Bool, at now: Instant) {
+    awaitsRoom = false
+    crowded(isCrowded, at: now)
+  }
+
+  private mutating func crowded(_ isCrowded: Bool, at now: Instant) {
+    guard phase != .finished else { return }
+    advance(to: now)
+    guard isCrowded else {
+      gate.open()
+      return settleGate()
+    }
+    if gate.close(at: self.now) { actions.append(.holdReading(true)) }
+    guard !awaitsRoom else { return }
+    awaitsRoom = true
+    actions.append(.awaitRoom)
   }
 
   /// Moves the time forward, to ``deadline`` or any other time.

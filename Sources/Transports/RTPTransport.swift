@@ -90,7 +90,17 @@ public protocol DatagramSink: AnyObject, Sendable {
   func transportEnded(_ end: TransportEnd)
 }
 
-/// How a transport ended.
+/// Of a sink that cannot tell genuine datagrams from others.
+extension DatagramSink {
+  public var authenticates: Bool { false }
+
+  public func admit(_ datagram: Datagram) -> Bool {
+    receive(datagram)
+    return true
+  }
+}
+
+/// How a transport came to its end.
 public enum TransportEnd: Sendable {
   /// The far end finished normally: end of file, TEARDOWN answered, last chunk.
   case ended

@@ -18,6 +18,8 @@ struct Pair {
   private(set) var units: [AccessUnit] = []
   private(set) var sent: [(bytes: ByteBuffer, track: Int, at: Instant)] = []
   private(set) var holds: [Bool] = []
+  /// How often it was asked to say when there is room.
+  private(set) var roomRequests = 0
   private(set) var mediaBegan: Instant?
   private(set) var end: (end: Reception.End, at: Instant)?
   private(set) var isFinished = false
@@ -105,14 +107,14 @@ struct Pair {
 
   mutating func setCrowded(_ isCrowded: Bool) {
     self.isCrowded = isCrowded
-    reception.crowded(isCrowded, at: now)
+    reception.roomAwaited(isCrowded: isCrowded, at: now)
     perform()
   }
 
   /// Makes room for exactly one.
   mutating func setRoomForOne() {
     isCrowded = true
-    reception.crowded(false, at: now)
+    reception.roomAwaited(isCrowded: false, at: now)
     perform()
   }
 
@@ -132,7 +134,8 @@ struct Pair {
       switch action {
       case .deliver(let unit):
         units.append(unit)
-        reception.crowded(isCrowded, at: now)
+        reception.delivered(goesOn: true, isCrowded: isCrowded, at: now)
+      case .awaitRoom: roomRequests += 1
       case .sendRTCP(let bytes, let track):
         sent.append((bytes, track, now))
         for sending in (try? sender.answer(bytes)) ?? [] { offer(sending) }

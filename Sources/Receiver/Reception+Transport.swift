@@ -1,0 +1,31 @@
+import NIOCore
+import RTPWire
+import Reception
+import Transports
+
+extension Reception.Carrier {
+  /// What of `transport` decides anything.
+  init(_ transport: any RTPTransport) {
+    self.init(
+      time: Pace(of: transport.clock).time, isPassive: transport.isPassive,
+      longestSilence: transport.longestSilence)
+  }
+}
+
+extension Reception.CarrierEnd {
+  init(_ end: TransportEnd) {
+    self =
+      switch end {
+      case .ended: .ended
+      case .failed(let error): .failed(error)
+      case .closed: .closed
+      }
+  }
+}
+
+extension Instant {
+  /// The monotonic clock's time now; the core gets it as a parameter.
+  static var now: Instant {
+    Instant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
+  }
+}
