@@ -17,12 +17,13 @@ struct Narrator {
   private var kernelDropped: UInt64 = 0
   private var hasWarnedOfBuffer = false
   private var address: String?
-  private var delivery: String?
+  private var delivery: TransportCounters.Delivery?
   private var diagnosticsSaid = 0
   private var failureSaid: String?
   private var attemptsSaid: UInt64 = 0
   private var recoveriesSaid: UInt64 = 0
   private var hasSaidUnauthentic = false
+  private var hasSaidScrambled = false
 
   /// `isAsking` is true if the source is a server that is asked for its stream.
   init(isVerbose: Bool, isQuiet: Bool, isAsking: Bool) {
@@ -32,9 +33,9 @@ struct Narrator {
   }
 
   /// The news in `status`, one line each.
-  mutating func remarks(on status: Receiver.Status, receiveBuffer: Int) -> [String] {
+  mutating func remarks(on status: Receiver.Status, receiveBuffer: Int) -> [Remark] {
     guard !isQuiet else { return [] }
-    var remarks: [String] = []
+    var remarks: [Remark] = []
     if let local = status.transport.localAddress, local != address {
       address = local
       // Only a listener's sender has to know the port.
@@ -44,9 +45,10 @@ struct Narrator {
     if granted > 0, granted < receiveBuffer, !hasWarnedOfBuffer {
       hasWarnedOfBuffer = true
       remarks.append(
-        "warning: the kernel grants a receive buffer of \(granted / 1024) KiB of the "
-          + "\(receiveBuffer / 1024) KiB asked for, so bursts may be dropped; "
-          + "try: sudo sysctl net.core.rmem_max=\(receiveBuffer)")
+        .warning(
+          "the kernel grants a receive buffer of \(granted / 1024) KiB of the "
+            + "\(receiveBuffer / 1024) KiB asked for, so bursts may be dropped; "
+            + "try: sudo sysctl net.core.rmem_max=\(receiveBuffer)"))
     }
     remarks += self.remarks(on: status.connection)
     // A few packets may be strays.
@@ -55,18 +57,22 @@ struct Narrator {
       let hint = Verdict.hint(srtp)
     {
       hasSaidUnauthentic = true
-      remarks.append("warning: \(hint)")
+      remarks.append(.warning(hint))
     }
     // Tolerated faults concern the operator of the server; warnings concern everybody.
     for diagnostic in status.transport.diagnostics.dropFirst(diagnosticsSaid)
-    where isVerbose || diagnostic.hasPrefix("warning:") {
-      remarks.append(diagnostic)
+    where isVerbose || diagnostic.isWarning {
+      remarks.append(Remark(diagnostic.words, isWarning: diagnostic.isWarning))
     }
     diagnosticsSaid = max(diagnosticsSaid, status.transport.diagnostics.count)
+    if let stream = status.stream, !hasSaidScrambled, let words = Verdict.scrambled(stream) {
+      hasSaidScrambled = true
+      remarks.append(.warning(words))
+    }
     guard isVerbose, let stream = status.stream else { return remarks }
     if let way = status.transport.delivery, way != delivery {
       delivery = way
-      remarks.append("the media comes over \(way)")
+      remarks.append("the media comes over \(way.rawValue)")
     }
     if phase != stream.phase, case .receiving(let codec, let payloadType) = stream.phase {
       phase = stream.phase
@@ -95,8 +101,8 @@ struct Narrator {
   /// News about the connection.
   ///
   /// A cause is told once while it stays the same, each attempt only with `--verbose`.
-  private mutating func remarks(on connection: ConnectionStatus) -> [String] {
-    var remarks: [String] = []
+  private mutating func remarks(on connection: ConnectionStatus) -> [Remark] {
+    var remarks: [Remark] = []
     let statistics = connection.statistics
     if isVerbose, statistics.attempts > attemptsSaid {
       remarks.append("connecting again (attempt \(statistics.attempts))")

@@ -322,5 +322,5 @@ struct DisplayOptions: ParsableArguments {
 
 extension SessionDescription {
   /// The first video section that is not for retransmissions.
-  fileprivate var video: Media? { media.first { $0.kind == "video" && !$0.isRetransmission } }
+  fileprivate var video: Media? { media.first { $0.kind == .video && !$0.isRetransmission } }
 }

@@ -231,11 +231,12 @@ struct RTPRecv: AsyncParsableCommand {
 
   /// Prints the warnings about the options.
   func warn(about source: SourceArgument) {
-    if tls.isInsecure { StandardError.warn("--tls-insecure: whoever answers is trusted") }
+    if tls.isInsecure { StandardError.say(.warning("--tls-insecure: whoever answers is trusted")) }
     if source.password != nil, !display.quiet {
-      StandardError.warn(
-        "a password in the command line can be seen by others while the program starts, and stays "
-          + "in the shell's history; try --password-file")
+      StandardError.say(
+        .warning(
+          "a password in the command line can be seen by others while the program starts, and "
+            + "stays in the shell's history; try --password-file"))
     }
   }
 

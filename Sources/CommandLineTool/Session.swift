@@ -40,7 +40,7 @@ final class Session: Sendable {
     let makeTransport: Receiver.TransportFactory = { [capture] former in
       var options = options
       // If nothing came over UDP, the next connection need not try it again.
-      if options.rtsp.delivery == .automatic, former?.delivery == "tcp" {
+      if options.rtsp.delivery == .automatic, former?.delivery == .tcp {
         options.rtsp.delivery = .tcp
       }
       options.rtsp.allowsBasic = former?.hasUsedDigest != true
@@ -171,7 +171,7 @@ final class Session: Sendable {
         write(status, elapsed: elapsed)
         while nextStatistics <= elapsed { nextStatistics += Self.statisticsInterval }
       }
-      if let complaint = writer?.takeComplaint() { line.say(complaint) }
+      if let complaint = writer?.takeComplaint() { line.say(Remark(complaint)) }
       var pause = Self.longestPause
       if line.isEnabled, !rates.areZero || status.connection.phase != .connected {
         pause = Self.pauseOfMovingLine

@@ -5,9 +5,9 @@ import Glibc
 enum StandardError {
   private static let patience = Duration.milliseconds(100)
 
-  static func say(_ message: String) { write("rtp-recv: \(message)\n") }
+  static func say(_ remark: Remark) { write("rtp-recv: \(remark.text)\n") }
 
-  static func warn(_ message: String) { say("warning: \(message)") }
+  static func say(_ words: String) { say(Remark(words)) }
 
   /// Writes `text` as it is; it is dropped if nobody reads.
   static func write(_ text: String) {

@@ -72,8 +72,9 @@ enum Statistics {
     object.add("delivered", counters.delivered)
     object.add("delivered_bytes", counters.deliveredBytes)
     object.add("empty", counters.empty)
-    object.add("delivery", counters.delivery)
-    object.add("diagnostics", counters.diagnostics)
+    object.add("delivery", counters.delivery?.rawValue)
+    object.add(
+      "diagnostics", counters.diagnostics.map { Remark($0.words, isWarning: $0.isWarning).text })
     // What this transport does not count is 0, so that the names are the same for all of them.
     let known = CommandLineTool.current.transports.counters
     let others = counters.own.keys.filter { !known.contains($0) }.sorted { $0.name < $1.name }

@@ -57,9 +57,9 @@ struct StatusLine {
   }
 
   /// Prints a message above the line.
-  mutating func say(_ text: String) {
+  mutating func say(_ remark: Remark) {
     clear()
-    StandardError.say(text)
+    StandardError.say(remark)
   }
 
   /// The fields in their order, without the least important ones if there is not enough room.

@@ -3,6 +3,7 @@ import Decode
 import Defragment
 import Outputs
 import RTPProcessor
+import RTPWire
 import Receiver
 import Reception
 import Transports
@@ -63,6 +64,26 @@ extension Verdict {
     return nil
   }
 
+  /// What is wrong with a stream whose payloads make no sense; `nil` where they do.
+  static func scrambled(_ stream: StreamStatus) -> String? {
+    guard case .receiving(let codec, _) = stream.phase,
+      stream.defragmentation?.looksScrambled == true
+    else { return nil }
+    return "most of what comes makes no sense as \(codec.encodingName): if it is encrypted (SRTP), "
+      + "give the key with --srtp-key-file; if it is of another codec, leave --codec out"
+  }
+
+  /// The number of a payload type, and its meaning if that is fixed.
+  static func words(forType type: UInt8) -> String {
+    guard let fixed = StaticPayloadType(type) else { return "\(type)" }
+    return "\(type) (\(fixed.name) \(fixed.kind == .audio ? "sound" : fixed.kind.rawValue))"
+  }
+
+  /// The codecs that are known: `H264, H265`.
+  static var codecs: String {
+    CommandLineTool.current.formats.codecs.map(\.encodingName).joined(separator: ", ")
+  }
+
   /// Why nothing came, by the counters.
   static func hint(_ report: Receiver.Report, source: String) -> String {
     let transport = report.status.transport
@@ -72,10 +93,9 @@ extension Verdict {
         + "there?"
     }
     if let type = ignored.max(by: { $0.value < $1.value })?.key {
-      let words = StaticPayloadType.words(for: type)
-      // A static type has a fixed meaning, which is never H.264 or H.265.
-      return "packets of payload type \(words) came"
-        + (StaticPayloadType.names[type] == nil ? "; try --payload-type \(type)" : "")
+      return "packets of payload type \(words(forType: type)) came"
+        // A type with a fixed meaning is nothing that is decoded here.
+        + (StaticPayloadType(type) == nil ? "; try --payload-type \(type)" : "")
     }
     if transport.foreignOrigin > 0 {
       return "\(transport.foreignOrigin.counted("datagram")) came from other addresses than "
@@ -86,7 +106,7 @@ extension Verdict {
     }
     if case .recognizing? = report.status.stream?.phase, transport.delivered > 0 {
       return
-        "\(transport.delivered.counted("packet")) came that do not look like H.264 or H.265; if "
+        "\(transport.delivered.counted("packet")) came that look like none of \(codecs); if "
         + "they are encrypted (SRTP), give the key with --srtp-key-file"
     }
     if transport.hellosSent > 0 {

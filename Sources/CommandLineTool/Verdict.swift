@@ -37,6 +37,10 @@ struct Verdict {
       (status, complaint) = (.notTrusted, "\(wish.source): \(reason)")
       return
     }
+    if let stream = report.status.stream, let words = Self.scrambled(stream) {
+      (status, complaint) = (.unrecognizedMedia, "\(wish.source): \(words)")
+      return
+    }
     let (judged, words) = Self.judge(report, wish)
     if judged == .done, let frames = wish.frames, !report.reason.isFramesReached {
       status = .framesMissing
@@ -84,6 +88,17 @@ struct Verdict {
 
   private static func reason(_ number: Int32) -> String {
     unsafe String(cString: strerror(number))
+  }
+
+  /// What comes where none of it is of a codec that is known.
+  private static func unrecognized(_ types: [UInt8], isDecrypted: Bool) -> String {
+    let list = types.map(words(forType:)).joined(separator: ", ")
+    guard types.contains(where: { StaticPayloadType($0) == nil }) else {
+      return "what comes is of payload type \(list); only \(codecs) can be decoded"
+    }
+    return "packets come, but look like none of \(codecs) (payload type \(list)); "
+      + "say --codec and --payload-type if they are"
+      + (isDecrypted ? "" : ", or give the key of SRTP with --srtp-key-file if they are encrypted")
   }
 
   /// Why a connection ended or could not be opened, in words.
@@ -135,13 +150,8 @@ struct Verdict {
           + "network broke" + remedy
       )
     case .unrecognizedMedia(let types):
-      let list = types.map { StaticPayloadType.words(for: $0) }.joined(separator: ", ")
       return (
-        .unrecognizedMedia,
-        "packets come, but look like neither H.264 nor H.265 (payload type \(list)); "
-          + "say --codec and --payload-type if they are"
-          + (report.status.transport.srtp == nil
-            ? ", or give the key of SRTP with --srtp-key-file if they are encrypted" : "")
+        .unrecognizedMedia, unrecognized(types, isDecrypted: report.status.transport.srtp != nil)
       )
     case .decoderFailed(let error):
       return (.failed, "the decoder cannot be opened: \(error)")

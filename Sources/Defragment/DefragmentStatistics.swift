@@ -39,6 +39,12 @@ public struct DefragmentStatistics: Counted, Hashable {
 
   public init() {}
 
+  /// Whether so many payloads make no sense that they are encrypted or of another codec: of random
+  /// bytes a fifth is of no type that there is, or does not fit its own lengths.
+  public var looksScrambled: Bool {
+    packets >= 100 && (reservedTypes &+ malformedPayloads) > packets / 10
+  }
+
   public static let counters: [Counter<DefragmentStatistics>] = [
     Counter("packets", .packets, \.packets),
     Counter("units", .units, \.units),

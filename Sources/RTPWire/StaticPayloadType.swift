@@ -3,6 +3,8 @@ public struct StaticPayloadType: Sendable, Hashable {
   public let kind: MediaKind
   public let encodingName: String
   public let clockRate: UInt32
+  /// What people call it.
+  public let name: String
 
   private static let types: [UInt8: StaticPayloadType] = [
     0: .init(.audio, "PCMU", 8_000), 3: .init(.audio, "GSM", 8_000),
@@ -11,16 +13,19 @@ public struct StaticPayloadType: Sendable, Hashable {
     8: .init(.audio, "PCMA", 8_000), 9: .init(.audio, "G722", 8_000),
     10: .init(.audio, "L16", 44_100), 11: .init(.audio, "L16", 44_100),
     12: .init(.audio, "QCELP", 8_000), 13: .init(.audio, "CN", 8_000),
-    14: .init(.audio, "MPA", 90_000), 15: .init(.audio, "G728", 8_000),
+    14: .init(.audio, "MPA", 90_000, "MPEG"), 15: .init(.audio, "G728", 8_000),
     16: .init(.audio, "DVI4", 11_025), 17: .init(.audio, "DVI4", 22_050),
     18: .init(.audio, "G729", 8_000), 25: .init(.video, "CelB", 90_000),
     26: .init(.video, "JPEG", 90_000), 28: .init(.video, "nv", 90_000),
-    31: .init(.video, "H261", 90_000), 32: .init(.video, "MPV", 90_000),
-    33: .init(.video, "MP2T", 90_000), 34: .init(.video, "H263", 90_000),
+    31: .init(.video, "H261", 90_000, "H.261"), 32: .init(.video, "MPV", 90_000, "MPEG"),
+    33: .init(.video, "MP2T", 90_000, "MPEG-TS"), 34: .init(.video, "H263", 90_000, "H.263"),
   ]
 
-  private init(_ kind: MediaKind, _ encodingName: String, _ clockRate: UInt32) {
+  private init(
+    _ kind: MediaKind, _ encodingName: String, _ clockRate: UInt32, _ name: String? = nil
+  ) {
     self.kind = kind
+    self.name = name ?? encodingName
     self.encodingName = encodingName
     self.clockRate = clockRate
   }

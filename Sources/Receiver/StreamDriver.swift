@@ -82,15 +82,21 @@ final class StreamDriver: DatagramSink {
 
   func transportEnded(_ end: TransportEnd) { take { $0.transportEnded(Reception.CarrierEnd(end)) } }
 
-  /// Hands the session an input, does what is to be done, and has itself woken when more is.
+  /// Hands the session an input, which is news, and does what follows from it.
   private func take(_ input: (inout Reception) -> Void) {
     input(&state.value.reception)
-    perform()
     surroundings.activity.note()
+    proceed()
+  }
+
+  /// Does what is to be done, and has itself woken when more is.
+  private func proceed() {
+    perform()
     let due = state.value.reception.deadline
     state.value.alarm.set(for: due, on: transport.eventLoop) { [self] in
       state.value.alarm.rang()
-      take { $0.timePassed(to: .now) }
+      state.value.reception.timePassed(to: .now)
+      proceed()
     }
   }
 
@@ -99,6 +105,7 @@ final class StreamDriver: DatagramSink {
     while let action = state.value.reception.nextAction() {
       switch action {
       case .deliver(let unit):
+        surroundings.activity.note()
         let goesOn = distribution.deliver(unit)
         state.value.reception.delivered(
           goesOn: goesOn, isCrowded: distribution.isCrowded, at: .now)

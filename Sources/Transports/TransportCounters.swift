@@ -7,15 +7,23 @@ public struct TransportCounters: Sendable, Hashable {
   public var deliveredBytes: UInt64 = 0
   /// Empty datagrams.
   public var empty: UInt64 = 0
-  /// The negotiated way of delivery, if any: `tcp`, `udp` or `multicast`.
-  public var delivery: String?
+  /// How the media came in the end, where that is negotiated or was recorded.
+  public var delivery: Delivery?
   /// Whether the server asked for a digest of the password (RFC 7616).
   public var hasUsedDigest = false
-  /// Protocol violations that were tolerated, each a sentence for the operator of the far end; at
-  /// most 64.
-  public var diagnostics: [String] = []
-  /// The values of its own counters.
+  /// What the far end did that is not as it should be and was tolerated, each a sentence for the
+  /// person who looks after it; at most 64.
+  public var diagnostics: [TransportDiagnostic] = []
+  /// The figures of its own counters, by what they were declared as.
   public private(set) var own: [TransportCounter: UInt64] = [:]
+
+  /// How media comes.
+  public enum Delivery: String, Sendable, Hashable {
+    /// In the connection.
+    case tcp
+    case udp
+    case multicast
+  }
 
   public init() {}
 

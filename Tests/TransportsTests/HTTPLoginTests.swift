@@ -76,7 +76,9 @@ struct HTTPLoginTests {
     }
     let counters = await transport.counters()
     #expect(counters.hasUsedDigest == (scheme == "Digest"))
-    #expect(counters.diagnostics.contains { $0.hasPrefix("warning: the password") } == row.warns)
+    #expect(
+      counters.diagnostics.contains { $0.isWarning && $0.words.hasPrefix("the password") }
+        == row.warns)
     try await server.close()
   }
 
@@ -126,7 +128,8 @@ struct HTTPLoginTests {
     let headers = try #require(other.requests.elements.first?.headers)
     #expect(Set(headers.keys) == ["host", "user-agent", "accept", "connection"])
     #expect(
-      await transport.counters().diagnostics.filter { $0.hasPrefix("redirected to") }.count == 2)
+      await transport.counters().diagnostics.filter { $0.words.hasPrefix("redirected to") }.count
+        == 2)
     try await server.close()
     try await other.close()
   }
@@ -260,7 +263,7 @@ struct HTTPLoginTests {
       $0.tls.acceptsAnything = true
     }
     try await open(transport)
-    #expect(await transport.counters().diagnostics.first?.contains("--tls-insecure") == true)
+    #expect(await transport.counters().diagnostics.first?.words.contains("--tls-insecure") == true)
     try await server.close()
   }
 

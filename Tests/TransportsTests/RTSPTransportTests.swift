@@ -27,7 +27,7 @@ struct RTSPTransportTests {
     #expect(!sink.completedReads.elements.isEmpty)
     let counters = await transport.counters()
     #expect(counters.delivered == 201)
-    #expect(counters.delivery == "tcp")
+    #expect(counters.delivery == .tcp)
     #expect(counters.localAddress?.hasPrefix("127.0.0.1:") == true)
 
     transport.sendFeedback(senderReport(ssrc: 9), track: 0)
@@ -54,7 +54,7 @@ struct RTSPTransportTests {
     let description = try await RTSPTransport.describe(
       source: "rtsp://\(literal):\(server.port)/stream",
       on: MultiThreadedEventLoopGroup.singleton.next())
-    #expect(description.media.map(\.kind) == ["video", "audio"])
+    #expect(description.media.map(\.kind) == [.video, .audio])
     #expect(server.requests.elements.map(\.method) == ["OPTIONS", "DESCRIBE"])
     try await server.close()
   }

@@ -68,7 +68,7 @@ struct SessionDescriptionTests {
       """)
     #expect(session.control == "*")
     #expect(session.media.map(\.control) == ["trackID=1", "trackID=2"])
-    #expect(session.media.map(\.kind) == ["audio", "video"])
+    #expect(session.media.map(\.kind) == [.audio, .video])
     #expect(session.media[0].description.clockRate == 12_000)
     #expect(session.media[1].description.encodingName == "H264")
     #expect(throws: TransportError.nothingToReceive) { try session.mediaToReceive() }
@@ -159,7 +159,8 @@ struct SessionDescriptionTests {
     let session = try parse(
       "v=0\no=- 0 0 IN IP4 192.0.2.1\ns=x\nt=0 0\nm=vi\u{1B}deo 0 RTP/AVP 96\n"
         + "a=rtpmap:96 H\u{1B}]0;x\u{7}\u{202E}264/90000\n")
-    let text = session.media.map { "\($0.kind) \($0.description.encodingName ?? "")" }.joined()
+    let text = session.media.map { "\($0.kind.rawValue) \($0.description.encodingName ?? "")" }
+      .joined()
     #expect(text.contains("264"))
     #expect(!text.unicodeScalars.contains { "\u{1B}\u{7}\u{202E}".unicodeScalars.contains($0) })
   }

@@ -134,11 +134,12 @@ final class HTTPReceiver: PacketReceiver {
     if offers.digest { count.hasUsedDigest = true }
     guard offers.basic, !offers.digest, !request.url.isSecure else { return }
     report(
-      "warning: the password was sent unencrypted (Basic authentication); "
-        + "switch the server to digest authentication, or use https://")
+      .warning(
+        "the password was sent unencrypted (Basic authentication); "
+          + "switch the server to digest authentication, or use https://"))
   }
 
-  private func report(_ diagnostic: String) {
+  private func report(_ diagnostic: TransportDiagnostic) {
     guard count.diagnostics.count < TransportCounters.maximumDiagnostics,
       !count.diagnostics.contains(diagnostic)
     else { return }

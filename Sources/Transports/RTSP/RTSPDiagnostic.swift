@@ -41,11 +41,16 @@ public enum RTSPDiagnostic: Sendable, Hashable {
   case unassignedChannel(UInt8)
 }
 
+extension RTSPDiagnostic {
+  /// Whether everybody is to know it, and not only who looks after the server.
+  var isWarning: Bool { self == .basicWithoutEncryption }
+}
+
 extension RTSPDiagnostic: CustomStringConvertible {
   public var description: String {
     switch self {
     case .basicWithoutEncryption:
-      return "warning: the password was sent unencrypted (Basic authentication); "
+      return "the password was sent unencrypted (Basic authentication); "
         + "switch the server to digest authentication, or use rtsps://"
     case .optionsRefused(let status): return "OPTIONS was refused with \(status)"
     case .reconnected: return "the server closed the connection during set-up"

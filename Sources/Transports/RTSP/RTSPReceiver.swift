@@ -150,7 +150,8 @@ final class RTSPReceiver: PacketReceiver {
     case .paused: break
     case .report(let diagnostic):
       if count.diagnostics.count < Self.maximumDiagnostics {
-        count.diagnostics.append(diagnostic.description)
+        count.diagnostics.append(
+          TransportDiagnostic(diagnostic.description, isWarning: diagnostic.isWarning))
       }
     case .end(let end): finish(end)
     }
@@ -304,7 +305,7 @@ final class RTSPReceiver: PacketReceiver {
   /// The stream has begun: from now on the sink is told of the end.
   private func becomeOpen() {
     let selected = self.selected.flatMap { ports[$0] }
-    count.delivery = selected.map { $0.isMulticast ? "multicast" : "udp" } ?? "tcp"
+    count.delivery = selected.map { $0.isMulticast ? .multicast : .udp } ?? .tcp
     guard let opening, let sink else { return }
     self.opening = nil
     if let description, !tracks.isEmpty {

@@ -257,7 +257,7 @@ extension SessionDescription {
   func index(of selection: RTSPConfiguration.Selection) -> Int? {
     switch selection {
     case .everything, .firstVideo:
-      media.firstIndex { $0.kind == "video" && !$0.isBackChannel && !$0.isRetransmission }
+      media.firstIndex { $0.kind == .video && !$0.isBackChannel && !$0.isRetransmission }
     case .number(let number): media.indices.contains(number) ? number : nil
     }
   }

@@ -16,8 +16,8 @@ struct CaptureDelivery {
   /// Bytes expanded at a time.
   private static let expandedLength = 256 << 10
 
-  /// What was chosen and what was left out, one sentence each.
-  private(set) var remarks: [String] = []
+  /// What was chosen and left out, a sentence each.
+  private(set) var remarks: [TransportDiagnostic] = []
   private let wish: FlowSurvey.Wish
   private let expansion: GzipReader?
   /// The first bytes, until the format is recognized.
@@ -44,8 +44,10 @@ struct CaptureDelivery {
     expansion = isCompressed ? GzipReader() : nil
   }
 
-  /// How the chosen media was carried, once it is known.
-  var delivery: String? { if case .playing(let choice) = stage { choice.delivery } else { nil } }
+  /// How the media that is played was carried, once that is chosen.
+  var delivery: TransportCounters.Delivery? {
+    if case .playing(let choice) = stage { choice.delivery } else { nil }
+  }
 
   mutating func append(_ bytes: ByteBuffer, at arrival: Instant) {
     waiting.append((bytes, arrival))
@@ -136,9 +138,9 @@ struct CaptureDelivery {
         throw survey.flows.missing(for: wish, in: dissection.statistics)
       }
     }
-    remarks += dissection.statistics.losses + reader.oddities.map { "warning: \($0)" }
+    remarks += dissection.statistics.losses + reader.oddities.map { .warning("\($0)") }
     if reader.unfinished > 0 || expansion?.isInsideMember == true {
-      remarks.append("warning: the capture ends in the middle of a packet")
+      remarks.append(.warning("the capture ends in the middle of a packet"))
     }
   }
 
@@ -169,7 +171,7 @@ struct CaptureDelivery {
       return false
     }
     stage = .playing(choice)
-    remarks.append(choice.remark(among: survey.flows))
+    remarks.append(TransportDiagnostic(choice.remark(among: survey.flows)))
     if !choice.descriptions.isEmpty { events.append(.described(choice.descriptions)) }
     for (packet, arrival) in survey.kept { play(packet, at: arrival) }
     return true

@@ -11,7 +11,7 @@ final class ReplayReader: @unchecked Sendable {
     var datagrams: [Datagram]
     /// Set on the last batch.
     var end: End?
-    var diagnostics: [String] = []
+    var diagnostics: [TransportDiagnostic] = []
   }
 
   enum End: Sendable {
@@ -62,7 +62,7 @@ final class ReplayReader: @unchecked Sendable {
       throw survey.missing(for: wish, in: found.statistics)
     }
     self.choice = choice
-    remarks = [choice.remark(among: survey)]
+    remarks = [TransportDiagnostic(choice.remark(among: survey))]
     file.rewind()
     return choice.descriptions
   }
@@ -113,11 +113,11 @@ final class ReplayReader: @unchecked Sendable {
       || length >= Self.longSurveyLength && survey.hasCandidate(for: wish)
   }
 
-  /// How the chosen media was carried, once it is known.
-  var delivery: String? { choice?.delivery }
+  /// How the media that is played was carried, once that is chosen.
+  var delivery: TransportCounters.Delivery? { choice?.delivery }
 
-  /// What was chosen from how many flows, as messages.
-  private(set) var remarks: [String] = []
+  /// What was chosen, and from how much, in words.
+  private(set) var remarks: [TransportDiagnostic] = []
 
   // MARK: Playing
 
@@ -146,10 +146,11 @@ final class ReplayReader: @unchecked Sendable {
   private func end(_ batch: inout Batch, with end: End) -> Batch {
     hasEnded = true
     batch.end = end
-    batch.diagnostics = dissection.statistics.losses + reader.oddities.map { "warning: \($0)" }
+    batch.diagnostics =
+      dissection.statistics.losses + reader.oddities.map { .warning("\($0)") }
     if case .ended = end, reader.unfinished > 0 || file.endsInsideMember {
       batch.diagnostics.append(
-        "warning: the recording ends in the middle of a packet; what came before it was played")
+        .warning("the recording ends in the middle of a packet; what came before it was played"))
     }
     return batch
   }

@@ -25,9 +25,9 @@ public struct SessionDescription: Sendable, Hashable {
 
   /// An `m=` section (§5.14).
   public struct Media: Sendable, Hashable {
-    /// `video`, `audio`, `application` …, in lower case.
-    public var kind: String
-    /// 0 … 65535; 0 from RTSP servers.
+    /// What the `m=` line calls it.
+    public var kind: MediaKind { description.kind }
+    /// 0 … 65535; RTSP servers give 0.
     public var port: Int
     /// The profile as written, such as `RTP/AVP`.
     public var profile: String

@@ -33,7 +33,7 @@ extension SessionDescriptionParser {
     let map = section.encodings[payloadType] ?? RTPMap(assignedTo: payloadType)
     if let map, map.clockRate == nil { note(.invalidClockRate(payloadType: payloadType)) }
     media.description = MediaDescription(
-      kind: MediaKind(rawValue: media.kind), payloadType: payloadType,
+      kind: media.kind, payloadType: payloadType,
       encodingName: map?.name.printable,
       clockRate: map?.clockRate ?? MediaDescription.videoClockRate,
       formatParameters: parameters(of: payloadType, in: section),

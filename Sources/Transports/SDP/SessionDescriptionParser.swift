@@ -94,7 +94,7 @@ struct SessionDescriptionParser {
     let kind = words[0].lowercased().printable
     try begin(
       SessionDescription.Media(
-        kind: kind, port: port, profile: String(words[2]), payloadTypes: payloadTypes,
+        port: port, profile: String(words[2]), payloadTypes: payloadTypes,
         description: MediaDescription(kind: MediaKind(rawValue: kind))))
   }
 

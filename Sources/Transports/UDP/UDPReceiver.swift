@@ -198,7 +198,9 @@ final class UDPReceiver {
   /// noted.
   private func noteContent(of datagram: Datagram) -> Bool {
     guard let content = ForeignDatagram(datagram.bytes) else { return false }
-    if contents.insert(content).inserted { count.diagnostics.append(content.words) }
+    if contents.insert(content).inserted {
+      count.diagnostics.append(TransportDiagnostic(content.words))
+    }
     return true
   }
 

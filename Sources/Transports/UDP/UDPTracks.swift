@@ -8,7 +8,7 @@ final class UDPTracks: DatagramMerger {
   private let eventLoop: any EventLoop
   private var sink: (any DatagramSink)?
   private var lastArrival = Instant(nanoseconds: .min)
-  private var diagnostics: [String] = []
+  private var diagnostics: [TransportDiagnostic] = []
   private let required: Int
 
   /// Opens the sockets; if a track that is not `required` cannot be opened, that is only reported.

@@ -124,7 +124,7 @@ extension SessionDescription {
     let withPort = media.indices.filter { media[$0].port > 0 && !media[$0].isRetransmission }
     guard !withPort.isEmpty else { throw .nothingToReceive }
     let usable = withPort.filter { media[$0].isUsable(byEncodings: encodings) }
-    guard let chosen = usable.first(where: { media[$0].kind == "video" }) ?? usable.first else {
+    guard let chosen = usable.first(where: { media[$0].kind == .video }) ?? usable.first else {
       throw .noUsableMedia(described: withPort.map { media[$0].words }, usable: encodings.sorted())
     }
     let profile = media[chosen].profile
@@ -163,12 +163,12 @@ extension SessionDescription.Media {
   /// A section without an encoding name may turn out to be one, unless it is sound.
   fileprivate func isUsable(byEncodings encodings: Set<String>) -> Bool {
     guard !encodings.isEmpty else { return true }
-    return description.encodingName.map { encodings.contains($0.uppercased()) } ?? (kind != "audio")
+    return description.encodingName.map { encodings.contains($0.uppercased()) } ?? (kind != .audio)
   }
 
   /// A description for people: `audio PCMU`.
   fileprivate var words: String {
-    kind + " " + (description.encodingName ?? "payload type \(payloadTypes.first ?? 0)")
+    kind.rawValue + " " + (description.encodingName ?? "payload type \(payloadTypes.first ?? 0)")
   }
 }
 

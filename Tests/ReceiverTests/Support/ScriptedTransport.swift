@@ -16,7 +16,7 @@ final class ScriptedTransport: RTPTransport {
     var datagrams: [Datagram] = []
     /// How it ends after the last datagram; `nil` is silence.
     var end: TransportEnd? = .ended
-    var diagnostics: [String] = []
+    var diagnostics: [TransportDiagnostic] = []
     var isPassive = false
     /// With the recorded clock, datagrams keep the times that they have.
     var clock = ArrivalClock.monotonic

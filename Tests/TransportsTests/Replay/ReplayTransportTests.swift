@@ -124,7 +124,7 @@ struct ReplayTransportTests {
     file.moveWriterIndex(to: file.writerIndex - 10)
     let (sink, counters) = try await play(file)
     #expect(sink.datagrams.elements.filter { $0.track == 0 }.count == 200)
-    #expect(counters.diagnostics.contains { $0.contains("in the middle of a packet") })
+    #expect(counters.diagnostics.contains { $0.words.contains("in the middle of a packet") })
     guard case .ended? = sink.ends.elements.first else {
       Issue.record("no orderly end")
       return

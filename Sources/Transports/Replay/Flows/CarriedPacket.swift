@@ -58,14 +58,14 @@ struct DissectionStatistics: Sendable, Hashable {
     return "\(packets) packet\(packets == 1 ? "" : "s")\(detail)"
   }
 
-  /// Omissions that may have belonged to a stream, one sentence each.
-  var losses: [String] {
+  /// What was left out though it may have belonged to a stream, a sentence each.
+  var losses: [TransportDiagnostic] {
     [
       (cut, "packets were recorded only in part and were left out; record without a snap length"),
       (holes, "holes in TCP connections were skipped: segments that were not recorded"),
       (overlappingFragments, "overlapping fragments of IP, with their packets, were left out"),
       (malformed, "packets with headers that do not fit were left out"),
-      (unsupportedLink, "packets on an unknown kind of link were left out"),
-    ].filter { $0.0 > 0 }.map { "warning: \($0.0) \($0.1)" }
+      (unsupportedLink, "packets on a kind of link that is not known were left out"),
+    ].filter { $0.0 > 0 }.map { .warning("\($0.0) \($0.1)") }
   }
 }

@@ -19,7 +19,7 @@ struct FlowChoice: Sendable {
     let confirmed = survey.flows.filter(\.isConfirmed)
     func rank(_ flow: Flow) -> (Int, Int, UInt64) {
       let media = descriptions.section(of: flow)?.media
-      let described = media.map { $0.kind == "video" && !$0.isRetransmission ? 2 : 0 } ?? 1
+      let described = media.map { $0.kind == .video && !$0.isRetransmission ? 2 : 0 } ?? 1
       return (described, flow.looksLikeVideo ? 1 : 0, flow.bytes)
     }
     guard let best = confirmed.filter(wish.admits).max(by: { rank($0) < rank($1) }) else {
@@ -146,7 +146,7 @@ extension [SessionDescription] {
     // In a separate session, retransmissions may have the media's payload type.
     let exact = fitting.first { $1.port == flow.destinationPort.map(Int.init) }
     guard
-      let (session, media) = exact ?? fitting.first(where: { $1.kind == "video" })
+      let (session, media) = exact ?? fitting.first(where: { $1.kind == .video })
         ?? fitting.first
     else { return nil }
     let port = media.retransmission.map { session.media[$0].port } ?? 0

@@ -142,10 +142,10 @@ extension FlowChoice {
   }
 
   /// How the media was carried.
-  var delivery: String? {
+  var delivery: TransportCounters.Delivery? {
     switch flow.place {
-    case .port: "udp"
-    case .channel: "tcp"
+    case .port: .udp
+    case .channel: .tcp
     case .file: nil
     }
   }
