@@ -18,6 +18,7 @@ extension Verdict {
     guard let stream = status.stream, case .receiving(let codec, _) = stream.phase,
       stream.reception.delivered > 0
     else { return hint(report, source: source) }
+    if let words = scrambled(stream) { return words }
     guard stream.format != nil else {
       return "packets came, but no parameter sets of \(codec.encodingName): if a session "
         + "description has them, give it with --sdp; if this is another codec, leave --codec out"

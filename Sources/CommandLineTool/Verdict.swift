@@ -37,12 +37,10 @@ struct Verdict {
       (status, complaint) = (.notTrusted, "\(wish.source): \(reason)")
       return
     }
-    if let stream = report.status.stream, let words = Self.scrambled(stream) {
-      (status, complaint) = (.unrecognizedMedia, "\(wish.source): \(words)")
-      return
-    }
     let (judged, words) = Self.judge(report, wish)
-    if judged == .done, let frames = wish.frames, !report.reason.isFramesReached {
+    if judged == .done, let words = report.status.stream.flatMap(Self.scrambled) {
+      (status, complaint) = (.unrecognizedMedia, words)
+    } else if judged == .done, let frames = wish.frames, !report.reason.isFramesReached {
       status = .framesMissing
       let missing = "\(report.status.delivery.frames) of \(frames.counted("frame")) came"
       complaint = [words, missing].compactMap(\.self).joined(separator: "; ")

@@ -42,7 +42,7 @@ public struct DefragmentStatistics: Counted, Hashable {
   /// Whether so many payloads make no sense that they are encrypted or of another codec: of random
   /// bytes a fifth is of no type that there is, or does not fit its own lengths.
   public var looksScrambled: Bool {
-    packets >= 100 && (reservedTypes &+ malformedPayloads) > packets / 10
+    packets >= 50 && (reservedTypes &+ malformedPayloads) > packets / 10
   }
 
   public static let counters: [Counter<DefragmentStatistics>] = [

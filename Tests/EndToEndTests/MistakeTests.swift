@@ -47,6 +47,38 @@ struct MistakeTests {
     #expect(right == 0)
   }
 
+  /// Ciphertext is no stream of the codec that was said, though an elementary stream takes all of it.
+  @Test func aRecordingOfCiphertextIsNoSuccess() throws {
+    let recording = try Self.record(["--srtp-key-file", key(1), "--packet-size", "300"])
+    let output = try Scratch.path("h264")
+    let (status, words) = try run([recording, "--codec", "h264", "-o", output])
+    #expect(status == 9, "\(words)")
+    #expect(words.contains("encrypted") && words.contains("--srtp-key-file"), "\(words)")
+  }
+
+  /// The first bytes of what FFmpeg sends, and what its payload type stands for.
+  private static let fixedTypes = [
+    (["testsrc", "-c:v", "mjpeg", "-f", "rtp"], "26 (JPEG video)"),
+    (["testsrc", "-c:v", "mpeg2video", "-f", "rtp_mpegts"], "33 (MPEG-TS video)"),
+    (["sine", "-ar", "8000", "-c:a", "pcm_mulaw", "-f", "rtp"], "0 (PCMU sound)"),
+    (["sine", "-ar", "8000", "-c:a", "pcm_alaw", "-f", "rtp"], "8 (PCMA sound)"),
+  ]
+
+  @Test("a payload type with a fixed meaning is named", arguments: fixedTypes)
+  func fixedType(_ media: [String], words: String) throws {
+    let capture = try Scratch.path("pcapng")
+    let (receiver, port) = try CommandTests.listener(["--timeout", "3", "--capture", capture])
+    let sender = try RunningProcess(
+      "ffmpeg",
+      ["-v", "error", "-re", "-f", "lavfi", "-i"] + media + ["rtp://127.0.0.1:\(port)"])
+    #expect(try receiver.waitForExit() == 9)
+    withExtendedLifetime(sender) {}
+    #expect(receiver.standardError.contains(words), "\(receiver.standardError)")
+    let (status, said) = try run([capture])
+    #expect(status == 9, "\(said)")
+    #expect(said.contains(words), "\(said)")
+  }
+
   /// Media may be received perfectly and still be useless for pictures.
   @Test(arguments: [
     (["--codec", "h265"], "leave --codec out"),

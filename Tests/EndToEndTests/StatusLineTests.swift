@@ -26,6 +26,28 @@ struct StatusLineTests {
       .filter { !$0.hasPrefix("rtp-recv:") }
   }
 
+  /// Hellos come 7.75 s and 12.75 s after the start; between them nothing is to be done.
+  @Test func aReceiverThatWaitsDoesNotWakeForItsTerminal() throws {
+    let number = try Scratch.path("pid")
+    let command =
+      "echo $$ > \(number); exec '\(Product.rtpRecv)' udp://127.0.0.1:9 --timeout 0 "
+      + "--heartbeat-interval 60"
+    let measurement = """
+      script -qec "$1" /dev/null > /dev/null &
+      function switches {
+        cat /proc/$(cat \(number))/task/*/status | awk '/^voluntary_ctxt/ { sum += $2 } END { print sum }'
+      }
+      sleep 8.5; before=$(switches); sleep 3.5; after=$(switches)
+      kill $(cat \(number)); wait; echo $((after - before))
+      """
+    let process = try RunningProcess("bash", ["-c", measurement, "bash", command])
+    try process.waitForExit()
+    let count = String(decoding: process.standardOutput, as: UTF8.self)
+    let switches = try #require(Int(count.trimmingCharacters(in: .whitespacesAndNewlines)))
+    // Five times a second would be more than a hundred.
+    #expect(switches < 10)
+  }
+
   @Test("fields go whole when the terminal is narrow", arguments: [30, 50, 80, 160])
   func width(columns: Int) throws {
     let states = states(of: try shown(columns: columns))
