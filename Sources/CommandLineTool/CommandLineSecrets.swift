@@ -25,6 +25,13 @@ struct CommandLineSecrets: Sendable {
   /// The argument as typed, for `argument` as shown.
   func original(of argument: String) -> String { originals[argument] ?? argument }
 
+  /// The long options, as they were typed.
+  var typedOptions: [String] {
+    arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }.map {
+      String($0.prefix { $0 != "=" })
+    }
+  }
+
   private static func hidePasswordsInMemory() {
     for index in 1..<max(1, Int(CommandLine.argc)) {
       guard let argument = unsafe CommandLine.unsafeArgv[index] else { continue }

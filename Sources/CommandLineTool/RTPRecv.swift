@@ -71,6 +71,7 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: "TLS") var tls: TLSOptions
   @OptionGroup(title: "SRTP") var srtp: SRTPCommandOptions
   @OptionGroup(title: "Recordings") var replay: ReplayOptions
+  @OptionGroup(title: "Added transports") var added: AddedOptions
   @OptionGroup(title: "When to stop") var stopping: StoppingOptions
   @OptionGroup(title: "What is shown") var display: DisplayOptions
 
@@ -155,6 +156,7 @@ struct RTPRecv: AsyncParsableCommand {
   func transportOptions(for source: SourceArgument) throws -> TransportOptions {
     try checkScopes(for: source)
     var options = try udp.options()
+    try added.apply(to: &options)
     // With --reconnect, --timeout covers all connections together.
     let timeout = stopping.reconnect ? nil : stopping.timeout
     options.rtsp = try rtsp.configuration(tls: tls, timeout: timeout)
@@ -183,16 +185,15 @@ struct RTPRecv: AsyncParsableCommand {
   private func checkScopes(for source: SourceArgument) throws {
     var options = TransportOptions()
     options.framed.framing = replay.framing
-    var carrier = try CommandLineTool.current.transports.name(
-      of: source.bare, transport: transport, options: options)
-    if source.bare == "-" || FileIdentity.isPipe(source.bare) {
-      // A file is a recording, on standard input too.
-      let isFile = source.bare == "-" && FileIdentity.isRegular(STDIN_FILENO)
-      carrier = isFile ? "replay" : OptionScope.pipe
-    }
-    let typed = OptionScope.options(in: CommandLineSecrets.taken.arguments)
-    if let complaint = OptionScope.complaint(about: typed, for: carrier) {
-      throw ValidationError(complaint)
+    let transports = CommandLineTool.current.transports
+    let own = try transports.scope(of: source.bare, transport: transport, options: options)
+    guard let own else { return }
+    for option in CommandLineSecrets.taken.typedOptions where !own.options.contains(option) {
+      let others = transports.scopes.filter { $0.options.contains(option) }.map(\.words)
+      guard !others.isEmpty else { continue }
+      let list: [String] = others.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+      throw ValidationError(
+        "\(option) has no effect with \(own.words); it is for \(list.joined(separator: ", "))")
     }
   }
 

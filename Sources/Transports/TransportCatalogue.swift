@@ -50,6 +50,21 @@ public struct TransportCatalogue: Sendable {
     try kind(of: source, transport: name, options).name
   }
 
+  /// The options that transports add to the command line.
+  public var options: [DeclaredOption] { kinds.flatMap(\.options) }
+
+  /// What has an effect on which sources: a scope for each sort of them.
+  public var scopes: [OptionScope] { kinds.flatMap(\.allScopes) }
+
+  /// Which options have an effect on a SOURCE argument.
+  ///
+  /// - Throws: what is wrong with the argument, as ``make(source:transport:options:on:)`` does.
+  public func scope(
+    of source: String, transport name: String? = nil, options: TransportOptions = TransportOptions()
+  ) throws(TransportError) -> OptionScope? {
+    try kind(of: source, transport: name, options).allScopes.first { $0.includes(source) }
+  }
+
   /// The streams that the source describes or contains, without receiving any.
   ///
   /// - Throws: like ``make(source:transport:options:on:)`` and the transport's `open`; also
@@ -106,5 +121,21 @@ extension SourceFault {
     let hasPort = (try? SourceAddress.endpoint(authority)) != nil
     let isAddress = (try? SocketAddress(ipAddress: String(authority), port: 0)) != nil
     self = hasPort || isAddress ? .noScheme(known: urls) : .noSuchFile
+  }
+}
+
+extension TransportKind {
+  /// The scopes with the options that the transport adds.
+  fileprivate var allScopes: [OptionScope] {
+    let added = options.map { "--\($0.name)" }
+    guard !scopes.isEmpty else {
+      let words = schemes.first.map { "\($0)://" } ?? name
+      return [OptionScope(words, options: added)]
+    }
+    return scopes.map { scope in
+      var scope = scope
+      scope.options += added
+      return scope
+    }
   }
 }

@@ -202,6 +202,16 @@ struct MistakeTests {
       #expect(line.hasPrefix("0  video  H264  "), "\(line)")
       #expect(line.contains("--ssrc 0x") && line.contains(" 0 lost (0.00 %)"), "\(line)")
     }
+    for command in [
+      "cat \(capture) | \(Product.rtpRecv) - --list",
+      "gzip -c \(capture) | \(Product.rtpRecv) - --list",
+      "\(Product.rtpRecv) <(cat \(capture)) --list",
+    ] {
+      let process = try RunningProcess("bash", ["-c", command])
+      #expect(try process.waitForExit() == 0, "\(process.standardError)")
+      let line = String(decoding: process.standardOutput, as: UTF8.self)
+      #expect(line.hasPrefix("0  video  H264  "), "\(command): \(line)")
+    }
     let process = try RunningProcess(Product.rtpRecv, [capture, "--list-json"])
     #expect(try process.waitForExit() == 0)
     let object = try #require(

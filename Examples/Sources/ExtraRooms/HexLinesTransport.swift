@@ -7,13 +7,33 @@ public import Transports
 extension TransportKind {
   /// `hex:///path`, and files that end in `.hex`.
   public static let hexLines = {
-    var kind = TransportKind(name: "hex", schemes: ["hex"]) { source, _, eventLoop in
+    var kind = TransportKind(name: "hex", schemes: ["hex"]) { source, options, eventLoop in
       let path = source.hasPrefix("hex://") ? String(source.dropFirst(6)) : source
-      return HexLinesTransport(path: path, on: eventLoop)
+      return HexLinesTransport(path: path, options[HexLinesOptions.self], on: eventLoop)
     }
     kind.endings = [".hex"]
+    kind.options = [
+      DeclaredOption("hex-skip", valueName: "n", help: "Leave out the first lines of a .hex file.")
+      {
+        value, options in
+        guard let count = Int(value), count >= 0 else { throw HexLinesOptions.NoCount() }
+        options[HexLinesOptions.self].skipped = count
+      }
+    ]
     return kind
   }()
+}
+
+/// What a user can choose about hexadecimal lines.
+public struct HexLinesOptions: TransportOption {
+  /// Lines that are left out at the start.
+  public var skipped = 0
+
+  public init() {}
+
+  struct NoCount: Error, CustomStringConvertible {
+    let description = "it must be a number, 0 or more"
+  }
 }
 
 /// RTP from a text file of hexadecimal lines, one packet in each: all that a transport has to be.
@@ -32,10 +52,13 @@ public final class HexLinesTransport: RTPTransport {
   public let longestSilence: Duration? = nil
   public let takesReports = false
   private let path: String
+  private let options: HexLinesOptions
   private let state: NIOLoopBoundBox<State>
 
-  public init(path: String, on eventLoop: any EventLoop) {
-    (self.path, self.eventLoop) = (path, eventLoop)
+  public init(
+    path: String, _ options: HexLinesOptions = HexLinesOptions(), on eventLoop: any EventLoop
+  ) {
+    (self.path, self.options, self.eventLoop) = (path, options, eventLoop)
     state = .makeBoxSendingValue(State(), eventLoop: eventLoop)
   }
 
@@ -45,12 +68,13 @@ public final class HexLinesTransport: RTPTransport {
       state.value.phase = .opening
     }.get()
     // What blocks is not done on the event loop.
-    let lines = try await NIOThreadPool.singleton.runIfActive { [path] in
+    let lines = try await NIOThreadPool.singleton.runIfActive { [path, options] in
       try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+        .dropFirst(options.skipped)
     }
     try await eventLoop.submit { [self] in
       guard case .opening = state.value.phase else { throw TransportError.closed }
-      (state.value.phase, state.value.lines) = (.open(sink), lines[...])
+      (state.value.phase, state.value.lines) = (.open(sink), lines)
       eventLoop.execute { self.deliver() }
     }.get()
   }

@@ -29,11 +29,19 @@ import Testing
     #expect(lines.count == 25)
     #expect(lines.allSatisfy { $0.hasPrefix("320x240 ") })
     #expect(Set(lines).count == 25)
+    // The whole command line goes with it, and so do the options of its own.
+    let unnamed = Self.folder.appendingPathComponent("packets").path
+    try FileManager.default.copyItem(atPath: packets, toPath: unnamed)
+    let rest = Self.folder.appendingPathComponent("rest.y4m").path
+    try Command.run(
+      Command.path(of: "rtp-recv-extra"),
+      "--transport hex \(unnamed) --codec vp8 --hex-skip 3 --frames 5 -o \(rest)")
+    #expect(try hashes(of: rest).count == 5)
   }
 
   @Test func theHelpNamesWhatWasAdded() throws {
     let help = try Command.run(Command.path(of: "rtp-recv-extra"), "--help")
-    #expect(help.contains("hex"))
+    #expect(help.contains("--hex-skip <n>"))
     #expect(help.contains("vp8"))
     #expect(help.contains("fnv"))
   }

@@ -96,25 +96,30 @@ extension TransportKind {
     var kind = TransportKind(
       name: "tcp", schemes: ["tcp"], make: makeFramed,
       describe: { source, options, eventLoop in
-        guard source == "-", SourceFile(standardInput).kind == .regular else {
+        guard isRecording(source) || isPipe(source) else {
           throw TransportError.source(source, .nothingDescribed)
         }
-        return try await listing(ofRecording: standardInput, options)
+        return try await listing(ofRecording: source == "-" ? standardInput : source, options)
       })
     kind.arguments = ["-"]
     kind.recognizes = { file, _ in file.kind == .pipe }
+    kind.scopes = [
+      OptionScope("recordings", options: OptionScope.recordings) { isRecording($0) },
+      OptionScope("pipes", options: ["--framing", "--timeout", "--ssrc", "--port"]) { isPipe($0) },
+      OptionScope("tcp://", options: ["--framing", "--timeout"] + OptionScope.connections),
+    ]
     return kind
   }()
 
   @Sendable private static func makeFramed(
     _ source: String, _ options: TransportOptions, _ eventLoop: any EventLoop
   ) throws(TransportError) -> any RTPTransport {
-    if source == "-", SourceFile(standardInput).kind == .regular {
+    if isRecording(source) {
       // 'rtp-recv - < FILE': a file is a recording with its own times, not a live stream.
       return ReplayTransport(
         path: standardInput, configuration: options.recordings, on: eventLoop)
     }
-    if source == "-" || SourceFile(source).kind == .pipe {
+    if isPipe(source) {
       return FramedTransport(
         source: source == "-" ? .pipe(STDIN_FILENO) : .pipeAt(source),
         framing: options.framed.framing, recordings: options.recordings, on: eventLoop)
@@ -126,6 +131,14 @@ extension TransportKind {
     return FramedTransport(
       source: .server(host: host, port: address.port), framing: options.framed.framing,
       silence: options.framed.silence, sockets: options.sockets, on: eventLoop)
+  }
+
+  private static func isRecording(_ source: String) -> Bool {
+    source == "-" && SourceFile(standardInput).kind == .regular
+  }
+
+  private static func isPipe(_ source: String) -> Bool {
+    source == "-" || SourceFile(source).kind == .pipe
   }
 
   private static let standardInput = "/dev/stdin"

@@ -63,11 +63,20 @@ public final class HTTPTransport: RTPTransport {
 
 extension TransportKind {
   /// `http://` and `https://`.
-  public static let http = TransportKind(name: "http", schemes: ["http", "https"]) {
-    source, options, eventLoop in
-    // '--transport http host:port' has no scheme.
-    let url = SourceAddress.scheme(of: source) == nil ? "http://" + source : source
-    return try HTTPTransport(
-      source: url, configuration: options.http, sockets: options.sockets, on: eventLoop)
-  }
+  public static let http: TransportKind = {
+    var kind = TransportKind(name: "http", schemes: ["http", "https"]) {
+      source, options, eventLoop in
+      // '--transport http host:port' has no scheme.
+      let url = SourceAddress.scheme(of: source) == nil ? "http://" + source : source
+      return try HTTPTransport(
+        source: url, configuration: options.http, sockets: options.sockets, on: eventLoop)
+    }
+    kind.scopes = [
+      OptionScope(
+        "http://",
+        options: ["--http-proxy", "--timeout"] + OptionScope.login + OptionScope.tls
+          + OptionScope.connections)
+    ]
+    return kind
+  }()
 }

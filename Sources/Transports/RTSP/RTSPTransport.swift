@@ -108,6 +108,12 @@ extension TransportKind {
             source: source, configuration: options.rtsp, sockets: options.sockets, on: eventLoop))
       })
     kind.counters = TransportCounter.ofSockets + TransportCounter.ofRTSP
+    kind.scopes = [
+      OptionScope(
+        "rtsp://",
+        options: ["--rtsp-transport", "--stream", "--all-streams", "--feedback", "--timeout"]
+          + OptionScope.login + OptionScope.tls + OptionScope.sockets)
+    ]
     return kind
   }()
 }

@@ -2,6 +2,8 @@ internal import Glibc
 internal import NIOCore
 
 /// An open file that is read in large pieces by one thread at a time; gzip is expanded.
+///
+/// A pipe is read once: ``rewind()`` has to come before the first ``read()``.
 final class RecordingFile {
   /// Bytes per read: few enough for a core's cache, enough to make calls rare.
   static let readLength = 512 << 10
@@ -11,26 +13,40 @@ final class RecordingFile {
   /// The first expanded bytes, enough to recognize the format.
   let beginning: ByteBuffer
   private let descriptor: CInt
+  private let isPipe: Bool
+  /// What was read to recognize the format, as it came.
+  private let peeked: ByteBuffer
+  /// What of it a pipe will not return again.
+  private var unread = ByteBuffer()
   private let expansion: GzipReader?
   /// Bytes from the file that are being expanded.
   private var compressed = ByteBuffer()
   private var slabs: [ByteBuffer] = []
 
+  /// Opens a file, or a pipe where `mayBePipe`, which waits for whoever writes it.
+  ///
   /// - Throws: ``ReplayError``, or an error from reading.
-  init(path: String) throws {
+  init(path: String, mayBePipe: Bool = false) throws {
     // Otherwise a named pipe would wait for a writer.
-    descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    let isWaiting = mayBePipe ? 0 : O_NONBLOCK
+    descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | isWaiting)
     guard descriptor >= 0 else {
       throw ReplayError.unreadable(reason: unsafe String(cString: strerror(errno)))
     }
     var beginning = ByteBuffer()
     do {
       var status = stat()
-      guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      let isKnown = unsafe fstat(descriptor, &status) == 0
+      isPipe = isKnown && mayBePipe && status.st_mode & S_IFMT == S_IFIFO
+      guard isKnown, isPipe || status.st_mode & S_IFMT == S_IFREG else {
         throw status.st_mode & S_IFMT == S_IFDIR ? ReplayError.isDirectory : ReplayError.notRegular
       }
       _ = posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
-      try Self.read(descriptor, atMost: ForeignContent.signatureLength, into: &beginning)
+      // A pipe may return less at a time.
+      while beginning.readableBytes < ForeignContent.signatureLength,
+        try Self.read(descriptor, atMost: ForeignContent.signatureLength, into: &beginning) > 0
+      {}
+      peeked = beginning
       guard beginning.readableBytesView.starts(with: GzipReader.signature) else {
         (self.beginning, expansion) = (beginning, nil)
         rewind()
@@ -61,7 +77,7 @@ final class RecordingFile {
     if let expansion {
       try expand(expansion, into: &slab)
     } else {
-      try Self.read(descriptor, atMost: Self.readLength, into: &slab)
+      try readOn(into: &slab)
     }
     slabs.append(slab)
     return slab.readableBytes > 0 ? slab : nil
@@ -70,7 +86,7 @@ final class RecordingFile {
   private func expand(_ expansion: GzipReader, into slab: inout ByteBuffer) throws {
     while try expansion.read(atMost: Self.readLength, into: &slab) == 0 {
       compressed.clear(minimumCapacity: Self.readLength)
-      try Self.read(descriptor, atMost: Self.readLength, into: &compressed)
+      try readOn(into: &compressed)
       guard compressed.readableBytes > 0 else { return }
       expansion.append(compressed)
     }
@@ -81,14 +97,25 @@ final class RecordingFile {
 
   /// Returns to the beginning.
   func rewind() {
-    lseek(descriptor, 0, SEEK_SET)
+    if isPipe { unread = peeked } else { lseek(descriptor, 0, SEEK_SET) }
     expansion?.restart()
   }
 
+  private func readOn(into buffer: inout ByteBuffer) throws(TransportError) {
+    guard unread.readableBytes == 0 else {
+      buffer.writeBuffer(&unread)
+      return
+    }
+    try Self.read(descriptor, atMost: Self.readLength, into: &buffer)
+  }
+
+  /// Returns how many bytes there were; 0 at the end.
+  @discardableResult
   private static func read(
     _ descriptor: CInt, atMost count: Int, into buffer: inout ByteBuffer
-  ) throws(TransportError) {
+  ) throws(TransportError) -> Int {
     var failure: CInt?
+    let former = buffer.readableBytes
     unsafe buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { bytes in
       while true {
         let result = unsafe Glibc.read(descriptor, bytes.baseAddress, min(count, bytes.count))
@@ -97,7 +124,7 @@ final class RecordingFile {
         return max(0, result)
       }
     }
-    guard let failure else { return }
+    guard let failure else { return buffer.readableBytes - former }
     throw .system(
       operation: "read the recording", reason: unsafe String(cString: strerror(failure)))
   }

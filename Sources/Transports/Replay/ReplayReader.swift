@@ -32,11 +32,11 @@ final class ReplayReader: @unchecked Sendable {
   private var hasEnded = false
   private var origins = FlowOrigins()
 
-  /// Opens a file and recognizes its format.
+  /// Opens a file and recognizes its format; a pipe, where `mayBePipe`, can only be listed.
   ///
   /// - Throws: ``ReplayError``, or an error from reading.
-  init(path: String, configuration: ReplayConfiguration) throws {
-    file = try RecordingFile(path: path)
+  init(path: String, configuration: ReplayConfiguration, mayBePipe: Bool = false) throws {
+    file = try RecordingFile(path: path, mayBePipe: mayBePipe)
     wish = configuration.wish
     guard file.beginning.readableBytes > 0 else { throw ReplayError.empty }
     if let framing = configuration.framing {

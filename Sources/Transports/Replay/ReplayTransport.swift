@@ -102,6 +102,11 @@ public final class ReplayTransport: RTPTransport {
   }
 }
 
+extension OptionScope {
+  /// The options of recordings, in files and on standard input.
+  static let recordings = ["--speed", "--ssrc", "--port", "--framing"]
+}
+
 extension TransportKind {
   /// Recordings in files.
   public static let replay: TransportKind = {
@@ -119,16 +124,17 @@ extension TransportKind {
     }
     kind.takesAnyFile = true
     kind.hasRepairPorts = true
+    kind.scopes = [OptionScope("recordings", options: OptionScope.recordings)]
     return kind
   }()
 
-  /// The flows of a recording, which is read to its end.
+  /// The flows of a recording in a file or a pipe, which is read to its end.
   static func listing(
     ofRecording path: String, _ options: TransportOptions
   ) async throws -> StreamListing {
     let configuration = options.recordings
     return try await NIOThreadPool.singleton.runIfActive {
-      try ReplayReader(path: path, configuration: configuration).listing()
+      try ReplayReader(path: path, configuration: configuration, mayBePipe: true).listing()
     }
   }
 }

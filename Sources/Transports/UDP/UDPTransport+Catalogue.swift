@@ -6,6 +6,12 @@ extension TransportKind {
   public static let hello: TransportKind = {
     var kind = TransportKind(name: "udp", schemes: ["udp"], make: sayHello)
     kind.counters = TransportCounter.ofSockets + TransportCounter.ofHello
+    kind.scopes = [
+      OptionScope(
+        "udp://",
+        options: ["--hello", "--heartbeat", "--heartbeat-interval", "--feedback", "--timeout"]
+          + OptionScope.sockets)
+    ]
     return kind
   }()
 
@@ -41,6 +47,9 @@ extension TransportKind {
       file.holdsSessionDescription || file.kind == .pipe && file.path.hasSuffix(".sdp")
     }
     kind.hasRepairPorts = true
+    kind.scopes = [
+      OptionScope("rtp:// or .sdp", options: ["--feedback", "--timeout"] + OptionScope.sockets)
+    ]
     return kind
   }()
 
