@@ -196,6 +196,7 @@ struct ReplayTransportTests {
       ("xz", [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0, 1, 2], "xz -d"),
       ("snoop", Array("snoop\0\0\0".utf8), "editcap"),
       ("a playlist", Array("#EXTM3U\n#EXT".utf8), "playlist"),
+      ("an RTSP server's bytes", Array("RTSP/1.0 200 OK\r\n".utf8), "an RTSP connection"),
       ("a web page", Array("<!DOCTYPE html>".utf8), "web page"),
     ] as [(String, [UInt8], String)])
   func whatAFileIsInsteadIsSaid(name: String, bytes: [UInt8], words: String) async throws {

@@ -11,6 +11,8 @@ public enum ForeignContent: Sendable, Hashable {
   case compressed(String, tool: String)
   /// A capture in a format that Wireshark's `editcap` turns into pcapng.
   case otherCapture(String)
+  /// The bytes of an RTSP connection without the headers of their packets.
+  case connection
   case webPage
   case playlist
 
@@ -31,6 +33,8 @@ public enum ForeignContent: Sendable, Hashable {
       self = has("WAVE", at: 8) ? .sound("WAV") : .video("AVI")
     } else if Self.isTransportStream(bytes) {
       self = .video("MPEG-TS")
+    } else if Self.requests.contains(where: { has($0) }) {
+      self = .connection
     } else if has("<!") || has("<html") || has("<HTML") || has("<?xml") {
       self = .webPage
     } else {
@@ -59,6 +63,9 @@ public enum ForeignContent: Sendable, Hashable {
     (Array("#EXTM3U".utf8), .playlist),
   ]
 
+  /// What either side of an RTSP connection begins with (RFC 2326 §6.1, §7.1).
+  private static let requests = ["RTSP/1.", "OPTIONS rtsp", "DESCRIBE rtsp", "SETUP rtsp"]
+
   /// Packets of 188 bytes begin with 0x47 (ISO/IEC 13818-1 §2.4.3.2).
   private static func isTransportStream(_ bytes: ByteBuffer) -> Bool {
     [0, 188].allSatisfy { bytes.getInteger(at: bytes.readerIndex + $0, as: UInt8.self) == 0x47 }
@@ -77,6 +84,8 @@ extension ForeignContent: CustomStringConvertible {
       "it is compressed with \(name); unpack it first, with: \(tool) FILE"
     case .otherCapture(let name):
       "it is a capture of \(name); make a pcapng of it first, with: editcap FILE NEW.pcapng"
+    case .connection:
+      "it is the text of an RTSP connection, without times; record it as packets: tcpdump -w FILE"
     case .webPage: "it is a web page, not a recording; give the URL of the stream itself"
     case .playlist: "it is a playlist; give one of the URLs in it"
     }
