@@ -27,7 +27,8 @@ final class StreamDriver: DatagramSink {
 
   /// Opens the transport, and says what comes of that; the first one of a run starts its clocks.
   func open(startingRunAt start: Instant? = nil) {
-    if let start { submit { $0.startRun(at: start) } }
+    // Also sets the alarm for the end of the run, which may come while the transport opens.
+    submit { if let start { $0.startRun(at: start) } }
     Task(executorPreference: surroundings.tasks) { [self] in
       do {
         try await transport.open(delivering: self)
