@@ -130,6 +130,16 @@ extension AccessUnitDraft {
     }
   }
 
+  /// Whether a start code ends in `piece`, which was just appended.
+  ///
+  /// The packet's bytes are still in the processor's cache, those of the access unit often not.
+  private func hasStartCode(in piece: ByteBuffer, format: any PayloadFormat.Type) -> Bool {
+    guard !format.startCode.isEmpty, let unit = writing else { return false }
+    let seam = bytes.writerIndex - piece.readableBytes
+    return piece.indexOfStartCode(from: piece.readerIndex, to: piece.writerIndex) != nil
+      || bytes.indexOfStartCode(from: max(unit.start, seam - 2), to: seam + 2) != nil
+  }
+
   /// Removes and returns what was written from `index` on, as a copy, so that the access unit's
   /// buffer stays uniquely referenced.
   private mutating func takeBack(from index: Int) -> ByteBuffer {

@@ -93,7 +93,7 @@ final class StreamDriver: DatagramSink {
   /// Does what is to be done, and has itself woken when more is.
   private func proceed() {
     perform()
-    let due = state.value.reception.deadline
+    let due = state.withValue { $0.reception.deadline }
     state.value.alarm.set(for: due, on: transport.eventLoop) { [self] in
       state.value.alarm.rang()
       state.value.reception.timePassed(to: .now)
@@ -111,8 +111,8 @@ final class StreamDriver: DatagramSink {
         state.value.reception.delivered(
           goesOn: goesOn, isCrowded: distribution.isCrowded, at: .now)
       case .awaitRoom:
-        distribution.whenRoom { [weak self] in
-          self?.submit { $0.roomAwaited(isCrowded: distribution.isCrowded, at: .now) }
+        distribution.whenRoom { [self] in
+          submit { $0.roomAwaited(isCrowded: distribution.isCrowded, at: .now) }
         }
       case .sendRTCP(let bytes, let track): transport.sendFeedback(bytes, track: track)
       case .holdReading(let isHeld): transport.holdReading(isHeld)

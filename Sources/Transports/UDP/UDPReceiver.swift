@@ -156,11 +156,13 @@ final class UDPReceiver {
     DatagramReader(repair.socket, as: repair.channel, on: eventLoop, delivering: delivery())
   }
 
+  /// ``stop()`` ends what the readers and timers hold; weak references to this object would make
+  /// every packet slower.
   private func delivery() -> DatagramReader.Delivery {
     DatagramReader.Delivery(
-      datagram: { [unowned self] in receive($0, from: $1) },
-      readCompleted: { [unowned self] in sink?.readCompleted(at: $0) },
-      failed: { [unowned self] in end(.failed($0)) })
+      datagram: { [self] in receive($0, from: $1) },
+      readCompleted: { [self] in sink?.readCompleted(at: $0) },
+      failed: { [self] in end(.failed($0)) })
   }
 
   private func receive(_ datagram: Datagram, from origin: SocketAddress) {
@@ -261,7 +263,7 @@ final class UDPReceiver {
     guard let deadline = hello?.schedule.deadline else { return }
     hello?.timer = eventLoop.assumeIsolated().scheduleTask(
       in: .nanoseconds(max(now.nanoseconds(to: deadline), 0))
-    ) { [weak self] in self?.speak() }
+    ) { [self] in speak() }
   }
 
   private func send(_ bytes: ByteBuffer, to address: SocketAddress) {
@@ -288,14 +290,14 @@ final class UDPReceiver {
     guard ports.media.isReadable else {
       let wait = try ports.media.waitUntilReady(on: eventLoop)
       hello?.watch = wait
-      return wait.isReady.assumeIsolated().whenSuccess { [weak self] in
-        self?.orEnd { (receiver) throws(TransportError) in try receiver.look() }
+      return wait.isReady.assumeIsolated().whenSuccess { [self] in
+        orEnd { (receiver) throws(TransportError) in try receiver.look() }
       }
     }
     ports.media.keepErrors(false)
     hello?.readingSince = Instant(NIODeadline.now())
     watchOnceSilent()
-    media.start().assumeIsolated().whenFailure { [weak self] in self?.end(.failed($0)) }
+    media.start().assumeIsolated().whenFailure { [self] in end(.failed($0)) }
   }
 
   private func watchOnceSilent() {
@@ -307,7 +309,7 @@ final class UDPReceiver {
       return orEnd { (receiver) throws(TransportError) in try receiver.watch() }
     }
     hello?.silenceTimer = eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(left)) {
-      [weak self] in self?.watchOnceSilent()
+      [self] in watchOnceSilent()
     }
   }
 
