@@ -17,7 +17,7 @@ var session = try Reception(
   Reception.Configuration(), on: Reception.Carrier(time: .recorded),
   randomness: SystemRandomNumberGenerator(), at: Instant(nanoseconds: 0))
 
-func takeActions() {
+func takeActions(of session: inout Reception) {
   while let action = session.nextAction() {
     guard case .deliver(let unit) = action else { continue }
     print(
@@ -32,9 +32,9 @@ while let (length, rtpLength, milliseconds) = recording.readMultipleIntegers(
   let arrival = Instant(nanoseconds: Int64(milliseconds) * 1_000_000)
   // 0 marks a packet of RTCP, which is left out here.
   if rtpLength > 0 { session.receive(Datagram(bytes: packet, arrival: arrival)) }
-  takeActions()
+  takeActions(of: &session)
 }
 session.transportEnded(.ended)
-takeActions()
+takeActions(of: &session)
 session.finish(at: Instant(nanoseconds: .max))
-takeActions()
+takeActions(of: &session)
