@@ -68,9 +68,11 @@ let package = Package(
       name: "ExtraRoomsTests",
       dependencies: [
         "ExtraRooms",
+        .product(name: "RTPWire", package: "rtp-recv"),
         .product(name: "TransportConformance", package: "rtp-recv"),
         .product(name: "Transports", package: "rtp-recv"),
         .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
       ]
     ),
   ],

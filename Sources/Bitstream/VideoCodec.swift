@@ -13,6 +13,9 @@ public struct VideoCodec: Sendable, Hashable {
     public static let allocatesMissingLater = DecoderTraits(rawValue: 1)
     /// It does not notice that a slice ends early.
     public static let missesCutSlices = DecoderTraits(rawValue: 2)
+    /// It replaces a missing H.265 picture by one with the motion of another, which spoils later
+    /// pictures.
+    public static let misplacesMotion = DecoderTraits(rawValue: 4)
   }
 
   /// The name on the command line and the ending of an elementary-stream file: `h264`, `h265`.

@@ -7,10 +7,13 @@ public struct QueueLimits: Sendable, Hashable {
   public var count: Int
   /// Bytes of all elements; one element larger than this may wait alone.
   public var bytes: Int
+  /// Bytes from which on the queue is crowded; by default half of `bytes`.
+  public var crowdedBytes: Int
 
-  public init(count: Int, bytes: Int) {
+  public init(count: Int, bytes: Int, crowdedBytes: Int? = nil) {
     self.count = max(1, count)
     self.bytes = max(1, bytes)
+    self.crowdedBytes = crowdedBytes ?? self.bytes / 2
   }
 }
 
@@ -57,14 +60,14 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
       bytes += more
     }
 
-    /// Whether the queue is over half full.
+    /// Whether the queue is so full that producers should back off.
     func isCrowded(within limits: QueueLimits) -> Bool {
-      !isClosed && (elements.count > limits.count / 2 || bytes > limits.bytes / 2)
+      !isClosed && (elements.count > limits.count / 2 || bytes > limits.crowdedBytes)
     }
 
     /// Whether the queue is empty enough for producers to continue.
     func isRoomy(within limits: QueueLimits) -> Bool {
-      isClosed || (elements.count <= limits.count / 4 && bytes <= limits.bytes / 4)
+      isClosed || (elements.count <= limits.count / 4 && bytes <= limits.crowdedBytes / 2)
     }
 
     mutating func removeFirst() -> Element? {
@@ -170,7 +173,7 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   }
 
   /// Blocks the consumer for `duration`, so that it takes many elements at once afterwards instead
-  /// of being woken for each; a queue that is closed or over half full ends this early.
+  /// of being woken for each; a queue that is closed or crowded ends this early.
   package func gather(for duration: Duration) {
     monitor.quietly { $0.isGathering = true }
     _ = monitor.wait(until: .now.advanced(by: duration)) { state in
@@ -186,11 +189,11 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   /// How many elements wait.
   package var count: Int { monitor.quietly { $0.elements.count } }
 
-  /// Whether the queue is over half full, so producers should back off.
+  /// Whether the queue is so full that producers should back off.
   package var isCrowded: Bool { monitor.quietly { $0.isCrowded(within: limits) } }
 
-  /// Calls `body` once the queue is at most a quarter full or closed, or at once if it is not
-  /// crowded.
+  /// Calls `body` once the queue is half as full as a crowded one or closed, or at once if it is
+  /// not crowded.
   package func whenRoom(_ body: @escaping @Sendable () -> Void) {
     let isRoom = monitor.quietly { state in
       guard state.isCrowded(within: limits) else { return true }

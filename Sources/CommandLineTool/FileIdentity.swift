@@ -38,11 +38,6 @@ enum FileIdentity: Hashable {
     return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
   }
 
-  static func isRegular(_ descriptor: Int32) -> Bool {
-    var status = stat()
-    return unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-  }
-
   /// The file, not existing yet, that the symbolic link `path` leads to.
   private static func target(of path: String) -> String? {
     var path = path

@@ -18,7 +18,7 @@ struct Narrator {
   private var hasWarnedOfBuffer = false
   private var address: String?
   private var delivery: TransportCounters.Delivery?
-  private var diagnosticsSaid = 0
+  private var diagnosticsSaid: Set<TransportDiagnostic> = []
   private var failureSaid: String?
   private var attemptsSaid: UInt64 = 0
   private var recoveriesSaid: UInt64 = 0
@@ -60,11 +60,10 @@ struct Narrator {
       remarks.append(.warning(hint))
     }
     // Tolerated faults concern the operator of the server; warnings concern everybody.
-    for diagnostic in status.transport.diagnostics.dropFirst(diagnosticsSaid)
-    where isVerbose || diagnostic.isWarning {
+    for diagnostic in status.transport.diagnostics where isVerbose || diagnostic.isWarning {
+      guard diagnosticsSaid.insert(diagnostic).inserted else { continue }
       remarks.append(Remark(diagnostic.words, isWarning: diagnostic.isWarning))
     }
-    diagnosticsSaid = max(diagnosticsSaid, status.transport.diagnostics.count)
     if let stream = status.stream, !hasSaidScrambled, let words = Verdict.scrambled(stream) {
       hasSaidScrambled = true
       remarks.append(.warning(words))

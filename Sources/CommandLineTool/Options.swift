@@ -159,15 +159,20 @@ struct MediaOptions: ParsableArguments {
     }
   }
 
-  /// The media as described by the options, with gaps filled from the SDP file.
-  func description() throws -> MediaDescription {
+  /// Reads the SDP file, if one is given; that may be a pipe, which can be read only once.
+  func session() throws(TransportError) -> SessionDescription? {
+    guard let sessionDescription else { return nil }
+    return try SessionDescription(contentsOf: sessionDescription)
+  }
+
+  /// The media as described by the options, with gaps filled from `session`, the SDP file's.
+  func description(completedBy session: SessionDescription?) throws -> MediaDescription {
     var own = MediaDescription(
       payloadType: payloadType,
       encodingName: CommandLineTool.current.formats.codec(named: codec)?.encodingName,
       clockRate: clockRate ?? MediaDescription.videoClockRate)
     fec?.describe(in: &own)
-    guard let sessionDescription else { return own }
-    let session = try SessionDescription(contentsOf: sessionDescription)
+    guard let sessionDescription, let session else { return own }
     guard let video = session.video else {
       throw ValidationError("\(sessionDescription) describes no video")
     }
@@ -176,10 +181,11 @@ struct MediaOptions: ParsableArguments {
 }
 
 extension MediaOptions {
-  /// The keys in the SDP file for the received stream, if any.
-  func keys(_ options: SRTPOptions) throws -> [SRTPKeyMaterial] {
-    guard let sessionDescription else { return [] }
-    let session = try SessionDescription(contentsOf: sessionDescription)
+  /// The keys in `session`, the SDP file's, for the received stream, if any.
+  func keys(
+    in session: SessionDescription?, _ options: SRTPOptions
+  ) throws -> [SRTPKeyMaterial] {
+    guard let sessionDescription, let session else { return [] }
     guard let video = session.video, !video.cryptos.isEmpty else { return [] }
     let exposure = session.isExposed ? "others can read \(sessionDescription)" : nil
     guard case .fixed(let keys) = try video.protection(options, exposure: exposure).keys else {

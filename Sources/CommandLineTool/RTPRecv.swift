@@ -127,11 +127,14 @@ struct RTPRecv: AsyncParsableCommand {
     let argument = SourceArgument(CommandLineSecrets.taken.original(of: source))
     let status: ExitStatus
     do {
+      warn(about: argument)
+      try checkScopes(for: argument)
+      let described = try media.session()
       if let form = rtsp.listing {
-        try await list(argument, as: form)
+        try await list(argument, described: described, as: form)
         status = .done
       } else {
-        status = try await Session(command: self, source: argument).run()
+        status = try await Session(command: self, source: argument, described: described).run()
       }
     } catch TransportError.source(_, let fault) {
       StandardError.say("\(TransportError.source(argument.shown, fault))")
@@ -139,7 +142,7 @@ struct RTPRecv: AsyncParsableCommand {
     } catch let error as Password.Failure {
       StandardError.say("\(error)")
       status = .credentialsRefused
-    } catch let error as StatisticsWriter.CannotOpen {
+    } catch let error as CannotWrite {
       StandardError.say("\(error)")
       status = .outputFailed
     } catch let error as any TransportFault {
@@ -150,11 +153,12 @@ struct RTPRecv: AsyncParsableCommand {
     if status != .done { throw status.code }
   }
 
-  /// The transport options, with the credentials for `source`.
+  /// The transport options, with the credentials for `source`, which `described` describes.
   ///
-  /// - Throws: that an option has no effect on `source`, or why the options cannot be used.
-  func transportOptions(for source: SourceArgument) throws -> TransportOptions {
-    try checkScopes(for: source)
+  /// - Throws: why the options cannot be used.
+  func transportOptions(
+    for source: SourceArgument, described: SessionDescription?
+  ) throws -> TransportOptions {
     var options = try udp.options()
     try added.apply(to: &options)
     // With --reconnect, --timeout covers all connections together.
@@ -168,7 +172,7 @@ struct RTPRecv: AsyncParsableCommand {
     if let timeout { options.framed.silence = timeout > 0 ? .seconds(timeout) : nil }
     options.replay = replay.configuration(
       payloadType: media.payloadType,
-      auxiliaryTypes: try feedback.completed(try media.description()).auxiliaryTypes)
+      auxiliaryTypes: try mediaDescription(completedBy: described).auxiliaryTypes)
     if case .matrix = media.fec { options.repair.takesCorrection = true }
     options.repair.retransmissionPort = feedback.retransmissionPort
     // What the user says takes precedence over the description.
@@ -177,11 +181,17 @@ struct RTPRecv: AsyncParsableCommand {
         CommandLineTool.current.formats.codecs.map { $0.encodingName.uppercased() })
     }
     options.srtp = try srtp.options()
-    if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(options.srtp) }
+    if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(in: described, options.srtp) }
     options.rtsp.protection = options.srtp
     return options
   }
 
+  /// The media as the options describe it, with gaps filled from `session`.
+  func mediaDescription(completedBy session: SessionDescription?) throws -> MediaDescription {
+    try feedback.completed(media.description(completedBy: session))
+  }
+
+  /// Throws if an option was typed that has no effect on `source`.
   private func checkScopes(for source: SourceArgument) throws {
     var options = TransportOptions()
     options.framed.framing = replay.framing
@@ -208,7 +218,7 @@ struct RTPRecv: AsyncParsableCommand {
     }
     do {
       return try replay.capture.map { try CaptureFile(path: $0) }
-    } catch { throw StatisticsWriter.CannotOpen(description: "--capture: \(error)") }
+    } catch { throw CannotWrite(description: "--capture: \(error)") }
   }
 
   private func checkFiles(source: String) throws {
@@ -231,7 +241,7 @@ struct RTPRecv: AsyncParsableCommand {
   }
 
   /// Prints the warnings about the options.
-  func warn(about source: SourceArgument) {
+  private func warn(about source: SourceArgument) {
     if tls.isInsecure { StandardError.say(.warning("--tls-insecure: whoever answers is trusted")) }
     if source.password != nil, !display.quiet {
       StandardError.say(
@@ -241,15 +251,16 @@ struct RTPRecv: AsyncParsableCommand {
     }
   }
 
-  private func list(_ source: SourceArgument, as form: StreamList.Form) async throws {
-    warn(about: source)
+  private func list(
+    _ source: SourceArgument, described: SessionDescription?, as form: StreamList.Form
+  ) async throws {
     let listing = try await CommandLineTool.current.transports.describe(
-      source: source.bare, transport: transport, options: transportOptions(for: source),
+      source: source.bare, transport: transport,
+      options: transportOptions(for: source, described: described),
       on: MultiThreadedEventLoopGroup.singleton.next())
     let text = StreamList(of: listing).shown(as: form)
     let output = FileWriter(borrowing: STDOUT_FILENO)
     guard let failure = output.write(text, until: WriteDeadline(in: .seconds(10))) else { return }
-    throw StatisticsWriter.CannotOpen(
-      description: "standard output cannot be written: \(failure.reason)")
+    throw CannotWrite(description: "standard output cannot be written: \(failure.reason)")
   }
 }

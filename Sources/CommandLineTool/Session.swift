@@ -16,6 +16,7 @@ final class Session: Sendable {
   private let command: RTPRecv
   private let source: SourceArgument
   private let isPassive: Bool
+  private let outputs: [OutputRequest]
   private let receiver: Receiver
   private let capture: CaptureFile?
   private let writer: StatisticsWriter?
@@ -30,11 +31,11 @@ final class Session: Sendable {
   /// The same where nothing happens: some counters tell nobody.
   private static let longestPause: Duration = .seconds(30)
 
-  init(command: RTPRecv, source: SourceArgument) throws {
+  /// Prepares the run; `described` is the session description of `source` that was given, if any.
+  init(command: RTPRecv, source: SourceArgument, described: SessionDescription?) throws {
     self.command = command
     self.source = source
-    command.warn(about: source)
-    let options = try command.transportOptions(for: source)
+    let options = try command.transportOptions(for: source, described: described)
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
     capture = try command.openCapture(unlessItIs: source.bare)
     let makeTransport: Receiver.TransportFactory = { [capture] former in
@@ -59,24 +60,20 @@ final class Session: Sendable {
     }
 
     var configuration = Receiver.Configuration()
-    configuration.stream.media = try command.feedback.completed(
-      command.media.description())
+    configuration.stream.media = try command.mediaDescription(completedBy: described)
     configuration.stream.formats = CommandLineTool.current.formats
     configuration.stream.reorderWindow = .milliseconds(command.media.reorderWindow)
-    configuration.outputs = try command.outputs.requests()
+    outputs = try command.outputs.requests()
+    configuration.outputs = outputs
     configuration.scalesToFirst = command.outputs.scaleToFirst
     configuration.lossTreatment = command.loss.treatment
     configuration.constantRate = command.loss.constantRate
     configuration.frameLimit = command.stopping.frames
     configuration.duration = command.stopping.duration.map { .seconds($0) }
     if let timeout = command.stopping.timeout {
-      let wait: Duration? = timeout > 0 ? .seconds(timeout) : nil
+      let wait: MediaTimeout = timeout > 0 ? .after(.seconds(timeout)) : .never
       configuration.firstMediaTimeout = wait
       configuration.silenceTimeout = wait
-    } else {
-      let waitsForEver = command.stopping.reconnect || transport.longestSilence != nil
-      if waitsForEver || transport.isPassive { configuration.firstMediaTimeout = nil }
-      if waitsForEver { configuration.silenceTimeout = nil }
     }
     if command.stopping.reconnect { configuration.reconnection = Reconnection() }
     configuration.recordsFrames = command.display.statsFrames
@@ -97,9 +94,9 @@ final class Session: Sendable {
           exit(ExitStatus.forced.rawValue)
         }
       },
-      inquiry: { [receiver] in
+      inquiry: { [receiver, outputs] in
         Task(executorPreference: CommandLineTool.tasks) {
-          StandardError.say(Summary.line(of: await receiver.status()))
+          StandardError.say(Summary.line(of: await receiver.status(), outputs: outputs))
         }
       })
     defer { withExtendedLifetime(signals) {} }
@@ -119,7 +116,7 @@ final class Session: Sendable {
         source: source.shown, frames: command.stopping.frames,
         loginAdvice: command.login.advice(for: source)))
     if !command.display.quiet, report.status.transport.delivered > 0 {
-      StandardError.say(Summary.line(of: report.status))
+      StandardError.say(Summary.line(of: report.status, outputs: outputs))
     }
     for output in report.outputs where !command.display.quiet {
       for note in output.notes { StandardError.say("\(output.name): \(note.words)") }

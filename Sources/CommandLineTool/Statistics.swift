@@ -78,12 +78,9 @@ enum Statistics {
     // What this transport does not count is 0, so that the names are the same for all of them.
     let known = CommandLineTool.current.transports.counters
     let others = counters.own.keys.filter { !known.contains($0) }.sorted { $0.name < $1.name }
-    for counter in known + others where counter.group == nil {
-      object.add(counter.name, counters[counter])
-    }
-    for (group, members) in Dictionary(grouping: others, by: \.group).sorted(by: {
-      $0.key ?? "" < $1.key ?? ""
-    }) {
+    let groups = Dictionary(grouping: known + others, by: \.group)
+    for counter in groups[nil] ?? [] { object.add(counter.name, counters[counter]) }
+    for (group, members) in groups.sorted(by: { $0.key ?? "" < $1.key ?? "" }) {
       guard let group else { continue }
       var nested = JSONLine()
       for counter in members { nested.add(counter.name, counters[counter]) }
@@ -192,7 +189,7 @@ enum Statistics {
     object.add(countersOf: status.counters)
     if let report {
       object.add("files", report.files)
-      object.add("error", report.error.map { "\($0)" })
+      object.add("error", report.error?.name)
     }
     return object
   }

@@ -9,10 +9,6 @@ import Receiver
 /// A file that reaches the limit is renamed to `NAME.1`, replacing an older one, and a new file
 /// begins.
 final class StatisticsWriter: Sendable {
-  struct CannotOpen: Error, CustomStringConvertible {
-    let description: String
-  }
-
   /// For one line; well below the time that a run may take to end.
   private static let patience = Duration.milliseconds(500)
   /// For the lines that wait at the end.
@@ -36,8 +32,8 @@ final class StatisticsWriter: Sendable {
   ///
   /// A named pipe is opened once somebody reads it, within five seconds.
   ///
-  /// - Throws: ``CannotOpen``.
-  init(_ target: String, limit: Int) throws(CannotOpen) {
+  /// - Throws: ``CannotWrite``.
+  init(_ target: String, limit: Int) throws(CannotWrite) {
     name = target
     let log = try StatisticsLog(target, limit: limit, readerPatience: Self.readerPatience)
     let (queue, state) = (BoundedQueue<String>(limits: Self.limits), Monitor(State()))
@@ -51,7 +47,7 @@ final class StatisticsWriter: Sendable {
         }
       }
     } catch {
-      throw CannotOpen(
+      throw CannotWrite(
         description: "--stats \(target): \(WriteFailure.cannotOpen(errno: error.code).reason)")
     }
   }
@@ -113,9 +109,7 @@ private final class StatisticsLog {
   private var length = 0
   private var failure: WriteFailure?
 
-  init(
-    _ target: String, limit: Int, readerPatience: Int
-  ) throws(StatisticsWriter.CannotOpen) {
+  init(_ target: String, limit: Int, readerPatience: Int) throws(CannotWrite) {
     name = target
     self.limit = limit
     if target == "-" {
@@ -124,8 +118,7 @@ private final class StatisticsLog {
       guard let number = Int32(target.dropFirst(3)), fcntl(number, F_GETFD) >= 0,
         !StandardDescriptors.closed.contains(number)
       else {
-        throw StatisticsWriter.CannotOpen(
-          description: "--stats \(target): no such descriptor is open")
+        throw CannotWrite(description: "--stats \(target): no such descriptor is open")
       }
       file = FileWriter(borrowing: number)
     } else {
@@ -135,11 +128,11 @@ private final class StatisticsLog {
           until: WriteDeadline(in: .seconds(readerPatience)))
         file.empty()
       } catch .noReader {
-        throw StatisticsWriter.CannotOpen(
+        throw CannotWrite(
           description: "--stats \(target): nobody has opened the pipe to read it within "
             + "\(readerPatience) s")
       } catch {
-        throw StatisticsWriter.CannotOpen(description: "--stats \(target): \(error.reason)")
+        throw CannotWrite(description: "--stats \(target): \(error.reason)")
       }
     }
   }

@@ -86,7 +86,7 @@ struct StreamList {
   /// The encoding that is described, or else the one that the packets show.
   private static func encoding(of stream: ListedStream) -> String? {
     if let name = stream.description.encodingName { return name }
-    var recognizer = FormatRecognizer()
+    var recognizer = FormatRecognizer(CommandLineTool.current.formats)
     for sample in stream.flow?.samples ?? [] {
       guard let packet = try? RTPPacket(parsing: sample) else { continue }
       recognizer.observe(packet)
@@ -97,7 +97,8 @@ struct StreamList {
   /// The format by the parameter sets in the description; many servers send these only with the
   /// media.
   private static func format(of description: MediaDescription) -> FormatDescription? {
-    (try? VideoDefragmenter(media: description))?.formatDescription
+    let formats = CommandLineTool.current.formats
+    return (try? VideoDefragmenter(media: description, formats: formats))?.formatDescription
   }
 }
 

@@ -57,8 +57,8 @@ enum Summary {
     return fields
   }
 
-  /// The result of a run, in one line.
-  static func line(of status: Receiver.Status) -> String {
+  /// The result of a run, in one line; `outputs` are those that were asked for.
+  static func line(of status: Receiver.Status, outputs: [OutputRequest]) -> String {
     let delivery = status.delivery
     guard let stream = status.stream, stream.reception.received > 0 else {
       return "received \(status.transport.delivered.counted("packet")), and no video was "
@@ -87,9 +87,10 @@ enum Summary {
         "; the decoder is too slow: \(delivery.droppedBeforeDecoder.counted("access unit")) "
         + "left out"
     }
-    for output in status.outputs where output.counters.dropped > 0 {
+    for (output, request) in zip(status.outputs, outputs) where output.counters.dropped > 0 {
       let name = output.name == "-" ? "standard output" : output.name
-      text += "; \(name) is too slow: \(output.counters.dropped.counted("frame")) dropped"
+      let dropped = output.counters.dropped.counted(request.format.input.word)
+      text += "; \(name) is too slow: \(dropped) dropped"
     }
     return text
   }
@@ -155,6 +156,16 @@ enum Summary {
     case .wrongBits: "with wrong bits"
     case .wrongHash: "that differ from the sender's hash"
     case .noKeyPicture: "begun without a key picture"
+    }
+  }
+}
+
+extension OutputFormat.Input {
+  /// One of them.
+  fileprivate var word: String {
+    switch self {
+    case .frames: "frame"
+    case .units: "access unit"
     }
   }
 }

@@ -79,7 +79,7 @@ import RTPWire
     self.onFrame = onFrame
     self.onFailure = onFailure
     endsCutSlices = conceals && codec.decoderTraits.contains(.missesCutSlices)
-    standIns = conceals && codec == H265.codec ? StandIns() : nil
+    standIns = conceals && codec.decoderTraits.contains(.misplacesMotion) ? StandIns() : nil
 
     // Otherwise libav writes to standard error. Its log level is that of the whole process, and
     // belongs to the program; this keeps this one decoder below every level.

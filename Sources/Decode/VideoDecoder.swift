@@ -11,8 +11,6 @@ import NIOCore
 /// two access units lead to one frame.) Callbacks come on the decoder's thread, frames in output
 /// order.
 public final class VideoDecoder: Sendable {
-  /// The decoders of libavcodec that are opened by default.
-  public static let usualDecoders: Set<String> = ["h264", "hevc"]
   /// 64 Mpx: more than any level of H.264 or H.265 allows, and 100 MB per picture.
   public static let defaultMaximumPixels = 8192 * 8192
   /// About a second of video; a longer queue means that decoding does not keep up.
@@ -22,8 +20,9 @@ public final class VideoDecoder: Sendable {
   public struct Configuration: Sendable, Hashable {
     /// What may wait before the decoder.
     public var queueLimits = VideoDecoder.defaultQueueLimits
-    /// The decoders of libavcodec that may be opened, whatever it was built with.
-    public var allowedDecoders = VideoDecoder.usualDecoders
+    /// The decoders of libavcodec that may be opened, whatever it was built with: by default those
+    /// of the standard catalogue.
+    public var allowedDecoders = Set(FormatCatalogue.standard.codecs.map(\.decoderName))
     /// The largest picture, in luma samples before cropping, that is allocated.
     public var maximumPixels = VideoDecoder.defaultMaximumPixels
     /// How many slices of a picture are decoded in parallel; with 1, there are no extra threads.

@@ -65,11 +65,6 @@ public struct ParameterSets: Sendable {
     return (referred.flatMap(entry) ?? first())?.format
   }
 
-  /// Bytes of all sets with start codes.
-  var streamLength: Int {
-    sets.values.reduce(0) { $0 + AnnexB.startCode.count + $1.bytes.readableBytes }
-  }
-
   /// What became of an inserted NAL unit.
   enum Insertion: Sendable, Hashable {
     /// Not a parameter set, or one that cannot be parsed.

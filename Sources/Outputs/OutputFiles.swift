@@ -26,7 +26,7 @@ final class OutputFiles {
   init(configuration: OutputLane.Configuration, deadline: WriteDeadline) {
     self.configuration = configuration
     self.deadline = deadline
-    output = configuration.format.make(configuration.hints)
+    output = configuration.format.make()
   }
 
   /// How many items were written whole.
@@ -105,7 +105,7 @@ final class OutputFiles {
     }
     try finish()
     close()
-    output = configuration.format.make(configuration.hints)
+    output = configuration.format.make()
     geometry = frame.geometry
     try open()
     return item

@@ -15,7 +15,10 @@ public final class OutputLane: Sendable {
   /// seconds of small pictures, which the count limits.
   public static let defaultFrameLimits = QueueLimits(count: 120, bytes: 32 << 20)
   /// Several seconds of access units, enough while a disk stalls.
-  public static let defaultUnitLimits = QueueLimits(count: 512, bytes: 32 << 20)
+  ///
+  /// What is crowded still fits into a processor's cache, where the writing thread takes it from.
+  public static let defaultUnitLimits = QueueLimits(
+    count: 512, bytes: 32 << 20, crowdedBytes: 256 << 10)
   /// The longest that finishing may take with a time limit.
   public static let longestFinish = Duration.seconds(2)
 
@@ -39,7 +42,6 @@ public final class OutputLane: Sendable {
     /// Scale later pictures to the first one's size and sample layout, instead of beginning a new
     /// file or ending the pipe.
     public var scaleToFirst = false
-    public var hints = OutputFormat.Hints()
     public var queueLimits: QueueLimits
 
     public init(target: OutputTarget, format: OutputFormat) {

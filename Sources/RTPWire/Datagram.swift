@@ -40,4 +40,13 @@ public struct Datagram: Sendable {
     self.channel = channel
     self.origin = origin
   }
+
+  /// A copy with storage of its own.
+  ///
+  /// Datagrams that wait are copied, so that they do not keep the whole read in memory.
+  public var detached: Datagram {
+    var copy = self
+    copy.bytes = ByteBuffer(bytes: bytes.readableBytesView)
+    return copy
+  }
 }

@@ -55,8 +55,9 @@ final class Connections: Sendable {
       tell: { [continuation = events.continuation] in
         continuation.yield($0)
       }, activity: Activity(), tasks: tasks)
+    let carrier = Reception.Carrier(transport)
     let reception = try Reception(
-      configuration.reception, on: Reception.Carrier(transport),
+      configuration.reception(on: carrier), on: carrier,
       randomness: SystemRandomNumberGenerator(), at: .now)
     let driver = StreamDriver(reception, number: 0, on: transport, in: surroundings)
     state = Mutex(State(connection: driver, outages: OutageLog(runStart: .now)))
@@ -156,8 +157,9 @@ final class Connections: Sendable {
     let counters = await connection.transport.counters().added(
       to: state.withLock(\.formerCounters))
     let transport = try makeTransport(counters)
+    let carrier = Reception.Carrier(transport)
     let reception = try Reception(
-      configuration.reception, on: Reception.Carrier(transport), after: remains,
+      configuration.reception(on: carrier), on: carrier, after: remains,
       randomness: SystemRandomNumberGenerator(), at: .now)
     let driver = StreamDriver(
       reception, number: connection.number + 1, on: transport, in: surroundings)

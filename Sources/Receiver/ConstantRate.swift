@@ -22,6 +22,11 @@ struct ConstantRate {
   /// times are not exact.
   private static let tolerance = 0.9
   private static let plausibleRates = 1.0...1000.0
+  /// How many seconds the media may move more than the time between two arrivals, or move back,
+  /// before it is a new beginning.
+  ///
+  /// Networks and servers hold packets back that long; a forged timestamp leaps further.
+  static let longestLead = 5.0
 
   /// The first frames; later, as many as may be out of order.
   private var waiting: [RawFrame] = []
@@ -104,7 +109,7 @@ struct ConstantRate {
       return Placement(repeated: nil, times: [], frame: frame)
     }
     let lag = raster.position(of: time) - Double(raster.next)
-    guard abs(lag) <= Self.longestPause * raster.rate else {
+    guard Self.isContinuous(lag / raster.rate, from: raster.last, to: frame) else {
       begin(with: frame, at: time, rate: rate)
       return Placement(repeated: nil, times: [], frame: frame)
     }
@@ -117,6 +122,15 @@ struct ConstantRate {
     self.raster = raster
     if rate != raster.rate { begin(with: frame, at: time, rate: rate) }
     return Placement(repeated: repeated, times: times, frame: frame)
+  }
+
+  /// Whether a step of `seconds` of the media fits the time that went by between two frames.
+  private static func isContinuous(
+    _ seconds: Double, from last: RawFrame, to frame: RawFrame
+  ) -> Bool {
+    let elapsed = max(0, last.lastArrival.nanoseconds(to: frame.lastArrival))
+    let lead = min(longestPause, Double(elapsed) / 1e9 + longestLead)
+    return seconds >= -longestLead && seconds <= lead
   }
 
   private mutating func begin(with frame: RawFrame, at time: MediaTime, rate: Double?) {

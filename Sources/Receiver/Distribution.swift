@@ -83,24 +83,17 @@ final class Distribution: Sendable {
   /// Takes an access unit on the event loop; returns whether decoding can continue with the next
   /// one.
   func deliver(_ unit: AccessUnit) -> Bool {
-    let (isWanted, isForOutputs) = state.withLock { $0.take(unit, configuration) }
-    guard isWanted else { return true }
-    // Later failures may be caused by this unit, and are reported with the next one.
-    let hasFailed = state.withLock { state in
-      defer { state.hasFailed = false }
-      return state.hasFailed
-    }
+    guard let intake = state.withLock({ $0.take(unit, configuration) }) else { return true }
     configuration.onAccessUnit?(unit)
-    for taker in state.withLock(\.unitTakers) { taker.offer(unit) }
+    for taker in intake.takers { taker.offer(unit) }
     // A lane that drops counts its drops; receiving waits for none of them.
-    if isForOutputs {
+    if intake.isForOutputs {
       for output in outputs where output.format.input == .units { output.lane.write(unit) }
     }
-    let decodes = state.withLock { $0.decodes(configuration) }
-    if decodes { decode(unit) }
-    if !decodes, state.withLock(\.isOver) { end(.framesReached) }
+    let isTaken = intake.decodes ? decode(unit) : true
+    if intake.isLast { end(.framesReached) }
     let isAnswer = unit.isRandomAccess && unit.integrity == .whole
-    return (isAnswer || !hasFailed) && !state.withLock(\.awaitsRandomAccess)
+    return (isAnswer || !intake.hasFailed) && isTaken
   }
 
   /// Whether a lossless output has more waiting than it should.
@@ -124,18 +117,19 @@ final class Distribution: Sendable {
 
   /// The lossless consumer with too much waiting.
   private var crowded: Crowded? {
+    let (decoder, frameTakers, unitTakers) = state.withLock {
+      ($0.decoder, $0.frameTakers, $0.unitTakers)
+    }
     let isDecoderWaitedFor =
       pace.waitsForDecoder
-      || state.withLock(\.frameTakers).contains { $0.pressure == .everyOne }
-      || outputs.contains { $0.policy == .block && $0.format.input == .frames }
-    if isDecoderWaitedFor, let decoder = state.withLock(\.decoder), decoder.isCrowded {
-      return .decoder(decoder)
-    }
+      || frameTakers.contains { $0.pressure == .everyOne }
+      || outputs.contains { $0.holdsFarEnd && $0.format.input == .frames }
+    if isDecoderWaitedFor, let decoder, decoder.isCrowded { return .decoder(decoder) }
     let lane = outputs.first { output in
-      output.policy == .block && output.format.input == .units && output.lane.isCrowded
+      output.holdsFarEnd && output.format.input == .units && output.lane.isCrowded
     }
     if let lane { return .lane(lane.lane) }
-    return state.withLock(\.unitTakers).first { $0.isCrowded }.map { .taker($0) }
+    return unitTakers.first { $0.isCrowded }.map { .taker($0) }
   }
 
   /// Ends a connection that another will follow: its last frames come out, and nothing of the next
@@ -163,19 +157,22 @@ final class Distribution: Sendable {
     state.withLock { $0.constantRate?.finish() ?? [] }.forEach(show)
   }
 
-  private func decode(_ unit: AccessUnit) {
-    let decoder = state.withLock { state -> VideoDecoder? in
+  /// Hands `unit` to the decoder; `false` if it was dropped, so that decoding awaits a
+  /// random-access point.
+  private func decode(_ unit: AccessUnit) -> Bool {
+    let (isAdmitted, open) = state.withLock { state -> (Bool, VideoDecoder?) in
       if state.awaitsRandomAccess {
         guard unit.isRandomAccess else {
           state.statistics.droppedBeforeDecoder += 1
-          return nil
+          return (false, nil)
         }
         state.awaitsRandomAccess = false
       }
-      return state.decoder
+      return (true, state.decoder)
     }
-    guard let decoder = decoder ?? openDecoder(for: unit) else { return }
-    guard decoder.submit(unit) == .full else { return }
+    guard isAdmitted else { return false }
+    guard let decoder = open ?? openDecoder(for: unit) else { return true }
+    guard decoder.submit(unit) == .full else { return true }
     state.withLock { state in
       state.statistics.droppedBeforeDecoder += 1
       state.awaitsRandomAccess = true
@@ -183,10 +180,10 @@ final class Distribution: Sendable {
     // The dropped units are a loss, which later pictures that refer past the next key picture must
     // know about.
     decoder.beginFlush()
+    return false
   }
 
   private func openDecoder(for unit: AccessUnit) -> VideoDecoder? {
-    guard !state.withLock({ $0.awaitsRandomAccess || $0.decoder != nil }) else { return nil }
     do {
       var setup = VideoDecoder.Configuration()
       setup.queueLimits = Self.decoderQueue
@@ -226,10 +223,10 @@ final class Distribution: Sendable {
   }
 
   private func show(_ frame: RawFrame) {
-    let isLast = state.withLock { $0.take(frame, configuration, pace) }
-    guard let isLast else { return }
+    guard let (isLast, takers) = state.withLock({ $0.take(frame, configuration, pace) })
+    else { return }
     configuration.onFrame?(frame)
-    for taker in state.withLock(\.frameTakers) { taker.put(frame) }
+    for taker in takers { taker.put(frame) }
     for output in outputs where output.format.input == .frames { output.lane.write(frame) }
     if isLast { end(.framesReached) }
   }
@@ -242,6 +239,19 @@ final class Distribution: Sendable {
   }
 }
 
+extension Distribution {
+  /// Who gets an access unit, and what was known when it came.
+  fileprivate struct Intake: Sendable {
+    let takers: [Handover<AccessUnit>]
+    let isForOutputs: Bool
+    let decodes: Bool
+    /// The decoder could not use an earlier unit; what this one causes is reported with the next.
+    let hasFailed: Bool
+    /// Whether it is the last one wanted.
+    let isLast: Bool
+  }
+}
+
 extension Distribution.State {
   /// Whether to decode: when frames are wanted, or nothing at all.
   fileprivate func decodes(_ configuration: Receiver.Configuration) -> Bool {
@@ -249,14 +259,15 @@ extension Distribution.State {
       || !configuration.wantsAnything && unitTakers.isEmpty
   }
 
-  /// Counts `unit`; returns whether anybody gets it, and whether the outputs do.
+  /// Counts `unit`; returns who gets it, or `nil` when it is no longer wanted.
   fileprivate mutating func take(
     _ unit: AccessUnit, _ configuration: Receiver.Configuration
-  ) -> (isWanted: Bool, isForOutputs: Bool) {
-    guard !isOver else { return (false, false) }
+  ) -> Distribution.Intake? {
+    guard !isOver else { return nil }
     statistics.accessUnits += 1
     if unit.integrity == .damaged { statistics.damagedAccessUnits += 1 }
-    if !decodes(configuration) {
+    let decodes = decodes(configuration)
+    if !decodes {
       if configuration.recordsFrames {
         frames.append(FrameRecord(number: statistics.accessUnits, unit: unit))
       }
@@ -264,14 +275,17 @@ extension Distribution.State {
     }
     if unit.isRandomAccess { outputsAwaitRandomAccess = false }
     if outputsAwaitRandomAccess { statistics.skippedAfterReconnecting += 1 }
-    return (true, !outputsAwaitRandomAccess)
+    defer { hasFailed = false }
+    return Distribution.Intake(
+      takers: unitTakers, isForOutputs: !outputsAwaitRandomAccess, decodes: decodes,
+      hasFailed: hasFailed, isLast: isOver)
   }
 
-  /// Counts `frame`; returns whether it is the last one wanted, or `nil` when it is no longer
-  /// wanted.
+  /// Counts `frame`; returns whether it is the last one wanted and who gets it, or `nil` when it is
+  /// no longer wanted.
   fileprivate mutating func take(
     _ frame: RawFrame, _ configuration: Receiver.Configuration, _ pace: Pace
-  ) -> Bool? {
+  ) -> (isLast: Bool, takers: [Handover<RawFrame>])? {
     guard !isOver else { return nil }
     statistics.frames += 1
     statistics.conditions[frame.condition, default: 0] += 1
@@ -286,7 +300,7 @@ extension Distribution.State {
       frames.append(FrameRecord(number: statistics.frames, frame: frame))
     }
     if statistics.frames == configuration.frameLimit { isOver = true }
-    return isOver
+    return (isOver, frameTakers)
   }
 }
 

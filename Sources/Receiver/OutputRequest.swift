@@ -25,7 +25,8 @@ public struct OutputRequest: Sendable {
 struct RunningOutput: Sendable {
   let name: String
   let format: OutputFormat
-  let policy: OutputLane.Policy
+  /// Whether the far end is held while it has more waiting than it should.
+  let holdsFarEnd: Bool
   let lane: OutputLane
 }
 

@@ -41,10 +41,10 @@ public final class Receiver: Sendable {
     public var frameLimit: UInt64?
     /// Ends the run this long after the first packet of media.
     public var duration: Duration?
-    /// How long to wait for the first media, opening included; `nil` waits forever.
-    public var firstMediaTimeout: Duration? = .seconds(10)
-    /// How long media may pause, reconnections included; `nil` waits forever.
-    public var silenceTimeout: Duration? = .seconds(10)
+    /// How long to wait for the first media, opening included.
+    public var firstMediaTimeout = MediaTimeout.standard
+    /// How long media may pause, reconnections included.
+    public var silenceTimeout = MediaTimeout.standard
     /// How to reconnect when a connection ends or cannot be opened; `nil` ends the run instead.
     public var reconnection: Reconnection?
     /// Whether ``Receiver/takeFrames()`` reports every frame.
@@ -55,17 +55,6 @@ public final class Receiver: Sendable {
     public var onFrame: (@Sendable (RawFrame) -> Void)?
 
     public init() {}
-
-    /// The part that each connection needs.
-    var reception: Reception.Configuration {
-      var reception = Reception.Configuration()
-      reception.stream = stream
-      reception.firstMediaTimeout = firstMediaTimeout
-      reception.silenceTimeout = silenceTimeout
-      reception.duration = duration
-      reception.reconnectionSilence = reconnection?.silence
-      return reception
-    }
 
     /// Whether a closure or an output wants frames.
     var wantsFrames: Bool { onFrame != nil || outputs.contains { $0.format.input == .frames } }
@@ -138,7 +127,7 @@ public final class Receiver: Sendable {
         }
       }
       return RunningOutput(
-        name: request.name, format: request.format, policy: policy, lane: lane)
+        name: request.name, format: request.format, holdsFarEnd: policy == .block, lane: lane)
     }
     distribution = Distribution(
       configuration: configuration, pace: pace, outputs: outputs, end: end)

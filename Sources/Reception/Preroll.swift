@@ -14,6 +14,8 @@ struct Preroll: Sendable {
   /// As many as the processor would hold: 200 ms of a fast stream.
   static let maximumDatagrams = 2048
   static let maximumBytes = 16 << 20
+  /// Sources observed at a time: a stream has few, garbage has any number.
+  static let maximumSources = 64
   /// A group of pictures rarely lasts longer, and each one contains something recognizable.
   static let patience: Duration = .seconds(5)
 
@@ -84,7 +86,7 @@ struct Preroll: Sendable {
   private mutating func observe(_ packet: RTPPacket, isOfStream: Bool) -> Bool {
     guard var source = sources[packet.ssrc] else {
       // Bounded by forgetting: an active sender is entered again.
-      if sources.count >= 64 { sources.removeAll() }
+      if sources.count >= Self.maximumSources { sources.removeAll() }
       var source = Source(last: packet.detached())
       _ = source.proof.note(packet.sequenceNumber)
       sources[packet.ssrc] = source
@@ -103,8 +105,7 @@ struct Preroll: Sendable {
 
   private mutating func store(_ datagram: Datagram) {
     // Copied out of the read's slab, which would otherwise stay in memory as a whole.
-    var own = datagram
-    own.bytes = ByteBuffer(buffer: datagram.bytes)
+    let own = datagram.detached
     datagrams.append(own)
     bytes += own.bytes.readableBytes
     while datagrams.count > Self.maximumDatagrams || bytes > Self.maximumBytes {

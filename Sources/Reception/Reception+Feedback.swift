@@ -8,7 +8,7 @@ extension Reception {
   struct ChannelReports: Sendable {
     /// The place of its media in the description.
     let track: Int
-    var reports: ReceiverReports<AnyRandomness>
+    var reports: ReceiverReports<SeededRandomness>
 
     var deadline: Instant { reports.deadline }
   }
@@ -24,10 +24,21 @@ extension Reception {
       return
     }
     let wanted = places.isEmpty ? [0] : places.indices.filter { hasReports(at: $0) }
-    reports = wanted.map { track in
-      reports.first { $0.track == track }
-        ?? ChannelReports(track: track, reports: ReceiverReports(randomness: randomness, at: now))
+    var opened: [ChannelReports] = []
+    for track in wanted {
+      if let former = reports.first(where: { $0.track == track }) {
+        opened.append(former)
+      } else {
+        opened.append(newReports(on: track))
+      }
     }
+    reports = opened
+  }
+
+  /// Each channel has an identifier and intervals of its own, whatever the randomness is.
+  private mutating func newReports(on track: Int) -> ChannelReports {
+    let own = SeededRandomness(seed: randomness.next())
+    return ChannelReports(track: track, reports: ReceiverReports(randomness: own, at: now))
   }
 
   private func hasReports(at place: Int) -> Bool {

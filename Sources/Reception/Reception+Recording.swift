@@ -6,21 +6,48 @@ import RTPWire
 extension Reception {
   /// What has been read from a recording and waits for what came before it.
   ///
-  /// The carrier is held meanwhile, so no more waits than one read brings.
+  /// The carrier is held meanwhile, so no more waits than one read brings, unless the carrier goes
+  /// on in spite of that.
   struct Recording: Sendable {
-    var datagrams = CircularBuffer<Datagram>()
+    /// Several times what a read brings: one of a capture in a pipe brings 32,768 datagrams at most.
+    static let maximumDatagrams = 1 << 17
+    static let maximumBytes = 64 << 20
+
+    private var datagrams = CircularBuffer<Datagram>()
+    private var bytes = 0
     /// Whether its clock has started.
     var hasBegun = false
 
     var isEmpty: Bool { datagrams.isEmpty }
 
-    mutating func append(_ datagram: Datagram) { datagrams.append(datagram) }
+    var first: Datagram? { datagrams.first }
+
+    /// Adds `datagram`; `false` when the limit is exceeded.
+    mutating func append(_ datagram: Datagram) -> Bool {
+      datagrams.append(datagram)
+      bytes += datagram.bytes.readableBytes
+      return datagrams.count <= Self.maximumDatagrams && bytes <= Self.maximumBytes
+    }
+
+    mutating func removeFirst() {
+      bytes -= datagrams.popFirst()?.bytes.readableBytes ?? 0
+    }
+
+    mutating func removeAll() {
+      datagrams.removeAll()
+      bytes = 0
+    }
+  }
+
+  /// Takes in what was read; with too much waiting, the consumer is waited for no longer.
+  mutating func append(recorded datagram: Datagram) {
+    if !recording.append(datagram), gate.giveUp() { goOn() }
   }
 
   /// Moves on to what comes next: something due, the end of the run, or a packet; `false` when
   /// nothing is left.
   mutating func advanceRecording() -> Bool {
-    guard let datagram = recording.datagrams.first else { return false }
+    guard let datagram = recording.first else { return false }
     if !recording.hasBegun {
       recording.hasBegun = true
       now = datagram.arrival
@@ -33,14 +60,14 @@ extension Reception {
       now = ending.at
       // What follows the end of the run is not used.
       actions.append(.holdReading(true))
-      recording.datagrams.removeAll()
+      recording.removeAll()
       end(ending.end)
       return true
     }
     now = next
     for index in others.indices { others[index].drain(at: now) }
     guard due == nil else { return true }
-    recording.datagrams.removeFirst()
+    recording.removeFirst()
     take(datagram)
     noteLife(at: datagram.arrival)
     if case .unrecognized(let payloadTypes) = video.phase {

@@ -130,7 +130,7 @@ public struct Reception: Sendable {
   /// Processes a datagram.
   public mutating func receive(_ datagram: Datagram) {
     guard phase == .running else { return }
-    if carrier.time == .recorded { return recording.append(datagram) }
+    if carrier.time == .recorded { return append(recorded: datagram) }
     advance(to: datagram.arrival)
     take(datagram)
     pull(at: now)
@@ -325,7 +325,7 @@ public struct Reception: Sendable {
   }
 
   /// Lets the far end continue; the silence was caused by this side.
-  private mutating func goOn() {
+  mutating func goOn() {
     actions.append(.holdReading(false))
     guard carrier.time == .live, lastMedia != nil else { return }
     lastMedia = now

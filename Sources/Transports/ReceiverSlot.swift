@@ -8,13 +8,13 @@ protocol PacketReceiver: AnyObject, SendableMetatype {
 }
 
 /// Holds a transport's only receiver, which is opened once or closed before that.
-struct ReceiverSlot<Receiver: PacketReceiver>: Sendable {
+struct ReceiverSlot<Held: PacketReceiver>: Sendable {
   let eventLoop: any EventLoop
   private let state: NIOLoopBoundBox<State>
 
   private enum State {
     case idle
-    case opened(Receiver)
+    case opened(Held)
     case closed
   }
 
@@ -27,8 +27,8 @@ struct ReceiverSlot<Receiver: PacketReceiver>: Sendable {
   ///
   /// The future fails with ``TransportError`` if the transport was opened or closed before.
   func open(
-    _ make: @escaping @Sendable () -> Receiver,
-    begin: @escaping @Sendable (Receiver) -> EventLoopFuture<Void>
+    _ make: @escaping @Sendable () -> Held,
+    begin: @escaping @Sendable (Held) -> EventLoopFuture<Void>
   ) -> EventLoopFuture<Void> {
     eventLoop.flatSubmit { [state, eventLoop] in
       switch state.value {
@@ -43,14 +43,14 @@ struct ReceiverSlot<Receiver: PacketReceiver>: Sendable {
   }
 
   /// Runs `body` with the receiver, if any: at once on the event loop, otherwise soon.
-  func withReceiver(_ body: @escaping @Sendable (Receiver) -> Void) {
+  func withReceiver(_ body: @escaping @Sendable (Held) -> Void) {
     onLoop { state in
       if case .opened(let receiver) = state.value { body(receiver) }
     }
   }
 
   /// Reads from the receiver; `nil` if there is none, or its event loop is gone.
-  func read<Value: Sendable>(_ body: @escaping @Sendable (Receiver) -> Value?) async -> Value? {
+  func read<Value: Sendable>(_ body: @escaping @Sendable (Held) -> Value?) async -> Value? {
     let value = try? await eventLoop.submit { [state] () -> Value? in
       if case .opened(let receiver) = state.value { body(receiver) } else { nil }
     }.get()

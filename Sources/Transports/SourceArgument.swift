@@ -74,5 +74,7 @@ public struct SourceArgument: Sendable {
   }
 
   private static let passwordNames = ["password=", "passwd=", "pwd=", "Password=", "PASSWORD="]
-  private static let schemes: Set = ["rtsp", "rtsps", "rtspu", "http", "https"]
+  /// The schemes of URLs with logins; 'rtspu' is an old name that still occurs in redirects.
+  private static let schemes = Set(
+    TransportCatalogue.standard.kinds.filter(\.hasLogin).flatMap(\.schemes) + ["rtspu"])
 }

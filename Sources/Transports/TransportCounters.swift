@@ -12,7 +12,7 @@ public struct TransportCounters: Sendable, Hashable {
   /// Whether the server asked for a digest of the password (RFC 7616).
   public var hasUsedDigest = false
   /// What the far end did that is not as it should be and was tolerated, each a sentence for the
-  /// person who looks after it; at most 64.
+  /// person who looks after it; at most ``maximumDiagnostics``, see ``note(_:)``.
   public var diagnostics: [TransportDiagnostic] = []
   /// The figures of its own counters, by what they were declared as.
   public private(set) var own: [TransportCounter: UInt64] = [:]
@@ -34,7 +34,17 @@ public struct TransportCounters: Sendable, Hashable {
   }
 
   /// The most diagnostics kept; more would not help.
-  static let maximumDiagnostics = 64
+  public static let maximumDiagnostics = 64
+
+  /// Adds a diagnostic after the others, unless it is there or there are ``maximumDiagnostics``.
+  ///
+  /// The first ones stay, each in its place, so that a reader who counts them tells none twice.
+  public mutating func note(_ diagnostic: TransportDiagnostic) {
+    guard diagnostics.count < Self.maximumDiagnostics, !diagnostics.contains(diagnostic) else {
+      return
+    }
+    diagnostics.append(diagnostic)
+  }
 
   /// The sums with those of earlier connections; what is not a sum keeps its latest value.
   public func added(to earlier: TransportCounters) -> TransportCounters {
@@ -48,8 +58,8 @@ public struct TransportCounters: Sendable, Hashable {
     for (counter, figure) in earlier.own {
       sum.own[counter] = own[counter].map { counter.joined($0, after: figure) } ?? figure
     }
-    let new = diagnostics.filter { !earlier.diagnostics.contains($0) }
-    sum.diagnostics = Array((earlier.diagnostics + new).prefix(Self.maximumDiagnostics))
+    sum.diagnostics = []
+    for diagnostic in earlier.diagnostics + diagnostics { sum.note(diagnostic) }
     return sum
   }
 }

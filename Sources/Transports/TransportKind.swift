@@ -23,6 +23,8 @@ public struct TransportKind: Sendable {
   public var takesAnyFile = false
   /// Whether there are ports beside the media's, for SMPTE ST 2022-1 and for retransmissions.
   public var hasRepairPorts = false
+  /// Whether its URLs may contain a user name and a password, which must not be shown.
+  public var hasLogin = false
   /// Its own counters, in the order of the statistics.
   public var counters: [TransportCounter] = []
   /// The options that it adds to the command line.

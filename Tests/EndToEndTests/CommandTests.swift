@@ -172,6 +172,25 @@ struct CommandTests {
     try sender.waitForExit()
   }
 
+  @Test func whatAReaderThatTakesNothingMissesIsNamedAfterWhatTheOutputHolds() throws {
+    let path = try Scratch.path("h264")
+    try #require(mkfifo(path, 0o600) == 0)
+    // It holds the pipe open, and reads nothing of it.
+    let reader = try RunningProcess("bash", ["-c", "exec sleep 120 < \(path)"])
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      [Clip.h264.get().path, "listen://127.0.0.1:0", "--once"]
+        + ["--fps", "100", "--loop", "5", "--speed", "4"])
+    let address = try sender.waitForLine(#/listening on (127\.0\.0\.1:\d+)/#).1
+    let receiver = try RunningProcess(Product.rtpRecv, ["udp://\(address)", "-o", path])
+    #expect(try receiver.waitForExit() == 6, "\(receiver.standardError)")
+    withExtendedLifetime(reader) {}
+    #expect(
+      receiver.standardError.contains(#/is too slow: \d+ access units dropped/#),
+      "\(receiver.standardError)")
+    try sender.waitForExit()
+  }
+
   @Test func nothingComesWithinTheTimeout() throws {
     let receiver = try RunningProcess(
       Product.rtpRecv, ["rtp://127.0.0.1:0", "--timeout", "0.5"])
@@ -216,6 +235,23 @@ struct CommandTests {
     try sender.waitForExit()
     #expect(try informed.waitForExit() == 0)
     #expect(try FFmpeg.frameHashes(of: output).count == 30)
+
+    // What comes through a pipe can be read only once.
+    let again = try Scratch.path("y4m")
+    let piped = try RunningProcess(
+      "bash",
+      [
+        "-c",
+        "'\(Product.rtpRecv)' rtp://127.0.0.1:0 -o \(again) --timeout 5 --sdp <(cat \(description))",
+      ])
+    let thirdPort = try piped.waitForLine(#/listening on 127\.0\.0\.1:(\d+)/#).1
+    let third = try RunningProcess(
+      Product.rtpSend,
+      Self.pattern + ["udp://127.0.0.1:\(thirdPort)", "--codec", codec, "--frames", "30"]
+        + ["--strip-parameter-sets"])
+    try third.waitForExit()
+    #expect(try piped.waitForExit() == 0, "\(piped.standardError)")
+    #expect(try FFmpeg.frameHashes(of: again).count == 30)
   }
 
   @Test func whatTheNetworkLosesIsCountedToThePacket() throws {

@@ -225,6 +225,18 @@ struct MistakeTests {
     #expect(object["packets"] as? Int ?? 0 > 30)
   }
 
+  @Test("what the command writes itself has a place to go", arguments: ["--list", "--capture"])
+  func whatCannotBeWritten(option: String) throws {
+    let recording = try Self.recording.get()
+    let command =
+      option == "--list" ? "--list > /dev/full" : "\(option) /nowhere/x.pcapng"
+    let process = try RunningProcess(
+      "bash", ["-c", "'\(Product.rtpRecv)' \(recording) \(command)"])
+    #expect(try process.waitForExit() == 6, "\(process.standardError)")
+    let words = option == "--list" ? "standard output cannot be written" : "--capture: "
+    #expect(process.standardError.contains(words), "\(process.standardError)")
+  }
+
   @Test(arguments: [
     ["tcp://user:canary@127.0.0.1:1"], ["udp://user:canary@127.0.0.1:1"],
     ["http://127.0.0.1:1/", "--http-proxy", "http://user:canary@127.0.0.1:99999"],

@@ -55,6 +55,24 @@ struct StatisticsTests {
     try sender.waitForExit()
   }
 
+  @Test(
+    "what ended an output has a name",
+    arguments: [("/dev/full", "y4m", "write_failed"), ("video", "h265", "wrong_codec")])
+  func endOfAnOutput(path: String, format: String, name: String) throws {
+    let (sender, address) = try CommandTests.server(["--codec", "h264", "--loop", "forever"])
+    let path = path == "/dev/full" ? path : try Scratch.path(path)
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "-o", path, "--format", format, "--stats", "-"])
+    #expect(try receiver.waitForExit() == 6, "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+    let lines = String(decoding: receiver.standardOutput, as: UTF8.self).split(separator: "\n")
+    let last = try #require(lines.last)
+    let object = try JSONSerialization.jsonObject(with: Data(last.utf8)) as? [String: Any]
+    let outputs = try #require(object?["outputs"] as? [[String: Any]])
+    #expect(outputs.map { $0["error"] as? String } == [name])
+  }
+
   @Test func aNamedPipeThatNobodyReadsIsGivenUp() throws {
     let path = try Scratch.path("fifo")
     try #require(mkfifo(path, 0o600) == 0)

@@ -21,8 +21,8 @@ enum SocketPlay {
     let begun = ContinuousClock.now
 
     var configuration = Receiver.Configuration()
-    configuration.firstMediaTimeout = .seconds(3)
-    configuration.silenceTimeout = silence
+    configuration.firstMediaTimeout = .after(.seconds(3))
+    configuration.silenceTimeout = .after(silence)
     configuration.onAccessUnit = { unit in
       let frame = Frame(unit, of: clip)
       frames.withLock { $0.append(frame) }

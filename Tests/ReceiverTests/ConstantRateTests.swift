@@ -1,5 +1,4 @@
 import Bitstream
-import Decode
 import Defragment
 import NIOCore
 import Outputs
@@ -7,6 +6,7 @@ import RTPSend
 import RTPWire
 import Testing
 
+@testable import Decode
 @testable import Receiver
 
 /// Exactly one frame for each interval of the media.
@@ -46,16 +46,40 @@ struct ConstantRateTests {
     #expect(placements.allSatisfy { $0.frame != nil })
   }
 
+  /// One timestamp half an hour ahead, or behind, while the packets come as ever.
+  @Test(arguments: [54_000.0, -54_000])
+  func aForgedTimestampFillsNothing(forged: Double) async throws {
+    let frames = try await frames(
+      at: [0, 1, 2, 3, 4, forged, 5, 6, 7], arriving: (0..<9).map(Double.init))
+    var rate = ConstantRate()
+    let placements = frames.flatMap { rate.place($0) } + rate.finish()
+    #expect(placements.allSatisfy { $0.times.isEmpty && $0.frame != nil })
+    #expect(placements.count == 9)
+  }
+
+  /// A connection that stalls brings what it held all at once, with a gap in it.
+  @Test func aGapBehindAStallIsFilled() async throws {
+    let frames = try await frames(
+      at: [0, 1, 2, 3, 4, 5, 96, 97], arriving: [0, 1, 2, 3, 4, 95, 96, 96])
+    var rate = ConstantRate()
+    let placements = frames.flatMap { rate.place($0) } + rate.finish()
+    #expect(placements.map(\.times.count) == [0, 0, 0, 0, 0, 0, 90, 0])
+  }
+
   /// Frames of the pattern without a frame rate, at these thirtieths of a second.
-  private func frames(at positions: [Double]) async throws -> [RawFrame] {
+  private func frames(
+    at positions: [Double], arriving arrivals: [Double]? = nil
+  ) async throws -> [RawFrame] {
     let sent = try PatternStream(
       .h264, frames: 1,
       as: RTPStream.Configuration(ssrc: 1, initialSequence: 0, initialTimestamp: 0))
     let unit = try #require(try Playback(sent.datagrams, media: sent.media).accessUnits.first)
     let first = try #require(try await Playback.frames(of: [unit]).first)
-    return try positions.map { position in
-      let time = MediaTime(ticks: Int64((position * 3000).rounded()), timescale: 90_000)
-      return try #require(RawFrame(repeating: first, at: time))
+    return try zip(positions, arrivals ?? positions).map { position, arrival in
+      var unit = UnitRecord(of: first, condition: .repeated)
+      unit.time = MediaTime(ticks: Int64((position * 3000).rounded()), timescale: 90_000)
+      unit.lastArrival = Instant(nanoseconds: Int64((arrival * 1e9 / 30).rounded()))
+      return try #require(RawFrame(repeating: first, for: unit))
     }
   }
 }

@@ -45,8 +45,8 @@ struct ReconnectionTests {
     reconnection.silence = .milliseconds(150)
     configuration.reconnection = reconnection
     // No test waits forever.
-    configuration.firstMediaTimeout = .seconds(seconds)
-    configuration.silenceTimeout = .seconds(seconds)
+    configuration.firstMediaTimeout = .after(.seconds(seconds))
+    configuration.silenceTimeout = .after(.seconds(seconds))
     configuration.recordsFrames = true
     configuration.onAccessUnit = { unit in
       units.withLock { $0.append((unit.bytes, unit.time.ticks)) }

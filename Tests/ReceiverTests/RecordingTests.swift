@@ -100,8 +100,8 @@ struct RecordingTests {
     let (report, frames, _) = try await Self.run(
       .init(media: [media], datagrams: later, clock: .recorded)
     ) { configuration in
-      configuration.silenceTimeout = .milliseconds(100)
-      configuration.firstMediaTimeout = .milliseconds(1)
+      configuration.silenceTimeout = .after(.milliseconds(100))
+      configuration.firstMediaTimeout = .after(.milliseconds(1))
     }
     guard case .ended = report.reason else {
       Issue.record("\(report.reason)")

@@ -49,7 +49,7 @@ struct StopTests {
         media: [stream.media], datagrams: stream.datagrams, end: nil,
         longestSilence: .milliseconds(100)))
     var configuration = Receiver.Configuration()
-    configuration.silenceTimeout = nil
+    configuration.silenceTimeout = .never
     configuration.duration = .seconds(20)
     let report = try await Receiver(transport: transport, configuration: configuration).run()
     guard case .mediaLost(after: .milliseconds(200)) = report.reason else {

@@ -37,6 +37,22 @@ import Testing
 
   private static let video = VirtualSender(units: 0, seed: 1, at: start).media
 
+  /// RFC 3550 §8.1: who takes part in two sessions has a number of its own in each.
+  @Test func eachTrackIsReportedOnUnderItsOwnNumber() throws {
+    let pair = try Self.play([Self.video, Self.audio], soundOn: 1)
+    var numbers: [Int: Set<UInt32>] = [:]
+    var times: [Int: [Instant]] = [:]
+    for (bytes, track, at) in pair.sent {
+      let number = try #require(bytes.getInteger(at: bytes.readerIndex + 4, as: UInt32.self))
+      numbers[track, default: []].insert(number)
+      times[track, default: []].append(at)
+    }
+    #expect(numbers.count == 2)
+    #expect(numbers.values.allSatisfy { $0.count == 1 })
+    #expect(numbers[0] != numbers[1])
+    #expect(times[0] != times[1])
+  }
+
   /// Each on its own channel; and both on one, where the payload types tell (RFC 9143).
   @Test(arguments: [0, 1])
   func soundIsReceivedBesideTheVideo(track: Int) throws {

@@ -205,7 +205,7 @@ struct RTSPSessionDialogueTests {
       _ = conversation.session.route(channel: UInt8(index % 256), at: conversation.now)
     }
     conversation.execute()
-    #expect(conversation.reports.count == RTSPSession.maximumDiagnostics)
+    #expect(conversation.reports.count == TransportCounters.maximumDiagnostics)
   }
 
   // MARK: Identifiers and numbers

@@ -70,6 +70,28 @@ struct RTSPTransportUDPTests {
     try await server.close()
   }
 
+  @Test func whatComesWithoutRTPIsSaidOnce() async throws {
+    let (media, control) = (try await FarEnd(), try await FarEnd())
+    let server = try await RTSPFarEnd("127.0.0.1", script(media, control))
+    let transport = try RTSPTransport(server.url, .udp) { $0.selection = .firstVideo }
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    let target = try await endpoint("127.0.0.1", ports(server).media)
+    let stream = ByteBuffer(bytes: ([0x47] + [UInt8](repeating: 0xFF, count: 187)) + [0x47])
+    for _ in 0..<3 { try await media.send(stream, to: target) }
+    let counters = try await transport.counters {
+      $0.diagnostics.contains { $0.words.contains("MPEG-TS") }
+    }
+    #expect(counters.diagnostics.count { $0.words.contains("MPEG-TS") } == 1)
+    transport.close()
+    _ = try await sink.ends.first(1)
+    let last = await transport.counters().diagnostics
+    #expect(last.starts(with: counters.diagnostics))
+    #expect(last.count { $0.words.contains("MPEG-TS") } == 1)
+    for end in [media, control] { try await end.close() }
+    try await server.close()
+  }
+
   @Test func retransmissionsComeToPortsOfTheirOwn() async throws {
     let ends = [try await FarEnd(), try await FarEnd(), try await FarEnd(), try await FarEnd()]
     let description =
@@ -215,6 +237,16 @@ struct RTSPTransportUDPTests {
     _ = try await sink.ends.first(1)
     try await sender.close()
     try await server.close()
+  }
+
+  @Test func aPairBeyondTheLastPortIsNotOpenedElsewhere() {
+    var sockets = UDPTransport.SocketConfiguration()
+    sockets.bind = UDPTransport.LocalAddress(host: nil, port: 65_534)
+    #expect(throws: TransportError.addressNotAvailable(address: "port 65536")) {
+      _ = try RTSPMediaPorts(
+        pairOn: endpoint("127.0.0.1", 0), place: 1, sockets,
+        on: MultiThreadedEventLoopGroup.singleton.next())
+    }
   }
 
   @Test func aPairOfPortsIsEvenAndOdd() throws {

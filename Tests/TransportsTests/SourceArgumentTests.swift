@@ -47,4 +47,12 @@ import Transports
     #expect(source.user == user)
     #expect(source.password == password)
   }
+
+  @Test func theSchemesOfTransportsWithLoginsAreKnown() {
+    let kinds = TransportCatalogue.standard.kinds.filter(\.hasLogin)
+    #expect(kinds.map(\.name) == ["rtsp", "http"])
+    for scheme in kinds.flatMap(\.schemes) {
+      #expect(SourceArgument("\(scheme)://joe:secret@camera/").password == "secret")
+    }
+  }
 }

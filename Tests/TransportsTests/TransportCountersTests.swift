@@ -35,6 +35,37 @@ struct TransportCountersTests {
     #expect(TransportCounters().added(to: first).srtp?.authenticated == 10)
   }
 
+  @Test func socketsOfAConnectionAreCountedWithAllTheirCounters() {
+    var (connection, sockets) = (TransportCounters(), TransportCounters())
+    for counter in TransportCounter.ofSockets {
+      (connection[counter], sockets[counter]) = (2, 3)
+    }
+    (sockets.empty, sockets.delivered, sockets.localAddress) = (5, 7, "192.0.2.1:5004")
+    sockets.note("odd")
+    connection.add(sockets, isFirst: false)
+    for counter in TransportCounter.ofSockets {
+      #expect(connection[counter] == (counter.joining == .largest ? 3 : 5), "\(counter.name)")
+    }
+    #expect(connection.empty == 5 && connection.delivered == 0 && connection.localAddress == nil)
+    connection.add(sockets, isFirst: true)
+    #expect(connection.localAddress == "192.0.2.1:5004")
+    #expect(connection.diagnostics == ["odd"])
+  }
+
+  @Test func theFirstDiagnosticsStayInTheirPlaces() {
+    let limit = TransportCounters.maximumDiagnostics
+    var counters = TransportCounters()
+    for number in 0..<2 * limit {
+      for _ in 0..<2 { counters.note("oddity \(number)") }
+    }
+    let first = (0..<limit).map { TransportDiagnostic("oddity \($0)") }
+    #expect(counters.diagnostics == first)
+    var later = TransportCounters()
+    for diagnostic in ["news", "oddity 0"] as [TransportDiagnostic] { later.note(diagnostic) }
+    #expect(later.added(to: counters).diagnostics == first)
+    #expect(counters.added(to: later).diagnostics.prefix(3) == ["news", "oddity 0", "oddity 1"])
+  }
+
   /// Programs read these names in the statistics.
   @Test func theNamesStay() {
     #expect(

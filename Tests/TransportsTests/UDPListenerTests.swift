@@ -374,6 +374,50 @@ extension UDPListenerTests {
     try await taken.close()
   }
 
+  /// With `--bind`, the ports keep the distances that they have in the description.
+  @Test(arguments: [1, -1])
+  func aPortThatCannotExistCostsItsTrackAlone(direction: Int) async throws {
+    // An address that no other test takes ports of.
+    let host = "127.0.0.43"
+    let probe = try await FarEnd(host)
+    let port = probe.port
+    try await probe.close()
+    var sockets = UDPTransport.SocketConfiguration()
+    sockets.bind = UDPTransport.LocalAddress(host: host, port: port)
+    let impossible = direction > 0 ? 65_536 : -1
+    let first = direction > 0 ? 5004 : 65_000
+    let transport = UDPTransport(
+      role: .listeners(
+        [.init(port: first), .init(port: first + impossible - port)], required: 0),
+      sockets: sockets, on: MultiThreadedEventLoopGroup.singleton.next())
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    let counters = await transport.counters()
+    #expect(counters.localAddress == "\(host):\(port)")
+    #expect(
+      counters.diagnostics.map(\.words) == [
+        "stream 1 is not received: "
+          + TransportError.addressNotAvailable(address: "port \(impossible)").description
+      ])
+    transport.close()
+    _ = try await sink.ends.first(1)
+  }
+
+  @Test(arguments: [
+    UDPTransport.Role.listener(.init(port: 5004)), .client(host: "127.0.0.1", port: 5004),
+    .listeners([.init(port: 5004), .init(port: 5006)], required: 0),
+    .listener(.init(host: "239.1.2.3", port: 70_000)),
+  ])
+  func aPortThatCannotExistIsNamed(role: UDPTransport.Role) async throws {
+    var sockets = UDPTransport.SocketConfiguration()
+    sockets.bind = UDPTransport.LocalAddress(host: "127.0.0.1", port: 70_000)
+    let transport = UDPTransport(
+      role: role, sockets: sockets, on: MultiThreadedEventLoopGroup.singleton.next())
+    await #expect(throws: TransportError.addressNotAvailable(address: "port 70000")) {
+      try await transport.open(delivering: RecordingSink())
+    }
+  }
+
   /// Beginnings, in hexadecimal, and a word of what is said about them.
   private static let foreign: [(start: String, words: String)] = [
     ("47" + String(repeating: "ff", count: 187) + "47", "MPEG-TS"),

@@ -68,9 +68,12 @@ public final class HexLinesTransport: RTPTransport {
       state.value.phase = .opening
     }.get()
     // What blocks is not done on the event loop.
-    let lines = try await NIOThreadPool.singleton.runIfActive { [path, options] in
-      try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
-        .dropFirst(options.skipped)
+    let lines = try await NIOThreadPool.singleton.runIfActive {
+      [path, options] () throws -> ArraySlice<Substring> in
+      do {
+        return try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+          .dropFirst(options.skipped)
+      } catch { throw HexLinesError.unreadable(path: path, reason: error.localizedDescription) }
     }
     try await eventLoop.submit { [self] in
       guard case .opening = state.value.phase else { throw TransportError.closed }
@@ -91,7 +94,7 @@ public final class HexLinesTransport: RTPTransport {
       sink.receive(Datagram(bytes: packet, arrival: now))
       if case .open = state.value.phase { sink.readCompleted(at: now) }
       eventLoop.execute { self.deliver() }
-    } catch { end(.failed(error)) }
+    } catch { end(.failed(HexLinesError.notHexadecimal(String(line)))) }
   }
 
   private func end(_ end: TransportEnd) {

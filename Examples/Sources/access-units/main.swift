@@ -21,7 +21,8 @@ func takeActions(of session: inout Reception) {
   while let action = session.nextAction() {
     guard case .deliver(let unit) = action else { continue }
     print(
-      unit.codec.name, unit.time.seconds, unit.units.count, unit.bytes.readableBytes, unit.integrity,
+      unit.codec.name, unit.time.seconds, unit.units.count, unit.bytes.readableBytes,
+      unit.integrity,
       unit.isRandomAccess ? "key" : "")
   }
 }

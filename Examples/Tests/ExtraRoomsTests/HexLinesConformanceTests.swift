@@ -1,5 +1,7 @@
 import Foundation
 import NIOCore
+import NIOPosix
+import RTPWire
 import Synchronization
 import Testing
 import TransportConformance
@@ -12,6 +14,43 @@ import Transports
     let report = await checkConformance(of: HexLines())
     #expect(report.isConforming, "\(report)")
   }
+
+  @Test func whatCannotBeReadIsATransportFault() async throws {
+    let path = "/tmp/no-hex-lines-\(UUID().uuidString).hex"
+    let transport = HexLinesTransport(path: path, on: MultiThreadedEventLoopGroup.singleton.next())
+    let error = await #expect(throws: HexLinesError.self) {
+      try await transport.open(delivering: Ends())
+    }
+    #expect(error?.description.contains(path) == true)
+    #expect(error?.outcome == .cannotOpen)
+  }
+
+  @Test func aLineThatIsNoPacketIsATransportFault() async throws {
+    let path = "/tmp/hex-lines-\(UUID().uuidString).hex"
+    try "not hexadecimal\n".write(toFile: path, atomically: true, encoding: .utf8)
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let transport = HexLinesTransport(path: path, on: MultiThreadedEventLoopGroup.singleton.next())
+    let sink = Ends()
+    try await transport.open(delivering: sink)
+    // The transport delivers in a turn of its loop that was requested before this one.
+    try await transport.eventLoop.submit {}.get()
+    guard case .failed(let error) = sink.end.withLock({ $0 }) else {
+      Issue.record("the transport has not failed")
+      return
+    }
+    #expect((error as? HexLinesError)?.outcome == .unrecognized)
+    #expect(ConnectionFault(of: error) == .permanent)
+  }
+}
+
+/// Keeps how a transport ended.
+private final class Ends: DatagramSink {
+  let end = Mutex(TransportEnd?.none)
+
+  func describe(_ media: [MediaDescription]) {}
+  func receive(_ datagram: Datagram) {}
+  func readCompleted(at now: Instant) {}
+  func transportEnded(_ end: TransportEnd) { self.end.withLock { $0 = end } }
 }
 
 /// ``HexLinesTransport`` with a file for a far end.

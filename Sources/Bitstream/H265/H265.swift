@@ -2,7 +2,8 @@
 public enum H265 {
   public static let codec = VideoCodec(
     name: "h265", encodingName: "H265", decoderName: "hevc", otherFileEndings: ["265", "hevc"],
-    decoderTraits: [.allocatesMissingLater, .missesCutSlices], makeReader: { PictureReader() })
+    decoderTraits: [.allocatesMissingLater, .missesCutSlices, .misplacesMotion],
+    makeReader: { PictureReader() })
 
   /// `nal_unit_type` (table 7-1).
   public enum NALUnitType: UInt8, Sendable, Hashable, CaseIterable {

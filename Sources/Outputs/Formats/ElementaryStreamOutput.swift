@@ -7,7 +7,7 @@ import Defragment
 /// The file begins at the first random-access point, where any decoder can start.
 struct ElementaryStreamOutput: Output {
   static func format(of codec: VideoCodec) -> OutputFormat {
-    OutputFormat(name: codec.name, otherEndings: codec.otherFileEndings, input: .units) { _ in
+    OutputFormat(name: codec.name, otherEndings: codec.otherFileEndings, input: .units) {
       ElementaryStreamOutput(codec: codec)
     }
   }

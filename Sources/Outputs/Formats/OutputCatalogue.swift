@@ -11,25 +11,17 @@ public struct OutputFormat: Sendable {
     case units
   }
 
-  /// Facts about a stream that are known before its first item.
-  public struct Hints: Sendable, Hashable {
-    /// The frame rate from the media description, for streams that do not carry one.
-    public var frameRate: Rational?
-
-    public init(frameRate: Rational? = nil) { self.frameRate = frameRate }
-  }
-
   /// The name and usual file ending: `y4m`.
   public let name: String
   /// Other endings that mean the same.
   public let otherEndings: [String]
   public let input: Input
   /// Makes an output that begins a new file or pipe.
-  public let make: @Sendable (Hints) -> any Output
+  public let make: @Sendable () -> any Output
 
   public init(
     name: String, otherEndings: [String] = [], input: Input,
-    make: @escaping @Sendable (Hints) -> any Output
+    make: @escaping @Sendable () -> any Output
   ) {
     self.name = name
     self.otherEndings = otherEndings

@@ -9,7 +9,7 @@ import RTPWire
 /// The header is that of yuv4mpeg(5) with the extensions that FFmpeg reads and writes: more than 8
 /// bits (`C420p10`) and the sample range (`XCOLORRANGE`).
 struct Y4MOutput: Output {
-  static let format = OutputFormat(name: "y4m", input: .frames) { Y4MOutput(hints: $0) }
+  static let format = OutputFormat(name: "y4m", input: .frames) { Y4MOutput() }
 
   /// A rate outside these limits, measured from two timestamps, means that the timestamps are
   /// wrong.
@@ -27,11 +27,8 @@ struct Y4MOutput: Output {
   /// The rate that FFmpeg assumes for an unknown one.
   private static let assumedRate = Rational(25, 1)
 
-  private let hints: OutputFormat.Hints
   private var state = State.empty
   private(set) var notes: [OutputNote] = []
-
-  init(hints: OutputFormat.Hints) { self.hints = hints }
 
   mutating func record(for item: OutputItem) throws(OutputError) -> OutputRecord? {
     guard case .frame(let frame) = item else { return nil }
@@ -39,7 +36,7 @@ struct Y4MOutput: Output {
     case .running:
       return OutputRecord(pieces: Self.pieces(of: frame))
     case .empty:
-      guard let rate = frame.frameRate ?? hints.frameRate else {
+      guard let rate = frame.frameRate else {
         _ = try Self.header(for: frame, rate: Self.assumedRate)
         state = .measuringRate(first: frame)
         return nil

@@ -105,7 +105,7 @@ final class FramedReceiver: ChannelInboundHandler, PacketReceiver {
       channel.close(promise: nil)
       throw TransportError.closed
     }
-    localAddress = channel.localAddress?.endpoint
+    if !isPipe { localAddress = channel.localAddress?.endpoint }
     phase = .open(channel)
     openedAt = Self.now
     try channel.pipeline.syncOperations.addHandler(self)

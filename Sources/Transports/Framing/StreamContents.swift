@@ -130,7 +130,7 @@ struct StreamContents {
     case .capture(let capture):
       (counters.delivered, counters.deliveredBytes) = captured
       counters.delivery = capture.delivery
-      counters.diagnostics = capture.remarks
+      for remark in capture.remarks { counters.note(remark) }
     }
   }
 }

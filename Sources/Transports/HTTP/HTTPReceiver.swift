@@ -49,10 +49,7 @@ final class HTTPReceiver: PacketReceiver {
     redirections = Redirections(from: url)
     body = FramedDelivery(.rtp4, limit: configuration.packetLimit)
     since = Self.now
-    let tls = configuration.tls
-    if url.isSecure, tls.acceptsAnything, tls.pin == nil {
-      count.diagnostics.append("the server's certificate is not verified (--tls-insecure)")
-    }
+    if url.isSecure, let remark = configuration.tls.remark { count.note(remark) }
   }
 
   /// Starts the request; the future succeeds once the server has answered with a stream.
@@ -133,17 +130,10 @@ final class HTTPReceiver: PacketReceiver {
     guard let request = transfer?.request, request.credentials != nil else { return }
     if offers.digest { count.hasUsedDigest = true }
     guard offers.basic, !offers.digest, !request.url.isSecure else { return }
-    report(
+    count.note(
       .warning(
         "the password was sent unencrypted (Basic authentication); "
           + "switch the server to digest authentication, or use https://"))
-  }
-
-  private func report(_ diagnostic: TransportDiagnostic) {
-    guard count.diagnostics.count < TransportCounters.maximumDiagnostics,
-      !count.diagnostics.contains(diagnostic)
-    else { return }
-    count.diagnostics.append(diagnostic)
   }
 
   private func finish(_ outcome: HTTPTransferEnd.Outcome) {
@@ -162,7 +152,7 @@ final class HTTPReceiver: PacketReceiver {
     guard let url = transfer?.request.url else { return }
     do throws(Redirections.Fault) {
       let target = try redirections.follow(location, from: url)
-      report("redirected to \(ServerURL.withoutUser(location))")
+      count.note("redirected to \(ServerURL.withoutUser(location))")
       connect(to: target)
     } catch {
       switch error {

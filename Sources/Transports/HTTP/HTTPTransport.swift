@@ -71,6 +71,7 @@ extension TransportKind {
       return try HTTPTransport(
         source: url, configuration: options.http, sockets: options.sockets, on: eventLoop)
     }
+    kind.hasLogin = true
     kind.scopes = [
       OptionScope(
         "http://",

@@ -21,8 +21,11 @@ struct RTSPMediaPorts {
     on eventLoop: any EventLoop
   ) throws(TransportError) {
     let first = configuration.bind?.port ?? 0
+    let port = first == 0 ? 0 : first + 2 * place
+    // Instead of a port that does not exist, the kernel would choose one that nobody asked for.
+    guard (0...65_535).contains(port) else { throw .addressNotAvailable(address: "port \(port)") }
     let pair = try DatagramSocket.pair(
-      on: local.with(port: first == 0 ? 0 : first + 2 * place), interface: configuration.interface)
+      on: local.with(port: port), interface: configuration.interface)
     isMulticast = false
     self.eventLoop = eventLoop
     sockets = UDPReceiver.Ports(

@@ -84,14 +84,14 @@ extension RTSPReceiver: DatagramMerger {
 }
 
 extension TransportCounters {
-  /// Adds the counters of sockets, except for their deliveries; the address is the first track's.
+  /// Adds the counters and diagnostics of sockets, except for their deliveries; the address is the
+  /// first track's.
   mutating func add(_ sockets: TransportCounters, isFirst: Bool) {
     if isFirst { localAddress = sockets.localAddress ?? localAddress }
-    foreignOrigin += sockets.foreignOrigin
-    notRTP += sockets.notRTP
     empty += sockets.empty
-    kernelDropped += sockets.kernelDropped
-    rebindings += sockets.rebindings
-    receiveBuffer = max(receiveBuffer, sockets.receiveBuffer)
+    for counter in TransportCounter.ofSockets {
+      self[counter] = counter.joined(sockets[counter], after: self[counter])
+    }
+    for diagnostic in sockets.diagnostics { note(diagnostic) }
   }
 }

@@ -42,9 +42,7 @@ final class RTSPReceiver: PacketReceiver {
     session = RTSPSession(
       configuration: configuration, url: url, credentials: credentials, purpose: purpose,
       silence: configuration.silence, randomness: SystemRandomNumberGenerator(), at: Self.now)
-    if url.isSecure, configuration.tls.acceptsAnything, configuration.tls.pin == nil {
-      count.diagnostics.append("the server's certificate is not verified (--tls-insecure)")
-    }
+    if url.isSecure, let remark = configuration.tls.remark { count.note(remark) }
   }
 
   // MARK: What is wanted
@@ -62,16 +60,6 @@ final class RTSPReceiver: PacketReceiver {
   func close() {
     end(.closed)
     session.teardown(at: Self.now)
-    act()
-  }
-
-  func pause() {
-    session.pause(at: Self.now)
-    act()
-  }
-
-  func resume() {
-    session.resume(at: Self.now)
     act()
   }
 
@@ -104,6 +92,8 @@ final class RTSPReceiver: PacketReceiver {
         counters.add(receiver.counters, isFirst: media == selected)
       }
     }
+    // What is noted later gets a place after these, so that nothing is said twice.
+    count.diagnostics = counters.diagnostics
     protection?.complete(&counters)
     return counters
   }
@@ -149,10 +139,7 @@ final class RTSPReceiver: PacketReceiver {
       becomeOpen()
     case .paused: break
     case .report(let diagnostic):
-      if count.diagnostics.count < Self.maximumDiagnostics {
-        count.diagnostics.append(
-          TransportDiagnostic(diagnostic.description, isWarning: diagnostic.isWarning))
-      }
+      count.note(TransportDiagnostic(diagnostic.description, isWarning: diagnostic.isWarning))
     case .end(let end): finish(end)
     }
   }
@@ -315,7 +302,4 @@ final class RTSPReceiver: PacketReceiver {
   }
 
   static var now: Instant { Instant(NIODeadline.now()) }
-
-  /// The most diagnostics kept; more would not help anybody.
-  private static let maximumDiagnostics = 64
 }

@@ -233,9 +233,10 @@ struct RTSPSession: Sendable {
   }
 
   mutating func report(_ diagnostic: RTSPDiagnostic) {
-    guard reported.count < Self.maximumDiagnostics, reported.insert(diagnostic).inserted else {
-      return
-    }
+    // A server can invent channels and addresses without end.
+    guard reported.count < TransportCounters.maximumDiagnostics,
+      reported.insert(diagnostic).inserted
+    else { return }
     perform(.report(diagnostic))
   }
 
@@ -268,8 +269,6 @@ struct RTSPSession: Sendable {
   static let udpPatience = Duration.seconds(3)
   /// How often a server may close the connection during set-up.
   static let maximumReconnections = 2
-  /// The most deviations reported; a server can invent channels and addresses without end.
-  static let maximumDiagnostics = 64
 }
 
 extension RTSPConfiguration.Delivery {

@@ -61,12 +61,6 @@ public final class RTSPTransport: RTPTransport {
     return description
   }
 
-  /// Pauses the stream (RFC 2326 §10.6); servers of live streams often cannot.
-  public func pause() { receiver.withReceiver { $0.pause() } }
-
-  /// Continues a paused stream.
-  public func resume() { receiver.withReceiver { $0.resume() } }
-
   public func sendFeedback(_ bytes: ByteBuffer, track: Int) {
     receiver.withReceiver { $0.sendFeedback(bytes, track: track) }
   }
@@ -107,6 +101,7 @@ extension TransportKind {
           of: try await RTSPTransport.describe(
             source: source, configuration: options.rtsp, sockets: options.sockets, on: eventLoop))
       })
+    kind.hasLogin = true
     kind.counters = TransportCounter.ofSockets + TransportCounter.ofRTSP
     kind.scopes = [
       OptionScope(

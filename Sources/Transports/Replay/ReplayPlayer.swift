@@ -41,7 +41,7 @@ final class ReplayPlayer {
     self.sink = sink
     pace = speed.map { ReplayPace(speed: $0) }
     counters.delivery = reader.delivery
-    counters.diagnostics = reader.remarks
+    for remark in reader.remarks { counters.note(remark) }
   }
 
   func start() {
@@ -137,8 +137,7 @@ final class ReplayPlayer {
   /// The first packet of the next nonempty batch; the thread continues reading meanwhile.
   private func nextBatch() -> Datagram? {
     while let batch = waiting.popFirst() {
-      counters.diagnostics = (counters.diagnostics + batch.diagnostics)
-        .suffix(TransportCounters.maximumDiagnostics)
+      for diagnostic in batch.diagnostics { counters.note(diagnostic) }
       current = batch.datagrams[...]
       read()
       if let first = current.first { return first }

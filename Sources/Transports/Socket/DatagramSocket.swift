@@ -79,10 +79,10 @@ final class DatagramSocket {
     }
     guard status < 0 else { return }
     switch errno {
-    case EADDRINUSE: throw .portInUse(address: address.endpointText)
-    case EADDRNOTAVAIL: throw .addressNotAvailable(address: address.endpointText)
-    case EACCES, EPERM: throw .permissionDenied(operation: "listen on \(address.endpointText)")
-    default: throw .system(operation: "listen on \(address.endpointText)", reason: Self.lastReason)
+    case EADDRINUSE: throw .portInUse(address: address.endpoint)
+    case EADDRNOTAVAIL: throw .addressNotAvailable(address: address.endpoint)
+    case EACCES, EPERM: throw .permissionDenied(operation: "listen on \(address.endpoint)")
+    default: throw .system(operation: "listen on \(address.endpoint)", reason: Self.lastReason)
     }
   }
 

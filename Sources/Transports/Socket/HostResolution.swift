@@ -29,8 +29,9 @@ enum HostResolution {
     {
       return eventLoop.makeSucceededFuture(addresses.map { $0.with(port: port) })
     }
-    if let address = try? SocketAddress(ipAddress: host, port: port) {
-      return eventLoop.makeSucceededFuture([address])
+    // SwiftNIO's initializer traps on a port above 65535.
+    if let address = try? SocketAddress(ipAddress: host, port: 0) {
+      return eventLoop.makeSucceededFuture([address.with(port: port)])
     }
     return lookups.addresses(of: host, on: eventLoop, within: .seconds(Int64(deadline)))
       .map { addresses in addresses.map { $0.with(port: port) } }

@@ -37,8 +37,8 @@ extension SocketAddress {
   }
 
   /// The address and port as in a URL: `127.0.0.1:5004`, `[::1]:5004`.
-  var endpoint: String? {
-    guard let ipAddress, let port else { return nil }
+  var endpoint: String {
+    guard let ipAddress, let port else { return "\(self)" }
     return family == .v6 ? "[\(ipAddress)]:\(port)" : "\(ipAddress):\(port)"
   }
 
@@ -55,17 +55,5 @@ extension SocketAddress {
     var address = self
     address.port = Int(UInt16(exactly: port) ?? 0)
     return address
-  }
-
-  /// The address for people: `192.0.2.1:5004`, `[2001:db8::1]:5004`.
-  var endpointText: String {
-    let host = ipAddress ?? ""
-    return family == .v6 ? "[\(host)]:\(port ?? 0)" : "\(host):\(port ?? 0)"
-  }
-
-  /// Whether the address is in 127.0.0.0/8 or ::1.
-  var isLoopback: Bool {
-    guard let ipAddress else { return false }
-    return family == .v4 ? ipAddress.hasPrefix("127.") : ipAddress == "::1"
   }
 }

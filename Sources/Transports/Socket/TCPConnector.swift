@@ -105,7 +105,7 @@ struct TCPConnector {
     guard let error = error as? NIOConnectionError else { return error }
     // SwiftNIO begins with IPv6, so the last failure is the one most people expect.
     let failures = error.connectionErrors.reversed().compactMap { failure in
-      (failure.error as? IOError).map { (failure.target.endpointText, $0.errnoCode) }
+      (failure.error as? IOError).map { (failure.target.endpoint, $0.errnoCode) }
     }
     let refused = failures.first { $0.1 == ECONNREFUSED }
     guard let (endpoint, code) = refused ?? failures.first else { return error }

@@ -11,4 +11,12 @@ public struct TLSConfiguration: Sendable, Hashable {
   public var acceptsAnything = false
 
   public init() {}
+
+  /// What is said where nothing of the server is verified.
+  public static let insecurity = "the server's certificate is not verified (--tls-insecure)"
+
+  /// That nothing of the server is verified; `nil` if something is.
+  var remark: TransportDiagnostic? {
+    acceptsAnything && pin == nil ? TransportDiagnostic(Self.insecurity) : nil
+  }
 }

@@ -275,13 +275,6 @@ private struct Candidate: Sendable {
 }
 
 extension Datagram {
-  /// A copy of the datagram; a slice would keep its whole read in memory.
-  var detached: Datagram {
-    var datagram = self
-    datagram.bytes = ByteBuffer(bytes: bytes.readableBytesView)
-    return datagram
-  }
-
   /// The datagram as an RTP packet, or `nil` if it is RTCP or not RTP at all.
   var mediaPacket: RTPPacket? {
     guard !RTCPPacket.recognizes(bytes) else { return nil }

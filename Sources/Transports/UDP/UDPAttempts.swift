@@ -1,22 +1,11 @@
 internal import NIOCore
 internal import RTPWire
 
-/// A receiver of one track's datagrams, on its event loop.
-protocol DatagramReception: AnyObject {
-  var counters: TransportCounters { get }
-  func start() -> EventLoopFuture<Void>
-  func sendFeedback(_ bytes: ByteBuffer)
-  /// Stops silently; returns the sink if it has not been notified.
-  func stop() -> (any DatagramSink)?
-}
-
-extension UDPReceiver: DatagramReception {}
-
 /// Attempts to reach a server at each of its addresses; the first one answered stays.
 ///
 /// RFC 8305 calls this happy eyeballs. Only media shows that a hello has arrived, so an attempt
 /// continues until another one is answered: the server may start late, at any of its addresses.
-final class UDPAttempts: DatagramReception, DatagramMerger {
+final class UDPAttempts: TrackReceiver, DatagramMerger {
   private var attempts: [Int: UDPReceiver] = [:]
   private let eventLoop: any EventLoop
   private var sink: (any DatagramSink)?

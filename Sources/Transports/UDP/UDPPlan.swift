@@ -97,7 +97,11 @@ struct UDPPlan: Sendable {
   /// Opens the sockets; call it on the event loop.
   func makeReceiver(
     on eventLoop: any EventLoop, delivering sink: any DatagramSink
-  ) throws(TransportError) -> any DatagramReception {
+  ) throws(TransportError) -> any TrackReceiver {
+    // The distances of a description may lead beyond the last port, or below the first one.
+    guard (0...65_535).contains(localPort) else {
+      throw .addressNotAvailable(address: "port \(localPort)")
+    }
     switch purpose {
     case .client(let servers, let local, let payloads):
       guard servers.count > 1 else {
@@ -132,6 +136,14 @@ struct UDPPlan: Sendable {
             (port) throws(TransportError) in try joined(port)
           }), expecting: expectation(of: sources, listening), hello: nil, on: eventLoop,
         delivering: sink)
+    }
+  }
+
+  /// The requested port of this machine; 0 lets the kernel choose.
+  private var localPort: Int {
+    switch purpose {
+    case .client: sockets.bind?.port ?? 0
+    case .unicast(_, _, let listening), .multicast(_, _, let listening): listening.port
     }
   }
 

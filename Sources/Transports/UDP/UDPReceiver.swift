@@ -7,7 +7,7 @@ internal import RTPWire
 /// client of a hello server watches its socket instead: only then are the errors counted that the
 /// server's host reports (see ``DatagramSocket/keepErrors(_:)``). A listener sends nothing unasked,
 /// gets no such errors, and always reads.
-final class UDPReceiver {
+final class UDPReceiver: TrackReceiver {
   struct Ports {
     var media: DatagramSocket
     /// The socket next to the media port, to which senders without RFC 5761 send RTCP.
@@ -201,7 +201,7 @@ final class UDPReceiver {
   private func noteContent(of datagram: Datagram) -> Bool {
     guard let content = ForeignDatagram(datagram.bytes) else { return false }
     if contents.insert(content).inserted {
-      count.diagnostics.append(TransportDiagnostic(content.words))
+      count.note(TransportDiagnostic(content.words))
     }
     return true
   }

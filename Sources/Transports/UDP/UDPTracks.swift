@@ -4,11 +4,12 @@ internal import RTPWire
 /// A UDP transport's receivers, one per track, on its event loop; the sink sees them as one.
 final class UDPTracks: DatagramMerger {
   /// `nil` for a track whose ports are taken.
-  private var receivers: [(any DatagramReception)?] = []
+  private var receivers: [(any TrackReceiver)?] = []
   private let eventLoop: any EventLoop
   private var sink: (any DatagramSink)?
   private var lastArrival = Instant(nanoseconds: .min)
-  private var diagnostics: [TransportDiagnostic] = []
+  /// What was said of the tracks, in the order in which it was first seen.
+  private var noted = TransportCounters()
   private let required: Int
 
   /// Opens the sockets; if a track that is not `required` cannot be opened, that is only reported.
@@ -35,7 +36,7 @@ final class UDPTracks: DatagramMerger {
           throw error
         }
         receivers.append(nil)
-        diagnostics.append("stream \(track) is not received: \(error)")
+        noted.note("stream \(track) is not received: \(error)")
       }
     }
   }
@@ -55,7 +56,9 @@ final class UDPTracks: DatagramMerger {
       sum.localAddress = $0.localAddress ?? $1.localAddress
       return sum
     }
-    sum.diagnostics += diagnostics
+    // Whatever track says something later, the places of the earlier ones do not change.
+    for diagnostic in sum.diagnostics { noted.note(diagnostic) }
+    sum.diagnostics = noted.diagnostics
     return sum
   }
 

@@ -206,7 +206,7 @@ extension UDPTransport.Listening {
   /// Whether ``host`` is a multicast group, or a name that may stand for one.
   var mayBeGroup: Bool {
     guard let host else { return false }
-    return (try? SocketAddress(ipAddress: host, port: port))?.isMulticast ?? true
+    return (try? SocketAddress(ipAddress: host, port: 0))?.isMulticast ?? true
   }
 }
 

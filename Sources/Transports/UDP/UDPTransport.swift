@@ -193,7 +193,7 @@ public final class UDPTransport: RTPTransport {
       var sockets = sockets
       // The ports keep their distances from the description.
       if let port = sockets.bind?.port, port > 0 {
-        sockets.bind?.port = max(port + listening.port - all[required].port, 0)
+        sockets.bind?.port = port + listening.port - all[required].port
       }
       plans.append(
         try await UDPPlan(role: .listener(listening), sockets: sockets, on: eventLoop))

@@ -1,0 +1,5 @@
+/// Why something that the command itself writes cannot be written: the statistics, a capture or a
+/// list.
+struct CannotWrite: Error, CustomStringConvertible {
+  let description: String
+}

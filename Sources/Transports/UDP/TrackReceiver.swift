@@ -1,0 +1,10 @@
+internal import NIOCore
+
+/// A receiver of one track's datagrams, on its event loop.
+protocol TrackReceiver: AnyObject {
+  var counters: TransportCounters { get }
+  func start() -> EventLoopFuture<Void>
+  func sendFeedback(_ bytes: ByteBuffer)
+  /// Stops silently; returns the sink if it has not been notified.
+  func stop() -> (any DatagramSink)?
+}
