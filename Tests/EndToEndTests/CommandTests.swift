@@ -180,7 +180,7 @@ struct CommandTests {
     let sender = try RunningProcess(
       Product.rtpSend,
       [Clip.h264.get().path, "listen://127.0.0.1:0", "--once"]
-        + ["--fps", "100", "--loop", "5", "--speed", "4"])
+        + ["--fps", "100", "--loop", "20", "--speed", "16"])
     let address = try sender.waitForLine(#/listening on (127\.0\.0\.1:\d+)/#).1
     let receiver = try RunningProcess(Product.rtpRecv, ["udp://\(address)", "-o", path])
     #expect(try receiver.waitForExit() == 6, "\(receiver.standardError)")

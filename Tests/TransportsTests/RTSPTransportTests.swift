@@ -104,6 +104,25 @@ struct RTSPTransportTests {
     try await server.close()
   }
 
+  @Test func whatCameBeforeTheCloseIsDeliveredToASinkThatHoldsItAgainAndAgain() async throws {
+    var script = RTSPFarEnd.Script()
+    script.played = { peer in
+      peer.send(frames: (0..<200).map { rtp($0, payload: 1388) })
+      peer.channel.close(promise: nil)
+    }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport(server.url)
+    let sink = RecordingSink { _, _ in
+      transport.holdReading(true)
+      transport.eventLoop.execute { transport.holdReading(false) }
+    }
+    try await transport.open(delivering: sink)
+    let datagrams = try await sink.datagrams.first(200)
+    #expect(datagrams.map(\.bytes) == (0..<200).map { rtp($0, payload: 1388) })
+    transport.close()
+    try await server.close()
+  }
+
   @Test func framesBeforeTheAnswerToPlayAreNotLost() async throws {
     var script = RTSPFarEnd.Script()
     script.asked = { $0.send(frame: rtp(1)) }

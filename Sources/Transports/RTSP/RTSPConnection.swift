@@ -240,7 +240,8 @@ final class RTSPConnection: ChannelInboundHandler {
       guard !self.isHeld else { return }
       if hasEndedMeanwhile { return end(lastError) }
     }
-    channel.setOption(.autoRead, value: !isHeld).assumeIsolated().whenFailure { self.end($0) }
+    // This fails once the server has closed the connection; what it sent before is still delivered.
+    _ = channel.setOption(.autoRead, value: !isHeld)
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
