@@ -112,11 +112,13 @@ struct RTSPTransportTests {
     }
     let server = try await RTSPFarEnd("127.0.0.1", script)
     let transport = try RTSPTransport(server.url)
-    let sink = RecordingSink { _, _ in
+    let sink = RecordingSink { _, count in
       transport.holdReading(true)
-      transport.eventLoop.execute { transport.holdReading(false) }
+      if count > 1 { transport.eventLoop.execute { transport.holdReading(false) } }
     }
     try await transport.open(delivering: sink)
+    _ = try await server.closed.first(1)
+    transport.eventLoop.execute { transport.holdReading(false) }
     let datagrams = try await sink.datagrams.first(200)
     #expect(datagrams.map(\.bytes) == (0..<200).map { rtp($0, payload: 1388) })
     transport.close()
