@@ -2,15 +2,17 @@ import ArgumentParser
 import Glibc
 
 /// Bytes given on the command line: as text, as `@FILE`, or as `hex:…`.
-struct BytesArgument: ExpressibleByArgument {
+struct BytesArgument {
   let bytes: [UInt8]
 
-  init?(argument: String) {
+  /// - Throws: that the file cannot be read, or that the digits are none.
+  init(parsing argument: String) throws {
     if argument.hasPrefix("@") {
-      guard let content = Self.content(of: String(argument.dropFirst())) else { return nil }
-      bytes = content
+      bytes = try Self.content(of: String(argument.dropFirst()))
     } else if argument.hasPrefix("hex:") {
-      guard let decoded = Self.decode(hex: argument.dropFirst(4)) else { return nil }
+      guard let decoded = Self.decode(hex: argument.dropFirst(4)) else {
+        throw ValidationError("hex: takes pairs of hexadecimal digits")
+      }
       bytes = decoded
     } else {
       bytes = [UInt8](argument.utf8)
@@ -18,8 +20,10 @@ struct BytesArgument: ExpressibleByArgument {
   }
 
   /// The first bytes of a file: one more than a hello may have, so that a longer file is noticed.
-  private static func content(of path: String) -> [UInt8]? {
-    guard let file = unsafe fopen(path, "re") else { return nil }
+  private static func content(of path: String) throws -> [UInt8] {
+    guard let file = unsafe fopen(path, "re") else {
+      throw ValidationError("cannot read \(path): \(unsafe String(cString: strerror(errno)))")
+    }
     defer { unsafe fclose(file) }
     var content = [UInt8](repeating: 0, count: 65)
     let count = unsafe fread(&content, 1, content.count, file)

@@ -19,6 +19,7 @@ struct FeedbackOptions: ParsableArguments {
   var retransmissionPayloadType: UInt8?
 
   @Option(
+    parsing: .unconditional,
     help: ArgumentHelp(
       """
       The port of retransmissions in a separate session (RFC 4588 §5.3). Not needed with an SDP \

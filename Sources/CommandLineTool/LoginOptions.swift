@@ -14,6 +14,12 @@ struct LoginOptions: ParsableArguments {
       """, valueName: "file"))
   var passwordFile: String?
 
+  /// Throws if the user is named twice, and differently.
+  func check(for source: SourceArgument) throws {
+    guard let user, let other = source.user, user != other else { return }
+    throw ValidationError("--user has no effect with a URL that names another user, '\(other)'")
+  }
+
   /// The credentials for `source`; `nil` without a user name and a password.
   func credentials(for source: SourceArgument) throws -> Credentials? {
     try Password.credentials(for: source, user: user, file: passwordFile)

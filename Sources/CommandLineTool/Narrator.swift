@@ -10,6 +10,7 @@ struct Narrator {
   let isVerbose: Bool
   let isQuiet: Bool
   private let isAsking: Bool
+  private let isCodecChosen: Bool
   private var phase: VideoStream.Phase?
   private var format: String?
   private var sourceChanges: UInt64 = 0
@@ -25,8 +26,10 @@ struct Narrator {
   private var hasSaidUnauthentic = false
   private var hasSaidScrambled = false
 
-  /// `isAsking` is true if the source is a server that is asked for its stream.
-  init(isVerbose: Bool, isQuiet: Bool, isAsking: Bool) {
+  /// `isAsking` is true if the source is a server that is asked for its stream, `isCodecChosen` if
+  /// the user named the codec.
+  init(isVerbose: Bool, isQuiet: Bool, isAsking: Bool, isCodecChosen: Bool) {
+    self.isCodecChosen = isCodecChosen
     self.isVerbose = isVerbose
     self.isAsking = isAsking
     self.isQuiet = isQuiet
@@ -64,7 +67,9 @@ struct Narrator {
       guard diagnosticsSaid.insert(diagnostic).inserted else { continue }
       remarks.append(Remark(diagnostic.words, isWarning: diagnostic.isWarning))
     }
-    if let stream = status.stream, !hasSaidScrambled, let words = Verdict.scrambled(stream) {
+    if let stream = status.stream, !hasSaidScrambled,
+      let words = Verdict.scrambled(stream, isCodecChosen: isCodecChosen)
+    {
       hasSaidScrambled = true
       remarks.append(.warning(words))
     }

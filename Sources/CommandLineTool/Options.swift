@@ -94,14 +94,18 @@ struct OutputOptions: ParsableArguments {
 extension LossTreatment: ExpressibleByArgument {}
 
 struct LossOptions: ParsableArguments {
+  /// `nil` if none was typed.
   @Option(
     name: .customLong("on-loss"),
     help: ArgumentHelp(
       """
-      What to do with pictures that are not intact: conceal fills in what is missing, freeze repeats \
-      the last intact picture, skip drops them, corrupt shows them as the decoder returns them.
+      What to do with pictures that are not intact: conceal (the default) fills in what is missing, \
+      freeze repeats the last intact picture, skip drops them, corrupt shows them as the decoder \
+      returns them.
       """, valueName: "treatment"))
-  var treatment = LossTreatment.conceal
+  var chosenTreatment: LossTreatment?
+
+  var treatment: LossTreatment { chosenTreatment ?? .conceal }
 
   @Flag(
     help: """
@@ -123,10 +127,14 @@ struct MediaOptions: ParsableArguments {
       valueName: "name"))
   var codec = "auto"
 
-  @Option(help: ArgumentHelp("The RTP payload type, 0 to 127; by default any.", valueName: "n"))
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("The RTP payload type, 0 to 127; by default any.", valueName: "n"))
   var payloadType: UInt8?
 
-  @Option(help: ArgumentHelp("RTP clock ticks a second; by default 90000.", valueName: "n"))
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("RTP clock ticks a second; by default 90000.", valueName: "n"))
   var clockRate: UInt32?
 
   @Option(
@@ -140,6 +148,7 @@ struct MediaOptions: ParsableArguments {
   var fec: CorrectionArgument?
 
   @Option(
+    parsing: .unconditional,
     help: ArgumentHelp(
       "How long to wait for a missing packet; 0 does not wait.", valueName: "ms"))
   var reorderWindow = 200
@@ -198,15 +207,18 @@ extension MediaOptions {
 struct UDPOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The content of the hello: text, @FILE, or hex:DIGITS; at most 64 bytes.", valueName: "bytes")
-  )
+      "The content of the hello: text, @FILE, or hex:DIGITS; at most 64 bytes.", valueName: "bytes"),
+    transform: { try BytesArgument(parsing: $0) })
   var hello: BytesArgument?
 
   @Option(
-    help: ArgumentHelp("The content of each heartbeat, in the same forms.", valueName: "bytes"))
+    help: ArgumentHelp("The content of each heartbeat, in the same forms.", valueName: "bytes"),
+    transform: { try BytesArgument(parsing: $0) })
   var heartbeat: BytesArgument?
 
-  @Option(help: ArgumentHelp("The time between two heartbeats; at least 1.", valueName: "s"))
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("The time between two heartbeats; at least 1.", valueName: "s"))
   var heartbeatInterval = 3.0
 
   @Option(
@@ -216,7 +228,9 @@ struct UDPOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The network interface for multicast.", valueName: "name"))
   var interface: String?
 
-  @Option(help: ArgumentHelp("The size of the socket's receive buffer.", valueName: "bytes"))
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("The size of the socket's receive buffer.", valueName: "bytes"))
   var receiveBuffer = 4 << 20
 
   func validate() throws {
@@ -246,13 +260,21 @@ struct UDPOptions: ParsableArguments {
 }
 
 struct StoppingOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Stop after this many frames.", valueName: "n"))
-  var frames: UInt64?
+  @Option(
+    name: .customLong("frames"), parsing: .unconditional,
+    help: ArgumentHelp("Stop after this many frames.", valueName: "n"))
+  var frameLimit: Int?
 
-  @Option(help: ArgumentHelp("Stop this long after the first packet.", valueName: "s"))
+  /// The wanted number of frames.
+  var frames: UInt64? { frameLimit.map { UInt64(clamping: $0) } }
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("Stop this long after the first packet.", valueName: "s"))
   var duration: Double?
 
   @Option(
+    parsing: .unconditional,
     help: ArgumentHelp(
       """
       How long to wait for media, at the start and after a pause; 0 waits forever. By default 10 s, \
@@ -270,10 +292,10 @@ struct StoppingOptions: ParsableArguments {
   var reconnect = false
 
   func validate() throws {
-    guard frames != 0 else { throw ValidationError("--frames must be at least 1") }
-    for seconds in [duration, timeout].compactMap(\.self) {
-      guard seconds >= 0, seconds <= 31_536_000 else {
-        throw ValidationError("--duration and --timeout must be 0 s to one year")
+    guard frameLimit ?? 1 >= 1 else { throw ValidationError("--frames must be at least 1") }
+    for (name, seconds) in [("--duration", duration), ("--timeout", timeout)] {
+      guard (0...31_536_000).contains(seconds ?? 0) else {
+        throw ValidationError("\(name) must be at least 0 s, and at most one year")
       }
     }
   }
@@ -287,6 +309,7 @@ struct DisplayOptions: ParsableArguments {
   var stats: String?
 
   @Option(
+    parsing: .unconditional,
     help: ArgumentHelp(
       """
       Rename the --stats file to PATH.1 when it reaches this size, replacing an older one, and start \

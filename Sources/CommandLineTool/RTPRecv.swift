@@ -117,6 +117,33 @@ struct RTPRecv: AsyncParsableCommand {
       throw ValidationError(
         "standard output is for the video; write the statistics to a file or to fd:3")
     }
+    try checkListing()
+    try checkTreatment()
+  }
+
+  /// Throws if an option was typed that says how to play, where nothing is played.
+  private func checkListing() throws {
+    guard rtsp.listing != nil else { return }
+    let typed = [
+      ("-o", !outputs.paths.isEmpty), ("--frames", stopping.frames != nil),
+      ("--duration", stopping.duration != nil), ("--reconnect", stopping.reconnect),
+      ("--stats", display.stats != nil), ("--capture", replay.capture != nil),
+    ]
+    guard let option = typed.first(where: { $0.1 })?.0 else { return }
+    throw ValidationError("\(option) has no effect with --list, which plays nothing")
+  }
+
+  /// Throws if an option was typed that is about pictures, where none are made.
+  private func checkTreatment() throws {
+    let requests = try outputs.requests()
+    guard !requests.isEmpty, requests.allSatisfy({ $0.format.input == .units }) else { return }
+    let typed = [
+      ("--on-loss", loss.chosenTreatment != nil), ("--constant-rate", loss.constantRate),
+      ("--scale-to-first", outputs.scaleToFirst),
+    ]
+    guard let option = typed.first(where: { $0.1 })?.0 else { return }
+    throw ValidationError(
+      "\(option) has no effect with an elementary stream, whose pictures are not decoded")
   }
 
   private var usesStandardOutput: Bool {
@@ -127,8 +154,9 @@ struct RTPRecv: AsyncParsableCommand {
     let argument = SourceArgument(CommandLineSecrets.taken.original(of: source))
     let status: ExitStatus
     do {
-      warn(about: argument)
       try checkScopes(for: argument)
+      try login.check(for: argument)
+      warn(about: argument)
       let described = try media.session()
       if let form = rtsp.listing {
         try await list(argument, described: described, as: form)
@@ -147,7 +175,12 @@ struct RTPRecv: AsyncParsableCommand {
       status = .outputFailed
     } catch let error as any TransportFault {
       let words = Verdict.words(for: error, advice: login.advice(for: argument))
-      StandardError.say("\(argument.shown): \(words)")
+      // A message about the file itself names it.
+      if case .fileUnreadable(argument.bare, _)? = error as? TransportError {
+        StandardError.say(words)
+      } else {
+        StandardError.say("\(argument.shown): \(words)")
+      }
       status = ExitStatus(of: error, otherwise: .cannotOpen)
     }
     if status != .done { throw status.code }
@@ -196,6 +229,9 @@ struct RTPRecv: AsyncParsableCommand {
     var options = TransportOptions()
     options.framed.framing = replay.framing
     let transports = CommandLineTool.current.transports
+    let name = try transports.name(of: source.bare, transport: transport, options: options)
+    let hasDescription = name == "rtsp" || name == "rtp" && !source.bare.contains("://")
+    try srtp.check(isDescribed: hasDescription || media.sessionDescription != nil)
     let own = try transports.scope(of: source.bare, transport: transport, options: options)
     guard let own else { return }
     for option in CommandLineSecrets.taken.typedOptions where !own.options.contains(option) {
@@ -258,7 +294,9 @@ struct RTPRecv: AsyncParsableCommand {
       source: source.bare, transport: transport,
       options: transportOptions(for: source, described: described),
       on: MultiThreadedEventLoopGroup.singleton.next())
-    let text = StreamList(of: listing).shown(as: form)
+    let list = StreamList(
+      of: listing, media: try mediaDescription(completedBy: described), clockRate: media.clockRate)
+    let text = list.shown(as: form)
     let output = FileWriter(borrowing: STDOUT_FILENO)
     guard let failure = output.write(text, until: WriteDeadline(in: .seconds(10))) else { return }
     throw CannotWrite(description: "standard output cannot be written: \(failure.reason)")

@@ -11,6 +11,7 @@ struct RTSPOptions: ParsableArguments {
   var delivery = RTSPConfiguration.Delivery.automatic
 
   @Option(
+    parsing: .unconditional,
     help: ArgumentHelp(
       "The stream to play, counted from 0 as --list shows them; by default the first video.",
       valueName: "n"))
@@ -26,7 +27,7 @@ struct RTSPOptions: ParsableArguments {
   var listing: StreamList.Form?
 
   func validate() throws {
-    guard stream ?? 0 >= 0 else { throw ValidationError("--stream must be 0 or more") }
+    guard stream ?? 0 >= 0 else { throw ValidationError("--stream must be at least 0") }
   }
 
   /// The configuration for RTSP, without credentials.

@@ -3,6 +3,7 @@ public import Transports
 
 struct ReplayOptions: ParsableArguments {
   @Option(
+    parsing: .unconditional,
     help: ArgumentHelp(
       "The pace, where 1 is as recorded; by default as fast as possible.",
       valueName: "n"))
@@ -15,6 +16,7 @@ struct ReplayOptions: ParsableArguments {
   var ssrc: SourceIdentifier?
 
   @Option(
+    parsing: .unconditional,
     help: ArgumentHelp("The port, of either end, of the RTP to play.", valueName: "n"))
   var port: UInt16?
 

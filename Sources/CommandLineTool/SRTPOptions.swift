@@ -50,6 +50,13 @@ struct SRTPCommandOptions: ParsableArguments {
     }
   }
 
+  /// Throws if there is a roll-over counter but no key, which `isDescribed` sources may bring.
+  func check(isDescribed: Bool) throws {
+    guard rollover == nil || source != nil || isDescribed else {
+      throw ValidationError("--srtp-roc has no effect without a key; give it with --srtp-key-file")
+    }
+  }
+
   /// Reads the keys, once, and forbids core dumps and debuggers.
   ///
   /// - Throws: ``SRTPError``.

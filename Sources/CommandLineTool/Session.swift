@@ -114,7 +114,8 @@ final class Session: Sendable {
       of: report,
       wish: Verdict.Wish(
         source: source.shown, frames: command.stopping.frames,
-        loginAdvice: command.login.advice(for: source)))
+        loginAdvice: command.login.advice(for: source),
+        isCodecChosen: command.media.codec != "auto", isCapturing: capture != nil))
     if !command.display.quiet, report.status.transport.delivered > 0 {
       StandardError.say(Summary.line(of: report.status, outputs: outputs))
     }
@@ -143,7 +144,8 @@ final class Session: Sendable {
       Statistics.line(
         of: status, since: former,
         frames: command.display.statsFrames ? receiver.takeFrames() : nil,
-        elapsed: elapsed, report: report))
+        elapsed: elapsed, report: report),
+      hasReceived: status.transport.delivered > 0)
   }
 
   /// Shows the live line and the news, and writes the statistics, until cancelled.
@@ -153,7 +155,8 @@ final class Session: Sendable {
     let display = command.display
     var line = StatusLine(isWanted: !display.quiet && !display.noProgress)
     var narrator = Narrator(
-      isVerbose: display.verbose, isQuiet: display.quiet, isAsking: !isPassive)
+      isVerbose: display.verbose, isQuiet: display.quiet, isAsking: !isPassive,
+      isCodecChosen: command.media.codec != "auto")
     var rates = Rates()
     var nextStatistics = Self.statisticsInterval
     while !Task.isCancelled {

@@ -18,13 +18,18 @@ final class StatisticsWriter: Sendable {
   /// Lines that may wait: those of four seconds.
   private static let limits = QueueLimits(count: 4, bytes: 4 << 20)
 
+  private struct Line {
+    let text: String
+    let hasReceived: Bool
+  }
+
   private struct State {
     var failure: WriteFailure?
     var hasToldFailure = false
   }
 
   private let name: String
-  private let queue: BoundedQueue<String>
+  private let queue: BoundedQueue<Line>
   private let state: Monitor<State>
   private let thread: WorkerThread
 
@@ -36,12 +41,15 @@ final class StatisticsWriter: Sendable {
   init(_ target: String, limit: Int) throws(CannotWrite) {
     name = target
     let log = try StatisticsLog(target, limit: limit, readerPatience: Self.readerPatience)
-    let (queue, state) = (BoundedQueue<String>(limits: Self.limits), Monitor(State()))
+    let (queue, state) = (BoundedQueue<Line>(limits: Self.limits), Monitor(State()))
     (self.queue, self.state) = (queue, state)
     do {
       thread = try WorkerThread {
         while let line = queue.take() {
-          guard let failure = log.write(line, within: Self.patience) else { continue }
+          guard
+            let failure = log.write(
+              line.text, replacing: line.hasReceived, within: Self.patience)
+          else { continue }
           Self.fail(failure, state)
           queue.close()
         }
@@ -55,9 +63,13 @@ final class StatisticsWriter: Sendable {
   deinit { queue.close() }
 
   /// Writes `line`, unless one before it could not be written.
-  func write(_ line: JSONLine) {
+  ///
+  /// An existing file is replaced by the first line with `hasReceived`; those before it are left
+  /// out there, because a run that receives nothing must not destroy the statistics of another.
+  func write(_ line: JSONLine, hasReceived: Bool) {
     let text = line.text + "\n"
-    if queue.offer(text, bytes: text.utf8.count) == .full {
+    let item = Line(text: text, hasReceived: hasReceived)
+    if queue.offer(item, bytes: text.utf8.count) == .full {
       Self.fail(.readerTooSlow, state)
       queue.close()
     }
@@ -126,7 +138,6 @@ private final class StatisticsLog {
         file = try FileWriter(
           opening: target, permissions: Self.permissions,
           until: WriteDeadline(in: .seconds(readerPatience)))
-        file.empty()
       } catch .noReader {
         throw CannotWrite(
           description: "--stats \(target): nobody has opened the pipe to read it within "
@@ -137,10 +148,15 @@ private final class StatisticsLog {
     }
   }
 
-  /// Writes a line, in a new file if the old one is full.
+  /// Writes a line, in a new file if the old one is full; the first line replaces an existing file
+  /// only if `replacing` is true.
   ///
   /// - Returns: why not, from the first failure on.
-  func write(_ line: String, within patience: Duration) -> WriteFailure? {
+  func write(_ line: String, replacing: Bool, within patience: Duration) -> WriteFailure? {
+    if length == 0, file.isFile, !file.isEmpty {
+      guard replacing else { return failure }
+      file.empty()
+    }
     let count = line.utf8.count
     if failure == nil, file.isFile, length > 0, length + count > limit { rotate() }
     failure = failure ?? file.write(line, until: WriteDeadline(in: patience))

@@ -20,7 +20,15 @@ struct StreamList {
 
   private let streams: [ListedStream]
 
-  init(of listing: StreamListing) { streams = listing.streams }
+  /// `media` is what the options say of the media, and `clockRate` the rate they say.
+  init(of listing: StreamListing, media: MediaDescription, clockRate: UInt32?) {
+    streams = listing.streams.map {
+      var stream = $0
+      stream.complete(
+        with: media, clockRate: clockRate, isRecognized: Self.recognizedEncoding(of: $0) != nil)
+      return stream
+    }
+  }
 
   func shown(as form: Form) -> String {
     let lines = streams.enumerated().map { number, stream in
@@ -40,6 +48,7 @@ struct StreamList {
     words.append("\(description.clockRate) Hz")
     if stream.isBackChannel { words.append("back channel") }
     if let flow = stream.flow { words += Self.words(for: flow) }
+    if stream.isPlayed { words.append("played by default") }
     return words.joined(separator: "  ")
   }
 
@@ -85,7 +94,10 @@ struct StreamList {
 
   /// The encoding that is described, or else the one that the packets show.
   private static func encoding(of stream: ListedStream) -> String? {
-    if let name = stream.description.encodingName { return name }
+    stream.description.encodingName ?? recognizedEncoding(of: stream)
+  }
+
+  private static func recognizedEncoding(of stream: ListedStream) -> String? {
     var recognizer = FormatRecognizer(CommandLineTool.current.formats)
     for sample in stream.flow?.samples ?? [] {
       guard let packet = try? RTPPacket(parsing: sample) else { continue }
@@ -99,6 +111,28 @@ struct StreamList {
   private static func format(of description: MediaDescription) -> FormatDescription? {
     let formats = CommandLineTool.current.formats
     return (try? VideoDefragmenter(media: description, formats: formats))?.formatDescription
+  }
+}
+
+extension ListedStream {
+  /// Completes what is recorded with what the options say of the media, which takes precedence, as
+  /// when it is played.
+  ///
+  /// All formats that are recognized have one clock rate (RFC 6184, RFC 7798).
+  fileprivate mutating func complete(
+    with media: MediaDescription, clockRate: UInt32?, isRecognized: Bool
+  ) {
+    guard let flow, description.kind != .audio else { return }
+    if description.encodingName == nil, isRecognized {
+      description.clockRate = MediaDescription.videoClockRate
+    }
+    let types = [media.payloadType, description.payloadType].compactMap(\.self)
+    if Set(types).count < 2 {
+      description = media.completed(by: description)
+      if media.encodingName != nil { description.clockRate = media.clockRate }
+      if let clockRate { description.clockRate = clockRate }
+    }
+    self.flow?.jitter = flow.jitters[description.clockRate]
   }
 }
 

@@ -125,12 +125,14 @@ enum Summary {
     let damaged = delivery.conditions[.damaged] ?? 0
     let skipped = delivery.failures[.notIntact] ?? 0
     let isInherited = damaged == delivery.damages[.reference]
-    let parts = [
+    let counts: [(count: UInt64, word: String)] = [
       (delivery.conditions[.concealed] ?? 0, "concealed"),
       (damaged, isInherited ? "damaged by errors in earlier pictures" : "damaged"),
       (delivery.conditions[.repeated] ?? 0, "repeated"),
       (skipped, "skipped"),
-    ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+      (delivery.failures[.decoder] ?? 0, "not decodable"),
+    ]
+    let parts = counts.filter { $0.count > 0 }.map { "\($0.count) \($0.word)" }
     var text = parts.isEmpty ? "" : "; pictures: " + parts.joined(separator: ", ")
     let causes = PictureDamage.allCases.compactMap { cause in
       delivery.damages[cause].flatMap { count in words(for: cause).map { "\(count) \($0)" } }

@@ -41,7 +41,7 @@ struct TLSOptions: ParsableArguments {
     configuration.clientKey = key
     configuration.acceptsAnything = isInsecure
     if let pin {
-      guard let bytes = BytesArgument(argument: "hex:" + pin)?.bytes, bytes.count == 32 else {
+      guard let bytes = (try? BytesArgument(parsing: "hex:" + pin))?.bytes, bytes.count == 32 else {
         throw ValidationError("--tls-pin takes a SHA-256: 64 hexadecimal digits")
       }
       configuration.pin = bytes

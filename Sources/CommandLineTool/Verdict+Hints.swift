@@ -10,18 +10,23 @@ import Transports
 
 /// Why nothing usable came, by the counters.
 extension Verdict {
-  /// Why a run that ended in order wrote nothing; `nil` if it wrote something or had no output.
-  static func whyNothing(_ report: Receiver.Report, source: String) -> String? {
+  /// Why a run wrote nothing; `nil` if it wrote something.
+  ///
+  /// A run without outputs needs pictures only if it records nothing, and is told only that none
+  /// can be made of what came.
+  static func whyNothing(_ report: Receiver.Report, _ wish: Wish) -> String? {
     let status = report.status
-    let isEmpty = status.outputs.allSatisfy { $0.counters.written == 0 }
-    guard !status.outputs.isEmpty, isEmpty else { return nil }
+    guard !status.outputs.isEmpty else {
+      guard !wish.isCapturing, let stream = status.stream else { return nil }
+      return withoutParameterSets(stream, status, isCodecChosen: wish.isCodecChosen)
+    }
+    guard status.outputs.allSatisfy({ $0.counters.written == 0 }) else { return nil }
     guard let stream = status.stream, case .receiving(let codec, _) = stream.phase,
       stream.reception.delivered > 0
-    else { return hint(report, source: source) }
-    if let words = scrambled(stream) { return words }
+    else { return hint(report, source: wish.source) }
+    if let words = scrambled(stream, isCodecChosen: wish.isCodecChosen) { return words }
     guard stream.format != nil else {
-      return "packets came, but no parameter sets of \(codec.encodingName): if a session "
-        + "description has them, give it with --sdp; if this is another codec, leave --codec out"
+      return lackOfParameterSets(of: codec, isCodecChosen: wish.isCodecChosen)
     }
     let units = status.delivery.accessUnits
     let failures = status.delivery.failures
@@ -34,6 +39,50 @@ extension Verdict {
         + "with --feedback pli"
     }
     return "none of \(units.counted("access unit")) could be decoded"
+  }
+
+  /// What an elementary stream lacks that was written without any parameter set; `nil` where it
+  /// can be decoded, or pictures came.
+  static func undecodable(_ status: Receiver.Status, isCodecChosen: Bool) -> String? {
+    guard !status.outputs.isEmpty, let stream = status.stream,
+      stream.defragmentation?.malformedParameterSets ?? 0 == 0,
+      let words = withoutParameterSets(stream, status, isCodecChosen: isCodecChosen)
+    else { return nil }
+    return words + "; no player can decode what was written without them"
+  }
+
+  /// That no parameter sets came; `nil` where some did, or where no media came.
+  private static func withoutParameterSets(
+    _ stream: StreamStatus, _ status: Receiver.Status, isCodecChosen: Bool
+  ) -> String? {
+    // Of earlier connections the format is not known any more.
+    guard case .receiving(let codec, _) = stream.phase, stream.reception.delivered > 0,
+      stream.format == nil, status.delivery.frames == 0,
+      status.connection.statistics.attempts == 0
+    else { return nil }
+    return lackOfParameterSets(of: codec, isCodecChosen: isCodecChosen)
+  }
+
+  private static func lackOfParameterSets(of codec: VideoCodec, isCodecChosen: Bool) -> String {
+    "packets came, but no parameter sets of \(codec.encodingName): if a session description has "
+      + "them, give it with --sdp; " + remedy(ifNot: codec, isChosen: isCodecChosen)
+  }
+
+  /// What to do if the media is of another codec than `codec`, which the user has chosen or not.
+  private static func remedy(ifNot codec: VideoCodec, isChosen: Bool) -> String {
+    guard !isChosen else { return "if this is another codec, leave --codec out" }
+    let others = CommandLineTool.current.formats.codecs.filter { $0 != codec }
+    guard !others.isEmpty else { return "if it is of another codec, nothing here decodes it" }
+    let options = others.map { "--codec \($0.name)" }.joined(separator: " or ")
+    return "if the session description names the wrong codec, \(options) overrules it"
+  }
+
+  /// What came instead of RTP; `nil` if RTP came, or a few strays alone.
+  static func foreign(_ status: Receiver.Status) -> String? {
+    guard status.transport.notRTP > 0, status.stream?.reception.received ?? 0 == 0 else {
+      return nil
+    }
+    return status.transport.diagnostics.first(where: \.isWarning)?.words
   }
 
   /// Why no authentic packet came, if packets came.
@@ -66,12 +115,12 @@ extension Verdict {
   }
 
   /// What is wrong with a stream whose payloads make no sense; `nil` where they do.
-  static func scrambled(_ stream: StreamStatus) -> String? {
+  static func scrambled(_ stream: StreamStatus, isCodecChosen: Bool) -> String? {
     guard case .receiving(let codec, _) = stream.phase,
       stream.defragmentation?.looksScrambled == true
     else { return nil }
     return "most of what comes makes no sense as \(codec.encodingName): if it is encrypted (SRTP), "
-      + "give the key with --srtp-key-file; if it is of another codec, leave --codec out"
+      + "give the key with --srtp-key-file; " + remedy(ifNot: codec, isChosen: isCodecChosen)
   }
 
   /// The number of a payload type, and its meaning if that is fixed.
@@ -97,6 +146,11 @@ extension Verdict {
       return "packets of payload type \(words(forType: type)) came"
         // A type with a fixed meaning is nothing that is decoded here.
         + (StaticPayloadType(type) == nil ? "; try --payload-type \(type)" : "")
+    }
+    if transport.notRTP > 0 {
+      return foreign(report.status)
+        ?? "\(transport.notRTP.counted("datagram")) came that are not RTP; check the port, and "
+        + "what the sender sends"
     }
     if transport.foreignOrigin > 0 {
       return "\(transport.foreignOrigin.counted("datagram")) came from other addresses than "

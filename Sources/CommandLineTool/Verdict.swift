@@ -19,6 +19,10 @@ struct Verdict {
     var frames: UInt64?
     /// What to do when the server wants a login.
     var loginAdvice: String
+    /// Whether the user named the codec.
+    var isCodecChosen: Bool
+    /// Whether the packets are recorded, which needs no picture.
+    var isCapturing: Bool
   }
 
   let status: ExitStatus
@@ -38,12 +42,20 @@ struct Verdict {
       return
     }
     let (judged, words) = Self.judge(report, wish)
-    if judged == .done, let words = report.status.stream.flatMap(Self.scrambled) {
+    if judged == .done,
+      let words = report.status.stream.flatMap({
+        Self.scrambled($0, isCodecChosen: wish.isCodecChosen)
+      })
+    {
       (status, complaint) = (.unrecognizedMedia, words)
     } else if judged == .done, let frames = wish.frames, !report.reason.isFramesReached {
       status = .framesMissing
       let missing = "\(report.status.delivery.frames) of \(frames.counted("frame")) came"
       complaint = [words, missing].compactMap(\.self).joined(separator: "; ")
+    } else if judged == .done, words == nil,
+      let warning = Self.undecodable(report.status, isCodecChosen: wish.isCodecChosen)
+    {
+      (status, complaint) = (.done, Remark.warning(warning).text)
     } else {
       (status, complaint) = (judged, words)
     }
@@ -135,12 +147,20 @@ struct Verdict {
     let source = wish.source
     switch reason {
     case .framesReached, .durationReached, .goodbye, .ended, .stopped, .outputsEnded:
-      guard let nothing = whyNothing(report, source: source) else { return (.done, nil) }
+      if let words = foreign(report.status) { return (.unrecognizedMedia, words) }
+      guard let nothing = whyNothing(report, wish) else { return (.done, nil) }
       if case .stopped = reason { return (.done, nothing) }
       return (.noMedia, nothing)
     case .noMedia(let wait):
+      if let words = foreign(report.status) { return (.unrecognizedMedia, words) }
       return (.noMedia, "no media within \(wait.words) s; " + hint(report, source: source))
     case .mediaLost(let wait):
+      // That no picture could be made of it says more than that it stopped.
+      if report.status.stream?.reception.delivered ?? 0 > 0,
+        let nothing = whyNothing(report, wish)
+      {
+        return (.noMedia, nothing)
+      }
       let remedy = isRetried ? "" : " (--timeout sets how long to wait)"
       return (
         .mediaLost,

@@ -28,6 +28,8 @@ public struct ListedStream: Sendable, Hashable {
   public var control: String?
   /// Whether it is meant for media that the client sends.
   public var isBackChannel = false
+  /// Whether it is what is played of a recording with several, unless another one is asked for.
+  public var isPlayed = false
   /// What is recorded of it; `nil` if it is only described.
   public var flow: FlowFigures?
 
@@ -53,4 +55,7 @@ public struct FlowFigures: Sendable, Hashable {
   public var duration: Duration
   /// Packets of different kinds, from which to recognize the codec; at most 32.
   public var samples: [ByteBuffer]
+  /// The interarrival jitter for each usual clock rate, because ``ListedStream/description`` may not
+  /// know the right one.
+  public var jitters: [UInt32: Duration]
 }

@@ -254,6 +254,25 @@ struct CommandTests {
     #expect(try FFmpeg.frameHashes(of: again).count == 30)
   }
 
+  @Test("no parameter sets, and a sender that stops without a goodbye", arguments: ["y4m", "h264"])
+  func parameterSetsThatNeverCome(ending: String) throws {
+    let output = try Scratch.path(ending)
+    // Pictures are missing after the silence; an elementary stream is written, and warned of.
+    let isElementary = ending == "h264"
+    let (receiver, port) = try Self.listener(
+      ["-o", output, "--codec", "h264", "--payload-type", "96", "--timeout", "3"])
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      Self.pattern + ["udp://127.0.0.1:\(port)", "--frames", "30", "--strip-parameter-sets"]
+        + (isElementary ? [] : ["--no-rtcp"]))
+    try sender.waitForExit()
+    #expect(try receiver.waitForExit() == (isElementary ? 0 : 4), "\(receiver.standardError)")
+    #expect(receiver.standardError.contains("no parameter sets"), "\(receiver.standardError)")
+    #expect(receiver.standardError.contains("--sdp"), "\(receiver.standardError)")
+    let warns = receiver.standardError.contains("no player can decode")
+    #expect(warns == isElementary, "\(receiver.standardError)")
+  }
+
   @Test func whatTheNetworkLosesIsCountedToThePacket() throws {
     let (receiver, port) = try Self.listener(["--stats", "-", "--timeout", "5"])
     let sender = try RunningProcess(

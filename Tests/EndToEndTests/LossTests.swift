@@ -43,6 +43,8 @@ struct LossTests {
     #expect(statistics["rtp", "lost"] > 0)
     #expect(summary.contains("lost in the network"))
     #expect(summary.contains("\(concealed) concealed"))
+    let undecodable = statistics["delivery", "decode_failures", "decoder"]
+    #expect(undecodable <= 0 || summary.contains("\(undecodable) not decodable"))
   }
 
   @Test("pictures that are not intact are left out")

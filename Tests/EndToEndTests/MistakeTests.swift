@@ -96,6 +96,49 @@ struct MistakeTests {
     #expect(FileManager.default.fileExists(atPath: output) == (words == nil))
   }
 
+  @Test func theWrongCodecIsNoSuccessWithoutAnOutputEither() throws {
+    let (status, said) = try run([Self.recording.get(), "--codec", "h265"])
+    #expect(status == 4, "\(said)")
+    #expect(said.contains("leave --codec out"), "\(said)")
+  }
+
+  @Test func aDescriptionThatNamesTheWrongCodecIsSaidToBeWrong() throws {
+    let description = try Scratch.path("sdp")
+    try "v=0\nm=video 5004 RTP/AVP 96\na=rtpmap:96 H265/90000\n".write(
+      toFile: description, atomically: true, encoding: .utf8)
+    let output = try Scratch.path("y4m")
+    let (status, said) = try run([Self.recording.get(), "--sdp", description, "-o", output])
+    #expect([4, 9].contains(status), "\(said)")
+    #expect(said.contains("--codec h264 overrules it"), "\(said)")
+    #expect(!said.contains("leave --codec out"), "\(said)")
+  }
+
+  /// What comes in place of RTP is named at once, and is the reason in the end, though a listener
+  /// waits on.
+  @Test(arguments: [
+    (
+      "exec ffmpeg -v error -re -f lavfi -i testsrc -c:v mpeg2video -f mpegts "
+        + "udp://127.0.0.1:PORT?pkt_size=1316", "MPEG-TS video"
+    ),
+    ("while echo hello > /dev/udp/127.0.0.1/PORT; do sleep 0.05; done", "text, and not RTP"),
+  ])
+  func whatIsNotRTPIsSaidAtOnce(sending: String, words: String) throws {
+    let output = try Scratch.path("y4m")
+    for isStopped in [true, false] {
+      let (receiver, port) = try CommandTests.listener(
+        ["-o", output] + (isStopped ? [] : ["--timeout", "2"]))
+      let sender = try RunningProcess(
+        "bash", ["-c", sending.replacing("PORT", with: "\(port)")])
+      _ = try receiver.waitForLine(#/warning: what comes is/#)
+      if isStopped { receiver.send(signal: SIGINT) }
+      #expect(try receiver.waitForExit() == 9, "\(receiver.standardError)")
+      withExtendedLifetime(sender) {}
+      let last = receiver.standardError.split(separator: "\n").last ?? ""
+      #expect(last.contains(words), "\(receiver.standardError)")
+      #expect(!receiver.standardError.contains("nothing came"), "\(receiver.standardError)")
+    }
+  }
+
   @Test func nothingIsWrittenTwiceOrOverWhatIsRead() throws {
     let recording = try Self.recording.get()
     let output = try Scratch.path("h264")

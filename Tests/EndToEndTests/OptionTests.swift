@@ -38,11 +38,78 @@ struct OptionTests {
       (["--quiet", "--verbose"], "--verbose"), (["--stats-frames"], "--stats"),
       (["--format", "yuv"], "-o"), (["--scale-to-first"], "-o"),
       (["--stats", "-", "--stats-size", "1"], "--stats-size"), (["--frames", "0"], "at least 1"),
+      (["--frames", "-3"], "--frames must be at least 1"),
+      (["--timeout", "-1"], "--timeout must be at least 0"),
+      (["--stream", "-1"], "--stream must be at least 0"),
+      (["--hello", "@/nowhere/x"], "No such file"), (["--hello", "hex:0"], "pairs of hexadecimal"),
+      (["--list", "-o", "x.y4m"], "-o has no effect"),
+      (["--list", "--frames", "3"], "--frames has no effect"),
+      (["-o", "x.h264", "--on-loss", "skip"], "--on-loss has no effect"),
+      (["-o", "x.h264", "--constant-rate"], "--constant-rate has no effect"),
+      (["-o", "x.h265", "--scale-to-first"], "--scale-to-first has no effect"),
+      (["--srtp-roc", "1"], "--srtp-roc has no effect"),
     ])
   func together(options: [String], word: String) throws {
     let (status, words) = try run(["rtp://127.0.0.1:0"] + options)
     #expect(status == 64, "\(words)")
     #expect(words.contains(word), "\(words)")
+  }
+
+  @Test("a user is named once")
+  func twoUsers() throws {
+    let (status, words) = try run(["rtsp://me@127.0.0.1:1/", "--user", "you"])
+    #expect(status == 64, "\(words)")
+    #expect(words.contains("--user has no effect"), "\(words)")
+  }
+
+  @Test(
+    "an option of the sender that has no effect, or a value that says nothing",
+    arguments: [
+      (["pattern", "udp://127.0.0.1:9", "--once"], "--once has no effect"),
+      (["pattern", "udp://127.0.0.1:9", "--hello", "x"], "--hello has no effect"),
+      (["pattern", "http://127.0.0.1:0", "--hello", "x"], "--hello has no effect"),
+      (["pattern", "http://127.0.0.1:0", "--feedback", "nack"], "--feedback has no effect"),
+      (["x.mp4", "udp://127.0.0.1:9", "--size", "320x240"], "--size has no effect"),
+      (["x.mp4", "udp://127.0.0.1:9", "--bframes", "2"], "--bframes has no effect"),
+      (["pattern", "127.0.0.1:7000"], "udp://HOST:PORT"),
+      (["pattern", "rtp://127.0.0.1:7000"], "udp://HOST:PORT"),
+      (["pattern", "listen://:0", "--hello", "@/nowhere/x"], "does not exist"),
+      (["pattern", "udp://127.0.0.1:9", "--frames", "-3"], "at least 1"),
+    ])
+  func sender(arguments: [String], word: String) throws {
+    let process = try RunningProcess(Product.rtpSend, arguments)
+    #expect(try process.waitForExit() == 64, "\(process.standardError)")
+    #expect(process.standardError.contains(word), "\(process.standardError)")
+  }
+
+  @Test("a description that cannot be written is said with the kernel's reason")
+  func unwritable() throws {
+    let process = try RunningProcess(
+      Product.rtpSend, ["pattern", "udp://127.0.0.1:9", "--sdp", "/nowhere/x.sdp"])
+    #expect(try process.waitForExit() == 6, "\(process.standardError)")
+    #expect(process.standardError.contains("No such file"), "\(process.standardError)")
+  }
+
+  @Test(
+    "what cannot be opened is said once, by its own reason",
+    arguments: [
+      (["rtsp://127.0.0.1:1/", "--interface", "nope"], 2, "there is no network interface 'nope'"),
+      (["/nowhere/x.sdp"], 2, "rtp-recv: cannot read /nowhere/x.sdp"),
+      (["udp://127.0.0.1:9", "--srtp-key-file", "/nowhere/key"], 3, "No such file"),
+    ])
+  func unopened(arguments: [String], status: Int32, word: String) throws {
+    let (found, words) = try run(arguments)
+    #expect(found == status, "\(words)")
+    #expect(words.contains(word) && !words.contains("SingleConnectionFailure"), "\(words)")
+  }
+
+  @Test("statistics of a run that receives nothing replace no others")
+  func keptStatistics() throws {
+    let path = try Scratch.path("jsonl")
+    try "kept\n".write(toFile: path, atomically: true, encoding: .utf8)
+    let (status, words) = try run(["tcp://127.0.0.1:1", "--stats", path])
+    #expect(status == 2, "\(words)")
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == "kept\n")
   }
 
   @Test(

@@ -135,7 +135,9 @@ struct CaptureDelivery {
         throw ReplayError.endsInHeader
       }
       guard choose(survey) else {
-        throw survey.flows.missing(for: wish, in: dissection.statistics)
+        throw survey.flows.missing(
+          for: wish, in: dissection.statistics,
+          isCut: reader.unfinished > 0 || expansion?.isInsideMember == true)
       }
     }
     remarks += dissection.statistics.losses + reader.oddities.map { .warning("\($0)") }
@@ -171,7 +173,7 @@ struct CaptureDelivery {
       return false
     }
     stage = .playing(choice)
-    remarks.append(TransportDiagnostic(choice.remark(among: survey.flows)))
+    remarks.append(choice.remark(among: survey.flows, for: wish))
     if !choice.descriptions.isEmpty { events.append(.described(choice.descriptions)) }
     for (packet, arrival) in survey.kept { play(packet, at: arrival) }
     return true

@@ -17,6 +17,10 @@ public enum ReplayError: Error, Sendable, Hashable {
   case unknownFormat
   /// No RTP; what the file contains instead.
   case noRTP(contents: String)
+  /// Media without RTP, such as `MPEG-TS video`; what else the file contains.
+  case mediaWithoutRTP(String, contents: String)
+  /// A capture of which too little is left to recognize RTP; what the file contains.
+  case cutShort(contents: String)
   /// No flow fits; a list of those that exist, and the number of others.
   case noSuchFlow(asked: String, flows: [String], more: Int)
   /// Nothing in the file shows how to continue after this place.
@@ -40,6 +44,11 @@ extension ReplayError: CustomStringConvertible {
         + "--framing rtp4 or rfc4571"
     case .noRTP(let contents):
       return "\(contents), none of them RTP; what is encrypted cannot be seen"
+    case .mediaWithoutRTP(let name, let contents):
+      return "\(contents): \(name) without RTP; have the sender put it into RTP (ffmpeg: -f rtp)"
+    case .cutShort(let contents):
+      return "it is cut short, in the middle of a packet; what is left, \(contents), "
+        + "is too little to recognize RTP"
     case .noSuchFlow(let asked, let flows, let more):
       let list = flows.map { "\n  \($0)" }.joined()
       return "there is no RTP with \(asked) in it; there is"
@@ -56,7 +65,7 @@ extension ReplayError: TransportFault {
 
   public var outcome: TransportOutcome? {
     switch self {
-    case .noRTP, .noPackets: .noMedia
+    case .noRTP, .mediaWithoutRTP, .cutShort, .noPackets: .noMedia
     case .noSuchFlow: .noSuchStream
     case .unreadable, .isDirectory, .notRegular, .empty, .endsInHeader, .foreign, .unknownFormat,
       .damaged:

@@ -57,30 +57,31 @@ final class ReplayReader: @unchecked Sendable {
   /// - Returns: the recording's descriptions of its media; empty if there are none.
   /// - Throws: ``ReplayError``, or an error from reading.
   func survey() throws -> [MediaDescription] {
-    let (survey, found) = try look { isEnough($0, $1) }
+    let (survey, found, isCut) = try look { isEnough($0, $1) }
     guard let choice = FlowChoice(from: survey, for: wish, in: found) else {
-      throw survey.missing(for: wish, in: found.statistics)
+      throw survey.missing(for: wish, in: found.statistics, isCut: isCut)
     }
     self.choice = choice
-    remarks = [TransportDiagnostic(choice.remark(among: survey))]
+    remarks = [choice.remark(among: survey, for: wish)]
     file.rewind()
     return choice.descriptions
   }
 
-  /// Searches the whole file for flows.
+  /// Searches the whole file for the flows that are wished for.
   ///
   /// - Throws: ``ReplayError``, or an error from reading.
   func listing() throws -> StreamListing {
-    let (survey, found) = try look(keepingSamples: true) { _, _ in false }
-    guard !survey.confirmed(atMost: 1).isEmpty else {
-      throw survey.missing(for: FlowSurvey.Wish(), in: found.statistics)
+    let (survey, found, isCut) = try look(keepingSamples: true) { _, _ in false }
+    let listing = StreamListing(survey, in: found, for: wish)
+    guard !listing.streams.isEmpty else {
+      throw survey.missing(for: wish, in: found.statistics, isCut: isCut)
     }
-    return StreamListing(survey, in: found)
+    return listing
   }
 
   private func look(
     keepingSamples: Bool = false, until isEnough: (FlowSurvey, Int) -> Bool
-  ) throws -> (FlowSurvey, Dissection) {
+  ) throws -> (FlowSurvey, Dissection, isCut: Bool) {
     file.rewind()
     var survey = FlowSurvey(keepsSamples: keepingSamples)
     var found = Dissection()
@@ -93,7 +94,7 @@ final class ReplayReader: @unchecked Sendable {
         while let recording = try reader.next() {
           found.receive(recording) { survey.observe($0) }
         }
-        if isEnough(survey, length) { return (survey, found) }
+        if isEnough(survey, length) { return (survey, found, isCut: false) }
       }
     } catch let damage as DamagedRecording {
       // A file damaged at its first record is not a recording.
@@ -103,7 +104,7 @@ final class ReplayReader: @unchecked Sendable {
       throw ReplayError.endsInHeader
     }
     found.finish { survey.observe($0) }
-    return (survey, found)
+    return (survey, found, isCut: reader.unfinished > 0 || file.endsInsideMember)
   }
 
   /// Whether to stop searching; without a candidate the whole file is searched.

@@ -114,7 +114,8 @@ extension SRTPError: TransportFault {
   public var outcome: TransportOutcome? {
     switch self {
     case .exposedKey: .notTrusted
-    case .keyMissing, .description: .credentials
+    // A key that cannot be had is a missing one.
+    case .keyMissing, .description, .keySource(_, .unreadable): .credentials
     case .keyLength, .identifierTooLong, .keysDiffer, .tooManyKeys, .ambiguousIdentifier,
       .weakSuite, .keySource, .library:
       .usage

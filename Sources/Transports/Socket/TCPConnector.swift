@@ -108,7 +108,10 @@ struct TCPConnector {
       (failure.error as? IOError).map { (failure.target.endpoint, $0.errnoCode) }
     }
     let refused = failures.first { $0.1 == ECONNREFUSED }
-    guard let (endpoint, code) = refused ?? failures.first else { return error }
+    // What is no system call's failure says by itself what is wrong, as a missing interface does.
+    guard let (endpoint, code) = refused ?? failures.first else {
+      return error.connectionErrors.last?.error ?? error
+    }
     if code == ECONNREFUSED { return TransportError.connectionRefused(address: endpoint) }
     if code == EADDRNOTAVAIL {
       return TransportError.system(

@@ -34,6 +34,9 @@ enum ForeignDatagram: Sendable, Hashable {
     return isText ? .text : .unknown
   }
 
+  /// How many make it worth saying: media is no accident, but of the others a few may be strays.
+  var leastSaid: Int { if case .media = self { 1 } else { 3 } }
+
   /// What it is, and what to do about it.
   var words: String {
     switch self {

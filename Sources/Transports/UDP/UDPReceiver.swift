@@ -38,8 +38,8 @@ final class UDPReceiver: TrackReceiver {
   private var hello: Hello?
   private var count = TransportCounters()
   private var isControlOnMediaPort = false
-  /// The kinds of datagrams seen that are not RTP.
-  private var contents: Set<ForeignDatagram> = []
+  /// The kinds of datagrams seen that are not RTP, each counted until it is said.
+  private var contents: [ForeignDatagram: Int] = [:]
   /// The origin of RTCP on its port.
   private var controlSource: SocketAddress?
   private var lastArrival = Instant(nanoseconds: .min)
@@ -196,13 +196,14 @@ final class UDPReceiver: TrackReceiver {
     }
   }
 
-  /// Notes what kind of datagram this is if it is not RTP, once per kind; returns whether it was
-  /// noted.
+  /// Notes what kind of datagram this is if it is not RTP, once per kind; returns whether that is
+  /// so.
   private func noteContent(of datagram: Datagram) -> Bool {
     guard let content = ForeignDatagram(datagram.bytes) else { return false }
-    if contents.insert(content).inserted {
-      count.note(TransportDiagnostic(content.words))
-    }
+    let seen = contents[content] ?? 0
+    guard seen < content.leastSaid else { return true }
+    contents[content] = seen + 1
+    if seen + 1 == content.leastSaid { count.note(.warning(content.words)) }
     return true
   }
 

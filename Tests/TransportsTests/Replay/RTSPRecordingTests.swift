@@ -127,6 +127,49 @@ struct RTSPRecordingTests {
     #expect(sink.descriptions.elements.first?.map(\.encodingName) == [nil, nil])
   }
 
+  /// Two sessions of one server, over TCP and over UDP, with one payload type for both.
+  @Test(arguments: [false, true])
+  func aFlowHasTheDescriptionOfItsOwnSession(isDatagrams: Bool) async throws {
+    func answers(sets: String, port: Int) -> ByteBuffer {
+      let description =
+        "v=0\r\nm=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n"
+        + "a=fmtp:96 sprop-parameter-sets=\(sets)\r\n"
+      let way =
+        isDatagrams
+        ? "RTP/AVP;unicast;client_port=\(port)-\(port + 1);server_port=\(port)-\(port + 1)"
+        : "RTP/AVP/TCP;unicast;interleaved=0-1"
+      return ByteBuffer(
+        string: "RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\n"
+          + "Content-Length: \(description.utf8.count)\r\n\r\n" + description
+          + "RTSP/1.0 200 OK\r\nCSeq: 3\r\nTransport: \(way)\r\n\r\n")
+    }
+    let frames = ["Zzzz", "Zyyy"].enumerated().flatMap { number, sets -> [ByteBuffer] in
+      let port = UInt16(7000 + 2 * number)
+      var stream = answers(sets: sets, port: Int(port))
+      let packets = Self.video.prefix(120 - 40 * number)
+      if !isDatagrams { for packet in packets { Self.write(packet, on: 0, to: &stream) } }
+      let opening = FrameBytes.tcp(
+        ByteBuffer(), sequence: 99, isSynchronizing: true, to: 40_000 + port)
+      var segments = [opening]
+      var sequence: UInt32 = 100
+      while let piece = stream.readSlice(length: min(1000, stream.readableBytes)),
+        piece.readableBytes > 0
+      {
+        segments.append(FrameBytes.tcp(piece, sequence: sequence, to: 40_000 + port))
+        sequence += UInt32(piece.readableBytes)
+      }
+      let datagrams = isDatagrams ? packets.map { FrameBytes.udp($0, from: port, to: port) } : []
+      return segments.map { FrameBytes.ethernet(FrameBytes.ipv4($0, number: 6)) }
+        + datagrams.map { FrameBytes.ethernet(FrameBytes.ipv4($0)) }
+    }
+    let file = try ReplayTransportTests.File(RecordingBytes.pcap(frames), ending: "pcap")
+    let streams = try await TransportCatalogue.standard.describe(
+      source: file.path, on: MultiThreadedEventLoopGroup.singleton.next()
+    ).streams
+    #expect(
+      streams.map { $0.description.formatParameters["sprop-parameter-sets"] } == ["Zzzz", "Zyyy"])
+  }
+
   @Test func segmentsThatWereNotRecordedCostTheirPacketsAlone() async throws {
     var frames = Self.frames(of: Self.server(hasMessages: true), seed: 2, isImpaired: false)
     for index in [100, 60] { frames.remove(at: index) }

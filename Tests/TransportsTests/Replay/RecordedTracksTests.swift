@@ -109,10 +109,14 @@ struct RecordedTracksTests {
 
   // MARK: Lists
 
-  private func listing(_ capture: ByteBuffer) async throws -> [ListedStream] {
+  private func listing(
+    _ capture: ByteBuffer, ssrc: UInt32? = nil
+  ) async throws -> [ListedStream] {
+    var options = TransportOptions()
+    options.replay.ssrc = ssrc
     let file = try ReplayTransportTests.File(capture, ending: "pcap")
     return try await TransportCatalogue.standard.describe(
-      source: file.path, on: MultiThreadedEventLoopGroup.singleton.next()
+      source: file.path, options: options, on: MultiThreadedEventLoopGroup.singleton.next()
     ).streams
   }
 
@@ -132,6 +136,46 @@ struct RecordedTracksTests {
       flows.allSatisfy { $0.duration > .milliseconds(370) && $0.duration < .milliseconds(410) })
     #expect(flows.allSatisfy { $0.jitter.map { $0 < .milliseconds(5) } ?? false })
     #expect(flows[0].samples.count <= 32 && !flows[0].samples.isEmpty)
+  }
+
+  @Test func onlyTheSourceThatIsAskedForIsListed() async throws {
+    let capture = Self.capture(type: 0, port: 5006)
+    #expect(try await listing(capture, ssrc: 0xB).compactMap(\.flow).map(\.ssrc) == [0xB])
+    await #expect(throws: ReplayError.self) { _ = try await listing(capture, ssrc: 0xC) }
+  }
+
+  /// A slow machine sends slower than its timestamps say.
+  @Test func theClockRateOfVideoIsNotEstimated() async throws {
+    let frames = (0..<300).map { index in
+      // 48 ticks a millisecond.
+      Self.frame(
+        Self.packet(index, ssrc: 0xA, type: 96, ticks: index / 3 * 144, marker: index % 3 == 2),
+        to: 5004)
+    }
+    let streams = try await listing(RecordingBytes.pcap(frames))
+    #expect(streams.map(\.description.clockRate) == [90_000])
+    #expect(streams.first?.flow?.jitter == streams.first?.flow?.jitters[90_000])
+  }
+
+  /// The larger one by bytes has fewer packets.
+  @Test func theVideoWithTheMostPacketsIsPlayed() async throws {
+    func packet(_ index: Int, ssrc: UInt32, size: Int, to port: UInt16) -> ByteBuffer {
+      Self.frame(
+        Self.packet(
+          index, ssrc: ssrc, type: 96, ticks: index * 3600, marker: true, payload: size), to: port)
+    }
+    let frames = (0..<100).flatMap { index -> [ByteBuffer] in
+      (index < 60 ? [packet(index, ssrc: 0xC, size: 900, to: 5008)] : [])
+        + [packet(index, ssrc: 0xA, size: 100, to: 5004)]
+        + [packet(index, ssrc: 0xB, size: 100, to: 5006)]
+    }
+    let capture = RecordingBytes.pcap(frames)
+    let (sink, counters) = try await ReplayTransportTests().play(capture)
+    let played = sink.datagrams.elements.first { $0.track == 0 }
+    #expect(played?.bytes.getInteger(at: 8, as: UInt32.self) == 0xA)
+    let warning = try #require(counters.diagnostics.first { $0.isWarning })
+    #expect(warning.words.contains("of 3 flows that look like video"), "\(warning.words)")
+    #expect(try await listing(capture).map(\.isPlayed) == [true, false, false])
   }
 
   /// RFC 3550 A.1 and A.8 over numbers that wrap, are swapped, repeated, missing, or restart.

@@ -164,6 +164,23 @@ struct ReplayTransportTests {
           FrameBytes.ethernet(FrameBytes.ipv4(FrameBytes.udp(ByteBuffer(integer: $0)), number: 17))
         }))
     #expect(await failure(noise.path).contains("30 packets (30 UDP), none of them RTP"))
+    var bytes = RecordingBytes.pcap(
+      (0..<3).map { FrameBytes.ethernet(FrameBytes.ipv4(FrameBytes.udp(rtp(UInt16($0))))) })
+    bytes.moveWriterIndex(to: bytes.writerIndex - 5)
+    let cut = try File(bytes)
+    #expect(await failure(cut.path).contains("cut short"))
+    #expect(await failure(cut.path).contains("2 packets (2 UDP), is too little"))
+    var transportStream = ByteBuffer()
+    for _ in 0..<7 {
+      transportStream.writeInteger(UInt8(0x47))
+      transportStream.writeRepeatingByte(0xFF, count: 187)
+    }
+    let raw = try File(
+      RecordingBytes.pcap(
+        (0..<40).map { _ in
+          FrameBytes.ethernet(FrameBytes.ipv4(FrameBytes.udp(transportStream)))
+        }))
+    #expect(await failure(raw.path).contains("40 packets (40 UDP): MPEG-TS video without RTP"))
     var wish = ReplayConfiguration()
     wish.ssrc = 0xC
     let mixed = try File(RecordingBytes.pcap(Self.mixed))

@@ -6,28 +6,26 @@ import RTPWire
 extension Codec: ExpressibleByArgument {}
 extension Packetization: ExpressibleByArgument {}
 
-extension Destination: ExpressibleByArgument {
-  public init?(argument: String) { try? self.init(argument) }
-}
-
 /// Bytes given on the command line: as text, as `@FILE`, or as `hex:…`.
-struct BytesArgument: ExpressibleByArgument {
+struct BytesArgument {
   let bytes: [UInt8]
 
-  init(bytes: [UInt8]) { self.bytes = bytes }
-
-  init?(argument: String) {
+  /// - Throws: that the file cannot be read, or that the digits are none.
+  init(parsing argument: String) throws {
     if argument.hasPrefix("@") {
-      guard let data = FileManager.default.contents(atPath: String(argument.dropFirst())) else {
-        return nil
+      let path = String(argument.dropFirst())
+      guard let data = FileManager.default.contents(atPath: path) else {
+        let exists = FileManager.default.fileExists(atPath: path)
+        throw ValidationError("\(path) " + (exists ? "cannot be read" : "does not exist"))
       }
       bytes = [UInt8](data)
     } else if argument.hasPrefix("hex:") {
       let digits = argument.dropFirst(4).map(\.hexDigitValue)
-      guard digits.count.isMultiple(of: 2) else { return nil }
+      let problem = ValidationError("hex: takes pairs of hexadecimal digits")
+      guard digits.count.isMultiple(of: 2) else { throw problem }
       var bytes: [UInt8] = []
       for index in stride(from: 0, to: digits.count, by: 2) {
-        guard let high = digits[index], let low = digits[index + 1] else { return nil }
+        guard let high = digits[index], let low = digits[index + 1] else { throw problem }
         bytes.append(UInt8(high << 4 | low))
       }
       self.bytes = bytes
@@ -35,8 +33,6 @@ struct BytesArgument: ExpressibleByArgument {
       bytes = [UInt8](argument.utf8)
     }
   }
-
-  var defaultValueDescription: String { String(decoding: bytes, as: UTF8.self) }
 }
 
 /// A count of repetitions, or `forever`.
@@ -72,8 +68,6 @@ struct Size: ExpressibleByArgument {
     guard parts.count == 2 else { return nil }
     self.init(width: parts[0], height: parts[1])
   }
-
-  var defaultValueDescription: String { "\(width)x\(height)" }
 }
 
 /// Bits a second, such as `800k` or `4M`.

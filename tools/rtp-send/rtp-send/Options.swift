@@ -4,12 +4,15 @@ import RTPWire
 
 struct SourceOptions: ParsableArguments {
   @Option(
+    parsing: .unconditional,
     help: ArgumentHelp(
       "Frames a second, for the pattern and for elementary streams (default: what the file says).",
       valueName: "rate"))
   var fps: Double?
 
-  @Option(help: ArgumentHelp("Stop after this many frames.", valueName: "n"))
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("Stop after this many frames.", valueName: "n"))
   var frames: Int?
 
   @Option(
@@ -24,7 +27,7 @@ struct SourceOptions: ParsableArguments {
     if let fps, !(fps > 0 && fps <= 1000) {
       throw ValidationError("--fps must be above 0, to 1000")
     }
-    if let frames, frames < 1 { throw ValidationError("--frames must be 1 or more") }
+    if let frames, frames < 1 { throw ValidationError("--frames must be at least 1") }
   }
 }
 
@@ -32,8 +35,10 @@ struct PatternOptions: ParsableArguments {
   @Option(help: "h264 or h265.")
   var codec = Codec.h264
 
-  @Option(help: ArgumentHelp("Even, at least 256x144.", valueName: "width x height"))
-  var size = Size(width: 1280, height: 720)
+  @Option(
+    help: ArgumentHelp(
+      "Even, at least 256x144 (default: 1280x720).", valueName: "width x height"))
+  var size: Size?
 
   @Option(help: ArgumentHelp("Bits a second; k and M may follow.", valueName: "rate"))
   var bitrate = BitRate(bitsPerSecond: 4_000_000)
@@ -41,32 +46,40 @@ struct PatternOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Frames between key pictures (default: one second).", valueName: "n"))
   var gop: Int?
 
-  @Option(help: ArgumentHelp("Consecutive B-frames, which delay the stream.", valueName: "n"))
-  var bframes = 0
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp(
+      "Consecutive B-frames, which delay the stream (default: 0).", valueName: "n"))
+  var bframes: Int?
 
   func configuration(_ media: SourceOptions) -> PatternConfiguration {
     var configuration = PatternConfiguration()
     configuration.codec = codec
+    let size = self.size ?? Size(width: 1280, height: 720)
     configuration.width = size.width
     configuration.height = size.height
     // What is not a whole number is refused as 0.
     configuration.framesPerSecond = Int(exactly: media.fps ?? 30) ?? 0
     configuration.bitRate = bitrate.bitsPerSecond
     configuration.groupLength = gop
-    configuration.bidirectionalPictures = bframes
+    configuration.bidirectionalPictures = bframes ?? 0
     configuration.frameLimit = media.frames
     return configuration
   }
 }
 
 struct PaceOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("A multiple of the pace of the timestamps.", valueName: "factor"))
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("A multiple of the pace of the timestamps.", valueName: "factor"))
   var speed = 1.0
 
   @Flag(help: "As fast as possible.")
   var fast = false
 
-  @Option(help: ArgumentHelp("A constant number of packets per second.", valueName: "packets"))
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("A constant number of packets per second.", valueName: "packets"))
   var rate: Double?
 
   var pacing: Pacing {
@@ -90,8 +103,10 @@ struct PaceOptions: ParsableArguments {
 struct ListeningOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "What a client says to be served: text, @FILE, or hex:48656c6c6f.", valueName: "bytes"))
-  var hello = BytesArgument(bytes: Array("Hello".utf8))
+      "What a client says to be served: text, @FILE, or hex:48656c6c6f (default: Hello).",
+      valueName: "bytes"),
+    transform: { try BytesArgument(parsing: $0) })
+  var hello: BytesArgument?
 
   @Option(
     help: ArgumentHelp(
@@ -110,7 +125,9 @@ struct ListeningOptions: ParsableArguments {
 }
 
 struct PacketOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The longest RTP payload.", valueName: "bytes"))
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("The longest RTP payload.", valueName: "bytes"))
   var packetSize = 1400
 
   @Option(

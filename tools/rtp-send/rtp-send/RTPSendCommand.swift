@@ -42,7 +42,9 @@ struct RTPSendCommand: AsyncParsableCommand {
   @Argument(help: ArgumentHelp("A file, or pattern.", valueName: "source"))
   var source: String
 
-  @Argument(help: ArgumentHelp("Where it goes.", valueName: "destination"))
+  @Argument(
+    help: ArgumentHelp("Where it goes.", valueName: "destination"),
+    transform: { try Destination($0) })
   var destination: Destination
 
   @OptionGroup(title: "The source") var media: SourceOptions
@@ -90,10 +92,40 @@ struct RTPSendCommand: AsyncParsableCommand {
     try protection.check()
     try impairments.check()
     try checkMatrix()
+    try checkScopes()
     guard source == "pattern" else { return }
     do throws(SendError) {
       try pattern.configuration(media).validate()
     } catch { throw ValidationError("\(error)") }
+  }
+
+  /// Throws if an option was typed that has no effect on the source or the destination.
+  private func checkScopes() throws {
+    switch destination {
+    case .listen: break
+    case .send:
+      guard listening.hello == nil else {
+        throw ValidationError("--hello has no effect with udp://, where nobody has to say it")
+      }
+      guard !listening.once else {
+        throw ValidationError("--once has no effect with udp://, where nobody has to come first")
+      }
+    case .serveHTTP:
+      guard listening.hello == nil else {
+        throw ValidationError("--hello has no effect with http://, where nobody has to say it")
+      }
+      guard feedback.feedback == nil else {
+        throw ValidationError("--feedback has no effect with http://, which carries no RTCP back")
+      }
+    }
+    guard source != "pattern" else { return }
+    let typed = [
+      ("--size", pattern.size != nil), ("--bframes", pattern.bframes != nil),
+      ("--gop", pattern.gop != nil),
+    ]
+    if let option = typed.first(where: { $0.1 })?.0 {
+      throw ValidationError("\(option) has no effect with a file, only with the pattern")
+    }
   }
 
   private func checkMatrix() throws {

@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import Glibc
 import NIOCore
 import RTPSend
 import Transports
@@ -82,19 +83,24 @@ struct Session {
     configuration.impairments = try command.impairments.impairments
     configuration.seed = dice.next()
     configuration.sendsRTCP = !command.packets.noRtcp
-    configuration.hello = command.listening.hello.bytes
+    configuration.hello = command.listening.hello?.bytes ?? Array("Hello".utf8)
     configuration.heartbeatInterval = .seconds(command.listening.heartbeatInterval)
     configuration.servesOnce = command.listening.once
     return configuration
   }
 
   private func write(_ text: String, to path: String) throws {
-    do {
-      if path == "-" {
-        try FileHandle.standardOutput.write(contentsOf: Data(text.utf8))
-      } else {
-        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+    var file = FileHandle.standardOutput
+    if path != "-" {
+      let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+      // Foundation says only that the operation could not be completed.
+      guard number >= 0 else {
+        throw OutputError(path: path, reason: unsafe String(cString: strerror(errno)))
       }
+      file = FileHandle(fileDescriptor: number, closeOnDealloc: true)
+    }
+    do {
+      try file.write(contentsOf: Data(text.utf8))
     } catch {
       throw OutputError(
         path: path == "-" ? "standard output" : path, reason: error.localizedDescription)

@@ -19,6 +19,18 @@ struct Dissection: Sendable {
   /// A TCP connection in both directions.
   private struct Connection: Hashable {
     let ends: Set<IPEndpoint>
+
+    /// Whether `flow` comes in the connection, or from a port that was agreed in it.
+    func carries(_ flow: Flow, in dialogue: RTSPDialogue) -> Bool {
+      switch flow.place {
+      case .channel(let source, let destination, _): return ends == [source, destination]
+      case .port:
+        guard let source = flow.source else { return false }
+        return dialogue.serverPorts.contains(source.port)
+          && ends.contains { $0.address == source.address }
+      case .file: return false
+      }
+    }
   }
 
   /// The most comments kept; our captures have one per connection.
@@ -27,6 +39,18 @@ struct Dissection: Sendable {
   /// All descriptions, from connections and from comments.
   var descriptions: [SessionDescription] {
     order.compactMap { connections[$0]?.description } + comments
+  }
+
+  /// The descriptions that may be of `flow`: those of its own RTSP session, or else all.
+  ///
+  /// Sessions of one server use the same payload types for different media.
+  func descriptions(of flow: Flow) -> [SessionDescription] {
+    let own: [SessionDescription] = order.compactMap { connection in
+      connections[connection].flatMap { dialogue in
+        connection.carries(flow, in: dialogue) ? dialogue.description : nil
+      }
+    }
+    return own.isEmpty ? descriptions : own
   }
 
   /// The RTCP channel for an RTP channel of a connection, and the reverse; `nil` if SETUP was not

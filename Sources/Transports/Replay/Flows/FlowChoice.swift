@@ -11,21 +11,21 @@ struct FlowChoice: Sendable {
   var flow: Flow { tracks[0].flow }
 
   /// Chooses by `wish`: first described video, then what looks like video, then the flow with the
-  /// most bytes; and with it all media of its sender, unless a single one is wanted.
+  /// most packets, and of equal ones the first; and with it all media of its sender, unless a single
+  /// one is wanted.
   ///
   /// `nil` if nothing fits.
   init?(from survey: FlowSurvey, for wish: FlowSurvey.Wish, in dissection: Dissection) {
-    let descriptions = dissection.descriptions
     let confirmed = survey.flows.filter(\.isConfirmed)
     func rank(_ flow: Flow) -> (Int, Int, UInt64) {
-      let media = descriptions.section(of: flow)?.media
+      let media = dissection.section(of: flow)?.media
       let described = media.map { $0.kind == .video && !$0.isRetransmission ? 2 : 0 } ?? 1
-      return (described, flow.looksLikeVideo ? 1 : 0, flow.bytes)
+      return (described, flow.looksLikeVideo ? 1 : 0, flow.packets)
     }
     guard let best = confirmed.filter(wish.admits).max(by: { rank($0) < rank($1) }) else {
       return nil
     }
-    let section = descriptions.section(of: best)
+    let section = dissection.section(of: best)
     // A section may offer several types, but its description applies to one.
     let said =
       section?.media.description.payloadType == best.payloadType ? section?.media.description : nil
@@ -42,7 +42,7 @@ struct FlowChoice: Sendable {
     first.takesCorrection = wish.takesCorrection
     first.retransmissionPort = wish.retransmissionPort ?? section?.retransmissionPort
     tracks = [first]
-    if wish.isOpen { addOthers(among: confirmed, describedBy: descriptions) }
+    if wish.isOpen { addOthers(among: confirmed, in: dissection) }
     for index in tracks.indices {
       guard case .channel(let source, let destination, let channel) = tracks[index].flow.place
       else {
@@ -76,7 +76,7 @@ struct FlowChoice: Sendable {
   }
 
   private mutating func addOthers(
-    among flows: [Flow], describedBy descriptions: [SessionDescription]
+    among flows: [Flow], in dissection: Dissection
   ) {
     let first = tracks[0]
     for flow in flows {
@@ -87,7 +87,7 @@ struct FlowChoice: Sendable {
           $0.flow.place == flow.place && $0.flow.payloadType == flow.payloadType
         })
       else { continue }
-      let section = descriptions.section(of: flow)
+      let section = dissection.section(of: flow)
       guard section?.media.isRetransmission != true else { continue }
       var said = section?.media.description
       // Two media may share a payload type, and no port may show whose section it is.
@@ -101,6 +101,31 @@ struct FlowChoice: Sendable {
       track.hasNeighbour = flows.contains { $0.place == flow.place.next }
       tracks.append(track)
     }
+  }
+}
+
+extension FlowChoice {
+  /// Other videos of a recording than the one that is played.
+  ///
+  /// Another source in the same place has taken over, or repeats or corrects the media; AAC looks
+  /// like video by its markers (RFC 3640 §3.1), but may be described.
+  func otherVideos(in survey: FlowSurvey) -> [Flow] {
+    survey.flows.filter { other in
+      other.looksLikeVideo && other.place != flow.place
+        && !tracks[0].isCorrectionOrRepetition(other)
+        && !tracks.contains {
+          $0.flow.place == other.place && $0.description.map { $0.kind != .video } ?? false
+        }
+    }
+  }
+}
+
+extension Dissection {
+  /// The section that describes `flow`, and the place of its retransmissions if known.
+  func section(
+    of flow: Flow
+  ) -> (media: SessionDescription.Media, retransmissionPort: UInt16?)? {
+    descriptions(of: flow).section(of: flow)
   }
 }
 
@@ -137,7 +162,7 @@ extension Flow {
 
 extension [SessionDescription] {
   /// The section with a payload type, video first, and the place of its retransmissions if known.
-  func section(
+  fileprivate func section(
     of flow: Flow
   ) -> (media: SessionDescription.Media, retransmissionPort: UInt16?)? {
     let fitting = flatMap { session in

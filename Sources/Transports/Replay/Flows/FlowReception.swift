@@ -23,7 +23,7 @@ struct FlowReception: Sendable {
   private var jitters = [Double](repeating: 0, count: Self.clockRates.count)
 
   /// The clock rates used in parallel, because the right one may be learned later or never.
-  private static let clockRates: [UInt32] = [
+  static let clockRates: [UInt32] = [
     8000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 90_000,
   ]
   /// How far the observed rate may be from a usual one.

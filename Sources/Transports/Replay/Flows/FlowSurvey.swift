@@ -8,6 +8,11 @@ struct FlowSurvey: Sendable {
   /// Packets of unknown flows between two searches of a full table for noise.
   private static let patience = 4096
   private var passedOver = 0
+  /// The most packets examined for what they are instead of RTP.
+  private static let maximumExamined: UInt64 = 4096
+  private var examined: UInt64 = 0
+  /// How many of them carry media without RTP, by its name.
+  private var foreignMedia: [String: UInt64] = [:]
 
   private(set) var flows: [Flow] = []
   private var indices: [Key: Int] = [:]
@@ -46,9 +51,8 @@ struct FlowSurvey: Sendable {
 
   /// Examines a packet; ignores what is not RTP.
   mutating func observe(_ packet: CarriedPacket) {
-    guard packet.carrier != .file(.control), !RTCPPacket.recognizes(packet.bytes),
-      let rtp = try? RTPPacket(parsing: packet.bytes)
-    else { return }
+    guard packet.carrier != .file(.control), !RTCPPacket.recognizes(packet.bytes) else { return }
+    guard let rtp = try? RTPPacket(parsing: packet.bytes) else { return examine(packet.bytes) }
     let place = FlowPlace(packet.carrier)
     let key = Key(place: place, ssrc: rtp.ssrc)
     if let index = indices[key] {
@@ -77,6 +81,18 @@ struct FlowSurvey: Sendable {
 
   func hasVideo(for wish: Wish) -> Bool {
     flows.contains { $0.looksLikeVideo && wish.admits($0) }
+  }
+
+  /// What most of the packets carry instead of RTP, such as `MPEG-TS video`; `nil` if unknown.
+  var mediaWithoutRTP: String? {
+    foreignMedia.first { $0.value * 2 > examined }?.key
+  }
+
+  private mutating func examine(_ bytes: ByteBuffer) {
+    guard examined < Self.maximumExamined else { return }
+    examined += 1
+    guard case .media(let name)? = ForeignDatagram(bytes) else { return }
+    foreignMedia[name, default: 0] += 1
   }
 
   private mutating func forgetNoise() {
@@ -115,10 +131,21 @@ extension FlowSurvey {
   /// The most flows listed when the wanted one does not exist.
   static let maximumListed = 10
 
-  /// Why nothing fits `wish`.
-  func missing(for wish: Wish, in statistics: DissectionStatistics) -> ReplayError {
+  /// The most packets of a file that was cut short that do not show what it was.
+  private static let tooFewPackets: UInt64 = 32
+
+  /// Why nothing fits `wish`; `isCut` if the file ends in the middle of a packet.
+  func missing(
+    for wish: Wish, in statistics: DissectionStatistics, isCut: Bool
+  ) -> ReplayError {
     guard statistics.packets > 0 else { return .noPackets }
-    guard !wish.isOpen else { return .noRTP(contents: statistics.summary) }
+    guard !wish.isOpen else {
+      if let mediaWithoutRTP {
+        return .mediaWithoutRTP(mediaWithoutRTP, contents: statistics.summary)
+      }
+      return isCut && statistics.packets <= Self.tooFewPackets
+        ? .cutShort(contents: statistics.summary) : .noRTP(contents: statistics.summary)
+    }
     let all = confirmed(atMost: .max)
     let listed = all.prefix(Self.maximumListed).map { "\($0)" }
     return .noSuchFlow(asked: "\(wish)", flows: listed, more: all.count - listed.count)
@@ -135,10 +162,18 @@ extension FlowSurvey.Wish: CustomStringConvertible {
 }
 
 extension FlowChoice {
-  /// What was chosen from how many flows, as a message.
-  func remark(among survey: FlowSurvey) -> String {
+  /// What was chosen from how many flows; everybody is to know it if there are several videos and
+  /// nobody asked for one.
+  func remark(among survey: FlowSurvey, for wish: FlowSurvey.Wish) -> TransportDiagnostic {
+    let videos = wish.isOpen ? otherVideos(in: survey).count : 0
+    guard videos == 0 else {
+      return .warning(
+        "plays \(flow) (of \(videos + 1) flows that look like video; --list shows them, --ssrc "
+          + "chooses)")
+    }
     let others = survey.confirmed(atMost: .max).count - 1
-    return "plays \(flow)" + (others > 0 ? " (of \(others + 1) flows; --ssrc chooses)" : "")
+    return TransportDiagnostic(
+      "plays \(flow)" + (others > 0 ? " (of \(others + 1) flows; --ssrc chooses)" : ""))
   }
 
   /// How the media was carried.

@@ -21,6 +21,8 @@ struct RTSPDialogue: Sendable {
   private(set) var description: SessionDescription?
   /// The RTCP channels by their RTP channel, from SETUP.
   private(set) var controlChannels: [UInt8: UInt8] = [:]
+  /// The ports from which the server sends RTP, from SETUP.
+  private(set) var serverPorts: Set<UInt16> = []
   private var directions: [IPEndpoint: Direction] = [:]
 
   fileprivate struct Direction: Sendable {
@@ -86,16 +88,18 @@ struct RTSPDialogue: Sendable {
       ? Self.usualChannels : controlChannels.flatMap { [$0.key, $0.value] }.sorted()
   }
 
-  /// Responses are enough: the SDP of DESCRIBE, the channels of SETUP.
+  /// Responses are enough: the SDP of DESCRIBE, the channels and ports of SETUP.
   private mutating func learn(from response: RTSPResponse) {
     guard (200..<300).contains(response.status) else { return }
     if !response.body.isEmpty, let description = try? SessionDescription(parsing: response.body) {
       self.description = description
     }
-    if let text = response.headers["Transport"],
-      let channels = TransportHeader(text).interleaved
-    {
+    guard let header = response.headers["Transport"].map({ TransportHeader($0) }) else { return }
+    if let channels = header.interleaved {
       controlChannels[channels.media] = channels.control ?? channels.media &+ 1
+    }
+    if let port = header.serverPort.flatMap({ UInt16(exactly: $0.media) }) {
+      serverPorts.insert(port)
     }
   }
 }
