@@ -15,8 +15,8 @@ final class Activity: Sendable {
     news.offer(())
   }
 
-  /// Returns when something has happened since it last returned, but not before `rest` is over; when
-  /// `patience` is over; or when the task is cancelled.
+  /// Returns when something has happened since it last returned, but not before `rest` is over;
+  /// when `patience` is over; or when the task is cancelled.
   ///
   /// `eventLoop` lends its timers.
   func wait(

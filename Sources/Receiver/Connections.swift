@@ -86,8 +86,8 @@ final class Connections: Sendable {
     connection.hurry()
   }
 
-  /// Returns as ``Activity/wait(notBefore:atMost:on:)`` does, when anything has happened on a connection
-  /// or to it.
+  /// Returns as ``Activity/wait(notBefore:atMost:on:)`` does, when anything has happened on a
+  /// connection or to it.
   func waitForActivity(notBefore rest: Duration, atMost patience: Duration) async {
     let eventLoop = state.withLock(\.connection.transport.eventLoop)
     await surroundings.activity.wait(notBefore: rest, atMost: patience, on: eventLoop)

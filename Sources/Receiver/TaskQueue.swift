@@ -2,8 +2,8 @@ import Dispatch
 
 /// Runs tasks on a queue of its own, one at a time.
 ///
-/// Swift's pool of threads would do too. But from its first use on, Dispatch looks at it once a second
-/// on Linux, which costs an idle process four system calls a second.
+/// Swift's pool of threads would do too. But from its first use on, Dispatch looks at it once a
+/// second on Linux, which costs an idle process four system calls a second.
 package final class TaskQueue: TaskExecutor {
   private let queue: DispatchQueue
 

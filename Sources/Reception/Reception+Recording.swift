@@ -9,7 +9,8 @@ extension Reception {
   /// The carrier is held meanwhile, so no more waits than one read brings, unless the carrier goes
   /// on in spite of that.
   struct Recording: Sendable {
-    /// Several times what a read brings: one of a capture in a pipe brings 32,768 datagrams at most.
+    /// Several times what a read brings: one of a capture in a pipe brings 32,768 datagrams at
+    /// most.
     static let maximumDatagrams = 1 << 17
     static let maximumBytes = 64 << 20
 

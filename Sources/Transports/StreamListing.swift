@@ -55,7 +55,7 @@ public struct FlowFigures: Sendable, Hashable {
   public var duration: Duration
   /// Packets of different kinds, from which to recognize the codec; at most 32.
   public var samples: [ByteBuffer]
-  /// The interarrival jitter for each usual clock rate, because ``ListedStream/description`` may not
-  /// know the right one.
+  /// The interarrival jitter for each usual clock rate, because ``ListedStream/description`` may
+  /// not know the right one.
   public var jitters: [UInt32: Duration]
 }

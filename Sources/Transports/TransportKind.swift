@@ -29,8 +29,8 @@ public struct TransportKind: Sendable {
   public var counters: [TransportCounter] = []
   /// The options that it adds to the command line.
   public var options: [DeclaredOption] = []
-  /// Which options of the command line have an effect on its sources, beside those that it adds; the
-  /// first scope that includes a source counts.
+  /// Which options of the command line have an effect on its sources, beside those that it adds;
+  /// the first scope that includes a source counts.
   public var scopes: [OptionScope] = []
   public var make: Maker
   /// `nil` if nothing can be queried.

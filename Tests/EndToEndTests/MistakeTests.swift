@@ -47,7 +47,8 @@ struct MistakeTests {
     #expect(right == 0)
   }
 
-  /// Ciphertext is no stream of the codec that was said, though an elementary stream takes all of it.
+  /// Ciphertext is no stream of the codec that was said, though an elementary stream takes all of
+  /// it.
   @Test func aRecordingOfCiphertextIsNoSuccess() throws {
     let recording = try Self.record(["--srtp-key-file", key(1), "--packet-size", "300"])
     let output = try Scratch.path("h264")

@@ -1,8 +1,8 @@
 internal import NIOCore
 internal import RTPWire
 
-/// Receives an HTTP stream on its event loop: follows redirects, extracts packets from the body, and
-/// watches the time.
+/// Receives an HTTP stream on its event loop: follows redirects, extracts packets from the body,
+/// and watches the time.
 ///
 /// Its transfer and its timer keep it alive. It always ends, and then it releases everything.
 final class HTTPReceiver: PacketReceiver {

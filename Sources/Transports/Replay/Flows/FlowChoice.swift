@@ -11,8 +11,8 @@ struct FlowChoice: Sendable {
   var flow: Flow { tracks[0].flow }
 
   /// Chooses by `wish`: first described video, then what looks like video, then the flow with the
-  /// most packets, and of equal ones the first; and with it all media of its sender, unless a single
-  /// one is wanted.
+  /// most packets, and of equal ones the first; and with it all media of its sender, unless a
+  /// single one is wanted.
   ///
   /// `nil` if nothing fits.
   init?(from survey: FlowSurvey, for wish: FlowSurvey.Wish, in dissection: Dissection) {

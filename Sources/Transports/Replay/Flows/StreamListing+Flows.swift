@@ -20,8 +20,8 @@ extension StreamListing {
 }
 
 extension Flow {
-  /// What the packets alone show; every video format has one clock rate, so only that of other media
-  /// is estimated.
+  /// What the packets alone show; every video format has one clock rate, so only that of other
+  /// media is estimated.
   fileprivate var ownDescription: MediaDescription {
     if let assignment { return assignment }
     return MediaDescription(
