@@ -8,7 +8,7 @@ extension Reception {
   struct ChannelReports: Sendable {
     /// The place of its media in the description.
     let track: Int
-    var reports: ReceiverReports<SeededRandomness>
+    var reports: ReceiverReports<SplitMix64>
 
     var deadline: Instant { reports.deadline }
   }
@@ -37,7 +37,7 @@ extension Reception {
 
   /// Each channel has an identifier and intervals of its own, whatever the randomness is.
   private mutating func newReports(on track: Int) -> ChannelReports {
-    let own = SeededRandomness(seed: randomness.next())
+    let own = SplitMix64(seed: randomness.next())
     return ChannelReports(track: track, reports: ReceiverReports(randomness: own, at: now))
   }
 

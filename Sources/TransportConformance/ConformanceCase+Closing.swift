@@ -1,5 +1,6 @@
 internal import NIOCore
 internal import NIOPosix
+internal import RTPWire
 internal import Transports
 
 /// Cases about `close()`.
@@ -151,7 +152,7 @@ extension ConformanceCase {
 
   /// Closes at random moments of the opening.
   private static func closeWhileOpening(_ context: CheckContext, seed: UInt64) async throws {
-    var random = SplitMix(seed: seed)
+    var random = SplitMix64(seed: seed)
     for round in 0..<16 {
       let fixture = try await Fixture(
         context, sizes: [context.carrier.packetSizes.lowerBound], isCutOff: true)

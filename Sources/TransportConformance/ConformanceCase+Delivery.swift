@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import RTPWire
 internal import Synchronization
 internal import Transports
 
@@ -86,7 +87,7 @@ extension ConformanceCase {
   }
 
   private static func someAreHeld(_ context: CheckContext, seed: UInt64) async throws {
-    var random = SplitMix(seed: seed)
+    var random = SplitMix64(seed: seed)
     let limits = context.carrier.packetSizes
     let largest = min(limits.upperBound, 1400)
     let sizes = (0..<2000).map { _ in Int.random(in: limits.lowerBound...largest, using: &random) }
@@ -197,6 +198,7 @@ extension ConformanceCase {
     await fixture.awaitAll()
     let compounds = [1, 7, 60, 250].map { receiverReport(words: $0) }
     for compound in compounds { fixture.transport.sendFeedback(compound, track: 0) }
+    // A far end tells nobody when a packet has come, so it is asked until the deadline.
     let deadline = ContinuousClock.now + context.carrier.deadline
     while ContinuousClock.now < deadline,
       !compounds.allSatisfy(fixture.farEnd.feedback.contains)

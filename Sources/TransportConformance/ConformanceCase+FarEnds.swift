@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import RTPWire
 internal import Transports
 
 /// Cases with far ends that are silent, slow or hostile.
@@ -84,7 +85,7 @@ extension ConformanceCase {
   private enum Garbage: String, Sendable, CaseIterable {
     case zeros, ones, noise, lineEnds
 
-    func bytes(_ random: inout SplitMix) -> ByteBuffer {
+    func bytes(_ random: inout SplitMix64) -> ByteBuffer {
       switch self {
       case .zeros: return ByteBuffer(repeating: 0, count: Self.length)
       case .ones: return ByteBuffer(repeating: 0xFF, count: Self.length)
@@ -117,7 +118,7 @@ extension ConformanceCase {
   /// Sends some packets, then only garbage; the transport must survive or give a reason.
   private static func flood(_ garbage: Garbage, _ context: CheckContext, seed: UInt64) async throws
   {
-    var random = SplitMix(seed: seed)
+    var random = SplitMix64(seed: seed)
     let bytes = garbage.bytes(&random)
     let sizes = [Int](repeating: max(300, context.carrier.packetSizes.lowerBound), count: 5)
     let before = ProcessFigures.residentBytes

@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import RTPWire
 
 /// The packets that far ends send: RTP of one source, identified by timestamps.
 ///
@@ -8,7 +9,7 @@ struct TestPackets: Sendable {
   private let source: UInt32
 
   init(seed: UInt64) {
-    var random = SplitMix(seed: seed)
+    var random = SplitMix64(seed: seed)
     var pattern = ByteBuffer()
     for _ in 0..<(Self.patternLength / 8) { pattern.writeInteger(random.next()) }
     self.pattern = pattern
@@ -51,19 +52,4 @@ struct TestPackets: Sendable {
   private static let start: UInt16 = 0x8060
   private static let headerLength = 12
   private static let patternLength = 128 << 10
-}
-
-/// The SplitMix64 generator: the same numbers for the same seed, everywhere.
-struct SplitMix: RandomNumberGenerator, Sendable {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
-  }
 }

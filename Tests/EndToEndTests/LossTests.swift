@@ -6,12 +6,17 @@ import Testing
 @Suite(.serialized)
 struct LossTests {
   /// What a network that loses one packet in fifty left of the clip, recorded once.
-  private static let recording = Result { () throws -> String in
+  private static let recording = Result { try record(losing: 0.02) }
+
+  private static func record(losing share: Double) throws -> String {
     let capture = try Scratch.path("pcapng")
     let (receiver, port) = try CommandTests.listener(["--capture", capture, "--timeout", "3"])
     let sender = try RunningProcess(
       Product.rtpSend,
-      [try Clip.of(.h264).container, "udp://127.0.0.1:\(port)", "--loss", "0.02", "--seed", "3"])
+      [
+        try Clip.of(.h264).container, "udp://127.0.0.1:\(port)", "--loss", "\(share)", "--seed",
+        "3",
+      ])
     #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
     #expect(try sender.waitForExit() == 0)
     return capture
@@ -19,11 +24,12 @@ struct LossTests {
 
   /// Plays the recording; returns the hashes of the frames, the statistics and the messages.
   private func play(
-    _ options: [String]
+    _ options: [String], of recording: String? = nil
   ) throws -> (hashes: [String], statistics: Statistics, summary: String) {
     let output = try Scratch.path("y4m")
     let player = try RunningProcess(
-      Product.rtpRecv, [try Self.recording.get(), "-o", output, "--stats", "-"] + options)
+      Product.rtpRecv,
+      [try recording ?? Self.recording.get(), "-o", output, "--stats", "-"] + options)
     #expect(try player.waitForExit() == 0, "\(player.standardError)")
     return (
       try FFmpeg.frameHashes(of: output), try Statistics(lastLineOf: player), player.standardError
@@ -43,8 +49,13 @@ struct LossTests {
     #expect(statistics["rtp", "lost"] > 0)
     #expect(summary.contains("lost in the network"))
     #expect(summary.contains("\(concealed) concealed"))
+  }
+
+  @Test func picturesThatCannotBeDecodedAreCountedInTheVerdict() throws {
+    let (_, statistics, summary) = try play([], of: Self.record(losing: 0.5))
     let undecodable = statistics["delivery", "decode_failures", "decoder"]
-    #expect(undecodable <= 0 || summary.contains("\(undecodable) not decodable"))
+    #expect(undecodable > 0)
+    #expect(summary.contains("\(undecodable) not decodable"))
   }
 
   @Test("pictures that are not intact are left out")

@@ -75,11 +75,11 @@ struct TransportCountersTests {
         "receive_buffer", "refused", "skipped_bytes", "unassigned", "unwanted",
       ])
     #expect(
-      TransportCounter.ofSRTP.map(\.name) == [
+      SRTPCounters.table.map(\.0.name) == [
         "authenticated", "authentication_failed", "replayed", "malformed", "readable_control",
         "no_key", "held_too_long", "held", "key_requests", "key_failures", "rollover_trials",
         "rollovers_found", "sources_forgotten",
       ])
-    #expect(TransportCounter.ofSRTP.allSatisfy { $0.group == "srtp" })
+    #expect(SRTPCounters.table.allSatisfy { $0.0.group == "srtp" })
   }
 }

@@ -282,7 +282,7 @@ extension SessionDescription.Media {
     switch profile.uppercased() {
     case "RTP/AVPF", "RTP/AVPF/UDP", "RTP/AVPF/TCP": return "RTP/AVPF"
     case "RTP/SAVPF", "RTP/SAVPF/UDP", "RTP/SAVPF/TCP": return "RTP/SAVPF"
-    // DTLS key agreement is not supported here (RFC 5764).
+    // Keys agreed on by DTLS (RFC 5764) cannot be set up through RTSP.
     case let name where !name.contains("RTP") || name.contains("TLS/"): return nil
     case let name where name.contains("SAVP"): return "RTP/SAVP"
     default: return "RTP/AVP"

@@ -42,7 +42,7 @@ public struct SRTPCounters: Sendable, Hashable {
   }
 
   /// Every counter, as statistics know it, and where its figure stands here.
-  fileprivate static var table: [(TransportCounter, WritableKeyPath<SRTPCounters, UInt64>)] {
+  static var table: [(TransportCounter, WritableKeyPath<SRTPCounters, UInt64>)] {
     func row(
       _ name: String, _ path: WritableKeyPath<SRTPCounters, UInt64>,
       _ unit: TransportCounter.Unit = .datagrams, _ joining: TransportCounter.Joining = .sum
@@ -60,10 +60,6 @@ public struct SRTPCounters: Sendable, Hashable {
       row("sources_forgotten", \.sourcesForgotten, .events),
     ]
   }
-}
-
-extension TransportCounter {
-  static var ofSRTP: [TransportCounter] { SRTPCounters.table.map(\.0) }
 }
 
 extension TransportCounters {

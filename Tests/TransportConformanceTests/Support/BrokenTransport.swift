@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import RTPWire
 import Synchronization
+import TestSupport
 import TransportConformance
 import Transports
 
@@ -42,9 +43,9 @@ final class BrokenTransport: RTPTransport {
       return try await eventLoop.submit { sink.transportEnded(.closed) }.get()
     }
     if defect == .hangsWhenClosedWhileOpening, !wasClosed {
-      // Time in which it can be closed.
-      try? await Task.sleep(for: .milliseconds(3))
-      if state.withLock({ $0.isClosed }) { await forever() }
+      // Time in which it can be closed; most openings are not.
+      try? await eventually(within: .milliseconds(30)) { state.withLock(\.isClosed) }
+      if state.withLock(\.isClosed) { await forever() }
     }
     if former == nil, !wasClosed { state.withLock { $0.sink = broken } }
     do { try await inner.open(delivering: broken) } catch {

@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import NIOCore
 import RTPSend
+import RTPWire
 import Transports
 
 /// One run of the program: starts the sender, reports news, and stops on a signal.

@@ -1,0 +1,20 @@
+/// A small seeded generator of random numbers, the same on every machine and in every Swift
+/// version.
+///
+/// SplitMix64 of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
+public struct SplitMix64: RandomNumberGenerator, Sendable {
+  private var state: UInt64
+
+  public init(seed: UInt64) { state = seed }
+
+  public mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+
+  /// A generator that is independent of this one's next numbers.
+  public mutating func split() -> SplitMix64 { SplitMix64(seed: next()) }
+}
