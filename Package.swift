@@ -54,7 +54,7 @@ let package = Package(
     // What blocks a thread: queues in front of threads, files and pipes.
     .target(
       name: "BlockingIO",
-      dependencies: ["RTPWire", "CSockets", .product(name: "NIOCore", package: "swift-nio")]
+      dependencies: ["RTPWire", "CLinux", .product(name: "NIOCore", package: "swift-nio")]
     ),
     .systemLibrary(
       name: "CFFmpeg",
@@ -82,14 +82,14 @@ let package = Package(
     .systemLibrary(
       name: "CAVHash", pkgConfig: "libavutil", providers: [.apt(["libavutil-dev"])]),
     .systemLibrary(name: "CSRTP", pkgConfig: "libsrtp2", providers: [.apt(["libsrtp2-dev"])]),
-    .target(name: "CSockets"),
+    .target(name: "CLinux"),
     .systemLibrary(
       name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(
       name: "Transports",
       dependencies: [
-        "RTPWire", "BlockingIO", "CSockets", "CAVHash", "CCurl", "CSRTP", "CZlib",
+        "RTPWire", "BlockingIO", "CLinux", "CAVHash", "CCurl", "CSRTP", "CZlib",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOTLS", package: "swift-nio"),
@@ -118,8 +118,8 @@ let package = Package(
     .target(
       name: "CommandLineTool",
       dependencies: [
-        "RTPWire", "BlockingIO", "RTPProcessor", "Bitstream", "Defragment", "Reception", "Decode",
-        "Outputs", "Transports", "Receiver",
+        "RTPWire", "BlockingIO", "CLinux", "RTPProcessor", "Bitstream", "Defragment", "Reception",
+        "Decode", "Outputs", "Transports", "Receiver",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -219,7 +219,7 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-for target in package.targets where target.type != .system && target.name != "CSockets" {
+for target in package.targets where target.type != .system && target.name != "CLinux" {
   target.swiftSettings = [
     .treatAllWarnings(as: .error),
     .enableUpcomingFeature("ExistentialAny"),

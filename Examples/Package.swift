@@ -30,6 +30,7 @@ let package = Package(
         "ExtraRooms",
         .product(name: "CommandLineTool", package: "rtp-recv"),
         .product(name: "Defragment", package: "rtp-recv"),
+        .product(name: "Outputs", package: "rtp-recv"),
         .product(name: "Transports", package: "rtp-recv"),
       ]
     ),

@@ -36,9 +36,15 @@ package final class FileWriter {
   /// An existing file keeps its content until ``empty()``: a run that receives nothing must not
   /// destroy a recording. Nor does such a run leave a new, empty file.
   ///
+  /// - Parameters:
+  ///   - path: the file, named pipe or device.
+  ///   - permissions: those of a new file, before the umask.
+  ///   - deadline: when to give up on a named pipe's reader.
+  ///   - noteDelay: called if that does not come within two seconds, before waiting on.
   /// - Throws: ``WriteFailure/cannotOpen(errno:)`` or ``WriteFailure/noReader``.
   package init(
-    opening path: String, permissions: mode_t = usualPermissions, until deadline: WriteDeadline
+    opening path: String, permissions: mode_t = usualPermissions, until deadline: WriteDeadline,
+    whenReaderIsLate noteDelay: () -> Void = {}
   ) throws(WriteFailure) {
     // Without O_NONBLOCK, opening a named pipe would block until it has a reader.
     let flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK
@@ -48,7 +54,8 @@ package final class FileWriter {
     if number < 0 {
       let error = errno
       guard error == ENXIO, Self.isNamedPipe(path) else { throw .cannotOpen(errno: error) }
-      number = try NamedPipeOpening.open(path, until: deadline)
+      number = try NamedPipeOpening.open(
+        path, until: deadline, whenReaderIsLate: noteDelay)
     }
     self.number = number
     isFile = Self.type(of: number) == S_IFREG

@@ -1,4 +1,5 @@
 import Glibc
+import RTPWire
 import Synchronization
 
 /// Opens a named pipe for writing once it has a reader.
@@ -22,10 +23,20 @@ final class NamedPipeOpening: Sendable {
   private let handle: Int32
   private let waker: Waker
 
+  /// How long a reader takes that was started together with the writer.
+  private static let patience = Duration.seconds(2)
+
   /// Opens `path` in non-blocking mode, before `deadline`.
   ///
+  /// - Parameters:
+  ///   - path: the named pipe.
+  ///   - deadline: when to give up.
+  ///   - noteDelay: called if there is no reader within two seconds, before waiting on.
+  /// - Returns: the descriptor.
   /// - Throws: ``WriteFailure/noReader`` or ``WriteFailure/cannotOpen(errno:)``.
-  static func open(_ path: String, until deadline: WriteDeadline) throws(WriteFailure) -> Int32 {
+  static func open(
+    _ path: String, until deadline: WriteDeadline, whenReaderIsLate noteDelay: () -> Void
+  ) throws(WriteFailure) -> Int32 {
     guard !deadline.isPast else { throw .noReader }
     let opening = try NamedPipeOpening(path)
     do {
@@ -33,7 +44,12 @@ final class NamedPipeOpening: Sendable {
     } catch {
       throw .cannotOpen(errno: error.code)
     }
-    let outcome = deadline.wait(for: opening.waker.descriptor, POLLIN)
+    var outcome = deadline.wait(
+      for: opening.waker.descriptor, POLLIN, until: Instant.now.advanced(by: patience))
+    if case .tooLate = outcome, !deadline.isPast {
+      noteDelay()
+      outcome = deadline.wait(for: opening.waker.descriptor, POLLIN)
+    }
     if let descriptor = try opening.take() { return descriptor }
     if case .failed(let number) = outcome { throw .cannotOpen(errno: number) }
     throw .noReader

@@ -1,4 +1,4 @@
-import CSockets
+import CLinux
 import Glibc
 
 /// A pipe that ends another thread's wait for a descriptor.
@@ -10,7 +10,7 @@ final class Waker: Sendable {
   /// - Throws: ``WriteFailure/cannotOpen(errno:)`` if no descriptor is free.
   init() throws(WriteFailure) {
     var ends: [Int32] = [-1, -1]
-    guard unsafe csockets_pipe(&ends) == 0 else { throw .cannotOpen(errno: errno) }
+    guard unsafe clinux_pipe(&ends) == 0 else { throw .cannotOpen(errno: errno) }
     (descriptor, writeEnd) = (ends[0], ends[1])
     for end in ends { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
   }

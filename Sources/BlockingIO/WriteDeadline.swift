@@ -39,14 +39,15 @@ package final class WriteDeadline: Sendable {
     if case .success(let waker) = waker { waker.wake() }
   }
 
-  /// Blocks the thread until `descriptor` is ready for `events` of poll(2); one thread at a time.
-  func wait(for descriptor: Int32, _ events: Int32) -> Outcome {
+  /// Blocks the thread until `descriptor` is ready for `events` of poll(2), or until `moment` if
+  /// that comes before the deadline; one thread at a time.
+  func wait(for descriptor: Int32, _ events: Int32, until moment: Instant? = nil) -> Outcome {
     if case .failure(let failure) = waker { return .failed(errno: failure.number) }
     let waker = try? waker?.get()
     while true {
       var milliseconds: Int32 = -1
-      if let instant {
-        let left = Instant.now.nanoseconds(to: instant)
+      if let limit = [instant, moment].compactMap(\.self).min() {
+        let left = Instant.now.nanoseconds(to: limit)
         guard left > 0 else { return .tooLate }
         // Rounded up, so that the time has passed when poll(2) returns.
         milliseconds = Int32(clamping: left / 1_000_000 + 1)

@@ -7,8 +7,10 @@ import Transports
 struct CommandLineSecrets: Sendable {
   /// The command line of this process, read on first use.
   static let taken: CommandLineSecrets = {
-    let taken = CommandLineSecrets(Array(CommandLine.arguments.dropFirst()))
-    hidePasswordsInMemory()
+    let transports = CommandLineTool.current.transports
+    let taken = CommandLineSecrets(
+      Array(CommandLine.arguments.dropFirst()), transports: transports)
+    hidePasswordsInMemory(transports)
     return taken
   }()
 
@@ -16,8 +18,8 @@ struct CommandLineSecrets: Sendable {
   let arguments: [String]
   private let originals: [String: String]
 
-  init(_ arguments: [String]) {
-    self.arguments = arguments.map { SourceArgument($0).shown }
+  init(_ arguments: [String], transports: TransportCatalogue) {
+    self.arguments = arguments.map { SourceArgument($0, transports: transports).shown }
     originals = Dictionary(
       zip(self.arguments, arguments).filter { $0 != $1 }, uniquingKeysWith: { first, _ in first })
   }
@@ -32,11 +34,11 @@ struct CommandLineSecrets: Sendable {
     }
   }
 
-  private static func hidePasswordsInMemory() {
+  private static func hidePasswordsInMemory(_ transports: TransportCatalogue) {
     for index in 1..<max(1, Int(CommandLine.argc)) {
       guard let argument = unsafe CommandLine.unsafeArgv[index] else { continue }
       let typed = unsafe String(cString: argument)
-      let shown = SourceArgument(typed).shown
+      let shown = SourceArgument(typed, transports: transports).shown
       guard shown != typed else { continue }
       let length = unsafe strlen(argument)
       var bytes = Array(shown.utf8.prefix(length))

@@ -1,3 +1,4 @@
+import CLinux
 public import Defragment
 public import Outputs
 import Receiver
@@ -17,8 +18,8 @@ public struct CommandLineTool: Sendable {
   public var transports = TransportCatalogue.standard
   /// The payload formats that are known.
   public var formats = FormatCatalogue.standard
-  /// Output formats beside those of this package.
-  public var addedOutputs: [OutputFormat] = []
+  /// The output formats that can be named.
+  public var outputs = OutputCatalogue.standard
 
   /// The tool that reads the command line of this process.
   @TaskLocal static var current = CommandLineTool()
@@ -29,10 +30,6 @@ public struct CommandLineTool: Sendable {
   /// Makes the tool as this package brings it.
   public init() {}
 
-  /// The output formats that can be named: those of this package, an elementary stream for each
-  /// codec, and those that were added.
-  var outputs: OutputCatalogue { OutputCatalogue(codecs: formats.codecs, adding: addedOutputs) }
-
   /// Opens standard input, output and error on `/dev/null` where they are closed.
   ///
   /// A program calls it first of all, outside of asynchronous code, so that nothing else gets their
@@ -41,6 +38,9 @@ public struct CommandLineTool: Sendable {
 
   /// Reads the command line, runs to the end, and exits where that was no success.
   public func run() async {
+    // Access units are freed as soon as they are written. glibc would give their memory back at
+    // once, and the next ones would fault it in again, page by page.
+    clinux_keep_freed_memory()
     await withTaskExecutorPreference(Self.tasks) {
       await Self.$current.withValue(self) { await RTPRecv.main() }
     }

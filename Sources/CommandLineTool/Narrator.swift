@@ -25,6 +25,7 @@ struct Narrator {
   private var recoveriesSaid: UInt64 = 0
   private var hasSaidUnauthentic = false
   private var hasSaidScrambled = false
+  private var readersAwaited: Set<String> = []
 
   /// `isAsking` is true if the source is a server that is asked for its stream, `isCodecChosen` if
   /// the user named the codec.
@@ -72,6 +73,10 @@ struct Narrator {
     {
       hasSaidScrambled = true
       remarks.append(.warning(words))
+    }
+    for output in status.outputs where output.awaitsReader {
+      guard readersAwaited.insert(output.name).inserted else { continue }
+      remarks.append("waiting for a reader of \(output.name)")
     }
     guard isVerbose, let stream = status.stream else { return remarks }
     if let way = status.transport.delivery, way != delivery {

@@ -3,7 +3,6 @@ import Bitstream
 public import Decode
 import Defragment
 import Glibc
-import NIOCore
 import Outputs
 import RTPWire
 import Receiver
@@ -201,61 +200,6 @@ extension MediaOptions {
       return []
     }
     return keys
-  }
-}
-
-struct UDPOptions: ParsableArguments {
-  @Option(
-    help: ArgumentHelp(
-      "The content of the hello: text, @FILE, or hex:DIGITS; at most 64 bytes.", valueName: "bytes"),
-    transform: { try BytesArgument(parsing: $0) })
-  var hello: BytesArgument?
-
-  @Option(
-    help: ArgumentHelp("The content of each heartbeat, in the same forms.", valueName: "bytes"),
-    transform: { try BytesArgument(parsing: $0) })
-  var heartbeat: BytesArgument?
-
-  @Option(
-    parsing: .unconditional,
-    help: ArgumentHelp("The time between two heartbeats; at least 1.", valueName: "s"))
-  var heartbeatInterval = 3.0
-
-  @Option(
-    help: ArgumentHelp("The local address and port to receive on.", valueName: "address:port"))
-  var bind: String?
-
-  @Option(help: ArgumentHelp("The network interface for multicast.", valueName: "name"))
-  var interface: String?
-
-  @Option(
-    parsing: .unconditional,
-    help: ArgumentHelp("The size of the socket's receive buffer.", valueName: "bytes"))
-  var receiveBuffer = 4 << 20
-
-  func validate() throws {
-    guard heartbeatInterval >= 1, heartbeatInterval <= 3600 else {
-      throw ValidationError("--heartbeat-interval must be 1 to 3600 s")
-    }
-    guard (4096...1 << 30).contains(receiveBuffer) else {
-      throw ValidationError("--receive-buffer must be 4096 bytes to 1 GiB")
-    }
-    for bytes in [hello, heartbeat].compactMap(\.self) {
-      guard (1...64).contains(bytes.bytes.count) else {
-        throw ValidationError("a hello or heartbeat has 1 to 64 bytes, not \(bytes.bytes.count)")
-      }
-    }
-  }
-
-  func options() throws -> TransportOptions {
-    var options = TransportOptions()
-    options.sockets.bind = try bind.map { try UDPTransport.LocalAddress(parsing: $0) }
-    options.sockets.interface = interface
-    options.sockets.receiveBuffer = receiveBuffer
-    options.hello.interval = .seconds(heartbeatInterval)
-    if let hello { options.hello.hello = ByteBuffer(bytes: hello.bytes) }
-    if let heartbeat { options.hello.heartbeat = ByteBuffer(bytes: heartbeat.bytes) }
-    return options
   }
 }
 

@@ -17,19 +17,7 @@ struct RTPRecv: AsyncParsableCommand {
     usage: "rtp-recv [OPTIONS] SOURCE",
     discussion: """
       SOURCE is where the video comes from:
-        udp://HOST:PORT          say hello to HOST:PORT, receive what it sends back
-        rtp://[ADDRESS]:PORT     listen on a port, or join a multicast group
-                                 (rtp://SENDER@GROUP:PORT for one sender of it)
-        rtsp://HOST[:PORT]/PATH  play a camera's or server's stream
-                                 (rtsps:// encrypted)
-        http://HOST[:PORT]/PATH  HTTP progressive: length-prefixed packets
-                                 (https:// encrypted)
-        tcp://HOST:PORT          length-prefixed packets, as in RFC 4571
-        -                        packets after 4-byte lengths on standard input,
-                                 or a capture as it is taken
-        FILE.sdp                 listen as the session description says
-        FILE.pcapng              replay a recording (.pcap, .pcapng, .rtpdump, or
-                                 .rtp4: packets after 4-byte lengths)
+      \(CommandLineTool.current.transports.help)
       With --transport, HOST:PORT alone is enough.
 
       EXAMPLES
@@ -64,14 +52,17 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: "The media") var media: MediaOptions
   @OptionGroup(title: "Losses") var loss: LossOptions
   @OptionGroup(title: "Repair") var feedback: FeedbackOptions
-  @OptionGroup(title: "UDP") var udp: UDPOptions
-  @OptionGroup(title: "RTSP") var rtsp: RTSPOptions
-  @OptionGroup(title: "HTTP") var http: HTTPOptions
+  @OptionGroup(title: OptionSection.udp.rawValue) var udp: DeclaredOptions<UDPSection>
+  @OptionGroup(title: OptionSection.rtsp.rawValue) var rtsp: DeclaredOptions<RTSPSection>
+  @OptionGroup(title: OptionSection.rtsp.rawValue) var streams: ListingOptions
+  @OptionGroup(title: OptionSection.http.rawValue) var http: DeclaredOptions<HTTPSection>
   @OptionGroup(title: "Login, for RTSP and HTTP") var login: LoginOptions
-  @OptionGroup(title: "TLS") var tls: TLSOptions
-  @OptionGroup(title: "SRTP") var srtp: SRTPCommandOptions
-  @OptionGroup(title: "Recordings") var replay: ReplayOptions
-  @OptionGroup(title: "Added transports") var added: AddedOptions
+  @OptionGroup(title: OptionSection.tls.rawValue) var tls: DeclaredOptions<TLSSection>
+  @OptionGroup(title: OptionSection.srtp.rawValue) var srtp: DeclaredOptions<SRTPSection>
+  @OptionGroup(title: OptionSection.recordings.rawValue)
+  var recordings: DeclaredOptions<RecordingsSection>
+  @OptionGroup(title: OptionSection.recordings.rawValue) var capture: CaptureOptions
+  @OptionGroup(title: OptionSection.added.rawValue) var added: DeclaredOptions<AddedSection>
   @OptionGroup(title: "When to stop") var stopping: StoppingOptions
   @OptionGroup(title: "What is shown") var display: DisplayOptions
 
@@ -123,11 +114,11 @@ struct RTPRecv: AsyncParsableCommand {
 
   /// Throws if an option was typed that says how to play, where nothing is played.
   private func checkListing() throws {
-    guard rtsp.listing != nil else { return }
+    guard streams.listing != nil else { return }
     let typed = [
       ("-o", !outputs.paths.isEmpty), ("--frames", stopping.frames != nil),
       ("--duration", stopping.duration != nil), ("--reconnect", stopping.reconnect),
-      ("--stats", display.stats != nil), ("--capture", replay.capture != nil),
+      ("--stats", display.stats != nil), ("--capture", capture.path != nil),
     ]
     guard let option = typed.first(where: { $0.1 })?.0 else { return }
     throw ValidationError("\(option) has no effect with --list, which plays nothing")
@@ -147,18 +138,20 @@ struct RTPRecv: AsyncParsableCommand {
   }
 
   private var usesStandardOutput: Bool {
-    outputs.paths.contains("-") || display.stats == "-" || rtsp.listing != nil
+    outputs.paths.contains("-") || display.stats == "-" || streams.listing != nil
   }
 
   func run() async throws {
-    let argument = SourceArgument(CommandLineSecrets.taken.original(of: source))
+    let argument = SourceArgument(
+      CommandLineSecrets.taken.original(of: source), transports: CommandLineTool.current.transports)
     let status: ExitStatus
     do {
-      try checkScopes(for: argument)
+      let declared = try declaredOptions()
+      try checkScopes(for: argument, declared)
       try login.check(for: argument)
-      warn(about: argument)
+      warn(about: argument, declared)
       let described = try media.session()
-      if let form = rtsp.listing {
+      if let form = streams.listing {
         try await list(argument, described: described, as: form)
         status = .done
       } else {
@@ -186,26 +179,38 @@ struct RTPRecv: AsyncParsableCommand {
     if status != .done { throw status.code }
   }
 
+  /// What the options say that the transports declare.
+  private func declaredOptions() throws -> TransportOptions {
+    var options = TransportOptions()
+    try udp.apply(to: &options)
+    try rtsp.apply(to: &options)
+    try http.apply(to: &options)
+    try tls.apply(to: &options)
+    try srtp.apply(to: &options)
+    try recordings.apply(to: &options)
+    try added.apply(to: &options)
+    return options
+  }
+
   /// The transport options, with the credentials for `source`, which `described` describes.
   ///
   /// - Throws: why the options cannot be used.
   func transportOptions(
     for source: SourceArgument, described: SessionDescription?
   ) throws -> TransportOptions {
-    var options = try udp.options()
-    try added.apply(to: &options)
+    var options = try declaredOptions()
     // With --reconnect, --timeout covers all connections together.
     let timeout = stopping.reconnect ? nil : stopping.timeout
-    options.rtsp = try rtsp.configuration(tls: tls, timeout: timeout)
-    options.http = try http.configuration(tls: tls, timeout: timeout)
-    let credentials = try login.credentials(for: source)
-    options.rtsp.credentials = credentials
-    options.http.credentials = credentials
-    options.framed.framing = replay.framing
-    if let timeout { options.framed.silence = timeout > 0 ? .seconds(timeout) : nil }
-    options.replay = replay.configuration(
-      payloadType: media.payloadType,
-      auxiliaryTypes: try mediaDescription(completedBy: described).auxiliaryTypes)
+    if let timeout {
+      let silence: Duration? = timeout > 0 ? .seconds(timeout) : nil
+      options.rtsp.silence = silence
+      options.http.silence = silence
+      options.framed.silence = silence
+    }
+    options.credentials = try login.credentials(for: source)
+    options.replay.payloadType = media.payloadType
+    options.replay.auxiliaryTypes = Set(
+      try mediaDescription(completedBy: described).auxiliaryTypes)
     if case .matrix = media.fec { options.repair.takesCorrection = true }
     options.repair.retransmissionPort = feedback.retransmissionPort
     // What the user says takes precedence over the description.
@@ -213,7 +218,7 @@ struct RTPRecv: AsyncParsableCommand {
       options.media.encodings = Set(
         CommandLineTool.current.formats.codecs.map { $0.encodingName.uppercased() })
     }
-    options.srtp = try srtp.options()
+    try options.srtp.readKeys()
     if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(in: described, options.srtp) }
     options.rtsp.protection = options.srtp
     return options
@@ -225,17 +230,20 @@ struct RTPRecv: AsyncParsableCommand {
   }
 
   /// Throws if an option was typed that has no effect on `source`.
-  private func checkScopes(for source: SourceArgument) throws {
-    var options = TransportOptions()
-    options.framed.framing = replay.framing
+  private func checkScopes(for source: SourceArgument, _ options: TransportOptions) throws {
     let transports = CommandLineTool.current.transports
-    let name = try transports.name(of: source.bare, transport: transport, options: options)
-    let hasDescription = name == "rtsp" || name == "rtp" && !source.bare.contains("://")
-    try srtp.check(isDescribed: hasDescription || media.sessionDescription != nil)
+    let isDescribed = try transports.describesMedia(
+      of: source.bare, transport: transport, options: options)
+    guard
+      options.srtp.rollover == nil || options.srtp.hasKeys || isDescribed
+        || media.sessionDescription != nil
+    else {
+      throw ValidationError("--srtp-roc has no effect without a key; give it with --srtp-key-file")
+    }
     let own = try transports.scope(of: source.bare, transport: transport, options: options)
     guard let own else { return }
-    for option in CommandLineSecrets.taken.typedOptions where !own.options.contains(option) {
-      let others = transports.scopes.filter { $0.options.contains(option) }.map(\.words)
+    for option in CommandLineSecrets.taken.typedOptions where !own.names.contains(option) {
+      let others = transports.scopes.filter { $0.names.contains(option) }.map(\.words)
       guard !others.isEmpty else { continue }
       let list: [String] = others.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
       throw ValidationError(
@@ -249,23 +257,25 @@ struct RTPRecv: AsyncParsableCommand {
   /// - Throws: that something would be written over what is read, or that it cannot be written.
   func openCapture(unlessItIs source: String) throws -> CaptureFile? {
     try checkFiles(source: source)
-    guard replay.capture != "-" else {
+    guard capture.path != "-" else {
       throw ValidationError("a capture is written to a file, not to standard output")
     }
     do {
-      return try replay.capture.map { try CaptureFile(path: $0) }
+      return try capture.path.map { try CaptureFile(path: $0) }
     } catch { throw CannotWrite(description: "--capture: \(error)") }
   }
 
   private func checkFiles(source: String) throws {
+    let options = try declaredOptions()
+    let keyFile: String? = if case .file(let path)? = options.srtp.keySource { path } else { nil }
     let read =
-      [source, srtp.keyFile, login.passwordFile, media.sessionDescription, tls.authorities]
-      + [tls.certificate, tls.key]
+      [source, keyFile, login.passwordFile, media.sessionDescription]
+      + [options.tls.authorities, options.tls.clientCertificate, options.tls.clientKey]
     let sources = read.compactMap(\.self).compactMap {
       FileIdentity($0, standard: STDIN_FILENO)
     }
     var written: Set<FileIdentity> = []
-    for path in outputs.paths + [display.stats, replay.capture].compactMap(\.self) {
+    for path in outputs.paths + [display.stats, capture.path].compactMap(\.self) {
       guard let identity = FileIdentity(path, standard: STDOUT_FILENO) else { continue }
       guard !sources.contains(identity) else {
         throw ValidationError("\(path) is the source, and would be overwritten")
@@ -277,8 +287,10 @@ struct RTPRecv: AsyncParsableCommand {
   }
 
   /// Prints the warnings about the options.
-  private func warn(about source: SourceArgument) {
-    if tls.isInsecure { StandardError.say(.warning("--tls-insecure: whoever answers is trusted")) }
+  private func warn(about source: SourceArgument, _ options: TransportOptions) {
+    if options.tls.acceptsAnything {
+      StandardError.say(.warning("--tls-insecure: whoever answers is trusted"))
+    }
     if source.password != nil, !display.quiet {
       StandardError.say(
         .warning(

@@ -16,6 +16,9 @@ final class Session: Sendable {
   private let command: RTPRecv
   private let source: SourceArgument
   private let isPassive: Bool
+  private let comesAgain: Bool
+  /// In bytes, as asked for.
+  private let receiveBuffer: Int
   private let outputs: [OutputRequest]
   private let receiver: Receiver
   private let capture: CaptureFile?
@@ -36,24 +39,19 @@ final class Session: Sendable {
     self.command = command
     self.source = source
     let options = try command.transportOptions(for: source, described: described)
+    receiveBuffer = options.sockets.receiveBuffer
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
     capture = try command.openCapture(unlessItIs: source.bare)
     let makeTransport: Receiver.TransportFactory = { [capture] former in
-      var options = options
-      // If nothing came over UDP, the next connection need not try it again.
-      if options.rtsp.delivery == .automatic, former?.delivery == .tcp {
-        options.rtsp.delivery = .tcp
-      }
-      options.rtsp.allowsBasic = former?.hasUsedDigest != true
-      options.http.allowsBasic = options.rtsp.allowsBasic
       let transport = try CommandLineTool.current.transports.make(
-        source: source.bare, transport: command.transport, options: options, on: eventLoop)
+        source: source.bare, transport: command.transport, options: options, after: former,
+        on: eventLoop)
       return capture.map { CapturingTransport(transport, to: $0) } ?? transport
     }
     // The properties are read from a transport that is not opened.
     let transport = try makeTransport(nil)
     isPassive = transport.isPassive
-    let comesAgain = transport.clock == .monotonic && source.bare != "-"
+    comesAgain = transport.comesAgain
     guard comesAgain || !command.stopping.reconnect else {
       throw ValidationError(
         "a recording or a pipe ends where it ends; --reconnect is for live sources")
@@ -115,7 +113,8 @@ final class Session: Sendable {
       wish: Verdict.Wish(
         source: source.shown, frames: command.stopping.frames,
         loginAdvice: command.login.advice(for: source),
-        isCodecChosen: command.media.codec != "auto", isCapturing: capture != nil))
+        isCodecChosen: command.media.codec != "auto", isCapturing: capture != nil,
+        comesAgain: comesAgain))
     if !command.display.quiet, report.status.transport.delivered > 0 {
       StandardError.say(Summary.line(of: report.status, outputs: outputs))
     }
@@ -124,7 +123,7 @@ final class Session: Sendable {
     }
     if let complaint = verdict.complaint { StandardError.say(complaint) }
     var status = verdict.status
-    if let complaint = captured?.complaint(about: command.replay.capture ?? "") {
+    if let complaint = captured?.complaint(about: command.capture.path ?? "") {
       StandardError.say(complaint)
       if status == .done { status = .outputFailed }
     }
@@ -162,7 +161,7 @@ final class Session: Sendable {
     while !Task.isCancelled {
       let status = await receiver.status()
       let elapsed = started.duration(to: .now)
-      for remark in narrator.remarks(on: status, receiveBuffer: command.udp.receiveBuffer) {
+      for remark in narrator.remarks(on: status, receiveBuffer: receiveBuffer) {
         line.say(remark)
       }
       rates.note(status, at: elapsed)
@@ -181,7 +180,7 @@ final class Session: Sendable {
     }
     // News since the last round.
     for remark in narrator.remarks(
-      on: await receiver.status(), receiveBuffer: command.udp.receiveBuffer)
+      on: await receiver.status(), receiveBuffer: receiveBuffer)
     {
       line.say(remark)
     }

@@ -77,6 +77,33 @@ extension Verdict {
     return "if the session description names the wrong codec, \(options) overrules it"
   }
 
+  /// What came that cannot be used, whatever else there is to say; `nil` if there is no such thing.
+  static func unusable(_ status: Receiver.Status, _ wish: Wish) -> String? {
+    foreign(status) ?? otherCodec(status, isChosen: wish.isCodecChosen)
+  }
+
+  /// That the media is of another codec than the user or the description says; `nil` if it may be
+  /// of that one.
+  static func otherCodec(_ status: Receiver.Status, isChosen: Bool) -> String? {
+    guard let stream = status.stream, let other = stream.otherCodec,
+      case .receiving(let codec, _) = stream.phase, status.delivery.frames == 0
+    else { return nil }
+    let comes = "what comes is \(other.encodingName), and not \(codec.encodingName) as "
+    return comes
+      + (isChosen
+        ? "--codec says; leave --codec out"
+        : "the session description says; --codec \(other.name) overrules it")
+  }
+
+  /// Why the last connection could not be opened or broke, where another one was tried.
+  static func lastFailure(_ status: Receiver.Status, _ wish: Wish) -> String? {
+    switch status.connection.failure {
+    case .cannotOpen(let error)?, .transportFailed(let error)?, .unsupportedMedia(let error)?:
+      "the last connection: " + words(for: error, advice: wish.loginAdvice)
+    default: nil
+    }
+  }
+
   /// What came instead of RTP; `nil` if RTP came, or a few strays alone.
   static func foreign(_ status: Receiver.Status) -> String? {
     guard status.transport.notRTP > 0, status.stream?.reception.received ?? 0 == 0 else {
@@ -101,7 +128,8 @@ extension Verdict {
     if srtp.authenticationFailed > 0 {
       return
         "\(srtp.authenticationFailed.counted("packet")) came that could not be authenticated: is "
-        + "the key the sender's, and its suite? A stream joined very late needs --srtp-roc"
+        + "the key the sender's, and its suite? A stream joined very late needs --srtp-roc. If the "
+        + "stream is not encrypted, leave the key out"
     }
     if srtp.noKey > 0 {
       return "\(srtp.noKey.counted("packet")) came for which there is no key: check the MKI"

@@ -1,7 +1,6 @@
 import Bitstream
 import Decode
 import Defragment
-import Glibc
 import Outputs
 import RTPProcessor
 import RTPWire
@@ -23,6 +22,8 @@ struct Verdict {
     var isCodecChosen: Bool
     /// Whether the packets are recorded, which needs no picture.
     var isCapturing: Bool
+    /// Whether the source can be connected to again after an end.
+    var comesAgain: Bool
   }
 
   let status: ExitStatus
@@ -34,7 +35,8 @@ struct Verdict {
       output.error.map { (output.name, $0) }
     }.first
     if let (path, error) = broken {
-      (status, complaint) = Self.judge(error, of: path)
+      status = ExitStatus(of: error.outcome)
+      complaint = error.words(about: path == "-" ? "standard output" : path)
       return
     }
     if let reason = Self.distrust(report) {
@@ -61,45 +63,6 @@ struct Verdict {
     }
   }
 
-  private static func judge(_ error: OutputError, of path: String) -> (ExitStatus, String?) {
-    let name = path == "-" ? "standard output" : path
-    return switch error {
-    case .readerGone:
-      (.readerGone, "the reader of \(name) has gone away")
-    case .formatChanged(let from, let to):
-      (
-        .formatChanged,
-        "\(name) is a pipe and cannot change its format: the pictures went from \(from.words) to "
-          + "\(to.words); try --scale-to-first, or write a file"
-      )
-    case .cannotOpen(_, let number):
-      (.outputFailed, "\(name) cannot be opened: \(reason(number))")
-    case .noReader:
-      (.outputFailed, "nobody has opened \(name) to read it")
-    case .writeFailed(let number):
-      (
-        .outputFailed,
-        "\(name) cannot be written: \(reason(number)); a file ends on its last whole frame"
-      )
-    case .readerTooSlow:
-      (.outputFailed, "the reader of \(name) did not take the last frame in time")
-    case .unsupportedPixelFormat(let format):
-      (.outputFailed, "\(name): its format cannot hold pictures of \(format); try --format yuv")
-    case .wrongCodec(let expected, let found):
-      (
-        .outputFailed,
-        "\(name) is to be \(expected.encodingName), but \(found.encodingName) came; "
-          + "try a name that ends in .\(found.name)"
-      )
-    case .cannotScale(let from, let to):
-      (.outputFailed, "\(name): pictures of \(from.words) cannot be scaled to \(to.words)")
-    }
-  }
-
-  private static func reason(_ number: Int32) -> String {
-    unsafe String(cString: strerror(number))
-  }
-
   /// What comes where none of it is of a codec that is known.
   private static func unrecognized(_ types: [UInt8], isDecrypted: Bool) -> String {
     let list = types.map(words(forType:)).joined(separator: ", ")
@@ -118,6 +81,7 @@ struct Verdict {
       "\(error)"
     case .noMedia(let wait): "no media came within \(wait.words) s"
     case .mediaLost(let wait): "no more media for \(wait.words) s"
+    case .otherCodec(let codec): "what comes is \(codec.encodingName)"
     case .goodbye: "the sender said goodbye"
     case .ended: "the stream ended"
     case .framesReached, .durationReached, .stopped, .unrecognizedMedia, .decoderFailed,
@@ -147,14 +111,16 @@ struct Verdict {
     let source = wish.source
     switch reason {
     case .framesReached, .durationReached, .goodbye, .ended, .stopped, .outputsEnded:
-      if let words = foreign(report.status) { return (.unrecognizedMedia, words) }
+      if let words = unusable(report.status, wish) { return (.unrecognizedMedia, words) }
       guard let nothing = whyNothing(report, wish) else { return (.done, nil) }
       if case .stopped = reason { return (.done, nothing) }
       return (.noMedia, nothing)
     case .noMedia(let wait):
-      if let words = foreign(report.status) { return (.unrecognizedMedia, words) }
-      return (.noMedia, "no media within \(wait.words) s; " + hint(report, source: source))
+      if let words = unusable(report.status, wish) { return (.unrecognizedMedia, words) }
+      let cause = lastFailure(report.status, wish) ?? hint(report, source: source)
+      return (.noMedia, "no media within \(wait.words) s; \(cause)")
     case .mediaLost(let wait):
+      if let words = unusable(report.status, wish) { return (.unrecognizedMedia, words) }
       // That no picture could be made of it says more than that it stopped.
       if report.status.stream?.reception.delivered ?? 0 > 0,
         let nothing = whyNothing(report, wish)
@@ -162,14 +128,19 @@ struct Verdict {
         return (.noMedia, nothing)
       }
       let remedy = isRetried ? "" : " (--timeout sets how long to wait)"
-      return (
-        .mediaLost,
-        "no more media for \(wait.words) s; the sender stopped without saying goodbye, or the "
-          + "network broke" + remedy
-      )
+      let cause =
+        lastFailure(report.status, wish)
+        ?? "the sender stopped without saying goodbye, or the network broke"
+      return (.mediaLost, "no more media for \(wait.words) s; \(cause)\(remedy)")
     case .unrecognizedMedia(let types):
       return (
         .unrecognizedMedia, unrecognized(types, isDecrypted: report.status.transport.srtp != nil)
+      )
+    case .otherCodec(let codec):
+      return (
+        .unrecognizedMedia,
+        otherCodec(report.status, isChosen: wish.isCodecChosen)
+          ?? "what comes is \(codec.encodingName)"
       )
     case .decoderFailed(let error):
       return (.failed, "the decoder cannot be opened: \(error)")
@@ -179,8 +150,8 @@ struct Verdict {
       let words = words(for: error, advice: wish.loginAdvice)
       return (ExitStatus(of: error, otherwise: .cannotOpen), "\(source): \(words)")
     case .transportFailed(let error):
-      // A pipe ends once.
-      let isLasting = [.permanent, .login].contains(ConnectionFault(of: error)) || source == "-"
+      let isLasting =
+        [.permanent, .login].contains(ConnectionFault(of: error)) || !wish.comesAgain
       let remedy = isLasting || isRetried ? "" : "; --reconnect goes on by itself"
       let words = words(for: error, advice: wish.loginAdvice)
       return (ExitStatus(of: error, otherwise: .failed), "\(source): \(words)\(remedy)")
@@ -206,6 +177,16 @@ extension ExitStatus {
       case nil: occasion
       }
   }
+
+  /// The status for what became of an output.
+  init(of outcome: OutputOutcome) {
+    self =
+      switch outcome {
+      case .cannotWrite: .outputFailed
+      case .readerGone: .readerGone
+      case .formatChanged: .formatChanged
+      }
+  }
 }
 
 extension EndReason {
@@ -222,6 +203,7 @@ extension EndReason {
     case .noMedia: "no_media"
     case .mediaLost: "media_lost"
     case .unrecognizedMedia: "unrecognized_media"
+    case .otherCodec: "other_codec"
     case .unsupportedMedia: "unsupported_media"
     case .cannotOpen: "cannot_open"
     case .transportFailed: "transport_failed"
@@ -238,8 +220,4 @@ extension Duration {
   fileprivate var words: String {
     seconds.formatted(digits: seconds == seconds.rounded() ? 0 : 1)
   }
-}
-
-extension RawFrame.Geometry {
-  fileprivate var words: String { "\(width)x\(height) \(pixelFormat.name)" }
 }

@@ -33,12 +33,12 @@ public struct OutputCounters: Counted, Hashable {
 }
 
 /// How an output ended.
-public struct OutputSummary: Sendable, Hashable {
+public struct OutputSummary: Sendable {
   public let counters: OutputCounters
   /// The written files, in order; empty for a descriptor.
   public let files: [String]
   /// What ended it early, if anything did.
-  public let error: OutputError?
+  public let error: (any OutputFault)?
   /// Remarks for those who read the files.
   public let notes: [OutputNote]
 }
@@ -48,8 +48,9 @@ final class OutputAccount: Sendable {
   private struct State {
     var counters = OutputCounters()
     var files: [String] = []
-    var error: OutputError?
+    var error: (any OutputFault)?
     var notes: [OutputNote] = []
+    var awaitsReader = false
     /// True after access units were dropped, until the next random-access point.
     var awaitsRandomAccess = false
   }
@@ -59,6 +60,13 @@ final class OutputAccount: Sendable {
   private let state = Mutex(State())
 
   var counters: OutputCounters { state.withLock { $0.counters } }
+
+  /// Whether a named pipe has had no reader for some time.
+  var awaitsReader: Bool { state.withLock { $0.awaitsReader } }
+
+  func noteWait(forReader awaitsReader: Bool) {
+    state.withLock { $0.awaitsReader = awaitsReader }
+  }
 
   var summary: OutputSummary {
     state.withLock {
@@ -103,5 +111,5 @@ final class OutputAccount: Sendable {
   func discard(_ count: Int) { state.withLock { $0.counters.discarded += UInt64(max(0, count)) } }
 
   /// Records what ended the output; the first reason is kept.
-  func end(with error: OutputError) { state.withLock { $0.error = $0.error ?? error } }
+  func end(with error: any OutputFault) { state.withLock { $0.error = $0.error ?? error } }
 }

@@ -34,7 +34,11 @@ final class OutputFiles {
   /// Bytes of whole records.
   var bytes: Int { writtenBefore.bytes + (writer?.bytes ?? 0) }
 
-  func open() throws(OutputError) {
+  /// Opens the first file, or the next one.
+  ///
+  /// - Parameter noteDelay: called when a named pipe has had no reader for some time.
+  /// - Throws: an ``OutputError``.
+  func open(whenReaderIsLate noteDelay: () -> Void = {}) throws(OutputError) {
     let file: FileWriter
     switch configuration.target {
     case .descriptor(let number):
@@ -47,7 +51,7 @@ final class OutputFiles {
       let path =
         files.isEmpty ? first : OutputTarget.continuation(of: first, number: files.count)
       do {
-        file = try FileWriter(opening: path, until: deadline)
+        file = try FileWriter(opening: path, until: deadline, whenReaderIsLate: noteDelay)
       } catch {
         throw OutputError(error, path: path)
       }
@@ -57,12 +61,15 @@ final class OutputFiles {
     writer = RecordWriter(to: file, deadline: deadline)
   }
 
-  func write(_ items: [OutputItem]) throws(OutputError) {
+  /// Writes what the output makes of `items`.
+  ///
+  /// - Throws: an ``OutputError``, or what the output throws.
+  func write(_ items: [OutputItem]) throws {
     taken += items.count
     var records: [OutputRecord] = []
-    var failure: OutputError?
+    var failure: (any Error)?
     for item in items where failure == nil {
-      do throws(OutputError) {
+      do {
         if let record = try output.record(for: try fitted(item)) {
           records.append(record)
         } else if case .unit = item {

@@ -63,13 +63,17 @@ public final class OutputLane: Sendable {
   /// - Parameters:
   ///   - configuration: what to write, and where.
   ///   - onError: called at most once, on the output's thread, when the output ends early.
+  ///   - onNews: called on the output's thread when ``awaitsReader`` becomes true.
   /// - Throws: ``ThreadError``.
   public init(
-    _ configuration: Configuration, onError: @escaping @Sendable (OutputError) -> Void = { _ in }
+    _ configuration: Configuration,
+    onError: @escaping @Sendable (any OutputFault) -> Void = { _ in },
+    onNews: @escaping @Sendable () -> Void = {}
   ) throws(ThreadError) {
     self.configuration = configuration
     queue = BoundedQueue(limits: configuration.queueLimits)
-    let worker = OutputWorker(configuration: configuration, queue: queue, account: account)
+    let worker = OutputWorker(
+      configuration: configuration, queue: queue, account: account, onNews: onNews)
     thread = try WorkerThread { worker.run(onError: onError) }
   }
 
@@ -77,6 +81,9 @@ public final class OutputLane: Sendable {
 
   /// The counters so far; callable from any thread.
   public var counters: OutputCounters { account.counters }
+
+  /// Whether the target is a named pipe that nobody has opened to read for two seconds.
+  public var awaitsReader: Bool { account.awaitsReader }
 
   /// Whether the queue is over half full, so producers should back off.
   public var isCrowded: Bool { queue.isCrowded }
@@ -158,7 +165,7 @@ public final class OutputLane: Sendable {
     end(within: time)
     // A write to a vanished disk may never return.
     if await thread.join(within: time.map { $0 + Self.stallPatience }) == .released {
-      account.end(with: .readerTooSlow)
+      account.end(with: OutputError.readerTooSlow)
     }
     return account.summary
   }

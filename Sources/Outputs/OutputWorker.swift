@@ -15,25 +15,30 @@ final class OutputWorker {
   private let queue: BoundedQueue<OutputItem>
   private let account: OutputAccount
   private let files: OutputFiles
+  private let onNews: @Sendable () -> Void
 
   init(
-    configuration: OutputLane.Configuration, queue: BoundedQueue<OutputItem>, account: OutputAccount
+    configuration: OutputLane.Configuration, queue: BoundedQueue<OutputItem>,
+    account: OutputAccount, onNews: @escaping @Sendable () -> Void
   ) {
     self.configuration = configuration
     self.queue = queue
     self.account = account
+    self.onNews = onNews
     files = OutputFiles(configuration: configuration, deadline: account.deadline)
   }
 
   /// Writes until the queue is closed and empty, the deadline has passed, or something fails.
-  func run(onError: (OutputError) -> Void) {
-    do throws(OutputError) {
-      try files.open()
+  func run(onError: (any OutputFault) -> Void) {
+    do {
+      try open()
       try writeAll()
     } catch {
-      account.end(with: error)
+      let fault: any OutputFault =
+        (error as? any OutputFault) ?? OutputError.failed(reason: "\(error)")
+      account.end(with: fault)
       queue.close()
-      onError(error)
+      onError(fault)
     }
     files.close()
     account.report(files)
@@ -42,7 +47,15 @@ final class OutputWorker {
     account.discard(rest + files.taken - files.written - files.skipped)
   }
 
-  private func writeAll() throws(OutputError) {
+  private func open() throws(OutputError) {
+    defer { account.noteWait(forReader: false) }
+    try files.open {
+      account.noteWait(forReader: true)
+      onNews()
+    }
+  }
+
+  private func writeAll() throws {
     let takesUnits = configuration.format.input == .units
     let batch = takesUnits ? Self.unitsPerWrite : 1
     var wasIdle: Instant?

@@ -38,14 +38,15 @@ final class Connections: Sendable {
   private let surroundings: StreamDriver.Surroundings
   private let state: Mutex<State>
 
-  /// Prepares the first connection; `tasks` runs what opens it and those that follow.
+  /// Prepares the first connection; `tasks` runs what opens it and those that follow, and
+  /// `activity` is told of what happens.
   ///
   /// - Throws: `UnsupportedFormat` when the media is described as something else than video of a
   ///   known codec.
   init(
     _ configuration: Receiver.Configuration, first transport: any RTPTransport,
     then makeTransport: @escaping Receiver.TransportFactory, events: Events,
-    delivering distribution: Distribution, on tasks: TaskQueue
+    delivering distribution: Distribution, noting activity: Activity, on tasks: TaskQueue
   ) throws {
     self.configuration = configuration
     self.makeTransport = makeTransport
@@ -54,7 +55,7 @@ final class Connections: Sendable {
       distribution: distribution,
       tell: { [continuation = events.continuation] in
         continuation.yield($0)
-      }, activity: Activity(), tasks: tasks)
+      }, activity: activity, tasks: tasks)
     let carrier = Reception.Carrier(transport)
     let reception = try Reception(
       configuration.reception(on: carrier), on: carrier,

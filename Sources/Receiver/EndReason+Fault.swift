@@ -7,8 +7,8 @@ extension EndReason {
     switch self {
     case .cannotOpen(let error), .transportFailed(let error): ConnectionFault(of: error)
     case .goodbye, .ended, .noMedia, .mediaLost: .transient
-    case .framesReached, .durationReached, .stopped, .unrecognizedMedia, .unsupportedMedia,
-      .decoderFailed, .outputsEnded:
+    case .framesReached, .durationReached, .stopped, .unrecognizedMedia, .otherCodec,
+      .unsupportedMedia, .decoderFailed, .outputsEnded:
       .permanent
     }
   }

@@ -1,6 +1,7 @@
 import RTPWire
 
-/// How often and how long the picture froze, by the times of the output frames.
+/// How often and how long the picture froze, by the times of the output frames and of those that
+/// are left out.
 ///
 /// As in the statistics of WebRTC: a freeze is a frame shown for three times the mean duration, and
 /// at least 150 ms longer. No freeze is longer than the time between two arrivals, whatever the
@@ -25,7 +26,8 @@ struct FreezeMeter: Sendable {
   /// The longest time a frame may be shown without being a freeze.
   private var limit: Double { mean > 0 ? max(3 * mean, mean + 0.15) : .infinity }
 
-  /// Notes a frame, which is new or repeats the previous one.
+  /// Notes a frame, which is new or repeats the previous one; one that is left out counts as
+  /// repeated, because the previous one stands as long.
   ///
   /// Without `arrival`, the timestamp alone counts.
   mutating func note(_ time: MediaTime, isNew: Bool, arrival: Instant? = nil) {

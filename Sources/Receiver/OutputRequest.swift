@@ -34,15 +34,17 @@ struct RunningOutput: Sendable {
 public struct OutputStatus: Sendable, Hashable {
   public let name: String
   public let counters: OutputCounters
+  /// Whether it is a named pipe that nobody has opened to read for two seconds.
+  public let awaitsReader: Bool
 }
 
 /// The result of an output.
-public struct OutputReport: Sendable, Hashable {
+public struct OutputReport: Sendable {
   public let name: String
   /// The files written, in order; empty for a pipe.
   public let files: [String]
   /// What ended it before the end of the run, if anything.
-  public let error: OutputError?
+  public let error: (any OutputFault)?
   /// Notes for readers of the files.
   public let notes: [OutputNote]
 

@@ -111,6 +111,7 @@ public final class Receiver: Sendable {
     let transport = try makeTransport(nil)
     let pace = Pace(of: transport.clock)
     self.pace = pace
+    let activity = Activity()
     let living = Mutex(configuration.outputs.count)
     outputs = try configuration.outputs.map { request in
       var setup = OutputLane.Configuration(target: request.target, format: request.format)
@@ -118,14 +119,16 @@ public final class Receiver: Sendable {
       let policy = pace.policy(configuration.constantRate ? .block : request.policy)
       setup.policy = request.format.input == .units ? .dropOldest : policy
       setup.scaleToFirst = configuration.scalesToFirst
-      let lane = try OutputLane(setup) { _ in
-        // The run continues while any output is left.
-        if living.withLock({ count in
-          count -= 1; return count == 0
-        }) {
-          end(.outputsEnded)
-        }
-      }
+      let lane = try OutputLane(
+        setup,
+        onError: { _ in
+          // The run continues while any output is left.
+          if living.withLock({ count in
+            count -= 1; return count == 0
+          }) {
+            end(.outputsEnded)
+          }
+        }, onNews: { activity.note() })
       return RunningOutput(
         name: request.name, format: request.format, holdsFarEnd: policy == .block, lane: lane)
     }
@@ -133,7 +136,7 @@ public final class Receiver: Sendable {
       configuration: configuration, pace: pace, outputs: outputs, end: end)
     connections = try Connections(
       configuration, first: transport, then: makeTransport, events: events,
-      delivering: distribution, on: tasks)
+      delivering: distribution, noting: activity, on: tasks)
   }
 
   /// Prepares a run that receives from `source`, a URL or a file, as on the command line.
@@ -149,8 +152,8 @@ public final class Receiver: Sendable {
     transports: TransportCatalogue = .standard, options: TransportOptions = TransportOptions()
   ) throws {
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
-    try self.init(configuration: configuration) { _ in
-      try transports.make(source: source, options: options, on: eventLoop)
+    try self.init(configuration: configuration) { former in
+      try transports.make(source: source, options: options, after: former, on: eventLoop)
     }
   }
 
@@ -236,7 +239,10 @@ public final class Receiver: Sendable {
     return Status(
       connection: connections.status(at: .now), transport: transport, stream: stream,
       delivery: distribution.statistics,
-      outputs: outputs.map { OutputStatus(name: $0.name, counters: $0.lane.counters) })
+      outputs: outputs.map {
+        OutputStatus(
+          name: $0.name, counters: $0.lane.counters, awaitsReader: $0.lane.awaitsReader)
+      })
   }
 
   /// Returns once something that ``status()`` may show has happened since the last return, or when

@@ -1,3 +1,5 @@
+public import Bitstream
+
 /// Why a run ended.
 public enum EndReason: Sendable {
   /// The requested number of frames came.
@@ -16,6 +18,8 @@ public enum EndReason: Sendable {
   case mediaLost(after: Duration)
   /// What came is not video of a known codec.
   case unrecognizedMedia(payloadTypes: [UInt8])
+  /// What came is of this codec, and not of the one that was said.
+  case otherCodec(VideoCodec)
   /// The far end describes its media as something other than video of a known codec.
   case unsupportedMedia(any Error)
   /// The transport could not be opened.

@@ -29,6 +29,10 @@ extension Reception {
         lastMedia == nil ? EndReason.noMedia(after: silence) : .mediaLost(after: silence)
       consider(start.advanced(by: silence), .connection(reason))
     }
+    // As long as is waited where the codec is to be recognized.
+    if let other = video.otherCodec, let firstMedia {
+      consider(firstMedia.advanced(by: Preroll.patience), .connection(.otherCodec(other)))
+    }
     // With a timeout the run ends anyway; a listener without one would wait forever.
     if carrier.isPassive, let firstArrival, let unusableMedia {
       let patience = configuration.firstMediaTimeout ?? Self.patienceWithUnusable

@@ -63,6 +63,8 @@ public struct Reception: Sendable {
   var firstArrival: Instant?
   var firstMedia: Instant?
   var lastMedia: Instant?
+  /// Whether it ends because this side has enough, while the sender goes on.
+  private var isLeft = true
   /// How the carrier ended, after what still waits.
   var carrierEnd: CarrierEnd?
   /// The video's packet count when media was last noted as alive.
@@ -214,7 +216,7 @@ public struct Reception: Sendable {
     guard phase == .running || phase == .over else { return }
     phase = .finishing
     advance(to: now)
-    video.finish(at: self.now)
+    video.finish(at: self.now, isLeft: isLeft)
     for index in others.indices { others[index].finish() }
     sayGoodbye()
     if carrier.time == .live { pull(at: self.now) }
@@ -273,6 +275,7 @@ public struct Reception: Sendable {
 
   /// The unusable RTP that came: why a stopped run has no output.
   public var unusableMedia: EndReason? {
+    if let other = video.otherCodec { return .otherCodec(other) }
     guard firstMedia == nil, clock.firstMedia == nil, !unusableTypes.isEmpty else { return nil }
     return .unrecognizedMedia(payloadTypes: unusableTypes)
   }
@@ -287,6 +290,7 @@ public struct Reception: Sendable {
   mutating func end(_ end: End) {
     guard phase == .running else { return }
     phase = .over
+    isLeft = if case .run(.durationReached) = end { true } else { false }
     actions.append(.ended(end))
   }
 

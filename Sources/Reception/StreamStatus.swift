@@ -9,6 +9,8 @@ public struct StreamStatus: Sendable {
   public let reception: ReceptionStatistics
   public let defragmentation: DefragmentStatistics?
   public let format: FormatDescription?
+  /// The codec that comes in place of the one that was said, if that is certain.
+  public let otherCodec: VideoCodec?
   public let clock: ClockMapping
   /// Datagrams dropped before the codec was recognized.
   public let unrecognizedDatagrams: UInt64
@@ -21,6 +23,7 @@ public struct StreamStatus: Sendable {
     self.reception = video.reception
     defragmentation = video.defragmentation
     format = video.format
+    otherCodec = video.otherCodec
     clock = video.clock
     unrecognizedDatagrams = video.unrecognizedDatagrams
     tracks = reception.trackStatuses

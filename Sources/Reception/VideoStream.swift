@@ -44,6 +44,10 @@ public struct VideoStream: Sendable {
   private var parameterSetsKnown = false
   /// Whether an intact picture at which decoding can begin has come.
   private var hasBegun = false
+  /// Whether the codec is the one that was said; `nil` if it was recognized.
+  private var doubt: CodecDoubt?
+  /// Whether the sender went on when this side ended the stream.
+  private var isLeft = false
   /// Datagrams of other payload types; removed after each ``receive(_:)``.
   private(set) var passedOver: [Datagram] = []
 
@@ -110,6 +114,9 @@ public struct VideoStream: Sendable {
   /// The payload types that came before the codec was recognized.
   var unrecognizedPayloadTypes: [UInt8] { preroll.payloadTypes }
 
+  /// The codec that comes in place of the one that was said; `nil` once that can be decoded.
+  public var otherCodec: VideoCodec? { parameterSetsKnown ? nil : doubt?.other }
+
   /// When to call ``next(at:)`` if nothing arrives.
   public var deadline: Instant? { processor.deadline }
 
@@ -152,6 +159,8 @@ public struct VideoStream: Sendable {
   public mutating func next(at now: Instant) -> AccessUnit? {
     while true {
       if var unit = defragmenter?.next() {
+        // Nobody waited for the rest of it.
+        if isLeft, unit.damage == .unfinished || unit.damage == .cutUnit { continue }
         if !parameterSetsKnown { noteParameterSets() }
         if hasFeedback {
           noteNeed(of: unit, at: now)
@@ -161,15 +170,26 @@ public struct VideoStream: Sendable {
         return unit
       }
       guard let packet = processor.next(at: now) else { return nil }
-      defragmenter?.push(packet)
+      unpack(packet)
     }
   }
 
   /// Ends the stream: what is incomplete becomes an access unit for ``next(at:)``.
-  public mutating func finish(at now: Instant) {
+  ///
+  /// - Parameters:
+  ///   - now: the time.
+  ///   - isLeft: whether the sender goes on, so that the picture it is sending is not damaged, but
+  ///     left out.
+  public mutating func finish(at now: Instant, isLeft: Bool = false) {
+    self.isLeft = isLeft
     processor.finish()
-    while let packet = processor.next(at: now) { defragmenter?.push(packet) }
+    while let packet = processor.next(at: now) { unpack(packet) }
     defragmenter?.flush()
+  }
+
+  private mutating func unpack(_ packet: OrderedPacket) {
+    if !parameterSetsKnown { doubt?.observe(packet.packet.payload) }
+    defragmenter?.push(packet)
   }
 
   private mutating func begin(with media: MediaDescription) throws {
@@ -179,6 +199,9 @@ public struct VideoStream: Sendable {
     processor = RTPProcessor(
       configuration: Self.processing(of: media, configuration), after: processor)
     phase = .receiving(defragmenter.codec, payloadType: media.payloadType)
+    if configuration.media.encodingName != nil {
+      doubt = CodecDoubt(defragmenter.codec, among: configuration.formats)
+    }
     self.defragmenter = defragmenter
     noteParameterSets()
   }

@@ -2,6 +2,9 @@
 public struct MediaChoice: TransportOption, Hashable {
   /// Encoding names, in upper case; empty for any.
   public var encodings: Set<String> = []
+  /// The only one to receive, counted from 0 in the order of the description; `nil` for all, of
+  /// which the first video must not fail.
+  public var number: Int?
 
   public init() {}
 }

@@ -5,30 +5,23 @@
 public struct OptionScope: Sendable {
   /// What people call such sources, such as `rtsp://`.
   public let words: String
-  /// With their dashes, such as `--timeout`.
-  public var options: [String]
+  /// The declared options for such sources alone; those of ``TransportKind/options`` count too.
+  public let options: [DeclaredOption]
+  /// Options of the tool itself, with their dashes, such as `--timeout`.
+  public let toolOptions: [String]
   /// Whether a source of the transport is of this sort.
   public let includes: @Sendable (_ source: String) -> Bool
 
   public init(
-    _ words: String, options: [String],
+    _ words: String, options: [DeclaredOption] = [], toolOptions: [String] = [],
     includes: @escaping @Sendable (_ source: String) -> Bool = { _ in true }
   ) {
     self.words = words
     self.options = options
+    self.toolOptions = toolOptions
     self.includes = includes
   }
-}
 
-extension OptionScope {
-  /// The options of those who open sockets.
-  public static let connections = ["--bind", "--interface"]
-  /// The options of those who receive datagrams.
-  public static let sockets = connections + ["--receive-buffer"]
-  /// The options of those who use TLS.
-  public static let tls = [
-    "--tls-ca", "--tls-pin", "--tls-certificate", "--tls-key", "--tls-insecure",
-  ]
-  /// The options of those who log in.
-  public static let login = ["--user", "--password-file"]
+  /// The names of all its options, with their dashes.
+  public var names: [String] { options.map { "--\($0.name)" } + toolOptions }
 }

@@ -30,6 +30,13 @@ public protocol RTPTransport: Sendable {
   /// A transport cannot tell the stream's packets from garbage, so its owner watches too.
   var longestSilence: Duration? { get }
 
+  /// Whether another transport for the same source can go on after the end of this one: `false` for
+  /// a recording or an open pipe, which end once.
+  ///
+  /// By default, everything but a recording can. A transport that wraps another passes its answer
+  /// on.
+  var comesAgain: Bool { get }
+
   /// Whether RTCP is expected back: `true` if the signalling agreed on RTP, `false` if datagrams
   /// would go to whoever happens to send.
   var takesReports: Bool { get }
@@ -57,6 +64,10 @@ public protocol RTPTransport: Sendable {
 
   /// Ends the transport; the sink gets ``TransportEnd/closed`` unless it has already ended.
   func close()
+}
+
+extension RTPTransport {
+  public var comesAgain: Bool { clock == .monotonic }
 }
 
 /// The clock of arrival times, which all waiting for packets follows.

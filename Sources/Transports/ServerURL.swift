@@ -2,25 +2,21 @@ internal import Glibc
 
 /// The address of a stream on a server, without credentials.
 struct ServerURL: Sendable, Hashable {
-  /// The server's protocol.
-  enum Family: Sendable, Hashable {
-    case rtsp, http
+  /// The server's protocol; each is declared in the folder of its transport.
+  struct Family: Sendable, Hashable {
+    let scheme: String
+    /// With TLS.
+    let secureScheme: String
+    let port: Int
+    /// With TLS.
+    let securePort: Int
+    /// Schemes that are read as ``scheme``, because redirects still have them.
+    var formerSchemes: [String] = []
 
     /// Without and with TLS.
-    var schemes: [String] {
-      switch self {
-      case .rtsp: ["rtsp", "rtsps"]
-      case .http: ["http", "https"]
-      }
-    }
+    var schemes: [String] { [scheme, secureScheme] }
 
-    /// For `rtsps` see RFC 7826 §22.14.
-    func defaultPort(isSecure: Bool) -> Int {
-      switch self {
-      case .rtsp: isSecure ? 322 : 554
-      case .http: isSecure ? 443 : 80
-      }
-    }
+    func defaultPort(isSecure: Bool) -> Int { isSecure ? securePort : port }
   }
 
   var family: Family
@@ -56,8 +52,7 @@ struct ServerURL: Sendable, Hashable {
     }
     let schemes = family.schemes
     guard let scheme = SourceAddress.scheme(of: text) else { throw .noScheme(known: schemes) }
-    // 'rtspu' means RTSP over UDP, which no server offers any more (RFC 7826 §4.2).
-    guard schemes.contains(scheme) || (family == .rtsp && scheme == "rtspu") else {
+    guard (schemes + family.formerSchemes).contains(scheme) else {
       throw .unknownScheme(scheme, known: schemes)
     }
     let rest = text.dropFirst(scheme.count + 3)
@@ -71,7 +66,7 @@ struct ServerURL: Sendable, Hashable {
     do throws(SourceFault) {
       let (host, digits) = try SourceAddress.divide(authority)
       guard !host.isEmpty else { throw .missingHost }
-      let isSecure = scheme == schemes.last
+      let isSecure = scheme == family.secureScheme
       var port = family.defaultPort(isSecure: isSecure)
       if let digits, !digits.isEmpty { port = try SourceAddress.port(digits) }
       guard port > 0 else { throw .invalidPort("0") }
@@ -129,7 +124,7 @@ extension ServerURL: CustomStringConvertible {
   /// Scheme, host and port.
   var origin: String {
     let isDefault = port == family.defaultPort(isSecure: isSecure)
-    let scheme = family.schemes[isSecure ? 1 : 0]
+    let scheme = isSecure ? family.secureScheme : family.scheme
     let name = String(host.prefix { $0 != "%" })
     return scheme + "://" + Self.endpoint(name, isDefault ? nil : port)
   }

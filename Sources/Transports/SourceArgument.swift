@@ -11,8 +11,11 @@ public struct SourceArgument: Sendable {
   /// Percent-decoded; `nil` if the URL has none.
   public let password: String?
 
-  public init(_ text: String) {
-    guard let scheme = SourceAddress.scheme(of: text), Self.schemes.contains(scheme) else {
+  /// Divides `text`; `transports` say which schemes have logins.
+  public init(_ text: String, transports: TransportCatalogue = .standard) {
+    guard let scheme = SourceAddress.scheme(of: text),
+      transports.schemesWithLogin.contains(scheme)
+    else {
       (bare, shown, user, password) = (text, Self.withoutLogin(text), nil, nil)
       return
     }
@@ -74,7 +77,4 @@ public struct SourceArgument: Sendable {
   }
 
   private static let passwordNames = ["password=", "passwd=", "pwd=", "Password=", "PASSWORD="]
-  /// The schemes of URLs with logins; 'rtspu' is an old name that still occurs in redirects.
-  private static let schemes = Set(
-    TransportCatalogue.standard.kinds.filter(\.hasLogin).flatMap(\.schemes) + ["rtspu"])
 }

@@ -20,6 +20,19 @@ public struct TransportCatalogue: Sendable {
   public var names: [String] { kinds.map(\.name) }
   /// The schemes of source URLs.
   public var schemes: [String] { kinds.flatMap(\.schemes) }
+  /// The schemes of URLs that may contain a user name and a password.
+  var schemesWithLogin: [String] {
+    kinds.filter(\.hasLogin).flatMap { $0.schemes + $0.formerSchemes }
+  }
+  /// How SOURCE arguments are written: as URLs, as what names a source by itself, as files.
+  public var usage: [SourceForm] {
+    let arguments = kinds.flatMap(\.arguments)
+    let forms = kinds.flatMap(\.usage)
+    let urls = forms.filter { $0.text.contains("://") }
+    let others = forms.filter { !$0.text.contains("://") }
+    return urls + others.filter { arguments.contains($0.text) }
+      + others.filter { !arguments.contains($0.text) }
+  }
   /// The counters of all transports, without repetitions.
   public var counters: [TransportCounter] {
     kinds.flatMap(\.counters).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
@@ -27,13 +40,22 @@ public struct TransportCatalogue: Sendable {
 
   /// The transport for a SOURCE argument: a URL, a file, or an address and the transport's name.
   ///
+  /// - Parameters:
+  ///   - source: the argument.
+  ///   - name: one of ``names``, if the argument does not say the transport.
+  ///   - options: options for the transports.
+  ///   - former: the counters of the run's earlier connections, from which this one learns.
+  ///   - eventLoop: the loop of the transport.
+  /// - Returns: a transport that is not opened.
   /// - Throws: usually ``TransportError``: what is wrong with the argument, for the person who
   ///   typed it.
   public func make(
     source: String, transport name: String? = nil, options: TransportOptions = TransportOptions(),
-    on eventLoop: any EventLoop
+    after former: TransportCounters? = nil, on eventLoop: any EventLoop
   ) throws -> any RTPTransport {
     let kind = try kind(of: source, transport: name, options)
+    var options = options
+    if let former { kind.learn(&options, former) }
     guard kind.hasRepairPorts || options.repair.isEmpty else {
       throw TransportError.source(source, .noRepairPorts)
     }
@@ -41,24 +63,31 @@ public struct TransportCatalogue: Sendable {
     return SRTPTransport.wrap(try kind.make(source, options, eventLoop), options)
   }
 
-  /// The name of the transport for a SOURCE argument, one of ``names``.
+  /// Whether a SOURCE argument may bring a description of the media.
   ///
-  /// - Throws: what is wrong with the argument, like ``make(source:transport:options:on:)``.
-  public func name(
+  /// - Throws: what is wrong with the argument, as ``make(source:transport:options:after:on:)`` does.
+  public func describesMedia(
     of source: String, transport name: String? = nil, options: TransportOptions = TransportOptions()
-  ) throws(TransportError) -> String {
-    try kind(of: source, transport: name, options).name
+  ) throws(TransportError) -> Bool {
+    try kind(of: source, transport: name, options).describesMedia(source)
   }
 
-  /// The options that transports add to the command line.
-  public var options: [DeclaredOption] { kinds.flatMap(\.options) }
+  /// The options that the transports declare for the command line, each once: of two with one name,
+  /// the first.
+  public var options: [DeclaredOption] {
+    let declared = kinds.flatMap { $0.options + $0.scopes.flatMap(\.options) }
+    // SRTP is possible over every transport.
+    return (declared + DeclaredOption.ofSRTP).reduce(into: []) { options, option in
+      if !options.contains(where: { $0.name == option.name }) { options.append(option) }
+    }
+  }
 
   /// What has an effect on which sources: a scope for each sort of them.
   public var scopes: [OptionScope] { kinds.flatMap(\.allScopes) }
 
   /// Which options have an effect on a SOURCE argument.
   ///
-  /// - Throws: what is wrong with the argument, as ``make(source:transport:options:on:)`` does.
+  /// - Throws: what is wrong with the argument, as ``make(source:transport:options:after:on:)`` does.
   public func scope(
     of source: String, transport name: String? = nil, options: TransportOptions = TransportOptions()
   ) throws(TransportError) -> OptionScope? {
@@ -67,7 +96,7 @@ public struct TransportCatalogue: Sendable {
 
   /// The streams that the source describes or contains, without receiving any.
   ///
-  /// - Throws: like ``make(source:transport:options:on:)`` and the transport's `open`; also
+  /// - Throws: like ``make(source:transport:options:after:on:)`` and the transport's `open`; also
   ///   ``TransportError/source(_:_:)`` if nothing describes streams.
   public func describe(
     source: String, transport name: String? = nil, options: TransportOptions = TransportOptions(),
@@ -125,17 +154,14 @@ extension SourceFault {
 }
 
 extension TransportKind {
-  /// The scopes with the options that the transport adds.
+  /// The scopes with what concerns all sources of the transport.
   fileprivate var allScopes: [OptionScope] {
-    let added = options.map { "--\($0.name)" }
-    guard !scopes.isEmpty else {
-      let words = schemes.first.map { "\($0)://" } ?? name
-      return [OptionScope(words, options: added)]
-    }
-    return scopes.map { scope in
-      var scope = scope
-      scope.options += added
-      return scope
+    let words = schemes.first.map { "\($0)://" } ?? name
+    return (scopes.isEmpty ? [OptionScope(words)] : scopes).map { scope in
+      OptionScope(
+        scope.words, options: options + scope.options,
+        toolOptions: scope.toolOptions + (hasLogin ? ["--user", "--password-file"] : []),
+        includes: scope.includes)
     }
   }
 }

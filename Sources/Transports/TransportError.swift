@@ -29,6 +29,8 @@ public enum TransportError: Error, Sendable, Hashable {
   /// The description has media, but none that can be used; with the encodings described and the
   /// usable ones.
   case noUsableMedia(described: [String], usable: [String])
+  /// The description has no media of this number, or it has no port.
+  case noSuchMedia(number: Int)
   /// This transport does not know the media's profile, such as RTP/SAVP.
   case unsupportedProfile(String)
   /// The media is protected and not available in clear.
@@ -117,6 +119,8 @@ extension TransportError: CustomStringConvertible {
       return
         "the session description has \(described.prefix(8).joined(separator: ", ")), and nothing "
         + "that can be received here (\(usable.joined(separator: ", ")))"
+    case .noSuchMedia(let number):
+      return "the session description has no stream \(number) with a port; --list shows them"
     case .unsupportedProfile(let profile):
       return
         "the session description asks for \(profile.prefix(40)); only RTP/AVP and RTP/SAVP can be "
@@ -197,8 +201,8 @@ extension TransportError: TransportFault {
       .addressNotAvailable, .groupNotJoined, .system:
       .transient
     case .source, .noSuchInterface, .permissionDenied, .payloadTooLong, .fileUnreadable,
-      .sessionDescription, .nothingToReceive, .noUsableMedia, .unsupportedProfile, .protected,
-      .closed, .alreadyOpened:
+      .sessionDescription, .nothingToReceive, .noUsableMedia, .noSuchMedia, .unsupportedProfile,
+      .protected, .closed, .alreadyOpened:
       .permanent
     }
   }
@@ -208,6 +212,7 @@ extension TransportError: TransportFault {
     case .source: .usage
     case .protected(let error): error.outcome
     case .noUsableMedia: .unrecognized
+    case .noSuchMedia: .noSuchStream
     default: nil
     }
   }

@@ -13,6 +13,8 @@ public struct TransportKind: Sendable {
   public var name: String
   /// The schemes of its URLs, in lower case.
   public var schemes: [String]
+  /// Schemes that only redirects still have, in lower case.
+  public var formerSchemes: [String] = []
   /// Arguments that name a source by themselves, such as `-`.
   public var arguments: [String] = []
   /// File name endings, with their dot, in lower case.
@@ -25,13 +27,22 @@ public struct TransportKind: Sendable {
   public var hasRepairPorts = false
   /// Whether its URLs may contain a user name and a password, which must not be shown.
   public var hasLogin = false
+  /// Whether a source may bring a description of the media, in which there may be keys.
+  public var describesMedia: @Sendable (_ source: String) -> Bool = { _ in false }
   /// Its own counters, in the order of the statistics.
   public var counters: [TransportCounter] = []
-  /// The options that it adds to the command line.
+  /// The options of the command line that have an effect on all its sources, and which the tool
+  /// therefore has.
   public var options: [DeclaredOption] = []
-  /// Which options of the command line have an effect on its sources, beside those that it adds;
-  /// the first scope that includes a source counts.
+  /// What else has an effect on its sources, by their sort; the first scope that includes a source
+  /// counts.
   public var scopes: [OptionScope] = []
+  /// How its sources are written, for the help.
+  public var usage: [SourceForm] = []
+  /// Sets in the options what the counters of a run's earlier connections teach about the next one.
+  public var learn: @Sendable (inout TransportOptions, _ former: TransportCounters) -> Void = {
+    _, _ in
+  }
   public var make: Maker
   /// `nil` if nothing can be queried.
   public var describe: Describer?

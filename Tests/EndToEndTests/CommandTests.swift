@@ -191,6 +191,20 @@ struct CommandTests {
     try sender.waitForExit()
   }
 
+  @Test func aNamedPipeThatNobodyReadsYetIsNamedWhileTheRunGoesOn() throws {
+    let path = try Scratch.path("yuv")
+    try #require(mkfifo(path, 0o600) == 0)
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["rtp://127.0.0.1:0", "-o", path, "--timeout", "60"])
+    #expect(try receiver.waitForLine(#/waiting for a reader of (\S+)/#).1 == path)
+    // It comes after all.
+    let reader = try RunningProcess("cat", [path])
+    receiver.send(signal: SIGINT)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    try reader.waitForExit()
+    #expect(receiver.standardError.matches(of: #/waiting for a reader/#).count == 1)
+  }
+
   @Test func nothingComesWithinTheTimeout() throws {
     let receiver = try RunningProcess(
       Product.rtpRecv, ["rtp://127.0.0.1:0", "--timeout", "0.5"])

@@ -6,17 +6,12 @@ import Testing
 @Suite(.serialized)
 struct LossTests {
   /// What a network that loses one packet in fifty left of the clip, recorded once.
-  private static let recording = Result { try record(losing: 0.02) }
-
-  private static func record(losing share: Double) throws -> String {
+  private static let recording = Result { () throws -> String in
     let capture = try Scratch.path("pcapng")
     let (receiver, port) = try CommandTests.listener(["--capture", capture, "--timeout", "3"])
     let sender = try RunningProcess(
       Product.rtpSend,
-      [
-        try Clip.of(.h264).container, "udp://127.0.0.1:\(port)", "--loss", "\(share)", "--seed",
-        "3",
-      ])
+      [try Clip.of(.h264).container, "udp://127.0.0.1:\(port)", "--loss", "0.02", "--seed", "3"])
     #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
     #expect(try sender.waitForExit() == 0)
     return capture
@@ -24,12 +19,11 @@ struct LossTests {
 
   /// Plays the recording; returns the hashes of the frames, the statistics and the messages.
   private func play(
-    _ options: [String], of recording: String? = nil
+    _ options: [String]
   ) throws -> (hashes: [String], statistics: Statistics, summary: String) {
     let output = try Scratch.path("y4m")
     let player = try RunningProcess(
-      Product.rtpRecv,
-      [try recording ?? Self.recording.get(), "-o", output, "--stats", "-"] + options)
+      Product.rtpRecv, [try Self.recording.get(), "-o", output, "--stats", "-"] + options)
     #expect(try player.waitForExit() == 0, "\(player.standardError)")
     return (
       try FFmpeg.frameHashes(of: output), try Statistics(lastLineOf: player), player.standardError
@@ -51,11 +45,40 @@ struct LossTests {
     #expect(summary.contains("\(concealed) concealed"))
   }
 
-  @Test func picturesThatCannotBeDecodedAreCountedInTheVerdict() throws {
-    let (_, statistics, summary) = try play([], of: Self.record(losing: 0.5))
-    let undecodable = statistics["delivery", "decode_failures", "decoder"]
-    #expect(undecodable > 0)
-    #expect(summary.contains("\(undecodable) not decodable"))
+  @Test("slices of two bytes are counted as pictures that cannot be decoded")
+  func undecodable() throws {
+    let broken = try Scratch.path("h264")
+    try Self.cuttingPictures(20..<23, of: Data(contentsOf: URL(filePath: Clip.of(.h264).path)))
+      .write(to: URL(filePath: broken))
+    let sender = try RunningProcess(
+      Product.rtpSend, [broken, "listen://127.0.0.1:0", "--once"])
+    let address = try sender.waitForLine(#/listening on (127\.0\.0\.1:\d+)/#).1
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      ["udp://\(address)", "-o", try Scratch.path("y4m"), "--stats", "-"])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    try sender.waitForExit()
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["delivery", "decode_failures", "decoder"] == 3)
+    #expect(receiver.standardError.contains("3 not decodable"), "\(receiver.standardError)")
+  }
+
+  /// The elementary stream `stream`, in which of the slices without IDR those in `places` have two
+  /// bytes.
+  private static func cuttingPictures(_ places: Range<Int>, of stream: Data) -> Data {
+    let startCode = Data([0, 0, 1])
+    var (rest, result, slices) = (stream[...], Data(), 0)
+    while let start = rest.range(of: startCode) {
+      let next = rest[start.upperBound...].range(of: startCode)
+      var unit = rest[start.upperBound..<(next?.lowerBound ?? rest.endIndex)]
+      if let head = unit.first, head & 0x1F == 1 {
+        if places.contains(slices) { unit = unit.prefix(2) }
+        slices += 1
+      }
+      result += startCode + unit
+      rest = rest[(next?.lowerBound ?? rest.endIndex)...]
+    }
+    return result
   }
 
   @Test("pictures that are not intact are left out")

@@ -45,6 +45,9 @@ struct MistakeTests {
     #expect(hint.contains("--srtp-key-file"))
     let (right, _) = try run([recording, "--srtp-key-file", key(1), "-o", output])
     #expect(right == 0)
+    let (plain, advice) = try run([Self.recording.get(), "--srtp-key-file", key(1), "-o", output])
+    #expect(plain == 10, "\(advice)")
+    #expect(advice.contains("not encrypted"), "\(advice)")
   }
 
   /// Ciphertext is no stream of the codec that was said, though an elementary stream takes all of
@@ -86,20 +89,20 @@ struct MistakeTests {
 
   /// Media may be received perfectly and still be useless for pictures.
   @Test(arguments: [
-    (["--codec", "h265"], "leave --codec out"),
+    (["--codec", "h265"], "what comes is H264, and not H265 as --codec says; leave --codec out"),
     (["--frames", "3", "--on-loss", "skip", "--payload-type", "96"], nil),
   ])
   func aRunThatWroteNothingIsNoSuccess(options: [String], words: String?) throws {
     let output = try Scratch.path("y4m")
     let (status, said) = try run([Self.recording.get(), "-o", output] + options)
-    #expect(status == (words == nil ? 0 : 4), "\(said)")
+    #expect(status == (words == nil ? 0 : 9), "\(said)")
     #expect(said.contains(words ?? "3 frames"), "\(said)")
     #expect(FileManager.default.fileExists(atPath: output) == (words == nil))
   }
 
   @Test func theWrongCodecIsNoSuccessWithoutAnOutputEither() throws {
     let (status, said) = try run([Self.recording.get(), "--codec", "h265"])
-    #expect(status == 4, "\(said)")
+    #expect(status == 9, "\(said)")
     #expect(said.contains("leave --codec out"), "\(said)")
   }
 
@@ -109,9 +112,46 @@ struct MistakeTests {
       toFile: description, atomically: true, encoding: .utf8)
     let output = try Scratch.path("y4m")
     let (status, said) = try run([Self.recording.get(), "--sdp", description, "-o", output])
-    #expect(status == 4, "\(said)")
+    #expect(status == 9, "\(said)")
     #expect(said.contains("--codec h264 overrules it"), "\(said)")
     #expect(!said.contains("leave --codec out"), "\(said)")
+  }
+
+  @Test func theWrongCodecEndsALiveRunToo() throws {
+    let (receiver, port) = try CommandTests.listener(["--codec", "h265"])
+    let sender = try RunningProcess(
+      Product.rtpSend, CommandTests.pattern + ["udp://127.0.0.1:\(port)", "--frames", "1000"])
+    #expect(try receiver.waitForExit() == 9, "\(receiver.standardError)")
+    withExtendedLifetime(sender) {}
+    let words = receiver.standardError
+    #expect(words.contains("what comes is H264") && words.contains("leave --codec out"), "\(words)")
+  }
+
+  @Test func theLastReasonIsSaidWhereNothingCouldBeOpened() throws {
+    let source = "rtsp://127.0.0.1:\(try FreePort.tcp())/live"
+    let (status, words) = try run([source, "--reconnect", "--timeout", "2"])
+    #expect(status == 4, "\(words)")
+    let last = words.split(separator: "\n").last ?? ""
+    #expect(last.contains("no media within 2 s"), "\(words)")
+    #expect(last.contains("refuses the connection"), "\(words)")
+  }
+
+  @Test func aServerThatAnswersWithoutRTPIsNamedAsASenderIs() throws {
+    let program = """
+      import socket
+      server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+      server.bind(("127.0.0.1", 0))
+      print("ready", server.getsockname()[1], flush=True)
+      while True:
+          hello, client = server.recvfrom(100)
+          server.sendto((b"G" + bytes(187)) * 7, client)
+      """
+    let server = try RunningProcess("/usr/bin/python3", ["-c", program])
+    let port = try server.waitForLine(#/ready (\d+)/#).1
+    let (status, words) = try run(["udp://127.0.0.1:\(port)", "--timeout", "2"])
+    #expect(status == 9, "\(words)")
+    let last = words.split(separator: "\n").last ?? ""
+    #expect(last.contains("MPEG-TS video without RTP"), "\(words)")
   }
 
   /// What comes in place of RTP is named at once, and is the reason in the end, though a listener

@@ -48,6 +48,17 @@ struct OptionTests {
       (["-o", "x.h264", "--constant-rate"], "--constant-rate has no effect"),
       (["-o", "x.h265", "--scale-to-first"], "--scale-to-first has no effect"),
       (["--srtp-roc", "1"], "--srtp-roc has no effect"),
+      (["--heartbeat-interval", "-1"], "--heartbeat-interval must be 1 to 3600 s"),
+      (["--receive-buffer", "-1"], "--receive-buffer must be 4096 bytes to 1 GiB"),
+      (["--heartbeat", ""], "has 1 to 64 bytes, not 0"), (["--bind", "x"], "--bind: "),
+      (["--port", "x"], "The value 'x' is invalid for '--port <n>'"),
+      (["--framing", "x"], "--framing must be rtp4 or rfc4571"),
+      (["--rtsp-transport", "x"], "--rtsp-transport must be auto, tcp, udp or multicast"),
+      (["--tls-pin", "00:11"], "64 hexadecimal digits"),
+      (["--tls-certificate", "x"], "--tls-certificate and --tls-key go together"),
+      (["--tls-key", "x"], "--tls-certificate and --tls-key go together"),
+      (["--srtp-key-fd", "0", "--srtp-key-file", "x"], "exclude each other"),
+      (["--srtp-key-fd", "999"], "no such descriptor is open"),
     ])
   func together(options: [String], word: String) throws {
     let (status, words) = try run(["rtp://127.0.0.1:0"] + options)

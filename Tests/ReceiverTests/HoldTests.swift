@@ -34,7 +34,7 @@ struct HoldTests {
       OutputRequest(
         argument: path,
         format: try #require(
-          OutputCatalogue(codecs: FormatCatalogue.standard.codecs).format(named: format)),
+          OutputCatalogue.standard.format(named: format)),
         policy: policy)
     ]
     let report = try await Receiver(transport: transport, configuration: configuration).run()

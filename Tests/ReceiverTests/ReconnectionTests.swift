@@ -16,7 +16,7 @@ import Transports
 
 /// Runs over several connections, each played from memory.
 struct ReconnectionTests {
-  private static let formats = OutputCatalogue(codecs: FormatCatalogue.standard.codecs)
+  private static let formats = OutputCatalogue.standard
 
   typealias Script = ScriptedTransport.Script
 
@@ -237,7 +237,8 @@ struct ReconnectionTests {
     Self.expectFrames(outcome, [15, 15, 15])
     // An elementary stream is of one codec.
     #expect(
-      outcome.report.outputs[0].error == .wrongCodec(expected: H264.codec, found: H265.codec))
+      outcome.report.outputs[0].error as? OutputError
+        == .wrongCodec(expected: H264.codec, found: H265.codec))
     let written = try Data(contentsOf: URL(fileURLWithPath: path))
     #expect(written.count == first.units.reduce(0) { $0 + $1.readableBytes })
   }

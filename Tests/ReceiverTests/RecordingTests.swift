@@ -48,7 +48,7 @@ struct RecordingTests {
         OutputRequest(
           argument: path,
           format: try #require(
-            OutputCatalogue(codecs: FormatCatalogue.standard.codecs).format(named: format)),
+            OutputCatalogue.standard.format(named: format)),
           policy: .dropOldest)
       ]
     }

@@ -77,7 +77,7 @@ struct StopTests {
       OutputRequest(
         argument: path,
         format: try #require(
-          OutputCatalogue(codecs: FormatCatalogue.standard.codecs).format(named: "yuv")),
+          OutputCatalogue.standard.format(named: "yuv")),
         policy: .block)
     ]
     configuration.onFrame = { _ in beginning.yield() }

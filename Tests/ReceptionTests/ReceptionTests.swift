@@ -1,3 +1,4 @@
+import Bitstream
 import Defragment
 import NIOCore
 import RTPProcessor
@@ -126,6 +127,24 @@ import Testing
 
   // MARK: - Ends
 
+  @Test(
+    "a picture in progress is damaged where the stream ends, not where this side leaves",
+    arguments: [true, false])
+  func pictureInProgress(endsThere: Bool) throws {
+    var pair = try Pair(sender: VirtualSender(units: 100, seed: 1, at: Self.start))
+    pair.drive(for: .milliseconds(390))
+    let complete = pair.sender.units
+    let due = pair.now.advanced(by: .milliseconds(40))
+    let packets = pair.sender.send(at: due)
+    try #require(packets.count > 1)
+    for packet in packets.dropLast() { pair.receive(packet.bytes) }
+    if endsThere { pair.carrierEnded() }
+    pair.finish()
+    #expect(pair.isFinished)
+    #expect(pair.wholeUnits == complete)
+    #expect(pair.units.count { $0.integrity == .damaged } == (endsThere ? 1 : 0))
+  }
+
   struct Ending: Sendable, CustomStringConvertible {
     var description: String
     var units: Int
@@ -241,6 +260,28 @@ import Testing
       Issue.record("\(end.end)")
       return
     }
+  }
+
+  /// What was said is given as long as a codec that is to be recognized.
+  @Test("media of another codec than was said ends the connection", arguments: ["H265", "H264"])
+  func anotherCodec(said: String) throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 250, seed: 1, at: Self.start),
+      describes: [MediaDescription(payloadType: 96, encodingName: said)])
+    pair.drive(for: .seconds(8))
+    guard said == "H265" else {
+      #expect(pair.end == nil)
+      #expect(pair.reception.status.otherCodec == nil)
+      return
+    }
+    let end = try #require(pair.end)
+    guard case .connection(.otherCodec(let codec)) = end.end else {
+      Issue.record("\(end.end)")
+      return
+    }
+    #expect(codec.encodingName == "H264")
+    #expect(pair.reception.status.otherCodec == codec)
+    #expect(abs(Self.start.duration(to: end.at) / .seconds(1) - 5) < 0.1)
   }
 
   @Test func rubbishDoesNotEndAListener() throws {

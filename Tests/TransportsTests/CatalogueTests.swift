@@ -113,30 +113,111 @@ struct CatalogueTests {
     #expect(try role(path) == .listeners([audio, video], required: 1))
   }
 
+  @Test func ifOnlyTheConnectionBroughtMediaTheNextOneTriesNothingElse() {
+    var former = TransportCounters()
+    former.delivery = .tcp
+    var options = TransportOptions()
+    TransportKind.rtsp.learn(&options, former)
+    #expect(options.rtsp.delivery == .tcp)
+    options.rtsp.delivery = .udp
+    TransportKind.rtsp.learn(&options, former)
+    #expect(options.rtsp.delivery == .udp)
+  }
+
+  @Test(arguments: [true, false])
+  func whoAskedForADigestGetsNoPasswordInClearOnTheNextConnection(hasAsked: Bool) {
+    var former = TransportCounters()
+    former.hasUsedDigest = hasAsked
+    var options = TransportOptions()
+    TransportKind.rtsp.learn(&options, former)
+    TransportKind.http.learn(&options, former)
+    #expect(options.rtsp.allowsBasic == !hasAsked)
+    #expect(options.http.allowsBasic == !hasAsked)
+    #expect(options.rtsp.delivery == .automatic)
+  }
+
+  @Test(arguments: [
+    ("rtsp://camera/", nil, true), ("camera/live", "rtsp", true), ("camera.sdp", nil, true),
+    ("rtp://:5004", nil, false), (":5004", "rtp", false), ("udp://camera:5004", nil, false),
+    ("http://camera/", nil, false), ("tcp://camera:5004", nil, false),
+    ("camera.pcapng", nil, false),
+  ])
+  func whichSourcesMayBringADescription(
+    source: String, transport: String?, expected: Bool
+  ) throws {
+    let isDescribed = try TransportCatalogue.standard.describesMedia(
+      of: source, transport: transport)
+    #expect(isDescribed == expected)
+  }
+
+  @Test(arguments: [
+    ("rtsp://camera/", true), ("rtp://:5004", true), ("udp://camera:5004", true),
+    ("http://camera/", true), ("tcp://camera:5004", true), ("camera.pcapng", false),
+  ])
+  func whichSourcesCanBeConnectedToAgain(source: String, expected: Bool) throws {
+    let transport = try TransportCatalogue.standard.make(source: source, on: eventLoop)
+    #expect(transport.comesAgain == expected)
+    let wrapped = SRTPTransport(wrapping: transport, SRTPConfiguration(keys: .fixed([])))
+    #expect(wrapped.comesAgain == expected)
+  }
+
+  @Test func anOpenPipeEndsOnceAndANamedOneCanBeOpenedAgain() {
+    #expect(!FramedTransport(source: .pipe(0), on: eventLoop).comesAgain)
+    #expect(FramedTransport(source: .pipeAt("/tmp/x"), on: eventLoop).comesAgain)
+  }
+
+  @Test func everyTransportSaysHowItsSourcesAreWritten() {
+    #expect(TransportCatalogue.standard.kinds.allSatisfy { !$0.usage.isEmpty })
+    #expect(
+      TransportCatalogue.standard.usage.map(\.text) == [
+        "udp://HOST:PORT", "rtp://[ADDRESS]:PORT", "rtsp://HOST[:PORT]/PATH",
+        "http://HOST[:PORT]/PATH", "tcp://HOST:PORT", "-", "FILE.sdp", "FILE.pcapng",
+      ])
+  }
+
   /// The role that a description leads to where H.264 and H.265 can be used.
-  private func role(description: String) throws -> UDPTransport.Role {
+  private func role(
+    description: String, number: Int? = nil
+  ) throws -> UDPTransport.Role {
     let path = NSTemporaryDirectory() + "\(UUID().uuidString).sdp"
     defer { try? FileManager.default.removeItem(atPath: path) }
     try ("v=0\n" + description).write(toFile: path, atomically: true, encoding: .utf8)
     var options = TransportOptions()
     options.media.encodings = ["H264", "H265"]
+    options.media.number = number
     let transport = try TransportCatalogue.standard.make(
       source: path, options: options, on: eventLoop)
     return try #require(transport as? UDPTransport).role
   }
 
+  private static let severalVideos = """
+    m=audio 5000 RTP/AVP 0
+    m=video 5002 RTP/AVP 26
+    m=video 5004 RTP/AVP 97
+    a=rtpmap:97 VP8/90000
+    m=video 5006 RTP/AVP 96
+    a=rtpmap:96 h265/90000
+    m=video 5008 RTP/AVP 98
+    a=rtpmap:98 H264/90000
+    """
+
+  @Test func aStreamThatIsChosenIsReceivedAlone() throws {
+    for (number, port) in [(3, 5006), (4, 5008)] {
+      guard
+        case .listener(let listening) = try role(description: Self.severalVideos, number: number)
+      else { throw CancellationError() }
+      #expect(listening.port == port)
+    }
+    #expect(throws: TransportError.noSuchMedia(number: 5)) {
+      try role(description: Self.severalVideos, number: 5)
+    }
+    #expect(
+      throws: TransportError.noUsableMedia(described: ["audio PCMU"], usable: ["H264", "H265"])
+    ) { try role(description: Self.severalVideos, number: 0) }
+  }
+
   @Test func ofSeveralVideosTheFirstThatCanBeUsedIsTaken() throws {
-    let role = try role(
-      description: """
-        m=audio 5000 RTP/AVP 0
-        m=video 5002 RTP/AVP 26
-        m=video 5004 RTP/AVP 97
-        a=rtpmap:97 VP8/90000
-        m=video 5006 RTP/AVP 96
-        a=rtpmap:96 h265/90000
-        m=video 5008 RTP/AVP 98
-        a=rtpmap:98 H264/90000
-        """)
+    let role = try role(description: Self.severalVideos)
     guard case .listeners(let listenings, let required) = role else { throw CancellationError() }
     #expect(listenings.map(\.port) == [5000, 5002, 5004, 5006, 5008])
     #expect(required == 3)

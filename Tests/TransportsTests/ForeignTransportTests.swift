@@ -39,6 +39,35 @@ struct ForeignTransportTests {
     #expect(TransportOptions()[FlightPlan.self].altitude == 20)
   }
 
+  @Test func theNextConnectionKnowsWhatTheFormerOneLearned() throws {
+    var former = TransportCounters()
+    former.delivered = 7
+    let transport = try catalogue.make(source: "pigeon://loft/7", after: former, on: eventLoop)
+    #expect((transport as? CarrierPigeon)?.plan.altitude == 27)
+    let first = try catalogue.make(source: "pigeon://loft/7", on: eventLoop)
+    #expect((first as? CarrierPigeon)?.plan.altitude == 20)
+  }
+
+  /// Only a catalogue that knows the scheme can take the login out of its URLs.
+  @Test func theLoginInItsURLIsNotShown() throws {
+    let source = SourceArgument("pigeon://joe:corn@loft/7?pwd=corn", transports: catalogue)
+    #expect(source.bare == "pigeon://loft/7?pwd=corn")
+    #expect(source.shown == "pigeon://joe@loft/7?pwd=…")
+    #expect(source.user == "joe")
+    #expect(source.password == "corn")
+    var options = TransportOptions()
+    options.credentials = Credentials(user: "joe", password: "corn")
+    let transport = try catalogue.make(source: source.bare, options: options, on: eventLoop)
+    #expect((transport as? CarrierPigeon)?.credentials == options.credentials)
+  }
+
+  @Test func whatItSaysOfItsSourcesIsKnown() throws {
+    #expect(try catalogue.describesMedia(of: "pigeon://loft/7"))
+    #expect(try !catalogue.describesMedia(of: "udp://loft:7"))
+    let forms = catalogue.usage.map(\.text)
+    #expect(forms.suffix(5) == ["pigeon://LOFT", "-", "🕊", "FILE.sdp", "FILE.pcapng"])
+  }
+
   @Test func itSaysWhatThereIs() async throws {
     let listing = try await catalogue.describe(source: "pigeon://loft/7", on: eventLoop)
     #expect(listing.streams.map(\.description.encodingName) == ["H264"])
@@ -94,13 +123,21 @@ extension TransportKind {
       name: "pigeon", schemes: ["pigeon"],
       make: { source, options, eventLoop in
         guard source != "pigeon://" else { throw PigeonFault.noSuchLoft }
-        return CarrierPigeon(options[FlightPlan.self], on: eventLoop)
+        return CarrierPigeon(options[FlightPlan.self], options.credentials, on: eventLoop)
       },
       describe: { _, _, _ in
         StreamListing([ListedStream(MediaDescription(payloadType: 96, encodingName: "H264"))])
       })
     kind.arguments = ["🕊"]
     kind.endings = [".pigeon"]
+    kind.hasLogin = true
+    kind.describesMedia = { _ in true }
+    kind.usage = [
+      SourceForm("🕊", "whatever lands"), SourceForm("pigeon://LOFT", "letters from a loft"),
+    ]
+    kind.learn = { options, former in
+      options[FlightPlan.self].altitude += Int(former.delivered)
+    }
     kind.recognizes = { file, _ in file.beginning.readableBytesView.starts(with: "coo".utf8) }
     return kind
   }()
@@ -110,13 +147,14 @@ extension TransportKind {
 private final class CarrierPigeon: RTPTransport {
   let eventLoop: any EventLoop
   let plan: FlightPlan
+  let credentials: Credentials?
   let clock = ArrivalClock.monotonic
   let isPassive = true
   let longestSilence: Duration? = nil
   let takesReports = false
 
-  init(_ plan: FlightPlan, on eventLoop: any EventLoop) {
-    (self.plan, self.eventLoop) = (plan, eventLoop)
+  init(_ plan: FlightPlan, _ credentials: Credentials?, on eventLoop: any EventLoop) {
+    (self.plan, self.credentials, self.eventLoop) = (plan, credentials, eventLoop)
   }
 
   func open(delivering sink: any DatagramSink) async throws { throw PigeonFault.hawk }

@@ -46,10 +46,12 @@ struct RTSPTransportTests {
     try await server.close()
   }
 
-  @Test(arguments: ["127.0.0.1", "::1", "localhost"])
-  func aServerIsFoundByAddressAndByName(host: String) async throws {
+  @Test(arguments: [
+    ("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("localhost", "127.0.0.1"), ("localhost", "::1"),
+  ])
+  func aServerIsFoundByAddressAndByName(host: String, address: String) async throws {
     // The name has addresses of both families, but this server has only one.
-    let server = try await RTSPFarEnd(host == "::1" ? host : "127.0.0.1")
+    let server = try await RTSPFarEnd(address)
     let literal = host == "::1" ? "[::1]" : host
     let description = try await RTSPTransport.describe(
       source: "rtsp://\(literal):\(server.port)/stream",

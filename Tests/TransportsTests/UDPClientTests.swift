@@ -19,9 +19,11 @@ struct UDPClientTests {
       on: MultiThreadedEventLoopGroup.singleton.next())
   }
 
-  @Test(arguments: ["127.0.0.1", "::1", "localhost"])
-  func helloComesFromThePortThatMediaIsReceivedOn(host: String) async throws {
-    let server = try await FarEnd(host == "::1" ? host : "127.0.0.1")
+  @Test(arguments: [
+    ("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("localhost", "127.0.0.1"), ("localhost", "::1"),
+  ])
+  func helloComesFromThePortThatMediaIsReceivedOn(host: String, address: String) async throws {
+    let server = try await FarEnd(address)
     let transport = client(of: server.port, host: host)
     let sink = RecordingSink()
     try await transport.open(delivering: sink)
@@ -231,6 +233,19 @@ struct UDPClientTests {
     _ = try await second.open(delivering: RecordingSink())
     #expect(try await server.received.first(1)[0].origin == vacant.address)
     second.close()
+    try await server.close()
+  }
+
+  @Test func whatAServerSendsWithoutRTPIsCountedAndNamed() async throws {
+    let server = try await FarEnd()
+    let transport = client(of: server.port)
+    _ = try await transport.open(delivering: RecordingSink())
+    let origin = try await server.received.first(1)[0].origin
+    let packet = ByteBuffer(bytes: [0x47] + [UInt8](repeating: 0xFF, count: 187) + [0x47])
+    for _ in 0..<3 { try await server.send(packet, to: origin) }
+    let counters = try await transport.counters { $0.notRTP == 3 }
+    #expect(counters.diagnostics.contains { $0.words.contains("MPEG-TS") })
+    transport.close()
     try await server.close()
   }
 

@@ -7,8 +7,10 @@ public import Outputs
 public struct ChecksumOutput: Output {
   public static let format = OutputFormat(name: "fnv", input: .frames) { ChecksumOutput() }
 
-  public mutating func record(for item: OutputItem) throws(OutputError) -> OutputRecord? {
+  public mutating func record(for item: OutputItem) throws(ChecksumError) -> OutputRecord? {
     guard case .frame(let frame) = item else { return nil }
+    let bits = frame.pixelFormat.bitDepth
+    guard bits == 8 else { throw .deepSamples(bits: bits) }
     var sum: UInt64 = 0xCBF2_9CE4_8422_2325
     for plane in 0..<frame.planeCount {
       frame.withPlane(plane) { samples, layout in

@@ -12,13 +12,17 @@ extension TransportKind {
       return HexLinesTransport(path: path, options[HexLinesOptions.self], on: eventLoop)
     }
     kind.endings = [".hex"]
+    kind.usage = [
+      SourceForm("hex:///PATH or FILE.hex", "packets, each a line of hexadecimal digits")
+    ]
     kind.options = [
-      DeclaredOption("hex-skip", valueName: "n", help: "Leave out the first lines of a .hex file.")
-      {
-        value, options in
-        guard let count = Int(value), count >= 0 else { throw HexLinesOptions.NoCount() }
-        options[HexLinesOptions.self].skipped = count
-      }
+      DeclaredOption(
+        "hex-skip", valueName: "n", help: "Leave out the first lines of a .hex file.",
+        takesDashes: true,
+        read: { text -> Int? in
+          try DeclaredOption.number(text, in: 0..., "--hex-skip must be at least 0")
+        },
+        apply: { count, options in options[HexLinesOptions.self].skipped = count })
     ]
     return kind
   }()
@@ -30,10 +34,6 @@ public struct HexLinesOptions: TransportOption {
   public var skipped = 0
 
   public init() {}
-
-  struct NoCount: Error, CustomStringConvertible {
-    let description = "it must be a number, 0 or more"
-  }
 }
 
 /// RTP from a text file of hexadecimal lines, one packet in each: all that a transport has to be.
@@ -49,6 +49,7 @@ public final class HexLinesTransport: RTPTransport {
   public let eventLoop: any EventLoop
   public let clock = ArrivalClock.monotonic
   public let isPassive = false
+  public let comesAgain = false
   public let longestSilence: Duration? = nil
   public let takesReports = false
   private let path: String

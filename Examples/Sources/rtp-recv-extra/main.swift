@@ -5,10 +5,11 @@
 import CommandLineTool
 import Defragment
 import ExtraRooms
+import Outputs
 import Transports
 
 var tool = CommandLineTool()
 tool.transports = TransportCatalogue([.hexLines] + tool.transports.kinds)
 tool.formats = FormatCatalogue(tool.formats.formats + [VP8PayloadFormat.self])
-tool.addedOutputs = [ChecksumOutput.format]
+tool.outputs = OutputCatalogue(tool.outputs.formats + [ChecksumOutput.format])
 await tool.run()

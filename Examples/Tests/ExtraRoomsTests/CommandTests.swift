@@ -42,8 +42,37 @@ import Testing
   @Test func theHelpNamesWhatWasAdded() throws {
     let help = try Command.run(Command.path(of: "rtp-recv-extra"), "--help")
     #expect(help.contains("--hex-skip <n>"))
+    #expect(
+      help.contains("  hex:///PATH or FILE.hex  packets, each a line of hexadecimal digits\n"))
     #expect(help.contains("vp8"))
     #expect(help.contains("fnv"))
+  }
+
+  @Test func theCommandSaysWhyAnAddedOutputEnds() throws {
+    try FileManager.default.createDirectory(at: Self.folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: Self.folder) }
+    let packets = Self.folder.appendingPathComponent("deep.hex").path
+    let receiver = try PacketCollector()
+    try Command.run(
+      "ffmpeg",
+      "-v error -f lavfi -i testsrc2=size=320x240:rate=25 -frames:v 10 -pix_fmt yuv420p10le "
+        + "-c:v libx264 -bf 0 -g 10 -f rtp rtp://127.0.0.1:\(receiver.port)")
+    try receiver.hexLines().write(toFile: packets, atomically: true, encoding: .utf8)
+    let sums = Self.folder.appendingPathComponent("deep.fnv").path
+    let (status, complaint) = try Command.complaint(
+      of: Command.path(of: "rtp-recv-extra"), "hex://\(packets) --codec h264 -o \(sums)")
+    #expect(status == 6)
+    #expect(
+      complaint.contains("\(sums): checksums are of samples of 8 bits, but these have 10"),
+      "\(complaint)")
+  }
+
+  /// Nothing separates its frames in a file.
+  @Test func thereIsNoElementaryStreamOfVP8() throws {
+    let (status, complaint) = try Command.complaint(
+      of: Command.path(of: "rtp-recv-extra"), "hex:///nowhere.hex --codec vp8 -o video.vp8")
+    #expect(status == 64)
+    #expect(complaint.contains("cannot tell the format of 'video.vp8'"), "\(complaint)")
   }
 
   private func hashes(of path: String) throws -> [Substring] {

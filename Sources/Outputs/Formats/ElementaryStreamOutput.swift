@@ -1,4 +1,4 @@
-import Bitstream
+public import Bitstream
 import Decode
 import Defragment
 
@@ -6,12 +6,6 @@ import Defragment
 ///
 /// The file begins at the first random-access point, where any decoder can start.
 struct ElementaryStreamOutput: Output {
-  static func format(of codec: VideoCodec) -> OutputFormat {
-    OutputFormat(name: codec.name, otherEndings: codec.otherFileEndings, input: .units) {
-      ElementaryStreamOutput(codec: codec)
-    }
-  }
-
   private let codec: VideoCodec
   private var hasBegun = false
 
@@ -22,5 +16,16 @@ struct ElementaryStreamOutput: Output {
     guard unit.codec == codec else { throw .wrongCodec(expected: codec, found: unit.codec) }
     hasBegun = hasBegun || unit.isRandomAccess
     return hasBegun ? OutputRecord(pieces: [.bytes(unit.bytes)]) : nil
+  }
+}
+
+extension OutputFormat {
+  /// The access units of `codec` as a plain file, named after it.
+  ///
+  /// That is of use only where players find the units in a byte stream, as by start codes.
+  public static func elementaryStream(of codec: VideoCodec) -> OutputFormat {
+    OutputFormat(name: codec.name, otherEndings: codec.otherFileEndings, input: .units) {
+      ElementaryStreamOutput(codec: codec)
+    }
   }
 }

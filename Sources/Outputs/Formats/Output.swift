@@ -10,8 +10,9 @@ public import NIOCore
 public protocol Output: Sendable {
   /// The bytes for `item`, with any header that is due; `nil` when there is nothing to write yet.
   ///
-  /// - Throws: an ``OutputError`` that says why this and later items cannot have this format.
-  mutating func record(for item: OutputItem) throws(OutputError) -> OutputRecord?
+  /// - Throws: why this and later items cannot have this format: an ``OutputError``, or an
+  ///   ``OutputFault`` of the output's own.
+  mutating func record(for item: OutputItem) throws -> OutputRecord?
 
   /// The last record, when no more items will come.
   mutating func finish() -> OutputRecord?
@@ -71,27 +72,4 @@ public struct OutputRecord: Sendable {
 public enum OutputNote: Sendable, Hashable {
   /// The file names this frame rate, because its header must name one.
   case assumedFrameRate(Rational)
-}
-
-/// What ended an output; other outputs and the receiving go on.
-public enum OutputError: Error, Sendable, Hashable {
-  /// `errno` of opening the file, pipe or device.
-  case cannotOpen(path: String, errno: Int32)
-  /// The pictures changed and the output cannot continue in another file.
-  case formatChanged(from: RawFrame.Geometry, to: RawFrame.Geometry)
-  /// The named pipe never had a reader.
-  case noReader
-  /// The reading end of the pipe was closed.
-  case readerGone
-  /// A full disk, a quota, a failing device: `errno` of the write. A file was truncated to its last
-  /// whole frame or access unit.
-  case writeFailed(errno: Int32)
-  /// The reader did not take the rest of a frame before the deadline.
-  case readerTooSlow
-  /// The format cannot express these samples; `name` is libav's.
-  case unsupportedPixelFormat(name: String)
-  /// The output is for an elementary stream of `expected`, but `found` came.
-  case wrongCodec(expected: VideoCodec, found: VideoCodec)
-  /// A picture could not be scaled to the size of the first one.
-  case cannotScale(from: RawFrame.Geometry, to: RawFrame.Geometry)
 }

@@ -1,4 +1,4 @@
-public import Bitstream
+import Bitstream
 import Decode
 import Defragment
 import RTPWire
@@ -31,18 +31,19 @@ public struct OutputFormat: Sendable {
 }
 
 /// The output formats that can be named.
+///
+/// A format is a file in this folder and an entry in ``standard``. A program adds its own with
+/// ``init(_:)``: `OutputCatalogue(OutputCatalogue.standard.formats + [mine])`.
 public struct OutputCatalogue: Sendable {
+  /// The formats in this package: frames, and an elementary stream of each of its codecs.
+  public static let standard = OutputCatalogue(
+    [YUVOutput.format, Y4MOutput.format]
+      + FormatCatalogue.standard.codecs.map { OutputFormat.elementaryStream(of: $0) })
+
   public let formats: [OutputFormat]
 
-  /// Makes a catalogue of the formats of this package and of `added`, which other packages bring.
-  ///
-  /// - Parameters:
-  ///   - codecs: those whose elementary streams can be written.
-  ///   - added: formats with names of their own.
-  public init(codecs: [VideoCodec], adding added: [OutputFormat] = []) {
-    formats =
-      [YUVOutput.format, Y4MOutput.format] + codecs.map(ElementaryStreamOutput.format) + added
-  }
+  /// Makes a catalogue of `formats`, whose names and endings must differ.
+  public init(_ formats: [OutputFormat]) { self.formats = formats }
 
   /// The format of that name or ending, in upper or lower case.
   public func format(named name: String) -> OutputFormat? {

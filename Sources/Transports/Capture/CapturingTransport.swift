@@ -33,6 +33,7 @@ public final class CapturingTransport: RTPTransport {
   public var eventLoop: any EventLoop { inner.eventLoop }
   public var clock: ArrivalClock { inner.clock }
   public var isPassive: Bool { inner.isPassive }
+  public var comesAgain: Bool { inner.comesAgain }
   public var longestSilence: Duration? { inner.longestSilence }
   public var takesReports: Bool { inner.takesReports }
 

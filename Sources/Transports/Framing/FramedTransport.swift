@@ -52,6 +52,9 @@ public final class FramedTransport: RTPTransport {
   /// The writer of a pipe may begin at any time.
   public var isPassive: Bool { if case .server = source { false } else { true } }
 
+  /// An open pipe ends once; a named one can be opened again.
+  public var comesAgain: Bool { if case .pipe = source { false } else { true } }
+
   public var longestSilence: Duration? { silence }
 
   /// The far end may not read anything.
@@ -102,11 +105,21 @@ extension TransportKind {
         return try await listing(ofRecording: source == "-" ? standardInput : source, options)
       })
     kind.arguments = ["-"]
+    kind.usage = [
+      SourceForm("tcp://HOST:PORT", "length-prefixed packets, as in RFC 4571"),
+      SourceForm(
+        "-", "packets after 4-byte lengths on standard input,\nor a capture as it is taken"),
+    ]
     kind.recognizes = { file, _ in file.kind == .pipe }
     kind.scopes = [
-      OptionScope("recordings", options: OptionScope.recordings) { isRecording($0) },
-      OptionScope("pipes", options: ["--framing", "--timeout", "--ssrc", "--port"]) { isPipe($0) },
-      OptionScope("tcp://", options: ["--framing", "--timeout"] + OptionScope.connections),
+      OptionScope("recordings", options: DeclaredOption.ofRecordings) { isRecording($0) },
+      OptionScope(
+        "pipes", options: DeclaredOption.ofFlows + DeclaredOption.ofFraming,
+        toolOptions: ["--timeout"]
+      ) { isPipe($0) },
+      OptionScope(
+        "tcp://", options: DeclaredOption.ofFraming + DeclaredOption.ofConnections,
+        toolOptions: ["--timeout"]),
     ]
     return kind
   }()

@@ -5,15 +5,19 @@ internal import NIOSSL
 enum HTTPCertificate {
   /// What is wrong with the certificate, if anything.
   ///
-  /// With a pin, only the pin decides. Without one, the certificate must contain names, since
-  /// libcurl would otherwise compare the common name.
+  /// In an inspection it is never trusted. With a pin, only the pin decides. Without one, the
+  /// certificate must contain names, since libcurl would otherwise compare the common name.
   static func objection(on transfer: HTTPTransfer) -> TLSError? {
     let request = transfer.request
     let tls = request.configuration.tls
-    guard request.url.isSecure, !tls.acceptsAnything || tls.pin != nil else { return nil }
+    guard request.url.isSecure, !tls.acceptsAnything || tls.pin != nil || request.isInspection
+    else { return nil }
     let certificate = certificate(of: transfer)
     guard let fingerprint = TLSClient.fingerprint(of: certificate) else {
       return .handshakeFailed(reason: "no certificate")
+    }
+    guard !request.isInspection else {
+      return .untrusted(host: request.url.host, fingerprint: fingerprint)
     }
     guard let pin = tls.pin else {
       return TLSClient.hasNames(certificate) ? nil : .withoutNames(host: request.url.host)

@@ -86,12 +86,16 @@ final class HTTPReceiver: PacketReceiver {
   // MARK: - The exchange
 
   private func connect(to url: ServerURL) {
+    connect(
+      with: HTTPTransfer.Request(
+        url: url, credentials: url.takesCredentials(of: origin) ? credentials : nil,
+        configuration: configuration, sockets: sockets, staysOutside: beganInside == false))
+  }
+
+  private func connect(with request: HTTPTransfer.Request) {
     phase = .connecting
     attempt += 1
     do {
-      let request = HTTPTransfer.Request(
-        url: url, credentials: url.takesCredentials(of: origin) ? credentials : nil,
-        configuration: configuration, sockets: sockets, staysOutside: beganInside == false)
       let receiver = NIOLoopBound(self, eventLoop: eventLoop)
       let transfer = try HTTPTransfer(request) { [eventLoop, attempt] event in
         eventLoop.execute { receiver.value.take(event, ofAttempt: attempt) }
@@ -141,11 +145,23 @@ final class HTTPReceiver: PacketReceiver {
     case .redirected(let location): follow(location)
     case .failed(HTTPError.credentialsMissing) where credentials != nil:
       end(.failed(HTTPError.credentialsNotForwarded(to: transfer?.request.url.description ?? "")))
+    case .failed(TLSError.untrusted(let host, nil)): inspect(host)
     case .failed(let error): end(.failed(error))
     case .complete where body.isInsidePacket: end(.failed(HTTPError.endedInPacket))
     case .complete where body.delivered == 0: end(.failed(HTTPError.empty))
     case .complete: end(.ended)
     }
+  }
+
+  /// Connects once more to a server that is not trusted, to name its certificate in the error:
+  /// OpenSSL ends the handshake before libcurl keeps what it was about.
+  private func inspect(_ host: String) {
+    guard var request = transfer?.request, !request.isInspection else {
+      return end(.failed(TLSError.untrusted(host: host, fingerprint: nil)))
+    }
+    request.isInspection = true
+    request.credentials = nil
+    connect(with: request)
   }
 
   private func follow(_ location: String) {

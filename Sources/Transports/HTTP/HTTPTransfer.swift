@@ -17,6 +17,9 @@ internal import Synchronization
     /// Whether the connection must not lead to this machine, because a distant server named the
     /// URL.
     var staysOutside: Bool
+    /// Whether nothing is asked, because only the certificate of a server that is not trusted is
+    /// wanted, for the error.
+    var isInspection = false
   }
 
   enum Event: Sendable {
@@ -251,13 +254,14 @@ extension HTTPTransfer {
   private func configureTLS() throws(HTTPError) {
     let tls = request.configuration.tls
     try set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-    if tls.acceptsAnything || tls.pin != nil {
+    // An inspection ends before anything is sent.
+    if tls.acceptsAnything || tls.pin != nil || request.isInspection {
       try set(CURLOPT_SSL_VERIFYPEER, 0)
       try set(CURLOPT_SSL_VERIFYHOST, 0)
     }
     try set(CURLOPT_CERTINFO, 1)
     if let path = tls.authorities { try set(CURLOPT_CAINFO, path) }
-    if let path = tls.clientCertificate {
+    if let path = tls.clientCertificate, !request.isInspection {
       try set(CURLOPT_SSLCERT, path)
       try set(CURLOPT_SSLKEY, tls.clientKey ?? path)
     }

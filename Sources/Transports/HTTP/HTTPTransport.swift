@@ -64,20 +64,31 @@ public final class HTTPTransport: RTPTransport {
 extension TransportKind {
   /// `http://` and `https://`.
   public static let http: TransportKind = {
-    var kind = TransportKind(name: "http", schemes: ["http", "https"]) {
+    var kind = TransportKind(name: "http", schemes: ServerURL.Family.http.schemes) {
       source, options, eventLoop in
       // '--transport http host:port' has no scheme.
       let url = SourceAddress.scheme(of: source) == nil ? "http://" + source : source
+      var configuration = options.http
+      configuration.credentials = configuration.credentials ?? options.credentials
       return try HTTPTransport(
-        source: url, configuration: options.http, sockets: options.sockets, on: eventLoop)
+        source: url, configuration: configuration, sockets: options.sockets, on: eventLoop)
     }
-    kind.hasLogin = true
-    kind.scopes = [
-      OptionScope(
-        "http://",
-        options: ["--http-proxy", "--timeout"] + OptionScope.login + OptionScope.tls
-          + OptionScope.connections)
+    kind.usage = [
+      SourceForm(
+        "http://HOST[:PORT]/PATH",
+        "HTTP progressive: length-prefixed packets\n(https:// encrypted)")
     ]
+    kind.hasLogin = true
+    kind.learn = { options, former in
+      if former.hasUsedDigest { options.http.allowsBasic = false }
+    }
+    kind.options = DeclaredOption.ofHTTP + DeclaredOption.ofTLS + DeclaredOption.ofConnections
+    kind.scopes = [OptionScope("http://", toolOptions: ["--timeout"])]
     return kind
   }()
+}
+
+extension ServerURL.Family {
+  static let http = ServerURL.Family(
+    scheme: "http", secureScheme: "https", port: 80, securePort: 443)
 }

@@ -89,26 +89,54 @@ extension TransportKind {
   /// `rtsp://` and `rtsps://`.
   public static let rtsp: TransportKind = {
     var kind = TransportKind(
-      name: "rtsp", schemes: ["rtsp", "rtsps"],
+      name: "rtsp", schemes: ServerURL.Family.rtsp.schemes,
       make: { source, options, eventLoop in
         // '--transport rtsp host/path' has no scheme.
         let url = SourceAddress.scheme(of: source) == nil ? "rtsp://" + source : source
         return try RTSPTransport(
-          source: url, configuration: options.rtsp, sockets: options.sockets, on: eventLoop)
+          source: url, configuration: options.rtspWithLogin, sockets: options.sockets,
+          on: eventLoop)
       },
       describe: { source, options, eventLoop in
         StreamListing(
           of: try await RTSPTransport.describe(
-            source: source, configuration: options.rtsp, sockets: options.sockets, on: eventLoop))
+            source: source, configuration: options.rtspWithLogin, sockets: options.sockets,
+            on: eventLoop))
       })
-    kind.hasLogin = true
-    kind.counters = TransportCounter.ofSockets + TransportCounter.ofRTSP
-    kind.scopes = [
-      OptionScope(
-        "rtsp://",
-        options: ["--rtsp-transport", "--stream", "--all-streams", "--feedback", "--timeout"]
-          + OptionScope.login + OptionScope.tls + OptionScope.sockets)
+    kind.formerSchemes = ServerURL.Family.rtsp.formerSchemes
+    kind.usage = [
+      SourceForm(
+        "rtsp://HOST[:PORT]/PATH", "play a camera's or server's stream\n(rtsps:// encrypted)")
     ]
+    kind.hasLogin = true
+    kind.describesMedia = { _ in true }
+    kind.learn = { options, former in
+      // If nothing came over UDP, the next connection need not try it again.
+      if options.rtsp.delivery == .automatic, former.delivery == .tcp {
+        options.rtsp.delivery = .tcp
+      }
+      if former.hasUsedDigest { options.rtsp.allowsBasic = false }
+    }
+    kind.counters = TransportCounter.ofSockets + TransportCounter.ofRTSP
+    kind.options = DeclaredOption.ofRTSP + DeclaredOption.ofTLS + DeclaredOption.ofSockets
+    kind.scopes = [OptionScope("rtsp://", toolOptions: ["--feedback", "--timeout"])]
     return kind
   }()
+}
+
+extension TransportOptions {
+  /// The options for `rtsp://`, with the login of all transports where they have none.
+  fileprivate var rtspWithLogin: RTSPConfiguration {
+    var configuration = rtsp
+    configuration.credentials = configuration.credentials ?? credentials
+    return configuration
+  }
+}
+
+extension ServerURL.Family {
+  /// RTSP, over TLS with a port of its own (RFC 7826 §22.14).
+  ///
+  /// 'rtspu' means RTSP over UDP, which no server offers any more (RFC 7826 §4.2).
+  static let rtsp = ServerURL.Family(
+    scheme: "rtsp", secureScheme: "rtsps", port: 554, securePort: 322, formerSchemes: ["rtspu"])
 }

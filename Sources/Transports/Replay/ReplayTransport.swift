@@ -102,11 +102,6 @@ public final class ReplayTransport: RTPTransport {
   }
 }
 
-extension OptionScope {
-  /// The options of recordings, in files and on standard input.
-  static let recordings = ["--speed", "--ssrc", "--port", "--framing"]
-}
-
 extension TransportKind {
   /// Recordings in files.
   public static let replay: TransportKind = {
@@ -123,8 +118,14 @@ extension TransportKind {
         || file.kind == .regular && file.isRecording
     }
     kind.takesAnyFile = true
+    kind.usage = [
+      SourceForm(
+        "FILE.pcapng",
+        "replay a recording (.pcap, .pcapng, .rtpdump, or\n.rtp4: packets after 4-byte lengths)")
+    ]
     kind.hasRepairPorts = true
-    kind.scopes = [OptionScope("recordings", options: OptionScope.recordings)]
+    kind.options = DeclaredOption.ofRecordings
+    kind.scopes = [OptionScope("recordings")]
     return kind
   }()
 

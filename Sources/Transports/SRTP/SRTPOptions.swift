@@ -3,6 +3,8 @@ public struct SRTPOptions: TransportOption, Hashable {
   /// The keys; if there are any, all packets are expected to be protected by them, whatever a
   /// description says.
   public var keys: [SRTPKeyMaterial] = []
+  /// Where ``readKeys()`` finds the keys; `nil` for the environment, which may have none.
+  public var keySource: SRTPKeySource?
   /// The roll-over counter of a stream that is joined late, if it is known.
   public var rollover: UInt32?
   /// Whether weak protection is accepted: suites without encryption and, in a description, tags of

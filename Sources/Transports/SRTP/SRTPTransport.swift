@@ -26,6 +26,7 @@ public final class SRTPTransport: RTPTransport {
   public var clock: ArrivalClock { carrier.clock }
 
   public var isPassive: Bool { carrier.isPassive }
+  public var comesAgain: Bool { carrier.comesAgain }
   public var longestSilence: Duration? { carrier.longestSilence }
   public var takesReports: Bool { carrier.takesReports }
 

@@ -1,4 +1,4 @@
-internal import CSockets
+internal import CLinux
 internal import Glibc
 internal import NIOCore
 
@@ -30,8 +30,8 @@ final class DatagramSocket {
   /// The origin of the last datagram in both forms, because most come from the same one.
   private var lastOrigin: (system: sockaddr_storage, address: SocketAddress)?
   /// What the last vectored read returned about its datagrams.
-  private var datagrams = [csockets_datagram](
-    repeating: csockets_datagram(), count: datagramsPerRead)
+  private var datagrams = [clinux_datagram](
+    repeating: clinux_datagram(), count: datagramsPerRead)
 
   /// - Throws: ``TransportError/system(operation:reason:)`` when no descriptor is free or the
   ///   kernel lacks the address family.
@@ -167,7 +167,7 @@ final class DatagramSocket {
     ) { body in
       count = unsafe datagrams.withUnsafeMutableBufferPointer {
         Int(
-          unsafe csockets_receive(
+          unsafe clinux_receive(
             descriptor, body.baseAddress, Self.slot, $0.baseAddress,
             CUnsignedInt(Self.datagramsPerRead)))
       }

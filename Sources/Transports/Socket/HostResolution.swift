@@ -21,6 +21,9 @@ enum HostResolution {
 
   /// All addresses of `host`, which may be a literal, in the order in which to try them (RFC 6724);
   /// never empty.
+  ///
+  /// `localhost` and its subdomains are the loopback addresses, whatever the resolver says
+  /// (RFC 6761 §6.3).
   static func addresses(
     of host: String, port: Int, zone: String? = nil, on eventLoop: any EventLoop
   ) -> EventLoopFuture<[SocketAddress]> {
@@ -32,6 +35,11 @@ enum HostResolution {
     // SwiftNIO's initializer traps on a port above 65535.
     if let address = try? SocketAddress(ipAddress: host, port: 0) {
       return eventLoop.makeSucceededFuture([address.with(port: port)])
+    }
+    // A server on this machine may listen at either address, and many a /etc/hosts has only one.
+    if ServerURL.isLocalhost(host) {
+      let both = ["127.0.0.1", "::1"].compactMap { try? SocketAddress(ipAddress: $0, port: 0) }
+      return eventLoop.makeSucceededFuture(both.map { $0.with(port: port) })
     }
     return lookups.addresses(of: host, on: eventLoop, within: .seconds(Int64(deadline)))
       .map { addresses in addresses.map { $0.with(port: port) } }

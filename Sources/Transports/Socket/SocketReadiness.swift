@@ -1,4 +1,4 @@
-internal import CSockets
+internal import CLinux
 internal import Glibc
 internal import NIOCore
 internal import NIOPosix
@@ -55,7 +55,7 @@ final class SocketReadiness: Sendable {
         }
         state.lastNumber += 1
         guard let set = state.set,
-          csockets_readiness_add(set.descriptor, descriptor, state.lastNumber) == 0
+          clinux_readiness_add(set.descriptor, descriptor, state.lastNumber) == 0
         else {
           Self.stopIfIdle(&state)
           throw Self.failure
@@ -83,7 +83,7 @@ final class SocketReadiness: Sendable {
       let entries = numbers.compactMap { state.entries.removeValue(forKey: $0) }
       guard !entries.isEmpty else { return nil }
       if let set = state.set {
-        for entry in entries { csockets_readiness_remove(set.descriptor, entry.descriptor) }
+        for entry in entries { clinux_readiness_remove(set.descriptor, entry.descriptor) }
       }
       Self.stopIfIdle(&state)
       return entries
@@ -97,15 +97,15 @@ final class SocketReadiness: Sendable {
   }
 
   private static func makeSet() throws(TransportError) -> DescriptorSet {
-    let descriptor = csockets_readiness_open()
+    let descriptor = clinux_readiness_open()
     guard descriptor >= 0 else { throw failure }
     var ends: [CInt] = [0, 0]
-    guard unsafe csockets_pipe(&ends) == 0 else {
+    guard unsafe clinux_pipe(&ends) == 0 else {
       let error = failure
       close(descriptor)
       throw error
     }
-    _ = csockets_readiness_add(descriptor, ends[0], stop)
+    _ = clinux_readiness_add(descriptor, ends[0], stop)
     return DescriptorSet(descriptor: descriptor, end: ends[0], stopper: ends[1])
   }
 
@@ -128,7 +128,7 @@ final class SocketReadiness: Sendable {
     var numbers = [UInt64](repeating: 0, count: Self.numbersAtOnce)
     var isToStop = false
     while !isToStop {
-      let count = unsafe csockets_readiness_wait(
+      let count = unsafe clinux_readiness_wait(
         set.descriptor, &numbers, CInt(Self.numbersAtOnce))
       let ready = numbers.prefix(Int(count))
       isToStop = ready.contains(Self.stop)

@@ -43,7 +43,8 @@ extension TransportCounters {
     set { self[.foreignOrigin] = newValue }
   }
 
-  /// Datagrams that are neither RTP nor RTCP, while waiting for a source.
+  /// Datagrams that are neither RTP nor RTCP, while waiting for a source or its first media; those
+  /// of a server that got a hello are delivered too.
   public var notRTP: UInt64 {
     get { self[.notRTP] }
     set { self[.notRTP] = newValue }

@@ -20,3 +20,14 @@ public struct TLSConfiguration: Sendable, Hashable {
     acceptsAnything && pin == nil ? TransportDiagnostic(Self.insecurity) : nil
   }
 }
+
+extension TransportOptions {
+  /// The TLS of RTSP and of HTTP; what is set holds for both.
+  public var tls: TLSConfiguration {
+    get { rtsp.tls }
+    set {
+      rtsp.tls = newValue
+      http.tls = newValue
+    }
+  }
+}

@@ -180,7 +180,7 @@ final class UDPReceiver: TrackReceiver {
     switch verdict {
     case .accepted:
       // A server that got a hello is accepted whatever it sends.
-      if pin.lastMedia == nil { _ = noteContent(of: datagram) }
+      if pin.lastMedia == nil, noteContent(of: datagram) { count.notRTP += 1 }
       if datagram.channel == .control { controlSource = origin }
       deliver(datagram)
     case .held: break

@@ -5,13 +5,12 @@ extension TransportKind {
   /// `udp://host:port`: hello to a server.
   public static let hello: TransportKind = {
     var kind = TransportKind(name: "udp", schemes: ["udp"], make: sayHello)
-    kind.counters = TransportCounter.ofSockets + TransportCounter.ofHello
-    kind.scopes = [
-      OptionScope(
-        "udp://",
-        options: ["--hello", "--heartbeat", "--heartbeat-interval", "--feedback", "--timeout"]
-          + OptionScope.sockets)
+    kind.usage = [
+      SourceForm("udp://HOST:PORT", "say hello to HOST:PORT, receive what it sends back")
     ]
+    kind.counters = TransportCounter.ofSockets + TransportCounter.ofHello
+    kind.options = DeclaredOption.ofHello + DeclaredOption.ofSockets
+    kind.scopes = [OptionScope("udp://", toolOptions: ["--feedback", "--timeout"])]
     return kind
   }()
 
@@ -42,13 +41,25 @@ extension TransportKind {
         return StreamListing(of: try SessionDescription(contentsOf: source))
       })
     kind.endings = [".sdp"]
+    kind.usage = [
+      SourceForm(
+        "rtp://[ADDRESS]:PORT",
+        "listen on a port, or join a multicast group\n"
+          + "(rtp://SENDER@GROUP:PORT for one sender of it)"),
+      SourceForm("FILE.sdp", "listen as the session description says"),
+    ]
+    kind.describesMedia = { isSessionDescription($0) }
     kind.counters = TransportCounter.ofSockets
     kind.recognizes = { file, _ in
       file.holdsSessionDescription || file.kind == .pipe && file.path.hasSuffix(".sdp")
     }
     kind.hasRepairPorts = true
+    kind.options = DeclaredOption.ofSockets
+    let toolOptions = ["--feedback", "--timeout"]
     kind.scopes = [
-      OptionScope("rtp:// or .sdp", options: ["--feedback", "--timeout"] + OptionScope.sockets)
+      OptionScope(
+        ".sdp", options: [.stream], toolOptions: toolOptions, includes: isSessionDescription),
+      OptionScope("rtp://", toolOptions: toolOptions),
     ]
     return kind
   }()
@@ -79,8 +90,9 @@ extension TransportKind {
     describedIn source: String, _ options: TransportOptions, _ eventLoop: any EventLoop
   ) throws(TransportError) -> any RTPTransport {
     let session = try SessionDescription(contentsOf: source)
-    let chosen = try session.mediaToReceive(ofEncodings: options.media.encodings)
-    let tracks = session.tracksToReceive(with: chosen)
+    let choice = options.media
+    let chosen = try session.mediaToReceive(by: choice)
+    let tracks = choice.number == nil ? session.tracksToReceive(with: chosen) : [chosen]
     let required = tracks.firstIndex(of: chosen) ?? 0
     let listenings = tracks.map { index in
       var listening = UDPTransport.Listening(for: session.media[index])
@@ -125,13 +137,16 @@ extension SourceFile {
 }
 
 extension SessionDescription {
-  /// The section to listen for: the first usable video section with a port, otherwise the first
-  /// usable section, but none that only repeats another.
-  func mediaToReceive(
-    ofEncodings encodings: Set<String> = []
-  ) throws(TransportError) -> Int {
-    let withPort = media.indices.filter { media[$0].port > 0 && !media[$0].isRetransmission }
+  /// The section to listen for: the chosen one, or the first usable video section with a port,
+  /// otherwise the first usable section, but none that only repeats another.
+  func mediaToReceive(by choice: MediaChoice = MediaChoice()) throws(TransportError) -> Int {
+    var withPort = media.indices.filter { media[$0].port > 0 && !media[$0].isRetransmission }
     guard !withPort.isEmpty else { throw .nothingToReceive }
+    if let number = choice.number {
+      withPort.removeAll { $0 != number }
+      guard !withPort.isEmpty else { throw .noSuchMedia(number: number) }
+    }
+    let encodings = choice.encodings
     let usable = withPort.filter { media[$0].isUsable(byEncodings: encodings) }
     guard let chosen = usable.first(where: { media[$0].kind == .video }) ?? usable.first else {
       throw .noUsableMedia(described: withPort.map { media[$0].words }, usable: encodings.sorted())

@@ -59,7 +59,7 @@ final class PipeReader: Sendable {
   var count: Int { received.withLock { $0.bytes.count } }
 }
 
-let catalogue = OutputCatalogue(codecs: [.testH264, .testH265])
+let catalogue = OutputCatalogue.standard
 
 extension Clip {
   /// Frames of the clip, decoded.
@@ -77,7 +77,7 @@ extension Clip {
 func lane(
   _ target: OutputTarget, _ format: String, policy: OutputLane.Policy = .block,
   limits: QueueLimits? = nil, scaleToFirst: Bool = false,
-  onError: @escaping @Sendable (OutputError) -> Void = { _ in }
+  onError: @escaping @Sendable (any OutputFault) -> Void = { _ in }
 ) throws -> OutputLane {
   let format = try #require(catalogue.format(named: format))
   var configuration = OutputLane.Configuration(target: target, format: format)

@@ -1,40 +1,43 @@
-// recvmmsg(2) and epoll(7) for Swift, which does not import them: their structures are extensions
-// of GNU and Linux.
+// recvmmsg(2), epoll(7) and mallopt(3) for Swift, which does not import them: they are extensions of
+// GNU and Linux.
 //
 // No system header is included here, because Swift would then take its types for this module's
 // instead of the C library's.
-#ifndef CSOCKETS_H
-#define CSOCKETS_H
+#ifndef CLINUX_H
+#define CLINUX_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 // A datagram that was read: its length, and its origin as a `sockaddr_storage`.
-struct csockets_datagram {
+struct clinux_datagram {
   unsigned int length;
   unsigned char origin[128] __attribute__((aligned(8)));
 };
 
 // Reads waiting datagrams, at most `count` and at most 64, each to the start of a slot in
 // `storage`, without blocking. Returns how many, or -1 with errno set.
-int csockets_receive(int descriptor, void *storage, size_t slot, struct csockets_datagram *datagrams,
+int clinux_receive(int descriptor, void *storage, size_t slot, struct clinux_datagram *datagrams,
                      unsigned int count);
 
 // Makes a pipe that child programs do not inherit. Returns 0, or -1 with errno set.
-int csockets_pipe(int ends[2]);
+int clinux_pipe(int ends[2]);
 
 // Makes a set of descriptors to watch for data to read or errors to report. Returns its descriptor,
 // or -1 with errno set.
-int csockets_readiness_open(void);
+int clinux_readiness_open(void);
 
 // Makes the set report `number` once `descriptor` is ready. Returns 0, or -1 with errno set.
-int csockets_readiness_add(int set, int descriptor, uint64_t number);
+int clinux_readiness_add(int set, int descriptor, uint64_t number);
 
 // Removes `descriptor` from the set.
-void csockets_readiness_remove(int set, int descriptor);
+void clinux_readiness_remove(int set, int descriptor);
 
 // Sleeps until descriptors of the set are ready, and writes their numbers: at most `count`, and at
 // most 64. Returns how many, or 0 after a signal.
-int csockets_readiness_wait(int set, uint64_t *numbers, int count);
+int clinux_readiness_wait(int set, uint64_t *numbers, int count);
+
+// Makes the allocator keep up to 32 MiB of freed memory instead of returning it to the kernel.
+void clinux_keep_freed_memory(void);
 
 #endif

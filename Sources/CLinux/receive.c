@@ -1,15 +1,15 @@
 #define _GNU_SOURCE
-#include "CSockets.h"
+#include "CLinux.h"
 
 #include <string.h>
 #include <sys/socket.h>
 
 enum { limit = 64 };
 
-_Static_assert(sizeof(struct sockaddr_storage) == sizeof(((struct csockets_datagram *)0)->origin),
+_Static_assert(sizeof(struct sockaddr_storage) == sizeof(((struct clinux_datagram *)0)->origin),
                "an origin must hold any address");
 
-int csockets_receive(int descriptor, void *storage, size_t slot, struct csockets_datagram *datagrams,
+int clinux_receive(int descriptor, void *storage, size_t slot, struct clinux_datagram *datagrams,
                      unsigned int count) {
   struct mmsghdr messages[limit];
   struct iovec vectors[limit];

@@ -1,0 +1,88 @@
+public import Bitstream
+public import Decode
+import Glibc
+
+/// What ended an output; other outputs and the receiving go on.
+public enum OutputError: OutputFault, Hashable {
+  /// `errno` of opening the file, pipe or device.
+  case cannotOpen(path: String, errno: Int32)
+  /// The pictures changed and the output cannot continue in another file.
+  case formatChanged(from: RawFrame.Geometry, to: RawFrame.Geometry)
+  /// The named pipe never had a reader.
+  case noReader
+  /// The reading end of the pipe was closed.
+  case readerGone
+  /// A full disk, a quota, a failing device: `errno` of the write. A file was truncated to its last
+  /// whole frame or access unit.
+  case writeFailed(errno: Int32)
+  /// The reader did not take the rest of a frame before the deadline.
+  case readerTooSlow
+  /// The format cannot express these samples; `name` is libav's.
+  case unsupportedPixelFormat(name: String)
+  /// The output is for an elementary stream of `expected`, but `found` came.
+  case wrongCodec(expected: VideoCodec, found: VideoCodec)
+  /// A picture could not be scaled to the size of the first one.
+  case cannotScale(from: RawFrame.Geometry, to: RawFrame.Geometry)
+  /// The output threw something that is no ``OutputFault``; what it says of itself.
+  case failed(reason: String)
+
+  public var name: String {
+    switch self {
+    case .cannotOpen: "cannot_open"
+    case .formatChanged: "format_changed"
+    case .noReader: "no_reader"
+    case .readerGone: "reader_gone"
+    case .writeFailed: "write_failed"
+    case .readerTooSlow: "reader_too_slow"
+    case .unsupportedPixelFormat: "unsupported_pixel_format"
+    case .wrongCodec: "wrong_codec"
+    case .cannotScale: "cannot_scale"
+    case .failed: "failed"
+    }
+  }
+
+  public var outcome: OutputOutcome {
+    switch self {
+    case .readerGone: .readerGone
+    case .formatChanged: .formatChanged
+    case .cannotOpen, .noReader, .writeFailed, .readerTooSlow, .unsupportedPixelFormat,
+      .wrongCodec, .cannotScale, .failed:
+      .cannotWrite
+    }
+  }
+
+  public func words(about output: String) -> String {
+    switch self {
+    case .readerGone:
+      "the reader of \(output) has gone away"
+    case .formatChanged(let from, let to):
+      "\(output) is a pipe and cannot change its format: the pictures went from \(from.words) to "
+        + "\(to.words); try --scale-to-first, or write a file"
+    case .cannotOpen(_, let number):
+      "\(output) cannot be opened: \(Self.reason(number))"
+    case .noReader:
+      "nobody has opened \(output) to read it"
+    case .writeFailed(let number):
+      "\(output) cannot be written: \(Self.reason(number)); a file ends on its last whole frame"
+    case .readerTooSlow:
+      "the reader of \(output) did not take the last frame in time"
+    case .unsupportedPixelFormat(let format):
+      "\(output): its format cannot hold pictures of \(format); try --format yuv"
+    case .wrongCodec(let expected, let found):
+      "\(output) is to be \(expected.encodingName), but \(found.encodingName) came; "
+        + "try a name that ends in .\(found.name)"
+    case .cannotScale(let from, let to):
+      "\(output): pictures of \(from.words) cannot be scaled to \(to.words)"
+    case .failed(let reason):
+      "\(output): \(reason)"
+    }
+  }
+
+  private static func reason(_ number: Int32) -> String {
+    unsafe String(cString: strerror(number))
+  }
+}
+
+extension RawFrame.Geometry {
+  fileprivate var words: String { "\(width)x\(height) \(pixelFormat.name)" }
+}

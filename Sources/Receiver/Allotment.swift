@@ -1,0 +1,148 @@
+import Decode
+import Defragment
+import RTPWire
+
+/// Decides who gets each access unit and each frame of a run, counts them, and says when there are
+/// enough.
+struct Allotment: Sendable {
+  /// Who gets an access unit, and what follows from it.
+  struct UnitShare: Sendable, Hashable {
+    /// Whether outputs of access units get it.
+    let isForOutputs: Bool
+    let isForDecoder: Bool
+    /// Whether decoding can continue with the next unit, as far as the units before this one tell.
+    let canContinue: Bool
+    /// Whether it is the last one wanted.
+    let isLast: Bool
+  }
+
+  /// What follows from a frame.
+  struct FrameShare: Sendable, Hashable {
+    /// Whether it is the last one wanted.
+    let isLast: Bool
+  }
+
+  /// Whether a loop waits for frames.
+  var hasFrameTaker = false
+  /// Whether a loop waits for access units.
+  var hasUnitTaker = false
+  /// Whether nothing more is wanted.
+  private(set) var isOver = false
+  private(set) var statistics = DeliveryStatistics()
+
+  private let frameLimit: UInt64?
+  private let wantsFrames: Bool
+  private let wantsAnything: Bool
+  private let keepsLog: Bool
+  private let measuresLatency: Bool
+  /// The decoder's queue was full: units that depend on the dropped one are useless too.
+  private var decoderAwaitsRandomAccess = false
+  /// A connection has ended: what comes on the next one cannot be decoded before such a point.
+  private var outputsAwaitRandomAccess = false
+  /// The decoder could not use a unit although it came.
+  private var hasFailed = false
+  private var log = FrameLog()
+  private var freezes = FreezeMeter()
+
+  /// Begins a run; `measuresLatency` says that arrivals are times of this machine.
+  init(_ configuration: Receiver.Configuration, measuresLatency: Bool) {
+    frameLimit = configuration.frameLimit
+    wantsFrames = configuration.wantsFrames
+    wantsAnything = configuration.wantsAnything
+    keepsLog = configuration.recordsFrames
+    self.measuresLatency = measuresLatency
+  }
+
+  /// Whether the wanted number of frames has come.
+  var isComplete: Bool { statistics.frames == frameLimit }
+
+  /// Whether to decode: when frames are wanted, or nothing at all.
+  private var decodes: Bool {
+    wantsFrames || hasFrameTaker || !wantsAnything && !hasUnitTaker
+  }
+
+  /// Counts `unit`; `nil` when it is no longer wanted.
+  mutating func take(_ unit: AccessUnit) -> UnitShare? {
+    guard !isOver else { return nil }
+    statistics.accessUnits += 1
+    if unit.integrity == .damaged { statistics.damagedAccessUnits += 1 }
+    if !decodes {
+      if keepsLog { log.append(FrameRecord(number: statistics.accessUnits, unit: unit)) }
+      if statistics.accessUnits == frameLimit { isOver = true }
+    }
+    if unit.isRandomAccess { outputsAwaitRandomAccess = false }
+    if outputsAwaitRandomAccess { statistics.skippedAfterReconnecting += 1 }
+    let isAnswer = unit.isRandomAccess && unit.integrity == .whole
+    // What this unit causes is reported with the next one.
+    defer { hasFailed = false }
+    return UnitShare(
+      isForOutputs: !outputsAwaitRandomAccess, isForDecoder: decodes,
+      canContinue: isAnswer || !hasFailed, isLast: isOver)
+  }
+
+  /// Whether the decoder gets `unit`, which was meant for it; otherwise it counts as dropped.
+  mutating func admitToDecoder(_ unit: AccessUnit) -> Bool {
+    guard decoderAwaitsRandomAccess else { return true }
+    guard unit.isRandomAccess else {
+      statistics.droppedBeforeDecoder += 1
+      return false
+    }
+    decoderAwaitsRandomAccess = false
+    return true
+  }
+
+  /// Notes that the decoder had no room for a unit that it was to get.
+  mutating func decoderWasFull() {
+    statistics.droppedBeforeDecoder += 1
+    decoderAwaitsRandomAccess = true
+  }
+
+  /// Notes that a picture is left out because it is not intact: until the next one comes, the last
+  /// one stands as if it were repeated.
+  mutating func noteSkipped(_ time: MediaTime, arrival: Instant) {
+    guard !isOver else { return }
+    freezes.note(time, isNew: false, arrival: arrival)
+    statistics.freezes = freezes.statistics
+  }
+
+  /// Notes that a unit became no frame.
+  mutating func note(_ reason: DecodeFailure.Reason) {
+    statistics.note(reason)
+    if case .decoder = reason { hasFailed = true }
+  }
+
+  /// Counts `frame`; `nil` when it is no longer wanted.
+  mutating func take(_ frame: RawFrame, at now: Instant) -> FrameShare? {
+    guard !isOver else { return nil }
+    statistics.frames += 1
+    statistics.conditions[frame.condition, default: 0] += 1
+    if let cause = frame.damage { statistics.damages[cause, default: 0] += 1 }
+    let isNew = frame.condition != .repeated
+    freezes.note(frame.time, isNew: isNew, arrival: frame.lastArrival)
+    statistics.freezes = freezes.statistics
+    if isNew, measuresLatency {
+      statistics.note(latency: frame.lastArrival.nanoseconds(to: now))
+    }
+    if keepsLog { log.append(FrameRecord(number: statistics.frames, frame: frame)) }
+    if statistics.frames == frameLimit { isOver = true }
+    return FrameShare(isLast: isOver)
+  }
+
+  /// Counts a frame that is dropped, because its interval already has one.
+  mutating func dropSurplus() { statistics.surplus += 1 }
+
+  /// Ends a connection that another will follow.
+  mutating func connectionEnded() {
+    decoderAwaitsRandomAccess = false
+    outputsAwaitRandomAccess = true
+  }
+
+  /// Ends the run: nothing more is wanted.
+  mutating func end() { isOver = true }
+
+  /// The frames since the last call; access units when nothing is decoded.
+  mutating func takeLog() -> FrameLog {
+    defer { log = FrameLog() }
+    return log
+  }
+}

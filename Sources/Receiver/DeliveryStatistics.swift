@@ -1,0 +1,48 @@
+public import Decode
+public import Defragment
+public import RTPWire
+
+/// What a stream produced: access units and frames, in totals since the start.
+public struct DeliveryStatistics: Counted, Hashable {
+  public internal(set) var accessUnits: UInt64 = 0
+  /// Of these, the ones with something missing.
+  public internal(set) var damagedAccessUnits: UInt64 = 0
+  public internal(set) var frames: UInt64 = 0
+  /// Frames by their condition.
+  public internal(set) var conditions: [RawFrame.Condition: UInt64] = [:]
+  /// Frames that are not intact, by cause.
+  public internal(set) var damages: [PictureDamage: UInt64] = [:]
+  public internal(set) var freezes = FreezeStatistics()
+  /// Frames dropped for a constant rate, because their interval already had one.
+  public internal(set) var surplus: UInt64 = 0
+  /// Access units without a frame, by reason.
+  public internal(set) var failures: [DecodeFailure.Kind: UInt64] = [:]
+  /// Access units dropped for lack of room before the decoder, up to the next random-access point.
+  public internal(set) var droppedBeforeDecoder: UInt64 = 0
+  /// Access units at the start of a later connection that were not written to elementary streams,
+  /// because decoding could not begin with them.
+  public internal(set) var skippedAfterReconnecting: UInt64 = 0
+  /// Nanoseconds from the arrival of a frame's last packet to the decoded frame: the mean of the
+  /// last frames, each new one weighing a sixteenth.
+  public internal(set) var latency: Double = 0
+  /// The maximum, in nanoseconds.
+  public internal(set) var greatestLatency: Int64 = 0
+
+  public static let counters: [Counter<DeliveryStatistics>] = [
+    Counter("access_units", .accessUnits, \.accessUnits),
+    Counter("damaged_access_units", .accessUnits, \.damagedAccessUnits),
+    Counter("frames", .frames, \.frames),
+    Counter("surplus", .frames, \.surplus),
+    Counter("dropped_before_decoder", .accessUnits, \.droppedBeforeDecoder),
+    Counter("skipped_after_reconnecting", .accessUnits, \.skippedAfterReconnecting),
+  ]
+
+  mutating func note(_ reason: DecodeFailure.Reason) {
+    failures[reason.kind, default: 0] += 1
+  }
+
+  mutating func note(latency new: Int64) {
+    latency = latency == 0 ? Double(new) : latency + (Double(new) - latency) / 16
+    greatestLatency = max(greatestLatency, new)
+  }
+}

@@ -1,0 +1,37 @@
+extension DeclaredOption {
+  /// The options of RTSP.
+  static let ofRTSP: [DeclaredOption] = [
+    DeclaredOption(
+      "rtsp-transport", valueName: "way",
+      help: """
+        How the media comes: auto (over UDP, else in the connection), tcp, udp or multicast. \
+        (default: \(RTSPConfiguration().delivery.rawValue))
+        """, in: .rtsp,
+      read: { text -> RTSPConfiguration.Delivery? in
+        guard let delivery = RTSPConfiguration.Delivery(rawValue: text) else {
+          throw OptionFault("--rtsp-transport must be auto, tcp, udp or multicast")
+        }
+        return delivery
+      },
+      apply: { value, options in options.rtsp.delivery = value }),
+    stream,
+    DeclaredOption(
+      flag: "all-streams",
+      help: "Set up all streams and discard the others; some recorders send no video otherwise.",
+      in: .rtsp,
+      apply: { options in options.rtsp.setsUpEverything = true }),
+  ]
+
+  /// Which of the streams of a description to play.
+  static let stream = DeclaredOption(
+    "stream", valueName: "n",
+    help: "The stream to play, counted from 0 as --list shows them; by default the first video.",
+    in: .rtsp, takesDashes: true,
+    read: { text -> Int? in
+      try DeclaredOption.number(text, in: 0..., "--stream must be at least 0")
+    },
+    apply: { value, options in
+      options.rtsp.selection = .number(value)
+      options.media.number = value
+    })
+}

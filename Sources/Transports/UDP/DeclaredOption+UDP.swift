@@ -1,0 +1,57 @@
+internal import NIOCore
+
+extension DeclaredOption {
+  /// The options of the hello and the heartbeats.
+  static let ofHello: [DeclaredOption] = [
+    DeclaredOption(
+      "hello", valueName: "bytes",
+      help: "The content of the hello: text, @FILE, or hex:DIGITS; at most 64 bytes.", in: .udp,
+      read: { text -> HelloBytes? in try HelloBytes(parsing: text, for: "hello") },
+      apply: { value, options in options.hello.hello = ByteBuffer(bytes: value.bytes) }),
+    DeclaredOption(
+      "heartbeat", valueName: "bytes",
+      help: "The content of each heartbeat, in the same forms.", in: .udp,
+      read: { text -> HelloBytes? in try HelloBytes(parsing: text, for: "heartbeat") },
+      apply: { value, options in options.hello.heartbeat = ByteBuffer(bytes: value.bytes) }),
+    DeclaredOption(
+      "heartbeat-interval", valueName: "s",
+      help: "The time between two heartbeats; at least 1. (default: 3.0)", in: .udp,
+      takesDashes: true,
+      read: { text -> Double? in
+        try DeclaredOption.number(
+          text, in: 1.0...3600.0, "--heartbeat-interval must be 1 to 3600 s")
+      },
+      apply: { value, options in options.hello.interval = .seconds(value) }),
+  ]
+
+  /// The options of those who open sockets.
+  static let ofConnections: [DeclaredOption] = [
+    DeclaredOption(
+      "bind", valueName: "address:port", help: "The local address and port to receive on.",
+      in: .udp,
+      read: { text -> UDPTransport.LocalAddress? in
+        do {
+          return try UDPTransport.LocalAddress(parsing: text)
+        } catch { throw OptionFault("--bind: \(error)") }
+      },
+      apply: { value, options in options.sockets.bind = value }),
+    DeclaredOption(
+      "interface", valueName: "name", help: "The network interface for multicast.", in: .udp,
+      apply: { value, options in options.sockets.interface = value }),
+  ]
+
+  /// The options of those who receive datagrams.
+  static let ofSockets: [DeclaredOption] = ofConnections + [receiveBuffer]
+
+  private static let receiveBuffer = DeclaredOption(
+    "receive-buffer", valueName: "bytes",
+    help: """
+      The size of the socket's receive buffer. \
+      (default: \(UDPTransport.SocketConfiguration().receiveBuffer))
+      """, in: .udp, takesDashes: true,
+    read: { text -> Int? in
+      try DeclaredOption.number(
+        text, in: 4096...(1 << 30), "--receive-buffer must be 4096 bytes to 1 GiB")
+    },
+    apply: { value, options in options.sockets.receiveBuffer = value })
+}

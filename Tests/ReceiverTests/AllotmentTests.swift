@@ -1,0 +1,132 @@
+import Bitstream
+import Decode
+import Defragment
+import NIOCore
+import RTPSend
+import RTPWire
+import Testing
+
+@testable import Receiver
+
+struct AllotmentTests {
+  private func unit(
+    isRandomAccess: Bool = false, integrity: AccessUnit.Integrity = .whole
+  ) -> AccessUnit {
+    AccessUnit(
+      codec: H264.codec, bytes: ByteBuffer(bytes: [0, 0, 0, 1, 0x65, 0x88, 0x84, 0x21]),
+      units: [NALUnit(offset: 4, length: 4, type: 5)],
+      time: MediaTime(ticks: 0, timescale: 90_000), firstArrival: Instant(nanoseconds: 0),
+      lastArrival: Instant(nanoseconds: 0), integrity: integrity, isRandomAccess: isRandomAccess)
+  }
+
+  private func allotment(
+    frameLimit: UInt64? = nil, decodes: Bool = true, keepsLog: Bool = false
+  ) -> Allotment {
+    var configuration = Receiver.Configuration()
+    configuration.frameLimit = frameLimit
+    configuration.recordsFrames = keepsLog
+    if !decodes { configuration.onAccessUnit = { _ in } }
+    return Allotment(configuration, measuresLatency: true)
+  }
+
+  @Test("a limit counts access units only where none is decoded", arguments: [true, false])
+  func limitOfUnits(decodes: Bool) {
+    var allotment = allotment(frameLimit: 2, decodes: decodes, keepsLog: true)
+    var areLast: [Bool?] = []
+    for _ in 0..<3 { areLast.append(allotment.take(unit())?.isLast) }
+    let expected: [Bool?] = decodes ? [false, false, false] : [false, true, nil]
+    #expect(areLast == expected)
+    #expect(allotment.isOver == !decodes)
+    #expect(!allotment.isComplete)
+    #expect(allotment.statistics.accessUnits == (decodes ? 3 : 2))
+    let (log, rest) = (allotment.takeLog(), allotment.takeLog())
+    #expect(log.records.count == (decodes ? 0 : 2))
+    #expect(rest.records.isEmpty)
+  }
+
+  @Test(
+    "who wants what decides whether to decode",
+    arguments: [
+      // A closure for units; a loop over frames; a loop over units; whether to decode.
+      (false, false, false, true), (true, false, false, false), (false, false, true, false),
+      (true, true, false, true), (false, true, true, true),
+    ])
+  func decoding(hasClosure: Bool, hasFrameTaker: Bool, hasUnitTaker: Bool, expected: Bool) {
+    var allotment = allotment(decodes: !hasClosure)
+    allotment.hasFrameTaker = hasFrameTaker
+    allotment.hasUnitTaker = hasUnitTaker
+    let share = allotment.take(unit())
+    #expect(share?.isForDecoder == expected)
+  }
+
+  @Test func afterAFullQueueTheDecoderGetsNothingBeforeARandomAccessPoint() {
+    var allotment = allotment()
+    var areAdmitted = [allotment.admitToDecoder(unit())]
+    allotment.decoderWasFull()
+    for isRandomAccess in [false, true, false] {
+      areAdmitted.append(allotment.admitToDecoder(unit(isRandomAccess: isRandomAccess)))
+    }
+    #expect(areAdmitted == [true, false, true, true])
+    #expect(allotment.statistics.droppedBeforeDecoder == 2)
+  }
+
+  @Test func onTheNextConnectionOutputsGetNothingBeforeARandomAccessPoint() {
+    var allotment = allotment(decodes: false)
+    var areForOutputs = [allotment.take(unit())?.isForOutputs]
+    allotment.decoderWasFull()
+    allotment.connectionEnded()
+    // The decoder was flushed, and finds such a point itself.
+    let isAdmitted = allotment.admitToDecoder(unit())
+    #expect(isAdmitted)
+    for isRandomAccess in [false, true, false] {
+      areForOutputs.append(allotment.take(unit(isRandomAccess: isRandomAccess))?.isForOutputs)
+    }
+    #expect(areForOutputs == [true, false, true, true])
+    #expect(allotment.statistics.skippedAfterReconnecting == 1)
+  }
+
+  @Test(
+    "a failure of the decoder is reported once, unless the next unit makes up for it",
+    arguments: [
+      (false, AccessUnit.Integrity.whole, false), (true, .whole, true), (true, .damaged, false),
+    ])
+  func failure(isRandomAccess: Bool, integrity: AccessUnit.Integrity, expected: Bool) {
+    var allotment = allotment()
+    allotment.note(.noPicture)
+    var answers = [allotment.take(unit())?.canContinue]
+    allotment.note(.decoder(code: -1, text: "no"))
+    for next in [unit(isRandomAccess: isRandomAccess, integrity: integrity), unit()] {
+      answers.append(allotment.take(next)?.canContinue)
+    }
+    #expect(answers == [true, expected, true])
+    #expect(allotment.statistics.failures == [.noPicture: 1, .decoder: 1])
+    #expect(allotment.statistics.damagedAccessUnits == (integrity == .damaged ? 1 : 0))
+  }
+
+  @Test func framesAreCountedUpToTheLimit() async throws {
+    let sent = try PatternStream(
+      .h264, frames: 1,
+      as: RTPStream.Configuration(ssrc: 1, initialSequence: 0, initialTimestamp: 0))
+    let first = try #require(try Playback(sent.datagrams, media: sent.media).accessUnits.first)
+    let frame = try #require(try await Playback.frames(of: [first]).first)
+    let repeated = try #require(RawFrame(repeating: frame, at: frame.time))
+    let now = Instant(nanoseconds: frame.lastArrival.nanoseconds + 3_000_000)
+
+    var allotment = allotment(frameLimit: 2, keepsLog: true)
+    let one = allotment.take(frame, at: now)
+    #expect(one?.isLast == false)
+    #expect(!allotment.isComplete)
+    let two = allotment.take(repeated, at: Instant(nanoseconds: .max))
+    #expect(two?.isLast == true)
+    #expect(allotment.isComplete)
+    let three = allotment.take(frame, at: now)
+    #expect(three == nil)
+    let another = allotment.take(unit())
+    #expect(another == nil)
+    #expect(allotment.statistics.frames == 2)
+    #expect(allotment.statistics.conditions[.repeated] == 1)
+    #expect(allotment.statistics.latency == 3_000_000)
+    #expect(allotment.statistics.greatestLatency == 3_000_000)
+    #expect(allotment.takeLog().records.map(\.number) == [1, 2])
+  }
+}

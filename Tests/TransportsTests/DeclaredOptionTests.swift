@@ -1,0 +1,68 @@
+import NIOCore
+import Testing
+
+@testable import Transports
+
+/// The options that transports declare for the command line.
+struct DeclaredOptionTests {
+  private let catalogue = TransportCatalogue.standard
+
+  private func options(_ typed: [(String, String)]) throws -> TransportOptions {
+    var options = TransportOptions()
+    for (name, value) in typed {
+      let option = try #require(catalogue.options.first { $0.name == name })
+      let change = try #require(try option.read(value), "\(value) for --\(name)")
+      try change(&options)
+    }
+    return options
+  }
+
+  @Test func whatIsTypedIsInTheOptions() throws {
+    let options = try options([
+      ("hello", "hex:01 02"), ("heartbeat-interval", "1.5"), ("bind", ":5004"),
+      ("receive-buffer", "8192"), ("rtsp-transport", "udp"), ("stream", "2"), ("all-streams", ""),
+      ("http-proxy", "http://proxy:1"), ("tls-ca", "ca.pem"), ("ssrc", "0x0A"), ("port", "5004"),
+      ("speed", "2"), ("framing", "rfc4571"), ("srtp-roc", "3"), ("srtp-key-file", "keys"),
+    ])
+    #expect(options.hello.hello == ByteBuffer(bytes: [1, 2]))
+    #expect(options.hello.interval == .milliseconds(1500))
+    #expect(options.sockets.bind == UDPTransport.LocalAddress(host: nil, port: 5004))
+    #expect(options.sockets.receiveBuffer == 8192)
+    #expect(options.rtsp.delivery == .udp)
+    #expect(options.rtsp.selection == .number(2))
+    #expect(options.rtsp.setsUpEverything)
+    #expect(options.http.proxy == "http://proxy:1")
+    #expect(options.rtsp.tls.authorities == "ca.pem")
+    #expect(options.http.tls.authorities == "ca.pem")
+    #expect(options.replay.ssrc == 10)
+    #expect(options.replay.port == 5004)
+    #expect(options.replay.speed == 2)
+    #expect(options.framed.framing == .rfc4571)
+    #expect(options.srtp.rollover == 3)
+    #expect(options.srtp.keySource == .file("keys"))
+    #expect(options.srtp.keys.isEmpty)
+  }
+
+  @Test(arguments: [
+    ("hello", ""), ("hello", String(repeating: "x", count: 65)), ("heartbeat", "hex:1"),
+    ("heartbeat-interval", "0.9"), ("heartbeat-interval", "nan"), ("receive-buffer", "4095"),
+    ("bind", "nowhere"), ("rtsp-transport", "tls"), ("stream", "-1"), ("tls-pin", "00"),
+    ("speed", "0"), ("speed", "1000001"), ("framing", "rtp5"), ("srtp-key-fd", "-1"),
+  ])
+  func aValueOutsideOfItsBoundsIsRefused(name: String, value: String) throws {
+    let option = try #require(catalogue.options.first { $0.name == name })
+    #expect(throws: OptionFault.self) { try option.read(value) }
+  }
+
+  @Test(arguments: ["stream", "speed", "port", "ssrc", "srtp-roc", "receive-buffer"])
+  func whatIsNoNumberIsNoValue(name: String) throws {
+    let option = try #require(catalogue.options.first { $0.name == name })
+    let change = try option.read("many")
+    #expect(change == nil)
+  }
+
+  @Test func everyOptionIsDeclaredOnce() {
+    let names = catalogue.options.map(\.name)
+    #expect(Set(names).count == names.count)
+  }
+}
