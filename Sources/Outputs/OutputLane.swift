@@ -18,7 +18,7 @@ public final class OutputLane: Sendable {
   ///
   /// What is crowded still fits into a processor's cache, where the writing thread takes it from.
   public static let defaultUnitLimits = QueueLimits(
-    count: 512, bytes: 32 << 20, crowdedBytes: 256 << 10)
+    count: 512, bytes: 32 << 20, crowdedBytes: 1 << 20)
   /// The longest that finishing may take with a time limit.
   public static let longestFinish = Duration.seconds(2)
 
