@@ -202,7 +202,7 @@ let package = Package(
     ),
     .testTarget(
       name: "EndToEndTests",
-      dependencies: ["Decode", "Bitstream", "Defragment", "RTPWire", "TestSupport"],
+      dependencies: ["Decode", "Bitstream", "Defragment", "RTPWire", "TestSupport", "Transports"],
       resources: [.copy("Servers")]
     ),
     .testTarget(

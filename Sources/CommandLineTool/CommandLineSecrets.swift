@@ -19,12 +19,17 @@ struct CommandLineSecrets: Sendable {
   private let originals: [String: String]
 
   init(_ arguments: [String], transports: TransportCatalogue) {
-    self.arguments = arguments.map { SourceArgument($0, transports: transports).shown }
-    originals = Dictionary(
-      zip(self.arguments, arguments).filter { $0 != $1 }, uniquingKeysWith: { first, _ in first })
+    var originals: [String: String] = [:]
+    self.arguments = arguments.map { argument in
+      let (option, value) = Self.divided(argument)
+      let shown = Self.shown(value, transports)
+      if shown != value, originals[shown] == nil { originals[shown] = value }
+      return option + shown
+    }
+    self.originals = originals
   }
 
-  /// The argument as typed, for `argument` as shown.
+  /// The argument or the value of an option as typed, for `argument` as shown.
   func original(of argument: String) -> String { originals[argument] ?? argument }
 
   /// The long options, as they were typed.
@@ -34,11 +39,26 @@ struct CommandLineSecrets: Sendable {
     }
   }
 
+  /// What precedes the value in an argument, such as `--http-proxy=`, and the value.
+  private static func divided(_ argument: String) -> (option: String, value: String) {
+    guard argument.hasPrefix("--"), let sign = argument.firstIndex(of: "=") else {
+      return ("", argument)
+    }
+    return (String(argument[...sign]), String(argument[sign...].dropFirst()))
+  }
+
+  private static func shown(_ value: String, _ transports: TransportCatalogue) -> String {
+    // Neither a URL nor a login: the path of a file, say, which is opened as it is shown.
+    guard value.contains("://") || value.contains("@") else { return value }
+    return SourceArgument(value, transports: transports).shown
+  }
+
   private static func hidePasswordsInMemory(_ transports: TransportCatalogue) {
     for index in 1..<max(1, Int(CommandLine.argc)) {
       guard let argument = unsafe CommandLine.unsafeArgv[index] else { continue }
       let typed = unsafe String(cString: argument)
-      let shown = SourceArgument(typed, transports: transports).shown
+      let (option, value) = divided(typed)
+      let shown = option + Self.shown(value, transports)
       guard shown != typed else { continue }
       let length = unsafe strlen(argument)
       var bytes = Array(shown.utf8.prefix(length))

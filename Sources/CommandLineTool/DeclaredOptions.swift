@@ -2,7 +2,9 @@ import ArgumentParser
 import Transports
 
 /// The options of one section of `--help` that the transports of the tool declare.
-struct DeclaredOptions<Section: DeclaredSection>: ParsableArguments, CustomReflectable, Sendable {
+struct DeclaredOptions<Section: DeclaredSection>: ParsableArguments, DeclaredGroup,
+  CustomReflectable, Sendable
+{
   private var typed: [(option: DeclaredOption, change: DeclaredOption.Change)] = []
   /// What is wrong with the first value that could not be read.
   private var mistake: String?
@@ -67,7 +69,6 @@ struct DeclaredOptions<Section: DeclaredSection>: ParsableArguments, CustomRefle
     try apply(to: &options)
   }
 
-  /// Writes what was typed into `options`.
   func apply(to options: inout TransportOptions) throws {
     for (_, change) in typed {
       do {

@@ -182,13 +182,10 @@ struct RTPRecv: AsyncParsableCommand {
   /// What the options say that the transports declare.
   private func declaredOptions() throws -> TransportOptions {
     var options = TransportOptions()
-    try udp.apply(to: &options)
-    try rtsp.apply(to: &options)
-    try http.apply(to: &options)
-    try tls.apply(to: &options)
-    try srtp.apply(to: &options)
-    try recordings.apply(to: &options)
-    try added.apply(to: &options)
+    // The parser finds the groups in the same way, so none is forgotten.
+    for property in Mirror(reflecting: self).children {
+      try (property.value as? any DeclaredGroup)?.apply(to: &options)
+    }
     return options
   }
 

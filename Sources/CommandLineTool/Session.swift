@@ -23,6 +23,8 @@ final class Session: Sendable {
   private let receiver: Receiver
   private let capture: CaptureFile?
   private let writer: StatisticsWriter?
+  /// Whether a second signal ends the process at once.
+  private let isForced = Mutex(false)
   /// The counters of the last line of statistics.
   private let interval = Mutex(IntervalCounters())
 
@@ -63,6 +65,8 @@ final class Session: Sendable {
     configuration.stream.reorderWindow = .milliseconds(command.media.reorderWindow)
     outputs = try command.outputs.requests()
     configuration.outputs = outputs
+    // A recording takes media of any codec.
+    configuration.stream.doubtsCodec = capture == nil || !outputs.isEmpty
     configuration.scalesToFirst = command.outputs.scaleToFirst
     configuration.lossTreatment = command.loss.treatment
     configuration.constantRate = command.loss.constantRate
@@ -85,13 +89,7 @@ final class Session: Sendable {
   func run() async -> ExitStatus {
     let signals = TerminationSignals(
       first: { [receiver] in receiver.stop() },
-      again: { [receiver] in
-        Task(executorPreference: CommandLineTool.tasks) {
-          await receiver.abandon()
-          StandardError.say("ended at once by a second signal")
-          exit(ExitStatus.forced.rawValue)
-        }
-      },
+      again: { self.endAtOnce() },
       inquiry: { [receiver, outputs] in
         Task(executorPreference: CommandLineTool.tasks) {
           StandardError.say(Summary.line(of: await receiver.status(), outputs: outputs))
@@ -105,6 +103,8 @@ final class Session: Sendable {
       group.cancelAll()
       return report
     }
+    // What ends the process says why.
+    if isForced.withLock(\.self) { await Self.waitForExit() }
     let captured = await capture?.finish()
     let elapsed = started.duration(to: .now)
     write(report.status, elapsed: elapsed, report: report)
@@ -130,6 +130,20 @@ final class Session: Sendable {
     await writer?.finish()
     if let complaint = writer?.takeComplaint() { StandardError.say(complaint) }
     return status == .done ? writer?.status ?? .done : status
+  }
+
+  /// Ends the process, whatever still waits; the run may end meanwhile, because its outputs do.
+  private func endAtOnce() {
+    isForced.withLock { $0 = true }
+    Task(executorPreference: CommandLineTool.tasks) { [receiver] in
+      await receiver.abandon()
+      StandardError.say("ended at once by a second signal")
+      exit(ExitStatus.forced.rawValue)
+    }
+  }
+
+  private static func waitForExit() async {
+    await unsafe withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
   }
 
   /// Writes a line of statistics, if wanted.

@@ -95,9 +95,11 @@ extension Verdict {
         : "the session description says; --codec \(other.name) overrules it")
   }
 
-  /// Why the last connection could not be opened or broke, where another one was tried.
+  /// Why the last connection could not be opened or broke, where another one was tried; `nil` where
+  /// that one is open.
   static func lastFailure(_ status: Receiver.Status, _ wish: Wish) -> String? {
-    switch status.connection.failure {
+    guard !status.connection.isOpen else { return nil }
+    return switch status.connection.failure {
     case .cannotOpen(let error)?, .transportFailed(let error)?, .unsupportedMedia(let error)?:
       "the last connection: " + words(for: error, advice: wish.loginAdvice)
     default: nil

@@ -44,7 +44,7 @@ struct Verdict {
       return
     }
     let (judged, words) = Self.judge(report, wish)
-    if judged == .done,
+    if judged == .done, !(wish.isCapturing && report.status.outputs.isEmpty),
       let words = report.status.stream.flatMap({
         Self.scrambled($0, isCodecChosen: wish.isCodecChosen)
       })

@@ -245,6 +245,15 @@ struct AccessUnitAssembler: Sendable {
     finish(statistics: &statistics)
   }
 
+  /// Leaves out the access unit in progress, because its sender goes on.
+  ///
+  /// Without markers, only what follows a picture shows that it is complete.
+  mutating func leave(statistics: inout DefragmentStatistics) {
+    if !(usesMarkers && trustsMarkers) { finishHeld(statistics: &statistics) }
+    if held != nil || open != nil { statistics.leftOut += 1 }
+    (held, open) = (nil, nil)
+  }
+
   /// Ends the access unit, whatever it holds.
   mutating func flush(statistics: inout DefragmentStatistics) {
     // In a stream with markers, a missing marker was in a missing packet.

@@ -31,6 +31,8 @@ public struct DefragmentStatistics: Counted, Hashable {
   public var malformedParameterSets: UInt64 = 0
   /// NAL units that came after their turn in decoding order.
   public var lateUnits: UInt64 = 0
+  /// Access units in progress when this side left the stream.
+  public var leftOut: UInt64 = 0
 
   /// Fragmentation units that arrived whole but without the end bit.
   public internal(set) var unmarkedEnds: UInt64 = 0
@@ -61,6 +63,7 @@ public struct DefragmentStatistics: Counted, Hashable {
     Counter("misplaced_markers", .packets, \.misplacedMarkers),
     Counter("malformed_parameter_sets", .units, \.malformedParameterSets),
     Counter("late_units", .units, \.lateUnits),
+    Counter("left_out", .accessUnits, \.leftOut),
     Counter("unmarked_ends", .units, \.unmarkedEnds),
   ]
 }

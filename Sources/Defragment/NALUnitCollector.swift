@@ -152,10 +152,18 @@ public struct NALUnitCollector: Sendable {
   }
 
   /// Ends the stream, or restarts it: what is open becomes an access unit.
-  mutating func flush() {
-    end(isWhole: false)
+  ///
+  /// With `isLeft`, the sender goes on, and the access unit in progress is left out.
+  mutating func flush(isLeft: Bool) {
+    if isLeft, reordering == nil {
+      // Its unit goes with it.
+      state = .between
+    } else {
+      end(isWhole: false)
+    }
     while let unit = reordering?.removeFirst() { write(unit) }
     reordering?.restart()
+    if isLeft { assembler.leave(statistics: &statistics) }
     assembler.flush(statistics: &statistics)
   }
 

@@ -5,8 +5,8 @@ public import RTPWire
 
 /// Assembles the payloads of ordered packets into access units.
 ///
-/// After each ``push(_:)`` and after ``flush()``, call ``next()`` until it returns `nil`. An access
-/// unit comes out with its last packet.
+/// After each ``push(_:)`` and after ``flush(isLeft:)``, call ``next()`` until it returns `nil`. An
+/// access unit comes out with its last packet.
 public struct VideoDefragmenter: Sendable {
   /// Bounds on the memory of one access unit.
   public struct Limits: Sendable, Hashable {
@@ -91,9 +91,10 @@ public struct VideoDefragmenter: Sendable {
   public mutating func next() -> AccessUnit? { units.next() }
 
   /// Ends the stream: what there is becomes an access unit.
-  public mutating func flush() {
-    units.flush()
-  }
+  ///
+  /// - Parameter isLeft: whether the sender goes on, so that the picture it is sending is not
+  ///   damaged, but left out and counted.
+  public mutating func flush(isLeft: Bool = false) { units.flush(isLeft: isLeft) }
 }
 
 /// No payload format here has this encoding name.

@@ -16,7 +16,8 @@ public final class OutputLane: Sendable {
   public static let defaultFrameLimits = QueueLimits(count: 120, bytes: 32 << 20)
   /// Several seconds of access units, enough while a disk stalls.
   ///
-  /// What is crowded still fits into a processor's cache, where the writing thread takes it from.
+  /// Above what is crowded, the far end is held: enough that threads seldom wake for each other, and
+  /// little enough for a processor's cache, from which the writing thread takes it.
   public static let defaultUnitLimits = QueueLimits(
     count: 512, bytes: 32 << 20, crowdedBytes: 1 << 20)
   /// The longest that finishing may take with a time limit.

@@ -15,6 +15,6 @@ public struct SplitMix64: RandomNumberGenerator, Sendable {
     return mixed ^ (mixed >> 31)
   }
 
-  /// A generator that is independent of this one's next numbers.
-  public mutating func split() -> SplitMix64 { SplitMix64(seed: next()) }
+  /// A number in 0 ..< 1.
+  public mutating func uniform() -> Double { Double(next() >> 11) * 0x1p-53 }
 }

@@ -10,6 +10,8 @@ public struct ConnectionStatus: Sendable {
   }
 
   public let phase: Phase
+  /// Whether a transport is open, so that ``failure`` is that of an earlier one.
+  public let isOpen: Bool
   /// Why the last connection ended or could not be opened; `nil` while media comes.
   public let failure: EndReason?
   public let statistics: ReconnectionStatistics

@@ -12,6 +12,8 @@ final class Connections: Sendable {
   enum Event: Sendable {
     /// The run is over: nothing more is wanted, or nothing more can be done.
     case runEnded(EndReason)
+    /// A connection is open, and media may come.
+    case connectionOpened(Int)
     /// Media has begun to come on a connection.
     case mediaBegan(connection: Int, at: Instant)
     case connectionEnded(Int, EndReason)
@@ -29,6 +31,7 @@ final class Connections: Sendable {
     /// Why the last connection failed, until media comes again.
     var failure: EndReason?
     var retryAt: Instant?
+    var isOpen = false
     var isStopped = false
   }
 
@@ -98,7 +101,7 @@ final class Connections: Sendable {
     state.withLock { state in
       let wait = state.retryAt.map { ConnectionStatus.Phase.waiting(now.duration(to: $0)) }
       return ConnectionStatus(
-        phase: wait ?? .connected, failure: state.failure,
+        phase: wait ?? .connected, isOpen: state.isOpen, failure: state.failure,
         statistics: state.outages.statistics(at: now))
     }
   }
@@ -120,6 +123,11 @@ final class Connections: Sendable {
       switch event {
       case .runEnded(let reason):
         return await self.reason(for: reason, after: connection)
+      case .connectionOpened(connection.number):
+        // One that has ended at once says so late.
+        state.withLock { state in
+          if state.retryAt == nil { state.isOpen = true }
+        }
       case .mediaBegan(connection.number, let time):
         state.withLock { state in
           state.outages.mediaCame(at: time)
@@ -129,7 +137,8 @@ final class Connections: Sendable {
         guard schedule != nil else { return reason }
         remains = await end(connection)
         let decision = schedule?.connectionEnded(
-          at: .now, after: remains?.flow ?? .zero, fault: reason.fault)
+          at: .now, after: remains?.flow ?? .zero,
+          fault: reason.fault(given: configuration.stream.media))
         guard case .retry(let time) = decision, let remains else { return reason }
         surroundings.distribution.endConnection()
         wait(until: time, remains, after: connection, because: reason)
@@ -140,7 +149,7 @@ final class Connections: Sendable {
         } catch {
           return .cannotOpen(error)
         }
-      case .mediaBegan, .connectionEnded, .retryDue:
+      case .connectionOpened, .mediaBegan, .connectionEnded, .retryDue:
         // A previous connection's.
         continue
       }
@@ -184,6 +193,7 @@ final class Connections: Sendable {
     state.withLock { state in
       state.outages.connectionEnded(because: reason, lastMedia: remains.lastMediaOfRun)
       state.failure = reason
+      state.isOpen = false
       state.retryAt = time
     }
     surroundings.activity.note()

@@ -1,14 +1,17 @@
+import RTPWire
 import Reception
 import Transports
 
 extension EndReason {
-  /// Whether another connection may help.
-  var fault: ConnectionFault {
+  /// Whether another connection may help, where `media` was said before any of them.
+  func fault(given media: MediaDescription = MediaDescription()) -> ConnectionFault {
     switch self {
     case .cannotOpen(let error), .transportFailed(let error): ConnectionFault(of: error)
     case .goodbye, .ended, .noMedia, .mediaLost: .transient
-    case .framesReached, .durationReached, .stopped, .unrecognizedMedia, .otherCodec,
-      .unsupportedMedia, .decoderFailed, .outputsEnded:
+    // A camera that was switched over may describe its former codec once more.
+    case .otherCodec: media.encodingName == nil ? .transient : .permanent
+    case .framesReached, .durationReached, .stopped, .unrecognizedMedia, .unsupportedMedia,
+      .decoderFailed, .outputsEnded:
       .permanent
     }
   }

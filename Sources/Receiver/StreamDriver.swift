@@ -32,6 +32,7 @@ final class StreamDriver: DatagramSink {
     Task(executorPreference: surroundings.tasks) { [self] in
       do {
         try await transport.open(delivering: self)
+        surroundings.tell(.connectionOpened(number))
         submit { [transport] in
           $0.transportOpened(takesReports: transport.takesReports, at: .now)
         }

@@ -6,42 +6,54 @@ import NIOCore
 ///
 /// Unlike a recognizer it weighs all payloads together, because what somebody said is overruled.
 struct CodecDoubt: Sendable {
-  private struct Evidence: Sendable {
-    var certain = 0
-    var against = 0
+  enum Outcome: Sendable, Hashable {
+    /// It may be another codec, or certainly is.
+    case open
+    /// What was said stands, and there is nothing more to look at.
+    case confirmed
   }
 
   /// Fewer payloads are too few to contradict anybody.
-  private static let minimum = 10
+  static let minimum: UInt64 = 10
+  /// What so many payloads do not show is not looked for any longer: a stream of single NAL units
+  /// may never prove its codec.
+  static let maximum: UInt64 = 1000
 
   private let expected: VideoCodec
   private let formats: FormatCatalogue
-  private var payloads = 0
-  private var evidence: [VideoCodec: Evidence] = [:]
+  private var payloads: UInt64 = 0
+  private var evidence: [VideoCodec: RecognitionEvidence] = [:]
+  /// The codec that comes instead; `nil` where that is not certain, as with encrypted payloads.
+  private(set) var other: VideoCodec?
 
   init(_ expected: VideoCodec, among formats: FormatCatalogue) {
     (self.expected, self.formats) = (expected, formats)
   }
 
   /// Looks at a payload.
-  mutating func observe(_ payload: ByteBuffer) {
-    guard payload.readableBytes > 0 else { return }
+  @discardableResult
+  mutating func observe(_ payload: ByteBuffer) -> Outcome {
+    guard payload.readableBytes > 0, payloads < Self.maximum else { return .open }
     payloads += 1
     for (codec, recognition) in formats.recognize(payload) {
-      switch recognition {
-      case .certain: evidence[codec, default: Evidence()].certain += 1
-      case .no: evidence[codec, default: Evidence()].against += 1
-      case .possible: break
-      }
+      evidence[codec, default: RecognitionEvidence()].note(recognition)
     }
+    guard own.certain == 0 else { return .confirmed }
+    guard payloads >= Self.minimum else { return .open }
+    other = formats.codecs.first { codec in
+      codec != expected && evidence[codec]?.isConvincing == true
+    }
+    return other == nil && payloads >= Self.maximum ? .confirmed : .open
   }
 
-  /// The codec that comes instead; `nil` where that is not certain, as with encrypted payloads.
-  var other: VideoCodec? {
-    guard payloads >= Self.minimum, evidence[expected]?.certain ?? 0 == 0 else { return nil }
-    return formats.codecs.first { codec in
-      guard codec != expected, let found = evidence[codec] else { return false }
-      return found.certain > 0 && found.certain > 2 * found.against
-    }
+  /// Notes a picture that is intact and whose parameter sets are known.
+  ///
+  /// It proves the codec that was said, unless that is ruled out by a tenth of the payloads: some
+  /// NAL units of one codec look like small pictures of another.
+  func notePicture() -> Outcome {
+    payloads >= Self.minimum && 10 * own.against < payloads ? .confirmed : .open
   }
+
+  /// What speaks for the codec that was said.
+  private var own: RecognitionEvidence { evidence[expected] ?? RecognitionEvidence() }
 }

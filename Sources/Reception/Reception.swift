@@ -63,7 +63,7 @@ public struct Reception: Sendable {
   var firstArrival: Instant?
   var firstMedia: Instant?
   var lastMedia: Instant?
-  /// Whether it ends because this side has enough, while the sender goes on.
+  /// Whether it ends because this side has enough.
   private var isLeft = true
   /// How the carrier ended, after what still waits.
   var carrierEnd: CarrierEnd?
@@ -216,7 +216,7 @@ public struct Reception: Sendable {
     guard phase == .running || phase == .over else { return }
     phase = .finishing
     advance(to: now)
-    video.finish(at: self.now, isLeft: isLeft)
+    video.finish(at: self.now, isLeft: senderGoesOn)
     for index in others.indices { others[index].finish() }
     sayGoodbye()
     if carrier.time == .live { pull(at: self.now) }
@@ -281,6 +281,14 @@ public struct Reception: Sendable {
   }
 
   // MARK: - Inside
+
+  /// Whether the sender goes on when the session ends: its end may still wait for what came before.
+  private var senderGoesOn: Bool {
+    switch carrierEnd {
+    case .ended, .failed: false
+    case .closed, nil: isLeft
+    }
+  }
 
   /// A live session follows the caller's clock; a recording has its own.
   private mutating func advance(to time: Instant) {

@@ -16,6 +16,9 @@ public struct VideoStream: Sendable {
     public var reorderWindow: Duration = .milliseconds(200)
     /// The known payload formats.
     public var formats = FormatCatalogue.standard
+    /// Whether payloads may contradict the codec that was said; where packets are only recorded, it
+    /// does not matter what they carry.
+    public var doubtsCodec = true
 
     public init() {}
   }
@@ -46,8 +49,6 @@ public struct VideoStream: Sendable {
   private var hasBegun = false
   /// Whether the codec is the one that was said; `nil` if it was recognized.
   private var doubt: CodecDoubt?
-  /// Whether the sender went on when this side ended the stream.
-  private var isLeft = false
   /// Datagrams of other payload types; removed after each ``receive(_:)``.
   private(set) var passedOver: [Datagram] = []
 
@@ -114,8 +115,8 @@ public struct VideoStream: Sendable {
   /// The payload types that came before the codec was recognized.
   var unrecognizedPayloadTypes: [UInt8] { preroll.payloadTypes }
 
-  /// The codec that comes in place of the one that was said; `nil` once that can be decoded.
-  public var otherCodec: VideoCodec? { parameterSetsKnown ? nil : doubt?.other }
+  /// The codec that comes in place of the one that was said; `nil` where that is not certain.
+  public var otherCodec: VideoCodec? { doubt?.other }
 
   /// When to call ``next(at:)`` if nothing arrives.
   public var deadline: Instant? { processor.deadline }
@@ -159,9 +160,12 @@ public struct VideoStream: Sendable {
   public mutating func next(at now: Instant) -> AccessUnit? {
     while true {
       if var unit = defragmenter?.next() {
-        // Nobody waited for the rest of it.
-        if isLeft, unit.damage == .unfinished || unit.damage == .cutUnit { continue }
         if !parameterSetsKnown { noteParameterSets() }
+        if parameterSetsKnown, unit.integrity == .whole, unit.dependency != nil,
+          doubt?.notePicture() == .confirmed
+        {
+          doubt = nil
+        }
         if hasFeedback {
           noteNeed(of: unit, at: now)
           unit.unansweredKeyPictureRequests = processor.unansweredKeyPictureRequests(at: now)
@@ -181,14 +185,13 @@ public struct VideoStream: Sendable {
   ///   - isLeft: whether the sender goes on, so that the picture it is sending is not damaged, but
   ///     left out.
   public mutating func finish(at now: Instant, isLeft: Bool = false) {
-    self.isLeft = isLeft
     processor.finish()
     while let packet = processor.next(at: now) { unpack(packet) }
-    defragmenter?.flush()
+    defragmenter?.flush(isLeft: isLeft)
   }
 
   private mutating func unpack(_ packet: OrderedPacket) {
-    if !parameterSetsKnown { doubt?.observe(packet.packet.payload) }
+    if doubt?.observe(packet.packet.payload) == .confirmed { doubt = nil }
     defragmenter?.push(packet)
   }
 
@@ -199,7 +202,7 @@ public struct VideoStream: Sendable {
     processor = RTPProcessor(
       configuration: Self.processing(of: media, configuration), after: processor)
     phase = .receiving(defragmenter.codec, payloadType: media.payloadType)
-    if configuration.media.encodingName != nil {
+    if configuration.doubtsCodec, configuration.media.encodingName != nil {
       doubt = CodecDoubt(defragmenter.codec, among: configuration.formats)
     }
     self.defragmenter = defragmenter

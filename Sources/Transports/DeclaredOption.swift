@@ -15,6 +15,9 @@ public struct DeclaredOption: Sendable {
   /// Whether a value may begin with a dash, as negative numbers do.
   public let takesDashes: Bool
   /// The name of an option that has to be typed with this one.
+  ///
+  /// It must be in the same ``section``, since sections are checked one by one. Only options with
+  /// any text as their value can have a partner.
   public let partner: String?
   /// Reads a value; `nil` if it is none, and throws ``OptionFault`` to say more.
   public let read: @Sendable (_ value: String) throws -> Change?
@@ -76,5 +79,11 @@ public struct DeclaredOption: Sendable {
     guard let number = Number(text) else { return nil }
     guard bounds.contains(number) else { throw OptionFault(complaint) }
     return number
+  }
+
+  /// The words between which there is a choice, as in `rtp4 or rfc4571`.
+  static func choices(_ words: [String]) -> String {
+    guard words.count > 1, let last = words.last else { return words.first ?? "" }
+    return words.dropLast().joined(separator: ", ") + " or " + last
   }
 }

@@ -51,16 +51,10 @@ extension ServerURL {
 
   fileprivate var isConfined: Bool { Self.isConfined(host) }
 
-  /// Whether a host is a name that always stands for this machine (RFC 6761 §6.3).
-  static func isLocalhost(_ host: String) -> Bool {
-    let name = host.lowercased()
-    return name == "localhost" || name.hasSuffix(".localhost")
-  }
-
   /// Whether a host is this machine, its link, or no host at all: addresses to which a remote
   /// server must not redirect.
   static func isConfined(_ host: String) -> Bool {
-    if isLocalhost(host) { return true }
+    if HostResolution.isLocalhost(host) { return true }
     let name = host.lowercased()
     // A zone belongs to the link and is not part of the address itself.
     let bare = name.split(separator: "%", maxSplits: 1).first.map(String.init) ?? name

@@ -137,8 +137,8 @@ extension ServerURL: CustomStringConvertible {
   /// An address for people, without any user name and password.
   static func withoutUser(_ address: String) -> String {
     let argument = SourceArgument(address)
-    // Even without a valid login, whatever looks like one is left out.
-    return (argument.hasLogin ? argument.bare : argument.shown).printable
+    // Even without a valid login, whatever looks like one is left out, and passwords in the path.
+    return (argument.hasLogin ? SourceArgument(argument.bare) : argument).shown.printable
   }
 
   /// The interface number of a link-local address.

@@ -16,7 +16,8 @@ public struct SourceArgument: Sendable {
     guard let scheme = SourceAddress.scheme(of: text),
       transports.schemesWithLogin.contains(scheme)
     else {
-      (bare, shown, user, password) = (text, Self.withoutLogin(text), nil, nil)
+      (bare, user, password) = (text, nil, nil)
+      shown = Self.withoutPasswords(inPathOf: Self.withoutLogin(text))
       return
     }
     let start = text.index(text.startIndex, offsetBy: scheme.count + 3)

@@ -13,7 +13,11 @@ public struct TransportCatalogue: Sendable {
   /// In the order in which they are asked to recognize a source.
   public let kinds: [TransportKind]
 
-  /// Makes a catalogue of `kinds`, whose names and schemes must differ.
+  /// Makes a catalogue of `kinds`, whose names and schemes must differ: of two kinds with one name
+  /// or scheme, the first gets the sources.
+  ///
+  /// Two different options must have different names too: of two with one name, the command line
+  /// has the first, and what is typed applies that one alone.
   public init(_ kinds: [TransportKind]) { self.kinds = kinds }
 
   /// The values of `--transport`.

@@ -31,6 +31,8 @@ public enum TransportError: Error, Sendable, Hashable {
   case noUsableMedia(described: [String], usable: [String])
   /// The description has no media of this number, or it has no port.
   case noSuchMedia(number: Int)
+  /// The media of this number only repeats packets of another (RFC 4588 §5.3).
+  case onlyRetransmissions(number: Int)
   /// This transport does not know the media's profile, such as RTP/SAVP.
   case unsupportedProfile(String)
   /// The media is protected and not available in clear.
@@ -77,6 +79,8 @@ public enum SourceFault: Error, Sendable, Hashable {
   case protectedCorrection
   /// Two sessions would have one key, and thus the same key stream (RFC 3711 §9.1).
   case sharedKey
+  /// Keys are to be read from somewhere, and were not: ``SRTPOptions/readKeys()`` reads them.
+  case unreadKeys
 }
 
 extension TransportError: CustomStringConvertible {
@@ -121,6 +125,10 @@ extension TransportError: CustomStringConvertible {
         + "that can be received here (\(usable.joined(separator: ", ")))"
     case .noSuchMedia(let number):
       return "the session description has no stream \(number) with a port; --list shows them"
+    case .onlyRetransmissions(let number):
+      return
+        "stream \(number) of the session description carries the retransmissions of another; "
+        + "choose that one, and its retransmissions come with it"
     case .unsupportedProfile(let profile):
       return
         "the session description asks for \(profile.prefix(40)); only RTP/AVP and RTP/SAVP can be "
@@ -186,6 +194,8 @@ extension SourceFault: CustomStringConvertible {
       return
         "retransmissions in a separate session need a key of their own: describe both sessions "
         + "in an SDP file, each with its a=crypto"
+    case .unreadKeys:
+      return "its SRTP keys have not been read; readKeys() of the SRTP options reads them"
     }
   }
 
@@ -201,8 +211,8 @@ extension TransportError: TransportFault {
       .addressNotAvailable, .groupNotJoined, .system:
       .transient
     case .source, .noSuchInterface, .permissionDenied, .payloadTooLong, .fileUnreadable,
-      .sessionDescription, .nothingToReceive, .noUsableMedia, .noSuchMedia, .unsupportedProfile,
-      .protected, .closed, .alreadyOpened:
+      .sessionDescription, .nothingToReceive, .noUsableMedia, .noSuchMedia, .onlyRetransmissions,
+      .unsupportedProfile, .protected, .closed, .alreadyOpened:
       .permanent
     }
   }
@@ -212,7 +222,7 @@ extension TransportError: TransportFault {
     case .source: .usage
     case .protected(let error): error.outcome
     case .noUsableMedia: .unrecognized
-    case .noSuchMedia: .noSuchStream
+    case .noSuchMedia, .onlyRetransmissions: .noSuchStream
     default: nil
     }
   }

@@ -71,8 +71,8 @@ struct Bench {
     push(bytes(hex), at: ticks, marker: marker, lost: lost)
   }
 
-  mutating func flush() {
-    defragmenter.flush()
+  mutating func flush(isLeft: Bool = false) {
+    defragmenter.flush(isLeft: isLeft)
     pull()
   }
 

@@ -88,6 +88,8 @@ struct LossTests {
     #expect(hashes.count == statistics["delivery", "intact"])
     #expect(hashes.count < clip.frames)
     #expect(Set(hashes).isSubset(of: clip.hashes))
+    // The picture before stands as long as where it is repeated.
+    #expect(statistics["delivery", "freezes"] > 0)
   }
 
   @Test("the last intact picture replaces those that are not intact")

@@ -106,6 +106,14 @@ struct MistakeTests {
     #expect(said.contains("leave --codec out"), "\(said)")
   }
 
+  @Test func aRunThatOnlyRecordsTakesAnyCodec() throws {
+    let capture = try Scratch.path("pcapng")
+    let (status, words) = try run([Self.recording.get(), "--codec", "h265", "--capture", capture])
+    #expect(status == 0, "\(words)")
+    #expect(!words.contains("what comes is"), "\(words)")
+    #expect(try run([capture, "-o", Scratch.path("y4m")]).status == 0)
+  }
+
   @Test func aDescriptionThatNamesTheWrongCodecIsSaidToBeWrong() throws {
     let description = try Scratch.path("sdp")
     try "v=0\nm=video 5004 RTP/AVP 96\na=rtpmap:96 H265/90000\n".write(

@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import Transports
 
 /// What `--help` and messages about the command line look like, and which options go with what.
 @Suite(.serialized)
@@ -51,6 +52,7 @@ struct OptionTests {
       (["--heartbeat-interval", "-1"], "--heartbeat-interval must be 1 to 3600 s"),
       (["--receive-buffer", "-1"], "--receive-buffer must be 4096 bytes to 1 GiB"),
       (["--heartbeat", ""], "has 1 to 64 bytes, not 0"), (["--bind", "x"], "--bind: "),
+      (["--bind", "x"], "--bind: the port is missing"),
       (["--port", "x"], "The value 'x' is invalid for '--port <n>'"),
       (["--framing", "x"], "--framing must be rtp4 or rfc4571"),
       (["--rtsp-transport", "x"], "--rtsp-transport must be auto, tcp, udp or multicast"),
@@ -107,6 +109,14 @@ struct OptionTests {
       (["rtsp://127.0.0.1:1/", "--interface", "nope"], 2, "there is no network interface 'nope'"),
       (["/nowhere/x.sdp"], 2, "rtp-recv: cannot read /nowhere/x.sdp"),
       (["udp://127.0.0.1:9", "--srtp-key-file", "/nowhere/key"], 3, "No such file"),
+      (["rtp://127.0.0.1:0", "--bind", "192.0.2.1:0"], 2, "is not an address of this machine"),
+      (["rtsps://127.0.0.1:9/", "--tls-ca", "/nowhere/a"], 64, "/nowhere/a cannot be read"),
+      (
+        [
+          "rtsps://127.0.0.1:9/", "--tls-certificate", "/nowhere/c.pem", "--tls-key",
+          "/nowhere/k.pem",
+        ], 64, "/nowhere/c.pem cannot be read"
+      ),
     ])
   func unopened(arguments: [String], status: Int32, word: String) throws {
     let (found, words) = try run(arguments)
@@ -138,6 +148,17 @@ struct OptionTests {
     #expect(lines.count == 2, "\(process.standardError)")
     #expect(lines.first?.hasPrefix("\(name): ") == true)
     #expect(lines.last?.contains("\(name) --help") == true)
+  }
+
+  @Test("help lists every option that a transport declares")
+  func declaredOptions() throws {
+    let process = try RunningProcess(Product.rtpRecv, ["--help"], environment: ["COLUMNS": "80"])
+    #expect(try process.waitForExit() == 0)
+    let text = String(decoding: process.standardOutput, as: UTF8.self)
+    let listed = text.split(separator: "\n").compactMap { $0.split(separator: " ").first }
+    for option in TransportCatalogue.standard.options {
+      #expect(listed.filter { $0 == "--\(option.name)" }.count == 1, "--\(option.name)")
+    }
   }
 
   @Test("help fits 80 columns", arguments: [Product.rtpRecv, Product.rtpSend])

@@ -47,6 +47,20 @@ struct PasswordTests {
     try Self.expectSuccess(of: Self.receive(server.url(user: "viewer:\(Self.password)@")))
   }
 
+  @Test("in the URL of a proxy, in an argument of its own or not", arguments: [true, false])
+  func inTheURLOfAProxy(isDivided: Bool) throws {
+    let login = Data("viewer:\(Self.password)".utf8).base64EncodedString()
+    // Everybody else gets 502.
+    let proxy = try NginxProxy(
+      for: "http://127.0.0.1:1",
+      settings: ["if ($http_proxy_authorization = \"Basic \(login)\") { return 404; }"])
+    let url = proxy.url("", login: "viewer:\(Self.password)@")
+    let option = isDivided ? ["--http-proxy", url] : ["--http-proxy=\(url)"]
+    let receiver = try RunningProcess(Product.rtpRecv, ["http://127.0.0.1:1/live"] + option)
+    #expect(try receiver.waitForExit() == 12, "\(receiver.standardError)")
+    #expect(!receiver.standardError.contains(Self.password))
+  }
+
   @Test("in a file that its owner alone can read", arguments: ["viewer@", ""])
   func inAFile(user: String) throws {
     let server = try Self.server()

@@ -42,7 +42,7 @@ struct SignalTests {
       receiver = subprocess.Popen(sys.argv[1:], stdout=writer, stderr=subprocess.PIPE, text=True)
       while 'pictures are' not in receiver.stderr.readline(): pass
       receiver.send_signal(signal.SIGINT)
-      time.sleep(0.8)
+      time.sleep(0.6)
       receiver.send_signal(signal.SIGINT)
       rest = receiver.stderr.read()
       print(rest, file=sys.stderr)

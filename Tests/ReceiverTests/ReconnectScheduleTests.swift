@@ -93,19 +93,23 @@ struct ReconnectScheduleTests {
 
   @Test func eachFaultIsOfItsKind() {
     for error in Self.passing {
-      #expect(EndReason.cannotOpen(error).fault == .transient, "\(error)")
-      #expect(EndReason.transportFailed(error).fault == .transient, "\(error)")
+      #expect(EndReason.cannotOpen(error).fault() == .transient, "\(error)")
+      #expect(EndReason.transportFailed(error).fault() == .transient, "\(error)")
     }
     for error in Self.lasting {
-      #expect(EndReason.cannotOpen(error).fault == .permanent, "\(error)")
+      #expect(EndReason.cannotOpen(error).fault() == .permanent, "\(error)")
     }
-    #expect(EndReason.cannotOpen(RTSPError.credentialsRefused(realm: "x")).fault == .login)
+    #expect(EndReason.cannotOpen(RTSPError.credentialsRefused(realm: "x")).fault() == .login)
     #expect(
       [EndReason.goodbye, .ended, .mediaLost(after: .seconds(5)), .noMedia(after: .seconds(5))]
-        .allSatisfy { $0.fault == .transient })
+        .allSatisfy { $0.fault() == .transient })
     #expect(
       [EndReason.stopped, .framesReached, .durationReached, .outputsEnded]
-        .allSatisfy { $0.fault == .permanent })
+        .allSatisfy { $0.fault() == .permanent })
+    // A server may describe the right codec the next time; what the user says stays.
+    let other = EndReason.otherCodec(H264.codec)
+    #expect(other.fault() == .transient)
+    #expect(other.fault(given: MediaDescription(encodingName: "H265")) == .permanent)
   }
 }
 

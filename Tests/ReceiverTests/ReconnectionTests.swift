@@ -282,6 +282,20 @@ struct ReconnectionTests {
     #expect(outcome.report.status.connection.statistics.attempts == 3)
   }
 
+  /// What was wrong with the connection before is not the reason why nothing comes on this one.
+  @Test(arguments: [true, false])
+  func aServerThatIsSilentAfterRefusing(opens: Bool) async throws {
+    let refused = Script(fault: TransportError.connectionRefused(address: "192.0.2.1:554"))
+    let outcome = try await Self.run(
+      [refused, Script(hangs: !opens, end: nil)], within: 0.5
+    ) { $0.reconnection?.silence = .seconds(600) }
+    guard case .noMedia = outcome.report.reason else {
+      Issue.record("\(outcome.report.reason)")
+      return
+    }
+    #expect(outcome.report.status.connection.isOpen == opens)
+  }
+
   @Test func whatADeviceDoesEveryTimeIsSaidOnce() async throws {
     let stream = try PatternStream(
       .h264, frames: 10, as: Self.session(0xA, sequence: 1, timestamp: 0))

@@ -1,6 +1,7 @@
 import Bitstream
 import Defragment
 import NIOCore
+import RTPSend
 import TestSupport
 import Testing
 
@@ -21,6 +22,71 @@ struct CodecDoubtTests {
       doubt.observe(ByteBuffer(bytes: fragment.payload))
       #expect(doubt.other == (said == fragment.codec ? nil : fragment.codec))
     }
+  }
+
+  /// How a sender puts NAL units into packets.
+  enum Packing: String, CaseIterable, Sendable {
+    case single, aggregates, fragments
+  }
+
+  /// What comes between two key pictures, without parameter sets.
+  private static func payloads(of codec: Codec, packed packing: Packing) -> [ByteBuffer] {
+    let heads: [[UInt8]] =
+      codec == .h264
+      ? [[0x06, 0x05], [0x41, 0x9A], [0x01, 0x9E]]
+      : [[0x4E, 0x01, 0x05], [0x02, 0x01, 0xD0], [0x00, 0x01, 0xE0]]
+    var random = SeededGenerator(seed: 7)
+    var packetizer = Packetization.nonInterleaved.packetizer(
+      for: codec, payloadLimit: packing == .fragments ? 40 : 1400,
+      aggregates: packing == .aggregates)
+    var payloads: [ByteBuffer] = []
+    for number in Int64(0)..<400 {
+      var units: [ByteBuffer] = []
+      for head in heads {
+        var unit = ByteBuffer(bytes: head)
+        unit.writeBytes(random.bytes(60))
+        units.append(unit)
+      }
+      let picture = SourceAccessUnit(
+        units: units, presentationTicks: number * 3600, decodingTicks: number * 3600,
+        isRandomAccess: false)
+      for payload in packetizer.packetize(picture) { payloads.append(payload.bytes) }
+    }
+    return payloads
+  }
+
+  @Test(
+    "a stream of the codec that was said is never doubted",
+    arguments: Codec.allCases, Packing.allCases)
+  func sameCodec(codec: Codec, packing: Packing) throws {
+    let said = try #require(FormatCatalogue.standard.codec(encodingName: codec.encodingName))
+    var doubt = CodecDoubt(said, among: .standard)
+    var looks = 0
+    var outcome = CodecDoubt.Outcome.open
+    for payload in Self.payloads(of: codec, packed: packing) where outcome == .open {
+      outcome = doubt.observe(payload)
+      looks += 1
+      #expect(doubt.other == nil, "after \(looks)")
+    }
+    #expect(outcome == .confirmed)
+    // Single NAL units prove nothing, and are not looked at for ever.
+    if packing == .single { #expect(looks == 1000) } else { #expect(looks < 10) }
+  }
+
+  @Test("an intact picture proves the codec that was said, unless the payloads rule it out")
+  func pictures() {
+    var right = CodecDoubt(H264.codec, among: .standard)
+    var wrong = CodecDoubt(H265.codec, among: .standard)
+    let slice = ByteBuffer(bytes: [0x41, 0x9A, 1, 2])
+    for _ in 0..<9 {
+      right.observe(slice)
+      wrong.observe(slice)
+    }
+    #expect(right.notePicture() == .open)
+    right.observe(slice)
+    wrong.observe(slice)
+    #expect(right.notePicture() == .confirmed)
+    #expect(wrong.notePicture() == .open)
   }
 
   @Test("what is encrypted contradicts nobody", arguments: UInt64(1)...20)

@@ -145,6 +145,28 @@ import Testing
     #expect(pair.units.count { $0.integrity == .damaged } == (endsThere ? 1 : 0))
   }
 
+  @Test(
+    "a stream that ends while somebody is crowded ends with a damaged picture all the same",
+    arguments: [true, false])
+  func pictureInProgressBehindOthers(endsThere: Bool) throws {
+    var pair = try Pair(sender: VirtualSender(units: 100, seed: 1, at: Self.start))
+    pair.drive(for: .milliseconds(390))
+    let complete = pair.sender.units
+    pair.setCrowded(true)
+    let due = pair.now.advanced(by: .milliseconds(40))
+    let packets = pair.sender.send(at: due)
+    try #require(packets.count > 1)
+    for packet in packets.dropLast() { pair.receive(packet.bytes) }
+    pair.carrierEnded(endsThere ? .ended : .closed)
+    #expect(pair.end == nil)
+    pair.finish()
+    pair.setCrowded(false)
+    #expect(pair.isFinished)
+    #expect(pair.wholeUnits == complete)
+    #expect(pair.units.count { $0.integrity == .damaged } == (endsThere ? 1 : 0))
+    #expect(pair.reception.status.defragmentation?.leftOut == (endsThere ? 0 : 1))
+  }
+
   struct Ending: Sendable, CustomStringConvertible {
     var description: String
     var units: Int
@@ -262,12 +284,29 @@ import Testing
     }
   }
 
+  /// Descriptions of each codec with parameter sets, as cameras give them.
+  private static let signalledSets = [
+    "H264": [
+      "sprop-parameter-sets":
+        "Z01AHppkBQHv81AQEBQAAA+gAAE4gBA=,aO48gA=="
+    ],
+    "H265": [
+      "sprop-vps": "QAEMAf//AWAAAAMAsAAAAwAAAwBarAwAAAMABAAAAwAyqA==",
+      "sprop-sps":
+        "QgEBAWAAAAMAsAAAAwAAAwBaoAWCAeFja5JFL83BQYFBAAADAAEAAAMADKE=",
+      "sprop-pps": "RAHA8saNA7NA",
+    ],
+  ]
+
   /// What was said is given as long as a codec that is to be recognized.
-  @Test("media of another codec than was said ends the connection", arguments: ["H265", "H264"])
-  func anotherCodec(said: String) throws {
+  @Test(
+    "media of another codec than was said ends the connection", arguments: ["H265", "H264"],
+    [true, false])
+  func anotherCodec(said: String, withSets: Bool) throws {
+    let sets = withSets ? Self.signalledSets[said, default: [:]] : [:]
     var pair = try Pair(
       sender: VirtualSender(units: 250, seed: 1, at: Self.start),
-      describes: [MediaDescription(payloadType: 96, encodingName: said)])
+      describes: [MediaDescription(payloadType: 96, encodingName: said, formatParameters: sets)])
     pair.drive(for: .seconds(8))
     guard said == "H265" else {
       #expect(pair.end == nil)
@@ -282,6 +321,17 @@ import Testing
     #expect(codec.encodingName == "H264")
     #expect(pair.reception.status.otherCodec == codec)
     #expect(abs(Self.start.duration(to: end.at) / .seconds(1) - 5) < 0.1)
+  }
+
+  @Test func packetsThatAreOnlyRecordedMayBeOfAnyCodec() throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 250, seed: 1, at: Self.start),
+      describes: [MediaDescription(payloadType: 96, encodingName: "H265")]
+    ) { $0.stream.doubtsCodec = false }
+    pair.drive(for: .seconds(8))
+    #expect(pair.end == nil)
+    #expect(pair.reception.status.otherCodec == nil)
+    #expect(pair.reception.unusableMedia == nil)
   }
 
   @Test func rubbishDoesNotEndAListener() throws {

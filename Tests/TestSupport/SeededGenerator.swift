@@ -9,7 +9,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
   public mutating func next() -> UInt64 { numbers.next() }
 
   /// A number in 0 ..< 1.
-  public mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
+  public mutating func uniform() -> Double { numbers.uniform() }
 
   /// A number in 0 ..< `bound`.
   public mutating func integer(below bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }

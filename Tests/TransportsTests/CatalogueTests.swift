@@ -216,6 +216,32 @@ struct CatalogueTests {
     ) { try role(description: Self.severalVideos, number: 0) }
   }
 
+  @Test func aStreamThatOnlyRepeatsAnotherCannotBeChosen() throws {
+    let description = """
+      m=video 5000 RTP/AVP 96
+      a=rtpmap:96 H264/90000
+      m=video 5002 RTP/AVP 97
+      a=rtpmap:97 rtx/90000
+      a=fmtp:97 apt=96
+      """
+    let error = #expect(throws: TransportError.self) {
+      try role(description: description, number: 1)
+    }
+    #expect(error == .onlyRetransmissions(number: 1))
+    #expect(error?.description.contains("retransmissions") == true)
+  }
+
+  @Test(arguments: ["udp://camera:5004", "rtsp://camera/", "camera.pcapng"])
+  func keysThatWereNotReadAreNotForgotten(source: String) {
+    var options = TransportOptions()
+    options.srtp.keySource = .file("/nowhere/keys")
+    let error = #expect(throws: TransportError.self) {
+      try TransportCatalogue.standard.make(source: source, options: options, on: eventLoop)
+    }
+    #expect(error == .source(source, .unreadKeys))
+    #expect(error?.description.contains("readKeys()") == true)
+  }
+
   @Test func ofSeveralVideosTheFirstThatCanBeUsedIsTaken() throws {
     let role = try role(description: Self.severalVideos)
     guard case .listeners(let listenings, let required) = role else { throw CancellationError() }

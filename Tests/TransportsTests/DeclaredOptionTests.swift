@@ -29,11 +29,12 @@ struct DeclaredOptionTests {
     #expect(options.sockets.bind == UDPTransport.LocalAddress(host: nil, port: 5004))
     #expect(options.sockets.receiveBuffer == 8192)
     #expect(options.rtsp.delivery == .udp)
-    #expect(options.rtsp.selection == .number(2))
+    #expect(options.media.number == 2)
+    #expect(options.rtspInEffect.selection == .number(2))
     #expect(options.rtsp.setsUpEverything)
     #expect(options.http.proxy == "http://proxy:1")
-    #expect(options.rtsp.tls.authorities == "ca.pem")
-    #expect(options.http.tls.authorities == "ca.pem")
+    #expect(options.rtspInEffect.tls.authorities == "ca.pem")
+    #expect(options.httpInEffect.tls.authorities == "ca.pem")
     #expect(options.replay.ssrc == 10)
     #expect(options.replay.port == 5004)
     #expect(options.replay.speed == 2)
@@ -59,6 +60,37 @@ struct DeclaredOptionTests {
     let option = try #require(catalogue.options.first { $0.name == name })
     let change = try option.read("many")
     #expect(change == nil)
+  }
+
+  @Test func whatATransportHasOfItsOwnTakesPrecedence() {
+    var options = TransportOptions()
+    options.tls.authorities = "all.pem"
+    options.rtsp.tls.pin = [1]
+    options.media.number = 2
+    options.rtsp.selection = .firstVideo
+    #expect(options.rtspInEffect.tls == options.rtsp.tls)
+    #expect(options.rtspInEffect.selection == .firstVideo)
+    #expect(options.httpInEffect.tls.authorities == "all.pem")
+  }
+
+  @Test func optionsWithOneNameAreOneOption() {
+    let ofKinds = catalogue.kinds.flatMap { $0.options + $0.scopes.flatMap(\.options) }
+    let declared = Dictionary(grouping: ofKinds + DeclaredOption.ofSRTP, by: \.name)
+    for (name, options) in declared {
+      #expect(Set(options.map(\.help)).count == 1, "--\(name)")
+      #expect(Set(options.map(\.section)).count == 1, "--\(name)")
+      #expect(Set(options.map(\.valueName)).count == 1, "--\(name)")
+    }
+    #expect(Set(catalogue.options.map(\.name)) == Set(declared.keys))
+  }
+
+  @Test(arguments: [
+    ("x", "--bind: the port is missing, as in 192.0.2.1:5004 or :5004"),
+    (":0x1", "--bind: '0x1' is not a port; a port is a number from 1 to 65535"),
+  ])
+  func whatIsWrongWithAnAddressToBindIsSaid(value: String, words: String) throws {
+    let option = try #require(catalogue.options.first { $0.name == "bind" })
+    #expect(throws: OptionFault(words)) { try option.read(value) }
   }
 
   @Test func everyOptionIsDeclaredOnce() {

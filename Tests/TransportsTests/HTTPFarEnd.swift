@@ -20,16 +20,19 @@ final class HTTPFarEnd: Sendable {
   let requests = Record<Request>()
   /// Connections that ended.
   let closed = Record<Void>()
+  /// The lengths of the chains that clients showed, where any is accepted.
+  let shownCertificates = Record<Int>()
   let port: Int
   private let listener: any Channel
   private let accepted = Record<any Channel>()
 
   /// `answer` is called on the server's loop for every request.
   init(
-    tls: NIOSSLContext? = nil, on host: String = "127.0.0.1",
+    tls: NIOSSLContext? = nil, acceptsAnyClient: Bool = false, on host: String = "127.0.0.1",
     _ answer: @escaping @Sendable (Request) -> Void
   ) async throws {
     let (requests, closed, accepted) = (requests, closed, accepted)
+    let shownCertificates = shownCertificates
     listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelOption(.socketOption(.init(rawValue: TCP_NODELAY)), value: 1)
@@ -37,7 +40,17 @@ final class HTTPFarEnd: Sendable {
         accepted.append(channel)
         return channel.eventLoop.makeCompletedFuture {
           let pipeline = channel.pipeline.syncOperations
-          if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls)) }
+          if let tls, acceptsAnyClient {
+            let handler = NIOSSLServerHandler(
+              context: tls,
+              customVerificationCallback: { chain, promise in
+                shownCertificates.append(chain.count)
+                promise.succeed(.certificateVerified)
+              })
+            try pipeline.addHandler(handler)
+          } else if let tls {
+            try pipeline.addHandler(NIOSSLServerHandler(context: tls))
+          }
           try pipeline.addHandler(Dialogue(answer, requests: requests, closed: closed))
         }
       }

@@ -198,14 +198,17 @@ struct HTTPLoginTests {
   }
 
   private func server(
-    _ name: String, configure: (inout NIOSSL.TLSConfiguration) -> Void = { _ in }
+    _ name: String, acceptsAnyClient: Bool = false,
+    configure: (inout NIOSSL.TLSConfiguration) -> Void = { _ in }
   ) async throws -> HTTPFarEnd {
     let path = Self.path(name)
     var configuration = NIOSSL.TLSConfiguration.makeServerConfiguration(
       certificateChain: try NIOSSLCertificate.fromPEMFile(path).map { .certificate($0) },
       privateKey: .privateKey(try NIOSSLPrivateKey(file: path, format: .pem)))
     configure(&configuration)
-    return try await HTTPFarEnd(tls: try NIOSSLContext(configuration: configuration)) { request in
+    return try await HTTPFarEnd(
+      tls: try NIOSSLContext(configuration: configuration), acceptsAnyClient: acceptsAnyClient
+    ) { request in
       request.peer.writeAndFlush(Self.stream, promise: nil)
     }
   }
@@ -288,6 +291,42 @@ struct HTTPLoginTests {
       try await open(HTTPTransport(url) { $0.tls.authorities = Self.path("authority") })
     }
     try await server.close()
+  }
+
+  @Test func aServerThatIsNotTrustedSeesNoCertificateOfTheClient() async throws {
+    let server = try await server("server", acceptsAnyClient: true) {
+      $0.certificateVerification = .noHostnameVerification
+      $0.trustRoots = .file(Self.path("authority"))
+    }
+    let url = "https://127.0.0.1:\(server.port)/"
+    let certificate = try NIOSSLCertificate.fromPEMFile(Self.path("server")).first
+    let expected = TLSError.untrusted(
+      host: "127.0.0.1", fingerprint: TLSClient.fingerprint(of: certificate))
+    await #expect(throws: expected) {
+      try await open(HTTPTransport(url) { $0.tls.clientCertificate = Self.path("client") })
+    }
+    // The second connection named the certificate.
+    _ = try await server.closed.first(2)
+    #expect(server.shownCertificates.elements.isEmpty)
+    #expect(server.requests.elements.isEmpty)
+    try await open(
+      HTTPTransport(url) {
+        $0.tls.authorities = Self.path("authority")
+        $0.tls.clientCertificate = Self.path("client")
+      })
+    #expect(server.shownCertificates.elements.count == 1)
+    try await server.close()
+  }
+
+  @Test func aCertificateThatCannotBeReadIsStillSaidNotToBeTrusted() throws {
+    var request = HTTPTransfer.Request(
+      url: try ServerURL(parsing: "https://127.0.0.1/", as: .http), credentials: nil,
+      configuration: HTTPConfiguration(), sockets: UDPTransport.SocketConfiguration(),
+      staysOutside: false)
+    request.isInspection = true
+    let transfer = try HTTPTransfer(request) { _ in }
+    let objection = HTTPCertificate.objection(on: transfer)
+    #expect(objection == .untrusted(host: "127.0.0.1", fingerprint: nil))
   }
 
   @Test func aServerWithoutTLSIsSaidToBeOne() async throws {

@@ -9,6 +9,18 @@ import Testing
 struct HostLookupsTests {
   private let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
 
+  @Test(arguments: [
+    ("localhost", true), ("LOCALHOST.", true), ("a.localhost", true), ("a.localhost.", true),
+    ("localhost..", false), ("notlocalhost", false), ("localhost.example", false), ("", false),
+    (".", false),
+  ])
+  func whichNamesAlwaysStandForThisMachine(host: String, expected: Bool) async throws {
+    #expect(HostResolution.isLocalhost(host) == expected)
+    guard expected else { return }
+    let addresses = try await HostResolution.addresses(of: host, port: 5004, on: eventLoop).get()
+    #expect(addresses == [endpoint("127.0.0.1", 5004), endpoint("::1", 5004)])
+  }
+
   /// As in an outage of the name server, during which a receiver tries again and again.
   @Test func aNameIsLookedUpOnceAtATime() async throws {
     let asked = Record<String>()

@@ -39,6 +39,8 @@ struct RTSPSessionRedirectTests {
       ("rtsp://camera/live", "rtsp://[::ffff:127.0.0.1]/x"),
       ("rtsp://camera/live", "rtsp://127.1/x"), ("rtsp://camera/live", "rtsp://2130706433/x"),
       ("rtsp://camera/live", "rtsp://0x7f000001/x"),
+      ("rtsp://camera/live", "rtsp://localhost./x"),
+      ("rtsp://camera/live", "rtsp://A.Localhost./x"),
     ]
   )
   func aRedirectToWhereNobodyIsSentIsNotFollowed(from: String, to: String) throws {

@@ -35,6 +35,15 @@ import Transports
       ),
       ("joe:secret@camera:554", "joe:secret@camera:554", "…@camera:554", nil, nil),
       ("udp://joe:secret@host:1", "udp://joe:secret@host:1", "udp://…@host:1", nil, nil),
+      (
+        "udp://host:1/?password=secret", "udp://host:1/?password=secret",
+        "udp://host:1/?password=…", nil, nil
+      ),
+      (
+        "pigeon://joe:corn@loft/7?pwd=corn", "pigeon://joe:corn@loft/7?pwd=corn",
+        "pigeon://…@loft/7?pwd=…", nil, nil
+      ),
+      ("camera/live?passwd=secret", "camera/live?passwd=secret", "camera/live?passwd=…", nil, nil),
       ("stream.sdp", "stream.sdp", "stream.sdp", nil, nil),
       ("", "", "", nil, nil),
     ] as [(String, String, String, String?, String?)])

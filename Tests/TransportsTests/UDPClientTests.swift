@@ -239,12 +239,17 @@ struct UDPClientTests {
   @Test func whatAServerSendsWithoutRTPIsCountedAndNamed() async throws {
     let server = try await FarEnd()
     let transport = client(of: server.port)
-    _ = try await transport.open(delivering: RecordingSink())
+    let sink = RecordingSink()
+    _ = try await transport.open(delivering: sink)
     let origin = try await server.received.first(1)[0].origin
     let packet = ByteBuffer(bytes: [0x47] + [UInt8](repeating: 0xFF, count: 187) + [0x47])
     for _ in 0..<3 { try await server.send(packet, to: origin) }
     let counters = try await transport.counters { $0.notRTP == 3 }
     #expect(counters.diagnostics.contains { $0.words.contains("MPEG-TS") })
+    #expect(counters.delivered == 0)
+    try await server.send(rtp(1), to: origin)
+    #expect(try await sink.datagrams.first(1).map(\.bytes) == [rtp(1)])
+    #expect(try await transport.counters { $0.delivered == 1 }.notRTP == 3)
     transport.close()
     try await server.close()
   }

@@ -83,7 +83,7 @@ public final class HexLinesTransport: RTPTransport {
     }.get()
   }
 
-  /// Delivers one packet, then gives others on the event loop a turn.
+  /// Delivers one packet, then gives other tasks of the event loop a turn.
   private func deliver() {
     guard case .open(let sink) = state.value.phase, !state.value.isHeld else { return }
     guard let line = state.value.lines.popFirst() else { return end(.ended) }

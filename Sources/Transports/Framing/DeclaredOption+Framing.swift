@@ -9,7 +9,8 @@ extension DeclaredOption {
         """, in: .recordings,
       read: { text -> PacketFraming? in
         guard let framing = PacketFraming(rawValue: text) else {
-          throw OptionFault("--framing must be rtp4 or rfc4571")
+          let known = PacketFraming.allCases.map(\.rawValue)
+          throw OptionFault("--framing must be \(DeclaredOption.choices(known))")
         }
         return framing
       },

@@ -10,14 +10,16 @@ enum HTTPCertificate {
   static func objection(on transfer: HTTPTransfer) -> TLSError? {
     let request = transfer.request
     let tls = request.configuration.tls
-    guard request.url.isSecure, !tls.acceptsAnything || tls.pin != nil || request.isInspection
-    else { return nil }
+    // Even if the certificate cannot be read here: why it is not trusted is known already.
+    if request.isInspection {
+      return .untrusted(
+        host: request.url.host,
+        fingerprint: TLSClient.fingerprint(of: Self.certificate(of: transfer)))
+    }
+    guard request.url.isSecure, !tls.acceptsAnything || tls.pin != nil else { return nil }
     let certificate = certificate(of: transfer)
     guard let fingerprint = TLSClient.fingerprint(of: certificate) else {
       return .handshakeFailed(reason: "no certificate")
-    }
-    guard !request.isInspection else {
-      return .untrusted(host: request.url.host, fingerprint: fingerprint)
     }
     guard let pin = tls.pin else {
       return TLSClient.hasNames(certificate) ? nil : .withoutNames(host: request.url.host)

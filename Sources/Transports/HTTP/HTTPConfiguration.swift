@@ -10,6 +10,7 @@ public struct HTTPConfiguration: TransportOption, Hashable {
   ///
   /// False once the server has asked for a digest, so that nobody in between can ask for less.
   public var allowsBasic = true
+  /// In a catalogue, the defaults stand for ``TransportOptions/tls``.
   public var tls = TLSConfiguration()
   /// The URL of a proxy in libcurl's form; `nil` for none, whatever the environment says.
   public var proxy: String?

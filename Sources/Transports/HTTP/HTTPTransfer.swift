@@ -17,7 +17,7 @@ internal import Synchronization
     /// Whether the connection must not lead to this machine, because a distant server named the
     /// URL.
     var staysOutside: Bool
-    /// Whether nothing is asked, because only the certificate of a server that is not trusted is
+    /// Whether the server is asked nothing, because only its certificate, which is not trusted, is
     /// wanted, for the error.
     var isInspection = false
   }
@@ -69,6 +69,8 @@ internal import Synchronization
   /// Bytes per read of libcurl.
   private static let readSize = 256 << 10
   static let connectTime = Duration.seconds(10)
+  /// For an inspection: the server has just answered, and the person waits for the error.
+  private static let inspectionTime = Duration.seconds(3)
   /// The headers that are added to libcurl's own.
   ///
   /// A connection serves one stream. `video/rtp` is preferred; many file servers know only a type
@@ -233,7 +235,8 @@ extension HTTPTransfer {
     // For libcurl an empty name means no proxy, not even the one in the environment.
     try set(CURLOPT_PROXY, request.configuration.proxy ?? "")
     try set(CURLOPT_NOSIGNAL, 1)
-    try set(CURLOPT_CONNECTTIMEOUT_MS, Int(Self.connectTime / .milliseconds(1)))
+    let connectTime = request.isInspection ? Self.inspectionTime : Self.connectTime
+    try set(CURLOPT_CONNECTTIMEOUT_MS, Int(connectTime / .milliseconds(1)))
     try set(CURLOPT_BUFFERSIZE, Self.readSize)
     try set(CURLOPT_TCP_KEEPALIVE, 1)
     if let zone = request.url.zone { try set(CURLOPT_ADDRESS_SCOPE, zone) }
@@ -254,7 +257,8 @@ extension HTTPTransfer {
   private func configureTLS() throws(HTTPError) {
     let tls = request.configuration.tls
     try set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-    // An inspection ends before anything is sent.
+    // An inspection ends before the server is asked for anything. A proxy on the way to it gets
+    // CONNECT and its own login once more.
     if tls.acceptsAnything || tls.pin != nil || request.isInspection {
       try set(CURLOPT_SSL_VERIFYPEER, 0)
       try set(CURLOPT_SSL_VERIFYHOST, 0)

@@ -25,11 +25,13 @@ struct HTTPTransferEnd: Sendable {
   }
 
   private static func outcome(of transfer: HTTPTransfer, _ code: CURLcode) -> Outcome {
-    if let refusal = transfer.refusal { return .failed(refusal) }
     // What else goes wrong in an inspection says less than why there was one.
     if transfer.request.isInspection {
-      return .failed(TLSError.untrusted(host: transfer.request.url.host, fingerprint: nil))
+      return .failed(
+        transfer.refusal as? TLSError
+          ?? TLSError.untrusted(host: transfer.request.url.host, fingerprint: nil))
     }
+    if let refusal = transfer.refusal { return .failed(refusal) }
     let status = transfer.number(CURLINFO_RESPONSE_CODE)
     guard code == CURLE_OK else { return .failed(error(of: transfer, code)) }
     if (300..<400).contains(status), let target = redirect(of: transfer) {

@@ -68,10 +68,8 @@ extension TransportKind {
       source, options, eventLoop in
       // '--transport http host:port' has no scheme.
       let url = SourceAddress.scheme(of: source) == nil ? "http://" + source : source
-      var configuration = options.http
-      configuration.credentials = configuration.credentials ?? options.credentials
       return try HTTPTransport(
-        source: url, configuration: configuration, sockets: options.sockets, on: eventLoop)
+        source: url, configuration: options.httpInEffect, sockets: options.sockets, on: eventLoop)
     }
     kind.usage = [
       SourceForm(
@@ -86,6 +84,16 @@ extension TransportKind {
     kind.scopes = [OptionScope("http://", toolOptions: ["--timeout"])]
     return kind
   }()
+}
+
+extension TransportOptions {
+  /// The options for `http://`, with what holds for all transports where they have none.
+  var httpInEffect: HTTPConfiguration {
+    var configuration = http
+    configuration.credentials = configuration.credentials ?? credentials
+    if configuration.tls == TLSConfiguration() { configuration.tls = tls }
+    return configuration
+  }
 }
 
 extension ServerURL.Family {

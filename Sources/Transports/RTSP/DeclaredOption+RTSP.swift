@@ -9,7 +9,8 @@ extension DeclaredOption {
         """, in: .rtsp,
       read: { text -> RTSPConfiguration.Delivery? in
         guard let delivery = RTSPConfiguration.Delivery(rawValue: text) else {
-          throw OptionFault("--rtsp-transport must be auto, tcp, udp or multicast")
+          let known = RTSPConfiguration.Delivery.allCases.map(\.rawValue)
+          throw OptionFault("--rtsp-transport must be \(DeclaredOption.choices(known))")
         }
         return delivery
       },
@@ -30,8 +31,5 @@ extension DeclaredOption {
     read: { text -> Int? in
       try DeclaredOption.number(text, in: 0..., "--stream must be at least 0")
     },
-    apply: { value, options in
-      options.rtsp.selection = .number(value)
-      options.media.number = value
-    })
+    apply: { value, options in options.media.number = value })
 }

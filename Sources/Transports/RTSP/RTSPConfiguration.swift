@@ -22,6 +22,7 @@ public struct RTSPConfiguration: TransportOption, Hashable {
   }
 
   public var delivery = Delivery.automatic
+  /// In a catalogue, ``MediaChoice/number`` chooses from everything.
   public var selection = Selection.everything
   /// Sets up all streams and discards those that are not selected: H264DVR recorders send no video
   /// over UDP before audio is set up.
@@ -34,6 +35,7 @@ public struct RTSPConfiguration: TransportOption, Hashable {
   ///
   /// False once the server has asked for a digest, so that nobody in between can ask for less.
   public var allowsBasic = true
+  /// In a catalogue, the defaults stand for ``TransportOptions/tls``.
   public var tls = TLSConfiguration()
   /// The options for media whose keys are in the description.
   public var protection = SRTPOptions()

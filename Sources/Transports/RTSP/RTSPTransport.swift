@@ -94,13 +94,13 @@ extension TransportKind {
         // '--transport rtsp host/path' has no scheme.
         let url = SourceAddress.scheme(of: source) == nil ? "rtsp://" + source : source
         return try RTSPTransport(
-          source: url, configuration: options.rtspWithLogin, sockets: options.sockets,
+          source: url, configuration: options.rtspInEffect, sockets: options.sockets,
           on: eventLoop)
       },
       describe: { source, options, eventLoop in
         StreamListing(
           of: try await RTSPTransport.describe(
-            source: source, configuration: options.rtspWithLogin, sockets: options.sockets,
+            source: source, configuration: options.rtspInEffect, sockets: options.sockets,
             on: eventLoop))
       })
     kind.formerSchemes = ServerURL.Family.rtsp.formerSchemes
@@ -125,10 +125,14 @@ extension TransportKind {
 }
 
 extension TransportOptions {
-  /// The options for `rtsp://`, with the login of all transports where they have none.
-  fileprivate var rtspWithLogin: RTSPConfiguration {
+  /// The options for `rtsp://`, with what holds for all transports where they have none.
+  var rtspInEffect: RTSPConfiguration {
     var configuration = rtsp
     configuration.credentials = configuration.credentials ?? credentials
+    if configuration.tls == TLSConfiguration() { configuration.tls = tls }
+    if configuration.selection == .everything, let number = media.number {
+      configuration.selection = .number(number)
+    }
     return configuration
   }
 }

@@ -9,6 +9,8 @@ internal import RTPWire
 final class ReplayPlayer {
   /// How long the event loop is occupied at a time.
   static let turn = TimeAmount.milliseconds(2)
+  /// The pause after that: SwiftNIO reads no socket of its loop before it finds that no task is due.
+  private static let pause = TimeAmount.microseconds(20)
   /// Packets between two readings of the clock.
   private static let stride = 64
   /// Batches waiting for delivery.
@@ -122,7 +124,7 @@ final class ReplayPlayer {
       untilLook = Self.stride
       guard NIODeadline.now() < turnEnd else {
         completeRead()
-        return schedule(in: .zero)
+        return schedule(in: Self.pause)
       }
     }
   }

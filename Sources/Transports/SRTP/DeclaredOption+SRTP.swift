@@ -46,30 +46,3 @@ extension DeclaredOption {
       apply: { options in options.srtp.allowsInsecureSDES = true }),
   ]
 }
-
-extension SRTPKeySource {
-  /// The environment variable for a key.
-  static let variable = "RTP_RECV_SRTP_KEY"
-}
-
-extension SRTPOptions {
-  /// Whether there are keys, or something to read them from.
-  public var hasKeys: Bool { !keys.isEmpty || readableSource != nil }
-
-  /// Reads the keys from ``keySource`` or the environment, once, and forbids core dumps and
-  /// debuggers.
-  ///
-  /// - Throws: ``SRTPError``, which never contains any of the text read.
-  public mutating func readKeys() throws(SRTPError) {
-    guard let source = readableSource else { return }
-    SRTPKeyMaterial.forbidDumps()
-    keys = try source.keys()
-    keySource = nil
-  }
-
-  private var readableSource: SRTPKeySource? {
-    if let keySource { return keySource }
-    return unsafe getenv(SRTPKeySource.variable) == nil
-      ? nil : .environment(SRTPKeySource.variable)
-  }
-}

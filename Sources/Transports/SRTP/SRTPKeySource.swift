@@ -10,6 +10,9 @@ public enum SRTPKeySource: Sendable, Hashable {
   /// An environment variable, which is wiped and removed.
   case environment(String)
 
+  /// The environment variable for a key.
+  static let variable = "RTP_RECV_SRTP_KEY"
+
   /// Reads all keys.
   ///
   /// - Throws: ``SRTPError``, which never contains any of the text read.

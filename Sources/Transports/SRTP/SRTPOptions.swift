@@ -1,9 +1,13 @@
+internal import Glibc
+
 /// The options of SRTP, whatever carries it.
 public struct SRTPOptions: TransportOption, Hashable {
   /// The keys; if there are any, all packets are expected to be protected by them, whatever a
   /// description says.
   public var keys: [SRTPKeyMaterial] = []
   /// Where ``readKeys()`` finds the keys; `nil` for the environment, which may have none.
+  ///
+  /// Until they are read, no transport is made: it would be one without protection.
   public var keySource: SRTPKeySource?
   /// The roll-over counter of a stream that is joined late, if it is known.
   public var rollover: UInt32?
@@ -14,6 +18,26 @@ public struct SRTPOptions: TransportOption, Hashable {
   public var allowsInsecureSDES = false
 
   public init() {}
+
+  /// Whether there are keys, or something to read them from.
+  public var hasKeys: Bool { !keys.isEmpty || readableSource != nil }
+
+  /// Reads the keys from ``keySource`` or the environment, once, and forbids core dumps and
+  /// debuggers.
+  ///
+  /// - Throws: ``SRTPError``, which never contains any of the text read.
+  public mutating func readKeys() throws(SRTPError) {
+    guard let source = readableSource else { return }
+    SRTPKeyMaterial.forbidDumps()
+    keys = try source.keys()
+    keySource = nil
+  }
+
+  private var readableSource: SRTPKeySource? {
+    if let keySource { return keySource }
+    return unsafe getenv(SRTPKeySource.variable) == nil
+      ? nil : .environment(SRTPKeySource.variable)
+  }
 }
 
 extension TransportOptions {
@@ -23,8 +47,10 @@ extension TransportOptions {
     set { self[SRTPOptions.self] = newValue }
   }
 
-  /// - Throws: ``TransportError/source(_:_:)`` when a repair stream would have no key.
+  /// - Throws: ``TransportError/source(_:_:)`` when keys were not read, or a repair stream would
+  ///   have none.
   func checkProtection(of source: String) throws(TransportError) {
+    guard srtp.keySource == nil else { throw .source(source, .unreadKeys) }
     guard !srtp.keys.isEmpty else { return }
     try repair.checkProtection(of: source)
   }

@@ -37,12 +37,20 @@ enum HostResolution {
       return eventLoop.makeSucceededFuture([address.with(port: port)])
     }
     // A server on this machine may listen at either address, and many a /etc/hosts has only one.
-    if ServerURL.isLocalhost(host) {
+    if isLocalhost(host) {
       let both = ["127.0.0.1", "::1"].compactMap { try? SocketAddress(ipAddress: $0, port: 0) }
       return eventLoop.makeSucceededFuture(both.map { $0.with(port: port) })
     }
     return lookups.addresses(of: host, on: eventLoop, within: .seconds(Int64(deadline)))
       .map { addresses in addresses.map { $0.with(port: port) } }
+  }
+
+  /// Whether a host is a name that always stands for this machine (RFC 6761 §6.3), with or without
+  /// the final dot of a complete name.
+  static func isLocalhost(_ host: String) -> Bool {
+    let lowercased = host.lowercased()
+    let name = lowercased.dropLast(lowercased.hasSuffix(".") ? 1 : 0)
+    return name == "localhost" || name.hasSuffix(".localhost")
   }
 
   /// The addresses of both families alternately, the preferred one first (RFC 8305 §4); each once.

@@ -8,7 +8,7 @@ extension TransportCounter {
   static let refused = TransportCounter("refused", unit: .events)
   /// Datagrams from an address that is not the pinned source.
   static let foreignOrigin = TransportCounter("foreign_origin", unit: .datagrams)
-  /// Datagrams that are neither RTP nor RTCP, while waiting for a source.
+  /// Datagrams that are neither RTP nor RTCP, while waiting for a source or its first media.
   static let notRTP = TransportCounter("not_rtp", unit: .datagrams)
   /// Times the pinned source moved to another port after a silence.
   static let rebindings = TransportCounter("rebindings", unit: .events)
@@ -43,8 +43,8 @@ extension TransportCounters {
     set { self[.foreignOrigin] = newValue }
   }
 
-  /// Datagrams that are neither RTP nor RTCP, while waiting for a source or its first media; those
-  /// of a server that got a hello are delivered too.
+  /// Datagrams that are neither RTP nor RTCP, while waiting for a source or its first media; they
+  /// are not delivered.
   public var notRTP: UInt64 {
     get { self[.notRTP] }
     set { self[.notRTP] = newValue }

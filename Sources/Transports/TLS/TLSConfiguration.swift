@@ -1,5 +1,5 @@
 /// How the far end of a TLS connection is verified, and which certificate it gets from us.
-public struct TLSConfiguration: Sendable, Hashable {
+public struct TLSConfiguration: TransportOption, Hashable {
   /// A PEM file of certificates to trust instead of the system's.
   public var authorities: String?
   /// The SHA-256 of the server's certificate in DER; when it is given, nothing else is checked.
@@ -22,12 +22,9 @@ public struct TLSConfiguration: Sendable, Hashable {
 }
 
 extension TransportOptions {
-  /// The TLS of RTSP and of HTTP; what is set holds for both.
+  /// The TLS of all transports whose own options have none but the defaults.
   public var tls: TLSConfiguration {
-    get { rtsp.tls }
-    set {
-      rtsp.tls = newValue
-      http.tls = newValue
-    }
+    get { self[TLSConfiguration.self] }
+    set { self[TLSConfiguration.self] = newValue }
   }
 }

@@ -15,14 +15,20 @@ extension DeclaredOption {
       apply: { value, options in options.hello.heartbeat = ByteBuffer(bytes: value.bytes) }),
     DeclaredOption(
       "heartbeat-interval", valueName: "s",
-      help: "The time between two heartbeats; at least 1. (default: 3.0)", in: .udp,
-      takesDashes: true,
+      help: """
+        The time between two heartbeats; at least 1. \
+        (default: \(usualInterval))
+        """, in: .udp, takesDashes: true,
       read: { text -> Double? in
         try DeclaredOption.number(
           text, in: 1.0...3600.0, "--heartbeat-interval must be 1 to 3600 s")
       },
       apply: { value, options in options.hello.interval = .seconds(value) }),
   ]
+
+  /// In seconds.
+  private static let usualInterval: Double =
+    UDPTransport.HelloConfiguration().interval / .seconds(1)
 
   /// The options of those who open sockets.
   static let ofConnections: [DeclaredOption] = [
@@ -32,7 +38,11 @@ extension DeclaredOption {
       read: { text -> UDPTransport.LocalAddress? in
         do {
           return try UDPTransport.LocalAddress(parsing: text)
-        } catch { throw OptionFault("--bind: \(error)") }
+        } catch TransportError.source(_, .missingPort) {
+          throw OptionFault("--bind: the port is missing, as in 192.0.2.1:5004 or :5004")
+        } catch TransportError.source(_, let fault) {
+          throw OptionFault("--bind: \(fault)")
+        }
       },
       apply: { value, options in options.sockets.bind = value }),
     DeclaredOption(

@@ -179,8 +179,11 @@ final class UDPReceiver: TrackReceiver {
       }
     switch verdict {
     case .accepted:
-      // A server that got a hello is accepted whatever it sends.
-      if pin.lastMedia == nil, noteContent(of: datagram) { count.notRTP += 1 }
+      // A server that got a hello is accepted whatever it sends, but only RTP begins a stream.
+      if pin.lastMedia == nil, noteContent(of: datagram) {
+        count.notRTP += 1
+        return
+      }
       if datagram.channel == .control { controlSource = origin }
       deliver(datagram)
     case .held: break

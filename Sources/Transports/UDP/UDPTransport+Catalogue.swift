@@ -143,6 +143,9 @@ extension SessionDescription {
     var withPort = media.indices.filter { media[$0].port > 0 && !media[$0].isRetransmission }
     guard !withPort.isEmpty else { throw .nothingToReceive }
     if let number = choice.number {
+      if media.indices.contains(number), media[number].isRetransmission {
+        throw .onlyRetransmissions(number: number)
+      }
       withPort.removeAll { $0 != number }
       guard !withPort.isEmpty else { throw .noSuchMedia(number: number) }
     }

@@ -64,12 +64,12 @@ final class ImpairingRelay: @unchecked Sendable {
       guard count > 0 else { return }
       let packet = Array(buffer[0..<count])
       received += 1
-      if loss > 0, generator.unit() < loss, received > Self.spared { continue }
-      if generator.unit() < reordering {
+      if loss > 0, generator.uniform() < loss, received > Self.spared { continue }
+      if generator.uniform() < reordering {
         held.append((packet, 1 + Int(generator.next() % UInt64(depth))))
       } else {
         send(packet, to: target)
-        if generator.unit() < duplication { send(packet, to: target) }
+        if generator.uniform() < duplication { send(packet, to: target) }
         for index in held.indices { held[index].after -= 1 }
         for (packet, after) in held where after <= 0 { send(packet, to: target) }
         held.removeAll { $0.after <= 0 }

@@ -88,6 +88,29 @@ import Testing
     await client.close()
   }
 
+  @Test func clientsAreHeardByASenderThatIsNeverInTime() async throws {
+    var configuration = configuration(pattern(frames: nil), to: .listen(host: "127.0.0.1", port: 0))
+    configuration.pacing = .unpaced
+    let (events, continuation) = AsyncStream.makeStream(of: SenderEvent.self)
+    let sender = try await Sender.start(configuration) { continuation.yield($0) }
+    let (first, second) = (try await Client(), try await Client())
+    first.say("Hello", to: sender.localAddress)
+    let seen = try await first.beating("x", to: sender.localAddress, every: .milliseconds(20)) {
+      var seen: [SenderEvent] = []
+      for await event in events {
+        seen.append(event)
+        if seen.count == 1 { second.say("Hello", to: sender.localAddress) }
+        if seen.count == 2 { break }
+      }
+      return seen
+    }
+    #expect(seen == [.clientArrived(first.address), .clientIgnored(second.address)])
+    sender.stop()
+    _ = try await withDeadline { try await sender.finished() }
+    await first.close()
+    await second.close()
+  }
+
   @Test func servingOnceEndsWithTheClient() async throws {
     var configuration = configuration(
       pattern(frames: nil), to: .listen(host: "127.0.0.1", port: 0))

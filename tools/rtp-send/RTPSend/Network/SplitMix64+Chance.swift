@@ -2,8 +2,8 @@ public import RTPWire
 
 /// What a simulated network throws dice for.
 extension SplitMix64 {
-  /// A number in 0 ..< 1.
-  public mutating func uniform() -> Double { Double(next() >> 11) * 0x1p-53 }
+  /// A generator that is independent of this one's next numbers.
+  public mutating func split() -> SplitMix64 { SplitMix64(seed: next()) }
 
   /// True with `probability`; never at 0 and always at 1.
   public mutating func chance(_ probability: Double) -> Bool { uniform() < probability }

@@ -11,6 +11,7 @@ final class HTTPClientSession: ChannelInboundHandler {
   private let loop: NIOIsolatedEventLoop
   private var run: StreamRun?
   private var timer: Scheduled<Void>?
+  private var turns = LoopTurns()
   private var hasEnded = false
 
   /// The most bytes in one chunk.
@@ -89,7 +90,8 @@ final class HTTPClientSession: ChannelInboundHandler {
     }
     if run?.isFinished == true { return end(.sourceEnded, context) }
     guard let next = run?.deadline else { return }
-    let deadline = NIODeadline.uptimeNanoseconds(UInt64(clamping: next.nanoseconds))
+    let due = NIODeadline.uptimeNanoseconds(UInt64(clamping: next.nanoseconds))
+    let deadline = turns.deadline(for: due, at: .now())
     timer = loop.scheduleTask(deadline: deadline) { self.tick(context) }
   }
 

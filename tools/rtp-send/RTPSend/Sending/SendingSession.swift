@@ -17,6 +17,7 @@ final class SendingSession: ChannelInboundHandler {
   private var report = SendReport()
   private var lastIgnored: SocketAddress?
   private var timer: Scheduled<Void>?
+  private var turns = LoopTurns()
   private var lastError: (any Error)?
   private var failure: (any Error)?
   private var hasEnded = false
@@ -134,7 +135,8 @@ final class SendingSession: ChannelInboundHandler {
   private func schedule(_ context: ChannelHandlerContext) {
     let own = context.channel.isWritable ? run?.deadline : nil
     guard let next = [own, presence?.deadline].compactMap({ $0 }).min() else { return }
-    let deadline = NIODeadline.uptimeNanoseconds(UInt64(clamping: next.nanoseconds))
+    let due = NIODeadline.uptimeNanoseconds(UInt64(clamping: next.nanoseconds))
+    let deadline = turns.deadline(for: due, at: .now())
     timer = loop.scheduleTask(deadline: deadline) { self.tick(context) }
   }
 
