@@ -91,6 +91,7 @@ import Testing
   @Test func clientsAreHeardByASenderThatIsNeverInTime() async throws {
     var configuration = configuration(pattern(frames: nil), to: .listen(host: "127.0.0.1", port: 0))
     configuration.pacing = .unpaced
+    configuration.heartbeatInterval = .seconds(1)
     let (events, continuation) = AsyncStream.makeStream(of: SenderEvent.self)
     let sender = try await Sender.start(configuration) { continuation.yield($0) }
     let (first, second) = (try await Client(), try await Client())

@@ -107,6 +107,8 @@ public final class Sender: Sendable {
     func datagrams(to remote: SocketAddress?) -> DatagramBootstrap {
       DatagramBootstrap(group: loop)
         .channelOption(.writeBufferWaterMark, value: waterMark)
+        // A sender that is too slow for its times has few moments for reading.
+        .channelOption(.maxMessagesPerRead, value: 64)
         .channelInitializer { channel in
           channel.eventLoop.makeCompletedFuture {
             let session = SendingSession(

@@ -63,7 +63,9 @@ final class SendingSession: ChannelInboundHandler {
   private func answer(_ envelope: AddressedEnvelope<ByteBuffer>, _ context: ChannelHandlerContext) {
     guard run != nil, envelope.remoteAddress.ipAddress == remote?.ipAddress else { return }
     run?.answer(envelope.data, at: now)
-    tick(context)
+    // More may be waiting to be read, and one look answers all of them.
+    timer?.cancel()
+    timer = loop.scheduleTask(deadline: .now()) { self.tick(context) }
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
