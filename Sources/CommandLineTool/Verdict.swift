@@ -44,12 +44,13 @@ struct Verdict {
       return
     }
     let (judged, words) = Self.judge(report, wish)
-    if judged == .done, !(wish.isCapturing && report.status.outputs.isEmpty),
-      let words = report.status.stream.flatMap({
-        Self.scrambled($0, isCodecChosen: wish.isCodecChosen)
-      })
+    let scrambled = report.status.stream.flatMap {
+      Self.scrambled($0, isCodecChosen: wish.isCodecChosen)
+    }
+    if judged == .done || words == scrambled,
+      !(wish.isCapturing && report.status.outputs.isEmpty), let scrambled
     {
-      (status, complaint) = (.unrecognizedMedia, words)
+      (status, complaint) = (.unrecognizedMedia, scrambled)
     } else if judged == .done, let frames = wish.frames, !report.reason.isFramesReached {
       status = .framesMissing
       let missing = "\(report.status.delivery.frames) of \(frames.counted("frame")) came"
