@@ -86,7 +86,8 @@ public final class OutputLane: Sendable {
   /// Whether the target is a named pipe that nobody has opened to read for two seconds.
   public var awaitsReader: Bool { account.awaitsReader }
 
-  /// Whether the queue is over half full, so producers should back off.
+  /// Whether producers should back off: more waits than ``QueueLimits/crowdedBytes``, or than half of
+  /// the limit's count.
   public var isCrowded: Bool { queue.isCrowded }
 
   /// Calls `body` once, from any thread, when there is room again; at once if there is room now.

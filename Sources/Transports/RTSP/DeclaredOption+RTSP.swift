@@ -26,7 +26,10 @@ extension DeclaredOption {
   /// Which of the streams of a description to play.
   static let stream = DeclaredOption(
     "stream", valueName: "n",
-    help: "The stream to play, counted from 0 as --list shows them; by default the first video.",
+    help: """
+      The stream of a server or of FILE.sdp to play, counted from 0 as --list shows them; by \
+      default the first video.
+      """,
     in: .rtsp, takesDashes: true,
     read: { text -> Int? in
       try DeclaredOption.number(text, in: 0..., "--stream must be at least 0")
