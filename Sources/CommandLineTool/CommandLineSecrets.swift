@@ -32,6 +32,11 @@ struct CommandLineSecrets: Sendable {
   /// The argument or the value of an option as typed, for `argument` as shown.
   func original(of argument: String) -> String { originals[argument] ?? argument }
 
+  /// The path of a file as typed: what looks like a login in it is none, unless it is a URL.
+  @Sendable static func path(_ shown: String) -> String {
+    shown.contains("://") ? shown : taken.original(of: shown)
+  }
+
   /// The long options, as they were typed.
   var typedOptions: [String] {
     arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }.map {
@@ -49,7 +54,7 @@ struct CommandLineSecrets: Sendable {
 
   private static func shown(_ value: String, _ transports: TransportCatalogue) -> String {
     // Neither a URL nor a login: the path of a file, say, which is opened as it is shown.
-    guard value.contains("://") || value.contains("@") else { return value }
+    guard ["://", "@", "?"].contains(where: value.contains) else { return value }
     return SourceArgument(value, transports: transports).shown
   }
 

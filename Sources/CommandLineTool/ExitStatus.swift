@@ -34,7 +34,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .readerGone: "the reader of a pipe went away"
     case .formatChanged: "the picture size changed, which a pipe cannot express"
     case .unrecognizedMedia:
-      "no H.264 or H.265, not the codec that was said, or encrypted without a key"
+      "no H.264 or H.265, not the codec that was said, or no key for SRTP"
     case .notTrusted: "the server, or all that came, could not be verified (TLS, SRTP)"
     case .redirectRefused: "the server redirects too often, or to where it must not be followed"
     case .noSuchStream: "there is no such stream: wrong path, number or flow, or no video"

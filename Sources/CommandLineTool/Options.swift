@@ -15,7 +15,7 @@ struct OutputOptions: ParsableArguments {
       """
       A file or named pipe to write, or - for standard output; repeatable. The ending chooses the \
       format: \(Self.formatNames). An existing file is replaced when the first frame comes.
-      """, valueName: "path"))
+      """, valueName: "path"), transform: CommandLineSecrets.path)
   var paths: [String] = []
 
   @Option(
@@ -117,7 +117,8 @@ struct LossOptions: ParsableArguments {
 struct MediaOptions: ParsableArguments {
   @Option(
     name: .customLong("sdp"),
-    help: ArgumentHelp("A session description of SOURCE.", valueName: "file"))
+    help: ArgumentHelp("A session description of SOURCE.", valueName: "file"),
+    transform: CommandLineSecrets.path)
   var sessionDescription: String?
 
   @Option(
@@ -249,7 +250,7 @@ struct DisplayOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "One JSON object a line, every second and at the end: a file, - or fd:N.",
-      valueName: "path"))
+      valueName: "path"), transform: CommandLineSecrets.path)
   var stats: String?
 
   @Option(

@@ -20,6 +20,8 @@ final class Session: Sendable {
   /// In bytes, as asked for.
   private let receiveBuffer: Int
   private let outputs: [OutputRequest]
+  /// Whether the packets are recorded, and nothing is made of them.
+  private let onlyRecords: Bool
   private let receiver: Receiver
   private let capture: CaptureFile?
   private let writer: StatisticsWriter?
@@ -65,8 +67,9 @@ final class Session: Sendable {
     configuration.stream.reorderWindow = .milliseconds(command.media.reorderWindow)
     outputs = try command.outputs.requests()
     configuration.outputs = outputs
+    onlyRecords = capture != nil && outputs.isEmpty
     // A recording takes media of any codec.
-    configuration.stream.doubtsCodec = capture == nil || !outputs.isEmpty
+    configuration.stream.doubtsCodec = !onlyRecords
     configuration.scalesToFirst = command.outputs.scaleToFirst
     configuration.lossTreatment = command.loss.treatment
     configuration.constantRate = command.loss.constantRate
@@ -113,7 +116,7 @@ final class Session: Sendable {
       wish: Verdict.Wish(
         source: source.shown, frames: command.stopping.frames,
         loginAdvice: command.login.advice(for: source),
-        isCodecChosen: command.media.codec != "auto", isCapturing: capture != nil,
+        isCodecChosen: command.media.codec != "auto", onlyRecords: onlyRecords,
         comesAgain: comesAgain))
     if !command.display.quiet, report.status.transport.delivered > 0 {
       StandardError.say(Summary.line(of: report.status, outputs: outputs))

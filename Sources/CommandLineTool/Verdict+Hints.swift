@@ -17,14 +17,13 @@ extension Verdict {
   static func whyNothing(_ report: Receiver.Report, _ wish: Wish) -> String? {
     let status = report.status
     guard !status.outputs.isEmpty else {
-      guard !wish.isCapturing, let stream = status.stream else { return nil }
+      guard !wish.onlyRecords, let stream = status.stream else { return nil }
       return withoutParameterSets(stream, status, isCodecChosen: wish.isCodecChosen)
     }
     guard status.outputs.allSatisfy({ $0.counters.written == 0 }) else { return nil }
     guard let stream = status.stream, case .receiving(let codec, _) = stream.phase,
       stream.reception.delivered > 0
     else { return hint(report, source: wish.source) }
-    if let words = scrambled(stream, isCodecChosen: wish.isCodecChosen) { return words }
     guard stream.format != nil else {
       return lackOfParameterSets(of: codec, isCodecChosen: wish.isCodecChosen)
     }
@@ -79,7 +78,11 @@ extension Verdict {
 
   /// What came that cannot be used, whatever else there is to say; `nil` if there is no such thing.
   static func unusable(_ status: Receiver.Status, _ wish: Wish) -> String? {
-    foreign(status) ?? otherCodec(status, isChosen: wish.isCodecChosen)
+    if let words = foreign(status) ?? otherCodec(status, isChosen: wish.isCodecChosen) {
+      return words
+    }
+    guard !wish.onlyRecords, let stream = status.stream else { return nil }
+    return scrambled(stream, isCodecChosen: wish.isCodecChosen)
   }
 
   /// That the media is of another codec than the user or the description says; `nil` if it may be

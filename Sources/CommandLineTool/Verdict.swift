@@ -20,8 +20,8 @@ struct Verdict {
     var loginAdvice: String
     /// Whether the user named the codec.
     var isCodecChosen: Bool
-    /// Whether the packets are recorded, which needs no picture.
-    var isCapturing: Bool
+    /// Whether the packets are recorded and nothing else is made of them, which needs no picture.
+    var onlyRecords: Bool
     /// Whether the source can be connected to again after an end.
     var comesAgain: Bool
   }
@@ -44,14 +44,7 @@ struct Verdict {
       return
     }
     let (judged, words) = Self.judge(report, wish)
-    let scrambled = report.status.stream.flatMap {
-      Self.scrambled($0, isCodecChosen: wish.isCodecChosen)
-    }
-    if judged == .done || words == scrambled,
-      !(wish.isCapturing && report.status.outputs.isEmpty), let scrambled
-    {
-      (status, complaint) = (.unrecognizedMedia, scrambled)
-    } else if judged == .done, let frames = wish.frames, !report.reason.isFramesReached {
+    if judged == .done, let frames = wish.frames, !report.reason.isFramesReached {
       status = .framesMissing
       let missing = "\(report.status.delivery.frames) of \(frames.counted("frame")) came"
       complaint = [words, missing].compactMap(\.self).joined(separator: "; ")
@@ -99,7 +92,9 @@ struct Verdict {
 
   private static func judge(_ report: Receiver.Report, _ wish: Wish) -> (ExitStatus, String?) {
     // A run that is stopped while it connects again ends with the reason for that.
-    if case .stopped = report.reason, let failure = report.status.connection.failure {
+    if case .stopped = report.reason, !report.status.connection.isOpen,
+      let failure = report.status.connection.failure
+    {
       return judge(failure, report, wish, isRetried: true)
     }
     return judge(report.reason, report, wish, isRetried: false)

@@ -151,9 +151,8 @@ public struct NALUnitCollector: Sendable {
     if let reordering { unitsNearLoss = reordering.reach + 1 }
   }
 
-  /// Ends the stream, or restarts it: what is open becomes an access unit.
-  ///
-  /// With `isLeft`, the sender goes on, and the access unit in progress is left out.
+  /// Ends the stream, or restarts it: what is open becomes an access unit, or is left out with
+  /// `isLeft`, because the sender goes on with it.
   mutating func flush(isLeft: Bool) {
     if isLeft, reordering == nil {
       // Its unit goes with it.
@@ -163,8 +162,11 @@ public struct NALUnitCollector: Sendable {
     }
     while let unit = reordering?.removeFirst() { write(unit) }
     reordering?.restart()
-    if isLeft { assembler.leave(statistics: &statistics) }
-    assembler.flush(statistics: &statistics)
+    if isLeft {
+      assembler.leave(statistics: &statistics)
+    } else {
+      assembler.flush(statistics: &statistics)
+    }
   }
 
   /// The next complete access unit.

@@ -46,13 +46,11 @@ struct CodecDoubt: Sendable {
     return other == nil && payloads >= Self.maximum ? .confirmed : .open
   }
 
-  /// Notes a picture that is intact and whose parameter sets are known.
+  /// Whether an intact picture whose parameter sets are known proves the codec that was said.
   ///
-  /// It proves the codec that was said, unless that is ruled out by a tenth of the payloads: some
-  /// NAL units of one codec look like small pictures of another.
-  func notePicture() -> Outcome {
-    payloads >= Self.minimum && 10 * own.against < payloads ? .confirmed : .open
-  }
+  /// It does unless a tenth of the payloads rules that codec out: some NAL units of one codec look
+  /// like small pictures of another.
+  var isSettledByPicture: Bool { payloads >= Self.minimum && 10 * own.against < payloads }
 
   /// What speaks for the codec that was said.
   private var own: RecognitionEvidence { evidence[expected] ?? RecognitionEvidence() }

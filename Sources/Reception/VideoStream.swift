@@ -162,7 +162,7 @@ public struct VideoStream: Sendable {
       if var unit = defragmenter?.next() {
         if !parameterSetsKnown { noteParameterSets() }
         if parameterSetsKnown, unit.integrity == .whole, unit.dependency != nil,
-          doubt?.notePicture() == .confirmed
+          doubt?.isSettledByPicture == true
         {
           doubt = nil
         }

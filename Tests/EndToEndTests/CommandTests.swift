@@ -206,6 +206,22 @@ struct CommandTests {
     #expect(receiver.standardError.matches(of: #/waiting for a reader/#).count == 1)
   }
 
+  @Test("a path that looks like a login or a password is taken as typed")
+  func pathsLikeLogins() throws {
+    let (sender, address) = try Self.server(["--frames", "5"])
+    let output = try Scratch.path("10:15@door.y4m")
+    let capture = try Scratch.path("10:15@door.pcapng")
+    let statistics = try Scratch.path("door?password=none.jsonl")
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      ["udp://\(address)", "-o", output, "--capture", capture, "--stats", statistics])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    for path in [output, capture, statistics] {
+      #expect(FileManager.default.fileExists(atPath: path), "\(path)")
+    }
+    try sender.waitForExit()
+  }
+
   @Test func nothingComesWithinTheTimeout() throws {
     let receiver = try RunningProcess(
       Product.rtpRecv, ["rtp://127.0.0.1:0", "--timeout", "0.5"])

@@ -82,11 +82,11 @@ struct CodecDoubtTests {
       right.observe(slice)
       wrong.observe(slice)
     }
-    #expect(right.notePicture() == .open)
+    #expect(!right.isSettledByPicture)
     right.observe(slice)
     wrong.observe(slice)
-    #expect(right.notePicture() == .confirmed)
-    #expect(wrong.notePicture() == .open)
+    #expect(right.isSettledByPicture)
+    #expect(!wrong.isSettledByPicture)
   }
 
   @Test("what is encrypted contradicts nobody", arguments: UInt64(1)...20)

@@ -7,7 +7,8 @@ public struct SRTPOptions: TransportOption, Hashable {
   public var keys: [SRTPKeyMaterial] = []
   /// Where ``readKeys()`` finds the keys; `nil` for the environment, which may have none.
   ///
-  /// Until they are read, no transport is made: it would be one without protection.
+  /// No transport is made before keys that are named here are read: it would be one without
+  /// protection. Whether the environment has any is known only after ``readKeys()``.
   public var keySource: SRTPKeySource?
   /// The roll-over counter of a stream that is joined late, if it is known.
   public var rollover: UInt32?

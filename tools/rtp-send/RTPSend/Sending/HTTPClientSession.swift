@@ -11,7 +11,6 @@ final class HTTPClientSession: ChannelInboundHandler {
   private let loop: NIOIsolatedEventLoop
   private var run: StreamRun?
   private var timer: Scheduled<Void>?
-  private var turns = LoopTurns()
   private var hasEnded = false
 
   /// The most bytes in one chunk.
@@ -91,7 +90,7 @@ final class HTTPClientSession: ChannelInboundHandler {
     if run?.isFinished == true { return end(.sourceEnded, context) }
     guard let next = run?.deadline else { return }
     let due = NIODeadline.uptimeNanoseconds(UInt64(clamping: next.nanoseconds))
-    let deadline = turns.deadline(for: due, at: .now())
+    let deadline = server.turns.deadline(for: due, at: .now())
     timer = loop.scheduleTask(deadline: deadline) { self.tick(context) }
   }
 

@@ -8,6 +8,8 @@ import RTPWire
 final class HTTPServing {
   let configuration: SenderConfiguration
   let onEvent: @Sendable (SenderEvent) -> Void
+  /// Those of the event loop that all clients share.
+  var turns = LoopTurns()
   private let promise: EventLoopPromise<SendReport>
   private var listener: (any Channel)?
   private var clients: [ObjectIdentifier: any Channel] = [:]
