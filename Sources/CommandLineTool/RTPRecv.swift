@@ -127,7 +127,9 @@ struct RTPRecv: AsyncParsableCommand {
   /// Throws if an option was typed that is about pictures, where none are made.
   private func checkTreatment() throws {
     let requests = try outputs.requests()
-    guard !requests.isEmpty, requests.allSatisfy({ $0.format.input == .units }) else { return }
+    guard !requests.isEmpty, requests.allSatisfy({ !$0.format.inputs.contains(.frames) }) else {
+      return
+    }
     let typed = [
       ("--on-loss", loss.chosenTreatment != nil), ("--constant-rate", loss.constantRate),
       ("--scale-to-first", outputs.scaleToFirst),

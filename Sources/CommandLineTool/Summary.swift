@@ -89,7 +89,7 @@ enum Summary {
     }
     for (output, request) in zip(status.outputs, outputs) where output.counters.dropped > 0 {
       let name = output.name == "-" ? "standard output" : output.name
-      let dropped = output.counters.dropped.counted(request.format.input.word)
+      let dropped = output.counters.dropped.counted(request.format.inputs.word)
       text += "; \(name) is too slow: \(dropped) dropped"
     }
     return text
@@ -162,12 +162,13 @@ enum Summary {
   }
 }
 
-extension OutputFormat.Input {
+extension OutputFormat.Inputs {
   /// One of them.
   fileprivate var word: String {
     switch self {
     case .frames: "frame"
     case .units: "access unit"
+    default: "unit"
     }
   }
 }

@@ -51,8 +51,8 @@ final class OutputAccount: Sendable {
     var error: (any OutputFault)?
     var notes: [OutputNote] = []
     var awaitsReader = false
-    /// True after access units were dropped, until the next random-access point.
-    var awaitsRandomAccess = false
+    /// True after coded items were dropped, until the next one at which decoding can begin.
+    var awaitsEntry = false
   }
 
   /// When to give up on the reader; none while the output is not finishing.
@@ -88,15 +88,16 @@ final class OutputAccount: Sendable {
     }
   }
 
-  /// Whether `unit` can be decoded after the written ones, given what was dropped.
-  func admits(_ unit: AccessUnit) -> Bool {
+  /// Whether an item can be decoded after the written ones, given what was dropped; `isEntry` says
+  /// that decoding can begin at it.
+  func admits(isEntry: Bool) -> Bool {
     state.withLock { state in
-      if unit.isRandomAccess { state.awaitsRandomAccess = false }
-      return !state.awaitsRandomAccess
+      if isEntry { state.awaitsEntry = false }
+      return !state.awaitsEntry
     }
   }
 
-  func awaitRandomAccess() { state.withLock { $0.awaitsRandomAccess = true } }
+  func awaitEntry() { state.withLock { $0.awaitsEntry = true } }
 
   func report(_ output: OutputFiles) {
     state.withLock { state in

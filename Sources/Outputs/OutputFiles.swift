@@ -72,8 +72,11 @@ final class OutputFiles {
       do {
         if let record = try output.record(for: try fitted(item)) {
           records.append(record)
-        } else if case .unit = item {
-          skipped += 1
+        } else {
+          switch item {
+          case .unit, .sound: skipped += 1
+          case .frame: break
+          }
         }
       } catch {
         failure = error

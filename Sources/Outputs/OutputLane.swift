@@ -28,7 +28,7 @@ public final class OutputLane: Sendable {
 
   /// What happens when the queue is full.
   public enum Policy: Sendable, Hashable {
-    /// The oldest frames are dropped, or the access units up to the next random-access point. This
+    /// The oldest frames are dropped, or the coded items up to the next at which decoding can begin. This
     /// suits a live stream, which does not wait.
     case dropOldest
     /// The producer of the next item waits. This suits a recording.
@@ -49,7 +49,7 @@ public final class OutputLane: Sendable {
       self.target = target
       self.format = format
       queueLimits =
-        format.input == .frames
+        format.inputs.contains(.frames)
         ? OutputLane.defaultFrameLimits : OutputLane.defaultUnitLimits
     }
   }
@@ -93,11 +93,11 @@ public final class OutputLane: Sendable {
   /// Calls `body` once, from any thread, when there is room again; at once if there is room now.
   public func whenRoom(_ body: @escaping @Sendable () -> Void) { queue.whenRoom(body) }
 
-  /// Hands over a frame; it is ignored if the format is made from access units.
+  /// Hands over a frame; it is ignored if the format is not made from frames.
   ///
   /// With ``Policy/block`` this blocks the calling thread while the queue is full.
   public func write(_ frame: RawFrame) {
-    guard configuration.format.input == .frames else { return }
+    guard configuration.format.inputs.contains(.frames) else { return }
     let item = OutputItem.frame(frame)
     switch configuration.policy {
     case .block:
@@ -111,38 +111,59 @@ public final class OutputLane: Sendable {
     }
   }
 
-  /// Hands over an access unit without waiting; it is ignored if the format is made from frames.
+  /// Hands over an access unit without waiting; it is ignored if the format is not made from them.
   ///
   /// - Returns: `.queued` even for a unit that ``Policy/dropOldest`` dropped and counted; `.full`
   ///   only with ``Policy/block``: the unit was not taken, and ``send(_:)`` can wait for room.
   @discardableResult
   public func write(_ unit: AccessUnit) -> SubmitOutcome {
-    guard configuration.format.input == .units else { return .queued }
-    let item = OutputItem.unit(unit)
+    guard configuration.format.inputs.contains(.units) else { return .queued }
+    return write(.unit(unit))
+  }
+
+  /// Hands over coded sound, in the same way; it is ignored if the format is not made from it.
+  @discardableResult
+  public func write(_ unit: SoundUnit) -> SubmitOutcome {
+    guard configuration.format.inputs.contains(.sound) else { return .queued }
+    return write(.sound(unit))
+  }
+
+  private func write(_ item: OutputItem) -> SubmitOutcome {
     guard configuration.policy == .dropOldest else {
       let outcome = queue.offer(item, bytes: item.byteCount)
       if outcome != .full { account.count(outcome) }
       return outcome
     }
-    guard account.admits(unit) else {
+    let isEntry = isEntry(item)
+    guard account.admits(isEntry: isEntry) else {
       account.count(.full)
       return .queued
     }
     let (outcome, evicted) = queue.offer(item, bytes: item.byteCount) { waiting in
       waiting.removeFirst()
-      while let next = waiting.first, !next.element.isRandomAccess { waiting.removeFirst() }
-      return !waiting.isEmpty || unit.isRandomAccess
+      while let next = waiting.first, !self.isEntry(next.element) { waiting.removeFirst() }
+      return !waiting.isEmpty || isEntry
     }
-    if outcome == .full { account.awaitRandomAccess() }
+    if outcome == .full { account.awaitEntry() }
     account.count(outcome, evicted: evicted)
     return outcome == .full ? .queued : outcome
+  }
+
+  /// Whether the output can go on with `item` after others were dropped; beside pictures, sound
+  /// waits for one.
+  private func isEntry(_ item: OutputItem) -> Bool {
+    switch item {
+    case .frame: true
+    case .unit(let unit): unit.isRandomAccess
+    case .sound: !configuration.format.inputs.contains(.units)
+    }
   }
 
   /// Hands over an access unit, suspending while the queue is full under ``Policy/block``.
   ///
   /// - Throws: ``ClosedError`` when the output has ended, or `CancellationError`.
   public func send(_ unit: AccessUnit) async throws {
-    guard configuration.format.input == .units else { return }
+    guard configuration.format.inputs.contains(.units) else { return }
     guard configuration.policy == .block else {
       if write(unit) == .closed { throw ClosedError() }
       return
@@ -177,14 +198,5 @@ public final class OutputLane: Sendable {
       account.deadline.set(Instant.now.advanced(by: min(max(time, .zero), Self.longestFinish)))
     }
     queue.close()
-  }
-}
-
-extension OutputItem {
-  fileprivate var isRandomAccess: Bool {
-    switch self {
-    case .frame: true
-    case .unit(let unit): unit.isRandomAccess
-    }
   }
 }

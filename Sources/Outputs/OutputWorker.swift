@@ -56,7 +56,7 @@ final class OutputWorker {
   }
 
   private func writeAll() throws {
-    let takesUnits = configuration.format.input == .units
+    let takesUnits = configuration.format.inputs.isDisjoint(with: .frames)
     let batch = takesUnits ? Self.unitsPerWrite : 1
     var wasIdle: Instant?
     while !account.deadline.isPast {

@@ -85,7 +85,7 @@ final class Distribution: Sendable {
     for taker in takers { taker.offer(unit) }
     // A lane that drops counts its drops; receiving waits for none of them.
     if share.isForOutputs {
-      for output in outputs where output.format.input == .units { output.lane.write(unit) }
+      for output in outputs { output.lane.write(unit) }
     }
     let isTaken = share.isForDecoder ? decode(unit) : true
     if share.isLast { end(.framesReached) }
@@ -119,10 +119,10 @@ final class Distribution: Sendable {
     let isDecoderWaitedFor =
       pace.waitsForDecoder
       || frameTakers.contains { $0.pressure == .everyOne }
-      || outputs.contains { $0.holdsFarEnd && $0.format.input == .frames }
+      || outputs.contains { $0.holdsFarEnd && $0.format.inputs.contains(.frames) }
     if isDecoderWaitedFor, let decoder, decoder.isCrowded { return .decoder(decoder) }
     let lane = outputs.first { output in
-      output.holdsFarEnd && output.format.input == .units && output.lane.isCrowded
+      output.holdsFarEnd && !output.format.inputs.contains(.frames) && output.lane.isCrowded
     }
     if let lane { return .lane(lane.lane) }
     return unitTakers.first { $0.isCrowded }.map { .taker($0) }
@@ -210,7 +210,7 @@ final class Distribution: Sendable {
     guard let share else { return }
     configuration.onFrame?(frame)
     for taker in takers { taker.put(frame) }
-    for output in outputs where output.format.input == .frames { output.lane.write(frame) }
+    for output in outputs { output.lane.write(frame) }
     if share.isLast { end(.framesReached) }
   }
 

@@ -57,7 +57,9 @@ public final class Receiver: Sendable {
     public init() {}
 
     /// Whether a closure or an output wants frames.
-    var wantsFrames: Bool { onFrame != nil || outputs.contains { $0.format.input == .frames } }
+    var wantsFrames: Bool {
+      onFrame != nil || outputs.contains { $0.format.inputs.contains(.frames) }
+    }
 
     /// Whether a closure or an output wants anything.
     var wantsAnything: Bool { wantsFrames || onAccessUnit != nil || !outputs.isEmpty }
@@ -117,7 +119,7 @@ public final class Receiver: Sendable {
       var setup = OutputLane.Configuration(target: request.target, format: request.format)
       // Units come on the event loop, which never waits; the far end is held instead.
       let policy = pace.policy(configuration.constantRate ? .block : request.policy)
-      setup.policy = request.format.input == .units ? .dropOldest : policy
+      setup.policy = !request.format.inputs.contains(.frames) ? .dropOldest : policy
       setup.scaleToFirst = configuration.scalesToFirst
       let lane = try OutputLane(
         setup,

@@ -5,7 +5,7 @@ public import Outputs
 /// A line for each frame with its size and a checksum of its samples (FNV-1a), as an output that
 /// comes from another package.
 public struct ChecksumOutput: Output {
-  public static let format = OutputFormat(name: "fnv", input: .frames) { ChecksumOutput() }
+  public static let format = OutputFormat(name: "fnv", inputs: .frames) { ChecksumOutput() }
 
   public mutating func record(for item: OutputItem) throws(ChecksumError) -> OutputRecord? {
     guard case .frame(let frame) = item else { return nil }

@@ -24,7 +24,7 @@ extension OutputFormat {
   ///
   /// That is of use only where players find the units in a byte stream, as by start codes.
   public static func elementaryStream(of codec: VideoCodec) -> OutputFormat {
-    OutputFormat(name: codec.name, otherEndings: codec.otherFileEndings, input: .units) {
+    OutputFormat(name: codec.name, otherEndings: codec.otherFileEndings, inputs: .units) {
       ElementaryStreamOutput(codec: codec)
     }
   }

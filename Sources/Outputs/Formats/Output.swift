@@ -31,12 +31,14 @@ extension Output {
 public enum OutputItem: Sendable {
   case frame(RawFrame)
   case unit(AccessUnit)
+  case sound(SoundUnit)
 
   /// The size that counts towards the limits of the output's queue.
   var byteCount: Int {
     switch self {
     case .frame(let frame): frame.byteCount
     case .unit(let unit): unit.bytes.readableBytes
+    case .sound(let unit): unit.bytes.readableBytes
     }
   }
 }

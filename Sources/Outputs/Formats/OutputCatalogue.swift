@@ -6,26 +6,34 @@ import RTPWire
 /// A format that can be written, as the command line names it.
 public struct OutputFormat: Sendable {
   /// What a format is made from.
-  public enum Input: Sendable, Hashable {
-    case frames
-    case units
+  public struct Inputs: OptionSet, Sendable, Hashable {
+    public let rawValue: Int
+
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// Decoded pictures.
+    public static let frames = Inputs(rawValue: 1)
+    /// Coded pictures, as access units.
+    public static let units = Inputs(rawValue: 2)
+    /// Coded sound.
+    public static let sound = Inputs(rawValue: 4)
   }
 
   /// The name and usual file ending: `y4m`.
   public let name: String
   /// Other endings that mean the same.
   public let otherEndings: [String]
-  public let input: Input
+  public let inputs: Inputs
   /// Makes an output that begins a new file or pipe.
   public let make: @Sendable () -> any Output
 
   public init(
-    name: String, otherEndings: [String] = [], input: Input,
+    name: String, otherEndings: [String] = [], inputs: Inputs,
     make: @escaping @Sendable () -> any Output
   ) {
     self.name = name
     self.otherEndings = otherEndings
-    self.input = input
+    self.inputs = inputs
     self.make = make
   }
 }

@@ -9,7 +9,7 @@ import RTPWire
 /// The header is that of yuv4mpeg(5) with the extensions that FFmpeg reads and writes: more than 8
 /// bits (`C420p10`) and the sample range (`XCOLORRANGE`).
 struct Y4MOutput: Output {
-  static let format = OutputFormat(name: "y4m", input: .frames) { Y4MOutput() }
+  static let format = OutputFormat(name: "y4m", inputs: .frames) { Y4MOutput() }
 
   /// A rate outside these limits, measured from two timestamps, means that the timestamps are
   /// wrong.

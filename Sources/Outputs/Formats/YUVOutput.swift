@@ -4,7 +4,7 @@ import Decode
 ///
 /// Samples of more than 8 bits take two bytes, low byte first.
 struct YUVOutput: Output {
-  static let format = OutputFormat(name: "yuv", input: .frames) { YUVOutput() }
+  static let format = OutputFormat(name: "yuv", inputs: .frames) { YUVOutput() }
 
   mutating func record(for item: OutputItem) throws(OutputError) -> OutputRecord? {
     guard case .frame(let frame) = item else { return nil }

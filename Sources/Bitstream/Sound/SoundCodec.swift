@@ -1,0 +1,18 @@
+/// A sound coding: its names, and what its decoder needs.
+///
+/// Two codecs are equal when they have the same name.
+public struct SoundCodec: Sendable, Hashable {
+  /// The name for people and in the statistics, in lower case: `aac`, `pcmu`, `opus`.
+  public let name: String
+  /// libavcodec's name of the decoder: `aac`, `pcm_mulaw`, `opus`.
+  public let decoderName: String
+
+  public init(name: String, decoderName: String) {
+    self.name = name
+    self.decoderName = decoderName
+  }
+
+  public static func == (one: SoundCodec, other: SoundCodec) -> Bool { one.name == other.name }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(name) }
+}
