@@ -40,7 +40,7 @@ struct OutputOptions: ParsableArguments {
         argument: path, format: format,
         // A file is slow only for moments, so nothing needs to be dropped. A reader may stop for
         // ever, and receiving must not wait for it.
-        policy: hasReader(path) ? .dropOldest : .block)
+        policy: format.scheme != nil || hasReader(path) ? .dropOldest : .block)
     }
   }
 
@@ -61,6 +61,10 @@ struct OutputOptions: ParsableArguments {
   }
 
   private func format(of path: String) throws -> OutputFormat {
+    if let (format, rest) = Self.catalogue.format(forScheme: path) {
+      guard !rest.isEmpty else { throw ValidationError("'\(path)' lacks a path: \(path)PATH") }
+      return format
+    }
     if let formatName {
       guard let format = Self.catalogue.format(named: formatName) else {
         throw ValidationError("no format named '\(formatName)'; there are \(Self.formatNames)")
@@ -86,7 +90,7 @@ struct OutputOptions: ParsableArguments {
 
   private static var catalogue: OutputCatalogue { CommandLineTool.current.outputs }
   static var formatNames: String {
-    catalogue.formats.map(\.name).joined(separator: ", ")
+    catalogue.formats.filter { $0.scheme == nil }.map(\.name).joined(separator: ", ")
   }
 }
 

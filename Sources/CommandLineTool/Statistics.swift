@@ -187,6 +187,7 @@ enum Statistics {
     var object = JSONLine()
     object.add("name", status.name)
     object.add(countersOf: status.counters)
+    for figure in status.figures { object.add(figure.name, figure.value) }
     if let report {
       object.add("files", report.files)
       object.add("error", report.error?.name)

@@ -40,8 +40,7 @@ public final class VideoDecoder: Sendable {
 
   private enum Command: Sendable {
     case decode(AccessUnit)
-    /// `nil` if nobody waits for it.
-    case flush(CheckedContinuation<Void, Never>?)
+    case flush(then: @Sendable () -> Void)
   }
 
   private let queue: BoundedQueue<Command>
@@ -83,9 +82,9 @@ public final class VideoDecoder: Sendable {
             decoder = next
             decoder.decode(unit)
           case .decode(let unit): decoder.decode(unit)
-          case .flush(let continuation):
+          case .flush(let body):
             if !queue.isClosed { decoder.flush() }
-            continuation?.resume()
+            body()
           }
         }
         decoder.close()
@@ -123,12 +122,15 @@ public final class VideoDecoder: Sendable {
   /// Decoding then restarts: units before the next random-access point fail.
   public func flush() async {
     await withCheckedContinuation { continuation in
-      if queue.offerBeyondLimits(.flush(continuation)) == .closed { continuation.resume() }
+      beginFlush { continuation.resume() }
     }
   }
 
-  /// Like ``flush()``, but without waiting.
-  public func beginFlush() { _ = queue.offerBeyondLimits(.flush(nil)) }
+  /// Like ``flush()``, but without waiting; `body` is called once it is done, or if nothing is decoded
+  /// any more.
+  public func beginFlush(then body: @escaping @Sendable () -> Void = {}) {
+    if queue.offerBeyondLimits(.flush(then: body)) == .closed { body() }
+  }
 
   /// Accepts nothing more and drops what waits, without waiting for the current unit.
   public func abandon() { queue.close() }

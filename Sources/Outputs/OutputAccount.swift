@@ -50,6 +50,7 @@ final class OutputAccount: Sendable {
     var files: [String] = []
     var error: (any OutputFault)?
     var notes: [OutputNote] = []
+    var figures: [OutputFigure] = []
     var awaitsReader = false
     /// True after coded items were dropped, until the next one at which decoding can begin.
     var awaitsEntry = false
@@ -60,6 +61,9 @@ final class OutputAccount: Sendable {
   private let state = Mutex(State())
 
   var counters: OutputCounters { state.withLock { $0.counters } }
+
+  /// What only this kind of output counts.
+  var figures: [OutputFigure] { state.withLock { $0.figures } }
 
   /// Whether a named pipe has had no reader for some time.
   var awaitsReader: Bool { state.withLock { $0.awaitsReader } }
@@ -99,13 +103,14 @@ final class OutputAccount: Sendable {
 
   func awaitEntry() { state.withLock { $0.awaitsEntry = true } }
 
-  func report(_ output: OutputFiles) {
+  func report(_ progress: OutputProgress) {
     state.withLock { state in
-      state.counters.written = UInt64(output.written)
-      state.counters.bytes = UInt64(output.bytes)
-      state.counters.skipped = UInt64(output.skipped)
-      state.files = output.files
-      state.notes = output.notes
+      state.counters.written = UInt64(clamping: progress.written)
+      state.counters.bytes = UInt64(clamping: progress.bytes)
+      state.counters.skipped = UInt64(clamping: progress.skipped)
+      state.files = progress.files
+      state.notes = progress.notes
+      state.figures = progress.figures
     }
   }
 

@@ -5,16 +5,15 @@ import RTPWire
 /// Everything that an output writes: one pipe, or one file and the files that continue it.
 ///
 /// Used by one thread at a time.
-final class OutputFiles {
-  /// How many items were taken from the queue.
-  private(set) var taken = 0
+final class OutputFiles: OutputDestination {
   /// How many items produced no output.
-  private(set) var skipped = 0
-  private(set) var files: [String] = []
+  private var skipped = 0
+  private var files: [String] = []
   /// Whether this is a regular file.
   private(set) var isFile = false
-  private(set) var notes: [OutputNote] = []
+  private var notes: [OutputNote] = []
 
+  private let make: @Sendable () -> any Output
   private let configuration: OutputLane.Configuration
   private let deadline: WriteDeadline
   private var output: any Output
@@ -23,16 +22,26 @@ final class OutputFiles {
   private var scaler: FrameScaler?
   private var writtenBefore = (items: 0, bytes: 0)
 
-  init(configuration: OutputLane.Configuration, deadline: WriteDeadline) {
+  /// Writes records of what `make` makes.
+  init(
+    make: @escaping @Sendable () -> any Output, configuration: OutputLane.Configuration,
+    deadline: WriteDeadline
+  ) {
+    self.make = make
     self.configuration = configuration
     self.deadline = deadline
-    output = configuration.format.make()
+    output = make()
   }
 
-  /// How many items were written whole.
-  var written: Int { writtenBefore.items + (writer?.items ?? 0) }
-  /// Bytes of whole records.
-  var bytes: Int { writtenBefore.bytes + (writer?.bytes ?? 0) }
+  var progress: OutputProgress {
+    var progress = OutputProgress()
+    progress.written = writtenBefore.items + (writer?.items ?? 0)
+    progress.skipped = skipped
+    progress.bytes = writtenBefore.bytes + (writer?.bytes ?? 0)
+    progress.files = files
+    progress.notes = notes
+    return progress
+  }
 
   /// Opens the first file, or the next one.
   ///
@@ -65,7 +74,6 @@ final class OutputFiles {
   ///
   /// - Throws: an ``OutputError``, or what the output throws.
   func write(_ items: [OutputItem]) throws {
-    taken += items.count
     var records: [OutputRecord] = []
     var failure: (any Error)?
     for item in items where failure == nil {
@@ -75,7 +83,7 @@ final class OutputFiles {
         } else {
           switch item {
           case .unit, .sound: skipped += 1
-          case .frame: break
+          case .frame, .interruption: break
           }
         }
       } catch {
@@ -96,7 +104,8 @@ final class OutputFiles {
   func close() {
     // A file to which nothing was written is unchanged, so it is not listed.
     if writer?.bytes == 0, !files.isEmpty { files.removeLast() }
-    writtenBefore = (written, bytes)
+    let progress = progress
+    writtenBefore = (progress.written, progress.bytes)
     writer = nil
   }
 
@@ -115,7 +124,7 @@ final class OutputFiles {
     }
     try finish()
     close()
-    output = configuration.format.make()
+    output = make()
     geometry = frame.geometry
     try open()
     return item

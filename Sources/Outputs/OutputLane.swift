@@ -83,6 +83,9 @@ public final class OutputLane: Sendable {
   /// The counters so far; callable from any thread.
   public var counters: OutputCounters { account.counters }
 
+  /// What only this kind of output counts; callable from any thread.
+  public var figures: [OutputFigure] { account.figures }
+
   /// Whether the target is a named pipe that nobody has opened to read for two seconds.
   public var awaitsReader: Bool { account.awaitsReader }
 
@@ -103,13 +106,18 @@ public final class OutputLane: Sendable {
     case .block:
       account.count(queue.put(item, bytes: item.byteCount))
     case .dropOldest:
-      let (outcome, evicted) = queue.offer(item, bytes: item.byteCount) { waiting in
-        waiting.removeFirst()
+      var evicted = 0
+      let (outcome, _) = queue.offer(item, bytes: item.byteCount) { waiting in
+        evicted += evict(from: &waiting)
         return true
       }
       account.count(outcome, evicted: evicted)
     }
   }
+
+  /// Tells the output, after the items before, that the connection has ended and another will
+  /// follow.
+  public func interrupt() { _ = queue.offerBeyondLimits(.interruption) }
 
   /// Hands over an access unit without waiting; it is ignored if the format is not made from them.
   ///
@@ -139,10 +147,10 @@ public final class OutputLane: Sendable {
       account.count(.full)
       return .queued
     }
-    let (outcome, evicted) = queue.offer(item, bytes: item.byteCount) { waiting in
-      waiting.removeFirst()
-      while let next = waiting.first, !self.isEntry(next.element) { waiting.removeFirst() }
-      return !waiting.isEmpty || isEntry
+    var evicted = 0
+    let (outcome, _) = queue.offer(item, bytes: item.byteCount) { waiting in
+      evicted += evict(from: &waiting)
+      return waiting.contains { !$0.element.isInterruption } || isEntry
     }
     if outcome == .full { account.awaitEntry() }
     account.count(outcome, evicted: evicted)
@@ -153,10 +161,26 @@ public final class OutputLane: Sendable {
   /// waits for one.
   private func isEntry(_ item: OutputItem) -> Bool {
     switch item {
-    case .frame: true
+    case .frame, .interruption: true
     case .unit(let unit): unit.isRandomAccess
     case .sound: !configuration.format.inputs.contains(.units)
     }
+  }
+
+  /// Removes the oldest item and those that are of no use without it; returns how many.
+  ///
+  /// An interruption stays while there is anything else to remove.
+  private func evict(from waiting: inout BoundedQueue<OutputItem>.Line) -> Int {
+    let kept = waiting.prefix { $0.element.isInterruption }.count
+    waiting.removeFirst(kept)
+    guard !waiting.isEmpty else { return 0 }
+    defer { for _ in 0..<kept { waiting.prepend((.interruption, 0)) } }
+    var count = 0
+    repeat {
+      waiting.removeFirst()
+      count += 1
+    } while waiting.first.map { !isEntry($0.element) } ?? false
+    return count
   }
 
   /// Hands over an access unit, suspending while the queue is full under ``Policy/block``.

@@ -14,8 +14,10 @@ final class OutputWorker {
   private let configuration: OutputLane.Configuration
   private let queue: BoundedQueue<OutputItem>
   private let account: OutputAccount
-  private let files: OutputFiles
+  private let destination: any OutputDestination
   private let onNews: @Sendable () -> Void
+  /// How many items were taken from the queue.
+  private var taken = 0
 
   init(
     configuration: OutputLane.Configuration, queue: BoundedQueue<OutputItem>,
@@ -25,7 +27,7 @@ final class OutputWorker {
     self.queue = queue
     self.account = account
     self.onNews = onNews
-    files = OutputFiles(configuration: configuration, deadline: account.deadline)
+    destination = configuration.format.makeDestination(configuration, account.deadline)
   }
 
   /// Writes until the queue is closed and empty, the deadline has passed, or something fails.
@@ -40,16 +42,16 @@ final class OutputWorker {
       queue.close()
       onError(fault)
     }
-    files.close()
-    account.report(files)
-    var rest = 0
-    while queue.take() != nil { rest += 1 }
-    account.discard(rest + files.taken - files.written - files.skipped)
+    destination.close()
+    let progress = destination.progress
+    account.report(progress)
+    while let item = queue.take() { taken += item.isInterruption ? 0 : 1 }
+    account.discard(taken - progress.written - progress.skipped)
   }
 
-  private func open() throws(OutputError) {
+  private func open() throws {
     defer { account.noteWait(forReader: false) }
-    try files.open {
+    try destination.open {
       account.noteWait(forReader: true)
       onNews()
     }
@@ -60,16 +62,17 @@ final class OutputWorker {
     let batch = takesUnits ? Self.unitsPerWrite : 1
     var wasIdle: Instant?
     while !account.deadline.isPast {
-      if takesUnits, files.isFile, queue.count == 0 {
+      if takesUnits, destination.isFile, queue.count == 0 {
         let now = Instant.now
         let comesFast = wasIdle.map { $0.duration(to: now) < Self.gatheringTime * 1.5 }
         if comesFast == true { queue.gather(for: Self.gatheringTime) }
         wasIdle = now
       }
       let items = queue.take(atMost: batch)
-      guard !items.isEmpty else { return try files.finish() }
-      defer { account.report(files) }
-      try files.write(items)
+      guard !items.isEmpty else { return try destination.finish() }
+      taken += items.count { !$0.isInterruption }
+      defer { account.report(destination.progress) }
+      try destination.write(items)
     }
   }
 }

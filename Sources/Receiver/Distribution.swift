@@ -135,7 +135,11 @@ final class Distribution: Sendable {
       state.allotment.connectionEnded()
       return state.decoder
     }
-    decoder?.beginFlush()
+    for output in outputs where !output.format.inputs.contains(.frames) { output.lane.interrupt() }
+    let framesEnd: @Sendable () -> Void = { [outputs] in
+      for output in outputs where output.format.inputs.contains(.frames) { output.lane.interrupt() }
+    }
+    if let decoder { decoder.beginFlush(then: framesEnd) } else { framesEnd() }
   }
 
   /// Whether the wanted number of frames has come.

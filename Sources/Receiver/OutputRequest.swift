@@ -12,10 +12,14 @@ public struct OutputRequest: Sendable {
   /// With `.block` the far end waits if its carrier can be held; a sender of datagrams cannot.
   public var policy: OutputLane.Policy
 
-  /// Makes a request for the output that `argument` names: a path, or `-` for standard output.
+  /// Makes a request for the output that `argument` names: a path, `-` for standard output, or a path
+  /// after the format's scheme.
   public init(argument: String, format: OutputFormat, policy: OutputLane.Policy) {
     name = argument
-    target = OutputTarget(argument: argument)
+    let prefix = format.scheme.map { "\($0):" } ?? ""
+    target =
+      prefix.isEmpty || !argument.hasPrefix(prefix)
+      ? OutputTarget(argument: argument) : .path(String(argument.dropFirst(prefix.count)))
     self.format = format
     self.policy = policy
   }
@@ -34,6 +38,8 @@ struct RunningOutput: Sendable {
 public struct OutputStatus: Sendable, Hashable {
   public let name: String
   public let counters: OutputCounters
+  /// What only this kind of output counts.
+  public let figures: [OutputFigure]
   /// Whether it is a named pipe that nobody has opened to read for two seconds.
   public let awaitsReader: Bool
 }

@@ -243,7 +243,8 @@ public final class Receiver: Sendable {
       delivery: distribution.statistics,
       outputs: outputs.map {
         OutputStatus(
-          name: $0.name, counters: $0.lane.counters, awaitsReader: $0.lane.awaitsReader)
+          name: $0.name, counters: $0.lane.counters, figures: $0.lane.figures,
+          awaitsReader: $0.lane.awaitsReader)
       })
   }
 

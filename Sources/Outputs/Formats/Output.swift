@@ -32,6 +32,12 @@ public enum OutputItem: Sendable {
   case frame(RawFrame)
   case unit(AccessUnit)
   case sound(SoundUnit)
+  /// The connection has ended, and what follows comes from another one; it counts as no item.
+  case interruption
+
+  var isInterruption: Bool {
+    if case .interruption = self { true } else { false }
+  }
 
   /// The size that counts towards the limits of the output's queue.
   var byteCount: Int {
@@ -39,6 +45,7 @@ public enum OutputItem: Sendable {
     case .frame(let frame): frame.byteCount
     case .unit(let unit): unit.bytes.readableBytes
     case .sound(let unit): unit.bytes.readableBytes
+    case .interruption: 0
     }
   }
 }

@@ -1,4 +1,5 @@
 import Bitstream
+import BlockingIO
 import Decode
 import Defragment
 import RTPWire
@@ -24,9 +25,14 @@ public struct OutputFormat: Sendable {
   /// Other endings that mean the same.
   public let otherEndings: [String]
   public let inputs: Inputs
-  /// Makes an output that begins a new file or pipe.
-  public let make: @Sendable () -> any Output
+  /// What an argument begins with that names it: `shm` for `shm:PATH`; `nil` where the ending does.
+  ///
+  /// Such an output serves readers that it does not wait for.
+  public let scheme: String?
+  /// Makes what the output's thread writes to.
+  let makeDestination: @Sendable (OutputLane.Configuration, WriteDeadline) -> any OutputDestination
 
+  /// A format of files and pipes; `make` makes an output that begins a new one.
   public init(
     name: String, otherEndings: [String] = [], inputs: Inputs,
     make: @escaping @Sendable () -> any Output
@@ -34,7 +40,21 @@ public struct OutputFormat: Sendable {
     self.name = name
     self.otherEndings = otherEndings
     self.inputs = inputs
-    self.make = make
+    scheme = nil
+    makeDestination = { OutputFiles(make: make, configuration: $0, deadline: $1) }
+  }
+
+  /// An output that writes by itself and is named by the argument `scheme:PATH`; `make` is called on
+  /// the output's thread.
+  public init(
+    scheme: String, inputs: Inputs,
+    make: @escaping @Sendable (OutputLane.Configuration) -> any OutputDestination
+  ) {
+    name = scheme
+    otherEndings = []
+    self.inputs = inputs
+    self.scheme = scheme
+    makeDestination = { configuration, _ in make(configuration) }
   }
 }
 
@@ -56,7 +76,17 @@ public struct OutputCatalogue: Sendable {
   /// The format of that name or ending, in upper or lower case.
   public func format(named name: String) -> OutputFormat? {
     let name = name.lowercased()
-    return formats.first { $0.name == name || $0.otherEndings.contains(name) }
+    return formats.first {
+      $0.scheme == nil && ($0.name == name || $0.otherEndings.contains(name))
+    }
+  }
+
+  /// The format whose scheme `argument` begins with, and the rest of the argument.
+  public func format(forScheme argument: String) -> (format: OutputFormat, path: String)? {
+    guard let colon = argument.firstIndex(of: ":") else { return nil }
+    return formats.first { $0.scheme.map { $0 == argument[..<colon] } ?? false }.map {
+      ($0, String(argument[argument.index(after: colon)...]))
+    }
   }
 
   /// The format that the path's ending names; `nil` without a known ending, as for `-`.

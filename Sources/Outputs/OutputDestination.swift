@@ -1,0 +1,63 @@
+/// Where the items of one output go: files and pipes, or something that the output makes itself.
+///
+/// All calls come from the output's thread, in this order: ``open(whenReaderIsLate:)``, any number
+/// of ``write(_:)``, ``finish()`` unless something failed, ``close()``.
+public protocol OutputDestination: AnyObject {
+  /// What has been done so far.
+  var progress: OutputProgress { get }
+
+  /// Whether items that come fast are better taken many at a time.
+  var isFile: Bool { get }
+
+  /// Makes ready to write.
+  ///
+  /// - Parameter noteDelay: to be called when a reader without whom nothing can be written has not
+  ///   come for some time.
+  /// - Throws: an ``OutputFault``; any other error becomes ``OutputError/failed(reason:)``.
+  func open(whenReaderIsLate noteDelay: () -> Void) throws
+
+  /// Writes `items`: frames one at a time, others up to 64.
+  ///
+  /// - Throws: why this and later items cannot be written, as above.
+  func write(_ items: [OutputItem]) throws
+
+  /// Writes what is left, when no more items will come.
+  func finish() throws
+
+  /// Ends the output, whatever has happened.
+  func close()
+}
+
+extension OutputDestination {
+  public var isFile: Bool { false }
+}
+
+/// What an output has done so far.
+public struct OutputProgress: Sendable {
+  /// Items written whole.
+  public var written = 0
+  /// Items that produce no output, as intended.
+  public var skipped = 0
+  /// Bytes of the items written.
+  public var bytes = 0
+  /// The written files, in order.
+  public var files: [String] = []
+  /// Remarks for those who read the files.
+  public var notes: [OutputNote] = []
+  /// What the output counts beyond the above.
+  public var figures: [OutputFigure] = []
+
+  public init() {}
+}
+
+/// A figure that only one kind of output has.
+public struct OutputFigure: Sendable, Hashable {
+  /// In lower case with underscores, as programs read it.
+  public let name: String
+  public let value: UInt64
+
+  public init(_ name: String, _ value: UInt64) {
+    self.name = name
+    self.value = value
+  }
+}
