@@ -58,9 +58,9 @@ let package = Package(
     ),
     .systemLibrary(
       name: "CFFmpeg",
-      pkgConfig: "libavcodec libavutil libswscale",
+      pkgConfig: "libavcodec libavutil libswresample libswscale",
       providers: [
-        .apt(["libavcodec-dev", "libavutil-dev", "libswscale-dev"])
+        .apt(["libavcodec-dev", "libavutil-dev", "libswresample-dev", "libswscale-dev"])
       ]
     ),
     .systemLibrary(

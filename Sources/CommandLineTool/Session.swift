@@ -210,6 +210,8 @@ extension OutputNote {
     switch self {
     case .assumedFrameRate(let rate):
       "the stream does not say its frame rate; the file says \(rate.value.formatted(digits: 0))"
+    case .samples(let rate, let channels):
+      "16-bit samples, low byte first, at \(rate) Hz, \(channels.counted("channel"))"
     }
   }
 }

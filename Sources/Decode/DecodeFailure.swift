@@ -73,7 +73,7 @@ extension DecodeFailure.Reason {
 /// Why a decoder cannot be opened.
 public enum DecoderError: Error, Sendable, Hashable {
   /// Not one of the allowed decoders, or libavcodec was built without it.
-  case unsupportedCodec(VideoCodec)
+  case unsupportedCodec(name: String)
   case cannotOpen(code: Int32, text: String)
   case noThread(ThreadError)
   case outOfMemory

@@ -43,7 +43,7 @@ import RTPWire
   /// More than the distance between libav's most and least important messages.
   ///
   /// libav keeps eight bits of the sum, so it must not be much more.
-  private static let silence: Int32 = 100
+  static let silence: Int32 = 100
 
   /// Opens the decoder that `codec` names.
   ///
@@ -55,7 +55,7 @@ import RTPWire
   ) throws(DecoderError) {
     guard configuration.allowedDecoders.contains(codec.decoderName),
       let decoder = unsafe avcodec_find_decoder_by_name(codec.decoderName)
-    else { throw .unsupportedCodec(codec) }
+    else { throw .unsupportedCodec(name: codec.name) }
     guard let context = unsafe avcodec_alloc_context3(decoder) else { throw .outOfMemory }
     let conceals = configuration.lossTreatment == .conceal
     let prediction = conceals ? PicturePrediction() : nil

@@ -569,7 +569,7 @@ import Testing
   func otherDecoders() {
     let codec = VideoCodec(
       name: "mjpeg", encodingName: "JPEG", decoderName: "mjpeg", otherFileEndings: [])
-    #expect(throws: DecoderError.unsupportedCodec(codec)) {
+    #expect(throws: DecoderError.unsupportedCodec(name: codec.name)) {
       try Collector().decoder(for: codec)
     }
   }

@@ -6,8 +6,8 @@ public import NIOCore
 /// How one format lays out its items, from the first byte of a file or pipe on.
 ///
 /// An output does no I/O. It turns items into records; the writer makes sure that a file never ends
-/// inside a record. Pictures of another size or sample layout go to a new output.
-public protocol Output: Sendable {
+/// inside a record. Pictures of another size or sample layout go to a new output. One thread uses it.
+public protocol Output {
   /// The bytes for `item`, with any header that is due; `nil` when there is nothing to write yet.
   ///
   /// - Throws: why this and later items cannot have this format: an ``OutputError``, or an
@@ -81,4 +81,6 @@ public struct OutputRecord: Sendable {
 public enum OutputNote: Sendable, Hashable {
   /// The file names this frame rate, because its header must name one.
   case assumedFrameRate(Rational)
+  /// The samples are of this rate and number of channels, which nothing in the file says.
+  case samples(rate: Int, channels: Int)
 }

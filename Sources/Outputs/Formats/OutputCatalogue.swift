@@ -63,10 +63,11 @@ public struct OutputFormat: Sendable {
 /// A format is a file in this folder and an entry in ``standard``. A program adds its own with
 /// ``init(_:)``: `OutputCatalogue(OutputCatalogue.standard.formats + [mine])`.
 public struct OutputCatalogue: Sendable {
-  /// The formats in this package: frames, and an elementary stream of each of its codecs.
+  /// The formats in this package: frames, an elementary stream of each of its codecs, and sound.
   public static let standard = OutputCatalogue(
     [YUVOutput.format, Y4MOutput.format]
-      + FormatCatalogue.standard.codecs.map { OutputFormat.elementaryStream(of: $0) })
+      + FormatCatalogue.standard.codecs.map { OutputFormat.elementaryStream(of: $0) }
+      + [PCMOutput.format])
 
   public let formats: [OutputFormat]
 

@@ -23,6 +23,10 @@ public enum OutputError: OutputFault, Hashable {
   case wrongCodec(expected: VideoCodec, found: VideoCodec)
   /// A picture could not be scaled to the size of the first one.
   case cannotScale(from: RawFrame.Geometry, to: RawFrame.Geometry)
+  /// libavcodec was built without a decoder for this sound.
+  case noSoundDecoder(name: String)
+  /// The sound changed its rate or channels, which the output cannot express.
+  case soundChanged(from: String, to: String)
   /// The output threw something that is no ``OutputFault``; what it says of itself.
   case failed(reason: String)
 
@@ -37,6 +41,8 @@ public enum OutputError: OutputFault, Hashable {
     case .unsupportedPixelFormat: "unsupported_pixel_format"
     case .wrongCodec: "wrong_codec"
     case .cannotScale: "cannot_scale"
+    case .noSoundDecoder: "no_sound_decoder"
+    case .soundChanged: "sound_changed"
     case .failed: "failed"
     }
   }
@@ -44,9 +50,9 @@ public enum OutputError: OutputFault, Hashable {
   public var outcome: OutputOutcome {
     switch self {
     case .readerGone: .readerGone
-    case .formatChanged: .formatChanged
+    case .formatChanged, .soundChanged: .formatChanged
     case .cannotOpen, .noReader, .writeFailed, .readerTooSlow, .unsupportedPixelFormat,
-      .wrongCodec, .cannotScale, .failed:
+      .wrongCodec, .cannotScale, .noSoundDecoder, .failed:
       .cannotWrite
     }
   }
@@ -73,6 +79,10 @@ public enum OutputError: OutputFault, Hashable {
         + "try a name that ends in .\(found.name)"
     case .cannotScale(let from, let to):
       "\(output): pictures of \(from.words) cannot be scaled to \(to.words)"
+    case .noSoundDecoder(let name):
+      "\(output): this libavcodec has no decoder for sound of \(name)"
+    case .soundChanged(let from, let to):
+      "\(output) cannot change its format: the sound went from \(from) to \(to)"
     case .failed(let reason):
       "\(output): \(reason)"
     }

@@ -1,0 +1,60 @@
+import Bitstream
+import Decode
+import Defragment
+
+/// A sound track as samples without holes: what is missing, or cannot be decoded, is silence.
+struct DecodedTrack {
+  /// The most samples of silence in one piece, a second at the usual rates.
+  private static let longestPiece = 48_000
+
+  private var decoder: SoundDecoder?
+  private var timeline = SoundTimeline()
+  private var shape: (rate: Int, channels: Int)?
+
+  /// The samples of `unit`, after the silence that belongs before it.
+  ///
+  /// - Throws: ``OutputError`` when there is no decoder, or when rate or channels change.
+  mutating func take(_ unit: SoundUnit) throws(OutputError) -> [SoundSamples] {
+    let decoder = try decoder(for: unit.format)
+    var silence = timeline.silence(before: unit)
+    if unit.isDiscontinuity || silence > 0 { decoder.restart() }
+    let samples = decoder.decode(unit.bytes)
+    if samples == nil { silence += unit.sampleCount }
+    if let samples { try note((samples.sampleRate, samples.channels)) }
+    guard let shape else { return [] }
+    return Self.silence(silence * shape.rate / unit.format.sampleRate, shape)
+      + [samples].compactMap(\.self)
+  }
+
+  private mutating func decoder(for format: SoundFormat) throws(OutputError) -> SoundDecoder {
+    if let decoder, decoder.format == format { return decoder }
+    do {
+      let decoder = try SoundDecoder(format)
+      self.decoder = decoder
+      return decoder
+    } catch {
+      throw .noSoundDecoder(name: format.codec.name)
+    }
+  }
+
+  private mutating func note(_ found: (rate: Int, channels: Int)) throws(OutputError) {
+    guard let shape, shape != found else {
+      shape = found
+      return
+    }
+    throw .soundChanged(
+      from: "\(shape.rate) Hz, \(shape.channels) channels",
+      to: "\(found.rate) Hz, \(found.channels) channels")
+  }
+
+  private static func silence(
+    _ count: Int, _ shape: (rate: Int, channels: Int)
+  ) -> [SoundSamples] {
+    stride(from: 0, to: count, by: longestPiece).map { start in
+      let length = min(longestPiece, count - start)
+      return SoundSamples(
+        sampleRate: shape.rate, channels: shape.channels,
+        values: Array(repeating: 0, count: length * shape.channels))
+    }
+  }
+}

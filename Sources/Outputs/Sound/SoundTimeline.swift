@@ -1,0 +1,57 @@
+import Bitstream
+import Defragment
+import RTPWire
+
+/// Where sound is missing: how much silence stands before each unit, so that it begins at its time.
+struct SoundTimeline: Sendable {
+  /// How far times and samples may differ without a loss: senders round their timestamps, or count
+  /// them by their own clock.
+  private static let tolerance: Duration = .milliseconds(40)
+  /// How many seconds the times may move more than the arrivals did: networks hold packets back that
+  /// long; a forged timestamp leaps further.
+  private static let longestLead = 5.0
+  /// In seconds; a longer pause is a new beginning and is not filled.
+  private static let longestSilence = 3600.0
+
+  private var anchor: MediaTime?
+  /// Samples since the anchor.
+  private var samples = 0
+  private var lastArrival = Instant(nanoseconds: 0)
+
+  /// Samples of silence before `unit`; 0 where it follows the one before, or stands before its end.
+  mutating func silence(before unit: SoundUnit) -> Int {
+    let rate = unit.format.sampleRate
+    defer { lastArrival = unit.lastArrival }
+    guard let anchor, anchor.timescale == unit.time.timescale else {
+      begin(at: unit)
+      return 0
+    }
+    let ticks = unit.time.ticks.subtractingSaturating(anchor.ticks)
+    let place = Double(ticks) / Double(anchor.timescale) * Double(rate)
+    let lead = place - Double(samples)
+    let isGap = unit.lostBefore > 0 || unit.isDiscontinuity
+    let tolerated = Self.tolerance.seconds * Double(rate)
+    guard isGap || lead.magnitude > tolerated else {
+      samples += unit.sampleCount
+      return 0
+    }
+    let elapsed = max(0, lastArrival.nanoseconds(to: unit.lastArrival))
+    let longest = min(Self.longestSilence, Double(elapsed) / 1e9 + Self.longestLead)
+    guard lead > 0, lead <= longest * Double(rate) else {
+      begin(at: unit)
+      return 0
+    }
+    let silence = Int(lead.rounded())
+    samples += silence + unit.sampleCount
+    return silence
+  }
+
+  private mutating func begin(at unit: SoundUnit) {
+    anchor = unit.time
+    samples = unit.sampleCount
+  }
+}
+
+extension Duration {
+  fileprivate var seconds: Double { Double(wholeNanoseconds) / 1e9 }
+}

@@ -1,0 +1,56 @@
+import Bitstream
+import Defragment
+import NIOCore
+import RTPWire
+import Testing
+
+@testable import Outputs
+
+/// How much silence stands where sound is missing.
+struct SoundTimelineTests {
+  private static let format = SoundFormat(
+    codec: SoundCodec(name: "pcmu", decoderName: "pcm_mulaw"), sampleRate: 16_000, channels: 1)
+
+  /// 20 ms of sound at `ticks` of a clock of 8 kHz, arriving `late` after its time.
+  private static func unit(
+    _ ticks: Int64, lost: Int = 0, isNew: Bool = false, late: Duration = .zero
+  ) -> SoundUnit {
+    let arrival = Instant(nanoseconds: ticks * 125_000).advanced(by: late)
+    return SoundUnit(
+      format: format, bytes: ByteBuffer(), time: MediaTime(ticks: ticks, timescale: 8000),
+      sampleCount: 320, firstArrival: arrival, lastArrival: arrival, lostBefore: lost,
+      isDiscontinuity: isNew)
+  }
+
+  /// Units, and the silence before each.
+  private static let tables: [(name: String, units: [SoundUnit], silence: [Int])] = [
+    ("that follow each other", [unit(0), unit(160), unit(320)], [0, 0, 0]),
+    ("after a lost packet", [unit(0), unit(320, lost: 1), unit(480)], [0, 320, 0]),
+    ("after a pause of the sender", [unit(0), unit(8160), unit(8320)], [0, 16_000, 0]),
+    ("with rounded times", [unit(0), unit(165), unit(318), unit(482)], [0, 0, 0, 0]),
+    (
+      "whose clock is slower than their samples",
+      (0..<500).map { unit($0 * 159) }, Array(repeating: 0, count: 500)
+    ),
+    ("with a forged leap", [unit(0), unit(160), unit(800_000, late: .seconds(-99))], [0, 0, 0]),
+    ("after an outage", [unit(0), unit(80_160, isNew: true), unit(80_320)], [0, 160_000, 0]),
+    ("whose numbering goes back", [unit(8000), unit(0, isNew: true), unit(160)], [0, 0, 0]),
+  ]
+
+  @Test("units", arguments: tables.indices)
+  func silence(row: Int) {
+    let (name, units, expected) = Self.tables[row]
+    var timeline = SoundTimeline()
+    #expect(units.map { timeline.silence(before: $0) } == expected, "\(name)")
+  }
+
+  @Test("a clock that is faster than its samples is followed in small steps")
+  func fastClock() {
+    var timeline = SoundTimeline()
+    let silence = (0..<5000).map { timeline.silence(before: Self.unit($0 * 161)) }
+    let total = silence.reduce(0, +)
+    // 5,000 times one tick, less than the tolerance behind.
+    #expect((5000 * 2 - 640...5000 * 2).contains(total), "\(total)")
+    #expect(silence.allSatisfy { $0 <= 642 })
+  }
+}
