@@ -292,7 +292,7 @@ struct SRTPTests {
     // What is there is found: the source was typed.
     #expect(hasFoundControl)
     receiver.send(signal: SIGTERM)
-    #expect(try receiver.waitForExit(within: 5) == 0)
+    #expect(try receiver.waitForExit() == 0)
   }
 
   // MARK: Descriptions

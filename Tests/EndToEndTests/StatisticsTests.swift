@@ -50,7 +50,7 @@ struct StatisticsTests {
     receiver.send(signal: SIGUSR1)
     _ = try receiver.waitForLine(#/received \d+ packets/#)
     receiver.send(signal: SIGTERM)
-    #expect(try receiver.waitForExit(within: 5) == 6)
+    #expect(try receiver.waitForExit() == 6)
     sender.send(signal: SIGTERM)
     try sender.waitForExit()
   }
