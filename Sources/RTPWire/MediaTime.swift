@@ -14,6 +14,14 @@ public struct MediaTime: Sendable, Hashable {
     self.timescale = max(timescale, 1)
   }
 
+  /// The time in nanoseconds, rounded down; saturates.
+  public var nanoseconds: Int64 {
+    let (seconds, rest) = ticks.quotientAndRemainder(dividingBy: Int64(timescale))
+    let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    if overflow { return seconds < 0 ? .min : .max }
+    return scaled.addingSaturating(rest * 1_000_000_000 / Int64(timescale))
+  }
+
   /// The time in seconds, rounded to a `Double`, for display only.
   public var seconds: Double { Double(ticks) / Double(timescale) }
 }
