@@ -57,7 +57,6 @@ struct OutputOptions: ParsableArguments {
     guard !paths.contains("-") || isatty(STDOUT_FILENO) == 0 else {
       throw ValidationError("standard output is a terminal; pipe the video or give -o FILE")
     }
-    _ = try requests()
   }
 
   private func format(of path: String) throws -> OutputFormat {

@@ -49,6 +49,7 @@ struct RTPRecv: AsyncParsableCommand {
   var transport: String?
 
   @OptionGroup(title: "Outputs") var outputs: OutputOptions
+  @OptionGroup(title: "Frames") var frames: FrameOptions
   @OptionGroup(title: "The media") var media: MediaOptions
   @OptionGroup(title: "Losses") var loss: LossOptions
   @OptionGroup(title: "Repair") var feedback: FeedbackOptions
@@ -110,6 +111,7 @@ struct RTPRecv: AsyncParsableCommand {
     }
     try checkListing()
     try checkTreatment()
+    _ = try outputRequests()
   }
 
   /// Throws if an option was typed that says how to play, where nothing is played.
@@ -132,11 +134,17 @@ struct RTPRecv: AsyncParsableCommand {
     }
     let typed = [
       ("--on-loss", loss.chosenTreatment != nil), ("--constant-rate", loss.constantRate),
-      ("--scale-to-first", outputs.scaleToFirst),
+      ("--scale-to-first", outputs.scaleToFirst), ("--pixel-format", frames.formatName != nil),
+      ("--size", frames.sizeText != nil),
     ]
     guard let option = typed.first(where: { $0.1 })?.0 else { return }
     throw ValidationError(
       "\(option) has no effect with an elementary stream, whose pictures are not decoded")
+  }
+
+  /// The requested outputs.
+  func outputRequests() throws -> [OutputRequest] {
+    try frames.applied(to: outputs.requests())
   }
 
   private var usesStandardOutput: Bool {

@@ -65,7 +65,7 @@ final class Session: Sendable {
     configuration.stream.media = try command.mediaDescription(completedBy: described)
     configuration.stream.formats = CommandLineTool.current.formats
     configuration.stream.reorderWindow = .milliseconds(command.media.reorderWindow)
-    outputs = try command.outputs.requests()
+    outputs = try command.outputRequests()
     configuration.outputs = outputs
     onlyRecords = capture != nil && outputs.isEmpty
     // A recording takes media of any codec.
@@ -210,6 +210,10 @@ extension OutputNote {
     switch self {
     case .assumedFrameRate(let rate):
       "the stream does not say its frame rate; the file says \(rate.value.formatted(digits: 0))"
+    case .assumedMatrix(let code):
+      "the stream does not say how its colours are coded; "
+        + "\(code == 1 ? "BT.709 (as usual from 720 lines on)" : "BT.601 (as usual below 720 lines)") "
+        + "was assumed"
     case .samples(let rate, let channels):
       "16-bit samples, low byte first, at \(rate) Hz, \(channels.counted("channel"))"
     }

@@ -46,6 +46,12 @@ public import RTPWire
     public let width: Int
     public let height: Int
     public let pixelFormat: PixelFormat
+
+    package init(width: Int, height: Int, pixelFormat: PixelFormat) {
+      self.width = width
+      self.height = height
+      self.pixelFormat = pixelFormat
+    }
   }
 
   /// Luma samples shown, after cropping.
@@ -99,7 +105,7 @@ public import RTPWire
     public let rows: Int
   }
 
-  /// Lends the samples of one plane: 0 is luma (or green), then Cb and Cr (or blue and red).
+  /// Lends the samples of one plane, in the order that ``PixelFormat/Layout`` names them.
   ///
   /// The bytes extend from the plane's first sample to its last, with rows as in the layout.
   ///
@@ -164,15 +170,6 @@ public import RTPWire
     self.pool = pool
   }
 
-  /// Takes ownership of `copy`, a scaled copy of `frame`.
-  package convenience init(
-    scaled copy: UnsafeMutablePointer<AVFrame>, from pool: FramePool, to geometry: Geometry,
-    of frame: RawFrame
-  ) {
-    let unit = UnitRecord(of: frame, condition: frame.condition)
-    unsafe self.init(copy, from: pool, of: geometry, in: unit, like: frame)
-  }
-
   /// Repeats `frame` in place of the picture of `unit`; `nil` when memory has run out.
   convenience init?(repeating frame: RawFrame, for unit: UnitRecord) {
     guard let copy = unsafe frame.pool.take() else { return nil }
@@ -182,7 +179,7 @@ public import RTPWire
     }
     var unit = unit
     unit.condition = .repeated
-    unsafe self.init(copy, from: frame.pool, of: frame.geometry, in: unit, like: frame)
+    unsafe self.init(copy, from: frame.pool, by: frame.identity, in: unit, like: frame)
   }
 
   /// Repeats `frame` at `time`, where nothing came; `nil` when memory has run out.
@@ -194,11 +191,12 @@ public import RTPWire
     self.init(repeating: frame, for: unit)
   }
 
-  private init(
-    _ libav: UnsafeMutablePointer<AVFrame>, from pool: FramePool, of geometry: Geometry,
+  /// Takes ownership of `libav`, which shows what `frame` does after `conversion`.
+  init(
+    _ libav: UnsafeMutablePointer<AVFrame>, from pool: FramePool, by conversion: Conversion,
     in unit: UnitRecord, like frame: RawFrame
   ) {
-    self.geometry = geometry
+    geometry = conversion.geometry
     time = unit.time
     captureTime = unit.captureTime
     codedByteCount = unit.byteCount
@@ -209,10 +207,12 @@ public import RTPWire
     isKeyFrame = condition != .repeated && frame.isKeyFrame
     pictureType = frame.pictureType
     scan = frame.scan
-    colour = frame.colour
-    isRangeKnown = frame.isRangeKnown
-    chromaLocation = frame.chromaLocation
-    sampleAspectRatio = frame.sampleAspectRatio
+    colour = conversion.colour
+    isRangeKnown = frame.isRangeKnown || conversion.colour != frame.colour
+    chromaLocation = conversion.chromaLocation
+    sampleAspectRatio = frame.sampleAspectRatio.flatMap {
+      $0.stretched(from: frame.geometry, to: conversion.geometry)
+    }
     frameRate = frame.frameRate
     unsafe self.libav = libav
     self.pool = pool

@@ -11,7 +11,6 @@ final class OutputFiles: OutputDestination {
   private var files: [String] = []
   /// Whether this is a regular file.
   private(set) var isFile = false
-  private var notes: [OutputNote] = []
 
   private let make: @Sendable () -> any Output
   private let configuration: OutputLane.Configuration
@@ -19,7 +18,9 @@ final class OutputFiles: OutputDestination {
   private var output: any Output
   private var writer: RecordWriter?
   private var geometry: RawFrame.Geometry?
-  private var scaler: FrameScaler?
+  private var converter: FrameConverter?
+  /// The matrix that had to be assumed for RGB.
+  private var assumedMatrix: UInt8?
   private var writtenBefore = (items: 0, bytes: 0)
 
   /// Writes records of what `make` makes.
@@ -31,6 +32,7 @@ final class OutputFiles: OutputDestination {
     self.configuration = configuration
     self.deadline = deadline
     output = make()
+    if configuration.shape != FrameShape() { converter = FrameConverter(to: configuration.shape) }
   }
 
   var progress: OutputProgress {
@@ -39,7 +41,7 @@ final class OutputFiles: OutputDestination {
     progress.skipped = skipped
     progress.bytes = writtenBefore.bytes + (writer?.bytes ?? 0)
     progress.files = files
-    progress.notes = notes
+    progress.notes = output.notes + (assumedMatrix.map { [.assumedMatrix($0)] } ?? [])
     return progress
   }
 
@@ -91,14 +93,12 @@ final class OutputFiles: OutputDestination {
       }
     }
     if !records.isEmpty { try writer?.write(records) }
-    notes = output.notes
     if let failure { throw failure }
   }
 
   /// Writes the output's last record, if there is one.
   func finish() throws(OutputError) {
     if let record = output.finish() { try writer?.write([record]) }
-    notes = output.notes
   }
 
   func close() {
@@ -111,14 +111,17 @@ final class OutputFiles: OutputDestination {
 
   /// Makes the item fit the current file, or begins a new file for it.
   private func fitted(_ item: OutputItem) throws(OutputError) -> OutputItem {
-    guard case .frame(let frame) = item else { return item }
+    guard case .frame(var frame) = item else { return item }
+    if let converter {
+      assumedMatrix = assumedMatrix ?? converter.assumedMatrix(of: frame)
+      frame = try converter.converted(frame)
+    }
     guard let current = geometry else {
       geometry = frame.geometry
-      if configuration.scaleToFirst { scaler = FrameScaler(like: frame) }
-      return item
+      if configuration.scaleToFirst { converter = FrameConverter(like: frame) }
+      return .frame(frame)
     }
-    guard frame.geometry != current else { return item }
-    if let scaler { return .frame(try scaler.scaled(frame)) }
+    guard frame.geometry != current else { return .frame(frame) }
     guard case .path = configuration.target, isFile else {
       throw .formatChanged(from: current, to: frame.geometry)
     }
@@ -127,6 +130,6 @@ final class OutputFiles: OutputDestination {
     output = make()
     geometry = frame.geometry
     try open()
-    return item
+    return .frame(frame)
   }
 }

@@ -40,6 +40,8 @@ public final class OutputLane: Sendable {
     public var target: OutputTarget
     public var format: OutputFormat
     public var policy = Policy.dropOldest
+    /// What the frames are converted to.
+    public var shape = FrameShape()
     /// Scale later pictures to the first one's size and sample layout, instead of beginning a new
     /// file or ending the pipe.
     public var scaleToFirst = false

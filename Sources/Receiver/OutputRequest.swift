@@ -11,10 +11,15 @@ public struct OutputRequest: Sendable {
   ///
   /// With `.block` the far end waits if its carrier can be held; a sender of datagrams cannot.
   public var policy: OutputLane.Policy
+  /// What the frames are converted to.
+  public var shape: FrameShape
 
   /// Makes a request for the output that `argument` names: a path, `-` for standard output, or a path
   /// after the format's scheme.
-  public init(argument: String, format: OutputFormat, policy: OutputLane.Policy) {
+  public init(
+    argument: String, format: OutputFormat, policy: OutputLane.Policy,
+    shape: FrameShape = FrameShape()
+  ) {
     name = argument
     let prefix = format.scheme.map { "\($0):" } ?? ""
     target =
@@ -22,6 +27,7 @@ public struct OutputRequest: Sendable {
       ? OutputTarget(argument: argument) : .path(String(argument.dropFirst(prefix.count)))
     self.format = format
     self.policy = policy
+    self.shape = shape
   }
 }
 

@@ -121,6 +121,7 @@ public final class Receiver: Sendable {
       let policy = pace.policy(configuration.constantRate ? .block : request.policy)
       setup.policy = !request.format.inputs.contains(.frames) ? .dropOldest : policy
       setup.scaleToFirst = configuration.scalesToFirst
+      setup.shape = request.shape
       let lane = try OutputLane(
         setup,
         onError: { _ in

@@ -81,6 +81,8 @@ public struct OutputRecord: Sendable {
 public enum OutputNote: Sendable, Hashable {
   /// The file names this frame rate, because its header must name one.
   case assumedFrameRate(Rational)
+  /// RGB was made with the matrix of this code point (H.273 §8.3), because a matrix is needed.
+  case assumedMatrix(UInt8)
   /// The samples are of this rate and number of channels, which nothing in the file says.
   case samples(rate: Int, channels: Int)
 }

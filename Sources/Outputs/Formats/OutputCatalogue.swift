@@ -1,6 +1,6 @@
 import Bitstream
 import BlockingIO
-import Decode
+public import Decode
 import Defragment
 import RTPWire
 
@@ -20,11 +20,21 @@ public struct OutputFormat: Sendable {
     public static let sound = Inputs(rawValue: 4)
   }
 
+  /// What layouts of samples a format of frames can hold.
+  public enum Samples: Sendable, Hashable {
+    case any
+    /// YUV and gray, each component in a plane of its own.
+    case planes
+    /// What it needs, which it makes itself.
+    case own
+  }
+
   /// The name and usual file ending: `y4m`.
   public let name: String
   /// Other endings that mean the same.
   public let otherEndings: [String]
   public let inputs: Inputs
+  public let samples: Samples
   /// What an argument begins with that names it: `shm` for `shm:PATH`; `nil` where the ending does.
   ///
   /// Such an output serves readers that it does not wait for.
@@ -34,12 +44,13 @@ public struct OutputFormat: Sendable {
 
   /// A format of files and pipes; `make` makes an output that begins a new one.
   public init(
-    name: String, otherEndings: [String] = [], inputs: Inputs,
+    name: String, otherEndings: [String] = [], inputs: Inputs, samples: Samples = .any,
     make: @escaping @Sendable () -> any Output
   ) {
     self.name = name
     self.otherEndings = otherEndings
     self.inputs = inputs
+    self.samples = samples
     scheme = nil
     makeDestination = { OutputFiles(make: make, configuration: $0, deadline: $1) }
   }
@@ -47,14 +58,25 @@ public struct OutputFormat: Sendable {
   /// An output that writes by itself and is named by the argument `scheme:PATH`; `make` is called on
   /// the output's thread.
   public init(
-    scheme: String, inputs: Inputs,
+    scheme: String, inputs: Inputs, samples: Samples = .any,
     make: @escaping @Sendable (OutputLane.Configuration) -> any OutputDestination
   ) {
     name = scheme
     otherEndings = []
     self.inputs = inputs
+    self.samples = samples
     self.scheme = scheme
     makeDestination = { configuration, _ in make(configuration) }
+  }
+}
+
+extension OutputFormat.Samples {
+  /// Whether samples of `format` can be asked for.
+  public func includes(_ format: PixelFormat) -> Bool {
+    switch (self, format.layout) {
+    case (.any, _), (.planes, .yuv): true
+    case (.planes, .semiPlanar), (.planes, .gbr), (.planes, .packed), (.own, _): false
+    }
   }
 }
 

@@ -21,8 +21,8 @@ public enum OutputError: OutputFault, Hashable {
   case unsupportedPixelFormat(name: String)
   /// The output is for an elementary stream of `expected`, but `found` came.
   case wrongCodec(expected: VideoCodec, found: VideoCodec)
-  /// A picture could not be scaled to the size of the first one.
-  case cannotScale(from: RawFrame.Geometry, to: RawFrame.Geometry)
+  /// A picture could not be converted to the wanted size or sample layout.
+  case cannotConvert(from: RawFrame.Geometry, to: RawFrame.Geometry)
   /// libavcodec was built without a decoder for this sound.
   case noSoundDecoder(name: String)
   /// The sound changed its rate or channels, which the output cannot express.
@@ -40,7 +40,7 @@ public enum OutputError: OutputFault, Hashable {
     case .readerTooSlow: "reader_too_slow"
     case .unsupportedPixelFormat: "unsupported_pixel_format"
     case .wrongCodec: "wrong_codec"
-    case .cannotScale: "cannot_scale"
+    case .cannotConvert: "cannot_convert"
     case .noSoundDecoder: "no_sound_decoder"
     case .soundChanged: "sound_changed"
     case .failed: "failed"
@@ -52,7 +52,7 @@ public enum OutputError: OutputFault, Hashable {
     case .readerGone: .readerGone
     case .formatChanged, .soundChanged: .formatChanged
     case .cannotOpen, .noReader, .writeFailed, .readerTooSlow, .unsupportedPixelFormat,
-      .wrongCodec, .cannotScale, .noSoundDecoder, .failed:
+      .wrongCodec, .cannotConvert, .noSoundDecoder, .failed:
       .cannotWrite
     }
   }
@@ -77,8 +77,8 @@ public enum OutputError: OutputFault, Hashable {
     case .wrongCodec(let expected, let found):
       "\(output) is to be \(expected.encodingName), but \(found.encodingName) came; "
         + "try a name that ends in .\(found.name)"
-    case .cannotScale(let from, let to):
-      "\(output): pictures of \(from.words) cannot be scaled to \(to.words)"
+    case .cannotConvert(let from, let to):
+      "\(output): pictures of \(from.words) cannot be made \(to.words)"
     case .noSoundDecoder(let name):
       "\(output): this libavcodec has no decoder for sound of \(name)"
     case .soundChanged(let from, let to):

@@ -9,7 +9,9 @@ import RTPWire
 /// The header is that of yuv4mpeg(5) with the extensions that FFmpeg reads and writes: more than 8
 /// bits (`C420p10`) and the sample range (`XCOLORRANGE`).
 struct Y4MOutput: Output {
-  static let format = OutputFormat(name: "y4m", inputs: .frames) { Y4MOutput() }
+  static let format = OutputFormat(name: "y4m", inputs: .frames, samples: .planes) {
+    Y4MOutput()
+  }
 
   /// A rate outside these limits, measured from two timestamps, means that the timestamps are
   /// wrong.
@@ -114,7 +116,7 @@ struct Y4MOutput: Output {
   private static func chromaTag(for frame: RawFrame) -> String? {
     let depth = frame.pixelFormat.bitDepth
     switch frame.pixelFormat.layout {
-    case .gbr: return nil
+    case .gbr, .packed, .semiPlanar: return nil
     case .yuv(.monochrome): return depth == 8 ? "Cmono" : "Cmono\(depth)"
     case .yuv(.yuv420) where depth == 8:
       if frame.isRangeKnown, frame.colour.isFullRange { return "C420jpeg XYSCSS=420JPEG" }

@@ -63,10 +63,13 @@ let catalogue = OutputCatalogue.standard
 
 extension Clip {
   /// Frames of the clip, decoded.
-  func decodedFrames() async throws -> [RawFrame] {
+  func decodedFrames() async throws -> [RawFrame] { try await decodedFrames(of: try encoded()) }
+
+  /// Frames of `stream`, decoded.
+  func decodedFrames(of stream: [UInt8]) async throws -> [RawFrame] {
     let collector = Collector()
     let decoder = try collector.decoder(for: codec)
-    for unit in accessUnits(of: try encoded()) { try await decoder.decode(unit) }
+    for unit in accessUnits(of: stream) { try await decoder.decode(unit) }
     await decoder.flush()
     await decoder.close()
     return collector.frames
@@ -76,13 +79,14 @@ extension Clip {
 /// A lane to `target` in the named format, which loses nothing unless told otherwise.
 func lane(
   _ target: OutputTarget, _ format: String, policy: OutputLane.Policy = .block,
-  limits: QueueLimits? = nil, scaleToFirst: Bool = false,
+  limits: QueueLimits? = nil, scaleToFirst: Bool = false, shape: FrameShape = FrameShape(),
   onError: @escaping @Sendable (any OutputFault) -> Void = { _ in }
 ) throws -> OutputLane {
   let format = try #require(catalogue.format(named: format))
   var configuration = OutputLane.Configuration(target: target, format: format)
   configuration.policy = policy
   configuration.scaleToFirst = scaleToFirst
+  configuration.shape = shape
   if let limits { configuration.queueLimits = limits }
   return try OutputLane(configuration, onError: onError)
 }

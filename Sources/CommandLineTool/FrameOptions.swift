@@ -1,0 +1,75 @@
+import ArgumentParser
+import Decode
+import Outputs
+import Receiver
+
+/// The size and the samples of frames, whatever the stream sends.
+struct FrameOptions: ParsableArguments {
+  @Option(
+    name: .customLong("pixel-format"),
+    help: ArgumentHelp(
+      """
+      Convert frames to \(Self.formatNames). The colours are converted as the stream says; RGB and \
+      gray use 0 to 255, the others the stream's range. .y4m holds yuv420p and gray only.
+      """, valueName: "name"))
+  var formatName: String?
+
+  @Option(
+    name: .customLong("size"),
+    help: ArgumentHelp(
+      "Scale pictures to this size; pictures of another shape are stretched.",
+      valueName: "WxH"))
+  var sizeText: String?
+
+  func validate() throws {
+    guard formatName == nil || pixelFormat != nil else {
+      throw ValidationError(
+        "no pixel format named '\(formatName ?? "")'; there are \(Self.formatNames)")
+    }
+    guard sizeText == nil || size != nil else {
+      throw ValidationError(
+        "--size is a width and a height, each 1 to \(FrameShape.Size.bounds.upperBound): 640x360")
+    }
+  }
+
+  /// `requests` with frames of the wanted size and samples.
+  func applied(to requests: [OutputRequest]) throws -> [OutputRequest] {
+    for (option, value) in [("--pixel-format", formatName), ("--size", sizeText)] {
+      guard value == nil || !requests.isEmpty else { throw ValidationError("\(option) needs -o") }
+    }
+    let ofFrames = requests.filter { $0.format.inputs.contains(.frames) }
+    guard
+      pixelFormat == nil || ofFrames.isEmpty
+        || ofFrames.contains(where: { $0.format.samples != .own })
+    else {
+      throw ValidationError("--pixel-format has no effect with pictures, whose samples are coded")
+    }
+    return try requests.map { request in
+      guard request.format.inputs.contains(.frames) else { return request }
+      var request = request
+      request.shape.size = size
+      if let pixelFormat, request.format.samples != .own {
+        guard request.format.samples.includes(pixelFormat) else {
+          throw ValidationError(
+            "\(request.name == "-" ? "standard output" : request.name): .\(request.format.name) cannot "
+              + "hold \(formatName ?? ""); try --format yuv")
+        }
+        request.shape.pixelFormat = pixelFormat
+      }
+      return request
+    }
+  }
+
+  private var pixelFormat: PixelFormat? { formatName.flatMap { PixelFormat(named: $0) } }
+
+  private var size: FrameShape.Size? {
+    guard let sides = sizeText?.split(separator: "x", omittingEmptySubsequences: false),
+      sides.count == 2, let width = Int(sides[0]), let height = Int(sides[1])
+    else { return nil }
+    return FrameShape.Size(width: width, height: height)
+  }
+
+  private static var formatNames: String {
+    PixelFormat.targets.map(\.key).joined(separator: ", ")
+  }
+}
