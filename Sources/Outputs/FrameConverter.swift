@@ -34,11 +34,8 @@ import Defragment
   /// Makes what libswscale can convert without a fault.
   private var forerunner: FrameConverter?
 
-  /// Converts to `shape`.
-  ///
-  /// - Parameters:
-  ///   - colour: the range and matrix of the result, where that is neither RGB nor gray; `nil` keeps
-  ///     the stream's.
+  /// Converts to `shape`, with the range and matrix of `colour` if that is given, where the result is
+  /// neither RGB nor gray.
   package init(
     to shape: FrameShape, colour: FormatDescription.Colour? = nil, quality: Quality = .fast
   ) {
@@ -82,6 +79,7 @@ import Defragment
   /// Writes the converted samples of `frame` to memory that the caller owns.
   ///
   /// - Parameters:
+  ///   - frame: what to convert.
   ///   - start: the address of ``PictureLayout/byteCount`` bytes, a multiple of
   ///     ``PictureLayout/alignment``.
   ///   - layout: what ``layout(for:)`` says of `frame`.
