@@ -1,19 +1,36 @@
 public import Bitstream
 public import NIOCore
+public import RTPWire
 
 /// The payload formats that a receiver knows.
 ///
 /// A format is a folder in this module and an entry in ``standard``. A program adds its own with
-/// ``init(_:)``: `FormatCatalogue(FormatCatalogue.standard.formats + [Mine.self])`.
+/// ``init(_:sound:)``: `FormatCatalogue(FormatCatalogue.standard.formats + [Mine.self])`.
 public struct FormatCatalogue: Sendable {
   /// The formats in this package.
   public static let standard = FormatCatalogue([H264PayloadFormat.self, H265PayloadFormat.self])
 
-  /// In the order in which they are asked to recognize a payload.
-  public let formats: [any PayloadFormat.Type]
+  /// The formats of sound in this package.
+  public static let standardSound: [any SoundPayloadFormat.Type] = [
+    GenericAACPayloadFormat.self, LATMPayloadFormat.self, OpusPayloadFormat.self,
+    MuLawPayloadFormat.self, ALawPayloadFormat.self,
+    G722PayloadFormat.self, G726PayloadFormat.self, L8PayloadFormat.self, L16PayloadFormat.self,
+    L24PayloadFormat.self,
+  ]
 
-  /// Makes a catalogue of `formats`, whose encoding names must differ.
-  public init(_ formats: [any PayloadFormat.Type]) { self.formats = formats }
+  /// Those of video, in the order in which they are asked to recognize a payload.
+  public let formats: [any PayloadFormat.Type]
+  /// Those of sound.
+  public let soundFormats: [any SoundPayloadFormat.Type]
+
+  /// Makes a catalogue of `formats` of video and `sound`, whose encoding names must differ.
+  public init(
+    _ formats: [any PayloadFormat.Type],
+    sound: [any SoundPayloadFormat.Type] = FormatCatalogue.standardSound
+  ) {
+    self.formats = formats
+    soundFormats = sound
+  }
 
   /// The codecs of all formats.
   public var codecs: [VideoCodec] { formats.map { $0.codec } }
@@ -44,6 +61,25 @@ public struct FormatCatalogue: Sendable {
   public func isEntryPoint(_ payload: ByteBuffer, parameterSetsKnown: Bool) -> Bool {
     let payload = payload.behindStartCode
     return formats.contains { $0.isEntryPoint(payload, parameterSetsKnown: parameterSetsKnown) }
+  }
+
+  /// Whether sound that is described like this can be taken out of its packets.
+  public func knowsSound(_ media: MediaDescription) -> Bool { soundFormat(of: media) != nil }
+
+  /// The format of the sound that `media` describes; `nil` where it is not known.
+  func soundFormat(of media: MediaDescription) -> (any SoundPayloadFormat)? {
+    // A static type means the same everywhere; some cameras write another name beside it.
+    let assigned = media.payloadType.flatMap { StaticPayloadType($0) }
+      .flatMap { $0.kind == .audio ? soundFormat(encodingName: $0.encodingName) : nil }
+    guard let type = assigned ?? media.encodingName.flatMap(soundFormat(encodingName:)) else {
+      return nil
+    }
+    return type.init(media: media)
+  }
+
+  private func soundFormat(encodingName: String) -> (any SoundPayloadFormat.Type)? {
+    let name = encodingName.uppercased()
+    return soundFormats.first { $0.encodingNames.contains(name) }
   }
 
   func format(encodingName: String) -> (any PayloadFormat.Type)? {

@@ -4,7 +4,8 @@
 public struct Counter<Statistics>: Sendable {
   /// What is counted.
   public enum Unit: Sendable, Hashable {
-    case packets, datagrams, bytes, payloads, units, accessUnits, frames, messages, keys, sources
+    case packets, datagrams, bytes, payloads, units, accessUnits, frames, samples, messages, keys
+    case sources
     /// Events, which have no better name.
     case times
   }

@@ -11,6 +11,8 @@ public struct MediaDescription: Sendable, Hashable {
   public var encodingName: String?
   /// Ticks a second, never 0.
   public var clockRate: UInt32
+  /// The channels that `a=rtpmap` says (RFC 8866 §6.6); `nil` where it does not, which means one.
+  public var channels: Int?
   /// The parameters of `a=fmtp`, keys in lower case, values as written.
   public var formatParameters: [String: String]
   /// The payload types of correction packets beside the media.
@@ -29,7 +31,8 @@ public struct MediaDescription: Sendable, Hashable {
 
   public init(
     kind: MediaKind = .video, payloadType: UInt8? = nil, encodingName: String? = nil,
-    clockRate: UInt32 = MediaDescription.videoClockRate, formatParameters: [String: String] = [:],
+    clockRate: UInt32 = MediaDescription.videoClockRate, channels: Int? = nil,
+    formatParameters: [String: String] = [:],
     correctionFormats: [UInt8: CorrectionFormat] = [:], redundancyPayloadType: UInt8? = nil,
     retransmissionFormats: [UInt8: RetransmissionFormat] = [:],
     feedback: FeedbackOffer = FeedbackOffer()
@@ -42,6 +45,7 @@ public struct MediaDescription: Sendable, Hashable {
     self.payloadType = payloadType
     self.encodingName = encodingName
     self.clockRate = clockRate == 0 ? Self.videoClockRate : clockRate
+    self.channels = channels
     self.formatParameters = formatParameters
   }
 }
@@ -55,6 +59,7 @@ extension MediaDescription {
     if let payloadType { completed.payloadType = payloadType }
     if let encodingName { completed.encodingName = encodingName }
     if clockRate != Self.videoClockRate { completed.clockRate = clockRate }
+    if let channels { completed.channels = channels }
     completed.correctionFormats.merge(correctionFormats) { _, own in own }
     if let redundancyPayloadType { completed.redundancyPayloadType = redundancyPayloadType }
     if hasMatrixCorrection { completed.hasMatrixCorrection = true }

@@ -1,8 +1,8 @@
 public import NIOCore
 
-/// Reads the bits of a raw byte sequence payload, with Exp-Golomb codes (H.264 §9.1, H.265 §9.2).
+/// Reads bits, with Exp-Golomb codes (H.264 §9.1, H.265 §9.2).
 ///
-/// Skips emulation prevention bytes: the 3 of each 00 00 03 is no data (§7.4.1).
+/// In a NAL unit it skips emulation prevention bytes: the 3 of each 00 00 03 is no data (§7.4.1).
 public struct BitReader: Sendable {
   /// No bits are left, or a code has more than 31 leading zeros, which no field needs.
   public struct Exhausted: Error, Sendable {}
@@ -11,14 +11,29 @@ public struct BitReader: Sendable {
   private var current: UInt8 = 0
   private var bitsLeft = 0
   private var zeros = 0
+  private let skipsEmulationPrevention: Bool
+  /// Bits read so far.
+  public private(set) var position = 0
 
   /// Begins at the first byte of `payload`, after the NAL unit header.
-  public init(_ payload: ByteBuffer) { rest = payload }
+  public init(_ payload: ByteBuffer) {
+    rest = payload
+    skipsEmulationPrevention = true
+  }
+
+  /// Begins at the first of `bytes`, all of which are data, as in the syntax of sound.
+  public init(plain bytes: ByteBuffer) {
+    rest = bytes
+    skipsEmulationPrevention = false
+  }
+
+  /// Bits that are left; in a NAL unit, emulation prevention bytes are counted too.
+  public var remaining: Int { rest.readableBytes * 8 + bitsLeft }
 
   public mutating func bit() throws(Exhausted) -> Bool {
     if bitsLeft == 0 {
       guard var byte = rest.readInteger(as: UInt8.self) else { throw Exhausted() }
-      if zeros >= 2, byte == 3 {
+      if zeros >= 2, byte == 3, skipsEmulationPrevention {
         zeros = 0
         guard let next = rest.readInteger(as: UInt8.self) else { throw Exhausted() }
         byte = next
@@ -28,6 +43,7 @@ public struct BitReader: Sendable {
       bitsLeft = 8
     }
     bitsLeft -= 1
+    position += 1
     return (current >> UInt8(bitsLeft)) & 1 == 1
   }
 
@@ -40,6 +56,24 @@ public struct BitReader: Sendable {
 
   public mutating func skip(_ count: Int) throws(Exhausted) {
     for _ in 0..<count { _ = try bit() }
+  }
+
+  /// The next `count` bytes, which may begin inside a byte.
+  public mutating func bytes(_ count: Int) throws(Exhausted) -> ByteBuffer {
+    guard count >= 0, count <= remaining / 8 else { throw Exhausted() }
+    if bitsLeft == 0, !skipsEmulationPrevention, let bytes = rest.readSlice(length: count) {
+      position += 8 * count
+      return bytes
+    }
+    var bytes = ByteBufferAllocator().buffer(capacity: count)
+    for _ in 0..<count { bytes.writeInteger(UInt8(truncatingIfNeeded: try bits(8))) }
+    return bytes
+  }
+
+  /// Skips the rest of a byte that has been begun.
+  public mutating func alignToByte() {
+    position += bitsLeft
+    bitsLeft = 0
   }
 
   /// An unsigned Exp-Golomb code, `ue(v)`: 0 … 2^32 − 2.

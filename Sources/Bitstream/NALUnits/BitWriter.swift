@@ -1,6 +1,6 @@
 public import NIOCore
 
-/// Writes the bits of a raw byte sequence payload, with Exp-Golomb codes (H.265 §9.2).
+/// Writes bits, with Exp-Golomb codes (H.265 §9.2).
 public struct BitWriter: Sendable {
   private var bytes: [UInt8] = []
   private var current: UInt8 = 0
@@ -44,6 +44,11 @@ public struct BitWriter: Sendable {
   public mutating func align() {
     append(true)
     while bitCount > 0 { append(false) }
+  }
+
+  /// What was written so far, without emulation prevention; zeros fill up the last byte.
+  public var plain: [UInt8] {
+    bitCount == 0 ? bytes : bytes + [current << UInt8(8 - bitCount)]
   }
 
   /// The whole bytes written so far, as a NAL unit with `header` and emulation prevention (§7.4.1).

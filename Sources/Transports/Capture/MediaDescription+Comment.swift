@@ -42,8 +42,9 @@ extension MediaDescription {
     let repeats = retransmissions.sorted { $0.key < $1.key }
     let encodings = encodings + repeats.map { ($0.key, "rtx") }
     let types = encodings.map { "\($0.type)" }.joined(separator: " ")
+    let further = channels.map { "/\($0)" } ?? ""
     return ["m=\(kind.rawValue.plain) \(port) RTP/AVP \(types)"]
-      + encodings.map { "a=rtpmap:\($0.type) \($0.name)/\(clockRate)" }
+      + encodings.map { "a=rtpmap:\($0.type) \($0.name)/\(clockRate)\(further)" }
       + (parameters.map { [$0] } ?? [])
       + repeats.map { type, format in
         "a=fmtp:\(type) apt=\(format.original ?? payloadType ?? 0)"

@@ -7,6 +7,8 @@ struct RTPMap: Sendable, Hashable {
   let name: String
   /// Ticks per second, or `nil` if the text is not a valid rate.
   let clockRate: UInt32?
+  /// Channels of sound, where the text says them.
+  let channels: Int?
 
   /// Whether packets of this type only protect or repeat others.
   var isAuxiliary: Bool { Self.auxiliaryNames.contains(name.lowercased()) }
@@ -18,19 +20,24 @@ struct RTPMap: Sendable, Hashable {
     // Real and macro-video servers write spaces around the name.
     guard let name = parts.first?.trimmed, !name.isEmpty else { return nil }
     let rate = parts.dropFirst().first.flatMap { UInt32($0.trimmed) }
-    self.init(number, name, rate.flatMap { (1...UInt32(Int32.max)).contains($0) ? $0 : nil })
+    let channels = parts.dropFirst(2).first.flatMap { Int($0.trimmed) }
+    self.init(
+      number, name, rate.flatMap { (1...UInt32(Int32.max)).contains($0) ? $0 : nil },
+      channels.flatMap { (1...255).contains($0) ? $0 : nil })
   }
 
-  private init(_ payloadType: UInt8, _ name: String, _ clockRate: UInt32?) {
+  private init(_ payloadType: UInt8, _ name: String, _ clockRate: UInt32?, _ channels: Int?) {
     self.payloadType = payloadType
     self.name = name
     self.clockRate = clockRate
+    self.channels = channels
   }
 
   /// The static assignment (RFC 3551 §6); `nil` for types that a session defines.
   init?(assignedTo payloadType: UInt8) {
     guard let type = StaticPayloadType(payloadType) else { return nil }
-    self.init(payloadType, type.encodingName, type.clockRate)
+    self.init(
+      payloadType, type.encodingName, type.clockRate, type.kind == .audio ? type.channels : nil)
   }
 
   /// RFC 4588, RFC 2198, RFC 5109, RFC 8627 and its draft that browsers use, RFC 6015, RFC 3009.

@@ -35,7 +35,9 @@ extension SessionDescriptionParser {
     media.description = MediaDescription(
       kind: media.kind, payloadType: payloadType,
       encodingName: map?.name.printable,
-      clockRate: map?.clockRate ?? MediaDescription.videoClockRate,
+      clockRate: map?.clockRate ?? map.flatMap { StaticPayloadType(encodingName: $0.name) }?
+        .clockRate ?? MediaDescription.videoClockRate,
+      channels: map?.channels,
       formatParameters: parameters(of: payloadType, in: section),
       correctionFormats: section.correctionFormats,
       redundancyPayloadType: media.payloadTypes.first {
@@ -92,6 +94,14 @@ extension SessionDescriptionParser {
     // Some cameras put the video's line at the end of the audio's section.
     for other in sections where other.encodings[payloadType] == nil {
       guard let parameters = other.parameters[payloadType] else { continue }
+      note(.formatParametersElsewhere(payloadType: payloadType))
+      return pairs(parameters)
+    }
+    // Hikvision cameras give the parameters of their sound another number: rtpmap:104, fmtp:97.
+    if section.encodings.count == 1, section.encodings[payloadType] != nil,
+      section.parameters.count == 1, let (number, parameters) = section.parameters.first,
+      sections.allSatisfy({ $0.encodings[number] == nil })
+    {
       note(.formatParametersElsewhere(payloadType: payloadType))
       return pairs(parameters)
     }

@@ -1,0 +1,41 @@
+import Bitstream
+import NIOCore
+import RTPWire
+
+/// G.711 µ-law in RTP (RFC 3551 §4.5.14): a byte a sample, at any rate and with any channels.
+struct MuLawPayloadFormat: SoundPayloadFormat {
+  static let encodingNames = ["PCMU"]
+
+  private let samples: PCMPayload
+  var format: SoundFormat? { samples.format }
+
+  init?(media: MediaDescription) { samples = PCMPayload(G711.muLaw, of: media) }
+
+  func unpack(_ payload: ByteBuffer, marker: Bool, into units: inout SoundUnitCollector) {
+    samples.unpack(payload, into: &units)
+  }
+}
+
+/// G.711 A-law in RTP (RFC 3551 §4.5.14).
+struct ALawPayloadFormat: SoundPayloadFormat {
+  static let encodingNames = ["PCMA"]
+
+  private let samples: PCMPayload
+  var format: SoundFormat? { samples.format }
+
+  init?(media: MediaDescription) { samples = PCMPayload(G711.aLaw, of: media) }
+
+  func unpack(_ payload: ByteBuffer, marker: Bool, into units: inout SoundUnitCollector) {
+    samples.unpack(payload, into: &units)
+  }
+}
+
+extension PCMPayload {
+  /// Samples of `bytes` bytes each, as many a second as the clock ticks.
+  init(_ codec: SoundCodec, of media: MediaDescription, bytes: Int = 1) {
+    let channels = media.soundChannels
+    self.init(
+      SoundFormat(codec: codec, sampleRate: media.clockSampleRate, channels: channels),
+      groupBits: 8 * bytes * channels)
+  }
+}

@@ -1,0 +1,34 @@
+import Bitstream
+import NIOCore
+import RTPWire
+
+/// G.726 in RTP (RFC 3551 §4.5.4), in both orders of its codes within a byte.
+struct G726PayloadFormat: SoundPayloadFormat {
+  private static let inAAL2 = "AAL2-G726-"
+  private static let inRTP = "G726-"
+
+  static let encodingNames = G726.codeBits.keys.sorted().flatMap {
+    ["\(inRTP)\($0)", "\(inAAL2)\($0)"]
+  }
+
+  private let samples: PCMPayload
+  var format: SoundFormat? { samples.format }
+
+  init?(media: MediaDescription) {
+    guard let name = media.encodingName?.uppercased(),
+      let bits = name.split(separator: "-").last.flatMap({ Int($0) }).flatMap({ G726.codeBits[$0] })
+    else { return nil }
+    let codec =
+      name.hasPrefix(Self.inAAL2) ? G726.mostSignificantFirst : G726.leastSignificantFirst
+    // The codes of 8 samples are a whole number of bytes at each rate.
+    let group = bits == 2 || bits == 4 ? (8, 8 / bits) : (8 * bits, 8)
+    samples = PCMPayload(
+      SoundFormat(
+        codec: codec, sampleRate: media.clockSampleRate, channels: 1, codeBits: bits),
+      groupBits: group.0, groupSamples: group.1)
+  }
+
+  func unpack(_ payload: ByteBuffer, marker: Bool, into units: inout SoundUnitCollector) {
+    samples.unpack(payload, into: &units)
+  }
+}
