@@ -72,10 +72,12 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"),
       ]
     ),
+    // The memory and the socket of a ring of frames; its public header is for readers in C.
+    .target(name: "CFrameRing"),
     .target(
       name: "Outputs",
       dependencies: [
-        "RTPWire", "BlockingIO", "Bitstream", "Defragment", "Decode", "CFFmpeg",
+        "RTPWire", "BlockingIO", "Bitstream", "Defragment", "Decode", "CFFmpeg", "CFrameRing",
         .product(name: "NIOCore", package: "swift-nio"),
       ]
     ),
@@ -163,7 +165,9 @@ let package = Package(
       dependencies: [
         "Decode", "Outputs", "BlockingIO", "Bitstream", "Defragment", "RTPWire", "CFFmpeg",
         "TestSupport",
-      ]),
+      ],
+      resources: [.copy("Readers")]
+    ),
     .testTarget(name: "BlockingIOTests", dependencies: ["BlockingIO", "RTPWire", "TestSupport"]),
     .testTarget(
       name: "TransportsTests",
@@ -219,7 +223,8 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-for target in package.targets where target.type != .system && target.name != "CLinux" {
+let targetsInC: Set = ["CLinux", "CFrameRing"]
+for target in package.targets where target.type != .system && !targetsInC.contains(target.name) {
   target.swiftSettings = [
     .treatAllWarnings(as: .error),
     .enableUpcomingFeature("ExistentialAny"),

@@ -14,7 +14,8 @@ struct OutputOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       A file or named pipe to write, or - for standard output; repeatable. The ending chooses the \
-      format: \(Self.formatNames). An existing file is replaced when the first frame comes.
+      format: \(Self.formatNames). An existing file is replaced when the first frame comes. \
+      \(Self.schemes)
       """, valueName: "path"), transform: CommandLineSecrets.path)
   var paths: [String] = []
 
@@ -88,6 +89,13 @@ struct OutputOptions: ParsableArguments {
   }
 
   private static var catalogue: OutputCatalogue { CommandLineTool.current.outputs }
+  /// The outputs that an argument's scheme names, in a sentence each.
+  private static var schemes: String {
+    catalogue.formats.compactMap { format in
+      format.scheme.map { "\($0):PATH is \(format.summary)." }
+    }.joined(separator: " ")
+  }
+
   static var formatNames: String {
     catalogue.formats.filter { $0.scheme == nil }.map(\.name).joined(separator: ", ")
   }

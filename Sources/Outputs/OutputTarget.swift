@@ -15,6 +15,9 @@ public enum OutputTarget: Sendable, Hashable {
     self = argument == "-" ? .standardOutput : .path(argument)
   }
 
+  /// `nil` for a descriptor.
+  var path: String? { if case .path(let path) = self { path } else { nil } }
+
   /// The path of the `number`th file that continues this one: `name.0001.y4m` for 1.
   static func continuation(of path: String, number: Int) -> String {
     let digits = String(number)

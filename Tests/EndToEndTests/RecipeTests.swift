@@ -43,7 +43,11 @@ struct RecipeTests {
     let folder = try Scratch.path("recipe")
     let programs = try Self.programs(in: folder)
     var script = recipe.script
-    var environment = ["PATH": "\(programs):\(ProcessInfo.processInfo.environment["PATH"] ?? "")"]
+    var environment = [
+      "PATH": "\(programs):\(ProcessInfo.processInfo.environment["PATH"] ?? "")",
+      "PYTHONPATH": Self.root.appendingPathComponent("python").path,
+      "PYTHONDONTWRITEBYTECODE": "1",
+    ]
     var peers: [RunningProcess] = []
     if script.contains("camera") {
       let server = try GStreamerServer(Clip.h264.get(), ["--auth", "digest"])

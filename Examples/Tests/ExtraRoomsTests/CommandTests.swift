@@ -23,7 +23,9 @@ import Testing
     let sums = Self.folder.appendingPathComponent("sums.fnv").path
     let video = Self.folder.appendingPathComponent("video.y4m").path
     try Command.run(
-      Command.path(of: "rtp-recv-extra"), "hex://\(packets) --codec vp8 -o \(sums) -o \(video)")
+      Command.path(of: "rtp-recv-extra"),
+      "hex://\(packets) --codec vp8 -o \(sums) -o \(video) -o tally:\(sums).sizes")
+    #expect(try String(contentsOfFile: "\(sums).sizes", encoding: .utf8) == "320x240 25\n")
     #expect(try hashes(of: video) == hashes(of: clip))
     let lines = try String(contentsOfFile: sums, encoding: .utf8).split(separator: "\n")
     #expect(lines.count == 25)
@@ -46,6 +48,7 @@ import Testing
       help.contains("  hex:///PATH or FILE.hex  packets, each a line of hexadecimal digits\n"))
     #expect(help.contains("vp8"))
     #expect(help.contains("fnv"))
+    #expect(help.contains("tally:PATH"))
   }
 
   @Test func theCommandSaysWhyAnAddedOutputEnds() throws {

@@ -39,6 +39,8 @@ public struct OutputFormat: Sendable {
   ///
   /// Such an output serves readers that it does not wait for.
   public let scheme: String?
+  /// What such an argument stands for, as `--help` has it: `a ring of frames`; empty without a scheme.
+  public let summary: String
   /// Makes what the output's thread writes to.
   let makeDestination: @Sendable (OutputLane.Configuration, WriteDeadline) -> any OutputDestination
 
@@ -52,13 +54,14 @@ public struct OutputFormat: Sendable {
     self.inputs = inputs
     self.samples = samples
     scheme = nil
+    summary = ""
     makeDestination = { OutputFiles(make: make, configuration: $0, deadline: $1) }
   }
 
   /// An output that writes by itself and is named by the argument `scheme:PATH`; `make` is called on
   /// the output's thread.
   public init(
-    scheme: String, inputs: Inputs, samples: Samples = .any,
+    scheme: String, summary: String, inputs: Inputs, samples: Samples = .any,
     make: @escaping @Sendable (OutputLane.Configuration) -> any OutputDestination
   ) {
     name = scheme
@@ -66,6 +69,7 @@ public struct OutputFormat: Sendable {
     self.inputs = inputs
     self.samples = samples
     self.scheme = scheme
+    self.summary = summary
     makeDestination = { configuration, _ in make(configuration) }
   }
 }
@@ -87,7 +91,7 @@ extension OutputFormat.Samples {
 public struct OutputCatalogue: Sendable {
   /// The formats in this package: frames, an elementary stream of each of its codecs, and sound.
   public static let standard = OutputCatalogue(
-    [YUVOutput.format, Y4MOutput.format]
+    [YUVOutput.format, Y4MOutput.format, FrameRing.format]
       + FormatCatalogue.standard.codecs.map { OutputFormat.elementaryStream(of: $0) }
       + [PCMOutput.format])
 

@@ -1,0 +1,144 @@
+"""A camera with an rtp-recv of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from typing import IO, List, Optional, Sequence, Tuple
+
+from ._ring import Ring
+
+# How long rtp-recv may take to end.
+_ENDING_TIME = 4.0
+# How long to wait before one that was killed is started again.
+_RESTART_PAUSE = 1.0
+
+
+class CameraError(RuntimeError):
+    """rtp-recv has ended, and what it said about it."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message or f"rtp-recv ended with status {status}")
+        self.status = status
+
+
+class Camera(Ring):
+    """The frames of a source, by an rtp-recv that runs as long as this object is open."""
+
+    def __init__(
+        self, source: str, *, pixel_format: str = "bgr24",
+        size: Optional[Tuple[int, int]] = None, reconnect: bool = True, timeout: float = 10.0,
+        program: str = "rtp-recv", options: Sequence[str] = (),
+    ) -> None:
+        self._folder = tempfile.mkdtemp(prefix="rtp-recv-")
+        path = os.path.join(self._folder, "frames")
+        self._command: List[str] = [program, source, "-o", f"shm:{path}", "--quiet"]
+        self._command += ["--pixel-format", pixel_format]
+        if size is not None:
+            self._command += ["--size", f"{size[0]}x{size[1]}"]
+        if reconnect:
+            self._command.append("--reconnect")
+        self._command += options
+        self._restarts = reconnect
+        self._started_at = 0.0
+        self._process: Optional["subprocess.Popen[bytes]"] = None
+        self._watch: Optional["subprocess.Popen[bytes]"] = None
+        self._messages: IO[bytes] = tempfile.TemporaryFile()
+        try:
+            self._start()
+            # The writer needs a moment to make its socket.
+            super().__init__(path, reconnect=True, timeout=timeout)
+        except BaseException:
+            self._stop()
+            raise
+
+    def close(self) -> None:
+        """Ends rtp-recv and gives the memory back; frames that are copies stay."""
+        super().close()
+        self._stop()
+
+    def __enter__(self) -> "Camera":
+        return self
+
+    def _try_to_connect(self) -> bool:
+        if super()._try_to_connect():
+            return True
+        status = self._process.poll() if self._process is not None else None
+        if status is None or self._is_closed:
+            return False
+        # A signal says nothing about the source.
+        if not self._restarts or status >= 0:
+            self._raise(status)
+        if time.monotonic() - self._started_at > _RESTART_PAUSE:
+            self._start()
+        return False
+
+    def _raise(self, status: int) -> None:
+        if status == 0:
+            # The stream has ended in order; so has the ring.
+            self.reconnect = False
+            self._has_ended = True
+            return
+        self._messages.seek(0)
+        raise CameraError(status, self._messages.read().decode(errors="replace").strip())
+
+    def _start(self) -> None:
+        self._started_at = time.monotonic()
+        self._end_watch()
+        self._messages.truncate(0)
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=self._messages)
+        # If this program is killed, the pipe breaks, and rtp-recv is ended too.
+        self._watch = subprocess.Popen(
+            ["/bin/sh", "-c", 'read -r _; kill "$0"', str(self._process.pid)],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def _end_watch(self) -> None:
+        if self._watch is None:
+            return
+        self._watch.kill()
+        self._watch.wait()
+        assert self._watch.stdin is not None
+        self._watch.stdin.close()
+        self._watch = None
+
+    def _stop(self) -> None:
+        self._end_watch()
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_ENDING_TIME)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._messages.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def open(
+    source: str, *, pixel_format: str = "bgr24", size: Optional[Tuple[int, int]] = None,
+    reconnect: bool = True, timeout: float = 10.0, program: str = "rtp-recv",
+    options: Sequence[str] = (),
+) -> Camera:
+    """Starts rtp-recv on ``source``, and reads its frames.
+
+    The password of a camera comes from ``--password-file`` among the options, or from the
+    environment (``RTP_RECV_PASSWORD``).
+
+    :param source: what rtp-recv takes, such as ``rtsp://user@camera/stream``.
+    :param pixel_format: bgr24, rgb24, gray8, nv12, yuv420p, p010le, gray10le or yuv420p10le.
+    :param size: (width, height) to scale to; by default, what comes.
+    :param reconnect: connect to the camera again, for ever, and start rtp-recv again if it is killed.
+    :param timeout: how many seconds a wait lasts that names no time itself.
+    :param program: the path of rtp-recv.
+    :param options: more options of it.
+    :raises OSError: if the program cannot be started.
+    :raises CameraError: while waiting, if rtp-recv ends because nothing can be received.
+    """
+    return Camera(
+        source, pixel_format=pixel_format, size=size, reconnect=reconnect, timeout=timeout,
+        program=program, options=options)
