@@ -20,6 +20,8 @@ enum ExitStatus: Int32, CaseIterable {
   case noSuchStream = 12
   case framesMissing = 13
   case forced = 14
+  case expectationBroken = 15
+  case notMeasured = 16
   case usage = 64
 
   var meaning: String {
@@ -40,6 +42,8 @@ enum ExitStatus: Int32, CaseIterable {
     case .noSuchStream: "there is no such stream: wrong path, number or flow, or no video"
     case .framesMissing: "the run ended before as many frames came as --frames asks for"
     case .forced: "a second signal ended the run at once; what still waited is lost"
+    case .expectationBroken: "the run went well, but a rule of --expect does not hold"
+    case .notMeasured: "the run went well, but a rule of --expect could not be measured"
     case .usage: "the command line is wrong"
     }
   }

@@ -33,8 +33,8 @@ struct JSONLine {
     members.append("\(Self.quote(name)):\(value.map(Self.quote) ?? "null")")
   }
 
-  mutating func add(_ name: String, _ value: Bool) {
-    members.append("\(Self.quote(name)):\(value)")
+  mutating func add(_ name: String, _ value: Bool?) {
+    members.append("\(Self.quote(name)):\(value.map { "\($0)" } ?? "null")")
   }
 
   mutating func add(_ name: String, _ values: [String]) {

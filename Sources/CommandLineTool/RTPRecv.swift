@@ -66,6 +66,7 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: OptionSection.added.rawValue) var added: DeclaredOptions<AddedSection>
   @OptionGroup(title: "When to stop") var stopping: StoppingOptions
   @OptionGroup(title: "What is shown") var display: DisplayOptions
+  @OptionGroup(title: "What is shown") var expectation: ExpectOptions
 
   /// Parses the command line without its passwords, since parsing errors quote it.
   static func main() async {
@@ -121,6 +122,7 @@ struct RTPRecv: AsyncParsableCommand {
       ("-o", !outputs.paths.isEmpty), ("--frames", stopping.frames != nil),
       ("--duration", stopping.duration != nil), ("--reconnect", stopping.reconnect),
       ("--stats", display.stats != nil), ("--capture", capture.path != nil),
+      ("--expect", expectation.text != nil),
     ]
     guard let option = typed.first(where: { $0.1 })?.0 else { return }
     throw ValidationError("\(option) has no effect with --list, which plays nothing")
@@ -228,6 +230,10 @@ struct RTPRecv: AsyncParsableCommand {
     try options.srtp.readKeys()
     if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(in: described, options.srtp) }
     options.rtsp.protection = options.srtp
+    // Sound that is not set up does not come.
+    if try expectation.rules().contains(where: \.metric.isAboutSound) {
+      options.rtsp.setsUpEverything = true
+    }
     return options
   }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bitstream
+import BlockingIO
 import Decode
 import Defragment
 import Glibc
@@ -17,6 +18,8 @@ final class Session: Sendable {
   private let source: SourceArgument
   private let isPassive: Bool
   private let comesAgain: Bool
+  private let isLive: Bool
+  private let rules: [Expectation]
   /// In bytes, as asked for.
   private let receiveBuffer: Int
   private let outputs: [OutputRequest]
@@ -30,6 +33,8 @@ final class Session: Sendable {
   /// The counters of the last line of statistics.
   private let interval = Mutex(IntervalCounters())
 
+  /// How long a reader of standard output may take for the result of `--expect`.
+  private static let patienceWithReader: Duration = .seconds(2)
   private static let statisticsInterval: Duration = .seconds(1)
   /// From one look at the receiver to the next where much happens.
   private static let shortestPause: Duration = .milliseconds(200)
@@ -56,6 +61,8 @@ final class Session: Sendable {
     let transport = try makeTransport(nil)
     isPassive = transport.isPassive
     comesAgain = transport.comesAgain
+    isLive = transport.clock != .recorded
+    rules = try command.expectation.rules()
     guard comesAgain || !command.stopping.reconnect else {
       throw ValidationError(
         "a recording or a pipe ends where it ends; --reconnect is for live sources")
@@ -110,7 +117,12 @@ final class Session: Sendable {
     if isForced.withLock(\.self) { await Self.waitForExit() }
     let captured = await capture?.finish()
     let elapsed = started.duration(to: .now)
-    write(report.status, elapsed: elapsed, report: report)
+    let expectations =
+      rules.isEmpty
+      ? nil
+      : ExpectationReport(
+        rules, of: MeasuredRun(status: report.status, decodes: decodes, isLive: isLive))
+    write(report.status, elapsed: elapsed, report: report, expectations: expectations)
     let verdict = Verdict(
       of: report,
       wish: Verdict.Wish(
@@ -132,7 +144,33 @@ final class Session: Sendable {
     }
     await writer?.finish()
     if let complaint = writer?.takeComplaint() { StandardError.say(complaint) }
-    return status == .done ? writer?.status ?? .done : status
+    if status == .done { status = writer?.status ?? .done }
+    guard let expectations else { return status }
+    let told = tell(expectations)
+    return status == .done ? told : status
+  }
+
+  /// Whether frames come out, and not access units alone.
+  private var decodes: Bool {
+    outputs.isEmpty || outputs.contains { $0.format.inputs.contains(.frames) }
+  }
+
+  /// Says what of `expectations` does not hold, prints the result unless the statistics have it, and
+  /// returns the exit status.
+  private func tell(_ expectations: ExpectationReport) -> ExitStatus {
+    for complaint in expectations.complaints { StandardError.say(complaint) }
+    guard writer == nil else { return expectations.status }
+    var line = JSONLine()
+    line.add("expect", expectations.json)
+    let isFree =
+      !command.outputs.paths.contains("-") && !StandardDescriptors.closed.contains(STDOUT_FILENO)
+    let file = FileWriter(borrowing: isFree ? STDOUT_FILENO : STDERR_FILENO)
+    let deadline = WriteDeadline(in: Self.patienceWithReader)
+    guard let failure = file.write(line.text + "\n", until: deadline), isFree else {
+      return expectations.status
+    }
+    StandardError.say("the result of --expect cannot be written: \(failure.reason)")
+    return failure == .readerGone ? .readerGone : .outputFailed
   }
 
   /// Ends the process, whatever still waits; the run may end meanwhile, because its outputs do.
@@ -150,7 +188,10 @@ final class Session: Sendable {
   }
 
   /// Writes a line of statistics, if wanted.
-  private func write(_ status: Receiver.Status, elapsed: Duration, report: Receiver.Report? = nil) {
+  private func write(
+    _ status: Receiver.Status, elapsed: Duration, report: Receiver.Report? = nil,
+    expectations: ExpectationReport? = nil
+  ) {
     guard let writer else { return }
     let former = interval.withLock { interval in
       defer { interval = IntervalCounters(status, at: elapsed) }
@@ -160,7 +201,7 @@ final class Session: Sendable {
       Statistics.line(
         of: status, since: former,
         frames: command.display.statsFrames ? receiver.takeFrames() : nil,
-        elapsed: elapsed, report: report),
+        elapsed: elapsed, report: report, expectations: expectations),
       hasReceived: status.transport.delivered > 0)
   }
 

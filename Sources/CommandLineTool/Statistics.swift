@@ -13,7 +13,7 @@ enum Statistics {
   /// All counters as one JSON object.
   static func line(
     of status: Receiver.Status, since former: IntervalCounters, frames: FrameLog?,
-    elapsed: Duration, report: Receiver.Report?
+    elapsed: Duration, report: Receiver.Report?, expectations: ExpectationReport?
   ) -> JSONLine {
     var line = JSONLine()
     line.add("elapsed_s", elapsed.seconds)
@@ -36,6 +36,7 @@ enum Statistics {
       }
     }
     line.add("delivery", delivery(status.delivery))
+    line.add("pictures", pictures(status.delivery.pictures))
     line.add("interval", IntervalCounters(status, at: elapsed).json(since: former))
     line.add(
       "outputs",
@@ -46,6 +47,7 @@ enum Statistics {
       line.add("frames", frames.records.map(\.json))
       line.add("frames_left_out", frames.leftOut)
     }
+    if let expectations { line.add("expect", expectations.json) }
     return line
   }
 
@@ -180,6 +182,19 @@ enum Statistics {
       if let count = delivery.failures[kind] { failures.add(kind.rawValue, count) }
     }
     object.add("decode_failures", failures)
+    return object
+  }
+
+  /// What `--expect` measures of the pictures.
+  private static func pictures(_ pictures: PictureStatistics) -> JSONLine {
+    var object = JSONLine(countersOf: pictures)
+    object.add("sizes", pictures.sizes.map { "\($0.width)x\($0.height)" })
+    object.add("duration_s", pictures.duration)
+    object.add("frames_per_s", pictures.rate)
+    object.add("bits_per_s", pictures.bitRate, digits: 0)
+    object.add("longest_gap_s", pictures.longestGap)
+    object.add("longest_key_interval_s", pictures.longestKeyInterval)
+    object.add("first_picture_s", pictures.firstPicture?.seconds)
     return object
   }
 

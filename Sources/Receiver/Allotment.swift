@@ -43,6 +43,8 @@ struct Allotment: Sendable {
   private var hasFailed = false
   private var log = FrameLog()
   private var freezes = FreezeMeter()
+  /// When a live run began.
+  private var start: Instant?
 
   /// Begins a run; `measuresLatency` says that arrivals are times of this machine.
   init(_ configuration: Receiver.Configuration, measuresLatency: Bool) {
@@ -51,6 +53,14 @@ struct Allotment: Sendable {
     wantsAnything = configuration.wantsAnything
     keepsLog = configuration.recordsFrames
     self.measuresLatency = measuresLatency
+  }
+
+  /// Notes when the run begins to receive.
+  mutating func begin(at now: Instant) { if measuresLatency { start = now } }
+
+  /// Notes that a live run received until `end`, and that all of its frames have come out.
+  mutating func finish(receivedUntil end: Instant) {
+    if measuresLatency { statistics.pictures.end(at: end) }
   }
 
   /// Whether the wanted number of frames has come.
@@ -67,6 +77,8 @@ struct Allotment: Sendable {
     statistics.accessUnits += 1
     if unit.integrity == .damaged { statistics.damagedAccessUnits += 1 }
     if !decodes {
+      statistics.pictures.note(unit)
+      noteFirstPicture(at: unit.lastArrival)
       if keepsLog { log.append(FrameRecord(number: statistics.accessUnits, unit: unit)) }
       if statistics.accessUnits == frameLimit { isOver = true }
     }
@@ -120,12 +132,20 @@ struct Allotment: Sendable {
     let isNew = frame.condition != .repeated
     freezes.note(frame.time, isNew: isNew, arrival: frame.lastArrival)
     statistics.freezes = freezes.statistics
-    if isNew, measuresLatency {
-      statistics.note(latency: frame.lastArrival.nanoseconds(to: now))
+    if isNew {
+      statistics.pictures.note(frame)
+      noteFirstPicture(at: now)
+      if measuresLatency { statistics.note(latency: frame.lastArrival.nanoseconds(to: now)) }
     }
     if keepsLog { log.append(FrameRecord(number: statistics.frames, frame: frame)) }
     if statistics.frames == frameLimit { isOver = true }
     return FrameShare(isLast: isOver)
+  }
+
+  private mutating func noteFirstPicture(at now: Instant) {
+    guard let start, statistics.pictures.pictures > 0, statistics.pictures.firstPicture == nil
+    else { return }
+    statistics.pictures.firstPicture = start.duration(to: now)
   }
 
   /// Counts a frame that is dropped, because its interval already has one.

@@ -27,6 +27,11 @@ public struct DeliveryStatistics: Counted, Hashable {
   public internal(set) var latency: Double = 0
   /// The maximum, in nanoseconds.
   public internal(set) var greatestLatency: Int64 = 0
+  /// The mean of the whole run, in nanoseconds; `nil` where latency is not measured.
+  public var meanLatency: Double? { latencies == 0 ? nil : latencySum / Double(latencies) }
+  public internal(set) var pictures = PictureStatistics()
+  private var latencySum = 0.0
+  private var latencies: UInt64 = 0
 
   public static let counters: [Counter<DeliveryStatistics>] = [
     Counter("access_units", .accessUnits, \.accessUnits),
@@ -44,5 +49,7 @@ public struct DeliveryStatistics: Counted, Hashable {
   mutating func note(latency new: Int64) {
     latency = latency == 0 ? Double(new) : latency + (Double(new) - latency) / 16
     greatestLatency = max(greatestLatency, new)
+    latencySum += Double(new)
+    latencies += 1
   }
 }

@@ -148,12 +148,18 @@ final class Distribution: Sendable {
   /// Drops what waits to be decoded.
   func abandonDecoding() { state.withLock(\.decoder)?.abandon() }
 
-  /// Waits for the decoder's last frames and closes it.
+  /// Notes that the run begins to receive.
+  func begin() { state.withLock { $0.allotment.begin(at: .now) } }
+
+  /// Waits for the decoder's last frames and closes it; nothing more is received.
   func finishDecoding() async {
-    guard let decoder = state.withLock(\.decoder) else { return }
-    await decoder.flush()
-    await decoder.close()
-    state.withLock { $0.constantRate?.finish() ?? [] }.forEach(show)
+    let end = Instant.now
+    if let decoder = state.withLock(\.decoder) {
+      await decoder.flush()
+      await decoder.close()
+      state.withLock { $0.constantRate?.finish() ?? [] }.forEach(show)
+    }
+    state.withLock { $0.allotment.finish(receivedUntil: end) }
   }
 
   /// Hands `unit` to the decoder; `false` if it was dropped, so that decoding awaits a

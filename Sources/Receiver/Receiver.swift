@@ -197,6 +197,7 @@ public final class Receiver: Sendable {
   public func run() async -> Report { await start().value }
 
   private func receive() async -> Report {
+    distribution.begin()
     var reason = await connections.run()
     await distribution.finishDecoding()
     // The last pictures of a stream with reordering come out at its end.

@@ -1,0 +1,25 @@
+import ArgumentParser
+
+/// What a script expects of the run.
+struct ExpectOptions: ParsableArguments {
+  @Option(
+    name: .customLong("expect"),
+    help: ArgumentHelp(
+      """
+      Rules for the run, separated by commas, such as 'frames>=300, loss<=0.1%, size=1920x1080'. \
+      What can be measured: \(ExpectedMetric.names). The result is a JSON object with each rule, \
+      what was measured and whether it held: in the last line of --stats if given, otherwise on \
+      standard output if no output is there, otherwise on standard error.
+      """, valueName: "rules"))
+  var text: String?
+
+  /// The rules; empty if there are none.
+  func rules() throws -> [Expectation] {
+    guard let text else { return [] }
+    do {
+      return try Expectation.list(text)
+    } catch { throw ValidationError("\(error)") }
+  }
+
+  func validate() throws { _ = try rules() }
+}

@@ -1,0 +1,152 @@
+import Bitstream
+import Decode
+import Defragment
+import RTPProcessor
+import RTPWire
+import Receiver
+import Reception
+import Transports
+
+/// What `--expect` can ask about a run.
+struct ExpectedMetric: Sendable {
+  /// Its name in rules and in the result.
+  let name: String
+  let kind: Kind
+  /// Whether tracks of sound have to be received for it.
+  var isAboutSound = false
+  let measure: @Sendable (MeasuredRun) -> Measurement
+
+  /// All of them, in the order in which they are listed.
+  static let all: [ExpectedMetric] = pictures + conditions + packets + streams
+
+  /// All names, for messages.
+  static var names: String { all.map(\.name).joined(separator: ", ") }
+
+  private static let pictures: [ExpectedMetric] = [
+    ExpectedMetric(name: "frames", kind: .count) { .number(Double($0.frames)) },
+    ExpectedMetric(name: "fps", kind: .rate) { .of($0.pictures.rate, else: fewPictures) },
+    ExpectedMetric(name: "duration", kind: .time) {
+      .of($0.pictures.duration, else: fewPictures)
+    },
+    ExpectedMetric(name: "gap", kind: .time) {
+      $0.pictures.pictures == 0 ? .unknown(noPictures) : .number($0.pictures.longestGap)
+    },
+    ExpectedMetric(name: "first_frame", kind: .time) {
+      $0.isLive
+        ? .of($0.pictures.firstPicture?.seconds, else: noPictures) : .unknown(recording)
+    },
+    ExpectedMetric(name: "key_interval", kind: .time) { keyInterval($0.pictures) },
+    ExpectedMetric(name: "bitrate", kind: .bitRate) {
+      .of($0.pictures.bitRate, else: fewPictures)
+    },
+    ExpectedMetric(name: "size", kind: .size) {
+      $0.pictures.sizes.isEmpty
+        ? .unknown(noPictures) : .words($0.pictures.sizes.map { "\($0.width)x\($0.height)" })
+    },
+  ]
+
+  private static let conditions: [ExpectedMetric] =
+    RawFrame.Condition.allCases.map { condition in
+      ExpectedMetric(name: "\(condition)", kind: .count) { run in
+        ofFrames(run) { .number(Double($0.conditions[condition] ?? 0)) }
+      }
+    } + [
+      ExpectedMetric(name: "freezes", kind: .count) { run in
+        ofFrames(run) { .number(Double($0.freezes.count)) }
+      },
+      ExpectedMetric(name: "latency", kind: .time) { latency($0, \.meanLatency) },
+      ExpectedMetric(name: "max_latency", kind: .time) {
+        latency($0) { $0.meanLatency == nil ? nil : Double($0.greatestLatency) }
+      },
+    ]
+
+  private static let packets: [ExpectedMetric] = [
+    ExpectedMetric(name: "loss", kind: .share) { run in
+      ofPackets(run) { .number($0.lossPercentage / 100) }
+    },
+    ExpectedMetric(name: "lost", kind: .count) { run in
+      ofPackets(run) { .number(Double($0.lost)) }
+    },
+    ExpectedMetric(name: "jitter", kind: .time) { run in
+      ofPackets(run) {
+        $0.delivered > 1 ? .number($0.jitterSeconds) : .unknown("fewer than two packets came")
+      }
+    },
+  ]
+
+  private static let streams: [ExpectedMetric] = [
+    ExpectedMetric(name: "codec", kind: .name) { run in
+      if case .receiving(let codec, _)? = run.status.stream?.phase { return .words([codec.name]) }
+      return .unknown("the codec was not recognized")
+    },
+    ExpectedMetric(name: "audio", kind: .name, isAboutSound: true) { sound($0.status) },
+    ExpectedMetric(name: "reconnects", kind: .count) {
+      .number(Double($0.status.connection.statistics.recoveries))
+    },
+  ]
+
+  private static let noPictures = "no picture came"
+  private static let fewPictures = "fewer than two pictures came"
+  private static let recording = "a recording is played at another time than it was made"
+
+  private static func ofFrames(
+    _ run: MeasuredRun, _ measure: (DeliveryStatistics) -> Measurement
+  ) -> Measurement {
+    guard run.decodes else { return .unknown("nothing is decoded for these outputs") }
+    return run.frames == 0 ? .unknown(noPictures) : measure(run.status.delivery)
+  }
+
+  private static func ofPackets(
+    _ run: MeasuredRun, _ measure: (ReceptionStatistics) -> Measurement
+  ) -> Measurement {
+    guard let reception = run.status.stream?.reception, reception.delivered > 0 else {
+      return .unknown("no packets came")
+    }
+    return measure(reception)
+  }
+
+  private static func latency(
+    _ run: MeasuredRun, _ nanoseconds: (DeliveryStatistics) -> Double?
+  ) -> Measurement {
+    guard run.isLive else { return .unknown(recording) }
+    return ofFrames(run) { .of(nanoseconds($0).map { $0 / 1e9 }, else: noPictures) }
+  }
+
+  /// The time since the last key picture counts too: the next one comes no earlier.
+  private static func keyInterval(_ pictures: PictureStatistics) -> Measurement {
+    guard let since = pictures.sinceKeyPicture else { return .unknown("no key picture came") }
+    guard let longest = pictures.longestKeyInterval, longest >= since else {
+      return .atLeast(since, "there is no second key picture after that time")
+    }
+    return .number(longest)
+  }
+
+  private static func sound(_ status: Receiver.Status) -> Measurement {
+    guard let tracks = status.stream?.tracks else { return .unknown("nothing came") }
+    let came = tracks.filter { $0.kind == .audio && $0.reception.delivered > 0 }
+    return .words([came.first.flatMap(\.codecName).map(soundName) ?? "none"])
+  }
+
+  /// The name of the coding that an encoding name of RTP stands for.
+  private static func soundName(_ encodingName: String) -> String {
+    switch encodingName.uppercased() {
+    // RFC 3640 and RFC 6416.
+    case "MPEG4-GENERIC", "MP4A-LATM": "aac"
+    case let other: other.lowercased()
+    }
+  }
+}
+
+/// What the rules are about: a run that is over.
+struct MeasuredRun: Sendable {
+  let status: Receiver.Status
+  /// Whether pictures were decoded; otherwise access units are what is counted.
+  let decodes: Bool
+  /// Whether packets came as they were sent, and not from a recording.
+  let isLive: Bool
+
+  var pictures: PictureStatistics { status.delivery.pictures }
+
+  /// Frames, or access units where nothing is decoded, as `--frames` counts them.
+  var frames: UInt64 { decodes ? status.delivery.frames : status.delivery.accessUnits }
+}
