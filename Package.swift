@@ -74,10 +74,13 @@ let package = Package(
     ),
     // The memory and the socket of a ring of frames; its public header is for readers in C.
     .target(name: "CFrameRing"),
+    // libavformat's muxers, loaded at run time.
+    .target(name: "CAVMuxing", dependencies: ["CFFmpeg"]),
     .target(
       name: "Outputs",
       dependencies: [
         "RTPWire", "BlockingIO", "Bitstream", "Defragment", "Decode", "CFFmpeg", "CFrameRing",
+        "CAVMuxing",
         .product(name: "NIOCore", package: "swift-nio"),
       ]
     ),
@@ -223,7 +226,7 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-let targetsInC: Set = ["CLinux", "CFrameRing"]
+let targetsInC: Set = ["CLinux", "CFrameRing", "CAVMuxing"]
 for target in package.targets where target.type != .system && !targetsInC.contains(target.name) {
   target.swiftSettings = [
     .treatAllWarnings(as: .error),

@@ -26,12 +26,17 @@ public struct VideoCodec: Sendable, Hashable {
   public let decoderName: String
   /// Other endings of an elementary-stream file, such as `264` and `hevc`.
   public let otherFileEndings: [String]
+  /// The types of parameter sets (`nal_unit_type`) that decoding needs, in their natural order.
+  public let parameterSetTypes: [UInt8]
+  /// The type of access unit delimiters, if the codec has any.
+  public let accessUnitDelimiterType: UInt8?
   public let decoderTraits: DecoderTraits
   /// Makes a reader of its slice headers; `nil` when pictures are output in decoding order.
   public let makeReader: (@Sendable () -> any PictureReading)?
 
   public init(
     name: String, encodingName: String, decoderName: String, otherFileEndings: [String],
+    parameterSetTypes: [UInt8] = [], accessUnitDelimiterType: UInt8? = nil,
     decoderTraits: DecoderTraits = [],
     makeReader: (@Sendable () -> any PictureReading)? = nil
   ) {
@@ -39,6 +44,8 @@ public struct VideoCodec: Sendable, Hashable {
     self.encodingName = encodingName
     self.decoderName = decoderName
     self.otherFileEndings = otherFileEndings
+    self.parameterSetTypes = parameterSetTypes
+    self.accessUnitDelimiterType = accessUnitDelimiterType
     self.decoderTraits = decoderTraits
     self.makeReader = makeReader
   }

@@ -63,6 +63,16 @@ package final class FileWriter {
     enlargePipe()
   }
 
+  /// Makes the new file `path`, and opens it for writing.
+  ///
+  /// - Throws: ``WriteFailure/cannotOpen(errno:)``, with `EEXIST` where there is something already.
+  package init(creating path: String) throws(WriteFailure) {
+    number = Self.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, Self.usualPermissions)
+    guard number >= 0 else { throw .cannotOpen(errno: errno) }
+    isFile = true
+    ownership = .own(created: path)
+  }
+
   /// Takes over an open descriptor, which refers to `/dev/null` at the end.
   ///
   /// - Throws: ``WriteFailure/cannotOpen(errno:)``.
@@ -220,6 +230,39 @@ package final class FileWriter {
     guard end >= count else { return }
     ftruncate(number, end - count)
     lseek(number, end - count, SEEK_SET)
+  }
+
+  /// Whether bytes can be replaced: in a regular file that was opened here.
+  package var canReplace: Bool {
+    if case .own = ownership { isFile } else { false }
+  }
+
+  /// Replaces the bytes from `offset` on, all of which have been written before.
+  ///
+  /// - Returns: why not all were replaced.
+  package func replace(at offset: Int, with bytes: UnsafeRawBufferPointer) -> WriteFailure? {
+    var rest = unsafe bytes
+    var place = off_t(offset)
+    while unsafe !rest.isEmpty {
+      let count = unsafe pwrite(number, rest.baseAddress, rest.count, place)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return .failed(errno: count < 0 ? errno : EIO) }
+      unsafe rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
+      place += off_t(count)
+    }
+    return nil
+  }
+
+  /// Waits until what was written is on the disk; for regular files.
+  ///
+  /// - Returns: why it is not.
+  package func sync() -> WriteFailure? {
+    while isFile, fdatasync(number) != 0 {
+      // Some file systems cannot say.
+      if errno == EINVAL || errno == ENOSYS { return nil }
+      if errno != EINTR { return .failed(errno: errno) }
+    }
+    return nil
   }
 
   private static func open(_ path: String, _ flags: Int32, _ permissions: mode_t) -> Int32 {

@@ -32,7 +32,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .credentialsRefused: "a user name and password, or an SRTP key, is missing or refused"
     case .noMedia: "no media came within --timeout, or none that made a picture"
     case .mediaLost: "media came, and then none for --timeout"
-    case .outputFailed: "an output could not be written (disk full, no permission)"
+    case .outputFailed: "an output could not be written, or has holes (disk full, no permission)"
     case .readerGone: "the reader of a pipe went away"
     case .formatChanged: "the picture size changed, which a pipe cannot express"
     case .unrecognizedMedia:

@@ -11,6 +11,7 @@ struct IntervalCounters: Sendable {
   private var reception: ReceptionStatistics?
   private var kernelDropped: UInt64 = 0
   private var delivery: DeliveryStatistics?
+  private var events: [Int] = []
 
   /// The state before the first packet.
   init() {}
@@ -20,7 +21,11 @@ struct IntervalCounters: Sendable {
     reception = status.stream?.reception
     kernelDropped = status.transport.kernelDropped
     delivery = status.delivery
+    events = status.outputs.map(\.events.count)
   }
+
+  /// How much had happened to the files of the output at `place`.
+  func events(ofOutput place: Int) -> Int { events.indices.contains(place) ? events[place] : 0 }
 
   /// The differences from `former` to this.
   func json(since former: IntervalCounters) -> JSONLine {

@@ -1,5 +1,6 @@
 import Bitstream
 import Defragment
+import Outputs
 import RTPProcessor
 import Receiver
 import Reception
@@ -26,6 +27,10 @@ struct Narrator {
   private var hasSaidUnauthentic = false
   private var hasSaidScrambled = false
   private var readersAwaited: Set<String> = []
+  /// How many events of each output were told, by its place.
+  private var eventsTold: [Int: Int] = [:]
+  /// The outputs whose file does not take what is written.
+  private var stalled: Set<Int> = []
 
   /// `isAsking` is true if the source is a server that is asked for its stream, `isCodecChosen` if
   /// the user named the codec.
@@ -78,6 +83,9 @@ struct Narrator {
       guard readersAwaited.insert(output.name).inserted else { continue }
       remarks.append("waiting for a reader of \(output.name)")
     }
+    for (place, output) in status.outputs.enumerated() {
+      remarks += self.remarks(on: output, at: place)
+    }
     guard isVerbose, let stream = status.stream else { return remarks }
     if let way = status.transport.delivery, way != delivery {
       delivery = way
@@ -103,6 +111,26 @@ struct Narrator {
     if status.transport.kernelDropped > kernelDropped {
       kernelDropped = status.transport.kernelDropped
       remarks.append("the kernel dropped \(kernelDropped.counted("datagram")): its buffer was full")
+    }
+    return remarks
+  }
+
+  /// News about the files of the output at `place`.
+  private mutating func remarks(on output: OutputStatus, at place: Int) -> [Remark] {
+    var remarks: [Remark] = []
+    for event in output.events.after(eventsTold[place] ?? 0) {
+      if let remark = Remark(event, isVerbose: isVerbose) { remarks.append(remark) }
+    }
+    eventsTold[place] = output.events.count
+    if let stall = output.stall {
+      if stalled.insert(place).inserted {
+        remarks.append(
+          .warning(
+            "the disk has not taken what is written to \(output.name) for "
+              + "\(stall.seconds.formatted(digits: 0)) s"))
+      }
+    } else {
+      stalled.remove(place)
     }
     return remarks
   }

@@ -24,7 +24,7 @@ struct RTPRecv: AsyncParsableCommand {
         Watch a stream:
           rtp-recv udp://203.0.113.5:5004 -o - --format y4m | ffplay -
         Record a camera, asking for its password, until Ctrl-C:
-          rtp-recv rtsp://user@camera/stream -o camera.y4m --reconnect
+          rtp-recv rtsp://user@camera/stream -o camera.mp4 --reconnect
         Write 300 raw frames, with statistics:
           rtp-recv rtp://:5004 -o video.y4m --frames 300 --stats stats.jsonl
         Record what was received, packet by packet, and play it again later:
@@ -50,6 +50,7 @@ struct RTPRecv: AsyncParsableCommand {
 
   @OptionGroup(title: "Outputs") var outputs: OutputOptions
   @OptionGroup(title: "Frames") var frames: FrameOptions
+  @OptionGroup(title: "Recordings written") var written: RecordingOptions
   @OptionGroup(title: "The media") var media: MediaOptions
   @OptionGroup(title: "Losses") var loss: LossOptions
   @OptionGroup(title: "Repair") var feedback: FeedbackOptions
@@ -141,12 +142,12 @@ struct RTPRecv: AsyncParsableCommand {
     ]
     guard let option = typed.first(where: { $0.1 })?.0 else { return }
     throw ValidationError(
-      "\(option) has no effect with an elementary stream, whose pictures are not decoded")
+      "\(option) has no effect with outputs whose pictures are not decoded")
   }
 
   /// The requested outputs.
   func outputRequests() throws -> [OutputRequest] {
-    try frames.applied(to: outputs.requests())
+    try written.applied(to: frames.applied(to: outputs.requests()))
   }
 
   private var usesStandardOutput: Bool {

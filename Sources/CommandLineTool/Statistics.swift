@@ -41,7 +41,9 @@ enum Statistics {
     line.add(
       "outputs",
       status.outputs.enumerated().map { index, status in
-        output(status, report: report.map { $0.outputs[index] })
+        output(
+          status, after: former.events(ofOutput: index),
+          report: report.map { $0.outputs[index] })
       })
     if let frames {
       line.add("frames", frames.records.map(\.json))
@@ -198,11 +200,31 @@ enum Statistics {
     return object
   }
 
-  private static func output(_ status: OutputStatus, report: OutputReport?) -> JSONLine {
+  /// A complete file of a recording.
+  private static func segment(_ file: RecordedFile) -> JSONLine {
+    var object = JSONLine()
+    object.add("path", file.path)
+    object.add("start", file.start.description)
+    object.add("duration_s", file.ending.duration)
+    object.add("frames", file.ending.frames)
+    object.add("left_out", file.ending.leftOut)
+    object.add("bytes", file.bytes)
+    object.add("reason", file.ending.reason.rawValue)
+    return object
+  }
+
+  /// An output, with what happened to its files after the first `events` events.
+  private static func output(
+    _ status: OutputStatus, after events: Int, report: OutputReport?
+  ) -> JSONLine {
     var object = JSONLine()
     object.add("name", status.name)
     object.add(countersOf: status.counters)
     for figure in status.figures { object.add(figure.name, figure.value) }
+    let files = status.events.after(events).compactMap { event in
+      if case .fileEnded(let file) = event { segment(file) } else { nil }
+    }
+    if !files.isEmpty { object.add("segments", files) }
     if let report {
       object.add("files", report.files)
       object.add("error", report.error?.name)

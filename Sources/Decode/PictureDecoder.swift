@@ -331,7 +331,7 @@ import RTPWire
 }
 
 /// libav's text for one of its error codes.
-func libavErrorText(_ code: Int32) -> String {
+package func libavErrorText(_ code: Int32) -> String {
   var text = [CChar](repeating: 0, count: Int(AV_ERROR_MAX_STRING_SIZE))
   unsafe text.withUnsafeMutableBufferPointer { buffer in
     _ = unsafe av_strerror(code, buffer.baseAddress, buffer.count)

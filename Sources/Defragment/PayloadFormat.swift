@@ -10,9 +10,6 @@ public protocol PayloadFormat: Sendable {
   static var codec: VideoCodec { get }
   /// Bytes of the NAL unit header: 1 in H.264, 2 in H.265.
   static var headerLength: Int { get }
-  /// The types of parameter sets that decoding needs, in their natural order.
-  static var parameterSetTypes: [UInt8] { get }
-  static var accessUnitDelimiterType: UInt8? { get }
 
   /// Makes a format for a stream with these `a=fmtp` parameters; ignores values out of range.
   init(parameters: [String: String])
@@ -67,8 +64,6 @@ public protocol PayloadFormat: Sendable {
 
 /// Defaults for a codec without parameter sets and delimiters that is sent in decoding order.
 extension PayloadFormat {
-  public static var parameterSetTypes: [UInt8] { [] }
-  public static var accessUnitDelimiterType: UInt8? { nil }
   public static var sequenceParameterSetType: UInt8? { nil }
 
   public var interleaving: InterleavingBounds? { nil }
@@ -92,6 +87,10 @@ extension PayloadFormat {
 }
 
 extension PayloadFormat {
+  /// The types of parameter sets that decoding needs, in their natural order.
+  public static var parameterSetTypes: [UInt8] { codec.parameterSetTypes }
+  public static var accessUnitDelimiterType: UInt8? { codec.accessUnitDelimiterType }
+
   /// The heads of the entries of an aggregation packet, each preceded by a 16-bit length, up to the
   /// first that does not fit; `nil` if there is none, or if anything but zeros follows them.
   public static func heads(ofEntries entries: ByteBuffer) -> [NALUnitHead]? {

@@ -51,6 +51,9 @@ final class OutputAccount: Sendable {
     var error: (any OutputFault)?
     var notes: [OutputNote] = []
     var figures: [OutputFigure] = []
+    var events = OutputEvents()
+    /// When the write began that is going on.
+    var busySince: Instant?
     var awaitsReader = false
     /// True after coded items were dropped, until the next one at which decoding can begin.
     var awaitsEntry = false
@@ -64,6 +67,14 @@ final class OutputAccount: Sendable {
 
   /// What only this kind of output counts.
   var figures: [OutputFigure] { state.withLock { $0.figures } }
+
+  /// What happened to the files.
+  var events: OutputEvents { state.withLock { $0.events } }
+
+  /// When the write began that is going on; `nil` while nothing is written.
+  var busySince: Instant? { state.withLock { $0.busySince } }
+
+  func noteBusy(since time: Instant?) { state.withLock { $0.busySince = time } }
 
   /// Whether a named pipe has had no reader for some time.
   var awaitsReader: Bool { state.withLock { $0.awaitsReader } }
@@ -111,6 +122,7 @@ final class OutputAccount: Sendable {
       state.files = progress.files
       state.notes = progress.notes
       state.figures = progress.figures
+      state.events = progress.events
     }
   }
 

@@ -44,6 +44,8 @@ public struct OutputProgress: Sendable {
   public var files: [String] = []
   /// Remarks for those who read the files.
   public var notes: [OutputNote] = []
+  /// What happened to the files.
+  public var events = OutputEvents()
   /// What the output counts beyond the above.
   public var figures: [OutputFigure] = []
 

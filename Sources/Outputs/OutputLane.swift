@@ -4,6 +4,7 @@ public import Decode
 public import Defragment
 import NIOCore
 import RTPWire
+import Synchronization
 
 /// One output on a thread of its own, behind a bounded queue: a slow or broken target affects
 /// neither the other outputs nor the receiving.
@@ -26,6 +27,9 @@ public final class OutputLane: Sendable {
   /// How far a write may exceed the deadline before it counts as one that never returns.
   static let stallPatience = Duration.milliseconds(500)
 
+  /// How long a write to a file may take before it counts as stalled.
+  static let longestWrite = Duration.seconds(2)
+
   /// What happens when the queue is full.
   public enum Policy: Sendable, Hashable {
     /// The oldest frames are dropped, or the coded items up to the next at which decoding can begin. This
@@ -46,6 +50,10 @@ public final class OutputLane: Sendable {
     /// file or ending the pipe.
     public var scaleToFirst = false
     public var queueLimits: QueueLimits
+    /// How a recording is divided into files; without effect on other formats.
+    public var recording = RecordingPlan()
+    /// Turns arrivals into UTC.
+    public var wallClock = WallClock.system
 
     public init(target: OutputTarget, format: OutputFormat) {
       self.target = target
@@ -59,6 +67,8 @@ public final class OutputLane: Sendable {
   private let configuration: Configuration
   private let queue: BoundedQueue<OutputItem>
   private let account = OutputAccount()
+  /// Whether coded pictures came.
+  private let hasPictures = Atomic(false)
   private let thread: WorkerThread
 
   /// Starts the output's thread, which opens the target.
@@ -87,6 +97,17 @@ public final class OutputLane: Sendable {
 
   /// What only this kind of output counts; callable from any thread.
   public var figures: [OutputFigure] { account.figures }
+
+  /// What happened to the files; callable from any thread.
+  public var events: OutputEvents { account.events }
+
+  /// How long a file has not been writable, if that is longer than a disk should take: two seconds;
+  /// callable from any thread.
+  public var stall: Duration? {
+    guard let start = account.busySince else { return nil }
+    let time = start.duration(to: .now)
+    return time > Self.longestWrite ? time : nil
+  }
 
   /// Whether the target is a named pipe that nobody has opened to read for two seconds.
   public var awaitsReader: Bool { account.awaitsReader }
@@ -128,6 +149,7 @@ public final class OutputLane: Sendable {
   @discardableResult
   public func write(_ unit: AccessUnit) -> SubmitOutcome {
     guard configuration.format.inputs.contains(.units) else { return .queued }
+    hasPictures.store(true, ordering: .relaxed)
     return write(.unit(unit))
   }
 
@@ -165,7 +187,7 @@ public final class OutputLane: Sendable {
     switch item {
     case .frame, .interruption: true
     case .unit(let unit): unit.isRandomAccess
-    case .sound: !configuration.format.inputs.contains(.units)
+    case .sound: !hasPictures.load(ordering: .relaxed)
     }
   }
 

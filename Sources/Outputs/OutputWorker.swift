@@ -71,7 +71,11 @@ final class OutputWorker {
       let items = queue.take(atMost: batch)
       guard !items.isEmpty else { return try destination.finish() }
       taken += items.count { !$0.isInterruption }
-      defer { account.report(destination.progress) }
+      if destination.isFile { account.noteBusy(since: .now) }
+      defer {
+        account.noteBusy(since: nil)
+        account.report(destination.progress)
+      }
       try destination.write(items)
     }
   }

@@ -7,6 +7,7 @@ import RTPWire
 /// Writes whole records to a file or a pipe, samples straight from the decoder's planes.
 ///
 /// Used by one thread at a time. When a write fails, a file is truncated to its last whole record.
+/// What a record replaces is replaced after it was written.
 @safe final class RecordWriter {
   /// Items and bytes of the records written whole.
   private(set) var items = 0
@@ -38,9 +39,23 @@ import RTPWire
       items += record.items
       bytes += record.byteCount
     }
-    guard let failure else { return }
-    if written > 0 { file.removeLast(written) }
-    throw OutputError(failure, path: "")
+    if let failure {
+      if written > 0 { file.removeLast(written) }
+      throw OutputError(failure, path: "")
+    }
+    for patch in records.flatMap(\.patches) {
+      let failure = unsafe patch.bytes.withUnsafeReadableBytes {
+        unsafe file.replace(at: patch.offset, with: $0)
+      }
+      if let failure { throw OutputError(failure, path: "") }
+    }
+  }
+
+  /// Waits until the records are on the disk.
+  ///
+  /// - Throws: an ``OutputError``.
+  func sync() throws(OutputError) {
+    if let failure = file.sync() { throw OutputError(failure, path: "") }
   }
 
   /// Collects the addresses of all pieces' bytes, which are valid while `body` runs.

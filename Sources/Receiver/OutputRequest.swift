@@ -13,6 +13,8 @@ public struct OutputRequest: Sendable {
   public var policy: OutputLane.Policy
   /// What the frames are converted to.
   public var shape: FrameShape
+  /// How a recording is divided into files.
+  public var recording = RecordingPlan()
 
   /// Makes a request for the output that `argument` names: a path, `-` for standard output, or a path
   /// after the format's scheme.
@@ -46,6 +48,10 @@ public struct OutputStatus: Sendable, Hashable {
   public let counters: OutputCounters
   /// What only this kind of output counts.
   public let figures: [OutputFigure]
+  /// What happened to its files.
+  public let events: OutputEvents
+  /// How long its file has not been writable, if that is more than two seconds.
+  public let stall: Duration?
   /// Whether it is a named pipe that nobody has opened to read for two seconds.
   public let awaitsReader: Bool
 }

@@ -25,6 +25,9 @@ enum Pace: Sendable, Hashable {
   /// Whether arrivals are times of this machine, so that latency can be measured.
   var measuresLatency: Bool { self == .live }
 
+  /// What turns arrivals into UTC.
+  var wallClock: WallClock { self == .recorded ? .recorded : .system }
+
   /// How long outputs may take to finish; `nil` for as long as a reader needs.
   var finishingTime: Duration? { self == .recorded ? nil : OutputLane.longestFinish }
 }

@@ -122,6 +122,8 @@ public final class Receiver: Sendable {
       setup.policy = !request.format.inputs.contains(.frames) ? .dropOldest : policy
       setup.scaleToFirst = configuration.scalesToFirst
       setup.shape = request.shape
+      setup.recording = request.recording
+      setup.wallClock = pace.wallClock
       let lane = try OutputLane(
         setup,
         onError: { _ in
@@ -246,6 +248,7 @@ public final class Receiver: Sendable {
       outputs: outputs.map {
         OutputStatus(
           name: $0.name, counters: $0.lane.counters, figures: $0.lane.figures,
+          events: $0.lane.events, stall: $0.lane.stall,
           awaitsReader: $0.lane.awaitsReader)
       })
   }

@@ -165,6 +165,36 @@ import Testing
     pipe.closeReadEnd()
   }
 
+  /// A file on a disk that has vanished: a write returns once it is allowed to.
+  private final class VanishedDisk: OutputDestination {
+    static let isBack = Mutex(false)
+    var isFile: Bool { true }
+    var progress = OutputProgress()
+    func open(whenReaderIsLate noteDelay: () -> Void) {}
+    func write(_ items: [OutputItem]) {
+      try? waitUntil("the disk is back") { Self.isBack.withLock(\.self) }
+      progress.written += items.count
+    }
+    func finish() {}
+    func close() {}
+  }
+
+  @Test("a disk that does not take what is written is noticed while it does not")
+  func stalledDisk() async throws {
+    let format = OutputFormat(scheme: "vanished", summary: "nothing", inputs: .units) { _ in
+      VanishedDisk()
+    }
+    let lane = try OutputLane(OutputLane.Configuration(target: .path("a"), format: format))
+    let clip = Clip(name: "plain", frames: 2, encoder: ["-tune", "zerolatency"])
+    #expect(lane.stall == nil)
+    for unit in clip.accessUnits(of: try clip.encoded()) { lane.write(unit) }
+    let stall = try await eventualValue { lane.stall }
+    #expect(stall > .seconds(2))
+    VanishedDisk.isBack.withLock { $0 = true }
+    try await eventually { lane.stall == nil }
+    #expect(await lane.finish().counters.written == 2)
+  }
+
   @Test("a write that fails in the middle of a frame leaves a file of whole frames")
   func fileLimit() async {
     await #expect(processExitsWith: .success) {

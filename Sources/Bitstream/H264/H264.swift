@@ -2,7 +2,12 @@
 public enum H264 {
   public static let codec = VideoCodec(
     name: "h264", encodingName: "H264", decoderName: "h264",
-    otherFileEndings: ["264", "avc", "jsv"], makeReader: { PictureReader() })
+    otherFileEndings: ["264", "avc", "jsv"],
+    parameterSetTypes: [
+      NALUnitType.sequenceParameterSet.rawValue, NALUnitType.pictureParameterSet.rawValue,
+    ],
+    accessUnitDelimiterType: NALUnitType.accessUnitDelimiter.rawValue,
+    makeReader: { PictureReader() })
 
   /// `nal_unit_type` (table 7-1).
   public enum NALUnitType: UInt8, Sendable, Hashable, CaseIterable {

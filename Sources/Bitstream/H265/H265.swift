@@ -2,6 +2,11 @@
 public enum H265 {
   public static let codec = VideoCodec(
     name: "h265", encodingName: "H265", decoderName: "hevc", otherFileEndings: ["265", "hevc"],
+    parameterSetTypes: [
+      NALUnitType.videoParameterSet.rawValue, NALUnitType.sequenceParameterSet.rawValue,
+      NALUnitType.pictureParameterSet.rawValue,
+    ],
+    accessUnitDelimiterType: NALUnitType.accessUnitDelimiter.rawValue,
     decoderTraits: [.allocatesMissingLater, .missesCutSlices, .misplacesMotion],
     makeReader: { PictureReader() })
 

@@ -5,12 +5,6 @@ import NIOCore
 struct H264PayloadFormat: PayloadFormat {
   static let codec = H264.codec
   static let headerLength = 1
-  static let parameterSetTypes: [UInt8] = [
-    H264.NALUnitType.sequenceParameterSet.rawValue, H264.NALUnitType.pictureParameterSet.rawValue,
-  ]
-
-  static let accessUnitDelimiterType: UInt8? = H264.NALUnitType.accessUnitDelimiter.rawValue
-
   /// The payload structures beside single NAL units (§5.2, table 1).
   private enum Structure: UInt8 {
     case singleTimeAggregationA = 24

@@ -5,13 +5,6 @@ import NIOCore
 struct H265PayloadFormat: PayloadFormat {
   static let codec = H265.codec
   static let headerLength = 2
-  static let parameterSetTypes: [UInt8] = [
-    H265.NALUnitType.videoParameterSet.rawValue, H265.NALUnitType.sequenceParameterSet.rawValue,
-    H265.NALUnitType.pictureParameterSet.rawValue,
-  ]
-
-  static let accessUnitDelimiterType: UInt8? = H265.NALUnitType.accessUnitDelimiter.rawValue
-
   /// The payload structures beside single NAL units (§4.4).
   private enum Structure: UInt8 {
     case aggregation = 48

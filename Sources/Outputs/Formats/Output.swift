@@ -65,9 +65,23 @@ public struct OutputRecord: Sendable {
     }
   }
 
+  /// Bytes that replace earlier ones, as the header's duration is replaced at the end of a file.
+  public struct Patch: Sendable, Hashable {
+    /// Bytes from the start of the file.
+    public var offset: Int
+    public var bytes: ByteBuffer
+
+    public init(offset: Int, bytes: ByteBuffer) {
+      self.offset = offset
+      self.bytes = bytes
+    }
+  }
+
   public var pieces: [Piece]
   /// How many items the record holds.
   public var items: Int
+  /// What changes before it; only in regular files.
+  public var patches: [Patch] = []
 
   public init(pieces: [Piece], items: Int = 1) {
     self.pieces = pieces

@@ -41,6 +41,8 @@ public struct OutputFormat: Sendable {
   public let scheme: String?
   /// What such an argument stands for, as `--help` has it: `a ring of frames`; empty without a scheme.
   public let summary: String
+  /// Whether it is a recording, to which the options of recordings apply.
+  public let isRecording: Bool
   /// Makes what the output's thread writes to.
   let makeDestination: @Sendable (OutputLane.Configuration, WriteDeadline) -> any OutputDestination
 
@@ -55,7 +57,24 @@ public struct OutputFormat: Sendable {
     self.samples = samples
     scheme = nil
     summary = ""
+    isRecording = false
     makeDestination = { OutputFiles(make: make, configuration: $0, deadline: $1) }
+  }
+
+  /// A recording, whose destination opens its files itself.
+  init(
+    recording name: String, otherEndings: [String], inputs: Inputs,
+    makeDestination:
+      @escaping @Sendable (OutputLane.Configuration, WriteDeadline) -> any OutputDestination
+  ) {
+    self.name = name
+    self.otherEndings = otherEndings
+    self.inputs = inputs
+    samples = .any
+    scheme = nil
+    summary = ""
+    isRecording = true
+    self.makeDestination = makeDestination
   }
 
   /// An output that writes by itself and is named by the argument `scheme:PATH`; `make` is called on
@@ -70,6 +89,7 @@ public struct OutputFormat: Sendable {
     self.samples = samples
     self.scheme = scheme
     self.summary = summary
+    isRecording = false
     makeDestination = { configuration, _ in make(configuration) }
   }
 }
@@ -89,11 +109,12 @@ extension OutputFormat.Samples {
 /// A format is a file in this folder and an entry in ``standard``. A program adds its own with
 /// ``init(_:)``: `OutputCatalogue(OutputCatalogue.standard.formats + [mine])`.
 public struct OutputCatalogue: Sendable {
-  /// The formats in this package: frames, an elementary stream of each of its codecs, and sound.
+  /// The formats in this package: frames, an elementary stream of each of its codecs, recordings, and
+  /// sound.
   public static let standard = OutputCatalogue(
     [YUVOutput.format, Y4MOutput.format, FrameRing.format]
       + FormatCatalogue.standard.codecs.map { OutputFormat.elementaryStream(of: $0) }
-      + [PCMOutput.format])
+      + Container.all.map { OutputFormat.recording(as: $0) } + [PCMOutput.format])
 
   public let formats: [OutputFormat]
 

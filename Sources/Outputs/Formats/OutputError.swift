@@ -88,7 +88,8 @@ public enum OutputError: OutputFault, Hashable {
     }
   }
 
-  private static func reason(_ number: Int32) -> String {
+  /// What the system calls the error `number`.
+  package static func reason(_ number: Int32) -> String {
     unsafe String(cString: strerror(number))
   }
 }

@@ -173,13 +173,3 @@ extension RawFrame.Condition {
     return Int(value)
   }
 }
-
-extension MediaTime {
-  /// The time in nanoseconds, rounded down; saturates.
-  fileprivate var nanoseconds: Int64 {
-    let (whole, rest) = ticks.quotientAndRemainder(dividingBy: Int64(timescale))
-    let (product, overflow) = whole.multipliedReportingOverflow(by: 1_000_000_000)
-    if overflow { return ticks < 0 ? .min : .max }
-    return product.addingSaturating(rest * 1_000_000_000 / Int64(timescale))
-  }
-}

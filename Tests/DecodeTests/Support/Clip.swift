@@ -41,6 +41,15 @@ struct Clip: Sendable, CustomTestStringConvertible {
 
   /// The elementary stream, encoded again for every call: the encoders are deterministic.
   func encoded() throws -> [UInt8] {
+    try encoded(
+      as: [
+        "-bsf:v", codec == .testH264 ? "h264_metadata=aud=insert" : "hevc_metadata=aud=insert",
+        "-f", codec == .testH264 ? "h264" : "hevc",
+      ])
+  }
+
+  /// The same in another form, by ffmpeg's arguments.
+  func encoded(as form: [String]) throws -> [UInt8] {
     let isH264 = codec == .testH264
     let quiet = "log-level=none:pools=none:frame-threads=1:"
     return try run(
@@ -49,9 +58,7 @@ struct Clip: Sendable, CustomTestStringConvertible {
         + ["-pix_fmt", pixelFormat, "-c:v", isH264 ? "libx264" : "libx265"]
         + (isH264 && !h264Parameters.isEmpty ? ["-x264-params", h264Parameters] : [])
         + (isH264 ? [] : ["-x265-params", quiet + codecParameters])
-        + ["-threads", "1"] + encoder
-        + ["-bsf:v", isH264 ? "h264_metadata=aud=insert" : "hevc_metadata=aud=insert"]
-        + ["-f", isH264 ? "h264" : "hevc", "-"])
+        + ["-threads", "1"] + encoder + form + ["-"])
   }
 
   /// ffmpeg's decode of `stream`: the packed planes of all frames in order.

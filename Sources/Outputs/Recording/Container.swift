@@ -1,0 +1,64 @@
+import Bitstream
+
+/// A file format of recordings: its names, and what libavformat's muxer of it has to be told.
+struct Container: Sendable {
+  /// A setting of the muxer.
+  typealias Setting = (name: String, value: String)
+
+  /// The name and usual file ending.
+  let name: String
+  let otherEndings: [String]
+  /// libavformat's name.
+  let muxerName: String
+  /// Whether a sample leaves the muxer at once; otherwise with the fragment that it belongs to.
+  let isImmediate: Bool
+  /// Whether the header is a `moov` box, in which the duration is replaced at the end.
+  let hasMovieHeader: Bool
+  /// Set before each key picture.
+  let keyPictureFlags: Setting?
+  /// Four characters that stand for a codec instead of libavformat's, by the decoder's name.
+  let tags: [String: String]
+  /// The sound that can be copied into it, by the decoder's name; other sound becomes AAC.
+  private let copiedSound: Set<String>
+  private let settings: [Setting]
+  /// What an output that cannot seek needs besides.
+  private let pipeSettings: [Setting]
+
+  func options(canSeek: Bool) -> [Setting] { settings + (canSeek ? [] : pipeSettings) }
+
+  /// Whether sound of that format is copied.
+  func copies(_ format: SoundFormat) -> Bool { copiedSound.contains(format.codec.decoderName) }
+
+  /// Fragmented, so that a crash costs the last fragment at most.
+  ///
+  /// A fragment ends after a second, 16 MiB, or with the group of pictures. `delay_moov` makes the
+  /// edit list right: without it, the first picture of a stream with B pictures is shown late.
+  static let mp4 = Container(
+    name: "mp4", otherEndings: ["m4v", "m4a"], muxerName: "mp4", isImmediate: false,
+    hasMovieHeader: true, keyPictureFlags: nil,
+    // Apple's players know H.265 by this one only; libavformat writes `hev1`.
+    tags: ["hevc": "hvc1"], copiedSound: ["aac", "opus"],
+    settings: [
+      ("movflags", "frag_keyframe+delay_moov+default_base_moof"), ("frag_duration", "1000000"),
+      ("frag_size", "\(16 << 20)"), ("write_tmcd", "0"),
+    ],
+    pipeSettings: [])
+
+  /// A cluster ends after a second or 5 MB.
+  static let matroska = Container(
+    name: "mkv", otherEndings: ["mka"], muxerName: "matroska", isImmediate: false,
+    hasMovieHeader: false, keyPictureFlags: nil, tags: [:],
+    copiedSound: [
+      "aac", "opus", "pcm_mulaw", "pcm_alaw", "g722", "pcm_u8", "pcm_s16be", "pcm_s16le",
+      "pcm_s24be", "pcm_s24le",
+    ], settings: [("cluster_time_limit", "1000")],
+    pipeSettings: [("live", "1")])
+
+  /// Playable from each key picture on, before which the tables are repeated.
+  static let transportStream = Container(
+    name: "ts", otherEndings: ["m2ts", "mts"], muxerName: "mpegts", isImmediate: true,
+    hasMovieHeader: false, keyPictureFlags: ("mpegts_flags", "+resend_headers"), tags: [:],
+    copiedSound: ["aac", "opus"], settings: [("mpegts_m2ts_mode", "0")], pipeSettings: [])
+
+  static let all = [mp4, matroska, transportStream]
+}

@@ -1,0 +1,51 @@
+import RTPWire
+
+/// Judges whether pictures can follow each other in one file, by their times and arrivals.
+struct Continuity: Sendable {
+  /// How far the sender's clock may differ from the arrivals at a gap.
+  ///
+  /// A sender or a network that stalls, and then sends everything at once, is no leap: the times of
+  /// its pictures go on.
+  static let greatestLeap = Duration.seconds(1)
+  /// A longer gap ends the file.
+  static let longestGap = Duration.seconds(2)
+  /// A stream with few pictures has gaps between any two of them.
+  private static let intervalsPerGap: Int64 = 8
+
+  private var newest: MediaTime?
+  private var arrival = Instant(nanoseconds: 0)
+  /// The last distance between pictures, in nanoseconds.
+  private var interval: Int64?
+
+  /// Takes the next picture or piece of sound; why it cannot follow the ones before, if so.
+  mutating func judge(_ time: MediaTime, arrival now: Instant) -> FileReason? {
+    guard let newest, newest.timescale == time.timescale else {
+      let isFirst = newest == nil
+      restart(time, arrival: now)
+      return isFirst ? nil : .clock
+    }
+    let waited = arrival.nanoseconds(to: now)
+    let step = time.nanoseconds(since: newest)
+    let leap = Self.greatestLeap.wholeNanoseconds
+    if step < -leap {
+      restart(time, arrival: now)
+      return .clock
+    }
+    arrival = max(arrival, now)
+    guard step > 0 else { return nil }
+    defer {
+      interval = step
+      self.newest = time
+    }
+    guard let interval else { return nil }
+    let usual = interval.multipliedReportingOverflow(by: Self.intervalsPerGap).partialValue
+    if step > max(leap, usual), step.subtractingSaturating(waited) > leap { return .clock }
+    return step > max(Self.longestGap.wholeNanoseconds, usual) ? .outage : nil
+  }
+
+  private mutating func restart(_ time: MediaTime, arrival: Instant) {
+    newest = time
+    self.arrival = arrival
+    interval = nil
+  }
+}

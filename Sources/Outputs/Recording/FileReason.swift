@@ -1,0 +1,64 @@
+public import RTPWire
+
+/// Why an output ends a file.
+public enum FileReason: String, Sendable, Hashable, CaseIterable {
+  /// The run, or the output, is over.
+  case end
+  /// The parameter sets of the stream changed.
+  case parameters
+  /// The sender's clock leapt.
+  case clock
+  /// Nothing came for some time.
+  case outage
+  /// The clock of this machine was set.
+  case clockSet = "clock_set"
+  /// The file is as long as files are to be.
+  case time
+  /// The stream reorders more than it said, so the decoding times have to begin anew.
+  case reordering
+  /// A track came that the file does not have.
+  case track
+  /// It could not be written.
+  case fault
+
+  /// What happened, in words.
+  public var words: String {
+    switch self {
+    case .end: "the recording ended"
+    case .parameters: "the stream changed its parameter sets"
+    case .clock: "the sender's clock leapt"
+    case .outage: "nothing came for some time"
+    case .clockSet: "the clock of this machine was set"
+    case .time: "the file is as long as --segment says"
+    case .reordering: "the stream reorders pictures further than it said"
+    case .track: "another track came"
+    case .fault: "it could not be written"
+    }
+  }
+}
+
+/// What begins with a record: another file.
+public struct FileBeginning: Sendable, Hashable {
+  /// When the first picture or sound in it came.
+  public var start: WallClockTime
+
+  public init(start: WallClockTime) { self.start = start }
+}
+
+/// What ends with a record: the file, which has no later one.
+public struct FileEnding: Sendable, Hashable {
+  public var reason: FileReason
+  /// How long the file plays, in seconds.
+  public var duration: Double
+  /// Pictures or, without them, pieces of sound.
+  public var frames: Int
+  /// Pictures at its start that refer to earlier ones, which it lacks: they were left out.
+  public var leftOut: Int
+
+  public init(reason: FileReason, duration: Double, frames: Int, leftOut: Int = 0) {
+    self.reason = reason
+    self.duration = duration
+    self.frames = frames
+    self.leftOut = leftOut
+  }
+}

@@ -1,0 +1,48 @@
+import NIOCore
+
+/// What a muxer has written of one file and nobody has taken yet: bytes to append, and bytes that
+/// replace earlier ones.
+struct MuxedBytes {
+  /// The length of the file, with what was not taken yet.
+  private(set) var length = 0
+  private var position = 0
+  private var appended = ByteBuffer()
+  private var patches: [OutputRecord.Patch] = []
+
+  /// Writes at the position, which moves on.
+  mutating func write(_ bytes: UnsafeRawBufferPointer) {
+    let start = length - appended.readableBytes
+    var rest = unsafe ByteBuffer(bytes: bytes)
+    // What was taken can only be replaced later.
+    if position < start, let old = rest.readSlice(length: min(rest.readableBytes, start - position))
+    {
+      patches.append(OutputRecord.Patch(offset: position, bytes: old))
+      position += old.readableBytes
+    }
+    guard rest.readableBytes > 0 else { return }
+    let end = position + rest.readableBytes
+    appended.setBuffer(rest, at: appended.readerIndex + position - start)
+    if end > length {
+      appended.moveWriterIndex(to: appended.readerIndex + end - start)
+      length = end
+    }
+    position = end
+  }
+
+  /// Moves the position; `false` where the file has no such place.
+  mutating func seek(to place: Int) -> Bool {
+    guard (0...length).contains(place) else { return false }
+    position = place
+    return true
+  }
+
+  /// What was written since the last time; `nil` if nothing was.
+  mutating func take() -> OutputRecord? {
+    guard appended.readableBytes > 0 || !patches.isEmpty else { return nil }
+    var record = OutputRecord(pieces: [.bytes(appended)], items: 0)
+    record.patches = patches
+    appended = ByteBuffer()
+    patches = []
+    return record
+  }
+}

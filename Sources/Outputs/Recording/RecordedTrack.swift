@@ -1,0 +1,112 @@
+import Bitstream
+import CAVMuxing
+import CFFmpeg
+import NIOCore
+
+/// A track as the header of a file describes it.
+struct RecordedTrack {
+  enum Medium {
+    case pictures(FormatDescription)
+    /// `padding` samples at the start are not meant to be heard.
+    case sound(SoundFormat, padding: Int)
+  }
+
+  /// libavcodec's name of the decoder.
+  var decoderName: String
+  /// Ticks of its clock in a second.
+  var timescale: Int
+  /// What a decoder needs before the first sample: parameter sets with start codes, or
+  /// AudioSpecificConfig.
+  var configuration: ByteBuffer
+  var medium: Medium
+
+  /// The pictures of `codec`, decoded with `sets`.
+  init(_ codec: VideoCodec, sets: StreamSets, format: FormatDescription, timescale: UInt32) {
+    decoderName = codec.decoderName
+    self.timescale = Int(timescale)
+    configuration = sets.withStartCodes
+    medium = .pictures(format)
+  }
+
+  /// Sound, whose clock counts samples.
+  init(_ format: SoundFormat, padding: Int) {
+    decoderName = format.codec.decoderName
+    timescale = format.sampleRate
+    configuration = ByteBuffer(bytes: format.configuration)
+    medium = .sound(format, padding: padding)
+  }
+
+  /// Describes the track in `stream`.
+  func describe(
+    in stream: UnsafeMutablePointer<AVStream>, for container: Container
+  ) throws(RecordingError) {
+    guard let decoder = unsafe avcodec_find_decoder_by_name(decoderName) else {
+      throw .unknownCodec(name: decoderName, container: container.name)
+    }
+    unsafe stream.pointee.time_base = AVRational(num: 1, den: Int32(clamping: timescale))
+    guard let parameters = unsafe stream.pointee.codecpar,
+      let bytes = unsafe av_mallocz(
+        configuration.readableBytes + Int(AV_INPUT_BUFFER_PADDING_SIZE))
+    else { throw .outOfMemory }
+    unsafe parameters.pointee.codec_id = decoder.pointee.id
+    unsafe configuration.withUnsafeReadableBytes { source in
+      guard let start = source.baseAddress else { return }
+      unsafe bytes.copyMemory(from: start, byteCount: source.count)
+    }
+    unsafe parameters.pointee.extradata = bytes.assumingMemoryBound(to: UInt8.self)
+    unsafe parameters.pointee.extradata_size = Int32(clamping: configuration.readableBytes)
+    switch medium {
+    case .pictures(let format):
+      if let tag = container.tags[decoderName] {
+        unsafe parameters.pointee.codec_tag = tag.utf8.reversed().reduce(0) {
+          $0 << 8 | UInt32($1)
+        }
+      }
+      unsafe Self.describe(format, in: parameters, of: stream)
+    case .sound(let format, let padding):
+      unsafe Self.describe(format, padding: padding, in: parameters)
+    }
+  }
+
+  private static func describe(
+    _ format: FormatDescription, in parameters: UnsafeMutablePointer<AVCodecParameters>,
+    of stream: UnsafeMutablePointer<AVStream>
+  ) {
+    unsafe parameters.pointee.codec_type = AVMEDIA_TYPE_VIDEO
+    unsafe parameters.pointee.width = Int32(clamping: format.width)
+    unsafe parameters.pointee.height = Int32(clamping: format.height)
+    unsafe parameters.pointee.profile = Int32(format.profile)
+    unsafe parameters.pointee.level = Int32(format.level)
+    if let shape = format.sampleAspectRatio, let width = Int32(exactly: shape.numerator),
+      let height = Int32(exactly: shape.denominator)
+    {
+      let ratio = AVRational(num: width, den: height)
+      unsafe parameters.pointee.sample_aspect_ratio = ratio
+      unsafe stream.pointee.sample_aspect_ratio = ratio
+    }
+    let colour = format.colour
+    guard colour != FormatDescription.Colour() else { return }
+    unsafe parameters.pointee.color_primaries = AVColorPrimaries(UInt32(colour.primaries))
+    unsafe parameters.pointee.color_trc = AVColorTransferCharacteristic(UInt32(colour.transfer))
+    unsafe parameters.pointee.color_space = AVColorSpace(UInt32(colour.matrix))
+    unsafe parameters.pointee.color_range =
+      colour.isFullRange ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG
+  }
+
+  private static func describe(
+    _ format: SoundFormat, padding: Int, in parameters: UnsafeMutablePointer<AVCodecParameters>
+  ) {
+    unsafe parameters.pointee.codec_type = AVMEDIA_TYPE_AUDIO
+    unsafe parameters.pointee.sample_rate = Int32(clamping: format.sampleRate)
+    unsafe av_channel_layout_default(&parameters.pointee.ch_layout, Int32(format.channels))
+    unsafe parameters.pointee.initial_padding = Int32(clamping: padding)
+    let bits = unsafe av_get_bits_per_sample(parameters.pointee.codec_id)
+    unsafe parameters.pointee.bits_per_coded_sample = bits
+    unsafe parameters.pointee.block_align = max(1, bits * Int32(format.channels) / 8)
+    switch format.codec.decoderName {
+    case "aac": unsafe parameters.pointee.frame_size = 1024
+    case "opus": unsafe parameters.pointee.frame_size = 960
+    default: break
+    }
+  }
+}

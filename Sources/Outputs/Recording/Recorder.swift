@@ -1,0 +1,360 @@
+import Bitstream
+import Decode
+import Defragment
+import NIOCore
+import RTPWire
+
+/// Decides what of a stream goes into which file, and makes the bytes of the files.
+///
+/// It does no I/O: it says what to do, and ``RecordingFiles`` does it. A file begins with an intact
+/// key picture and its parameter sets, and ends where what follows cannot be in it.
+struct Recorder {
+  /// What to do, in this order.
+  enum Action {
+    /// Begin a file; all records up to the end belong to it.
+    case begin(FileBeginning)
+    case write(OutputRecord)
+    /// Nothing more comes for this file.
+    case end(FileEnding)
+  }
+
+  struct Configuration {
+    var container: Container
+    /// How long a file is at least.
+    var segment: Duration?
+    var clock: WallClock
+    /// Whether earlier bytes of a file can be replaced.
+    var canSeek = true
+    /// Whether other files can follow; a pipe is one file.
+    var canContinue = true
+  }
+
+  private enum State {
+    /// For a picture with which a file can begin; `since` is the time of the first other one.
+    case waiting(since: MediaTime?)
+    /// The first pictures wait until it is known how they are reordered.
+    case opening(RecordingOpening)
+    case recording(RecordingFile)
+  }
+
+  /// How many pictures and pieces of sound are in no file.
+  private(set) var skipped = 0
+  private let configuration: Configuration
+  private var state = State.waiting(since: nil)
+  private var continuity = Continuity()
+  private var sets: (codec: VideoCodec, sets: StreamSets)?
+  /// How far the pictures of files so far were reordered, where the stream does not say it.
+  private var learnedDepth: Int?
+  /// No file is begun before this arrival, because the last one could not be written.
+  private var pause: Instant?
+  private var lastArrival = Instant(nanoseconds: .min)
+  private var track: SoundTrack
+  private var interleaver = Interleaver()
+  /// The time and arrival of the last picture.
+  private var lastPicture: (time: Int64, arrival: Instant)?
+  private var firstSound: Instant?
+  private var isSoundOnly = false
+  /// Why the container does not take the sound.
+  private var refusal: String?
+  /// Whether a file has been begun before.
+  private var hasBegun = false
+  private var actions = CircularBuffer<Action>()
+
+  /// How long a complete key picture is waited for before any other entry point will do: streams
+  /// that are refreshed bit by bit have none.
+  private static let patience = Duration.seconds(2)
+  /// By how much this machine's clock may be corrected within a file.
+  private static let greatestClockStep = Duration.seconds(1)
+
+  init(_ configuration: Configuration) {
+    self.configuration = configuration
+    track = SoundTrack(for: configuration.container)
+  }
+
+  // MARK: - Inputs
+
+  /// Takes the next item.
+  ///
+  /// - Throws: ``RecordingError`` when this stream cannot be recorded.
+  mutating func take(_ item: OutputItem) throws(RecordingError) {
+    switch item {
+    case .frame: break
+    case .unit(let unit):
+      lastArrival = max(lastArrival, unit.lastArrival)
+      lastPicture = (unit.time.nanoseconds, unit.firstArrival)
+      interleaver.append(unit)
+    case .sound(let unit):
+      lastArrival = max(lastArrival, unit.lastArrival)
+      for sample in track.take(unit, after: lastPicture) { interleaver.append(sample) }
+      noteSound(at: unit.firstArrival)
+    case .interruption:
+      interleaver.end()
+      try drain()
+      interleaver = Interleaver()
+      lastPicture = nil
+      try separate(because: .outage, at: nil)
+    }
+    try drain()
+  }
+
+  /// Ends the recording.
+  ///
+  /// - Throws: ``RecordingError``.
+  mutating func finish() throws(RecordingError) {
+    for sample in track.finish() { interleaver.append(sample) }
+    if lastPicture == nil { isSoundOnly = true }
+    interleaver.end()
+    try drain()
+    try end(because: .end)
+  }
+
+  /// Why the sound cannot be recorded, if so.
+  var soundFailure: String? { refusal ?? track.failure }
+
+  /// Files what has its place among pictures and sound.
+  private mutating func drain() throws(RecordingError) {
+    while let element = interleaver.next() {
+      switch element {
+      case .picture(let unit): try take(unit)
+      case .sound(let sample): try take(sample)
+      }
+    }
+  }
+
+  /// Decides that there are no pictures, if none have come for long.
+  private mutating func noteSound(at arrival: Instant) {
+    let first = firstSound ?? arrival
+    firstSound = first
+    guard lastPicture == nil, first.duration(to: arrival) >= Self.patience else { return }
+    isSoundOnly = true
+    interleaver.expectNoPictures()
+  }
+
+  /// The current file cannot be written any more; the next one begins with the first key picture
+  /// after `pause`.
+  mutating func fileFailed(pausing pause: Duration) {
+    if case .opening(let opening) = state { skipped += opening.items }
+    actions.removeAll()
+    state = .waiting(since: nil)
+    self.pause = lastArrival.advanced(by: pause)
+  }
+
+  /// What to do next; `nil` until there is more input.
+  mutating func nextAction() -> Action? { actions.popFirst() }
+
+  // MARK: - Pictures
+
+  private mutating func take(_ unit: AccessUnit) throws(RecordingError) {
+    isSoundOnly = false
+    if let reason = continuity.judge(unit.time, arrival: unit.firstArrival) {
+      try separate(because: reason, at: unit.time)
+    }
+    let own = StreamSets(in: unit)
+    if own.isComplete { sets = (unit.codec, own) }
+    let isEntry = isEntry(unit)
+    if isEntry, let reason = reasonToEnd(before: unit, with: own) {
+      guard configuration.canContinue else { throw .cannotChange(reason) }
+      try end(because: reason)
+    }
+    switch state {
+    case .waiting(let since):
+      guard isEntry, pause.map({ unit.lastArrival >= $0 }) ?? true else {
+        skipped += 1
+        if since == nil { state = .waiting(since: unit.time) }
+        return
+      }
+      state = .opening(
+        RecordingOpening(
+          with: unit, sets: sets?.sets ?? own, clockOffset: configuration.clock.offset()))
+      try openIfReady()
+    case .opening(var opening):
+      if opening.append(unit) {
+        state = .opening(opening)
+        try openIfReady()
+      } else {
+        skipped += 1
+        state = .opening(opening)
+      }
+    case .recording(var file):
+      if file.takes(unit) { write(unit, to: &file) } else { skipped += 1 }
+      state = .recording(file)
+    }
+  }
+
+  private mutating func write(_ unit: AccessUnit, to file: inout RecordingFile) {
+    do {
+      if let record = try file.write(unit, isKey: unit.isEntryPoint) {
+        actions.append(.write(record))
+      }
+    } catch {
+      // A picture that the muxer refuses costs nothing but itself.
+      skipped += 1
+    }
+  }
+
+  /// Whether a file can begin with `unit`.
+  private func isEntry(_ unit: AccessUnit) -> Bool {
+    guard unit.isRandomAccess, unit.integrity == .whole, unit.format != nil,
+      unit.codec.parameterSetTypes.isEmpty || sets?.codec == unit.codec
+    else { return false }
+    if unit.isEntryPoint { return true }
+    guard case .waiting(let since?) = state else { return false }
+    return unit.time.nanoseconds(since: since) >= Self.patience.wholeNanoseconds
+  }
+
+  /// Why the file has to end before `unit`, with which another can begin; `nil` if it goes on.
+  private func reasonToEnd(before unit: AccessUnit, with own: StreamSets) -> FileReason? {
+    if case .opening(let opening) = state {
+      guard opening.isContinued(by: unit) else { return .parameters }
+      guard configuration.canContinue else { return nil }
+      return reasonToEnd(
+        after: unit.time.nanoseconds(since: opening.first.time), clockOffset: opening.clockOffset)
+    }
+    guard case .recording(let file) = state else { return nil }
+    guard let pictures = file.pictures else { return .track }
+    guard pictures.codec == unit.codec, pictures.timescale == unit.time.timescale,
+      pictures.sets.contains(own)
+    else { return .parameters }
+    // A pipe is one file, whatever the clocks do.
+    guard configuration.canContinue else { return nil }
+    let age = file.age(at: unit.time.nanoseconds)
+    if let reason = reasonToEnd(after: age, clockOffset: file.clockOffset) { return reason }
+    // Sound that came too late for the file is in the next one.
+    if let format = track.format, format != file.sound, refusal == nil { return .track }
+    return file.needsMoreDepth ? .reordering : nil
+  }
+
+  /// Why a file has to end that is `age` nanoseconds long and began with this offset of the clocks.
+  private func reasonToEnd(after age: Int64, clockOffset: Int64) -> FileReason? {
+    let step = configuration.clock.offset().subtractingSaturating(clockOffset)
+    if step.magnitude > UInt64(Self.greatestClockStep.wholeNanoseconds) { return .clockSet }
+    guard let segment = configuration.segment else { return nil }
+    return age >= segment.wholeNanoseconds ? .time : nil
+  }
+
+  // MARK: - Sound
+
+  private mutating func take(_ sample: SoundTrack.Sample) throws(RecordingError) {
+    if isSoundOnly { try beginSoundFile(with: sample) }
+    switch state {
+    case .waiting: skipped += sample.items
+    case .opening(var opening):
+      if sample.start >= opening.first.time.nanoseconds {
+        opening.append(sample)
+        state = .opening(opening)
+      } else {
+        skipped += sample.items
+      }
+    case .recording(var file):
+      if file.takes(sample, of: track.format) {
+        write(sample, to: &file)
+      } else {
+        skipped += sample.items
+      }
+      state = .recording(file)
+    }
+  }
+
+  /// Begins a file of sound alone, where one has to begin with `sample`.
+  private mutating func beginSoundFile(
+    with sample: SoundTrack.Sample
+  ) throws(RecordingError) {
+    let time = MediaTime(ticks: sample.start, timescale: 1_000_000_000)
+    if let reason = continuity.judge(time, arrival: lastArrival) {
+      try separate(because: reason, at: time)
+    }
+    if case .recording(let file) = state, configuration.canContinue {
+      let reason = reasonToEnd(
+        after: file.age(at: sample.start), clockOffset: file.clockOffset)
+      if let reason = reason ?? (file.sound == track.format ? nil : .track) {
+        try end(because: reason)
+      }
+    }
+    guard case .waiting = state, pause.map({ lastArrival >= $0 }) ?? true else { return }
+    var file = try RecordingFile(
+      first: sample, of: track, arrival: lastArrival, configuration)
+    begin(&file)
+    state = .recording(file)
+  }
+
+  private mutating func write(_ sample: SoundTrack.Sample, to file: inout RecordingFile) {
+    do {
+      if let record = try file.write(sample) { actions.append(.write(record)) }
+    } catch {
+      skipped += sample.items
+    }
+  }
+
+  // MARK: - Files
+
+  /// Begins the file once enough is known of its first pictures.
+  private mutating func openIfReady() throws(RecordingError) {
+    guard case .opening(let opening) = state else { return }
+    // Sound may begin later than the pictures.
+    let isComplete = hasBegun || track.format != nil
+    let isReady =
+      if let depth = depth(for: opening), isComplete {
+        opening.pictures > depth
+      } else { opening.isLong }
+    if isReady || opening.isFull { try open(opening) }
+  }
+
+  private mutating func open(_ opening: RecordingOpening) throws(RecordingError) {
+    let depth =
+      depth(for: opening) ?? DecodingTimes.depth(of: opening.units.map(\.time.ticks))
+    if opening.format?.reorderDepth == nil { learnedDepth = depth }
+    var file: RecordingFile
+    do {
+      file = try RecordingFile(
+        opening, depth: depth, beside: refusal == nil ? track : nil, configuration)
+    } catch {
+      guard track.format != nil, refusal == nil else { throw error }
+      // Sound never stops the pictures.
+      refusal = "\(error)"
+      file = try RecordingFile(opening, depth: depth, beside: nil, configuration)
+    }
+    file.leftOut = opening.leftOut
+    begin(&file)
+    for element in opening.elements {
+      switch element {
+      case .picture(let unit): write(unit, to: &file)
+      case .sound(let sample) where file.takes(sample, of: track.format): write(sample, to: &file)
+      case .sound(let sample): skipped += sample.items
+      }
+    }
+    state = .recording(file)
+  }
+
+  private mutating func begin(_ file: inout RecordingFile) {
+    pause = nil
+    hasBegun = true
+    actions.append(.begin(FileBeginning(start: file.wallClock)))
+    if let record = file.begin() { actions.append(.write(record)) }
+  }
+
+  /// How far the pictures are reordered; `nil` where that has to be seen.
+  private func depth(for opening: RecordingOpening) -> Int? {
+    opening.format?.reorderDepth.map { max($0, learnedDepth ?? 0) } ?? learnedDepth
+  }
+
+  /// Ends the file because what follows belongs to another time; a pipe goes on.
+  private mutating func separate(
+    because reason: FileReason, at time: MediaTime?
+  ) throws(RecordingError) {
+    guard !configuration.canContinue, case .recording(var file) = state else {
+      return try end(because: reason)
+    }
+    if reason == .clock, let time { file.resume(at: time) }
+    state = .recording(file)
+  }
+
+  private mutating func end(because reason: FileReason) throws(RecordingError) {
+    if case .opening(let opening) = state { try open(opening) }
+    defer { state = .waiting(since: nil) }
+    guard case .recording(var file) = state else { return }
+    if file.needsMoreDepth { learnedDepth = max(learnedDepth ?? 0, file.pictures?.depth ?? 0) + 1 }
+    let (last, ending) = file.finish(because: reason)
+    if let last { actions.append(.write(last)) }
+    actions.append(.end(ending))
+  }
+}

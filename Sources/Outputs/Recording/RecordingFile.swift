@@ -1,0 +1,222 @@
+import Bitstream
+import Defragment
+import NIOCore
+import RTPWire
+
+/// One file of a recording while it is made: pictures, sound, or both.
+struct RecordingFile {
+  /// The pictures of a file.
+  struct Pictures {
+    let codec: VideoCodec
+    /// The parameter sets in the header.
+    let sets: StreamSets
+    let timescale: UInt32
+    /// How far they may be reordered.
+    let depth: Int
+    /// The stream's time at which the file begins.
+    fileprivate var base: Int64
+    fileprivate var times: DecodingTimes
+  }
+
+  private(set) var pictures: Pictures?
+  /// The sound in it; `nil` without.
+  let sound: SoundFormat?
+  /// How much UTC was ahead of the clock of arrivals when it began, in nanoseconds.
+  let clockOffset: Int64
+  /// When its first picture or sound came.
+  let wallClock: WallClockTime
+  /// Pictures or, without them, pieces of sound.
+  private(set) var frames = 0
+  /// Pictures at its start that were left out.
+  var leftOut = 0
+
+  private let container: Container
+  private let canSeek: Bool
+  private let muxer: Muxer
+  /// The time of its beginning on the timeline of pictures and sound, in nanoseconds.
+  private var start: Int64
+  /// From its beginning to the end of the last picture or sound, in nanoseconds.
+  private var length: Int64 = 0
+  /// The decoding time of the last piece of sound, in samples.
+  private var lastSound = Int64.min
+  /// The time of the last piece of sound, in nanoseconds.
+  private var latestSound = Int64.min
+  /// Items that the muxer has and nobody took.
+  private var pending = 0
+  private var header: MovieHeader?
+
+  /// How far sound may begin before the end of the sound before, in nanoseconds.
+  private static let greatestOverlap: Int64 = 250_000_000
+  /// After this many nanoseconds, the header is written even if a track has nothing yet.
+  private static let longestHeader: Int64 = 1_500_000_000
+  /// Pictures a second, where only one has come.
+  private static let assumedRate: UInt32 = 25
+
+  /// Begins a file with pictures, which are then written one by one.
+  ///
+  /// - Parameters:
+  ///   - opening: the first ones.
+  ///   - depth: how far pictures are reordered.
+  ///   - sound: what is recorded beside them, if anything.
+  ///   - setup: what all files of the recording have in common.
+  /// - Throws: ``RecordingError``.
+  init(
+    _ opening: RecordingOpening, depth: Int, beside sound: SoundTrack?,
+    _ setup: Recorder.Configuration
+  ) throws(RecordingError) {
+    let key = opening.first
+    guard let format = key.format else { throw .noFormat }
+    let presentations = opening.units.map(\.time.ticks)
+    let timescale = key.time.timescale
+    let base = key.time.ticks
+    let interval =
+      DecodingTimes.interval(of: presentations)
+      ?? format.frameRate.flatMap { Int64(exactly: (Double(timescale) / $0.value).rounded()) }
+      ?? Int64(timescale / Self.assumedRate)
+    let times = DecodingTimes(
+      depth: depth, interval: interval, first: presentations.map { $0.subtractingSaturating(base) })
+    pictures = Pictures(
+      codec: key.codec, sets: opening.sets, timescale: timescale, depth: depth, base: base,
+      times: times)
+    let track = RecordedTrack(key.codec, sets: opening.sets, format: format, timescale: timescale)
+    (container, canSeek) = (setup.container, setup.canSeek)
+    clockOffset = opening.clockOffset
+    wallClock = WallClockTime(nanoseconds: key.firstArrival.nanoseconds)
+      .advanced(byNanoseconds: clockOffset)
+    start = key.time.nanoseconds
+    self.sound = sound?.format
+    muxer = try Muxer(
+      setup.container, tracks: [track] + (sound?.recorded.map { [$0] } ?? []),
+      start: wallClock, canSeek: setup.canSeek)
+  }
+
+  /// Begins a file of sound alone with `first`, which arrived at that moment.
+  ///
+  /// - Throws: ``RecordingError``.
+  init(
+    first: SoundTrack.Sample, of sound: SoundTrack, arrival: Instant,
+    _ setup: Recorder.Configuration
+  ) throws(RecordingError) {
+    guard let track = sound.recorded else { throw .noFormat }
+    (container, canSeek) = (setup.container, setup.canSeek)
+    clockOffset = setup.clock.offset()
+    wallClock = setup.clock.time(of: arrival)
+    start = first.start
+    self.sound = sound.format
+    muxer = try Muxer(
+      setup.container, tracks: [track], start: wallClock,
+      canSeek: setup.canSeek)
+  }
+
+  /// How long it plays, in seconds.
+  var duration: Double { Double(length) / 1e9 }
+
+  /// Whether the stream reorders pictures further than the file allows.
+  var needsMoreDepth: Bool { pictures.map { $0.times.moved > 0 } ?? false }
+
+  /// From the start of the file to `time` on the timeline, in nanoseconds.
+  func age(at time: Int64) -> Int64 { time.subtractingSaturating(start) }
+
+  /// Whether `unit` can be in the file; one at its start that cannot be decoded is counted.
+  mutating func takes(_ unit: AccessUnit) -> Bool {
+    guard let pictures, unit.codec == pictures.codec, unit.time.timescale == pictures.timescale
+    else { return false }
+    guard unit.leads(MediaTime(ticks: pictures.base, timescale: pictures.timescale)) else {
+      return true
+    }
+    leftOut += 1
+    return false
+  }
+
+  /// Whether `sample` of `format` can be in the file: sound before its first picture is left out, and
+  /// so is what comes again after the sound's clock leapt back.
+  func takes(_ sample: SoundTrack.Sample, of format: SoundFormat?) -> Bool {
+    guard let sound, sound == format, sample.start >= start else { return false }
+    return sample.start >= latestSound.subtractingSaturating(Self.greatestOverlap)
+  }
+
+  /// Continues after a leap of the sender's clock: the next picture, of time `time`, follows the last
+  /// one.
+  mutating func resume(at time: MediaTime) {
+    guard var pictures else { return }
+    let end = Int64(Double(length) / 1e9 * Double(pictures.timescale))
+    pictures.base = time.ticks.subtractingSaturating(end)
+    self.pictures = pictures
+    start = time.nanoseconds.subtractingSaturating(length)
+  }
+
+  /// What the file begins with before its first sample, if anything.
+  mutating func begin() -> OutputRecord? { take() }
+
+  /// Adds `unit`.
+  ///
+  /// - Returns: the bytes that are complete by now, if any.
+  /// - Throws: ``RecordingError`` when the muxer refuses it; the file can go on without it.
+  mutating func write(_ unit: AccessUnit, isKey: Bool) throws(RecordingError) -> OutputRecord? {
+    guard var pictures else { return nil }
+    let place = pictures.times.place(unit.time.ticks.subtractingSaturating(pictures.base))
+    self.pictures = pictures
+    try muxer.write(
+      Muxer.Sample(
+        bytes: frames == 0 ? unit.bytes(with: pictures.sets) : unit.bytes,
+        presentation: place.presentation, decoding: place.decoding,
+        duration: place.duration, isKey: isKey))
+    frames += 1
+    let end = MediaTime(
+      ticks: place.presentation.addingSaturating(place.duration), timescale: pictures.timescale)
+    return take(adding: 1, until: end)
+  }
+
+  /// Adds `sample`, as above.
+  mutating func write(_ sample: SoundTrack.Sample) throws(RecordingError) -> OutputRecord? {
+    guard let sound else { return nil }
+    let rate = UInt32(clamping: sound.sampleRate)
+    let exact = Double(age(at: sample.start)) * Double(rate) / 1e9
+    guard let place = Int64(exactly: exact.rounded()) else { return nil }
+    let decoding = max(place, lastSound.addingSaturating(1))
+    try muxer.write(
+      Muxer.Sample(
+        track: pictures == nil ? 0 : 1, bytes: sample.bytes, presentation: decoding,
+        decoding: decoding, duration: Int64(sample.count), isKey: true))
+    lastSound = decoding
+    latestSound = sample.start
+    if pictures == nil { frames += 1 }
+    let end = MediaTime(ticks: decoding.addingSaturating(Int64(sample.count)), timescale: rate)
+    return take(adding: sample.items, until: end)
+  }
+
+  /// Ends the file; what is left of it, and what it has become.
+  mutating func finish(because reason: FileReason) -> (last: OutputRecord?, ending: FileEnding) {
+    // What cannot be completed is left out: the file ends on a whole fragment.
+    try? muxer.finish()
+    var last = take()
+    if canSeek, let header {
+      last = last ?? OutputRecord(pieces: [], items: 0)
+      last?.patches.append(header.patch(duration: duration))
+    }
+    return (
+      last, FileEnding(reason: reason, duration: duration, frames: frames, leftOut: leftOut)
+    )
+  }
+
+  /// What is complete after a sample of `items`, which lasts until `end`.
+  private mutating func take(adding items: Int, until end: MediaTime) -> OutputRecord? {
+    length = max(length, end.nanoseconds)
+    // libavformat waits for all tracks with the header, and with everything behind it.
+    if container.hasMovieHeader, header == nil, length > Self.longestHeader { try? muxer.flush() }
+    // A fragment leaves with the first sample of the next one.
+    if container.isImmediate { pending += items }
+    defer { if !container.isImmediate { pending += items } }
+    return take()
+  }
+
+  private mutating func take() -> OutputRecord? {
+    guard var record = muxer.take() else { return nil }
+    record.items = pending
+    pending = 0
+    if header == nil, container.hasMovieHeader, case .bytes(let bytes)? = record.pieces.first {
+      header = MovieHeader(in: bytes)
+    }
+    return record
+  }
+}

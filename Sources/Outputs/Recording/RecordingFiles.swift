@@ -1,0 +1,239 @@
+import BlockingIO
+import Decode
+import Glibc
+import NIOCore
+import RTPWire
+
+/// The files of a recording, or its pipe: carries out what ``Recorder`` says.
+///
+/// A file that cannot be written ends where it was whole, and the next one is tried.
+final class RecordingFiles: OutputDestination {
+  /// After this time, what was written is put on the disk.
+  private static let syncInterval = Duration.seconds(5)
+  /// How long the next file is not tried after two in a row could not be written.
+  private static let pause = Duration.seconds(2)
+
+  private(set) var isFile = true
+  private let container: Container
+  private let configuration: OutputLane.Configuration
+  private let deadline: WriteDeadline
+  private var recorder: Recorder?
+  private var canContinue = true
+  private var current: (path: String, start: WallClockTime?)?
+  private var writer: RecordWriter?
+  private var records: [OutputRecord] = []
+  private var lastSync = Instant.now
+  private var files: [String] = []
+  private var opened = 0
+  private var writtenBefore = (items: 0, bytes: 0)
+  private var events = OutputEvents()
+  private var failure: OutputError?
+  private var holes = 0
+  /// Whether the last file that was begun could not be written at all.
+  private var isFailing = false
+  private var soundFailure: String?
+  private var retention: Retention?
+  private var deleted = Retention.Totals()
+
+  init(
+    _ container: Container, configuration: OutputLane.Configuration, deadline: WriteDeadline
+  ) {
+    self.container = container
+    self.configuration = configuration
+    self.deadline = deadline
+  }
+
+  private var plan: RecordingPlan { configuration.recording }
+
+  var progress: OutputProgress {
+    noteDeleted()
+    var progress = OutputProgress()
+    progress.written = writtenBefore.items + (writer?.items ?? 0)
+    progress.skipped = recorder?.skipped ?? 0
+    progress.bytes = writtenBefore.bytes + (writer?.bytes ?? 0)
+    progress.files = files
+    progress.events = events
+    return progress
+  }
+
+  // MARK: - Destination
+
+  func open(whenReaderIsLate noteDelay: () -> Void) throws {
+    var canSeek = true
+    switch configuration.target {
+    case .descriptor(let number):
+      do {
+        writer = RecordWriter(to: try FileWriter(takingOver: number), deadline: deadline)
+      } catch { throw OutputError(error, path: "descriptor \(number)") }
+      (canSeek, canContinue, isFile) = (false, false, false)
+    case .path(let path):
+      if let name = plan.name {
+        let folder = name.folder.isEmpty ? "." : name.folder
+        guard unsafe access(folder, W_OK | X_OK) == 0 else {
+          throw OutputError.cannotOpen(path: folder, errno: errno)
+        }
+        break
+      }
+      do {
+        let file = try FileWriter(opening: path, until: deadline, whenReaderIsLate: noteDelay)
+        (canSeek, canContinue, isFile) = (file.canReplace, file.isFile, file.isFile)
+        writer = RecordWriter(to: file, deadline: deadline)
+      } catch { throw OutputError(error, path: path) }
+      current = (path, nil)
+    }
+    recorder = Recorder(
+      Recorder.Configuration(
+        container: container, segment: plan.segment, clock: configuration.wallClock,
+        canSeek: canSeek, canContinue: canContinue))
+    if let name = plan.name, !plan.retention.isEmpty {
+      retention = try? Retention(of: name, keeping: plan.retention)
+      retention?.look()
+    }
+  }
+
+  func write(_ items: [OutputItem]) throws {
+    defer { noteSound() }
+    for item in items {
+      try recorder?.take(item)
+      try perform()
+    }
+    try attempt { () throws(OutputError) in try flush() }
+  }
+
+  func finish() throws {
+    try recorder?.finish()
+    try perform()
+    if let failure { throw RecordingError.incomplete(holes: holes, because: failure) }
+  }
+
+  func close() { closeFile() }
+
+  // MARK: - Files
+
+  /// Does what the recorder says.
+  private func perform() throws {
+    while let action = recorder?.nextAction() {
+      try attempt { () throws(OutputError) in
+        switch action {
+        case .begin(let beginning): try begin(beginning)
+        case .write(let record): records.append(record)
+        case .end(let ending): try end(ending)
+        }
+      }
+    }
+  }
+
+  /// Does `body`; if that fails, the recording goes on in another file, unless it is a pipe.
+  private func attempt(_ body: () throws(OutputError) -> Void) throws(OutputError) {
+    do {
+      try body()
+    } catch {
+      guard canContinue else { throw error }
+      failure = failure ?? error
+      holes += 1
+      events.append(.fileFailed(path: current?.path ?? "", error))
+      closeFile()
+      recorder?.fileFailed(pausing: isFailing ? Self.pause : .zero)
+      isFailing = true
+    }
+  }
+
+  private func begin(_ beginning: FileBeginning) throws(OutputError) {
+    if writer == nil {
+      writer = RecordWriter(to: try nextFile(at: beginning.start), deadline: deadline)
+    }
+    current?.start = beginning.start
+    if let current { files.append(current.path) }
+    opened += 1
+    lastSync = .now
+  }
+
+  /// Makes the file that begins at `start`.
+  private func nextFile(at start: WallClockTime) throws(OutputError) -> FileWriter {
+    guard let name = plan.name else {
+      guard case .path(let first) = configuration.target else { throw .readerGone }
+      let path =
+        opened == 0 ? first : OutputTarget.continuation(of: first, number: opened)
+      current = (path, nil)
+      do {
+        return try FileWriter(opening: path, until: deadline)
+      } catch { throw OutputError(error, path: path) }
+    }
+    var clash = 0
+    while true {
+      let path = name.path(at: start, clash: clash)
+      current = (path, nil)
+      retention?.note(open: path)
+      do throws(WriteFailure) {
+        return try FileWriter(creating: path)
+      } catch .cannotOpen(EEXIST) where clash < RecordingName.mostOfOneName {
+        clash += 1
+      } catch { throw OutputError(error, path: path) }
+    }
+  }
+
+  private func flush() throws(OutputError) {
+    guard !records.isEmpty, let writer else { return }
+    let before = writer.items
+    defer { records = [] }
+    try writer.write(records)
+    if writer.items > before { isFailing = false }
+    guard isFile, lastSync.duration(to: .now) >= Self.syncInterval else { return }
+    try writer.sync()
+    lastSync = .now
+  }
+
+  private func end(_ ending: FileEnding) throws(OutputError) {
+    try flush()
+    if isFile { try writer?.sync() }
+    if let current, let start = current.start, let writer {
+      events.append(
+        .fileEnded(
+          RecordedFile(path: current.path, start: start, ending: ending, bytes: writer.bytes)))
+    }
+    guard canContinue else { return }
+    closeFile()
+    retention?.look()
+  }
+
+  private func closeFile() {
+    // A file to which nothing was written is unchanged or gone, so it is not listed.
+    if writer?.bytes == 0, files.last == current?.path { files.removeLast() }
+    writtenBefore.items += writer?.items ?? 0
+    writtenBefore.bytes += writer?.bytes ?? 0
+    writer = nil
+    records = []
+    current = nil
+    retention?.note(open: nil)
+  }
+
+  private func noteSound() {
+    guard let reason = recorder?.soundFailure, reason != soundFailure else { return }
+    soundFailure = reason
+    events.append(.soundLeftOut(reason: reason))
+  }
+
+  private func noteDeleted() {
+    guard let totals = retention?.totals, totals != deleted else { return }
+    if totals.files > deleted.files {
+      events.append(
+        .filesDeleted(
+          count: totals.files - deleted.files, bytes: totals.bytes - deleted.bytes))
+    }
+    if let error = totals.failure, deleted.failure == nil {
+      events.append(.filesNotDeleted(errno: error))
+    }
+    deleted = totals
+  }
+}
+
+extension OutputFormat {
+  /// The coded pictures, as they were sent and with their times.
+  static func recording(as container: Container) -> OutputFormat {
+    OutputFormat(
+      recording: container.name, otherEndings: container.otherEndings, inputs: [.units, .sound]
+    ) { configuration, deadline in
+      RecordingFiles(container, configuration: configuration, deadline: deadline)
+    }
+  }
+}

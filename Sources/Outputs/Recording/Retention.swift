@@ -1,0 +1,95 @@
+import BlockingIO
+import Glibc
+import RTPWire
+import Synchronization
+
+/// Deletes old files of a recording, on a thread of its own: a folder may have many files, and a disk
+/// may stall.
+final class Retention: Sendable {
+  /// What was deleted so far.
+  struct Totals: Sendable, Hashable {
+    var files = 0
+    var bytes: Int64 = 0
+    /// `errno` of a file that could not be deleted.
+    var failure: Int32?
+  }
+
+  /// One look at the folder is as good as several.
+  private static let limits = QueueLimits(count: 1, bytes: 1)
+
+  private let queue = BoundedQueue<Void>(limits: limits)
+  /// The path of the file that is being written, if any.
+  private let open = Mutex<String?>(nil)
+  private let result = Mutex(Totals())
+
+  /// Begins to look after the files of `name`.
+  ///
+  /// - Throws: ``ThreadError``.
+  init(of name: RecordingName, keeping rules: [RetentionRule]) throws(ThreadError) {
+    _ = try WorkerThread { [queue, weak self] in
+      while queue.take() != nil { self?.delete(name, rules) }
+    }
+  }
+
+  deinit { queue.close() }
+
+  var totals: Totals { result.withLock(\.self) }
+
+  /// Notes which file is written from now on, before it is made.
+  func note(open path: String?) { open.withLock { $0 = path } }
+
+  /// Has the thread look for files to delete.
+  func look() { _ = queue.offer((), bytes: 1) }
+
+  private func delete(_ name: RecordingName, _ rules: [RetentionRule]) {
+    let folder = name.folder.isEmpty ? "." : name.folder
+    // A file that is begun after this is not among them.
+    let names = Self.names(in: folder)
+    let open = open.withLock(\.self)
+    let files = names.filter { name.matches($0) }.compactMap {
+      Self.file(at: name.folder + $0, except: open)
+    }
+    var status = statvfs()
+    var free: Int64?
+    if unsafe statvfs(folder, &status) == 0 {
+      let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(
+        by: UInt64(status.f_frsize))
+      free = overflow ? .max : Int64(clamping: bytes)
+    }
+    let now = WallClock.system.time(of: .now)
+    for file in rules.surplus(of: files, free: free, at: now) {
+      let isDeleted = unsafe unlink(file.path) == 0
+      let failure = errno
+      result.withLock { totals in
+        if isDeleted {
+          totals.files += 1
+          totals.bytes += file.bytes
+        } else if failure != ENOENT {
+          totals.failure = failure
+        }
+      }
+    }
+  }
+
+  private static func names(in folder: String) -> [String] {
+    guard let stream = unsafe opendir(folder) else { return [] }
+    defer { unsafe closedir(stream) }
+    var names: [String] = []
+    while let entry = unsafe readdir(stream) {
+      let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+        unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      names.append(name)
+    }
+    return names
+  }
+
+  private static func file(at path: String, except open: String?) -> StoredFile? {
+    var status = stat()
+    guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    let end = WallClockTime(
+      nanoseconds: Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec))
+    return StoredFile(
+      path: path, end: end, bytes: Int64(status.st_blocks) * 512, isOpen: path == open)
+  }
+}

@@ -1,0 +1,53 @@
+import RTPWire
+
+/// What is kept of a recording.
+public enum RetentionRule: Sendable, Hashable {
+  /// Files whose last picture is not older than this.
+  case age(Duration)
+  /// Files of this many bytes together.
+  case bytes(Int64)
+  /// As much as leaves this many bytes free on the disk.
+  case free(Int64)
+}
+
+/// A file of a recording, as it is found in its folder.
+struct StoredFile: Sendable, Hashable {
+  var path: String
+  /// When it was last written.
+  var end: WallClockTime
+  var bytes: Int64
+  /// Whether it is being written; such a file is never deleted.
+  var isOpen = false
+}
+
+extension [RetentionRule] {
+  /// The files that are to be deleted.
+  ///
+  /// - Parameters:
+  ///   - files: all files of the recording, in any order.
+  ///   - free: bytes free on the disk; `nil` where that is not known.
+  ///   - now: the time.
+  /// - Returns: those that a rule does not let stay, the oldest first.
+  func surplus(of files: [StoredFile], free: Int64?, at now: WallClockTime) -> [StoredFile] {
+    var bytes = files.reduce(Int64(0)) { $0.addingSaturating($1.bytes) }
+    var free = free
+    var surplus: [StoredFile] = []
+    let oldestFirst = files.filter { !$0.isOpen }.sorted {
+      ($0.end, $0.path) < ($1.end, $1.path)
+    }
+    for file in oldestFirst {
+      let isSurplus = contains { rule in
+        switch rule {
+        case .age(let limit): file.end < now.advanced(byNanoseconds: -limit.wholeNanoseconds)
+        case .bytes(let limit): bytes > limit
+        case .free(let limit): free.map { $0 < limit } ?? false
+        }
+      }
+      guard isSurplus else { continue }
+      surplus.append(file)
+      bytes = bytes.subtractingSaturating(file.bytes)
+      free = free.map { $0.addingSaturating(file.bytes) }
+    }
+    return surplus
+  }
+}

@@ -1,0 +1,59 @@
+import Bitstream
+import Defragment
+import NIOCore
+
+/// The parameter sets that come with a key picture, without start codes and trailing zeros.
+///
+/// Each type precedes those that refer to it. Cameras repeat them, and some add zeros at the end (as Reolink's do).
+struct StreamSets: Sendable, Hashable {
+  private let sets: [ByteBuffer]
+
+  /// The sets in `unit`, each once.
+  init(in unit: AccessUnit) {
+    let types = unit.codec.parameterSetTypes
+    var sets: [ByteBuffer] = []
+    for type in types {
+      for part in unit.units where part.type == type && part.isWhole {
+        var bytes = unit.bytes(of: part)
+        while bytes.readableBytesView.last == 0 { bytes.moveWriterIndex(to: bytes.writerIndex - 1) }
+        if !sets.contains(bytes) { sets.append(bytes) }
+      }
+    }
+    self.sets = sets
+    isComplete = types.allSatisfy { type in unit.units.contains { $0.type == type && $0.isWhole } }
+  }
+
+  /// Whether every type that decoding needs is there.
+  let isComplete: Bool
+
+  /// Whether all of `others` are among these.
+  func contains(_ others: StreamSets) -> Bool { others.sets.allSatisfy { sets.contains($0) } }
+
+  /// All of them with start codes.
+  var withStartCodes: ByteBuffer {
+    var bytes = ByteBuffer()
+    for set in sets {
+      bytes.writeBytes(AnnexB.startCode)
+      bytes.writeImmutableBuffer(set)
+    }
+    return bytes
+  }
+}
+
+extension AccessUnit {
+  /// The bytes of a key picture with the parameter sets that it needs, which its stream may not
+  /// repeat: they follow the delimiter, if there is one.
+  func bytes(with sets: StreamSets) -> ByteBuffer {
+    guard !StreamSets(in: self).isComplete else { return bytes }
+    let delimiter = units.first { $0.type == codec.accessUnitDelimiterType }
+    let place = delimiter.map { $0.offset + $0.length } ?? 0
+    var rest = bytes
+    guard place <= rest.readableBytes, let start = rest.readSlice(length: place) else {
+      return bytes
+    }
+    var whole = start
+    whole.writeImmutableBuffer(sets.withStartCodes)
+    whole.writeImmutableBuffer(rest)
+    return whole
+  }
+}

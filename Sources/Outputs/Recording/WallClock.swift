@@ -1,0 +1,27 @@
+import BlockingIO
+import Glibc
+import RTPWire
+
+/// Turns arrivals into UTC.
+public struct WallClock: Sendable {
+  /// How much UTC is ahead of the clock of arrivals now, in nanoseconds.
+  let offset: @Sendable () -> Int64
+
+  public init(offset: @escaping @Sendable () -> Int64) { self.offset = offset }
+
+  /// This machine's clock, for streams that are received now.
+  public static let system = WallClock {
+    var time = timespec()
+    guard unsafe clock_gettime(CLOCK_REALTIME, &time) == 0 else { return 0 }
+    let now = Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    return now.subtractingSaturating(Instant.now.nanoseconds)
+  }
+
+  /// For recordings of packets, whose arrivals are UTC.
+  public static let recorded = WallClock { 0 }
+
+  /// When something arrived, by what the clock says now.
+  func time(of arrival: Instant) -> WallClockTime {
+    WallClockTime(nanoseconds: arrival.nanoseconds).advanced(byNanoseconds: offset())
+  }
+}

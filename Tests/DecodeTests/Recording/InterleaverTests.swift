@@ -1,0 +1,80 @@
+import Bitstream
+import Defragment
+import NIOCore
+import RTPWire
+import Testing
+
+@testable import Outputs
+
+@Suite struct InterleaverTests {
+  private static func picture(_ milliseconds: Int64) -> AccessUnit {
+    AccessUnit(
+      codec: .testH264, bytes: ByteBuffer(), units: [],
+      time: MediaTime(ticks: milliseconds * 90, timescale: 90_000),
+      firstArrival: Instant(nanoseconds: 0), lastArrival: Instant(nanoseconds: 0))
+  }
+
+  private static func sound(_ milliseconds: Int64) -> SoundTrack.Sample {
+    SoundTrack.Sample(bytes: ByteBuffer(), start: milliseconds * 1_000_000, count: 0, items: 1)
+  }
+
+  /// What comes out: pictures as `P`, sound as `S`, with their milliseconds.
+  private static func released(from interleaver: inout Interleaver) -> [String] {
+    var names: [String] = []
+    while let element = interleaver.next() {
+      switch element {
+      case .picture(let unit): names.append("P\(unit.time.ticks / 90)")
+      case .sound(let sample): names.append("S\(sample.start / 1_000_000)")
+      }
+    }
+    return names
+  }
+
+  @Test func picturesAloneWaitForNothing() {
+    var interleaver = Interleaver()
+    interleaver.append(Self.picture(0))
+    #expect(Self.released(from: &interleaver) == ["P0"])
+  }
+
+  @Test func theEarlierGoesFirst() {
+    var interleaver = Interleaver()
+    for time: Int64 in [0, 20, 40] { interleaver.append(Self.sound(time)) }
+    #expect(Self.released(from: &interleaver) == [])
+    for time: Int64 in [0, 80, 40] { interleaver.append(Self.picture(time)) }
+    // The picture of 80 ms waits for sound, and the one that is decoded after it for that.
+    #expect(Self.released(from: &interleaver) == ["P0", "S0", "S20", "S40"])
+    interleaver.append(Self.sound(100))
+    #expect(Self.released(from: &interleaver) == ["P80", "P40"])
+    interleaver.end()
+    #expect(Self.released(from: &interleaver) == ["S100"])
+  }
+
+  @Test func soundThatStopsIsNotWaitedForLongerThanASecond() {
+    var interleaver = Interleaver()
+    interleaver.append(Self.picture(0))
+    interleaver.append(Self.sound(0))
+    _ = Self.released(from: &interleaver)
+    for time in stride(from: Int64(40), through: 960, by: 40) {
+      interleaver.append(Self.picture(time))
+      #expect(Self.released(from: &interleaver) == [])
+    }
+    interleaver.append(Self.picture(1000))
+    #expect(Self.released(from: &interleaver).count == 25)
+    interleaver.append(Self.picture(1040))
+    #expect(Self.released(from: &interleaver) == ["P1040"])
+  }
+
+  @Test func aClockThatLeapsBackHoldsNothing() {
+    var interleaver = Interleaver()
+    for time: Int64 in [90_000, 90_040, 0, 40] { interleaver.append(Self.picture(time)) }
+    #expect(Self.released(from: &interleaver) == ["P90000", "P90040", "P0", "P40"])
+  }
+
+  @Test func whatWaitsIsBounded() {
+    var interleaver = Interleaver()
+    interleaver.append(Self.picture(0))
+    interleaver.append(Self.sound(0))
+    for _ in 0..<2000 { interleaver.append(Self.picture(1)) }
+    #expect(Self.released(from: &interleaver).count > 1400)
+  }
+}

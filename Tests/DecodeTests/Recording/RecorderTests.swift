@@ -1,0 +1,247 @@
+import Bitstream
+import Defragment
+import Foundation
+import NIOCore
+import RTPWire
+import TestSupport
+import Testing
+
+@testable import Outputs
+
+@Suite struct RecorderTests {
+  static let clips = [
+    Clip(name: "no B pictures", frames: 48, encoder: ["-bf", "0", "-g", "12"]),
+    Clip(name: "a pyramid", frames: 60, encoder: ["-bf", "3", "-g", "20", "-sc_threshold", "0"]),
+    Clip(
+      name: "an open group", frames: 60, encoder: ["-bf", "2", "-g", "15"],
+      h264Parameters: "open-gop=1"),
+    Clip(name: "odd and interlaced size", width: 174, height: 98, frames: 30),
+    Clip(
+      name: "full range BT.709", frames: 30,
+      encoder: [
+        "-color_range", "pc", "-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc",
+        "bt709",
+      ]),
+    Clip(name: "10 bit", frames: 30, pixelFormat: "yuv420p10le"),
+    Clip(name: "H.265", codec: .testH265, frames: 48, codecParameters: "keyint=12:open-gop=0"),
+    Clip(
+      name: "H.265, an open group", codec: .testH265, frames: 48,
+      codecParameters: "keyint=12:min-keyint=12:scenecut=0:open-gop=1"),
+  ]
+
+  @Test("every container has each picture, at its time", arguments: clips, Container.all)
+  func pictures(_ clip: Clip, _ container: Container) throws {
+    let folder = try TemporaryFolder()
+    let stream = try clip.encoded()
+    try Data(stream).write(to: folder.url("stream"))
+    let units = try clip.timedUnits(of: stream)
+    let disk = try VirtualDisk.record(units, as: container)
+    #expect(disk.files.count == 1)
+    let file = try #require(disk.files.first)
+    #expect(
+      file.ending
+        == FileEnding(
+          reason: .end, duration: Double(clip.frames) / 30, frames: clip.frames))
+    let path = folder("a." + container.name)
+    try Data(file.bytes).write(to: URL(fileURLWithPath: path))
+
+    let expected = try FFmpeg.frameHashes(
+      of: folder("stream"), options: ["-f", clip.codec == .testH264 ? "h264" : "hevc"])
+    #expect(try FFmpeg.frameHashes(of: path) == expected)
+    #expect(expected.count == clip.frames)
+
+    let probe = try Probe(path)
+    let times = try probe.packets.map { try #require(Double($0["pts_time"] ?? "")) }
+    let start = container.name == "ts" ? try #require(times.first) : 0
+    let shown = units.map { Double($0.time.ticks) / 90_000 }
+    #expect(times.count == shown.count)
+    for (time, asked) in zip(times, shown) {
+      // Matroska counts milliseconds.
+      #expect(abs(time - start - asked) < 0.0011)
+    }
+    #expect(probe.stream["codec_name"] == clip.codec.decoderName)
+    #expect(probe.stream["width"] == "\(clip.width)")
+    if container.name != "ts" {
+      #expect(
+        abs(try #require(Double(probe.format["duration"] ?? "")) - Double(clip.frames) / 30) < 0.04)
+      let start = try #require(probe.format["TAG:creation_time"])
+      #expect(start.hasPrefix("2026-11-23T10:15:00"))
+    }
+    if container.name == "mp4" {
+      #expect(probe.stream["codec_tag_string"] == (clip.codec == .testH264 ? "avc1" : "hvc1"))
+    }
+    if clip.name.contains("709") {
+      #expect(probe.stream["color_range"] == "pc")
+      #expect(probe.stream["color_space"] == "bt709")
+    }
+  }
+
+  @Test("what is on the disk after each fragment plays", arguments: Container.all)
+  func prefixes(_ container: Container) throws {
+    let folder = try TemporaryFolder()
+    let clip = Clip(name: "long", frames: 150, encoder: ["-bf", "2", "-g", "45"])
+    let stream = try clip.encoded()
+    try Data(stream).write(to: folder.url("stream"))
+    let hashes = try FFmpeg.frameHashes(of: folder("stream"), options: ["-f", "h264"])
+    let disk = try VirtualDisk.record(try clip.timedUnits(of: stream), as: container)
+    let file = try #require(disk.files.first)
+    let prefixes = file.lengths.dropLast().filter { $0.items > 0 }
+    #expect(prefixes.count >= 4)
+    for (number, prefix) in prefixes.enumerated() where number % (prefixes.count / 4) == 0 {
+      let path = folder("\(number)." + container.name)
+      try Data(file.unpatched.prefix(prefix.bytes)).write(to: URL(fileURLWithPath: path))
+      let found = try FFmpeg.frameHashes(of: path)
+      // The order of the last pictures depends on ones that are not there.
+      #expect(found.count == prefix.items)
+      #expect(
+        Array(found.prefix(max(0, prefix.items - 3)))
+          == Array(hashes.prefix(max(0, prefix.items - 3))))
+    }
+  }
+
+  @Test("files of a segment time hold every picture once", arguments: Container.all)
+  func segments(_ container: Container) throws {
+    let folder = try TemporaryFolder()
+    let clip = Clip(
+      name: "GOPs", frames: 150, encoder: ["-bf", "2", "-g", "30", "-sc_threshold", "0"])
+    let stream = try clip.encoded()
+    try Data(stream).write(to: folder.url("stream"))
+    let disk = try VirtualDisk.record(
+      try clip.timedUnits(of: stream), as: container, segment: .seconds(1.5))
+    #expect(disk.files.map(\.ending?.frames) == [60, 60, 30])
+    #expect(disk.files.map(\.ending?.reason) == [.time, .time, .end])
+    var hashes: [String] = []
+    for (number, file) in disk.files.enumerated() {
+      let path = folder("\(number)." + container.name)
+      try Data(file.bytes).write(to: URL(fileURLWithPath: path))
+      hashes += try FFmpeg.frameHashes(of: path)
+    }
+    #expect(try hashes == FFmpeg.frameHashes(of: folder("stream"), options: ["-f", "h264"]))
+  }
+
+  @Test(
+    "pictures that refer to the file before are left out and counted",
+    arguments: [
+      clips[2], clips[7],
+    ])
+  func openGroups(_ clip: Clip) throws {
+    let folder = try TemporaryFolder()
+    let units = try clip.timedUnits(of: clip.encoded())
+    let disk = try VirtualDisk.record(units, as: .mp4, segment: .seconds(0.1))
+    #expect(disk.files.count >= 4)
+    let leftOut = disk.files.reduce(0) { $0 + ($1.ending?.leftOut ?? 0) }
+    #expect(leftOut > 0)
+    #expect(disk.skipped == leftOut)
+    #expect(disk.files.reduce(leftOut) { $0 + ($1.ending?.frames ?? 0) } == clip.frames)
+    for (number, file) in disk.files.enumerated() {
+      let path = folder("\(number).mp4")
+      try Data(file.bytes).write(to: URL(fileURLWithPath: path))
+      #expect(try FFmpeg.frameHashes(of: path).count == file.ending?.frames)
+      #expect(try Probe(path).packets.first?["pts_time"] == "0.000000")
+    }
+  }
+
+  @Test("a stream that changes its size goes on in another file")
+  func parameters() throws {
+    let small = try Self.clips[0].timedUnits(of: Self.clips[0].encoded())
+    var clip = Self.clips[0]
+    (clip.width, clip.height) = (320, 240)
+    let large = try clip.timedUnits(of: clip.encoded(), startingAt: 48)
+    let disk = try VirtualDisk.record(small + large, as: .mp4)
+    #expect(disk.files.map(\.ending?.frames) == [48, 48])
+    #expect(disk.files.map(\.ending?.reason) == [.parameters, .end])
+  }
+
+  @Test("a pipe ends where the parameter sets change")
+  func pipe() throws {
+    let small = try Self.clips[0].timedUnits(of: Self.clips[0].encoded())
+    var clip = Self.clips[0]
+    (clip.width, clip.height) = (320, 240)
+    let large = try clip.timedUnits(of: clip.encoded(), startingAt: 48)
+    #expect(throws: RecordingError.cannotChange(.parameters)) {
+      try VirtualDisk.record(small + large, as: .mp4, isPipe: true)
+    }
+  }
+
+  @Test("sets that are repeated with zeros behind them change nothing")
+  func paddedSets() throws {
+    var units = try Self.clips[0].timedUnits(of: Self.clips[0].encoded())
+    units = units.enumerated().map { $0 > 0 ? $1.withZeros : $1 }
+    #expect(try VirtualDisk.record(units, as: .mp4).files.count == 1)
+  }
+
+  @Test(
+    "sets that come only once are in every file", arguments: Container.all, [clips[1], clips[6]])
+  func setsOnce(_ container: Container, _ clip: Clip) throws {
+    let folder = try TemporaryFolder()
+    let units = try clip.timedUnits(of: clip.encoded()).enumerated().map {
+      $0 > 0 ? $1.withoutSets : $1
+    }
+    let disk = try VirtualDisk.record(units, as: container, segment: .seconds(0.3))
+    #expect(disk.files.count >= 3)
+    for (number, file) in disk.files.enumerated() {
+      let path = folder("\(number)." + container.name)
+      try Data(file.bytes).write(to: URL(fileURLWithPath: path))
+      #expect(try FFmpeg.frameHashes(of: path).count == file.ending?.frames)
+    }
+  }
+
+  @Test("an outage and a lost connection each begin a file at the next key picture")
+  func outages() throws {
+    let clip = Clip(
+      name: "GOPs", frames: 90, encoder: ["-bf", "0", "-g", "30", "-sc_threshold", "0"])
+    let units = try clip.timedUnits(of: clip.encoded())
+    // Five seconds are missing before the 40th picture.
+    let late = units.enumerated().map { $0 < 40 ? $1 : $1.moved(by: .seconds(5)) }
+    let disk = try VirtualDisk.record(late, as: .matroska)
+    #expect(disk.files.map(\.ending?.frames) == [40, 30])
+    #expect(disk.files.map(\.ending?.reason) == [.outage, .end])
+    #expect(disk.skipped == 20)
+
+    let items =
+      units.prefix(40).map { OutputItem.unit($0) } + [.interruption]
+      + units.dropFirst(60).map { .unit($0) }
+    let broken = try VirtualDisk.record(items: items, as: .matroska)
+    #expect(broken.files.map(\.ending?.frames) == [40, 30])
+    #expect(broken.files.map(\.ending?.reason) == [.outage, .end])
+  }
+
+  @Test("no file begins with a picture that lacks something")
+  func damagedStart() throws {
+    let clip = Clip(
+      name: "GOPs", frames: 60, encoder: ["-bf", "0", "-g", "20", "-sc_threshold", "0"])
+    let units = try clip.timedUnits(of: clip.encoded())
+    let damaged = units.enumerated().map { $0 == 0 ? $1.damaged : $1 }
+    let disk = try VirtualDisk.record(damaged, as: .mp4)
+    #expect(disk.files.map(\.ending?.frames) == [40])
+    #expect(disk.skipped == 20)
+  }
+
+  @Test("a damaged picture within a file costs nothing else")
+  func damageInside() throws {
+    let units = try Self.clips[0].timedUnits(of: Self.clips[0].encoded())
+    let damaged = units.enumerated().map { $0 == 5 || $0 == 12 ? $1.damaged : $1 }
+    #expect(try VirtualDisk.record(damaged, as: .mp4).files.map(\.ending?.frames) == [48])
+  }
+
+  @Test("a clock that is set begins a new file")
+  func clockSet() throws {
+    let units = try Self.clips[0].timedUnits(of: Self.clips[0].encoded())
+    let disk = try VirtualDisk.record(units, as: .mp4, clockStep: (after: 14, by: .seconds(86_400)))
+    #expect(disk.files.map(\.ending?.reason) == [.clockSet, .end])
+    #expect(disk.files.map(\.ending?.frames) == [24, 24])
+    let start = disk.files.last?.beginning.start.description
+    #expect(start?.hasPrefix("2026-11-24T10:15:01") == true)
+  }
+
+  @Test("a stream that reorders further than it says costs one picture's time, not the recording")
+  func reordering() throws {
+    let clip = Clip(
+      name: "GOPs", frames: 90, encoder: ["-bf", "2", "-g", "30", "-sc_threshold", "0"])
+    let units = try clip.timedUnits(of: clip.encoded(), depth: 0)
+    let disk = try VirtualDisk.record(units, as: .mp4)
+    #expect(disk.files.reduce(0) { $0 + ($1.ending?.frames ?? 0) } == 90)
+    #expect(disk.files.first?.ending?.reason == .reordering)
+    #expect(disk.files.count <= 4)
+  }
+}

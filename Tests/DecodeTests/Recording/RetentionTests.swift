@@ -1,0 +1,60 @@
+import BlockingIO
+import Foundation
+import RTPWire
+import TestSupport
+import Testing
+
+@testable import Outputs
+
+@Suite struct RetentionTests {
+  private static let hour: Int64 = 3_600_000_000_000
+  private static let now = WallClockTime(nanoseconds: 100 * hour)
+
+  /// A file of 100 bytes for each of the last hours, the newest last, which is open.
+  private static let files = (0..<5).map { number in
+    StoredFile(
+      path: "\(number)", end: WallClockTime(nanoseconds: (96 + Int64(number)) * hour), bytes: 100,
+      isOpen: number == 4)
+  }
+
+  @Test(
+    arguments: [
+      ([], nil, []),
+      ([.age(.seconds(2.5 * 3600))], nil, ["0", "1"]),
+      ([.age(.seconds(0))], nil, ["0", "1", "2", "3"]),
+      ([.bytes(500)], nil, []),
+      ([.bytes(350)], nil, ["0", "1"]),
+      ([.bytes(1)], nil, ["0", "1", "2", "3"]),
+      ([.free(1000)], 1000, []),
+      ([.free(1000)], 850, ["0", "1"]),
+      ([.free(1000)], 0, ["0", "1", "2", "3"]),
+      ([.free(1000)], nil, []),
+      ([.bytes(450), .age(.seconds(2.5 * 3600))], nil, ["0", "1"]),
+    ] as [([RetentionRule], Int64?, [String])])
+  func theOldestGo(rules: [RetentionRule], free: Int64?, expected: [String]) {
+    let surplus = rules.surplus(of: Self.files.shuffled(), free: free, at: Self.now)
+    #expect(surplus.map(\.path) == expected)
+  }
+
+  @Test func whatHasAnotherNameStays() async throws {
+    let folder = try TemporaryFolder()
+    let names = [
+      "cam-20200101T000000Z.mp4", "cam-20200101T000001Z.mp4", "cam-20200101T000002Z.mp4",
+      "precious.mp4", "cam-20200101T000000Z.mp4.txt",
+    ]
+    for (age, name) in names.enumerated() {
+      try Data(count: 4096).write(to: folder.url(name))
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSince1970: 1_577_836_800 + Double(age))],
+        ofItemAtPath: folder(name))
+    }
+    let retention = try Retention(
+      of: try RecordingName(piecesOf: folder("cam.mp4")), keeping: [.bytes(4096)])
+    retention.note(open: folder("cam-20200101T000000Z.mp4"))
+    retention.look()
+    try await eventually { retention.totals.files == 2 }
+    #expect(
+      folder.names == ["cam-20200101T000000Z.mp4", "cam-20200101T000000Z.mp4.txt", "precious.mp4"])
+    #expect(retention.totals.failure == nil)
+  }
+}

@@ -1,0 +1,205 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `rtp-recv -o camera.mp4` and the like, with FFmpeg and GStreamer to play what it writes.
+@Suite(.serialized)
+struct RecordingTests {
+  enum Container: String, CaseIterable, Sendable {
+    case mp4, mkv, ts
+
+    var demuxer: String {
+      switch self {
+      case .mp4: "qtdemux"
+      case .mkv: "matroskademux"
+      case .ts: "tsdemux"
+      }
+    }
+  }
+
+  /// A pattern with B pictures at three times its pace.
+  static let pattern = [
+    "pattern", "--size", "256x144", "--bitrate", "300k", "--bframes", "2", "--speed", "3",
+  ]
+
+  private static func server(_ options: [String]) throws -> (RunningProcess, String) {
+    let sender = try RunningProcess(
+      Product.rtpSend, pattern + ["listen://127.0.0.1:0", "--once"] + options)
+    return (sender, String(try sender.waitForLine(#/listening on (127\.0\.0\.1:\d+)/#).1))
+  }
+
+  private static func probe(_ path: String, _ entries: String) throws -> String {
+    let output = try RunningProcess.output(
+      of: "ffprobe",
+      ["-v", "error", "-count_packets", "-show_entries", entries, "-of", "csv=p=0", path])
+    return String(decoding: output, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+  }
+
+  @Test(
+    "FFmpeg and GStreamer find every picture of a recording", arguments: Container.allCases,
+    Clip.Codec.allCases)
+  func complete(_ container: Container, codec: Clip.Codec) throws {
+    let (sender, address) = try Self.server(["--frames", "120", "--codec", codec.rawValue])
+    let recording = try Scratch.path(container.rawValue)
+    let reference = try Scratch.path(codec.rawValue)
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "-o", recording, "-o", reference])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    try sender.waitForExit()
+    let hashes = try FFmpeg.frameHashes(of: reference)
+    #expect(hashes.count == 120)
+    #expect(try FFmpeg.frameHashes(of: recording) == hashes)
+    #expect(try Self.probe(recording, "format=duration") == "4.000000")
+    let parser = codec == .h264 ? "h264parse ! avdec_h264" : "h265parse ! avdec_h265"
+    let pictures = try Scratch.path("yuv")
+    _ = try RunningProcess.output(
+      of: "gst-launch-1.0",
+      ["-q", "filesrc", "location=\(recording)", "!", container.demuxer, "!"]
+        + parser.split(separator: " ").map(String.init)
+        + ["!", "video/x-raw,format=I420", "!", "filesink", "location=\(pictures)"])
+    let size = try FileManager.default.attributesOfItem(atPath: pictures)[.size] as? Int
+    #expect(size == 120 * 256 * 144 * 3 / 2)
+  }
+
+  @Test("a recording plays while it is written", arguments: Container.allCases)
+  func whileWritten(_ container: Container) throws {
+    let (sender, address) = try Self.server([])
+    let recording = try Scratch.path(container.rawValue)
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "-o", recording, "--stats", "-"])
+    try receiver.wait(until: "two seconds are written", within: 30) {
+      let size = try? FileManager.default.attributesOfItem(atPath: recording)[.size] as? Int
+      return size ?? 0 > 80_000
+    }
+    #expect(try FFmpeg.frameHashes(of: recording).count >= 30)
+    receiver.send(signal: SIGINT)
+    #expect(try receiver.waitForExit(within: 5) == 0)
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+  }
+
+  @Test("segments hold every picture once, and never replace a file")
+  func segments() throws {
+    let (sender, address) = try Self.server(["--frames", "300"])
+    let folder = try TemporaryFolder()
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      [
+        "udp://\(address)", "-o", folder("cam-%Y%m%d.mp4"), "-o", folder("whole.h264"),
+        "--segment", "3s", "--stats", folder("stats"),
+      ])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    try sender.waitForExit()
+    let names = folder.names.filter { $0.hasPrefix("cam-") }
+    #expect(names.count == 4)
+    // Those of one day have one name, and numbers behind it.
+    let ordered = names.sorted { $0.count == $1.count ? $0 < $1 : $0.count < $1.count }
+    var hashes: [String] = []
+    for name in ordered { hashes += try FFmpeg.frameHashes(of: folder(name)) }
+    #expect(try hashes == FFmpeg.frameHashes(of: folder("whole.h264")))
+    #expect(receiver.standardError.matches(of: #/ends after 3\.0 s, 90 pictures/#).count == 3)
+    let stats = String(decoding: try folder.contents("stats"), as: UTF8.self)
+    #expect(stats.contains(#""reason":"time""#))
+    #expect(stats.contains(#""reason":"end""#))
+  }
+
+  @Test("a file that cannot be written on ends whole, and the next one is tried")
+  func fullDisk() throws {
+    let (sender, address) = try Self.server(["--frames", "300"])
+    let folder = try TemporaryFolder()
+    // No file may be longer than 60 KiB.
+    let receiver = try RunningProcess(
+      "bash",
+      ["-c", #"ulimit -f 60; exec "$0" "$@""#, Product.rtpRecv]
+        + ["udp://\(address)", "-o", folder("a.mp4"), "--verbose"])
+    #expect(try receiver.waitForExit() == 6)
+    try sender.waitForExit()
+    #expect(receiver.standardError.contains("300 access units"))
+    #expect(receiver.standardError.contains("a.mp4 cannot be written: File too large"))
+    #expect(receiver.standardError.contains("the recording has"))
+    #expect(folder.names.count >= 3)
+    for name in folder.names {
+      let frames = try FFmpeg.frameHashes(of: folder(name)).count
+      #expect(frames > 0 && frames.isMultiple(of: 30))
+    }
+  }
+
+  @Test("old segments are deleted, and nothing else")
+  func retention() throws {
+    let (sender, address) = try Self.server(["--frames", "300"])
+    let folder = try TemporaryFolder()
+    try Data("precious".utf8).write(to: folder.url("cam.mp4"))
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      [
+        "udp://\(address)", "-o", folder("cam.mp4"), "--segment", "1s", "--keep", "100kB,free=1MB",
+        "--verbose",
+      ])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    try sender.waitForExit()
+    #expect(try folder.contents("cam.mp4") == Array("precious".utf8))
+    // 28 kB each.
+    #expect((2...6).contains(folder.names.count), "\(folder.names)")
+    #expect(receiver.standardError.contains("deleted"))
+  }
+
+  @Test(
+    "options that have no effect are mistakes",
+    arguments: [
+      (["-o", "a.y4m", "--segment", "10m"], "--segment has no effect without a recording"),
+      (["-o", "a.mp4", "--keep", "7d"], "--keep has no effect on one file"),
+      (["-o", "a-%Q.mp4"], "%Q is no part of a time"),
+      (["-o", "a.mp4", "--segment", "10"], "invalid"),
+      (["-o", "a.mp4", "--segment", "1h", "--keep", "7"], "invalid"),
+    ])
+  func mistakes(arguments: [String], words: String) throws {
+    let receiver = try RunningProcess(Product.rtpRecv, ["rtp://127.0.0.1:0"] + arguments)
+    #expect(try receiver.waitForExit() == 64)
+    #expect(receiver.standardError.contains(words), "\(receiver.standardError)")
+  }
+
+  /// The packets of a pattern with a key picture every half second, and what it decodes to.
+  private static let capture = Result { () -> (path: String, hashes: [String]) in
+    let (sender, address) = try server(["--frames", "450", "--gop", "15"])
+    let path = try Scratch.path("pcapng")
+    let stream = try Scratch.path("h264")
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "--capture", path, "-o", stream])
+    try receiver.waitForExit()
+    try sender.waitForExit()
+    return (path, try FFmpeg.frameHashes(of: stream))
+  }
+
+  @Test(
+    "after kill -9 at any moment, everything up to the last fragment plays",
+    arguments: Container.allCases)
+  func killed(_ container: Container) throws {
+    let (capture, hashes) = try Self.capture.get()
+    #expect(hashes.count == 450)
+    var generator = SeededGenerator(seed: 16)
+    var lengths: [Int] = []
+    for _ in 0..<20 {
+      let recording = try Scratch.path(container.rawValue)
+      // At three times the pace at which it was received, fifteen seconds take two.
+      let receiver = try RunningProcess(
+        Product.rtpRecv, [capture, "--speed", "3", "-o", recording])
+      let size = 10_000 + generator.integer(below: 250_000)
+      try waitUntil("\(size) bytes are written") {
+        let found = try? FileManager.default.attributesOfItem(atPath: recording)[.size] as? Int
+        return found ?? 0 >= size
+      }
+      // The moment itself, within a fragment or between two.
+      usleep(UInt32(generator.integer(below: 100_000)))
+      receiver.send(signal: SIGKILL)
+      try receiver.waitForExit()
+      let frames = try FFmpeg.frameHashes(of: recording)
+      // The last pictures may lack one that is shown after them.
+      let certain = max(0, frames.count - 3)
+      #expect(frames.prefix(certain) == hashes.prefix(certain), "killed at \(size) bytes")
+      // A picture has 600 bytes on average, and up to 1,100 in a transport stream.
+      #expect(frames.count >= size / 1300)
+      lengths.append(frames.count)
+    }
+    #expect(Set(lengths).count > 5)
+  }
+}
