@@ -1,12 +1,14 @@
 public import NIOCore
 
-/// One picture's NAL units in decoding order, and when it is to be decoded and shown.
+/// One picture's NAL units in decoding order, or one frame of sound, and when it is to be decoded
+/// and shown.
 public struct SourceAccessUnit: Sendable, Equatable {
   /// Without start codes or lengths.
   public var units: [ByteBuffer]
-  /// When the picture is shown, in 90 kHz ticks from the start of the source; the RTP timestamp.
+  /// When it is shown, in ticks of the track's clock from the start of the source, which for video
+  /// has 90 kHz; the RTP timestamp.
   public var presentationTicks: Int64
-  /// When the picture is sent in real time, in 90 kHz ticks; never decreases within a source.
+  /// When it is sent in real time, in the same ticks; never decreases within a source.
   public var decodingTicks: Int64
   /// Whether decoding can begin here.
   public var isRandomAccess: Bool
@@ -25,8 +27,6 @@ public struct SourceAccessUnit: Sendable, Equatable {
 ///
 /// Sources wrap C state, so they belong to one thread; they are made by a ``SourceRecipe`` there.
 public protocol AccessUnitSource: AnyObject {
-  var codec: Codec { get }
-
   /// The next access unit in decoding order, or `nil` at the end of the source.
   ///
   /// - Throws: ``SendError`` when the source cannot be read on.
@@ -41,6 +41,11 @@ extension AccessUnitSource {
   public func requestKeyPicture() {}
 }
 
+/// A source of coded pictures.
+public protocol VideoSource: AccessUnitSource {
+  var codec: Codec { get }
+}
+
 /// How to make a source, as often as it is needed: once for every client and every loop.
 public enum SourceRecipe: Sendable {
   /// Any file that libavformat reads, or an elementary stream; the rate overrides what the file
@@ -48,8 +53,18 @@ public enum SourceRecipe: Sendable {
   case file(path: String, framesPerSecond: Double? = nil)
   case pattern(PatternConfiguration)
 
+  /// How long the best video and the best sound of a file last together, in nanoseconds: after that,
+  /// both may begin again.
+  ///
+  /// The whole file is read.
+  ///
+  /// - Throws: ``SendError`` when the file cannot be opened.
+  public static func duration(ofFile path: String) throws(SendError) -> Int64 {
+    try MediaFile.duration(ofPath: path)
+  }
+
   /// Opens the source at its beginning.
-  public func make() throws -> any AccessUnitSource {
+  public func make() throws -> any VideoSource {
     switch self {
     case .file(let path, let rate): try MediaFile.open(path: path, framesPerSecond: rate)
     case .pattern(let configuration): try PatternSource(configuration)
@@ -62,8 +77,11 @@ public enum SendError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The file does not exist, cannot be read, or is of no known format.
   case cannotOpen(path: String, reason: String)
   case noVideo(path: String)
+  case noSound(path: String)
   /// The file's video is neither H.264 nor H.265.
   case unsupportedCodec(path: String, codec: String)
+  /// The file's sound is coded in a way that has no payload format here.
+  case unsupportedSound(path: String, codec: String)
   case unreadable(path: String, reason: String)
   case encoder(reason: String)
   /// The option's value does not fit.
@@ -75,9 +93,13 @@ public enum SendError: Error, Sendable, Hashable, CustomStringConvertible {
     switch self {
     case .cannotOpen(let path, let reason): "cannot open \(path): \(reason)"
     case .noVideo(let path): "there is no video in \(path)"
+    case .noSound(let path): "there is no sound in \(path)"
     case .unsupportedCodec(let path, let codec):
       "the video in \(path) is \(codec), but only H.264 and H.265 can be sent; "
         + "convert it first: ffmpeg -i \(path) -c:v libx264 converted.mp4"
+    case .unsupportedSound(let path, let codec):
+      "the sound in \(path) is \(codec), which cannot be sent; "
+        + "convert it first: ffmpeg -i \(path) -c:v copy -c:a aac converted.mp4"
     case .unreadable(let path, let reason): "cannot read on in \(path): \(reason)"
     case .encoder(let reason): "cannot encode the test pattern: \(reason)"
     case .invalid(let option, let reason): "\(option) \(reason)"

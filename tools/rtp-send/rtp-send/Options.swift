@@ -173,7 +173,11 @@ struct PacketOptions: ParsableArguments {
       """, valueName: "format:pt,k|st2022-1,l,d"))
   var fec: CorrectionArgument?
 
-  @Flag(help: "Send no sender reports and no BYE; otherwise they come on the port of the media.")
+  @Flag(
+    help: """
+      Send no sender reports and no BYE; otherwise they come on the port of the media, or with sound \
+      to udp:// on the port above.
+      """)
   var noRtcp = false
 
   func check() throws {

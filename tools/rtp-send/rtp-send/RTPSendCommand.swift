@@ -7,17 +7,19 @@ import Transports
 struct RTPSendCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rtp-send",
-    abstract: "Sends video over RTP, well or badly.",
+    abstract: "Sends video and sound over RTP, well or badly.",
     usage: "rtp-send [OPTIONS] SOURCE DESTINATION",
     discussion: """
       SOURCE is what is sent, H.264 or H.265:
         FILE                   an elementary stream (.h264 .264 .h265 .265 .hevc), or
                                the video of any file that libavformat reads (.mp4
                                .mkv .ts …)
-        pattern                a moving test pattern; every frame carries its number
+        pattern                a moving test pattern; every frame carries its number,
+                               and the first tenth of every second has a flash
 
       DESTINATION is where it goes:
-        udp://HOST:PORT        send to that address
+        udp://HOST:PORT        send to that address; sound goes two ports above, and
+                               RTCP with it one above each
         listen://[ADDR]:PORT   wait for a hello on that port, and send to whoever
                                said it as long as heartbeats come; port 0 takes a
                                free one. The address is printed on standard
@@ -31,6 +33,8 @@ struct RTPSendCommand: AsyncParsableCommand {
           rtp-send pattern listen://127.0.0.1:5004
         Play a file to an address, over and over, described by an SDP file:
           rtp-send film.mp4 udp://127.0.0.1:5004 --loop forever --sdp film.sdp
+        With sound, described for any receiver:
+          rtp-send pattern udp://127.0.0.1:5004 --audio aac --sdp pattern.sdp
         A bad network, the same each time:
           rtp-send pattern udp://127.0.0.1:5004 --loss 0.01 --reorder 0.05,5 --seed 7
 
@@ -49,6 +53,7 @@ struct RTPSendCommand: AsyncParsableCommand {
 
   @OptionGroup(title: "The source") var media: SourceOptions
   @OptionGroup(title: "The test pattern") var pattern: PatternOptions
+  @OptionGroup(title: "Sound") var sound: SoundOptions
   @OptionGroup(title: "Pace") var pace: PaceOptions
   @OptionGroup(title: "Waiting for a hello") var listening: ListeningOptions
   @OptionGroup(title: "Packets") var packets: PacketOptions
@@ -91,6 +96,7 @@ struct RTPSendCommand: AsyncParsableCommand {
     try feedback.check(packets, protection)
     try protection.check()
     try impairments.check()
+    try sound.check(source: source, destination, packets, feedback)
     try checkMatrix()
     try checkScopes()
     guard source == "pattern" else { return }
@@ -116,6 +122,18 @@ struct RTPSendCommand: AsyncParsableCommand {
       }
       guard feedback.feedback == nil else {
         throw ValidationError("--feedback has no effect with http://, which carries no RTCP back")
+      }
+    }
+    if sound.noVideo {
+      let typed = [
+        ("--feedback", feedback.feedback != nil), ("--fec", packets.fec != nil),
+        ("--strip-parameter-sets", media.stripParameterSets),
+        ("--size", pattern.size != nil), ("--bframes", pattern.bframes != nil),
+        ("--gop", pattern.gop != nil),
+        ("--frames", media.frames != nil && source != "pattern"),
+      ]
+      if let option = typed.first(where: { $0.1 })?.0 {
+        throw ValidationError("\(option) has no effect with --no-video")
       }
     }
     guard source != "pattern" else { return }

@@ -22,9 +22,10 @@ struct Session {
 
   private func send() async throws {
     let seed = command.impairments.seed ?? UInt64.random(in: 0...UInt64(UInt32.max))
-    let configuration = try configuration(seed: seed)
     // A source that cannot be opened must be reported before anybody says hello.
-    let description = try StreamDescription(of: configuration.feed.recipe)
+    let sound = try soundDescription()
+    let video = command.sound.noVideo ? nil : try StreamDescription(of: recipe)
+    let configuration = try configuration(seed: seed, sound)
     let sender = try await Sender.start(configuration) { event in
       switch event {
       case .clientArrived(let client): say("sending to \(client.hostAndPort)")
@@ -37,12 +38,14 @@ struct Session {
     defer { signals.cancel() }
     if let path = command.output.sdp {
       var session = RTPSend.SessionDescription(
-        description, payloadType: command.packets.payloadType,
+        video, payloadType: command.packets.payloadType,
         packetization: command.packets.packetization,
         address: sender.remoteAddress ?? sender.localAddress,
-        multiplexesRTCP: configuration.sendsRTCP, isProtected: configuration.feed.key != nil,
-        correction: configuration.feed.stream.correction)
-      session.feedback = configuration.feed.feedback
+        multiplexesRTCP: configuration.sendsRTCP && configuration.controlOffset == 0,
+        isProtected: command.protection.keyFile != nil,
+        correction: command.packets.fec?.correction)
+      session.feedback = command.feedback.configuration
+      session.sound = sound
       do {
         try write(session.text, to: path)
       } catch {
@@ -58,11 +61,30 @@ struct Session {
     if let path = command.output.stats { try write(Summary(report, seed: seed).json, to: path) }
   }
 
-  private func configuration(seed: UInt64) throws -> SenderConfiguration {
-    let recipe: SourceRecipe =
-      command.source == "pattern"
+  private var recipe: SourceRecipe {
+    command.source == "pattern"
       ? .pattern(command.pattern.configuration(command.media))
       : .file(path: command.source, framesPerSecond: command.media.fps)
+  }
+
+  private func soundDescription() throws -> SoundDescription? {
+    guard let recipe = command.sound.recipe(command.source, command.media) else { return nil }
+    var description = try SoundDescription(
+      of: recipe, payloadType: 97, packetization: command.sound.packetization(command.packets),
+      portOffset: command.sound.portOffset(command.destination))
+    guard command.sound.audioInterleave == 1 || description.format.coding.isAAC else {
+      throw SendError.invalid(
+        option: "--audio-interleave",
+        reason: "is for AAC, and the file has \(description.format.map)")
+    }
+    description.payloadType = command.sound.payloadType(
+      of: description.format, command.packets, command.feedback)
+    return description
+  }
+
+  private func configuration(
+    seed: UInt64, _ sound: SoundDescription?
+  ) throws -> SenderConfiguration {
     var dice = SplitMix64(seed: seed)
     var feed = PacketFeed.Configuration(recipe: recipe, stream: command.packets.stream(&dice))
     feed.repetitions = command.media.repetitions.count
@@ -79,15 +101,54 @@ struct Session {
       feed.key = key
       feed.rollover = command.protection.rollover
     }
-    var configuration = SenderConfiguration(feed: feed, destination: command.destination)
+    let impairments = try command.impairments.impairments
+    let networkSeed = dice.next()
+    var tracks: [TrackConfiguration] = []
+    if !command.sound.noVideo {
+      feed.period = try period(sound)
+      tracks.append(TrackConfiguration(.video(feed), impairments: impairments))
+    }
+    if let sound, let recipe = command.sound.recipe(command.source, command.media) {
+      // The options set the numbers of the video, if there is any.
+      var stream =
+        command.sound.noVideo
+        ? feed.stream
+        : RTPStream.Configuration(
+          ssrc: UInt32(truncatingIfNeeded: dice.next()),
+          initialSequence: UInt16(truncatingIfNeeded: dice.next()),
+          initialTimestamp: UInt32(truncatingIfNeeded: dice.next()))
+      stream.payloadType = sound.payloadType
+      if !command.sound.noVideo, stream.ssrc == feed.stream.ssrc { stream.ssrc &+= 1 }
+      var own = PacketFeed.SoundConfiguration(recipe: recipe, stream: stream)
+      own.clockDeviation = command.sound.clockDeviation
+      own.packetization = sound.packetization
+      (own.key, own.rollover) = (feed.key, feed.rollover)
+      if case .file = recipe {
+        own.repetitions = feed.repetitions
+        own.period = feed.period
+      }
+      tracks.append(
+        TrackConfiguration(
+          .sound(own), impairments: command.sound.impairments(impairments),
+          portOffset: sound.portOffset))
+    }
+    var configuration = SenderConfiguration(tracks: tracks, destination: command.destination)
+    if sound != nil, case .send = command.destination { configuration.controlOffset = 1 }
     configuration.pacing = command.pace.pacing
-    configuration.impairments = try command.impairments.impairments
-    configuration.seed = dice.next()
+    configuration.seed = networkSeed
     configuration.sendsRTCP = !command.packets.noRtcp
     configuration.hello = command.listening.hello?.bytes ?? Array("Hello".utf8)
     configuration.heartbeatInterval = .seconds(command.listening.heartbeatInterval)
     configuration.servesOnce = command.listening.once
     return configuration
+  }
+
+  /// How far apart repetitions of a file begin, so that its sound and its pictures stay together.
+  private func period(_ sound: SoundDescription?) throws -> Int64? {
+    guard sound != nil, command.source != "pattern", command.media.repetitions.count != 1 else {
+      return nil
+    }
+    return try SourceRecipe.duration(ofFile: command.source)
   }
 
   private func write(_ text: String, to path: String) throws {

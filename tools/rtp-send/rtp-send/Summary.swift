@@ -21,6 +21,7 @@ struct Summary {
       (network.garbage, "garbage"),
     ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
     var line = "sent \(report.frames) frames in \(network.delivered) packets, \(report.bytes) bytes"
+    if report.soundPackets > 0 { line += ", \(report.soundPackets) packets of them of sound" }
     line += String(format: ", in %.1f s", seconds)
     if !faults.isEmpty { line += "; \(faults.joined(separator: ", ")) (seed \(seed))" }
     let feedback = report.feedback
@@ -36,7 +37,8 @@ struct Summary {
     let network = report.network
     let fields: [(String, String)] = [
       ("ending", "\"\(report.ending.rawValue)\""), ("frames", "\(report.frames)"),
-      ("packets", "\(network.offered)"), ("delivered", "\(network.delivered)"),
+      ("packets", "\(network.offered)"), ("sound_packets", "\(report.soundPackets)"),
+      ("delivered", "\(network.delivered)"),
       ("lost", "\(network.lost)"), ("reordered", "\(network.reordered)"),
       ("duplicated", "\(network.duplicated)"), ("garbage", "\(network.garbage)"),
       ("datagrams", "\(report.datagrams)"), ("bytes", "\(report.bytes)"),

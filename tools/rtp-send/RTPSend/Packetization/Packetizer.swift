@@ -48,9 +48,10 @@ public enum Packetization: String, Sendable, CaseIterable {
 public struct RTPPayload: Sendable, Equatable {
   /// The payload, with room for the header before it, so that nothing has to be copied again.
   public var bytes: ByteBuffer
-  /// The media time of the packet in 90 kHz ticks.
+  /// The media time of the packet in ticks of the track's clock.
   public var ticks: Int64
-  /// True on the last packet of an access unit (RFC 6184 §5.1, RFC 7798 §4.1).
+  /// True on the last packet of an access unit (RFC 6184 §5.1, RFC 7798 §4.1), and of sound that
+  /// has none on the first one behind a silence (RFC 3551 §4.1).
   public var marker: Bool
 
   public init(bytes: ByteBuffer, ticks: Int64, marker: Bool) {
@@ -64,6 +65,13 @@ public struct RTPPayload: Sendable, Equatable {
     var buffer = ByteBufferAllocator().buffer(capacity: RTPPacket.minimumLength + capacity)
     buffer.moveWriterIndex(to: RTPPacket.minimumLength)
     buffer.moveReaderIndex(to: RTPPacket.minimumLength)
+    return buffer
+  }
+
+  /// The same bytes, with room for the RTP header before them.
+  static func copy(of bytes: ByteBuffer) -> ByteBuffer {
+    var buffer = buffer(capacity: bytes.readableBytes)
+    buffer.writeImmutableBuffer(bytes)
     return buffer
   }
 

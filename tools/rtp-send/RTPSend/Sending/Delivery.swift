@@ -11,9 +11,12 @@ public enum Pacing: Sendable, Hashable {
   case unpaced
 }
 
-/// One stream on its way to one receiver: which datagram leaves when, on a virtual clock.
+/// The tracks of a session on their way to one receiver: which datagram leaves when, on a virtual
+/// clock.
 ///
-/// Packets come out of the feed, wait until they are due, and go through the simulated network.
+/// Packets come out of the feeds, wait until they are due, and go through a simulated network, each
+/// track through its own. What the clocks of the tracks count is compared in nanoseconds of media
+/// time.
 public struct Delivery {
   /// Packets given to the network in one step, so that a step takes less than a millisecond.
   private static let longestStep = 256
@@ -25,27 +28,50 @@ public struct Delivery {
   private static let longestMediaDebt: Int64 = 1_000_000_000
 
   private let pacing: Pacing
-  private var feed: PacketFeed
-  private var network: NetworkSimulator
-  private var queue = CircularBuffer<Entry>()
-  private var isFeedEmpty = false
+  private var tracks: [Track]
   private var start = Instant(nanoseconds: 0)
-  private var firstTicks: Int64?
+  /// The media time of the first packet of all.
+  private var origin: Int64?
+  /// What is due from this media time on is not sent any more.
+  private var cut = Int64.max
   private var offered = 0
   private var lastStep = Instant(nanoseconds: .min)
-  private var lastTicks: Int64 = 0
+  private var lastTime: Int64 = 0
 
-  private struct Entry {
-    var packet: PacketFeed.Packet
-    var ticks: Int64
+  /// One track: its packets, and the network that they go through.
+  public struct Track {
+    public internal(set) var feed: PacketFeed
+    var network: NetworkSimulator
+    var queue = CircularBuffer<Entry>()
+    var isFeedEmpty = false
+    /// How far above the destination's port its packets go.
+    public let portOffset: Int
+
+    public init(_ feed: PacketFeed, through network: NetworkSimulator, above portOffset: Int = 0) {
+      self.feed = feed
+      self.network = network
+      self.portOffset = portOffset
+    }
+
+    struct Entry {
+      var packet: PacketFeed.Packet
+      /// Media time, in nanoseconds.
+      var time: Int64
+    }
   }
 
-  /// Prepares the first picture of `feed`.
+  /// Prepares the first picture of `feed`, the only track.
   ///
   /// - Throws: ``SendError`` when the source cannot be read.
   public init(_ feed: PacketFeed, through network: NetworkSimulator, pacing: Pacing) throws {
-    self.feed = feed
-    self.network = network
+    try self.init([Track(feed, through: network)], pacing: pacing)
+  }
+
+  /// Prepares what is due first in each of `tracks`.
+  ///
+  /// - Throws: ``SendError`` when a source cannot be read.
+  public init(_ tracks: [Track], pacing: Pacing) throws {
+    self.tracks = tracks
     self.pacing = pacing
     try prepare()
   }
@@ -53,23 +79,35 @@ public struct Delivery {
   /// Starts the clock: the first packet is due at `now`.
   public mutating func begin(at now: Instant) { start = now }
 
-  public var stream: RTPStream { feed.stream }
-  public var frameCount: Int { feed.frameCount }
-  public var counters: ImpairmentCounters { network.counters }
+  /// The streams of the tracks, in their order.
+  public var streams: [RTPStream] { tracks.map(\.feed.stream) }
+  /// Access units taken from the source of the first track.
+  public var frameCount: Int { tracks.first?.feed.frameCount ?? 0 }
+  /// The sums of all tracks.
+  public var counters: ImpairmentCounters {
+    tracks.reduce(into: ImpairmentCounters()) { $0.add($1.network.counters) }
+  }
+
+  /// What became of the packets of one track.
+  public func counters(ofTrack index: Int) -> ImpairmentCounters {
+    tracks[index].network.counters
+  }
 
   /// Whether everything has left.
-  public var isFinished: Bool { isFeedEmpty && queue.isEmpty && network.pendingCount == 0 }
+  public var isFinished: Bool {
+    tracks.allSatisfy { $0.isFeedEmpty && $0.queue.isEmpty && $0.network.pendingCount == 0 }
+  }
 
   /// When there is next something to do, or `nil` when everything has left.
   public var deadline: Instant? {
-    var next = network.nextRelease
-    if let entry = queue.first {
+    var next = nextRelease?.time
+    if let index = nextTrack, let entry = tracks[index].queue.first {
       var due = due(entry)
       if case .packetRate = pacing {
         due = max(due, lastStep.advanced(byNanoseconds: Self.rateStep))
       }
       next = min(next ?? due, due)
-    } else if !isFeedEmpty {
+    } else if tracks.contains(where: { !$0.isFeedEmpty }) {
       next = start
     }
     return next
@@ -79,15 +117,28 @@ public struct Delivery {
   ///
   /// This reads or encodes, so it is best done after sending.
   ///
-  /// - Throws: ``SendError`` when the source cannot be read on; what is ready can still be sent.
+  /// - Throws: ``SendError`` when a source cannot be read on; what is ready can still be sent.
   public mutating func prepare() throws {
-    while !isFeedEmpty, queue.count < wantedCount {
-      guard let batch = try feed.next() else {
-        isFeedEmpty = true
-        return
+    for index in tracks.indices {
+      while !tracks[index].isFeedEmpty, tracks[index].queue.count < wantedCount {
+        guard let batch = try tracks[index].feed.next() else {
+          tracks[index].isFeedEmpty = true
+          cut = min(cut, tracks[index].feed.cut ?? .max)
+          break
+        }
+        let time = tracks[index].feed.clock.nanoseconds(of: batch.ticks)
+        guard time < cut else {
+          tracks[index].isFeedEmpty = true
+          break
+        }
+        for packet in batch.packets {
+          tracks[index].queue.append(Track.Entry(packet: packet, time: time))
+        }
       }
-      if firstTicks == nil { firstTicks = batch.ticks }
-      for packet in batch.packets { queue.append(Entry(packet: packet, ticks: batch.ticks)) }
+    }
+    if origin == nil {
+      origin = tracks.compactMap { $0.queue.first?.time }.min()
+      lastTime = origin ?? 0
     }
   }
 
@@ -96,42 +147,89 @@ public struct Delivery {
     forgiveDebt(at: now)
     lastStep = now
     var count = 0
-    while count < Self.longestStep, let entry = queue.first, due(entry) <= now {
-      queue.removeFirst()
-      network.offer(entry.packet.bytes, above: entry.packet.portOffset, at: now)
-      lastTicks = entry.ticks
+    var only: Int?
+    while count < Self.longestStep, let index = nextTrack, index == only ?? index,
+      let entry = tracks[index].queue.first, due(entry) <= now
+    {
+      tracks[index].queue.removeFirst()
+      tracks[index].network.offer(entry.packet.bytes, above: entry.packet.portOffset, at: now)
+      lastTime = max(lastTime, entry.time)
       offered += 1
       count += 1
+      // What leaves at once leaves track by track, so that a step must not have several.
+      if pacing == .unpaced { only = index }
     }
-    if isFeedEmpty, queue.isEmpty { network.finish(at: now) }
+    for index in tracks.indices where tracks[index].isFeedEmpty && tracks[index].queue.isEmpty {
+      tracks[index].network.finish(at: now)
+    }
   }
 
   /// Takes out the next datagram that leaves by `now`.
   public mutating func release(by now: Instant) -> PacketFeed.Packet? {
-    network.release(by: now).map { PacketFeed.Packet(bytes: $0.bytes, portOffset: $0.portOffset) }
+    guard let index = nextRelease?.index, let release = tracks[index].network.release(by: now)
+    else { return nil }
+    return PacketFeed.Packet(
+      bytes: release.bytes, portOffset: release.portOffset + tracks[index].portOffset)
   }
 
   /// Processes RTCP from a receiver; the answers go through the simulated network too.
   public mutating func answer(_ datagram: ByteBuffer, at now: Instant) {
-    for packet in feed.answer(datagram, at: now) {
-      network.offer(packet.bytes, above: packet.portOffset, at: now, isAnswer: true)
+    for index in tracks.indices {
+      for packet in tracks[index].feed.answer(datagram, at: now) {
+        tracks[index].network.offer(
+          packet.bytes, above: packet.portOffset, at: now, isAnswer: true)
+      }
     }
   }
 
-  public var feedback: FeedbackCounters { feed.feedback }
-
-  /// An RTCP compound as it is sent; `nil` if it cannot be sent.
-  public mutating func protected(_ compound: ByteBuffer) -> ByteBuffer? {
-    try? feed.protected(compound)
+  public var feedback: FeedbackCounters {
+    tracks.reduce(into: FeedbackCounters()) { $0.add($1.feed.feedback) }
   }
 
-  /// The RTP timestamp of `now`, for sender reports.
-  public func timestamp(at now: Instant) -> UInt32 {
-    guard case .mediaTime(let speed) = pacing, let firstTicks else {
-      return feed.stream.timestamp(of: lastTicks)
+  /// An RTCP compound of a track as it is sent; `nil` if it cannot be sent.
+  public mutating func protected(_ compound: ByteBuffer, ofTrack index: Int) -> ByteBuffer? {
+    try? tracks[index].feed.protected(compound)
+  }
+
+  /// The RTP timestamp that a track has at `now`, for sender reports.
+  public func timestamp(at now: Instant, ofTrack index: Int) -> UInt32 {
+    var time = lastTime
+    if case .mediaTime(let speed) = pacing, let origin {
+      let elapsed = Double(start.nanoseconds(to: now)) * speed
+      time = origin.addingSaturating(Int64(clamping: elapsed))
     }
-    let elapsed = Double(start.nanoseconds(to: now)) * speed * 90_000 / 1_000_000_000
-    return feed.stream.timestamp(of: firstTicks.addingSaturating(Int64(clamping: elapsed)))
+    let feed = tracks[index].feed
+    return feed.stream.timestamp(of: feed.clock.ticks(of: time))
+  }
+
+  /// How far above the destination's port the packets of a track go.
+  public func portOffset(ofTrack index: Int) -> Int { tracks[index].portOffset }
+
+  /// The track whose packet is due next.
+  ///
+  /// Where times do not space packets, all tracks have to be ready, so that they keep their order.
+  private var nextTrack: Int? {
+    var isSpaced = false
+    if case .mediaTime = pacing { isSpaced = true }
+    var next: (index: Int, time: Int64)?
+    for index in tracks.indices {
+      if let time = tracks[index].queue.first?.time {
+        if next.map({ time < $0.time }) ?? true { next = (index, time) }
+      } else if !isSpaced, !tracks[index].isFeedEmpty {
+        return nil
+      }
+    }
+    return next?.index
+  }
+
+  /// The track whose network releases a packet next.
+  private var nextRelease: (index: Int, time: Instant)? {
+    var next: (index: Int, time: Instant)?
+    for index in tracks.indices {
+      guard let time = tracks[index].network.nextRelease else { continue }
+      if next.map({ time < $0.time }) ?? true { next = (index, time) }
+    }
+    return next
   }
 
   /// How many packets are kept ready: one picture in real time, enough for two steps otherwise.
@@ -144,12 +242,11 @@ public struct Delivery {
     }
   }
 
-  private func due(_ entry: Entry) -> Instant {
+  private func due(_ entry: Track.Entry) -> Instant {
     switch pacing {
     case .mediaTime(let speed):
-      let ticks = Double(entry.ticks.subtractingSaturating(firstTicks ?? 0))
-      return start.advanced(
-        byNanoseconds: Int64(clamping: ticks * (1_000_000_000 / 90_000) / speed))
+      let time = Double(entry.time.subtractingSaturating(origin ?? 0))
+      return start.advanced(byNanoseconds: Int64(clamping: time / speed))
     case .packetRate(let rate):
       let nanoseconds = Double(offered) * 1_000_000_000 / rate
       return start.advanced(byNanoseconds: Int64(clamping: nanoseconds))
@@ -160,7 +257,7 @@ public struct Delivery {
 
   /// Moves the schedule when the next packet is so late that catching up would be a flood.
   private mutating func forgiveDebt(at now: Instant) {
-    guard let entry = queue.first else { return }
+    guard let index = nextTrack, let entry = tracks[index].queue.first else { return }
     let limit: Int64
     switch pacing {
     case .mediaTime: limit = Self.longestMediaDebt

@@ -33,7 +33,9 @@ final class HTTPClientSession: ChannelInboundHandler {
     guard request.method == .GET else { return close(context) }
     server.arrived(context.channel)
     do {
-      run = try StreamRun(server.configuration) { self.now }
+      run = try StreamRun(server.configuration, unixNanoseconds: WallClock.unixNanoseconds) {
+        self.now
+      }
       tick(context)
     } catch {
       server.failed(error)
@@ -109,9 +111,9 @@ final class HTTPClientSession: ChannelInboundHandler {
     guard !hasEnded else { return }
     hasEnded = true
     timer?.cancel()
-    if ending != .clientLeft, let goodbye = run?.goodbye(at: now) {
+    if ending != .clientLeft {
       var chunk = ByteBuffer()
-      append(goodbye, to: &chunk)
+      for packet in run?.goodbye(at: now) ?? [] { append(packet.bytes, to: &chunk) }
       send(&chunk, context)
     }
     let report = run?.report(at: now) ?? SendReport()

@@ -2,12 +2,16 @@ public import NIOCore
 public import RTPWire
 public import Transports
 
-/// Turns a source into RTP packets: repeats, limits, strips, packetizes and numbers it.
+/// Turns a source into the RTP packets of one track: repeats, limits, strips, packetizes and
+/// numbers it.
 public struct PacketFeed {
+  /// A track of video.
   public struct Configuration: Sendable {
     public var recipe: SourceRecipe
     /// How often the source is sent, at least once; `nil` means forever.
     public var repetitions: Int? = 1
+    /// Nanoseconds from one repetition to the next, where tracks of other lengths repeat too.
+    public var period: Int64?
     /// Access units until the end, over all repetitions; `nil` means that the source decides.
     public var frameLimit: Int?
     /// Leaves VPS, SPS and PPS out of the stream.
@@ -28,6 +32,27 @@ public struct PacketFeed {
     public var feedback = FeedbackConfiguration()
 
     public init(recipe: SourceRecipe, stream: RTPStream.Configuration) {
+      self.recipe = recipe
+      self.stream = stream
+    }
+  }
+
+  /// A track of sound.
+  public struct SoundConfiguration: Sendable {
+    public var recipe: SoundRecipe
+    /// How often the source is sent, at least once; `nil` means forever.
+    public var repetitions: Int? = 1
+    /// Nanoseconds from one repetition to the next, the same as for the video.
+    public var period: Int64?
+    /// How much faster than it should the clock is, in millionths.
+    public var clockDeviation = 0.0
+    public var packetization = SoundPacketization()
+    public var stream: RTPStream.Configuration
+    /// The key to protect everything with, as for video.
+    public var key: SRTPKeyMaterial?
+    public var rollover: UInt32?
+
+    public init(recipe: SoundRecipe, stream: RTPStream.Configuration) {
       self.recipe = recipe
       self.stream = stream
     }
@@ -55,63 +80,72 @@ public struct PacketFeed {
   /// The packets that one access unit completed.
   public struct Batch: Sendable {
     public var packets: [Packet]
-    /// When they are due in real time, in 90 kHz ticks on the timeline of the first repetition.
+    /// When they are due in real time, in ticks of the clock, on the timeline of the first
+    /// repetition.
     public var ticks: Int64
   }
 
   public private(set) var stream: RTPStream
   /// Access units taken from the source.
-  public private(set) var frameCount = 0
+  public var frameCount: Int { payloads.unitCount }
+  /// What the ticks of batches and timestamps count.
+  public var clock: MediaClock { payloads.clock }
 
-  private let configuration: Configuration
-  private let source: any AccessUnitSource
-  private var packetizer: any Packetizer
+  private var payloads: any PayloadSource
+  private let requests: FeedbackConfiguration
   private var matrix: ParityMatrix?
   private var protector: SRTPProtector?
   private var answers: FeedbackAnswers
   private var lastTicks: Int64 = 0
   private var isFinished = false
 
-  /// Opens the source.
+  /// Opens the source of video.
   ///
   /// - Throws: ``SendError`` when it cannot be opened.
   public init(_ configuration: Configuration) throws {
-    self.configuration = configuration
-    source = try RepeatedSource(configuration.recipe, repetitions: configuration.repetitions)
-    packetizer = configuration.packetization.packetizer(
-      for: source.codec, payloadLimit: configuration.payloadLimit,
-      aggregates: configuration.aggregates)
-    stream = RTPStream(configuration.stream)
+    try self.init(
+      try VideoPayloads(configuration), configuration.stream, key: configuration.key,
+      rollover: configuration.rollover, feedback: configuration.feedback)
     matrix = configuration.matrix.map { ParityMatrix($0) }
-    answers = FeedbackAnswers(configuration.feedback, of: configuration.stream)
-    protector = try configuration.key.map {
-      try SRTPProtector($0, rollover: configuration.rollover)
-    }
   }
+
+  /// Opens the source of sound.
+  ///
+  /// - Throws: ``SendError`` when it cannot be opened.
+  public init(_ configuration: SoundConfiguration) throws {
+    try self.init(
+      try SoundPayloads(configuration), configuration.stream, key: configuration.key,
+      rollover: configuration.rollover, feedback: FeedbackConfiguration())
+  }
+
+  private init(
+    _ payloads: any PayloadSource, _ stream: RTPStream.Configuration, key: SRTPKeyMaterial?,
+    rollover: UInt32?, feedback: FeedbackConfiguration
+  ) throws {
+    self.payloads = payloads
+    self.stream = RTPStream(stream)
+    requests = feedback
+    answers = FeedbackAnswers(feedback, of: stream)
+    protector = try key.map { try SRTPProtector($0, rollover: rollover) }
+  }
+
+  /// Nanoseconds of the shared time at which the limit of access units ended the track.
+  var cut: Int64? { payloads.cut.map { clock.nanoseconds(of: $0) } }
 
   /// The next packets, or `nil` at the end.
   ///
   /// - Throws: ``SendError`` when the source cannot be read on.
   public mutating func next() throws -> Batch? {
-    while !isFinished {
-      guard frameCount < configuration.frameLimit ?? .max, var unit = try source.next() else {
-        isFinished = true
-        let packets =
-          try finished(stream.packets(with: packetizer.finish()) + stream.finish())
-          + (matrix?.finish() ?? [])
-        return packets.isEmpty ? nil : Batch(packets: packets, ticks: lastTicks)
-      }
-      frameCount += 1
-      lastTicks = unit.decodingTicks
-      if configuration.stripsParameterSets {
-        let codec = source.codec
-        unit.units.removeAll { codec.parameterSet($0) != nil }
-      }
-      if unit.isRandomAccess { stream.beginGroupOfPictures() }
-      let packets = try finished(stream.packets(with: packetizer.packetize(unit)))
-      if !packets.isEmpty { return Batch(packets: packets, ticks: unit.decodingTicks) }
+    while let batch = try payloads.next() {
+      lastTicks = batch.ticks
+      if batch.isRandomAccess { stream.beginGroupOfPictures() }
+      let packets = try finished(stream.packets(with: batch.payloads))
+      if !packets.isEmpty { return Batch(packets: packets, ticks: batch.ticks) }
     }
-    return nil
+    guard !isFinished else { return nil }
+    isFinished = true
+    let packets = try finished(stream.finish()) + (matrix?.finish() ?? [])
+    return packets.isEmpty ? nil : Batch(packets: packets, ticks: lastTicks)
   }
 
   /// A compound RTCP packet of the stream, in the form in which it is sent.
@@ -127,7 +161,7 @@ public struct PacketFeed {
   /// Unknown requests are ignored. A requested key picture is the source's next one, which a live
   /// source makes at once.
   public mutating func answer(_ datagram: ByteBuffer, at now: Instant) -> [Packet] {
-    guard !configuration.feedback.requests.isEmpty, RTCPPacket.recognizes(datagram) else {
+    guard !requests.requests.isEmpty, RTCPPacket.recognizes(datagram) else {
       return []
     }
     var compound: ByteBuffer? = datagram
@@ -140,16 +174,16 @@ public struct PacketFeed {
       switch answers.take(message, from: requester) {
       case .asSent(let again): packets += again
       case .clear(let again): packets += again.compactMap { try? protected($0) }
-      case .keyPicture: source.requestKeyPicture()
+      case .keyPicture: payloads.requestKeyPicture()
       }
     }
-    let offset = configuration.feedback.portOffset
+    let offset = requests.portOffset
     return packets.map { Packet(bytes: $0, portOffset: offset) }
   }
 
   /// The packets in the form in which they are sent, with correction packets for other ports.
   private mutating func finished(_ packets: [ByteBuffer]) throws -> [Packet] {
-    let isKept = configuration.feedback.requests.contains(.nack)
+    let isKept = requests.requests.contains(.nack)
     var finished: [Packet] = []
     finished.reserveCapacity(packets.count)
     for packet in packets {

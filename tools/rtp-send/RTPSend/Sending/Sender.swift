@@ -4,14 +4,16 @@ import NIOPosix
 
 /// Everything that decides what a sender does.
 public struct SenderConfiguration: Sendable {
-  public var feed: PacketFeed.Configuration
+  /// At least one; no two have the same SSRC.
+  public var tracks: [TrackConfiguration]
   public var destination: Destination
   public var pacing = Pacing.mediaTime(speed: 1)
-  public var impairments = Impairments()
   /// The impairments' seed; the same one gives the same losses.
   public var seed: UInt64 = 0
-  /// Whether sender reports and a goodbye are sent on the media's port (RFC 5761).
+  /// Whether sender reports and a goodbye are sent.
   public var sendsRTCP = true
+  /// How far above the port of a track its RTCP goes: 0 is the same port (RFC 5761).
+  public var controlOffset = 0
   /// What a client has to say to be served.
   public var hello = Array("Hello".utf8)
   /// The expected time between a client's heartbeats.
@@ -19,9 +21,14 @@ public struct SenderConfiguration: Sendable {
   /// Whether to end when the first client has gone, instead of waiting for the next.
   public var servesOnce = false
 
-  public init(feed: PacketFeed.Configuration, destination: Destination) {
-    self.feed = feed
+  public init(tracks: [TrackConfiguration], destination: Destination) {
+    self.tracks = tracks
     self.destination = destination
+  }
+
+  /// A session of video alone.
+  public init(feed: PacketFeed.Configuration, destination: Destination) {
+    self.init(tracks: [TrackConfiguration(.video(feed))], destination: destination)
   }
 }
 
@@ -43,8 +50,10 @@ public struct SendReport: Sendable, Hashable {
   }
 
   public var ending = Ending.stopped
-  /// Access units taken from the source.
+  /// Pictures taken from the source.
   public var frames = 0
+  /// Packets of sound given to the network; ``network`` has all.
+  public var soundPackets = 0
   public var network = ImpairmentCounters()
   /// What the receivers asked for.
   public var feedback = FeedbackCounters()

@@ -95,7 +95,7 @@ final class SendingSession: ChannelInboundHandler {
 
   private func begin(_ context: ChannelHandlerContext) {
     do {
-      run = try StreamRun(configuration) { self.now }
+      run = try StreamRun(configuration, unixNanoseconds: WallClock.unixNanoseconds) { self.now }
       tick(context)
     } catch {
       failure = error
@@ -116,7 +116,7 @@ final class SendingSession: ChannelInboundHandler {
     // When the socket takes no more, channelWritabilityChanged calls again.
     if context.channel.isWritable {
       while let packet = run?.next(at: now) {
-        write(packet.bytes, to: remote.above(packet.portOffset), context)
+        write(packet, to: remote, context)
       }
       context.flush()
       do {
@@ -143,9 +143,10 @@ final class SendingSession: ChannelInboundHandler {
   }
 
   private func write(
-    _ datagram: ByteBuffer, to remote: SocketAddress, _ context: ChannelHandlerContext
+    _ packet: PacketFeed.Packet, to remote: SocketAddress, _ context: ChannelHandlerContext
   ) {
-    let envelope = AddressedEnvelope(remoteAddress: remote, data: datagram)
+    let envelope = AddressedEnvelope(
+      remoteAddress: remote.above(packet.portOffset), data: packet.bytes)
     context.write(wrapOutboundOut(envelope), promise: nil)
   }
 
@@ -170,8 +171,8 @@ final class SendingSession: ChannelInboundHandler {
     guard !hasEnded else { return }
     hasEnded = true
     timer?.cancel()
-    if let remote, ending != .clientLeft, let goodbye = run?.goodbye(at: now) {
-      write(goodbye, to: remote, context)
+    if let remote, ending != .clientLeft {
+      for packet in run?.goodbye(at: now) ?? [] { write(packet, to: remote, context) }
       context.flush()
     }
     count()
@@ -183,11 +184,12 @@ final class SendingSession: ChannelInboundHandler {
 }
 
 extension SocketAddress {
-  /// The same host, `offset` ports above; the last port stands for those above it.
+  /// The same host, `offset` ports above; the last port stands for those above it, the first one
+  /// for those below.
   fileprivate func above(_ offset: Int) -> SocketAddress {
-    guard offset > 0, let port else { return self }
+    guard offset != 0, let port else { return self }
     var address = self
-    address.port = min(port + offset, 65_535)
+    address.port = min(max(port + offset, 1), 65_535)
     return address
   }
 }

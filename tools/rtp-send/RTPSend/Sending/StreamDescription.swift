@@ -35,7 +35,8 @@ public struct StreamDescription: Sendable {
 
 /// Writes a session description (RFC 8866) with the parameters of RFC 6184 §8.2 and RFC 7798 §7.2.
 public struct SessionDescription: Sendable {
-  public var description: StreamDescription
+  /// The video, if there is any.
+  public var description: StreamDescription?
   public var payloadType: UInt8
   public var packetization: Packetization
   /// Where the media goes to, or comes from when it waits for a hello.
@@ -47,9 +48,10 @@ public struct SessionDescription: Sendable {
   public var correction: RTPStream.Correction?
   /// What the receiver may ask for.
   public var feedback = FeedbackConfiguration()
+  public var sound: SoundDescription?
 
   public init(
-    _ description: StreamDescription, payloadType: UInt8, packetization: Packetization,
+    _ description: StreamDescription?, payloadType: UInt8, packetization: Packetization,
     address: SocketAddress, multiplexesRTCP: Bool, isProtected: Bool = false,
     correction: RTPStream.Correction? = nil
   ) {
@@ -68,24 +70,52 @@ public struct SessionDescription: Sendable {
     let family = host.contains(":") ? "IP6" : "IP4"
     // RFC 8866 §5.7: IPv4 multicast addresses carry a time to live.
     let suffix = address.isMulticast && family == "IP4" ? "/1" : ""
-    let retransmission =
-      feedback.requests.contains(.nack) ? feedback.retransmissionPayloadType : nil
-    let isApart = retransmission != nil && feedback.hasRetransmissionSession
-    let types =
-      [payloadType] + (correction.map { [$0.payloadType] } ?? [])
-      + (isApart ? [] : retransmission.map { [$0] } ?? [])
-    let profile = (isProtected ? "RTP/SAVP" : "RTP/AVP") + (feedback.requests.isEmpty ? "" : "F")
     var lines = [
       "v=0", "o=- 1 1 IN \(family) \(host)", "s=rtp-send", "c=IN \(family) \(host)\(suffix)",
       "t=0 0",
     ]
-    if isApart { lines.append("a=group:FID 1 2") }
-    lines += [
+    if separateRetransmission != nil { lines.append("a=group:FID 1 2") }
+    if isBundled { lines.append("a=group:BUNDLE 1 3") }
+    if let description { lines += video(description) }
+    if let sound { lines += section(of: sound) }
+    return lines.map { $0 + "\r\n" }.joined()
+  }
+
+  /// Whether sound and video share a port (RFC 9143).
+  private var isBundled: Bool { description != nil && sound?.portOffset == 0 }
+
+  private var multiplexing: [String] { multiplexesRTCP ? ["a=rtcp-mux"] : [] }
+
+  private var profile: String { isProtected ? "RTP/SAVP" : "RTP/AVP" }
+
+  /// The payload type of retransmissions, if there are any.
+  private var retransmission: UInt8? {
+    feedback.requests.contains(.nack) ? feedback.retransmissionPayloadType : nil
+  }
+
+  /// The same, if they have a section of their own.
+  private var separateRetransmission: UInt8? {
+    feedback.hasRetransmissionSession ? retransmission : nil
+  }
+
+  private func section(of sound: SoundDescription) -> [String] {
+    let port = (address.port ?? 0) + sound.portOffset
+    return ["m=audio \(port) \(profile) \(sound.payloadType)"] + sound.attributes
+      + (isBundled ? ["a=mid:3"] : []) + multiplexing
+  }
+
+  private func video(_ description: StreamDescription) -> [String] {
+    let isApart = separateRetransmission != nil
+    let types =
+      [payloadType] + (correction.map { [$0.payloadType] } ?? [])
+      + (isApart ? [] : retransmission.map { [$0] } ?? [])
+    let profile = profile + (feedback.requests.isEmpty ? "" : "F")
+    var lines = [
       "m=video \(address.port ?? 0) \(profile) "
         + types.map { "\($0)" }.joined(separator: " "),
       "a=rtpmap:\(payloadType) \(description.codec.encodingName)/90000",
     ]
-    let parameters = formatParameters
+    let parameters = formatParameters(description)
     if !parameters.isEmpty {
       lines.append("a=fmtp:\(payloadType) " + parameters.joined(separator: ";"))
     }
@@ -96,7 +126,6 @@ public struct SessionDescription: Sendable {
       let message = [.nack: "nack", .pli: "nack pli", .fir: "ccm fir"][request] ?? ""
       lines.append("a=rtcp-fb:\(payloadType) \(message)")
     }
-    let multiplexing = multiplexesRTCP ? ["a=rtcp-mux"] : []
     if let retransmission {
       if isApart {
         let port = (address.port ?? 0) + feedback.portOffset
@@ -107,11 +136,10 @@ public struct SessionDescription: Sendable {
         "a=rtpmap:\(retransmission) rtx/90000", "a=fmtp:\(retransmission) apt=\(payloadType)",
       ]
     }
-    lines += multiplexing
-    return lines.map { $0 + "\r\n" }.joined()
+    return lines + (isBundled && !isApart ? ["a=mid:1"] : []) + multiplexing
   }
 
-  private var formatParameters: [String] {
+  private func formatParameters(_ description: StreamDescription) -> [String] {
     let isInterleaved = packetization != .nonInterleaved
     var parameters: [String] = []
     switch description.codec {
@@ -127,7 +155,8 @@ public struct SessionDescription: Sendable {
       {
         parameters.append("profile-level-id=\(Self.hexadecimal(profile))")
       }
-      let sets = sets(.sequence) + sets(.sequenceExtension) + sets(.picture)
+      let sets = [Codec.ParameterSet.sequence, .sequenceExtension, .picture]
+        .flatMap { Self.base64(description, $0) }
       if !sets.isEmpty {
         parameters.append("sprop-parameter-sets=" + sets.joined(separator: ","))
       }
@@ -139,18 +168,21 @@ public struct SessionDescription: Sendable {
       let named: [(String, Codec.ParameterSet)] = [
         ("sprop-vps", .video), ("sprop-sps", .sequence), ("sprop-pps", .picture),
       ]
-      for (name, kind) in named where !sets(kind).isEmpty {
-        parameters.append("\(name)=" + sets(kind).joined(separator: ","))
+      for (name, kind) in named {
+        let sets = Self.base64(description, kind)
+        if !sets.isEmpty { parameters.append("\(name)=" + sets.joined(separator: ",")) }
       }
     }
     return parameters
   }
 
-  private func sets(_ kind: Codec.ParameterSet) -> [String] {
-    (description.parameterSets[kind] ?? []).map { Self.base64($0) }
+  private static func base64(
+    _ description: StreamDescription, _ kind: Codec.ParameterSet
+  ) -> [String] {
+    (description.parameterSets[kind] ?? []).map { base64($0) }
   }
 
-  private static func hexadecimal(_ bytes: [UInt8]) -> String {
+  static func hexadecimal(_ bytes: [UInt8]) -> String {
     bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
   }
 

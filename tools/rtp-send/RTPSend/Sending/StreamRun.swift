@@ -1,62 +1,89 @@
-import NIOCore
-import RTPWire
+public import NIOCore
+public import RTPWire
 
-/// A stream on its way to one receiver, with its RTCP: which datagram leaves when, on a virtual
+/// A session on its way to one receiver, with its RTCP: which datagram leaves when, on a virtual
 /// clock.
-struct StreamRun {
+public struct StreamRun {
   private var delivery: Delivery
   private let reports = SenderReports()
   private let sendsRTCP: Bool
+  /// How far above a track's port its RTCP goes.
+  private let controlOffset: Int
   private let begin: Instant
+  /// The time of day at `begin`, in nanoseconds since 1970.
+  private let wallClock: UInt64
   private var nextReport: Instant
+  /// Reports that are due, one for each track.
+  private var control = CircularBuffer<PacketFeed.Packet>()
   /// The report behind the last packet has been sent, or is not needed.
   private var hasReportedEnd: Bool
   private var lastStep = Instant(nanoseconds: .min)
+  private var isPrepared = true
   /// How long requests are awaited after the last packet, in nanoseconds: as long as receivers
   /// wait.
   private let patience: Int64
   private var lastDeparture = Instant(nanoseconds: .min)
   private var report = SendReport()
+  /// The track of pictures, if there is one.
+  private let videoTrack: Int?
 
-  /// Opens the source and prepares its first picture; then the clock starts.
+  /// Opens the sources and prepares their first units; then the clock starts.
   ///
-  /// - Throws: ``SendError`` when the source cannot be read.
-  init(_ configuration: SenderConfiguration, clock: () -> Instant) throws {
-    let network = NetworkSimulator(configuration.impairments, seed: configuration.seed)
-    delivery = try Delivery(
-      try PacketFeed(configuration.feed), through: network, pacing: configuration.pacing)
+  /// - Parameters:
+  ///   - configuration: what is sent; its destination is the caller's business.
+  ///   - unixNanoseconds: the time of day when the clock starts, since 1970.
+  ///   - clock: gives the present time.
+  /// - Throws: ``SendError`` when a source cannot be read.
+  public init(
+    _ configuration: SenderConfiguration, unixNanoseconds: () -> UInt64, clock: () -> Instant
+  ) throws {
+    var dice = SplitMix64(seed: configuration.seed)
+    var tracks: [Delivery.Track] = []
+    for track in configuration.tracks {
+      let seed = tracks.isEmpty ? configuration.seed : dice.next()
+      let network = NetworkSimulator(track.impairments, seed: seed)
+      tracks.append(
+        Delivery.Track(try track.media.makeFeed(), through: network, above: track.portOffset))
+    }
+    delivery = try Delivery(tracks, pacing: configuration.pacing)
     sendsRTCP = configuration.sendsRTCP
-    patience = configuration.feed.feedback.requests.contains(.nack) ? 1_000_000_000 : 0
+    controlOffset = configuration.controlOffset
+    videoTrack = configuration.tracks.firstIndex { $0.media.isVideo }
+    patience =
+      configuration.tracks.contains { $0.media.feedback.requests.contains(.nack) }
+      ? 1_000_000_000 : 0
     // By its count a receiver knows what it has to ask for.
     hasReportedEnd = patience == 0
     report.clients = 1
     // The time for opening and encoding is not part of the stream.
     begin = clock()
+    wallClock = unixNanoseconds()
     nextReport = begin
     delivery.begin(at: begin)
   }
 
   /// Whether everything but the goodbye is sent, and the time for requests is over.
-  var isFinished: Bool {
+  public var isFinished: Bool {
     delivery.isFinished && lastDeparture.advanced(byNanoseconds: patience) <= lastStep
   }
 
   /// Processes RTCP from the receiver.
-  mutating func answer(_ datagram: ByteBuffer, at now: Instant) {
+  public mutating func answer(_ datagram: ByteBuffer, at now: Instant) {
     delivery.answer(datagram, at: now)
   }
 
   /// When there is next something to send.
-  var deadline: Instant? {
+  public var deadline: Instant? {
     let end = patience > 0 ? lastDeparture.advanced(byNanoseconds: patience) : nil
     guard let next = delivery.deadline ?? end else { return nil }
     return sendsRTCP ? min(next, nextReport) : next
   }
 
   /// Takes out the next datagram that leaves by `now`; pull until `nil`, then ``prepare()``.
-  mutating func next(at now: Instant) -> PacketFeed.Packet? {
-    if lastStep < now {
+  public mutating func next(at now: Instant) -> PacketFeed.Packet? {
+    if lastStep < now || isPrepared {
       lastStep = now
+      isPrepared = false
       delivery.step(to: now)
     }
     if let packet = delivery.release(by: now) {
@@ -68,47 +95,59 @@ struct StreamRun {
       hasReportedEnd = true
       nextReport = now
     }
-    guard sendsRTCP, nextReport <= now else { return nil }
-    nextReport = now.advanced(byNanoseconds: SenderReports.intervalNanoseconds)
-    guard delivery.stream.packetCount > 0 else { return nil }
-    return control(
-      reports.report(
-        on: delivery.stream, timestamp: delivery.timestamp(at: now),
-        unixNanoseconds: WallClock.unixNanoseconds())
-    ).map { PacketFeed.Packet(bytes: $0) }
+    if sendsRTCP, nextReport <= now {
+      nextReport = now.advanced(byNanoseconds: SenderReports.intervalNanoseconds)
+      control.append(contentsOf: compounds(at: now, isLast: false))
+    }
+    return control.popFirst()
   }
 
   /// Prepares what is sent next.
   ///
   /// This reads or encodes, so it is best done after sending.
   ///
-  /// - Throws: ``SendError`` when the source cannot be read on.
-  mutating func prepare() throws { try delivery.prepare() }
+  /// - Throws: ``SendError`` when a source cannot be read on.
+  public mutating func prepare() throws {
+    try delivery.prepare()
+    isPrepared = true
+  }
 
-  /// The last datagram, if any is due to the receiver.
-  mutating func goodbye(at now: Instant) -> ByteBuffer? {
-    guard sendsRTCP, delivery.stream.packetCount > 0 else { return nil }
-    return control(
-      reports.goodbye(
-        of: delivery.stream, timestamp: delivery.timestamp(at: now),
-        unixNanoseconds: WallClock.unixNanoseconds()))
+  /// The last datagrams, if any are due to the receiver: one for each track.
+  public mutating func goodbye(at now: Instant) -> [PacketFeed.Packet] {
+    sendsRTCP ? compounds(at: now, isLast: true) : []
   }
 
   /// What has been sent by `now`.
-  func report(at now: Instant) -> SendReport {
+  public func report(at now: Instant) -> SendReport {
     var report = report
-    report.frames = delivery.frameCount
+    report.frames = videoTrack == nil ? 0 : delivery.frameCount
     report.network = delivery.counters
+    for track in delivery.streams.indices where track != videoTrack {
+      report.soundPackets += delivery.counters(ofTrack: track).offered
+    }
     report.feedback = delivery.feedback
     report.duration = .nanoseconds(begin.nanoseconds(to: now))
     return report
   }
 
-  private mutating func control(_ compound: ByteBuffer) -> ByteBuffer? {
-    guard let datagram = delivery.protected(compound) else { return nil }
-    report.reports += 1
-    count(datagram)
-    return datagram
+  /// A report on each track that has sent anything; all of them name the same time.
+  private mutating func compounds(at now: Instant, isLast: Bool) -> [PacketFeed.Packet] {
+    let time = wallClock &+ UInt64(clamping: begin.nanoseconds(to: now))
+    var packets: [PacketFeed.Packet] = []
+    for (track, stream) in delivery.streams.enumerated() where stream.packetCount > 0 {
+      let timestamp = delivery.timestamp(at: now, ofTrack: track)
+      let compound =
+        isLast
+        ? reports.goodbye(of: stream, timestamp: timestamp, unixNanoseconds: time)
+        : reports.report(on: stream, timestamp: timestamp, unixNanoseconds: time)
+      guard let datagram = delivery.protected(compound, ofTrack: track) else { continue }
+      report.reports += 1
+      count(datagram)
+      packets.append(
+        PacketFeed.Packet(
+          bytes: datagram, portOffset: delivery.portOffset(ofTrack: track) + controlOffset))
+    }
+    return packets
   }
 
   private mutating func count(_ datagram: ByteBuffer) {
@@ -121,6 +160,7 @@ extension SendReport {
   /// Adds what was sent to another client.
   mutating func add(_ other: SendReport) {
     frames += other.frames
+    soundPackets += other.soundPackets
     network.add(other.network)
     feedback.add(other.feedback)
     datagrams += other.datagrams

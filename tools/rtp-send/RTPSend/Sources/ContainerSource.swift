@@ -4,7 +4,7 @@ import NIOCore
 import RTPWire
 
 /// The best video stream of a file that libavformat reads, as Annex B whatever the file stores.
-@safe final class ContainerSource: AccessUnitSource {
+@safe final class ContainerSource: VideoSource {
   let codec: Codec
   /// Whether the file is a bare Annex B stream, which has no times.
   let isElementaryStream: Bool

@@ -7,7 +7,7 @@ import NIOCore
 /// Such a file has no clock: pictures are decoded at a constant rate. Their order of display
 /// follows from their picture order counts, which restart with each key picture, so each group of
 /// pictures is read to its end first.
-@safe final class ElementaryStreamSource: AccessUnitSource {
+@safe final class ElementaryStreamSource: VideoSource {
   let codec: Codec
 
   /// Bytes read at a time.

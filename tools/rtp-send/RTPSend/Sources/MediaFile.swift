@@ -1,17 +1,53 @@
 import CAVFormat
 import CFFmpeg
+import RTPWire
 
 /// Opens files: finds out what is in them, and which source reads them.
 enum MediaFile {
   /// Opens the best video stream of the file at `path`.
   static func open(
     path: String, framesPerSecond: Double?
-  ) throws(SendError) -> any AccessUnitSource {
+  ) throws(SendError) -> any VideoSource {
     let container = try ContainerSource(path: path)
     guard container.isElementaryStream else { return container }
     // libavformat gives raw streams no presentation times, so these are read by themselves.
     return try ElementaryStreamSource(
       path: path, codec: container.codec, framesPerSecond: framesPerSecond ?? container.frameRate)
+  }
+
+  /// From the beginning of what comes first to the end of what ends last, in nanoseconds.
+  static func duration(ofPath path: String) throws(SendError) -> Int64 {
+    Libav.silence
+    var input: UnsafeMutablePointer<AVFormatContext>?
+    var code = unsafe avformat_open_input(&input, url(ofPath: path), nil, nil)
+    defer { unsafe avformat_close_input(&input) }
+    if code >= 0 { code = unsafe avformat_find_stream_info(input, nil) }
+    var packet = unsafe av_packet_alloc()
+    defer { unsafe av_packet_free(&packet) }
+    guard code >= 0, let input = unsafe input, let packet = unsafe packet else {
+      throw .cannotOpen(path: path, reason: Libav.reason(code))
+    }
+    let tracks = [AVMEDIA_TYPE_VIDEO, AVMEDIA_TYPE_AUDIO].map {
+      unsafe av_find_best_stream(input, $0, -1, -1, nil, 0)
+    }
+    var extent: Range<Int64>?
+    while unsafe av_read_frame(input, packet) >= 0 {
+      defer { unsafe av_packet_unref(packet) }
+      let index = unsafe packet.pointee.stream_index
+      guard tracks.contains(index), let stream = unsafe input.pointee.streams[Int(index)] else {
+        continue
+      }
+      let scale = unsafe stream.pointee.time_base
+      let times = unsafe [packet.pointee.dts, packet.pointee.pts].filter {
+        $0 != cffmpeg_no_timestamp()
+      }.map { av_rescale_q($0, scale, AVRational(num: 1, den: 1_000_000_000)) }
+      guard let first = times.min(), let last = times.max() else { continue }
+      let length = unsafe av_rescale_q(
+        packet.pointee.duration, scale, AVRational(num: 1, den: 1_000_000_000))
+      let end = max(last, last.addingSaturating(length))
+      extent = min(first, extent?.lowerBound ?? first)..<max(end, extent?.upperBound ?? end)
+    }
+    return extent.map { $0.upperBound.subtractingSaturating($0.lowerBound) } ?? 0
   }
 
   /// `path` in a form that libavformat does not take for a protocol: `a:b.mp4` is a file too.

@@ -1,4 +1,4 @@
-/// Paints the moving test pattern: frame-number strip, colour bars, a ball, a ramp, a clock.
+/// Paints the moving test pattern: frame-number strip, colour bars, a ball, a ramp, a clock, a flash.
 struct PatternPainter {
   private let background: Picture
   private let framesPerSecond: Int
@@ -55,6 +55,7 @@ struct PatternPainter {
     paintClock(frame, in: &picture)
     paintTimecode(frame, in: &picture)
     paintProgress(frame, in: &picture)
+    paintFlash(frame, in: &picture)
     paintStrip(number, in: &picture)
     return picture
   }
@@ -67,6 +68,14 @@ struct PatternPainter {
       let luma = isWhite ? FrameNumberStrip.white : FrameNumberStrip.black
       picture.fill(x: block * size, y: 0, width: size, height: size, .init(luma: luma))
     }
+  }
+
+  private func paintFlash(_ frame: Int, in picture: inout Picture) {
+    let place = PatternFlash.place(width: picture.width, height: picture.height)
+    let isLit = PatternFlash.isLit(frame: frame, framesPerSecond: framesPerSecond)
+    picture.fill(
+      x: place.x, y: place.y, width: place.size, height: place.size,
+      .init(luma: isLit ? FrameNumberStrip.white : FrameNumberStrip.black))
   }
 
   /// A ball that crosses the bars in three seconds and bounces on their lower edge once a second.

@@ -47,7 +47,7 @@ public struct PatternConfiguration: Sendable, Hashable {
 }
 
 /// The moving test pattern, painted and encoded picture by picture.
-public final class PatternSource: AccessUnitSource {
+public final class PatternSource: VideoSource {
   public let codec: Codec
   private let configuration: PatternConfiguration
   private let painter: PatternPainter

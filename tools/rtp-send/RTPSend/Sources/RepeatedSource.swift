@@ -3,15 +3,15 @@ import RTPWire
 
 /// A source sent several times, on one continuous timeline.
 final class RepeatedSource: AccessUnitSource {
-  let codec: Codec
-
   /// A source up to this many bytes is kept, so that repetitions need no reading and parsing.
   private static let memoryLimit = 64 << 20
   /// The distance from one repetition to the next where the source has a single picture.
   private static let defaultInterval: Int64 = 3000
 
-  private let recipe: SourceRecipe
+  private let make: () throws -> any AccessUnitSource
   private let repetitions: Int?
+  /// The ticks that so many repetitions take; otherwise each follows closely on the one before.
+  private let offsetAfter: ((Int) -> Int64)?
   private var source: any AccessUnitSource
   private var begun = 1
   private var isAtStart = true
@@ -25,13 +25,25 @@ final class RepeatedSource: AccessUnitSource {
   /// The place in the memory from the second repetition on.
   private var place: Int?
 
-  /// Repeats the source of `recipe` this many times, or forever if `repetitions` is `nil`.
-  init(_ recipe: SourceRecipe, repetitions: Int?) throws {
-    self.recipe = recipe
+  /// Repeats `source`, the first that `make` made, this many times, or forever if `repetitions` is
+  /// `nil`.
+  ///
+  /// `offset` gives the ticks that a number of repetitions takes, so that tracks of different
+  /// lengths stay together.
+  init(
+    _ source: any AccessUnitSource, repetitions: Int?, offset: ((Int) -> Int64)? = nil,
+    make: @escaping () throws -> any AccessUnitSource
+  ) {
+    self.source = source
+    self.make = make
     self.repetitions = repetitions
-    source = try recipe.make()
-    codec = source.codec
+    offsetAfter = offset
     memory = repetitions == 1 ? nil : []
+  }
+
+  /// Repeats the source of `recipe`.
+  convenience init(_ recipe: SourceRecipe, repetitions: Int?) throws {
+    self.init(try recipe.make(), repetitions: repetitions) { try recipe.make() }
   }
 
   func next() throws -> SourceAccessUnit? {
@@ -39,13 +51,15 @@ final class RepeatedSource: AccessUnitSource {
       guard var unit = try nextUnshifted() else {
         // An empty source would be repeated forever.
         guard !isAtStart, repetitions.map({ begun < $0 }) ?? true else { return nil }
-        if memory == nil { source = try recipe.make() } else { place = 0 }
+        if memory == nil { source = try make() } else { place = 0 }
         begun += 1
         isAtStart = true
         continue
       }
       if isAtStart, let lastTicks {
-        offset = lastTicks.addingSaturating(interval).subtractingSaturating(unit.decodingTicks)
+        offset =
+          offsetAfter?(begun - 1)
+          ?? lastTicks.addingSaturating(interval).subtractingSaturating(unit.decodingTicks)
       }
       isAtStart = false
       unit.decodingTicks = unit.decodingTicks.addingSaturating(offset)
