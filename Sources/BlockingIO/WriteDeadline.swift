@@ -39,6 +39,23 @@ package final class WriteDeadline: Sendable {
     if case .success(let waker) = waker { waker.wake() }
   }
 
+  /// Blocks the thread until `moment`, or until there is a time to give up; one thread at a time.
+  ///
+  /// - Returns: whether there is no such time.
+  package func rest(until moment: Instant) -> Bool {
+    let waker = try? waker?.get()
+    while instant == nil {
+      let left = Instant.now.nanoseconds(to: moment)
+      guard left > 0 else { return true }
+      var request = pollfd(fd: waker?.descriptor ?? -1, events: Int16(POLLIN), revents: 0)
+      if unsafe poll(&request, 1, Int32(clamping: left / 1_000_000)) > 0 { waker?.reset() }
+      // The last part of a millisecond, which poll(2) cannot wait.
+      let rest = Instant.now.nanoseconds(to: moment)
+      if (1..<1_000_000).contains(rest) { usleep(UInt32(rest / 1000 + 1)) }
+    }
+    return false
+  }
+
   /// Blocks the thread until `descriptor` is ready for `events` of poll(2), or until `moment` if
   /// that comes before the deadline; one thread at a time.
   func wait(for descriptor: Int32, _ events: Int32, until moment: Instant? = nil) -> Outcome {

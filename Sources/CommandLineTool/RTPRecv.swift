@@ -49,6 +49,7 @@ struct RTPRecv: AsyncParsableCommand {
   var transport: String?
 
   @OptionGroup(title: "Outputs") var outputs: OutputOptions
+  @OptionGroup(title: "Outputs") var playout: PlayoutOptions
   @OptionGroup(title: "Frames") var frames: FrameOptions
   @OptionGroup(title: "Recordings written") var written: RecordingOptions
   @OptionGroup(title: "The media") var media: MediaOptions
@@ -113,7 +114,7 @@ struct RTPRecv: AsyncParsableCommand {
     }
     try checkListing()
     try checkTreatment()
-    _ = try outputRequests()
+    try playout.check(outputRequests())
   }
 
   /// Throws if an option was typed that says how to play, where nothing is played.

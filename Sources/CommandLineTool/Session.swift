@@ -80,6 +80,7 @@ final class Session: Sendable {
     configuration.scalesToFirst = command.outputs.scaleToFirst
     configuration.lossTreatment = command.loss.treatment
     configuration.constantRate = command.loss.constantRate
+    configuration.pacesOutputs = command.playout.pace
     configuration.frameLimit = command.stopping.frames
     configuration.duration = command.stopping.duration.map { .seconds($0) }
     if let timeout = command.stopping.timeout {

@@ -37,6 +37,7 @@ enum Statistics {
     }
     line.add("delivery", delivery(status.delivery))
     line.add("pictures", pictures(status.delivery.pictures))
+    if let playout = status.playout { line.add("playout", Self.playout(playout)) }
     line.add("interval", IntervalCounters(status, at: elapsed).json(since: former))
     line.add(
       "outputs",
@@ -51,6 +52,15 @@ enum Statistics {
     }
     if let expectations { line.add("expect", expectations.json) }
     return line
+  }
+
+  private static func playout(_ statistics: PlayoutClock.Statistics) -> JSONLine {
+    var object = JSONLine()
+    object.add("delay_ms", statistics.delay.seconds * 1000)
+    object.add("drift_ppm", statistics.drift, digits: 1)
+    object.add("late", statistics.late)
+    object.add("restarts", statistics.restarts)
+    return object
   }
 
   private static func track(_ track: TrackStatus) -> JSONLine {

@@ -15,6 +15,8 @@ public final class OutputLane: Sendable {
   /// Frames wait uncompressed: room for a second of 720p while a reader starts, and for four
   /// seconds of small pictures, which the count limits.
   public static let defaultFrameLimits = QueueLimits(count: 120, bytes: 32 << 20)
+  /// Frames that wait for their time: half a second of 2160p, and four of 720p.
+  public static let pacedFrameLimits = QueueLimits(count: 120, bytes: 192 << 20)
   /// Several seconds of access units, enough while a disk stalls.
   ///
   /// Above what is crowded, the far end is held: enough that threads seldom wake for each other, and
@@ -54,6 +56,14 @@ public final class OutputLane: Sendable {
     public var recording = RecordingPlan()
     /// Turns arrivals into UTC.
     public var wallClock = WallClock.system
+    /// By whose clock the items leave; `nil` lets them leave as they come, as do formats that cannot
+    /// be paced.
+    public var playout: Playout? {
+      didSet {
+        guard playout != nil, format.inputs.contains(.frames) else { return }
+        queueLimits = OutputLane.pacedFrameLimits
+      }
+    }
 
     public init(target: OutputTarget, format: OutputFormat) {
       self.target = target

@@ -59,10 +59,11 @@ final class OutputWorker {
 
   private func writeAll() throws {
     let takesUnits = configuration.format.inputs.isDisjoint(with: .frames)
-    let batch = takesUnits ? Self.unitsPerWrite : 1
+    let playout = configuration.format.canBePaced ? configuration.playout : nil
+    let batch = takesUnits && playout == nil ? Self.unitsPerWrite : 1
     var wasIdle: Instant?
     while !account.deadline.isPast {
-      if takesUnits, destination.isFile, queue.count == 0 {
+      if batch > 1, destination.isFile, queue.count == 0 {
         let now = Instant.now
         let comesFast = wasIdle.map { $0.duration(to: now) < Self.gatheringTime * 1.5 }
         if comesFast == true { queue.gather(for: Self.gatheringTime) }
@@ -71,6 +72,7 @@ final class OutputWorker {
       let items = queue.take(atMost: batch)
       guard !items.isEmpty else { return try destination.finish() }
       taken += items.count { !$0.isInterruption }
+      if let playout { items.forEach { waitUntilDue($0, by: playout) } }
       if destination.isFile { account.noteBusy(since: .now) }
       defer {
         account.noteBusy(since: nil)
@@ -78,5 +80,13 @@ final class OutputWorker {
       }
       try destination.write(items)
     }
+  }
+
+  /// Blocks until `item` is to leave, or until the output is to finish soon.
+  private func waitUntilDue(_ item: OutputItem, by playout: Playout) {
+    guard let time = item.playoutTime else { return }
+    // Meanwhile the clock learns, and may say another time.
+    while let due = playout.instant(of: time), due > .now, account.deadline.rest(until: due) {}
+    playout.left(time, at: .now)
   }
 }

@@ -20,6 +20,7 @@ final class Distribution: Sendable {
   private let outputs: [RunningOutput]
   private let configuration: Receiver.Configuration
   private let pace: Pace
+  private let playout: Playout?
   private let end: @Sendable (EndReason) -> Void
   private let state: Mutex<State>
 
@@ -35,10 +36,11 @@ final class Distribution: Sendable {
 
   init(
     configuration: Receiver.Configuration, pace: Pace, outputs: [RunningOutput],
-    end: @escaping @Sendable (EndReason) -> Void
+    playout: Playout? = nil, end: @escaping @Sendable (EndReason) -> Void
   ) {
     self.configuration = configuration
     self.pace = pace
+    self.playout = playout
     self.outputs = outputs
     self.end = end
     state = Mutex(
@@ -220,6 +222,7 @@ final class Distribution: Sendable {
     guard let share else { return }
     configuration.onFrame?(frame)
     for taker in takers { taker.put(frame) }
+    playout?.note(frame, at: .now)
     for output in outputs { output.lane.write(frame) }
     if share.isLast { end(.framesReached) }
   }

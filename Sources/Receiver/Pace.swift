@@ -22,6 +22,9 @@ enum Pace: Sendable, Hashable {
     self == .recorded ? .block : requested
   }
 
+  /// The clock by which outputs are paced.
+  func playout() -> Playout { Playout(isLive: self == .live) }
+
   /// Whether arrivals are times of this machine, so that latency can be measured.
   var measuresLatency: Bool { self == .live }
 

@@ -2,7 +2,7 @@ import Bitstream
 public import Decode
 public import Defragment
 import NIOPosix
-import Outputs
+public import Outputs
 import RTPWire
 public import Reception
 import Synchronization
@@ -37,6 +37,8 @@ public final class Receiver: Sendable {
     /// Nothing is then dropped for a slow reader: the decoder waits for it, and what that loses is
     /// filled like any other loss.
     public var constantRate = false
+    /// Whether frames and sound leave at their own times, instead of when they come.
+    public var pacesOutputs = false
     /// Ends the run after this many frames, or access units when nothing is decoded.
     public var frameLimit: UInt64?
     /// Ends the run this long after the first packet of media.
@@ -75,6 +77,7 @@ public final class Receiver: Sendable {
   private let configuration: Configuration
   private let pace: Pace
   private let outputs: [RunningOutput]
+  private let playout: Playout?
   private let distribution: Distribution
   private let connections: Connections
   /// Runs what a run has to wait for.
@@ -113,6 +116,8 @@ public final class Receiver: Sendable {
     let transport = try makeTransport(nil)
     let pace = Pace(of: transport.clock)
     self.pace = pace
+    let playout = configuration.pacesOutputs ? pace.playout() : nil
+    self.playout = playout
     let activity = Activity()
     let living = Mutex(configuration.outputs.count)
     outputs = try configuration.outputs.map { request in
@@ -124,6 +129,7 @@ public final class Receiver: Sendable {
       setup.shape = request.shape
       setup.recording = request.recording
       setup.wallClock = pace.wallClock
+      setup.playout = playout
       let lane = try OutputLane(
         setup,
         onError: { _ in
@@ -138,7 +144,7 @@ public final class Receiver: Sendable {
         name: request.name, format: request.format, holdsFarEnd: policy == .block, lane: lane)
     }
     distribution = Distribution(
-      configuration: configuration, pace: pace, outputs: outputs, end: end)
+      configuration: configuration, pace: pace, outputs: outputs, playout: playout, end: end)
     connections = try Connections(
       configuration, first: transport, then: makeTransport, events: events,
       delivering: distribution, noting: activity, on: tasks)
@@ -244,7 +250,7 @@ public final class Receiver: Sendable {
     let (transport, stream) = await connections.counters()
     return Status(
       connection: connections.status(at: .now), transport: transport, stream: stream,
-      delivery: distribution.statistics,
+      delivery: distribution.statistics, playout: playout?.statistics,
       outputs: outputs.map {
         OutputStatus(
           name: $0.name, counters: $0.lane.counters, figures: $0.lane.figures,
@@ -277,6 +283,8 @@ extension Receiver {
     /// `nil` once the event loop is gone.
     public let stream: StreamStatus?
     public let delivery: DeliveryStatistics
+    /// `nil` unless outputs are paced.
+    public let playout: PlayoutClock.Statistics?
     public let outputs: [OutputStatus]
   }
 

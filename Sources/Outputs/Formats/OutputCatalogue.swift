@@ -29,6 +29,9 @@ public struct OutputFormat: Sendable {
     case own
   }
 
+  /// Whether its items can leave at their own times: decoded pictures, or sound alone.
+  public var canBePaced: Bool { inputs.contains(.frames) || inputs == .sound }
+
   /// The name and usual file ending: `y4m`.
   public let name: String
   /// Other endings that mean the same.

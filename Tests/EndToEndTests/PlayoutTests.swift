@@ -1,0 +1,66 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `--pace`: what leaves at its own time.
+@Suite(.serialized)
+struct PlayoutTests {
+  @Test("a recording takes as long as it is, and loses nothing")
+  func recording() throws {
+    let clip = try Clip.of(.h264)
+    let capture = try Scratch.path("pcapng")
+    let (receiver, port) = try CommandTests.listener([
+      "--capture", capture, "--frames", "\(clip.frames)", "--timeout", "3",
+    ])
+    let sender = try ExactnessTests.send(clip, with: .ffmpeg, to: port)
+    #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
+    withExtendedLifetime(sender) {}
+
+    let output = try Scratch.path("y4m")
+    let start = ContinuousClock.now
+    // Through a pipe, as into a player.
+    let player = try RunningProcess(
+      "sh", ["-c", "'\(Product.rtpRecv)' '\(capture)' --pace -o - --stats fd:2 > '\(output)'"])
+    #expect(try player.waitForExit() == 0, "\(player.standardError)")
+    // 300 pictures, 100 a second.
+    #expect(start.duration(to: .now) >= .milliseconds(2900))
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
+    #expect(player.standardError.contains(#""playout":{"delay_ms":0"#), "\(player.standardError)")
+  }
+
+  @Test("of a live stream all frames leave")
+  func live() throws {
+    let (sender, address) = try CommandTests.server(["--frames", "60"])
+    let output = try Scratch.path("y4m")
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "--pace", "-o", output, "--stats", "-"])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    #expect(try FFmpeg.frameHashes(of: output).count == 60)
+    #expect(String(decoding: receiver.standardOutput, as: UTF8.self).contains(#""playout":{"#))
+    try sender.waitForExit()
+  }
+
+  @Test("a signal ends a paced recording at once, on a whole frame")
+  func signal() throws {
+    let clip = try Clip.of(.h264)
+    let server = try SendingServer(clip.container, ["--fast", "--once"])
+    let output = try Scratch.path("yuv")
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [server.url, "--pace", "-o", output, "--verbose"])
+    _ = try receiver.waitForLine(#/pictures are 320x240/#)
+    receiver.send(signal: SIGINT)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    let size = try #require(
+      FileManager.default.attributesOfItem(atPath: output)[.size] as? Int)
+    #expect(size.isMultiple(of: 320 * 240 * 3 / 2))
+    server.process.send(signal: SIGTERM)
+    try server.process.waitForExit()
+  }
+
+  @Test("pacing what has no time of its own is a mistake", arguments: [["-o", "x.h264"], []])
+  func mistake(outputs: [String]) throws {
+    let receiver = try RunningProcess(Product.rtpRecv, ["rtp://127.0.0.1:0", "--pace"] + outputs)
+    #expect(try receiver.waitForExit() == 64)
+    #expect(receiver.standardError.contains("--pace has no effect"))
+  }
+}
