@@ -20,8 +20,9 @@ struct Summary {
       (network.lost, "lost"), (network.reordered, "reordered"), (network.duplicated, "duplicated"),
       (network.garbage, "garbage"),
     ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
-    var line = "sent \(report.frames) frames in \(network.delivered) packets, \(report.bytes) bytes"
-    if report.soundPackets > 0 { line += ", \(report.soundPackets) packets of them of sound" }
+    let sound = report.soundPackets > 0 ? " (\(report.soundPackets) of sound)" : ""
+    var line =
+      "sent \(report.frames) frames in \(network.delivered) packets\(sound), \(report.bytes) bytes"
     line += String(format: ", in %.1f s", seconds)
     if !faults.isEmpty { line += "; \(faults.joined(separator: ", ")) (seed \(seed))" }
     let feedback = report.feedback
