@@ -42,16 +42,49 @@ int frame_ring_memory(size_t size, void **memory) {
   return -1;
 }
 
+// The first number in `file` of the folder `folder` that follows `name`; UINT64_MAX if there is none.
+static uint64_t number_in(const char *folder, const char *file, const char *name) {
+  char path[512], line[256];
+  uint64_t number = UINT64_MAX;
+  if (snprintf(path, sizeof path, "%s/%s", folder, file) >= (int)sizeof path) return number;
+  FILE *text = fopen(path, "re");
+  if (!text) return number;
+  while (number == UINT64_MAX && fgets(line, sizeof line, text)) {
+    unsigned long long found;
+    if (strncmp(line, name, strlen(name)) == 0 && sscanf(line + strlen(name), "%llu", &found) == 1)
+      number = found;
+  }
+  fclose(text);
+  return number;
+}
+
+// What the control group of this process, such as a container, may still take: all but what the
+// kernel cannot give up for it. UINT64_MAX without a limit.
+static uint64_t available_in_group(void) {
+  char line[256], folder[320];
+  FILE *text = fopen("/proc/self/cgroup", "re");
+  int is_found = 0;
+  if (!text) return UINT64_MAX;
+  while (!is_found && fgets(line, sizeof line, text)) is_found = strncmp(line, "0::/", 4) == 0;
+  fclose(text);
+  if (!is_found) return UINT64_MAX;
+  line[strcspn(line, "\n")] = 0;
+  snprintf(folder, sizeof folder, "/sys/fs/cgroup%s", line + 3);
+  uint64_t most = number_in(folder, "memory.max", ""), used = number_in(folder, "memory.current", "");
+  if (most == UINT64_MAX || used == UINT64_MAX) return UINT64_MAX;
+  uint64_t active = number_in(folder, "memory.stat", "active_file ");
+  uint64_t inactive = number_in(folder, "memory.stat", "inactive_file ");
+  uint64_t cached =
+    active == UINT64_MAX || inactive == UINT64_MAX ? 0 : active + inactive;
+  uint64_t bound = used > cached ? used - cached : 0;
+  return most > bound ? most - bound : 0;
+}
+
 uint64_t frame_ring_available_memory(void) {
-  uint64_t kibibytes = UINT64_MAX >> 10;
-  FILE *file = fopen("/proc/meminfo", "re");
-  if (!file) return kibibytes << 10;
-  char line[128];
-  unsigned long long number;
-  while (fgets(line, sizeof line, file))
-    if (sscanf(line, "MemAvailable: %llu kB", &number) == 1) kibibytes = number;
-  fclose(file);
-  return kibibytes << 10;
+  uint64_t kibibytes = number_in("/proc", "meminfo", "MemAvailable:");
+  uint64_t of_machine = kibibytes > UINT64_MAX >> 10 ? UINT64_MAX : kibibytes << 10;
+  uint64_t of_group = available_in_group();
+  return of_machine < of_group ? of_machine : of_group;
 }
 
 void frame_ring_boot_id(uint8_t id[16]) {

@@ -55,9 +55,21 @@ struct OutputOptions: ParsableArguments {
     guard !scaleToFirst || !paths.isEmpty else {
       throw ValidationError("--scale-to-first needs -o")
     }
+    try checkSchemes()
     guard !paths.contains("-") || isatty(STDOUT_FILENO) == 0 else {
       throw ValidationError("standard output is a terminal; pipe the video or give -o FILE")
     }
+  }
+
+  /// Throws if an option was typed that says how to write files and pipes, where none are written.
+  private func checkSchemes() throws {
+    let schemes = paths.compactMap { Self.catalogue.format(forScheme: $0)?.format.scheme }
+    guard let scheme = schemes.first, schemes.count == paths.count else { return }
+    let typed = [("--format", formatName != nil), ("--scale-to-first", scaleToFirst)]
+    guard let option = typed.first(where: { $0.1 })?.0 else { return }
+    throw ValidationError(
+      "\(option) has no effect with \(scheme):, which is no file or pipe; there are --pixel-format "
+        + "and --size")
   }
 
   private func format(of path: String) throws -> OutputFormat {

@@ -65,13 +65,15 @@ struct RingTests {
     private let frame: RawFrame
     private(set) var sequence: UInt64 = 0
 
-    init(like frame: RawFrame, at path: String) throws {
+    init(
+      like frame: RawFrame, at path: String, slotCount: Int = RingLayout.usualSlotCount
+    ) throws {
       self.path = path
       self.frame = frame
       server = try RingServer(at: path)
       memory = try RingMemory(
-        RingLayout(of: PictureLayout(of: Self.geometry(of: frame))), first: 1, epoch: 1,
-        state: .starting)
+        RingLayout(of: PictureLayout(of: Self.geometry(of: frame)), slotCount: slotCount),
+        first: 1, epoch: 1, state: .starting)
       server.serve(memory)
     }
 
@@ -121,9 +123,13 @@ struct RingTests {
     #expect(layout.offset(ofSlot: 2) == 4096 + 2 * layout.slotStride)
   }
 
-  @Test("no reader sees a torn frame of a writer at full speed")
-  func seqlock() async throws {
-    let writer = try NumberWriter(like: await Self.frame(), at: Scratch.path("ring"))
+  /// With one slot, every frame is written over the one that is read.
+  @Test(
+    "no reader sees a torn frame of a writer at full speed",
+    arguments: [1, 2, RingLayout.usualSlotCount])
+  func seqlock(slotCount: Int) async throws {
+    let writer = try NumberWriter(
+      like: await Self.frame(), at: Scratch.path("ring"), slotCount: slotCount)
     let modes = ["c", "c", "latest", "view", "ordered"]
     let readers = try modes.map { try Self.start($0, at: writer.path) }
     try await eventually { writer.figure("readers") == UInt64(modes.count) }
@@ -163,6 +169,28 @@ struct RingTests {
     try writer.write()
     writer.end()
     #expect(try Self.result(of: readers[1]).last == 1)
+  }
+
+  @Test("a stream that stands still is called stalled, until it goes on")
+  func stall() async throws {
+    let writer = try NumberWriter(like: await Self.frame(), at: Scratch.path("ring"))
+    let script = """
+      import sys, rtp_recv
+      with rtp_recv.Ring(sys.argv[1], timeout=20) as ring:
+          print(ring.wait().name, ring.latest().sequence, ring.state.name, flush=True)
+          while ring.state is rtp_recv.State.LIVE: ring.wait(0.2)
+          print(ring.state.name, flush=True)
+          print(ring.wait().name, ring.latest().sequence, ring.state.name, flush=True)
+      """
+    let reader = try RunningProcess(
+      "/usr/bin/python3", ["-c", script, writer.path],
+      environment: ["PYTHONPATH": Self.root.appendingPathComponent("python").path])
+    try writer.write()
+    _ = try reader.waitForLine(#/FRAME 1 LIVE\nSTALLED/#)
+    try writer.write()
+    _ = try reader.waitForLine(#/FRAME 2 LIVE/#)
+    writer.end()
+    try reader.waitForExit()
   }
 
   @Test("more readers than are allowed are turned away")

@@ -110,16 +110,19 @@ struct RingTests {
     let script = """
       with rtp_recv.open("udp://" + sys.argv[1]) as camera:
           camera.wait()
-          print("pid", camera._process.pid)
+          print("pid", camera._process.pid, camera.path)
           camera.wait(60)
           for frame in camera: pass
       """
     let reader = try Self.python(script, [address])
-    let pid = try #require(Int32(try reader.waitForLine(#/pid (\d+)/#).1))
+    let line = try reader.waitForLine(#/pid (\d+) (\S+)\/frames/#)
+    let (pid, folder) = (try #require(Int32(line.1)), String(line.2))
+    #expect(FileManager.default.fileExists(atPath: folder))
     #expect(kill(pid, 0) == 0)
     reader.send(signal: SIGKILL)
     try reader.waitForExit()
     try waitUntil("the end of \(pid)") { kill(pid, 0) != 0 || Self.isZombie(pid) }
+    try waitUntil("the end of \(folder)") { !FileManager.default.fileExists(atPath: folder) }
     sender.send(signal: SIGTERM)
     try sender.waitForExit()
   }
@@ -200,6 +203,26 @@ struct RingTests {
     writer.send(signal: SIGINT)
     #expect(try writer.waitForExit() == 0, "\(writer.standardError)")
     second.send(signal: SIGTERM)
+  }
+
+  @Test("a writer that is stopped shows no more signs of life")
+  func stoppedWriter() throws {
+    let path = try Scratch.path("ring")
+    let (sender, address) = try CommandTests.server([])
+    let writer = try Self.receiver("udp://\(address)", path)
+    let script = """
+      with rtp_recv.Ring(sys.argv[1]) as ring:
+          print(ring.wait().name, ring.latest() is not None, ring.state.name)
+          while ring.state is rtp_recv.State.LIVE: ring.wait(0.2), ring.latest()
+          print(ring.state.name, ring.wait(0).name)
+      """
+    let reader = try Self.python(script, [path])
+    _ = try reader.waitForLine(#/FRAME True LIVE/#)
+    writer.send(signal: SIGSTOP)
+    #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
+    _ = try reader.waitForLine(#/STALLED TIMEOUT/#)
+    writer.send(signal: SIGKILL)
+    sender.send(signal: SIGTERM)
   }
 
   @Test("two rings at one path, and one without memory, are errors in one sentence")

@@ -16,6 +16,13 @@ _ENDING_TIME = 4.0
 # How long to wait before one that was killed is started again.
 _RESTART_PAUSE = 1.0
 
+# Ends rtp-recv, and removes the folder once it has ended, within five seconds.
+_WATCH = """
+read -r _; kill "$0"
+for _ in $(seq 50); do kill -0 "$0" 2>/dev/null || break; sleep 0.1; done
+rm -f "$1/frames"; rmdir "$1"
+"""
+
 
 class CameraError(RuntimeError):
     """rtp-recv has ended, and what it said about it."""
@@ -92,9 +99,9 @@ class Camera(Ring):
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=self._messages)
-        # If this program is killed, the pipe breaks, and rtp-recv is ended too.
+        # If this program is killed or forgets to close, the pipe breaks.
         self._watch = subprocess.Popen(
-            ["/bin/sh", "-c", 'read -r _; kill "$0"', str(self._process.pid)],
+            ["/bin/sh", "-c", _WATCH, str(self._process.pid), self._folder],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def _end_watch(self) -> None:

@@ -128,6 +128,10 @@ class Memory:
             return State.STALLED
         return state
 
+    @property
+    def has_ended(self) -> bool:
+        return self._numbers[_STATE] & 0xFFFFFFFF == State.ENDED
+
     def holds(self, slot: Slot) -> bool:
         """Whether the frame is still there, whole."""
         return self._numbers[slot.start // 8] == 2 * slot.sequence

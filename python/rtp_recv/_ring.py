@@ -72,6 +72,7 @@ class Ring:
         self.reconnections = 0
         """How often another writer was connected to."""
         self._socket: Optional[socket.socket] = None
+        self._poll = select.poll()
         self._memories: List[Memory] = []
         self._seen = 0
         self._has_ended = False
@@ -224,7 +225,6 @@ class Ring:
         """Waits for a frame after the last one read."""
         end = time.monotonic() + timeout
         while True:
-            self._drain()
             if self._memories and self._memories[-1].latest > self._seen:
                 return Reason.FRAME
             if self._socket is None and not self._try_to_connect():
@@ -236,12 +236,10 @@ class Ring:
             if self._has_ended and not self.reconnect:
                 return Reason.ENDED
             left = end - time.monotonic()
-            if left <= 0:
+            if self._poll.poll(max(0.0, left) * 1000):
+                self._take()
+            elif left <= 0:
                 return Reason.LOST if self.state is State.LOST else Reason.TIMEOUT
-            if self._socket is not None:
-                poll = select.poll()
-                poll.register(self._socket, select.POLLIN)
-                poll.poll(left * 1000)
 
     def _try_to_connect(self) -> bool:
         """Connects if it is time to; returns whether there is a connection."""
@@ -271,6 +269,8 @@ class Ring:
             self._memories = []
             self._seen = 0
         self._socket = connection
+        self._poll = select.poll()
+        self._poll.register(connection, select.POLLIN)
         self._was_connected = True
         self._has_ended = False
         self._failures = 0
@@ -281,30 +281,39 @@ class Ring:
         self._socket = None
 
     def _drain(self) -> None:
-        """Takes what the writer has sent: its memory, and that there is something new in it."""
-        while self._socket is not None:
-            try:
-                data, descriptors = self._receive()
-            except BlockingIOError:
-                break
-            except ConnectionError:
-                data, descriptors = b"", []
-            try:
-                if not data:
-                    self._has_ended = self._has_ended or bool(
-                        self._memories and self._memories[-1].state is State.ENDED)
-                    self._disconnect()
-                    self._retry_at = 0.0
-                    break
-                if len(data) != _DATAGRAM.size:
-                    raise InvalidRing(f"a datagram of {len(data)} bytes")
-                if descriptors and _DATAGRAM.unpack(data)[0] == _MEMORY:
-                    self._memories.append(Memory(descriptors[0]))
-                    del self._memories[:-_MOST_MEMORIES]
-            finally:
-                for descriptor in descriptors:
-                    os.close(descriptor)
-        if self._memories and self._memories[-1].state is State.ENDED:
+        """Takes all that the writer has sent."""
+        while self._take():
+            pass
+
+    def _take(self) -> bool:
+        """Takes a datagram: a memory, or that there is something new in it; false without one."""
+        if self._socket is None:
+            return False
+        try:
+            data, descriptors = self._receive()
+        except BlockingIOError:
+            return False
+        except ConnectionError:
+            data, descriptors = b"", []
+        try:
+            if not data:
+                self._note_end()
+                self._disconnect()
+                self._retry_at = 0.0
+                return False
+            if len(data) != _DATAGRAM.size:
+                raise InvalidRing(f"a datagram of {len(data)} bytes")
+            if descriptors and _DATAGRAM.unpack(data)[0] == _MEMORY:
+                self._memories.append(Memory(descriptors[0]))
+                del self._memories[:-_MOST_MEMORIES]
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        self._note_end()
+        return True
+
+    def _note_end(self) -> None:
+        if self._memories and self._memories[-1].has_ended:
             self._has_ended = True
 
     def _receive(self) -> "tuple[bytes, list[int]]":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Takes BGR frames of an RTSP stream into NumPy in one of three ways, and prints what it costs.
+"""Takes BGR frames of an RTSP stream into NumPy in one of four ways, and prints what it costs.
 
-usage: frames-to-numpy.py ring|pipe|opencv URL TIMES SECONDS PAUSE RTP-RECV
+usage: frames-to-numpy.py latest|view|pipe|opencv URL TIMES SECONDS PAUSE RTP-RECV
 
 Between two frames the program sleeps for PAUSE seconds, as a model computes. TIMES is the file in which
 timed-rtsp-server.py notes when it sent each picture, and each picture has its number in its first rows:
@@ -29,7 +29,7 @@ def number(frame):
     return int((squares * (1 << numpy.arange(16))).sum())
 
 
-def ring():
+def ring(copy):
     sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../python"))
     import rtp_recv
 
@@ -37,7 +37,7 @@ def ring():
     with rtp_recv.open(url, program=program, options=options) as camera:
         yield camera._process.pid
         while camera.wait(10):
-            yield camera.latest().array
+            yield camera.latest(copy=copy).array
 
 
 def pipe():
@@ -82,7 +82,8 @@ def processor_time(pid):
 
 with open(times, "rb") as file:
     sent_at = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
-frames = {"ring": ring, "pipe": pipe, "opencv": opencv}[way]()
+ways = {"latest": lambda: ring(True), "view": lambda: ring(False), "pipe": pipe, "opencv": opencv}
+frames = ways[way]()
 receiver = next(frames)
 ages = []
 began = None

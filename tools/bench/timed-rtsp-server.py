@@ -32,15 +32,26 @@ def note(_, info):
     return Gst.PadProbeReturn.OK
 
 
+def send_at_once(media):
+    """`identity` keeps the time; sinks that keep it again would send 20 ms later."""
+
+    def hurry(element):
+        if element.find_property("sync") and element.get_name() != "clock":
+            element.set_property("sync", False)
+
+    media.get_element().get_parent().iterate_recurse().foreach(hurry)
+
+
 def configure(_, media):
     pad = media.get_element().get_by_name("pay0").get_static_pad("sink")
     pad.add_probe(Gst.PadProbeType.BUFFER, note)
+    media.connect("new-state", lambda media, _: send_at_once(media))
 
 
 factory = GstRtspServer.RTSPMediaFactory.new()
 factory.set_launch(
     f"( filesrc location={clip} ! qtdemux ! h264parse ! video/x-h264,alignment=au "
-    "! identity sync=true ! rtph264pay name=pay0 pt=96 config-interval=-1 )"
+    "! identity name=clock sync=true ! rtph264pay name=pay0 pt=96 config-interval=-1 )"
 )
 factory.connect("media-configure", configure)
 server = GstRtspServer.RTSPServer.new()

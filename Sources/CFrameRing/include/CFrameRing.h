@@ -33,7 +33,7 @@ int frame_ring_accept(int listener, uint32_t credentials[2]);
 int frame_ring_send(
   int reader, const struct rtp_recv_ring_datagram *datagram, int descriptor);
 
-// Bytes of memory that the system says are to be had.
+// Bytes of memory that are to be had, by the kernel and by the limit of the control group.
 uint64_t frame_ring_available_memory(void);
 
 // The identity of this boot of the machine; zeros if it is unknown.
