@@ -205,10 +205,10 @@ struct MediaOptions: ParsableArguments {
       clockRate: clockRate ?? MediaDescription.videoClockRate)
     fec?.describe(in: &own)
     guard let sessionDescription, let session else { return own }
-    guard let video = session.video else {
-      throw ValidationError("\(sessionDescription) describes no video")
+    guard let media = session.video ?? session.sound else {
+      throw ValidationError("\(sessionDescription) describes no video and no sound")
     }
-    return own.completed(by: video.description)
+    return own.completed(by: media.description)
   }
 }
 
@@ -218,9 +218,9 @@ extension MediaOptions {
     in session: SessionDescription?, _ options: SRTPOptions
   ) throws -> [SRTPKeyMaterial] {
     guard let sessionDescription, let session else { return [] }
-    guard let video = session.video, !video.cryptos.isEmpty else { return [] }
+    guard let media = session.video ?? session.sound, !media.cryptos.isEmpty else { return [] }
     let exposure = session.isExposed ? "others can read \(sessionDescription)" : nil
-    guard case .fixed(let keys) = try video.protection(options, exposure: exposure).keys else {
+    guard case .fixed(let keys) = try media.protection(options, exposure: exposure).keys else {
       return []
     }
     return keys
@@ -319,5 +319,7 @@ struct DisplayOptions: ParsableArguments {
 
 extension SessionDescription {
   /// The first video section that is not for retransmissions.
+  fileprivate var sound: Media? { media.first { $0.kind == .audio && !$0.isBackChannel } }
+
   fileprivate var video: Media? { media.first { $0.kind == .video && !$0.isRetransmission } }
 }

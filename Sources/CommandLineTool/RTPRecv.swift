@@ -229,6 +229,12 @@ struct RTPRecv: AsyncParsableCommand {
       options.media.encodings = Set(
         CommandLineTool.current.formats.codecs.map { $0.encodingName.uppercased() })
     }
+    // Outputs of pictures alone have no use for sound by itself.
+    let requests = try outputs.requests()
+    if requests.isEmpty || requests.contains(where: { $0.format.inputs.contains(.sound) }) {
+      options.media.soundEncodings = Set(
+        CommandLineTool.current.formats.soundFormats.flatMap { $0.encodingNames })
+    }
     try options.srtp.readKeys()
     if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(in: described, options.srtp) }
     options.rtsp.protection = options.srtp

@@ -29,6 +29,7 @@ enum Statistics {
       if let format = stream.format { line.add("format", Self.format(format)) }
       line.add("rtp", reception(stream.reception, unrecognized: stream.unrecognizedDatagrams))
       line.add("tracks", stream.tracks.map(track))
+      line.add("sound_aligned_by", stream.alignment.map { "\($0)" })
       if let statistics = stream.defragmentation {
         var object = JSONLine(countersOf: statistics)
         object.add("damaged_access_units", damages(statistics.damaged))
@@ -76,6 +77,15 @@ enum Statistics {
     object.add("lost", reception.lost)
     object.add("loss_percent", reception.lossPercentage)
     object.add("jitter_ms", track.jitter * 1000)
+    if let sound = track.sound { object.add("sound", Self.sound(sound)) }
+    return object
+  }
+
+  private static func sound(_ sound: SoundStatus) -> JSONLine {
+    var object = JSONLine(countersOf: sound.statistics)
+    object.add("codec", sound.format?.codec.name)
+    object.add("sample_rate", sound.format.map { Double($0.sampleRate) }, digits: 0)
+    object.add("channels", sound.format.map { Double($0.channels) }, digits: 0)
     return object
   }
 

@@ -46,6 +46,7 @@ struct StreamList {
     if let format = Self.format(of: description) { words.append(format.summary) }
     if let type = description.payloadType { words.append("payload type \(type)") }
     words.append("\(description.clockRate) Hz")
+    if let channels = description.channels, channels > 1 { words.append("\(channels) channels") }
     if stream.isBackChannel { words.append("back channel") }
     if let flow = stream.flow { words += Self.words(for: flow) }
     if stream.isPlayed { words.append("played by default") }
@@ -72,6 +73,7 @@ struct StreamList {
     line.add("encoding", Self.encoding(of: stream))
     if let type = description.payloadType { line.add("payload_type", type) }
     line.add("clock_rate", description.clockRate)
+    if let channels = description.channels { line.add("channels", channels) }
     if let profile = stream.profile {
       line.add("profile", profile)
       line.add("control", stream.control)

@@ -17,6 +17,9 @@ enum Summary {
       return [LiveField(text: "reconnecting in \(seconds) s", importance: 0, tone: .warning)]
     }
     guard let stream = status.stream, stream.reception.delivered > 0 else {
+      if let sound = status.stream?.sound, status.delivery.soundUnits > 0 {
+        return live(sound, status.delivery)
+      }
       // How often would be out of date: nobody looks while nothing comes.
       let text =
         status.transport.hellosSent > 0 ? "waiting for media; saying hello" : "waiting for media"
@@ -57,10 +60,47 @@ enum Summary {
     return fields
   }
 
+  /// The same for sound by itself.
+  private static func live(_ sound: TrackStatus, _ delivery: DeliveryStatistics) -> [LiveField] {
+    let reception = sound.reception
+    return [
+      LiveField(text: words(for: sound.sound?.format), importance: 3),
+      LiveField(text: "\(delivery.soundSeconds.formatted(digits: 0)) s", importance: 8),
+      LiveField(
+        text: "lost \(reception.lost) (\(reception.lossPercentage.formatted(digits: 2)) %)",
+        importance: 9),
+      LiveField(text: "jitter \((sound.jitter * 1000).formatted(digits: 1)) ms", importance: 2),
+    ]
+  }
+
+  /// `pcmu, 8000 Hz`, with the channels if there are several.
+  private static func words(for format: SoundFormat?) -> String {
+    guard let format else { return "sound" }
+    let channels = format.channels > 1 ? ", \(format.channels) channels" : ""
+    return "\(format.codec.name), \(format.sampleRate) Hz\(channels)"
+  }
+
+  /// What became of the sound; empty if there was none.
+  private static func words(for sound: TrackStatus?, _ delivery: DeliveryStatistics) -> String {
+    guard let sound, delivery.soundUnits > 0 else { return "" }
+    var text = "\(delivery.soundSeconds.formatted(digits: 1)) s of sound"
+    text += " (\(words(for: sound.sound?.format)))"
+    let statistics = sound.sound?.statistics ?? SoundStatistics()
+    if statistics.lostPackets > 0 {
+      text += ", \(statistics.lostPackets.counted("packet")) of it lost"
+    }
+    if statistics.malformedPayloads > 0 {
+      text += ", \(statistics.malformedPayloads.counted("packet")) of it malformed"
+    }
+    return text
+  }
+
   /// The result of a run, in one line; `outputs` are those that were asked for.
   static func line(of status: Receiver.Status, outputs: [OutputRequest]) -> String {
     let delivery = status.delivery
+    let sound = words(for: status.stream?.sound, delivery)
     guard let stream = status.stream, stream.reception.received > 0 else {
+      if !sound.isEmpty { return "received \(sound)" }
       return "received \(status.transport.delivered.counted("packet")), and no video was "
         + "recognized in them"
     }
@@ -76,6 +116,7 @@ enum Summary {
     if reception.reordered > 0 { text += ", \(reception.reordered) reordered" }
     if reception.duplicate > 0 { text += ", \(reception.duplicate) duplicate" }
     text += pictures(of: delivery)
+    if !sound.isEmpty { text += "; \(sound)" }
     let connection = status.connection.statistics
     if connection.recoveries > 0 {
       text +=

@@ -24,4 +24,14 @@ public struct MediaTime: Sendable, Hashable {
 
   /// The time in seconds, rounded to a `Double`, for display only.
   public var seconds: Double { Double(ticks) / Double(timescale) }
+
+  /// The time `nanoseconds` later, or earlier when negative, to the nearest tick; saturates.
+  public func advanced(byNanoseconds nanoseconds: Int64) -> MediaTime {
+    let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+    let (whole, overflow) = seconds.multipliedReportingOverflow(by: Int64(timescale))
+    let half: Int64 = rest < 0 ? -500_000_000 : 500_000_000
+    let fraction = (rest * Int64(timescale) + half) / 1_000_000_000
+    let later = overflow ? (seconds < 0 ? .min : .max) : whole.addingSaturating(fraction)
+    return MediaTime(ticks: ticks.addingSaturating(later), timescale: timescale)
+  }
 }

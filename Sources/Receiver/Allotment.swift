@@ -26,6 +26,8 @@ struct Allotment: Sendable {
   var hasFrameTaker = false
   /// Whether a loop waits for access units.
   var hasUnitTaker = false
+  /// Whether a loop waits for sound.
+  var hasSoundTaker = false
   /// Whether nothing more is wanted.
   private(set) var isOver = false
   private(set) var statistics = DeliveryStatistics()
@@ -68,7 +70,7 @@ struct Allotment: Sendable {
 
   /// Whether to decode: when frames are wanted, or nothing at all.
   private var decodes: Bool {
-    wantsFrames || hasFrameTaker || !wantsAnything && !hasUnitTaker
+    wantsFrames || hasFrameTaker || !wantsAnything && !hasUnitTaker && !hasSoundTaker
   }
 
   /// Counts `unit`; `nil` when it is no longer wanted.
@@ -90,6 +92,14 @@ struct Allotment: Sendable {
     return UnitShare(
       isForOutputs: !outputsAwaitRandomAccess, isForDecoder: decodes,
       canContinue: isAnswer || !hasFailed, isLast: isOver)
+  }
+
+  /// Counts a unit of the sound; `false` when it is no longer wanted.
+  mutating func take(_ unit: SoundUnit) -> Bool {
+    guard !isOver else { return false }
+    statistics.soundUnits += 1
+    statistics.soundSeconds += unit.duration / .seconds(1)
+    return true
   }
 
   /// Whether the decoder gets `unit`, which was meant for it; otherwise it counts as dropped.

@@ -22,6 +22,10 @@ public struct DeliveryStatistics: Counted, Hashable {
   /// Access units at the start of a later connection that were not written to elementary streams,
   /// because decoding could not begin with them.
   public internal(set) var skippedAfterReconnecting: UInt64 = 0
+  /// Units of sound handed on.
+  public internal(set) var soundUnits: UInt64 = 0
+  /// How much sound these are.
+  public internal(set) var soundSeconds: Double = 0
   /// Nanoseconds from the arrival of a frame's last packet to the decoded frame: the mean of the
   /// last frames, each new one weighing a sixteenth.
   public internal(set) var latency: Double = 0
@@ -40,6 +44,7 @@ public struct DeliveryStatistics: Counted, Hashable {
     Counter("surplus", .frames, \.surplus),
     Counter("dropped_before_decoder", .accessUnits, \.droppedBeforeDecoder),
     Counter("skipped_after_reconnecting", .accessUnits, \.skippedAfterReconnecting),
+    Counter("sound_units", .units, \.soundUnits),
   ]
 
   mutating func note(_ reason: DecodeFailure.Reason) {

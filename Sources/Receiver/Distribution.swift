@@ -8,7 +8,7 @@ import Reception
 import Synchronization
 import Transports
 
-/// Hands access units and frames to outputs, the decoder and the program's closures, as
+/// Hands access units, sound and frames to outputs, the decoder and the program's closures, as
 /// ``Allotment`` decides.
 ///
 /// Access units come on the event loop, frames on the decoder's thread. Neither may wait for the
@@ -29,9 +29,10 @@ final class Distribution: Sendable {
     var decoder: VideoDecoder?
     /// Fills the frame intervals at a constant rate.
     var constantRate: ConstantRate?
-    /// The loops over frames and over access units.
+    /// The loops over frames, over access units and over sound.
     var frameTakers: [Handover<RawFrame>] = []
     var unitTakers: [Handover<AccessUnit>] = []
+    var soundTakers: [Handover<SoundUnit>] = []
   }
 
   init(
@@ -65,11 +66,22 @@ final class Distribution: Sendable {
     }
   }
 
+  /// Hands every unit of the sound to `handover` from now on.
+  func deliver(soundTo handover: Handover<SoundUnit>) {
+    state.withLock { state in
+      state.soundTakers.append(handover)
+      state.allotment.hasSoundTaker = true
+    }
+  }
+
   /// Ends the sequences.
   func endSequences() {
-    let (frames, units) = state.withLock { ($0.frameTakers, $0.unitTakers) }
+    let (frames, units, sound) = state.withLock {
+      ($0.frameTakers, $0.unitTakers, $0.soundTakers)
+    }
     for taker in frames { taker.close() }
     for taker in units { taker.close() }
+    for taker in sound { taker.close() }
   }
 
   /// What has gone through so far.
@@ -94,6 +106,15 @@ final class Distribution: Sendable {
     return share.canContinue && isTaken
   }
 
+  /// Takes a unit of the sound on the event loop.
+  func deliver(_ unit: SoundUnit) {
+    let takers = state.withLock { $0.allotment.take(unit) ? $0.soundTakers : nil }
+    guard let takers else { return }
+    configuration.onSound?(unit)
+    for taker in takers { taker.offer(unit) }
+    for output in outputs { output.lane.write(unit) }
+  }
+
   /// Whether a lossless output has more waiting than it should.
   var isCrowded: Bool { crowded != nil }
 
@@ -103,6 +124,7 @@ final class Distribution: Sendable {
     case .decoder(let decoder): decoder.whenRoom(body)
     case .lane(let lane): lane.whenRoom(body)
     case .taker(let taker): taker.whenRoom(body)
+    case .soundTaker(let taker): taker.whenRoom(body)
     case nil: body()
     }
   }
@@ -111,12 +133,13 @@ final class Distribution: Sendable {
     case decoder(VideoDecoder)
     case lane(OutputLane)
     case taker(Handover<AccessUnit>)
+    case soundTaker(Handover<SoundUnit>)
   }
 
   /// The lossless consumer with too much waiting.
   private var crowded: Crowded? {
-    let (decoder, frameTakers, unitTakers) = state.withLock {
-      ($0.decoder, $0.frameTakers, $0.unitTakers)
+    let (decoder, frameTakers, unitTakers, soundTakers) = state.withLock {
+      ($0.decoder, $0.frameTakers, $0.unitTakers, $0.soundTakers)
     }
     let isDecoderWaitedFor =
       pace.waitsForDecoder
@@ -128,6 +151,7 @@ final class Distribution: Sendable {
     }
     if let lane { return .lane(lane.lane) }
     return unitTakers.first { $0.isCrowded }.map { .taker($0) }
+      ?? soundTakers.first { $0.isCrowded }.map { .soundTaker($0) }
   }
 
   /// Ends a connection that another will follow: its last frames come out, and nothing of the next

@@ -33,6 +33,8 @@ extension Receiver.Configuration {
       standard: carrier.isPassive ? nil : standard)
     reception.silenceTimeout = silenceTimeout.duration(standard: standard)
     reception.duration = duration
+    reception.wantsPictures = wantsPictures
+    reception.wantsSound = wantsSound
     reception.reconnectionSilence = reconnection?.silence
     return reception
   }

@@ -53,6 +53,8 @@ public final class Receiver: Sendable {
     public var recordsFrames = false
     /// Called with every access unit on the transport's event loop; must return soon.
     public var onAccessUnit: (@Sendable (AccessUnit) -> Void)?
+    /// Called with every unit of the sound on the transport's event loop; must return soon.
+    public var onSound: (@Sendable (SoundUnit) -> Void)?
     /// Called with every frame on the decoder's thread; the decoder waits meanwhile.
     public var onFrame: (@Sendable (RawFrame) -> Void)?
 
@@ -64,7 +66,20 @@ public final class Receiver: Sendable {
     }
 
     /// Whether a closure or an output wants anything.
-    var wantsAnything: Bool { wantsFrames || onAccessUnit != nil || !outputs.isEmpty }
+    var wantsAnything: Bool {
+      wantsFrames || onAccessUnit != nil || onSound != nil || !outputs.isEmpty
+    }
+
+    /// Whether sound by itself is of use: to a closure, to an output, or where nothing is written.
+    var wantsSound: Bool {
+      onSound != nil || outputs.isEmpty || outputs.contains { $0.format.inputs.contains(.sound) }
+    }
+
+    /// Whether a closure or an output wants pictures in any form, or nothing wants anything.
+    var wantsPictures: Bool {
+      wantsFrames || onAccessUnit != nil || !wantsAnything
+        || outputs.contains { $0.format.inputs.contains(.units) }
+    }
   }
 
   /// Makes a transport, given the counters of all previous ones.
@@ -185,6 +200,16 @@ public final class Receiver: Sendable {
   public func accessUnits(_ pressure: BackPressure = .everyOne) -> Received<AccessUnit> {
     let handover = Handover<AccessUnit>(pressure)
     distribution.deliver(unitsTo: handover)
+    return Received(receiver: self, handover: handover)
+  }
+
+  /// The units of the sound, as they come from the network.
+  ///
+  /// - Parameter pressure: what happens to new units while the loop's body is busy.
+  /// - Returns: a sequence for one loop.
+  public func sound(_ pressure: BackPressure = .everyOne) -> Received<SoundUnit> {
+    let handover = Handover<SoundUnit>(pressure)
+    distribution.deliver(soundTo: handover)
     return Received(receiver: self, handover: handover)
   }
 

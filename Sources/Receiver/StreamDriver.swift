@@ -111,6 +111,11 @@ final class StreamDriver: DatagramSink {
         let goesOn = distribution.deliver(unit)
         state.value.reception.delivered(
           goesOn: goesOn, isCrowded: distribution.isCrowded, at: .now)
+      case .deliverSound(let unit):
+        surroundings.activity.note()
+        distribution.deliver(unit)
+        state.value.reception.delivered(
+          goesOn: true, isCrowded: distribution.isCrowded, at: .now)
       case .awaitRoom:
         distribution.whenRoom { [self] in
           submit { $0.roomAwaited(isCrowded: distribution.isCrowded, at: .now) }

@@ -1,6 +1,22 @@
 import Defragment
 import RTPWire
 
+extension Reception.Configuration {
+  /// What the video's stream has to know: without a use for it, nothing of sound.
+  var video: VideoStream.Configuration {
+    var stream = stream
+    if !wantsSound { stream.formats = FormatCatalogue(stream.formats.formats, sound: []) }
+    if saidSound != nil { stream.media = MediaDescription() }
+    return stream
+  }
+
+  /// The media, where the user says that it is sound by itself.
+  var saidSound: MediaDescription? {
+    let media = stream.media
+    return wantsSound && media.kind == .audio && stream.formats.knowsSound(media) ? media : nil
+  }
+}
+
 extension Reception {
   /// What is wanted of a run, across all of its connections.
   public struct Configuration: Sendable {
@@ -15,6 +31,11 @@ extension Reception {
     /// How long media may pause before a connection counts as dead and is replaced; `nil` if there
     /// is no reconnection.
     public var reconnectionSilence: Duration?
+    /// Whether anybody takes pictures; otherwise sound alone is life, and video of an unknown codec
+    /// beside it is no reason to end.
+    public var wantsPictures = true
+    /// Whether sound by itself is a stream that somebody can use.
+    public var wantsSound = true
 
     public init() {}
   }

@@ -20,7 +20,7 @@ extension Reception {
       consider(firstArrival.advanced(by: duration), .run(unusableMedia ?? .durationReached))
     }
     guard carrier.time == .live else { return earliest }
-    if video.hasSaidGoodbye, endsWithGoodbye, let lastMedia {
+    if livesBySound ? soundHasSaidGoodbye : video.hasSaidGoodbye, endsWithGoodbye, let lastMedia {
       consider(lastMedia.advanced(by: Self.goodbyeGrace), .connection(.goodbye))
     }
     if let silence, let openedAt {

@@ -49,13 +49,16 @@ extension Reception {
     }
   }
 
-  /// The place of the video in the description.
-  private var videoPlace: Int { places.firstIndex(of: .video) ?? 0 }
+  /// The place of the video in the description, or of all tracks without one; `nil` where sound
+  /// alone is described.
+  private var videoPlace: Int? { places.isEmpty ? 0 : places.firstIndex(of: .video) }
 
   /// The report blocks for the sources on a channel.
   private func receptions(on track: Int) -> [SourceReception] {
     guard track == videoPlace else {
-      guard case .other(let index) = places[track] else { return [] }
+      guard places.indices.contains(track), case .other(let index) = places[track] else {
+        return []
+      }
       return others[index].sourceReception.map { [$0] } ?? []
     }
     let found = others.filter { $0.place == nil }.compactMap(\.sourceReception)
@@ -75,7 +78,9 @@ extension Reception {
 
   /// Requests what is missing.
   mutating func sendFeedback() {
-    guard let index = reports.firstIndex(where: { $0.track == videoPlace }) else { return }
+    guard let videoPlace, let index = reports.firstIndex(where: { $0.track == videoPlace }) else {
+      return
+    }
     while let message = video.nextFeedback(at: now) {
       let about = receptions(on: videoPlace)
       let compound = reports[index].reports.feedback(

@@ -67,23 +67,25 @@ extension Reception {
     }
     now = next
     for index in others.indices { others[index].drain(at: now) }
+    takeSound()
     guard due == nil else { return true }
     recording.removeFirst()
     take(datagram)
+    takeSound()
     noteLife(at: datagram.arrival)
-    if case .unrecognized(let payloadTypes) = video.phase {
-      end(.connection(.unrecognizedMedia(payloadTypes: payloadTypes)))
-    }
+    endIfUnrecognized()
     return true
   }
 
   /// Ends the connection once its carrier has ended and nothing waits any more.
   mutating func endIfCarrierEnded() {
-    guard phase == .running, let carrierEnd, recording.isEmpty, waiting.isEmpty, gate.isOpen else {
-      return
-    }
+    guard phase == .running, let carrierEnd, recording.isEmpty, waiting.isEmpty,
+      recordedSound.isEmpty, gate.isOpen
+    else { return }
     let types = video.unrecognizedPayloadTypes
-    if carrier.time == .recorded, case .recognizing = video.phase, !types.isEmpty {
+    if carrier.time == .recorded, case .recognizing = video.phase, !types.isEmpty,
+      soundDelivered == 0
+    {
       // The codec cannot be learned any more.
       return end(.connection(.unrecognizedMedia(payloadTypes: types)))
     }

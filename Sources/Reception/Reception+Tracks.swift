@@ -8,6 +8,8 @@ extension Reception {
   static let maximumDescribed = 32
   /// The most other sources on the video's channel that are followed.
   static let maximumFound = 8
+  /// After such a pause, another source may take the place of a found one.
+  static let longestPause: Duration = .seconds(10)
 
   /// What a place of the description stands for.
   enum Place: Sendable, Hashable {
@@ -20,17 +22,27 @@ extension Reception {
   /// Starts over with a new description of the far end's media.
   mutating func describe(_ media: [MediaDescription]) throws {
     // What the user says takes precedence over the description.
-    let own = configuration.stream.media
-    guard let chosen = place(ofVideoIn: media) else {
+    let own = configuration.video.media
+    let formats = configuration.stream.formats
+    let sound = media.indices.prefix(Self.maximumDescribed).first {
+      media[$0].kind == .audio && formats.knowsSound(media[$0])
+    }
+    var chosen = place(ofVideoIn: media)
+    if sound != nil, !configuration.wantsPictures, let video = chosen,
+      let name = own.completed(by: media[video]).encodingName,
+      formats.codec(encodingName: name) == nil
+    {
+      chosen = nil
+    }
+    if chosen == nil, own.encodingName != nil || sound == nil || !configuration.wantsSound {
       // A medium that the user describes, or that is not called sound, may still be video.
       if own.encodingName != nil || media.contains(where: { $0.kind != .audio }) { return }
       throw NoVideo(media: media)
     }
-    var stream = configuration.stream
-    stream.media = own.completed(by: media[chosen])
+    var stream = configuration.video
+    if let chosen { stream.media = own.completed(by: media[chosen]) }
     video = try VideoStream(configuration: stream, after: former?.video)
-    others = []
-    places = []
+    (others, places, soundTrack, alignment) = ([], [], nil, SoundAlignment())
     for (index, description) in media.enumerated() {
       guard index != chosen else {
         places.append(.video)
@@ -42,14 +54,18 @@ extension Reception {
       }
       let earlier = former?.others.first { $0.place == index && $0.media.kind == description.kind }
       places.append(.other(others.count))
-      others.append(
-        Track(description, at: index, window: stream.reorderWindow, after: earlier))
+      var track = Track(description, at: index, window: stream.reorderWindow, after: earlier)
+      if index == sound {
+        track.unpack(with: formats, after: earlier)
+        soundTrack = others.count
+      }
+      others.append(track)
     }
   }
 
   /// The place of the first video whose codec is known or to be recognized, or else of any video.
   private func place(ofVideoIn media: [MediaDescription]) -> Int? {
-    let stream = configuration.stream
+    let stream = configuration.video
     let videos = media.indices.filter { media[$0].kind == .video }
     func name(_ index: Int) -> String? { stream.media.completed(by: media[index]).encodingName }
     return videos.first { name($0).flatMap(stream.formats.codec(encodingName:)) != nil }
@@ -61,9 +77,13 @@ extension Reception {
     firstArrival = firstArrival ?? datagram.arrival
     switch place(of: datagram) {
     case .video:
+      // Until there is video, what belongs to sound that was found is no concern of it.
+      if !video.isReceiving, passOn(datagram) { return }
       video.receive(datagram)
       if !video.passedOver.isEmpty { follow(video.takePassedOver()) }
-      if others.count >= places.count, !others.isEmpty { passOnControl(datagram) }
+      if others.count >= places.count, !others.isEmpty, video.isReceiving {
+        passOnControl(datagram)
+      }
     case .other(let index):
       others[index].receive(datagram)
     case .untracked:
@@ -72,7 +92,7 @@ extension Reception {
   }
 
   private func place(of datagram: Datagram) -> Place {
-    guard places.count > 1 else { return .video }
+    guard places.count > 1 else { return places.first ?? .video }
     let place = places.indices.contains(datagram.track) ? places[datagram.track] : places[0]
     guard datagram.channel == .media, let type = datagram.payloadType,
       !describes(type, at: place)
@@ -102,8 +122,7 @@ extension Reception {
       }
       let found = others.indices.filter { others[$0].place == nil }
       if found.count >= Self.maximumFound {
-        // A source that has not proved itself is the least loss.
-        guard let index = found.first(where: { others[$0].ssrc == nil }) else { continue }
+        guard let index = leastOf(found, at: datagram.arrival) else { continue }
         others[index] = track(of: packet)
         others[index].receive(datagram)
       } else {
@@ -113,11 +132,35 @@ extension Reception {
     }
   }
 
+  /// Which of the tracks that were `found` is the least loss: one whose source has not proved
+  /// itself, or one that has been silent for long.
+  private func leastOf(_ found: [Int], at now: Instant) -> Int? {
+    if let index = found.first(where: { others[$0].ssrc == nil }) { return index }
+    return found.first { index in
+      others[index].lastArrival.map { $0.advanced(by: Self.longestPause) < now } ?? true
+    }
+  }
+
+  /// Gives a datagram to the track that was found for its source; `false` if there is none.
+  private mutating func passOn(_ datagram: Datagram) -> Bool {
+    guard !others.isEmpty else { return false }
+    if datagram.channel == .control || RTCPPacket.recognizes(datagram.bytes) {
+      return passOnControl(datagram)
+    }
+    guard let packet = try? RTPPacket(parsing: datagram.bytes),
+      let index = index(ofFound: packet.ssrc)
+    else { return false }
+    others[index].receive(datagram)
+    return true
+  }
+
   private func track(of packet: RTPPacket) -> Track {
     var track = Track(
       MediaDescription(onlyPayloadType: packet.payloadType), at: nil,
       window: configuration.stream.reorderWindow)
     track.expectedSource = packet.ssrc
+    // Where sound is described, anything else is not it.
+    if !hasDescribedSound { track.unpack(with: configuration.stream.formats) }
     return track
   }
 
@@ -126,25 +169,29 @@ extension Reception {
   }
 
   /// Passes the RTCP of a source found beside the video to its track too.
-  private mutating func passOnControl(_ datagram: Datagram) {
+  ///
+  /// - Returns: whether there is such a source.
+  @discardableResult
+  private mutating func passOnControl(_ datagram: Datagram) -> Bool {
     guard datagram.channel == .control || RTCPPacket.recognizes(datagram.bytes),
       let ssrc = datagram.bytes.getInteger(
         at: datagram.bytes.readerIndex + 4, as: UInt32.self),
       let index = index(ofFound: ssrc)
-    else { return }
+    else { return false }
     others[index].receive(datagram)
+    return true
   }
 }
 
 extension Datagram {
   /// The payload type, if this looks like RTP.
-  fileprivate var payloadType: UInt8? {
+  var payloadType: UInt8? {
     guard !RTCPPacket.recognizes(bytes) else { return nil }
     return bytes.getInteger(at: bytes.readerIndex + 1, as: UInt8.self).map { $0 & 0x7F }
   }
 }
 
-/// The description contains no video.
+/// The description contains neither video nor sound of a known coding.
 public struct NoVideo: Error, Sendable, Hashable, CustomStringConvertible {
   public let media: [MediaDescription]
 
@@ -152,6 +199,7 @@ public struct NoVideo: Error, Sendable, Hashable, CustomStringConvertible {
     let names = media.prefix(8).map { media in
       media.encodingName.map { "\(media.kind.rawValue) (\($0))" } ?? media.kind.rawValue
     }
-    return "there is no video in it, but \(names.joined(separator: ", "))"
+    return
+      "there is no video in it, but \(names.joined(separator: ", "))"
   }
 }

@@ -16,6 +16,8 @@ public struct Reception: Sendable {
   public enum Action: Sendable {
     /// Hand on an access unit of the video; then say ``delivered(goesOn:isCrowded:at:)``.
     case deliver(AccessUnit)
+    /// Hand on a unit of the sound, in order with the video's; then say the same.
+    case deliverSound(SoundUnit)
     /// Say ``roomAwaited(isCrowded:at:)`` once whoever takes access units may have room again.
     case awaitRoom
     /// Send an RTCP compound to the far end of the track that was described at this place.
@@ -44,6 +46,11 @@ public struct Reception: Sendable {
   var video: VideoStream
   /// All other tracks: first the described ones, then those found on the video's channel.
   var others: [Track] = []
+  /// Which of them is the sound that is handed on.
+  var soundTrack: Int?
+  var alignment = SoundAlignment()
+  /// Sound of a recording that has come out of its packets.
+  var recordedSound = CircularBuffer<SoundUnit>()
   /// What the far end described, in its order; empty without a description.
   var places: [Place] = []
   var reports: [ChannelReports] = []
@@ -69,6 +76,8 @@ public struct Reception: Sendable {
   var carrierEnd: CarrierEnd?
   /// The video's packet count when media was last noted as alive.
   private var notedDeliveries: UInt64
+  /// The same for the sound.
+  private var notedSound: UInt64 = 0
   var randomness: AnyRandomness
 
   enum Phase: Sendable, Hashable {
@@ -100,9 +109,13 @@ public struct Reception: Sendable {
     self.former = former.map { Former(video: $0.video, others: $0.others) }
     self.randomness = AnyRandomness(base: randomness)
     self.now = carrier.time == .live ? now : Instant(nanoseconds: 0)
-    video = try VideoStream(configuration: configuration.stream, after: former?.video)
+    video = try VideoStream(configuration: configuration.video, after: former?.video)
     notedDeliveries = video.delivered
     clock = former?.clock ?? RunClock(of: configuration, on: carrier, at: now)
+    if let sound = configuration.saidSound {
+      try describe([sound])
+      notedSound = soundDelivered
+    }
   }
 
   // MARK: - Inputs
@@ -126,6 +139,7 @@ public struct Reception: Sendable {
       return end(.connection(.unsupportedMedia(error)))
     }
     notedDeliveries = video.delivered
+    notedSound = soundDelivered
     openReports()
   }
 
@@ -167,7 +181,7 @@ public struct Reception: Sendable {
     endIfCarrierEnded()
   }
 
-  /// An access unit was handed on.
+  /// An access unit, or sound, was handed on.
   ///
   /// - Parameters:
   ///   - goesOn: whether decoding can go on with the next one.
@@ -218,6 +232,7 @@ public struct Reception: Sendable {
     advance(to: now)
     video.finish(at: self.now, isLeft: senderGoesOn)
     for index in others.indices { others[index].finish() }
+    takeSound()
     sayGoodbye()
     if carrier.time == .live { pull(at: self.now) }
   }
@@ -248,7 +263,12 @@ public struct Reception: Sendable {
   public mutating func nextAction() -> Action? {
     while true {
       if let action = actions.popFirst() { return action }
-      if let unit = nextUnit() { return .deliver(unit) }
+      if let next = nextUnit() {
+        return switch next {
+        case .picture(let unit): .deliver(unit)
+        case .sound(let unit): .deliverSound(unit)
+        }
+      }
       guard gate.isOpen else { return nil }
       if carrier.time == .recorded, phase == .running, advanceRecording() { continue }
       if actions.isEmpty { settleGate() }
@@ -302,21 +322,32 @@ public struct Reception: Sendable {
     actions.append(.ended(end))
   }
 
-  /// Queues the complete access units as actions.
+  /// Queues the complete access units and the sound as actions.
   mutating func pull(at now: Instant) {
-    while let unit = video.next(at: now) {
-      if !waiting.append(unit), gate.giveUp() { goOn() }
-    }
+    while let unit = nextPicture(at: now) { wait(with: .picture(unit)) }
     for index in others.indices { others[index].drain(at: now) }
-    if case .unrecognized(let payloadTypes) = video.phase {
-      end(.connection(.unrecognizedMedia(payloadTypes: payloadTypes)))
-    }
+    takeSound()
+    endIfUnrecognized()
   }
 
-  /// Only packets of the stream count as life, not everything that reaches the port.
+  /// Queues what a live stream hands on.
+  mutating func wait(with unit: WaitingUnits.Unit) {
+    if !waiting.append(unit), gate.giveUp() { goOn() }
+  }
+
+  mutating func endIfUnrecognized() {
+    guard case .unrecognized(let payloadTypes) = video.phase, soundDelivered == 0 else { return }
+    end(.connection(.unrecognizedMedia(payloadTypes: payloadTypes)))
+  }
+
+  /// Only packets of the stream count as life, not everything that reaches the port; sound does
+  /// where there is nothing else.
   mutating func noteLife(at arrival: Instant) {
-    guard video.delivered != notedDeliveries else { return }
+    let isVideo = video.delivered != notedDeliveries
+    let isSound = livesBySound && soundDelivered != notedSound
     notedDeliveries = video.delivered
+    notedSound = soundDelivered
+    guard isVideo || isSound else { return }
     clock.noteMedia(at: arrival)
     lastMedia = arrival
     if firstMedia == nil {
@@ -325,14 +356,22 @@ public struct Reception: Sendable {
     }
   }
 
-  private mutating func nextUnit() -> AccessUnit? {
+  private mutating func nextUnit() -> WaitingUnits.Unit? {
     guard gate.isOpen else { return nil }
-    return carrier.time == .live ? waiting.popFirst() : video.next(at: now)
+    guard carrier.time == .recorded else { return waiting.popFirst() }
+    return nextPicture(at: now).map { .picture($0) }
+      ?? recordedSound.popFirst().map { .sound($0) }
+  }
+
+  private mutating func nextPicture(at now: Instant) -> AccessUnit? {
+    guard let unit = video.next(at: now) else { return nil }
+    alignment.notePicture(unit.time, arrival: unit.firstArrival)
+    return unit
   }
 
   /// Lets the far end continue once what it sent has been consumed.
   private mutating func settleGate() {
-    guard waiting.isEmpty, recording.isEmpty, gate.settle() else { return }
+    guard waiting.isEmpty, recordedSound.isEmpty, recording.isEmpty, gate.settle() else { return }
     goOn()
   }
 

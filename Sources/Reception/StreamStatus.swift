@@ -16,6 +16,10 @@ public struct StreamStatus: Sendable {
   public let unrecognizedDatagrams: UInt64
   /// All tracks: first the described ones in that order, then those found among the packets.
   public let tracks: [TrackStatus]
+  /// The sound that is handed on, which is one of them.
+  public let sound: TrackStatus?
+  /// By what sound and pictures are kept in step; `nil` where nothing had to be.
+  public let alignment: SoundAlignment.Source?
 
   init(of reception: Reception) {
     let video = reception.video
@@ -27,6 +31,8 @@ public struct StreamStatus: Sendable {
     clock = video.clock
     unrecognizedDatagrams = video.unrecognizedDatagrams
     tracks = reception.trackStatuses
+    sound = reception.soundTrack.map { TrackStatus(of: reception.others[$0]) }
+    alignment = reception.alignment.source
   }
 }
 
@@ -43,7 +49,10 @@ extension Reception {
       case .untracked: break
       }
     }
-    if places.isEmpty { statuses.append(TrackStatus(of: video, at: nil)) }
+    // Where sound alone was found, there is no video to speak of.
+    if places.isEmpty, soundTrack == nil || video.isReceiving || video.reception.received > 0 {
+      statuses.append(TrackStatus(of: video, at: nil))
+    }
     // A source that has not proved itself is not a track.
     let found = others.filter { $0.place == nil && $0.ssrc != nil }
     return statuses + found.map(TrackStatus.init)

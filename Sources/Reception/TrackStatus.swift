@@ -1,5 +1,5 @@
-import Bitstream
-import Defragment
+public import Bitstream
+public import Defragment
 public import RTPProcessor
 public import RTPWire
 
@@ -17,12 +17,21 @@ public struct TrackStatus: Sendable {
   public let clockRate: UInt32
   /// Whether this track is decoded.
   public let isDecoded: Bool
+  /// Its sound; `nil` for tracks that are only counted.
+  public let sound: SoundStatus?
   public let reception: ReceptionStatistics
   /// Media time to wall-clock time, from sender reports.
   public let clock: ClockMapping
 
   /// The interarrival jitter of RFC 3550 §6.4.1, in seconds.
   public var jitter: Double { reception.jitter / Double(max(1, clockRate)) }
+}
+
+/// What is known of the sound of a track.
+public struct SoundStatus: Sendable {
+  /// What its decoder has to know; `nil` before that is known.
+  public let format: SoundFormat?
+  public let statistics: SoundStatistics
 }
 
 extension TrackStatus {
@@ -34,6 +43,7 @@ extension TrackStatus {
     ssrc = track.ssrc
     clockRate = track.media.clockRate
     isDecoded = false
+    sound = track.sound.map { SoundStatus(format: $0.format, statistics: $0.statistics) }
     reception = track.processor.statistics
     clock = track.processor.clock
   }
@@ -51,6 +61,7 @@ extension TrackStatus {
     ssrc = video.ssrc
     clockRate = video.media.clockRate
     isDecoded = true
+    sound = nil
     reception = video.reception
     clock = video.clock
   }

@@ -34,6 +34,8 @@ public struct VideoStream: Sendable {
 
   public private(set) var phase: Phase
   private let configuration: Configuration
+  /// The static payload types of sound that is known, where nothing was said of the codec.
+  private let soundTypes: Set<UInt8>
   private let hasFeedback: Bool
   private var preroll: Preroll
   private var processor: RTPProcessor
@@ -62,6 +64,11 @@ public struct VideoStream: Sendable {
   public init(configuration: Configuration, after former: VideoStream? = nil) throws {
     self.configuration = configuration
     hasFeedback = !configuration.media.feedback.requests.isEmpty
+    let formats = configuration.formats
+    soundTypes =
+      configuration.media.encodingName != nil
+      ? []
+      : Set((0..<96).filter { formats.knowsSound(MediaDescription(onlyPayloadType: $0)) })
     phase = .recognizing
     preroll = Preroll(configuration.formats)
     let processing = Self.processing(of: configuration.media, configuration)
@@ -94,6 +101,9 @@ public struct VideoStream: Sendable {
 
   /// `true` once the source has sent an RTCP BYE and nothing since.
   public var hasSaidGoodbye: Bool { processor.hasSaidGoodbye }
+
+  /// Whether the codec is known.
+  var isReceiving: Bool { if case .receiving = phase { true } else { false } }
 
   /// Datagrams that were kept for recognition and belong to no stream.
   public var unrecognizedDatagrams: UInt64 {
@@ -141,6 +151,9 @@ public struct VideoStream: Sendable {
   /// Processes one datagram; call ``next(at:)`` until `nil` afterwards.
   public mutating func receive(_ datagram: Datagram) {
     if case .receiving = phase { return process(datagram) }
+    if datagram.channel == .media, let type = datagram.payloadType, soundTypes.contains(type) {
+      return passOver(datagram)
+    }
     switch preroll.keep(datagram, media: configuration.media) {
     case .undecided:
       break
@@ -246,9 +259,11 @@ public struct VideoStream: Sendable {
       [parameterSetsKnown, formats = configuration.formats] packet in
       formats.isEntryPoint(packet.payload, parameterSetsKnown: parameterSetsKnown)
     }
-    if outcome == .ignoredPayloadType, passedOver.count < Preroll.maximumDatagrams {
-      passedOver.append(datagram)
-    }
+    if outcome == .ignoredPayloadType { passOver(datagram) }
+  }
+
+  private mutating func passOver(_ datagram: Datagram) {
+    if passedOver.count < Preroll.maximumDatagrams { passedOver.append(datagram) }
   }
 
   mutating func takePassedOver() -> [Datagram] {

@@ -74,7 +74,8 @@ struct MistakeTests {
   @Test("a payload type with a fixed meaning is named", arguments: fixedTypes)
   func fixedType(media: String, live: String, recorded: String) throws {
     let capture = try Scratch.path("pcapng")
-    let (receiver, port) = try CommandTests.listener(["--capture", capture])
+    let (receiver, port) = try CommandTests.listener(
+      ["--capture", capture, "-o", Scratch.path("y4m")])
     let sender = try RunningProcess(
       "ffmpeg",
       "-v error -re -f lavfi -i \(media) rtp://127.0.0.1:\(port)".split(separator: " ")
@@ -82,7 +83,7 @@ struct MistakeTests {
     #expect(try receiver.waitForExit() == 9)
     withExtendedLifetime(sender) {}
     #expect(receiver.standardError.contains(live), "\(receiver.standardError)")
-    let (status, said) = try run([capture])
+    let (status, said) = try run([capture, "-o", Scratch.path("y4m")])
     #expect(status == 9, "\(said)")
     #expect(said.contains(recorded), "\(said)")
   }
@@ -283,7 +284,7 @@ struct MistakeTests {
   @Test func aDescriptionOfSoundAloneIsSaidAtOnce() throws {
     let path = try Scratch.path("sdp")
     try "v=0\nm=audio 5004 RTP/AVP 0\n".write(toFile: path, atomically: true, encoding: .utf8)
-    let (status, words) = try run([path])
+    let (status, words) = try run([path, "-o", Scratch.path("y4m")])
     #expect(status == 9)
     #expect(words.contains("audio PCMU") && words.contains("H264"), "\(words)")
   }

@@ -351,12 +351,12 @@ import Testing
     let silent = VirtualSender(units: 1, seed: 1, at: .init(nanoseconds: .max))
     let pair = try Pair(
       sender: silent,
-      describes: [MediaDescription(kind: .audio, payloadType: 0, encodingName: "PCMU")])
+      describes: [MediaDescription(kind: .audio, payloadType: 3, encodingName: "GSM")])
     guard case .connection(.unsupportedMedia(let error)) = pair.end?.end else {
       Issue.record("\(String(describing: pair.end))")
       return
     }
-    #expect("\(error)".contains("audio (PCMU)"))
+    #expect("\(error)".contains("audio (GSM)"))
   }
 
   // MARK: - Who has to wait

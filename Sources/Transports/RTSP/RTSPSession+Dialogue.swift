@@ -159,7 +159,9 @@ extension RTSPSession {
       guard purpose == .play else {
         perform(
           .describe(
-            description, selected: description.index(of: configuration.selection), tracks: []))
+            description,
+            selected: description.index(
+              of: configuration.selection, orSoundOf: configuration.soundEncodings), tracks: []))
         return end(.finished)
       }
       let base = ControlURLs(response, requested: url)

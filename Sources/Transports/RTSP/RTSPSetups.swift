@@ -105,7 +105,10 @@ struct RTSPSetups: Sendable {
     from description: SessionDescription, urls: [[String]], configuration: RTSPConfiguration
   ) throws(RTSPError) {
     let media = description.media
-    guard let index = description.index(of: configuration.selection) else {
+    guard
+      let index = description.index(
+        of: configuration.selection, orSoundOf: configuration.soundEncodings)
+    else {
       throw .noSuchStream(
         configuration.selection == .everything ? .firstVideo : configuration.selection)
     }
@@ -253,12 +256,27 @@ struct RTSPSetups: Sendable {
 }
 
 extension SessionDescription {
-  /// The index of the stream to play; `nil` when there is no such stream.
-  func index(of selection: RTSPConfiguration.Selection) -> Int? {
+  /// The index of the stream to play, or of sound with one of `encodings` where everything is to be
+  /// played and there is no video; `nil` when there is no such stream.
+  func index(
+    of selection: RTSPConfiguration.Selection, orSoundOf encodings: Set<String> = []
+  ) -> Int? {
     switch selection {
-    case .everything, .firstVideo:
-      media.firstIndex { $0.kind == .video && !$0.isBackChannel && !$0.isRetransmission }
+    case .everything: firstVideo ?? sound(of: encodings)
+    case .firstVideo: firstVideo
     case .number(let number): media.indices.contains(number) ? number : nil
+    }
+  }
+
+  private var firstVideo: Int? {
+    media.firstIndex { $0.kind == .video && !$0.isBackChannel && !$0.isRetransmission }
+  }
+
+  /// The index of the first sound with one of `encodings`.
+  private func sound(of encodings: Set<String>) -> Int? {
+    media.firstIndex {
+      $0.kind == .audio && !$0.isBackChannel
+        && $0.description.encodingName.map { encodings.contains($0.uppercased()) } ?? false
     }
   }
 

@@ -130,6 +130,7 @@ extension TransportOptions {
     var configuration = rtsp
     configuration.credentials = configuration.credentials ?? credentials
     if configuration.tls == TLSConfiguration() { configuration.tls = tls }
+    if !media.soundEncodings.isEmpty { configuration.soundEncodings = media.soundEncodings }
     if configuration.selection == .everything, let number = media.number {
       configuration.selection = .number(number)
     }

@@ -138,7 +138,7 @@ extension SourceFile {
 
 extension SessionDescription {
   /// The section to listen for: the chosen one, or the first usable video section with a port,
-  /// otherwise the first usable section, but none that only repeats another.
+  /// otherwise the first usable section, or else known sound, but none that only repeats another.
   func mediaToReceive(by choice: MediaChoice = MediaChoice()) throws(TransportError) -> Int {
     var withPort = media.indices.filter { media[$0].port > 0 && !media[$0].isRetransmission }
     guard !withPort.isEmpty else { throw .nothingToReceive }
@@ -151,8 +151,12 @@ extension SessionDescription {
     }
     let encodings = choice.encodings
     let usable = withPort.filter { media[$0].isUsable(byEncodings: encodings) }
-    guard let chosen = usable.first(where: { media[$0].kind == .video }) ?? usable.first else {
-      throw .noUsableMedia(described: withPort.map { media[$0].words }, usable: encodings.sorted())
+    let sound = withPort.first { media[$0].isSound(of: choice.soundEncodings) }
+    guard let chosen = usable.first(where: { media[$0].kind == .video }) ?? usable.first ?? sound
+    else {
+      throw .noUsableMedia(
+        described: withPort.map { media[$0].words },
+        usable: encodings.sorted() + choice.soundEncodings.sorted())
     }
     let profile = media[chosen].profile
     guard ["RTP/AVP", "RTP/SAVP"].contains(where: profile.uppercased().hasPrefix) else {
@@ -191,6 +195,12 @@ extension SessionDescription.Media {
   fileprivate func isUsable(byEncodings encodings: Set<String>) -> Bool {
     guard !encodings.isEmpty else { return true }
     return description.encodingName.map { encodings.contains($0.uppercased()) } ?? (kind != .audio)
+  }
+
+  /// Whether it is sound with one of `encodings`.
+  fileprivate func isSound(of encodings: Set<String>) -> Bool {
+    kind == .audio
+      && description.encodingName.map { encodings.contains($0.uppercased()) } ?? false
   }
 
   /// A description for people: `audio PCMU`.

@@ -16,6 +16,7 @@ struct Pair {
   private var channels: [ByteBuffer: Datagram.Channel] = [:]
 
   private(set) var units: [AccessUnit] = []
+  private(set) var sound: [SoundUnit] = []
   private(set) var sent: [(bytes: ByteBuffer, track: Int, at: Instant)] = []
   private(set) var holds: [Bool] = []
   /// How often it was asked to say when there is room.
@@ -134,6 +135,9 @@ struct Pair {
       switch action {
       case .deliver(let unit):
         units.append(unit)
+        reception.delivered(goesOn: true, isCrowded: isCrowded, at: now)
+      case .deliverSound(let unit):
+        sound.append(unit)
         reception.delivered(goesOn: true, isCrowded: isCrowded, at: now)
       case .awaitRoom: roomRequests += 1
       case .sendRTCP(let bytes, let track):

@@ -1,0 +1,235 @@
+import Bitstream
+import Defragment
+import NIOCore
+import RTPProcessor
+import RTPWire
+import Reception
+import TestSupport
+import Testing
+
+/// Sessions with sound, beside video or by itself.
+@Suite("Sound of a session")
+struct SoundReceptionTests {
+  private static let start = Instant(nanoseconds: 1_000_000_000)
+  private static let described = MediaDescription(
+    kind: .audio, payloadType: 0, encodingName: "PCMU", clockRate: 8000)
+
+  private static func silent() -> VirtualSender {
+    VirtualSender(units: 0, seed: 1, at: .init(nanoseconds: .max))
+  }
+
+  /// 20 ms of G.711, of which the first byte is the low part of its number.
+  private static func packet(
+    _ number: Int, type: UInt8 = 0, ssrc: UInt32 = 0x50
+  ) -> ByteBuffer {
+    var bytes = ByteBuffer(bytes: [0x80, type])
+    bytes.writeMultipleIntegers(
+      UInt16(truncatingIfNeeded: number), UInt32(truncatingIfNeeded: number * 160), ssrc)
+    bytes.writeInteger(UInt8(truncatingIfNeeded: number))
+    bytes.writeRepeatingByte(0xFF, count: 159)
+    return bytes
+  }
+
+  private static func goodbye(of ssrc: UInt32) -> ByteBuffer {
+    var bytes = ByteBuffer(bytes: [0x80, 201])
+    bytes.writeMultipleIntegers(UInt16(1), ssrc)
+    bytes.writeBytes([0x81, 203])
+    bytes.writeMultipleIntegers(UInt16(1), ssrc)
+    return bytes
+  }
+
+  private static func numbers(_ pair: Pair) -> [UInt8] {
+    pair.sound.compactMap { $0.bytes.getInteger(at: $0.bytes.readerIndex) }
+  }
+
+  @Test("Sound beside the video comes in order with it, on its timeline", arguments: [0, 1])
+  func besideVideo(_ track: Int) throws {
+    let sender = VirtualSender(units: 100, seed: 1, at: Self.start)
+    var pair = try Pair(sender: sender, describes: [sender.media, Self.described])
+    for number in 0..<200 {
+      if number != 100 { pair.receive(Self.packet(number), track: track) }
+      pair.drive(for: .milliseconds(20))
+    }
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.sound.count == 199)
+    #expect(pair.sound.reduce(0) { $0 + $1.lostBefore } == 1)
+    #expect(pair.wholeUnits == pair.sender.units)
+    // In step: sound and picture that came together have the same time.
+    let sound = try #require(pair.sound.last(where: { $0.alignedTime != nil }))
+    let picture = try #require(pair.units.last(where: { $0.firstArrival <= sound.firstArrival }))
+    let apart = try #require(sound.alignedTime).seconds - picture.time.seconds
+    #expect((-0.001...0.045).contains(apart), "\(apart)")
+    let status = pair.reception.status
+    #expect(status.sound?.sound?.statistics.units == 199)
+    #expect(status.sound?.sound?.format?.codec == G711.muLaw)
+    #expect(status.tracks.map { $0.sound != nil } == [false, true])
+    #expect(status.alignment == .arrivals)
+  }
+
+  @Test(
+    "Sound by itself is a stream: described, or found by its static type", arguments: [true, false])
+  func alone(_ isDescribed: Bool) throws {
+    var pair = try Pair(
+      sender: Self.silent(), carrier: .init(isPassive: !isDescribed),
+      describes: isDescribed ? [Self.described] : []
+    ) {
+      $0.silenceTimeout = .seconds(3)
+      $0.firstMediaTimeout = .seconds(3)
+    }
+    for number in 0..<500 {
+      pair.receive(Self.packet(number))
+      pair.drive(for: .milliseconds(20))
+    }
+    #expect(pair.end == nil && pair.mediaBegan != nil)
+    #expect(Self.numbers(pair) == (0..<500).map { UInt8(truncatingIfNeeded: $0) })
+    #expect(pair.sound.allSatisfy { $0.alignedTime == $0.time })
+    #expect(pair.reception.status.tracks.count == 1)
+    #expect(pair.reception.status.unrecognizedDatagrams == 0)
+    #expect(pair.reception.unusableMedia == nil)
+    // It ends like any other.
+    pair.drive(for: .seconds(4))
+    guard case .run(.mediaLost) = pair.end?.end else {
+      Issue.record("\(String(describing: pair.end))")
+      return
+    }
+  }
+
+  @Test("Sound by itself says goodbye", arguments: [true, false])
+  func goodbye(_ isDescribed: Bool) throws {
+    var pair = try Pair(sender: Self.silent(), describes: isDescribed ? [Self.described] : [])
+    for number in 0..<50 {
+      pair.receive(Self.packet(number))
+      pair.drive(for: .milliseconds(20))
+    }
+    pair.receive(Self.goodbye(of: 0x50), on: .control)
+    pair.drive(for: .seconds(2))
+    guard case .connection(.goodbye) = pair.end?.end else {
+      Issue.record("\(String(describing: pair.end))")
+      return
+    }
+  }
+
+  @Test("Sound was found before the video came")
+  func videoLater() throws {
+    let sender = VirtualSender(
+      units: 100, seed: 1, at: Self.start.advanced(by: .seconds(7)))
+    var pair = try Pair(sender: sender, describes: [])
+    for number in 0..<500 {
+      pair.receive(Self.packet(number))
+      pair.drive(for: .milliseconds(20))
+    }
+    pair.drive(for: .seconds(2))
+    #expect(pair.sound.count == 500)
+    #expect(pair.units.count >= 98)
+    #expect(pair.reception.status.tracks.map(\.kind) == [.video, .audio])
+    #expect(pair.sound.last.map { $0.alignedTime != $0.time } == true)
+  }
+
+  @Test("A sender of sound begins anew, again and again, each time under another SSRC")
+  func newSources() throws {
+    var pair = try Pair(sender: Self.silent(), carrier: .init(isPassive: true), describes: [])
+    for source in 0..<20 {
+      let before = pair.sound.count
+      for number in 0..<50 {
+        pair.receive(Self.packet(number, ssrc: 0x50 + UInt32(source)))
+        pair.drive(for: .milliseconds(20))
+      }
+      #expect(pair.sound.count == before + 50)
+      pair.drive(for: .seconds(20))
+    }
+    #expect(pair.end == nil)
+  }
+
+  @Test("Video is missing from the description, and so is sound that is known")
+  func nothingKnown() throws {
+    let gsm = MediaDescription(kind: .audio, payloadType: 3, encodingName: "GSM", clockRate: 8000)
+    let pair = try Pair(sender: Self.silent(), describes: [gsm])
+    guard case .connection(.unsupportedMedia) = pair.end?.end else {
+      Issue.record("\(String(describing: pair.end))")
+      return
+    }
+    // The known one is taken, wherever it stands.
+    var other = try Pair(sender: Self.silent(), describes: [gsm, Self.described])
+    for number in 0..<10 { other.receive(Self.packet(number), track: 1) }
+    #expect(other.sound.count == 10)
+  }
+
+  @Test("Nobody takes pictures: video of an unknown codec does no harm")
+  func soundAloneIsWanted() throws {
+    let video = MediaDescription(payloadType: 98, encodingName: "AV1")
+    var pair = try Pair(sender: Self.silent(), describes: [video, Self.described]) {
+      $0.wantsPictures = false
+    }
+    for number in 0..<10 { pair.receive(Self.packet(number), track: 1) }
+    #expect(pair.end == nil && pair.sound.count == 10 && pair.mediaBegan != nil)
+    let refused = try Pair(sender: Self.silent(), describes: [video, Self.described])
+    guard case .connection(.unsupportedMedia) = refused.end?.end else {
+      Issue.record("\(String(describing: refused.end))")
+      return
+    }
+  }
+
+  @Test(
+    "Sound waits while somebody is crowded, and a recording loses none of it",
+    arguments: [true, false])
+  func crowd(_ isRecorded: Bool) throws {
+    var pair = try Pair(
+      sender: Self.silent(), carrier: .init(time: isRecorded ? .recorded : .live),
+      describes: [Self.described])
+    for number in 0..<50 {
+      pair.receive(Self.packet(number))
+      pair.drive(for: .milliseconds(20))
+    }
+    #expect(pair.sound.count == 50)
+    pair.setCrowded(true)
+    for number in 50..<100 {
+      pair.receive(Self.packet(number))
+      pair.drive(for: .milliseconds(20))
+    }
+    #expect(pair.sound.count <= 51)
+    pair.setCrowded(false)
+    pair.carrierEnded()
+    pair.finish()
+    #expect(Self.numbers(pair) == (0..<100).map { UInt8($0) })
+    #expect(pair.isFinished)
+  }
+
+  @Test("The totals continue on the next connection")
+  func nextConnection() throws {
+    var pair = try Pair(sender: Self.silent(), describes: [Self.described])
+    for number in 0..<10 { pair.receive(Self.packet(number)) }
+    pair.finish()
+    var next = try Reception(
+      Reception.Configuration(), on: .init(), after: pair.reception,
+      randomness: SeededGenerator(seed: 2), at: pair.now)
+    next.described([Self.described], at: pair.now)
+    next.transportOpened(takesReports: true, at: pair.now)
+    var units: [SoundUnit] = []
+    for number in 500..<510 {
+      next.receive(Datagram(bytes: Self.packet(number, ssrc: 9), arrival: pair.now))
+      while let action = next.nextAction() {
+        if case .deliverSound(let unit) = action { units.append(unit) }
+      }
+    }
+    #expect(units.count == 10 && units.first?.isDiscontinuity == true)
+    #expect(next.status.sound?.sound?.statistics.units == 20)
+    #expect(next.status.sound?.reception.isBalanced == true)
+    let last = try #require(pair.sound.last)
+    #expect(units.first.map { $0.time.ticks > last.time.ticks } == true)
+  }
+
+  @Test(
+    "Comfort noise and telephone events between the packets are no loss", arguments: [true, false])
+  func otherTypes(_ isDescribed: Bool) throws {
+    var pair = try Pair(sender: Self.silent(), describes: isDescribed ? [Self.described] : [])
+    for number in 0..<100 {
+      pair.receive(Self.packet(number, type: number % 10 == 5 ? 13 : number % 10 == 6 ? 101 : 0))
+      pair.drive(for: .milliseconds(20))
+    }
+    #expect(pair.sound.count == 80)
+    let statistics = try #require(pair.reception.status.sound?.sound?.statistics)
+    #expect(statistics.comfortNoise == 10 && statistics.otherTypes == 10)
+    #expect(statistics.lostPackets == 0 && pair.end == nil)
+  }
+}
