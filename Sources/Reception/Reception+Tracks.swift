@@ -40,6 +40,8 @@ extension Reception {
       throw NoVideo(media: media)
     }
     var stream = configuration.video
+    // Where video is described, what comes on its channel is not taken for sound.
+    stream.formats = FormatCatalogue(formats.formats, sound: [])
     if let chosen { stream.media = own.completed(by: media[chosen]) }
     video = try VideoStream(configuration: stream, after: former?.video)
     (others, places, soundTrack, alignment) = ([], [], nil, SoundAlignment())

@@ -69,6 +69,7 @@ public struct VideoStream: Sendable {
       configuration.media.encodingName != nil
       ? []
       : Set((0..<96).filter { formats.knowsSound(MediaDescription(onlyPayloadType: $0)) })
+        .filter { $0 == configuration.media.payloadType ?? $0 }
     phase = .recognizing
     preroll = Preroll(configuration.formats)
     let processing = Self.processing(of: configuration.media, configuration)

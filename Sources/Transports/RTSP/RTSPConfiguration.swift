@@ -24,8 +24,9 @@ public struct RTSPConfiguration: TransportOption, Hashable {
   public var delivery = Delivery.automatic
   /// In a catalogue, ``MediaChoice/number`` chooses from everything.
   public var selection = Selection.everything
-  /// Encoding names of sound, in upper case, that is played by itself where there is no video; empty
-  /// for none. In a catalogue, ``MediaChoice/soundEncodings`` takes precedence.
+  /// Encoding names of sound, in upper case, that is played by itself where there is no video.
+  ///
+  /// In a catalogue, ``MediaChoice/soundEncodings`` takes precedence.
   public var soundEncodings: Set<String> = []
   /// Sets up all streams and discards those that are not selected: H264DVR recorders send no video
   /// over UDP before audio is set up.

@@ -1,0 +1,96 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Sound as FFmpeg sends it, by itself.
+@Suite(.serialized)
+struct SoundTests {
+  struct Row: Sendable, CustomTestStringConvertible {
+    /// FFmpeg's arguments for the encoder.
+    let encoder: String
+    /// FFmpeg says goodbye only when it is told to.
+    var flags = "send_bye"
+    /// The `m=` line's type and the lines behind it; `nil` for a static type without a description.
+    var description: [String]?
+    let codec: String
+    /// Of two seconds; the encoders of AAC and Opus put some before the sound, and FFmpeg
+    /// does not send the last units of AAC, which it has gathered for a packet.
+    let samples: Int
+    var tolerance = 0
+
+    var testDescription: String { encoder }
+  }
+
+  private static let rows = [
+    Row(encoder: "pcm_mulaw -ar 8000", codec: "pcmu", samples: 16_000),
+    Row(encoder: "pcm_alaw -ar 8000", codec: "pcma", samples: 16_000),
+    Row(encoder: "g722 -ar 16000", codec: "g722", samples: 32_000),
+    Row(encoder: "pcm_s16be -ar 44100 -ac 2", codec: "l16", samples: 88_200),
+    Row(
+      encoder: "pcm_s24be -ar 48000 -ac 2", description: ["97", "a=rtpmap:97 L24/48000/2"],
+      codec: "l24", samples: 96_000),
+    Row(
+      encoder: "pcm_mulaw -ar 16000 -ac 2", description: ["97", "a=rtpmap:97 PCMU/16000/2"],
+      codec: "pcmu", samples: 32_000),
+    Row(
+      encoder: "g726 -ar 8000 -b:a 32k", description: ["97", "a=rtpmap:97 AAL2-G726-32/8000"],
+      codec: "g726", samples: 16_000),
+    Row(
+      encoder: "g726le -ar 8000 -b:a 24k", description: ["97", "a=rtpmap:97 G726-24/8000"],
+      codec: "g726le", samples: 16_000, tolerance: 8),
+    Row(
+      encoder: "aac -ar 44100",
+      description: [
+        "97", "a=rtpmap:97 MPEG4-GENERIC/44100/1",
+        "a=fmtp:97 profile-level-id=1;mode=AAC-hbr;sizelength=13;indexlength=3;indexdeltalength=3;"
+          + " config=120856E500",
+      ], codec: "aac", samples: 88_200, tolerance: 8192),
+    Row(
+      encoder: "aac -ar 44100", flags: "latm+send_bye",
+      description: [
+        "97", "a=rtpmap:97 MP4A-LATM/44100/1",
+        "a=fmtp:97 profile-level-id=41;cpresent=0;config=400024103fc0",
+      ], codec: "aac", samples: 88_200, tolerance: 3072),
+    Row(
+      encoder: "libopus", description: ["97", "a=rtpmap:97 opus/48000/2"], codec: "opus",
+      samples: 96_000, tolerance: 1920),
+  ]
+
+  @Test("every coding that FFmpeg sends is taken out of its packets", arguments: rows)
+  func codings(_ row: Row) throws {
+    var source = "rtp://127.0.0.1:0"
+    var port = try FreePort.udpPair()
+    if let description = row.description {
+      source = try Scratch.path("sdp")
+      let head = ["v=0", "c=IN IP4 127.0.0.1", "m=audio \(port) RTP/AVP \(description[0])"]
+      try (head + description.dropFirst()).map { $0 + "\r\n" }.joined()
+        .write(toFile: source, atomically: true, encoding: .utf8)
+    }
+    let receiver = try RunningProcess(Product.rtpRecv, [source, "--stats", "-"])
+    let line = try receiver.waitForLine(#/listening on 127\.0\.0\.1:(\d+)/#)
+    port = try #require(UInt16(line.1))
+    let sender = try RunningProcess(
+      "ffmpeg",
+      "-v error -re -f lavfi -i sine=duration=2 -c:a \(row.encoder) -f rtp "
+        .appending("-rtpflags \(row.flags) rtp://127.0.0.1:\(port)").split(separator: " ").map(
+          String.init))
+    #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    #expect(receiver.standardError.contains("s of sound (\(row.codec), "))
+    let sound = try #require(try Self.sound(of: receiver))
+    #expect(sound["codec"] as? String == row.codec)
+    let samples = try #require(sound["samples"] as? Int)
+    #expect(abs(samples - row.samples) <= row.tolerance, "\(samples)")
+    for name in ["missing_samples", "silent_samples", "malformed_payloads", "lost_packets"] {
+      #expect(sound[name] as? Int == 0, "\(name)")
+    }
+  }
+
+  /// What the last line of the statistics says of the sound.
+  private static func sound(of receiver: RunningProcess) throws -> [String: Any]? {
+    let line = String(decoding: receiver.standardOutput, as: UTF8.self).split(separator: "\n").last
+    let object = try JSONSerialization.jsonObject(with: Data(try #require(line).utf8))
+    let tracks = (object as? [String: Any])?["tracks"] as? [[String: Any]]
+    return tracks?.lazy.compactMap { $0["sound"] as? [String: Any] }.first
+  }
+}
