@@ -21,6 +21,14 @@ struct FrameOptions: ParsableArguments {
       valueName: "WxH"))
   var sizeText: String?
 
+  @Option(
+    help: ArgumentHelp(
+      """
+      Write a picture (.jpg, .png) this often by the stream's clock, such as 500ms, 10s, 5m or 1h. \
+      Names without %d or a time get a number: shot-000001.jpg.
+      """, valueName: "time"))
+  var every: TimeSpan?
+
   func validate() throws {
     guard formatName == nil || pixelFormat != nil else {
       throw ValidationError(
@@ -33,9 +41,17 @@ struct FrameOptions: ParsableArguments {
   }
 
   /// `requests` with frames of the wanted size and samples.
-  func applied(to requests: [OutputRequest]) throws -> [OutputRequest] {
-    for (option, value) in [("--pixel-format", formatName), ("--size", sizeText)] {
-      guard value == nil || !requests.isEmpty else { throw ValidationError("\(option) needs -o") }
+  ///
+  /// Pictures are made of intact frames only, unless a `treatment` of losses was typed that shows
+  /// others.
+  func applied(
+    to requests: [OutputRequest], treatment: LossTreatment?
+  ) throws -> [OutputRequest] {
+    let typed = [
+      ("--pixel-format", formatName != nil), ("--size", sizeText != nil), ("--every", every != nil),
+    ]
+    for (option, isTyped) in typed {
+      guard !isTyped || !requests.isEmpty else { throw ValidationError("\(option) needs -o") }
     }
     let ofFrames = requests.filter { $0.format.inputs.contains(.frames) }
     guard
@@ -44,10 +60,21 @@ struct FrameOptions: ParsableArguments {
     else {
       throw ValidationError("--pixel-format has no effect with pictures, whose samples are coded")
     }
+    guard every == nil || requests.contains(where: { $0.format.samples == .own }) else {
+      throw ValidationError("--every is for pictures: -o NAME.jpg or NAME.png")
+    }
     return try requests.map { request in
       guard request.format.inputs.contains(.frames) else { return request }
       var request = request
       request.shape.size = size
+      if request.format.samples == .own {
+        request.pictures.interval = every?.duration
+        request.pictures.takesDamaged = treatment != nil && treatment != .skip
+        guard PictureNames(request.name) != nil else {
+          throw ValidationError(
+            "\(request.name): after % comes d, 5d, Y, m, d, H, M, S, y, j, s, F, T, z or %")
+        }
+      }
       if let pixelFormat, request.format.samples != .own {
         guard request.format.samples.includes(pixelFormat) else {
           throw ValidationError(

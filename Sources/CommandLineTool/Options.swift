@@ -14,8 +14,9 @@ struct OutputOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       A file or named pipe to write, or - for standard output; repeatable. The ending chooses the \
-      format: \(Self.formatNames). An existing file is replaced when the first frame comes. \
-      \(Self.schemes)
+      format: \(Self.formatNames). An existing file is replaced when the first frame comes. A .jpg or \
+      .png is one intact picture; with --every, or with %d, %05d or the time in UTC such as \
+      %Y%m%dT%H%M%SZ in its name, it is one of many. \(Self.schemes)
       """, valueName: "path"), transform: CommandLineSecrets.path)
   var paths: [String] = []
 

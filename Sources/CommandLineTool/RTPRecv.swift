@@ -148,7 +148,8 @@ struct RTPRecv: AsyncParsableCommand {
 
   /// The requested outputs.
   func outputRequests() throws -> [OutputRequest] {
-    try written.applied(to: frames.applied(to: outputs.requests()))
+    try written.applied(
+      to: frames.applied(to: outputs.requests(), treatment: loss.chosenTreatment))
   }
 
   private var usesStandardOutput: Bool {

@@ -60,23 +60,25 @@ extension OutputRequest {
   }
 }
 
-/// A length of time, as people write it: `90s`, `10m`, `1h`, `7d`.
+/// A length of time, as people write it: `500ms`, `90s`, `10m`, `1h`, `7d`.
 struct TimeSpan: ExpressibleByArgument {
-  private static let units: [Character: Int64] = [
-    "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800,
+  /// Units in milliseconds; the first that a text ends in is meant.
+  private static let units: [(name: String, milliseconds: Int64)] = [
+    ("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000),
+    ("w", 604_800_000),
   ]
-  /// A hundred years.
-  private static let longest: Int64 = 3_153_600_000
+  /// A hundred years in milliseconds.
+  private static let longest: Int64 = 3_153_600_000_000
 
   let duration: Duration
 
   init?(argument: String) {
-    guard let unit = argument.last, let seconds = Self.units[unit],
-      let count = Int64(argument.dropLast()), count > 0
+    guard let unit = Self.units.first(where: { argument.hasSuffix($0.name) }),
+      let count = Int64(argument.dropLast(unit.name.count)), count > 0
     else { return nil }
-    let (product, overflow) = count.multipliedReportingOverflow(by: seconds)
+    let (product, overflow) = count.multipliedReportingOverflow(by: unit.milliseconds)
     guard !overflow, product <= Self.longest else { return nil }
-    duration = .seconds(product)
+    duration = .milliseconds(product)
   }
 }
 

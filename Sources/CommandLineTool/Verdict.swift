@@ -44,7 +44,7 @@ struct Verdict {
       return
     }
     let (judged, words) = Self.judge(report, wish)
-    if judged == .done, let frames = wish.frames, !report.reason.isFramesReached {
+    if judged == .done, let frames = wish.frames, !report.reason.isFulfilment {
       status = .framesMissing
       let missing = "\(report.status.delivery.frames) of \(frames.counted("frame")) came"
       complaint = [words, missing].compactMap(\.self).joined(separator: "; ")
@@ -181,12 +181,19 @@ extension ExitStatus {
       case .cannotWrite: .outputFailed
       case .readerGone: .readerGone
       case .formatChanged: .formatChanged
+      case .nothingIntact: .noMedia
       }
   }
 }
 
 extension EndReason {
-  fileprivate var isFramesReached: Bool { if case .framesReached = self { true } else { false } }
+  /// Whether the run ended because it had done everything; an output that failed is judged before.
+  fileprivate var isFulfilment: Bool {
+    switch self {
+    case .framesReached, .outputsEnded: true
+    default: false
+    }
+  }
 
   /// The reason's name in the statistics.
   var name: String {

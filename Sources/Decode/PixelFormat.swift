@@ -128,6 +128,11 @@ extension PixelFormat {
   public static let p010 = PixelFormat("p010le", .semiPlanar(.yuv420), 10, AV_PIX_FMT_P010LE)
   public static let gray10 = PixelFormat("gray10le", .yuv(.monochrome), 10, AV_PIX_FMT_GRAY10LE)
 
+  package static let yuv422p = PixelFormat("yuv422p", .yuv(.yuv422), 8, AV_PIX_FMT_YUV422P)
+  package static let yuv444p = PixelFormat("yuv444p", .yuv(.yuv444), 8, AV_PIX_FMT_YUV444P)
+  /// With the high byte first, as in PNG.
+  package static let rgb48 = PixelFormat("rgb48be", .packed, 16, AV_PIX_FMT_RGB48BE)
+
   /// What frames can be converted to, under the names that people know.
   public static let targets: KeyValuePairs<String, PixelFormat> = [
     "yuv420p": yuv420p, "nv12": nv12, "rgb24": rgb24, "bgr24": bgr24, "gray8": gray8,

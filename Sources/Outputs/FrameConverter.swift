@@ -1,4 +1,4 @@
-package import Bitstream
+import Bitstream
 import CFFmpeg
 package import Decode
 import Defragment
@@ -19,8 +19,16 @@ import Defragment
     case exact
   }
 
+  /// In what colours samples that are not RGB come out.
+  package enum Standard: Sendable, Hashable {
+    /// In those of the stream.
+    case stream
+    /// As JPEG files have them (JFIF 1.02): BT.601 in full range, chroma in the middle.
+    case jfif
+  }
+
   private enum Target {
-    case shape(FrameShape, FormatDescription.Colour?)
+    case shape(FrameShape, Standard)
     case fixed(RawFrame.Conversion)
   }
 
@@ -34,12 +42,11 @@ import Defragment
   /// Makes what libswscale can convert without a fault.
   private var forerunner: FrameConverter?
 
-  /// Converts to `shape`, with the range and matrix of `colour` if that is given, where the result is
-  /// neither RGB nor gray.
+  /// Converts to `shape`.
   package init(
-    to shape: FrameShape, colour: FormatDescription.Colour? = nil, quality: Quality = .fast
+    to shape: FrameShape, as standard: Standard = .stream, quality: Quality = .fast
   ) {
-    target = .shape(shape, colour)
+    target = .shape(shape, standard)
     self.quality = quality
   }
 
@@ -130,13 +137,18 @@ import Defragment
   private func conversion(of frame: RawFrame) -> RawFrame.Conversion {
     switch target {
     case .fixed(let conversion): return conversion
-    case .shape(let shape, let colour):
+    case .shape(let shape, let standard):
       let format = shape.pixelFormat ?? frame.pixelFormat
       let geometry = RawFrame.Geometry(
         width: shape.size?.width ?? frame.width, height: shape.size?.height ?? frame.height,
         pixelFormat: format)
+      if standard == .jfif {
+        var colour = frame.colour
+        (colour.matrix, colour.isFullRange) = (ColourMatrix.bt601.rawValue, true)
+        return RawFrame.Conversion(to: geometry, colour, .centre)
+      }
       return RawFrame.Conversion(
-        to: geometry, colour ?? self.colour(of: frame, in: shape, format),
+        to: geometry, colour(of: frame, in: shape, format),
         format.chromaShift == frame.pixelFormat.chromaShift ? frame.chromaLocation : .unspecified)
     }
   }
@@ -182,8 +194,7 @@ import Defragment
     let changesRange =
       switch target.layout {
       case .packed: !frame.colour.isFullRange
-      case .yuv(.monochrome): frame.colour.isFullRange != conversion.colour.isFullRange
-      case .yuv, .semiPlanar, .gbr: false
+      case .yuv, .semiPlanar, .gbr: frame.colour.isFullRange != conversion.colour.isFullRange
       }
     if changesRange { return source.bitDepth > 8 ? .yuv420p10 : .yuv420p }
     return nil

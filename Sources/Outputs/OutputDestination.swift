@@ -9,6 +9,9 @@ public protocol OutputDestination: AnyObject {
   /// Whether items that come fast are better taken many at a time.
   var isFile: Bool { get }
 
+  /// Whether nothing more is wanted; the output then ends as if no more items came.
+  var isComplete: Bool { get }
+
   /// Makes ready to write.
   ///
   /// - Parameter noteDelay: to be called when a reader without whom nothing can be written has not
@@ -30,6 +33,8 @@ public protocol OutputDestination: AnyObject {
 
 extension OutputDestination {
   public var isFile: Bool { false }
+
+  public var isComplete: Bool { false }
 }
 
 /// What an output has done so far.

@@ -48,6 +48,8 @@ public final class OutputLane: Sendable {
     public var policy = Policy.dropOldest
     /// What the frames are converted to.
     public var shape = FrameShape()
+    /// Which frames become pictures, in the formats of pictures.
+    public var pictures = PictureSelection()
     /// Scale later pictures to the first one's size and sample layout, instead of beginning a new
     /// file or ending the pipe.
     public var scaleToFirst = false
@@ -86,18 +88,20 @@ public final class OutputLane: Sendable {
   /// - Parameters:
   ///   - configuration: what to write, and where.
   ///   - onError: called at most once, on the output's thread, when the output ends early.
+  ///   - onCompletion: called at most once, on the output's thread, when the output has all it wants.
   ///   - onNews: called on the output's thread when ``awaitsReader`` becomes true.
   /// - Throws: ``ThreadError``.
   public init(
     _ configuration: Configuration,
     onError: @escaping @Sendable (any OutputFault) -> Void = { _ in },
+    onCompletion: @escaping @Sendable () -> Void = {},
     onNews: @escaping @Sendable () -> Void = {}
   ) throws(ThreadError) {
     self.configuration = configuration
     queue = BoundedQueue(limits: configuration.queueLimits)
     let worker = OutputWorker(
       configuration: configuration, queue: queue, account: account, onNews: onNews)
-    thread = try WorkerThread { worker.run(onError: onError) }
+    thread = try WorkerThread { worker.run(onError: onError, onCompletion: onCompletion) }
   }
 
   deinit { end(within: Self.longestFinish) }

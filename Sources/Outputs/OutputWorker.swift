@@ -30,11 +30,13 @@ final class OutputWorker {
     destination = configuration.format.makeDestination(configuration, account.deadline)
   }
 
-  /// Writes until the queue is closed and empty, the deadline has passed, or something fails.
-  func run(onError: (any OutputFault) -> Void) {
+  /// Writes until the queue is closed and empty, the deadline has passed, the output is complete, or
+  /// something fails.
+  func run(onError: (any OutputFault) -> Void, onCompletion: () -> Void) {
     do {
       try open()
       try writeAll()
+      if destination.isComplete { onCompletion() }
     } catch {
       let fault: any OutputFault =
         (error as? any OutputFault) ?? OutputError.failed(reason: "\(error)")
@@ -79,6 +81,10 @@ final class OutputWorker {
         account.report(destination.progress)
       }
       try destination.write(items)
+      if destination.isComplete {
+        queue.close()
+        return try destination.finish()
+      }
     }
   }
 

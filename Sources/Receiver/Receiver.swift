@@ -135,6 +135,14 @@ public final class Receiver: Sendable {
     self.playout = playout
     let activity = Activity()
     let living = Mutex(configuration.outputs.count)
+    // The run continues while any output is left.
+    let outputEnded: @Sendable () -> Void = {
+      let isLast = living.withLock { count in
+        count -= 1
+        return count == 0
+      }
+      if isLast { end(.outputsEnded) }
+    }
     outputs = try configuration.outputs.map { request in
       var setup = OutputLane.Configuration(target: request.target, format: request.format)
       // Units come on the event loop, which never waits; the far end is held instead.
@@ -145,16 +153,11 @@ public final class Receiver: Sendable {
       setup.recording = request.recording
       setup.wallClock = pace.wallClock
       setup.playout = playout
+      setup.pictures = request.pictures
       let lane = try OutputLane(
         setup,
-        onError: { _ in
-          // The run continues while any output is left.
-          if living.withLock({ count in
-            count -= 1; return count == 0
-          }) {
-            end(.outputsEnded)
-          }
-        }, onNews: { activity.note() })
+        onError: { _ in outputEnded() }, onCompletion: outputEnded,
+        onNews: { activity.note() })
       return RunningOutput(
         name: request.name, format: request.format, holdsFarEnd: policy == .block, lane: lane)
     }

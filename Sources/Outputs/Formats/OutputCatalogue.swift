@@ -64,19 +64,20 @@ public struct OutputFormat: Sendable {
     makeDestination = { OutputFiles(make: make, configuration: $0, deadline: $1) }
   }
 
-  /// A recording, whose destination opens its files itself.
+  /// A format whose outputs open their files themselves, on the output's thread.
   init(
-    recording name: String, otherEndings: [String], inputs: Inputs,
+    name: String, otherEndings: [String] = [], inputs: Inputs, samples: Samples = .any,
+    isRecording: Bool = false,
     makeDestination:
       @escaping @Sendable (OutputLane.Configuration, WriteDeadline) -> any OutputDestination
   ) {
     self.name = name
     self.otherEndings = otherEndings
     self.inputs = inputs
-    samples = .any
+    self.samples = samples
     scheme = nil
     summary = ""
-    isRecording = true
+    self.isRecording = isRecording
     self.makeDestination = makeDestination
   }
 
@@ -112,12 +113,13 @@ extension OutputFormat.Samples {
 /// A format is a file in this folder and an entry in ``standard``. A program adds its own with
 /// ``init(_:)``: `OutputCatalogue(OutputCatalogue.standard.formats + [mine])`.
 public struct OutputCatalogue: Sendable {
-  /// The formats in this package: frames, an elementary stream of each of its codecs, recordings, and
-  /// sound.
+  /// The formats in this package: frames, an elementary stream of each of its codecs, recordings,
+  /// sound, and pictures.
   public static let standard = OutputCatalogue(
     [YUVOutput.format, Y4MOutput.format, FrameRing.format]
       + FormatCatalogue.standard.codecs.map { OutputFormat.elementaryStream(of: $0) }
-      + Container.all.map { OutputFormat.recording(as: $0) } + [PCMOutput.format])
+      + Container.all.map { OutputFormat.recording(as: $0) } + [PCMOutput.format]
+      + PictureFiles.formats)
 
   public let formats: [OutputFormat]
 

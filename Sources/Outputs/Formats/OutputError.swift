@@ -27,6 +27,8 @@ public enum OutputError: OutputFault, Hashable {
   case noSoundDecoder(name: String)
   /// The sound changed its rate or channels, which the output cannot express.
   case soundChanged(from: String, to: String)
+  /// None of the frames that came was intact, and others are not wanted.
+  case noIntactPicture(of: Int)
   /// The output threw something that is no ``OutputFault``; what it says of itself.
   case failed(reason: String)
 
@@ -43,6 +45,7 @@ public enum OutputError: OutputFault, Hashable {
     case .cannotConvert: "cannot_convert"
     case .noSoundDecoder: "no_sound_decoder"
     case .soundChanged: "sound_changed"
+    case .noIntactPicture: "no_intact_picture"
     case .failed: "failed"
     }
   }
@@ -50,6 +53,7 @@ public enum OutputError: OutputFault, Hashable {
   public var outcome: OutputOutcome {
     switch self {
     case .readerGone: .readerGone
+    case .noIntactPicture: .nothingIntact
     case .formatChanged, .soundChanged: .formatChanged
     case .cannotOpen, .noReader, .writeFailed, .readerTooSlow, .unsupportedPixelFormat,
       .wrongCodec, .cannotConvert, .noSoundDecoder, .failed:
@@ -83,6 +87,8 @@ public enum OutputError: OutputFault, Hashable {
       "\(output): this libavcodec has no decoder for sound of \(name)"
     case .soundChanged(let from, let to):
       "\(output) cannot change its format: the sound went from \(from) to \(to)"
+    case .noIntactPicture(let count):
+      "\(output): none of \(count) pictures was intact; --on-loss conceal takes them all the same"
     case .failed(let reason):
       "\(output): \(reason)"
     }

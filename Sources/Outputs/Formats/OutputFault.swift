@@ -26,4 +26,6 @@ public enum OutputOutcome: Sendable, Hashable, CaseIterable {
   case readerGone
   /// The pictures changed, which the output cannot express.
   case formatChanged
+  /// No picture came that it was to hold.
+  case nothingIntact
 }

@@ -231,7 +231,8 @@ extension OutputFormat {
   /// The coded pictures, as they were sent and with their times.
   static func recording(as container: Container) -> OutputFormat {
     OutputFormat(
-      recording: container.name, otherEndings: container.otherEndings, inputs: [.units, .sound]
+      name: container.name, otherEndings: container.otherEndings, inputs: [.units, .sound],
+      isRecording: true
     ) { configuration, deadline in
       RecordingFiles(container, configuration: configuration, deadline: deadline)
     }

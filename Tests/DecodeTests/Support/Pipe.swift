@@ -80,13 +80,16 @@ extension Clip {
 func lane(
   _ target: OutputTarget, _ format: String, policy: OutputLane.Policy = .block,
   limits: QueueLimits? = nil, scaleToFirst: Bool = false, shape: FrameShape = FrameShape(),
-  onError: @escaping @Sendable (any OutputFault) -> Void = { _ in }
+  pictures: PictureSelection = PictureSelection(),
+  onError: @escaping @Sendable (any OutputFault) -> Void = { _ in },
+  onCompletion: @escaping @Sendable () -> Void = {}
 ) throws -> OutputLane {
   let format = try #require(catalogue.format(named: format))
   var configuration = OutputLane.Configuration(target: target, format: format)
   configuration.policy = policy
   configuration.scaleToFirst = scaleToFirst
   configuration.shape = shape
+  configuration.pictures = pictures
   if let limits { configuration.queueLimits = limits }
-  return try OutputLane(configuration, onError: onError)
+  return try OutputLane(configuration, onError: onError, onCompletion: onCompletion)
 }

@@ -1,11 +1,13 @@
 import Foundation
 import Glibc
 
-/// The time from starting the program to the first raw frame in its pipe, with GStreamer's RTSP
-/// server.
+/// The time from starting the program to the first raw frame in its pipe, and to a whole JPEG, with
+/// GStreamer's RTSP server.
 enum Start {
   struct Client: Sendable {
     let name: String
+    /// Whether it makes one picture, after which its pipe ends.
+    var isPicture = false
     let command: @Sendable (_ url: String) -> [String]
   }
 
@@ -18,6 +20,12 @@ enum Start {
     Client(name: "gstreamer latency=0, TCP") { gstreamer($0, "protocols=tcp") },
     Client(name: "ffmpeg") { ffmpeg($0) },
     Client(name: "ffmpeg, TCP") { ffmpeg($0, "-rtsp_transport", "tcp") },
+    Client(name: "rtp-recv", isPicture: true) {
+      [Peer.rtpRecv, $0, "-o", "-", "--format", "jpg", "--quiet"]
+    },
+    Client(name: "rtp-recv, TCP", isPicture: true) {
+      [Peer.rtpRecv, $0, "--rtsp-transport", "tcp", "-o", "-", "--format", "jpg", "--quiet"]
+    },
   ]
 
   private static func gstreamer(_ url: String, _ options: String...) -> [String] {
@@ -45,16 +53,31 @@ enum Start {
     ])
     let port = server.readLine().split(separator: " ").last.map(String.init) ?? ""
     let results = try inRounds(rounds, clients) { client in
-      try firstFrame(of: client.command("rtsp://127.0.0.1:\(port)/stream"))
+      let command = client.command("rtsp://127.0.0.1:\(port)/stream")
+      return try client.isPicture ? wholeOutput(of: command) : firstFrame(of: command)
     }
     let medians = results.map { median($0) }
-    for (index, client) in clients.enumerated() {
+    for (index, client) in clients.enumerated() where !client.isPicture {
       // UDP is compared with UDP, and TCP with TCP.
       row([
         client.name, number(medians[index], 0), number(medians[index] / medians[2 + index % 2]),
         number(medians[index] / medians[4 + index % 2]),
       ])
     }
+    head(
+      "Start to a whole JPEG, in the same rounds",
+      ["receiver", "picture (ms)", "ratio to its first frame"])
+    for (index, client) in clients.enumerated() where client.isPicture {
+      row([client.name, number(medians[index], 0), number(medians[index] / medians[index % 2])])
+    }
+  }
+
+  /// Milliseconds until the pipe has ended.
+  private static func wholeOutput(of command: [String]) throws -> Double {
+    let start = Latency.now()
+    let receiver = try Running(command)
+    _ = try receiver.output.fileHandleForReading.readToEnd()
+    return (Latency.now() - start) * 1000
   }
 
   /// Milliseconds until one whole frame has come through the pipe.

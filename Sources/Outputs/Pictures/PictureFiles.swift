@@ -1,0 +1,166 @@
+import BlockingIO
+import Decode
+import Glibc
+import NIOCore
+import RTPWire
+
+/// `.jpg` and `.png`: pictures, each in a file of its own that appears whole; or one after another in
+/// a pipe.
+///
+/// A path without a pattern, and without an interval, is for one picture.
+final class PictureFiles: OutputDestination {
+  static let formats = [
+    OutputFormat(
+      name: "jpg", otherEndings: ["jpeg"], inputs: .frames, samples: .own,
+      makeDestination: { PictureFiles(.jpeg, $0, $1) }),
+    OutputFormat(
+      name: "png", inputs: .frames, samples: .own,
+      makeDestination: { PictureFiles(.png, $0, $1) }),
+  ]
+
+  /// How many names are listed at most.
+  private static let mostListed = 100
+
+  private(set) var progress = OutputProgress()
+
+  private let configuration: OutputLane.Configuration
+  private let deadline: WriteDeadline
+  private let encoder: PictureEncoder
+  private var schedule: PictureSchedule
+  /// `nil` for a descriptor.
+  private let names: PictureNames?
+  private let isSingle: Bool
+  /// What is no regular file, and is kept open.
+  private var pipe: FileWriter?
+  private var lastName: (name: String, repetitions: Int)?
+  private var seen = 0
+
+  init(
+    _ coding: PictureEncoder.Coding, _ configuration: OutputLane.Configuration,
+    _ deadline: WriteDeadline
+  ) {
+    self.configuration = configuration
+    self.deadline = deadline
+    let interval = configuration.pictures.interval
+    encoder = PictureEncoder(coding, size: configuration.shape.size)
+    schedule = PictureSchedule(every: interval)
+    switch configuration.target {
+    case .descriptor:
+      names = nil
+      isSingle = interval == nil
+    case .path(let path):
+      let given = PictureNames(path)
+      names = interval == nil ? given : given?.numbered
+      isSingle = names?.isSingle ?? true
+    }
+  }
+
+  var isComplete: Bool { isSingle && progress.written > 0 }
+
+  func open(whenReaderIsLate noteDelay: () -> Void) throws {
+    switch configuration.target {
+    case .descriptor(let number):
+      do {
+        pipe = try FileWriter(takingOver: number)
+      } catch {
+        throw OutputError(error, path: "descriptor \(number)")
+      }
+    case .path(let path):
+      var status = stat()
+      if unsafe stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
+        do {
+          pipe = try FileWriter(opening: path, until: deadline, whenReaderIsLate: noteDelay)
+        } catch {
+          throw OutputError(error, path: path)
+        }
+        return
+      }
+      // Said at once, and not with the first picture.
+      let folder = Self.folder(of: path)
+      let isWritable = unsafe access(folder + "/.", W_OK | X_OK) == 0
+      guard folder.contains("%") || isWritable else {
+        throw OutputError.cannotOpen(path: path, errno: errno)
+      }
+    }
+  }
+
+  func write(_ items: [OutputItem]) throws {
+    for case .frame(let frame) in items {
+      seen += 1
+      guard !isComplete, configuration.pictures.takesDamaged || frame.condition == .intact,
+        schedule.takes(frame.time)
+      else {
+        progress.skipped += 1
+        continue
+      }
+      let picture = try encoder.encode(frame)
+      try store(picture, of: frame)
+      progress.written += 1
+      progress.bytes += picture.readableBytes
+    }
+  }
+
+  func finish() throws {
+    guard progress.written > 0 || seen == 0 else { throw OutputError.noIntactPicture(of: seen) }
+  }
+
+  func close() { pipe = nil }
+
+  private func store(_ picture: ByteBuffer, of frame: RawFrame) throws(OutputError) {
+    if let pipe { return try write(picture, to: pipe) }
+    let path = nextName(for: frame)
+    // Through symbolic links, which stay.
+    let target = Self.resolved(path)
+    let (folder, name) = (Self.folder(of: target), target.split(separator: "/").last ?? "")
+    let temporary = "\(folder)/.\(name).\(getpid()).part"
+    do {
+      let file = try FileWriter(opening: temporary, until: deadline)
+      file.empty()
+      try write(picture, to: file)
+    } catch let failure as WriteFailure {
+      throw OutputError(failure, path: path)
+    } catch {
+      unsafe unlink(temporary)
+      throw error as? OutputError ?? .failed(reason: "\(error)")
+    }
+    guard unsafe rename(temporary, target) == 0 else {
+      let number = errno
+      unsafe unlink(temporary)
+      throw .cannotOpen(path: path, errno: number)
+    }
+    if progress.files.count < Self.mostListed { progress.files.append(path) }
+  }
+
+  private func write(_ picture: ByteBuffer, to file: FileWriter) throws(OutputError) {
+    let failure = unsafe picture.withUnsafeReadableBytes {
+      unsafe file.write($0, until: deadline).failure
+    }
+    if let failure { throw OutputError(failure, path: "") }
+  }
+
+  /// The name of the next picture; a name that says a second is used once.
+  private func nextName(for frame: RawFrame) -> String {
+    let time = configuration.wallClock.time(of: frame.firstArrival)
+    let name =
+      names?.name(
+        ofPicture: progress.written + 1, at: Int(time.nanoseconds / 1_000_000_000)) ?? ""
+    guard let last = lastName, last.name == name else {
+      lastName = (name, 1)
+      return name
+    }
+    lastName = (name, last.repetitions + 1)
+    let ending = OutputTarget.ending(of: name).map { "." + $0 } ?? ""
+    return "\(name.dropLast(ending.count))-\(last.repetitions + 1)\(ending)"
+  }
+
+  private static func resolved(_ path: String) -> String {
+    guard let real = unsafe realpath(path, nil) else { return path }
+    defer { unsafe free(real) }
+    return unsafe String(cString: real)
+  }
+
+  private static func folder(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+}
