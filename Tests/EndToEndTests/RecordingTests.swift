@@ -78,6 +78,57 @@ struct RecordingTests {
     try sender.waitForExit()
   }
 
+  @Test("a recording goes into a pipe too", arguments: Container.allCases)
+  func pipe(_ container: Container) throws {
+    let (sender, address) = try Self.server(["--frames", "120"])
+    let hashes = try Scratch.path("md5")
+    let shell = try RunningProcess(
+      "bash",
+      [
+        "-c", #""$0" "udp://$1" -o - --format "$2" | ffmpeg -v error -i - -f framemd5 "$3""#,
+        Product.rtpRecv, address, container.rawValue, hashes,
+      ])
+    #expect(try shell.waitForExit() == 0, "\(shell.standardError)")
+    try sender.waitForExit()
+    let lines = try String(contentsOfFile: hashes, encoding: .utf8).split(separator: "\n")
+    #expect(lines.filter { !$0.hasPrefix("#") }.count == 120)
+  }
+
+  @Test(
+    "a loss costs its pictures, and neither the time nor the file", arguments: Container.allCases)
+  func losses(_ container: Container) throws {
+    let (sender, address) = try Self.server(
+      ["--frames", "300", "--loss", "0.03", "--seed", "7", "--bitrate", "1M"])
+    let recording = try Scratch.path(container.rawValue)
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "-o", recording, "--stats", "-"])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    try sender.waitForExit()
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["rtp", "lost"] > 0)
+    let units = statistics["delivery", "access_units"]
+    let found = try Self.probe(recording, "stream=nb_read_packets")
+    #expect(found.split(separator: "\n").first.flatMap { Int($0) } == units)
+    let length = try #require(Double(try Self.probe(recording, "format=duration")))
+    #expect(abs(length - 10) < 0.2)
+  }
+
+  @Test("a capture is recorded with the time at which it was taken")
+  func captured() throws {
+    let folder = try TemporaryFolder()
+    let (capture, hashes) = try Self.capture.get()
+    let taken = try #require(
+      FileManager.default.attributesOfItem(atPath: capture)[.modificationDate] as? Date)
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [capture, "-o", folder("cam-%Y%m%dT%H%M%SZ.mkv")])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    let name = try #require(folder.names.first)
+    #expect(try FFmpeg.frameHashes(of: folder(name)) == hashes)
+    let text = try Self.probe(folder(name), "format_tags=creation_time").dropLast(8) + "Z"
+    let start = try #require(ISO8601DateFormatter().date(from: String(text)))
+    #expect(abs(start.timeIntervalSince(taken)) < 30)
+  }
+
   @Test("segments hold every picture once, and never replace a file")
   func segments() throws {
     let (sender, address) = try Self.server(["--frames", "300"])

@@ -1,4 +1,4 @@
-public import RTPWire
+import RTPWire
 
 /// Why an output ends a file.
 public enum FileReason: String, Sendable, Hashable, CaseIterable {
@@ -18,8 +18,6 @@ public enum FileReason: String, Sendable, Hashable, CaseIterable {
   case reordering
   /// A track came that the file does not have.
   case track
-  /// It could not be written.
-  case fault
 
   /// What happened, in words.
   public var words: String {
@@ -32,30 +30,27 @@ public enum FileReason: String, Sendable, Hashable, CaseIterable {
     case .time: "the file is as long as --segment says"
     case .reordering: "the stream reorders pictures further than it said"
     case .track: "another track came"
-    case .fault: "it could not be written"
     }
   }
 }
 
-/// What begins with a record: another file.
-public struct FileBeginning: Sendable, Hashable {
+/// The beginning of a file.
+struct FileBeginning: Sendable, Hashable {
   /// When the first picture or sound in it came.
-  public var start: WallClockTime
-
-  public init(start: WallClockTime) { self.start = start }
+  var start: WallClockTime
 }
 
-/// What ends with a record: the file, which has no later one.
+/// How a file ended, and what it has become.
 public struct FileEnding: Sendable, Hashable {
-  public var reason: FileReason
+  public let reason: FileReason
   /// How long the file plays, in seconds.
-  public var duration: Double
+  public let duration: Double
   /// Pictures or, without them, pieces of sound.
-  public var frames: Int
+  public let frames: Int
   /// Pictures at its start that refer to earlier ones, which it lacks: they were left out.
-  public var leftOut: Int
+  public let leftOut: Int
 
-  public init(reason: FileReason, duration: Double, frames: Int, leftOut: Int = 0) {
+  init(reason: FileReason, duration: Double, frames: Int, leftOut: Int = 0) {
     self.reason = reason
     self.duration = duration
     self.frames = frames
