@@ -12,6 +12,10 @@ public protocol OutputDestination: AnyObject {
   /// Whether nothing more is wanted; the output then ends as if no more items came.
   var isComplete: Bool { get }
 
+  /// How long such items gather where they come faster than this: waking up for each would cost more
+  /// than writing it.
+  var gatheringTime: Duration { get }
+
   /// Makes ready to write.
   ///
   /// - Parameter noteDelay: to be called when a reader without whom nothing can be written has not
@@ -35,6 +39,8 @@ extension OutputDestination {
   public var isFile: Bool { false }
 
   public var isComplete: Bool { false }
+
+  public var gatheringTime: Duration { .milliseconds(10) }
 }
 
 /// What an output has done so far.

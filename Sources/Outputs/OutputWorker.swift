@@ -7,9 +7,6 @@ import RTPWire
 final class OutputWorker {
   /// The most access units written with one system call.
   private static let unitsPerWrite = 64
-  /// How long a file's access units gather where they come faster than this: waking up for each
-  /// would cost more than writing it.
-  private static let gatheringTime = Duration.milliseconds(10)
 
   private let configuration: OutputLane.Configuration
   private let queue: BoundedQueue<OutputItem>
@@ -67,8 +64,8 @@ final class OutputWorker {
     while !account.deadline.isPast {
       if batch > 1, destination.isFile, queue.count == 0 {
         let now = Instant.now
-        let comesFast = wasIdle.map { $0.duration(to: now) < Self.gatheringTime * 1.5 }
-        if comesFast == true { queue.gather(for: Self.gatheringTime) }
+        let comesFast = wasIdle.map { $0.duration(to: now) < destination.gatheringTime * 1.5 }
+        if comesFast == true { queue.gather(for: destination.gatheringTime) }
         wasIdle = now
       }
       let items = queue.take(atMost: batch)

@@ -14,6 +14,8 @@ final class RecordingFiles: OutputDestination {
   private static let pause = Duration.seconds(2)
 
   private(set) var isFile = true
+  /// A fifth of a fragment: nobody waits for what is recorded.
+  let gatheringTime = Duration.milliseconds(200)
   private let container: Container
   private let configuration: OutputLane.Configuration
   private let deadline: WriteDeadline
@@ -130,8 +132,11 @@ final class RecordingFiles: OutputDestination {
     } catch {
       guard canContinue else { throw error }
       failure = failure ?? error
-      holes += 1
-      events.append(.fileFailed(path: current?.path ?? "", error))
+      // A disk that stays full makes one hole, and is named once.
+      if !isFailing {
+        holes += 1
+        events.append(.fileFailed(path: current?.path ?? "", error))
+      }
       closeFile()
       recorder?.fileFailed(pausing: isFailing ? Self.pause : .zero)
       isFailing = true
