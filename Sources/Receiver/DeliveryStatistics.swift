@@ -35,7 +35,7 @@ public struct DeliveryStatistics: Counted, Hashable {
   public var meanLatency: Double? { latencies == 0 ? nil : latencySum / Double(latencies) }
   public internal(set) var pictures = PictureStatistics()
   private var latencySum = 0.0
-  private var latencies: UInt64 = 0
+  private var latencies = 0
 
   public static let counters: [Counter<DeliveryStatistics>] = [
     Counter("access_units", .accessUnits, \.accessUnits),

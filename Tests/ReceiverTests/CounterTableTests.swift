@@ -23,6 +23,7 @@ struct CounterTableTests {
     check(reception.repair)
     check(reception.errorCorrection)
     check(DefragmentStatistics())
+    check(SoundStatistics())
     check(DeliveryStatistics())
     check(OutputCounters())
   }
