@@ -92,7 +92,11 @@ struct SoundDecoderTests {
 
   @Test(
     "encoded sound is what was given, after the encoder's padding",
-    arguments: [(SoundEncoder.Coding.aac, 8000), (.aac, 44_100), (.opus, 48_000), (.opus, 44_100)])
+    arguments: [
+      (SoundEncoder.Coding.aac, 8000), (.aac, 44_100), (.opus, 48_000), (.opus, 44_100),
+      (.linear16, 44_100),
+      (.linear24, 8000),
+    ])
   func encoding(coding: SoundEncoder.Coding, rate: Int) throws {
     let encoder = try SoundEncoder(coding, sampleRate: rate, channels: 1)
     let tone = (0..<2 * rate).map { index in

@@ -11,11 +11,17 @@ public import NIOCore
     /// AAC-LC (ISO/IEC 14496-3).
     case aac
     case opus
+    /// Integers of 16 bits, low byte first.
+    case linear16
+    /// Integers of 24 bits, low byte first.
+    case linear24
 
     fileprivate var codec: SoundCodec {
       switch self {
       case .aac: SoundCodec(name: "aac", decoderName: "aac")
       case .opus: SoundCodec(name: "opus", decoderName: "opus")
+      case .linear16: SoundCodec(name: "s16le", decoderName: "pcm_s16le")
+      case .linear24: SoundCodec(name: "s24le", decoderName: "pcm_s24le")
       }
     }
 
@@ -23,6 +29,8 @@ public import NIOCore
       switch self {
       case .aac: "aac"
       case .opus: "libopus"
+      case .linear16: "pcm_s16le"
+      case .linear24: "pcm_s24le"
       }
     }
 
@@ -86,7 +94,9 @@ public import NIOCore
     let code = unsafe avcodec_open2(context, encoder, nil)
     if code >= 0 {
       padding = unsafe Int(context.pointee.initial_padding)
-      frameSize = unsafe max(1, Int(context.pointee.frame_size))
+      // Linear samples have no frames of their own.
+      let size = unsafe Int(context.pointee.frame_size)
+      frameSize = size > 0 ? size : max(1, rate / 50)
       let configuration = unsafe UnsafeRawBufferPointer(
         start: context.pointee.extradata, count: Int(context.pointee.extradata_size))
       format = SoundFormat(

@@ -118,8 +118,8 @@ public struct OutputCatalogue: Sendable {
   public static let standard = OutputCatalogue(
     [YUVOutput.format, Y4MOutput.format, FrameRing.format]
       + FormatCatalogue.standard.codecs.map { OutputFormat.elementaryStream(of: $0) }
-      + Container.all.map { OutputFormat.recording(as: $0) } + [PCMOutput.format]
-      + PictureFiles.formats)
+      + (Container.recordings + Container.sounds).map { OutputFormat.recording(as: $0) }
+      + [PCMOutput.format] + PictureFiles.formats)
 
   public let formats: [OutputFormat]
 

@@ -1,4 +1,5 @@
 import Bitstream
+import Decode
 
 /// A file format of recordings: its names, and what libavformat's muxer of it has to be told.
 struct Container: Sendable {
@@ -18,8 +19,14 @@ struct Container: Sendable {
   let keyPictureFlags: Setting?
   /// Four characters that stand for a codec instead of libavformat's, by the decoder's name.
   let tags: [String: String]
-  /// The sound that can be copied into it, by the decoder's name; other sound becomes AAC.
+  /// The sound that can be copied into it, by the decoder's name.
   private let copiedSound: Set<String>
+  /// What other sound becomes; linear samples where it is `nil`.
+  private var coding: SoundEncoder.Coding? = .aac
+  /// Whether it holds pictures too.
+  var holdsPictures = true
+  /// Whether nothing in it says when its sound is heard, so that a hole has to be filled.
+  var fillsHoles = false
   private let settings: [Setting]
   /// What an output that cannot seek needs besides.
   private let pipeSettings: [Setting]
@@ -28,6 +35,11 @@ struct Container: Sendable {
 
   /// Whether sound of that format is copied.
   func copies(_ format: SoundFormat) -> Bool { copiedSound.contains(format.codec.decoderName) }
+
+  /// What sound of that format, which is not copied, becomes.
+  func coding(for format: SoundFormat) -> SoundEncoder.Coding {
+    coding ?? (format.codec.decoderName == "pcm_s24be" ? .linear24 : .linear16)
+  }
 
   /// Fragmented, so that a crash costs the last fragment at most.
   ///
@@ -60,5 +72,26 @@ struct Container: Sendable {
     hasMovieHeader: false, keyPictureFlags: ("mpegts_flags", "+resend_headers"), tags: [:],
     copiedSound: ["aac", "opus"], settings: [("mpegts_m2ts_mode", "0")], pipeSettings: [])
 
-  static let all = [mp4, matroska, transportStream]
+  /// Linear samples, of 24 bits where the sender's have as many, otherwise of 16.
+  static let wave = Container(
+    name: "wav", otherEndings: ["wave"], muxerName: "wav", isImmediate: true,
+    hasMovieHeader: false, keyPictureFlags: nil, tags: [:], copiedSound: [], coding: nil,
+    holdsPictures: false, settings: [], pipeSettings: [])
+
+  /// AAC with a header before each unit (ADTS, ISO/IEC 13818-7 §6.2).
+  static let audioDataTransportStream = Container(
+    name: "aac", otherEndings: ["adts"], muxerName: "adts", isImmediate: true,
+    hasMovieHeader: false, keyPictureFlags: nil, tags: [:], copiedSound: ["aac"],
+    holdsPictures: false, fillsHoles: true, settings: [], pipeSettings: [])
+
+  /// Opus in Ogg (RFC 7845), a second in each page.
+  static let opus = Container(
+    name: "opus", otherEndings: ["ogg"], muxerName: "opus", isImmediate: false,
+    hasMovieHeader: false, keyPictureFlags: nil, tags: [:], copiedSound: ["opus"], coding: .opus,
+    holdsPictures: false, fillsHoles: true, settings: [], pipeSettings: [])
+
+  /// Those of pictures and sound.
+  static let recordings = [mp4, matroska, transportStream]
+  /// Those of sound alone.
+  static let sounds = [wave, audioDataTransportStream, opus]
 }

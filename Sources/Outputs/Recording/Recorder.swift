@@ -69,6 +69,9 @@ struct Recorder {
   init(_ configuration: Configuration) {
     self.configuration = configuration
     track = SoundTrack(for: configuration.container)
+    guard !configuration.container.holdsPictures else { return }
+    isSoundOnly = true
+    interleaver.expectNoPictures()
   }
 
   // MARK: - Inputs

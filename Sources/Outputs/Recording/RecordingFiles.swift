@@ -236,8 +236,8 @@ extension OutputFormat {
   /// The coded pictures, as they were sent and with their times.
   static func recording(as container: Container) -> OutputFormat {
     OutputFormat(
-      name: container.name, otherEndings: container.otherEndings, inputs: [.units, .sound],
-      isRecording: true
+      name: container.name, otherEndings: container.otherEndings,
+      inputs: container.holdsPictures ? [.units, .sound] : .sound, isRecording: true
     ) { configuration, deadline in
       RecordingFiles(container, configuration: configuration, deadline: deadline)
     }

@@ -40,6 +40,7 @@ struct SoundTrack {
   private let container: Container
   private var source: SoundFormat?
   private var conversion: Conversion?
+  private var filling = HoleFilling()
   /// How far the timeline of the pictures is ahead of the sound's own, in nanoseconds, by the
   /// arrivals; until sender reports say it better.
   private var lead: Int64?
@@ -63,7 +64,8 @@ struct SoundTrack {
       format = conversion == nil ? unit.format.described : nil
     }
     guard var conversion else {
-      return [Sample(bytes: unit.bytes, start: start, count: unit.sampleCount, items: 1)]
+      let sample = Sample(bytes: unit.bytes, start: start, count: unit.sampleCount, items: 1)
+      return (container.fillsHoles ? filling.silence(before: unit, at: start) : []) + [sample]
     }
     self.conversion = nil
     conversion.items += 1
@@ -91,7 +93,9 @@ struct SoundTrack {
       if let open = conversion.encoder {
         encoder = open
       } else {
-        encoder = try SoundEncoder(.aac, sampleRate: first.sampleRate, channels: first.channels)
+        encoder = try SoundEncoder(
+          container.coding(for: unit.format), sampleRate: first.sampleRate,
+          channels: first.channels)
         conversion.encoder = encoder
         format = encoder.format
         padding = encoder.padding

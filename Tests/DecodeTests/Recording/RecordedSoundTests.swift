@@ -10,7 +10,7 @@ import Testing
 
 @Suite struct RecordedSoundTests {
   /// A click every half second, as µ-law of 8 kHz in packets of 20 ms; the first after a quarter.
-  private static func clicks(
+  static func clicks(
     seconds: Int, from start: Duration = .zero, lateBy delay: Duration = .zero,
     drift: Double = 0
   ) -> [SoundUnit] {
@@ -33,14 +33,14 @@ import Testing
     }
   }
 
-  private static func pictures(_ frames: Int) throws -> [AccessUnit] {
+  static func pictures(_ frames: Int) throws -> [AccessUnit] {
     let clip = Clip(
       name: "GOPs", frames: frames, encoder: ["-bf", "2", "-g", "30", "-sc_threshold", "0"])
     return try clip.timedUnits(of: clip.encoded())
   }
 
   /// Both in the order of their arrivals.
-  private static func merged(_ pictures: [AccessUnit], _ sound: [SoundUnit]) -> [OutputItem] {
+  static func merged(_ pictures: [AccessUnit], _ sound: [SoundUnit]) -> [OutputItem] {
     let items =
       pictures.map { ($0.firstArrival, OutputItem.unit($0)) }
       + sound.map { ($0.firstArrival, .sound($0)) }
@@ -49,7 +49,7 @@ import Testing
   }
 
   /// When the clicks begin in the file at `path`, in seconds from its start.
-  private static func clickTimes(_ path: String) throws -> [Double] {
+  static func clickTimes(_ path: String) throws -> [Double] {
     // Of a transport stream, FFmpeg counts from the first of the streams that it reads.
     let samples = try FFmpeg.output([
       "-i", path, "-map", "0:a", "-af", "aresample=8000:async=1:first_pts=0", "-f", "s16le", "-ac",
@@ -71,7 +71,7 @@ import Testing
     return times
   }
 
-  private static func write(_ file: VirtualDisk.File, to folder: TemporaryFolder, as name: String)
+  static func write(_ file: VirtualDisk.File, to folder: TemporaryFolder, as name: String)
     throws -> String
   {
     try Data(file.bytes).write(to: folder.url(name))
@@ -79,7 +79,7 @@ import Testing
   }
 
   @Test(
-    "the clicks are where they were, beside the pictures", arguments: Container.all,
+    "the clicks are where they were, beside the pictures", arguments: Container.recordings,
     [Duration.zero, .milliseconds(300), .milliseconds(-300)])
   func inStep(_ container: Container, lateBy delay: Duration) throws {
     let folder = try TemporaryFolder()
@@ -96,7 +96,7 @@ import Testing
     #expect(try FFmpeg.frameHashes(of: path).count == 120)
   }
 
-  @Test("a sound clock that runs 200 ppm apart stays in step", arguments: Container.all)
+  @Test("a sound clock that runs 200 ppm apart stays in step", arguments: Container.recordings)
   func drift(_ container: Container) throws {
     let folder = try TemporaryFolder()
     // A hundred times as much, over a hundredth of the time.
@@ -122,7 +122,8 @@ import Testing
   }
 
   @Test(
-    "at a cut, each piece of sound is in the file to which it belongs", arguments: Container.all)
+    "at a cut, each piece of sound is in the file to which it belongs",
+    arguments: Container.recordings)
   func seams(_ container: Container) throws {
     let folder = try TemporaryFolder()
     let items = Self.merged(
@@ -139,7 +140,7 @@ import Testing
     }
   }
 
-  @Test("sound alone makes a file too", arguments: Container.all)
+  @Test("sound alone makes a file too", arguments: Container.recordings)
   func soundAlone(_ container: Container) throws {
     let folder = try TemporaryFolder()
     let disk = try VirtualDisk.record(
@@ -150,7 +151,8 @@ import Testing
     #expect(disk.skipped == 0)
   }
 
-  @Test("sound that stops before the first picture holds nothing back", arguments: Container.all)
+  @Test(
+    "sound that stops before the first picture holds nothing back", arguments: Container.recordings)
   func soundThatStops(_ container: Container) throws {
     let folder = try TemporaryFolder()
     let sound = Self.clicks(seconds: 1, from: .milliseconds(-1500))
@@ -183,7 +185,7 @@ import Testing
     SoundClip(encoder: "libopus", decoder: "opus", rate: 48_000, channels: 2, padding: 312),
   ]
 
-  @Test("AAC and Opus are copied", arguments: coded, Container.all)
+  @Test("AAC and Opus are copied", arguments: coded, Container.recordings)
   func copied(_ sound: SoundClip, _ container: Container) throws {
     let folder = try TemporaryFolder()
     let units = try sound.made().units

@@ -29,7 +29,7 @@ import Testing
       codecParameters: "keyint=12:min-keyint=12:scenecut=0:open-gop=1"),
   ]
 
-  @Test("every container has each picture, at its time", arguments: clips, Container.all)
+  @Test("every container has each picture, at its time", arguments: clips, Container.recordings)
   func pictures(_ clip: Clip, _ container: Container) throws {
     let folder = try TemporaryFolder()
     let stream = try clip.encoded()
@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  @Test("what is on the disk after each fragment plays", arguments: Container.all)
+  @Test("what is on the disk after each fragment plays", arguments: Container.recordings)
   func prefixes(_ container: Container) throws {
     let folder = try TemporaryFolder()
     let clip = Clip(name: "long", frames: 150, encoder: ["-bf", "2", "-g", "45"])
@@ -99,7 +99,7 @@ import Testing
     }
   }
 
-  @Test("files of a segment time hold every picture once", arguments: Container.all)
+  @Test("files of a segment time hold every picture once", arguments: Container.recordings)
   func segments(_ container: Container) throws {
     let folder = try TemporaryFolder()
     let clip = Clip(
@@ -171,7 +171,8 @@ import Testing
   }
 
   @Test(
-    "sets that come only once are in every file", arguments: Container.all, [clips[1], clips[6]])
+    "sets that come only once are in every file", arguments: Container.recordings,
+    [clips[1], clips[6]])
   func setsOnce(_ container: Container, _ clip: Clip) throws {
     let folder = try TemporaryFolder()
     let units = try clip.timedUnits(of: clip.encoded()).enumerated().map {

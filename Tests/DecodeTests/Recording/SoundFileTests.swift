@@ -1,0 +1,110 @@
+import Bitstream
+import Defragment
+import Foundation
+import NIOCore
+import RTPWire
+import TestSupport
+import Testing
+
+@testable import Outputs
+
+/// Files of sound alone.
+struct SoundFileTests {
+  private static func samples(in path: String) throws -> [UInt8] {
+    Array(try FFmpeg.output(["-i", path, "-f", "s16le", "-c:a", "pcm_s16le", "-"]))
+  }
+
+  @Test("a .wav file holds the samples that ffmpeg makes of it", arguments: SoundDecoderTests.clips)
+  func wave(clip: SoundClip) throws {
+    let (units, expected) = try clip.made()
+    let folder = try TemporaryFolder()
+    let disk = try VirtualDisk.record(items: units.map { .sound($0) }, as: .wave)
+    let path = try RecordedSoundTests.write(
+      try #require(disk.files.first), to: folder, as: "a.wav")
+    let found = Array(
+      try Self.samples(in: path).dropFirst(2 * clip.padding * clip.channels)
+        .prefix(expected.count))
+    #expect(found.count == expected.count)
+    let isEqual = found == expected
+    #expect(isEqual)
+    // The header says the length.
+    let bytes = disk.files[0].bytes
+    #expect(Array(bytes.prefix(4)) == Array("RIFF".utf8))
+    let size = bytes[4..<8].reversed().reduce(0) { $0 << 8 | Int($1) }
+    #expect(size == bytes.count - 8)
+  }
+
+  @Test(
+    "coded sound is copied into the file of its kind",
+    arguments: [("aac", Container.audioDataTransportStream), ("opus", .opus)])
+  func copied(decoder: String, container: Container) throws {
+    let clip = try #require(SoundDecoderTests.clips.first { $0.decoder == decoder })
+    let (units, _) = try clip.made()
+    let folder = try TemporaryFolder()
+    let disk = try VirtualDisk.record(items: units.map { .sound($0) }, as: container)
+    let path = try RecordedSoundTests.write(
+      try #require(disk.files.first), to: folder, as: "a." + container.name)
+    let packets = try RunningProcess.output(
+      of: "ffprobe",
+      [
+        "-v", "error", "-count_packets", "-show_entries", "stream=nb_read_packets", "-of",
+        "csv=p=0",
+      ]
+        + [path])
+    #expect(String(decoding: packets, as: UTF8.self).contains("\(units.count)"))
+    _ = try FFmpeg.output(["-xerror", "-i", path, "-f", "null", "-"])
+  }
+
+  @Test(
+    "in each kind of file, what is missing is silence of the same length",
+    arguments: Container.sounds)
+  func holes(container: Container) throws {
+    var units = RecordedSoundTests.clicks(seconds: 6)
+    // A second without a packet, from 2.0 s on.
+    units.removeSubrange(100..<150)
+    let (next, format) = (units[100], units[100].format)
+    units[100] = SoundUnit(
+      format: format, bytes: next.bytes, time: next.time, sampleCount: next.sampleCount,
+      firstArrival: next.firstArrival, lastArrival: next.lastArrival, lostBefore: 50)
+    let folder = try TemporaryFolder()
+    let disk = try VirtualDisk.record(items: units.map { .sound($0) }, as: container)
+    #expect(disk.files.count == 1)
+    let path = try RecordedSoundTests.write(
+      try #require(disk.files.first), to: folder, as: "a." + container.name)
+    let times = try RecordedSoundTests.clickTimes(path)
+    #expect(times.count == 10)
+    // Encoders delay all alike.
+    let first = try #require(times.first)
+    for (time, place) in zip(times, [0, 1, 2, 3, 6, 7, 8, 9, 10, 11]) {
+      #expect(abs(time - first - Double(place) / 2) < 0.03, "\(times)")
+    }
+  }
+
+  @Test(
+    "in copied sound, what is missing is coded silence",
+    arguments: [("aac", Container.audioDataTransportStream), ("opus", .opus)])
+  func holesInCopies(decoder: String, container: Container) throws {
+    let clip = try #require(SoundDecoderTests.clips.first { $0.decoder == decoder })
+    var (units, _) = try clip.made()
+    let whole = units.count
+    units.removeSubrange(20..<50)
+    let next = units[20]
+    units[20] = SoundUnit(
+      format: next.format, bytes: next.bytes, time: next.time, sampleCount: next.sampleCount,
+      firstArrival: next.firstArrival, lastArrival: next.lastArrival, lostBefore: 30)
+    let folder = try TemporaryFolder()
+    let disk = try VirtualDisk.record(items: units.map { .sound($0) }, as: container)
+    let path = try RecordedSoundTests.write(
+      try #require(disk.files.first), to: folder, as: "a." + container.name)
+    let samples = try Self.samples(in: path)
+    let expected = whole * next.sampleCount * 2 * clip.channels
+    #expect(abs(samples.count - expected) <= 2 * next.sampleCount * 2 * clip.channels)
+    // In the middle of the hole there is nothing to hear.
+    let middle = 35 * next.sampleCount * 2 * clip.channels
+    let quiet = samples[middle..<middle + 4096]
+    let loudest = stride(from: quiet.startIndex, to: quiet.endIndex - 1, by: 2).map {
+      Int(Int16(bitPattern: UInt16(samples[$0 + 1]) << 8 | UInt16(samples[$0]))).magnitude
+    }.max()
+    #expect(loudest ?? 0 < 64)
+  }
+}
