@@ -319,8 +319,12 @@ struct DisplayOptions: ParsableArguments {
 }
 
 extension SessionDescription {
-  /// The first video section that is not for retransmissions.
+  /// The first section of sound, which comes from the sender.
   fileprivate var sound: Media? { media.first { $0.kind == .audio && !$0.isBackChannel } }
 
+  /// The sound, where there is video too.
+  var soundBesideVideo: MediaDescription? { video == nil ? nil : sound?.description }
+
+  /// The first video section that is not for retransmissions.
   fileprivate var video: Media? { media.first { $0.kind == .video && !$0.isRetransmission } }
 }

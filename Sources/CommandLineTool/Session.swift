@@ -70,6 +70,7 @@ final class Session: Sendable {
 
     var configuration = Receiver.Configuration()
     configuration.stream.media = try command.mediaDescription(completedBy: described)
+    configuration.stream.sound = described?.soundBesideVideo
     configuration.stream.formats = CommandLineTool.current.formats
     configuration.stream.reorderWindow = .milliseconds(command.media.reorderWindow)
     outputs = try command.outputRequests()

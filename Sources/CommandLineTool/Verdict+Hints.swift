@@ -40,6 +40,16 @@ extension Verdict {
     return "none of \(units.counted("access unit")) could be decoded"
   }
 
+  /// That an output of sound has nothing, although others have; `nil` if none has nothing.
+  static func lackOfSound(_ report: Receiver.Report) -> String? {
+    let empty = report.outputs.enumerated().first { index, output in
+      output.inputs == .sound && report.status.outputs[index].counters.written == 0
+    }
+    guard let name = empty?.element.name else { return nil }
+    return "\(name): no sound came that is known here; if a session description has it, give that "
+      + "with --sdp"
+  }
+
   /// What an elementary stream lacks that was written without any parameter set; `nil` where it
   /// can be decoded, or pictures came.
   static func undecodable(_ status: Receiver.Status, isCodecChosen: Bool) -> String? {

@@ -48,6 +48,8 @@ struct Verdict {
       status = .framesMissing
       let missing = "\(report.status.delivery.frames) of \(frames.counted("frame")) came"
       complaint = [words, missing].compactMap(\.self).joined(separator: "; ")
+    } else if judged == .done, let words = Self.lackOfSound(report) {
+      (status, complaint) = (.noMedia, words)
     } else if judged == .done, words == nil,
       let warning = Self.undecodable(report.status, isCodecChosen: wish.isCodecChosen)
     {

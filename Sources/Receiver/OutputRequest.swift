@@ -61,6 +61,8 @@ public struct OutputStatus: Sendable, Hashable {
 /// The result of an output.
 public struct OutputReport: Sendable {
   public let name: String
+  /// What it is made from.
+  public let inputs: OutputFormat.Inputs
   /// The files written, in order; empty for a pipe.
   public let files: [String]
   /// What ended it before the end of the run, if anything.
@@ -68,8 +70,9 @@ public struct OutputReport: Sendable {
   /// Notes for readers of the files.
   public let notes: [OutputNote]
 
-  init(name: String, summary: OutputSummary?) {
+  init(name: String, inputs: OutputFormat.Inputs, summary: OutputSummary?) {
     self.name = name
+    self.inputs = inputs
     files = summary?.files ?? []
     error = summary?.error
     notes = summary?.notes ?? []

@@ -243,7 +243,8 @@ public final class Receiver: Sendable {
     return Report(
       reason: reason, status: await status(),
       outputs: outputs.enumerated().map { index, output in
-        OutputReport(name: output.name, summary: summaries[index])
+        OutputReport(
+          name: output.name, inputs: output.format.inputs, summary: summaries[index])
       })
   }
 

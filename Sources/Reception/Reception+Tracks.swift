@@ -157,12 +157,17 @@ extension Reception {
   }
 
   private func track(of packet: RTPPacket) -> Track {
+    let said = configuration.stream.sound
+    let isSaid = said?.payloadType == packet.payloadType
+    let media = isSaid ? said : nil
     var track = Track(
-      MediaDescription(onlyPayloadType: packet.payloadType), at: nil,
+      media ?? MediaDescription(onlyPayloadType: packet.payloadType), at: nil,
       window: configuration.stream.reorderWindow)
     track.expectedSource = packet.ssrc
     // Where sound is described, anything else is not it.
-    if !hasDescribedSound { track.unpack(with: configuration.stream.formats) }
+    if !hasDescribedSound, said == nil || isSaid {
+      track.unpack(with: configuration.stream.formats)
+    }
     return track
   }
 

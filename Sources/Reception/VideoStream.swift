@@ -12,6 +12,8 @@ public struct VideoStream: Sendable {
   public struct Configuration: Sendable {
     /// What the signalling or the user says; `nil` values are recognized from the packets.
     public var media = MediaDescription()
+    /// The sound on the same channel, if the user describes it; its payload type tells it apart.
+    public var sound: MediaDescription?
     /// How long a packet may wait for an earlier one.
     public var reorderWindow: Duration = .milliseconds(200)
     /// The known payload formats.

@@ -93,4 +93,45 @@ struct SoundTests {
     let tracks = (object as? [String: Any])?["tracks"] as? [[String: Any]]
     return tracks?.lazy.compactMap { $0["sound"] as? [String: Any] }.first
   }
+
+  /// Serves two seconds of the pattern with AAC, as fast as it is read.
+  private static func server(describedIn path: String) throws -> SendingServer {
+    try SendingServer(
+      "pattern",
+      ["--audio", "aac", "--size", "256x144", "--frames", "60", "--fast", "--sdp", path])
+  }
+
+  @Test("sound on the video's connection is known by the description that is given")
+  func besideVideo() throws {
+    let description = try Scratch.path("sdp")
+    let server = try Self.server(describedIn: description)
+    let outputs = try ["mp4", "mkv", "wav", "aac", "opus"].map { try Scratch.path($0) }
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [server.url, "--sdp", description] + outputs.flatMap { ["-o", $0] })
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    for (path, codec) in zip(outputs, ["aac", "aac", "pcm_s16le", "aac", "opus"]) {
+      let found = try RunningProcess.output(
+        of: "ffprobe",
+        ["-v", "error", "-select_streams", "a", "-show_entries", "stream=codec_name,sample_rate"]
+          + ["-of", "csv=p=0", path])
+      #expect(String(decoding: found, as: UTF8.self) == "\(codec),48000\n", "\(path)")
+      let samples = try FFmpeg.output(["-i", path, "-map", "0:a", "-f", "s16le", "-ac", "1", "-"])
+      // Two seconds, without what an encoder or a muxer puts around them.
+      #expect(abs(samples.count / 2 - 96_000) < 4800, "\(path): \(samples.count / 2)")
+    }
+    server.process.send(signal: SIGTERM)
+    try server.process.waitForExit()
+  }
+
+  @Test("an output of sound that stays empty is no success")
+  func withoutADescription() throws {
+    let server = try Self.server(describedIn: try Scratch.path("sdp"))
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      [server.url, "-o", try Scratch.path("y4m"), "-o", try Scratch.path("wav")])
+    #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
+    #expect(receiver.standardError.contains("no sound came"), "\(receiver.standardError)")
+    server.process.send(signal: SIGTERM)
+    try server.process.waitForExit()
+  }
 }

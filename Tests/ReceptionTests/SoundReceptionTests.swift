@@ -95,6 +95,26 @@ struct SoundReceptionTests {
     }
   }
 
+  @Test("Sound comes on the video's channel, and the user has its description")
+  func describedByTheUser() throws {
+    let sender = VirtualSender(units: 100, seed: 1, at: Self.start)
+    var pair = try Pair(sender: sender) { configuration in
+      configuration.stream.sound = MediaDescription(
+        kind: .audio, payloadType: 97, encodingName: "L8", clockRate: 8000)
+    }
+    for number in 0..<200 {
+      pair.receive(Self.packet(number, type: 97))
+      // Sound that would be known by its type is not the one that was said.
+      pair.receive(Self.packet(number, ssrc: 0x51))
+      pair.drive(for: .milliseconds(20))
+    }
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.wholeUnits == pair.sender.units)
+    #expect(pair.sound.count >= 190, "\(pair.sound.count)")
+    #expect(pair.sound.allSatisfy { $0.format.codec == LinearPCM.l8 })
+  }
+
   @Test("Sound by itself says goodbye", arguments: [true, false])
   func goodbye(_ isDescribed: Bool) throws {
     var pair = try Pair(sender: Self.silent(), describes: isDescribed ? [Self.described] : [])
