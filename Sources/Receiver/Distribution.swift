@@ -111,7 +111,7 @@ final class Distribution: Sendable {
     let takers = state.withLock { $0.allotment.take(unit) ? $0.soundTakers : nil }
     guard let takers else { return }
     // Before the first picture, it has no time that pictures have too.
-    if unit.alignedTime != nil { playout?.note(unit, at: .now) }
+    playout?.note(unit, at: .now)
     configuration.onSound?(unit)
     for taker in takers { taker.offer(unit) }
     for output in outputs { output.lane.write(unit) }

@@ -36,11 +36,11 @@ public final class Playout: Sendable {
 
 extension OutputItem {
   /// When it is shown or heard, in nanoseconds on the timeline of the pictures; `nil` where it has
-  /// no time of its own.
+  /// no time of its own, as sound before the first picture.
   var playoutTime: Int64? {
     switch self {
     case .frame(let frame): frame.time.nanoseconds
-    case .sound(let unit): (unit.alignedTime ?? unit.time).nanoseconds
+    case .sound(let unit): unit.alignedTime?.nanoseconds
     case .unit, .interruption: nil
     }
   }

@@ -50,6 +50,16 @@ struct StalledCaptureTests {
 
   private let path = NSTemporaryDirectory() + "\(UUID().uuidString).pipe"
 
+  /// Has the thread write what it cannot write whole: a pipe takes a mebibyte at most.
+  private func fill(_ reader: Int32, from carrier: Carrier) async throws {
+    try await carrier.deliver(20)
+    try await eventually("the pipe is full") {
+      var waiting: Int32 = 0
+      return ioctl(reader, UInt(FIONREAD), &waiting) == 0
+        && waiting >= min(fcntl(reader, 1032), 1 << 20) - 65_536
+    }
+  }
+
   @Test func theCarrierWaitsOnceAndThenTheCaptureLosesWhatComes() async throws {
     try #require(mkfifo(path, 0o600) == 0)
     defer { unlink(path) }
@@ -60,14 +70,15 @@ struct StalledCaptureTests {
     let transport = CapturingTransport(carrier, to: file)
     let sink = RecordingSink()
     try await transport.open(delivering: sink)
+    try await fill(reader, from: carrier)
     // More than half of what may wait.
-    try await carrier.deliver(400)
+    try await carrier.deliver(600)
     #expect(try await carrier.holds.first(2) == [true, false])
     // As much as may wait, and more: the carrier is not held for it again.
     try await carrier.deliver(400)
     #expect(file.counters.dropped > 0)
     #expect(carrier.holds.elements == [true, false])
-    #expect(try await sink.datagrams.first(800).count == 800)
+    #expect(try await sink.datagrams.first(1020).count == 1020)
     transport.close()
     _ = try await sink.ends.first(1)
     #expect(await file.finish().failure != nil)
@@ -82,7 +93,8 @@ struct StalledCaptureTests {
     let sink = RecordingSink()
     let transport = CapturingTransport(carrier, to: file)
     try await transport.open(delivering: sink)
-    try await carrier.deliver(400)
+    try await fill(reader, from: carrier)
+    try await carrier.deliver(600)
     #expect(carrier.holds.elements == [true])
     transport.close()
     _ = try await sink.ends.first(1)
