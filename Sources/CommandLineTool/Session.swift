@@ -157,8 +157,8 @@ final class Session: Sendable {
     outputs.isEmpty || outputs.contains { $0.format.inputs.contains(.frames) }
   }
 
-  /// Says what of `expectations` does not hold, prints the result unless the statistics have it, and
-  /// returns the exit status.
+  /// Says what of `expectations` does not hold, prints the result unless the statistics have it,
+  /// and returns the exit status.
   private func tell(_ expectations: ExpectationReport) -> ExitStatus {
     for complaint in expectations.complaints { StandardError.say(complaint) }
     guard writer == nil else { return expectations.status }

@@ -126,8 +126,8 @@ public final class VideoDecoder: Sendable {
     }
   }
 
-  /// Like ``flush()``, but without waiting; `body` is called once it is done, or if nothing is decoded
-  /// any more.
+  /// Like ``flush()``, but without waiting; `body` is called once it is done, or if nothing is
+  /// decoded any more.
   public func beginFlush(then body: @escaping @Sendable () -> Void = {}) {
     if queue.offerBeyondLimits(.flush(then: body)) == .closed { body() }
   }

@@ -184,7 +184,8 @@ import Defragment
     return matrices[0] == matrices[1] || frame.pixelFormat.planeCount == 1
   }
 
-  /// What to convert to first, since libswscale takes all gray for full range and P010 is made here.
+  /// What to convert to first, since libswscale takes all gray for full range and P010 is made
+  /// here.
   private static func intermediateFormat(
     from frame: RawFrame, by conversion: RawFrame.Conversion
   ) -> PixelFormat? {

@@ -13,8 +13,8 @@ public struct OutputCounters: Counted, Hashable {
   public var written: UInt64 = 0
   /// Items dropped because the queue was full.
   public var dropped: UInt64 = 0
-  /// Items that become nothing, as intended: access units before the first random-access point, where
-  /// no elementary stream may begin, and frames between pictures.
+  /// Items that become nothing, as intended: access units before the first random-access point,
+  /// where no elementary stream may begin, and frames between pictures.
   public var skipped: UInt64 = 0
   /// Items that came after the end of the output, or that its reader did not take in time.
   public var discarded: UInt64 = 0

@@ -12,8 +12,8 @@ public protocol OutputDestination: AnyObject {
   /// Whether nothing more is wanted; the output then ends as if no more items came.
   var isComplete: Bool { get }
 
-  /// How long such items gather where they come faster than this: waking up for each would cost more
-  /// than writing it.
+  /// How long such items gather where they come faster than this: waking up for each would cost
+  /// more than writing it.
   var gatheringTime: Duration { get }
 
   /// Makes ready to write.

@@ -19,8 +19,8 @@ public final class OutputLane: Sendable {
   public static let pacedFrameLimits = QueueLimits(count: 120, bytes: 192 << 20)
   /// Several seconds of access units, enough while a disk stalls.
   ///
-  /// Above what is crowded, the far end is held: enough that threads seldom wake for each other, and
-  /// little enough for a processor's cache, from which the writing thread takes it.
+  /// Above what is crowded, the far end is held: enough that threads seldom wake for each other,
+  /// and little enough for a processor's cache, from which the writing thread takes it.
   public static let defaultUnitLimits = QueueLimits(
     count: 512, bytes: 32 << 20, crowdedBytes: 1 << 20)
   /// The longest that finishing may take with a time limit.
@@ -34,8 +34,10 @@ public final class OutputLane: Sendable {
 
   /// What happens when the queue is full.
   public enum Policy: Sendable, Hashable {
-    /// The oldest frames are dropped, or the coded items up to the next at which decoding can begin. This
-    /// suits a live stream, which does not wait.
+    /// The oldest frames are dropped, or the coded items up to the next at which decoding can
+    /// begin.
+    ///
+    /// This suits a live stream, which does not wait.
     case dropOldest
     /// The producer of the next item waits. This suits a recording.
     case block
@@ -58,8 +60,8 @@ public final class OutputLane: Sendable {
     public var recording = RecordingPlan()
     /// Turns arrivals into UTC.
     public var wallClock = WallClock.system
-    /// By whose clock the items leave; `nil` lets them leave as they come, as do formats that cannot
-    /// be paced.
+    /// By whose clock the items leave; `nil` lets them leave as they come, as do formats that
+    /// cannot be paced.
     public var playout: Playout? {
       didSet {
         guard playout != nil, format.inputs.contains(.frames) else { return }
@@ -88,7 +90,8 @@ public final class OutputLane: Sendable {
   /// - Parameters:
   ///   - configuration: what to write, and where.
   ///   - onError: called at most once, on the output's thread, when the output ends early.
-  ///   - onCompletion: called at most once, on the output's thread, when the output has all it wants.
+  ///   - onCompletion: called at most once, on the output's thread, when the output has all it
+  ///     wants.
   ///   - onNews: called on the output's thread when ``awaitsReader`` becomes true.
   /// - Throws: ``ThreadError``.
   public init(
@@ -126,8 +129,8 @@ public final class OutputLane: Sendable {
   /// Whether the target is a named pipe that nobody has opened to read for two seconds.
   public var awaitsReader: Bool { account.awaitsReader }
 
-  /// Whether producers should back off: more waits than ``QueueLimits/crowdedBytes``, or than half of
-  /// the limit's count.
+  /// Whether producers should back off: more waits than ``QueueLimits/crowdedBytes``, or than half
+  /// of the limit's count.
   public var isCrowded: Bool { queue.isCrowded }
 
   /// Calls `body` once, from any thread, when there is room again; at once if there is room now.

@@ -27,8 +27,8 @@ final class OutputWorker {
     destination = configuration.format.makeDestination(configuration, account.deadline)
   }
 
-  /// Writes until the queue is closed and empty, the deadline has passed, the output is complete, or
-  /// something fails.
+  /// Writes until the queue is closed and empty, the deadline has passed, the output is complete,
+  /// or something fails.
   func run(onError: (any OutputFault) -> Void, onCompletion: () -> Void) {
     do {
       try open()

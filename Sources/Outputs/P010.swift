@@ -4,8 +4,8 @@ import Defragment
 /// Makes P010 of three planes of 10 bits: the significant bits are the high ones, and Cb and Cr
 /// alternate.
 ///
-/// libswscale gives samples of 8 bits low bits of their own there, and leaves out the last column of
-/// chroma where the width is odd.
+/// libswscale gives samples of 8 bits low bits of their own there, and leaves out the last column
+/// of chroma where the width is odd.
 enum P010 {
   private static let shift: UInt16 = 6
 

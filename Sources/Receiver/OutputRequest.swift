@@ -18,8 +18,8 @@ public struct OutputRequest: Sendable {
   /// Which frames become pictures, in the formats of pictures.
   public var pictures = PictureSelection()
 
-  /// Makes a request for the output that `argument` names: a path, `-` for standard output, or a path
-  /// after the format's scheme.
+  /// Makes a request for the output that `argument` names: a path, `-` for standard output, or a
+  /// path after the format's scheme.
   public init(
     argument: String, format: OutputFormat, policy: OutputLane.Policy,
     shape: FrameShape = FrameShape()

@@ -69,7 +69,8 @@ public struct TransportCatalogue: Sendable {
 
   /// Whether a SOURCE argument may bring a description of the media.
   ///
-  /// - Throws: what is wrong with the argument, as ``make(source:transport:options:after:on:)`` does.
+  /// - Throws: what is wrong with the argument, as ``make(source:transport:options:after:on:)``
+  ///   does.
   public func describesMedia(
     of source: String, transport name: String? = nil, options: TransportOptions = TransportOptions()
   ) throws(TransportError) -> Bool {
@@ -91,7 +92,8 @@ public struct TransportCatalogue: Sendable {
 
   /// Which options have an effect on a SOURCE argument.
   ///
-  /// - Throws: what is wrong with the argument, as ``make(source:transport:options:after:on:)`` does.
+  /// - Throws: what is wrong with the argument, as ``make(source:transport:options:after:on:)``
+  ///   does.
   public func scope(
     of source: String, transport name: String? = nil, options: TransportOptions = TransportOptions()
   ) throws(TransportError) -> OptionScope? {

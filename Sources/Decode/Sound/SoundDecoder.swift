@@ -49,8 +49,8 @@ public import NIOCore
     unsafe avcodec_free_context(&context)
   }
 
-  /// The samples of `bytes`, as one unit of the format; `nil` if it cannot be decoded, or becomes no
-  /// sound yet.
+  /// The samples of `bytes`, as one unit of the format; `nil` if it cannot be decoded, or becomes
+  /// no sound yet.
   ///
   /// Rate and number of channels are those that the decoder finds: AAC with SBR has twice the rate
   /// that its configuration may say.

@@ -20,8 +20,8 @@ public struct SoundDefragmenter: Sendable {
   /// Makes a defragmenter for the described media; `nil` when `formats` does not know its coding.
   ///
   /// - Parameters:
-  ///   - media: the encoding name, the clock rate, the channels and the parameters. Packets of other
-  ///     payload types than the one it names are counted and left out.
+  ///   - media: the encoding name, the clock rate, the channels and the parameters. Packets of
+  ///     other payload types than the one it names are counted and left out.
   ///   - formats: where the encoding name is looked up.
   ///   - totals: counters of a preceding stream, to continue from.
   public init?(

@@ -4,9 +4,9 @@ public import RTPWire
 
 /// How one coding of sound is carried in RTP.
 ///
-/// A format only unpacks. Times, losses, limits and counters are the same for all formats and belong
-/// to ``SoundDefragmenter``. A ``FormatCatalogue`` lists the formats, which may come from other
-/// packages.
+/// A format only unpacks. Times, losses, limits and counters are the same for all formats and
+/// belong to ``SoundDefragmenter``. A ``FormatCatalogue`` lists the formats, which may come from
+/// other packages.
 public protocol SoundPayloadFormat: Sendable {
   /// Its encoding names in SDP (`a=rtpmap`), in upper case.
   static var encodingNames: [String] { get }

@@ -6,7 +6,8 @@ public import NIOCore
 /// How one format lays out its items, from the first byte of a file or pipe on.
 ///
 /// An output does no I/O. It turns items into records; the writer makes sure that a file never ends
-/// inside a record. Pictures of another size or sample layout go to a new output. One thread uses it.
+/// inside a record. Pictures of another size or sample layout go to a new output. One thread uses
+/// it.
 public protocol Output {
   /// The bytes for `item`, with any header that is due; `nil` when there is nothing to write yet.
   ///

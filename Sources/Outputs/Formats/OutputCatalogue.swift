@@ -42,7 +42,8 @@ public struct OutputFormat: Sendable {
   ///
   /// Such an output serves readers that it does not wait for.
   public let scheme: String?
-  /// What such an argument stands for, as `--help` has it: `a ring of frames`; empty without a scheme.
+  /// What such an argument stands for, as `--help` has it: `a ring of frames`; empty without a
+  /// scheme.
   public let summary: String
   /// Whether it is a recording, to which the options of recordings apply.
   public let isRecording: Bool
@@ -81,8 +82,8 @@ public struct OutputFormat: Sendable {
     self.makeDestination = makeDestination
   }
 
-  /// An output that writes by itself and is named by the argument `scheme:PATH`; `make` is called on
-  /// the output's thread.
+  /// An output that writes by itself and is named by the argument `scheme:PATH`; `make` is called
+  /// on the output's thread.
   public init(
     scheme: String, summary: String, inputs: Inputs, samples: Samples = .any,
     make: @escaping @Sendable (OutputLane.Configuration) -> any OutputDestination

@@ -4,8 +4,8 @@ import Glibc
 import NIOCore
 import RTPWire
 
-/// `.jpg` and `.png`: pictures, each in a file of its own that appears whole; or one after another in
-/// a pipe.
+/// `.jpg` and `.png`: pictures, each in a file of its own that appears whole; or one after another
+/// in a pipe.
 ///
 /// A path without a pattern, and without an interval, is for one picture.
 final class PictureFiles: OutputDestination {

@@ -38,8 +38,8 @@ struct DecodingTimes: Sendable {
   /// - Parameters:
   ///   - depth: how many pictures may precede one in decoding order and follow it in output order.
   ///   - interval: from one picture to the next, until it is seen.
-  ///   - first: the presentation times of the first pictures, at least `depth` + 1 where there are so
-  ///     many.
+  ///   - first: the presentation times of the first pictures, at least `depth` + 1 where there are
+  ///     so many.
   init(depth: Int, interval: Int64, first: some Collection<Int64>) {
     self.depth = min(max(depth, 0), Self.greatestDepth)
     self.interval = max(interval, 1)

@@ -4,8 +4,8 @@ import Defragment
 import NIOCore
 import RTPWire
 
-/// Coded silence in place of coded sound that is missing, for files in which nothing else would show
-/// that time has passed.
+/// Coded silence in place of coded sound that is missing, for files in which nothing else would
+/// show that time has passed.
 struct HoleFilling {
   private var timeline = SoundTimeline()
   /// A unit of silence and the samples in it, of the last format.

@@ -72,7 +72,8 @@ struct Interleaver {
     }
   }
 
-  /// Whether nothing earlier than `time` can come from the other line any more, or is not waited for.
+  /// Whether nothing earlier than `time` can come from the other line any more, or is not waited
+  /// for.
   private func isDue(_ time: Int64, of count: Int, latest: Int64?, other: Int64?) -> Bool {
     guard !isEnding, count <= Self.limit, let other, let latest else { return true }
     return other >= time || latest.subtractingSaturating(other) >= Self.hold

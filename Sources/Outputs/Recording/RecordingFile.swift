@@ -128,15 +128,15 @@ struct RecordingFile {
     return false
   }
 
-  /// Whether `sample` of `format` can be in the file: sound before its first picture is left out, and
-  /// so is what comes again after the sound's clock leapt back.
+  /// Whether `sample` of `format` can be in the file: sound before its first picture is left out,
+  /// and so is what comes again after the sound's clock leapt back.
   func takes(_ sample: SoundTrack.Sample, of format: SoundFormat?) -> Bool {
     guard let sound, sound == format, sample.start >= start else { return false }
     return sample.start >= latestSound.subtractingSaturating(Self.greatestOverlap)
   }
 
-  /// Continues after a leap of the sender's clock: the next picture, of time `time`, follows the last
-  /// one.
+  /// Continues after a leap of the sender's clock: the next picture, of time `time`, follows the
+  /// last one.
   mutating func resume(at time: MediaTime) {
     guard var pictures else { return }
     let end = Int64(Double(length) / 1e9 * Double(pictures.timescale))

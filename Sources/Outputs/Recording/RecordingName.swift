@@ -25,8 +25,8 @@ public struct RecordingName: Sendable, Hashable {
     }
   }
 
-  /// How many digits stand for each letter, as in strftime(3): year, month, day, hour, minute, second,
-  /// microsecond.
+  /// How many digits stand for each letter, as in strftime(3): year, month, day, hour, minute,
+  /// second, microsecond.
   fileprivate static let letters: [Character: Int] = [
     "Y": 4, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2, "f": 6,
   ]

@@ -3,8 +3,8 @@ import Glibc
 import RTPWire
 import Synchronization
 
-/// Deletes old files of a recording, on a thread of its own: a folder may have many files, and a disk
-/// may stall.
+/// Deletes old files of a recording, on a thread of its own: a folder may have many files, and a
+/// disk may stall.
 final class Retention: Sendable {
   /// What was deleted so far.
   struct Totals: Sendable, Hashable {

@@ -4,7 +4,8 @@ import NIOCore
 
 /// The parameter sets that come with a key picture, without start codes and trailing zeros.
 ///
-/// Each type precedes those that refer to it. Cameras repeat them, and some add zeros at the end (as Reolink's do).
+/// Each type precedes those that refer to it. Cameras repeat them, and some, as Reolink's do, add
+/// zeros at the end.
 struct StreamSets: Sendable, Hashable {
   private let sets: [ByteBuffer]
 

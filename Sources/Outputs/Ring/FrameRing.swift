@@ -2,11 +2,12 @@ import Decode
 import Defragment
 import RTPWire
 
-/// `shm:PATH`: a ring of frames in shared memory, for any number of readers that a unix socket at PATH
-/// tells of them.
+/// `shm:PATH`: a ring of frames in shared memory, for any number of readers that a unix socket at
+/// PATH tells of them.
 ///
-/// Frames are converted into the memory of the ring, where readers find them, and no reader is waited
-/// for. Pictures of another size or sample layout go to another memory behind the same socket.
+/// Frames are converted into the memory of the ring, where readers find them, and no reader is
+/// waited for. Pictures of another size or sample layout go to another memory behind the same
+/// socket.
 ///
 /// `rtp_recv_ring.h` describes the memory and what goes over the socket.
 final class FrameRing: OutputDestination {

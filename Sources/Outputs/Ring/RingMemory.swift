@@ -6,8 +6,8 @@ import Defragment
 import Glibc
 import RTPWire
 
-/// The memory of a ring: a memfd that other processes can map to read, and nobody can shrink, grow or
-/// write but this object.
+/// The memory of a ring: a memfd that other processes can map to read, and nobody can shrink, grow
+/// or write but this object.
 ///
 /// One thread at a time writes frames; the state, the epoch and the heartbeat may be set by any.
 @safe final class RingMemory: @unchecked Sendable {

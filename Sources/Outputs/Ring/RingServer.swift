@@ -6,9 +6,9 @@ import Synchronization
 
 /// The socket at which readers get the memory of a ring, and what tells them of frames.
 ///
-/// A thread of its own accepts readers, notices those that have gone, and shows that the writer lives.
-/// Nothing waits for a reader: what its socket does not take is counted, and it finds the newest frame
-/// in the memory.
+/// A thread of its own accepts readers, notices those that have gone, and shows that the writer
+/// lives. Nothing waits for a reader: what its socket does not take is counted, and it finds the
+/// newest frame in the memory.
 final class RingServer: Sendable {
   /// Each costs a descriptor and some datagrams.
   static let maximumReaders = 64

@@ -7,8 +7,8 @@ struct SoundTimeline: Sendable {
   /// How far times and samples may differ without a loss: senders round their timestamps, or count
   /// them by their own clock.
   private static let tolerance: Duration = .milliseconds(40)
-  /// How many seconds the times may move more than the arrivals did: networks hold packets back that
-  /// long; a forged timestamp leaps further.
+  /// How many seconds the times may move more than the arrivals did: networks hold packets back
+  /// that long; a forged timestamp leaps further.
   private static let longestLead = 5.0
   /// In seconds; a longer pause is a new beginning and is not filled.
   private static let longestSilence = 3600.0

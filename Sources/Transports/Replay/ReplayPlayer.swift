@@ -9,7 +9,8 @@ internal import RTPWire
 final class ReplayPlayer {
   /// How long the event loop is occupied at a time.
   static let turn = TimeAmount.milliseconds(2)
-  /// The pause after that: SwiftNIO reads no socket of its loop before it finds that no task is due.
+  /// The pause after that: SwiftNIO reads no socket of its loop before it finds that no task is
+  /// due.
   private static let pause = TimeAmount.microseconds(20)
   /// Packets between two readings of the clock.
   private static let stride = 64

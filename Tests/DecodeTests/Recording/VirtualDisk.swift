@@ -109,8 +109,8 @@ struct Probe {
 }
 
 extension Clip {
-  /// The access units with the times at which the encoder meant them to be shown; `depth` is what the
-  /// stream says of its reordering.
+  /// The access units with the times at which the encoder meant them to be shown; `depth` is what
+  /// the stream says of its reordering.
   func timedUnits(
     of stream: [UInt8], startingAt first: Int = 0, depth: Int? = nil
   ) throws -> [AccessUnit] {

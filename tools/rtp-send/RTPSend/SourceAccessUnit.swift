@@ -53,8 +53,8 @@ public enum SourceRecipe: Sendable {
   case file(path: String, framesPerSecond: Double? = nil)
   case pattern(PatternConfiguration)
 
-  /// How long the best video and the best sound of a file last together, in nanoseconds: after that,
-  /// both may begin again.
+  /// How long the best video and the best sound of a file last together, in nanoseconds: after
+  /// that, both may begin again.
   ///
   /// The whole file is read.
   ///

@@ -1,8 +1,8 @@
 import NIOCore
 import RTPSend
 
-/// Reads payloads of AAC by the tables of RFC 3640, RFC 6416 and ISO/IEC 14496-3, written apart from
-/// the packetizers; it expects every packet, in sending order.
+/// Reads payloads of AAC by the tables of RFC 3640, RFC 6416 and ISO/IEC 14496-3, written apart
+/// from the packetizers; it expects every packet, in sending order.
 enum ReferenceSoundDepacketizer {
   struct Frame: Equatable {
     var bytes: [UInt8]

@@ -1,4 +1,5 @@
-/// The loudspeakers of a program that no channel configuration describes (ISO/IEC 14496-3 §4.4.1.1).
+/// The loudspeakers of a program that no channel configuration describes (ISO/IEC 14496-3
+/// §4.4.1.1).
 struct ProgramConfigElement: Sendable, Hashable {
   /// Front, side, back and low-frequency channels.
   let channels: Int

@@ -194,8 +194,8 @@ struct GenericAACPayloadFormat: SoundPayloadFormat {
       isInterleaved: isInterleaved)
   }
 
-  /// Unpacks ADTS frames that stand in place of the headers (Sony's cameras); `false` if the payload
-  /// is something else.
+  /// Unpacks ADTS frames that stand in place of the headers (Sony's cameras); `false` if the
+  /// payload is something else.
   private mutating func unpackADTS(
     _ payload: ByteBuffer, into units: inout SoundUnitCollector
   ) -> Bool {

@@ -70,7 +70,8 @@ struct MPEG4GenericPacketizer: Packetizer {
   }
 
   /// The frames of the packets of the next group, which is as large as fits, and how many it takes;
-  /// a smaller group keeps the packets in the order of their times, which a divided packet would not.
+  /// a smaller group keeps the packets in the order of their times, which a divided packet would
+  /// not.
   private func group(from frames: ArraySlice<Frame>) -> (packets: [[Frame]], count: Int) {
     var framesPerPacket = groupLength / interleaving
     while framesPerPacket > 1 {

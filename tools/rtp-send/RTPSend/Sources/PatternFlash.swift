@@ -15,8 +15,8 @@ public enum PatternFlash {
     frame % framesPerSecond * 10 < framesPerSecond
   }
 
-  /// Whether the square is white in a plane of 8-bit luma, by its inner half; `nil` for a plane that
-  /// is too small.
+  /// Whether the square is white in a plane of 8-bit luma, by its inner half; `nil` for a plane
+  /// that is too small.
   public static func read(luma: Span<UInt8>, stride: Int, width: Int, height: Int) -> Bool? {
     let (x, y, size) = place(width: width, height: height)
     let inner = size / 4..<size - size / 4

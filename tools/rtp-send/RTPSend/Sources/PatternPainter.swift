@@ -1,4 +1,5 @@
-/// Paints the moving test pattern: frame-number strip, colour bars, a ball, a ramp, a clock, a flash.
+/// Paints the moving test pattern: frame-number strip, colour bars, a ball, a ramp, a clock, a
+/// flash.
 struct PatternPainter {
   private let background: Picture
   private let framesPerSecond: Int
