@@ -33,12 +33,15 @@ public struct VideoCodec: Sendable, Hashable {
   public let decoderTraits: DecoderTraits
   /// Makes a reader of its slice headers; `nil` when pictures are output in decoding order.
   public let makeReader: (@Sendable () -> any PictureReading)?
+  /// The name of a `nal_unit_type`; `nil` for a type without one.
+  let unitName: (@Sendable (UInt8) -> String?)?
 
   public init(
     name: String, encodingName: String, decoderName: String, otherFileEndings: [String],
     parameterSetTypes: [UInt8] = [], accessUnitDelimiterType: UInt8? = nil,
     decoderTraits: DecoderTraits = [],
-    makeReader: (@Sendable () -> any PictureReading)? = nil
+    makeReader: (@Sendable () -> any PictureReading)? = nil,
+    unitName: (@Sendable (UInt8) -> String?)? = nil
   ) {
     self.name = name
     self.encodingName = encodingName
@@ -48,7 +51,12 @@ public struct VideoCodec: Sendable, Hashable {
     self.accessUnitDelimiterType = accessUnitDelimiterType
     self.decoderTraits = decoderTraits
     self.makeReader = makeReader
+    self.unitName = unitName
   }
+
+  /// The name of NAL units of `type`, for programs: `sps`, `slice_idr`; `type_N` for one without a
+  /// name.
+  public func name(ofUnitType type: UInt8) -> String { unitName?(type) ?? "type_\(type)" }
 
   public static func == (one: VideoCodec, other: VideoCodec) -> Bool { one.name == other.name }
 

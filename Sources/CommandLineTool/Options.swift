@@ -16,7 +16,8 @@ struct OutputOptions: ParsableArguments {
       A file or named pipe to write, or - for standard output; repeatable. The ending chooses the \
       format: \(Self.formatNames). An existing file is replaced when the first frame comes. A .jpg or \
       .png is one intact picture; with --every, or with %d, %05d or the time in UTC such as \
-      %Y%m%dT%H%M%SZ in its name, it is one of many. \(Self.schemes)
+      %Y%m%dT%H%M%SZ in its name, it is one of many. jsonl is what became of each picture, for which \
+      it is decoded. \(Self.schemes)
       """, valueName: "path"), transform: CommandLineSecrets.path)
   var paths: [String] = []
 
@@ -33,6 +34,11 @@ struct OutputOptions: ParsableArguments {
       Files continue as NAME.0001.y4m.
       """)
   var scaleToFirst = false
+
+  @Flag(
+    name: .customLong("frame-md5"),
+    help: "In .jsonl, add the MD5 of each frame's samples, as ffmpeg -f framemd5 prints it.")
+  var frameHashes = false
 
   /// The requested outputs.
   func requests() throws -> [OutputRequest] {
@@ -286,13 +292,6 @@ struct DisplayOptions: ParsableArguments {
       """, valueName: "bytes"))
   var statsSize: Int = 64 << 20
 
-  @Flag(
-    help: """
-      With --stats, also list every frame: its number, times, condition and size. The frames are \
-      most of the output then.
-      """)
-  var statsFrames = false
-
   @Flag(help: "Print only errors.")
   var quiet = false
 
@@ -305,9 +304,6 @@ struct DisplayOptions: ParsableArguments {
   func validate() throws {
     guard !quiet || !verbose else {
       throw ValidationError("--quiet and --verbose contradict each other")
-    }
-    guard stats != nil || !statsFrames else {
-      throw ValidationError("--stats-frames needs --stats")
     }
     guard statsSize >= Self.leastStatsSize else {
       throw ValidationError("--stats-size must be at least \(Self.leastStatsSize)")

@@ -133,7 +133,7 @@ struct RTPRecv: AsyncParsableCommand {
   /// Throws if an option was typed that is about pictures, where none are made.
   private func checkTreatment() throws {
     let requests = try outputs.requests()
-    guard !requests.isEmpty, requests.allSatisfy({ !$0.format.inputs.contains(.frames) }) else {
+    guard !requests.isEmpty, requests.allSatisfy({ !$0.format.inputs.needDecoding }) else {
       return
     }
     let typed = [
@@ -148,8 +148,11 @@ struct RTPRecv: AsyncParsableCommand {
 
   /// The requested outputs.
   func outputRequests() throws -> [OutputRequest] {
-    try written.applied(
+    let requests = try written.applied(
       to: frames.applied(to: outputs.requests(), treatment: loss.chosenTreatment))
+    guard !outputs.frameHashes || requests.contains(where: { $0.format.inputs.contains(.reports) })
+    else { throw ValidationError("--frame-md5 needs an output in .jsonl") }
+    return requests
   }
 
   private var usesStandardOutput: Bool {

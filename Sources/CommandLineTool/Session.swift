@@ -90,7 +90,7 @@ final class Session: Sendable {
       configuration.silenceTimeout = wait
     }
     if command.stopping.reconnect { configuration.reconnection = Reconnection() }
-    configuration.recordsFrames = command.display.statsFrames
+    configuration.reportsSamples = command.outputs.frameHashes
     receiver = try Receiver(configuration: configuration, transport: makeTransport)
     writer = try command.display.stats.map {
       try StatisticsWriter($0, limit: command.display.statsSize)
@@ -154,7 +154,7 @@ final class Session: Sendable {
 
   /// Whether frames come out, and not access units alone.
   private var decodes: Bool {
-    outputs.isEmpty || outputs.contains { $0.format.inputs.contains(.frames) }
+    outputs.isEmpty || outputs.contains { $0.format.inputs.needDecoding }
   }
 
   /// Says what of `expectations` does not hold, prints the result unless the statistics have it,
@@ -202,7 +202,6 @@ final class Session: Sendable {
     writer.write(
       Statistics.line(
         of: status, since: former,
-        frames: command.display.statsFrames ? receiver.takeFrames() : nil,
         elapsed: elapsed, report: report, expectations: expectations),
       hasReceived: status.transport.delivered > 0)
   }

@@ -12,7 +12,7 @@ import Transports
 enum Statistics {
   /// All counters as one JSON object.
   static func line(
-    of status: Receiver.Status, since former: IntervalCounters, frames: FrameLog?,
+    of status: Receiver.Status, since former: IntervalCounters,
     elapsed: Duration, report: Receiver.Report?, expectations: ExpectationReport?
   ) -> JSONLine {
     var line = JSONLine()
@@ -47,10 +47,6 @@ enum Statistics {
           status, after: former.events(ofOutput: index),
           report: report.map { $0.outputs[index] })
       })
-    if let frames {
-      line.add("frames", frames.records.map(\.json))
-      line.add("frames_left_out", frames.leftOut)
-    }
     if let expectations { line.add("expect", expectations.json) }
     return line
   }

@@ -1,5 +1,6 @@
 import BlockingIO
 import Glibc
+import Outputs
 import Receiver
 
 /// Writes one JSON object a line to a file, a pipe, standard output or an inherited descriptor.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Bitstream
 import Defragment
+import Outputs
 import RTPWire
 import Transports
 

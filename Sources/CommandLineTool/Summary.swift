@@ -209,6 +209,7 @@ extension OutputFormat.Inputs {
     switch self {
     case .frames: "frame"
     case .units: "access unit"
+    case .reports: "line"
     default: "unit"
     }
   }

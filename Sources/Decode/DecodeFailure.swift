@@ -51,6 +51,11 @@ public struct DecodeFailure: Error, Sendable, Hashable {
   public let firstArrival: Instant
   /// When the packet that completed it arrived.
   public let lastArrival: Instant
+  /// When the picture was taken by the sender's clock; `nil` before a sender report came.
+  public let captureTime: WallClockTime?
+  /// Bytes of the access unit.
+  public let codedByteCount: Int
+  public let origin: PictureOrigin?
 }
 
 extension DecodeFailure.Reason {
@@ -95,6 +100,7 @@ struct UnitRecord: Sendable, Hashable {
   var frameRate: Rational?
   var captureTime: WallClockTime?
   var byteCount: Int
+  var origin: PictureOrigin?
 
   init(_ unit: AccessUnit, condition: RawFrame.Condition) {
     time = unit.time
@@ -106,6 +112,7 @@ struct UnitRecord: Sendable, Hashable {
     frameRate = unit.format?.frameRate
     captureTime = unit.captureTime
     byteCount = unit.bytes.readableBytes
+    origin = PictureOrigin(unit)
   }
 
   init(of frame: RawFrame, condition: RawFrame.Condition) {
@@ -117,10 +124,12 @@ struct UnitRecord: Sendable, Hashable {
     frameRate = frame.frameRate
     captureTime = frame.captureTime
     byteCount = frame.codedByteCount
+    origin = frame.origin
   }
 
   func failure(_ reason: DecodeFailure.Reason) -> DecodeFailure {
     DecodeFailure(
-      reason: reason, time: time, firstArrival: firstArrival, lastArrival: lastArrival)
+      reason: reason, time: time, firstArrival: firstArrival, lastArrival: lastArrival,
+      captureTime: captureTime, codedByteCount: byteCount, origin: origin)
   }
 }

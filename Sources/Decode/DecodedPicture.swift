@@ -72,6 +72,7 @@ extension UnitRecord {
     }
     isGood = isGood && second.isGood
     byteCount += second.byteCount
+    if let field = second.origin { origin?.add(field) }
   }
 
   /// Records that a picture thought intact is not.

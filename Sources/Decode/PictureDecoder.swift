@@ -1,4 +1,5 @@
 import Bitstream
+import BlockingIO
 import CFFmpeg
 import Defragment
 import NIOCore
@@ -109,6 +110,7 @@ import RTPWire
 
   /// Decodes one access unit; all resulting callbacks come before this returns.
   func decode(_ unit: AccessUnit) {
+    let start = Instant.now
     let place = reader?.order(of: unit.units.map { unit.bytes(of: $0) })
     if let format = unit.format,
       format.width > configuration.maximumPixels / max(1, format.height)
@@ -116,7 +118,7 @@ import RTPWire
       awaitRandomAccess()
       return fail(unit, .rejectedSize(width: format.width, height: format.height))
     }
-    guard start.admits(unit, isPicture: place != nil) else {
+    guard self.start.admits(unit, isPicture: place != nil) else {
       takeParameterSets(of: unit)
       return fail(unit, .noRandomAccessPoint)
     }
@@ -129,8 +131,8 @@ import RTPWire
       awaitRandomAccess()
       return fail(unit, .outOfMemory)
     }
-    start.noteDecoding()
-    let record = self.record(of: unit)
+    self.start.noteDecoding()
+    var record = self.record(of: unit)
     let isDamaged = unit.integrity == .damaged
     buffers.begin(isDamaged: isDamaged, madeUpBlock: additions.beginning?.side)
     // libavcodec's own concealment spreads the motion of moving blocks over still ones, so it is
@@ -139,6 +141,7 @@ import RTPWire
       isDamaged && conceals ? 0 : FF_EC_GUESS_MVS | FF_EC_DEBLOCK
     let code = decodePacket()
     buffers.restoreBlock()
+    record.origin?.decodingTime = start.nanoseconds(to: .now)
     take(record, at: place, code: code, hash: hash(in: unit))
   }
 

@@ -73,13 +73,9 @@ struct PictureHashCheck {
     }
 
     func md5() -> [UInt8]? {
-      guard let context = unsafe av_md5_alloc() else { return nil }
-      defer { unsafe av_free(UnsafeMutableRawPointer(context)) }
-      unsafe av_md5_init(context)
-      for number in 0..<rows { unsafe av_md5_update(context, row(number).baseAddress, rowBytes) }
-      var digest = [UInt8](repeating: 0, count: 16)
-      unsafe digest.withUnsafeMutableBufferPointer { unsafe av_md5_final(context, $0.baseAddress) }
-      return digest
+      guard var digest = MessageDigest() else { return nil }
+      for number in 0..<rows { unsafe digest.add(start + number * stride, count: rowBytes) }
+      return digest.finish()
     }
 
     func crc() -> UInt16 {

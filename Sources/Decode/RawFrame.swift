@@ -66,6 +66,8 @@ public import RTPWire
   public let firstArrival: Instant
   /// When the packet that completed it arrived.
   public let lastArrival: Instant
+  /// What it came from; `nil` for a repetition where nothing came.
+  public let origin: PictureOrigin?
   /// True for pictures that decode without others (IDR, IRAP).
   public let isKeyFrame: Bool
   public let condition: Condition
@@ -150,6 +152,7 @@ public import RTPWire
     codedByteCount = unit.byteCount
     firstArrival = unit.firstArrival
     lastArrival = unit.lastArrival
+    origin = unit.origin
     isKeyFrame = unsafe source.key_frame != 0
     condition = unit.condition
     damage = unit.damage
@@ -188,6 +191,7 @@ public import RTPWire
     unit.time = time
     unit.captureTime = nil
     unit.byteCount = 0
+    unit.origin = nil
     self.init(repeating: frame, for: unit)
   }
 
@@ -202,6 +206,7 @@ public import RTPWire
     codedByteCount = unit.byteCount
     firstArrival = unit.firstArrival
     lastArrival = unit.lastArrival
+    origin = unit.origin
     condition = unit.condition
     damage = unit.damage
     isKeyFrame = condition != .repeated && frame.isKeyFrame

@@ -40,6 +40,8 @@ public struct AccessUnit: Sendable {
   public let integrity: Integrity
   /// Why part of the picture is missing; `nil` if nothing is.
   public let damage: PictureDamage?
+  /// The packets in which it came; `nil` for a unit that came otherwise.
+  public let packets: UnitPackets?
   /// Where packets are known to be missing, inside the unit or directly before it.
   public let gaps: [Gap]
   /// Whether decoding can begin here: an IDR or IRAP picture, or a recovery point.
@@ -59,7 +61,7 @@ public struct AccessUnit: Sendable {
   public init(
     codec: VideoCodec, bytes: ByteBuffer, units: [NALUnit], time: MediaTime, firstArrival: Instant,
     lastArrival: Instant, integrity: Integrity = .whole, damage: PictureDamage? = nil,
-    gaps: [Gap] = [],
+    gaps: [Gap] = [], packets: UnitPackets? = nil,
     isRandomAccess: Bool = false, dependency: PictureDependency? = nil,
     recoveryPoint: RecoveryPoint? = nil, format: FormatDescription? = nil
   ) {
@@ -72,6 +74,7 @@ public struct AccessUnit: Sendable {
     self.integrity = integrity
     self.damage = damage ?? (integrity == .damaged ? .lostPackets : nil)
     self.gaps = gaps
+    self.packets = packets
     self.isRandomAccess = isRandomAccess
     self.dependency = dependency
     self.recoveryPoint = recoveryPoint

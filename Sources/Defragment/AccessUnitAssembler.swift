@@ -114,10 +114,10 @@ struct AccessUnitAssembler: Sendable {
 
   /// Begins a NAL unit, and ends the access unit before it if this one belongs to the next.
   ///
-  /// `head` holds its first bytes, `body` what has come after its header.
+  /// `head` holds its first bytes, `body` what has come after its header, `packets` in which.
   mutating func begin(
     _ head: NALUnitHead, body: ByteBuffer, time: MediaTime, arrival: Instant,
-    statistics: inout DefragmentStatistics
+    packets: UnitPackets?, statistics: inout DefragmentStatistics
   ) {
     let role = format.role(of: head)
     let identity = role.isPicture ? reader?.identity(ofSlice: head, body: body) : nil
@@ -151,6 +151,7 @@ struct AccessUnitAssembler: Sendable {
           capacity: held == nil ? min(capacity, limits.accessUnitBytes) : 256),
         time: time, arrival: arrival)
     }
+    open?.note(packets, at: time)
     if role.isPicture {
       if open?.identity == nil { open?.identity = identity }
       if role.beginsAccessUnit { open?.hasFirstSlice = true }
@@ -204,6 +205,9 @@ struct AccessUnitAssembler: Sendable {
     count(findings, in: &statistics)
     examineUnits(statistics: &statistics)
   }
+
+  /// Notes that the next piece of the current unit came in `packets`, whose time is `time`.
+  mutating func note(_ packets: UnitPackets?, at time: MediaTime) { open?.note(packets, at: time) }
 
   /// Appends the header of the current unit.
   mutating func append(header: [UInt8], statistics: inout DefragmentStatistics) {

@@ -13,6 +13,10 @@ struct AccessUnitDraft: Sendable {
   var time: MediaTime
   var firstArrival: Instant
   var lastArrival: Instant
+  /// The packets that its parts came in.
+  private(set) var packets: UnitPackets?
+  /// What the timestamps that were sent differ from the unwrapped ones by, modulo 2^32.
+  private var timestampOffset: UInt32 = 0
   /// A picture has begun, even if none of it was usable.
   var hasPicture = false
   /// One bit per type of parameter set.
@@ -45,6 +49,13 @@ struct AccessUnitDraft: Sendable {
     lastArrival = arrival
   }
 
+  /// Notes that a part came in `other`, packets whose time is `time`.
+  mutating func note(_ other: UnitPackets?, at time: MediaTime) {
+    guard let other else { return }
+    timestampOffset = other.timestamp &- UInt32(truncatingIfNeeded: time.ticks)
+    if packets == nil { packets = other } else { packets?.add(other) }
+  }
+
   mutating func noteDamage(_ cause: PictureDamage) { damage = damage ?? cause }
 
   /// The number of units it will have.
@@ -54,11 +65,13 @@ struct AccessUnitDraft: Sendable {
 
   /// The finished access unit.
   func accessUnit(codec: VideoCodec, format: FormatDescription?) -> AccessUnit {
-    AccessUnit(
+    var packets = packets
+    packets?.timestamp = UInt32(truncatingIfNeeded: time.ticks) &+ timestampOffset
+    return AccessUnit(
       codec: codec, bytes: bytes, units: units, time: time, firstArrival: firstArrival,
       lastArrival: lastArrival,
       integrity: damage != nil ? .damaged : isBehindLoss ? .afterLoss : .whole, damage: damage,
-      gaps: gaps, isRandomAccess: isRandomAccess, dependency: dependency,
+      gaps: gaps, packets: packets, isRandomAccess: isRandomAccess, dependency: dependency,
       recoveryPoint: recoveryPoint, format: format)
   }
 
@@ -108,6 +121,7 @@ struct AccessUnitDraft: Sendable {
     isRandomAccess = isRandomAccess || other.isRandomAccess
     recoveryPoint = recoveryPoint ?? other.recoveryPoint
     lastArrival = max(lastArrival, other.lastArrival)
+    if let added = other.packets { packets?.add(added) }
     if other.isFull { isFull = true }
     if let cause = other.damage ?? (other.isBehindLoss ? .lostPackets : nil) { noteDamage(cause) }
     for gap in other.gaps { noteGap(of: gap.packets) }

@@ -8,6 +8,7 @@ struct DecodingOrderBuffer: Sendable {
     let bytes: ByteBuffer
     let time: MediaTime
     let arrival: Instant
+    let packets: UnitPackets?
     let isWhole: Bool
     let isPicture: Bool
     /// Whether the numbers directly before this one never came.

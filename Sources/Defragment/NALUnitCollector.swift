@@ -13,6 +13,9 @@ public struct NALUnitCollector: Sendable {
   /// The time and position of the current packet.
   private var time: MediaTime
   private var arrival: Instant
+  /// The current packet, with what happened to it and to those before it that had no part in a
+  /// unit.
+  private var packets: UnitPackets?
   private var reordering: DecodingOrderBuffer?
   /// How many of the next units may follow a lost one.
   private var unitsNearLoss = 0
@@ -26,7 +29,8 @@ public struct NALUnitCollector: Sendable {
     /// Written into the access unit as it arrives.
     case direct
     /// Kept apart until it is whole and its turn comes.
-    case apart(ByteBuffer, number: UInt16, time: MediaTime, isCut: Bool)
+    case apart(
+      ByteBuffer, number: UInt16, time: MediaTime, packets: UnitPackets?, isCut: Bool)
   }
 
   init(format: any PayloadFormat.Type, limits: VideoDefragmenter.Limits) {
@@ -49,7 +53,12 @@ public struct NALUnitCollector: Sendable {
     if isInUnit, packet.time != time { endUnmarked() }
     time = packet.time
     arrival = packet.arrival
+    var current = UnitPackets(packet)
+    if let former = packets { current.addCounts(of: former) }
+    packets = current
   }
+
+  private mutating func takePackets() -> UnitPackets? { packets?.take() }
 
   /// Whether a unit is open.
   public var isInUnit: Bool { if case .between = state { false } else { true } }
@@ -62,11 +71,13 @@ public struct NALUnitCollector: Sendable {
     }
     let time = MediaTime(
       ticks: self.time.ticks.addingSaturating(Int64(ticksLater)), timescale: self.time.timescale)
+    var packets = takePackets()
+    packets?.timestamp &+= ticksLater
     guard let number, reordering != nil else {
-      write(unit, time: time, arrival: arrival, isWhole: true)
+      write(unit, time: time, arrival: arrival, packets: packets, isWhole: true)
       return
     }
-    reorder(unit, number: number, time: time, isWhole: true)
+    reorder(unit, number: number, time: time, packets: packets, isWhole: true)
   }
 
   /// Begins a unit in pieces, with a header rebuilt from the fragment's, and its first piece.
@@ -75,11 +86,11 @@ public struct NALUnitCollector: Sendable {
       var unit = ByteBufferAllocator().buffer(capacity: header.count + piece.readableBytes)
       unit.writeBytes(header)
       unit.writeImmutableBuffer(piece)
-      state = .apart(unit, number: number, time: time, isCut: false)
+      state = .apart(unit, number: number, time: time, packets: takePackets(), isCut: false)
     } else {
       assembler.begin(
         NALUnitHead(header: header, body: piece), body: piece, time: time, arrival: arrival,
-        statistics: &statistics)
+        packets: takePackets(), statistics: &statistics)
       assembler.append(header: header, statistics: &statistics)
       assembler.append(piece, statistics: &statistics)
       state = .direct
@@ -94,9 +105,11 @@ public struct NALUnitCollector: Sendable {
     case .between:
       noteOrphan()
     case .direct:
+      assembler.note(takePackets(), at: time)
       assembler.append(piece, statistics: &statistics)
-    case .apart(var unit, let number, let time, var isCut):
+    case .apart(var unit, let number, let time, var packets, var isCut):
       state = .between
+      if let more = takePackets() { packets?.add(more) }
       if !isCut {
         if unit.readableBytes + piece.readableBytes <= assembler.limits.accessUnitBytes {
           unit.writeImmutableBuffer(piece)
@@ -105,7 +118,7 @@ public struct NALUnitCollector: Sendable {
           isCut = true
         }
       }
-      state = .apart(unit, number: number, time: time, isCut: isCut)
+      state = .apart(unit, number: number, time: time, packets: packets, isCut: isCut)
     }
   }
 
@@ -116,8 +129,9 @@ public struct NALUnitCollector: Sendable {
     case .between: break
     case .direct:
       assembler.end(isWhole: isWhole, arrival: arrival, statistics: &statistics)
-    case .apart(let unit, let number, let time, let isCut):
-      reorder(unit, number: number, time: time, isWhole: isWhole && !isCut)
+    case .apart(let unit, let number, let time, let packets, let isCut):
+      reorder(
+        unit, number: number, time: time, packets: packets, isWhole: isWhole && !isCut)
     }
     state = .between
   }
@@ -179,10 +193,11 @@ public struct NALUnitCollector: Sendable {
   mutating func learn(_ set: ByteBuffer) -> Bool { assembler.learn(set) }
 
   private mutating func reorder(
-    _ unit: ByteBuffer, number: UInt16, time: MediaTime, isWhole: Bool
+    _ unit: ByteBuffer, number: UInt16, time: MediaTime, packets: UnitPackets?, isWhole: Bool
   ) {
     let entry = DecodingOrderBuffer.Unit(
-      bytes: ByteBuffer(buffer: unit), time: time, arrival: arrival, isWhole: isWhole,
+      bytes: ByteBuffer(buffer: unit), time: time, arrival: arrival, packets: packets,
+      isWhole: isWhole,
       isPicture: assembler.isPicture(unit))
     if reordering?.insert(entry, number: number) == false {
       statistics.lateUnits += 1
@@ -196,15 +211,17 @@ public struct NALUnitCollector: Sendable {
     // loss (RFC 6184 §5.5).
     if unit.isBehindHole, unitsNearLoss > 0 { assembler.noteHole() }
     unitsNearLoss = max(0, unitsNearLoss - 1)
-    write(unit.bytes, time: unit.time, arrival: unit.arrival, isWhole: unit.isWhole)
+    write(
+      unit.bytes, time: unit.time, arrival: unit.arrival, packets: unit.packets,
+      isWhole: unit.isWhole)
   }
 
   private mutating func write(
-    _ unit: ByteBuffer, time: MediaTime, arrival: Instant, isWhole: Bool
+    _ unit: ByteBuffer, time: MediaTime, arrival: Instant, packets: UnitPackets?, isWhole: Bool
   ) {
     assembler.begin(
       NALUnitHead(of: unit), body: unit.dropping(bytes: assembler.headerLength), time: time,
-      arrival: arrival, statistics: &statistics)
+      arrival: arrival, packets: packets, statistics: &statistics)
     assembler.append(unit, statistics: &statistics)
     assembler.end(isWhole: isWhole, arrival: arrival, statistics: &statistics)
   }

@@ -85,7 +85,7 @@ final class OutputFiles: OutputDestination {
         } else {
           switch item {
           case .unit, .sound: skipped += 1
-          case .frame, .interruption: break
+          case .frame, .report, .interruption: break
           }
         }
       } catch {

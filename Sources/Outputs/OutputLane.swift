@@ -141,7 +141,17 @@ public final class OutputLane: Sendable {
   /// With ``Policy/block`` this blocks the calling thread while the queue is full.
   public func write(_ frame: RawFrame) {
     guard configuration.format.inputs.contains(.frames) else { return }
-    let item = OutputItem.frame(frame)
+    put(.frame(frame))
+  }
+
+  /// Hands over what became of a picture, in the same way; it is ignored if the format is not made
+  /// from that.
+  public func write(_ report: PictureReport) {
+    guard configuration.format.inputs.contains(.reports) else { return }
+    put(.report(report))
+  }
+
+  private func put(_ item: OutputItem) {
     switch configuration.policy {
     case .block:
       account.count(queue.put(item, bytes: item.byteCount))
@@ -202,7 +212,7 @@ public final class OutputLane: Sendable {
   /// waits for one.
   private func isEntry(_ item: OutputItem) -> Bool {
     switch item {
-    case .frame, .interruption: true
+    case .frame, .report, .interruption: true
     case .unit(let unit): unit.isRandomAccess
     case .sound: !hasPictures.load(ordering: .relaxed)
     }

@@ -14,10 +14,17 @@ public struct OrderedPacket: Sendable {
   ///
   /// Packets before and after belong to different streams, although ``time`` continues.
   public let isDiscontinuity: Bool
+  /// Whether it was sent again, or rebuilt from others.
+  public let isRepaired: Bool
+  /// Packets that came too late since the packet before this one in order.
+  public let lateBefore: UInt16
+  /// Repetitions of packets that came since the packet before this one in order.
+  public let duplicatesBefore: UInt16
 
   public init(
     packet: RTPPacket, extendedSequence: Int64, time: MediaTime, arrival: Instant,
-    lostBefore: Int = 0, isDiscontinuity: Bool = false
+    lostBefore: Int = 0, isDiscontinuity: Bool = false, isRepaired: Bool = false,
+    lateBefore: UInt16 = 0, duplicatesBefore: UInt16 = 0
   ) {
     self.packet = packet
     self.extendedSequence = extendedSequence
@@ -25,5 +32,8 @@ public struct OrderedPacket: Sendable {
     self.arrival = arrival
     self.lostBefore = lostBefore
     self.isDiscontinuity = isDiscontinuity
+    self.isRepaired = isRepaired
+    self.lateBefore = lateBefore
+    self.duplicatesBefore = duplicatesBefore
   }
 }

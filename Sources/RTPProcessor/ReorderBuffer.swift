@@ -10,6 +10,8 @@ struct ReorderBuffer: Sendable {
     let packet: RTPPacket
     let sequence: Int64
     let arrival: Instant
+    /// Whether it was sent again, or rebuilt from others.
+    var isRepaired = false
   }
 
   /// What a place holds.

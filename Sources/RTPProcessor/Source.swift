@@ -49,6 +49,9 @@ struct Source: Sendable {
   private var newestTimestamp: UInt32
   private var history = DeliveryHistory()
   private var lostBefore = 0
+  /// Late and duplicate packets since the last one in order.
+  private var lateBefore: UInt16 = 0
+  private var duplicatesBefore: UInt16 = 0
   private var startsAfresh = true
   /// Since when only packets with past numbers have come.
   private var onlyOldSince: Instant?
@@ -165,6 +168,20 @@ struct Source: Sendable {
     _ packet: RTPPacket, at arrival: Instant, way: Way = .network,
     statistics: inout ReceptionStatistics, ready: inout Ready
   ) -> Outcome {
+    let outcome = insert(
+      packet, at: arrival, way: way, statistics: &statistics, ready: &ready)
+    switch outcome {
+    case .late: lateBefore = max(lateBefore, lateBefore &+ 1)
+    case .duplicate: duplicatesBefore = max(duplicatesBefore, duplicatesBefore &+ 1)
+    case .inOrder, .parked, .renumbered: break
+    }
+    return outcome
+  }
+
+  private mutating func insert(
+    _ packet: RTPPacket, at arrival: Instant, way: Way,
+    statistics: inout ReceptionStatistics, ready: inout Ready
+  ) -> Outcome {
     let sequence = unwrapper.extend(packet.sequenceNumber)
     if sequence < buffer.next {
       if way != .network { return history.find(sequence) == .missing ? .late : .duplicate }
@@ -181,11 +198,14 @@ struct Source: Sendable {
     if sequence == buffer.next {
       noteArrival(of: packet, sequence: sequence, way, at: arrival, statistics: &statistics)
       buffer.passNext()
-      emit(packet, sequence: sequence, at: arrival, statistics: &statistics, ready: &ready)
+      emit(
+        packet, sequence: sequence, at: arrival, isRepaired: way != .network,
+        statistics: &statistics, ready: &ready)
       if buffer.count > 0 { release(statistics: &statistics, ready: &ready) }
       return .inOrder
     }
-    let entry = ReorderBuffer.Entry(packet: packet.detached(), sequence: sequence, arrival: arrival)
+    let entry = ReorderBuffer.Entry(
+      packet: packet.detached(), sequence: sequence, arrival: arrival, isRepaired: way != .network)
     switch buffer.insert(.packet(entry), at: arrival) {
     case .stored:
       noteArrival(of: packet, sequence: sequence, way, at: arrival, statistics: &statistics)
@@ -279,8 +299,8 @@ struct Source: Sendable {
       case .packet(let entry):
         statistics.held -= 1
         emit(
-          entry.packet, sequence: entry.sequence, at: entry.arrival, statistics: &statistics,
-          ready: &ready)
+          entry.packet, sequence: entry.sequence, at: entry.arrival, isRepaired: entry.isRepaired,
+          statistics: &statistics, ready: &ready)
       case .lostCorrection(let sequence):
         history.record(sequence, timestamp: nil)
       }
@@ -288,7 +308,7 @@ struct Source: Sendable {
   }
 
   private mutating func emit(
-    _ packet: RTPPacket, sequence: Int64, at arrival: Instant,
+    _ packet: RTPPacket, sequence: Int64, at arrival: Instant, isRepaired: Bool,
     statistics: inout ReceptionStatistics, ready: inout Ready
   ) {
     history.record(sequence, timestamp: packet.timestamp)
@@ -305,8 +325,9 @@ struct Source: Sendable {
       OrderedPacket(
         packet: packet, extendedSequence: sequence,
         time: timeline.place(packet.timestamp, arrival: arrival), arrival: arrival,
-        lostBefore: lostBefore, isDiscontinuity: startsAfresh))
-    lostBefore = 0
+        lostBefore: lostBefore, isDiscontinuity: startsAfresh, isRepaired: isRepaired,
+        lateBefore: lateBefore, duplicatesBefore: duplicatesBefore))
+    (lostBefore, lateBefore, duplicatesBefore) = (0, 0, 0)
     startsAfresh = false
   }
 

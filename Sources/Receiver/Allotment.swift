@@ -18,6 +18,8 @@ struct Allotment: Sendable {
 
   /// What follows from a frame.
   struct FrameShare: Sendable, Hashable {
+    /// Its place among the frames of the run, from 1.
+    let number: UInt64
     /// Whether it is the last one wanted.
     let isLast: Bool
   }
@@ -35,7 +37,6 @@ struct Allotment: Sendable {
   private let frameLimit: UInt64?
   private let wantsFrames: Bool
   private let wantsAnything: Bool
-  private let keepsLog: Bool
   private let measuresLatency: Bool
   /// The decoder's queue was full: units that depend on the dropped one are useless too.
   private var decoderAwaitsRandomAccess = false
@@ -43,7 +44,6 @@ struct Allotment: Sendable {
   private var outputsAwaitRandomAccess = false
   /// The decoder could not use a unit although it came.
   private var hasFailed = false
-  private var log = FrameLog()
   private var freezes = FreezeMeter()
   /// When a live run began.
   private var start: Instant?
@@ -53,7 +53,6 @@ struct Allotment: Sendable {
     frameLimit = configuration.frameLimit
     wantsFrames = configuration.wantsFrames
     wantsAnything = configuration.wantsAnything
-    keepsLog = configuration.recordsFrames
     self.measuresLatency = measuresLatency
   }
 
@@ -81,7 +80,6 @@ struct Allotment: Sendable {
     if !decodes {
       statistics.pictures.note(unit)
       noteFirstPicture(at: unit.lastArrival)
-      if keepsLog { log.append(FrameRecord(number: statistics.accessUnits, unit: unit)) }
       if statistics.accessUnits == frameLimit { isOver = true }
     }
     if unit.isRandomAccess { outputsAwaitRandomAccess = false }
@@ -147,9 +145,8 @@ struct Allotment: Sendable {
       noteFirstPicture(at: now)
       if measuresLatency { statistics.note(latency: frame.lastArrival.nanoseconds(to: now)) }
     }
-    if keepsLog { log.append(FrameRecord(number: statistics.frames, frame: frame)) }
     if statistics.frames == frameLimit { isOver = true }
-    return FrameShare(isLast: isOver)
+    return FrameShare(number: statistics.frames, isLast: isOver)
   }
 
   private mutating func noteFirstPicture(at now: Instant) {
@@ -169,10 +166,4 @@ struct Allotment: Sendable {
 
   /// Ends the run: nothing more is wanted.
   mutating func end() { isOver = true }
-
-  /// The frames since the last call; access units when nothing is decoded.
-  mutating func takeLog() -> FrameLog {
-    defer { log = FrameLog() }
-    return log
-  }
 }

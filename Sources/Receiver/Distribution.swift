@@ -87,9 +87,6 @@ final class Distribution: Sendable {
   /// What has gone through so far.
   var statistics: DeliveryStatistics { state.withLock(\.allotment.statistics) }
 
-  /// The frames since the last call.
-  func takeFrames() -> FrameLog { state.withLock { $0.allotment.takeLog() } }
-
   /// Takes an access unit on the event loop; returns whether decoding can continue with the next
   /// one.
   func deliver(_ unit: AccessUnit) -> Bool {
@@ -146,10 +143,10 @@ final class Distribution: Sendable {
     let isDecoderWaitedFor =
       pace.waitsForDecoder
       || frameTakers.contains { $0.pressure == .everyOne }
-      || outputs.contains { $0.holdsFarEnd && $0.format.inputs.contains(.frames) }
+      || outputs.contains { $0.holdsFarEnd && $0.format.inputs.needDecoding }
     if isDecoderWaitedFor, let decoder, decoder.isCrowded { return .decoder(decoder) }
     let lane = outputs.first { output in
-      output.holdsFarEnd && !output.format.inputs.contains(.frames) && output.lane.isCrowded
+      output.holdsFarEnd && !output.format.inputs.needDecoding && output.lane.isCrowded
     }
     if let lane { return .lane(lane.lane) }
     return unitTakers.first { $0.isCrowded }.map { .taker($0) }
@@ -163,9 +160,9 @@ final class Distribution: Sendable {
       state.allotment.connectionEnded()
       return state.decoder
     }
-    for output in outputs where !output.format.inputs.contains(.frames) { output.lane.interrupt() }
+    for output in outputs where !output.format.inputs.needDecoding { output.lane.interrupt() }
     let framesEnd: @Sendable () -> Void = { [outputs] in
-      for output in outputs where output.format.inputs.contains(.frames) { output.lane.interrupt() }
+      for output in outputs where output.format.inputs.needDecoding { output.lane.interrupt() }
     }
     if let decoder { decoder.beginFlush(then: framesEnd) } else { framesEnd() }
   }
@@ -250,10 +247,22 @@ final class Distribution: Sendable {
     for taker in takers { taker.put(frame) }
     playout?.note(frame, at: .now)
     for output in outputs { output.lane.write(frame) }
+    report {
+      PictureReport(
+        of: frame, number: share.number, withSamples: configuration.reportsSamples)
+    }
     if share.isLast { end(.framesReached) }
   }
 
+  private func report(_ make: () -> PictureReport) {
+    let takers = outputs.filter { $0.format.inputs.contains(.reports) }
+    guard !takers.isEmpty else { return }
+    let report = make()
+    for output in takers { output.lane.write(report) }
+  }
+
   private func note(_ failure: DecodeFailure) {
+    if !state.withLock(\.allotment.isOver) { report { PictureReport(of: failure) } }
     state.withLock { state in
       state.allotment.note(failure.reason)
       if case .notIntact = failure.reason {

@@ -49,8 +49,8 @@ public final class Receiver: Sendable {
     public var silenceTimeout = MediaTimeout.standard
     /// How to reconnect when a connection ends or cannot be opened; `nil` ends the run instead.
     public var reconnection: Reconnection?
-    /// Whether ``Receiver/takeFrames()`` reports every frame.
-    public var recordsFrames = false
+    /// Whether reports on pictures come with their samples, for hashes.
+    public var reportsSamples = false
     /// Called with every access unit on the transport's event loop; must return soon.
     public var onAccessUnit: (@Sendable (AccessUnit) -> Void)?
     /// Called with every unit of the sound on the transport's event loop; must return soon.
@@ -62,7 +62,7 @@ public final class Receiver: Sendable {
 
     /// Whether a closure or an output wants frames.
     var wantsFrames: Bool {
-      onFrame != nil || outputs.contains { $0.format.inputs.contains(.frames) }
+      onFrame != nil || outputs.contains { $0.format.inputs.needDecoding }
     }
 
     /// Whether a closure or an output wants anything.
@@ -147,7 +147,7 @@ public final class Receiver: Sendable {
       var setup = OutputLane.Configuration(target: request.target, format: request.format)
       // Units come on the event loop, which never waits; the far end is held instead.
       let policy = pace.policy(configuration.constantRate ? .block : request.policy)
-      setup.policy = !request.format.inputs.contains(.frames) ? .dropOldest : policy
+      setup.policy = !request.format.inputs.needDecoding ? .dropOldest : policy
       setup.scaleToFirst = configuration.scalesToFirst
       setup.shape = request.shape
       setup.recording = request.recording
@@ -298,10 +298,6 @@ public final class Receiver: Sendable {
   ) async {
     await connections.waitForActivity(notBefore: rest, atMost: patience)
   }
-
-  /// The frames since the last call, if ``Configuration/recordsFrames`` is set; access units when
-  /// nothing is decoded.
-  public func takeFrames() -> FrameLog { distribution.takeFrames() }
 }
 
 extension Receiver {

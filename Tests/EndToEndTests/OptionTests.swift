@@ -36,7 +36,7 @@ struct OptionTests {
   @Test(
     "options that need or exclude others",
     arguments: [
-      (["--quiet", "--verbose"], "--verbose"), (["--stats-frames"], "--stats"),
+      (["--quiet", "--verbose"], "--verbose"), (["--frame-md5"], ".jsonl"),
       (["--format", "yuv"], "-o"), (["--scale-to-first"], "-o"),
       (["--stats", "-", "--stats-size", "1"], "--stats-size"), (["--frames", "0"], "at least 1"),
       (["--frames", "-3"], "--frames must be at least 1"),
@@ -46,6 +46,7 @@ struct OptionTests {
       (["--list", "-o", "x.y4m"], "-o has no effect"),
       (["--list", "--frames", "3"], "--frames has no effect"),
       (["-o", "x.h264", "--on-loss", "skip"], "--on-loss has no effect"),
+      (["-o", "x.yuv", "--frame-md5"], ".jsonl"),
       (["-o", "x.h264", "--constant-rate"], "--constant-rate has no effect"),
       (["-o", "x.h265", "--scale-to-first"], "--scale-to-first has no effect"),
       (["-o", "shm:x", "--scale-to-first"], "--scale-to-first has no effect with shm:"),

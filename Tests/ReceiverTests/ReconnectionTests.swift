@@ -47,7 +47,6 @@ struct ReconnectionTests {
     // No test waits forever.
     configuration.firstMediaTimeout = .after(.seconds(seconds))
     configuration.silenceTimeout = .after(.seconds(seconds))
-    configuration.recordsFrames = true
     configuration.onAccessUnit = { unit in
       units.withLock { $0.append((unit.bytes, unit.time.ticks)) }
     }

@@ -7,7 +7,8 @@ public enum H264 {
       NALUnitType.sequenceParameterSet.rawValue, NALUnitType.pictureParameterSet.rawValue,
     ],
     accessUnitDelimiterType: NALUnitType.accessUnitDelimiter.rawValue,
-    makeReader: { PictureReader() })
+    makeReader: { PictureReader() },
+    unitName: { NALUnitType(rawValue: $0)?.name })
 
   /// `nal_unit_type` (table 7-1).
   public enum NALUnitType: UInt8, Sendable, Hashable, CaseIterable {
@@ -30,6 +31,31 @@ public enum H264 {
     case codedSliceOfAuxiliaryPicture = 19
     case codedSliceExtension = 20
     case codedSliceExtensionForDepthView = 21
+
+    /// Its name for programs.
+    public var name: String {
+      switch self {
+      case .codedSliceOfNonIDRPicture: "slice"
+      case .codedSliceDataPartitionA: "slice_a"
+      case .codedSliceDataPartitionB: "slice_b"
+      case .codedSliceDataPartitionC: "slice_c"
+      case .codedSliceOfIDRPicture: "slice_idr"
+      case .supplementalEnhancementInformation: "sei"
+      case .sequenceParameterSet: "sps"
+      case .pictureParameterSet: "pps"
+      case .accessUnitDelimiter: "aud"
+      case .endOfSequence: "end_of_sequence"
+      case .endOfStream: "end_of_stream"
+      case .fillerData: "filler"
+      case .sequenceParameterSetExtension: "sps_extension"
+      case .prefixNALUnit: "prefix"
+      case .subsetSequenceParameterSet: "subset_sps"
+      case .depthParameterSet: "dps"
+      case .codedSliceOfAuxiliaryPicture: "slice_auxiliary"
+      case .codedSliceExtension: "slice_extension"
+      case .codedSliceExtensionForDepthView: "slice_extension_depth"
+      }
+    }
   }
 
   /// `nal_unit_type` of a unit that begins with `head`.

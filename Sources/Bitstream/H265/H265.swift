@@ -8,7 +8,7 @@ public enum H265 {
     ],
     accessUnitDelimiterType: NALUnitType.accessUnitDelimiter.rawValue,
     decoderTraits: [.allocatesMissingLater, .missesCutSlices, .misplacesMotion],
-    makeReader: { PictureReader() })
+    makeReader: { PictureReader() }, unitName: { NALUnitType(rawValue: $0)?.name })
 
   /// `nal_unit_type` (table 7-1).
   public enum NALUnitType: UInt8, Sendable, Hashable, CaseIterable {
@@ -37,6 +37,37 @@ public enum H265 {
     case fillerData = 38
     case prefixSupplementalEnhancementInformation = 39
     case suffixSupplementalEnhancementInformation = 40
+
+    /// Its name for programs: that of table 7-1 in lower case, without `_nut`.
+    public var name: String {
+      switch self {
+      case .trailN: "trail_n"
+      case .trailR: "trail_r"
+      case .tsaN: "tsa_n"
+      case .tsaR: "tsa_r"
+      case .stsaN: "stsa_n"
+      case .stsaR: "stsa_r"
+      case .radlN: "radl_n"
+      case .radlR: "radl_r"
+      case .raslN: "rasl_n"
+      case .raslR: "rasl_r"
+      case .blaWLP: "bla_w_lp"
+      case .blaWRADL: "bla_w_radl"
+      case .blaNLP: "bla_n_lp"
+      case .idrWRADL: "idr_w_radl"
+      case .idrNLP: "idr_n_lp"
+      case .cra: "cra"
+      case .videoParameterSet: "vps"
+      case .sequenceParameterSet: "sps"
+      case .pictureParameterSet: "pps"
+      case .accessUnitDelimiter: "aud"
+      case .endOfSequence: "eos"
+      case .endOfBitstream: "eob"
+      case .fillerData: "fd"
+      case .prefixSupplementalEnhancementInformation: "prefix_sei"
+      case .suffixSupplementalEnhancementInformation: "suffix_sei"
+      }
+    }
   }
 
   /// `nal_unit_type` of a unit that begins with `head`.

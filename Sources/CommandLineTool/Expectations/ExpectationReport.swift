@@ -1,3 +1,5 @@
+import Outputs
+
 /// The result of `--expect`: each rule, what was measured, and whether it holds.
 struct ExpectationReport: Sendable {
   private struct Entry: Sendable {

@@ -33,6 +33,7 @@ public enum OutputItem: Sendable {
   case frame(RawFrame)
   case unit(AccessUnit)
   case sound(SoundUnit)
+  case report(PictureReport)
   /// The connection has ended, and what follows comes from another one; it counts as no item.
   case interruption
 
@@ -46,6 +47,7 @@ public enum OutputItem: Sendable {
     case .frame(let frame): frame.byteCount
     case .unit(let unit): unit.bytes.readableBytes
     case .sound(let unit): unit.bytes.readableBytes
+    case .report(let report): report.byteCount
     case .interruption: 0
     }
   }

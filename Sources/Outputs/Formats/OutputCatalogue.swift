@@ -18,6 +18,11 @@ public struct OutputFormat: Sendable {
     public static let units = Inputs(rawValue: 2)
     /// Coded sound.
     public static let sound = Inputs(rawValue: 4)
+    /// What became of each picture.
+    public static let reports = Inputs(rawValue: 8)
+
+    /// Whether any of it comes out of the decoder of pictures, on its thread.
+    public var needDecoding: Bool { !isDisjoint(with: [.frames, .reports]) }
   }
 
   /// What layouts of samples a format of frames can hold.
@@ -63,6 +68,16 @@ public struct OutputFormat: Sendable {
     summary = ""
     isRecording = false
     makeDestination = { OutputFiles(make: make, configuration: $0, deadline: $1) }
+  }
+
+  /// A format of files and pipes that turns arrivals into UTC.
+  init(
+    name: String, inputs: Inputs, makeWithClock make: @escaping @Sendable (WallClock) -> any Output
+  ) {
+    self.init(name: name, inputs: inputs) { configuration, deadline in
+      OutputFiles(
+        make: { make(configuration.wallClock) }, configuration: configuration, deadline: deadline)
+    }
   }
 
   /// A format whose outputs open their files themselves, on the output's thread.
@@ -120,7 +135,7 @@ public struct OutputCatalogue: Sendable {
     [YUVOutput.format, Y4MOutput.format, FrameRing.format]
       + FormatCatalogue.standard.codecs.map { OutputFormat.elementaryStream(of: $0) }
       + (Container.recordings + Container.sounds).map { OutputFormat.recording(as: $0) }
-      + [PCMOutput.format] + PictureFiles.formats)
+      + [PCMOutput.format] + PictureFiles.formats + [PictureLinesOutput.format])
 
   public let formats: [OutputFormat]
 

@@ -41,7 +41,7 @@ extension OutputItem {
     switch self {
     case .frame(let frame): frame.time.nanoseconds
     case .sound(let unit): unit.alignedTime?.nanoseconds
-    case .unit, .interruption: nil
+    case .unit, .report, .interruption: nil
     }
   }
 }

@@ -81,7 +81,7 @@ struct Recorder {
   /// - Throws: ``RecordingError`` when this stream cannot be recorded.
   mutating func take(_ item: OutputItem) throws(RecordingError) {
     switch item {
-    case .frame: break
+    case .frame, .report: break
     case .unit(let unit):
       lastArrival = max(lastArrival, unit.lastArrival)
       lastPicture = (unit.time.nanoseconds, unit.firstArrival)

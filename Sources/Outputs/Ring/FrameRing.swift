@@ -59,7 +59,7 @@ final class FrameRing: OutputDestination {
         if !isAfterInterruption { epoch += 1 }
         isAfterInterruption = true
         server?.lose(epoch: epoch)
-      case .unit, .sound: break
+      case .unit, .sound, .report: break
       }
     }
   }

@@ -26,22 +26,22 @@ struct Recorded {
 
   /// Plays the recording as a user would: default settings, the codec recognized from the packets.
   func play() throws -> DisplayedPictures {
-    let statistics = path + ".jsonl"
+    let lines = path + ".jsonl"
     let receiver = try Running([
-      Peer.rtpRecv, path, "-o", "-", "--format", "yuv", "--stats", statistics,
-      "--stats-frames", "--quiet",
+      Peer.rtpRecv, path, "-o", "-", "--format", "yuv", "--quiet",
     ])
     let reader = PictureReader(receiver, head: 0, tail: Scene.lumaSize / 2, name: "rtp-recv")
     let pictures = reader.waitForAll().map(\.luma)
-    // The last line of the statistics is written after the last frame.
     _ = receiver.waitUntilExit()
+    // The same recording gives the same frames.
+    _ = try Running([Peer.rtpRecv, path, "-o", lines, "--quiet"]).waitUntilExit()
     var times: [Int] = []
-    for line in try String(contentsOfFile: statistics, encoding: .utf8).split(separator: "\n") {
-      let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
-      for frame in object?["frames"] as? [[String: Any]] ?? [] {
-        guard let ticks = frame["rtp_time"] as? NSNumber else { continue }
-        times.append(scene.time(of: UInt32(truncatingIfNeeded: ticks.int64Value)))
+    for line in try String(contentsOfFile: lines, encoding: .utf8).split(separator: "\n") {
+      let frame = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+      guard frame?["number"] is NSNumber, let ticks = frame?["rtp_timestamp"] as? NSNumber else {
+        continue
       }
+      times.append(scene.time(of: UInt32(truncatingIfNeeded: ticks.int64Value)))
     }
     guard times.count == pictures.count else {
       throw BenchError(

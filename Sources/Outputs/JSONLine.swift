@@ -1,27 +1,31 @@
-import RTPWire
+package import RTPWire
 
 /// One JSON object on one line, its members in the order in which they are added.
-struct JSONLine {
+package struct JSONLine: Sendable {
   private var members: [String] = []
 
   /// The object, without a line end.
-  var text: String { "{" + members.joined(separator: ",") + "}" }
+  package var text: String { "{" + members.joined(separator: ",") + "}" }
 
-  init() {}
+  package init() {}
 
   /// An object of all counters in a table.
-  init(countersOf statistics: some Counted) { add(countersOf: statistics) }
+  package init(countersOf statistics: some Counted) { add(countersOf: statistics) }
 
-  mutating func add(countersOf statistics: some Counted) {
+  package mutating func add(countersOf statistics: some Counted) {
     for (name, count) in statistics.counts { add(name, count) }
   }
 
-  mutating func add(_ name: String, _ value: some BinaryInteger) {
+  package mutating func add(_ name: String, _ value: some BinaryInteger) {
     members.append("\(Self.quote(name)):\(value)")
   }
 
+  package mutating func add(_ name: String, _ value: (some BinaryInteger)?) {
+    members.append("\(Self.quote(name)):\(value.map { "\($0)" } ?? "null")")
+  }
+
   /// Adds a number with `digits` decimal places; one that is not finite becomes `null`.
-  mutating func add(_ name: String, _ value: Double?, digits: Int = 3) {
+  package mutating func add(_ name: String, _ value: Double?, digits: Int = 3) {
     guard let value, value.isFinite else {
       members.append("\(Self.quote(name)):null")
       return
@@ -29,23 +33,23 @@ struct JSONLine {
     members.append("\(Self.quote(name)):\(value.formatted(digits: digits))")
   }
 
-  mutating func add(_ name: String, _ value: String?) {
+  package mutating func add(_ name: String, _ value: String?) {
     members.append("\(Self.quote(name)):\(value.map(Self.quote) ?? "null")")
   }
 
-  mutating func add(_ name: String, _ value: Bool?) {
+  package mutating func add(_ name: String, _ value: Bool?) {
     members.append("\(Self.quote(name)):\(value.map { "\($0)" } ?? "null")")
   }
 
-  mutating func add(_ name: String, _ values: [String]) {
+  package mutating func add(_ name: String, _ values: [String]) {
     members.append("\(Self.quote(name)):[\(values.map(Self.quote).joined(separator: ","))]")
   }
 
-  mutating func add(_ name: String, _ value: JSONLine) {
+  package mutating func add(_ name: String, _ value: JSONLine) {
     members.append("\(Self.quote(name)):\(value.text)")
   }
 
-  mutating func add(_ name: String, _ values: [JSONLine]) {
+  package mutating func add(_ name: String, _ values: [JSONLine]) {
     members.append("\(Self.quote(name)):[\(values.map(\.text).joined(separator: ","))]")
   }
 
@@ -75,7 +79,7 @@ struct JSONLine {
 
 extension Double {
   /// The number with exactly `digits` decimal places, without a locale.
-  func formatted(digits: Int) -> String {
+  package func formatted(digits: Int) -> String {
     var scale = 1.0
     for _ in 0..<digits { scale *= 10 }
     guard let scaled = Int64(exactly: (magnitude * scale).rounded()) else { return "\(self)" }
