@@ -79,7 +79,7 @@ public final class OutputLane: Sendable {
   }
 
   private let configuration: Configuration
-  private let queue: BoundedQueue<OutputItem>
+  private let queue: BoundedQueue<QueuedItem>
   private let account = OutputAccount()
   /// Whether coded pictures came.
   private let hasPictures = Atomic(false)
@@ -139,9 +139,13 @@ public final class OutputLane: Sendable {
   /// Hands over a frame; it is ignored if the format is not made from frames.
   ///
   /// With ``Policy/block`` this blocks the calling thread while the queue is full.
-  public func write(_ frame: RawFrame) {
+  ///
+  /// - Parameters:
+  ///   - frame: the frame.
+  ///   - ticket: from ``Configuration/playout``; without it, the frame leaves at once.
+  public func write(_ frame: RawFrame, at ticket: PlayoutClock.Ticket? = nil) {
     guard configuration.format.inputs.contains(.frames) else { return }
-    put(.frame(frame))
+    put(.frame(frame), ticket)
   }
 
   /// Hands over what became of a picture, in the same way; it is ignored if the format is not made
@@ -151,13 +155,14 @@ public final class OutputLane: Sendable {
     put(.report(report))
   }
 
-  private func put(_ item: OutputItem) {
+  private func put(_ item: OutputItem, _ ticket: PlayoutClock.Ticket? = nil) {
+    let queued = QueuedItem(item: item, ticket: ticket)
     switch configuration.policy {
     case .block:
-      account.count(queue.put(item, bytes: item.byteCount))
+      account.count(queue.put(queued, bytes: item.byteCount))
     case .dropOldest:
       var evicted = 0
-      let (outcome, _) = queue.offer(item, bytes: item.byteCount) { waiting in
+      let (outcome, _) = queue.offer(queued, bytes: item.byteCount) { waiting in
         evicted += evict(from: &waiting)
         return true
       }
@@ -167,7 +172,7 @@ public final class OutputLane: Sendable {
 
   /// Tells the output, after the items before, that the connection has ended and another will
   /// follow.
-  public func interrupt() { _ = queue.offerBeyondLimits(.interruption) }
+  public func interrupt() { _ = queue.offerBeyondLimits(QueuedItem(item: .interruption)) }
 
   /// Hands over an access unit without waiting; it is ignored if the format is not made from them.
   ///
@@ -181,15 +186,21 @@ public final class OutputLane: Sendable {
   }
 
   /// Hands over coded sound, in the same way; it is ignored if the format is not made from it.
+  ///
+  /// - Parameters:
+  ///   - unit: the sound.
+  ///   - ticket: from ``Configuration/playout``; without it, the sound leaves at once.
+  /// - Returns: as for access units.
   @discardableResult
-  public func write(_ unit: SoundUnit) -> SubmitOutcome {
+  public func write(_ unit: SoundUnit, at ticket: PlayoutClock.Ticket? = nil) -> SubmitOutcome {
     guard configuration.format.inputs.contains(.sound) else { return .queued }
-    return write(.sound(unit))
+    return write(.sound(unit), ticket)
   }
 
-  private func write(_ item: OutputItem) -> SubmitOutcome {
+  private func write(_ item: OutputItem, _ ticket: PlayoutClock.Ticket? = nil) -> SubmitOutcome {
+    let queued = QueuedItem(item: item, ticket: ticket)
     guard configuration.policy == .dropOldest else {
-      let outcome = queue.offer(item, bytes: item.byteCount)
+      let outcome = queue.offer(queued, bytes: item.byteCount)
       if outcome != .full { account.count(outcome) }
       return outcome
     }
@@ -199,9 +210,9 @@ public final class OutputLane: Sendable {
       return .queued
     }
     var evicted = 0
-    let (outcome, _) = queue.offer(item, bytes: item.byteCount) { waiting in
+    let (outcome, _) = queue.offer(queued, bytes: item.byteCount) { waiting in
       evicted += evict(from: &waiting)
-      return waiting.contains { !$0.element.isInterruption } || isEntry
+      return waiting.contains { !$0.element.item.isInterruption } || isEntry
     }
     if outcome == .full { account.awaitEntry() }
     account.count(outcome, evicted: evicted)
@@ -221,16 +232,16 @@ public final class OutputLane: Sendable {
   /// Removes the oldest item and those that are of no use without it; returns how many.
   ///
   /// An interruption stays while there is anything else to remove.
-  private func evict(from waiting: inout BoundedQueue<OutputItem>.Line) -> Int {
-    let kept = waiting.prefix { $0.element.isInterruption }.count
+  private func evict(from waiting: inout BoundedQueue<QueuedItem>.Line) -> Int {
+    let kept = waiting.prefix { $0.element.item.isInterruption }.count
     waiting.removeFirst(kept)
     guard !waiting.isEmpty else { return 0 }
-    defer { for _ in 0..<kept { waiting.prepend((.interruption, 0)) } }
+    defer { for _ in 0..<kept { waiting.prepend((QueuedItem(item: .interruption), 0)) } }
     var count = 0
     repeat {
       waiting.removeFirst()
       count += 1
-    } while waiting.first.map { !isEntry($0.element) } ?? false
+    } while waiting.first.map { !isEntry($0.element.item) } ?? false
     return count
   }
 
@@ -245,7 +256,7 @@ public final class OutputLane: Sendable {
     }
     let item = OutputItem.unit(unit)
     do {
-      try await queue.send(item, bytes: item.byteCount)
+      try await queue.send(QueuedItem(item: item), bytes: item.byteCount)
       account.count(.queued)
     } catch let error as ClosedError {
       account.count(.closed)

@@ -9,7 +9,7 @@ final class OutputWorker {
   private static let unitsPerWrite = 64
 
   private let configuration: OutputLane.Configuration
-  private let queue: BoundedQueue<OutputItem>
+  private let queue: BoundedQueue<QueuedItem>
   private let account: OutputAccount
   private let destination: any OutputDestination
   private let onNews: @Sendable () -> Void
@@ -17,7 +17,7 @@ final class OutputWorker {
   private var taken = 0
 
   init(
-    configuration: OutputLane.Configuration, queue: BoundedQueue<OutputItem>,
+    configuration: OutputLane.Configuration, queue: BoundedQueue<QueuedItem>,
     account: OutputAccount, onNews: @escaping @Sendable () -> Void
   ) {
     self.configuration = configuration
@@ -44,7 +44,7 @@ final class OutputWorker {
     destination.close()
     let progress = destination.progress
     account.report(progress)
-    while let item = queue.take() { taken += item.isInterruption ? 0 : 1 }
+    while let queued = queue.take() { taken += queued.item.isInterruption ? 0 : 1 }
     account.discard(taken - progress.written - progress.skipped)
   }
 
@@ -68,16 +68,16 @@ final class OutputWorker {
         if comesFast == true { queue.gather(for: destination.gatheringTime) }
         wasIdle = now
       }
-      let items = queue.take(atMost: batch)
-      guard !items.isEmpty else { return try destination.finish() }
-      taken += items.count { !$0.isInterruption }
-      if let playout { items.forEach { waitUntilDue($0, by: playout) } }
+      let queued = queue.take(atMost: batch)
+      guard !queued.isEmpty else { return try destination.finish() }
+      taken += queued.count { !$0.item.isInterruption }
+      if let playout { queued.forEach { waitUntilDue($0, by: playout) } }
       if destination.isFile { account.noteBusy(since: .now) }
       defer {
         account.noteBusy(since: nil)
         account.report(destination.progress)
       }
-      try destination.write(items)
+      try destination.write(queued.map(\.item))
       if destination.isComplete {
         queue.close()
         return try destination.finish()
@@ -85,11 +85,21 @@ final class OutputWorker {
     }
   }
 
-  /// Blocks until `item` is to leave, or until the output is to finish soon.
-  private func waitUntilDue(_ item: OutputItem, by playout: Playout) {
-    guard let time = item.playoutTime else { return }
+  /// Blocks until `queued` is to leave, or until the output is to finish soon.
+  private func waitUntilDue(_ queued: QueuedItem, by playout: Playout) {
+    guard let ticket = queued.ticket else { return }
     // Meanwhile the clock learns, and may say another time.
-    while let due = playout.instant(of: time), due > .now, account.deadline.rest(until: due) {}
-    playout.left(time, at: .now)
+    while true {
+      let due = playout.instant(of: ticket)
+      guard due > .now, account.deadline.rest(until: due) else { break }
+    }
+    playout.left(ticket, at: .now)
   }
+}
+
+/// An item in the queue of an output.
+struct QueuedItem: Sendable {
+  var item: OutputItem
+  /// When it is to leave; `nil` lets it leave at once.
+  var ticket: PlayoutClock.Ticket?
 }

@@ -9,6 +9,9 @@ import RTPWire
 /// Used by one thread at a time. When a write fails, a file is truncated to its last whole record.
 /// What a record replaces is replaced after it was written.
 @safe final class RecordWriter {
+  /// How many addresses are collected before they are written: as many as writev(2) takes.
+  private static let vectorsPerWrite = 1024
+
   /// Items and bytes of the records written whole.
   private(set) var items = 0
   private(set) var bytes = 0
@@ -32,7 +35,7 @@ import RTPWire
       file.empty()
     }
     var written = 0
-    let failure = collect(records.flatMap(\.pieces)[...]) { writeVectors(&written) }
+    let failure = writePieces(of: records, &written)
     for record in records {
       guard written >= record.byteCount else { break }
       written -= record.byteCount
@@ -58,28 +61,33 @@ import RTPWire
     if let failure = file.sync() { throw OutputError(failure, path: "") }
   }
 
-  /// Collects the addresses of all pieces' bytes, which are valid while `body` runs.
-  private func collect(
-    _ pieces: ArraySlice<OutputRecord.Piece>, _ body: () -> WriteFailure?
-  ) -> WriteFailure? {
-    guard let piece = pieces.first else {
-      defer { unsafe vectors.removeAll(keepingCapacity: true) }
-      return body()
+  /// Writes all pieces, a bounded number of them at a time, and counts the bytes.
+  private func writePieces(of records: [OutputRecord], _ written: inout Int) -> WriteFailure? {
+    defer { unsafe vectors.removeAll(keepingCapacity: true) }
+    // The addresses are those of the records' buffers and frames, which the array keeps.
+    return withExtendedLifetime(records) {
+      for record in records {
+        for piece in record.pieces {
+          append(piece)
+          guard unsafe vectors.count >= Self.vectorsPerWrite else { continue }
+          if let failure = writeVectors(&written) { return failure }
+        }
+      }
+      return writeVectors(&written)
     }
+  }
+
+  private func append(_ piece: OutputRecord.Piece) {
     switch piece {
     case .bytes(let buffer):
-      return unsafe buffer.withUnsafeReadableBytes { bytes in
-        if let start = bytes.baseAddress, unsafe !bytes.isEmpty {
-          unsafe vectors.append(
-            iovec(iov_base: UnsafeMutableRawPointer(mutating: start), iov_len: bytes.count))
-        }
-        return collect(pieces.dropFirst(), body)
+      // The form of this call whose addresses stay good as long as the buffer's storage lives.
+      unsafe buffer.withUnsafeReadableBytesWithStorageManagement { bytes, _ in
+        guard let start = bytes.baseAddress, unsafe !bytes.isEmpty else { return }
+        unsafe vectors.append(
+          iovec(iov_base: UnsafeMutableRawPointer(mutating: start), iov_len: bytes.count))
       }
     case .planes(let frame):
-      return withExtendedLifetime(frame) {
-        for plane in 0..<frame.planeCount { appendRows(of: frame, plane: plane) }
-        return collect(pieces.dropFirst(), body)
-      }
+      for plane in 0..<frame.planeCount { appendRows(of: frame, plane: plane) }
     }
   }
 
@@ -101,7 +109,8 @@ import RTPWire
     let (count, failure) = unsafe vectors.withUnsafeMutableBufferPointer {
       unsafe file.write($0, until: deadline)
     }
-    written = count
+    unsafe vectors.removeAll(keepingCapacity: true)
+    written += count
     return failure
   }
 }

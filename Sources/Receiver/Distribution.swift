@@ -107,11 +107,10 @@ final class Distribution: Sendable {
   func deliver(_ unit: SoundUnit) {
     let takers = state.withLock { $0.allotment.take(unit) ? $0.soundTakers : nil }
     guard let takers else { return }
-    // Before the first picture, it has no time that pictures have too.
-    playout?.note(unit, at: .now)
+    let ticket = playout?.note(unit, at: .now)
     configuration.onSound?(unit)
     for taker in takers { taker.offer(unit) }
-    for output in outputs { output.lane.write(unit) }
+    for output in outputs { output.lane.write(unit, at: ticket) }
   }
 
   /// Whether a lossless output has more waiting than it should.
@@ -245,8 +244,8 @@ final class Distribution: Sendable {
     guard let share else { return }
     configuration.onFrame?(frame)
     for taker in takers { taker.put(frame) }
-    playout?.note(frame, at: .now)
-    for output in outputs { output.lane.write(frame) }
+    let ticket = playout?.note(frame, at: .now)
+    for output in outputs { output.lane.write(frame, at: ticket) }
     report {
       PictureReport(
         of: frame, number: share.number, withSamples: configuration.reportsSamples)

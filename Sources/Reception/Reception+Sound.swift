@@ -54,13 +54,15 @@ extension Reception {
     return true
   }
 
-  /// `unit` with its time on the timeline of the pictures, or on its own where there are none.
+  /// `unit` with its time on the timeline of the pictures, or on its own where none come.
+  ///
+  /// While they may still come, nobody knows that timeline.
   private mutating func align(_ unit: SoundUnit, of index: Int) -> SoundUnit {
     var unit = unit
     if unit.isDiscontinuity { alignment.restart() }
     alignment.noteSound(unit.time, arrival: unit.firstArrival)
     alignment.noteClocks(sound: others[index].processor.clock, pictures: video.clock)
-    let isAlone = places.isEmpty ? !video.isReceiving : !places.contains(.video)
+    let isAlone = places.isEmpty ? !configuration.wantsPictures : !places.contains(.video)
     unit.alignedTime = isAlone ? unit.time : alignment.align(unit.time)
     return unit
   }

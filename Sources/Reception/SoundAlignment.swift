@@ -22,6 +22,9 @@ public struct SoundAlignment: Sendable {
   static let hardStep: Duration = .milliseconds(500)
   /// Reports that differ by more from the arrivals are ignored: some cameras send wrong ones.
   static let greatestDisagreement: Duration = .seconds(5)
+  /// How long the arrivals may contradict the reports as much before these are forgotten: a stalled
+  /// network makes everything late.
+  static let longestContradiction: Duration = .seconds(5)
   /// How many reports count; the median of them is right if a few are not.
   static let countedReports = 8
 
@@ -35,6 +38,8 @@ public struct SoundAlignment: Sendable {
   private var pictureClock = ClockMapping()
   /// What the last reports say, in nanoseconds.
   private var reported: [Int64] = []
+  /// Since when the arrivals contradict them.
+  private var contradiction: Instant?
   /// Nanoseconds from a time of the sound to the same time on the pictures' timeline.
   private var current: Int64?
   private var mayStep = true
@@ -46,12 +51,19 @@ public struct SoundAlignment: Sendable {
 
   /// Notes when a picture came.
   public mutating func notePicture(_ time: MediaTime, arrival: Instant) {
-    pictures.note(time, arrival: arrival)
+    if pictures.note(time, arrival: arrival) { forgetReports() }
   }
 
   /// Notes when sound came.
   public mutating func noteSound(_ time: MediaTime, arrival: Instant) {
-    sound.note(time, arrival: arrival)
+    if sound.note(time, arrival: arrival) { forgetReports() }
+    guard let median, let seen = arrivalDifference, Self.disagree(seen, median) else {
+      contradiction = nil
+      return
+    }
+    let since = contradiction ?? arrival
+    contradiction = since
+    if since.duration(to: arrival) >= Self.longestContradiction { forgetReports() }
   }
 
   /// Takes the streams' own mappings to the wall clock, which change with every sender report.
@@ -64,12 +76,7 @@ public struct SoundAlignment: Sendable {
     let difference = one.nanoseconds.subtractingSaturating(soundTime.nanoseconds)
       .subtractingSaturating(
         other.nanoseconds.subtractingSaturating(pictureTime.nanoseconds))
-    if let seen = arrivalDifference,
-      seen.subtractingSaturating(difference).magnitude
-        > UInt64(Self.greatestDisagreement.wholeNanoseconds)
-    {
-      return
-    }
+    if let seen = arrivalDifference, Self.disagree(seen, difference) { return }
     if reported.isEmpty { mayStep = true }
     reported.append(difference)
     if reported.count > Self.countedReports { reported.removeFirst() }
@@ -78,7 +85,7 @@ public struct SoundAlignment: Sendable {
   /// Forgets what tied the sound's clock, which has begun anew.
   public mutating func restart() {
     sound = LeastDelay()
-    reported = []
+    forgetReports()
     (soundClock, pictureClock) = (ClockMapping(), ClockMapping())
     mayStep = true
     settled = 0
@@ -116,14 +123,25 @@ public struct SoundAlignment: Sendable {
   /// Where the mapping should be.
   private var target: Int64? {
     mutating get {
-      if !reported.isEmpty {
+      if let median {
         source = .reports
-        return reported.sorted()[reported.count / 2]
+        return median
       }
       guard let difference = arrivalDifference else { return nil }
       source = .arrivals
       return difference
     }
+  }
+
+  /// What the reports say.
+  private var median: Int64? {
+    reported.isEmpty ? nil : reported.sorted()[reported.count / 2]
+  }
+
+  private mutating func forgetReports() { (reported, contradiction) = ([], nil) }
+
+  private static func disagree(_ one: Int64, _ other: Int64) -> Bool {
+    one.subtractingSaturating(other).magnitude > UInt64(greatestDisagreement.wholeNanoseconds)
   }
 
   private var arrivalDifference: Int64? {
@@ -144,6 +162,7 @@ private struct LeastDelay: Sendable {
 
   /// The newest time.
   private(set) var last: MediaTime?
+  private var lastArrival = Instant(nanoseconds: 0)
   private var begun = Instant(nanoseconds: 0)
   private var current: Int64?
   private var previous: Int64?
@@ -153,8 +172,13 @@ private struct LeastDelay: Sendable {
     return min(current, previous ?? current)
   }
 
-  mutating func note(_ time: MediaTime, arrival: Instant) {
-    last = time
+  /// Notes what came; returns whether the times leapt, further than the arrivals explain.
+  mutating func note(_ time: MediaTime, arrival: Instant) -> Bool {
+    let step = time.nanoseconds.subtractingSaturating((last ?? time).nanoseconds)
+    let passed = max(0, lastArrival.nanoseconds(to: arrival))
+    let leap = Self.leap.wholeNanoseconds
+    let isLeap = step < -leap || step > passed.addingSaturating(leap)
+    (last, lastArrival) = (time, arrival)
     let delay = arrival.nanoseconds.subtractingSaturating(time.nanoseconds)
     if let least,
       least.subtractingSaturating(delay).magnitude > UInt64(Self.leap.wholeNanoseconds)
@@ -168,5 +192,6 @@ private struct LeastDelay: Sendable {
     } else {
       current = min(current ?? delay, delay)
     }
+    return isLeap
   }
 }

@@ -1,3 +1,5 @@
+import BlockingIO
+import Defragment
 import Outputs
 import RTPWire
 import TestSupport
@@ -19,14 +21,13 @@ struct PlayoutClockTests {
     var waits: [Int64] = []
 
     /// Sends `count` pictures from `first` on.
-    mutating func run(_ first: Int, _ count: Int) throws {
+    mutating func run(_ first: Int, _ count: Int) {
       for number in first..<first + count {
         let media = Int64(number) * interval
         let sent = Double(media) / (1 + drift / 1e6)
         let late = jitter > 0 ? Int64.random(in: 0...jitter, using: &random) : 0
         let now = Instant(nanoseconds: 1_000_000_000_000 + Int64(sent) + late)
-        clock.note(media, arrival: now, at: now)
-        let due = try #require(clock.instant(of: media))
+        let due = clock.instant(of: clock.note(media, arrival: now, at: now))
         left.append(max(due, now))
         waits.append(now.nanoseconds(to: max(due, now)))
       }
@@ -41,7 +42,7 @@ struct PlayoutClockTests {
   @Test("without jitter, pictures soon leave a millisecond after they come")
   func steady() throws {
     var play = Play()
-    try play.run(0, 1500)
+    play.run(0, 1500)
     #expect(play.waits.suffix(100).allSatisfy { $0 <= 1_100_000 })
     #expect(play.distances(from: 1400).allSatisfy { abs($0 - 40_000_000) < 10_000 })
   }
@@ -49,7 +50,7 @@ struct PlayoutClockTests {
   @Test("jitter of a network is smoothed", arguments: [10, 50, 100] as [Int64])
   func jitter(milliseconds: Int64) throws {
     var play = Play(jitter: milliseconds * 1_000_000)
-    try play.run(0, 3000)
+    play.run(0, 3000)
     // After the greatest delay was seen, every picture leaves at its time.
     let distances = play.distances(from: 1500)
     #expect(distances.allSatisfy { abs($0 - 40_000_000) < 2_000_000 }, "\(distances.max() ?? 0)")
@@ -62,9 +63,9 @@ struct PlayoutClockTests {
   func drift(millionths: Double) throws {
     var play = Play(drift: millionths, jitter: 20_000_000)
     // A quarter of an hour, then an hour more.
-    try play.run(0, 22_500)
+    play.run(0, 22_500)
     let early = play.waits[20_000...].max() ?? 0
-    try play.run(22_500, 90_000)
+    play.run(22_500, 90_000)
     let late = play.waits[110_000...].max() ?? 0
     #expect(late <= early + 3_000_000, "\(early) \(late)")
     #expect(late < 35_000_000)
@@ -85,18 +86,17 @@ struct PlayoutClockTests {
       let now = Instant(nanoseconds: 1_000_000_000_000 + 2_000_000_000)
       play.clock.note(Int64(number) * play.interval, arrival: now, at: now)
     }
-    try play.run(50, 1000)
+    play.run(50, 1000)
     #expect(play.waits.last.map { $0 < 2_000_000 } == true, "\(play.waits.last ?? 0)")
   }
 
   @Test("a leap of the times is a new beginning", arguments: [-100, 100] as [Int64])
   func leap(seconds: Int64) throws {
     var play = Play()
-    try play.run(0, 100)
+    play.run(0, 100)
     let now = try #require(play.left.last).advanced(by: .milliseconds(40))
     let media = 4_000_000_000 + seconds * 1_000_000_000
-    play.clock.note(media, arrival: now, at: now)
-    let due = try #require(play.clock.instant(of: media))
+    let due = play.clock.instant(of: play.clock.note(media, arrival: now, at: now))
     #expect(now.duration(to: due) <= .milliseconds(50))
     #expect(play.clock.statistics.restarts == 1)
   }
@@ -105,10 +105,10 @@ struct PlayoutClockTests {
   func recording() {
     var clock = PlayoutClock(isLive: false)
     let now = Instant(nanoseconds: 50_000_000_000)
-    for number in 0..<100 as Range<Int64> {
-      clock.note(number * 40_000_000, arrival: Instant(nanoseconds: number * 40_000_000), at: now)
+    let tickets = (0..<100 as Range<Int64>).map {
+      clock.note($0 * 40_000_000, arrival: Instant(nanoseconds: $0 * 40_000_000), at: now)
     }
-    let due = (0..<100 as Range<Int64>).map { clock.instant(of: $0 * 40_000_000) }
+    let due = tickets.map { clock.instant(of: $0) }
     #expect(due == (0..<100).map { now.advanced(byNanoseconds: $0 * 40_000_000) })
   }
 
@@ -116,12 +116,88 @@ struct PlayoutClockTests {
   func stalledReader() {
     var clock = PlayoutClock(isLive: false)
     let now = Instant(nanoseconds: 0)
-    for number in 0..<10 as Range<Int64> {
-      clock.note(number * 40_000_000, arrival: now, at: now)
+    let tickets = (0..<10 as Range<Int64>).map {
+      clock.note($0 * 40_000_000, arrival: now, at: now)
     }
     let late = now.advanced(by: .seconds(9))
-    clock.left(40_000_000, at: late)
-    #expect(clock.instant(of: 80_000_000) == late.advanced(by: .milliseconds(40)))
+    clock.left(tickets[1], at: late)
+    #expect(clock.instant(of: tickets[2]) == late.advanced(by: .milliseconds(40)))
     #expect(clock.statistics.restarts == 1)
+  }
+
+  static let leaps: [Int64] = [-536_000, -3600, -6, 6, 3600, 536_000]
+
+  @Test("what waits when the times leap leaves when it would have left", arguments: leaps)
+  func waitingAtALeap(seconds: Int64) {
+    let first: Int64 = 600_000_000_000_000
+    for isLive in [true, false] {
+      var clock = PlayoutClock(isLive: isLive)
+      let now = Instant(nanoseconds: 50_000_000_000)
+      let waiting = (0..<5 as Range<Int64>).map {
+        clock.note(first + $0 * 40_000_000, arrival: now, at: now)
+      }
+      let due = waiting.map { clock.instant(of: $0) }
+      let new = clock.note(first + seconds * 1_000_000_000, arrival: now, at: now)
+      #expect(waiting.map { clock.instant(of: $0) } == due)
+      // What follows leaves after them, and a live source does not have to wait for that.
+      #expect(clock.instant(of: new) >= (isLive ? now : due[4]))
+      #expect(now.duration(to: clock.instant(of: new)) <= .milliseconds(160))
+      #expect(clock.statistics.restarts == 1)
+    }
+  }
+
+  @Test("pictures that were decoded while the sound leapt leave before the leap's")
+  func overlap() {
+    var clock = PlayoutClock(isLive: true)
+    for number in 0..<100 as Range<Int64> {
+      let now = Instant(nanoseconds: number * 20_000_000)
+      let sound = clock.note(
+        number * 20_000_000 + (number >= 50 ? 900_000_000_000 : 0), arrival: now, at: now)
+      // Pictures are 100 ms later, and the sound waits for them.
+      #expect(now.duration(to: clock.instant(of: sound)) <= .milliseconds(102))
+      let picture = clock.note(
+        number * 20_000_000 - 100_000_000 + (number >= 55 ? 900_000_000_000 : 0), arrival: now,
+        at: now)
+      #expect(now.duration(to: clock.instant(of: picture)) <= .milliseconds(41))
+    }
+    #expect(clock.statistics.restarts == 1)
+  }
+
+  @Test("nothing live waits longer than the longest delay, whatever its times are")
+  func longestWait() {
+    var clock = PlayoutClock(isLive: true)
+    var random = SeededGenerator(seed: 3)
+    for number in 0..<10_000 as Range<Int64> {
+      let now = Instant(nanoseconds: number * 10_000_000)
+      let media = Int64(bitPattern: random.next()) >> Int64(random.integer(below: 63))
+      let ticket = clock.note(media, arrival: now, at: now)
+      #expect(now.duration(to: clock.instant(of: ticket)) <= PlayoutClock.longestDelay)
+    }
+    // A network that was slow for long, and is not any more.
+    var play = Play(clock: PlayoutClock(isLive: true))
+    play.run(0, 1000)
+    for number in 1000..<1100 as Range<Int64> {
+      let now = Instant(nanoseconds: 997_000_000_000 + number * 40_000_000)
+      let ticket = play.clock.note(number * 40_000_000, arrival: now, at: now)
+      #expect(now.duration(to: play.clock.instant(of: ticket)) <= PlayoutClock.longestDelay)
+    }
+  }
+
+  @Test("an output goes on at once where the sound gets the times of the pictures")
+  func output() async throws {
+    let folder = try TemporaryFolder()
+    let playout = Playout(isLive: true)
+    let format = try #require(catalogue.format(named: "pcm"))
+    var configuration = OutputLane.Configuration(target: .path(folder("a.pcm")), format: format)
+    configuration.playout = playout
+    let lane = try OutputLane(configuration)
+    var units = RecordedSoundTests.clicks(seconds: 1)
+    for (index, second) in [536_000, 536_000, 47, 47].enumerated() {
+      units[index].alignedTime = MediaTime(
+        ticks: Int64(second) * 8000 + Int64(index) * 160, timescale: 8000)
+      lane.write(units[index], at: playout.note(units[index], at: .now))
+    }
+    try await eventually { lane.counters.written == 4 }
+    #expect(await lane.finish().error == nil)
   }
 }

@@ -112,6 +112,70 @@ struct SoundAlignmentTests {
     #expect(alignment.source == .arrivals)
   }
 
+  /// What leaps, in seconds.
+  struct Leap: Sendable, CustomTestStringConvertible {
+    var sound = 0
+    var pictures = 0
+    var testDescription: String { "sound \(sound) pictures \(pictures)" }
+  }
+
+  @Test(
+    "A clock that leaps is followed at once, although the reports said otherwise",
+    arguments: [
+      Leap(pictures: -3600), Leap(pictures: 3600), Leap(sound: -3600), Leap(sound: 3600),
+      Leap(sound: 3600, pictures: -3600), Leap(pictures: -7),
+    ])
+  func leap(_ leap: Leap) throws {
+    var alignment = SoundAlignment()
+    var (soundClock, pictureClock) = (ReportedClock(), ReportedClock())
+    for step in 0..<6000 {
+      let now = Instant(nanoseconds: Int64(step) * 20_000_000)
+      let hasLeapt = step >= 3000
+      let start = 5_000
+      let sound = MediaTime(
+        ticks: Int64(step) * 160 + Int64(start + (hasLeapt ? leap.sound : 0)) * 8000,
+        timescale: 8000)
+      let picture = MediaTime(
+        ticks: Int64(step) * 1800 + Int64(start + (hasLeapt ? leap.pictures : 0)) * 90_000,
+        timescale: 90_000)
+      alignment.notePicture(picture, arrival: now)
+      alignment.noteSound(sound, arrival: now)
+      let wall = Double(step) / 50
+      if step % 250 == 100 { soundClock.note(sound, wall: wall) }
+      if step % 250 == 150 { pictureClock.note(picture, wall: wall) }
+      alignment.noteClocks(sound: soundClock.mapping, pictures: pictureClock.mapping)
+      let time = alignment.align(sound)
+      let aligned = try #require(time)
+      #expect(abs(aligned.nanoseconds - picture.nanoseconds) < 1_000_000, "\(step)")
+    }
+    #expect(alignment.source == .reports)
+  }
+
+  @Test("A network that stalls for longer than that changes nothing")
+  func stall() throws {
+    var alignment = SoundAlignment()
+    var (soundClock, pictureClock) = (ReportedClock(), ReportedClock())
+    for step in 0..<3000 {
+      // What is sent from the 30th second on comes in the 38th.
+      let stalled = (1500..<1900).contains(step)
+      let now = Instant(nanoseconds: Int64(stalled ? 1900 : step) * 20_000_000)
+      let sound = MediaTime(ticks: Int64(step) * 160, timescale: 8000)
+      let picture = MediaTime(ticks: Int64(step) * 1800, timescale: 90_000)
+      alignment.noteSound(sound, arrival: now)
+      let wall = Double(step) / 50
+      if step % 250 == 100 { soundClock.note(sound, wall: wall) }
+      if step % 250 == 150 { pictureClock.note(picture, wall: wall) }
+      alignment.noteClocks(sound: soundClock.mapping, pictures: pictureClock.mapping)
+      if step > 0 {
+        let time = alignment.align(sound)
+        let aligned = try #require(time)
+        #expect(abs(aligned.nanoseconds - picture.nanoseconds) < 21_000_000, "\(step)")
+      }
+      alignment.notePicture(picture, arrival: now)
+    }
+    #expect(alignment.source == .reports && alignment.hardSteps <= 1)
+  }
+
   @Test("Corrections are slow unless they are large")
   func slew() throws {
     var alignment = SoundAlignment()

@@ -22,7 +22,8 @@ public struct SoundUnit: Sendable {
   /// When it was taken, by the sender's clock and its RTCP sender reports (RFC 3550 §6.4.1); `nil`
   /// before the first report.
   public var captureTime: WallClockTime?
-  /// ``time`` on the timeline of the pictures; `nil` where there are none.
+  /// ``time`` on the timeline of the pictures, or itself where none are expected; `nil` before the
+  /// first picture.
   public var alignedTime: MediaTime?
 
   public init(

@@ -13,35 +13,29 @@ public final class Playout: Sendable {
   public var statistics: PlayoutClock.Statistics { clock.withLock(\.statistics) }
 
   /// Notes that `frame` is there.
-  public func note(_ frame: RawFrame, at now: Instant) {
-    note(OutputItem.frame(frame).playoutTime, arrival: frame.lastArrival, at: now)
+  ///
+  /// - Returns: what makes an output let it leave at its time.
+  public func note(_ frame: RawFrame, at now: Instant) -> PlayoutClock.Ticket {
+    clock.withLock { $0.note(frame.time.nanoseconds, arrival: frame.lastArrival, at: now) }
   }
 
   /// Notes that `unit` is there.
-  public func note(_ unit: SoundUnit, at now: Instant) {
-    note(OutputItem.sound(unit).playoutTime, arrival: unit.lastArrival, at: now)
-  }
-
-  private func note(_ media: Int64?, arrival: Instant, at now: Instant) {
-    guard let media else { return }
-    clock.withLock { $0.note(media, arrival: arrival, at: now) }
-  }
-
-  /// When what belongs to `media` is to leave; `nil` before anything was noted.
-  func instant(of media: Int64) -> Instant? { clock.withLock { $0.instant(of: media) } }
-
-  /// Notes that what belongs to `media` leaves.
-  func left(_ media: Int64, at now: Instant) { clock.withLock { $0.left(media, at: now) } }
-}
-
-extension OutputItem {
-  /// When it is shown or heard, in nanoseconds on the timeline of the pictures; `nil` where it has
-  /// no time of its own, as sound before the first picture.
-  var playoutTime: Int64? {
-    switch self {
-    case .frame(let frame): frame.time.nanoseconds
-    case .sound(let unit): unit.alignedTime?.nanoseconds
-    case .unit, .report, .interruption: nil
+  ///
+  /// - Returns: what makes an output let it leave at its time; `nil` where it has none that is the
+  ///   pictures' too, as before the first of them.
+  public func note(_ unit: SoundUnit, at now: Instant) -> PlayoutClock.Ticket? {
+    unit.alignedTime.map { time in
+      clock.withLock { $0.note(time.nanoseconds, arrival: unit.lastArrival, at: now) }
     }
+  }
+
+  /// When what was noted is to leave.
+  func instant(of ticket: PlayoutClock.Ticket) -> Instant {
+    clock.withLock { $0.instant(of: ticket) }
+  }
+
+  /// Notes that it leaves.
+  func left(_ ticket: PlayoutClock.Ticket, at now: Instant) {
+    clock.withLock { $0.left(ticket, at: now) }
   }
 }

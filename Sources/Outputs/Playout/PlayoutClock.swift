@@ -7,6 +7,8 @@ public import RTPWire
 /// shows how they stand to each other, and the difference is followed in steps too small to notice.
 /// A recording has no pace of its own; it begins when its first frame comes, and waits for a reader
 /// that stops.
+///
+/// Times that leap are a new beginning. What was noted before it leaves by the times before it.
 public struct PlayoutClock: Sendable {
   /// The figures of playing out.
   public struct Statistics: Sendable, Hashable {
@@ -19,6 +21,26 @@ public struct PlayoutClock: Sendable {
     public var late: UInt64 = 0
     /// New beginnings, after a leap of the times or a stalled reader.
     public var restarts: UInt64 = 0
+  }
+
+  /// What was noted, and is to leave at its time.
+  public struct Ticket: Sendable, Hashable {
+    /// Nanoseconds on the timeline.
+    fileprivate let media: Int64
+    fileprivate let noted: Instant
+    /// The number of the stretch that it belongs to.
+    fileprivate let stretch: UInt64
+  }
+
+  /// The times since one beginning, which follow each other.
+  fileprivate struct Stretch: Sendable {
+    let number: UInt64
+    var start: (instant: Instant, base: Int64)
+    /// The clock's time minus the media's, for what comes without delay.
+    var base: Int64
+    var last: (media: Int64, arrival: Instant, noted: Instant)
+    /// The least and the greatest of the differences in each piece of the last time.
+    var pieces: [(number: Int64, least: Int64, greatest: Int64)] = []
   }
 
   /// What is waited for at most: longer holes are shown as such.
@@ -35,23 +57,22 @@ public struct PlayoutClock: Sendable {
   /// How long the estimate follows at once: a server may send what it has stored first.
   private static let settling: Int64 = 2_000_000_000
   /// One look back consists of so many pieces of a second.
-  private static let history = 60
-  private static let piece: Int64 = 1_000_000_000
+  fileprivate static let history = 60
+  fileprivate static let piece: Int64 = 1_000_000_000
   /// How much times of the media may leap without being doubted.
   private static let greatestLeap: Int64 = 5_000_000_000
+  /// How long something may still belong before a leap that was seen: sound is quicker than
+  /// pictures, which are decoded.
+  private static let longestOverlap: Int64 = 5_000_000_000
+  /// How many stretches are remembered; what waits from before them leaves at once.
+  private static let mostStretches = 8
   /// How late a recording's reader may be before playing goes on from there.
   private static let patience: Int64 = 500_000_000
 
   private let isLive: Bool
-  private var start: (instant: Instant, base: Int64)?
-  private var last: (media: Int64, arrival: Instant, noted: Instant) = (
-    0, Instant(nanoseconds: 0), Instant(nanoseconds: 0)
-  )
-  /// The clock's time minus the media's, for what comes without delay.
-  private var base: Int64 = 0
+  /// In the order in which they began.
+  private var stretches: [Stretch] = []
   private var delay: Int64 = 0
-  /// The least and the greatest of the differences in each piece of the last time.
-  private var pieces: [(number: Int64, least: Int64, greatest: Int64)] = []
   public private(set) var statistics = Statistics()
 
   /// Makes the clock of a live source, or of a recording.
@@ -63,95 +84,129 @@ public struct PlayoutClock: Sendable {
   ///   - media: the presentation time.
   ///   - arrival: when its last packet arrived, by the source's clock in recordings.
   ///   - now: the time.
-  public mutating func note(_ media: Int64, arrival: Instant, at now: Instant) {
-    guard start != nil, !isLeap(to: media, arrival: arrival) else {
+  /// - Returns: what says when it is to leave.
+  @discardableResult
+  public mutating func note(_ media: Int64, arrival: Instant, at now: Instant) -> Ticket {
+    guard let index = stretch(of: media, arrival: arrival, at: now) else {
       return begin(at: media, arrival: arrival, now)
     }
-    defer { last = (media, max(arrival, last.arrival), now) }
-    guard isLive else { return }
+    let ticket = Ticket(media: media, noted: now, stretch: stretches[index].number)
+    let last = stretches[index].last
+    defer { stretches[index].last = (media, max(arrival, last.arrival), now) }
+    guard isLive else { return ticket }
     let difference = now.nanoseconds.subtractingSaturating(media)
-    record(difference, at: now)
-    follow(at: now)
+    stretches[index].record(difference, at: now)
+    follow(stretches[index].least, in: index, at: now)
+    let base = stretches[index].base
     let lateness = difference.subtractingSaturating(base)
     if lateness > delay {
       statistics.late += 1
       delay = lateness.addingSaturating(Self.margin)
     } else {
-      let greatest = pieces.map(\.greatest).max() ?? difference
+      let greatest = stretches[index].pieces.map(\.greatest).max() ?? difference
       let wanted = greatest.subtractingSaturating(base).addingSaturating(Self.margin)
       let elapsed = last.noted.nanoseconds(to: now)
       delay = max(delay - elapsed / 1_000_000 * Self.fastestShrink, min(delay, wanted))
     }
     delay = min(max(delay, 0), Self.longestDelay.wholeNanoseconds)
     statistics.delay = .nanoseconds(delay)
+    return ticket
   }
 
-  /// When what belongs to `media` is to leave; `nil` before anything was noted.
-  public func instant(of media: Int64) -> Instant? {
-    guard start != nil else { return nil }
-    return Instant(nanoseconds: media.addingSaturating(base).addingSaturating(delay))
+  /// When what was noted is to leave.
+  ///
+  /// Nothing live waits longer than ``longestDelay``, whatever its times are.
+  public func instant(of ticket: Ticket) -> Instant {
+    guard let stretch = stretches.first(where: { $0.number == ticket.stretch }) else {
+      return ticket.noted
+    }
+    let due = Instant(
+      nanoseconds: ticket.media.addingSaturating(stretch.base).addingSaturating(delay))
+    return isLive ? min(due, ticket.noted.advanced(by: Self.longestDelay)) : due
   }
 
-  /// Notes that what belongs to `media` leaves at `now`: a recording goes on from there if that is
-  /// much too late.
-  public mutating func left(_ media: Int64, at now: Instant) {
-    guard !isLive, let due = instant(of: media), due.nanoseconds(to: now) > Self.patience else {
+  /// Notes that it leaves at `now`: a recording goes on from there if that is much too late.
+  public mutating func left(_ ticket: Ticket, at now: Instant) {
+    guard !isLive, let index = stretches.firstIndex(where: { $0.number == ticket.stretch }) else {
       return
     }
+    let lateness = instant(of: ticket).nanoseconds(to: now)
+    guard lateness > Self.patience else { return }
     statistics.restarts += 1
-    base = now.nanoseconds.subtractingSaturating(media)
-  }
-
-  private mutating func begin(at media: Int64, arrival: Instant, _ now: Instant) {
-    if start != nil { statistics.restarts += 1 }
-    base = now.nanoseconds.subtractingSaturating(media)
-    // What already waits of a recording leaves first.
-    if !isLive, start != nil, let due = instant(of: last.media), due > now {
-      base = due.nanoseconds.subtractingSaturating(media)
+    for index in index..<stretches.count {
+      stretches[index].base = stretches[index].base.addingSaturating(lateness)
     }
-    start = (now, base)
+  }
+
+  /// The index of the stretch that `media` continues; `nil` where the times leap.
+  private func stretch(of media: Int64, arrival: Instant, at now: Instant) -> Int? {
+    stretches.indices.reversed().first { index in
+      let last = stretches[index].last
+      guard
+        index == stretches.count - 1 || last.noted.nanoseconds(to: now) < Self.longestOverlap
+      else { return false }
+      // Further than the arrivals explain.
+      let step = media.subtractingSaturating(last.media)
+      let passed = max(0, last.arrival.nanoseconds(to: arrival))
+      return step >= -Self.greatestLeap && step <= passed.addingSaturating(Self.greatestLeap)
+    }
+  }
+
+  private mutating func begin(at media: Int64, arrival: Instant, _ now: Instant) -> Ticket {
+    var start = now
+    if let before = stretches.last {
+      statistics.restarts += 1
+      // What already waits of a recording leaves first.
+      if !isLive { start = max(now, before.lastDue) }
+    }
+    let base = start.nanoseconds.subtractingSaturating(media)
+    let number = (stretches.last?.number ?? 0) + 1
+    var stretch = Stretch(
+      number: number, start: (now, base), base: base, last: (media, arrival, now))
     delay = isLive ? max(delay, Self.firstDelay) : 0
-    pieces = []
-    last = (media, arrival, now)
-    if isLive { record(base, at: now) }
+    if isLive { stretch.record(base, at: now) }
+    if stretches.count >= Self.mostStretches { stretches.removeFirst() }
+    stretches.append(stretch)
+    return Ticket(media: media, noted: now, stretch: number)
   }
 
-  /// Whether the times leap, further than the arrivals explain.
-  private func isLeap(to media: Int64, arrival: Instant) -> Bool {
-    let step = media.subtractingSaturating(last.media)
-    let passed = max(0, last.arrival.nanoseconds(to: arrival))
-    return step < -Self.greatestLeap || step > passed.addingSaturating(Self.greatestLeap)
+  /// Moves the estimate of the sender's clock towards the `least` difference of the last time.
+  private mutating func follow(_ least: Int64, in index: Int, at now: Instant) {
+    var stretch = stretches[index]
+    let age = stretch.start.instant.nanoseconds(to: now)
+    let elapsed = stretch.last.noted.nanoseconds(to: now)
+    let step = least.subtractingSaturating(stretch.base)
+    if age < Self.settling, step < 0 {
+      // All before was stored, and says nothing about the jitter.
+      stretch.base = least
+      stretch.start.base = least
+      stretch.pieces = stretch.pieces.suffix(1).map { ($0.number, least, least) }
+      delay = Self.firstDelay
+    } else {
+      let most = max(1, elapsed / 1_000_000 * Self.fastestDrift)
+      stretch.base += min(max(step, -most), most)
+    }
+    if age > 10 * Self.piece {
+      statistics.drift = Double(stretch.start.base - stretch.base) / Double(age) * 1e6
+    }
+    stretches[index] = stretch
   }
+}
 
-  private mutating func record(_ difference: Int64, at now: Instant) {
-    let number = now.nanoseconds / Self.piece
+extension PlayoutClock.Stretch {
+  /// When the last of a recording leaves.
+  fileprivate var lastDue: Instant { Instant(nanoseconds: last.media.addingSaturating(base)) }
+
+  fileprivate var least: Int64 { pieces.map(\.least).min() ?? base }
+
+  fileprivate mutating func record(_ difference: Int64, at now: Instant) {
+    let number = now.nanoseconds / PlayoutClock.piece
     if let index = pieces.indices.last, pieces[index].number == number {
       pieces[index].least = min(pieces[index].least, difference)
       pieces[index].greatest = max(pieces[index].greatest, difference)
     } else {
       pieces.append((number, difference, difference))
     }
-    pieces.removeAll { $0.number <= number - Int64(Self.history) }
-  }
-
-  /// Moves the estimate of the sender's clock towards the least difference of the last time.
-  private mutating func follow(at now: Instant) {
-    guard let start, let least = pieces.map(\.least).min() else { return }
-    let age = start.instant.nanoseconds(to: now)
-    let elapsed = last.noted.nanoseconds(to: now)
-    let step = least.subtractingSaturating(base)
-    if age < Self.settling, step < 0 {
-      // All before was stored, and says nothing about the jitter.
-      base = least
-      self.start?.base = least
-      pieces = pieces.suffix(1).map { ($0.number, least, least) }
-      delay = Self.firstDelay
-    } else {
-      let most = max(1, elapsed / 1_000_000 * Self.fastestDrift)
-      base += min(max(step, -most), most)
-    }
-    if age > 10 * Self.piece {
-      statistics.drift = Double(start.base - base) / Double(age) * 1e6
-    }
+    pieces.removeAll { $0.number <= number - Int64(PlayoutClock.history) }
   }
 }
