@@ -7,6 +7,15 @@ import RTPWire
 extension Reception {
   /// After such a pause, another source on the same channel is the sound.
   private static let patienceWithSound: Duration = .seconds(2)
+  /// How long sound waits for the first picture.
+  private static let patienceWithPictures: Duration = .seconds(2)
+  /// More units of sound than come in that time.
+  private static let mostHeld = 1024
+
+  /// When sound that waits for the first picture waits no longer.
+  var soundDeadline: Instant? {
+    heldSound.first?.lastArrival.advanced(by: Self.patienceWithPictures)
+  }
 
   /// Packets of sound in order so far.
   var soundDelivered: UInt64 { soundTrack.map { others[$0].processor.statistics.delivered } ?? 0 }
@@ -30,12 +39,27 @@ extension Reception {
     for index in others.indices where others[index].sound != nil {
       while let unit = others[index].nextSound() {
         guard isSound(index, at: unit.lastArrival) else { continue }
-        let aligned = align(unit, of: index)
-        if carrier.time == .live {
-          wait(with: .sound(aligned))
-        } else {
-          recordedSound.append(aligned)
-        }
+        if unit.isDiscontinuity { alignment.restart() }
+        alignment.noteSound(unit.time, arrival: unit.firstArrival)
+        alignment.noteClocks(sound: others[index].processor.clock, pictures: video.clock)
+        heldSound.append(unit)
+        releaseSound()
+      }
+    }
+    releaseSound()
+  }
+
+  /// Hands on the held sound, which has its place now, or will not get another.
+  ///
+  /// `isLast` when nothing more comes.
+  mutating func releaseSound(isLast: Bool = false) {
+    while let unit = heldSound.first {
+      guard let placed = place(unit, isLast: isLast) else { return }
+      heldSound.removeFirst()
+      if carrier.time == .live {
+        wait(with: .sound(placed))
+      } else {
+        recordedSound.append(placed)
       }
     }
   }
@@ -54,16 +78,25 @@ extension Reception {
     return true
   }
 
-  /// `unit` with its time on the timeline of the pictures, or on its own where none come.
-  ///
-  /// While they may still come, nobody knows that timeline.
-  private mutating func align(_ unit: SoundUnit, of index: Int) -> SoundUnit {
+  /// `unit` with its time on the timeline of the pictures, or on its own where there are none;
+  /// `nil` while pictures may still come.
+  private mutating func place(_ unit: SoundUnit, isLast: Bool) -> SoundUnit? {
     var unit = unit
-    if unit.isDiscontinuity { alignment.restart() }
-    alignment.noteSound(unit.time, arrival: unit.firstArrival)
-    alignment.noteClocks(sound: others[index].processor.clock, pictures: video.clock)
-    let isAlone = places.isEmpty ? !configuration.wantsPictures : !places.contains(.video)
-    unit.alignedTime = isAlone ? unit.time : alignment.align(unit.time)
+    let hasNoPictures = !configuration.wantsPictures || !places.isEmpty && !places.contains(.video)
+    if !hasNoPictures, let aligned = alignment.align(unit.time) {
+      unit.alignedTime = aligned
+      if isSoundAlone {
+        // Where the sound was by itself, its times had nothing to do with those of the pictures.
+        isSoundAlone = false
+        unit.isDiscontinuity = true
+      }
+      return unit
+    }
+    let isLate = unit.lastArrival.advanced(by: Self.patienceWithPictures) <= now
+    guard hasNoPictures || isSoundAlone || isLast || isLate || heldSound.count > Self.mostHeld
+    else { return nil }
+    isSoundAlone = true
+    unit.alignedTime = unit.time
     return unit
   }
 }

@@ -49,6 +49,10 @@ public struct Reception: Sendable {
   /// Which of them is the sound that is handed on.
   var soundTrack: Int?
   var alignment = SoundAlignment()
+  /// Sound that waits for the first picture, to which its times refer.
+  var heldSound = CircularBuffer<SoundUnit>()
+  /// Whether sound was handed on without pictures.
+  var isSoundAlone = false
   /// Sound of a recording that has come out of its packets.
   var recordedSound = CircularBuffer<SoundUnit>()
   /// What the far end described, in its order; empty without a description.
@@ -233,6 +237,7 @@ public struct Reception: Sendable {
     video.finish(at: self.now, isLeft: senderGoesOn)
     for index in others.indices { others[index].finish() }
     takeSound()
+    releaseSound(isLast: true)
     sayGoodbye()
     if carrier.time == .live { pull(at: self.now) }
   }
@@ -253,6 +258,7 @@ public struct Reception: Sendable {
     }
     consider(video.deadline)
     for track in others { consider(track.deadline) }
+    consider(soundDeadline)
     consider(ending?.at)
     for report in reports { consider(report.deadline) }
     if !reports.isEmpty { consider(video.feedbackDeadline) }

@@ -15,9 +15,12 @@ public struct SoundAlignment: Sendable {
 
   /// Corrections, in millionths of the time that passes: twice what clocks differ, and inaudible.
   static let greatestSlew: Int64 = 500
-  /// The same for the first two seconds, while only arrivals are known, and few of them.
+  /// The same while the mapping is new: for two seconds by arrivals, of which few are known, and
+  /// after the first reports until they are followed, because some senders send pictures ahead.
   static let settlingSlew: Int64 = 50_000
   static let settlingTime: Duration = .seconds(2)
+  /// Nearer than this, the reports are followed.
+  static let visible: Duration = .milliseconds(5)
   /// What is corrected at once.
   static let hardStep: Duration = .milliseconds(500)
   /// Reports that differ by more from the arrivals are ignored: some cameras send wrong ones.
@@ -46,6 +49,8 @@ public struct SoundAlignment: Sendable {
   /// The sound's time at the last call, and how long it has been mapped by arrivals alone.
   private var last: Int64?
   private var settled: Int64 = 0
+  /// Whether the first reports are not followed yet.
+  private var catchesUp = false
 
   public init() {}
 
@@ -77,7 +82,7 @@ public struct SoundAlignment: Sendable {
       .subtractingSaturating(
         other.nanoseconds.subtractingSaturating(pictureTime.nanoseconds))
     if let seen = arrivalDifference, Self.disagree(seen, difference) { return }
-    if reported.isEmpty { mayStep = true }
+    if reported.isEmpty { catchesUp = true }
     reported.append(difference)
     if reported.count > Self.countedReports { reported.removeFirst() }
   }
@@ -88,7 +93,7 @@ public struct SoundAlignment: Sendable {
     forgetReports()
     (soundClock, pictureClock) = (ClockMapping(), ClockMapping())
     mayStep = true
-    settled = 0
+    (settled, catchesUp) = (0, false)
   }
 
   /// `time`, of the sound, on the timeline of the pictures; `nil` before the first picture.
@@ -108,9 +113,9 @@ public struct SoundAlignment: Sendable {
       if error != 0 { hardSteps += 1 }
       (next, mayStep) = (target, false)
     } else {
-      let isSettling =
-        source == .arrivals && settled < Self.settlingTime.wholeNanoseconds
-      let slew = isSettling ? Self.settlingSlew : Self.greatestSlew
+      if error.magnitude < UInt64(Self.visible.wholeNanoseconds) { catchesUp = false }
+      let isNew = source == .arrivals && settled < Self.settlingTime.wholeNanoseconds
+      let slew = isNew || catchesUp ? Self.settlingSlew : Self.greatestSlew
       // At most ten seconds, so that no gap of the sound makes it a step.
       let limit = min(elapsed, 10_000_000_000) * slew / 1_000_000
       next = former.addingSaturating(min(max(error, -limit), limit))

@@ -230,20 +230,22 @@ struct RingTests {
     let path = try Scratch.path("ring")
     let (sender, address) = try CommandTests.server([])
     let writer = try Self.receiver("udp://\(address)", path)
+    // Each server ends with its client.
     let (other, second) = try CommandTests.server([])
     let rival = try RunningProcess(Product.rtpRecv, ["udp://\(second)", "-o", "shm:\(path)"])
     #expect(try rival.waitForExit() != 0)
     #expect(rival.standardError.contains("another program serves frames at"))
+    let (another, third) = try CommandTests.server([])
     let poor = try RunningProcess(
       "bash",
       [
-        "-c", "ulimit -f 100; exec \"$0\" \"$@\"", Product.rtpRecv, "udp://\(second)", "-o",
+        "-c", "ulimit -f 100; exec \"$0\" \"$@\"", Product.rtpRecv, "udp://\(third)", "-o",
         "shm:\(path).2",
       ])
     #expect(try poor.waitForExit() != 0)
     #expect(poor.standardError.contains("there is no memory for a ring of"))
     writer.send(signal: SIGINT)
     #expect(try writer.waitForExit() == 0)
-    for sender in [sender, other] { sender.send(signal: SIGTERM) }
+    for sender in [sender, other, another] { sender.send(signal: SIGTERM) }
   }
 }

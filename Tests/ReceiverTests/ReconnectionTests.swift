@@ -42,7 +42,7 @@ struct ReconnectionTests {
     var reconnection = Reconnection()
     reconnection.firstDelay = .milliseconds(10)
     reconnection.longestDelay = .milliseconds(20)
-    reconnection.silence = .milliseconds(150)
+    reconnection.silence = .seconds(seconds)
     configuration.reconnection = reconnection
     // No test waits forever.
     configuration.firstMediaTimeout = .after(.seconds(seconds))
@@ -252,13 +252,17 @@ struct ReconnectionTests {
         Script(media: [stream.media], end: nil),
         Script(media: [stream.media], datagrams: stream.datagrams, end: nil),
       ]
-    ) { $0.frameLimit = 20 }
+    ) { configuration in
+      configuration.frameLimit = 20
+      // Long enough to decode the last pictures before the connection counts as silent.
+      configuration.reconnection?.silence = .seconds(1.5)
+    }
     Self.expectFrames(outcome, [10, 10])
     let statistics = outcome.report.status.connection.statistics
     #expect((statistics.attempts, statistics.recoveries) == (2, 1))
     #expect(statistics.outages.count == 1)
     // Twice the silence, because neither connection brought anything in that time.
-    #expect(statistics.withoutMedia >= .milliseconds(300))
+    #expect(statistics.withoutMedia >= .seconds(3))
     guard case .mediaLost = statistics.outages.first?.cause else {
       Issue.record("\(statistics.outages)")
       return
@@ -385,12 +389,14 @@ struct ReconnectionTests {
       return
     }
     let first = Script(media: [stream.media], datagrams: stream.datagrams)
-    let lost = try await Self.run([first, script], within: 0.3)
+    let lost = try await Self.run([first, script]) {
+      $0.silenceTimeout = .after(.seconds(0.3))
+    }
     guard case .mediaLost(after: .seconds(0.3)) = lost.report.reason else {
       Issue.record("\(lost.report.reason)")
       return
     }
-    let done = try await Self.run([first, script]) { $0.duration = .milliseconds(300) }
+    let done = try await Self.run([first, script]) { $0.duration = .seconds(2) }
     guard case .durationReached = done.report.reason else {
       Issue.record("\(done.report.reason)")
       return
@@ -407,7 +413,8 @@ struct ReconnectionTests {
         Script(
           media: [stream.media], datagrams: stream.datagrams + [goodbye(of: 0xA)], end: nil,
           isPassive: true)
-      ], within: 1)
+      ]
+    ) { $0.silenceTimeout = .after(.seconds(1)) }
     guard case .mediaLost = outcome.report.reason else {
       Issue.record("\(outcome.report.reason)")
       return
@@ -440,7 +447,7 @@ struct ReconnectionTests {
       media: [stream.media], datagrams: stream.datagrams, end: nil, takesReports: takesReports)
     let outcome = try await Self.run([script]) { configuration in
       configuration.reconnection = nil
-      configuration.duration = .seconds(3.5)
+      configuration.duration = .seconds(5)
     }
     let transport = try #require(outcome.transports.first)
     let packets = try transport.feedback.map { try RTCPPacket.parse(compound: $0) }

@@ -56,7 +56,7 @@ struct SoundReceptionTests {
     #expect(pair.sound.reduce(0) { $0 + $1.lostBefore } == 1)
     #expect(pair.wholeUnits == pair.sender.units)
     // In step: sound and picture that came together have the same time.
-    let sound = try #require(pair.sound.last(where: { $0.alignedTime != nil }))
+    let sound = try #require(pair.sound.last)
     let picture = try #require(pair.units.last(where: { $0.firstArrival <= sound.firstArrival }))
     let apart = try #require(sound.alignedTime).seconds - picture.time.seconds
     #expect((-0.001...0.045).contains(apart), "\(apart)")
@@ -83,8 +83,7 @@ struct SoundReceptionTests {
     }
     #expect(pair.end == nil && pair.mediaBegan != nil)
     #expect(Self.numbers(pair) == (0..<500).map { UInt8(truncatingIfNeeded: $0) })
-    // What is not described may yet get pictures.
-    #expect(pair.sound.allSatisfy { $0.alignedTime == (isDescribed ? $0.time : nil) })
+    #expect(pair.sound.allSatisfy { $0.alignedTime == $0.time })
     #expect(pair.reception.status.tracks.count == 1)
     #expect(pair.reception.status.unrecognizedDatagrams == 0)
     #expect(pair.reception.unusableMedia == nil)
@@ -131,6 +130,56 @@ struct SoundReceptionTests {
     }
   }
 
+  @Test(
+    "Sound that comes before the first picture gets its place by it, and no other later",
+    arguments: [0.05, 1.9])
+  func beforeTheFirstPicture(_ lead: Double) throws {
+    let sender = VirtualSender(units: 100, seed: 1, at: Self.start.advanced(by: .seconds(lead)))
+    var pair = try Pair(sender: sender, describes: [sender.media, Self.described])
+    for number in 0..<200 {
+      pair.receive(Self.packet(number), track: 1)
+      pair.drive(for: .milliseconds(20))
+    }
+    pair.carrierEnded()
+    pair.finish()
+    #expect(Self.numbers(pair) == (0..<200).map { UInt8(truncatingIfNeeded: $0) })
+    let times = try pair.sound.map { try #require($0.alignedTime).seconds }
+    #expect(zip(times, times.dropFirst()).allSatisfy { (0.0189...0.0211).contains($1 - $0) })
+    #expect(pair.sound.dropFirst().allSatisfy { !$0.isDiscontinuity })
+    let first = try #require(pair.units.first).time.seconds
+    #expect(abs(first - lead - times[0]) < 0.03)
+  }
+
+  @Test("No picture comes for two seconds: the sound goes on, and begins anew beside the pictures")
+  func picturesThatComeLate() throws {
+    let sender = VirtualSender(units: 100, seed: 1, at: Self.start.advanced(by: .seconds(5)))
+    var pair = try Pair(sender: sender, describes: [sender.media, Self.described])
+    for number in 0..<400 {
+      pair.receive(Self.packet(number), track: 1)
+      pair.drive(for: .milliseconds(20))
+      #expect(number != 150 || pair.sound.count == 151)
+    }
+    #expect(pair.sound.count == 400)
+    let anew = pair.sound.indices.dropFirst().filter { pair.sound[$0].isDiscontinuity }
+    #expect(anew.count == 1 && (249...253).contains(anew[0]), "\(anew)")
+    #expect(pair.sound[..<anew[0]].allSatisfy { $0.alignedTime == $0.time })
+  }
+
+  @Test("Nobody takes pictures: the sound keeps its own times")
+  func picturesBeside() throws {
+    let sender = VirtualSender(units: 100, seed: 1, at: Self.start)
+    var pair = try Pair(sender: sender, describes: [sender.media, Self.described]) {
+      $0.wantsPictures = false
+    }
+    for number in 0..<200 {
+      pair.receive(Self.packet(number), track: 1)
+      // The first packet waits for a second one, which proves the source.
+      #expect(number == 0 || pair.sound.count == number + 1)
+      pair.drive(for: .milliseconds(20))
+    }
+    #expect(pair.sound.allSatisfy { $0.alignedTime == $0.time })
+  }
+
   @Test("Sound was found before the video came")
   func videoLater() throws {
     let sender = VirtualSender(
@@ -144,25 +193,7 @@ struct SoundReceptionTests {
     #expect(pair.sound.count == 500)
     #expect(pair.units.count >= 98)
     #expect(pair.reception.status.tracks.map(\.kind) == [.video, .audio])
-    // It never has a time that becomes wrong when the pictures come.
-    let first = try #require(pair.units.first)
-    for sound in pair.sound where sound.firstArrival < first.firstArrival {
-      #expect(sound.alignedTime == nil)
-    }
-    let last = try #require(pair.sound.last)
-    #expect(last.alignedTime.map { $0 != last.time } == true)
-  }
-
-  @Test("Sound has its own time where nobody takes pictures, whatever comes")
-  func picturesWithoutUse() throws {
-    let sender = VirtualSender(units: 100, seed: 1, at: Self.start.advanced(by: .seconds(2)))
-    var pair = try Pair(sender: sender, describes: []) { $0.wantsPictures = false }
-    for number in 0..<200 {
-      pair.receive(Self.packet(number))
-      pair.drive(for: .milliseconds(20))
-    }
-    #expect(pair.sound.count == 200)
-    #expect(pair.sound.allSatisfy { $0.alignedTime == $0.time })
+    #expect(pair.sound.last.map { $0.alignedTime != $0.time } == true)
   }
 
   @Test("A sender of sound begins anew, again and again, each time under another SSRC")
@@ -174,8 +205,9 @@ struct SoundReceptionTests {
         pair.receive(Self.packet(number, ssrc: 0x50 + UInt32(source)))
         pair.drive(for: .milliseconds(20))
       }
-      #expect(pair.sound.count == before + 50)
+      // The first one might have pictures beside it.
       pair.drive(for: .seconds(20))
+      #expect(pair.sound.count == before + 50)
     }
     #expect(pair.end == nil)
   }

@@ -18,12 +18,12 @@ public struct SoundUnit: Sendable {
   /// Packets known to be missing directly before it.
   public let lostBefore: Int
   /// Whether the sender's numbering began anew with it, so that it follows nothing.
-  public let isDiscontinuity: Bool
+  public var isDiscontinuity: Bool
   /// When it was taken, by the sender's clock and its RTCP sender reports (RFC 3550 §6.4.1); `nil`
   /// before the first report.
   public var captureTime: WallClockTime?
-  /// ``time`` on the timeline of the pictures, or itself where none are expected; `nil` before the
-  /// first picture.
+  /// ``time`` on the timeline of the pictures, or itself where there are none; `nil` until a
+  /// session has given it.
   public var alignedTime: MediaTime?
 
   public init(
