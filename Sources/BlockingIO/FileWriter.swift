@@ -30,6 +30,8 @@ package final class FileWriter {
   package let isFile: Bool
   private let number: Int32
   private let ownership: Ownership
+  /// Whether the disk has the name of a new file, too.
+  private var hasStoredName = false
 
   /// Opens `path` for writing from the start; waits for a named pipe's reader until `deadline`.
   ///
@@ -253,12 +255,30 @@ package final class FileWriter {
     return nil
   }
 
-  /// Waits until what was written is on the disk; for regular files.
+  /// Waits until what was written is on the disk, for regular files; the first time also until the
+  /// folder has the name of a new one there.
   ///
   /// - Returns: why it is not.
   package func sync() -> WriteFailure? {
     while isFile, fdatasync(number) != 0 {
       // Some file systems cannot say.
+      if errno == EINVAL || errno == ENOSYS { return nil }
+      if errno != EINTR { return .failed(errno: errno) }
+    }
+    guard isFile, !hasStoredName, case .own(let created?) = ownership else { return nil }
+    if let failure = Self.syncFolder(of: created) { return failure }
+    hasStoredName = true
+    return nil
+  }
+
+  private static func syncFolder(of path: String) -> WriteFailure? {
+    let end = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
+    let folder = end == path.startIndex ? "." : String(path[..<end])
+    let number = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+    // A folder may let files be made and not let itself be read.
+    guard number >= 0 else { return nil }
+    defer { close(number) }
+    while fsync(number) != 0 {
       if errno == EINVAL || errno == ENOSYS { return nil }
       if errno != EINTR { return .failed(errno: errno) }
     }

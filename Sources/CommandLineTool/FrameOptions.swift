@@ -70,10 +70,9 @@ struct FrameOptions: ParsableArguments {
       if request.format.samples == .own {
         request.pictures.interval = every?.duration
         request.pictures.takesDamaged = treatment != nil && treatment != .skip
-        guard PictureNames(request.name) != nil else {
-          throw ValidationError(
-            "\(request.name): after % comes d, 5d, Y, m, d, H, M, S, y, j, s, F, T, z or %")
-        }
+        do {
+          _ = try NamePattern(request.name, allowsNumbers: true)
+        } catch { throw ValidationError("\(request.name): \(error)") }
       }
       if let pixelFormat, request.format.samples != .own {
         guard request.format.samples.includes(pixelFormat) else {

@@ -29,10 +29,10 @@ struct RecordingOptions: ParsableArguments {
       guard request.format.isRecording, let path = request.path else { return request }
       var request = request
       do {
-        if RecordingName.isPattern(path) {
-          request.recording.name = try RecordingName(pattern: path)
+        if NamePattern.isPattern(path) {
+          request.recording.name = try NamePattern(path, allowsNumbers: false)
         } else if segment != nil {
-          request.recording.name = try RecordingName(piecesOf: path)
+          request.recording.name = NamePattern(piecesOf: path)
         }
       } catch { throw ValidationError("\(path): \(error)") }
       request.recording.segment = segment?.duration
@@ -57,28 +57,6 @@ extension OutputRequest {
   fileprivate var path: String? {
     guard case .path(let path) = target, !FileIdentity.isPipe(path) else { return nil }
     return path
-  }
-}
-
-/// A length of time, as people write it: `500ms`, `90s`, `10m`, `1h`, `7d`.
-struct TimeSpan: ExpressibleByArgument {
-  /// Units in milliseconds; the first that a text ends in is meant.
-  private static let units: [(name: String, milliseconds: Int64)] = [
-    ("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000),
-    ("w", 604_800_000),
-  ]
-  /// A hundred years in milliseconds.
-  private static let longest: Int64 = 3_153_600_000_000
-
-  let duration: Duration
-
-  init?(argument: String) {
-    guard let unit = Self.units.first(where: { argument.hasSuffix($0.name) }),
-      let count = Int64(argument.dropLast(unit.name.count)), count > 0
-    else { return nil }
-    let (product, overflow) = count.multipliedReportingOverflow(by: unit.milliseconds)
-    guard !overflow, product <= Self.longest else { return nil }
-    duration = .milliseconds(product)
   }
 }
 

@@ -5,7 +5,10 @@ extension Remark {
   init?(_ event: OutputEvent, isVerbose: Bool) {
     switch event {
     case .fileEnded(let file):
-      let frames = file.ending.frames.counted("picture")
+      let frames =
+        file.ending.isSoundOnly
+        ? file.ending.frames.counted("piece") + " of sound"
+        : file.ending.frames.counted("picture")
       let length = "\(file.ending.duration.formatted(digits: 1)) s, \(frames)"
       let leftOut = file.ending.leftOut
       let rest =

@@ -222,7 +222,7 @@ enum Statistics {
     object.add("path", file.path)
     object.add("start", file.start.description)
     object.add("duration_s", file.ending.duration)
-    object.add("frames", file.ending.frames)
+    object.add(file.ending.isSoundOnly ? "pieces" : "frames", file.ending.frames)
     object.add("left_out", file.ending.leftOut)
     object.add("bytes", file.bytes)
     object.add("reason", file.ending.reason.rawValue)
@@ -242,7 +242,8 @@ enum Statistics {
     }
     if !files.isEmpty { object.add("segments", files) }
     if let report {
-      object.add("files", report.files)
+      object.add("files", report.files.last)
+      object.add("file_count", report.files.count)
       object.add("error", report.error?.name)
     }
     return object

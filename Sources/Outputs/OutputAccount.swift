@@ -36,8 +36,8 @@ public struct OutputCounters: Counted, Hashable {
 /// How an output ended.
 public struct OutputSummary: Sendable {
   public let counters: OutputCounters
-  /// The written files, in order; empty for a descriptor.
-  public let files: [String]
+  /// The written files; none for a descriptor.
+  public let files: WrittenFiles
   /// What ended it early, if anything did.
   public let error: (any OutputFault)?
   /// Remarks for those who read the files.
@@ -48,7 +48,7 @@ public struct OutputSummary: Sendable {
 final class OutputAccount: Sendable {
   private struct State {
     var counters = OutputCounters()
-    var files: [String] = []
+    var files = WrittenFiles()
     var error: (any OutputFault)?
     var notes: [OutputNote] = []
     var figures: [OutputFigure] = []

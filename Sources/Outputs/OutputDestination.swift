@@ -51,8 +51,8 @@ public struct OutputProgress: Sendable {
   public var skipped = 0
   /// Bytes of the items written.
   public var bytes = 0
-  /// The written files, in order.
-  public var files: [String] = []
+  /// The written files.
+  public var files = WrittenFiles()
   /// Remarks for those who read the files.
   public var notes: [OutputNote] = []
   /// What happened to the files.

@@ -8,7 +8,7 @@ import RTPWire
 final class OutputFiles: OutputDestination {
   /// How many items produced no output.
   private var skipped = 0
-  private var files: [String] = []
+  private var files = WrittenFiles()
   /// Whether this is a regular file.
   private(set) var isFile = false
 
@@ -60,7 +60,7 @@ final class OutputFiles: OutputDestination {
       }
     case .path(let first):
       let path =
-        files.isEmpty ? first : OutputTarget.continuation(of: first, number: files.count)
+        files.count == 0 ? first : OutputTarget.continuation(of: first, number: files.count)
       do {
         file = try FileWriter(opening: path, until: deadline, whenReaderIsLate: noteDelay)
       } catch {
@@ -103,7 +103,7 @@ final class OutputFiles: OutputDestination {
 
   func close() {
     // A file to which nothing was written is unchanged, so it is not listed.
-    if writer?.bytes == 0, !files.isEmpty { files.removeLast() }
+    if writer?.bytes == 0 { files.removeLast() }
     let progress = progress
     writtenBefore = (progress.written, progress.bytes)
     writer = nil

@@ -63,8 +63,8 @@ public struct OutputReport: Sendable {
   public let name: String
   /// What it is made from.
   public let inputs: OutputFormat.Inputs
-  /// The files written, in order; empty for a pipe.
-  public let files: [String]
+  /// The files written; none for a pipe.
+  public let files: WrittenFiles
   /// What ended it before the end of the run, if anything.
   public let error: (any OutputFault)?
   /// Notes for readers of the files.

@@ -61,7 +61,7 @@ struct OptionTests {
       (["-o", "x.jpg", "--pixel-format", "bgr24"], "--pixel-format has no effect with pictures"),
       (["-o", "x.y4m", "--every", "1s"], "--every is for pictures"),
       (["-o", "x.jpg", "--every", "1x"], "The value '1x' is invalid for '--every <time>'"),
-      (["-o", "x-%q.jpg"], "after % comes"),
+      (["-o", "x-%q.jpg"], "%q is no part of a time"),
       (["--heartbeat-interval", "-1"], "--heartbeat-interval must be 1 to 3600 s"),
       (["--receive-buffer", "-1"], "--receive-buffer must be 4096 bytes to 1 GiB"),
       (["--heartbeat", ""], "has 1 to 64 bytes, not 0"), (["--bind", "x"], "--bind: "),

@@ -154,6 +154,28 @@ struct RecordingTests {
     #expect(stats.contains(#""reason":"end""#))
   }
 
+  @Test(
+    "files are put on the disk, and the folder with their names",
+    .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/strace")))
+  func stored() throws {
+    let (sender, address) = try Self.server(["--frames", "120"])
+    let folder = try TemporaryFolder()
+    let trace = try Scratch.path("strace")
+    let receiver = try RunningProcess(
+      "strace",
+      ["-f", "-y", "-e", "trace=fsync,fdatasync", "-o", trace, Product.rtpRecv]
+        + ["udp://\(address)", "-o", folder("cam.mp4"), "--segment", "2s"])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    try sender.waitForExit()
+    let calls = try String(contentsOfFile: trace, encoding: .utf8).split(separator: "\n")
+    #expect(folder.names.count == 2)
+    for name in folder.names {
+      #expect(calls.contains { $0.contains("fdatasync(") && $0.contains(name) }, "\(calls)")
+    }
+    let folders = calls.filter { $0.contains("fsync(") && $0.contains(folder.path + ">") }
+    #expect(folders.count == 2, "\(calls)")
+  }
+
   @Test("a file that cannot be written on ends whole, and the next one is tried")
   func fullDisk() throws {
     let (sender, address) = try Self.server(["--frames", "300"])
@@ -200,6 +222,9 @@ struct RecordingTests {
       (["-o", "a.y4m", "--segment", "10m"], "--segment has no effect without a recording"),
       (["-o", "a.mp4", "--keep", "7d"], "--keep has no effect on one file"),
       (["-o", "a-%Q.mp4"], "%Q is no part of a time"),
+      (["-o", "a-%05d.mp4"], "named by their time"),
+      (["-o", "a.mp4", "--segment", "0s"], "invalid"),
+      (["-o", "a.mp4", "--segment", "1e3m"], "invalid"),
       (["-o", "a.mp4", "--segment", "10"], "invalid"),
       (["-o", "a.mp4", "--segment", "1h", "--keep", "7"], "invalid"),
     ])

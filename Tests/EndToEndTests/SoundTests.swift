@@ -66,7 +66,8 @@ struct SoundTests {
       try (head + description.dropFirst()).map { $0 + "\r\n" }.joined()
         .write(toFile: source, atomically: true, encoding: .utf8)
     }
-    let receiver = try RunningProcess(Product.rtpRecv, [source, "--stats", "-"])
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [source, "--stats", "-", "--expect", "audio=\(row.codec)"])
     let line = try receiver.waitForLine(#/listening on 127\.0\.0\.1:(\d+)/#)
     port = try #require(UInt16(line.1))
     let sender = try RunningProcess(
@@ -107,8 +108,12 @@ struct SoundTests {
     let server = try Self.server(describedIn: description)
     let outputs = try ["mp4", "mkv", "wav", "aac", "opus"].map { try Scratch.path($0) }
     let receiver = try RunningProcess(
-      Product.rtpRecv, [server.url, "--sdp", description] + outputs.flatMap { ["-o", $0] })
+      Product.rtpRecv,
+      [server.url, "--sdp", description, "--verbose"] + outputs.flatMap { ["-o", $0] })
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    // What has no pictures has none in its message.
+    #expect(receiver.standardError.matches(of: #/complete: \d\.\d s, 60 pictures/#).count == 2)
+    #expect(receiver.standardError.matches(of: #/complete: .* \d+ pieces of sound/#).count == 3)
     for (path, codec) in zip(outputs, ["aac", "aac", "pcm_s16le", "aac", "opus"]) {
       let found = try RunningProcess.output(
         of: "ffprobe",

@@ -15,9 +15,6 @@ extension ExpectedMetric {
     case size
     case name
 
-    private static let times: [(unit: String, factor: Double)] = [
-      ("ms", 0.001), ("us", 0.000001), ("min", 60), ("s", 1), ("h", 3600),
-    ]
     private static let bitRates: [(unit: String, factor: Double)] = [
       ("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1),
     ]
@@ -44,7 +41,7 @@ extension ExpectedMetric {
       switch self {
       case .count: "a whole number"
       case .share: "0.1% or 0.001"
-      case .time: "0.5s, 500ms or 2min"
+      case .time: "0.5s, 500ms or 5m"
       case .rate: "a number, such as 24"
       case .bitRate: "2Mbit/s or 500kbit/s"
       case .size: "1920x1080"
@@ -58,7 +55,7 @@ extension ExpectedMetric {
       case .count: UInt32(text).map { .number(Double($0)) }
       case .rate: Self.number(text[...]).map { .number($0) }
       case .share: Self.share(text)
-      case .time: Self.quantity(text, in: Self.times)
+      case .time: TimeSpan(text).map { .number($0.seconds) }
       case .bitRate: Self.quantity(text, in: Self.bitRates)
       case .size: Self.size(text)
       case .name: Self.name(text)

@@ -124,16 +124,22 @@ struct ExpectedMetric: Sendable {
   private static func sound(_ status: Receiver.Status) -> Measurement {
     guard let tracks = status.stream?.tracks else { return .unknown("nothing came") }
     let came = tracks.filter { $0.kind == .audio && $0.reception.delivered > 0 }
-    return .words([came.first.flatMap(\.codecName).map(soundName) ?? "none"])
+    return .words([came.first.flatMap(soundName) ?? "none"])
   }
 
-  /// The name of the coding that an encoding name of RTP stands for.
-  private static func soundName(_ encodingName: String) -> String {
-    switch encodingName.uppercased() {
-    // RFC 3640 and RFC 6416.
-    case "MPEG4-GENERIC", "MP4A-LATM": "aac"
-    case let other: other.lowercased()
-    }
+  /// The name of the coding, whatever RTP calls it.
+  private static func soundName(_ track: TrackStatus) -> String? {
+    // Where nobody takes the sound, its packets' name is all that is known.
+    track.sound?.format?.codec.name
+      ?? track.codecName.map { name in
+        switch name.uppercased() {
+        // RFC 3640 and RFC 6416.
+        case "MPEG4-GENERIC", "MP4A-LATM": AAC.codec.name
+        case let name where name.hasPrefix("AAL2-G726-"): G726.mostSignificantFirst.name
+        case let name where name.hasPrefix("G726-"): G726.leastSignificantFirst.name
+        default: name.lowercased()
+        }
+      }
   }
 }
 

@@ -18,9 +18,6 @@ final class PictureFiles: OutputDestination {
       makeDestination: { PictureFiles(.png, $0, $1) }),
   ]
 
-  /// How many names are listed at most.
-  private static let mostListed = 100
-
   private(set) var progress = OutputProgress()
 
   private let configuration: OutputLane.Configuration
@@ -28,11 +25,10 @@ final class PictureFiles: OutputDestination {
   private let encoder: PictureEncoder
   private var schedule: PictureSchedule
   /// `nil` for a descriptor.
-  private let names: PictureNames?
+  private let names: NamePattern?
   private let isSingle: Bool
   /// What is no regular file, and is kept open.
   private var pipe: FileWriter?
-  private var lastName: (name: String, repetitions: Int)?
   private var seen = 0
 
   init(
@@ -49,7 +45,7 @@ final class PictureFiles: OutputDestination {
       names = nil
       isSingle = interval == nil
     case .path(let path):
-      let given = PictureNames(path)
+      let given = try? NamePattern(path, allowsNumbers: true)
       names = interval == nil ? given : given?.numbered
       isSingle = names?.isSingle ?? true
     }
@@ -76,9 +72,7 @@ final class PictureFiles: OutputDestination {
         return
       }
       // Said at once, and not with the first picture.
-      let folder = Self.folder(of: path)
-      let isWritable = unsafe access(folder + "/.", W_OK | X_OK) == 0
-      guard folder.contains("%") || isWritable else {
+      guard unsafe access(Self.folder(of: path) + "/.", W_OK | X_OK) == 0 else {
         throw OutputError.cannotOpen(path: path, errno: errno)
       }
     }
@@ -108,7 +102,7 @@ final class PictureFiles: OutputDestination {
 
   private func store(_ picture: ByteBuffer, of frame: RawFrame) throws(OutputError) {
     if let pipe { return try write(picture, to: pipe) }
-    let path = nextName(for: frame)
+    let path = nextPath(for: frame)
     // Through symbolic links, which stay.
     let target = Self.resolved(path)
     let (folder, name) = (Self.folder(of: target), target.split(separator: "/").last ?? "")
@@ -128,7 +122,7 @@ final class PictureFiles: OutputDestination {
       unsafe unlink(temporary)
       throw .cannotOpen(path: path, errno: number)
     }
-    if progress.files.count < Self.mostListed { progress.files.append(path) }
+    progress.files.append(path)
   }
 
   private func write(_ picture: ByteBuffer, to file: FileWriter) throws(OutputError) {
@@ -138,19 +132,19 @@ final class PictureFiles: OutputDestination {
     if let failure { throw OutputError(failure, path: "") }
   }
 
-  /// The name of the next picture; a name that says a second is used once.
-  private func nextName(for frame: RawFrame) -> String {
+  /// The path of the next picture; one that says the time is used once.
+  private func nextPath(for frame: RawFrame) -> String {
+    guard let names else { return "" }
     let time = configuration.wallClock.time(of: frame.firstArrival)
-    let name =
-      names?.name(
-        ofPicture: progress.written + 1, at: Int(time.nanoseconds / 1_000_000_000)) ?? ""
-    guard let last = lastName, last.name == name else {
-      lastName = (name, 1)
-      return name
+    let number = progress.written + 1
+    var clash = 0
+    while true {
+      let path = names.path(at: time, number: number, clash: clash)
+      guard names.hasTime, clash < NamePattern.mostOfOneName, unsafe access(path, F_OK) == 0 else {
+        return path
+      }
+      clash += 1
     }
-    lastName = (name, last.repetitions + 1)
-    let ending = OutputTarget.ending(of: name).map { "." + $0 } ?? ""
-    return "\(name.dropLast(ending.count))-\(last.repetitions + 1)\(ending)"
   }
 
   private static func resolved(_ path: String) -> String {

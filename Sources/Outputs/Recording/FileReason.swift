@@ -47,13 +47,18 @@ public struct FileEnding: Sendable, Hashable {
   public let duration: Double
   /// Pictures or, without them, pieces of sound.
   public let frames: Int
+  /// Whether there are no pictures in it.
+  public let isSoundOnly: Bool
   /// Pictures at its start that refer to earlier ones, which it lacks: they were left out.
   public let leftOut: Int
 
-  init(reason: FileReason, duration: Double, frames: Int, leftOut: Int = 0) {
+  init(
+    reason: FileReason, duration: Double, frames: Int, isSoundOnly: Bool = false, leftOut: Int = 0
+  ) {
     self.reason = reason
     self.duration = duration
     self.frames = frames
+    self.isSoundOnly = isSoundOnly
     self.leftOut = leftOut
   }
 }

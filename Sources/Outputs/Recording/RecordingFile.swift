@@ -195,7 +195,10 @@ struct RecordingFile {
       last?.patches.append(header.patch(duration: duration))
     }
     return (
-      last, FileEnding(reason: reason, duration: duration, frames: frames, leftOut: leftOut)
+      last,
+      FileEnding(
+        reason: reason, duration: duration, frames: frames, isSoundOnly: pictures == nil,
+        leftOut: leftOut)
     )
   }
 

@@ -25,7 +25,7 @@ final class RecordingFiles: OutputDestination {
   private var writer: RecordWriter?
   private var records: [OutputRecord] = []
   private var lastSync = Instant.now
-  private var files: [String] = []
+  private var files = WrittenFiles()
   private var opened = 0
   private var writtenBefore = (items: 0, bytes: 0)
   private var events = OutputEvents()
@@ -88,7 +88,12 @@ final class RecordingFiles: OutputDestination {
         container: container, segment: plan.segment, clock: configuration.wallClock,
         canSeek: canSeek, canContinue: canContinue))
     if let name = plan.name, !plan.retention.isEmpty {
-      retention = try? Retention(of: name, keeping: plan.retention)
+      do {
+        retention = try Retention(of: name, keeping: plan.retention)
+      } catch {
+        throw OutputError.failed(
+          reason: "no thread to delete old files: \(OutputError.reason(error.code))")
+      }
       retention?.look()
     }
   }
@@ -138,6 +143,8 @@ final class RecordingFiles: OutputDestination {
         events.append(.fileFailed(path: current?.path ?? "", error))
       }
       closeFile()
+      // The disk may be full, and the next file needs room.
+      retention?.look()
       recorder?.fileFailed(pausing: isFailing ? Self.pause : .zero)
       isFailing = true
     }
@@ -155,23 +162,27 @@ final class RecordingFiles: OutputDestination {
 
   /// Makes the file that begins at `start`.
   private func nextFile(at start: WallClockTime) throws(OutputError) -> FileWriter {
-    guard let name = plan.name else {
-      guard case .path(let first) = configuration.target else { throw .readerGone }
-      let path =
-        opened == 0 ? first : OutputTarget.continuation(of: first, number: opened)
-      current = (path, nil)
-      do {
-        return try FileWriter(opening: path, until: deadline)
-      } catch { throw OutputError(error, path: path) }
+    if let name = plan.name { return try newFile { name.path(at: start, clash: $0) } }
+    guard case .path(let first) = configuration.target else { throw .readerGone }
+    guard opened == 0 else {
+      return try newFile { OutputTarget.continuation(of: first, number: opened + $0) }
     }
+    current = (first, nil)
+    do {
+      return try FileWriter(opening: first, until: deadline)
+    } catch { throw OutputError(error, path: first) }
+  }
+
+  /// Makes the first file of `paths` that does not exist yet; they are numbered from 0.
+  private func newFile(_ paths: (Int) -> String) throws(OutputError) -> FileWriter {
     var clash = 0
     while true {
-      let path = name.path(at: start, clash: clash)
+      let path = paths(clash)
       current = (path, nil)
       retention?.note(open: path)
       do throws(WriteFailure) {
         return try FileWriter(creating: path)
-      } catch .cannotOpen(EEXIST) where clash < RecordingName.mostOfOneName {
+      } catch .cannotOpen(EEXIST) where clash < NamePattern.mostOfOneName {
         clash += 1
       } catch { throw OutputError(error, path: path) }
     }
@@ -203,7 +214,9 @@ final class RecordingFiles: OutputDestination {
 
   private func closeFile() {
     // A file to which nothing was written is unchanged or gone, so it is not listed.
-    if writer?.bytes == 0, files.last == current?.path { files.removeLast() }
+    if writer?.bytes == 0, files.last.last == current?.path { files.removeLast() }
+    // Also what was written before a failure; that is named already.
+    if isFile, let writer, writer.bytes > 0 { try? writer.sync() }
     writtenBefore.items += writer?.items ?? 0
     writtenBefore.bytes += writer?.bytes ?? 0
     writer = nil

@@ -3,7 +3,7 @@ public struct RecordingPlan: Sendable {
   /// How long a file is at least; it ends before the first key picture after that.
   public var segment: Duration?
   /// The names of the files; `nil` for one file, and others numbered behind it where need be.
-  public var name: RecordingName?
+  public var name: NamePattern?
   /// What is deleted, after each file and at the start.
   public var retention: [RetentionRule] = []
 

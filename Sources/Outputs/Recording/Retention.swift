@@ -25,7 +25,7 @@ final class Retention: Sendable {
   /// Begins to look after the files of `name`.
   ///
   /// - Throws: ``ThreadError``.
-  init(of name: RecordingName, keeping rules: [RetentionRule]) throws(ThreadError) {
+  init(of name: NamePattern, keeping rules: [RetentionRule]) throws(ThreadError) {
     _ = try WorkerThread { [queue, weak self] in
       while queue.take() != nil { self?.delete(name, rules) }
     }
@@ -41,7 +41,7 @@ final class Retention: Sendable {
   /// Has the thread look for files to delete.
   func look() { _ = queue.offer((), bytes: 1) }
 
-  private func delete(_ name: RecordingName, _ rules: [RetentionRule]) {
+  private func delete(_ name: NamePattern, _ rules: [RetentionRule]) {
     let folder = name.folder.isEmpty ? "." : name.folder
     // A file that is begun after this is not among them.
     let names = Self.names(in: folder)

@@ -49,7 +49,7 @@ import Testing
         ofItemAtPath: folder(name))
     }
     let retention = try Retention(
-      of: try RecordingName(piecesOf: folder("cam.mp4")), keeping: [.bytes(4096)])
+      of: NamePattern(piecesOf: folder("cam.mp4")), keeping: [.bytes(4096)])
     retention.note(open: folder("cam-20200101T000000Z.mp4"))
     retention.look()
     try await eventually { retention.totals.files == 2 }

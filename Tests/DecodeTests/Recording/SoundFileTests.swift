@@ -27,6 +27,7 @@ struct SoundFileTests {
     #expect(found.count == expected.count)
     let isEqual = found == expected
     #expect(isEqual)
+    #expect(disk.files.first?.ending?.isSoundOnly == true)
     // The header says the length.
     let bytes = disk.files[0].bytes
     #expect(Array(bytes.prefix(4)) == Array("RIFF".utf8))

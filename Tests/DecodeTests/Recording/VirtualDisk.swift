@@ -40,7 +40,7 @@ struct VirtualDisk {
     clockStep: (after: Int, by: Duration)? = nil
   ) throws -> VirtualDisk {
     var disk = VirtualDisk()
-    let offset = Mutex(RecordingNameTests.time.nanoseconds)
+    let offset = Mutex(NamePatternTests.time.nanoseconds)
     var recorder = Recorder(
       Recorder.Configuration(
         container: container, segment: segment,

@@ -1,0 +1,121 @@
+import BlockingIO
+import Defragment
+import Foundation
+import Glibc
+import NIOCore
+import TestSupport
+import Testing
+
+@testable import Outputs
+
+/// The files of a recording on a real disk.
+@Suite struct RecordingFilesTests {
+  private static func lane(
+    _ path: String, segment: Duration? = nil, keeping retention: [RetentionRule] = []
+  ) throws -> OutputLane {
+    let format = try #require(catalogue.format(named: "mp4"))
+    var configuration = OutputLane.Configuration(target: .path(path), format: format)
+    configuration.policy = .block
+    configuration.recording.segment = segment
+    configuration.recording.retention = retention
+    if NamePattern.isPattern(path) {
+      configuration.recording.name = try NamePattern(path, allowsNumbers: false)
+    } else if segment != nil {
+      configuration.recording.name = NamePattern(piecesOf: path)
+    }
+    return try OutputLane(configuration)
+  }
+
+  /// `count` times two seconds with two key pictures.
+  private static func units(_ count: Int) throws -> [[AccessUnit]] {
+    let clip = Clip(name: "GOPs", frames: 60, encoder: ["-g", "30", "-sc_threshold", "0"])
+    let units = try clip.timedUnits(of: clip.encoded())
+    return (0..<count).map { number in units.map { $0.moved(by: .seconds(2 * number)) } }
+  }
+
+  private static func write(_ units: [AccessUnit], to lane: OutputLane) async throws {
+    for unit in units { try await lane.send(unit) }
+  }
+
+  @Test("what follows an outage takes the next free name, and replaces nothing")
+  func continuation() async throws {
+    let folder = try TemporaryFolder()
+    for name in ["a.0001.mp4", "a.0002.mp4"] {
+      try Data("precious".utf8).write(to: folder.url(name))
+    }
+    let lane = try Self.lane(folder("a.mp4"))
+    for (number, units) in try Self.units(3).enumerated() {
+      if number > 0 { lane.interrupt() }
+      try await Self.write(units, to: lane)
+    }
+    let summary = await lane.finish()
+    #expect(summary.error == nil)
+    #expect(summary.files == [folder("a.mp4"), folder("a.0003.mp4"), folder("a.0004.mp4")])
+    for name in ["a.0001.mp4", "a.0002.mp4"] {
+      #expect(try folder.contents(name) == Array("precious".utf8))
+    }
+  }
+
+  @Test("a percent sign in the folder is one", arguments: ["a.mp4", "a-%H.mp4"])
+  func percentSign(_ name: String) async throws {
+    let folder = try TemporaryFolder()
+    try FileManager.default.createDirectory(
+      at: folder.url("my%20dir"), withIntermediateDirectories: false)
+    let lane = try Self.lane(folder("my%20dir/" + name), segment: .seconds(10))
+    try await Self.write(try Self.units(1)[0], to: lane)
+    let summary = await lane.finish()
+    #expect(summary.error == nil && summary.files.count == 1)
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder("my%20dir"))
+    #expect(names.count == 1)
+  }
+
+  @Test("where no file can be written, old ones are deleted, so that there is room again")
+  func roomForTheNext() async {
+    await #expect(processExitsWith: .success) {
+      let folder = try TemporaryFolder()
+      let units = try Self.units(3)
+      // No file may be longer than a second and a half; each fails, and none of them ends.
+      let second = units[0].prefix(30).reduce(0) { $0 + $1.bytes.readableBytes }
+      var limit = rlimit(rlim_cur: rlim_t(second * 3 / 2), rlim_max: rlim_t(second * 3 / 2))
+      #expect(unsafe setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+      let lane = try Self.lane(folder("a.mp4"), segment: .seconds(600), keeping: [.bytes(1)])
+      try await Self.write(units[0], to: lane)
+      let first = try await eventualValue { folder.names.first }
+      for more in units.dropFirst() { try await Self.write(more, to: lane) }
+      try await eventually { !folder.names.contains(first) }
+      #expect(await lane.finish().error is RecordingError)
+    }
+  }
+
+  @Test("a recording whose old files cannot be deleted does not begin")
+  func noThread() async {
+    await #expect(processExitsWith: .success) {
+      let folder = try TemporaryFolder()
+      let format = try #require(catalogue.format(named: "mp4"))
+      var configuration = OutputLane.Configuration(target: .path(folder("a.mp4")), format: format)
+      configuration.recording.name = NamePattern(piecesOf: folder("a.mp4"))
+      configuration.recording.retention = [.bytes(1)]
+      let files = RecordingFiles(.mp4, configuration: configuration, deadline: WriteDeadline())
+      // The process is as large as it may be, so that no thread gets a stack.
+      let pages = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
+      let size = rlim_t(pages.split(separator: " ")[0]).map { $0 * 4096 + (1 << 20) } ?? 0
+      var limit = rlimit(rlim_cur: size, rlim_max: size)
+      #expect(unsafe setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0)
+      var words = ""
+      do {
+        try files.open {}
+      } catch { words = "\(error)" }
+      #expect(words.contains("no thread to delete old files"), "\(words)")
+    }
+  }
+
+  @Test("of many files, the last are listed, and all are counted")
+  func manyFiles() {
+    var files = WrittenFiles()
+    for number in 0..<250 { files.append("\(number)") }
+    #expect(files.count == 250)
+    #expect(files.last == (150..<250).map { "\($0)" })
+    files.removeLast()
+    #expect(files.count == 249 && files.last.last == "248")
+  }
+}
