@@ -40,7 +40,7 @@ import Defragment
   private var poolLayout: PictureLayout?
   private var scaler: FieldScaler?
   /// Makes what libswscale can convert without a fault.
-  private var forerunner: FrameConverter?
+  private var forerunner: (shape: FrameShape, converter: FrameConverter)?
 
   /// Converts to `shape`.
   package init(
@@ -103,20 +103,33 @@ import Defragment
       let size = FrameShape.Size(
         width: conversion.geometry.width, height: conversion.geometry.height)
       let shape = FrameShape(pixelFormat: format, size: size)
-      let first = forerunner ?? FrameConverter(to: shape, quality: quality)
-      forerunner = first
-      source = try first.converted(frame)
+      source = try forerunner(to: shape).converted(frame)
     }
-    if conversion.geometry.pixelFormat == .p010 {
-      unsafe P010.write(source, to: start, as: layout)
-      return conversion
-    }
-    let key = FieldScaler.Setup(of: source, conversion, quality)
-    if scaler?.setup != key { scaler = FieldScaler(key) }
-    guard let scaler, unsafe scaler.scale(source, to: start, as: layout) else {
+    guard unsafe write(source, by: conversion, to: start, as: layout) else {
       throw .cannotConvert(from: frame.geometry, to: conversion.geometry)
     }
     return conversion
+  }
+
+  /// Returns whether it could be done.
+  private func write(
+    _ frame: RawFrame, by conversion: RawFrame.Conversion, to start: UnsafeMutableRawPointer,
+    as layout: PictureLayout
+  ) -> Bool {
+    if conversion.geometry.pixelFormat == .p010 {
+      return unsafe P010.write(frame, to: start, as: layout)
+    }
+    let key = FieldScaler.Setup(of: frame, conversion, quality)
+    if scaler?.setup != key { scaler = FieldScaler(key) }
+    guard let scaler else { return false }
+    return unsafe scaler.scale(frame, to: start, as: layout)
+  }
+
+  private func forerunner(to shape: FrameShape) -> FrameConverter {
+    if let forerunner, forerunner.shape == shape { return forerunner.converter }
+    let made = FrameConverter(to: shape, quality: quality)
+    forerunner = (shape, made)
+    return made
   }
 
   /// The matrix that `frame` does not say and that its conversion had to assume, if it is so.
@@ -184,8 +197,8 @@ import Defragment
     return matrices[0] == matrices[1] || frame.pixelFormat.planeCount == 1
   }
 
-  /// What to convert to first, since libswscale takes all gray for full range and P010 is made
-  /// here.
+  /// What to convert to first, since libswscale takes all gray for full range and makes no chroma
+  /// of NV12 from it, and P010 is made here.
   private static func intermediateFormat(
     from frame: RawFrame, by conversion: RawFrame.Conversion
   ) -> PixelFormat? {
@@ -197,7 +210,9 @@ import Defragment
       case .packed: !frame.colour.isFullRange
       case .yuv, .semiPlanar, .gbr: frame.colour.isFullRange != conversion.colour.isFullRange
       }
-    if changesRange { return source.bitDepth > 8 ? .yuv420p10 : .yuv420p }
+    if changesRange || target.layout == .semiPlanar(.yuv420) {
+      return source.bitDepth > 8 ? .yuv420p10 : .yuv420p
+    }
     return nil
   }
 

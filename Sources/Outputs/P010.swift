@@ -9,10 +9,13 @@ import Defragment
 enum P010 {
   private static let shift: UInt16 = 6
 
-  /// Writes `frame`, which is yuv420p10, to memory at `start`.
+  /// Writes `frame`, which is yuv420p10, to memory at `start`; returns whether it has the size of
+  /// `layout`, without which nothing is written.
   static func write(
     _ frame: RawFrame, to start: UnsafeMutableRawPointer, as layout: PictureLayout
-  ) {
+  ) -> Bool {
+    let size = (layout.geometry.width, layout.geometry.height)
+    guard (frame.width, frame.height) == size, frame.pixelFormat == .yuv420p10 else { return false }
     withExtendedLifetime(frame) {
       let luma = frame.layout(ofPlane: 0)
       for row in 0..<luma.rows {
@@ -34,6 +37,7 @@ enum P010 {
         }
       }
     }
+    return true
   }
 
   private static func row(

@@ -1,5 +1,6 @@
 import Bitstream
 import Decode
+import Glibc
 import Outputs
 import TestSupport
 import Testing
@@ -8,6 +9,11 @@ import Testing
 @Suite struct FrameConverterTests {
   static let plain = Clip(name: "4:2:0", frames: 2)
   static let ten = Clip(name: "4:2:0 10 bit", frames: 2, pixelFormat: "yuv420p10le")
+
+  static let monochrome = [
+    Clip(name: "monochrome", codec: .testH265, frames: 2, pixelFormat: "gray"),
+    Clip(name: "monochrome 10 bit", codec: .testH265, frames: 2, pixelFormat: "gray10le"),
+  ]
 
   // MARK: - Layouts
 
@@ -40,6 +46,26 @@ import Testing
     let converted = try FrameConverter(to: FrameShape(pixelFormat: format)).converted(frame)
     let shift = format == .p010 ? 8 : 2
     #expect(converted.samples(0) == frame.samples(0).map { $0 << shift })
+  }
+
+  @Test(
+    "what has no chroma has the middle where a layout has some", arguments: monochrome,
+    [PixelFormat.yuv420p, .nv12, .yuv420p10, .p010])
+  func middle(_ clip: Clip, _ format: PixelFormat) async throws {
+    let frame = try #require(try await clip.decodedFrames().last)
+    let converter = FrameConverter(to: FrameShape(pixelFormat: format))
+    let layout = converter.layout(for: frame)
+    let bytes = try samples(of: frame, by: converter, beforeFilling: 64)
+    let luma = layout.planes[0].rows
+    let chroma = bytes.dropFirst(luma.rows * luma.rowBytes)
+    #expect(chroma.count == bytes.count / 3)
+    let middle: [UInt8] =
+      switch format {
+      case .yuv420p10: [0, 2]
+      case .p010: [0, 128]
+      default: [128]
+      }
+    #expect(chroma.elementsEqual((0..<chroma.count).map { middle[$0 % middle.count] }))
   }
 
   @Test("a frame that is already as wanted is not copied")
@@ -234,21 +260,7 @@ import Testing
         let size = FrameShape.Size(width: width, height: width % 2 == 0 ? 6 : 5)
         let frame = try FrameConverter(to: FrameShape(size: size)).converted(source)
         let converter = FrameConverter(to: FrameShape(pixelFormat: format))
-        let layout = converter.layout(for: frame)
-        let memory = UnsafeMutableRawBufferPointer.allocate(
-          byteCount: layout.byteCount + 256, alignment: PictureLayout.alignment)
-        defer { memory.deallocate() }
-        memory.initializeMemory(as: UInt8.self, repeating: 0xA5)
-        let start = try #require(memory.baseAddress)
-        try converter.convert(frame, into: start, as: layout)
-        #expect(memory.suffix(256).allSatisfy { $0 == 0xA5 }, "\(format.name) \(width)")
-        var bytes: [UInt8] = []
-        for plane in layout.planes {
-          #expect(plane.offset % 64 == 0 && plane.rows.stride % 64 == 0)
-          for row in 0..<plane.rows.rows {
-            bytes += memory[(plane.offset + row * plane.rows.stride)...].prefix(plane.rows.rowBytes)
-          }
-        }
+        let bytes = try samples(of: frame, by: converter, beforeFilling: 256)
         #expect(bytes == (try converter.converted(frame).packed), "\(format.name) \(width)")
         // A sample that was left out would show the filling.
         guard format == .bgr24 else { continue }
@@ -258,6 +270,47 @@ import Testing
         #expect(distance <= 40, "\(width)")
       }
     }
+  }
+
+  @Test(
+    "what comes after a change of size is what comes without one",
+    arguments: [plain, ten] + monochrome, PixelFormat.targets.map(\.value))
+  func sizeChanges(_ clip: Clip, _ format: PixelFormat) async throws {
+    let source = try #require(try await clip.decodedFrames().last)
+    let converter = FrameConverter(to: FrameShape(pixelFormat: format))
+    for (width, height) in [(176, 144), (96, 60), (33, 21), (160, 120), (176, 60)] {
+      let size = FrameShape.Size(width: width, height: height)
+      let frame = try FrameConverter(to: FrameShape(size: size)).converted(source)
+      // As much as the largest picture could have too much.
+      let bytes = try samples(of: frame, by: converter, beforeFilling: 1 << 18)
+      let expected = try FrameConverter(to: FrameShape(pixelFormat: format)).converted(frame)
+      #expect(bytes == expected.packed, "\(width)x\(height)")
+    }
+  }
+
+  /// What `converter` writes for `frame` to memory of the caller, which goes on for `count` bytes
+  /// that must stay.
+  private func samples(
+    of frame: RawFrame, by converter: FrameConverter, beforeFilling count: Int
+  ) throws -> [UInt8] {
+    let layout = converter.layout(for: frame)
+    let memory = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: layout.byteCount + count, alignment: PictureLayout.alignment)
+    defer { memory.deallocate() }
+    memory.initializeMemory(as: UInt8.self, repeating: 0xA5)
+    let start = try #require(memory.baseAddress)
+    try converter.convert(frame, into: start, as: layout)
+    let what = "\(layout.geometry.pixelFormat.name) \(frame.width)x\(frame.height)"
+    let filling = [UInt8](repeating: 0xA5, count: count)
+    #expect(memcmp(start + layout.byteCount, filling, count) == 0, "\(what)")
+    var bytes: [UInt8] = []
+    for plane in layout.planes {
+      #expect(plane.offset % 64 == 0 && plane.rows.stride % 64 == 0, "\(what)")
+      for row in 0..<plane.rows.rows {
+        bytes += memory[(plane.offset + row * plane.rows.stride)...].prefix(plane.rows.rowBytes)
+      }
+    }
+    return bytes
   }
 
   @Test("frames that are in use keep their samples while others are converted")
