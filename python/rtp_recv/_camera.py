@@ -76,26 +76,25 @@ class Camera(Ring):
         status = self._process.poll() if self._process is not None else None
         if status is None or self._is_closed:
             return False
-        # A signal says nothing about the source.
-        if not self._restarts or status >= 0:
-            self._raise(status)
-        if time.monotonic() - self._started_at > _RESTART_PAUSE:
-            self._start()
-        return False
-
-    def _raise(self, status: int) -> None:
         if status == 0:
             # The stream has ended in order; so has the ring.
             self.reconnect = False
             self._has_ended = True
-            return
-        self._messages.seek(0)
-        raise CameraError(status, self._messages.read().decode(errors="replace").strip())
+            return False
+        # A signal says nothing about the source.
+        if not self._restarts or status > 0:
+            self._messages.seek(0)
+            raise CameraError(status, self._messages.read().decode(errors="replace").strip())
+        if time.monotonic() - self._started_at > _RESTART_PAUSE:
+            self._start()
+        return False
 
     def _start(self) -> None:
         self._started_at = time.monotonic()
         self._end_watch()
-        self._messages.truncate(0)
+        # The next one goes on writing where this file is.
+        self._messages.seek(0)
+        self._messages.truncate()
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=self._messages)

@@ -131,20 +131,21 @@ class Ring:
         :param copy: whether the frame gets samples of its own, or shows those in the ring; see
             ``Frame.valid``.
         """
-        self._drain()
-        while self._memories:
-            memory = self._memories[-1]
-            newest = memory.latest
-            if not newest:
+        while True:
+            self._drain()
+            # The last memory may wait for its first frame yet.
+            number, memory = next(
+                ((i, m) for i, m in reversed(list(enumerate(self._memories))) if m.latest),
+                (0, None))
+            if memory is None:
                 return None
+            newest = memory.latest
             frame = self._read(memory, newest, copy)
             if frame is not None:
                 self._seen = newest
-                del self._memories[:-1]
+                del self._memories[:number]
                 return frame
             # The writer was faster, so there is a newer one.
-            self._drain()
-        return None
 
     def view(self) -> Optional[Frame]:
         """The newest frame without a copy; see ``Frame.valid``."""

@@ -202,6 +202,19 @@ class ReadingTests(RingTestCase):
                              [(1, 1, 6), (2, 1, 6), (3, 2, 4)])
             self.assertEqual(ring.latest().sequence, 3)
 
+    def test_a_frame_that_was_waited_for_is_there_although_another_memory_has_come(self):
+        with self.ring() as ring:
+            self.writer.write()
+            self.assertIs(ring.wait(), Reason.FRAME)
+            self.writer.make()
+            self.writer.send_memory()
+            self.assertEqual((ring.latest().sequence, ring.latest().sequence), (1, 1))
+            self.assertIs(ring.wait(0), Reason.TIMEOUT)
+            self.writer.write(width=4)
+            self.assertIs(ring.wait(), Reason.FRAME)
+            self.assertEqual(ring.latest().sequence, 2)
+            self.assertEqual(len(ring._memories), 1)
+
     def test_layouts(self):
         y = (256, STRIDE, 6, 4)
         with self.ring() as ring:

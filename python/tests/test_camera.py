@@ -1,0 +1,60 @@
+"""Cameras whose rtp-recv is a script."""
+
+import os
+import tempfile
+import unittest
+
+import rtp_recv
+from rtp_recv import CameraError, Reason, State
+
+
+class CameraTests(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.program = os.path.join(folder.name, "program")
+        self.log = os.path.join(folder.name, "log")
+
+    def open(self, script):
+        """A camera; each start of its program is a line in the log."""
+        with open(self.program, "w") as file:
+            file.write(f"#!/bin/sh\nlog='{self.log}'; echo >> \"$log\"\n{script}\n")
+        os.chmod(self.program, 0o755)
+        return rtp_recv.open("source", program=self.program)
+
+    def starts(self):
+        with open(self.log) as file:
+            return len(file.readlines())
+
+    # Only what has run for a second is started again.
+
+    def test_what_has_ended_in_order_is_not_started_again(self):
+        with self.open("sleep 1.2") as camera:
+            self.assertIs(camera.wait(10), Reason.ENDED)
+            self.assertIs(camera.wait(0.1), Reason.ENDED)
+            self.assertIs(camera.state, State.ENDED)
+            self.assertIsNone(camera.next(0.1))
+        self.assertEqual(self.starts(), 1)
+
+    def test_what_was_killed_is_started_again_and_the_message_is_that_of_the_last(self):
+        script = """
+            if [ "$(wc -l < "$log")" = 1 ]; then
+                echo 'the first one says much' >&2; sleep 1.2; kill -9 $$
+            fi
+            echo second >&2; exit 3"""
+        with self.open(script) as camera:
+            with self.assertRaises(CameraError) as raised:
+                camera.wait(10)
+        self.assertEqual((raised.exception.status, str(raised.exception)), (3, "second"))
+        self.assertEqual(self.starts(), 2)
+
+    def test_what_ends_with_a_message_is_not_started_again(self):
+        with self.open("echo refused >&2; sleep 1.2; exit 3") as camera:
+            with self.assertRaises(CameraError) as raised:
+                camera.wait(10)
+        self.assertEqual((raised.exception.status, str(raised.exception)), (3, "refused"))
+        self.assertEqual(self.starts(), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
