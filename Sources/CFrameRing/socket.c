@@ -2,17 +2,22 @@
 #include "CFrameRing.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
   backlog = 16,
   // A reader that does not read has about twenty datagrams waiting; it is then told no more, and
   // finds the newest frame by the header.
-  send_buffer = 16 << 10
+  send_buffer = 16 << 10,
+  // How often, every 10 ms, the lock of the folder is tried: it is held for less.
+  lock_attempts = 100
 };
 
 // Whether somebody listens at `address`; errno says why not.
@@ -23,6 +28,25 @@ static int is_served(const struct sockaddr_un *address) {
   int error = errno;
   close(probe);
   return outcome == 0 || error != ECONNREFUSED;
+}
+
+// Locks the folder of `path` among writers, until the descriptor is closed. Returns -1 where that
+// cannot be done, such as in a folder that may not be read.
+static int lock_folder(const char *path) {
+  const struct timespec pause = {0, 10000000};
+  char folder[sizeof((struct sockaddr_un *)0)->sun_path] = ".";
+  const char *slash = strrchr(path, '/');
+  // With the slash, so that the folder of "/ring" is "/".
+  if (slash) memcpy(folder, path, (size_t)(slash + 1 - path));
+  int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (int attempt = 1; descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) != 0; attempt++) {
+    if (errno != EWOULDBLOCK || attempt == lock_attempts) {
+      close(descriptor);
+      return -1;
+    }
+    nanosleep(&pause, NULL);
+  }
+  return descriptor;
 }
 
 int frame_ring_listen(const char *path, uint64_t identity[2]) {
@@ -39,6 +63,8 @@ int frame_ring_listen(const char *path, uint64_t identity[2]) {
   if (listener < 0) return -1;
   // The socket's mode is that of the file which bind(2) makes, less the umask.
   int error = fchmod(listener, 0660) == 0 ? 0 : errno;
+  // Between bind(2) and listen(2), the socket of a writer that starts looks like that of a dead one.
+  int lock = lock_folder(path);
   for (int attempt = 0; !error; attempt++) {
     if (bind(listener, (struct sockaddr *)&address, sizeof address) == 0) break;
     error = errno;
@@ -51,6 +77,7 @@ int frame_ring_listen(const char *path, uint64_t identity[2]) {
     }
   }
   if (!error && (stat(path, &status) != 0 || listen(listener, backlog) != 0)) error = errno;
+  if (lock >= 0) close(lock);
   if (!error) {
     identity[0] = status.st_dev;
     identity[1] = status.st_ino;

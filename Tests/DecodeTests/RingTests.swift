@@ -237,6 +237,28 @@ struct RingTests {
     }
   }
 
+  @Test("of writers that start together, one serves the path", arguments: [false, true])
+  func startTogether(afterKilledWriter: Bool) throws {
+    let path = try Scratch.path("ring")
+    for round in 0..<2000 {
+      if afterKilledWriter { Connection(listeningAt: path).close() }
+      let servers = Mutex<[RingServer]>([])
+      let refusals = Mutex<[RingError?]>([])
+      DispatchQueue.concurrentPerform(iterations: 4) { _ in
+        do {
+          let server = try RingServer(at: path)
+          servers.withLock { $0.append(server) }
+        } catch {
+          refusals.withLock { $0.append(error as? RingError) }
+        }
+      }
+      let (count, refused) = (servers.withLock(\.count), refusals.withLock { $0 })
+      try #require(count == 1, "round \(round): \(refused)")
+      try #require(refused == Array(repeating: .inUse(path: path), count: 3))
+      servers.withLock { $0.forEach { $0.close() } }
+    }
+  }
+
   @Test("more memory than there is, is refused")
   func noMemory() throws {
     let picture = PictureLayout(
@@ -245,6 +267,23 @@ struct RingTests {
     #expect(throws: RingError.noMemory(bytes: layout.byteCount, errno: ENOMEM)) {
       try RingMemory(layout, first: 1, epoch: 1, state: .starting)
     }
+  }
+
+  @Test("a memory that the server gives up is free before there is another")
+  func withdrawal() async throws {
+    let frame = try await Self.frame()
+    let server = try RingServer(at: Scratch.path("ring"))
+    weak var former: RingMemory?
+    do {
+      let memory = try RingMemory(
+        RingLayout(of: PictureLayout(of: frame.geometry)), first: 1, epoch: 1, state: .starting)
+      server.serve(memory)
+      former = memory
+    }
+    #expect(former != nil)
+    try server.withdrawMemory()
+    #expect(former == nil)
+    server.close()
   }
 
   @Test("what has another size follows in another memory, and nothing is missed")

@@ -86,9 +86,12 @@ final class FrameRing: OutputDestination {
   /// The memory for pictures like `layout`: the current one if it is, or another.
   private func memory(for layout: PictureLayout) throws(RingError) -> RingMemory {
     if let memory, memory.layout.picture == layout { return memory }
-    if memory != nil { epoch += 1 }
-    // Readers that still have the former one keep it.
-    memory = nil
+    if memory != nil {
+      epoch += 1
+      // There may be no room for both. Readers keep the former one until they get the next.
+      try server?.withdrawMemory()
+      memory = nil
+    }
     let next = try RingMemory(
       RingLayout(of: layout), first: sequence, epoch: epoch, state: .starting)
     memory = next

@@ -99,6 +99,16 @@ final class RingServer: Sendable {
     }
   }
 
+  /// Gives the memory up: who comes now gets one without frames.
+  func withdrawMemory() throws(RingError) {
+    let empty = try RingMemory(.empty, first: 1, epoch: 1, state: .starting)
+    state.withLock { state in
+      empty.set(state.epoch)
+      empty.set(state.ringState)
+      state.memory = empty
+    }
+  }
+
   /// Tells all readers of frame `sequence`, which is in the memory.
   func announce(_ sequence: UInt64, epoch: UInt64) {
     let now = Instant.now
