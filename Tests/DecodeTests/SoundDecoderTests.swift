@@ -52,6 +52,29 @@ struct SoundDecoderTests {
     return zip(samples(one), samples(other)).map { abs($0 - $1) }.max() ?? .max
   }
 
+  @Test("Opus has the channels of its format, whatever its packets have", arguments: [1, 2])
+  func channelsOfOpus(channels: Int) throws {
+    let format = SoundFormat(codec: Opus.codec, sampleRate: Opus.sampleRate, channels: channels)
+    let decoder = try SoundDecoder(format)
+    let tone = (0..<Opus.sampleRate).map { index in
+      0.5 * Float(sine(440 * Double(index) / Double(Opus.sampleRate)))
+    }
+    for coded in [1, 2, 1, 2] {
+      let encoder = try SoundEncoder(.opus, sampleRate: Opus.sampleRate, channels: coded)
+      let packets = encoder.encode(tone.flatMap { Array(repeating: $0, count: coded) })
+      let pieces = try packets.map { try #require(decoder.decode($0.bytes)) }
+      #expect(pieces.allSatisfy { $0.channels == channels })
+      // The transition from the other encoder aside, it is the tone on each channel.
+      let values = pieces.dropFirst(10).flatMap(\.values)
+      for channel in 0..<channels {
+        let own = stride(from: channel, to: values.count, by: channels).map { values[$0] }
+        let mean = own.reduce(0) { $0 + $1 * $1 } / Float(own.count)
+        #expect(abs(mean.squareRoot() - 0.354) < 0.02, "channel \(channel) of \(coded)")
+      }
+    }
+    #expect(decoder.failures == 0)
+  }
+
   @Test("samples of 24 bits stay what they are")
   func deepSamples() throws {
     let clip = try #require(Self.clips.first { $0.decoder == "pcm_s24be" })

@@ -10,7 +10,6 @@ public enum Opus {
 
   /// The table of contents of a packet (RFC 6716 §3.1).
   public struct TableOfContents: Sendable, Hashable {
-    public let isStereo: Bool
     /// 1 … 48.
     public let frames: Int
     /// Samples of each channel, at 48 kHz; 120 … 5760.
@@ -21,7 +20,6 @@ public enum Opus {
       guard let first = packet.getInteger(at: packet.readerIndex, as: UInt8.self) else {
         return nil
       }
-      isStereo = first & 0x04 != 0
       switch first & 0x03 {
       case 0: frames = 1
       // Two frames of the same length.

@@ -121,7 +121,6 @@ struct PCMTests {
     let hex: String
     /// Samples of each channel at 48 kHz; `nil` for what is no packet.
     let samples: Int?
-    var channels = 1
   }
 
   static let opusPackets = [
@@ -129,7 +128,7 @@ struct PCMTests {
     Packet(hex: "00 11", samples: 480), Packet(hex: "08 11", samples: 960),
     Packet(hex: "18 11", samples: 2880), Packet(hex: "60 11", samples: 480),
     Packet(hex: "80 11", samples: 120), Packet(hex: "f8 11", samples: 960),
-    Packet(hex: "fc 11", samples: 960, channels: 2),
+    Packet(hex: "fc 11", samples: 960),
     // Two frames of the same length and of different ones; three frames.
     Packet(hex: "f9 1122", samples: 1920), Packet(hex: "fa 01 1122", samples: 1920),
     Packet(hex: "fb 03 112233", samples: 2880),
@@ -147,20 +146,23 @@ struct PCMTests {
     #expect(bench.units.first?.sampleCount == packet.samples)
     #expect(bench.statistics.malformedPayloads == (packet.samples == nil ? 1 : 0))
     guard packet.samples != nil else { return }
-    #expect(bench.defragmenter.format?.channels == packet.channels)
     #expect(bench.units.first?.format.codec == Opus.codec)
   }
 
-  @Test("Says that its Opus is stereo, or only becomes it")
-  func stereo() throws {
-    var bench = try SoundBench("opus", clock: 48_000, channels: 2, ["sprop-stereo": "1"])
-    #expect(bench.defragmenter.format?.channels == 2)
-    bench.push([0xF8, 1], at: 0)
-    #expect(bench.units.map(\.format.channels) == [2])
-    var late = try SoundBench("opus", clock: 48_000, channels: 2)
-    for (number, first) in ([0xF8, 0xFC, 0xF8] as [UInt8]).enumerated() {
-      late.push([first, 1], at: Int64(number) * 960)
+  /// Encoders switch by themselves, such as at low rates.
+  @Test(
+    "Sends Opus in stereo and in mono by turns, of which the description says this",
+    arguments: [
+      ([:], 2), (["sprop-stereo": "1"], 2), (["sprop-stereo": "0"], 1), (["stereo": "0"], 2),
+    ] as [([String: String], Int)])
+  func stereo(_ parameters: [String: String], _ channels: Int) throws {
+    for order in [[0xF8, 0xFC, 0xF8], [0xFC, 0xF8, 0xFC]] as [[UInt8]] {
+      var bench = try SoundBench("opus", clock: 48_000, channels: 2, parameters)
+      #expect(bench.defragmenter.format?.channels == channels)
+      for (number, first) in order.enumerated() {
+        bench.push([first, 1], at: Int64(number) * 960)
+      }
+      #expect(bench.units.map(\.format.channels) == [channels, channels, channels])
     }
-    #expect(late.units.map(\.format.channels) == [1, 2, 2])
   }
 }

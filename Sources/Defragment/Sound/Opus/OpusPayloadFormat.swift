@@ -6,26 +6,22 @@ import RTPWire
 struct OpusPayloadFormat: SoundPayloadFormat {
   static let encodingNames = ["OPUS"]
 
-  private(set) var format: SoundFormat?
+  private let sound: SoundFormat
+
+  var format: SoundFormat? { sound }
 
   init?(media: MediaDescription) {
-    // The description always names two channels; whether both are used is said elsewhere (§7).
-    if media.formatParameters["sprop-stereo"] == "1" { format = Self.format(ofChannels: 2) }
+    // Packets may have one channel or two by turns, and decoders make of each what is asked for.
+    // One is enough where the sender says that it sends mono (§6.1). If it does not say so, that
+    // means little: many describe no more than `opus/48000/2`.
+    let channels = media.formatParameters["sprop-stereo"] == "0" ? 1 : 2
+    sound = SoundFormat(codec: Opus.codec, sampleRate: Opus.sampleRate, channels: channels)
   }
 
   mutating func unpack(
     _ payload: ByteBuffer, marker: Bool, into units: inout SoundUnitCollector
   ) {
     guard let contents = Opus.TableOfContents(of: payload) else { return units.noteMalformed() }
-    // Once stereo, always stereo: the decoder makes both channels of a packet with one.
-    if format == nil || contents.isStereo, format?.channels != 2 {
-      format = Self.format(ofChannels: contents.isStereo ? 2 : 1)
-    }
-    guard let format else { return }
-    units.append(payload, format: format, samples: contents.samples)
-  }
-
-  private static func format(ofChannels channels: Int) -> SoundFormat {
-    SoundFormat(codec: Opus.codec, sampleRate: Opus.sampleRate, channels: channels)
+    units.append(payload, format: sound, samples: contents.samples)
   }
 }
