@@ -14,12 +14,17 @@ public struct MediaTime: Sendable, Hashable {
     self.timescale = max(timescale, 1)
   }
 
-  /// The time in nanoseconds, rounded down; saturates.
+  /// The time in nanoseconds, rounded toward zero; saturates.
   public var nanoseconds: Int64 {
     let (seconds, rest) = ticks.quotientAndRemainder(dividingBy: Int64(timescale))
     let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
     if overflow { return seconds < 0 ? .min : .max }
     return scaled.addingSaturating(rest * 1_000_000_000 / Int64(timescale))
+  }
+
+  /// From `other`, of the same timescale, to this, in nanoseconds rounded toward zero; saturates.
+  package func nanoseconds(since other: MediaTime) -> Int64 {
+    MediaTime(ticks: ticks.subtractingSaturating(other.ticks), timescale: timescale).nanoseconds
   }
 
   /// The time in seconds, rounded to a `Double`, for display only.

@@ -57,12 +57,7 @@ struct PictureLinesOutput: Output {
   private mutating func presentationTime(of report: PictureReport) -> Int64 {
     let first = origin ?? report.time
     origin = first
-    let ticks = report.time.ticks.subtractingSaturating(first.ticks)
-    let (whole, rest) = ticks.quotientAndRemainder(dividingBy: Int64(report.time.timescale))
-    let seconds = whole.multipliedReportingOverflow(by: 1_000_000_000)
-    guard !seconds.overflow else { return whole < 0 ? .min : .max }
-    return seconds.partialValue.addingSaturating(
-      rest * 1_000_000_000 / Int64(report.time.timescale))
+    return report.time.nanoseconds(since: first)
   }
 
   /// `arrival` in UTC.
