@@ -16,7 +16,8 @@ struct OutputOptions: ParsableArguments {
       A file or named pipe to write, or - for standard output; repeatable. The ending chooses the \
       format: \(Self.formatNames). An existing file is replaced when the first frame comes. A .jpg or \
       .png is one intact picture; with --every, or with %d, %05d or the time in UTC such as \
-      %Y%m%dT%H%M%SZ in its name, it is one of many. jsonl is what became of each picture, for which \
+      %Y%m%dT%H%M%SZ in its name, it is one of many. Numbers begin at 1 in each run and replace the \
+      pictures of an earlier one. jsonl is what became of each picture, for which \
       it is decoded. \(Self.schemes)
       """, valueName: "path"), transform: CommandLineSecrets.path)
   var paths: [String] = []

@@ -59,6 +59,15 @@ struct PictureTests {
     let names = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
     // 50 frames, 30 a second.
     #expect(names == ["all.y4m"] + (1...4).map { "shot-00000\($0).png" })
+    // Another run begins with 1 again.
+    let another = try RunningProcess(
+      Product.rtpRecv,
+      [capture, "-o", folder + "/shot-%06d.png", "--every", "1s"]
+        + ["--size", "128x72"])
+    #expect(try another.waitForExit() == 0, "\(another.standardError)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).count == names.count)
+    let sizes = try (1...4).map { try size(of: folder + "/shot-00000\($0).png") }
+    #expect(sizes == ["png,128,72", "png,128,72", "png,256,144", "png,256,144"])
   }
 
   @Test("no picture is made of what is not intact, and the status says so")
