@@ -34,6 +34,9 @@ struct SoundTimelineTests {
     ),
     ("with a forged leap", [unit(0), unit(160), unit(800_000, late: .seconds(-99))], [0, 0, 0]),
     ("after an outage", [unit(0), unit(80_160, isNew: true), unit(80_320)], [0, 160_000, 0]),
+    (
+      "after a minute and a half", [unit(0), unit(720_160, isNew: true), unit(720_320)], [0, 0, 0]
+    ),
     ("whose numbering goes back", [unit(8000), unit(0, isNew: true), unit(160)], [0, 0, 0]),
   ]
 
@@ -42,6 +45,21 @@ struct SoundTimelineTests {
     let (name, units, expected) = Self.tables[row]
     var timeline = SoundTimeline()
     #expect(units.map { timeline.silence(before: $0) } == expected, "\(name)")
+  }
+
+  @Test("samples of another rate are counted anew")
+  func otherRate() {
+    var timeline = SoundTimeline()
+    let units = (0..<100).map { number in
+      let format = SoundFormat(
+        codec: Self.format.codec, sampleRate: number < 50 ? 24_000 : 48_000, channels: 1)
+      let arrival = Instant(nanoseconds: Int64(number) * 20_000_000)
+      return SoundUnit(
+        format: format, bytes: ByteBuffer(),
+        time: MediaTime(ticks: Int64(number) * 960, timescale: 48_000),
+        sampleCount: format.sampleRate / 50, firstArrival: arrival, lastArrival: arrival)
+    }
+    #expect(units.allSatisfy { timeline.silence(before: $0) == 0 })
   }
 
   @Test("a clock that is faster than its samples is followed in small steps")

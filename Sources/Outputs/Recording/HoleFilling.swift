@@ -7,43 +7,79 @@ import RTPWire
 /// Coded silence in place of coded sound that is missing, for files in which nothing else would
 /// show that time has passed.
 struct HoleFilling {
+  /// A unit of silence.
+  private struct Silence {
+    let bytes: ByteBuffer
+    /// How many samples it decodes to, at the format's rate.
+    let samples: Int
+  }
+
+  /// Silence of `count` equal units.
+  struct Hole: Hashable {
+    let count: Int
+    let bytes: ByteBuffer
+    /// Samples of each unit.
+    let samples: Int
+    /// How long each unit lasts, in nanoseconds.
+    let length: Int64
+  }
+
   private var timeline = SoundTimeline()
-  /// A unit of silence and the samples in it, of the last format.
-  private var silent: (format: SoundFormat, unit: (bytes: ByteBuffer, samples: Int)?)?
+  /// The silence of the last format, if there is any.
+  private var silence: (format: SoundFormat, unit: Silence?)?
 
   /// How many units of silence the encoder makes before they are all alike.
   private static let settled = 4
 
-  /// The silence that belongs before `unit`, which begins at `start`; as near as whole units come.
-  mutating func silence(before unit: SoundUnit, at start: Int64) -> [SoundTrack.Sample] {
+  /// The silence that belongs before `unit`, as near as whole units come; `nil` for none.
+  mutating func hole(before unit: SoundUnit) -> Hole? {
     let missing = timeline.silence(before: unit)
-    guard missing > 0, let (bytes, samples) = silentUnit(of: unit.format) else { return [] }
-    let count = (missing + samples / 2) / samples
-    let length = Int64(samples) * 1_000_000_000 / Int64(unit.format.sampleRate)
-    return (0..<count).map { number in
-      SoundTrack.Sample(
-        bytes: bytes, start: start.subtractingSaturating(Int64(count - number) * length),
-        count: samples, items: 0)
-    }
+    guard missing > 0, let silence = silence(of: unit.format) else { return nil }
+    return Hole(
+      count: (missing + silence.samples / 2) / silence.samples, bytes: silence.bytes,
+      samples: silence.samples,
+      length: Int64(silence.samples) * 1_000_000_000 / Int64(unit.format.sampleRate))
   }
 
+  /// Forgets what came before: the next unit follows nothing.
+  mutating func restart() { timeline = SoundTimeline() }
+
   /// A unit of silence; `nil` where no encoder here makes what belongs to the format.
-  private mutating func silentUnit(of format: SoundFormat) -> (bytes: ByteBuffer, samples: Int)? {
-    if let silent, silent.format == format { return silent.unit }
+  private mutating func silence(of format: SoundFormat) -> Silence? {
+    if let silence, silence.format == format { return silence.unit }
     let made = Self.make(format)
-    silent = (format, made)
+    silence = (format, made)
     return made
   }
 
-  private static func make(_ format: SoundFormat) -> (bytes: ByteBuffer, samples: Int)? {
-    let coding: SoundEncoder.Coding = format.codec.decoderName == "opus" ? .opus : .aac
+  private static func make(_ format: SoundFormat) -> Silence? {
+    if format.codec.decoderName == "opus" {
+      return make(.opus, rate: format.sampleRate, channels: format.channels)
+    }
+    // Where bands are replicated, the units are those of a core of half the rate, and where stereo
+    // is made of one channel, of one. The decoder finds nothing to replicate in silence.
     guard
-      let encoder = try? SoundEncoder(
-        coding, sampleRate: format.sampleRate, channels: format.channels),
-      encoder.format.sampleRate == format.sampleRate
+      let configuration = try? AudioSpecificConfig(
+        parsing: ByteBuffer(bytes: format.configuration)),
+      configuration.coreSamples == 1024, (1...4).contains(configuration.objectType),
+      let core = make(
+        .aac, rate: configuration.coreSampleRate,
+        channels: configuration.channelConfiguration == 1 ? 1 : configuration.channels)
     else { return nil }
-    let second = [Float](repeating: 0, count: format.sampleRate * format.channels)
-    let packets = encoder.encode(second)
-    return packets.dropFirst(settled).first.map { ($0.bytes, $0.sampleCount) }
+    return Silence(
+      bytes: core.bytes,
+      samples: core.samples * format.sampleRate / configuration.coreSampleRate)
+  }
+
+  private static func make(
+    _ coding: SoundEncoder.Coding, rate: Int, channels: Int
+  ) -> Silence? {
+    guard let encoder = try? SoundEncoder(coding, sampleRate: rate, channels: channels),
+      encoder.format.sampleRate == rate
+    else { return nil }
+    let second = [Float](repeating: 0, count: rate * channels)
+    return encoder.encode(second).dropFirst(settled).first.map {
+      Silence(bytes: $0.bytes, samples: $0.sampleCount)
+    }
   }
 }

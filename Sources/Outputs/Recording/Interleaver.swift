@@ -32,8 +32,9 @@ struct Interleaver {
   mutating func append(_ unit: AccessUnit) {
     hasPictures = true
     let time = unit.time.nanoseconds
-    // The sender's clock leapt back: what waits belongs before that.
-    if let latest = latestPicture, time < latest.subtractingSaturating(Self.hold) {
+    if Self.isLeap(to: time, from: latestPicture) {
+      Self.bring(&pictures, before: time)
+      Self.bring(&sounds, before: time)
       latestPicture = nil
       latestSound = nil
     }
@@ -43,6 +44,10 @@ struct Interleaver {
   }
 
   mutating func append(_ sample: SoundTrack.Sample) {
+    if Self.isLeap(to: sample.start, from: latestSound) {
+      Self.bring(&sounds, before: sample.start)
+      latestSound = nil
+    }
     latestSound = max(sample.start, latestSound ?? sample.start)
     sounds.append((sample.start, sample))
   }
@@ -77,6 +82,18 @@ struct Interleaver {
   private func isDue(_ time: Int64, of count: Int, latest: Int64?, other: Int64?) -> Bool {
     guard !isEnding, count <= Self.limit, let other, let latest else { return true }
     return other >= time || latest.subtractingSaturating(other) >= Self.hold
+  }
+
+  /// Whether the sender's clock leapt back, or earlier times were wrong.
+  private static func isLeap(to time: Int64, from latest: Int64?) -> Bool {
+    latest.map { time < $0.subtractingSaturating(hold) } ?? false
+  }
+
+  /// Gives what waits in `line` since before a leap to `time` an earlier place than that.
+  private static func bring<Item>(_ line: inout Line<Item>, before time: Int64) {
+    for index in line.indices where isLeap(to: time, from: line[index].time) {
+      line[index].time = time.subtractingSaturating(1)
+    }
   }
 
   private mutating func takePicture() -> Element? { pictures.popFirst().map { .picture($0.item) } }

@@ -34,7 +34,7 @@ import RTPWire
   private let context: UnsafeMutablePointer<AVFormatContext>
   private let packet: UnsafeMutablePointer<AVPacket>
   private let sink = Sink()
-  private let timescales: [Int]
+  private let tracks: [RecordedTrack]
 
   /// Begins a file with `tracks`.
   ///
@@ -53,7 +53,7 @@ import RTPWire
     }
     self.container = container
     unsafe library = functions.pointee
-    timescales = tracks.map(\.timescale)
+    self.tracks = tracks
     var context: UnsafeMutablePointer<AVFormatContext>?
     _ = unsafe library.alloc_output_context(&context, nil, container.muxerName, nil)
     guard let context = unsafe context else {
@@ -133,11 +133,13 @@ import RTPWire
   ///
   /// - Throws: ``RecordingError/cannotMux(container:reason:)``.
   func write(_ sample: Sample) throws(RecordingError) {
-    if sample.isKey, sample.track == 0, let flags = container.keyPictureFlags {
+    guard tracks.indices.contains(sample.track) else { return }
+    let track = tracks[sample.track]
+    if sample.isKey, track.isOfPictures, let flags = container.keyPictureFlags {
       _ = unsafe av_opt_set(context.pointee.priv_data, flags.name, flags.value, 0)
     }
     let result = unsafe sample.bytes.withUnsafeReadableBytes { bytes -> Int32 in
-      guard let start = bytes.baseAddress, timescales.indices.contains(sample.track),
+      guard let start = bytes.baseAddress,
         let stream = unsafe context.pointee.streams[sample.track]
       else { return 0 }
       unsafe packet.pointee.data = UnsafeMutablePointer(
@@ -148,7 +150,7 @@ import RTPWire
       unsafe packet.pointee.dts = sample.decoding
       unsafe packet.pointee.duration = sample.duration
       unsafe packet.pointee.flags = sample.isKey ? AV_PKT_FLAG_KEY : 0
-      let clock = AVRational(num: 1, den: Int32(clamping: timescales[sample.track]))
+      let clock = AVRational(num: 1, den: Int32(clamping: track.timescale))
       unsafe av_packet_rescale_ts(packet, clock, stream.pointee.time_base)
       defer { unsafe av_packet_unref(packet) }
       return unsafe library.write_frame(context, packet)

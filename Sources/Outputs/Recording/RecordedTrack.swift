@@ -3,12 +3,18 @@ import CAVMuxing
 import CFFmpeg
 import NIOCore
 
+/// Sound as the header of a file describes it.
+struct SoundDescription: Sendable, Hashable {
+  var format: SoundFormat
+  /// Samples at the start that are not meant to be heard.
+  var padding = 0
+}
+
 /// A track as the header of a file describes it.
 struct RecordedTrack {
   enum Medium {
     case pictures(FormatDescription)
-    /// `padding` samples at the start are not meant to be heard.
-    case sound(SoundFormat, padding: Int)
+    case sound(SoundDescription)
   }
 
   /// libavcodec's name of the decoder.
@@ -20,6 +26,8 @@ struct RecordedTrack {
   var configuration: ByteBuffer
   var medium: Medium
 
+  var isOfPictures: Bool { if case .pictures = medium { true } else { false } }
+
   /// The pictures of `codec`, decoded with `sets`.
   init(_ codec: VideoCodec, sets: StreamSets, format: FormatDescription, timescale: UInt32) {
     decoderName = codec.decoderName
@@ -29,11 +37,11 @@ struct RecordedTrack {
   }
 
   /// Sound, whose clock counts samples.
-  init(_ format: SoundFormat, padding: Int) {
-    decoderName = format.codec.decoderName
-    timescale = format.sampleRate
-    configuration = ByteBuffer(bytes: format.configuration)
-    medium = .sound(format, padding: padding)
+  init(_ sound: SoundDescription) {
+    decoderName = sound.format.codec.decoderName
+    timescale = sound.format.sampleRate
+    configuration = ByteBuffer(bytes: sound.format.configuration)
+    medium = .sound(sound)
   }
 
   /// Describes the track in `stream`.
@@ -63,8 +71,8 @@ struct RecordedTrack {
         }
       }
       unsafe Self.describe(format, in: parameters, of: stream)
-    case .sound(let format, let padding):
-      unsafe Self.describe(format, padding: padding, in: parameters)
+    case .sound(let sound):
+      unsafe Self.describe(sound, in: parameters)
     }
   }
 
@@ -94,12 +102,13 @@ struct RecordedTrack {
   }
 
   private static func describe(
-    _ format: SoundFormat, padding: Int, in parameters: UnsafeMutablePointer<AVCodecParameters>
+    _ sound: SoundDescription, in parameters: UnsafeMutablePointer<AVCodecParameters>
   ) {
+    let format = sound.format
     unsafe parameters.pointee.codec_type = AVMEDIA_TYPE_AUDIO
     unsafe parameters.pointee.sample_rate = Int32(clamping: format.sampleRate)
     unsafe av_channel_layout_default(&parameters.pointee.ch_layout, Int32(format.channels))
-    unsafe parameters.pointee.initial_padding = Int32(clamping: padding)
+    unsafe parameters.pointee.initial_padding = Int32(clamping: sound.padding)
     let bits = unsafe av_get_bits_per_sample(parameters.pointee.codec_id)
     unsafe parameters.pointee.bits_per_coded_sample = bits
     unsafe parameters.pointee.block_align = max(1, bits * Int32(format.channels) / 8)

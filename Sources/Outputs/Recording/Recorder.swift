@@ -30,48 +30,44 @@ struct Recorder {
   }
 
   private enum State {
-    /// For a picture with which a file can begin; `since` is the time of the first other one.
-    case waiting(since: MediaTime?)
+    /// For a picture with which a file can begin.
+    case waiting
     /// The first pictures wait until it is known how they are reordered.
     case opening(RecordingOpening)
     case recording(RecordingFile)
   }
 
   /// How many pictures and pieces of sound are in no file.
-  private(set) var skipped = 0
+  var skipped: Int { unfiled + input.dropped }
+  private var unfiled = 0
   private let configuration: Configuration
-  private var state = State.waiting(since: nil)
+  private var state = State.waiting
+  /// The first picture since the last file that is in none.
+  private var firstMissed: MediaTime?
   private var continuity = Continuity()
+  /// The same for sound alone.
+  private var soundContinuity = Continuity()
   private var sets: (codec: VideoCodec, sets: StreamSets)?
   /// How far the pictures of files so far were reordered, where the stream does not say it.
   private var learnedDepth: Int?
   /// No file is begun before this arrival, because the last one could not be written.
   private var pause: Instant?
   private var lastArrival = Instant(nanoseconds: .min)
-  private var track: SoundTrack
-  private var interleaver = Interleaver()
-  /// The time and arrival of the last picture.
-  private var lastPicture: (time: Int64, arrival: Instant)?
-  private var firstSound: Instant?
-  private var isSoundOnly = false
+  private var input: RecorderInput
   /// Why the container does not take the sound.
   private var refusal: String?
+  /// Why sound is not in a pipe that has begun.
+  private var omission: String?
   /// Whether a file has been begun before.
   private var hasBegun = false
   private var actions = CircularBuffer<Action>()
 
-  /// How long a complete key picture is waited for before any other entry point will do: streams
-  /// that are refreshed bit by bit have none.
-  private static let patience = Duration.seconds(2)
   /// By how much this machine's clock may be corrected within a file.
   private static let greatestClockStep = Duration.seconds(1)
 
   init(_ configuration: Configuration) {
     self.configuration = configuration
-    track = SoundTrack(for: configuration.container)
-    guard !configuration.container.holdsPictures else { return }
-    isSoundOnly = true
-    interleaver.expectNoPictures()
+    input = RecorderInput(for: configuration.container)
   }
 
   // MARK: - Inputs
@@ -84,17 +80,17 @@ struct Recorder {
     case .frame, .report: break
     case .unit(let unit):
       lastArrival = max(lastArrival, unit.lastArrival)
-      lastPicture = (unit.time.nanoseconds, unit.firstArrival)
-      interleaver.append(unit)
+      input.notePicture()
+      if input.isSoundOnly { try endSoundAlone(before: unit) }
+      if input.isSoundOnly { skip(unit) } else { input.append(unit) }
     case .sound(let unit):
       lastArrival = max(lastArrival, unit.lastArrival)
-      for sample in track.take(unit, after: lastPicture) { interleaver.append(sample) }
-      noteSound(at: unit.firstArrival)
+      input.append(unit)
     case .interruption:
-      interleaver.end()
+      // A pipe goes on, with silence for what is missing.
+      input.interrupt(isContinued: !configuration.canContinue)
       try drain()
-      interleaver = Interleaver()
-      lastPicture = nil
+      input.reconnect()
       try separate(because: .outage, at: nil)
     }
     try drain()
@@ -104,19 +100,17 @@ struct Recorder {
   ///
   /// - Throws: ``RecordingError``.
   mutating func finish() throws(RecordingError) {
-    for sample in track.finish() { interleaver.append(sample) }
-    if lastPicture == nil { isSoundOnly = true }
-    interleaver.end()
+    input.finish()
     try drain()
     try end(because: .end)
   }
 
   /// Why the sound cannot be recorded, if so.
-  var soundFailure: String? { refusal ?? track.failure }
+  var soundFailure: String? { refusal ?? input.track.failure ?? omission }
 
   /// Files what has its place among pictures and sound.
   private mutating func drain() throws(RecordingError) {
-    while let element = interleaver.next() {
+    while let element = input.next() {
       switch element {
       case .picture(let unit): try take(unit)
       case .sound(let sample): try take(sample)
@@ -124,21 +118,12 @@ struct Recorder {
     }
   }
 
-  /// Decides that there are no pictures, if none have come for long.
-  private mutating func noteSound(at arrival: Instant) {
-    let first = firstSound ?? arrival
-    firstSound = first
-    guard lastPicture == nil, first.duration(to: arrival) >= Self.patience else { return }
-    isSoundOnly = true
-    interleaver.expectNoPictures()
-  }
-
   /// The current file cannot be written any more; the next one begins with the first key picture
   /// after `pause`.
   mutating func fileFailed(pausing pause: Duration) {
-    if case .opening(let opening) = state { skipped += opening.items }
+    if case .opening(let opening) = state { unfiled += opening.items }
     actions.removeAll()
-    state = .waiting(since: nil)
+    (state, firstMissed) = (.waiting, nil)
     self.pause = lastArrival.advanced(by: pause)
   }
 
@@ -148,41 +133,50 @@ struct Recorder {
   // MARK: - Pictures
 
   private mutating func take(_ unit: AccessUnit) throws(RecordingError) {
-    isSoundOnly = false
     if let reason = continuity.judge(unit.time, arrival: unit.firstArrival) {
       try separate(because: reason, at: unit.time)
     }
-    let own = StreamSets(in: unit)
-    if own.isComplete { sets = (unit.codec, own) }
+    let own = noteSets(of: unit)
     let isEntry = isEntry(unit)
     if isEntry, let reason = reasonToEnd(before: unit, with: own) {
       guard configuration.canContinue else { throw .cannotChange(reason) }
       try end(because: reason)
     }
     switch state {
-    case .waiting(let since):
-      guard isEntry, pause.map({ unit.lastArrival >= $0 }) ?? true else {
-        skipped += 1
-        if since == nil { state = .waiting(since: unit.time) }
-        return
-      }
+    case .waiting:
+      guard isEntry, !isPausing else { return skip(unit) }
+      firstMissed = nil
       state = .opening(
         RecordingOpening(
           with: unit, sets: sets?.sets ?? own, clockOffset: configuration.clock.offset()))
       try openIfReady()
     case .opening(var opening):
-      if opening.append(unit) {
-        state = .opening(opening)
-        try openIfReady()
-      } else {
-        skipped += 1
-        state = .opening(opening)
-      }
+      // What is changed must not be in use elsewhere, or all of it is copied.
+      state = .waiting
+      if !opening.append(unit) { unfiled += 1 }
+      state = .opening(opening)
+      try openIfReady()
     case .recording(var file):
-      if file.takes(unit) { write(unit, to: &file) } else { skipped += 1 }
+      if file.takes(unit) { write(unit, to: &file) } else { unfiled += 1 }
       state = .recording(file)
     }
   }
+
+  /// The parameter sets of `unit`, which later pictures may need.
+  private mutating func noteSets(of unit: AccessUnit) -> StreamSets {
+    let own = StreamSets(in: unit)
+    if own.isComplete { sets = (unit.codec, own) }
+    return own
+  }
+
+  /// Leaves out a picture that no file is there for.
+  private mutating func skip(_ unit: AccessUnit) {
+    unfiled += 1
+    firstMissed = firstMissed ?? unit.time
+  }
+
+  /// Whether the last file could not be written, and it is too early for another.
+  private var isPausing: Bool { pause.map { lastArrival < $0 } ?? false }
 
   private mutating func write(_ unit: AccessUnit, to file: inout RecordingFile) {
     do {
@@ -191,7 +185,7 @@ struct Recorder {
       }
     } catch {
       // A picture that the muxer refuses costs nothing but itself.
-      skipped += 1
+      unfiled += 1
     }
   }
 
@@ -201,8 +195,8 @@ struct Recorder {
       unit.codec.parameterSetTypes.isEmpty || sets?.codec == unit.codec
     else { return false }
     if unit.isEntryPoint { return true }
-    guard case .waiting(let since?) = state else { return false }
-    return unit.time.nanoseconds(since: since) >= Self.patience.wholeNanoseconds
+    guard let firstMissed else { return false }
+    return unit.time.nanoseconds(since: firstMissed) >= RecorderInput.patience.wholeNanoseconds
   }
 
   /// Why the file has to end before `unit`, with which another can begin; `nil` if it goes on.
@@ -223,7 +217,7 @@ struct Recorder {
     let age = file.age(at: unit.time.nanoseconds)
     if let reason = reasonToEnd(after: age, clockOffset: file.clockOffset) { return reason }
     // Sound that came too late for the file is in the next one.
-    if let format = track.format, format != file.sound, refusal == nil { return .track }
+    if let sound = input.track.sound, sound != file.sound, refusal == nil { return .track }
     return file.needsMoreDepth ? .reordering : nil
   }
 
@@ -237,25 +231,51 @@ struct Recorder {
 
   // MARK: - Sound
 
+  /// Ends a file of sound alone if another can begin with `unit`, and only then: until then, the
+  /// sound would be in no file.
+  private mutating func endSoundAlone(before unit: AccessUnit) throws(RecordingError) {
+    _ = noteSets(of: unit)
+    guard configuration.container.holdsPictures, isEntry(unit), !isPausing else { return }
+    input.flush()
+    try drain()
+    if case .recording = state, !configuration.canContinue { throw .cannotChange(.track) }
+    let missed = firstMissed
+    try end(because: .track)
+    firstMissed = missed
+    input.endSoundAlone()
+  }
+
   private mutating func take(_ sample: SoundTrack.Sample) throws(RecordingError) {
-    if isSoundOnly { try beginSoundFile(with: sample) }
+    if input.isSoundOnly { try beginSoundFile(with: sample) }
     switch state {
-    case .waiting: skipped += sample.items
+    case .waiting: unfiled += sample.items
     case .opening(var opening):
-      if sample.start >= opening.first.time.nanoseconds {
-        opening.append(sample)
-        state = .opening(opening)
-      } else {
-        skipped += sample.items
+      guard sample.start >= opening.first.time.nanoseconds else {
+        unfiled += sample.items
+        return
       }
+      state = .waiting
+      opening.append(sample)
+      state = .opening(opening)
+      try openIfReady()
     case .recording(var file):
-      if file.takes(sample, of: track.format) {
+      if file.takes(sample) {
         write(sample, to: &file)
       } else {
-        skipped += sample.items
+        unfiled += sample.items
+        if sample.sound != file.sound { noteOmission(from: file) }
       }
       state = .recording(file)
     }
+  }
+
+  /// Notes that sound is not in `file`, which is a pipe and thus not followed by one that has it.
+  private mutating func noteOmission(from file: RecordingFile) {
+    guard !configuration.canContinue else { return }
+    omission =
+      file.sound == nil
+      ? "it began after the header of a pipe, which is written once"
+      : "its format changed, and the header of a pipe is written once"
   }
 
   /// Begins a file of sound alone, where one has to begin with `sample`.
@@ -263,19 +283,22 @@ struct Recorder {
     with sample: SoundTrack.Sample
   ) throws(RecordingError) {
     let time = MediaTime(ticks: sample.start, timescale: 1_000_000_000)
-    if let reason = continuity.judge(time, arrival: lastArrival) {
+    if let reason = soundContinuity.judge(time, arrival: lastArrival) {
       try separate(because: reason, at: time)
     }
-    if case .recording(let file) = state, configuration.canContinue {
-      let reason = reasonToEnd(
-        after: file.age(at: sample.start), clockOffset: file.clockOffset)
-      if let reason = reason ?? (file.sound == track.format ? nil : .track) {
+    if case .recording(let file) = state {
+      if file.sound != sample.sound {
+        guard configuration.canContinue else { throw .cannotChange(.track) }
+        try end(because: .track)
+      } else if configuration.canContinue,
+        let reason = reasonToEnd(
+          after: file.age(at: sample.start), clockOffset: file.clockOffset)
+      {
         try end(because: reason)
       }
     }
-    guard case .waiting = state, pause.map({ lastArrival >= $0 }) ?? true else { return }
-    var file = try RecordingFile(
-      first: sample, of: track, arrival: lastArrival, configuration)
+    guard case .waiting = state, !isPausing else { return }
+    var file = try RecordingFile(first: sample, arrival: lastArrival, configuration)
     begin(&file)
     state = .recording(file)
   }
@@ -284,7 +307,7 @@ struct Recorder {
     do {
       if let record = try file.write(sample) { actions.append(.write(record)) }
     } catch {
-      skipped += sample.items
+      unfiled += sample.items
     }
   }
 
@@ -294,7 +317,7 @@ struct Recorder {
   private mutating func openIfReady() throws(RecordingError) {
     guard case .opening(let opening) = state else { return }
     // Sound may begin later than the pictures.
-    let isComplete = hasBegun || track.format != nil
+    let isComplete = hasBegun || input.track.sound != nil
     let isReady =
       if let depth = depth(for: opening), isComplete {
         opening.pictures > depth
@@ -309,9 +332,9 @@ struct Recorder {
     var file: RecordingFile
     do {
       file = try RecordingFile(
-        opening, depth: depth, beside: refusal == nil ? track : nil, configuration)
+        opening, depth: depth, beside: refusal == nil ? input.track.sound : nil, configuration)
     } catch {
-      guard track.format != nil, refusal == nil else { throw error }
+      guard input.track.sound != nil, refusal == nil else { throw error }
       // Sound never stops the pictures.
       refusal = "\(error)"
       file = try RecordingFile(opening, depth: depth, beside: nil, configuration)
@@ -321,8 +344,8 @@ struct Recorder {
     for element in opening.elements {
       switch element {
       case .picture(let unit): write(unit, to: &file)
-      case .sound(let sample) where file.takes(sample, of: track.format): write(sample, to: &file)
-      case .sound(let sample): skipped += sample.items
+      case .sound(let sample) where file.takes(sample): write(sample, to: &file)
+      case .sound(let sample): unfiled += sample.items
       }
     }
     state = .recording(file)
@@ -344,16 +367,16 @@ struct Recorder {
   private mutating func separate(
     because reason: FileReason, at time: MediaTime?
   ) throws(RecordingError) {
-    guard !configuration.canContinue, case .recording(var file) = state else {
-      return try end(because: reason)
-    }
+    guard !configuration.canContinue else { return try end(because: reason) }
+    if case .opening(let opening) = state { try open(opening) }
+    guard case .recording(var file) = state else { return }
     if reason == .clock, let time { file.resume(at: time) }
     state = .recording(file)
   }
 
   private mutating func end(because reason: FileReason) throws(RecordingError) {
     if case .opening(let opening) = state { try open(opening) }
-    defer { state = .waiting(since: nil) }
+    defer { (state, firstMissed) = (.waiting, nil) }
     guard case .recording(var file) = state else { return }
     if file.needsMoreDepth { learnedDepth = max(learnedDepth ?? 0, file.pictures?.depth ?? 0) + 1 }
     let (last, ending) = file.finish(because: reason)

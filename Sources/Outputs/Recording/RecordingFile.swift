@@ -20,7 +20,7 @@ struct RecordingFile {
 
   private(set) var pictures: Pictures?
   /// The sound in it; `nil` without.
-  let sound: SoundFormat?
+  let sound: SoundDescription?
   /// How much UTC was ahead of the clock of arrivals when it began, in nanoseconds.
   let clockOffset: Int64
   /// When its first picture or sound came.
@@ -61,7 +61,7 @@ struct RecordingFile {
   ///   - setup: what all files of the recording have in common.
   /// - Throws: ``RecordingError``.
   init(
-    _ opening: RecordingOpening, depth: Int, beside sound: SoundTrack?,
+    _ opening: RecordingOpening, depth: Int, beside sound: SoundDescription?,
     _ setup: Recorder.Configuration
   ) throws(RecordingError) {
     let key = opening.first
@@ -84,9 +84,9 @@ struct RecordingFile {
     wallClock = WallClockTime(nanoseconds: key.firstArrival.nanoseconds)
       .advanced(byNanoseconds: clockOffset)
     start = key.time.nanoseconds
-    self.sound = sound?.format
+    self.sound = sound
     muxer = try Muxer(
-      setup.container, tracks: [track] + (sound?.recorded.map { [$0] } ?? []),
+      setup.container, tracks: [track] + (sound.map { [RecordedTrack($0)] } ?? []),
       start: wallClock, canSeek: setup.canSeek)
   }
 
@@ -94,17 +94,15 @@ struct RecordingFile {
   ///
   /// - Throws: ``RecordingError``.
   init(
-    first: SoundTrack.Sample, of sound: SoundTrack, arrival: Instant,
-    _ setup: Recorder.Configuration
+    first: SoundTrack.Sample, arrival: Instant, _ setup: Recorder.Configuration
   ) throws(RecordingError) {
-    guard let track = sound.recorded else { throw .noFormat }
     (container, canSeek) = (setup.container, setup.canSeek)
     clockOffset = setup.clock.offset()
     wallClock = setup.clock.time(of: arrival)
     start = first.start
-    self.sound = sound.format
+    sound = first.sound
     muxer = try Muxer(
-      setup.container, tracks: [track], start: wallClock,
+      setup.container, tracks: [RecordedTrack(first.sound)], start: wallClock,
       canSeek: setup.canSeek)
   }
 
@@ -128,21 +126,24 @@ struct RecordingFile {
     return false
   }
 
-  /// Whether `sample` of `format` can be in the file: sound before its first picture is left out,
-  /// and so is what comes again after the sound's clock leapt back.
-  func takes(_ sample: SoundTrack.Sample, of format: SoundFormat?) -> Bool {
-    guard let sound, sound == format, sample.start >= start else { return false }
+  /// Whether `sample` can be in the file: sound of another format or before its first picture is
+  /// left out, and so is what comes again after the sound's clock leapt back.
+  func takes(_ sample: SoundTrack.Sample) -> Bool {
+    guard sound == sample.sound, sample.start >= start else { return false }
     return sample.start >= latestSound.subtractingSaturating(Self.greatestOverlap)
   }
 
-  /// Continues after a leap of the sender's clock: the next picture, of time `time`, follows the
-  /// last one.
+  /// Continues after a leap of the sender's clock: the next picture or, without pictures, the next
+  /// piece of sound, of time `time`, follows what there is.
   mutating func resume(at time: MediaTime) {
-    guard var pictures else { return }
-    let end = Int64(Double(length) / 1e9 * Double(pictures.timescale))
-    pictures.base = time.ticks.subtractingSaturating(end)
-    self.pictures = pictures
+    if var pictures {
+      let end = Int64(Double(length) / 1e9 * Double(pictures.timescale))
+      pictures.base = time.ticks.subtractingSaturating(end)
+      self.pictures = pictures
+    }
+    let former = start
     start = time.nanoseconds.subtractingSaturating(length)
+    latestSound = latestSound.addingSaturating(start.subtractingSaturating(former))
   }
 
   /// What the file begins with before its first sample, if anything.
@@ -170,7 +171,7 @@ struct RecordingFile {
   /// Adds `sample`, as above.
   mutating func write(_ sample: SoundTrack.Sample) throws(RecordingError) -> OutputRecord? {
     guard let sound else { return nil }
-    let rate = UInt32(clamping: sound.sampleRate)
+    let rate = UInt32(clamping: sound.format.sampleRate)
     let exact = Double(age(at: sample.start)) * Double(rate) / 1e9
     guard let place = Int64(exactly: exact.rounded()) else { return nil }
     let decoding = max(place, lastSound.addingSaturating(1))

@@ -108,6 +108,7 @@ final class RecordingFiles: OutputDestination {
   }
 
   func finish() throws {
+    defer { noteSound() }
     try recorder?.finish()
     try perform()
     if let failure { throw RecordingError.incomplete(holes: holes, because: failure) }

@@ -63,15 +63,19 @@ struct RecordingOpening {
     pictures += 1
     items += 1
     bytes += unit.bytes.readableBytes
-    let span = unit.time.nanoseconds(since: first.time)
-    isLong = isLong || span >= Self.learningTime.wholeNanoseconds
+    noteSpan(unit.time.nanoseconds(since: first.time))
     return true
   }
 
-  /// Adds sound.
+  /// Adds sound; it shows as well that time has passed.
   mutating func append(_ sample: SoundTrack.Sample) {
     elements.append(.sound(sample))
     items += sample.items
     bytes += sample.bytes.readableBytes
+    noteSpan(sample.start.subtractingSaturating(first.time.nanoseconds))
+  }
+
+  private mutating func noteSpan(_ nanoseconds: Int64) {
+    isLong = isLong || nanoseconds >= Self.learningTime.wholeNanoseconds
   }
 }

@@ -10,6 +10,8 @@ import RTPWire
 struct SoundTrack {
   /// A unit as it is recorded.
   struct Sample {
+    /// What it is; the track may have become something else since.
+    var sound: SoundDescription
     var bytes: ByteBuffer
     /// On the timeline of the pictures, or its own where there are none, in nanoseconds.
     var start: Int64
@@ -23,18 +25,24 @@ struct SoundTrack {
   fileprivate struct Conversion {
     var decoded = DecodedTrack()
     var encoder: SoundEncoder?
+    /// What the encoder was opened for.
+    var purpose: Purpose?
     /// Seconds of sound that the encoder got.
     var fed = 0.0
     /// A moment of the timeline, in nanoseconds, and how many seconds the encoder had got by then.
     var anchor: (time: Int64, fed: Double)?
     /// Units that are in no sample yet.
     var items = 0
+
+    struct Purpose: Hashable {
+      var coding: SoundEncoder.Coding
+      var sampleRate: Int
+      var channels: Int
+    }
   }
 
-  /// What is recorded; `nil` before the first unit.
-  private(set) var format: SoundFormat?
-  /// Samples at the start that players leave out.
-  private(set) var padding = 0
+  /// What is recorded now; `nil` before the first unit.
+  private(set) var sound: SoundDescription?
   /// Why the sound cannot be recorded.
   private(set) var failure: String?
   private let container: Container
@@ -47,40 +55,75 @@ struct SoundTrack {
 
   init(for container: Container) { self.container = container }
 
-  /// The track as files describe it; `nil` before it is known.
-  var recorded: RecordedTrack? { format.map { RecordedTrack($0, padding: padding) } }
-
-  /// Takes `unit`, after a picture of that time arrived at that moment.
+  /// Takes `unit`.
   ///
+  /// - Parameters:
+  ///   - unit: in the order of its source.
+  ///   - picture: the time of a picture that came before it, and when that arrived.
+  ///   - isAlone: whether it keeps its own times, because there are no pictures.
   /// - Returns: what can be recorded by now.
   mutating func take(
-    _ unit: SoundUnit, after picture: (time: Int64, arrival: Instant)?
+    _ unit: SoundUnit, after picture: (time: Int64, arrival: Instant)?, isAlone: Bool
   ) -> [Sample] {
-    let start = place(unit, after: picture)
+    let start = isAlone ? unit.time.nanoseconds : place(unit, after: picture)
+    var rest: [Sample] = []
     if source != unit.format {
-      source = unit.format
       failure = nil
-      conversion = container.copies(unit.format) ? nil : Conversion()
-      format = conversion == nil ? unit.format.described : nil
+      if container.copies(unit.format) {
+        rest = finish()
+        conversion = nil
+        sound = SoundDescription(format: unit.format.described)
+      } else if conversion == nil {
+        (conversion, sound) = (Conversion(), nil)
+      } else {
+        // The encoder goes on, if it can.
+        conversion?.decoded = DecodedTrack()
+      }
+      source = unit.format
     }
     guard var conversion else {
-      let sample = Sample(bytes: unit.bytes, start: start, count: unit.sampleCount, items: 1)
-      return (container.fillsHoles ? filling.silence(before: unit, at: start) : []) + [sample]
+      return rest + copies(of: unit, at: start)
     }
     self.conversion = nil
     conversion.items += 1
     let samples = convert(unit, start: start, with: &conversion)
     self.conversion = conversion
-    return samples
+    return rest + samples
   }
 
-  /// What the encoder still has, when nothing more comes.
+  /// What the encoder still has, when nothing more comes of what it was given.
   mutating func finish() -> [Sample] {
-    guard var conversion, let encoder = conversion.encoder else { return [] }
-    let samples = conversion.samples(of: encoder.finish(), by: encoder)
+    guard var conversion else { return [] }
+    let samples = conversion.finish()
     self.conversion = Conversion()
     source = nil
     return samples
+  }
+
+  /// Takes note that the connection has ended.
+  ///
+  /// - Parameter isContinued: whether what comes next belongs to the same file, so that the time in
+  ///   between becomes silence.
+  /// - Returns: what the encoder still has for the file that ends.
+  mutating func interrupt(isContinued: Bool) -> [Sample] {
+    lead = nil
+    guard !isContinued else { return [] }
+    filling.restart()
+    return finish()
+  }
+
+  /// `unit` as it came, after the silence that belongs before it.
+  private mutating func copies(of unit: SoundUnit, at start: Int64) -> [Sample] {
+    guard let sound else { return [] }
+    let copy = Sample(
+      sound: sound, bytes: unit.bytes, start: start, count: unit.sampleCount, items: 1)
+    guard container.fillsHoles, let hole = filling.hole(before: unit) else { return [copy] }
+    return (0..<hole.count).map { number in
+      Sample(
+        sound: sound, bytes: hole.bytes,
+        start: start.subtractingSaturating(Int64(hole.count - number) * hole.length),
+        count: hole.samples, items: 0)
+    } + [copy]
   }
 
   private mutating func convert(
@@ -89,16 +132,19 @@ struct SoundTrack {
     do {
       let pieces = try conversion.decoded.take(unit)
       guard let first = pieces.first else { return [] }
+      let purpose = Conversion.Purpose(
+        coding: container.coding(for: unit.format), sampleRate: first.sampleRate,
+        channels: first.channels)
+      var rest: [Sample] = []
       let encoder: SoundEncoder
-      if let open = conversion.encoder {
+      if let open = conversion.encoder, conversion.purpose == purpose {
         encoder = open
       } else {
+        rest = conversion.finish()
         encoder = try SoundEncoder(
-          container.coding(for: unit.format), sampleRate: first.sampleRate,
-          channels: first.channels)
-        conversion.encoder = encoder
-        format = encoder.format
-        padding = encoder.padding
+          purpose.coding, sampleRate: purpose.sampleRate, channels: purpose.channels)
+        (conversion.encoder, conversion.purpose) = (encoder, purpose)
+        sound = encoder.sound
       }
       var packets: [SoundEncoder.Packet] = []
       for piece in pieces {
@@ -107,7 +153,7 @@ struct SoundTrack {
       }
       let end = start.addingSaturating(unit.duration.wholeNanoseconds)
       conversion.anchor = (end, conversion.fed)
-      return conversion.samples(of: packets, by: encoder)
+      return rest + conversion.samples(of: packets, by: encoder)
     } catch {
       failure = "\(error)"
       return []
@@ -131,6 +177,14 @@ struct SoundTrack {
 }
 
 extension SoundTrack.Conversion {
+  /// What the encoder still has; another one follows it.
+  fileprivate mutating func finish() -> [SoundTrack.Sample] {
+    guard let encoder else { return [] }
+    let samples = samples(of: encoder.finish(), by: encoder)
+    (self.encoder, purpose, fed, anchor) = (nil, nil, 0, nil)
+    return samples
+  }
+
   /// `packets` at their times.
   fileprivate mutating func samples(
     of packets: [SoundEncoder.Packet], by encoder: SoundEncoder
@@ -141,10 +195,15 @@ extension SoundTrack.Conversion {
       defer { items = 0 }
       let distance = (Double(packet.position) / rate - anchor.fed) * 1e9
       return SoundTrack.Sample(
-        bytes: packet.bytes, start: anchor.time.addingSaturating(Int64(distance.rounded())),
+        sound: encoder.sound, bytes: packet.bytes,
+        start: anchor.time.addingSaturating(Int64(distance.rounded())),
         count: packet.sampleCount, items: items)
     }
   }
+}
+
+extension SoundEncoder {
+  fileprivate var sound: SoundDescription { SoundDescription(format: format, padding: padding) }
 }
 
 extension SoundFormat {

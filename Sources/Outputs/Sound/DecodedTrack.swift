@@ -6,6 +6,11 @@ import Defragment
 struct DecodedTrack {
   /// The most samples of silence in one piece, a second at the usual rates.
   private static let longestPiece = 48_000
+  /// How long a unit that cannot be decoded is silent, at most, in seconds.
+  ///
+  /// No coded unit lasts longer: 1024 samples of AAC at 7,350 Hz are 0.139 s, a packet of Opus is
+  /// at most 0.12 s. What is said of a forged one may be anything.
+  private static let longestUnit = 0.14
 
   private var decoder: SoundDecoder?
   private var timeline = SoundTimeline()
@@ -19,7 +24,9 @@ struct DecodedTrack {
     var silence = timeline.silence(before: unit)
     if unit.isDiscontinuity || silence > 0 { decoder.restart() }
     let samples = decoder.decode(unit.bytes)
-    if samples == nil { silence += unit.sampleCount }
+    if samples == nil {
+      silence += min(unit.sampleCount, Int(Self.longestUnit * Double(unit.format.sampleRate)))
+    }
     if let samples { try note((samples.sampleRate, samples.channels)) }
     guard let shape else { return [] }
     return Self.silence(silence * shape.rate / unit.format.sampleRate, shape)
@@ -47,14 +54,17 @@ struct DecodedTrack {
       to: "\(found.rate) Hz, \(found.channels) channels")
   }
 
+  /// `count` samples of silence, in pieces that share their memory.
   private static func silence(
     _ count: Int, _ shape: (rate: Int, channels: Int)
   ) -> [SoundSamples] {
-    stride(from: 0, to: count, by: longestPiece).map { start in
-      let length = min(longestPiece, count - start)
-      return SoundSamples(
+    func piece(_ length: Int) -> SoundSamples {
+      SoundSamples(
         sampleRate: shape.rate, channels: shape.channels,
         values: Array(repeating: 0, count: length * shape.channels))
     }
+    let (whole, rest) = count.quotientAndRemainder(dividingBy: longestPiece)
+    return (whole > 0 ? Array(repeating: piece(longestPiece), count: whole) : [])
+      + (rest > 0 ? [piece(rest)] : [])
   }
 }

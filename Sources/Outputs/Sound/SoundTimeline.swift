@@ -10,10 +10,12 @@ struct SoundTimeline: Sendable {
   /// How many seconds the times may move more than the arrivals did: networks hold packets back
   /// that long; a forged timestamp leaps further.
   private static let longestLead = 5.0
-  /// In seconds; a longer pause is a new beginning and is not filled.
-  private static let longestSilence = 3600.0
+  /// In seconds; a longer pause is a new beginning and is not filled: nobody wants to hear it, and
+  /// a file of hours would come of one packet.
+  private static let longestSilence = 60.0
 
   private var anchor: MediaTime?
+  private var sampleRate = 0
   /// Samples since the anchor.
   private var samples = 0
   private var lastArrival = Instant(nanoseconds: 0)
@@ -22,7 +24,7 @@ struct SoundTimeline: Sendable {
   mutating func silence(before unit: SoundUnit) -> Int {
     let rate = unit.format.sampleRate
     defer { lastArrival = unit.lastArrival }
-    guard let anchor, anchor.timescale == unit.time.timescale else {
+    guard let anchor, anchor.timescale == unit.time.timescale, sampleRate == rate else {
       begin(at: unit)
       return 0
     }
@@ -48,6 +50,7 @@ struct SoundTimeline: Sendable {
 
   private mutating func begin(at unit: SoundUnit) {
     anchor = unit.time
+    sampleRate = unit.format.sampleRate
     samples = unit.sampleCount
   }
 }

@@ -15,7 +15,11 @@ import Testing
   }
 
   private static func sound(_ milliseconds: Int64) -> SoundTrack.Sample {
-    SoundTrack.Sample(bytes: ByteBuffer(), start: milliseconds * 1_000_000, count: 0, items: 1)
+    let format = SoundFormat(
+      codec: SoundCodec(name: "pcmu", decoderName: "pcm_mulaw"), sampleRate: 8000, channels: 1)
+    return SoundTrack.Sample(
+      sound: SoundDescription(format: format), bytes: ByteBuffer(),
+      start: milliseconds * 1_000_000, count: 0, items: 1)
   }
 
   /// What comes out: pictures as `P`, sound as `S`, with their milliseconds.
@@ -68,6 +72,29 @@ import Testing
     var interleaver = Interleaver()
     for time: Int64 in [90_000, 90_040, 0, 40] { interleaver.append(Self.picture(time)) }
     #expect(Self.released(from: &interleaver) == ["P90000", "P90040", "P0", "P40"])
+  }
+
+  @Test func soundWithATimeThatWasWrongOnceIsWaitedForAgain() {
+    var interleaver = Interleaver()
+    interleaver.append(Self.picture(0))
+    interleaver.append(Self.sound(100_000))
+    for time: Int64 in [0, 20] { interleaver.append(Self.sound(time)) }
+    #expect(Self.released(from: &interleaver) == ["S100000", "P0", "S0"])
+    for time: Int64 in [40, 80] { interleaver.append(Self.picture(time)) }
+    #expect(Self.released(from: &interleaver) == ["S20"])
+    interleaver.append(Self.sound(60))
+    #expect(Self.released(from: &interleaver) == ["P40", "S60"])
+  }
+
+  @Test func aClockThatLeapsBackWithItsSoundHoldsNothing() {
+    var interleaver = Interleaver()
+    interleaver.append(Self.picture(90_000))
+    interleaver.append(Self.sound(90_000))
+    interleaver.append(Self.picture(90_040))
+    for time: Int64 in [0, 20] { interleaver.append(Self.sound(time)) }
+    for time: Int64 in [0, 40] { interleaver.append(Self.picture(time)) }
+    #expect(
+      Self.released(from: &interleaver) == ["P90000", "P90040", "S90000", "P0", "S0", "S20", "P40"])
   }
 
   @Test func whatWaitsIsBounded() {

@@ -156,10 +156,11 @@ extension AccessUnit {
 
   var damaged: AccessUnit { changed(integrity: .damaged) }
 
-  func moved(by time: Duration) -> AccessUnit {
+  func moved(by time: Duration, arriving later: Duration? = nil) -> AccessUnit {
     let ticks = time.wholeNanoseconds / 1_000_000 * 90
     return changed(
-      time: MediaTime(ticks: self.time.ticks + ticks, timescale: 90_000), arrival: time)
+      time: MediaTime(ticks: self.time.ticks + ticks, timescale: 90_000),
+      arrival: later ?? time)
   }
 
   /// With zeros behind its parameter sets.

@@ -88,6 +88,9 @@ struct AudioConfigurationTests {
     #expect(error("17800000") == .cut)
     #expect(error("1780000010") == .sampleRate)
     #expect(error("11c8") == .channels)
+    // 7,349 and 7,350 Hz in full.
+    #expect(error("17800e5a88") == .sampleRate)
+    #expect(error("17800e5b08") == nil)
   }
 
   @Test(

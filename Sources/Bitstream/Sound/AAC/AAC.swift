@@ -34,6 +34,10 @@ public enum AAC {
 
   /// The index of a frequency that is given in full.
   static let explicitRate: UInt32 = 15
+  /// The lowest frequency that has an index.
+  ///
+  /// One given in full could be 1 Hz, of which a few bytes last for a quarter of an hour.
+  static let leastSampleRate = 7_350
   /// What no encoder exceeds; a frequency in full has room for 16 MHz.
   static let greatestSampleRate = 192_000
 

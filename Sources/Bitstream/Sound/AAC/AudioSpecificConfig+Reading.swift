@@ -149,7 +149,9 @@ extension AudioSpecificConfig {
     let index = try reader.bits(4)
     if index == AAC.explicitRate {
       let rate = Int(try reader.bits(24))
-      guard (1...AAC.greatestSampleRate).contains(rate) else { throw Invalid.sampleRate }
+      guard (AAC.leastSampleRate...AAC.greatestSampleRate).contains(rate) else {
+        throw Invalid.sampleRate
+      }
       return rate
     }
     guard AAC.sampleRates.indices.contains(Int(index)) else { throw Invalid.sampleRate }

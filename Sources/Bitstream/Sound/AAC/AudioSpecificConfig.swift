@@ -5,7 +5,7 @@ public struct AudioSpecificConfig: Sendable, Hashable {
   public enum Invalid: Error, Sendable, Hashable {
     /// It ends inside a field.
     case cut
-    /// A sampling frequency that is reserved, 0, or beyond 192 kHz.
+    /// A sampling frequency that is reserved, below 7,350 Hz, or beyond 192 kHz.
     case sampleRate
     /// A channel configuration that is reserved, or more than 8 channels.
     case channels
@@ -37,10 +37,11 @@ public struct AudioSpecificConfig: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - objectType: 1 … 4, those that an ADTS header can name.
-  ///   - sampleRate: samples a second, at most 192,000.
+  ///   - sampleRate: samples a second, 7,350 … 192,000.
   ///   - channels: 1 … 8.
   public init?(objectType: Int = 2, sampleRate: Int, channels: Int) {
-    guard (1...4).contains(objectType), (1...AAC.greatestSampleRate).contains(sampleRate),
+    guard (1...4).contains(objectType),
+      (AAC.leastSampleRate...AAC.greatestSampleRate).contains(sampleRate),
       let configuration = AAC.channelConfiguration(of: channels)
     else { return nil }
     self.objectType = objectType
