@@ -74,13 +74,15 @@ let package = Package(
     ),
     // The memory and the socket of a ring of frames; its public header is for readers in C.
     .target(name: "CFrameRing"),
+    // RGB of planes, with the processor's vector instructions.
+    .target(name: "CPixels"),
     // libavformat's muxers, loaded at run time.
     .target(name: "CAVMuxing", dependencies: ["CFFmpeg"]),
     .target(
       name: "Outputs",
       dependencies: [
         "RTPWire", "BlockingIO", "Bitstream", "Defragment", "Decode", "CFFmpeg", "CFrameRing",
-        "CAVMuxing",
+        "CAVMuxing", "CPixels",
         .product(name: "NIOCore", package: "swift-nio"),
       ]
     ),
@@ -167,7 +169,7 @@ let package = Package(
       name: "DecodeTests",
       dependencies: [
         "Decode", "Outputs", "BlockingIO", "Bitstream", "Defragment", "RTPWire", "CFFmpeg",
-        "TestSupport",
+        "CPixels", "TestSupport",
       ],
       resources: [.copy("Readers")]
     ),
@@ -226,7 +228,7 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-let targetsInC: Set = ["CLinux", "CFrameRing", "CAVMuxing"]
+let targetsInC: Set = ["CLinux", "CFrameRing", "CPixels", "CAVMuxing"]
 for target in package.targets where target.type != .system && !targetsInC.contains(target.name) {
   target.swiftSettings = [
     .treatAllWarnings(as: .error),

@@ -30,6 +30,26 @@ import Defragment
     }
 
     var fieldCount: Int { isFieldByField ? 2 : 1 }
+
+    /// Whether it is from 4:2:0 or 4:2:2 straight to RGB, where each chroma sample may hold for its
+    /// pixels.
+    var isShortcut: Bool {
+      let (old, new) = (source.geometry, target.geometry)
+      return quality == .fast && new.pixelFormat.layout == .packed
+        && [.yuv(.yuv420), .yuv(.yuv422)].contains(old.pixelFormat.layout)
+        && old.pixelFormat.bitDepth == 8 && new.pixelFormat.bitDepth == 8
+        && (old.width, old.height) == (new.width, new.height)
+        && (new.height / fieldCount) % 2 == 0
+    }
+
+    /// The matrix of RGB is that of the other side, so that nothing is converted twice.
+    func matrix(of side: RawFrame.Conversion) -> ColourMatrix {
+      for colour in [side.colour, source.colour, target.colour] {
+        if let matrix = ColourMatrix(code: colour.matrix), matrix != .identity { return matrix }
+        if colour.matrix != ColourMatrix.identity.rawValue { break }
+      }
+      return ColourMatrix(usualFor: source.geometry.height)
+    }
   }
 
   /// libswscale counts places in 1/256 of a sample of luma; -513 is where it thinks best.
@@ -119,38 +139,19 @@ import Defragment
     }
     // It refuses where nothing has a matrix.
     _ = unsafe sws_setColorspaceDetails(
-      context, matrix(source).coefficients, source.colour.isFullRange ? 1 : 0,
-      matrix(target).coefficients, target.colour.isFullRange ? 1 : 0,
-      isShortcut && !source.colour.isFullRange ? Self.lostBrightness : 0, Self.unity, Self.unity)
+      context, setup.matrix(of: source).coefficients, source.colour.isFullRange ? 1 : 0,
+      setup.matrix(of: target).coefficients, target.colour.isFullRange ? 1 : 0,
+      setup.isShortcut && !source.colour.isFullRange ? Self.lostBrightness : 0, Self.unity,
+      Self.unity)
     return unsafe context
-  }
-
-  /// Whether libswscale converts straight from 4:2:0 or 4:2:2 to RGB, if it is allowed to.
-  private var isShortcut: Bool {
-    let (old, new) = (setup.source.geometry, setup.target.geometry)
-    return setup.quality == .fast && new.pixelFormat.layout == .packed
-      && [.yuv(.yuv420), .yuv(.yuv422)].contains(old.pixelFormat.layout)
-      && old.pixelFormat.bitDepth == 8 && new.pixelFormat.bitDepth == 8
-      && (old.width, old.height) == (new.width, new.height)
-      && (new.height / setup.fieldCount) % 2 == 0
   }
 
   private var flags: Int32 {
     let (old, new) = (setup.source.geometry, setup.target.geometry)
-    guard !isShortcut else { return SWS_BICUBIC }
+    guard !setup.isShortcut else { return SWS_BICUBIC }
     // Without scaling, the filter is for chroma only.
     let filter = (old.width, old.height) == (new.width, new.height) ? SWS_BILINEAR : SWS_BICUBIC
     return filter | SWS_FULL_CHR_H_INT | SWS_ACCURATE_RND
-  }
-
-  /// The matrix of RGB is that of the other side, so that nothing is converted twice.
-  private func matrix(_ side: RawFrame.Conversion) -> ColourMatrix {
-    let height = setup.source.geometry.height
-    for colour in [side.colour, setup.source.colour, setup.target.colour] {
-      if let matrix = ColourMatrix(code: colour.matrix), matrix != .identity { return matrix }
-      if colour.matrix != ColourMatrix.identity.rawValue { break }
-    }
-    return ColourMatrix(usualFor: height)
   }
 
   /// Where the first chroma sample of a field lies (H.264 §E.2.1, `chroma_sample_loc_type`).

@@ -32,6 +32,9 @@ import Defragment
     case fixed(RawFrame.Conversion)
   }
 
+  /// Whether libswscale makes all RGB, as it does where ``PackedRGB`` lacks an instruction.
+  package var avoidsPackedRGB = false
+
   private let target: Target
   private let quality: Quality
   private let frames = FramePool()
@@ -120,6 +123,11 @@ import Defragment
       return unsafe P010.write(frame, to: start, as: layout)
     }
     let key = FieldScaler.Setup(of: frame, conversion, quality)
+    if key.isShortcut, !avoidsPackedRGB,
+      unsafe PackedRGB.write(frame, by: key, to: start, as: layout)
+    {
+      return true
+    }
     if scaler?.setup != key { scaler = FieldScaler(key) }
     guard let scaler else { return false }
     return unsafe scaler.scale(frame, to: start, as: layout)
