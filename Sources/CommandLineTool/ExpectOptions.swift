@@ -7,7 +7,8 @@ struct ExpectOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       Rules for the run, separated by commas, such as 'frames>=300, loss<=0.1%, size=1920x1080'. \
-      What can be measured: \(ExpectedMetric.names). The result is a JSON object with each rule, \
+      What can be measured: \(ExpectedMetric.names). codec is one of \(Self.words("codec")); audio one \
+      of \(Self.words("audio")). A share is a percentage, or a part of one: 0.1% is 0.001. The result is a JSON object with each rule, \
       what was measured and whether it held: in the last line of --stats if given, otherwise on \
       standard output if no output is there, otherwise on standard error.
       """, valueName: "rules"))
@@ -22,4 +23,9 @@ struct ExpectOptions: ParsableArguments {
   }
 
   func validate() throws { _ = try rules() }
+
+  /// The words that a metric can be.
+  private static func words(_ metric: String) -> String {
+    ExpectedMetric.all.first { $0.name == metric }?.words().joined(separator: ", ") ?? ""
+  }
 }

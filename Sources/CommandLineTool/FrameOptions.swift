@@ -26,7 +26,7 @@ struct FrameOptions: ParsableArguments {
       """
       Write a picture (.jpg, .png) this often by the stream's clock, such as 500ms, 10s, 5m or 1h. \
       Names without %d or a time get a number: shot-000001.jpg.
-      """, valueName: "time"))
+      """, valueName: "time"), transform: TimeSpan.read)
   var every: TimeSpan?
 
   func validate() throws {

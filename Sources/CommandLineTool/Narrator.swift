@@ -12,6 +12,7 @@ struct Narrator {
   let isQuiet: Bool
   private let isAsking: Bool
   private let isCodecChosen: Bool
+  private let countsFrames: Bool
   private var phase: VideoStream.Phase?
   private var format: String?
   private var sourceChanges: UInt64 = 0
@@ -26,15 +27,22 @@ struct Narrator {
   private var recoveriesSaid: UInt64 = 0
   private var hasSaidUnauthentic = false
   private var hasSaidScrambled = false
+  private var hasSaidSoundAlone = false
   private var readersAwaited: Set<String> = []
   /// How many events of each output were told, by its place.
   private var eventsTold: [Int: Int] = [:]
   /// The outputs whose file does not take what is written.
   private var stalled: Set<Int> = []
 
+  /// After this many seconds of sound, pictures are not expected any more.
+  private static let soundAlone = 2.0
+
   /// `isAsking` is true if the source is a server that is asked for its stream, `isCodecChosen` if
-  /// the user named the codec.
-  init(isVerbose: Bool, isQuiet: Bool, isAsking: Bool, isCodecChosen: Bool) {
+  /// the user named the codec, and `countsFrames` if a number of frames ends the run.
+  init(
+    isVerbose: Bool, isQuiet: Bool, isAsking: Bool, isCodecChosen: Bool, countsFrames: Bool
+  ) {
+    self.countsFrames = countsFrames
     self.isCodecChosen = isCodecChosen
     self.isVerbose = isVerbose
     self.isAsking = isAsking
@@ -78,6 +86,13 @@ struct Narrator {
     {
       hasSaidScrambled = true
       remarks.append(.warning(words))
+    }
+    if countsFrames, !hasSaidSoundAlone, status.delivery.accessUnits == 0,
+      status.delivery.soundSeconds >= Self.soundAlone
+    {
+      hasSaidSoundAlone = true
+      remarks.append(
+        .warning("only sound comes, in which --frames has nothing to count; --duration ends it"))
     }
     for output in status.outputs where output.awaitsReader {
       guard readersAwaited.insert(output.name).inserted else { continue }

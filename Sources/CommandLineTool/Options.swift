@@ -16,8 +16,9 @@ struct OutputOptions: ParsableArguments {
       A file or named pipe to write, or - for standard output; repeatable. The ending chooses the \
       format: \(Self.formatNames). An existing file is replaced when the first frame comes. A .jpg or \
       .png is one intact picture; with --every, or with %d, %05d or the time in UTC such as \
-      %Y%m%dT%H%M%SZ in its name, it is one of many. Numbers begin at 1 in each run and replace the \
-      pictures of an earlier one. jsonl is what became of each picture, for which \
+      %Y%m%dT%H%M%SZ in its name, it is one of many: without --every, one for each frame, and with \
+      --frames 1 a single one. Numbers begin at 1 in each run and replace the pictures of an earlier \
+      one. jsonl is what became of each picture, for which \
       it is decoded. \(Self.schemes)
       """, valueName: "path"), transform: CommandLineSecrets.path)
   var paths: [String] = []
@@ -25,8 +26,10 @@ struct OutputOptions: ParsableArguments {
   @Option(
     name: .customLong("format"),
     help: ArgumentHelp(
-      "The format of all outputs, whatever their endings: \(Self.formatNames).",
-      valueName: "name"))
+      """
+      The format of outputs whose names do not say it: -, names without an ending, and those with an \
+      unknown one. By default, - is y4m. There are \(Self.formatNames).
+      """, valueName: "name"))
   var formatName: String?
 
   @Flag(
@@ -64,6 +67,7 @@ struct OutputOptions: ParsableArguments {
       throw ValidationError("--scale-to-first needs -o")
     }
     try checkSchemes()
+    try checkEndings()
     guard !paths.contains("-") || isatty(STDOUT_FILENO) == 0 else {
       throw ValidationError("standard output is a terminal; pipe the video or give -o FILE")
     }
@@ -80,21 +84,41 @@ struct OutputOptions: ParsableArguments {
         + "and --size")
   }
 
+  /// Throws if `--format` changes nothing, and is not what the names say either.
+  private func checkEndings() throws {
+    guard let formatName, let format = Self.catalogue.format(named: formatName) else { return }
+    let named = paths.map { path in
+      (Self.format(saidBy: path) ?? Self.catalogue.format(forScheme: path)?.format).map {
+        (path, $0)
+      }
+    }
+    guard !named.contains(where: { $0 == nil }),
+      let other = named.compactMap(\.self).first(where: { $0.1.name != format.name })
+    else { return }
+    throw ValidationError(
+      "--format \(formatName) has no effect: '\(other.0)' says another format, and --format is for "
+        + "names that say none; leave one of the two out")
+  }
+
+  /// The format that the ending of `path` names; `nil` for `-` and where it names none.
+  private static func format(saidBy path: String) -> OutputFormat? {
+    path == "-" ? nil : catalogue.format(forPath: path)
+  }
+
   private func format(of path: String) throws -> OutputFormat {
     if let (format, rest) = Self.catalogue.format(forScheme: path) {
       guard !rest.isEmpty else { throw ValidationError("'\(path)' lacks a path: \(path)PATH") }
       return format
     }
+    if let format = Self.format(saidBy: path) { return format }
     if let formatName {
       guard let format = Self.catalogue.format(named: formatName) else {
         throw ValidationError("no format named '\(formatName)'; there are \(Self.formatNames)")
       }
       return format
     }
-    // Standard output has no ending; y4m describes itself.
-    let format =
-      path == "-" ? Self.catalogue.format(named: "y4m") : Self.catalogue.format(forPath: path)
-    guard let format else {
+    // It describes itself.
+    guard path == "-", let format = Self.catalogue.format(named: "y4m") else {
       throw ValidationError(
         "cannot tell the format of '\(path)' by its ending; say --format \(Self.formatNames)")
     }
@@ -238,26 +262,40 @@ extension MediaOptions {
 struct StoppingOptions: ParsableArguments {
   @Option(
     name: .customLong("frames"), parsing: .unconditional,
-    help: ArgumentHelp("Stop after this many frames.", valueName: "n"))
+    help: ArgumentHelp(
+      """
+      Stop after this many frames or, where nothing is decoded, access units: of recordings alone, \
+      those from the first intact key picture on, with which they begin.
+      """, valueName: "n"))
   var frameLimit: Int?
 
   /// The wanted number of frames.
   var frames: UInt64? { frameLimit.map { UInt64(clamping: $0) } }
 
   @Option(
-    parsing: .unconditional,
-    help: ArgumentHelp("Stop this long after the first packet.", valueName: "s"))
-  var duration: Double?
-
-  @Option(
-    parsing: .unconditional,
+    name: .customLong("duration"), parsing: .unconditional,
     help: ArgumentHelp(
       """
-      How long to wait for media, at the start and after a pause; 0 waits forever. By default 10 s, \
-      and 5 s for servers that are connected to (RTSP, HTTP, TCP); forever with --reconnect, and for \
-      the first packet of rtp://.
-      """, valueName: "s"))
-  var timeout: Double?
+      Stop this long after the first packet, in seconds, or with a unit: 90s, 10m, 1h. A stream that \
+      ends before is no error, and why it ended is said.
+      """, valueName: "time"), transform: Seconds.read)
+  var chosenDuration: Seconds?
+
+  /// In seconds.
+  var duration: Double? { chosenDuration?.seconds }
+
+  @Option(
+    name: .customLong("timeout"), parsing: .unconditional,
+    help: ArgumentHelp(
+      """
+      How long to wait for media, at the start and after a pause, as in --duration; 0 waits forever. \
+      By default 10 s, and 5 s for servers that are connected to (RTSP, HTTP, TCP); forever with \
+      --reconnect, and for the first packet of rtp://.
+      """, valueName: "time"), transform: Seconds.read)
+  var chosenTimeout: Seconds?
+
+  /// In seconds.
+  var timeout: Double? { chosenTimeout?.seconds }
 
   @Flag(
     help: """
@@ -288,9 +326,9 @@ struct DisplayOptions: ParsableArguments {
     parsing: .unconditional,
     help: ArgumentHelp(
       """
-      Rename the --stats file to PATH.1 when it reaches this size, replacing an older one, and start \
-      a new file.
-      """, valueName: "bytes"))
+      Rename the --stats file to PATH.1 when it reaches this size, such as 64MiB or a number of bytes, \
+      replacing an older one, and start a new file.
+      """, valueName: "size"), transform: ByteCount.readPlain)
   var statsSize: Int = 64 << 20
 
   @Flag(help: "Print only errors.")

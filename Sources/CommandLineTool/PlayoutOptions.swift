@@ -13,6 +13,9 @@ struct PlayoutOptions: ParsableArguments {
   /// Throws if nothing that is written can be paced.
   func check(_ requests: [OutputRequest]) throws {
     guard pace, !requests.contains(where: { $0.format.canBePaced }) else { return }
-    throw ValidationError("--pace has no effect without an output of frames or of sound alone")
+    let formats = CommandLineTool.current.outputs.formats.filter(\.canBePaced)
+    let names = formats.map { $0.scheme.map { "\($0):" } ?? $0.name }.joined(separator: ", ")
+    throw ValidationError(
+      "--pace has no effect without an output of frames or of sound alone; those are \(names)")
   }
 }

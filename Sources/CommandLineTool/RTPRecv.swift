@@ -13,25 +13,33 @@ import Transports
 struct RTPRecv: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rtp-recv",
-    abstract: "Receives RTP video and writes raw frames.",
+    abstract: "Receives RTP video and sound; writes recordings, frames and pictures.",
     usage: "rtp-recv [OPTIONS] SOURCE",
     discussion: """
-      SOURCE is where the video comes from:
+      SOURCE is where the media comes from:
       \(CommandLineTool.current.transports.help)
       With --transport, HOST:PORT alone is enough.
 
       EXAMPLES
         Watch a stream:
-          rtp-recv udp://203.0.113.5:5004 -o - --format y4m | ffplay -
-        Record a camera, asking for its password, until Ctrl-C:
+          rtp-recv udp://203.0.113.5:5004 -o - | ffplay -
+        Record a camera with its sound, asking for its password, until Ctrl-C:
           rtp-recv rtsp://user@camera/stream -o camera.mp4 --reconnect
+        Record it and watch it:
+          rtp-recv rtsp://user@camera/stream -o camera.mp4 -o - | ffplay -
+        Take one picture, or one every ten seconds, or the sound alone:
+          rtp-recv rtsp://user@camera/stream -o shot.jpg
+          rtp-recv rtsp://user@camera/stream -o 'shot-%Y%m%dT%H%M%SZ.jpg' --every 10s
+          rtp-recv rtsp://user@camera/stream -o sound.wav
         Write 300 raw frames, with statistics:
           rtp-recv rtp://:5004 -o video.y4m --frames 300 --stats stats.jsonl
+        Share frames with programs in Python and C:
+          rtp-recv rtsp://user@camera/stream -o shm:camera.ring --pixel-format bgr24
+        Test a stream, with an exit status that says whether all of it holds:
+          rtp-recv camera.sdp --duration 10s --expect 'fps>=24, loss<=0.1%'
         Record what was received, packet by packet, and play it again later:
           rtp-recv rtp://:5004 --capture camera.pcapng
           rtp-recv camera.pcapng -o video.y4m
-        Keep the stream as it was sent, and its pictures too:
-          rtp-recv camera.sdp -o video.h264 -o video.yuv
 
       EXIT STATUS
       \(ExitStatus.table)

@@ -8,6 +8,8 @@ import Transports
 struct Rates {
   /// Frames a second.
   private(set) var frames = 0.0
+  /// Access units a second.
+  private(set) var units = 0.0
   /// Bits a second.
   private(set) var bits = 0.0
   /// Whether packets were lost.
@@ -24,6 +26,7 @@ struct Rates {
   private struct Sample {
     var at: Double
     var frames: UInt64
+    var units: UInt64
     var bytes: UInt64
     var lost: UInt64
     var damaged: UInt64
@@ -33,18 +36,20 @@ struct Rates {
     let now = elapsed.seconds
     let reception = status.stream?.reception
     let last = Sample(
-      at: now, frames: status.delivery.frames, bytes: reception?.receivedBytes ?? 0,
+      at: now, frames: status.delivery.frames, units: status.delivery.accessUnits,
+      bytes: reception?.receivedBytes ?? 0,
       lost: reception?.lost ?? 0, damaged: status.delivery.notAsSent)
     if let idle = samples.last, now - idle.at > Self.window {
       // Nobody looked because nothing happened, so what came has just come.
       samples = [idle]
       samples[0].at = now
-      return (frames, bits, hasLost, hasDamaged) = (0, 0, false, false)
+      return (frames, units, bits, hasLost, hasDamaged) = (0, 0, 0, false, false)
     }
     samples.append(last)
     while let first = samples.first, now - first.at > Self.window { samples.removeFirst() }
     guard let first = samples.first, now > first.at else { return }
     frames = Double(last.frames &- first.frames) / (now - first.at)
+    units = Double(last.units &- first.units) / (now - first.at)
     bits = Double(last.bytes &- first.bytes) * 8 / (now - first.at)
     hasLost = last.lost > first.lost
     hasDamaged = last.damaged > first.damaged

@@ -129,9 +129,11 @@ final class Session: Sendable {
       of: report,
       wish: Verdict.Wish(
         source: source.shown, frames: command.stopping.frames,
+        duration: command.stopping.duration,
         loginAdvice: command.login.advice(for: source),
         isCodecChosen: command.media.codec != "auto", onlyRecords: onlyRecords,
-        comesAgain: comesAgain))
+        comesAgain: comesAgain, isLive: isLive, decodes: decodes,
+        isDescribed: command.media.sessionDescription != nil))
     if !command.display.quiet, report.status.transport.delivered > 0 {
       StandardError.say(Summary.line(of: report.status, outputs: outputs))
     }
@@ -139,6 +141,7 @@ final class Session: Sendable {
       for note in output.notes { StandardError.say("\(output.name): \(note.words)") }
     }
     if let complaint = verdict.complaint { StandardError.say(complaint) }
+    if let remark = verdict.remark, !command.display.quiet { StandardError.say(remark) }
     var status = verdict.status
     if let complaint = captured?.complaint(about: command.capture.path ?? "") {
       StandardError.say(complaint)
@@ -214,7 +217,7 @@ final class Session: Sendable {
     var line = StatusLine(isWanted: !display.quiet && !display.noProgress)
     var narrator = Narrator(
       isVerbose: display.verbose, isQuiet: display.quiet, isAsking: !isPassive,
-      isCodecChosen: command.media.codec != "auto")
+      isCodecChosen: command.media.codec != "auto", countsFrames: command.stopping.frames != nil)
     var rates = Rates()
     var nextStatistics = Self.statisticsInterval
     while !Task.isCancelled {
@@ -224,7 +227,7 @@ final class Session: Sendable {
         line.say(remark)
       }
       rates.note(status, at: elapsed)
-      line.show(Summary.live(status, rates: rates))
+      line.show(Summary.live(status, rates: rates, outputs: outputs))
       if writer != nil, elapsed >= nextStatistics {
         write(status, elapsed: elapsed)
         while nextStatistics <= elapsed { nextStatistics += Self.statisticsInterval }

@@ -10,8 +10,10 @@ import Transports
 
 /// The receiver's status in words: while it runs, and at the end.
 enum Summary {
-  /// The fields of a terminal's live line.
-  static func live(_ status: Receiver.Status, rates: Rates) -> [LiveField] {
+  /// The fields of a terminal's live line; `outputs` are those that were asked for.
+  static func live(
+    _ status: Receiver.Status, rates: Rates, outputs: [OutputRequest]
+  ) -> [LiveField] {
     if case .waiting(let rest) = status.connection.phase {
       let seconds = max(0, rest.seconds).rounded(.up).formatted(digits: 0)
       return [LiveField(text: "reconnecting in \(seconds) s", importance: 0, tone: .warning)]
@@ -25,15 +27,26 @@ enum Summary {
         status.transport.hellosSent > 0 ? "waiting for media; saying hello" : "waiting for media"
       return [LiveField(text: text, importance: 0)]
     }
+    if let sound = stream.sound, !outputs.isEmpty,
+      outputs.allSatisfy({ $0.format.inputs == .sound })
+    {
+      return live(sound, status.delivery)
+    }
     let reception = stream.reception
     let delivery = status.delivery
+    let decodes = outputs.isEmpty || outputs.contains { $0.format.inputs.needDecoding }
     var fields: [LiveField] = []
     if let format = stream.format {
       fields.append(LiveField(text: "\(format.width)x\(format.height)", importance: 3))
     }
     fields += [
-      LiveField(text: "\(delivery.frames) frames", importance: 8),
-      LiveField(text: "\(rates.frames.formatted(digits: 1)) fps", importance: 6),
+      LiveField(
+        text: decodes ? "\(delivery.frames) frames" : "\(delivery.accessUnits) access units",
+        importance: 8),
+      LiveField(
+        text: decodes
+          ? "\(rates.frames.formatted(digits: 1)) fps" : "\(rates.units.formatted(digits: 1))/s",
+        importance: 6),
       LiveField(text: "\((rates.bits / 1e6).formatted(digits: 2)) Mbit/s", importance: 4),
       LiveField(
         text: "lost \(reception.lost) (\(reception.lossPercentage.formatted(digits: 2)) %)",
@@ -55,9 +68,11 @@ enum Summary {
       LiveField(text: "reordered \(reception.reordered)", importance: 1),
       LiveField(
         text: "jitter \((reception.jitterSeconds * 1000).formatted(digits: 1)) ms", importance: 2),
-      LiveField(text: "latency \((delivery.latency / 1e6).formatted(digits: 1)) ms", importance: 7),
     ]
-    return fields
+    guard decodes else { return fields }
+    return fields + [
+      LiveField(text: "latency \((delivery.latency / 1e6).formatted(digits: 1)) ms", importance: 7)
+    ]
   }
 
   /// The same for sound by itself.
@@ -109,7 +124,11 @@ enum Summary {
     text += ", \(delivery.accessUnits.counted("access unit"))"
     if delivery.frames > 0 { text += ", \(delivery.frames.counted("frame"))" }
     if let format = stream.format { text += " of \(format.summary)" }
-    if let before = delivery.failures[.noRandomAccessPoint] {
+    let skipped = zip(status.outputs, outputs).lazy.filter { $1.format.inputs == .units }
+      .map(\.0.counters.skipped)
+    let before =
+      delivery.failures[.noRandomAccessPoint] ?? max(delivery.beforeKeyPicture, skipped.max() ?? 0)
+    if before > 0 {
       text += "; \(before.counted("access unit")) came before the first key picture"
     }
     text += "; " + losses(of: reception, inThisMachine: status.transport.kernelDropped)

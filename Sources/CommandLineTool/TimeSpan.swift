@@ -29,10 +29,20 @@ struct TimeSpan: Sendable, Hashable {
   }
 }
 
-extension TimeSpan: ExpressibleByArgument {
+extension TimeSpan {
+  static let unitNames = "us, ms, s, m, h, d, w"
+
   /// An option's value, which is more than nothing.
   init?(argument: String) {
     self.init(argument)
     guard duration > .zero else { return nil }
+  }
+
+  /// Reads an option's value.
+  static func read(_ text: String) throws -> TimeSpan {
+    guard let time = TimeSpan(argument: text) else {
+      throw ValidationError("a time is a number and its unit, such as 90s or 10m: \(unitNames)")
+    }
+    return time
   }
 }

@@ -27,6 +27,14 @@ extension Verdict {
     guard stream.format != nil else {
       return lackOfParameterSets(of: codec, isCodecChosen: wish.isCodecChosen)
     }
+    let inputs = report.outputs.map(\.inputs)
+    if inputs.allSatisfy({ $0 == .sound }) { return lackOfSound(report, wish) }
+    // Of a source that has ended, no more can be asked.
+    let remedy =
+      wish.comesAgain ? "; wait longer, or ask for one with --feedback pli" : ""
+    guard inputs.contains(where: \.needDecoding) else {
+      return "no intact key picture came, with which a recording can begin" + remedy
+    }
     let units = status.delivery.accessUnits
     let failures = status.delivery.failures
     if failures[.notIntact] != nil {
@@ -34,20 +42,45 @@ extension Verdict {
         "none of \(units.counted("picture")) was intact; --on-loss conceal shows them all the same"
     }
     if units == 0 || failures[.noRandomAccessPoint] != nil {
-      return "no key picture came, with which decoding can begin; wait longer, or ask for one "
-        + "with --feedback pli"
+      return "no key picture came, with which decoding can begin" + remedy
     }
     return "none of \(units.counted("access unit")) could be decoded"
   }
 
-  /// That an output of sound has nothing, although others have; `nil` if none has nothing.
-  static func lackOfSound(_ report: Receiver.Report) -> String? {
+  /// That an output of sound has nothing, although others may; `nil` if none has nothing.
+  static func lackOfSound(_ report: Receiver.Report, _ wish: Wish) -> String? {
     let empty = report.outputs.enumerated().first { index, output in
       output.inputs == .sound && report.status.outputs[index].counters.written == 0
     }
     guard let name = empty?.element.name else { return nil }
-    return "\(name): no sound came that is known here; if a session description has it, give that "
-      + "with --sdp"
+    return "\(name == "-" ? "standard output" : name): " + noSound(report.status, wish)
+  }
+
+  /// Why no sound came.
+  private static func noSound(_ status: Receiver.Status, _ wish: Wish) -> String {
+    let tracks = status.stream?.tracks ?? []
+    let sounds = tracks.filter { $0.kind == .audio }
+    if let came = sounds.first(where: { $0.reception.delivered > 0 && $0.sound == nil }) {
+      return "the sound that came is of no coding that is known here"
+        + (came.codecName.map { " (\($0))" } ?? "")
+    }
+    if let described = sounds.first(where: { $0.place != nil }) {
+      return "no sound came, although the source describes some"
+        + (described.codecName.map { " (\($0))" } ?? "")
+    }
+    guard !tracks.contains(where: { $0.place != nil }) else {
+      return "no sound came; the source describes none"
+    }
+    return "no sound came that is known here"
+      + (wish.isDescribed ? "" : "; if a session description has it, give that with --sdp")
+  }
+
+  /// What to try where `error` says that a source has no video.
+  static func advice(on error: any Error, _ report: Receiver.Report) -> String {
+    guard let error = error as? NoVideo else { return "" }
+    let takesSound = report.outputs.contains { $0.inputs.contains(.sound) }
+    let isSound = !takesSound && error.media.contains { $0.kind == .audio }
+    return "; --list shows all streams" + (isSound ? ", and -o NAME.wav takes sound" : "")
   }
 
   /// What an elementary stream lacks that was written without any parameter set; `nil` where it

@@ -16,6 +16,8 @@ struct Verdict {
     var source: String
     /// The number of frames wanted; `nil` for all.
     var frames: UInt64?
+    /// The wanted time in seconds; `nil` for all.
+    var duration: Double?
     /// What to do when the server wants a login.
     var loginAdvice: String
     /// Whether the user named the codec.
@@ -24,10 +26,18 @@ struct Verdict {
     var onlyRecords: Bool
     /// Whether the source can be connected to again after an end.
     var comesAgain: Bool
+    /// Whether packets come as they are sent, and not from a recording.
+    var isLive: Bool
+    /// Whether frames are counted, and not access units.
+    var decodes: Bool
+    /// Whether the user gave a session description.
+    var isDescribed: Bool
   }
 
   let status: ExitStatus
   let complaint: String?
+  /// What is worth knowing although the run did what it could.
+  private(set) var remark: String?
 
   init(of report: Receiver.Report, wish: Wish) {
     // A failed output says more than the end that it caused.
@@ -46,9 +56,10 @@ struct Verdict {
     let (judged, words) = Self.judge(report, wish)
     if judged == .done, let frames = wish.frames, !report.reason.isFulfilment {
       status = .framesMissing
-      let missing = "\(report.status.delivery.frames) of \(frames.counted("frame")) came"
-      complaint = [words, missing].compactMap(\.self).joined(separator: "; ")
-    } else if judged == .done, let words = Self.lackOfSound(report) {
+      let missing = Self.missing(frames, report.status.delivery, wish)
+      complaint = [words, missing, Self.ending(report.reason, wish)].compactMap(\.self)
+        .joined(separator: "; ")
+    } else if judged == .done, let words = Self.lackOfSound(report, wish) {
       (status, complaint) = (.noMedia, words)
     } else if judged == .done, words == nil,
       let warning = Self.undecodable(report.status, isCodecChosen: wish.isCodecChosen)
@@ -56,6 +67,34 @@ struct Verdict {
       (status, complaint) = (.done, Remark.warning(warning).text)
     } else {
       (status, complaint) = (judged, words)
+    }
+    guard status == .done, let duration = wish.duration,
+      let ending = Self.ending(report.reason, wish)
+    else { return }
+    let digits = duration == duration.rounded() ? 0 : 3
+    remark = "\(ending) before the \(duration.formatted(digits: digits)) s of --duration were over"
+  }
+
+  /// How many of the wanted `frames` came.
+  private static func missing(
+    _ frames: UInt64, _ delivery: DeliveryStatistics, _ wish: Wish
+  ) -> String {
+    if delivery.accessUnits == 0, delivery.soundUnits > 0 {
+      return "only sound came, in which --frames has nothing to count; --duration ends such a run"
+    }
+    return wish.decodes
+      ? "\(delivery.frames) of \(frames.counted("frame")) came"
+      : "\(delivery.usableUnits) of \(frames.counted("access unit")) came"
+  }
+
+  /// What ended a stream that was to go on; `nil` where nothing did, or something that is said
+  /// anyway.
+  private static func ending(_ reason: EndReason, _ wish: Wish) -> String? {
+    switch reason {
+    case .goodbye: "the sender said goodbye"
+    case .ended where wish.comesAgain: "the server ended the stream"
+    case .ended: wish.isLive ? "the input ended" : "the recording ended"
+    default: nil
     }
   }
 
@@ -143,7 +182,7 @@ struct Verdict {
     case .decoderFailed(let error):
       return (.failed, "the decoder cannot be opened: \(error)")
     case .unsupportedMedia(let error):
-      return (.unrecognizedMedia, "\(source): \(error)")
+      return (.unrecognizedMedia, "\(source): \(error)" + advice(on: error, report))
     case .cannotOpen(let error):
       let words = words(for: error, advice: wish.loginAdvice)
       return (ExitStatus(of: error, otherwise: .cannotOpen), "\(source): \(words)")

@@ -1,5 +1,6 @@
 import Decode
 import Defragment
+import Outputs
 import RTPWire
 
 /// Decides who gets each access unit and each frame of a run, counts them, and says when there are
@@ -38,6 +39,8 @@ struct Allotment: Sendable {
   private let wantsFrames: Bool
   private let wantsAnything: Bool
   private let measuresLatency: Bool
+  /// Which units are in recordings; `nil` where others want them too.
+  private var recordable: RecordableUnits?
   /// The decoder's queue was full: units that depend on the dropped one are useless too.
   private var decoderAwaitsRandomAccess = false
   /// A connection has ended: what comes on the next one cannot be decoded before such a point.
@@ -54,6 +57,7 @@ struct Allotment: Sendable {
     wantsFrames = configuration.wantsFrames
     wantsAnything = configuration.wantsAnything
     self.measuresLatency = measuresLatency
+    if configuration.onlyRecords { recordable = RecordableUnits() }
   }
 
   /// Notes when the run begins to receive.
@@ -61,7 +65,9 @@ struct Allotment: Sendable {
 
   /// Notes that a live run received until `end`, and that all of its frames have come out.
   mutating func finish(receivedUntil end: Instant) {
-    if measuresLatency { statistics.pictures.end(at: end) }
+    guard measuresLatency else { return }
+    statistics.pictures.end(at: end)
+    statistics.endSound(at: end)
   }
 
   /// Whether the wanted number of frames has come.
@@ -80,7 +86,8 @@ struct Allotment: Sendable {
     if !decodes {
       statistics.pictures.note(unit)
       noteFirstPicture(at: unit.lastArrival)
-      if statistics.accessUnits == frameLimit { isOver = true }
+      if !hasUnitTaker, recordable?.takes(unit) == false { statistics.beforeKeyPicture += 1 }
+      if statistics.usableUnits == frameLimit { isOver = true }
     }
     if unit.isRandomAccess { outputsAwaitRandomAccess = false }
     if outputsAwaitRandomAccess { statistics.skippedAfterReconnecting += 1 }
@@ -95,8 +102,7 @@ struct Allotment: Sendable {
   /// Counts a unit of the sound; `false` when it is no longer wanted.
   mutating func take(_ unit: SoundUnit) -> Bool {
     guard !isOver else { return false }
-    statistics.soundUnits += 1
-    statistics.soundSeconds += unit.duration / .seconds(1)
+    statistics.note(unit)
     return true
   }
 
@@ -162,6 +168,7 @@ struct Allotment: Sendable {
   mutating func connectionEnded() {
     decoderAwaitsRandomAccess = false
     outputsAwaitRandomAccess = true
+    if recordable != nil { recordable = RecordableUnits() }
   }
 
   /// Ends the run: nothing more is wanted.

@@ -7,6 +7,9 @@ public struct DeliveryStatistics: Counted, Hashable {
   public internal(set) var accessUnits: UInt64 = 0
   /// Of these, the ones with something missing.
   public internal(set) var damagedAccessUnits: UInt64 = 0
+  /// Where all that is made of the pictures is recordings: access units before the key picture with
+  /// which one can begin.
+  public internal(set) var beforeKeyPicture: UInt64 = 0
   public internal(set) var frames: UInt64 = 0
   /// Frames by their condition.
   public internal(set) var conditions: [RawFrame.Condition: UInt64] = [:]
@@ -26,6 +29,9 @@ public struct DeliveryStatistics: Counted, Hashable {
   public internal(set) var soundUnits: UInt64 = 0
   /// How much sound these are.
   public internal(set) var soundSeconds: Double = 0
+  /// The longest time from the arrival of one unit of sound to that of the next, or to the end of a
+  /// live run, in seconds.
+  public internal(set) var longestSoundGap: Double = 0
   /// Nanoseconds from the arrival of a frame's last packet to the decoded frame: the mean of the
   /// last frames, each new one weighing a sixteenth.
   public internal(set) var latency: Double = 0
@@ -34,12 +40,16 @@ public struct DeliveryStatistics: Counted, Hashable {
   /// The mean of the whole run, in nanoseconds; `nil` where latency is not measured.
   public var meanLatency: Double? { latencies == 0 ? nil : latencySum / Double(latencies) }
   public internal(set) var pictures = PictureStatistics()
+  /// The access units that are counted where nothing is decoded.
+  public var usableUnits: UInt64 { accessUnits - beforeKeyPicture }
+  private var lastSound: Instant?
   private var latencySum = 0.0
   private var latencies = 0
 
   public static let counters: [Counter<DeliveryStatistics>] = [
     Counter("access_units", .accessUnits, \.accessUnits),
     Counter("damaged_access_units", .accessUnits, \.damagedAccessUnits),
+    Counter("before_key_picture", .accessUnits, \.beforeKeyPicture),
     Counter("frames", .frames, \.frames),
     Counter("surplus", .frames, \.surplus),
     Counter("dropped_before_decoder", .accessUnits, \.droppedBeforeDecoder),
@@ -49,6 +59,22 @@ public struct DeliveryStatistics: Counted, Hashable {
 
   mutating func note(_ reason: DecodeFailure.Reason) {
     failures[reason.kind, default: 0] += 1
+  }
+
+  mutating func note(_ sound: SoundUnit) {
+    soundUnits += 1
+    soundSeconds += sound.duration / .seconds(1)
+    if let lastSound {
+      longestSoundGap = max(
+        longestSoundGap, Double(lastSound.nanoseconds(to: sound.firstArrival)) / 1e9)
+    }
+    lastSound = max(lastSound ?? sound.lastArrival, sound.lastArrival)
+  }
+
+  /// Notes that nothing more will come, at `now`.
+  mutating func endSound(at now: Instant) {
+    guard let lastSound else { return }
+    longestSoundGap = max(longestSoundGap, Double(lastSound.nanoseconds(to: now)) / 1e9)
   }
 
   mutating func note(latency new: Int64) {

@@ -40,6 +40,8 @@ public final class Receiver: Sendable {
     /// Whether frames and sound leave at their own times, instead of when they come.
     public var pacesOutputs = false
     /// Ends the run after this many frames, or access units when nothing is decoded.
+    ///
+    /// Where recordings alone want them, those count that are in one.
     public var frameLimit: UInt64?
     /// Ends the run this long after the first packet of media.
     public var duration: Duration?
@@ -63,6 +65,13 @@ public final class Receiver: Sendable {
     /// Whether a closure or an output wants frames.
     var wantsFrames: Bool {
       onFrame != nil || outputs.contains { $0.format.inputs.needDecoding }
+    }
+
+    /// Whether recordings alone want pictures, as far as outputs and closures go.
+    var onlyRecords: Bool {
+      let takers = outputs.filter { $0.format.inputs.contains(.units) }
+      return !wantsFrames && onAccessUnit == nil && !takers.isEmpty
+        && takers.allSatisfy(\.format.isRecording)
     }
 
     /// Whether a closure or an output wants anything.

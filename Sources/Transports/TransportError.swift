@@ -122,7 +122,7 @@ extension TransportError: CustomStringConvertible {
     case .noUsableMedia(let described, let usable):
       return
         "the session description has \(described.prefix(8).joined(separator: ", ")), and nothing "
-        + "that can be received here (\(usable.joined(separator: ", ")))"
+        + "that can be received here (\(usable.joined(separator: ", "))); --list shows all of it"
     case .noSuchMedia(let number):
       return "the session description has no stream \(number) with a port; --list shows them"
     case .onlyRetransmissions(let number):

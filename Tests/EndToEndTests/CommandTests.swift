@@ -109,6 +109,62 @@ struct CommandTests {
     try sender.waitForExit()
   }
 
+  @Test("--format is for names that say none", arguments: [[], ["--format", "y4m"]])
+  func formatOfWhatSaysNone(options: [String]) throws {
+    let (sender, address) = try Self.server(["--frames", "60"])
+    let recording = try Scratch.path("mp4")
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "-o", recording, "-o", "-"] + options)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    try sender.waitForExit()
+    #expect(receiver.standardOutput.starts(with: Data("YUV4MPEG2 ".utf8)))
+    let start = try #require(FileHandle(forReadingAtPath: recording)).readData(ofLength: 8)
+    #expect(start.suffix(4) == Data("ftyp".utf8))
+    #expect(try FFmpeg.frameHashes(of: recording).count == 60)
+  }
+
+  @Test("times and sizes of the command line have units, and plain seconds where they had them")
+  func units() throws {
+    let (sender, address) = try Self.server([])
+    let statistics = try Scratch.path("jsonl")
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      ["udp://\(address)", "--duration", "1s", "--timeout", "1m", "--stats", statistics]
+        + ["--stats-size", "64KiB"])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    #expect(receiver.standardError.contains("frames"), "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+  }
+
+  @Test("a stream that ends before its time says why", arguments: [[], ["--quiet"]])
+  func tooShort(options: [String]) throws {
+    let (sender, address) = try Self.server(["--frames", "30"])
+    let capture = try Scratch.path("pcapng")
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "--duration", "20", "--capture", capture] + options)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    try sender.waitForExit()
+    let words = "the sender said goodbye before the 20 s of --duration were over"
+    #expect(receiver.standardError.contains(words) == options.isEmpty, "\(receiver.standardError)")
+    let player = try RunningProcess(Product.rtpRecv, [capture, "--frames", "40"] + options)
+    #expect(try player.waitForExit() == 13, "\(player.standardError)")
+    #expect(player.standardError.contains("30 of 40 frames came; the recording ended"))
+  }
+
+  @Test func aFolderThatIsMissingIsSaidToBe() throws {
+    let (sender, address) = try Self.server(["--frames", "60"])
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      ["udp://\(address)", "-o", "/nowhere/a/x.mp4", "-o", "/nowhere/a/x.y4m"])
+    #expect(try receiver.waitForExit() == 6)
+    #expect(
+      receiver.standardError.contains("x.mp4 cannot be opened: there is no folder /nowhere/a"),
+      "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+  }
+
   @Test func aRunThatReceivesNothingLeavesAnOldFileAlone() throws {
     let output = try Scratch.path("y4m")
     try Data("precious".utf8).write(to: URL(fileURLWithPath: output))

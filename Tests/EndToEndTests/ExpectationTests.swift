@@ -114,11 +114,20 @@ struct ExpectationTests {
     "a rule that cannot be read is named, with what there is",
     arguments: [
       ("frame>=3", "there is no metric named 'frame'; there are frames, fps,"),
-      ("", "a rule begins with what is measured"), ("frames>=3,,fps>1", "'': a rule begins"),
-      ("frames>>3", "'frames>>3': '>3' is no value of frames"), ("frames", "comparison"),
+      ("", "a rule begins with what is measured"),
+      ("frames>=3,,fps>1", "there is a comma without a rule beside it"),
+      ("frames>=3,", "there is a comma without a rule beside it; leave it out"),
+      ("frames>>3", "'frames>>3': frames is not followed by a comparison"),
+      ("frames=>80", "comparison that it has; there are <= >= != < > ="),
+      ("fps==80", "comparison that it has; there are <= >= != < > ="), ("frames", "comparison"),
+      ("frames>=8 loss=0", "'8 loss=0' is no value of frames; rules are separated by commas"),
+      ("frames>=8; loss=0", "'8; loss=0' is no value of frames; rules are separated by commas"),
+      ("codec=h264 intact", "there are h264, h265"), ("codec=avc", "there are h264, h265"),
+      ("audio=yes", "there are aac, opus, pcmu, pcma, g722, g726le, g726, l8, l16, l24, none"),
       ("frames>=3.5", "try a whole number"), ("frames>=-1", "try a whole number"),
       ("loss<=2", "try 0.1% or 0.001"), ("loss<=x%", "try 0.1%"), ("gap<=5", "try 0.5s, 500ms"),
-      ("size>=1x1", "comparison"), ("size=1080p", "try 1920x1080"), ("codec=", "a name"),
+      ("size>=1x1", "comparison"), ("size=1080p", "try 1920x1080"),
+      ("codec=", "there are h264"),
       ("bitrate>=2M", "try 2Mbit/s"), ("fps>=1e3", "try a number"), ("fps>=nan", "try a number"),
     ])
   func mistakes(rules: String, words: String) throws {
@@ -126,6 +135,24 @@ struct ExpectationTests {
     #expect(try process.waitForExit() == 64)
     #expect(process.standardError.contains("--expect"), "\(process.standardError)")
     #expect(process.standardError.contains(words), "\(process.standardError)")
+  }
+
+  @Test("counts are whole numbers, and an interval that has not ended says so")
+  func words() throws {
+    let recording = try Self.recording.get()
+    let player = try RunningProcess(
+      Product.rtpRecv, [recording, "--frames", "50", "--expect", "frames=50, key_interval<=5s"])
+    #expect(try player.waitForExit() == 0, "\(player.standardError)")
+    let output = String(decoding: player.standardOutput, as: UTF8.self)
+    #expect(output.contains(#""measured":50,"#), "\(output)")
+    let (status, _, words) = try play("key_interval<=500ms", ["--frames", "25"])
+    #expect(status == 15)
+    #expect(words.contains("key_interval was at least 0.800 s"), "\(words)")
+    let (unknown, _, reason) = try play("key_interval<=5s", ["--frames", "25"])
+    #expect(unknown == 16)
+    #expect(
+      reason.contains("the run ended before the key picture came that ends the interval"),
+      "\(reason)")
   }
 
   @Test("an error of the run comes first, and the result is there all the same")

@@ -57,10 +57,13 @@ struct PlayoutTests {
     try server.process.waitForExit()
   }
 
-  @Test("pacing what has no time of its own is a mistake", arguments: [["-o", "x.h264"], []])
+  @Test(
+    "pacing what has no time of its own is a mistake",
+    arguments: [["-o", "x.h264"], ["-o", "x.ts"], []])
   func mistake(outputs: [String]) throws {
     let receiver = try RunningProcess(Product.rtpRecv, ["rtp://127.0.0.1:0", "--pace"] + outputs)
     #expect(try receiver.waitForExit() == 64)
     #expect(receiver.standardError.contains("--pace has no effect"))
+    #expect(receiver.standardError.contains("those are yuv, y4m, shm:, wav, aac, opus, pcm"))
   }
 }

@@ -48,6 +48,22 @@ struct RTSPServerTests {
     #expect(said.contains(#""end":"frames_reached""#), "\(said.suffix(300))")
   }
 
+  @Test("a chosen stream that is no video says where to look, and what takes sound")
+  func soundFirst() throws {
+    let server = try GStreamerServer(Clip.h264.get(), ["--sound-first"])
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [server.url(), "--stream", "0", "-o", Scratch.path("y4m")])
+    #expect(try receiver.waitForExit() == 9, "\(receiver.standardError)")
+    #expect(
+      receiver.standardError.contains(
+        "audio (PCMU); --list shows all streams, and -o NAME.wav takes sound"),
+      "\(receiver.standardError)")
+    let sound = try Scratch.path("wav")
+    let other = try RunningProcess(
+      Product.rtpRecv, [server.url(), "--stream", "0", "-o", sound, "--duration", "1s"])
+    #expect(try other.waitForExit() == 0, "\(other.standardError)")
+  }
+
   @Test("a server that offers one way only", arguments: ["tcp", "udp"])
   func oneWayOnly(protocol way: String) throws {
     let server = try GStreamerServer(Clip.h264.get(), ["--protocol", way])

@@ -129,6 +129,50 @@ struct RecordingTests {
     #expect(abs(start.timeIntervalSince(taken)) < 30)
   }
 
+  /// The port of a sender that has begun before, in the middle of a group of pictures.
+  private static func joined(_ options: [String]) throws -> (RunningProcess, UInt16) {
+    let port = try FreePort.udpPair()
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      ["pattern", "--size", "256x144", "--bitrate", "300k", "udp://127.0.0.1:\(port)"] + options)
+    Thread.sleep(forTimeInterval: 0.7)
+    return (sender, port)
+  }
+
+  @Test("a recording has as many pictures as are asked for, wherever it begins")
+  func asManyPictures() throws {
+    let (sender, port) = try Self.joined(["--gop", "60"])
+    let recording = try Scratch.path("mp4")
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      ["rtp://127.0.0.1:\(port)", "-o", recording, "--frames", "30", "--expect", "frames=30"])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+    #expect(try Self.probe(recording, "stream=nb_read_packets") == "30")
+    #expect(
+      receiver.standardError.contains("came before the first key picture"),
+      "\(receiver.standardError)")
+  }
+
+  @Test("without an intact key picture there is no recording, and that is said")
+  func withoutKeyPicture() throws {
+    let description = try Scratch.path("sdp")
+    let (sender, port) = try Self.joined(["--gop", "10000", "--sdp", description])
+    let recording = try Scratch.path("mp4")
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      ["rtp://127.0.0.1:\(port)", "--sdp", description, "-o", recording, "--duration", "1s"])
+    #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+    #expect(
+      receiver.standardError.contains(
+        "no intact key picture came, with which a recording can begin; wait longer, or ask for one "
+          + "with --feedback pli"), "\(receiver.standardError)")
+    #expect(!FileManager.default.fileExists(atPath: recording))
+  }
+
   @Test("segments hold every picture once, and never replace a file")
   func segments() throws {
     let (sender, address) = try Self.server(["--frames", "300"])

@@ -136,7 +136,46 @@ struct SoundTests {
       [server.url, "-o", try Scratch.path("y4m"), "-o", try Scratch.path("wav")])
     #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
     #expect(receiver.standardError.contains("no sound came"), "\(receiver.standardError)")
+    // What was not described was not measured.
+    let measured = try RunningProcess(
+      Product.rtpRecv, [server.url, "--expect", "audio=none", "--frames", "50"])
+    #expect(try measured.waitForExit() == 16, "\(measured.standardError)")
+    #expect(measured.standardError.contains("which may be sound"), "\(measured.standardError)")
     server.process.send(signal: SIGTERM)
     try server.process.waitForExit()
+  }
+
+  @Test("where the source describes no sound, no other description is asked for")
+  func describedWithoutSound() throws {
+    let server = try GStreamerServer(Clip.h264.get())
+    let sound = try Scratch.path("wav")
+    for outputs in [["-o", sound], try ["-o", sound, "-o", Scratch.path("mp4")]] {
+      let receiver = try RunningProcess(
+        Product.rtpRecv, [server.url(), "--duration", "1s"] + outputs)
+      #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
+      let words = receiver.standardError
+      #expect(words.contains("\(sound): no sound came; the source describes none"), "\(words)")
+      #expect(!words.contains("--sdp") && !words.contains("decoded"), "\(words)")
+    }
+  }
+
+  @Test("sound alone has no frames to count, and times that can be measured")
+  func soundAlone() throws {
+    let port = try FreePort.udpPair()
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      ["rtp://127.0.0.1:\(port)", "--frames", "100", "--duration", "3s", "--stats", "-"]
+        + ["--expect", "gap<=1s, duration>=2s, audio=pcmu"])
+    _ = try receiver.waitForLine(#/listening on/#)
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      ["pattern", "udp://127.0.0.1:\(port)", "--audio", "pcmu", "--no-video"])
+    #expect(try receiver.waitForExit() == 13, "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+    let words = receiver.standardError
+    #expect(words.contains("warning: only sound comes, in which --frames"), "\(words)")
+    #expect(words.contains("only sound came, in which --frames has nothing to count"), "\(words)")
+    #expect(!words.contains("expected") && !words.contains("could not be measured"), "\(words)")
   }
 }

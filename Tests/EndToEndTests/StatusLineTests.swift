@@ -6,12 +6,14 @@ import Testing
 @Suite(.serialized)
 struct StatusLineTests {
   /// Everything that a terminal of `columns` gets to see of a run with losses.
-  private func shown(columns: Int, environment: String = "") throws -> String {
+  private func shown(
+    columns: Int, environment: String = "", output: String = "/dev/null --format yuv"
+  ) throws -> String {
     let (sender, address) = try CommandTests.server(
       ["--frames", "150", "--loss", "0.1", "--seed", "3", "--packet-size", "300"])
     let command =
       "stty cols \(columns); exec env -u NO_COLOR TERM=xterm \(environment) "
-      + "'\(Product.rtpRecv)' udp://\(address) -o /dev/null --format yuv"
+      + "'\(Product.rtpRecv)' udp://\(address) -o \(output)"
     let terminal = try RunningProcess("script", ["-qec", command, "/dev/null"])
     try terminal.waitForExit()
     try sender.waitForExit()
@@ -24,6 +26,16 @@ struct StatusLineTests {
       .split(whereSeparator: { $0 == "\r" || $0 == "\r\n" || $0 == "\n" })
       .filter { $0.contains(" fps") || $0.contains("not intact") }
       .filter { !$0.hasPrefix("rtp-recv:") }
+  }
+
+  @Test("a recording shows what is counted, and no frames")
+  func recording() throws {
+    let text = try shown(columns: 160, output: Scratch.path("mp4"))
+    let states = text.split(separator: "\r").filter { $0.contains("Mbit/s") }
+    let last = try #require(states.last)
+    #expect(last.contains(#/[1-9]\d+ access units/#) && last.contains("/s  "), "\(last)")
+    #expect(!last.contains("fps") && !last.contains("latency"), "\(last)")
+    #expect(!text.contains(" frames"), "\(text)")
   }
 
   /// Hellos come 7.75 s and 12.75 s after the start; between them nothing is to be done.

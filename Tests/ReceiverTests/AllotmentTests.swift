@@ -2,6 +2,7 @@ import Bitstream
 import Decode
 import Defragment
 import NIOCore
+import Outputs
 import RTPSend
 import RTPWire
 import Testing
@@ -97,6 +98,27 @@ struct AllotmentTests {
     #expect(answers == [true, expected, true])
     #expect(allotment.statistics.failures == [.noPicture: 1, .decoder: 1])
     #expect(allotment.statistics.damagedAccessUnits == (integrity == .damaged ? 1 : 0))
+  }
+
+  @Test("of recordings alone, the units are counted that they hold", arguments: [true, false])
+  func limitOfRecordings(isAlone: Bool) async throws {
+    let sent = try PatternStream(
+      .h264, frames: 3,
+      as: RTPStream.Configuration(ssrc: 1, initialSequence: 0, initialTimestamp: 0))
+    let units = try Playback(sent.datagrams, media: sent.media).accessUnits
+    try #require(units.count == 3 && units[0].isRandomAccess)
+    var configuration = Receiver.Configuration()
+    configuration.frameLimit = 2
+    let recording = try #require(OutputCatalogue.standard.format(named: "mp4"))
+    configuration.outputs = [OutputRequest(argument: "x.mp4", format: recording, policy: .block)]
+    if !isAlone { configuration.onAccessUnit = { _ in } }
+    var allotment = Allotment(configuration, measuresLatency: true)
+    var areLast: [Bool?] = []
+    for unit in units[1...] + units { areLast.append(allotment.take(unit)?.isLast) }
+    #expect(
+      areLast == (isAlone ? [false, false, false, true, nil] : [false, true, nil, nil, nil]))
+    #expect(allotment.statistics.usableUnits == 2)
+    #expect(allotment.statistics.beforeKeyPicture == (isAlone ? 2 : 0))
   }
 
   @Test func framesAreCountedUpToTheLimit() async throws {

@@ -29,14 +29,20 @@ struct Expectation: Sendable {
   ///
   /// - Throws: an ``ExpectationError`` about the first rule that cannot be read.
   static func list(_ list: String) throws -> [Expectation] {
-    try list.split(separator: ",", omittingEmptySubsequences: false).map {
-      try Expectation(String($0.filter { !$0.isWhitespace }))
+    let rules = list.split(separator: ",", omittingEmptySubsequences: false).map {
+      $0.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }
+    guard rules.count == 1 || !rules.contains("") else {
+      throw ExpectationError(
+        rule: list, problem: "there is a comma without a rule beside it", remedy: "leave it out")
+    }
+    return try rules.map { try Expectation($0) }
   }
 
+  /// Reads `rule`, in which spaces mean nothing.
   private init(_ rule: String) throws {
     let name = rule.prefix { $0.isLetter || $0 == "_" }
-    let rest = rule.dropFirst(name.count)
+    let rest = rule.dropFirst(name.count).drop(while: \.isWhitespace)
     guard let metric = ExpectedMetric.all.first(where: { $0.name == name.lowercased() }) else {
       throw ExpectationError(
         rule: rule,
@@ -45,21 +51,30 @@ struct Expectation: Sendable {
         remedy: "there are \(ExpectedMetric.names)")
     }
     let comparison = Comparison.allCases.first { rest.hasPrefix($0.rawValue) }
-    guard let comparison, metric.kind.comparisons.contains(comparison) else {
+    let shown = rest.dropFirst(comparison?.rawValue.count ?? 0).drop(while: \.isWhitespace)
+    guard let comparison, metric.kind.comparisons.contains(comparison),
+      !Self.isOperator(shown.first)
+    else {
       throw ExpectationError(
         rule: rule, problem: "\(metric.name) is not followed by a comparison that it has",
         remedy: "there are " + metric.kind.comparisons.map(\.rawValue).joined(separator: " "))
     }
-    let written = String(rest.dropFirst(comparison.rawValue.count))
-    guard let value = metric.kind.value(written) else {
+    let written = shown.filter { !$0.isWhitespace }
+    guard let value = metric.kind.value(written), metric.allows(value) else {
+      let isSeveral = shown.contains { Self.isOperator($0) || ";&".contains($0) }
       throw ExpectationError(
-        rule: rule, problem: "'\(written)' is no value of \(metric.name)",
-        remedy: "try \(metric.kind.examples)")
+        rule: rule, problem: "'\(shown)' is no value of \(metric.name)",
+        remedy: isSeveral ? "rules are separated by commas" : metric.remedy)
     }
     self.metric = metric
     self.comparison = comparison
     self.value = value
-    text = rule
+    text = rule.filter { !$0.isWhitespace }
+  }
+
+  /// Whether comparisons are made of it.
+  private static func isOperator(_ character: Character?) -> Bool {
+    character.map { "<>=!".contains($0) } ?? false
   }
 }
 

@@ -50,7 +50,8 @@ struct ExpectationReport: Sendable {
         object.add("metric", entry.rule.metric.name)
         switch entry.measurement {
         case .number(let value), .atLeast(let value, _):
-          object.add("measured", Self.scaled(value, entry.rule.metric.kind), digits: 6)
+          let kind = entry.rule.metric.kind
+          object.add("measured", Self.scaled(value, kind), digits: kind == .count ? 0 : 6)
         case .words(let words): object.add("measured", words.joined(separator: ","))
         case .unknown: object.add("measured", nil as String?)
         }
@@ -72,11 +73,14 @@ struct ExpectationReport: Sendable {
     switch entry.measurement {
     case .words(let words): return words.joined(separator: ", then ")
     case .unknown(let reason): return reason
-    case .number(let value), .atLeast(let value, _):
-      let isWhole = kind == .count
-      let digits = scaled(value, kind).formatted(digits: isWhole ? 0 : 3)
-      return [digits, kind.unit].compactMap(\.self).joined(separator: " ")
+    case .number(let value): return shown(value, kind)
+    case .atLeast(let value, _): return "at least " + shown(value, kind)
     }
+  }
+
+  private static func shown(_ value: Double, _ kind: ExpectedMetric.Kind) -> String {
+    let digits = scaled(value, kind).formatted(digits: kind == .count ? 0 : 3)
+    return [digits, kind.unit].compactMap(\.self).joined(separator: " ")
   }
 
   /// Shares are shown as percentages.

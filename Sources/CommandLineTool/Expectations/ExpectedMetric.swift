@@ -14,6 +14,8 @@ struct ExpectedMetric: Sendable {
   let kind: Kind
   /// Whether tracks of sound have to be received for it.
   var isAboutSound = false
+  /// The words that it can be.
+  var words: @Sendable () -> [String] = { [] }
   let measure: @Sendable (MeasuredRun) -> Measurement
 
   /// All of them, in the order in which they are listed.
@@ -22,14 +24,28 @@ struct ExpectedMetric: Sendable {
   /// All names, for messages.
   static var names: String { all.map(\.name).joined(separator: ", ") }
 
+  /// Whether it can ever be `value`.
+  func allows(_ value: Expectation.Value) -> Bool {
+    guard kind == .name, case .word(let word) = value else { return true }
+    return words().contains(word)
+  }
+
+  /// What to write instead of something that is no value of it.
+  var remedy: String {
+    kind == .name
+      ? "there are \(words().joined(separator: ", "))" : "try \(kind.examples)"
+  }
+
   private static let pictures: [ExpectedMetric] = [
     ExpectedMetric(name: "frames", kind: .count) { .number(Double($0.frames)) },
     ExpectedMetric(name: "fps", kind: .rate) { .of($0.pictures.rate, else: fewPictures) },
     ExpectedMetric(name: "duration", kind: .time) {
-      .of($0.pictures.duration, else: fewPictures)
+      $0.isSoundAlone
+        ? .number($0.status.delivery.soundSeconds) : .of($0.pictures.duration, else: fewPictures)
     },
     ExpectedMetric(name: "gap", kind: .time) {
-      $0.pictures.pictures == 0 ? .unknown(noPictures) : .number($0.pictures.longestGap)
+      if $0.isSoundAlone { return .number($0.status.delivery.longestSoundGap) }
+      return $0.pictures.pictures == 0 ? .unknown(noPictures) : .number($0.pictures.longestGap)
     },
     ExpectedMetric(name: "first_frame", kind: .time) {
       $0.isLive
@@ -75,11 +91,17 @@ struct ExpectedMetric: Sendable {
   ]
 
   private static let streams: [ExpectedMetric] = [
-    ExpectedMetric(name: "codec", kind: .name) { run in
+    ExpectedMetric(
+      name: "codec", kind: .name,
+      words: { CommandLineTool.current.formats.codecs.map(\.name) }
+    ) { run in
       if case .receiving(let codec, _)? = run.status.stream?.phase { return .words([codec.name]) }
       return .unknown("the codec was not recognized")
     },
-    ExpectedMetric(name: "audio", kind: .name, isAboutSound: true) { sound($0.status) },
+    ExpectedMetric(
+      name: "audio", kind: .name, isAboutSound: true,
+      words: { TrackStatus.soundNames + ["none"] }
+    ) { sound($0.status) },
     ExpectedMetric(name: "reconnects", kind: .count) {
       .number(Double($0.status.connection.statistics.recoveries))
     },
@@ -116,30 +138,25 @@ struct ExpectedMetric: Sendable {
   private static func keyInterval(_ pictures: PictureStatistics) -> Measurement {
     guard let since = pictures.sinceKeyPicture else { return .unknown("no key picture came") }
     guard let longest = pictures.longestKeyInterval, longest >= since else {
-      return .atLeast(since, "there is no second key picture after that time")
+      return .atLeast(since, "the run ended before the key picture came that ends the interval")
     }
     return .number(longest)
   }
 
   private static func sound(_ status: Receiver.Status) -> Measurement {
-    guard let tracks = status.stream?.tracks else { return .unknown("nothing came") }
-    let came = tracks.filter { $0.kind == .audio && $0.reception.delivered > 0 }
-    return .words([came.first.flatMap(soundName) ?? "none"])
-  }
-
-  /// The name of the coding, whatever RTP calls it.
-  private static func soundName(_ track: TrackStatus) -> String? {
-    // Where nobody takes the sound, its packets' name is all that is known.
-    track.sound?.format?.codec.name
-      ?? track.codecName.map { name in
-        switch name.uppercased() {
-        // RFC 3640 and RFC 6416.
-        case "MPEG4-GENERIC", "MP4A-LATM": AAC.codec.name
-        case let name where name.hasPrefix("AAL2-G726-"): G726.mostSignificantFirst.name
-        case let name where name.hasPrefix("G726-"): G726.leastSignificantFirst.name
-        default: name.lowercased()
-        }
-      }
+    guard let stream = status.stream else { return .unknown("nothing came") }
+    let came = stream.tracks.filter { $0.reception.delivered > 0 }
+    if let sound = came.first(where: { $0.kind == .audio }) {
+      return sound.soundName.map { .words([$0]) }
+        ?? .unknown("sound came whose coding is not known; --sdp can describe it")
+    }
+    let unknown = stream.reception.ignoredPayloadTypes.keys.filter {
+      StaticPayloadType($0)?.kind != .video
+    }
+    guard unknown.isEmpty, !came.contains(where: { $0.kind == .unknown }) else {
+      return .unknown("packets of an unknown type came, which may be sound; --sdp can describe it")
+    }
+    return .words(["none"])
   }
 }
 
@@ -154,5 +171,8 @@ struct MeasuredRun: Sendable {
   var pictures: PictureStatistics { status.delivery.pictures }
 
   /// Frames, or access units where nothing is decoded, as `--frames` counts them.
-  var frames: UInt64 { decodes ? status.delivery.frames : status.delivery.accessUnits }
+  var frames: UInt64 { decodes ? status.delivery.frames : status.delivery.usableUnits }
+
+  /// Whether sound came, and no picture.
+  var isSoundAlone: Bool { pictures.pictures == 0 && status.delivery.soundUnits > 0 }
 }

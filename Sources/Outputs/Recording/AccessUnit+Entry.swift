@@ -1,17 +1,17 @@
 import Bitstream
-import Defragment
-import RTPWire
+package import Defragment
+package import RTPWire
 
 extension AccessUnit {
   /// Whether it is complete without any other picture, or as its sender says.
-  var isEntryPoint: Bool {
+  package var isEntryPoint: Bool {
     guard isRandomAccess else { return false }
     return dependency.map { $0.references == .none } ?? true || recoveryPoint?.distance == 0
   }
 
   /// Whether it is shown before the key picture of time `key`, after which it came, and refers to
   /// pictures before that: RASL pictures in H.265, and those of an open group in H.264.
-  func leads(_ key: MediaTime) -> Bool {
+  package func leads(_ key: MediaTime) -> Bool {
     time.nanoseconds(since: key) < 0 && dependency?.references != .randomAccessPoint
   }
 }

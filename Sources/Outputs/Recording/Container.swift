@@ -46,7 +46,7 @@ struct Container: Sendable {
   /// A fragment ends after a second, 16 MiB, or with the group of pictures. `delay_moov` makes the
   /// edit list right: without it, the first picture of a stream with B pictures is shown late.
   static let mp4 = Container(
-    name: "mp4", otherEndings: ["m4v", "m4a"], muxerName: "mp4", isImmediate: false,
+    name: "mp4", otherEndings: ["m4v"], muxerName: "mp4", isImmediate: false,
     hasMovieHeader: true, keyPictureFlags: nil,
     // Apple's players know H.265 by this one only; libavformat writes `hev1`.
     tags: ["hevc": "hvc1"], copiedSound: ["aac", "opus"],
@@ -58,7 +58,7 @@ struct Container: Sendable {
 
   /// A cluster ends after a second or 5 MB.
   static let matroska = Container(
-    name: "mkv", otherEndings: ["mka"], muxerName: "matroska", isImmediate: false,
+    name: "mkv", otherEndings: [], muxerName: "matroska", isImmediate: false,
     hasMovieHeader: false, keyPictureFlags: nil, tags: [:],
     copiedSound: [
       "aac", "opus", "pcm_mulaw", "pcm_alaw", "g722", "pcm_u8", "pcm_s16be", "pcm_s16le",

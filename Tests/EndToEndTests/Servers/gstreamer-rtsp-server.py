@@ -85,15 +85,19 @@ def main():
     parser.add_argument("--key", help="of the certificate, in PEM")
     parser.add_argument("--feedback", action="store_true", help="the profile AVPF")
     parser.add_argument("--retransmission", type=int, help="ms for which packets can be sent again")
+    parser.add_argument("--sound-first", action="store_true", help="a tone, described first")
     parser.add_argument("--loss", type=float, help="the share of packets lost")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
 
     Gst.init(None)
     factory = GstRtspServer.RTSPMediaFactory()
+    sound = "audiotestsrc ! audioconvert ! mulawenc ! rtppcmupay name=pay0 pt=0"
+    number = 1 if arguments.sound_first else 0
     factory.set_launch(
-        f"( filesrc location={arguments.file} ! qtdemux ! {arguments.codec}parse"
-        f" config-interval=-1 ! rtp{arguments.codec}pay name=pay0 pt=96 )"
+        f"( {sound if arguments.sound_first else ''}"
+        f" filesrc location={arguments.file} ! qtdemux ! {arguments.codec}parse"
+        f" config-interval=-1 ! rtp{arguments.codec}pay name=pay{number} pt=96 )"
     )
     factory.set_shared(False)
     if arguments.feedback:
