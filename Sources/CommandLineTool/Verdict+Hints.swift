@@ -18,17 +18,15 @@ extension Verdict {
     let status = report.status
     guard !status.outputs.isEmpty else {
       guard !wish.onlyRecords, let stream = status.stream else { return nil }
-      return withoutParameterSets(stream, status, isCodecChosen: wish.isCodecChosen)
+      return withoutParameterSets(stream, status, wish)
     }
     guard status.outputs.allSatisfy({ $0.counters.written == 0 }) else { return nil }
     guard let stream = status.stream, case .receiving(let codec, _) = stream.phase,
       stream.reception.delivered > 0
     else { return hint(report, source: wish.source) }
-    guard stream.format != nil else {
-      return lackOfParameterSets(of: codec, isCodecChosen: wish.isCodecChosen)
-    }
     let inputs = report.outputs.map(\.inputs)
     if inputs.allSatisfy({ $0 == .sound }) { return lackOfSound(report, wish) }
+    guard stream.format != nil else { return lackOfParameterSets(of: codec, wish) }
     // Of a source that has ended, no more can be asked.
     let remedy =
       wish.comesAgain ? "; wait longer, or ask for one with --feedback pli" : ""
@@ -85,29 +83,33 @@ extension Verdict {
 
   /// What an elementary stream lacks that was written without any parameter set; `nil` where it
   /// can be decoded, or pictures came.
-  static func undecodable(_ status: Receiver.Status, isCodecChosen: Bool) -> String? {
+  static func undecodable(_ status: Receiver.Status, _ wish: Wish) -> String? {
     guard !status.outputs.isEmpty, let stream = status.stream,
       stream.defragmentation?.malformedParameterSets ?? 0 == 0,
-      let words = withoutParameterSets(stream, status, isCodecChosen: isCodecChosen)
+      let words = withoutParameterSets(stream, status, wish)
     else { return nil }
     return words + "; no player can decode what was written without them"
   }
 
   /// That no parameter sets came; `nil` where some did, or where no media came.
   private static func withoutParameterSets(
-    _ stream: StreamStatus, _ status: Receiver.Status, isCodecChosen: Bool
+    _ stream: StreamStatus, _ status: Receiver.Status, _ wish: Wish
   ) -> String? {
     // Of earlier connections the format is not known any more.
     guard case .receiving(let codec, _) = stream.phase, stream.reception.delivered > 0,
       stream.format == nil, status.delivery.frames == 0,
       status.connection.statistics.attempts == 0
     else { return nil }
-    return lackOfParameterSets(of: codec, isCodecChosen: isCodecChosen)
+    return lackOfParameterSets(of: codec, wish)
   }
 
-  private static func lackOfParameterSets(of codec: VideoCodec, isCodecChosen: Bool) -> String {
-    "packets came, but no parameter sets of \(codec.encodingName): if a session description has "
-      + "them, give it with --sdp; " + remedy(ifNot: codec, isChosen: isCodecChosen)
+  private static func lackOfParameterSets(of codec: VideoCodec, _ wish: Wish) -> String {
+    "packets came, but no parameter sets of \(codec.encodingName)"
+      + (wish.comesAgain
+        ? ", which come with key pictures: wait longer, or ask for one with --feedback pli; "
+        : ": ")
+      + "if a session description has them, give it with --sdp; "
+      + remedy(ifNot: codec, isChosen: wish.isCodecChosen)
   }
 
   /// What to do if the media is of another codec than `codec`, which the user has chosen or not.

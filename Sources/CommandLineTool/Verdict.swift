@@ -62,7 +62,7 @@ struct Verdict {
     } else if judged == .done, let words = Self.lackOfSound(report, wish) {
       (status, complaint) = (.noMedia, words)
     } else if judged == .done, words == nil,
-      let warning = Self.undecodable(report.status, isCodecChosen: wish.isCodecChosen)
+      let warning = Self.undecodable(report.status, wish)
     {
       (status, complaint) = (.done, Remark.warning(warning).text)
     } else {

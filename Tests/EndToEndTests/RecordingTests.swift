@@ -173,6 +173,26 @@ struct RecordingTests {
     #expect(!FileManager.default.fileExists(atPath: recording))
   }
 
+  @Test(
+    "without a key picture and a description, that is said of what needs pictures",
+    arguments: [
+      ("mp4", "which come with key pictures: wait longer, or ask for one with --feedback pli"),
+      ("wav", "no sound came that is known here"),
+    ])
+  func withoutParameterSets(ending: String, words: String) throws {
+    let (sender, port) = try Self.joined(["--gop", "10000"])
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      ["rtp://127.0.0.1:\(port)", "-o", Scratch.path(ending), "--duration", "1s"]
+        + ["--codec", "h264"])
+    #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+    #expect(receiver.standardError.contains(words), "\(receiver.standardError)")
+    let saysSets = receiver.standardError.contains("parameter sets")
+    #expect(saysSets == (ending == "mp4"), "\(receiver.standardError)")
+  }
+
   @Test("segments hold every picture once, and never replace a file")
   func segments() throws {
     let (sender, address) = try Self.server(["--frames", "300"])
