@@ -232,6 +232,7 @@ struct RTPRecv: AsyncParsableCommand {
     }
     options.credentials = try login.credentials(for: source)
     options.replay.payloadType = media.payloadType
+    options.replay.description = described
     options.replay.auxiliaryTypes = Set(
       try mediaDescription(completedBy: described).auxiliaryTypes)
     if case .matrix = media.fec { options.repair.takesCorrection = true }
@@ -288,13 +289,15 @@ struct RTPRecv: AsyncParsableCommand {
   /// well.
   ///
   /// - Throws: that something would be written over what is read, or that it cannot be written.
-  func openCapture(unlessItIs source: String) throws -> CaptureFile? {
+  func openCapture(
+    unlessItIs source: String, of media: [MediaDescription]
+  ) throws -> CaptureFile? {
     try checkFiles(source: source)
     guard capture.path != "-" else {
       throw ValidationError("a capture is written to a file, not to standard output")
     }
     do {
-      return try capture.path.map { try CaptureFile(path: $0) }
+      return try capture.path.map { try CaptureFile(path: $0, of: media) }
     } catch { throw CannotWrite(description: "--capture: \(error)") }
   }
 

@@ -50,7 +50,10 @@ final class Session: Sendable {
     let options = try command.transportOptions(for: source, described: described)
     receiveBuffer = options.sockets.receiveBuffer
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
-    capture = try command.openCapture(unlessItIs: source.bare)
+    let media = try command.mediaDescription(completedBy: described)
+    let sound = described?.soundBesideVideo
+    capture = try command.openCapture(
+      unlessItIs: source.bare, of: [media] + [sound].compactMap(\.self))
     let makeTransport: Receiver.TransportFactory = { [capture] former in
       let transport = try CommandLineTool.current.transports.make(
         source: source.bare, transport: command.transport, options: options, after: former,
@@ -69,8 +72,8 @@ final class Session: Sendable {
     }
 
     var configuration = Receiver.Configuration()
-    configuration.stream.media = try command.mediaDescription(completedBy: described)
-    configuration.stream.sound = described?.soundBesideVideo
+    configuration.stream.media = media
+    configuration.stream.sound = sound
     configuration.stream.formats = CommandLineTool.current.formats
     configuration.stream.reorderWindow = .milliseconds(command.media.reorderWindow)
     outputs = try command.outputRequests()

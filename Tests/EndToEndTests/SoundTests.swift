@@ -128,6 +128,30 @@ struct SoundTests {
     try server.process.waitForExit()
   }
 
+  @Test(
+    "a capture has the description that was given, or gets it when it is played",
+    arguments: [true, false])
+  func captured(withDescription: Bool) throws {
+    let description = try Scratch.path("sdp")
+    let given = ["--sdp", description]
+    let server = try Self.server(describedIn: description)
+    let capture = try Scratch.path("pcapng")
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [server.url, "--capture", capture] + (withDescription ? given : []))
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    let outputs = try ["mp4", "wav"].map { try Scratch.path($0) }
+    let player = try RunningProcess(
+      Product.rtpRecv,
+      [capture] + outputs.flatMap { ["-o", $0] } + (withDescription ? [] : given))
+    #expect(try player.waitForExit() == 0, "\(player.standardError)")
+    for path in outputs {
+      let samples = try FFmpeg.output(["-i", path, "-map", "0:a", "-f", "s16le", "-ac", "1", "-"])
+      #expect(abs(samples.count / 2 - 96_000) < 4800, "\(path): \(samples.count / 2)")
+    }
+    server.process.send(signal: SIGTERM)
+    try server.process.waitForExit()
+  }
+
   @Test("an output of sound that stays empty is no success")
   func withoutADescription() throws {
     let server = try Self.server(describedIn: try Scratch.path("sdp"))

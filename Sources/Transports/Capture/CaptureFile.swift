@@ -1,6 +1,6 @@
 internal import BlockingIO
 internal import NIOCore
-internal import RTPWire
+public import RTPWire
 
 /// A pcapng file of what a transport delivered, written on a thread of its own.
 ///
@@ -14,6 +14,8 @@ public final class CaptureFile: Sendable {
 
   private let monitor: Monitor<State>
   private let deadline: WriteDeadline
+  /// The comment of connections whose media is not described.
+  private let said: String?
   private let thread: WorkerThread
 
   fileprivate struct State {
@@ -34,8 +36,12 @@ public final class CaptureFile: Sendable {
 
   /// Opens `path`; a new file is for its owner only, because recordings of cameras are private.
   ///
+  /// - Parameters:
+  ///   - path: a file or a named pipe.
+  ///   - media: what is known of the media before its sender describes it, if it ever does.
   /// - Throws: ``TransportError/system(operation:reason:)``.
-  public init(path: String) throws(TransportError) {
+  public init(path: String, of media: [MediaDescription] = []) throws(TransportError) {
+    said = media.comment
     deadline = WriteDeadline()
     do throws(WriteFailure) {
       // Not waiting for a named pipe's reader: what comes meanwhile would be lost.
@@ -78,8 +84,8 @@ public final class CaptureFile: Sendable {
   /// Describes what follows as `media`, at the start of a connection.
   func describe(_ media: [MediaDescription]) { beginInterface(comment: media.comment) }
 
-  /// Leaves what follows undescribed, until it is described.
-  func beginConnection() { beginInterface(comment: nil) }
+  /// Describes what follows as it was said from outside, until its sender describes it.
+  func beginConnection() { beginInterface(comment: said) }
 
   /// Writes a packet that arrived at `time`, in nanoseconds since 1970.
   func write(_ datagram: Datagram, from origin: IPEndpoint?, at time: Int64) {

@@ -16,6 +16,9 @@ public struct ReplayConfiguration: TransportOption, Hashable {
   public var retransmissionPort: UInt16?
   /// The framing of a file of length-prefixed packets; `nil` if the file shows its format.
   public var framing: PacketFraming?
+  /// What is said of the media from outside; for the payload types in it, it counts more than what
+  /// the file says.
+  public var description: SessionDescription?
 
   public init() {}
 

@@ -26,6 +26,7 @@ final class ReplayReader: @unchecked Sendable {
   private let file: RecordingFile
   private let format: RecordingFormat
   private let wish: FlowSurvey.Wish
+  private let said: SessionDescription?
   private var reader: any RecordingReader
   private var dissection = Dissection()
   private var choice: FlowChoice?
@@ -37,7 +38,7 @@ final class ReplayReader: @unchecked Sendable {
   /// - Throws: ``ReplayError``, or an error from reading.
   init(path: String, configuration: ReplayConfiguration, mayBePipe: Bool = false) throws {
     file = try RecordingFile(path: path, mayBePipe: mayBePipe)
-    wish = configuration.wish
+    (wish, said) = (configuration.wish, configuration.description)
     guard file.beginning.readableBytes > 0 else { throw ReplayError.empty }
     if let framing = configuration.framing {
       format = RecordingFormat(framing)
@@ -84,7 +85,7 @@ final class ReplayReader: @unchecked Sendable {
   ) throws -> (FlowSurvey, Dissection, isCut: Bool) {
     file.rewind()
     var survey = FlowSurvey(keepsSamples: keepingSamples)
-    var found = Dissection()
+    var found = Dissection(said: said)
     var reader = format.makeReader()
     var length = 0
     do {

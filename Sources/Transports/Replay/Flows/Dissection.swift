@@ -7,6 +7,8 @@ struct Dissection: Sendable {
   static let maximumConnections = 64
 
   private(set) var statistics = DissectionStatistics()
+  /// What is said of the media from outside the file.
+  private let said: SessionDescription?
   /// The descriptions in comments of the file.
   private(set) var comments: [SessionDescription] = []
   private var fragments = IPReassembly()
@@ -33,6 +35,8 @@ struct Dissection: Sendable {
     }
   }
 
+  init(said: SessionDescription? = nil) { self.said = said }
+
   /// The most comments kept; our captures have one per connection.
   private static let maximumComments = 64
 
@@ -41,10 +45,14 @@ struct Dissection: Sendable {
     order.compactMap { connections[$0]?.description } + comments
   }
 
-  /// The descriptions that may be of `flow`: those of its own RTSP session, or else all.
+  /// The descriptions that may be of `flow`: what is said from outside, or those of its own RTSP
+  /// session, or else all.
   ///
   /// Sessions of one server use the same payload types for different media.
   func descriptions(of flow: Flow) -> [SessionDescription] {
+    if let said, said.media.contains(where: { $0.payloadTypes.contains(flow.payloadType) }) {
+      return [said]
+    }
     let own: [SessionDescription] = order.compactMap { connection in
       connections[connection].flatMap { dialogue in
         connection.carries(flow, in: dialogue) ? dialogue.description : nil
