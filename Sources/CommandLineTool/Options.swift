@@ -340,6 +340,9 @@ struct DisplayOptions: ParsableArguments {
   @Flag(help: "No live status line, even on a terminal.")
   var noProgress = false
 
+  /// Whether a terminal gets a line that is updated.
+  var wantsLine: Bool { !quiet && !noProgress }
+
   func validate() throws {
     guard !quiet || !verbose else {
       throw ValidationError("--quiet and --verbose contradict each other")

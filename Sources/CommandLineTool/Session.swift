@@ -36,8 +36,12 @@ final class Session: Sendable {
   /// How long a reader of standard output may take for the result of `--expect`.
   private static let patienceWithReader: Duration = .seconds(2)
   private static let statisticsInterval: Duration = .seconds(1)
-  /// From one look at the receiver to the next where much happens.
+  /// How long packets of recordings may gather before they are read.
+  private static let gatheringTime: Duration = .milliseconds(200)
+  /// From one look at the receiver to the next where much happens: with a line to show, and
+  /// without.
   private static let shortestPause: Duration = .milliseconds(200)
+  private static let shortestSilentPause: Duration = .seconds(1)
   /// The same where nothing happens, but the line shows rates, or a time that runs out.
   private static let pauseOfMovingLine: Duration = .seconds(1)
   /// The same where nothing happens: some counters tell nobody.
@@ -94,6 +98,14 @@ final class Session: Sendable {
     }
     if command.stopping.reconnect { configuration.reconnection = Reconnection() }
     configuration.reportsSamples = command.outputs.frameHashes
+    let showsProgress = StatusLine(isWanted: command.display.wantsLine).isEnabled
+    let isMeasured = capture != nil || command.display.stats != nil || !rules.isEmpty
+    // Nobody waits for what a file gets, and nobody sees how it arrived.
+    if !showsProgress, !isMeasured, !outputs.isEmpty,
+      outputs.allSatisfy({ $0.format.isRecording && $0.policy == .block })
+    {
+      configuration.gatheringTime = Self.gatheringTime
+    }
     receiver = try Receiver(configuration: configuration, transport: makeTransport)
     writer = try command.display.stats.map {
       try StatisticsWriter($0, limit: command.display.statsSize)
@@ -217,7 +229,7 @@ final class Session: Sendable {
   /// What changes is looked at when something has happened, and the statistics come once a second.
   private func showProgress(since started: ContinuousClock.Instant) async {
     let display = command.display
-    var line = StatusLine(isWanted: !display.quiet && !display.noProgress)
+    var line = StatusLine(isWanted: display.wantsLine)
     var narrator = Narrator(
       isVerbose: display.verbose, isQuiet: display.quiet, isAsking: !isPassive,
       isCodecChosen: command.media.codec != "auto", countsFrames: command.stopping.frames != nil)
@@ -241,7 +253,8 @@ final class Session: Sendable {
         pause = Self.pauseOfMovingLine
       }
       if writer != nil { pause = min(pause, nextStatistics - elapsed) }
-      await receiver.waitForActivity(notBefore: min(pause, Self.shortestPause), atMost: pause)
+      let shortest = line.isEnabled ? Self.shortestPause : Self.shortestSilentPause
+      await receiver.waitForActivity(notBefore: min(pause, shortest), atMost: pause)
     }
     // News since the last round.
     for remark in narrator.remarks(

@@ -35,6 +35,7 @@ extension Receiver.Configuration {
     reception.duration = duration
     reception.wantsPictures = wantsPictures
     reception.wantsSound = wantsSound
+    reception.gatheringTime = gatheringTime
     reception.reconnectionSilence = reconnection?.silence
     return reception
   }

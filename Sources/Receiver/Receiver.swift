@@ -51,6 +51,9 @@ public final class Receiver: Sendable {
     public var silenceTimeout = MediaTimeout.standard
     /// How to reconnect when a connection ends or cannot be opened; `nil` ends the run instead.
     public var reconnection: Reconnection?
+    /// How long packets may gather before they are read, where nobody waits for what comes of them;
+    /// see `Reception.Configuration.gatheringTime`.
+    public var gatheringTime: Duration?
     /// Whether reports on pictures come with their samples, for hashes.
     public var reportsSamples = false
     /// Called with every access unit on the transport's event loop; must return soon.

@@ -122,6 +122,7 @@ final class StreamDriver: DatagramSink {
         }
       case .sendRTCP(let bytes, let track): transport.sendFeedback(bytes, track: track)
       case .holdReading(let isHeld): transport.holdReading(isHeld)
+      case .gather(let time): transport.gather(for: time)
       case .mediaBegan(let time): surroundings.tell(.mediaBegan(connection: number, at: time))
       case .ended(.connection(let reason)): surroundings.tell(.connectionEnded(number, reason))
       case .ended(.run(let reason)): surroundings.tell(.runEnded(reason))

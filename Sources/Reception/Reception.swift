@@ -24,6 +24,8 @@ public struct Reception: Sendable {
     case sendRTCP(ByteBuffer, track: Int)
     /// Hold the far end, or let it continue.
     case holdReading(Bool)
+    /// Let what comes gather for up to that long before it is delivered; said once.
+    case gather(Duration)
     /// Media has begun.
     case mediaBegan(at: Instant)
     /// The connection or the whole run is over; sent once.
@@ -74,6 +76,8 @@ public struct Reception: Sendable {
   var firstArrival: Instant?
   var firstMedia: Instant?
   var lastMedia: Instant?
+  /// Whether packets were told to gather.
+  var isGathering = false
   /// Whether it ends because this side has enough.
   private var isLeft = true
   /// How the carrier ended, after what still waits.
@@ -360,6 +364,7 @@ public struct Reception: Sendable {
       firstMedia = arrival
       actions.append(.mediaBegan(at: arrival))
     }
+    gatherIfSettled()
   }
 
   private mutating func nextUnit() -> WaitingUnits.Unit? {

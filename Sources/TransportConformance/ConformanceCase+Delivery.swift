@@ -9,6 +9,7 @@ extension ConformanceCase {
     [
       ConformanceCase(clause: .payload, body: everySize),
       ConformanceCase(clause: .tracks, body: everyTrack),
+      ConformanceCase(clause: .completeness, body: gathered),
       ConformanceCase(clause: .heldBytes) { try await someAreHeld($0, seed: seed) },
       ConformanceCase(clause: .backPressure, needs: [.backPressure], body: held),
       ConformanceCase(clause: .feedback, needs: [.feedback], body: feedback),
@@ -52,6 +53,24 @@ extension ConformanceCase {
     await fixture.tearDown()
     try sending.get()
   }
+
+  /// Bursts, while what comes may gather: nothing is lost, and nothing comes out of order.
+  private static func gathered(_ context: CheckContext) async throws {
+    let size = max(100, context.carrier.packetSizes.lowerBound)
+    let sizes = [Int](repeating: size, count: 400)
+    let fixture = try await Fixture(context, sizes: sizes) { call, collected, transport in
+      if call == .received, collected.delivered == 1 { transport.gather(for: gatheringTime) }
+    }
+    try await fixture.openForSure()
+    for start in stride(from: 0, to: sizes.count, by: 40) {
+      try await fixture.send(Array(sizes[start..<start + 40]))
+    }
+    await fixture.awaitAll()
+    context.results.examined(.completeness, .order, .arrivalTimes)
+    await fixture.tearDown()
+  }
+
+  private static let gatheringTime = Duration.milliseconds(100)
 
   /// Packets on each track in turn; each is awaited, because tracks may overtake each other.
   private static func everyTrack(_ context: CheckContext) async throws {

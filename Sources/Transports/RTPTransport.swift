@@ -58,6 +58,12 @@ public protocol RTPTransport: Sendable {
   /// A little more may still be delivered. Called on ``eventLoop``.
   func holdReading(_ isHeld: Bool)
 
+  /// From now on lets what comes gather for up to `time` before it is delivered, as far as none is
+  /// lost by that.
+  ///
+  /// By default, a transport delivers what comes at once. Called on ``eventLoop``.
+  func gather(for time: Duration)
+
   /// The transport's own counters by name; callable from any thread, in any state, and unchanged
   /// after the end.
   func counters() async -> TransportCounters
@@ -68,6 +74,8 @@ public protocol RTPTransport: Sendable {
 
 extension RTPTransport {
   public var comesAgain: Bool { clock == .monotonic }
+
+  public func gather(for time: Duration) {}
 }
 
 /// The clock of arrival times, which all waiting for packets follows.

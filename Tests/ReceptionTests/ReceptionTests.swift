@@ -12,6 +12,26 @@ import Testing
 @Suite struct ReceptionTests {
   static let start = Instant(nanoseconds: 1_000_000_000)
 
+  @Test(
+    "packets gather after ten seconds of media, where that is wanted and nothing is asked for again",
+    arguments: [true, false])
+  func gathering(isRepaired: Bool) throws {
+    let sender = VirtualSender(units: 400, seed: 1, at: Instant(nanoseconds: 1_000_000_000))
+    var media = sender.media
+    if isRepaired { media.feedback.requests = [.nack] }
+    var pair = try Pair(sender: sender, describes: [media]) { $0.gatheringTime = .milliseconds(200) }
+    pair.drive(for: .seconds(16))
+    #expect(pair.units.count >= 398)
+    guard !isRepaired else { return #expect(pair.gatherings.isEmpty) }
+    let gathering = try #require(pair.gatherings.first)
+    #expect(pair.gatherings.count == 1 && gathering.time == .milliseconds(200))
+    let began = try #require(pair.mediaBegan)
+    #expect((10_000_000_000...10_050_000_000).contains(began.nanoseconds(to: gathering.at)))
+    var without = try Pair(sender: sender)
+    without.drive(for: .seconds(16))
+    #expect(without.gatherings.isEmpty)
+  }
+
   @Test func aCleanNetworkDeliversEveryUnit() throws {
     var pair = try Pair(sender: VirtualSender(units: 250, seed: 1, at: Self.start))
     pair.drive(for: .seconds(11))

@@ -52,6 +52,34 @@ struct ReadPacerTests {
     #expect(late.allSatisfy { $0 == ReadPacer.spacing })
   }
 
+  /// A camera of 2 Mbit/s: 7 packets a picture, and 45 for each key picture.
+  private func cameraDelays(bufferSize: Int) -> [Int64?] {
+    var pacer = ReadPacer()
+    func second(_ number: Int64) -> [Int64?] {
+      delays(
+        &pacer, perRead: 45, everyMicroseconds: 40_000, fromMilliseconds: number * 1000,
+        forMilliseconds: 40)
+        + delays(
+          &pacer, perRead: 7, everyMicroseconds: 40_000, fromMilliseconds: number * 1000 + 40,
+          forMilliseconds: 960)
+    }
+    #expect((second(0) + second(1)).allSatisfy { $0 == nil })
+    pacer.gather(for: 200_000_000, bufferSize: bufferSize)
+    return second(2) + second(3)
+  }
+
+  @Test("a camera's datagrams gather in a large buffer")
+  func gathering() {
+    #expect(cameraDelays(bufferSize: 4 << 20).allSatisfy { $0 == 200_000_000 })
+  }
+
+  @Test("datagrams gather only as long as bursts leave half of the buffer free")
+  func gatheringInASmallBuffer() {
+    #expect(cameraDelays(bufferSize: 212_992).allSatisfy { $0 == nil })
+    let some = cameraDelays(bufferSize: 2 * 212_992)
+    #expect(some.allSatisfy { ($0 ?? 0) < 100_000_000 && ($0 ?? 0) >= 60_000_000 || $0 == nil })
+  }
+
   @Test func spacingAddsAtMostHalfAMillisecond() {
     #expect(ReadPacer.spacing <= 500_000)
   }

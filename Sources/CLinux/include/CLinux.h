@@ -9,8 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A datagram that was read: its length, and its origin as a `sockaddr_storage`.
+// A datagram that was read: its arrival in nanoseconds since 1970, or 0 unless SO_TIMESTAMPNS is set;
+// its length; and its origin as a `sockaddr_storage`.
 struct clinux_datagram {
+  int64_t time;
   unsigned int length;
   unsigned char origin[128] __attribute__((aligned(8)));
 };
@@ -19,6 +21,9 @@ struct clinux_datagram {
 // `storage`, without blocking. Returns how many, or -1 with errno set.
 int clinux_receive(int descriptor, void *storage, size_t slot, struct clinux_datagram *datagrams,
                      unsigned int count);
+
+// The time in nanoseconds since 1970, on the clock of arrivals.
+int64_t clinux_universal_time(void);
 
 // Makes a pipe that child programs do not inherit. Returns 0, or -1 with errno set.
 int clinux_pipe(int ends[2]);

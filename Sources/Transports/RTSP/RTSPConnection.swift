@@ -1,3 +1,4 @@
+internal import Glibc
 internal import NIOCore
 internal import NIOSSL
 internal import NIOTLS
@@ -47,6 +48,9 @@ final class RTSPConnection: ChannelInboundHandler {
   /// Whether the server is made to wait; meanwhile nothing is reported, not even the end.
   private var isHeld = false
   private var hasEndedMeanwhile = false
+  /// Bytes read since the last look, while they gather in the kernel.
+  private var gathered = 0
+  private var gathering: RepeatedTask?
 
   private enum Phase {
     case connecting(TCPConnector.Attempts)
@@ -153,6 +157,7 @@ final class RTSPConnection: ChannelInboundHandler {
   func close() {
     delivery = nil
     stall?.cancel()
+    gathering?.cancel()
     let channel: any Channel
     switch phase {
     case .connecting(let attempts):
@@ -183,7 +188,9 @@ final class RTSPConnection: ChannelInboundHandler {
     guard let take = delivery?.element, !hasFailed else { return }
     arrival = Self.now
     hasRead = true
-    input.append(unwrapInboundIn(data))
+    let bytes = unwrapInboundIn(data)
+    gathered += bytes.readableBytes
+    input.append(bytes)
     tell(take)
   }
 
@@ -244,6 +251,26 @@ final class RTSPConnection: ChannelInboundHandler {
     _ = channel.setOption(.autoRead, value: !isHeld)
   }
 
+  /// From now on has the kernel tell of bytes once as many wait as came in `time`, by the rate of the
+  /// last second.
+  func gather(for time: Duration) {
+    guard case .open(let channel) = phase, gathering == nil else { return }
+    gathered = 0
+    let share = Double(time.wholeNanoseconds) / Double(Self.gatheringPeriod.nanoseconds)
+    let this = NIOLoopBound(self, eventLoop: connector.eventLoop)
+    gathering = connector.eventLoop.scheduleRepeatedTask(
+      initialDelay: Self.gatheringPeriod, delay: Self.gatheringPeriod
+    ) { _ in
+      let count = Int(Double(this.value.gathered) * share)
+      this.value.gathered = 0
+      // Where nothing came, what comes next is read at once. The kernel makes its buffer twice as
+      // large as this, so that the server need not wait.
+      _ = channel.setOption(
+        .socketOption(.init(rawValue: SO_RCVLOWAT)),
+        value: SocketOptionValue(min(max(count, 1), Self.mostGathered)))
+    }
+  }
+
   func channelReadComplete(context: ChannelHandlerContext) {
     // A completed read may have brought nothing but a part of a TLS record.
     guard hasRead else { return }
@@ -287,6 +314,7 @@ final class RTSPConnection: ChannelInboundHandler {
     guard let delivery else { return }
     self.delivery = nil
     stall?.cancel()
+    gathering?.cancel()
     let wasOpen = if case .open = phase { true } else { false }
     phase = .closed
     if wasOpen {
@@ -297,6 +325,10 @@ final class RTSPConnection: ChannelInboundHandler {
   }
 
   private static var now: Instant { Instant(NIODeadline.now()) }
+
+  private static let gatheringPeriod = TimeAmount.seconds(1)
+  /// A fifth of a second of 10 Mbit/s.
+  private static let mostGathered = 256 << 10
 
   /// The longest that a server that does not read may keep the descriptor.
   private static let closeDeadline = TimeAmount.seconds(1)

@@ -83,6 +83,14 @@ final class RTSPReceiver: PacketReceiver {
     if ports.isEmpty { connection?.holdReading(isHeld) }
   }
 
+  func gather(for time: Duration) {
+    if ports.isEmpty {
+      connection?.gather(for: time)
+    } else {
+      for ports in ports.values { ports.receiver?.gather(for: time) }
+    }
+  }
+
   var counters: TransportCounters {
     var counters = count
     counters.skippedBytes += connection?.skipped ?? 0

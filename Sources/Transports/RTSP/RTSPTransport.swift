@@ -68,6 +68,8 @@ public final class RTSPTransport: RTPTransport {
   /// Makes the server wait; only media in the connection itself can.
   public func holdReading(_ isHeld: Bool) { receiver.holdReading(isHeld) }
 
+  public func gather(for time: Duration) { receiver.withReceiver { $0.gather(for: time) } }
+
   public func counters() async -> TransportCounters { await receiver.counters() }
 
   /// Ends the transport; afterwards the server gets TEARDOWN and a second to answer.

@@ -77,6 +77,12 @@ final class DatagramReader: ChannelInboundHandler {
       }
   }
 
+  /// From now on reads seldom, as far as a kernel's buffer of `bufferSize` bytes has room.
+  func gather(for time: Duration, bufferSize: Int) {
+    socket?.stampArrivals()
+    pacer.gather(for: time.wholeNanoseconds, bufferSize: bufferSize)
+  }
+
   /// Stops reading; what arrives from now on waits in the kernel.
   func pause() {
     nextRead?.cancel()
@@ -119,7 +125,7 @@ final class DatagramReader: ChannelInboundHandler {
   private func read() {
     guard channel != nil, let socket else { return }
     // If a consumer keeps a slice, the next read takes new storage and copies nothing.
-    arrival = Instant(NIODeadline.now())
+    let now = Instant(NIODeadline.now())
     var isFull = true
     for _ in 0..<Self.callsPerRead where isFull {
       let count = socket.receive(into: &storage, &gathered)
@@ -127,10 +133,14 @@ final class DatagramReader: ChannelInboundHandler {
         guard let bytes = storage.getSlice(at: datagram.start, length: datagram.length) else {
           continue
         }
+        // The kernel's clock may have been set since.
+        let age = min(max(datagram.age ?? 0, 0), pacer.gatheringTime)
+        arrival = max(arrival, Instant(nanoseconds: now.nanoseconds.subtractingSaturating(age)))
         deliver(bytes, from: datagram.origin)
       }
       isFull = count == DatagramSocket.datagramsPerRead
     }
+    arrival = now
     // There may be more, but others need the loop too.
     readCompleted(next: isFull ? 0 : nil)
   }

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 internal import NIOCore
+internal import RTPWire
 
 /// A UDP socket: the only place where this module asks the kernel about UDP.
 ///
@@ -151,6 +152,9 @@ final class DatagramSocket {
     return SocketAddress(storage)
   }
 
+  /// Has the kernel note when each datagram arrives, for ``receive(into:_:)``.
+  func stampArrivals() { set(SOL_SOCKET, SO_TIMESTAMPNS, CInt(1)) }
+
   /// Reads waiting datagrams, at most ``datagramsPerRead``, with one vectored call.
   ///
   /// `storage` is filled with slots of ``slot`` bytes, one per datagram, and `received` is replaced
@@ -173,11 +177,13 @@ final class DatagramSocket {
       }
       return max(count, 0) * Self.slot
     }
+    let now = count > 0 && datagrams[0].time != 0 ? clinux_universal_time() : 0
     for index in 0..<max(count, 0) {
       guard let origin = origin(ofDatagram: index) else { continue }
       received.append(
         Received(
-          start: index * Self.slot, length: Int(datagrams[index].length), origin: origin))
+          start: index * Self.slot, length: Int(datagrams[index].length), origin: origin,
+          age: datagrams[index].time == 0 ? nil : now.subtractingSaturating(datagrams[index].time)))
     }
     return max(count, 0)
   }
@@ -188,6 +194,8 @@ final class DatagramSocket {
     var start: Int
     var length: Int
     var origin: SocketAddress
+    /// Nanoseconds since its arrival; `nil` unless arrivals are stamped.
+    var age: Int64?
   }
 
   /// The origin of a datagram, which is usually that of the previous one.

@@ -5,6 +5,8 @@ protocol TrackReceiver: AnyObject {
   var counters: TransportCounters { get }
   func start() -> EventLoopFuture<Void>
   func sendFeedback(_ bytes: ByteBuffer)
+  /// From now on lets media gather in the kernel, as far as it has room.
+  func gather(for time: Duration)
   /// Stops silently; returns the sink if it has not been notified.
   func stop() -> (any DatagramSink)?
 }

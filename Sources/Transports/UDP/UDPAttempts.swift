@@ -44,6 +44,8 @@ final class UDPAttempts: TrackReceiver, DatagramMerger {
   /// Starts with the first address; the future succeeds once that socket receives.
   func start() -> EventLoopFuture<Void> { startNext() }
 
+  func gather(for time: Duration) { current?.gather(for: time) }
+
   func sendFeedback(_ bytes: ByteBuffer) { if isAnswered { current?.sendFeedback(bytes) } }
 
   var counters: TransportCounters {

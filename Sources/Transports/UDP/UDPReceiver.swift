@@ -156,6 +156,10 @@ final class UDPReceiver: TrackReceiver {
     DatagramReader(repair.socket, as: repair.channel, on: eventLoop, delivering: delivery())
   }
 
+  func gather(for time: Duration) {
+    media?.gather(for: time, bufferSize: ports.receiveBuffer)
+  }
+
   /// ``stop()`` ends what the readers and timers hold; weak references to this object would make
   /// every packet slower.
   private func delivery() -> DatagramReader.Delivery {

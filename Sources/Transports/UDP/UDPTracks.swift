@@ -41,6 +41,10 @@ final class UDPTracks: DatagramMerger {
     }
   }
 
+  func gather(for time: Duration) {
+    for receiver in receivers { receiver?.gather(for: time) }
+  }
+
   func start() -> EventLoopFuture<Void> {
     .andAllSucceed(receivers.compactMap { $0?.start() }, on: eventLoop)
   }

@@ -158,6 +158,12 @@ public final class UDPTransport: RTPTransport {
   /// Senders of datagrams cannot be held.
   public func holdReading(_ isHeld: Bool) {}
 
+  public func gather(for time: Duration) {
+    onLoop { state in
+      if case .open(let tracks) = state.value { tracks.gather(for: time) }
+    }
+  }
+
   public func counters() async -> TransportCounters {
     let counters = try? await eventLoop.submit { [state] () -> TransportCounters in
       switch state.value {

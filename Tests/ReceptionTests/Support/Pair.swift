@@ -19,6 +19,7 @@ struct Pair {
   private(set) var sound: [SoundUnit] = []
   private(set) var sent: [(bytes: ByteBuffer, track: Int, at: Instant)] = []
   private(set) var holds: [Bool] = []
+  private(set) var gatherings: [(time: Duration, at: Instant)] = []
   /// How often it was asked to say when there is room.
   private(set) var roomRequests = 0
   private(set) var mediaBegan: Instant?
@@ -144,6 +145,7 @@ struct Pair {
         sent.append((bytes, track, now))
         for sending in (try? sender.answer(bytes)) ?? [] { offer(sending) }
       case .holdReading(let isHeld): holds.append(isHeld)
+      case .gather(let time): gatherings.append((time, now))
       case .mediaBegan(let time): mediaBegan = time
       case .ended(let end):
         if self.end != nil { Issue.record("ended twice") }
