@@ -13,13 +13,15 @@ import Testing
   static let start = Instant(nanoseconds: 1_000_000_000)
 
   @Test(
-    "packets gather after ten seconds of media, where that is wanted and nothing is asked for again",
+    "packets gather after ten seconds of media, where that is wanted and none is asked for again",
     arguments: [true, false])
   func gathering(isRepaired: Bool) throws {
     let sender = VirtualSender(units: 400, seed: 1, at: Instant(nanoseconds: 1_000_000_000))
     var media = sender.media
     if isRepaired { media.feedback.requests = [.nack] }
-    var pair = try Pair(sender: sender, describes: [media]) { $0.gatheringTime = .milliseconds(200) }
+    var pair = try Pair(sender: sender, describes: [media]) {
+      $0.gatheringTime = .milliseconds(200)
+    }
     pair.drive(for: .seconds(16))
     #expect(pair.units.count >= 398)
     guard !isRepaired else { return #expect(pair.gatherings.isEmpty) }

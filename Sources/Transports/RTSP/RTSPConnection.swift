@@ -251,8 +251,8 @@ final class RTSPConnection: ChannelInboundHandler {
     _ = channel.setOption(.autoRead, value: !isHeld)
   }
 
-  /// From now on has the kernel tell of bytes once as many wait as came in `time`, by the rate of the
-  /// last second.
+  /// From now on has the kernel tell of bytes once as many wait as came in `time`, by the rate of
+  /// the last second.
   func gather(for time: Duration) {
     guard case .open(let channel) = phase, gathering == nil else { return }
     gathered = 0
