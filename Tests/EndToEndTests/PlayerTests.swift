@@ -1,0 +1,74 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// GStreamer and VLC play every kind of recording, with the sound.
+@Suite(.serialized)
+struct PlayerTests {
+  private static let endings = ["mp4", "mkv", "ts", "wav", "aac", "opus"]
+
+  /// Three seconds of the pattern with AAC, in files of all kinds.
+  private static let recordings = Result { () -> [String: String] in
+    let description = try Scratch.path("sdp")
+    let server = try SendingServer(
+      "pattern",
+      ["--audio", "aac", "--size", "256x144", "--frames", "90", "--fast", "--sdp", description])
+    let files = try endings.map { ($0, try Scratch.path($0)) }
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [server.url, "--sdp", description] + files.flatMap { ["-o", $0.1] })
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    server.process.send(signal: SIGTERM)
+    try server.process.waitForExit()
+    return Dictionary(uniqueKeysWithValues: files)
+  }
+
+  private static func hasPictures(_ ending: String) -> Bool { endings.prefix(3).contains(ending) }
+
+  @Test("GStreamer plays all pictures and the sound", arguments: endings)
+  func gstreamer(ending: String) throws {
+    let path = try #require(try Self.recordings.get()[ending])
+    let (pictures, samples) = (try Scratch.path("yuv"), try Scratch.path("pcm"))
+    let video =
+      "d. ! queue ! videoconvert ! video/x-raw,format=I420 ! filesink location=\(pictures)"
+    let sound =
+      "d. ! queue ! audioconvert ! audioresample ! audio/x-raw,format=S16LE,channels=1,rate=48000"
+      + " ! filesink location=\(samples)"
+    _ = try RunningProcess.output(
+      of: "gst-launch-1.0",
+      "-q filesrc location=\(path) ! decodebin name=d \(Self.hasPictures(ending) ? video : "") \(sound)"
+        .split(separator: " ").map(String.init))
+    func size(_ path: String) throws -> Int? {
+      try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
+    }
+    if Self.hasPictures(ending) { #expect(try size(pictures) == 90 * 256 * 144 * 3 / 2) }
+    // What an encoder puts around the sound is part of it or not.
+    let length = Double(try #require(try size(samples))) / 96_000
+    #expect(abs(length - 3) < 0.1)
+  }
+
+  @Test("VLC decodes the pictures and the sound to the end", arguments: endings)
+  func vlc(ending: String) throws {
+    let path = try #require(try Self.recordings.get()[ending])
+    // It says nothing of what it plays, so it codes that again, 25 pictures a second.
+    let output =
+      "#transcode{vcodec=mp2v,vb=800,acodec=mpga,ab=128}:std{access=file,mux=ts,dst=-}"
+    var command = ["cvlc", "--quiet", path, "--sout-all", "--sout", output, "vlc://quit"]
+    if geteuid() == 0 {
+      // VLC does not run as root. It would keep settings in its home, which it does not need.
+      command = ["runuser", "-u", "nobody", "--", "env", "HOME=/nonexistent"] + command
+    }
+    let stream = try Scratch.path("ts")
+    try RunningProcess.output(of: "env", command).write(to: URL(fileURLWithPath: stream))
+    // Its demuxers leave the last fifth of a second out.
+    func packets(_ kind: String) throws -> Int {
+      let listing = try RunningProcess.output(
+        of: "ffprobe",
+        ["-v", "error", "-select_streams", kind, "-show_entries", "packet=pts"]
+          + ["-of", "default=nw=1:nk=1", stream])
+      return listing.count { $0 == UInt8(ascii: "\n") }
+    }
+    if Self.hasPictures(ending) { #expect((65...76).contains(try packets("v"))) }
+    // 24 ms each.
+    #expect((110...130).contains(try packets("a")))
+  }
+}

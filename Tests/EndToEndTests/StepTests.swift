@@ -1,0 +1,124 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The pattern's flash and its click in recordings, whatever the network and the clocks do.
+@Suite("Sound in step with pictures", .serialized)
+struct StepTests {
+  /// A sender and a receiver, which records into both containers.
+  struct Recording {
+    let files: [String]
+    private let sender: RunningProcess
+    private let receiver: RunningProcess
+
+    /// Sends 14 seconds, and receives from their beginning or `late`, in the middle.
+    ///
+    /// The sound is delayed by 0 to 200 ms, 100 on average, and its clock runs 200 ppm too fast.
+    init(late: Bool) throws {
+      let (video, sound) = (try FreePort.udpPair(), try FreePort.udpPair())
+      let description = try Scratch.path("sdp")
+      try """
+      v=0
+      c=IN IP4 127.0.0.1
+      m=video \(video) RTP/AVP 96
+      a=rtpmap:96 H264/90000
+      m=audio \(sound) RTP/AVP 97
+      a=rtpmap:97 mpeg4-generic/48000/2
+      a=fmtp:97 mode=AAC-hbr;sizelength=13;indexlength=3;indexdeltalength=3;config=1190
+
+      """.write(toFile: description, atomically: true, encoding: .utf8)
+      files = try ["mp4", "mkv"].map { try Scratch.path($0) }
+      let arguments =
+        [description, "--reorder-window", "300", "--timeout", "5"] + files.flatMap { ["-o", $0] }
+      func receive() throws -> RunningProcess {
+        let receiver = try RunningProcess(Product.rtpRecv, arguments)
+        _ = try receiver.waitForLine(#/listening on/#)
+        return receiver
+      }
+      func send() throws -> RunningProcess {
+        try RunningProcess(
+          Product.rtpSend,
+          ["pattern", "--size", "256x144", "--bitrate", "300k", "--quiet"] + [
+            "udp://127.0.0.1:\(video)", "--audio", "aac", "--audio-port", "\(sound)",
+            "--audio-jitter", "33", "--audio-clock-ppm", "200", "--frames", "420",
+          ])
+      }
+      if late {
+        sender = try send()
+        usleep(2_000_000)
+        receiver = try receive()
+      } else {
+        receiver = try receive()
+        sender = try send()
+      }
+    }
+
+    func finish() throws {
+      #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
+      #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    }
+  }
+
+  /// When the square at the lower right becomes white.
+  private static func flashes(in path: String) throws -> [Double] {
+    let listing = try RunningProcess.output(
+      of: "ffprobe",
+      ["-v", "error", "-select_streams", "v", "-show_entries", "frame=pts_time"]
+        + ["-of", "default=nw=1:nk=1", path])
+    let times = String(decoding: listing, as: UTF8.self).split(separator: "\n").compactMap {
+      Double($0)
+    }
+    // Four samples in its middle.
+    let luma = try FFmpeg.output([
+      "-i", path, "-map", "0:v", "-vf", "crop=2:2:236:116,format=gray", "-fps_mode", "passthrough",
+      "-f", "rawvideo", "-",
+    ])
+    try #require(luma.count == 4 * times.count)
+    let areLit = stride(from: 0, to: luma.count, by: 4).map { luma[$0] > 125 }
+    return zip(zip(areLit, areLit.dropFirst()), times.dropFirst()).filter { !$0.0.0 && $0.0.1 }
+      .map(\.1)
+  }
+
+  /// When the loud sound begins, by the times of the file.
+  private static func clicks(in path: String) throws -> [Double] {
+    let samples = try FFmpeg.output([
+      "-copyts", "-i", path, "-map", "0:a", "-af",
+      "aresample=8000:async=1:first_pts=0:min_hard_comp=0.001", "-f", "u8", "-ac", "1", "-",
+    ])
+    var clicks: [Double] = []
+    for (place, value) in samples.enumerated() where abs(Int(value) - 128) > 31 {
+      let time = Double(place) / 8000
+      if clicks.last.map({ time > $0 + 0.2 }) ?? true { clicks.append(time) }
+    }
+    return clicks
+  }
+
+  /// How much later than its flash each click is, in milliseconds, of those after `start`.
+  private static func differences(in path: String, after start: Double) throws -> [Double] {
+    let flashes = try flashes(in: path)
+    return try clicks(in: path).filter { $0 > start }.compactMap { click in
+      flashes.map { (click - $0) * 1000 }.min { abs($0) < abs($1) }
+    }
+  }
+
+  @Test("a click comes with its flash, also in what was joined in the middle")
+  func inStep() throws {
+    let whole = try Recording(late: false)
+    let joined = try Recording(late: true)
+    try whole.finish()
+    try joined.finish()
+    for path in whole.files {
+      // The first reports come with the first packets.
+      let found = try Self.differences(in: path, after: 0.5)
+      #expect(found.count >= 12)
+      #expect(found.allSatisfy { abs($0) < 20 }, "\(found)")
+    }
+    for path in joined.files {
+      // Before the next reports, after 5 s of sending, only arrivals are known, and what they are
+      // wrong by is corrected at 50 ms a second.
+      let found = try Self.differences(in: path, after: 7)
+      #expect(found.count >= 3)
+      #expect(found.allSatisfy { abs($0) < 20 }, "\(found)")
+    }
+  }
+}
