@@ -261,6 +261,46 @@ struct RecordingTests {
     }
   }
 
+  /// Whether a file system of a test's own can be mounted.
+  private static let mayMount: Bool = {
+    let mount = try? RunningProcess(
+      "unshare", ["-m", "mount", "-t", "tmpfs", "-o", "size=128k", "none", "/mnt"])
+    return (try? mount?.waitForExit(within: 20)) == 0
+  }()
+
+  @Test(
+    "on a full file system all files end whole, and receiving goes on",
+    .enabled(if: mayMount, "file systems may not be mounted here"), arguments: Container.allCases)
+  func fullFileSystem(_ container: Container) throws {
+    let (sender, address) = try Self.server(["--frames", "300"])
+    let folder = try TemporaryFolder()
+    let kept = try TemporaryFolder()
+    // What is mounted is gone with the shell.
+    let script = #"""
+      mount -t tmpfs -o size=128k none "$1" || exit 1
+      "$0" "$2" -o "$1/cam.$3" --segment 1s --verbose
+      status=$?
+      cp "$1"/* "$4" && exit $status
+      """#
+    let receiver = try RunningProcess(
+      "unshare",
+      ["-m", "bash", "-c", script, Product.rtpRecv, folder.path, "udp://\(address)"]
+        + [container.rawValue, kept.path])
+    _ = try receiver.waitForLine(
+      #/cannot be written: No space left on device; .* next file is tried/#)
+    #expect(receiver.standardError.contains("access units") == false)
+    #expect(try receiver.waitForExit() == 6, "\(receiver.standardError)")
+    try sender.waitForExit()
+    #expect(receiver.standardError.contains("300 access units"), "\(receiver.standardError)")
+    #expect(receiver.standardError.contains("the recording has a hole"))
+    // 30 kB each.
+    #expect(kept.names.count >= 2, "\(kept.names)")
+    for name in kept.names {
+      let frames = try FFmpeg.frameHashes(of: kept(name)).count
+      #expect((1...30).contains(frames), "\(name) has \(frames) pictures")
+    }
+  }
+
   @Test("old segments are deleted, and nothing else")
   func retention() throws {
     let (sender, address) = try Self.server(["--frames", "300"])
