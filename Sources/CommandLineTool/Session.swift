@@ -51,7 +51,9 @@ final class Session: Sendable {
   init(command: RTPRecv, source: SourceArgument, described: SessionDescription?) throws {
     self.command = command
     self.source = source
-    let options = try command.transportOptions(for: source, described: described)
+    var transportOptions = try command.transportOptions(for: source, described: described)
+    let playoutRate = command.playout.takeRate(from: &transportOptions)
+    let options = transportOptions
     receiveBuffer = options.sockets.receiveBuffer
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
     let media = try command.mediaDescription(completedBy: described)
@@ -89,6 +91,7 @@ final class Session: Sendable {
     configuration.lossTreatment = command.loss.treatment
     configuration.constantRate = command.loss.constantRate
     configuration.pacesOutputs = command.playout.pace
+    configuration.playoutRate = playoutRate
     configuration.frameLimit = command.stopping.frames
     configuration.duration = command.stopping.duration.map { .seconds($0) }
     if let timeout = command.stopping.timeout {

@@ -1,3 +1,4 @@
+import Bitstream
 import Outputs
 import Reception
 import Transports
@@ -22,8 +23,8 @@ enum Pace: Sendable, Hashable {
     self == .recorded ? .block : requested
   }
 
-  /// The clock by which outputs are paced.
-  func playout() -> Playout { Playout(isLive: self == .live) }
+  /// The clock by which outputs are paced; recordings play at `rate`.
+  func playout(at rate: Rational?) -> Playout { Playout(isLive: self == .live, rate: rate) }
 
   /// Whether arrivals are times of this machine, so that latency can be measured.
   var measuresLatency: Bool { self == .live }

@@ -39,6 +39,10 @@ public final class Receiver: Sendable {
     public var constantRate = false
     /// Whether frames and sound leave at their own times, instead of when they come.
     public var pacesOutputs = false
+    /// How fast a recording plays then; `nil` for its own pace.
+    ///
+    /// A live source has only its own.
+    public var playoutRate: Rational?
     /// Ends the run after this many frames, or access units when nothing is decoded.
     ///
     /// Where recordings alone want them, those count that are in one.
@@ -143,7 +147,7 @@ public final class Receiver: Sendable {
     let transport = try makeTransport(nil)
     let pace = Pace(of: transport.clock)
     self.pace = pace
-    let playout = configuration.pacesOutputs ? pace.playout() : nil
+    let playout = configuration.pacesOutputs ? pace.playout(at: configuration.playoutRate) : nil
     self.playout = playout
     let activity = Activity()
     let living = Mutex(configuration.outputs.count)

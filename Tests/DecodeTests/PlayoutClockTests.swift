@@ -1,3 +1,4 @@
+import Bitstream
 import BlockingIO
 import Defragment
 import Outputs
@@ -110,6 +111,22 @@ struct PlayoutClockTests {
     }
     let due = tickets.map { clock.instant(of: $0) }
     #expect(due == (0..<100).map { now.advanced(byNanoseconds: $0 * 40_000_000) })
+  }
+
+  @Test(
+    "a recording plays at another rate", arguments: [(2, 1), (1, 2), (30_000, 1001), (1, 1000)])
+  func rate(_ numerator: UInt32, _ denominator: UInt32) {
+    var clock = PlayoutClock(isLive: false, rate: Rational(numerator, denominator))
+    let now = Instant(nanoseconds: 50_000_000_000)
+    // Ten seconds of each are not there, which is no leap.
+    let times = (0..<100 as Range<Int64>).map { ($0 + $0 / 50 * 250) * 40_000_000 }
+    let tickets = times.map { clock.note($0, arrival: Instant(nanoseconds: $0), at: now) }
+    for (time, ticket) in zip(times, tickets) {
+      let played = Double(time) * Double(denominator) / Double(numerator)
+      let wait = now.nanoseconds(to: clock.instant(of: ticket))
+      #expect(abs(Double(wait) - played) <= 2)
+    }
+    #expect(clock.statistics.restarts == 0)
   }
 
   @Test("a recording waits for a reader that stops, and goes on from there")

@@ -1,3 +1,4 @@
+public import Bitstream
 public import Decode
 public import Defragment
 public import RTPWire
@@ -7,8 +8,10 @@ import Synchronization
 public final class Playout: Sendable {
   private let clock: Mutex<PlayoutClock>
 
-  /// Makes that of a live source, or of a recording.
-  public init(isLive: Bool) { clock = Mutex(PlayoutClock(isLive: isLive)) }
+  /// Makes that of a live source, or of a recording that plays at `rate`.
+  public init(isLive: Bool, rate: Rational? = nil) {
+    clock = Mutex(PlayoutClock(isLive: isLive, rate: rate))
+  }
 
   public var statistics: PlayoutClock.Statistics { clock.withLock(\.statistics) }
 

@@ -1,3 +1,4 @@
+public import Bitstream
 public import RTPWire
 
 /// When each picture and each piece of sound is to leave, so that they leave at their own pace
@@ -25,7 +26,7 @@ public struct PlayoutClock: Sendable {
 
   /// What was noted, and is to leave at its time.
   public struct Ticket: Sendable, Hashable {
-    /// Nanoseconds on the timeline.
+    /// Nanoseconds on the timeline, as it is played.
     fileprivate let media: Int64
     fileprivate let noted: Instant
     /// The number of the stretch that it belongs to.
@@ -70,13 +71,19 @@ public struct PlayoutClock: Sendable {
   private static let patience: Int64 = 500_000_000
 
   private let isLive: Bool
+  /// Turns times of a recording into those of this machine's clock.
+  private let timebase: Timebase
   /// In the order in which they began.
   private var stretches: [Stretch] = []
   private var delay: Int64 = 0
   public private(set) var statistics = Statistics()
 
-  /// Makes the clock of a live source, or of a recording.
-  public init(isLive: Bool) { self.isLive = isLive }
+  /// Makes the clock of a live source, or of a recording that plays at `rate`.
+  public init(isLive: Bool, rate: Rational? = nil) {
+    self.isLive = isLive
+    let start = Instant(nanoseconds: 0)
+    timebase = rate.map { Timebase(at: 0, at: start, rate: $0) } ?? Timebase(at: 0, at: start)
+  }
 
   /// Notes that what belongs to `media`, in nanoseconds on the timeline, is there.
   ///
@@ -87,6 +94,8 @@ public struct PlayoutClock: Sendable {
   /// - Returns: what says when it is to leave.
   @discardableResult
   public mutating func note(_ media: Int64, arrival: Instant, at now: Instant) -> Ticket {
+    // A recording's times and arrivals are both by its own clock.
+    let (media, arrival) = isLive ? (media, arrival) : (played(media), played(arrival))
     guard let index = stretch(of: media, arrival: arrival, at: now) else {
       return begin(at: media, arrival: arrival, now)
     }
@@ -136,6 +145,14 @@ public struct PlayoutClock: Sendable {
     for index in index..<stretches.count {
       stretches[index].base = stretches[index].base.addingSaturating(lateness)
     }
+  }
+
+  private func played(_ media: Int64) -> Int64 {
+    timebase.instant(of: media)?.nanoseconds ?? media
+  }
+
+  private func played(_ arrival: Instant) -> Instant {
+    Instant(nanoseconds: played(arrival.nanoseconds))
   }
 
   /// The index of the stretch that `media` continues; `nil` where the times leap.
