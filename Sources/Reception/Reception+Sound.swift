@@ -39,13 +39,16 @@ extension Reception {
     for index in others.indices where others[index].sound != nil {
       while let unit = others[index].nextSound() {
         guard isSound(index, at: unit.lastArrival) else { continue }
-        if unit.isDiscontinuity { alignment.restart() }
+        if unit.isDiscontinuity {
+          releaseSound()
+          alignment.restart()
+        }
         alignment.noteSound(unit.time, arrival: unit.firstArrival)
         alignment.noteClocks(sound: others[index].processor.clock, pictures: video.clock)
         heldSound.append(unit)
-        releaseSound()
       }
     }
+    // What waited for a late packet comes together: the least of its delays counts for all.
     releaseSound()
   }
 

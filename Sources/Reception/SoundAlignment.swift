@@ -15,10 +15,10 @@ public struct SoundAlignment: Sendable {
 
   /// Corrections, in millionths of the time that passes: twice what clocks differ, and inaudible.
   static let greatestSlew: Int64 = 500
-  /// The same while the mapping is new: for two seconds by arrivals, of which few are known, and
+  /// The same while the mapping is new: by arrivals as long as few of them are known, and
   /// after the first reports until they are followed, because some senders send pictures ahead.
   static let settlingSlew: Int64 = 50_000
-  static let settlingTime: Duration = .seconds(2)
+  static let settlingTime: Duration = .seconds(5)
   /// Nearer than this, the reports are followed.
   static let visible: Duration = .milliseconds(5)
   /// What is corrected at once.

@@ -56,7 +56,11 @@ struct SoundOptions: ParsableArguments {
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("--jitter for the sound alone.", valueName: "ms"))
+    help: ArgumentHelp(
+      """
+      --jitter for the sound alone. A receiver that waits 200 ms for a missing packet loses some \
+      from 50 on.
+      """, valueName: "ms"))
   var audioJitter: Double?
 
   @Option(
