@@ -22,6 +22,8 @@ struct Narrator {
   private var address: String?
   private var delivery: TransportCounters.Delivery?
   private var diagnosticsSaid: Set<TransportDiagnostic> = []
+  private var rareKeysSaid = false
+  private var soundChangesSaid: Set<SoundChange> = []
   private var failureSaid: String?
   private var attemptsSaid: UInt64 = 0
   private var recoveriesSaid: UInt64 = 0
@@ -130,10 +132,22 @@ struct Narrator {
     return remarks
   }
 
+  /// Whether another output has not said the same of the stream.
+  private mutating func isNews(_ event: OutputEvent) -> Bool {
+    switch event {
+    case .keyPicturesRare:
+      defer { rareKeysSaid = true }
+      return !rareKeysSaid
+    case .soundConverted(let change): return soundChangesSaid.insert(change).inserted
+    default: return true
+    }
+  }
+
   /// News about the files of the output at `place`.
   private mutating func remarks(on output: OutputStatus, at place: Int) -> [Remark] {
     var remarks: [Remark] = []
     for event in output.events.after(eventsTold[place] ?? 0) {
+      guard isNews(event) else { continue }
       if let remark = Remark(event, isVerbose: isVerbose) { remarks.append(remark) }
     }
     eventsTold[place] = output.events.count

@@ -20,11 +20,19 @@ extension Remark {
         self.init("\(file.path) is complete: \(length)\(rest)")
         return
       }
-      self.init("\(file.path) ends after \(length): \(file.ending.reason.words)\(rest)")
+      self.init("\(file.path) ends after \(length): \(Self.reason(of: file.ending))\(rest)")
     case .fileFailed(let path, let error):
       self = .warning(error.words(about: path) + "; the next file is tried")
     case .soundLeftOut(let reason):
       self = .warning("the sound cannot be recorded: \(reason)")
+    case .soundConverted(let change):
+      self.init(
+        "the sound is \(change.from), which \(change.container) cannot hold; it is recorded as "
+          + change.to)
+    case .keyPicturesRare(let distance, let segment):
+      self.init(
+        "key pictures come \(distance.formatted(digits: 1)) s apart, which is longer than --segment "
+          + "says (\(Self.seconds(segment)) s): files begin with key pictures")
     case .filesDeleted(let count, let bytes):
       guard isVerbose else { return nil }
       let size = (Double(bytes) / 1e6).formatted(digits: 1)
@@ -32,5 +40,16 @@ extension Remark {
     case .filesNotDeleted(let number):
       self = .warning("old files cannot be deleted: \(OutputError.reason(number))")
     }
+  }
+
+  private static func reason(of ending: FileEnding) -> String {
+    guard ending.reason == .time, let segment = ending.segment, !ending.isSoundOnly else {
+      return ending.reason.words
+    }
+    return "the next begins with the first key picture after \(seconds(segment)) s"
+  }
+
+  private static func seconds(_ time: Duration) -> String {
+    time.seconds.formatted(digits: time.seconds == time.seconds.rounded() ? 0 : 1)
   }
 }

@@ -241,6 +241,12 @@ enum Statistics {
       if case .fileEnded(let file) = event { segment(file) } else { nil }
     }
     if !files.isEmpty { object.add("segments", files) }
+    if let change = status.events.soundChange {
+      var sound = JSONLine()
+      sound.add("from", change.from)
+      sound.add("to", change.to)
+      object.add("sound", sound)
+    }
     if let report {
       object.add("files", report.files.last)
       object.add("file_count", report.files.count)

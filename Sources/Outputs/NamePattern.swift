@@ -49,6 +49,10 @@ public struct NamePattern: Sendable, Hashable {
   ]
   /// The most files of one name, which differ in the number behind it.
   static let mostOfOneName = 9999
+  /// What stands before the number of one of them: behind the dot of an ending in ASCII, and behind
+  /// the letters of endings where languages sort.
+  private static let clashMark = "x"
+  private static let clashDigits = 4
   /// The most digits that can be asked for.
   private static let widest = 18
   /// The digits of numbers that the path does not ask for: a picture a second for eleven days.
@@ -158,7 +162,8 @@ public struct NamePattern: Sendable, Hashable {
       case .number(let width): Self.padded(number, to: width)
       }
     }
-    return folder + name.joined() + (clash > 0 ? "-\(clash)" : "") + ending
+    return folder + name.joined()
+      + (clash > 0 ? Self.clashMark + Self.padded(clash, to: Self.clashDigits) : "") + ending
   }
 
   /// Whether a file of this name, in the folder, is one of these.
@@ -182,8 +187,9 @@ public struct NamePattern: Sendable, Hashable {
       }
     }
     guard !rest.isEmpty else { return true }
-    return rest.first == "-" && rest.count > 1 && rest.count <= 5
-      && rest.dropFirst().allSatisfy(\.isASCIIDigit)
+    let digits = rest.dropFirst()
+    return rest.hasPrefix(Self.clashMark) && digits.count == Self.clashDigits
+      && digits.allSatisfy(\.isASCIIDigit)
   }
 
   private static func padded(_ number: Int, to width: Int) -> String {

@@ -49,8 +49,23 @@ import Testing
   @Test func aPathWithoutTheTimeGetsItBehindTheName() {
     let name = NamePattern(piecesOf: "rec%/camera.mp4")
     #expect(name.path(at: Self.time) == "rec%/camera-20261123T101500Z.mp4")
-    #expect(name.path(at: Self.time, clash: 2) == "rec%/camera-20261123T101500Z-2.mp4")
+    #expect(name.path(at: Self.time, clash: 2) == "rec%/camera-20261123T101500Zx0002.mp4")
     #expect(name.folder == "rec%/")
+  }
+
+  @Test("names of one time are sorted as they follow each other", arguments: ["mp4", "wav", "png"])
+  func order(_ ending: String) throws {
+    for path in ["cam-%Y%m%dT%H%M%SZ.\(ending)", "cam-%H.\(ending)", "%Y-%m-%d"] {
+      let name = try NamePattern(path, allowsNumbers: false)
+      let next = WallClockTime(nanoseconds: Self.time.nanoseconds + 86_400_000_000_000)
+      let names = [0, 1, 2, 10, 9999].map { name.path(at: Self.time, clash: $0) }
+      let all = path.contains("%d") ? names + [name.path(at: next)] : names
+      let sorted = all.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+      #expect(sorted == all)
+      // Where languages sort, letters and digits count more than anything between them.
+      let plain = all.map { Array($0.filter { $0.isLetter || $0.isNumber }.utf8) }
+      #expect(plain == plain.sorted { $0.lexicographicallyPrecedes($1) })
+    }
   }
 
   @Test(arguments: [
@@ -74,7 +89,8 @@ import Testing
 
   @Test(
     arguments: [
-      ("camera-20261123T101500Z.mp4", true), ("camera-20261123T101500Z-12.mp4", true),
+      ("camera-20261123T101500Z.mp4", true), ("camera-20261123T101500Zx0012.mp4", true),
+      ("camera-20261123T101500Z-12.mp4", false), ("camera-20261123T101500Zx12.mp4", false),
       ("camera-20261123T101500Z.mkv", false), ("camera.mp4", false), ("notes.mp4", false),
       ("camera-2026112xT101500Z.mp4", false), ("camera-20261123T101500Z-.mp4", false),
       ("camera-20261123T101500Z-copy.mp4", false), ("camera-20261123T101500Z.mp4.bak", false),

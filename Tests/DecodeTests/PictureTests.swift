@@ -139,7 +139,7 @@ import Testing
     let names = await lane.finish().files.last.map { $0.split(separator: "/").last ?? "" }
     #expect(Set(names).count == 3)
     for name in names {
-      #expect(name.wholeMatch(of: #/a-20\d{6}T\d{6}Z(-\d)?\.png/#) != nil, "\(name)")
+      #expect(name.wholeMatch(of: #/a-20\d{6}T\d{6}Z(x000\d)?\.png/#) != nil, "\(name)")
     }
   }
 
@@ -156,7 +156,7 @@ import Testing
       }
     }
     #expect(folder.names.count == 4 && folder.names.contains("a.png"), "\(folder.names)")
-    #expect(folder.names.filter { $0.hasSuffix("-2.png") }.count == 1)
+    #expect(folder.names.filter { $0.hasSuffix("x0002.png") }.count == 1)
   }
 
   @Test("an interval starts again where the clock went back, and a late picture moves no other")

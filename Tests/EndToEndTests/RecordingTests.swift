@@ -207,15 +207,55 @@ struct RecordingTests {
     try sender.waitForExit()
     let names = folder.names.filter { $0.hasPrefix("cam-") }
     #expect(names.count == 4)
-    // Those of one day have one name, and numbers behind it.
-    let ordered = names.sorted { $0.count == $1.count ? $0 < $1 : $0.count < $1.count }
+    // Those of one day have one name, and numbers behind it, by which they are sorted.
     var hashes: [String] = []
-    for name in ordered { hashes += try FFmpeg.frameHashes(of: folder(name)) }
+    for name in names { hashes += try FFmpeg.frameHashes(of: folder(name)) }
     #expect(try hashes == FFmpeg.frameHashes(of: folder("whole.h264")))
     #expect(receiver.standardError.matches(of: #/ends after 3\.0 s, 90 pictures/#).count == 3)
     let stats = String(decoding: try folder.contents("stats"), as: UTF8.self)
     #expect(stats.contains(#""reason":"time""#))
     #expect(stats.contains(#""reason":"end""#))
+  }
+
+  /// A server of a pattern with sound, its address, and what describes it.
+  private static func soundServer(
+    _ options: [String]
+  ) throws -> (sender: RunningProcess, source: [String]) {
+    let description = try Scratch.path("sdp")
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      pattern + ["http://127.0.0.1:0", "--once", "--sdp", description] + options)
+    let address = String(try sender.waitForLine(#/listening on (127\.0\.0\.1:\d+)/#).1)
+    return (sender, ["http://\(address)/live", "--sdp", description])
+  }
+
+  @Test("sound that a container cannot hold, and key pictures that are rare, are named once")
+  func notes() throws {
+    let (sender, source) = try Self.soundServer(
+      ["--frames", "270", "--gop", "90", "--audio", "pcmu"])
+    let folder = try TemporaryFolder()
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      source + [
+        "-o", folder("a.mp4"), "-o", folder("b.mkv"), "-o", folder("c.wav"), "--segment", "2s",
+        "--stats", folder("stats"),
+      ])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+    let words = receiver.standardError
+    #expect(
+      words.matches(of: #/the sound is pcmu, which mp4 cannot hold; it is recorded as aac/#).count
+        == 1, "\(words)")
+    #expect(words.matches(of: #/which (mkv|wav) cannot/#).isEmpty, "\(words)")
+    #expect(
+      words.matches(of: #/a\S+mp4 ends after 3\.\d s, 90 pictures: .* key picture after 2 s/#)
+        .count == 2, "\(words)")
+    #expect(
+      words.matches(of: #/key pictures come 3\.0 s apart, .* --segment/#).count == 1, "\(words)")
+    let stats = String(decoding: try folder.contents("stats"), as: UTF8.self)
+    let last = try #require(stats.split(separator: "\n").last)
+    #expect(last.contains(#""sound":{"from":"pcmu","to":"aac"}"#))
   }
 
   @Test(

@@ -30,6 +30,8 @@ final class PictureFiles: OutputDestination {
   /// What is no regular file, and is kept open.
   private var pipe: FileWriter?
   private var seen = 0
+  /// The last name without a number behind it, and the number that it got.
+  private var lastName: (plain: String, clash: Int)?
 
   init(
     _ coding: PictureEncoder.Coding, _ configuration: OutputLane.Configuration,
@@ -137,10 +139,14 @@ final class PictureFiles: OutputDestination {
     guard let names else { return "" }
     let time = configuration.wallClock.time(of: frame.firstArrival)
     let number = progress.written + 1
-    var clash = 0
+    let plain = names.path(at: time, number: number)
+    guard names.hasTime else { return plain }
+    // A name that is free again stays free, or the order of the names would be another.
+    var clash = lastName.map { $0.plain == plain ? $0.clash + 1 : 0 } ?? 0
     while true {
       let path = names.path(at: time, number: number, clash: clash)
-      guard names.hasTime, clash < NamePattern.mostOfOneName, unsafe access(path, F_OK) == 0 else {
+      guard clash < NamePattern.mostOfOneName, unsafe access(path, F_OK) == 0 else {
+        lastName = (plain, clash)
         return path
       }
       clash += 1

@@ -51,6 +51,8 @@ public struct FileEnding: Sendable, Hashable {
   public let isSoundOnly: Bool
   /// Pictures at its start that refer to earlier ones, which it lacks: they were left out.
   public let leftOut: Int
+  /// How long files are to be at least, if that was said.
+  public internal(set) var segment: Duration?
 
   init(
     reason: FileReason, duration: Double, frames: Int, isSoundOnly: Bool = false, leftOut: Int = 0

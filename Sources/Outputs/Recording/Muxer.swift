@@ -158,6 +158,14 @@ import RTPWire
     try check(result)
   }
 
+  /// Has what is added next begin at its own time where it begins a fragment.
+  ///
+  /// Otherwise libavformat adds up the lengths before it: what comes after a gap begins early, what
+  /// overlaps loses its times, and a track that begins behind the header begins at 0.
+  func keepTimeOfFragment() {
+    _ = unsafe av_opt_set(context.pointee.priv_data, "movflags", "+frag_discont", 0)
+  }
+
   /// Completes the fragment that is being made.
   func flush() throws(RecordingError) { try check(unsafe library.write_frame(context, nil)) }
 

@@ -8,6 +8,10 @@ public enum OutputEvent: Sendable, Hashable {
   case fileFailed(path: String, OutputError)
   /// The sound is not in the files, and why; the pictures are.
   case soundLeftOut(reason: String)
+  /// The container cannot hold the sound, which is recorded as something else.
+  case soundConverted(SoundChange)
+  /// Key pictures come that many seconds apart, so that files are longer than they are to be.
+  case keyPicturesRare(distance: Double, segment: Duration)
   /// Old files were deleted.
   case filesDeleted(count: Int, bytes: Int64)
   /// `errno` of old files that could not be deleted.
@@ -23,6 +27,14 @@ public struct RecordedFile: Sendable, Hashable {
   public let bytes: Int
 }
 
+/// Sound that is recorded as something else, because its container cannot hold it.
+public struct SoundChange: Sendable, Hashable {
+  /// The names of the codecs.
+  public let from: String
+  public let to: String
+  public let container: String
+}
+
 /// The last events of an output, and how many there were.
 public struct OutputEvents: Sendable, Hashable {
   /// Later ones matter most.
@@ -30,12 +42,15 @@ public struct OutputEvents: Sendable, Hashable {
 
   public private(set) var last: [OutputEvent] = []
   public private(set) var count = 0
+  /// How the sound is recorded, where its container cannot hold it as it is.
+  public private(set) var soundChange: SoundChange?
 
   public init() {}
 
   mutating func append(_ event: OutputEvent) {
     if last.count >= Self.limit { last.removeFirst() }
     last.append(event)
+    if case .soundConverted(let change) = event { soundChange = change }
     count += 1
   }
 

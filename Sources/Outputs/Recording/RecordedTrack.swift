@@ -25,11 +25,17 @@ struct RecordedTrack {
   /// AudioSpecificConfig.
   var configuration: ByteBuffer
   var medium: Medium
+  /// Pictures a second, where it is known.
+  var rate: Rational?
 
   var isOfPictures: Bool { if case .pictures = medium { true } else { false } }
 
   /// The pictures of `codec`, decoded with `sets`.
-  init(_ codec: VideoCodec, sets: StreamSets, format: FormatDescription, timescale: UInt32) {
+  init(
+    _ codec: VideoCodec, sets: StreamSets, format: FormatDescription, timescale: UInt32,
+    rate: Rational?
+  ) {
+    self.rate = rate
     decoderName = codec.decoderName
     self.timescale = Int(timescale)
     configuration = sets.withStartCodes
@@ -69,6 +75,11 @@ struct RecordedTrack {
         unsafe parameters.pointee.codec_tag = tag.utf8.reversed().reduce(0) {
           $0 << 8 | UInt32($1)
         }
+      }
+      if let rate, let numerator = Int32(exactly: rate.numerator),
+        let denominator = Int32(exactly: rate.denominator)
+      {
+        unsafe stream.pointee.avg_frame_rate = AVRational(num: numerator, den: denominator)
       }
       unsafe Self.describe(format, in: parameters, of: stream)
     case .sound(let sound):

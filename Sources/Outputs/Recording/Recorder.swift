@@ -58,12 +58,26 @@ struct Recorder {
   private var refusal: String?
   /// Why sound is not in a pipe that has begun.
   private var omission: String?
+  /// The last picture that came: no sound is far ahead of it.
+  private var newestPicture: (time: Int64, arrival: Instant)?
+  private var rhythm = PictureRhythm()
+  /// Sound alone with which the next file begins, once there is enough of it.
+  private var nextSound: [SoundTrack.Sample] = []
+  /// The times of the first and the last key picture of the file.
+  private var keys: (first: MediaTime, last: MediaTime)?
+  /// How long a file lasted in which no key picture came for longer than files are to be.
+  private(set) var longestKeyDistance: Double?
   /// Whether a file has been begun before.
   private var hasBegun = false
   private var actions = CircularBuffer<Action>()
 
   /// By how much this machine's clock may be corrected within a file.
   private static let greatestClockStep = Duration.seconds(1)
+  /// How far sound may be ahead of the pictures, beyond what has passed since the last one came.
+  private static let greatestLead = Duration.seconds(5)
+  /// Less sound than this, at the end, makes no file of its own: it may be the last unit, or what
+  /// an encoder had left.
+  private static let shortestSound = Duration.milliseconds(300)
 
   init(_ configuration: Configuration) {
     self.configuration = configuration
@@ -108,6 +122,9 @@ struct Recorder {
   /// Why the sound cannot be recorded, if so.
   var soundFailure: String? { refusal ?? input.track.failure ?? omission }
 
+  /// What the sound was and has become, because the container cannot hold it.
+  var soundChange: (from: String, to: String)? { input.track.change }
+
   /// Files what has its place among pictures and sound.
   private mutating func drain() throws(RecordingError) {
     while let element = input.next() {
@@ -122,6 +139,8 @@ struct Recorder {
   /// after `pause`.
   mutating func fileFailed(pausing pause: Duration) {
     if case .opening(let opening) = state { unfiled += opening.items }
+    unfiled += nextSound.reduce(0) { $0 + $1.items }
+    nextSound = []
     actions.removeAll()
     (state, firstMissed) = (.waiting, nil)
     self.pause = lastArrival.advanced(by: pause)
@@ -136,12 +155,16 @@ struct Recorder {
     if let reason = continuity.judge(unit.time, arrival: unit.firstArrival) {
       try separate(because: reason, at: unit.time)
     }
+    newestPicture = (unit.time.nanoseconds, unit.firstArrival)
+    rhythm.note(unit)
     let own = noteSets(of: unit)
     let isEntry = isEntry(unit)
     if isEntry, let reason = reasonToEnd(before: unit, with: own) {
       guard configuration.canContinue else { throw .cannotChange(reason) }
+      if reason == .time { noteKeyDistance(before: unit) }
       try end(because: reason)
     }
+    if isEntry { keys = (keys?.first ?? unit.time, unit.time) }
     switch state {
     case .waiting:
       guard isEntry, !isPausing else { return skip(unit) }
@@ -229,6 +252,15 @@ struct Recorder {
     return age >= segment.wholeNanoseconds ? .time : nil
   }
 
+  /// Notes where the file has no key picture but its first, and is thus longer than it is to be.
+  private mutating func noteKeyDistance(before unit: AccessUnit) {
+    guard let segment = configuration.segment, let keys, keys.first == keys.last else { return }
+    let distance = unit.time.nanoseconds(since: keys.first)
+    // A key picture that is late by one or two is not rare.
+    guard distance > segment.wholeNanoseconds / 20 * 21 else { return }
+    longestKeyDistance = longestKeyDistance ?? Double(distance) / 1e9
+  }
+
   // MARK: - Sound
 
   /// Ends a file of sound alone if another can begin with `unit`, and only then: until then, the
@@ -246,7 +278,12 @@ struct Recorder {
   }
 
   private mutating func take(_ sample: SoundTrack.Sample) throws(RecordingError) {
-    if input.isSoundOnly { try beginSoundFile(with: sample) }
+    if input.isSoundOnly {
+      guard try beginSoundFile(with: sample) else { return }
+    } else if isFar(sample) {
+      unfiled += sample.items
+      return
+    }
     switch state {
     case .waiting: unfiled += sample.items
     case .opening(var opening):
@@ -269,6 +306,15 @@ struct Recorder {
     }
   }
 
+  /// Whether `sample` is so far ahead of the pictures that its time is wrong: in a file, it would
+  /// keep out the sound after it.
+  private func isFar(_ sample: SoundTrack.Sample) -> Bool {
+    guard let newestPicture else { return false }
+    let passed = max(0, newestPicture.arrival.nanoseconds(to: sample.arrival))
+    return sample.start.subtractingSaturating(newestPicture.time).subtractingSaturating(passed)
+      > Self.greatestLead.wholeNanoseconds
+  }
+
   /// Notes that sound is not in `file`, which is a pipe and thus not followed by one that has it.
   private mutating func noteOmission(from file: RecordingFile) {
     guard !configuration.canContinue else { return }
@@ -279,11 +325,13 @@ struct Recorder {
   }
 
   /// Begins a file of sound alone, where one has to begin with `sample`.
+  ///
+  /// - Returns: whether `sample` can be recorded now; otherwise it waits for more.
   private mutating func beginSoundFile(
     with sample: SoundTrack.Sample
-  ) throws(RecordingError) {
+  ) throws(RecordingError) -> Bool {
     let time = MediaTime(ticks: sample.start, timescale: 1_000_000_000)
-    if let reason = soundContinuity.judge(time, arrival: lastArrival) {
+    if let reason = soundContinuity.judge(time, arrival: sample.arrival) {
       try separate(because: reason, at: time)
     }
     if case .recording(let file) = state {
@@ -294,13 +342,26 @@ struct Recorder {
         let reason = reasonToEnd(
           after: file.age(at: sample.start), clockOffset: file.clockOffset)
       {
-        try end(because: reason)
+        guard reason == .time else {
+          try end(because: reason)
+          return try beginSoundFile(with: sample)
+        }
+        nextSound.append(sample)
+        let enough = min(Self.shortestSound, configuration.segment ?? Self.shortestSound)
+        let length = sample.start.subtractingSaturating(nextSound[0].start)
+        guard length >= enough.wholeNanoseconds else { return false }
+        let sound = nextSound
+        nextSound = []
+        try end(because: .time)
+        for sample in sound { try take(sample) }
+        return false
       }
     }
-    guard case .waiting = state, !isPausing else { return }
-    var file = try RecordingFile(first: sample, arrival: lastArrival, configuration)
+    guard case .waiting = state, !isPausing else { return true }
+    var file = try RecordingFile(first: sample, configuration)
     begin(&file)
     state = .recording(file)
+    return true
   }
 
   private mutating func write(_ sample: SoundTrack.Sample, to file: inout RecordingFile) {
@@ -320,7 +381,7 @@ struct Recorder {
     let isComplete = hasBegun || input.track.sound != nil
     let isReady =
       if let depth = depth(for: opening), isComplete {
-        opening.pictures > depth
+        opening.pictures > depth && rhythm.isKnown || opening.isLong
       } else { opening.isLong }
     if isReady || opening.isFull { try open(opening) }
   }
@@ -332,12 +393,14 @@ struct Recorder {
     var file: RecordingFile
     do {
       file = try RecordingFile(
-        opening, depth: depth, beside: refusal == nil ? input.track.sound : nil, configuration)
+        opening, depth: depth, rate: rhythm.rate, beside: refusal == nil ? input.track.sound : nil,
+        configuration)
     } catch {
       guard input.track.sound != nil, refusal == nil else { throw error }
       // Sound never stops the pictures.
       refusal = "\(error)"
-      file = try RecordingFile(opening, depth: depth, beside: nil, configuration)
+      file = try RecordingFile(
+        opening, depth: depth, rate: rhythm.rate, beside: nil, configuration)
     }
     file.leftOut = opening.leftOut
     begin(&file)
@@ -376,10 +439,15 @@ struct Recorder {
 
   private mutating func end(because reason: FileReason) throws(RecordingError) {
     if case .opening(let opening) = state { try open(opening) }
-    defer { (state, firstMissed) = (.waiting, nil) }
+    defer { (state, firstMissed, keys) = (.waiting, nil, nil) }
     guard case .recording(var file) = state else { return }
+    for sample in nextSound {
+      if file.takes(sample) { write(sample, to: &file) } else { unfiled += sample.items }
+    }
+    nextSound = []
     if file.needsMoreDepth { learnedDepth = max(learnedDepth ?? 0, file.pictures?.depth ?? 0) + 1 }
-    let (last, ending) = file.finish(because: reason)
+    var (last, ending) = file.finish(because: reason)
+    ending.segment = configuration.segment
     if let last { actions.append(.write(last)) }
     actions.append(.end(ending))
   }

@@ -57,11 +57,12 @@ struct RecordingFile {
   /// - Parameters:
   ///   - opening: the first ones.
   ///   - depth: how far pictures are reordered.
+  ///   - rate: how many there are in a second, if they show it.
   ///   - sound: what is recorded beside them, if anything.
   ///   - setup: what all files of the recording have in common.
   /// - Throws: ``RecordingError``.
   init(
-    _ opening: RecordingOpening, depth: Int, beside sound: SoundDescription?,
+    _ opening: RecordingOpening, depth: Int, rate: Rational?, beside sound: SoundDescription?,
     _ setup: Recorder.Configuration
   ) throws(RecordingError) {
     let key = opening.first
@@ -78,7 +79,8 @@ struct RecordingFile {
     pictures = Pictures(
       codec: key.codec, sets: opening.sets, timescale: timescale, depth: depth, base: base,
       times: times)
-    let track = RecordedTrack(key.codec, sets: opening.sets, format: format, timescale: timescale)
+    let track = RecordedTrack(
+      key.codec, sets: opening.sets, format: format, timescale: timescale, rate: rate)
     (container, canSeek) = (setup.container, setup.canSeek)
     clockOffset = opening.clockOffset
     wallClock = WallClockTime(nanoseconds: key.firstArrival.nanoseconds)
@@ -90,15 +92,15 @@ struct RecordingFile {
       start: wallClock, canSeek: setup.canSeek)
   }
 
-  /// Begins a file of sound alone with `first`, which arrived at that moment.
+  /// Begins a file of sound alone with `first`.
   ///
   /// - Throws: ``RecordingError``.
   init(
-    first: SoundTrack.Sample, arrival: Instant, _ setup: Recorder.Configuration
+    first: SoundTrack.Sample, _ setup: Recorder.Configuration
   ) throws(RecordingError) {
     (container, canSeek) = (setup.container, setup.canSeek)
     clockOffset = setup.clock.offset()
-    wallClock = setup.clock.time(of: arrival)
+    wallClock = setup.clock.time(of: first.arrival)
     start = first.start
     sound = first.sound
     muxer = try Muxer(
@@ -157,7 +159,7 @@ struct RecordingFile {
     guard var pictures else { return nil }
     let place = pictures.times.place(unit.time.ticks.subtractingSaturating(pictures.base))
     self.pictures = pictures
-    try muxer.write(
+    try mux(
       Muxer.Sample(
         bytes: frames == 0 ? unit.bytes(with: pictures.sets) : unit.bytes,
         presentation: place.presentation, decoding: place.decoding,
@@ -175,10 +177,14 @@ struct RecordingFile {
     let exact = Double(age(at: sample.start)) * Double(rate) / 1e9
     guard let place = Int64(exactly: exact.rounded()) else { return nil }
     let decoding = max(place, lastSound.addingSaturating(1))
-    try muxer.write(
+    // Where sound catches up, its units follow each other sooner than they are long.
+    let distance = decoding.subtractingSaturating(lastSound)
+    let count = Int64(sample.count)
+    let isCatchingUp = (count * 3 / 4..<count).contains(distance)
+    try mux(
       Muxer.Sample(
         track: pictures == nil ? 0 : 1, bytes: sample.bytes, presentation: decoding,
-        decoding: decoding, duration: Int64(sample.count), isKey: true))
+        decoding: decoding, duration: isCatchingUp ? distance : count, isKey: true))
     lastSound = decoding
     latestSound = sample.start
     if pictures == nil { frames += 1 }
@@ -201,6 +207,11 @@ struct RecordingFile {
         reason: reason, duration: duration, frames: frames, isSoundOnly: pictures == nil,
         leftOut: leftOut)
     )
+  }
+
+  private func mux(_ sample: Muxer.Sample) throws(RecordingError) {
+    if header != nil { muxer.keepTimeOfFragment() }
+    try muxer.write(sample)
   }
 
   /// What is complete after a sample of `items`, which lasts until `end`.

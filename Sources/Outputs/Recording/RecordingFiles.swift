@@ -25,6 +25,8 @@ final class RecordingFiles: OutputDestination {
   private var writer: RecordWriter?
   private var records: [OutputRecord] = []
   private var lastSync = Instant.now
+  /// The last name without a number behind it, and the number that it got.
+  private var lastName: (plain: String, clash: Int)?
   private var files = WrittenFiles()
   private var opened = 0
   private var writtenBefore = (items: 0, bytes: 0)
@@ -34,6 +36,8 @@ final class RecordingFiles: OutputDestination {
   /// Whether the last file that was begun could not be written at all.
   private var isFailing = false
   private var soundFailure: String?
+  /// Whether it was said that the sound is encoded anew, and that key pictures are rare.
+  private var hasNoted = (sound: false, keys: false)
   private var retention: Retention?
   private var deleted = Retention.Totals()
 
@@ -99,7 +103,7 @@ final class RecordingFiles: OutputDestination {
   }
 
   func write(_ items: [OutputItem]) throws {
-    defer { noteSound() }
+    defer { noteFindings() }
     for item in items {
       try recorder?.take(item)
       try perform()
@@ -108,7 +112,7 @@ final class RecordingFiles: OutputDestination {
   }
 
   func finish() throws {
-    defer { noteSound() }
+    defer { noteFindings() }
     try recorder?.finish()
     try perform()
     if let failure { throw RecordingError.incomplete(holes: holes, because: failure) }
@@ -163,10 +167,17 @@ final class RecordingFiles: OutputDestination {
 
   /// Makes the file that begins at `start`.
   private func nextFile(at start: WallClockTime) throws(OutputError) -> FileWriter {
-    if let name = plan.name { return try newFile { name.path(at: start, clash: $0) } }
+    if let name = plan.name {
+      // A name that is free again stays free, or the order of the names would be another.
+      let plain = name.path(at: start)
+      let first = lastName.map { $0.plain == plain ? $0.clash + 1 : 0 } ?? 0
+      let (file, number) = try newFile { name.path(at: start, clash: first + $0) }
+      lastName = (plain, first + number)
+      return file
+    }
     guard case .path(let first) = configuration.target else { throw .readerGone }
     guard opened == 0 else {
-      return try newFile { OutputTarget.continuation(of: first, number: opened + $0) }
+      return try newFile { OutputTarget.continuation(of: first, number: opened + $0) }.file
     }
     current = (first, nil)
     do {
@@ -175,14 +186,16 @@ final class RecordingFiles: OutputDestination {
   }
 
   /// Makes the first file of `paths` that does not exist yet; they are numbered from 0.
-  private func newFile(_ paths: (Int) -> String) throws(OutputError) -> FileWriter {
+  private func newFile(
+    _ paths: (Int) -> String
+  ) throws(OutputError) -> (file: FileWriter, number: Int) {
     var clash = 0
     while true {
       let path = paths(clash)
       current = (path, nil)
       retention?.note(open: path)
       do throws(WriteFailure) {
-        return try FileWriter(creating: path)
+        return (try FileWriter(creating: path), clash)
       } catch .cannotOpen(EEXIST) where clash < NamePattern.mostOfOneName {
         clash += 1
       } catch { throw OutputError(error, path: path) }
@@ -226,7 +239,17 @@ final class RecordingFiles: OutputDestination {
     retention?.note(open: nil)
   }
 
-  private func noteSound() {
+  private func noteFindings() {
+    if let change = recorder?.soundChange, !hasNoted.sound {
+      hasNoted.sound = true
+      events.append(
+        .soundConverted(
+          SoundChange(from: change.from, to: change.to, container: container.name)))
+    }
+    if let distance = recorder?.longestKeyDistance, let segment = plan.segment, !hasNoted.keys {
+      hasNoted.keys = true
+      events.append(.keyPicturesRare(distance: distance, segment: segment))
+    }
     guard let reason = recorder?.soundFailure, reason != soundFailure else { return }
     soundFailure = reason
     events.append(.soundLeftOut(reason: reason))

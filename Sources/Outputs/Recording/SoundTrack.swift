@@ -19,6 +19,8 @@ struct SoundTrack {
     var count: Int
     /// How many received units it accounts for.
     var items: Int
+    /// When it came, or would have come if it had been sent like this.
+    var arrival: Instant
   }
 
   /// Sound that is decoded and encoded again.
@@ -29,8 +31,9 @@ struct SoundTrack {
     var purpose: Purpose?
     /// Seconds of sound that the encoder got.
     var fed = 0.0
-    /// A moment of the timeline, in nanoseconds, and how many seconds the encoder had got by then.
-    var anchor: (time: Int64, fed: Double)?
+    /// A moment of the timeline, in nanoseconds, how many seconds the encoder had got by then, and
+    /// when the sound of that moment arrived.
+    var anchor: (time: Int64, fed: Double, arrival: Instant)?
     /// Units that are in no sample yet.
     var items = 0
 
@@ -45,6 +48,9 @@ struct SoundTrack {
   private(set) var sound: SoundDescription?
   /// Why the sound cannot be recorded.
   private(set) var failure: String?
+  /// What the sound was and has become, since it was first encoded anew because the container
+  /// cannot hold it.
+  private(set) var change: (from: String, to: String)?
   private let container: Container
   private var source: SoundFormat?
   private var conversion: Conversion?
@@ -116,13 +122,14 @@ struct SoundTrack {
   private mutating func copies(of unit: SoundUnit, at start: Int64) -> [Sample] {
     guard let sound else { return [] }
     let copy = Sample(
-      sound: sound, bytes: unit.bytes, start: start, count: unit.sampleCount, items: 1)
+      sound: sound, bytes: unit.bytes, start: start, count: unit.sampleCount, items: 1,
+      arrival: unit.firstArrival)
     guard container.fillsHoles, let hole = filling.hole(before: unit) else { return [copy] }
     return (0..<hole.count).map { number in
       Sample(
         sound: sound, bytes: hole.bytes,
         start: start.subtractingSaturating(Int64(hole.count - number) * hole.length),
-        count: hole.samples, items: 0)
+        count: hole.samples, items: 0, arrival: unit.firstArrival)
     } + [copy]
   }
 
@@ -145,14 +152,19 @@ struct SoundTrack {
           purpose.coding, sampleRate: purpose.sampleRate, channels: purpose.channels)
         (conversion.encoder, conversion.purpose) = (encoder, purpose)
         sound = encoder.sound
+        if container.holdsPictures, change == nil {
+          change = (unit.format.codec.name, encoder.format.codec.name)
+        }
       }
       var packets: [SoundEncoder.Packet] = []
       for piece in pieces {
         packets += encoder.encode(piece.values)
         conversion.fed += Double(piece.count) / Double(piece.sampleRate)
       }
-      let end = start.addingSaturating(unit.duration.wholeNanoseconds)
-      conversion.anchor = (end, conversion.fed)
+      conversion.anchor = (
+        start.addingSaturating(unit.duration.wholeNanoseconds), conversion.fed,
+        unit.firstArrival.advanced(by: unit.duration)
+      )
       return rest + conversion.samples(of: packets, by: encoder)
     } catch {
       failure = "\(error)"
@@ -193,11 +205,11 @@ extension SoundTrack.Conversion {
     let rate = Double(encoder.format.sampleRate)
     return packets.map { packet in
       defer { items = 0 }
-      let distance = (Double(packet.position) / rate - anchor.fed) * 1e9
+      let distance = Int64(((Double(packet.position) / rate - anchor.fed) * 1e9).rounded())
       return SoundTrack.Sample(
-        sound: encoder.sound, bytes: packet.bytes,
-        start: anchor.time.addingSaturating(Int64(distance.rounded())),
-        count: packet.sampleCount, items: items)
+        sound: encoder.sound, bytes: packet.bytes, start: anchor.time.addingSaturating(distance),
+        count: packet.sampleCount, items: items,
+        arrival: anchor.arrival.advanced(by: .nanoseconds(distance)))
     }
   }
 }

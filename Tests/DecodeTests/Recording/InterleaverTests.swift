@@ -19,7 +19,7 @@ import Testing
       codec: SoundCodec(name: "pcmu", decoderName: "pcm_mulaw"), sampleRate: 8000, channels: 1)
     return SoundTrack.Sample(
       sound: SoundDescription(format: format), bytes: ByteBuffer(),
-      start: milliseconds * 1_000_000, count: 0, items: 1)
+      start: milliseconds * 1_000_000, count: 0, items: 1, arrival: Instant(nanoseconds: 0))
   }
 
   /// What comes out: pictures as `P`, sound as `S`, with their milliseconds.

@@ -185,6 +185,98 @@ import Testing
     SoundClip(encoder: "libopus", decoder: "opus", rate: 48_000, channels: 2, padding: 312),
   ]
 
+  /// The times and lengths of the packets of sound in the file at `path`, in seconds.
+  private static func soundPackets(
+    in path: String
+  ) throws -> [(time: Double, duration: Double)] {
+    let text = try RunningProcess.output(
+      of: "ffprobe",
+      [
+        "-v", "error", "-select_streams", "a", "-show_entries", "packet=pts_time,duration_time",
+        "-of", "csv=p=0", path,
+      ])
+    return String(decoding: text, as: UTF8.self).split(separator: "\n").compactMap { line in
+      // Of a first packet, the length may not be known.
+      let fields = line.split(separator: ",").map { Double($0) }
+      return fields.count >= 2 ? fields[0].map { ($0, fields[1] ?? 0) } : nil
+    }
+  }
+
+  @Test("in mp4, sound that catches up keeps its times at the seams of fragments")
+  func catchingUp() throws {
+    let units = try Self.coded[0].made().units.enumerated().map { number, unit in
+      var unit = unit
+      unit.alignedTime = MediaTime(ticks: Int64(number) * 203, timescale: 10_000)
+      return unit
+    }
+    let disk = try VirtualDisk.record(items: Self.merged(try Self.pictures(90), units), as: .mp4)
+    let folder = try TemporaryFolder()
+    let path = try Self.write(disk.files[0], to: folder, as: "a.mp4")
+    let packets = try Self.soundPackets(in: path)
+    #expect(packets.count == units.count)
+    for (number, packet) in packets.enumerated() {
+      #expect(abs(packet.time - Double(number) * 0.0203) < 0.0003, "\(number)")
+    }
+  }
+
+  @Test("in mp4, sound behind a gap has its time, also where a fragment begins in the gap")
+  func gapInFragment() throws {
+    var units = try Self.coded[0].made().units.map { unit in
+      var unit = unit
+      unit.alignedTime = unit.time
+      return unit
+    }
+    units.removeSubrange(40..<60)
+    let disk = try VirtualDisk.record(items: Self.merged(try Self.pictures(90), units), as: .mp4)
+    let folder = try TemporaryFolder()
+    let path = try Self.write(disk.files[0], to: folder, as: "a.mp4")
+    let packets = try Self.soundPackets(in: path)
+    #expect(packets.count == units.count)
+    for (packet, unit) in zip(packets, units) {
+      #expect(abs(packet.time - Double(unit.time.ticks) / 48_000) < 0.0003)
+    }
+  }
+
+  @Test("sound that begins long after the pictures of its file has its time")
+  func soundBehindTheHeader() throws {
+    // None from before the second file until shortly before the third.
+    let units = try Self.coded[0].made().units.enumerated().map { number, unit in
+      var unit = unit
+      unit.alignedTime = unit.time
+      return number < 40 ? unit : unit.moved(by: .seconds(3))
+    }
+    let disk = try VirtualDisk.record(
+      items: Self.merged(try Self.pictures(180), units), as: .mp4, segment: .seconds(2))
+    #expect(disk.files.count == 3)
+    let folder = try TemporaryFolder()
+    let path = try Self.write(disk.files[1], to: folder, as: "b.mp4")
+    let packets = try Self.soundPackets(in: path)
+    #expect(packets.count == 7)
+    for (packet, unit) in zip(packets, units[40...]) {
+      #expect(abs(packet.time - Double(unit.time.ticks) / 48_000 + 2) < 0.0003)
+    }
+  }
+
+  @Test("a wrong time of one piece of sound costs that piece", arguments: Container.recordings)
+  func farPiece(_ container: Container) throws {
+    var sound = Self.clicks(seconds: 4)
+    // So many make at least one piece of AAC, in which is what came before; no click is in it.
+    for number in container.name == "mkv" ? 102..<110 : 110..<118 {
+      sound[number].alignedTime = MediaTime(ticks: 100 * 90_000, timescale: 90_000)
+    }
+    let disk = try VirtualDisk.record(
+      items: Self.merged(try Self.pictures(120), sound), as: container)
+    #expect(disk.files.map(\.ending?.frames) == [120])
+    #expect(try #require(disk.files[0].ending).duration < 5)
+    let folder = try TemporaryFolder()
+    let path = try Self.write(disk.files[0], to: folder, as: "a." + container.name)
+    let times = try Self.clickTimes(path)
+    #expect(times.count == 8, "\(times)")
+    for (number, time) in times.enumerated() {
+      #expect(abs(time - 0.25 - Double(number) / 2) < 0.03, "\(times)")
+    }
+  }
+
   @Test("AAC and Opus are copied", arguments: coded, Container.recordings)
   func copied(_ sound: SoundClip, _ container: Container) throws {
     let folder = try TemporaryFolder()

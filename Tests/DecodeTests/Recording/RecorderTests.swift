@@ -76,6 +76,21 @@ import Testing
     }
   }
 
+  @Test(
+    "Matroska says the rate of the pictures, in each file", arguments: [nil, 30, 50] as [UInt32?])
+  func rate(said: UInt32?) throws {
+    let clip = Clip(
+      name: "GOPs", frames: 90, encoder: ["-bf", "2", "-g", "30", "-sc_threshold", "0"])
+    let units = try clip.timedUnits(of: clip.encoded(), rate: said.flatMap { Rational($0, 1) })
+    let disk = try VirtualDisk.record(units, as: .matroska, segment: .seconds(1))
+    #expect(disk.files.count == 3)
+    let folder = try TemporaryFolder()
+    for (number, file) in disk.files.enumerated() {
+      try Data(file.bytes).write(to: folder.url("\(number).mkv"))
+      #expect(try Probe(folder("\(number).mkv")).stream["avg_frame_rate"] == "30/1")
+    }
+  }
+
   @Test("what is on the disk after each fragment plays", arguments: Container.recordings)
   func prefixes(_ container: Container) throws {
     let folder = try TemporaryFolder()

@@ -56,6 +56,23 @@ import Testing
     }
   }
 
+  @Test("a name that is free again is not taken for a later file")
+  func freedName() async throws {
+    let folder = try TemporaryFolder()
+    let lane = try Self.lane(folder("a-%Y.mp4"))
+    for (number, units) in try Self.units(3).enumerated() {
+      if number > 0 { lane.interrupt() }
+      try await Self.write(units, to: lane)
+      let name = try await eventualValue { folder.names.first }
+      if number < 2 { try FileManager.default.removeItem(atPath: folder(name)) }
+    }
+    let summary = await lane.finish()
+    #expect(summary.error == nil)
+    let names = summary.files.last
+    #expect(Set(names).count == 3, "\(names)")
+    #expect(names.sorted() == names)
+  }
+
   @Test("a percent sign in the folder is one", arguments: ["a.mp4", "a-%H.mp4"])
   func percentSign(_ name: String) async throws {
     let folder = try TemporaryFolder()

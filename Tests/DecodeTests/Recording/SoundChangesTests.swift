@@ -256,7 +256,7 @@ extension SoundUnit {
     return unit
   }
 
-  fileprivate func moved(by time: Duration, arriving later: Duration? = nil) -> SoundUnit {
+  func moved(by time: Duration, arriving later: Duration? = nil) -> SoundUnit {
     changed(by: time, arriving: later)
   }
 

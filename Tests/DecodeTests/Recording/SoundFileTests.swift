@@ -36,6 +36,24 @@ struct SoundFileTests {
   }
 
   @Test(
+    "files of sound begin when their first piece came, and what is left at the end is no file",
+    arguments: Container.recordings + Container.sounds)
+  func segments(container: Container) throws {
+    // Five seconds and a last unit.
+    let units = RecordedSoundTests.clicks(seconds: 6).prefix(251)
+    let disk = try VirtualDisk.record(
+      items: units.map { .sound($0) }, as: container, segment: .seconds(1))
+    #expect(disk.files.map(\.ending?.reason) == [.time, .time, .time, .time, .end])
+    for (number, file) in disk.files.enumerated() {
+      let start = file.beginning.start.nanoseconds - NamePatternTests.time.nanoseconds
+      // A unit of AAC lasts 128 ms here.
+      #expect(abs(Double(start) / 1e9 - Double(number)) < 0.35, "\(number): \(start)")
+    }
+    #expect(disk.skipped == 0)
+    #expect(try #require(disk.files.last?.ending).duration > 0.5)
+  }
+
+  @Test(
     "coded sound is copied into the file of its kind",
     arguments: [("aac", Container.audioDataTransportStream), ("opus", .opus)])
   func copied(decoder: String, container: Container) throws {

@@ -109,10 +109,10 @@ struct Probe {
 }
 
 extension Clip {
-  /// The access units with the times at which the encoder meant them to be shown; `depth` is what
-  /// the stream says of its reordering.
+  /// The access units with the times at which the encoder meant them to be shown; `depth` and
+  /// `rate` are what the stream says of its reordering and its pace.
   func timedUnits(
-    of stream: [UInt8], startingAt first: Int = 0, depth: Int? = nil
+    of stream: [UInt8], startingAt first: Int = 0, depth: Int? = nil, rate: Rational? = nil
   ) throws -> [AccessUnit] {
     let packets = String(decoding: try encoded(as: ["-f", "framecrc"]), as: UTF8.self)
     let shown = packets.split(separator: "\n").filter { !$0.hasPrefix("#") }.compactMap {
@@ -125,6 +125,7 @@ extension Clip {
       let type = unit.units.first { codec == .testH264 ? $0.type <= 5 : $0.type < 32 }?.type ?? 0
       var format = self.format
       format.reorderDepth = depth
+      format.frameRate = rate
       return AccessUnit(
         codec: codec, bytes: unit.bytes, units: unit.units,
         time: MediaTime(ticks: number * 3000, timescale: 90_000),
