@@ -138,7 +138,7 @@ let package = Package(
     .target(
       name: "RTPSend",
       dependencies: [
-        "RTPWire", "Transports", "CFFmpeg", "CAVFormat",
+        "RTPWire", "Transports", "CFFmpeg", "CAVFormat", "CLinux",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -156,7 +156,8 @@ let package = Package(
 
     // What the tests share: generators, sinks, waits with a deadline, programs and files.
     .target(
-      name: "TestSupport", dependencies: ["RTPWire", "Transports"], path: "Tests/TestSupport"),
+      name: "TestSupport", dependencies: ["RTPWire", "Bitstream", "Transports"],
+      path: "Tests/TestSupport"),
     .testTarget(name: "RTPWireTests", dependencies: ["RTPWire", "TestSupport"]),
     .testTarget(
       name: "RTPProcessorTests", dependencies: ["RTPProcessor", "RTPWire", "TestSupport"]),

@@ -2,6 +2,7 @@ import Bitstream
 import Defragment
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 /// Parameter sets with invalid fields: they are counted, no memory is reserved for them, and later

@@ -1,6 +1,7 @@
 import Bitstream
 import Defragment
 import NIOCore
+import TestSupport
 import Testing
 
 /// Units between the slices of a picture do not end it.

@@ -119,3 +119,7 @@ extension ByteBuffer {
     }.joined()
   }
 }
+
+extension [UInt8] {
+  var hex: String { ByteBuffer(bytes: self).hex }
+}

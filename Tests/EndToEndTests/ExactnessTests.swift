@@ -73,6 +73,30 @@ struct ExactnessTests {
     #expect(statistics["delivery", "damaged_access_units"] == 0)
   }
 
+  @Test("many streams from one process, each exact")
+  func manyStreams() throws {
+    let clip = try Clip.h264.get()
+    let first = try FreePort.udpPair()
+    let outputs = try (0..<2).map { _ in try Scratch.path("y4m") }
+    let receivers = try outputs.enumerated().map { index, output in
+      try RunningProcess(
+        Product.rtpRecv,
+        ["rtp://127.0.0.1:\(first + UInt16(2 * index))", "-o", output, "--timeout", "5"])
+    }
+    for receiver in receivers { _ = try receiver.waitForLine(#/listening on/#) }
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      [clip.path, "udp://127.0.0.1:\(first)", "--fps", "100", "--streams", "2", "--stats", "-"])
+    #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
+    #expect(
+      String(decoding: sender.standardOutput, as: UTF8.self).contains(
+        "\"frames\":\(2 * clip.frames),"))
+    for (receiver, output) in zip(receivers, outputs) {
+      #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+      #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
+    }
+  }
+
   static func send(
     _ clip: Clip, with packetizer: Packetizer, to port: UInt16
   ) throws -> RunningProcess {

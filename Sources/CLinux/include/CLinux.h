@@ -1,4 +1,4 @@
-// recvmmsg(2), epoll(7) and mallopt(3) for Swift, which does not import them: they are extensions of
+// recvmmsg(2), sendmmsg(2), epoll(7) and mallopt(3) for Swift, which does not import them: they are extensions of
 // GNU and Linux.
 //
 // No system header is included here, because Swift would then take its types for this module's
@@ -24,6 +24,30 @@ int clinux_receive(int descriptor, void *storage, size_t slot, struct clinux_dat
 
 // The time in nanoseconds since 1970, on the clock of arrivals.
 int64_t clinux_universal_time(void);
+
+// Bytes in a row of a message.
+struct clinux_piece {
+  const void *bytes;
+  size_t length;
+};
+
+// Datagrams to one address: consecutive `pieces`, from the one numbered `first` on. The kernel cuts
+// them into datagrams of `segment` bytes, of which the last may be shorter, or not at all if that is
+// 0.
+struct clinux_message {
+  const void *address;
+  unsigned int address_length;
+  unsigned int first;
+  unsigned int pieces;
+  unsigned short segment;
+};
+
+// Sends messages, at most 64. Returns how many, or -1 with errno set.
+int clinux_send(int descriptor, const struct clinux_message *messages, unsigned int count,
+                const struct clinux_piece *pieces);
+
+// Whether the kernel cuts messages into datagrams (UDP_SEGMENT, Linux 4.18).
+int clinux_cuts_datagrams(int descriptor);
 
 // Makes a pipe that child programs do not inherit. Returns 0, or -1 with errno set.
 int clinux_pipe(int ends[2]);

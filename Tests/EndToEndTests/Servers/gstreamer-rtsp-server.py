@@ -6,6 +6,8 @@ file from its first frame, paced as its timestamps say; at its end RTCP says goo
 """
 
 import argparse
+import os
+import signal
 
 import gi
 
@@ -61,12 +63,29 @@ def multicast_addresses():
     return pool
 
 
-def lose(factory, loss):
-    """Makes the network lose packets as in `loss`, retransmissions included."""
+class Death:
+    """A server that is killed when it has packed so many buffers of its first stream."""
+
+    def __init__(self, buffers):
+        self.left = buffers
+
+    def attach(self, rtpbin):
+        kinds = Gst.PadProbeType.BUFFER | Gst.PadProbeType.BUFFER_LIST
+        rtpbin.get_static_pad("send_rtp_src_0").add_probe(kinds, self.count)
+
+    def count(self, _pad, _info):
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Gst.PadProbeReturn.OK
+
+
+def attach(factory, probe):
+    """Has `probe` look at what the server sends, retransmissions included."""
 
     def prepared(media):
         pipeline = media.get_element().get_parent()
-        loss.attach(next(e for e in pipeline.children if e.get_name().startswith("rtpbin")))
+        probe.attach(next(e for e in pipeline.children if e.get_name().startswith("rtpbin")))
 
     factory.connect("media-configure", lambda _, media: media.connect("prepared", prepared))
 
@@ -88,6 +107,8 @@ def main():
     parser.add_argument("--sound-first", action="store_true", help="a tone, described first")
     parser.add_argument("--loss", type=float, help="the share of packets lost")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--dies-after", type=int, help="buffers of the first stream")
+    parser.add_argument("--once", action="store_true", help="serve one client and end")
     arguments = parser.parse_args()
 
     Gst.init(None)
@@ -106,7 +127,9 @@ def main():
         factory.set_retransmission_time(arguments.retransmission * Gst.MSECOND)
         factory.set_do_retransmission(True)
     if arguments.loss:
-        lose(factory, Loss(arguments.loss, arguments.seed))
+        attach(factory, Loss(arguments.loss, arguments.seed))
+    if arguments.dies_after:
+        attach(factory, Death(arguments.dies_after))
     if arguments.protocol:
         factory.set_protocols(PROTOCOLS[arguments.protocol])
     if arguments.protocol == "multicast":
@@ -119,10 +142,19 @@ def main():
     if auth:
         server.set_auth(auth)
     server.get_mount_points().add_factory("/stream", factory)
-    if server.attach(None) == 0:
+    listener = server.attach(None)
+    if listener == 0:
         raise SystemExit("cannot open a port")
+    loop = GLib.MainLoop()
+
+    def connected(_server, client):
+        GLib.source_remove(listener)
+        client.connect("closed", lambda _: loop.quit())
+
+    if arguments.once:
+        server.connect("client-connected", connected)
     print("ready", server.get_bound_port(), flush=True)
-    GLib.MainLoop().run()
+    loop.run()
 
 
 if __name__ == "__main__":

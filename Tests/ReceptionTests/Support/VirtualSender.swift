@@ -80,13 +80,13 @@ struct VirtualSender {
   /// The last thing that is said, with a goodbye.
   func goodbye(at now: Instant) -> Sending {
     let bytes = SenderReports().goodbye(
-      of: stream, timestamp: timestamp(at: now), unixNanoseconds: UInt64(now.nanoseconds))
+      of: stream.account, timestamp: timestamp(at: now), unixNanoseconds: UInt64(now.nanoseconds))
     return Sending(bytes: bytes, channel: .control)
   }
 
   func report(at now: Instant) -> ByteBuffer {
     SenderReports().report(
-      on: stream, timestamp: timestamp(at: now), unixNanoseconds: UInt64(now.nanoseconds))
+      on: stream.account, timestamp: timestamp(at: now), unixNanoseconds: UInt64(now.nanoseconds))
   }
 
   /// What answers an RTCP compound of the receiver.

@@ -99,7 +99,7 @@ import Testing
 
   @Test func everyPayloadStructureIsUsed() throws {
     func types(_ codec: Codec, _ packetization: Packetization) throws -> Set<UInt8> {
-      let isNumbered = packetization != .nonInterleaved
+      let isNumbered = packetization.isInterleaved
       var reader = ReferenceDepacketizer(codec: codec, isNumbered: isNumbered)
       var packetizer = packetization.packetizer(for: codec, payloadLimit: 200, aggregates: true)
       for unit in Self.accessUnits(codec: codec, limit: 100, seed: 3) {
@@ -113,6 +113,31 @@ import Testing
     #expect(try types(.h264, .mtap24) == [25, 27, 28, 29])
     #expect(try types(.h265, .nonInterleaved).isSuperset(of: [48, 49]))
     #expect(try types(.h265, .interleaved).isSuperset(of: [48, 49]))
+    #expect(try types(.h265, .paci) == [50])
+    #expect(try types(.h264, .single).isDisjoint(with: 24...29))
+    #expect(try types(.h265, .single).isDisjoint(with: 48...50))
+  }
+
+  @Test(arguments: [(Codec.h264, Packetization.paci), (.h265, .mtap16), (.h265, .mtap24)])
+  func modesOfTheOtherCodecAreRefused(codec: Codec, packetization: Packetization) {
+    #expect(throws: SendError.self) { try packetization.check(for: codec) }
+  }
+
+  /// By hand: an IDR slice with the F bit, layer 3 and TID 1, behind its PACI fields.
+  @Test func contentInformationKeepsTheHeaderAndCountsPictures() {
+    var packetizer = ContentInformationPacketizer()
+    let slice = ByteBuffer(bytes: [0xA6, 0x19, 1, 2, 3])
+    let unit = SourceAccessUnit(
+      units: [slice], presentationTicks: 0, decodingTicks: 0, isRandomAccess: true)
+    let other = SourceAccessUnit(
+      units: [ByteBuffer(bytes: [0x02, 0x02, 4])], presentationTicks: 0, decodingTicks: 0,
+      isRandomAccess: false)
+    let payloads = (packetizer.packetize(unit) + packetizer.packetize(other)).map {
+      Array($0.bytes.readableBytesView)
+    }
+    #expect(payloads[0] == [0x64, 0x19, 0xA6, 0x38, 0, 0, 0xC0, 1, 2, 3])
+    // TID 2 is a higher layer, and the counters stay.
+    #expect(payloads[1] == [0x64, 0x02, 0x02, 0x38, 0, 0, 0xC0, 4])
   }
 
   @Test func aggregationHeadersTakeTheHighestImportanceAndTheLowestLayer() {
@@ -141,7 +166,12 @@ import Testing
     }
   }
 
-  @Test(arguments: Codec.allCases, Packetization.allCases)
+  /// Each mode with each codec for which it exists.
+  static let modes = Codec.allCases.flatMap { codec in
+    Packetization.allCases.filter { (try? $0.check(for: codec)) != nil }.map { (codec, $0) }
+  }
+
+  @Test(arguments: modes)
   func emptyAndCutUnitsAreLeftOut(codec: Codec, packetization: Packetization) {
     var packetizer = packetization.packetizer(for: codec, payloadLimit: 0, aggregates: true)
     let cut = codec == .h264 ? [ByteBuffer()] : [ByteBuffer(), ByteBuffer(bytes: [0x40])]

@@ -88,6 +88,20 @@ struct ReferenceDepacketizer {
     guard let header = bytes.readInteger(as: UInt16.self) else { throw malformed(whole) }
     let type = UInt8(header >> 9 & 0x3F)
     types.insert(type)
+    if type == 50 {
+      // A, cType, PHSsize, F0 to F2, Y; then the extension, and the payload without its header.
+      guard let fields = bytes.readInteger(as: UInt16.self), fields & 0xF == 8,
+        let length = bytes.readSlice(length: Int(fields >> 4 & 0x1F))?.readableBytes, length == 3,
+        fields >> 9 & 0x3F != 50
+      else { throw malformed(whole) }
+      var inner = ByteBuffer(integer: fields & 0xFE00 | header & 0x1FF)
+      inner.writeBuffer(&bytes)
+      let outer = types
+      try readH265(&inner, ticks)
+      types = outer
+      guard inner.readableBytes == 0 else { throw malformed(whole) }
+      return
+    }
     guard fragment == nil || type == 49 else { throw malformed(whole) }
     let headerBytes = [UInt8(header >> 8), UInt8(header & 0xFF)]
     switch type {

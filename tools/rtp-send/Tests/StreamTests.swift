@@ -100,7 +100,7 @@ import Testing
     _ = stream.packets(with: payloads(4))
     let reports = SenderReports(canonicalName: name)
     let bytes = reports.goodbye(
-      of: stream, timestamp: 99, unixNanoseconds: 1_500_000_000_500_000_000)
+      of: stream.account, timestamp: 99, unixNanoseconds: 1_500_000_000_500_000_000)
     #expect(RTCPPacket.recognizes(bytes))
     // At least one zero byte ends the name, and zero bytes fill its chunk (RFC 3550 §6.5).
     let chunk = stride(from: 4, to: 400, by: 4).first { $0 > 6 + min(name.count, 255) } ?? 0

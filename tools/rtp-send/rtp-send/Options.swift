@@ -68,6 +68,28 @@ struct PatternOptions: ParsableArguments {
   }
 }
 
+struct LoadOptions: ParsableArguments {
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp(
+      """
+      Send this many streams of the same pictures at once, to every second port from that of \
+      udp://HOST:PORT on, in batches. Of the pattern, the first two groups of pictures repeat.
+      """, valueName: "n"))
+  var streams: Int?
+
+  func check(_ destination: Destination) throws {
+    guard let streams else { return }
+    guard case .send(_, let port) = destination else {
+      throw ValidationError("--streams is for udp://HOST:PORT")
+    }
+    let most = (65_535 - port) / 2 + 1
+    guard (1...most).contains(streams) else {
+      throw ValidationError("--streams must be 1 to \(most), since each has a port of its own")
+    }
+  }
+}
+
 struct PaceOptions: ParsableArguments {
   @Option(
     parsing: .unconditional,
@@ -133,8 +155,9 @@ struct PacketOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      non-interleaved (STAP-A or AP, and FU), interleaved (H.264 packetization-mode 2, H.265 with \
-      DONL), mtap16 or mtap24 (H.264 alone).
+      non-interleaved (STAP-A or AP, and FU), single (a packet for each NAL unit: H.264 \
+      packetization-mode 0), interleaved (H.264 packetization-mode 2, H.265 with DONL), mtap16 or \
+      mtap24 (H.264), paci (H.265).
       """, valueName: "mode"))
   var packetization = Packetization.nonInterleaved
 
@@ -183,6 +206,11 @@ struct PacketOptions: ParsableArguments {
   func check() throws {
     guard (16...65_000).contains(packetSize) else {
       throw ValidationError("--packet-size must be 16 to 65000 bytes")
+    }
+    guard packetization != .paci || packetSize >= ContentInformationPacketizer.minimumLimit else {
+      throw ValidationError(
+        "--packetization paci needs --packet-size \(ContentInformationPacketizer.minimumLimit) or "
+          + "more")
     }
     guard payloadType <= 127 else { throw ValidationError("--payload-type must be 0 to 127") }
     guard fec?.correction?.payloadType != payloadType else {

@@ -35,6 +35,8 @@ struct RTPSendCommand: AsyncParsableCommand {
           rtp-send film.mp4 udp://127.0.0.1:5004 --loop forever --sdp film.sdp
         With sound, described for any receiver:
           rtp-send pattern udp://127.0.0.1:5004 --audio aac --sdp pattern.sdp
+        A hundred cameras at once, on ports 5000, 5002 and so on:
+          rtp-send pattern udp://127.0.0.1:5000 --streams 100 --bitrate 1M
         A bad network, the same each time:
           rtp-send pattern udp://127.0.0.1:5004 --loss 0.01 --reorder 0.05,5 --seed 7
 
@@ -54,6 +56,7 @@ struct RTPSendCommand: AsyncParsableCommand {
   @OptionGroup(title: "The source") var media: SourceOptions
   @OptionGroup(title: "The test pattern") var pattern: PatternOptions
   @OptionGroup(title: "Sound") var sound: SoundOptions
+  @OptionGroup(title: "Load") var load: LoadOptions
   @OptionGroup(title: "Pace") var pace: PaceOptions
   @OptionGroup(title: "Waiting for a hello") var listening: ListeningOptions
   @OptionGroup(title: "Packets") var packets: PacketOptions
@@ -99,6 +102,8 @@ struct RTPSendCommand: AsyncParsableCommand {
     try sound.check(source: source, destination, packets, feedback)
     try checkMatrix()
     try checkScopes()
+    try load.check(destination)
+    try checkLoad()
     guard source == "pattern" else { return }
     do throws(SendError) {
       try pattern.configuration(media).validate()
@@ -143,6 +148,23 @@ struct RTPSendCommand: AsyncParsableCommand {
     ]
     if let option = typed.first(where: { $0.1 })?.0 {
       throw ValidationError("\(option) has no effect with a file, only with the pattern")
+    }
+  }
+
+  /// Throws if an option was typed that has no effect on many streams at once.
+  private func checkLoad() throws {
+    guard load.streams != nil else { return }
+    let typed = [
+      ("--audio", sound.audio != nil), ("--no-video", sound.noVideo),
+      ("--speed", pace.speed != 1), ("--fast", pace.fast), ("--rate", pace.rate != nil),
+      ("--sequence-jump", packets.sequenceJump != nil),
+      ("--ssrc-change", packets.ssrcChange != nil), ("--fec", packets.fec != nil),
+      ("--feedback", feedback.feedback != nil),
+      ("--srtp-key-file", protection.keyFile != nil), ("--sdp", output.sdp != nil),
+      ("a bad network", (try? impairments.impairments) != Impairments()),
+    ]
+    if let option = typed.first(where: { $0.1 })?.0 {
+      throw ValidationError("\(option) has no effect with --streams")
     }
   }
 

@@ -22,9 +22,11 @@ struct Session {
 
   private func send() async throws {
     let seed = command.impairments.seed ?? UInt64.random(in: 0...UInt64(UInt32.max))
+    if let count = command.load.streams { return try await send(count, seed: seed) }
     // A source that cannot be opened must be reported before anybody says hello.
     let sound = try soundDescription()
     let video = command.sound.noVideo ? nil : try StreamDescription(of: recipe)
+    if let video { try command.packets.packetization.check(for: video.codec) }
     let configuration = try configuration(seed: seed, sound)
     let sender = try await Sender.start(configuration) { event in
       switch event {
@@ -56,15 +58,43 @@ struct Session {
     if sender.remoteAddress == nil {
       try write("listening on \(sender.localAddress.hostAndPort)\n", to: "-")
     }
-    let report = try await sender.finished()
+    try tell(try await sender.finished(), seed: seed)
+  }
+
+  private func tell(_ report: SendReport, seed: UInt64) throws {
     say(Summary(report, seed: seed).line)
     if let path = command.output.stats { try write(Summary(report, seed: seed).json, to: path) }
   }
 
+  /// Sends many streams at once.
+  private func send(_ count: Int, seed: UInt64) async throws {
+    var dice = SplitMix64(seed: seed)
+    var pattern = command.pattern.configuration(command.media)
+    let isPattern = command.source == "pattern"
+    let groups = 2 * (pattern.groupLength ?? pattern.framesPerSecond)
+    pattern.frameLimit = min(command.media.frames ?? groups, groups)
+    var feed = feed(command.packets.stream(&dice))
+    if isPattern { feed.recipe = .pattern(pattern) }
+    feed.repetitions = 1
+    feed.frameLimit = nil
+    var configuration = LoadConfiguration(feed: feed, count: count)
+    configuration.repetitions = isPattern ? nil : command.media.repetitions.count
+    configuration.frameLimit = command.media.frames
+    configuration.seed = dice.next()
+    configuration.sendsRTCP = !command.packets.noRtcp
+    let sender = try LoadSender.start(configuration, to: command.destination)
+    let signals = TerminationSignals { sender.stop() }
+    defer { signals.cancel() }
+    try tell(try await sender.finished(), seed: seed)
+  }
+
   private var recipe: SourceRecipe {
-    command.source == "pattern"
-      ? .pattern(command.pattern.configuration(command.media))
-      : .file(path: command.source, framesPerSecond: command.media.fps)
+    guard command.source == "pattern" else {
+      return .file(path: command.source, framesPerSecond: command.media.fps)
+    }
+    var pattern = command.pattern.configuration(command.media)
+    if command.packets.packetization == .single { pattern.sliceLimit = command.packets.packetSize }
+    return .pattern(pattern)
   }
 
   private func soundDescription() throws -> SoundDescription? {
@@ -86,15 +116,7 @@ struct Session {
     seed: UInt64, _ sound: SoundDescription?
   ) throws -> SenderConfiguration {
     var dice = SplitMix64(seed: seed)
-    var feed = PacketFeed.Configuration(recipe: recipe, stream: command.packets.stream(&dice))
-    feed.repetitions = command.media.repetitions.count
-    feed.frameLimit = command.media.frames
-    feed.stripsParameterSets = command.media.stripParameterSets
-    feed.packetization = command.packets.packetization
-    feed.aggregates = !command.packets.noAggregation
-    feed.matrix = command.packets.fec?.matrix
-    feed.payloadLimit = command.packets.packetSize
-    feed.feedback = command.feedback.configuration
+    var feed = feed(command.packets.stream(&dice))
     if let path = command.protection.keyFile {
       let keys = try SRTPKeySource.file(path).keys()
       guard let key = keys.first else { throw SRTPError.keySource(path, .empty) }
@@ -141,6 +163,20 @@ struct Session {
     configuration.heartbeatInterval = .seconds(command.listening.heartbeatInterval)
     configuration.servesOnce = command.listening.once
     return configuration
+  }
+
+  /// The video as the options describe it, but for keys.
+  private func feed(_ stream: RTPStream.Configuration) -> PacketFeed.Configuration {
+    var feed = PacketFeed.Configuration(recipe: recipe, stream: stream)
+    feed.repetitions = command.media.repetitions.count
+    feed.frameLimit = command.media.frames
+    feed.stripsParameterSets = command.media.stripParameterSets
+    feed.packetization = command.packets.packetization
+    feed.aggregates = !command.packets.noAggregation
+    feed.matrix = command.packets.fec?.matrix
+    feed.payloadLimit = command.packets.packetSize
+    feed.feedback = command.feedback.configuration
+    return feed
   }
 
   /// How far apart repetitions of a file begin, so that its sound and its pictures stay together.

@@ -13,6 +13,10 @@ struct Summary {
 
   private var seconds: Double { Double(report.duration / .milliseconds(1)) / 1000 }
 
+  private func milliseconds(_ duration: Duration) -> Double {
+    Double(duration / .microseconds(1)) / 1000
+  }
+
   /// One line for people.
   var line: String {
     let network = report.network
@@ -24,6 +28,9 @@ struct Summary {
     var line =
       "sent \(report.frames) frames in \(network.delivered) packets\(sound), \(report.bytes) bytes"
     line += String(format: ", in %.1f s", seconds)
+    if report.lateness > .zero {
+      line += String(format: ", at most %.1f ms late", milliseconds(report.lateness))
+    }
     if !faults.isEmpty { line += "; \(faults.joined(separator: ", ")) (seed \(seed))" }
     let feedback = report.feedback
     if feedback.requested > 0 {
@@ -49,6 +56,7 @@ struct Summary {
       ("key_pictures_requested", "\(report.feedback.keyPictures)"),
       ("clients", "\(report.clients)"), ("seed", "\(seed)"),
       ("seconds", String(format: "%.3f", seconds)),
+      ("late_ms", String(format: "%.3f", milliseconds(report.lateness))),
     ]
     return "{" + fields.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}\n"
   }

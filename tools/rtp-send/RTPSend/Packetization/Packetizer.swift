@@ -12,38 +12,6 @@ public protocol Packetizer: Sendable {
   mutating func finish() -> [RTPPayload]
 }
 
-/// How NAL units are put into packets.
-public enum Packetization: String, Sendable, CaseIterable {
-  /// In decoding order: H.264 packetization-mode 1 (STAP-A, FU-A), H.265 without DONL (AP, FU).
-  case nonInterleaved = "non-interleaved"
-  /// Out of decoding order, with decoding order numbers: H.264 packetization-mode 2 (STAP-B, FU-B),
-  /// H.265 with DONL.
-  case interleaved
-  /// H.264 packetization-mode 2 with MTAP16 where units of several times share a packet.
-  case mtap16
-  /// The same with MTAP24.
-  case mtap24
-
-  /// Makes the packetizer of `codec` for this mode; for H.265, which has no MTAP, `interleaved` is
-  /// used.
-  public func packetizer(
-    for codec: Codec, payloadLimit: Int, aggregates: Bool
-  ) -> any Packetizer {
-    switch (codec, self) {
-    case (.h264, .nonInterleaved):
-      H264Packetizer(payloadLimit: payloadLimit, aggregates: aggregates)
-    case (.h264, _):
-      H264InterleavedPacketizer(
-        payloadLimit: payloadLimit, aggregates: aggregates, aggregation: self)
-    case (.h265, .nonInterleaved):
-      H265Packetizer(payloadLimit: payloadLimit, aggregates: aggregates)
-    case (.h265, _):
-      H265Packetizer(
-        payloadLimit: payloadLimit, aggregates: aggregates, interleaver: Interleaver())
-    }
-  }
-}
-
 /// One RTP payload and what its packet's header has to say about it.
 public struct RTPPayload: Sendable, Equatable {
   /// The payload, with room for the header before it, so that nothing has to be copied again.

@@ -48,6 +48,7 @@ struct VideoPayloads: PayloadSource {
         { clock.ticks(of: period.multipliedSaturating(by: Int64($0))) }
       }
     ) { try recipe.make() }
+    try configuration.packetization.check(for: codec)
     packetizer = configuration.packetization.packetizer(
       for: codec, payloadLimit: configuration.payloadLimit, aggregates: configuration.aggregates)
   }
@@ -66,12 +67,23 @@ struct VideoPayloads: PayloadSource {
     if configuration.stripsParameterSets {
       unit.units.removeAll { codec.parameterSet($0) != nil }
     }
+    let payloads = packetizer.packetize(unit)
+    if configuration.packetization == .single { try checkLengths(of: payloads) }
     return PayloadBatch(
-      payloads: packetizer.packetize(unit), ticks: unit.decodingTicks,
-      isRandomAccess: unit.isRandomAccess)
+      payloads: payloads, ticks: unit.decodingTicks, isRandomAccess: unit.isRandomAccess)
   }
 
   func requestKeyPicture() { source.requestKeyPicture() }
+
+  /// Where units are not cut, all of them have to be short enough.
+  private func checkLengths(of payloads: [RTPPayload]) throws(SendError) {
+    let longest = payloads.map(\.bytes.readableBytes).max() ?? 0
+    guard longest > configuration.payloadLimit else { return }
+    throw .invalid(
+      option: "--packetization single",
+      reason: "cuts no NAL unit, and one of \(longest) bytes is longer than --packet-size "
+        + "\(configuration.payloadLimit); raise that, or have the encoder make shorter slices")
+  }
 }
 
 /// The payloads of sound.

@@ -60,6 +60,9 @@ public struct RTPStream: Sendable {
   /// Packets and payload bytes sent under the present SSRC, as sender reports count them.
   public private(set) var packetCount: UInt32 = 0
   public private(set) var octetCount: UInt32 = 0
+  public var account: SenderAccount {
+    SenderAccount(ssrc: ssrc, packetCount: packetCount, octetCount: octetCount)
+  }
 
   private let configuration: Configuration
   private var sequence: SequenceNumber

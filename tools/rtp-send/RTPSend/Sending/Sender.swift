@@ -63,6 +63,8 @@ public struct SendReport: Sendable, Hashable {
   /// RTCP compounds among them.
   public var reports = 0
   public var clients = 0
+  /// By how much a picture was late at most, where many streams are sent.
+  public var lateness = Duration.zero
   /// From the first packet to the last.
   public var duration = Duration.zero
 

@@ -1,5 +1,13 @@
 public import NIOCore
 
+/// What sender reports say of a stream.
+public struct SenderAccount: Sendable, Hashable {
+  public var ssrc: UInt32
+  /// Packets and payload bytes sent under that SSRC.
+  public var packetCount: UInt32
+  public var octetCount: UInt32
+}
+
 /// Writes the RTCP that goes with a stream (RFC 3550 §6), on the port of the media (RFC 5761).
 public struct SenderReports: Sendable {
   /// RFC 3550 §6.2: five seconds is the recommended minimum.
@@ -18,7 +26,7 @@ public struct SenderReports: Sendable {
   ///
   /// The RTP timestamp is that of the time `unixNanoseconds`.
   public func report(
-    on stream: RTPStream, timestamp: UInt32, unixNanoseconds: UInt64
+    on stream: SenderAccount, timestamp: UInt32, unixNanoseconds: UInt64
   ) -> ByteBuffer {
     var bytes = ByteBuffer()
     writeReport(on: stream, timestamp: timestamp, unixNanoseconds, to: &bytes)
@@ -28,7 +36,7 @@ public struct SenderReports: Sendable {
 
   /// The same, with a goodbye (§6.6): every compound begins with a report (§6.1).
   public func goodbye(
-    of stream: RTPStream, timestamp: UInt32, unixNanoseconds: UInt64
+    of stream: SenderAccount, timestamp: UInt32, unixNanoseconds: UInt64
   ) -> ByteBuffer {
     var bytes = report(on: stream, timestamp: timestamp, unixNanoseconds: unixNanoseconds)
     bytes.writeMultipleIntegers(UInt8(0x81), UInt8(203), UInt16(1), stream.ssrc)
@@ -36,7 +44,8 @@ public struct SenderReports: Sendable {
   }
 
   private func writeReport(
-    on stream: RTPStream, timestamp: UInt32, _ unixNanoseconds: UInt64, to bytes: inout ByteBuffer
+    on stream: SenderAccount, timestamp: UInt32, _ unixNanoseconds: UInt64,
+    to bytes: inout ByteBuffer
   ) {
     let (seconds, nanoseconds) = unixNanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
     let fraction = (nanoseconds << 32) / 1_000_000_000

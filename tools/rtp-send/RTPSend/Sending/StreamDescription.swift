@@ -140,11 +140,12 @@ public struct SessionDescription: Sendable {
   }
 
   private func formatParameters(_ description: StreamDescription) -> [String] {
-    let isInterleaved = packetization != .nonInterleaved
+    let isInterleaved = packetization.isInterleaved
     var parameters: [String] = []
     switch description.codec {
     case .h264:
-      parameters.append("packetization-mode=\(isInterleaved ? 2 : 1)")
+      let mode = isInterleaved ? 2 : packetization == .single ? 0 : 1
+      parameters.append("packetization-mode=\(mode)")
       if isInterleaved {
         parameters.append("sprop-interleaving-depth=\(Interleaver.depth)")
         parameters.append("sprop-max-don-diff=\(Interleaver.maximumDifference)")

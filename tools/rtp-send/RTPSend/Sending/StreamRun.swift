@@ -138,8 +138,8 @@ public struct StreamRun {
       let timestamp = delivery.timestamp(at: now, ofTrack: track)
       let compound =
         isLast
-        ? reports.goodbye(of: stream, timestamp: timestamp, unixNanoseconds: time)
-        : reports.report(on: stream, timestamp: timestamp, unixNanoseconds: time)
+        ? reports.goodbye(of: stream.account, timestamp: timestamp, unixNanoseconds: time)
+        : reports.report(on: stream.account, timestamp: timestamp, unixNanoseconds: time)
       guard let datagram = delivery.protected(compound, ofTrack: track) else { continue }
       report.reports += 1
       count(datagram)

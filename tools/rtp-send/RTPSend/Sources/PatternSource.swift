@@ -14,6 +14,8 @@ public struct PatternConfiguration: Sendable, Hashable {
   public var groupLength: Int?
   /// Consecutive B-pictures, 0 … 16; without any, nothing is reordered and nothing waits.
   public var bidirectionalPictures = 0
+  /// The longest slice in bytes, for packets that hold a NAL unit each; H.264 alone.
+  public var sliceLimit: Int?
   /// How many pictures to make; `nil` for no end.
   public var frameLimit: Int?
 
@@ -68,7 +70,8 @@ public final class PatternSource: VideoSource {
         codec: configuration.codec, width: configuration.width, height: configuration.height,
         framesPerSecond: configuration.framesPerSecond, bitRate: configuration.bitRate,
         groupLength: configuration.groupLength ?? configuration.framesPerSecond,
-        bidirectionalPictures: configuration.bidirectionalPictures))
+        bidirectionalPictures: configuration.bidirectionalPictures,
+        sliceLimit: configuration.sliceLimit))
   }
 
   public func next() throws -> SourceAccessUnit? {

@@ -15,6 +15,8 @@ import NIOCore
     var groupLength: Int
     /// Consecutive B-pictures; without any, each picture comes out at once.
     var bidirectionalPictures: Int
+    /// The longest slice in bytes, where the encoder can limit it: libx264.
+    var sliceLimit: Int?
   }
 
   struct Output {
@@ -63,6 +65,9 @@ import NIOCore
     }
     // An intra picture that is asked for is one at which decoding can begin.
     _ = unsafe av_opt_set(options, "forced-idr", "1", 0)
+    if settings.codec == .h264, let limit = settings.sliceLimit {
+      _ = unsafe av_opt_set(options, "slice-max-size", "\(limit)", 0)
+    }
     if settings.codec == .h265 {
       let quiet = "log-level=none:pools=none:frame-threads=1:info=0"
       _ = unsafe av_opt_set(options, "x265-params", quiet, 0)

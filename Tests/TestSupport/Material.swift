@@ -1,30 +1,27 @@
-import Bitstream
-import Defragment
-import NIOCore
-import TestSupport
-import Testing
+public import Bitstream
+public import Testing
 
 /// Real parameter sets and slices of one codec, which a decoder would take.
-struct Material: Sendable, CustomTestStringConvertible {
-  let codec: VideoCodec
+public struct Material: Sendable, CustomTestStringConvertible {
+  public let codec: VideoCodec
   /// In their natural order.
-  let parameterSets: [[UInt8]]
-  let delimiter: [UInt8]
+  public let parameterSets: [[UInt8]]
+  public let delimiter: [UInt8]
   /// A slice of a key picture, and one of another picture: both are the first of their picture.
-  let keySlice: [UInt8]
-  let slice: [UInt8]
+  public let keySlice: [UInt8]
+  public let slice: [UInt8]
   /// A later slice of `slice`'s picture.
-  let laterSlice: [UInt8]
+  public let laterSlice: [UInt8]
   /// The same for `keySlice`.
-  let laterKeySlice: [UInt8]
-  let supplementalInformation: [UInt8]
-  let recoveryPoint: [UInt8]
+  public let laterKeySlice: [UInt8]
+  public let supplementalInformation: [UInt8]
+  public let recoveryPoint: [UInt8]
 
-  var testDescription: String { codec.encodingName }
+  public var testDescription: String { codec.encodingName }
 
-  static let all = [h264, h265]
+  public static let all = [h264, h265]
 
-  static let h264 = Material(
+  public static let h264 = Material(
     codec: H264.codec,
     parameterSets: [bytes("674d401e9a640501eff35010101400000fa00001388010"), bytes("68ee3c80")],
     delimiter: bytes("0910"),
@@ -37,7 +34,7 @@ struct Material: Sendable, CustomTestStringConvertible {
     supplementalInformation: bytes("060502112280"),
     recoveryPoint: bytes("060601c480"))
 
-  static let h265 = Material(
+  public static let h265 = Material(
     codec: H265.codec,
     parameterSets: [
       bytes("40010c01ffff016000000300b0000003000003005aac0c00000300040000030032a8"),
@@ -54,8 +51,4 @@ struct Material: Sendable, CustomTestStringConvertible {
     laterKeySlice: bytes("26012f08421ffd3a1b2c3d4e5f60718293a4b5c6d7e8"),
     supplementalInformation: bytes("4e010502112280"),
     recoveryPoint: bytes("4e0106018080"))
-}
-
-extension [UInt8] {
-  var hex: String { ByteBuffer(bytes: self).hex }
 }
