@@ -134,11 +134,17 @@ let package = Package(
     ),
     .executableTarget(name: "rtp-recv", dependencies: ["CommandLineTool"]),
 
+    // Bad networks and bad senders by a plan: a value on a virtual clock.
+    .target(
+      name: "Impairment",
+      dependencies: ["RTPWire", .product(name: "NIOCore", package: "swift-nio")],
+      path: "tools/rtp-send/Impairment"
+    ),
     // The sender for all tests, which can misbehave on request.
     .target(
       name: "RTPSend",
       dependencies: [
-        "RTPWire", "Transports", "CFFmpeg", "CAVFormat", "CLinux",
+        "Impairment", "RTPWire", "Transports", "CFFmpeg", "CAVFormat", "CLinux",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -148,7 +154,7 @@ let package = Package(
     .executableTarget(
       name: "rtp-send",
       dependencies: [
-        "RTPSend", "RTPWire", "Transports",
+        "RTPSend", "Impairment", "RTPWire", "Transports",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "tools/rtp-send/rtp-send"
@@ -193,26 +199,30 @@ let package = Package(
     .testTarget(
       name: "ReceptionTests",
       dependencies: [
-        "Reception", "Bitstream", "Defragment", "RTPProcessor", "RTPWire", "RTPSend", "TestSupport",
+        "Reception", "Bitstream", "Defragment", "RTPProcessor", "RTPWire", "RTPSend", "Impairment",
+        "TestSupport",
       ]
     ),
     .testTarget(
       name: "ReceiverTests",
       dependencies: [
         "Receiver", "Reception", "Transports", "Decode", "Outputs", "Bitstream", "Defragment",
-        "RTPProcessor", "RTPWire", "RTPSend", "TestSupport",
+        "RTPProcessor", "RTPWire", "RTPSend", "Impairment", "TestSupport",
       ]
     ),
     .testTarget(
       name: "RTPSendTests",
       dependencies: [
-        "RTPSend", "Bitstream", "Defragment", "RTPProcessor", "RTPWire", "TestSupport",
+        "RTPSend", "Impairment", "Bitstream", "Defragment", "RTPProcessor", "RTPWire",
+        "TestSupport",
       ],
       path: "tools/rtp-send/Tests"
     ),
     .testTarget(
       name: "EndToEndTests",
-      dependencies: ["Decode", "Bitstream", "Defragment", "RTPWire", "TestSupport", "Transports"],
+      dependencies: [
+        "Decode", "Bitstream", "Defragment", "RTPWire", "Impairment", "TestSupport", "Transports",
+      ],
       resources: [.copy("Servers")]
     ),
     .testTarget(

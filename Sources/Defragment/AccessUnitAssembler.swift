@@ -249,6 +249,12 @@ struct AccessUnitAssembler: Sendable {
     finish(statistics: &statistics)
   }
 
+  /// A marker was set where nothing can end: no marker means anything.
+  mutating func noteMisplacedMarker(statistics: inout DefragmentStatistics) {
+    statistics.misplacedMarkers += 1
+    trustsMarkers = false
+  }
+
   /// Leaves out the access unit in progress, because its sender goes on.
   ///
   /// Without markers, only what follows a picture shows that it is complete.

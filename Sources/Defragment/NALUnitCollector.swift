@@ -22,6 +22,8 @@ public struct NALUnitCollector: Sendable {
   private var state = State.between
   private let endsUnitsAtMarker: Bool
   /// Pieces of the current unit.
+  /// Markers have been seen where no unit can end.
+  private var ignoresMarkers = false
   private var pieces = 0
 
   private enum State: Sendable {
@@ -152,7 +154,14 @@ public struct NALUnitCollector: Sendable {
     guard marker else { return }
     if endsUnitsAtMarker {
       if isInUnit { end(isWhole: true) }
-    } else {
+    } else if isInUnit, pieces == 1, !ignoresMarkers {
+      // No fragmented unit ends with its first fragment (RFC 6184 §5.8), so the marker lies: some
+      // senders set it on every packet.
+      ignoresMarkers = true
+      assembler.noteMisplacedMarker(statistics: &statistics)
+    }
+    if ignoresMarkers { return }
+    if !endsUnitsAtMarker {
       // A payloader that never sets the end bit still sets the marker.
       endUnmarked()
     }

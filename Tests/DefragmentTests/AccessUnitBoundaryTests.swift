@@ -106,6 +106,20 @@ struct AccessUnitBoundaryTests {
     #expect(bench.statistics.misplacedMarkers == 1)
   }
 
+  @Test("A marker on every packet, also on fragments", arguments: Material.all)
+  func markerOnEveryFragment(_ material: Material) throws {
+    let fragments = Packetizer(codec: material.codec).fragments(of: material.keySlice, maximum: 7)
+      .map(\.bytes)
+    #expect(fragments.count == 3)
+    var bench = try Bench(material.codec)
+    for ticks in Int64(0)..<4 {
+      for fragment in fragments { bench.push(fragment, at: ticks * 3000, marker: true) }
+    }
+    bench.flush()
+    #expect(bench.accessUnits.map(\.hex) == Array(repeating: [material.keySlice.hex], count: 4))
+    #expect(bench.statistics.misplacedMarkers == 1 && bench.statistics.cutUnits == 0)
+  }
+
   @Test("A delimiter or parameter set of the same time begins a picture", arguments: Material.all)
   func sameTime(_ material: Material) throws {
     for beginning in [material.delimiter, material.parameterSets[0]] {

@@ -1,5 +1,6 @@
 import Bitstream
 import Defragment
+import Impairment
 import NIOCore
 import RTPProcessor
 import RTPSend

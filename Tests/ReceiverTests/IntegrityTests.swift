@@ -1,4 +1,5 @@
 import Decode
+import Impairment
 import Outputs
 import RTPSend
 import RTPWire

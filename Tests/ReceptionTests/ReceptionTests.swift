@@ -1,5 +1,6 @@
 import Bitstream
 import Defragment
+import Impairment
 import NIOCore
 import RTPProcessor
 import RTPSend
@@ -61,7 +62,7 @@ import Testing
     var disordered = Weather(description: "out of order, twice, late")
     disordered.impairments.reordering = .init(probability: 0.1, depth: 5)
     disordered.impairments.duplication = 0.05
-    disordered.impairments.jitter = 3_000_000
+    disordered.impairments.delay = .disorderly(jitter: 3_000_000)
     var all = Weather(description: "all of it")
     all.impairments = disordered.impairments
     all.impairments.loss = 0.01
@@ -93,7 +94,7 @@ import Testing
   func lossesAreAskedFor(seed: UInt64) throws {
     var impairments = Impairments()
     impairments.loss = 0.03
-    impairments.jitter = 1_000_000
+    impairments.delay = .disorderly(jitter: 1_000_000)
     var pair = try Pair(
       sender: VirtualSender(units: 250, seed: seed, answers: true, at: Self.start),
       impairments: impairments, seed: seed)
@@ -109,7 +110,7 @@ import Testing
   @Test func theLastUnitIsAskedForToo() throws {
     var impairments = Impairments()
     impairments.loss = 0.1
-    impairments.jitter = 1_000_000
+    impairments.delay = .disorderly(jitter: 1_000_000)
     var tails: UInt64 = 0
     for seed in 1...20 as ClosedRange<UInt64> {
       var pair = try Pair(

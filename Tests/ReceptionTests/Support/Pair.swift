@@ -1,4 +1,5 @@
 import Defragment
+import Impairment
 import NIOCore
 import RTPSend
 import RTPWire

@@ -1,3 +1,4 @@
+import Impairment
 import NIOCore
 import RTPWire
 import Testing
@@ -52,6 +53,69 @@ import Testing
     }
     #expect(sent.first?.packet.sequenceNumber.rawValue == 65_000)
     #expect(delivery.frameCount == 10)
+  }
+
+  /// The third picture has jumped numbers, the fifth is of a sender that has started again.
+  @Test func theEventsOfAPlanHappenToTheNumbers() throws {
+    let plan = try PlanText.parse(
+      "60ms jump sequence 100, jump timestamp -9000\n100ms restart\n150ms jump clock 1s")
+    var pattern = PatternConfiguration()
+    (pattern.width, pattern.height, pattern.frameLimit) = (256, 144, 10)
+    let configuration = PacketFeed.Configuration(
+      recipe: .pattern(pattern),
+      stream: RTPStream.Configuration(ssrc: 1, initialSequence: 0, initialTimestamp: 1_000_000))
+    var delivery = try Delivery(
+      try PacketFeed(configuration, plan), through: NetworkSimulator(plan, seed: 1),
+      pacing: .mediaTime(speed: 1))
+    let packets = try run(&delivery).map(\.packet)
+    var pictures: [[RTPPacket]] = []
+    for packet in packets {
+      if pictures.last?.last?.timestamp == packet.timestamp {
+        pictures[pictures.count - 1].append(packet)
+      } else {
+        pictures.append([packet])
+      }
+    }
+    #expect(pictures.count == 10)
+    func first(_ index: Int) -> RTPPacket { pictures[index][0] }
+    let last = try #require(pictures[1].last)
+    #expect(first(2).sequenceNumber.rawValue == last.sequenceNumber.rawValue + 101)
+    #expect(first(2).timestamp == 1_000_000 + 6000 - 9000)
+    #expect(pictures[0...2].joined().allSatisfy { $0.ssrc == 1 })
+    #expect(Set(pictures[3...].joined().map(\.ssrc)).count == 1)
+    #expect(first(3).ssrc != 1)
+    #expect(first(4).timestamp == first(3).timestamp + 3000)
+    let before = try #require(pictures[2].last).sequenceNumber.rawValue
+    #expect(first(3).sequenceNumber.rawValue != before + 1)
+  }
+
+  /// What is late in this run and not in another has the same verdict.
+  @Test func verdictsDependOnWhenPacketsAreDueAndNotOnWhenTheyAreSent() throws {
+    func run(_ lateness: Int64) throws -> [Verdict] {
+      let plan = try PlanText.parse(
+        "100ms-200ms silence\n0 rate 2M queue 20k, loss 10%, corrupt 5%")
+      var network = NetworkSimulator(plan, seed: 4)
+      network.recordsVerdicts = true
+      var pattern = PatternConfiguration()
+      (pattern.width, pattern.height, pattern.frameLimit) = (256, 144, 10)
+      let configuration = PacketFeed.Configuration(
+        recipe: .pattern(pattern),
+        stream: RTPStream.Configuration(ssrc: 1, initialSequence: 0, initialTimestamp: 0))
+      var delivery = try Delivery(
+        try PacketFeed(configuration), through: network, pacing: .mediaTime(speed: 1))
+      delivery.begin(at: Instant(nanoseconds: 0))
+      var now = Instant(nanoseconds: 0)
+      while let deadline = delivery.deadline {
+        now = max(now, deadline).advanced(byNanoseconds: lateness)
+        delivery.step(to: now)
+        while delivery.release(by: now) != nil {}
+        try delivery.prepare()
+      }
+      return delivery.takeVerdicts()
+    }
+    let punctual = try run(0)
+    #expect(punctual.contains { $0.reason == .silence })
+    #expect(try run(17_000_000) == punctual)
   }
 
   @Test(arguments: [100.0, 10_000, 150_000]) func packetsLeaveAtTheirRate(rate: Double) throws {

@@ -1,3 +1,4 @@
+import Impairment
 import NIOCore
 import RTPWire
 import Testing
@@ -160,8 +161,8 @@ import Testing
   @Test func impairmentsOfTheSoundLeaveTheVideoAlone() throws {
     let clean = try run(try configuration(frames: 30, seconds: 3))
     var configuration = try configuration(frames: 30, seconds: 3)
-    configuration.tracks[1].impairments.jitter = 30_000_000
-    configuration.tracks[1].impairments.loss = 0.2
+    configuration.tracks[1].plan.base.delay = .disorderly(jitter: 30_000_000)
+    configuration.tracks[1].plan.base.loss = 0.2
     let bad = try run(configuration)
     let again = try run(configuration)
     let (before, after) = (

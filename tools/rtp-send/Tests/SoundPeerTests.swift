@@ -1,4 +1,5 @@
 import Foundation
+import Impairment
 import NIOCore
 import TestSupport
 import Testing
@@ -177,7 +178,7 @@ import Testing
       }
     }
     // UDP has no end, so GStreamer takes nine tenths of the packets.
-    var feed = try configuration.tracks[0].media.makeFeed()
+    var feed = try configuration.tracks[0].media.makeFeed(Plan())
     var count = 0
     while let batch = try feed.next() { count += batch.packets.count }
     let folder = try TemporaryFolder()

@@ -1,5 +1,6 @@
 public import ArgumentParser
 import Foundation
+import Impairment
 public import RTPSend
 import RTPWire
 
@@ -175,6 +176,47 @@ enum CorrectionArgument: ExpressibleByArgument {
   /// The correction on separate ports, if it is of that kind.
   var matrix: PacketFeed.MatrixCorrection? {
     if case .matrix(let matrix) = self { matrix } else { nil }
+  }
+}
+
+/// A plan: a preset, or a file with lines.
+struct PlanArgument {
+  let text: String
+
+  /// - Throws: that there is no such file, or what is wrong with its lines.
+  init(parsing argument: String) throws {
+    if let preset = Preset(rawValue: argument) {
+      text = "0 " + preset.clauses
+      return
+    }
+    guard let data = FileManager.default.contents(atPath: argument) else {
+      let exists = FileManager.default.fileExists(atPath: argument)
+      let names = Preset.allCases.map(\.rawValue).joined(separator: ", ")
+      throw ValidationError(
+        exists
+          ? "\(argument) cannot be read"
+          : "there is no file \(argument); without a file, --plan takes \(names)")
+    }
+    guard data.count <= PlanText.longest, let text = String(data: data, encoding: .utf8) else {
+      throw ValidationError("\(argument) is no plan, which is a text of up to a megabyte")
+    }
+    self.text = text
+    do throws(PlanText.Problem) {
+      _ = try PlanText.parse(text)
+    } catch { throw ValidationError("\(argument), \(error)") }
+  }
+}
+
+/// Names of quirks such as `no-marker,padding`, or `list`.
+struct QuirkArgument: ExpressibleByArgument {
+  let quirks: Set<Quirk>
+  let isList: Bool
+
+  init?(argument: String) {
+    isList = argument == "list"
+    let names = isList ? [] : argument.split(separator: ",", omittingEmptySubsequences: false)
+    quirks = Set(names.compactMap { Quirk(rawValue: String($0)) })
+    guard quirks.count == Set(names).count else { return nil }
   }
 }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Impairment
 import RTPSend
 import RTPWire
 
@@ -318,6 +319,21 @@ struct ProtectionOptions: ParsableArguments {
 }
 
 struct ImpairmentOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      """
+      What happens when, by a file (see PLANS), or all the time like wifi, lte, satellite, congested \
+      or powerline. The options below hold where the plan does not say otherwise.
+      """, valueName: "file|name"),
+    transform: { try PlanArgument(parsing: $0) })
+  var plan: PlanArgument?
+
+  @Option(
+    help: ArgumentHelp(
+      "Do as some cameras do; 'list' lists the names. Also in plans: quirk NAME.",
+      valueName: "names"))
+  var quirk: QuirkArgument?
+
   @Option(help: ArgumentHelp("The share of packets lost one by one: 0 to 1.", valueName: "p"))
   var loss = 0.0
 
@@ -350,7 +366,25 @@ struct ImpairmentOptions: ParsableArguments {
       "The same number, the same faults and header fields (default: random).", valueName: "n"))
   var seed: UInt64?
 
-  func check() throws { _ = try impairments }
+  @Option(
+    help: ArgumentHelp(
+      "Write what became of each packet, and why, as lines of JSON.", valueName: "file"))
+  var log: String?
+
+  func check(isPattern: Bool) throws {
+    if quirk?.isList == true { throw CleanExit.message(Quirk.list) }
+    _ = try impairments
+    if try plan(over: Impairments()).changesPictures, !isPattern {
+      throw ValidationError("size and parameter-sets in a plan are for the pattern alone")
+    }
+  }
+
+  /// What happens when, where `base` holds all the time.
+  func plan(over base: Impairments) throws -> Plan {
+    var whole = try PlanText.parse(plan?.text ?? "", over: base)
+    whole.quirks = quirk?.quirks ?? []
+    return whole
+  }
 
   var impairments: Impairments {
     get throws {
@@ -365,9 +399,9 @@ struct ImpairmentOptions: ParsableArguments {
       impairments.loss = loss
       impairments.duplication = duplicate
       impairments.garbage = garbage
-      impairments.jitter = Int64(jitter * 1_000_000)
+      if jitter > 0 { impairments.delay = .disorderly(jitter: Int64(jitter * 1_000_000)) }
       if let burstLoss {
-        impairments.burstLoss = Impairments.BurstLoss(
+        impairments.burstLoss = GilbertElliott(
           probability: burstLoss.probability, meanLength: burstLoss.other)
         if impairments.burstLoss == nil {
           throw ValidationError(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Impairment
 import RTPSend
 import Transports
 
@@ -39,6 +40,24 @@ struct RTPSendCommand: AsyncParsableCommand {
           rtp-send pattern udp://127.0.0.1:5000 --streams 100 --bitrate 1M
         A bad network, the same each time:
           rtp-send pattern udp://127.0.0.1:5004 --loss 0.01 --reorder 0.05,5 --seed 7
+
+      PLANS
+        A plan says on each line from when to when something holds, in seconds since
+        the first packet or with ms, s, m, h, and what, separated by commas. Later
+        lines overrule earlier ones. 'repeat 60' begins again after a minute; #
+        begins a comment. Shares are 0.01 or 1%. The same seed gives the same
+        verdicts.
+
+          0       delay 40ms jitter 10ms, loss 0.5%
+          10-15   burst-loss 20% 5
+          20-22   silence
+          30      restart
+
+        What can be said; SHAPE is uniform, normal, pareto or paretonormal:
+      \(PlanText.help)
+
+        The names of networks, which are not those of files, stand for:
+      \(Preset.help)
 
       EXIT STATUS
       \(ExitStatus.table)
@@ -98,7 +117,7 @@ struct RTPSendCommand: AsyncParsableCommand {
     try packets.check()
     try feedback.check(packets, protection)
     try protection.check()
-    try impairments.check()
+    try impairments.check(isPattern: source == "pattern")
     try sound.check(source: source, destination, packets, feedback)
     try checkMatrix()
     try checkScopes()
@@ -162,6 +181,8 @@ struct RTPSendCommand: AsyncParsableCommand {
       ("--feedback", feedback.feedback != nil),
       ("--srtp-key-file", protection.keyFile != nil), ("--sdp", output.sdp != nil),
       ("a bad network", (try? impairments.impairments) != Impairments()),
+      ("--plan", impairments.plan != nil), ("--quirk", impairments.quirk != nil),
+      ("--log", impairments.log != nil),
     ]
     if let option = typed.first(where: { $0.1 })?.0 {
       throw ValidationError("\(option) has no effect with --streams")

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Glibc
+import Impairment
 import NIOCore
 import RTPSend
 import RTPWire
@@ -27,7 +28,9 @@ struct Session {
     let sound = try soundDescription()
     let video = command.sound.noVideo ? nil : try StreamDescription(of: recipe)
     if let video { try command.packets.packetization.check(for: video.codec) }
-    let configuration = try configuration(seed: seed, sound)
+    var configuration = try configuration(seed: seed, sound)
+    let log = try command.impairments.log.map { try VerdictLog(path: $0) }
+    if let log { configuration.onVerdicts = { log.write($0) } }
     let sender = try await Sender.start(configuration) { event in
       switch event {
       case .clientArrived(let client): say("sending to \(client.hostAndPort)")
@@ -58,7 +61,9 @@ struct Session {
     if sender.remoteAddress == nil {
       try write("listening on \(sender.localAddress.hostAndPort)\n", to: "-")
     }
-    try tell(try await sender.finished(), seed: seed)
+    let report = try await sender.finished()
+    try log?.finish()
+    try tell(report, seed: seed)
   }
 
   private func tell(_ report: SendReport, seed: UInt64) throws {
@@ -92,9 +97,17 @@ struct Session {
     guard command.source == "pattern" else {
       return .file(path: command.source, framesPerSecond: command.media.fps)
     }
-    var pattern = command.pattern.configuration(command.media)
+    var pattern = pattern
     if command.packets.packetization == .single { pattern.sliceLimit = command.packets.packetSize }
     return .pattern(pattern)
+  }
+
+  private var pattern: PatternConfiguration {
+    var pattern = command.pattern.configuration(command.media)
+    if let plan = try? command.impairments.plan(over: Impairments()) {
+      pattern.plan = plan.stretched(by: command.pace.pacing.speed)
+    }
+    return pattern
   }
 
   private func soundDescription() throws -> SoundDescription? {
@@ -128,7 +141,8 @@ struct Session {
     var tracks: [TrackConfiguration] = []
     if !command.sound.noVideo {
       feed.period = try period(sound)
-      tracks.append(TrackConfiguration(.video(feed), impairments: impairments))
+      let plan = try command.impairments.plan(over: impairments)
+      tracks.append(TrackConfiguration(.video(feed), plan: plan))
     }
     if let sound, let recipe = command.sound.recipe(command.source, command.media) {
       // The options set the numbers of the video, if there is any.
@@ -151,7 +165,8 @@ struct Session {
       }
       tracks.append(
         TrackConfiguration(
-          .sound(own), impairments: command.sound.impairments(impairments),
+          .sound(own),
+          plan: try command.impairments.plan(over: command.sound.impairments(impairments)),
           portOffset: sound.portOffset))
     }
     var configuration = SenderConfiguration(tracks: tracks, destination: command.destination)
@@ -190,12 +205,7 @@ struct Session {
   private func write(_ text: String, to path: String) throws {
     var file = FileHandle.standardOutput
     if path != "-" {
-      let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-      // Foundation says only that the operation could not be completed.
-      guard number >= 0 else {
-        throw OutputError(path: path, reason: unsafe String(cString: strerror(errno)))
-      }
-      file = FileHandle(fileDescriptor: number, closeOnDealloc: true)
+      file = try OutputError.open(path)
     }
     do {
       try file.write(contentsOf: Data(text.utf8))
@@ -222,6 +232,16 @@ struct OutputError: Error, CustomStringConvertible {
   let reason: String
 
   var description: String { "cannot write \(path): \(reason)" }
+
+  /// A new file.
+  static func open(_ path: String) throws(OutputError) -> FileHandle {
+    let number = unsafe Glibc.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+    // Foundation says only that the operation could not be completed.
+    guard number >= 0 else {
+      throw OutputError(path: path, reason: unsafe String(cString: strerror(errno)))
+    }
+    return FileHandle(fileDescriptor: number, closeOnDealloc: true)
+  }
 }
 
 /// SIGINT and SIGTERM, which ask for an orderly end.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Impairment
 import RTPSend
 
 /// What `--audio` asks for: the sound of the file, or the tone in a format.
@@ -212,7 +213,9 @@ struct SoundOptions: ParsableArguments {
   /// The impairments of the sound, where those of all tracks are `others`.
   func impairments(_ others: Impairments) -> Impairments {
     var impairments = others
-    if let audioJitter { impairments.jitter = Int64(audioJitter * 1_000_000) }
+    if let audioJitter {
+      impairments.delay = .disorderly(jitter: Int64(audioJitter * 1_000_000))
+    }
     if let audioLoss { impairments.loss = audioLoss }
     return impairments
   }

@@ -1,4 +1,5 @@
 import Foundation
+import Impairment
 import RTPSend
 
 /// The totals, for people and for programs.
@@ -21,7 +22,8 @@ struct Summary {
   var line: String {
     let network = report.network
     let faults = [
-      (network.lost, "lost"), (network.reordered, "reordered"), (network.duplicated, "duplicated"),
+      (network.lost, "lost"), (network.damaged, "damaged"), (network.reordered, "reordered"),
+      (network.duplicated, "duplicated"),
       (network.garbage, "garbage"),
     ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
     let sound = report.soundPackets > 0 ? " (\(report.soundPackets) of sound)" : ""
@@ -47,7 +49,8 @@ struct Summary {
       ("ending", "\"\(report.ending.rawValue)\""), ("frames", "\(report.frames)"),
       ("packets", "\(network.offered)"), ("sound_packets", "\(report.soundPackets)"),
       ("delivered", "\(network.delivered)"),
-      ("lost", "\(network.lost)"), ("reordered", "\(network.reordered)"),
+      ("lost", "\(network.lost)"), ("damaged", "\(network.damaged)"),
+      ("reordered", "\(network.reordered)"),
       ("duplicated", "\(network.duplicated)"), ("garbage", "\(network.garbage)"),
       ("datagrams", "\(report.datagrams)"), ("bytes", "\(report.bytes)"),
       ("reports", "\(report.reports)"), ("feedback", "\(report.feedback.compounds)"),

@@ -1,4 +1,5 @@
 import Glibc
+import Impairment
 import NIOCore
 import NIOPosix
 import RTPWire

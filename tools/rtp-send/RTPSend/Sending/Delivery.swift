@@ -1,3 +1,4 @@
+public import Impairment
 public import NIOCore
 public import RTPWire
 
@@ -9,6 +10,11 @@ public enum Pacing: Sendable, Hashable {
   case packetRate(Double)
   /// As fast as they can be made and written.
   case unpaced
+
+  /// How much media time passes in a second.
+  public var speed: Double {
+    if case .mediaTime(let speed) = self { speed } else { 1 }
+  }
 }
 
 /// The tracks of a session on their way to one receiver: which datagram leaves when, on a virtual
@@ -152,7 +158,9 @@ public struct Delivery {
       let entry = tracks[index].queue.first, due(entry) <= now
     {
       tracks[index].queue.removeFirst()
-      tracks[index].network.offer(entry.packet.bytes, above: entry.packet.portOffset, at: now)
+      // By the time at which it is due, the same plan has the same verdicts in every run.
+      let time = pacing == .unpaced ? now : due(entry)
+      tracks[index].network.offer(entry.packet.bytes, label: entry.packet.portOffset, at: time)
       lastTime = max(lastTime, entry.time)
       offered += 1
       count += 1
@@ -169,7 +177,7 @@ public struct Delivery {
     guard let index = nextRelease?.index, let release = tracks[index].network.release(by: now)
     else { return nil }
     return PacketFeed.Packet(
-      bytes: release.bytes, portOffset: release.portOffset + tracks[index].portOffset)
+      bytes: release.bytes, portOffset: release.label + tracks[index].portOffset)
   }
 
   /// Processes RTCP from a receiver; the answers go through the simulated network too.
@@ -177,7 +185,7 @@ public struct Delivery {
     for index in tracks.indices {
       for packet in tracks[index].feed.answer(datagram, at: now) {
         tracks[index].network.offer(
-          packet.bytes, above: packet.portOffset, at: now, isAnswer: true)
+          packet.bytes, label: packet.portOffset, at: now, isAnswer: true)
       }
     }
   }
@@ -200,6 +208,16 @@ public struct Delivery {
     }
     let feed = tracks[index].feed
     return feed.stream.timestamp(of: feed.clock.ticks(of: time))
+  }
+
+  /// Whether the network of a track lets nothing pass at `now`.
+  public mutating func isSilent(at now: Instant, track index: Int) -> Bool {
+    tracks[index].network.isSilent(at: now)
+  }
+
+  /// What the networks decided since the last call, if they record it.
+  public mutating func takeVerdicts() -> [Verdict] {
+    tracks.indices.flatMap { tracks[$0].network.takeVerdicts() }
   }
 
   /// How far above the destination's port the packets of a track go.

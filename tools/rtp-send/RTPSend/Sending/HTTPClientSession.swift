@@ -83,6 +83,7 @@ final class HTTPClientSession: ChannelInboundHandler {
     }
     send(&chunk, context)
     context.flush()
+    server.configuration.tellVerdicts(of: &run)
     do {
       try run?.prepare()
     } catch {
@@ -116,6 +117,7 @@ final class HTTPClientSession: ChannelInboundHandler {
       for packet in run?.goodbye(at: now) ?? [] { append(packet.bytes, to: &chunk) }
       send(&chunk, context)
     }
+    server.configuration.tellVerdicts(of: &run)
     let report = run?.report(at: now) ?? SendReport()
     run = nil
     close(context)

@@ -1,3 +1,4 @@
+public import Impairment
 public import NIOCore
 public import RTPWire
 public import Transports
@@ -98,13 +99,17 @@ public struct PacketFeed {
   private var answers: FeedbackAnswers
   private var lastTicks: Int64 = 0
   private var isFinished = false
+  private let plan: Plan
+  /// The media time of the first batch, and until when the events of the plan have happened.
+  private var origin: Int64?
+  private var eventsEnd: Int64 = 0
 
-  /// Opens the source of video.
+  /// Opens the source of video, to whose numbers the events of `plan` happen.
   ///
   /// - Throws: ``SendError`` when it cannot be opened.
-  public init(_ configuration: Configuration) throws {
+  public init(_ configuration: Configuration, _ plan: Plan = Plan()) throws {
     try self.init(
-      try VideoPayloads(configuration), configuration.stream, key: configuration.key,
+      try VideoPayloads(configuration, plan), configuration.stream, plan, key: configuration.key,
       rollover: configuration.rollover, feedback: configuration.feedback)
     matrix = configuration.matrix.map { ParityMatrix($0) }
   }
@@ -112,16 +117,17 @@ public struct PacketFeed {
   /// Opens the source of sound.
   ///
   /// - Throws: ``SendError`` when it cannot be opened.
-  public init(_ configuration: SoundConfiguration) throws {
+  public init(_ configuration: SoundConfiguration, _ plan: Plan = Plan()) throws {
     try self.init(
-      try SoundPayloads(configuration), configuration.stream, key: configuration.key,
+      try SoundPayloads(configuration), configuration.stream, plan, key: configuration.key,
       rollover: configuration.rollover, feedback: FeedbackConfiguration())
   }
 
   private init(
-    _ payloads: any PayloadSource, _ stream: RTPStream.Configuration, key: SRTPKeyMaterial?,
-    rollover: UInt32?, feedback: FeedbackConfiguration
+    _ payloads: any PayloadSource, _ stream: RTPStream.Configuration, _ plan: Plan,
+    key: SRTPKeyMaterial?, rollover: UInt32?, feedback: FeedbackConfiguration
   ) throws {
+    self.plan = plan
     self.payloads = payloads
     self.stream = RTPStream(stream)
     requests = feedback
@@ -138,14 +144,35 @@ public struct PacketFeed {
   public mutating func next() throws -> Batch? {
     while let batch = try payloads.next() {
       lastTicks = batch.ticks
-      if batch.isRandomAccess { stream.beginGroupOfPictures() }
-      let packets = try finished(stream.packets(with: batch.payloads))
+      happen(until: clock.nanoseconds(of: batch.ticks))
+      if batch.isRandomAccess {
+        stream.beginGroupOfPictures(changesSource: batch.quirks.contains(.ssrcPerGroup))
+      }
+      let packets = try finished(
+        QuirkyPackets.apply(batch.quirks, to: stream.packets(with: batch.payloads)))
       if !packets.isEmpty { return Batch(packets: packets, ticks: batch.ticks) }
     }
     guard !isFinished else { return nil }
     isFinished = true
     let packets = try finished(stream.finish()) + (matrix?.finish() ?? [])
     return packets.isEmpty ? nil : Batch(packets: packets, ticks: lastTicks)
+  }
+
+  /// Lets happen to the stream what the plan has up to a media time.
+  private mutating func happen(until time: Int64) {
+    let start = origin ?? time
+    origin = start
+    let end = max(eventsEnd, time.subtractingSaturating(start).addingSaturating(1))
+    for event in plan.events(in: eventsEnd..<end) {
+      switch event {
+      case .restart: stream.restart()
+      case .sequenceJump(let places): stream.leap(places: places)
+      case .timestampJump(let ticks): stream.leap(ticks: ticks)
+      // The reports and the pattern have these.
+      case .clockJump, .parameterSets: break
+      }
+    }
+    eventsEnd = end
   }
 
   /// A compound RTCP packet of the stream, in the form in which it is sent.

@@ -1,3 +1,4 @@
+import Impairment
 import NIOCore
 import RTPWire
 
@@ -21,6 +22,8 @@ struct PayloadBatch {
   var ticks: Int64
   /// Whether decoding can begin with them.
   var isRandomAccess = false
+  /// Those that hold for these payloads.
+  var quirks: Set<Quirk> = []
 }
 
 /// The payloads of pictures.
@@ -36,11 +39,16 @@ struct VideoPayloads: PayloadSource {
   private var lastTicks: Int64 = 0
   private var interval: Int64 = 0
   private var isFinished = false
+  private let plan: Plan
+  private var origin: Int64?
+  private var quirky: QuirkyPayloads
 
-  init(_ configuration: PacketFeed.Configuration) throws {
+  init(_ configuration: PacketFeed.Configuration, _ plan: Plan = Plan()) throws {
     self.configuration = configuration
+    self.plan = plan
     let first = try configuration.recipe.make()
     codec = first.codec
+    quirky = QuirkyPayloads(codec: codec)
     let (recipe, period, clock) = (configuration.recipe, configuration.period, clock)
     source = RepeatedSource(
       first, repetitions: configuration.repetitions,
@@ -67,10 +75,17 @@ struct VideoPayloads: PayloadSource {
     if configuration.stripsParameterSets {
       unit.units.removeAll { codec.parameterSet($0) != nil }
     }
-    let payloads = packetizer.packetize(unit)
+    let start = origin ?? unit.decodingTicks
+    origin = start
+    let elapsed = clock.nanoseconds(of: unit.decodingTicks.subtractingSaturating(start))
+    let quirks = plan.quirks(at: elapsed)
+    let payloads =
+      quirks.isEmpty
+      ? packetizer.packetize(unit) : quirky.payloads(of: unit, by: &packetizer, quirks)
     if configuration.packetization == .single { try checkLengths(of: payloads) }
     return PayloadBatch(
-      payloads: payloads, ticks: unit.decodingTicks, isRandomAccess: unit.isRandomAccess)
+      payloads: payloads, ticks: unit.decodingTicks, isRandomAccess: unit.isRandomAccess,
+      quirks: quirks)
   }
 
   func requestKeyPicture() { source.requestKeyPicture() }

@@ -66,6 +66,8 @@ public struct RTPStream: Sendable {
 
   private let configuration: Configuration
   private var sequence: SequenceNumber
+  /// The RTP timestamp of media time 0.
+  private var firstTimestamp: UInt32
   private var total = 0
   private var changes: SplitMix64
   private var parity: ParityEncoder?
@@ -78,6 +80,7 @@ public struct RTPStream: Sendable {
     self.configuration = configuration
     ssrc = configuration.ssrc
     sequence = SequenceNumber(configuration.initialSequence)
+    firstTimestamp = configuration.initialTimestamp
     changes = SplitMix64(seed: UInt64(configuration.ssrc))
     parity = configuration.correction.map { ParityEncoder($0.format, interval: $0.interval) }
     var dice = SplitMix64(seed: UInt64(configuration.ssrc) << 32)
@@ -85,14 +88,36 @@ public struct RTPStream: Sendable {
     correctionSequence = SequenceNumber(UInt16(truncatingIfNeeded: dice.next()))
   }
 
+  /// Continues with a sequence number that is `places` too high.
+  public mutating func leap(places: Int) {
+    sequence = sequence.advanced(by: places)
+    // One mask does not reach across.
+    parity = configuration.correction.map { ParityEncoder($0.format, interval: $0.interval) }
+  }
+
+  /// Continues with timestamps that are `ticks` too high.
+  public mutating func leap(ticks: Int64) {
+    firstTimestamp &+= UInt32(truncatingIfNeeded: ticks)
+  }
+
+  /// Begins anew with another SSRC, sequence number and timestamp, as a sender that restarts.
+  public mutating func restart() {
+    changeSource()
+    sequence = SequenceNumber(UInt16(truncatingIfNeeded: changes.next()))
+    firstTimestamp = UInt32(truncatingIfNeeded: changes.next())
+  }
+
   /// To be called before the packets of an access unit at which decoding can begin.
-  public mutating func beginGroupOfPictures() {
-    if configuration.sourceChange == .everyGroupOfPictures, total > 0 { changeSource() }
+  ///
+  /// - Parameter changesSource: whether the SSRC changes, whatever the configuration says.
+  public mutating func beginGroupOfPictures(changesSource: Bool = false) {
+    let changesSource = changesSource || configuration.sourceChange == .everyGroupOfPictures
+    if changesSource, total > 0 { changeSource() }
   }
 
   /// The RTP timestamp of a media time in 90 kHz ticks.
   public func timestamp(of ticks: Int64) -> UInt32 {
-    configuration.initialTimestamp &+ UInt32(truncatingIfNeeded: ticks)
+    firstTimestamp &+ UInt32(truncatingIfNeeded: ticks)
   }
 
   /// The next packets, one per payload, without CSRC, extension and padding, and with correction
@@ -141,9 +166,7 @@ public struct RTPStream: Sendable {
   /// Jumps, and changes the source, where that is due.
   private mutating func goOn() {
     if let jump = configuration.sequenceJump, jump.packets == total {
-      sequence = sequence.advanced(by: jump.places)
-      // One mask does not reach across.
-      parity = configuration.correction.map { ParityEncoder($0.format, interval: $0.interval) }
+      leap(places: jump.places)
     }
     if configuration.sourceChange == .afterPackets(total) { changeSource() }
     total += 1

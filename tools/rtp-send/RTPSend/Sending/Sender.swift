@@ -1,3 +1,4 @@
+public import Impairment
 public import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -21,6 +22,9 @@ public struct SenderConfiguration: Sendable {
   /// Whether to end when the first client has gone, instead of waiting for the next.
   public var servesOnce = false
 
+  /// Takes what the networks decide about each packet; called on the event loop.
+  public var onVerdicts: (@Sendable ([Verdict]) -> Void)?
+
   public init(tracks: [TrackConfiguration], destination: Destination) {
     self.tracks = tracks
     self.destination = destination
@@ -29,6 +33,14 @@ public struct SenderConfiguration: Sendable {
   /// A session of video alone.
   public init(feed: PacketFeed.Configuration, destination: Destination) {
     self.init(tracks: [TrackConfiguration(.video(feed))], destination: destination)
+  }
+}
+
+extension SenderConfiguration {
+  /// Hands on what the networks of a run decided since the last call.
+  func tellVerdicts(of run: inout StreamRun?) {
+    guard let onVerdicts, let verdicts = run?.takeVerdicts(), !verdicts.isEmpty else { return }
+    onVerdicts(verdicts)
   }
 }
 

@@ -1,4 +1,6 @@
+public import Impairment
 public import NIOCore
+import RTPWire
 
 /// What sender reports say of a stream.
 public struct SenderAccount: Sendable, Hashable {
@@ -24,43 +26,61 @@ public struct SenderReports: Sendable {
 
   /// A compound packet of a sender report and a source description.
   ///
-  /// The RTP timestamp is that of the time `unixNanoseconds`.
+  /// The RTP timestamp is that of the time `unixNanoseconds`, unless `quirks` make it another.
   public func report(
-    on stream: SenderAccount, timestamp: UInt32, unixNanoseconds: UInt64
+    on stream: SenderAccount, timestamp: UInt32, unixNanoseconds: UInt64, quirks: Set<Quirk> = []
   ) -> ByteBuffer {
+    var (timestamp, time) = (timestamp, unixNanoseconds)
+    var ssrc = stream.ssrc
+    if quirks.contains(.reportFarAhead) { timestamp &+= 3600 * 90_000 }
+    if quirks.contains(.reportJitter) {
+      // By any number that changes with each report.
+      var dice = SplitMix64(seed: UInt64(stream.packetCount))
+      time &+= dice.next() % 1_000_000_000 &- 500_000_000
+    }
+    if quirks.contains(.reportOfStranger) { ssrc = ~ssrc }
     var bytes = ByteBuffer()
-    writeReport(on: stream, timestamp: timestamp, unixNanoseconds, to: &bytes)
-    writeDescription(of: stream.ssrc, to: &bytes)
+    writeReport(on: stream, as: ssrc, timestamp: timestamp, time, to: &bytes)
+    writeDescription(of: ssrc, hasEnd: !quirks.contains(.sdesWithoutEnd), to: &bytes)
     return bytes
   }
 
   /// The same, with a goodbye (§6.6): every compound begins with a report (§6.1).
   public func goodbye(
-    of stream: SenderAccount, timestamp: UInt32, unixNanoseconds: UInt64
+    of stream: SenderAccount, timestamp: UInt32, unixNanoseconds: UInt64, quirks: Set<Quirk> = []
   ) -> ByteBuffer {
-    var bytes = report(on: stream, timestamp: timestamp, unixNanoseconds: unixNanoseconds)
+    var bytes = report(
+      on: stream, timestamp: timestamp, unixNanoseconds: unixNanoseconds, quirks: quirks)
     bytes.writeMultipleIntegers(UInt8(0x81), UInt8(203), UInt16(1), stream.ssrc)
     return bytes
   }
 
   private func writeReport(
-    on stream: SenderAccount, timestamp: UInt32, _ unixNanoseconds: UInt64,
+    on stream: SenderAccount, as ssrc: UInt32, timestamp: UInt32, _ unixNanoseconds: UInt64,
     to bytes: inout ByteBuffer
   ) {
     let (seconds, nanoseconds) = unixNanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
     let fraction = (nanoseconds << 32) / 1_000_000_000
     let ntpTime = (seconds &+ Self.secondsFromNTPToUnixEpoch) << 32 | fraction
-    bytes.writeMultipleIntegers(UInt8(0x80), UInt8(200), UInt16(6), stream.ssrc, ntpTime)
+    bytes.writeMultipleIntegers(UInt8(0x80), UInt8(200), UInt16(6), ssrc, ntpTime)
     bytes.writeMultipleIntegers(timestamp, stream.packetCount, stream.octetCount)
   }
 
-  private func writeDescription(of ssrc: UInt32, to bytes: inout ByteBuffer) {
-    let name = canonicalName.utf8
+  private func writeDescription(of ssrc: UInt32, hasEnd: Bool, to bytes: inout ByteBuffer) {
+    // Without an end, the text has to fill its last word.
+    let name = hasEnd ? canonicalName : canonicalName.filling
     // SSRC, type, length, text, and at least one zero byte, up to a multiple of four.
-    let words = (4 + 2 + name.count + 4) / 4
+    let words = (4 + 2 + name.utf8.count + (hasEnd ? 4 : 0)) / 4
     bytes.writeMultipleIntegers(UInt8(0x81), UInt8(202), UInt16(words), ssrc)
-    bytes.writeMultipleIntegers(UInt8(1), UInt8(clamping: name.count))
-    bytes.writeBytes(name)
-    bytes.writeRepeatingByte(0, count: words * 4 - 6 - name.count)
+    bytes.writeMultipleIntegers(UInt8(1), UInt8(clamping: name.utf8.count))
+    bytes.writeBytes(name.utf8)
+    bytes.writeRepeatingByte(0, count: words * 4 - 6 - name.utf8.count)
+  }
+}
+
+extension String {
+  /// The text with spaces, so that with six bytes before it, it is a multiple of four bytes long.
+  fileprivate var filling: String {
+    self + String(repeating: " ", count: (4 - (utf8.count + 6) % 4) % 4)
   }
 }

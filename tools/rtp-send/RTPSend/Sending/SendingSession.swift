@@ -119,6 +119,7 @@ final class SendingSession: ChannelInboundHandler {
         write(packet, to: remote, context)
       }
       context.flush()
+      configuration.tellVerdicts(of: &run)
       do {
         try run?.prepare()
       } catch {
@@ -163,6 +164,7 @@ final class SendingSession: ChannelInboundHandler {
 
   /// Adds what the run did to the report, and forgets it.
   private func count() {
+    configuration.tellVerdicts(of: &run)
     if let run { report.add(run.report(at: now)) }
     run = nil
   }

@@ -1,3 +1,4 @@
+public import Impairment
 public import NIOCore
 public import RTPWire
 
@@ -12,6 +13,8 @@ public struct StreamRun {
   private let begin: Instant
   /// The time of day at `begin`, in nanoseconds since 1970.
   private let wallClock: UInt64
+  /// Which leaps the wall clock makes.
+  private let clockPlan: Plan
   private var nextReport: Instant
   /// Reports that are due, one for each track.
   private var control = CircularBuffer<PacketFeed.Packet>()
@@ -37,16 +40,19 @@ public struct StreamRun {
   public init(
     _ configuration: SenderConfiguration, unixNanoseconds: () -> UInt64, clock: () -> Instant
   ) throws {
-    var dice = SplitMix64(seed: configuration.seed)
     var tracks: [Delivery.Track] = []
-    for track in configuration.tracks {
-      let seed = tracks.isEmpty ? configuration.seed : dice.next()
-      let network = NetworkSimulator(track.impairments, seed: seed)
+    for (number, track) in configuration.tracks.enumerated() {
+      var network = NetworkSimulator(
+        track.plan, seed: configuration.seed, flow: number, name: track.media.name)
+      network.recordsVerdicts = configuration.onVerdicts != nil
       tracks.append(
-        Delivery.Track(try track.media.makeFeed(), through: network, above: track.portOffset))
+        Delivery.Track(
+          try track.media.makeFeed(track.plan.stretched(by: configuration.pacing.speed)),
+          through: network, above: track.portOffset))
     }
     delivery = try Delivery(tracks, pacing: configuration.pacing)
     sendsRTCP = configuration.sendsRTCP
+    clockPlan = configuration.tracks.first?.plan ?? Plan()
     controlOffset = configuration.controlOffset
     videoTrack = configuration.tracks.firstIndex { $0.media.isVideo }
     patience =
@@ -117,6 +123,9 @@ public struct StreamRun {
     sendsRTCP ? compounds(at: now, isLast: true) : []
   }
 
+  /// What the networks decided since the last call, if somebody wants to know.
+  public mutating func takeVerdicts() -> [Verdict] { delivery.takeVerdicts() }
+
   /// What has been sent by `now`.
   public func report(at now: Instant) -> SendReport {
     var report = report
@@ -132,20 +141,28 @@ public struct StreamRun {
 
   /// A report on each track that has sent anything; all of them name the same time.
   private mutating func compounds(at now: Instant, isLast: Bool) -> [PacketFeed.Packet] {
-    let time = wallClock &+ UInt64(clamping: begin.nanoseconds(to: now))
     var packets: [PacketFeed.Packet] = []
     for (track, stream) in delivery.streams.enumerated() where stream.packetCount > 0 {
+      if delivery.isSilent(at: now, track: track) { continue }
+      let elapsed = begin.nanoseconds(to: now)
+      let quirks = clockPlan.quirks(at: elapsed)
+      let leaps = clockPlan.clockJumps(until: elapsed)
+      let time = wallClock &+ UInt64(bitPattern: elapsed.addingSaturating(leaps))
       let timestamp = delivery.timestamp(at: now, ofTrack: track)
       let compound =
         isLast
-        ? reports.goodbye(of: stream.account, timestamp: timestamp, unixNanoseconds: time)
-        : reports.report(on: stream.account, timestamp: timestamp, unixNanoseconds: time)
+        ? reports.goodbye(
+          of: stream.account, timestamp: timestamp, unixNanoseconds: time, quirks: quirks)
+        : reports.report(
+          on: stream.account, timestamp: timestamp, unixNanoseconds: time, quirks: quirks)
       guard let datagram = delivery.protected(compound, ofTrack: track) else { continue }
       report.reports += 1
       count(datagram)
       packets.append(
         PacketFeed.Packet(
-          bytes: datagram, portOffset: delivery.portOffset(ofTrack: track) + controlOffset))
+          bytes: datagram,
+          portOffset: delivery.portOffset(ofTrack: track)
+            + (quirks.contains(.rtcpAmongMedia) ? 0 : controlOffset)))
     }
     return packets
   }

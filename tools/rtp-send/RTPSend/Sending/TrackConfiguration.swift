@@ -1,8 +1,10 @@
+public import Impairment
+
 /// One track of a session: what is sent, through which network, and to which port.
 public struct TrackConfiguration: Sendable {
   public var media: Media
-  /// Of this track alone.
-  public var impairments: Impairments
+  /// What the network of this track does, and when.
+  public var plan: Plan
   /// How far above the destination's port it goes; 0 for all where tracks share a port.
   public var portOffset: Int
 
@@ -10,6 +12,9 @@ public struct TrackConfiguration: Sendable {
   public enum Media: Sendable {
     case video(PacketFeed.Configuration)
     case sound(PacketFeed.SoundConfiguration)
+
+    /// The name of the flow in verdicts.
+    var name: String { isVideo ? "video" : "audio" }
 
     var isVideo: Bool {
       if case .video = self { true } else { false }
@@ -20,18 +25,18 @@ public struct TrackConfiguration: Sendable {
       if case .video(let video) = self { video.feedback } else { FeedbackConfiguration() }
     }
 
-    /// Opens the source.
-    func makeFeed() throws -> PacketFeed {
+    /// Opens the source, to which `plan` happens too.
+    func makeFeed(_ plan: Plan) throws -> PacketFeed {
       switch self {
-      case .video(let configuration): try PacketFeed(configuration)
-      case .sound(let configuration): try PacketFeed(configuration)
+      case .video(let configuration): try PacketFeed(configuration, plan)
+      case .sound(let configuration): try PacketFeed(configuration, plan)
       }
     }
   }
 
-  public init(_ media: Media, impairments: Impairments = Impairments(), portOffset: Int = 0) {
+  public init(_ media: Media, plan: Plan = Plan(), portOffset: Int = 0) {
     self.media = media
-    self.impairments = impairments
+    self.plan = plan
     self.portOffset = portOffset
   }
 }

@@ -1,4 +1,6 @@
+public import Impairment
 import NIOCore
+import RTPWire
 
 /// What the test pattern looks like, and how it is encoded.
 public struct PatternConfiguration: Sendable, Hashable {
@@ -18,6 +20,8 @@ public struct PatternConfiguration: Sendable, Hashable {
   public var sliceLimit: Int?
   /// How many pictures to make; `nil` for no end.
   public var frameLimit: Int?
+  /// What changes the size of the pictures and the parameter sets, and when.
+  public var plan = Plan()
 
   public init() {}
 
@@ -52,26 +56,30 @@ public struct PatternConfiguration: Sendable, Hashable {
 public final class PatternSource: VideoSource {
   public let codec: Codec
   private let configuration: PatternConfiguration
-  private let painter: PatternPainter
-  private let encoder: VideoEncoder
+  private var painter: PatternPainter
+  private var encoder: VideoEncoder
+  private var form: Form
   private var painted = 0
   private var isDrained = false
   private var isKeyPictureWanted = false
+  /// What the pictures look like once those before have come out of the encoder.
+  private var nextForm: Form?
+
+  /// What a change of makes another encoder necessary.
+  struct Form: Hashable {
+    var width: Int
+    var height: Int
+    /// Other parameter sets have other numbers here.
+    var parameterSets: Int
+  }
 
   public init(_ configuration: PatternConfiguration) throws(SendError) {
     try configuration.validate()
     self.configuration = configuration
     codec = configuration.codec
-    painter = PatternPainter(
-      width: configuration.width, height: configuration.height,
-      framesPerSecond: configuration.framesPerSecond)
-    encoder = try VideoEncoder(
-      VideoEncoder.Settings(
-        codec: configuration.codec, width: configuration.width, height: configuration.height,
-        framesPerSecond: configuration.framesPerSecond, bitRate: configuration.bitRate,
-        groupLength: configuration.groupLength ?? configuration.framesPerSecond,
-        bidirectionalPictures: configuration.bidirectionalPictures,
-        sliceLimit: configuration.sliceLimit))
+    form = configuration.form(ofFrame: 0)
+    painter = configuration.painter(form)
+    encoder = try configuration.encoder(form)
   }
 
   public func next() throws -> SourceAccessUnit? {
@@ -81,9 +89,17 @@ public final class PatternSource: VideoSource {
           units: AnnexB.units(in: output.bytes), presentationTicks: ticks(output.presentation),
           decodingTicks: ticks(output.decoding), isRandomAccess: output.isKey)
       }
-      if isDrained { return nil }
-      if painted == configuration.frameLimit ?? .max {
+      if isDrained {
+        guard let next = nextForm else { return nil }
+        (form, nextForm, isDrained) = (next, nil, false)
+        painter = configuration.painter(next)
+        encoder = try configuration.encoder(next)
+      }
+      let isLast = painted == configuration.frameLimit ?? .max
+      let form = configuration.form(ofFrame: painted)
+      if isLast || form != self.form {
         isDrained = true
+        nextForm = isLast ? nil : form
         try encoder.encode(nil, number: 0)
       } else {
         let number = UInt32(truncatingIfNeeded: painted)
@@ -99,6 +115,29 @@ public final class PatternSource: VideoSource {
 
   private func ticks(_ frames: Int64) -> Int64 {
     frames.multipliedSaturating(by: 90_000) / Int64(configuration.framesPerSecond)
+  }
+}
+
+extension PatternConfiguration {
+  fileprivate func form(ofFrame number: Int) -> PatternSource.Form {
+    let time = Int64(number).multipliedSaturating(by: 1_000_000_000) / Int64(framesPerSecond)
+    let size = plan.size(at: time) ?? (width, height)
+    let changes = plan.events(in: 0..<time.addingSaturating(1)).count { $0 == .parameterSets }
+    return PatternSource.Form(width: size.0, height: size.1, parameterSets: changes)
+  }
+
+  fileprivate func painter(_ form: PatternSource.Form) -> PatternPainter {
+    PatternPainter(width: form.width, height: form.height, framesPerSecond: framesPerSecond)
+  }
+
+  fileprivate func encoder(_ form: PatternSource.Form) throws(SendError) -> VideoEncoder {
+    try VideoEncoder(
+      VideoEncoder.Settings(
+        codec: codec, width: form.width, height: form.height, framesPerSecond: framesPerSecond,
+        bitRate: bitRate, groupLength: groupLength ?? framesPerSecond,
+        bidirectionalPictures: bidirectionalPictures,
+        sliceLimit: sliceLimit,
+        referencePictures: form.parameterSets == 0 ? nil : 2 + form.parameterSets % 3))
   }
 }
 

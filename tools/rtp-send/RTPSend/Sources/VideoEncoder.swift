@@ -17,6 +17,8 @@ import NIOCore
     var bidirectionalPictures: Int
     /// The longest slice in bytes, where the encoder can limit it: libx264.
     var sliceLimit: Int?
+    /// How many pictures the parameter sets allow to refer to; `nil` is what the preset says.
+    var referencePictures: Int?
   }
 
   struct Output {
@@ -54,6 +56,9 @@ import NIOCore
     unsafe context.pointee.bit_rate = Int64(settings.bitRate)
     unsafe context.pointee.gop_size = Int32(clamping: settings.groupLength)
     unsafe context.pointee.max_b_frames = Int32(clamping: settings.bidirectionalPictures)
+    if let count = settings.referencePictures {
+      unsafe context.pointee.refs = Int32(clamping: count)
+    }
     // More threads would cut pictures differently on machines with more processors.
     unsafe context.pointee.thread_count = 1
     let options = unsafe context.pointee.priv_data

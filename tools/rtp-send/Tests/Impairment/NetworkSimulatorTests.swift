@@ -1,5 +1,5 @@
+import Impairment
 import NIOCore
-import RTPSend
 import RTPWire
 import Testing
 
@@ -33,11 +33,11 @@ import Testing
   static var everything: Impairments {
     var impairments = Impairments()
     impairments.loss = 0.05
-    impairments.burstLoss = Impairments.BurstLoss(probability: 0.05, meanLength: 4)
+    impairments.burstLoss = GilbertElliott(probability: 0.05, meanLength: 4)
     impairments.reordering = Impairments.Reordering(probability: 0.1, depth: 5)
     impairments.duplication = 0.05
     impairments.garbage = 0.05
-    impairments.jitter = 20_000
+    impairments.delay = .disorderly(jitter: 20_000)
     return impairments
   }
 
@@ -99,7 +99,7 @@ import Testing
   @Test(arguments: [(0.05, 3.0), (0.05, 10.0), (0.2, 10.0), (0.5, 100.0), (0.01, 1.0)])
   func burstsHaveTheirMeanLengthAndShare(probability: Double, meanLength: Double) {
     var impairments = Impairments()
-    impairments.burstLoss = Impairments.BurstLoss(
+    impairments.burstLoss = GilbertElliott(
       probability: probability, meanLength: meanLength)
     #expect(impairments.burstLoss != nil)
     let total = 100_000
@@ -115,7 +115,7 @@ import Testing
 
   @Test(arguments: [(0.5, 0.9), (-0.1, 3.0), (0.9, 1.0), (.nan, 3.0), (0.5, .infinity)])
   func burstsThatCannotBeAreRefused(probability: Double, meanLength: Double) {
-    #expect(Impairments.BurstLoss(probability: probability, meanLength: meanLength) == nil)
+    #expect(GilbertElliott(probability: probability, meanLength: meanLength) == nil)
   }
 
   @Test(arguments: [1, 2, 5, 64]) func reorderedPacketsAreOvertakenByDepthAtMost(depth: Int) {
@@ -138,7 +138,7 @@ import Testing
 
   @Test func jitterHasItsDeviationAndIsBounded() {
     var impairments = Impairments()
-    impairments.jitter = 1_000_000
+    impairments.delay = .disorderly(jitter: 1_000_000)
     let (numbers, delays, _) = send(20_000, impairments)
     #expect(numbers != Array(0..<20_000))
     let mean = delays.map(Double.init).reduce(0, +) / Double(delays.count)
@@ -170,14 +170,61 @@ import Testing
     impairments.duplication = 0.2
     impairments.garbage = 0.2
     impairments.reordering = Impairments.Reordering(probability: 0.2, depth: 9)
-    impairments.jitter = 50_000
+    impairments.delay = .disorderly(jitter: 50_000)
     #expect(Set(send(2000, impairments).numbers) == alone)
+  }
+
+  /// Every stage judges each packet alike, whichever other stages are on.
+  @Test(arguments: UInt64(1)...5) func everyStageHasItsOwnNumbers(seed: UInt64) {
+    func judgements(_ impairments: Impairments, of stage: Verdict.Stage) -> [Verdict] {
+      verdicts(impairments, seed: seed).filter { $0.reason.stage == stage }
+    }
+    var all = Self.everything
+    (all.corruption, all.truncation, all.oversize) = (0.05, 0.05, 0.05)
+    all.blockLoss = .init(2, of: 50)
+    all.loss = 0
+    all.burstLoss = nil
+    // What is lost is judged by no stage that follows.
+    let lost = Set(judgements(all, of: .loss).map(\.packet))
+    #expect(lost.count == 80)
+    for (stage, keyPath) in Self.shares {
+      var alone = Impairments()
+      alone[keyPath: keyPath] = all[keyPath: keyPath]
+      let expected = judgements(alone, of: stage).filter { !lost.contains($0.packet) }
+      #expect(Set(judgements(all, of: stage).map(\.packet)).isSuperset(of: expected.map(\.packet)))
+      #expect(!expected.isEmpty)
+    }
+    var delayed = Impairments()
+    delayed.delay = all.delay
+    let delays = Dictionary(
+      uniqueKeysWithValues: judgements(delayed, of: .passed).map { ($0.packet, $0.delay) })
+    for verdict in judgements(all, of: .passed) {
+      #expect(verdict.delay == delays[verdict.packet])
+    }
+  }
+
+  static var shares: [(Verdict.Stage, WritableKeyPath<Impairments, Double>)] {
+    [
+      (.damage, \.corruption), (.damage, \.truncation), (.damage, \.oversize),
+      (.duplication, \.duplication), (.garbage, \.garbage),
+    ]
+  }
+
+  /// What is decided about 2000 packets, one per microsecond.
+  func verdicts(_ impairments: Impairments, seed: UInt64) -> [Verdict] {
+    var network = NetworkSimulator(impairments, seed: seed)
+    network.recordsVerdicts = true
+    for number in 0..<2000 {
+      network.offer(
+        ByteBuffer(integer: UInt32(number)), at: Instant(nanoseconds: Int64(number) * 1000))
+    }
+    return network.takeVerdicts()
   }
 
   @Test func answersDoNotChangeWhatIsLostOfTheRest() {
     var impairments = Impairments()
     impairments.loss = 0.1
-    impairments.burstLoss = Impairments.BurstLoss(probability: 0.05, meanLength: 4)
+    impairments.burstLoss = GilbertElliott(probability: 0.05, meanLength: 4)
     let alone = send(2000, impairments, seed: 5).numbers
     var network = NetworkSimulator(impairments, seed: 5)
     var numbers: [Int] = []
