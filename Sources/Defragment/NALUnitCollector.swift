@@ -22,9 +22,9 @@ public struct NALUnitCollector: Sendable {
   private var state = State.between
   private let endsUnitsAtMarker: Bool
   /// Pieces of the current unit.
+  private var pieces = 0
   /// Markers have been seen where no unit can end.
   private var ignoresMarkers = false
-  private var pieces = 0
 
   private enum State: Sendable {
     case between

@@ -22,9 +22,8 @@ struct CorrectionTests {
       "-o", output, "--frames", "\(clip.frames)", "--stats", "-", "--timeout", "3",
       "--fec", carriage == .plain ? "ulpfec:97" : "ulpfec:97,red:98",
     ])
-    let relay = try ImpairingRelay(
-      to: port, seed: 5, duplication: 0, reordering: 0, depth: 1, loss: 0.02)
-    defer { relay.close() }
+    // Where a stream begins can only be seen if its first packets come.
+    let relay = try ImpairingProxy(to: port, plan: "50ms lose 1 of 100", seed: 5)
     let name = codec.rawValue
     let pipeline =
       "filesrc location=\(clip.container) ! qtdemux ! \(name)parse config-interval=-1 "
@@ -35,6 +34,7 @@ struct CorrectionTests {
       "gst-launch-1.0", ["-q"] + pipeline.split(separator: " ").map(String.init))
     #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
     withExtendedLifetime(sender) {}
+    #expect(try relay.stop() == 0)
 
     #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
     let statistics = try Statistics(lastLineOf: receiver)
@@ -89,9 +89,8 @@ struct CorrectionTests {
       "-o", output, "--frames", "\(clip.frames)", "--stats", "-", "--timeout", "3",
       "--fec", "st2022-1", "--reorder-window", "1000",
     ])
-    let relay = try ImpairingRelay(
-      to: port, seed: 5, duplication: 0, reordering: 0, depth: 1, loss: 0.02)
-    defer { relay.close() }
+    // Where a stream begins can only be seen if its first packets come.
+    let relay = try ImpairingProxy(to: port, plan: "50ms lose 1 of 50", seed: 5)
     let name = codec.rawValue
     let pipeline =
       "filesrc location=\(clip.container) ! qtdemux ! \(name)parse config-interval=-1 "
@@ -103,6 +102,7 @@ struct CorrectionTests {
       "gst-launch-1.0", ["-q"] + pipeline.split(separator: " ").map(String.init))
     #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
     withExtendedLifetime(sender) {}
+    #expect(try relay.stop() == 0)
 
     #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
     let statistics = try Statistics(lastLineOf: receiver)

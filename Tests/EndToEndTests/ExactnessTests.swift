@@ -27,15 +27,15 @@ struct ExactnessTests {
         + ["--stats", "-", "--timeout", "3"])
     let port = try #require(
       UInt16(receiver.waitForLine(#/listening on 127\.0\.0\.1:(\d+)/#).1))
-    let relay = try ImpairingRelay(
-      to: port, seed: 20_26, duplication: network == .inOrder ? 0 : 0.01,
-      reordering: network == .inOrder ? 0 : 0.05, depth: 5)
-    defer { relay.close() }
+    let relay = try ImpairingProxy(
+      to: port, plan: network == .inOrder ? "" : "0 duplicate 1%, reorder 5% 5 within 20ms",
+      seed: 20_26)
 
     let sender = try Self.send(clip, with: packetizer, to: relay.port)
     // The last frames of a stream with B pictures stay in the decoder until the silence has lasted.
     #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
     withExtendedLifetime(sender) {}
+    #expect(try relay.stop() == 0)
 
     #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
     let statistics = try Statistics(lastLineOf: receiver)

@@ -11,6 +11,11 @@ struct Statistics {
     self = try #require(try Self.lines(of: process).last)
   }
 
+  /// Reads a file of one line.
+  init(lineIn path: String) throws {
+    self = try Self(Substring(String(contentsOfFile: path, encoding: .utf8)))
+  }
+
   /// Reads all of them.
   static func lines(of process: RunningProcess) throws -> [Statistics] {
     try String(decoding: process.standardOutput, as: UTF8.self).split(separator: "\n").map {

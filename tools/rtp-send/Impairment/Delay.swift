@@ -21,7 +21,7 @@ public struct Delay: Sendable, Hashable {
 
   public init() {}
 
-  /// The shape of the jitter. None goes further than ten deviations.
+  /// The shape of the jitter, none of which goes further than ten deviations.
   public enum Distribution: String, Sendable, Hashable, CaseIterable {
     case uniform
     case normal

@@ -8,8 +8,8 @@ public import RTPWire
 ///                                                       garbage ───────▲
 /// ```
 ///
-/// The same seed, plan and packets give the same verdicts. Each stage has its own generator, made of
-/// the seed, the stage and the flow, so that switching one on does not change the others.
+/// The same seed, plan and packets give the same verdicts. Each stage has its own generator, made
+/// of the seed, the stage and the flow, so that switching one on does not change the others.
 public struct NetworkSimulator: Sendable {
   /// A datagram that leaves the network.
   public struct Release: Sendable, Equatable {
@@ -23,7 +23,7 @@ public struct NetworkSimulator: Sendable {
 
   /// The longest random datagram: what fits in an Ethernet frame.
   public static let longestGarbage = 1472
-  /// The bytes that may be on their way: a second at 500 Mbit/s. What is beyond that is lost.
+  /// The bytes that may be on their way, a second at 500 Mbit/s; what is beyond that is lost.
   public static let mostInFlight = 64 << 20
 
   public private(set) var counters = ImpairmentCounters()
@@ -33,6 +33,7 @@ public struct NetworkSimulator: Sendable {
   public var recordsVerdicts = false
 
   private let flow: String
+  private let startsByItself: Bool
   private var schedule: Schedule
   private var media: Stages
   private var answers: Stages
@@ -51,8 +52,14 @@ public struct NetworkSimulator: Sendable {
   ///   - seed: the same for all flows of a run.
   ///   - number: the number of the flow, which gives it its own random numbers.
   ///   - name: its name in verdicts.
-  public init(_ plan: Plan, seed: UInt64, flow number: Int = 0, name: String = "media") {
+  ///   - startsByItself: whether the clock of the plan starts with the first packet; otherwise
+  ///     ``begin(at:)`` starts it.
+  public init(
+    _ plan: Plan, seed: UInt64, flow number: Int = 0, name: String = "media",
+    startsByItself: Bool = true
+  ) {
     flow = name
+    self.startsByItself = startsByItself
     schedule = Schedule(plan)
     media = Stages(seed: seed, flow: 2 * number)
     answers = Stages(seed: seed, flow: 2 * number + 1)
@@ -77,7 +84,7 @@ public struct NetworkSimulator: Sendable {
   public mutating func offer(
     _ packet: ByteBuffer, label: Int = 0, at now: Instant, isAnswer: Bool = false
   ) {
-    begin(at: now)
+    if startsByItself { begin(at: now) }
     let impairments = schedule.impairments(at: now)
     let length = packet.readableBytes
     let fate =

@@ -124,6 +124,13 @@ public struct Plan: Sendable, Hashable {
     return quirks
   }
 
+  /// All quirks that the plan has at some time.
+  public var quirksEver: Set<Quirk> {
+    entries.reduce(into: quirks) { quirks, entry in
+      if case .quirk(let quirk) = entry.clause { quirks.insert(quirk) }
+    }
+  }
+
   /// The same plan for somebody whose time runs `factor` times as fast.
   public func stretched(by factor: Double) -> Plan {
     func stretch(_ time: Int64) -> Int64 {

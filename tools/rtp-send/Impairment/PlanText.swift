@@ -30,6 +30,8 @@ public struct PlanText {
   /// - Parameters:
   ///   - text: its lines.
   ///   - base: what holds all the time.
+  /// - Returns: the plan.
+  /// - Throws: ``Problem`` at the first line that cannot be understood.
   public static func parse(_ text: String, over base: Impairments = Impairments()) throws(Problem)
     -> Plan
   {

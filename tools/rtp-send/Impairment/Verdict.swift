@@ -1,7 +1,7 @@
 /// What the network did to a packet, and why.
 ///
-/// Every packet offered has exactly one verdict whose stage is ``Stage/passed``, or that it is lost;
-/// others say what else happened to it.
+/// Every packet offered has exactly one verdict that it passed or that it is lost; others say what
+/// else happened to it.
 public struct Verdict: Sendable, Hashable {
   /// Since the first packet of the plan, in nanoseconds.
   public var time: Int64

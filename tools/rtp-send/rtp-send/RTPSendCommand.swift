@@ -9,7 +9,10 @@ struct RTPSendCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rtp-send",
     abstract: "Sends video and sound over RTP, well or badly.",
-    usage: "rtp-send [OPTIONS] SOURCE DESTINATION",
+    usage: """
+      rtp-send [OPTIONS] SOURCE DESTINATION
+      rtp-send proxy [OPTIONS] LISTEN TARGET
+      """,
     discussion: """
       SOURCE is what is sent, H.264 or H.265:
         FILE                   an elementary stream (.h264 .264 .h265 .265 .hevc), or
@@ -38,6 +41,8 @@ struct RTPSendCommand: AsyncParsableCommand {
           rtp-send pattern udp://127.0.0.1:5004 --audio aac --sdp pattern.sdp
         A hundred cameras at once, on ports 5000, 5002 and so on:
           rtp-send pattern udp://127.0.0.1:5000 --streams 100 --bitrate 1M
+        A bad network in front of somebody else's stream (rtp-send proxy --help):
+          rtp-send proxy rtsp://:8554 rtsp://camera:554 --plan wifi
         A bad network, the same each time:
           rtp-send pattern udp://127.0.0.1:5004 --loss 0.01 --reorder 0.05,5 --seed 7
 
@@ -85,27 +90,42 @@ struct RTPSendCommand: AsyncParsableCommand {
   @OptionGroup(title: "What is written") var output: OutputOptions
 
   static func main() async {
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    // A file with that name is ./proxy.
+    if arguments.first == "proxy" {
+      await run(ProxyCommand.self, Array(arguments.dropFirst()))
+    } else {
+      await run(Self.self, arguments)
+    }
+  }
+
+  private static func run<Command: AsyncParsableCommand>(
+    _ type: Command.Type, _ arguments: [String]
+  ) async {
     do {
-      var command = try parseAsRoot()
+      var command = try type.parseAsRoot(arguments)
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {
         try command.run()
       }
     } catch {
-      Foundation.exit(tell(error))
+      Foundation.exit(tell(error, type))
     }
   }
 
   /// Says what went wrong, or gives the help that was asked for; returns the exit status.
-  private static func tell(_ error: any Error) -> Int32 {
-    let code = exitCode(for: error)
+  private static func tell<Command: ParsableCommand>(
+    _ error: any Error, _ type: Command.Type
+  ) -> Int32 {
+    let code = type.exitCode(for: error)
     switch code {
     case _ where error is ExitCode: break
-    case .success: print(fullMessage(for: error))
+    case .success: print(type.fullMessage(for: error))
     case .validationFailure:
-      Session.complain("\(message(for: error))\n'rtp-send --help' lists the options.")
-    default: Session.complain(message(for: error))
+      let name = type.configuration.commandName ?? ""
+      Session.complain("\(type.message(for: error))\n'\(name) --help' lists the options.")
+    default: Session.complain(type.message(for: error))
     }
     return code.rawValue
   }

@@ -52,14 +52,14 @@ struct Session {
       session.feedback = command.feedback.configuration
       session.sound = sound
       do {
-        try write(session.text, to: path)
+        try OutputError.write(session.text, to: path)
       } catch {
         sender.stop()
         throw error
       }
     }
     if sender.remoteAddress == nil {
-      try write("listening on \(sender.localAddress.hostAndPort)\n", to: "-")
+      try OutputError.write("listening on \(sender.localAddress.hostAndPort)\n", to: "-")
     }
     let report = try await sender.finished()
     try log?.finish()
@@ -68,7 +68,9 @@ struct Session {
 
   private func tell(_ report: SendReport, seed: UInt64) throws {
     say(Summary(report, seed: seed).line)
-    if let path = command.output.stats { try write(Summary(report, seed: seed).json, to: path) }
+    if let path = command.output.stats {
+      try OutputError.write(Summary(report, seed: seed).json, to: path)
+    }
   }
 
   /// Sends many streams at once.
@@ -202,19 +204,6 @@ struct Session {
     return try SourceRecipe.duration(ofFile: command.source)
   }
 
-  private func write(_ text: String, to path: String) throws {
-    var file = FileHandle.standardOutput
-    if path != "-" {
-      file = try OutputError.open(path)
-    }
-    do {
-      try file.write(contentsOf: Data(text.utf8))
-    } catch {
-      throw OutputError(
-        path: path == "-" ? "standard output" : path, reason: error.localizedDescription)
-    }
-  }
-
   private func say(_ line: String, isError: Bool = false) {
     guard isError || !command.output.quiet else { return }
     Self.complain(line)
@@ -232,6 +221,20 @@ struct OutputError: Error, CustomStringConvertible {
   let reason: String
 
   var description: String { "cannot write \(path): \(reason)" }
+
+  /// Writes a file, or to standard output where the path is `-`.
+  static func write(_ text: String, to path: String) throws {
+    var file = FileHandle.standardOutput
+    if path != "-" {
+      file = try open(path)
+    }
+    do {
+      try file.write(contentsOf: Data(text.utf8))
+    } catch {
+      throw OutputError(
+        path: path == "-" ? "standard output" : path, reason: error.localizedDescription)
+    }
+  }
 
   /// A new file.
   static func open(_ path: String) throws(OutputError) -> FileHandle {

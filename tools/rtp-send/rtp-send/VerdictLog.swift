@@ -5,7 +5,8 @@ import Synchronization
 
 /// The file in which every verdict is a line of JSON.
 ///
-/// It is written on a queue of its own, because a disk may be slow and the event loop must not wait.
+/// It is written on a queue of its own, because a disk may be slow and the event loop must not
+/// wait.
 final class VerdictLog: Sendable {
   /// The verdicts that may wait to be written: half a minute at 30,000 packets a second.
   private static let mostWaiting = 1 << 20

@@ -19,7 +19,11 @@ struct QuirkyPayloads {
     if !quirks.isDisjoint(with: [.markerAfterParameterSets, .parameterSetsEarly]) {
       payloads += separate(&unit, by: &packetizer, quirks)
     }
-    payloads += packetizer.packetize(unit)
+    if quirks.contains(.fragmentAlone) {
+      payloads += divided(unit, by: &packetizer)
+    } else {
+      payloads += packetizer.packetize(unit)
+    }
     for index in payloads.indices {
       if quirks.contains(.noMarker) { payloads[index].marker = false }
       if quirks.contains(.markerOnEveryPacket) { payloads[index].marker = true }
@@ -68,6 +72,23 @@ struct QuirkyPayloads {
       payloads += packetizer.packetize(part).map { payload in
         var payload = payload
         payload.marker = payload.marker && quirks.contains(.markerAfterParameterSets)
+        return payload
+      }
+    }
+    return payloads
+  }
+
+  /// Packets that hold a NAL unit each, or a part of one.
+  private func divided(
+    _ unit: SourceAccessUnit, by packetizer: inout any Packetizer
+  ) -> [RTPPayload] {
+    var payloads: [RTPPayload] = []
+    for (index, nalUnit) in unit.units.enumerated() {
+      var part = unit
+      part.units = [nalUnit]
+      payloads += packetizer.packetize(part).map { payload in
+        var payload = payload
+        payload.marker = payload.marker && index == unit.units.count - 1
         return payload
       }
     }

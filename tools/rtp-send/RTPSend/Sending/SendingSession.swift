@@ -188,7 +188,7 @@ final class SendingSession: ChannelInboundHandler {
 extension SocketAddress {
   /// The same host, `offset` ports above; the last port stands for those above it, the first one
   /// for those below.
-  fileprivate func above(_ offset: Int) -> SocketAddress {
+  func above(_ offset: Int) -> SocketAddress {
     guard offset != 0, let port else { return self }
     var address = self
     address.port = min(max(port + offset, 1), 65_535)

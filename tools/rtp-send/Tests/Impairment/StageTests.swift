@@ -6,7 +6,8 @@ import Testing
 
 /// What each stage of the network does to packets.
 @Suite struct StageTests {
-  /// Sends `count` packets of `size` bytes, one every `interval` nanoseconds; returns what comes out.
+  /// What comes out of a network into which `count` packets of `size` bytes go, one every
+  /// `interval` nanoseconds.
   func send(
     _ count: Int, bytes size: Int = 100, every interval: Int64 = 1_000_000, seed: UInt64 = 1,
     _ impairments: Impairments

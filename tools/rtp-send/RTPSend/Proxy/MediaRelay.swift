@@ -1,0 +1,80 @@
+import NIOCore
+import RTPWire
+
+/// The media of one track of an RTSP session over UDP: two sockets on each side of the proxy.
+final class MediaRelay {
+  /// Those that the client said.
+  let ports: (media: Int, control: Int)
+  /// Towards the client.
+  private let near: [DatagramPort]
+  /// Towards the server.
+  private let far: [DatagramPort]
+  private let client: SocketAddress
+  private let driver: PathDriver
+  private let paths: ProxyPaths
+  private var server: SocketAddress?
+  private var serverPorts = (media: 0, control: 0)
+
+  init(
+    near: [DatagramPort], far: [DatagramPort], client: SocketAddress,
+    ports: (media: Int, control: Int), _ paths: ProxyPaths
+  ) {
+    self.near = near
+    self.far = far
+    self.client = client
+    self.ports = ports
+    self.paths = paths
+    driver = paths.open(for: client.with(port: ports.media))
+    driver.send = { [weak self] in self?.send($0) }
+    driver.flush = { [weak self] in
+      self?.near.forEach { $0.flush() }
+      self?.far.forEach { $0.flush() }
+    }
+    for channel in 0..<2 {
+      near[channel].onDatagram = { [weak self] bytes, origin in
+        guard let self, origin.ipAddress == self.client.ipAddress else { return }
+        driver.offer(bytes, .toServer, channel: channel)
+      }
+      far[channel].onDatagram = { [weak self] bytes, _ in
+        self?.driver.offer(bytes, .toClient, channel: channel)
+      }
+      for port in [near[channel], far[channel]] {
+        port.onReadComplete = { [weak self] in self?.driver.run() }
+      }
+    }
+    // Media may come before the answer that says from where.
+    driver.isReady = true
+  }
+
+  var nearPort: Int { near[0].port }
+  var farPort: Int { far[0].port }
+
+  /// Says where the server listens.
+  func connect(to address: SocketAddress, media: Int, control: Int) {
+    server = address
+    serverPorts = (media, control)
+  }
+
+  func close() -> EventLoopFuture<Void> { paths.close(driver, near + far) }
+
+  private func send(_ departure: ProxyPath.Departure) {
+    let channel = departure.channel
+    switch departure.direction {
+    case .toClient:
+      let port = channel == 0 ? ports.media : ports.control
+      near[channel].write(departure.bytes, to: client.with(port: port))
+    case .toServer:
+      guard let server else { return }
+      let port = channel == 0 ? serverPorts.media : serverPorts.control
+      far[channel].write(departure.bytes, to: server.with(port: port))
+    }
+  }
+}
+
+extension SocketAddress {
+  fileprivate func with(port: Int) -> SocketAddress {
+    var address = self
+    address.port = port
+    return address
+  }
+}

@@ -1,0 +1,56 @@
+import NIOCore
+import NIOPosix
+
+/// Listens for RTSP clients, each of which gets a connection to the server of its own.
+final class RTSPProxy: ProxyService {
+  /// More are refused, so that nobody can take all descriptors.
+  private static let mostClients = 256
+
+  private let listener: any Channel
+  private let paths: ProxyPaths
+  private var relays: [ObjectIdentifier: RTSPRelay] = [:]
+  private var isOver = false
+
+  static func open(
+    at address: SocketAddress, to target: SocketAddress, _ paths: ProxyPaths, on loop: any EventLoop
+  ) -> EventLoopFuture<Proxy> {
+    let arrivals = NIOLoopBoundBox<(any Channel) -> Void>({ _ in }, eventLoop: loop)
+    let paths = NIOLoopBound(paths, eventLoop: loop)
+    return ServerBootstrap(group: loop)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+      // Nothing is read before the server has accepted.
+      .childChannelOption(.autoRead, value: false)
+      .childChannelInitializer { channel in
+        // It has its addresses once it is registered.
+        channel.eventLoop.execute { arrivals.value(channel) }
+        return channel.eventLoop.makeSucceededVoidFuture()
+      }
+      .bind(to: address)
+      .flatMapThrowing { listener in
+        let proxy = RTSPProxy(listener, paths.value)
+        arrivals.value = { [weak proxy] in proxy?.admit($0, target) }
+        return Proxy(proxy, at: listener.localAddress ?? address, on: loop)
+      }
+  }
+
+  private init(_ listener: any Channel, _ paths: ProxyPaths) {
+    self.listener = listener
+    self.paths = paths
+  }
+
+  func end() -> EventLoopFuture<ProxyReport> {
+    isOver = true
+    listener.close(promise: nil)
+    return paths.report(after: relays.values.map { $0.end() })
+  }
+
+  private func admit(_ client: any Channel, _ target: SocketAddress) {
+    guard !isOver, relays.count < Self.mostClients else { return client.close(promise: nil) }
+    let relay = RTSPRelay(client, to: target, paths)
+    relays[ObjectIdentifier(relay)] = relay
+    paths.noteClient()
+    relay.onEnd = { [weak self] relay in self?.relays[ObjectIdentifier(relay)] = nil }
+    relay.begin()
+  }
+}

@@ -1,0 +1,217 @@
+import NIOCore
+import NIOPosix
+import RTPWire
+
+/// One client of an RTSP server behind the proxy: two connections, and the media between them.
+final class RTSPRelay {
+  /// Tracks of one client.
+  private static let mostTracks = 16
+  /// How long the server may take to accept.
+  private static let patience = TimeAmount.seconds(10)
+
+  var onEnd: (RTSPRelay) -> Void = { _ in }
+
+  private let client: any Channel
+  private let target: SocketAddress
+  private let paths: ProxyPaths
+  private var server: (any Channel)?
+  private var rewriting: RTSPRewriting
+  private var pieces: [ProxyPath.Direction: RTSPPieces] = [.toServer: .init(), .toClient: .init()]
+  /// Frames in the connection.
+  private let interleaved: PathDriver
+  /// By the CSeq of the SETUP that is not answered yet.
+  private var setups: [String: MediaRelay] = [:]
+  private var tracks: [MediaRelay] = []
+  /// A SETUP waits for sockets, and what the client sent behind it waits too.
+  private var isOpening = false
+  private var isOver = false
+
+  init(_ client: any Channel, to target: SocketAddress, _ paths: ProxyPaths) {
+    self.client = client
+    self.target = target
+    self.paths = paths
+    let address = client.remoteAddress ?? target
+    interleaved = paths.open(for: address)
+    rewriting = RTSPRewriting(
+      server: [paths.configuration.target.host, target.ipAddress ?? ""], port: target.port ?? 554,
+      proxy: client.localAddress?.hostAndPort ?? "")
+  }
+
+  /// Connects to the server; then both sides are read.
+  func begin() {
+    let loop = paths.loop.nonisolated()
+    let relay = NIOLoopBound(self, eventLoop: loop)
+    interleaved.send = { [weak self] in self?.write($0) }
+    interleaved.flush = { [weak self] in self?.flush() }
+    interleaved.isReady = true
+    ClientBootstrap(group: loop)
+      .connectTimeout(Self.patience)
+      .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+      .channelOption(.autoRead, value: false)
+      .connect(to: target).assumeIsolated().whenComplete { result in
+        switch result {
+        case .success(let server): relay.value.join(server)
+        case .failure: relay.value.finish()
+        }
+      }
+  }
+
+  /// Ends both connections and the media.
+  func end() -> EventLoopFuture<Void> {
+    let loop = paths.loop.nonisolated()
+    guard !isOver else { return loop.makeSucceededVoidFuture() }
+    isOver = true
+    client.close(promise: nil)
+    server?.close(promise: nil)
+    let media = tracks + setups.values
+    let ends = media.map { $0.close() } + [paths.close(interleaved, [])]
+    (tracks, setups) = ([], [:])
+    onEnd(self)
+    return .andAllComplete(ends, on: loop)
+  }
+
+  private func finish() { _ = end() }
+
+  private func join(_ server: any Channel) {
+    guard !isOver else { return server.close(promise: nil) }
+    self.server = server
+    do {
+      try client.pipeline.syncOperations.addHandler(RelayedConnection(self, .toServer))
+      try server.pipeline.syncOperations.addHandler(RelayedConnection(self, .toClient))
+    } catch { return finish() }
+    for channel in [client, server] { channel.setOption(.autoRead, value: true).cascade(to: nil) }
+  }
+
+  // MARK: What comes
+
+  fileprivate func take(_ bytes: ByteBuffer, _ direction: ProxyPath.Direction) {
+    pieces[direction]?.append(bytes)
+    advance(direction)
+  }
+
+  fileprivate func readCompleted() {
+    interleaved.run()
+    flush()
+  }
+
+  /// One side has ended; the other one gets what is still on its way.
+  fileprivate func ended() { finish() }
+
+  /// A side that is too slow keeps the other one from sending.
+  fileprivate func writabilityChanged() {
+    server?.setOption(.autoRead, value: client.isWritable).cascade(to: nil)
+    client.setOption(.autoRead, value: server?.isWritable ?? true).cascade(to: nil)
+  }
+
+  private func advance(_ direction: ProxyPath.Direction) {
+    while !(direction == .toServer && isOpening), !isOver, let piece = pieces[direction]?.next() {
+      switch piece {
+      case .frame(let channel, let bytes):
+        interleaved.offer(bytes, direction, channel: Int(channel))
+      case .unknown(let bytes): pass(bytes, direction)
+      case .message(let message):
+        if message.isResponse == (direction == .toClient) {
+          if direction == .toClient { take(response: message) } else { take(request: message) }
+        } else {
+          pass(message.bytes, direction)
+        }
+      }
+    }
+  }
+
+  private func take(request: RTSPText) {
+    rewriting.note(request: request)
+    guard let ports = RTSPRewriting.clientPorts(in: request), let number = request["CSeq"],
+      tracks.count + setups.count < Self.mostTracks, let local = client.localAddress,
+      let upstream = server?.localAddress, let address = client.remoteAddress
+    else { return pass(request.bytes, .toServer) }
+    isOpening = true
+    let loop = paths.loop.nonisolated()
+    let opening = DatagramPort.openPair(local, on: loop).and(
+      DatagramPort.openPair(upstream, on: loop))
+    opening.assumeIsolated().whenComplete { result in
+      self.isOpening = false
+      var request = request
+      if case .success(let (near, far)) = result {
+        let media = MediaRelay(
+          near: near.value, far: far.value, client: address, ports: ports, self.paths)
+        if self.isOver {
+          _ = media.close()
+        } else {
+          self.setups[number] = media
+          RTSPRewriting.set(clientPort: media.farPort, in: &request)
+        }
+      }
+      self.pass(request.bytes, .toServer)
+      self.advance(.toServer)
+      self.flush()
+    }
+  }
+
+  private func take(response: RTSPText) {
+    var response = response
+    rewriting.redirect(&response)
+    if let number = response["CSeq"], let media = setups.removeValue(forKey: number) {
+      if let ports = RTSPRewriting.serverPorts(in: response) {
+        var source = target
+        if let named = ports.source.flatMap({ try? SocketAddress(ipAddress: $0, port: 0) }) {
+          source = named
+        }
+        media.connect(to: source, media: ports.media, control: ports.control)
+        RTSPRewriting.set(
+          serverPort: media.nearPort, address: client.localAddress?.ipAddress ?? "",
+          clientPorts: media.ports, in: &response)
+        tracks.append(media)
+      } else {
+        _ = media.close()
+      }
+    }
+    pass(response.bytes, .toClient)
+  }
+
+  // MARK: What goes
+
+  private func pass(_ bytes: ByteBuffer, _ direction: ProxyPath.Direction) {
+    (direction == .toServer ? server : client)?.write(bytes, promise: nil)
+  }
+
+  private func write(_ departure: ProxyPath.Departure) {
+    var frame = ByteBuffer()
+    frame.writeMultipleIntegers(
+      UInt8(ascii: "$"), UInt8(truncatingIfNeeded: departure.channel),
+      UInt16(clamping: departure.bytes.readableBytes))
+    frame.writeImmutableBuffer(departure.bytes)
+    pass(frame, departure.direction)
+  }
+
+  private func flush() {
+    client.flush()
+    server?.flush()
+  }
+}
+
+/// A side of an ``RTSPRelay``.
+private final class RelayedConnection: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+
+  private let relay: RTSPRelay
+  private let direction: ProxyPath.Direction
+
+  init(_ relay: RTSPRelay, _ direction: ProxyPath.Direction) {
+    (self.relay, self.direction) = (relay, direction)
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    relay.take(unwrapInboundIn(data), direction)
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) { relay.readCompleted() }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) { relay.writabilityChanged() }
+
+  func channelInactive(context: ChannelHandlerContext) { relay.ended() }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    context.close(promise: nil)
+  }
+}
