@@ -166,7 +166,8 @@ let package = Package(
       path: "Tests/TestSupport"),
     .testTarget(name: "RTPWireTests", dependencies: ["RTPWire", "TestSupport"]),
     .testTarget(
-      name: "RTPProcessorTests", dependencies: ["RTPProcessor", "RTPWire", "TestSupport"]),
+      name: "RTPProcessorTests",
+      dependencies: ["RTPProcessor", "RTPWire", "Impairment", "TestSupport"]),
     .testTarget(
       name: "DefragmentTests",
       dependencies: ["Bitstream", "Defragment", "RTPProcessor", "RTPWire", "TestSupport"],

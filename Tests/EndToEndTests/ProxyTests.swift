@@ -116,6 +116,34 @@ import Testing
     #expect(try proxy.stop() == 0)
   }
 
+  @Test func whatIsOnItsWayWhenTheServerEndsStillComes() throws {
+    let server = try RunningProcess(
+      "python3",
+      [
+        "-c",
+        """
+        import socket
+        listener = socket.create_server(("127.0.0.1", 0))
+        print("ready", listener.getsockname()[1], flush=True)
+        listener.accept()[0].sendall(b"$\\0\\0\\4last")
+        """,
+      ])
+    let port = try #require(UInt16(server.waitForLine(#/ready (\d+)/#).1))
+    let proxy = try ImpairingProxy(to: port, scheme: "rtsp", plan: "0 delay 300ms")
+    let client = try RunningProcess.output(
+      of: "python3",
+      [
+        "-c",
+        """
+        import socket, sys
+        server = socket.create_connection(("127.0.0.1", \(proxy.port)))
+        while part := server.recv(100): sys.stdout.buffer.write(part)
+        """,
+      ])
+    #expect(client == Data([0x24, 0, 0, 4]) + Data("last".utf8))
+    #expect(try proxy.stop() == 0)
+  }
+
   @Test func aServerThatIsNotThereEndsTheClient() throws {
     let proxy = try ImpairingProxy(to: FreePort.tcp(), scheme: "rtsp")
     let receiver = try RunningProcess(

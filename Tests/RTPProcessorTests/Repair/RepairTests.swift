@@ -36,10 +36,8 @@ import Testing
 
   @Test(arguments: 0..<10 as Range<UInt64>)
   func aFarEndThatNeverAnswersCostsNoLatency(seed: UInt64) {
-    var network = RepairingNetwork(seed: seed, answers: .never)
-    network.loss = 0
-    var plain = RepairingNetwork(seed: seed, answers: .never, asks: false)
-    plain.loss = 0
+    var network = RepairingNetwork(seed: seed, answers: .never, loss: 0)
+    var plain = RepairingNetwork(seed: seed, answers: .never, asks: false, loss: 0)
     for number in 0..<800 {
       let isLost = number % 20 == Int(seed % 19) + 1
       network.sendOne(isLost: isLost)
@@ -54,8 +52,7 @@ import Testing
   }
 
   @Test func aFarEndThatAnswersNoMoreIsNotWaitedForForLong() {
-    var network = RepairingNetwork(seed: 4, answers: .plainly)
-    network.loss = 0
+    var network = RepairingNetwork(seed: 4, answers: .plainly, loss: 0)
     for number in 0..<200 { network.sendOne(isLost: number == 100) }
     #expect(network.session.statistics.repair.arrived == 1)
     network.answers = .never
@@ -77,9 +74,7 @@ import Testing
 
   @Test func theWindowStretchesForWhatWasAskedFor() {
     // Longer than the window, so that the first answer is late; it teaches how long they take.
-    var network = RepairingNetwork(seed: 4, answers: .inOwnStream)
-    network.loss = 0
-    network.delay = 130
+    var network = RepairingNetwork(seed: 4, answers: .inOwnStream, loss: 0, delay: 130)
     for number in 0..<1500 { network.sendOne(isLost: number % 500 == 250) }
     let statistics = network.session.statistics
     #expect(statistics.lost == 1)
@@ -90,8 +85,7 @@ import Testing
 
   @Test func whatIsOvertakenIsNotAskedFor() {
     for answers in [RepairingNetwork.Answers.plainly, .inOwnStream, .inOwnSession] {
-      var network = RepairingNetwork(seed: 4, answers: answers)
-      network.loss = 0
+      var network = RepairingNetwork(seed: 4, answers: answers, loss: 0)
       for number in 0..<1500 {
         network.send(lateness: number % 50 == 10 ? 12 : 0)
         for _ in 0..<2 { network.step() }
@@ -111,8 +105,7 @@ import Testing
   }
 
   @Test func anOutageIsAskedForInMessagesOfBoundedLength() {
-    var network = RepairingNetwork(seed: 1, answers: .never)
-    network.loss = 0
+    var network = RepairingNetwork(seed: 1, answers: .never, loss: 0)
     for number in 0..<5000 { network.sendOne(isLost: number > 100 && number % 2 == 1, steps: 0) }
     for _ in 0..<20 { network.step() }
     for case .genericNACK(_, let entries) in network.messages { #expect(entries.count <= 64) }

@@ -1,7 +1,7 @@
+import Impairment
 import NIOCore
 import RTPProcessor
 import RTPWire
-import TestSupport
 
 /// A sender that answers requests, a receiver, and a network between them that loses packets in
 /// both directions, all on a virtual clock with steps of a millisecond.
@@ -24,21 +24,29 @@ struct RepairingNetwork {
   private(set) var sent: [UInt64: Instant] = [:]
   private(set) var messages: [RTCPFeedback] = []
   var answers: Answers
-  /// The share of packets lost, one by one.
-  var loss = 0.05
-  /// In milliseconds, one way.
-  var delay: Int64 = 15
 
   private var sender = VirtualSender(sequence: 65_000)
-  private var noise: SeededGenerator
+  /// What loses packets on their way to the receiver, and what loses none of them.
+  private var lossy: NetworkSimulator
+  private var safe: NetworkSimulator
+  /// The way of requests, which are named by their places among the messages.
+  private var back: NetworkSimulator
   private var history: [UInt16: SentPacket] = [:]
   private var retransmissions: UInt16 = 7
-  private var toReceiver: [(at: Instant, bytes: ByteBuffer, channel: Datagram.Channel)] = []
-  private var toSender: [(at: Instant, message: RTCPFeedback)] = []
 
-  init(seed: UInt64, answers: Answers, asks: Bool = true, window: Duration = .milliseconds(200)) {
+  /// A network that loses a share of the packets, one by one, and delays them by milliseconds.
+  init(
+    seed: UInt64, answers: Answers, asks: Bool = true, window: Duration = .milliseconds(200),
+    loss: Double = 0.05, delay: Int64 = 15
+  ) {
     self.answers = answers
-    noise = SeededGenerator(seed: seed)
+    var impairments = Impairments()
+    impairments.delay.mean = delay * 1_000_000
+    impairments.delay.keepsOrder = false
+    safe = NetworkSimulator(impairments, seed: seed)
+    impairments.loss = loss
+    lossy = NetworkSimulator(impairments, seed: seed)
+    back = NetworkSimulator(Plan(impairments), seed: seed, flow: 1)
     // As often as they are sent, so that the network alone makes jitter.
     sender.ticksPerFrame = 180
     var configuration = RTPProcessor.Configuration()
@@ -63,7 +71,7 @@ struct RepairingNetwork {
       send(sender.packet(), isSafe: number < 2 || number + 2 >= count)
       for _ in 0..<interval { step() }
     }
-    while session.processor.deadline != nil || !toReceiver.isEmpty { step() }
+    while session.processor.deadline != nil || lossy.pendingCount + safe.pendingCount > 0 { step() }
   }
 
   /// The same with access units of `length` packets, of which the last loses its last `tail` and
@@ -96,16 +104,13 @@ struct RepairingNetwork {
   mutating func step() {
     session.run(for: .milliseconds(1))
     let now = session.now
-    // Ordered by time, then by sending.
-    for (_, message) in toSender.filter({ $0.at <= now }) { answer(message) }
-    toSender.removeAll { $0.at <= now }
-    for (_, bytes, channel) in toReceiver.filter({ $0.at <= now }).sorted(by: { $0.at < $1.at }) {
-      session.receive(bytes, on: channel)
+    while let request = back.release(by: now) { answer(messages[request.label]) }
+    while let release = lossy.release(by: now) ?? safe.release(by: now) {
+      session.receive(release.bytes, on: release.label == 0 ? .media : .retransmission)
     }
-    toReceiver.removeAll { $0.at <= now }
     for message in session.takeFeedback() {
+      back.offer(ByteBuffer(), label: messages.count, at: now)
       messages.append(message)
-      if !isLost() { toSender.append((now.advanced(by: .milliseconds(delay)), message)) }
     }
   }
 
@@ -119,14 +124,12 @@ struct RepairingNetwork {
   private mutating func send(_ packet: SentPacket, isSafe: Bool, lateness: Int64 = 0) {
     sent[packet.identity] = session.now
     history[packet.sequence] = packet
-    let isLost = isLost()
-    if isSafe || !isLost { carry(packet.bytes, lateness: lateness) }
-  }
-
-  private mutating func carry(
-    _ bytes: ByteBuffer, lateness: Int64 = 0, on channel: Datagram.Channel = .media
-  ) {
-    toReceiver.append((session.now.advanced(by: .milliseconds(delay + lateness)), bytes, channel))
+    let now = session.now.advanced(by: .milliseconds(lateness))
+    if isSafe {
+      safe.offer(packet.bytes, at: now)
+    } else {
+      lossy.offer(packet.bytes, at: now)
+    }
   }
 
   private mutating func answer(_ message: RTCPFeedback) {
@@ -141,11 +144,8 @@ struct RepairingNetwork {
           ssrc: isApart ? original.ssrc : 0xB, sequenceNumber: SequenceNumber(retransmissions))
         retransmissions &+= 1
       }
-      if !isLost() { carry(bytes, on: answers == .inOwnSession ? .retransmission : .media) }
+      lossy.offer(
+        bytes, label: answers == .inOwnSession ? 1 : 0, at: session.now, isAnswer: true)
     }
-  }
-
-  private mutating func isLost() -> Bool {
-    Double.random(in: 0..<1, using: &noise) < loss
   }
 }

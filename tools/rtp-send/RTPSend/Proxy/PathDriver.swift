@@ -20,6 +20,7 @@ final class PathDriver {
   private var timerDeadline: Instant?
   private var turns = LoopTurns()
   private var isOver = false
+  private var onEmpty: (() -> Void)?
 
   init(
     _ path: ProxyPath, on loop: NIOIsolatedEventLoop,
@@ -61,15 +62,29 @@ final class PathDriver {
     schedule()
   }
 
+  /// Calls `body` once nothing is on its way any more, and after `limit` at the latest.
+  func whenEmpty(within limit: TimeAmount, _ body: @escaping () -> Void) {
+    guard path.deadline != nil else { return body() }
+    onEmpty = body
+    loop.scheduleTask(in: limit) { self.tellEmpty() }
+  }
+
+  private func tellEmpty() {
+    let body = onEmpty
+    onEmpty = nil
+    body?()
+  }
+
   func end() {
     isOver = true
+    onEmpty = nil
     timer?.cancel()
     if let onVerdicts { onVerdicts(path.takeVerdicts()) }
     (send, flush) = ({ _ in }, {})
   }
 
   private func schedule() {
-    guard let deadline = path.deadline else { return }
+    guard let deadline = path.deadline else { return tellEmpty() }
     if timer != nil, let timerDeadline, timerDeadline <= deadline { return }
     timer?.cancel()
     timerDeadline = deadline

@@ -94,8 +94,11 @@ final class RTSPRelay {
     flush()
   }
 
-  /// One side has ended; the other one gets what is still on its way.
-  fileprivate func ended() { finish() }
+  /// One side has ended; the client gets what is still on its way.
+  fileprivate func ended(_ direction: ProxyPath.Direction) {
+    guard direction == .toClient, client.isActive else { return finish() }
+    interleaved.whenEmpty(within: Self.patience) { [weak self] in self?.finish() }
+  }
 
   /// A side that is too slow keeps the other one from sending.
   fileprivate func writabilityChanged() {
@@ -209,7 +212,7 @@ private final class RelayedConnection: ChannelInboundHandler {
 
   func channelWritabilityChanged(context: ChannelHandlerContext) { relay.writabilityChanged() }
 
-  func channelInactive(context: ChannelHandlerContext) { relay.ended() }
+  func channelInactive(context: ChannelHandlerContext) { relay.ended(direction) }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     context.close(promise: nil)
