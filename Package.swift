@@ -76,13 +76,15 @@ let package = Package(
     .target(name: "CFrameRing"),
     // RGB of planes, with the processor's vector instructions.
     .target(name: "CPixels"),
+    .systemLibrary(
+      name: "CTurboJPEG", pkgConfig: "libturbojpeg", providers: [.apt(["libturbojpeg0-dev"])]),
     // libavformat's muxers, loaded at run time.
     .target(name: "CAVMuxing", dependencies: ["CFFmpeg"]),
     .target(
       name: "Outputs",
       dependencies: [
         "RTPWire", "BlockingIO", "Bitstream", "Defragment", "Decode", "CFFmpeg", "CFrameRing",
-        "CAVMuxing", "CPixels",
+        "CAVMuxing", "CPixels", "CTurboJPEG",
         .product(name: "NIOCore", package: "swift-nio"),
       ]
     ),

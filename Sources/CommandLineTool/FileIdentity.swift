@@ -1,3 +1,4 @@
+import BlockingIO
 import Glibc
 
 /// The file that a path stands for, to recognize two paths of one file.
@@ -7,9 +8,6 @@ enum FileIdentity: Hashable {
   case existing(device: UInt64, inode: UInt64)
   /// A file that does not exist yet, in an existing folder.
   case new(device: UInt64, inode: UInt64, name: String)
-
-  /// As the kernel follows them (`MAXSYMLINKS`).
-  private static let maximumLinks = 40
 
   /// The identity of what `argument` names: a path, `fd:N`, or `-` for `descriptor`.
   ///
@@ -23,8 +21,8 @@ enum FileIdentity: Hashable {
         return nil
       }
     } else if unsafe stat(argument, &status) != 0 {
-      guard errno == ENOENT, let path = Self.target(of: argument) else { return nil }
-      let (folder, name) = Self.divide(path)
+      guard errno == ENOENT, let path = SymbolicLink.target(of: argument) else { return nil }
+      let (folder, name) = SymbolicLink.divide(path)
       guard !name.isEmpty, unsafe stat(folder, &status) == 0 else { return nil }
       self = .new(device: UInt64(status.st_dev), inode: UInt64(status.st_ino), name: name)
       return
@@ -36,24 +34,5 @@ enum FileIdentity: Hashable {
   static func isPipe(_ path: String) -> Bool {
     var status = stat()
     return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
-  }
-
-  /// The file, not existing yet, that the symbolic link `path` leads to.
-  private static func target(of path: String) -> String? {
-    var path = path
-    for _ in 0..<maximumLinks {
-      var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
-      let count = unsafe readlink(path, &bytes, bytes.count)
-      guard count > 0 else { return path }
-      let link = String(decoding: bytes.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-      path = link.hasPrefix("/") ? link : divide(path).folder + "/" + link
-    }
-    return nil
-  }
-
-  private static func divide(_ path: String) -> (folder: String, name: String) {
-    guard let slash = path.lastIndex(of: "/") else { return (".", path) }
-    let folder = path[..<slash]
-    return (folder.isEmpty ? "/" : String(folder), String(path[path.index(after: slash)...]))
   }
 }

@@ -32,8 +32,9 @@ import Defragment
     case fixed(RawFrame.Conversion)
   }
 
-  /// Whether libswscale makes all RGB, as it does where ``PackedRGB`` lacks an instruction.
-  package var avoidsPackedRGB = false
+  /// Whether libswscale makes what ``PackedRGB`` and ``JFIFPlanes`` otherwise do, as it makes RGB
+  /// where the processor lacks an instruction.
+  package var prefersLibrary = false
 
   private let target: Target
   private let quality: Quality
@@ -123,10 +124,11 @@ import Defragment
       return unsafe P010.write(frame, to: start, as: layout)
     }
     let key = FieldScaler.Setup(of: frame, conversion, quality)
-    if key.isShortcut, !avoidsPackedRGB,
-      unsafe PackedRGB.write(frame, by: key, to: start, as: layout)
-    {
-      return true
+    if !prefersLibrary {
+      if key.isShortcut, unsafe PackedRGB.write(frame, by: key, to: start, as: layout) {
+        return true
+      }
+      if unsafe JFIFPlanes.write(frame, by: key, to: start, as: layout) { return true }
     }
     if scaler?.setup != key { scaler = FieldScaler(key) }
     guard let scaler else { return false }
@@ -199,6 +201,12 @@ import Defragment
     guard frame.geometry == conversion.geometry,
       frame.colour.isFullRange == conversion.colour.isFullRange
     else { return false }
+    // In JPEG files chroma lies elsewhere.
+    if case .shape(_, .jfif) = target, frame.chromaLocation != .centre,
+      frame.pixelFormat.chromaShift != (0, 0)
+    {
+      return false
+    }
     let matrices = [frame.colour, conversion.colour].map { colour in
       ColourMatrix(code: colour.matrix) ?? ColourMatrix(usualFor: frame.height)
     }

@@ -40,7 +40,7 @@ enum PackedRGB {
 
 extension pixels_matrix {
   /// That of the source's colours.
-  fileprivate init?(_ setup: FieldScaler.Setup) {
+  init?(_ setup: FieldScaler.Setup) {
     // For limited range, in 1/65536: the red of Cr, the blue of Cb, the green of Cb and of Cr.
     guard let table = unsafe setup.matrix(of: setup.source).coefficients else { return nil }
     let isFullRange = setup.source.colour.isFullRange

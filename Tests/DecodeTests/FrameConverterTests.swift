@@ -117,12 +117,12 @@ import Testing
   @Test(
     "RGB is made with the stream's matrix and range, within two levels of the formula",
     arguments: colours, [(PixelFormat.rgb24, false), (.bgr24, false), (.bgr24, true)])
-  func rgb(_ colours: Colours, way: (format: PixelFormat, avoidsPackedRGB: Bool)) async throws {
+  func rgb(_ colours: Colours, way: (format: PixelFormat, prefersLibrary: Bool)) async throws {
     let frame = try #require(try await colours.clip.decodedFrames().last)
     #expect(frame.colour.isFullRange == colours.isFullRange)
     let format = way.format
     let converter = FrameConverter(to: FrameShape(pixelFormat: format))
-    converter.avoidsPackedRGB = way.avoidsPackedRGB
+    converter.prefersLibrary = way.prefersLibrary
     let converted = try converter.converted(frame)
     #expect(converted.colour.isFullRange && converted.colour.matrix == 0)
     let reference = Reference(frame, colours.matrix)
@@ -154,6 +154,37 @@ import Testing
     let expected = try ffmpeg(
       frame, matrix: colours.matrix, to: .rgb24, "flags=bilinear+full_chroma_int+accurate_rnd")
     #expect(try converter.converted(frame).packed.largestDifference(from: expected) <= 1)
+  }
+
+  @Test(
+    "the colours of JPEG files are those of the stream, within two levels of RGB",
+    arguments: colours, [false, true])
+  func jfif(_ colours: Colours, prefersLibrary: Bool) async throws {
+    let frame = try #require(try await colours.clip.decodedFrames().last)
+    let format: PixelFormat
+    switch frame.pixelFormat.layout {
+    case .yuv(.yuv420): format = .yuv420p
+    case .yuv(.yuv422): format = .yuv422p
+    case .yuv(.yuv444): format = .yuv444p
+    default: format = .gray8
+    }
+    let converter = FrameConverter(to: FrameShape(pixelFormat: format), as: .jfif, quality: .exact)
+    converter.prefersLibrary = prefersLibrary
+    let converted = try converter.converted(frame)
+    #expect(converted.colour.isFullRange)
+    #expect(format == .gray8 || converted.chromaLocation == .centre)
+    let (before, after) = (Reference(frame, colours.matrix), Reference(converted, "smpte170m"))
+    var (largest, count) = (0.0, 0)
+    for y in 0..<frame.height {
+      for x in 0..<frame.width where before.hasFlatChroma(x, y) && before.fitsJPEG(x, y) {
+        for (old, new) in zip(before.colour(x, y), after.colour(x, y)) {
+          largest = max(largest, abs(new - old))
+        }
+        count += 1
+      }
+    }
+    #expect(count > frame.width * frame.height / 16)
+    #expect(largest < 2)
   }
 
   @Test("gray is luma from 0 to 255", arguments: colours)
@@ -267,7 +298,7 @@ import Testing
         #expect(bytes == (try converter.converted(frame).packed), "\(format.name) \(width)")
         guard format == .bgr24 else { continue }
         // A sample that was left out would show the filling.
-        converter.avoidsPackedRGB = true
+        converter.prefersLibrary = true
         let others = try samples(of: frame, by: converter, beforeFilling: 256)
         let exact = FrameConverter(to: FrameShape(pixelFormat: format), quality: .exact)
         let last = try exact.converted(frame).packed.suffix(3)
@@ -455,9 +486,25 @@ private struct Reference {
     }
   }
 
+  /// Whether JPEG has chroma for a sample.
+  ///
+  /// Video may have colours beyond RGB. Those of another matrix can lie beyond the ends of BT.601's
+  /// chroma, where they are cut off.
+  func fitsJPEG(_ x: Int, _ y: Int) -> Bool {
+    let (red, green, blue) = unboundedColour(x, y)
+    let luma = 0.299 * red + 0.587 * green + 0.114 * blue
+    return [(blue - luma) / 1.772, (red - luma) / 1.402].allSatisfy { abs($0 * 255) <= 128 }
+  }
+
   func colour(_ x: Int, _ y: Int) -> [Double] {
+    let (red, green, blue) = unboundedColour(x, y)
+    return [red, green, blue].map { min(max($0 * 255, 0), 255) }
+  }
+
+  /// From 0 to 1, if it is a colour of RGB.
+  private func unboundedColour(_ x: Int, _ y: Int) -> (red: Double, green: Double, blue: Double) {
     let luma = (Double(planes[0][y * width + x]) - black) / span.luma
-    guard planes.count == 3 else { return [luma, luma, luma].map(Self.level) }
+    guard planes.count == 3 else { return (luma, luma, luma) }
     let (column, row) = (x >> shift.width, y >> shift.height)
     let cb = (Double(chroma(1, column, row) ?? 0) - middle) / span.chroma
     let cr = (Double(chroma(2, column, row) ?? 0) - middle) / span.chroma
@@ -465,10 +512,8 @@ private struct Reference {
     let blue = luma + 2 * (1 - weights.blue) * cb
     let green =
       (luma - weights.red * red - weights.blue * blue) / (1 - weights.red - weights.blue)
-    return [red, green, blue].map(Self.level)
+    return (red, green, blue)
   }
-
-  private static func level(_ value: Double) -> Double { min(max(value * 255, 0), 255) }
 }
 
 extension RawFrame {

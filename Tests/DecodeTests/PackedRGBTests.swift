@@ -9,19 +9,17 @@ struct PackedRGBTests {
     var chroma: Double
   }
 
+  static let limited = Range(black: 16, luma: 255 / 219, chroma: 255 / 224)
+  static let full = Range(black: 0, luma: 1, chroma: 1)
+  /// Of red and blue in luma: BT.601, BT.709, BT.2020 and SMPTE 240.
+  static let weights = [(0.299, 0.114), (0.2126, 0.0722), (0.2627, 0.0593), (0.212, 0.087)]
+
   @Test(
     "every level of RGB is the nearest one, and nothing beside the row is written",
     .enabled(if: pixels_can_make_rgb() != 0),
-    arguments: [
-      Range(black: 16, luma: 255 / 219, chroma: 255 / 224), Range(black: 0, luma: 1, chroma: 1),
-    ], [(0.299, 0.114), (0.2126, 0.0722), (0.2627, 0.0593), (0.212, 0.087)])
+    arguments: [limited, full], weights)
   func levels(_ range: Range, weights: (red: Double, blue: Double)) {
-    let green = 1 - weights.red - weights.blue
-    let (red, blue) = (2 * (1 - weights.red), 2 * (1 - weights.blue))
-    var matrix = pixels_matrix(
-      black: range.black, luma: range.luma, red_of_red: red * range.chroma,
-      green_of_blue: blue * weights.blue / green * range.chroma,
-      green_of_red: red * weights.red / green * range.chroma, blue_of_blue: blue * range.chroma)
+    var matrix = pixels_matrix(range, weights)
     var random = SystemRandomNumberGenerator()
     var largest = 0.0
     for width in Array(1...100) + [1024] {
@@ -74,5 +72,16 @@ struct PackedRGBTests {
     }
     // Sums have 1/64 of a level.
     #expect(largest < 0.56)
+  }
+}
+
+extension pixels_matrix {
+  init(_ range: PackedRGBTests.Range, _ weights: (red: Double, blue: Double)) {
+    let green = 1 - weights.red - weights.blue
+    let (red, blue) = (2 * (1 - weights.red), 2 * (1 - weights.blue))
+    self.init(
+      black: range.black, luma: range.luma, red_of_red: red * range.chroma,
+      green_of_blue: blue * weights.blue / green * range.chroma,
+      green_of_red: red * weights.red / green * range.chroma, blue_of_blue: blue * range.chroma)
   }
 }

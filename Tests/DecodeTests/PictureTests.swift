@@ -108,6 +108,19 @@ import Testing
     #expect(try decoded(folder("a." + name)).count == 101 * 51 * 3)
   }
 
+  @Test("a picture says the shape of its pixels", arguments: ["jpg", "png"])
+  func aspect(_ name: String) async throws {
+    let folder = try TemporaryFolder()
+    let clip = Clip(name: "aspect", frames: 1, encoder: ["-vf", "setsar=12/11"])
+    let lane = try lane(.path(folder("a." + name)), name)
+    lane.write(try #require(try await clip.decodedFrames().first))
+    #expect(await lane.finish().error == nil)
+    let square = try run(
+      ["-i", folder("a." + name), "-vf", "scale=iw*sar:ih", "-pix_fmt", "gray", "-f", "rawvideo"]
+        + ["-"])
+    #expect(square.count == 192 * 144)
+  }
+
   // MARK: - Names
 
   @Test(
@@ -176,6 +189,25 @@ import Testing
     }
     #expect(taken == [1, 1, 2, 2, 3, 4, 4, 5, 6, 6, 7])
     #expect(await lane.finish().error == nil)
+  }
+
+  @Test("a symbolic link stays, also one to a picture that is not there yet")
+  func links() async throws {
+    let folder = try TemporaryFolder()
+    let frame = try #require(try await Self.plain.decodedFrames().first)
+    try FileManager.default.createDirectory(atPath: folder("b"), withIntermediateDirectories: true)
+    #expect(unsafe symlink("b/shot.png", folder("a.png")) == 0)
+    #expect(unsafe symlink("missing/shot.png", folder("c.png")) == 0)
+    for _ in 0..<2 {
+      let lane = try lane(.path(folder("a.png")), "png")
+      lane.write(frame)
+      #expect(await lane.finish().error == nil)
+      #expect(folder.names == ["a.png", "b", "c.png"])
+      #expect(try folder.contents("b/shot.png") == folder.contents("a.png"))
+    }
+    let lane = try lane(.path(folder("c.png")), "png")
+    let error = OutputError.cannotOpen(path: folder("c.png"), errno: ENOENT)
+    #expect(await lane.finish().error as? OutputError == error)
   }
 
   // MARK: - What is shown

@@ -5,17 +5,19 @@ import Testing
 /// `-o shm:PATH` and the Python module, with Debian's Python and `rtp-send` at the far end.
 @Suite(.serialized)
 struct RingTests {
-  private static let module = URL(fileURLWithPath: #filePath)
+  private static let package = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    .appendingPathComponent("python").path
 
   /// Starts a Python program that has the module.
-  private static func python(_ script: String, _ arguments: [String]) throws -> RunningProcess {
+  private static func python(
+    _ script: String, _ arguments: [String], by interpreter: String = "/usr/bin/python3"
+  ) throws -> RunningProcess {
     let programs = URL(fileURLWithPath: Product.rtpRecv).deletingLastPathComponent().path
     return try RunningProcess(
-      "/usr/bin/python3", ["-u", "-c", "import sys, rtp_recv\n" + script] + arguments,
+      interpreter, ["-u", "-c", "import sys, rtp_recv\n" + script] + arguments,
       environment: [
-        "PYTHONPATH": module, "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPATH": package.appendingPathComponent("python").path,
+        "PYTHONDONTWRITEBYTECODE": "1",
         "PATH": "\(programs):\(ProcessInfo.processInfo.environment["PATH"] ?? "")",
       ])
   }
@@ -86,6 +88,39 @@ struct RingTests {
     _ = try reader.waitForLine(#/frame \(144, 256, 3\) uint8 bgr24/#)
     sender.send(signal: SIGTERM)
     try sender.waitForExit()
+  }
+
+  @Test("BGR frames are those that OpenCV decodes of the same stream")
+  func openCV() throws {
+    let interpreter = Self.package.appendingPathComponent(".build/python/bin/python").path
+    guard FileManager.default.isExecutableFile(atPath: interpreter) else {
+      Issue.record("there is no OpenCV in .build/python; `tools/setup test` installs it from PyPI")
+      return
+    }
+    let clip = try Clip.of(.h264)
+    let server = try GStreamerServer(clip)
+    // Both begin with the first frame. OpenCV rounds the products of its formula down.
+    let script = """
+      import cv2, numpy
+      url, count = sys.argv[1], int(sys.argv[2])
+      capture = cv2.VideoCapture(url, cv2.CAP_FFMPEG)
+      theirs = [capture.read()[1] for _ in range(count)]
+      options = ["--rtsp-transport", "tcp"]
+      with rtp_recv.open(url, pixel_format="bgr24", reconnect=False, options=options) as camera:
+          seen, most = 0, 0
+          for frame in camera:
+              if frame.sequence > count: break
+              difference = cv2.absdiff(frame.array, theirs[frame.sequence - 1])
+              seen, most = seen + 1, max(most, difference.max())
+              assert frame.is_intact and difference.max() <= 4, (frame, difference.max())
+              assert difference.mean() < 2, (frame, difference.mean())
+      print("compared", seen, "most", most)
+      """
+    let reader = try Self.python(script, [server.url(), "\(clip.frames)"], by: interpreter)
+    #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
+    // A reader on a busy machine may miss some.
+    let seen = try reader.waitForLine(#/compared (\d+)/#).1
+    #expect(try #require(Int(seen)) > clip.frames / 2)
   }
 
   @Test("a source that cannot be received is an error with rtp-recv's words")

@@ -90,7 +90,8 @@ public enum OutputError: OutputFault, Hashable {
     case .soundChanged(let from, let to):
       "\(output) cannot change its format: the sound went from \(from) to \(to)"
     case .noIntactPicture(let count):
-      "\(output): none of \(count) pictures was intact; --on-loss conceal takes them all the same"
+      "\(output): no picture of \(count) was intact; --on-loss skip waits for one, and --on-loss "
+        + "conceal takes any"
     case .failed(let reason):
       "\(output): \(reason)"
     }

@@ -12,17 +12,17 @@ final class PictureFiles: OutputDestination {
   static let formats = [
     OutputFormat(
       name: "jpg", otherEndings: ["jpeg"], inputs: .frames, samples: .own,
-      makeDestination: { PictureFiles(.jpeg, $0, $1) }),
+      makeDestination: { PictureFiles(JPEGEncoder(size: $0.shape.size), $0, $1) }),
     OutputFormat(
       name: "png", inputs: .frames, samples: .own,
-      makeDestination: { PictureFiles(.png, $0, $1) }),
+      makeDestination: { PictureFiles(PNGEncoder(size: $0.shape.size), $0, $1) }),
   ]
 
   private(set) var progress = OutputProgress()
 
   private let configuration: OutputLane.Configuration
   private let deadline: WriteDeadline
-  private let encoder: PictureEncoder
+  private let encoder: any PictureEncoder
   private var schedule: PictureSchedule
   /// `nil` for a descriptor.
   private let names: NamePattern?
@@ -34,13 +34,13 @@ final class PictureFiles: OutputDestination {
   private var lastName: (plain: String, clash: Int)?
 
   init(
-    _ coding: PictureEncoder.Coding, _ configuration: OutputLane.Configuration,
+    _ encoder: any PictureEncoder, _ configuration: OutputLane.Configuration,
     _ deadline: WriteDeadline
   ) {
     self.configuration = configuration
     self.deadline = deadline
     let interval = configuration.pictures.interval
-    encoder = PictureEncoder(coding, size: configuration.shape.size)
+    self.encoder = encoder
     schedule = PictureSchedule(every: interval)
     switch configuration.target {
     case .descriptor:
@@ -74,7 +74,8 @@ final class PictureFiles: OutputDestination {
         return
       }
       // Said at once, and not with the first picture.
-      guard unsafe access(Self.folder(of: path) + "/.", W_OK | X_OK) == 0 else {
+      let folder = Self.place(of: path).folder
+      guard unsafe access(folder + "/.", W_OK | X_OK) == 0 else {
         throw OutputError.cannotOpen(path: path, errno: errno)
       }
     }
@@ -106,8 +107,8 @@ final class PictureFiles: OutputDestination {
     if let pipe { return try write(picture, to: pipe) }
     let path = nextPath(for: frame)
     // Through symbolic links, which stay.
-    let target = Self.resolved(path)
-    let (folder, name) = (Self.folder(of: target), target.split(separator: "/").last ?? "")
+    let (folder, name) = Self.place(of: path)
+    let target = "\(folder)/\(name)"
     let temporary = "\(folder)/.\(name).\(getpid()).part"
     do {
       let file = try FileWriter(opening: temporary, until: deadline)
@@ -153,14 +154,8 @@ final class PictureFiles: OutputDestination {
     }
   }
 
-  private static func resolved(_ path: String) -> String {
-    guard let real = unsafe realpath(path, nil) else { return path }
-    defer { unsafe free(real) }
-    return unsafe String(cString: real)
-  }
-
-  private static func folder(of path: String) -> String {
-    guard let slash = path.lastIndex(of: "/") else { return "." }
-    return slash == path.startIndex ? "/" : String(path[..<slash])
+  /// Where the file lies, or will.
+  private static func place(of path: String) -> (folder: String, name: String) {
+    SymbolicLink.divide(SymbolicLink.target(of: path) ?? path)
   }
 }

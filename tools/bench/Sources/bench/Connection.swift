@@ -118,13 +118,4 @@ enum Connection {
     let size = (try? FileManager.default.attributesOfItem(atPath: output)[.size] as? Int) ?? 0
     return (after - before, size)
   }
-
-  /// The processor time of all child processes that have ended, in seconds.
-  private static func childrensTime() -> Double {
-    var usage = rusage()
-    getrusage(RUSAGE_CHILDREN.rawValue, &usage)
-    return [usage.ru_utime, usage.ru_stime].reduce(0) {
-      $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6
-    }
-  }
 }

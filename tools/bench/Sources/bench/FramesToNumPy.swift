@@ -28,7 +28,10 @@ enum FramesToNumPy {
   private static let slow = 0.21
 
   static func report(rounds: Int, in folder: String) throws {
-    let python = try environment(in: folder)
+    let python = "../../.build/python/bin/python"
+    guard FileManager.default.isExecutableFile(atPath: python) else {
+      throw BenchError(description: "there is no OpenCV in .build/python, which tools/setup makes")
+    }
     let clip = try clip(in: folder)
     head(
       "BGR frames in NumPy, RTSP in TCP, 1080p30 H.264, medians of \(rounds) rounds",
@@ -51,14 +54,6 @@ enum FramesToNumPy {
         number(median(slow[index].map(\.age)), 0),
       ])
     }
-  }
-
-  /// A Python with NumPy and OpenCV from PyPI.
-  private static func environment(in folder: String) throws -> String {
-    let path = "\(folder)/python"
-    try run(["python3", "-m", "venv", path])
-    try run(["\(path)/bin/pip", "install", "-q", "numpy", "opencv-python-headless"])
-    return "\(path)/bin/python"
   }
 
   /// A clip in whose first rows sixteen squares are the number of the picture.

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 
 /// A receiver under measurement, and the command that starts it.
 struct Peer: Sendable {
@@ -97,10 +98,38 @@ final class Running {
     return String(decoding: line, as: UTF8.self)
   }
 
-  /// Asks the program to end, and waits until it has.
-  func stop() {
+  /// Reads `count` bytes of its output, which are dropped.
+  func read(_ count: Int) throws {
+    var missing = count
+    var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    while missing > 0 {
+      let count = Glibc.read(
+        output.fileHandleForReading.fileDescriptor, &buffer, min(buffer.count, missing))
+      guard count > 0 else {
+        throw BenchError(description: "too little from \(process.arguments ?? [])")
+      }
+      missing -= count
+    }
+  }
+
+  /// Reads its output up to the end of the program; returns how many bytes it was.
+  func drain() -> Int {
+    var total = 0
+    var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    while case let count = Glibc.read(
+      output.fileHandleForReading.fileDescriptor, &buffer, buffer.count), count > 0
+    {
+      total += count
+    }
+    return total
+  }
+
+  /// Asks the program to end, and waits until it has; returns its exit status.
+  @discardableResult
+  func stop() -> Int32 {
     process.interrupt()
     process.waitUntilExit()
+    return process.terminationStatus
   }
 
   func waitUntilExit() -> String {
@@ -127,6 +156,15 @@ final class Running {
     let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
     return line?.split(whereSeparator: \.isWhitespace).dropFirst().first
       .flatMap { Double($0) }.map { $0 / 1024 } ?? 0
+  }
+}
+
+/// The processor time of all child processes that have ended, in seconds.
+func childrensTime() -> Double {
+  var usage = rusage()
+  getrusage(RUSAGE_CHILDREN.rawValue, &usage)
+  return [usage.ru_utime, usage.ru_stime].reduce(0) {
+    $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6
   }
 }
 

@@ -1,0 +1,6 @@
+#ifndef CTURBOJPEG_H
+#define CTURBOJPEG_H
+
+#include <turbojpeg.h>
+
+#endif

@@ -1,0 +1,40 @@
+import Foundation
+
+/// What raw frames of 1080p30 cost in a pipe: processor time of the receiver, with its start.
+enum RawFrames {
+  static let clients = [
+    Start.Client(name: "rtp-recv") { Start.ours($0, ["--rtsp-transport", "tcp"]) },
+    Start.Client(name: "gstreamer latency=0") {
+      Start.gstreamer($0, "protocols=tcp", decoder: "avdec_h264 max-threads=1")
+    },
+    Start.Client(name: "ffmpeg -threads 1") {
+      Start.ffmpeg($0, ["-threads", "1", "-rtsp_transport", "tcp"])
+    },
+  ]
+
+  private static let seconds = 14
+
+  static func report(rounds: Int, in folder: String) throws {
+    head(
+      "\(seconds) s of raw frames in a pipe, RTSP in TCP, 1080p30 H.264, medians of "
+        + "\(rounds) rounds",
+      ["receiver", "ms of processor time a frame", "ratio to ffmpeg"])
+    let server = try ClipServer((1920, 1080), seconds: seconds, bitRate: "6M", in: folder)
+    let results = try inRounds(rounds, clients) { try measure($0, server) }
+    let medians = results.map { median($0) }
+    for (client, cost) in zip(clients, medians) {
+      row([client.name, number(cost), number(cost / medians[clients.count - 1])])
+    }
+  }
+
+  private static func measure(_ client: Start.Client, _ server: ClipServer) throws -> Double {
+    let before = childrensTime()
+    let receiver = try Running(client.command(server.url))
+    let frames = receiver.drain() / server.frameBytes
+    _ = receiver.waitUntilExit()
+    guard frames > 30 * (seconds - 1) else {
+      throw BenchError(description: "only \(frames) frames by \(client.name)")
+    }
+    return (childrensTime() - before) * 1000 / Double(frames)
+  }
+}
