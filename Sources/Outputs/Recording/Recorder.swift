@@ -29,7 +29,7 @@ struct Recorder {
     var canContinue = true
   }
 
-  private enum State {
+  enum State {
     /// For a picture with which a file can begin.
     case waiting
     /// The first pictures wait until it is known how they are reordered.
@@ -39,45 +39,35 @@ struct Recorder {
 
   /// How many pictures and pieces of sound are in no file.
   var skipped: Int { unfiled + input.dropped }
-  private var unfiled = 0
-  private let configuration: Configuration
-  private var state = State.waiting
-  /// The first picture since the last file that is in none.
-  private var firstMissed: MediaTime?
+  var unfiled = 0
+  let configuration: Configuration
+  var state = State.waiting
+  var entries = FileEntries()
   private var continuity = Continuity()
   /// The same for sound alone.
-  private var soundContinuity = Continuity()
-  private var sets: (codec: VideoCodec, sets: StreamSets)?
+  var soundContinuity = Continuity()
   /// How far the pictures of files so far were reordered, where the stream does not say it.
   private var learnedDepth: Int?
   /// No file is begun before this arrival, because the last one could not be written.
   private var pause: Instant?
   private var lastArrival = Instant(nanoseconds: .min)
-  private var input: RecorderInput
+  var input: RecorderInput
   /// Why the container does not take the sound.
   private var refusal: String?
   /// Why sound is not in a pipe that has begun.
-  private var omission: String?
+  var omission: String?
   /// The last picture that came: no sound is far ahead of it.
-  private var newestPicture: (time: Int64, arrival: Instant)?
+  private(set) var newestPicture: (time: Int64, arrival: Instant)?
   private var rhythm = PictureRhythm()
   /// Sound alone with which the next file begins, once there is enough of it.
-  private var nextSound: [SoundTrack.Sample] = []
-  /// The times of the first and the last key picture of the file.
-  private var keys: (first: MediaTime, last: MediaTime)?
-  /// How long a file lasted in which no key picture came for longer than files are to be.
-  private(set) var longestKeyDistance: Double?
+  var nextSound: [SoundTrack.Sample] = []
+  private(set) var keys = KeyDistances()
   /// Whether a file has been begun before.
   private var hasBegun = false
-  private var actions = CircularBuffer<Action>()
+  var actions = CircularBuffer<Action>()
 
   /// By how much this machine's clock may be corrected within a file.
   private static let greatestClockStep = Duration.seconds(1)
-  /// How far sound may be ahead of the pictures, beyond what has passed since the last one came.
-  private static let greatestLead = Duration.seconds(5)
-  /// Less sound than this, at the end, makes no file of its own: it may be the last unit, or what
-  /// an encoder had left.
-  private static let shortestSound = Duration.milliseconds(300)
 
   init(_ configuration: Configuration) {
     self.configuration = configuration
@@ -126,7 +116,7 @@ struct Recorder {
   var soundChange: (from: String, to: String)? { input.track.change }
 
   /// Files what has its place among pictures and sound.
-  private mutating func drain() throws(RecordingError) {
+  mutating func drain() throws(RecordingError) {
     while let element = input.next() {
       switch element {
       case .picture(let unit): try take(unit)
@@ -142,7 +132,8 @@ struct Recorder {
     unfiled += nextSound.reduce(0) { $0 + $1.items }
     nextSound = []
     actions.removeAll()
-    (state, firstMissed) = (.waiting, nil)
+    state = .waiting
+    entries.firstMissed = nil
     self.pause = lastArrival.advanced(by: pause)
   }
 
@@ -157,21 +148,21 @@ struct Recorder {
     }
     newestPicture = (unit.time.nanoseconds, unit.firstArrival)
     rhythm.note(unit)
-    let own = noteSets(of: unit)
-    let isEntry = isEntry(unit)
+    let own = entries.noteSets(of: unit)
+    let isEntry = entries.isEntry(unit)
     if isEntry, let reason = reasonToEnd(before: unit, with: own) {
       guard configuration.canContinue else { throw .cannotChange(reason) }
-      if reason == .time { noteKeyDistance(before: unit) }
+      if reason == .time { keys.noteEnd(before: unit.time, segment: configuration.segment) }
       try end(because: reason)
     }
-    if isEntry { keys = (keys?.first ?? unit.time, unit.time) }
+    if isEntry { keys.note(unit.time) }
     switch state {
     case .waiting:
       guard isEntry, !isPausing else { return skip(unit) }
-      firstMissed = nil
+      entries.firstMissed = nil
       state = .opening(
         RecordingOpening(
-          with: unit, sets: sets?.sets ?? own, clockOffset: configuration.clock.offset()))
+          with: unit, sets: entries.sets ?? own, clockOffset: configuration.clock.offset()))
       try openIfReady()
     case .opening(var opening):
       // What is changed must not be in use elsewhere, or all of it is copied.
@@ -185,21 +176,14 @@ struct Recorder {
     }
   }
 
-  /// The parameter sets of `unit`, which later pictures may need.
-  private mutating func noteSets(of unit: AccessUnit) -> StreamSets {
-    let own = StreamSets(in: unit)
-    if own.isComplete { sets = (unit.codec, own) }
-    return own
-  }
-
   /// Leaves out a picture that no file is there for.
   private mutating func skip(_ unit: AccessUnit) {
     unfiled += 1
-    firstMissed = firstMissed ?? unit.time
+    entries.noteMissed(unit.time)
   }
 
   /// Whether the last file could not be written, and it is too early for another.
-  private var isPausing: Bool { pause.map { lastArrival < $0 } ?? false }
+  var isPausing: Bool { pause.map { lastArrival < $0 } ?? false }
 
   private mutating func write(_ unit: AccessUnit, to file: inout RecordingFile) {
     do {
@@ -210,16 +194,6 @@ struct Recorder {
       // A picture that the muxer refuses costs nothing but itself.
       unfiled += 1
     }
-  }
-
-  /// Whether a file can begin with `unit`.
-  private func isEntry(_ unit: AccessUnit) -> Bool {
-    guard unit.isRandomAccess, unit.integrity == .whole, unit.format != nil,
-      unit.codec.parameterSetTypes.isEmpty || sets?.codec == unit.codec
-    else { return false }
-    if unit.isEntryPoint { return true }
-    guard let firstMissed else { return false }
-    return unit.time.nanoseconds(since: firstMissed) >= RecorderInput.patience.wholeNanoseconds
   }
 
   /// Why the file has to end before `unit`, with which another can begin; `nil` if it goes on.
@@ -245,137 +219,17 @@ struct Recorder {
   }
 
   /// Why a file has to end that is `age` nanoseconds long and began with this offset of the clocks.
-  private func reasonToEnd(after age: Int64, clockOffset: Int64) -> FileReason? {
+  func reasonToEnd(after age: Int64, clockOffset: Int64) -> FileReason? {
     let step = configuration.clock.offset().subtractingSaturating(clockOffset)
     if step.magnitude > UInt64(Self.greatestClockStep.wholeNanoseconds) { return .clockSet }
     guard let segment = configuration.segment else { return nil }
     return age >= segment.wholeNanoseconds ? .time : nil
   }
 
-  /// Notes where the file has no key picture but its first, and is thus longer than it is to be.
-  private mutating func noteKeyDistance(before unit: AccessUnit) {
-    guard let segment = configuration.segment, let keys, keys.first == keys.last else { return }
-    let distance = unit.time.nanoseconds(since: keys.first)
-    // A key picture that is late by one or two is not rare.
-    guard distance > segment.wholeNanoseconds / 20 * 21 else { return }
-    longestKeyDistance = longestKeyDistance ?? Double(distance) / 1e9
-  }
-
-  // MARK: - Sound
-
-  /// Ends a file of sound alone if another can begin with `unit`, and only then: until then, the
-  /// sound would be in no file.
-  private mutating func endSoundAlone(before unit: AccessUnit) throws(RecordingError) {
-    _ = noteSets(of: unit)
-    guard configuration.container.holdsPictures, isEntry(unit), !isPausing else { return }
-    input.flush()
-    try drain()
-    if case .recording = state, !configuration.canContinue { throw .cannotChange(.track) }
-    let missed = firstMissed
-    try end(because: .track)
-    firstMissed = missed
-    input.endSoundAlone()
-  }
-
-  private mutating func take(_ sample: SoundTrack.Sample) throws(RecordingError) {
-    if input.isSoundOnly {
-      guard try beginSoundFile(with: sample) else { return }
-    } else if isFar(sample) {
-      unfiled += sample.items
-      return
-    }
-    switch state {
-    case .waiting: unfiled += sample.items
-    case .opening(var opening):
-      guard sample.start >= opening.first.time.nanoseconds else {
-        unfiled += sample.items
-        return
-      }
-      state = .waiting
-      opening.append(sample)
-      state = .opening(opening)
-      try openIfReady()
-    case .recording(var file):
-      if file.takes(sample) {
-        write(sample, to: &file)
-      } else {
-        unfiled += sample.items
-        if sample.sound != file.sound { noteOmission(from: file) }
-      }
-      state = .recording(file)
-    }
-  }
-
-  /// Whether `sample` is so far ahead of the pictures that its time is wrong: in a file, it would
-  /// keep out the sound after it.
-  private func isFar(_ sample: SoundTrack.Sample) -> Bool {
-    guard let newestPicture else { return false }
-    let passed = max(0, newestPicture.arrival.nanoseconds(to: sample.arrival))
-    return sample.start.subtractingSaturating(newestPicture.time).subtractingSaturating(passed)
-      > Self.greatestLead.wholeNanoseconds
-  }
-
-  /// Notes that sound is not in `file`, which is a pipe and thus not followed by one that has it.
-  private mutating func noteOmission(from file: RecordingFile) {
-    guard !configuration.canContinue else { return }
-    omission =
-      file.sound == nil
-      ? "it began after the header of a pipe, which is written once"
-      : "its format changed, and the header of a pipe is written once"
-  }
-
-  /// Begins a file of sound alone, where one has to begin with `sample`.
-  ///
-  /// - Returns: whether `sample` can be recorded now; otherwise it waits for more.
-  private mutating func beginSoundFile(
-    with sample: SoundTrack.Sample
-  ) throws(RecordingError) -> Bool {
-    let time = MediaTime(ticks: sample.start, timescale: 1_000_000_000)
-    if let reason = soundContinuity.judge(time, arrival: sample.arrival) {
-      try separate(because: reason, at: time)
-    }
-    if case .recording(let file) = state {
-      if file.sound != sample.sound {
-        guard configuration.canContinue else { throw .cannotChange(.track) }
-        try end(because: .track)
-      } else if configuration.canContinue,
-        let reason = reasonToEnd(
-          after: file.age(at: sample.start), clockOffset: file.clockOffset)
-      {
-        guard reason == .time else {
-          try end(because: reason)
-          return try beginSoundFile(with: sample)
-        }
-        nextSound.append(sample)
-        let enough = min(Self.shortestSound, configuration.segment ?? Self.shortestSound)
-        let length = sample.start.subtractingSaturating(nextSound[0].start)
-        guard length >= enough.wholeNanoseconds else { return false }
-        let sound = nextSound
-        nextSound = []
-        try end(because: .time)
-        for sample in sound { try take(sample) }
-        return false
-      }
-    }
-    guard case .waiting = state, !isPausing else { return true }
-    var file = try RecordingFile(first: sample, configuration)
-    begin(&file)
-    state = .recording(file)
-    return true
-  }
-
-  private mutating func write(_ sample: SoundTrack.Sample, to file: inout RecordingFile) {
-    do {
-      if let record = try file.write(sample) { actions.append(.write(record)) }
-    } catch {
-      unfiled += sample.items
-    }
-  }
-
   // MARK: - Files
 
   /// Begins the file once enough is known of its first pictures.
-  private mutating func openIfReady() throws(RecordingError) {
+  mutating func openIfReady() throws(RecordingError) {
     guard case .opening(let opening) = state else { return }
     // Sound may begin later than the pictures.
     let isComplete = hasBegun || input.track.sound != nil
@@ -414,7 +268,7 @@ struct Recorder {
     state = .recording(file)
   }
 
-  private mutating func begin(_ file: inout RecordingFile) {
+  mutating func begin(_ file: inout RecordingFile) {
     pause = nil
     hasBegun = true
     actions.append(.begin(FileBeginning(start: file.wallClock)))
@@ -427,7 +281,7 @@ struct Recorder {
   }
 
   /// Ends the file because what follows belongs to another time; a pipe goes on.
-  private mutating func separate(
+  mutating func separate(
     because reason: FileReason, at time: MediaTime?
   ) throws(RecordingError) {
     guard !configuration.canContinue else { return try end(because: reason) }
@@ -437,9 +291,13 @@ struct Recorder {
     state = .recording(file)
   }
 
-  private mutating func end(because reason: FileReason) throws(RecordingError) {
+  mutating func end(because reason: FileReason) throws(RecordingError) {
     if case .opening(let opening) = state { try open(opening) }
-    defer { (state, firstMissed, keys) = (.waiting, nil, nil) }
+    defer {
+      state = .waiting
+      entries.firstMissed = nil
+      keys.beginFile()
+    }
     guard case .recording(var file) = state else { return }
     for sample in nextSound {
       if file.takes(sample) { write(sample, to: &file) } else { unfiled += sample.items }

@@ -246,7 +246,7 @@ final class RecordingFiles: OutputDestination {
         .soundConverted(
           SoundChange(from: change.from, to: change.to, container: container.name)))
     }
-    if let distance = recorder?.longestKeyDistance, let segment = plan.segment, !hasNoted.keys {
+    if let distance = recorder?.keys.longest, let segment = plan.segment, !hasNoted.keys {
       hasNoted.keys = true
       events.append(.keyPicturesRare(distance: distance, segment: segment))
     }
