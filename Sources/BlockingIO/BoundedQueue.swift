@@ -1,4 +1,4 @@
-package import NIOCore
+public import NIOCore
 import RTPWire
 
 /// The limits of a queue before a thread: whichever is reached first.
@@ -35,55 +35,61 @@ public struct ClosedError: Error, Sendable, Hashable {
 ///
 /// Producers either never wait (``offer(_:bytes:)``), block their thread (``put(_:bytes:)``) or
 /// suspend their task (``send(_:bytes:)``); the one consumer blocks its thread.
-package final class BoundedQueue<Element: Sendable>: Sendable {
-  private typealias Waiter = (id: UInt64, continuation: CheckedContinuation<Void, Never>)
+///
+/// Like ``Monitor``, it is compiled for its elements by the modules that use it.
+@usableFromInline package final class BoundedQueue<Element: Sendable>: Sendable {
+  @usableFromInline typealias Waiter = (id: UInt64, continuation: CheckedContinuation<Void, Never>)
 
-  package typealias Line = CircularBuffer<(element: Element, bytes: Int)>
+  @usableFromInline package typealias Line = CircularBuffer<(element: Element, bytes: Int)>
 
-  private struct State {
-    var elements = Line()
-    var bytes = 0
-    var isClosed = false
+  @usableFromInline struct State {
+    @usableFromInline var elements = Line()
+    @usableFromInline var bytes = 0
+    @usableFromInline var isClosed = false
     /// Whether the consumer lets elements gather before it takes them.
-    var isGathering = false
+    @usableFromInline var isGathering = false
+    /// Whether the producer says when the consumer is to look, by ``release()``.
+    @usableFromInline var awaitsRelease = false
     /// Called once when there is room again.
-    var roomCalls: [@Sendable () -> Void] = []
-    var waiters: [Waiter] = []
-    var nextWaiter: UInt64 = 0
+    @usableFromInline var roomCalls: [@Sendable () -> Void] = []
+    @usableFromInline var waiters: [Waiter] = []
+    @usableFromInline var nextWaiter: UInt64 = 0
 
-    func hasRoom(for more: Int, within limits: QueueLimits) -> Bool {
+    @inlinable init() {}
+
+    @inlinable func hasRoom(for more: Int, within limits: QueueLimits) -> Bool {
       elements.isEmpty || (elements.count < limits.count && bytes + more <= limits.bytes)
     }
 
-    mutating func append(_ element: Element, bytes more: Int) {
+    @inlinable mutating func append(_ element: Element, bytes more: Int) {
       elements.append((element, more))
       bytes += more
     }
 
     /// Whether the queue is so full that producers should back off.
-    func isCrowded(within limits: QueueLimits) -> Bool {
+    @inlinable func isCrowded(within limits: QueueLimits) -> Bool {
       !isClosed && (elements.count > limits.count / 2 || bytes > limits.crowdedBytes)
     }
 
     /// Whether the queue is empty enough for producers to continue.
-    func isRoomy(within limits: QueueLimits) -> Bool {
+    @inlinable func isRoomy(within limits: QueueLimits) -> Bool {
       isClosed || (elements.count <= limits.count / 4 && bytes <= limits.crowdedBytes / 2)
     }
 
-    mutating func removeFirst() -> Element? {
+    @inlinable mutating func removeFirst() -> Element? {
       guard let (element, size) = elements.popFirst() else { return nil }
       bytes -= size
       return element
     }
   }
 
-  private let limits: QueueLimits
-  private let monitor = Monitor(State())
+  @usableFromInline let limits: QueueLimits
+  @usableFromInline let monitor = Monitor(State())
 
-  package init(limits: QueueLimits) { self.limits = limits }
+  @inlinable package init(limits: QueueLimits) { self.limits = limits }
 
   /// Appends `element` if there is room now.
-  package func offer(_ element: Element, bytes: Int) -> SubmitOutcome {
+  @inlinable package func offer(_ element: Element, bytes: Int) -> SubmitOutcome {
     monitor.update(wakingIf: concernsConsumer) { state in
       guard !state.isClosed else { return .closed }
       guard state.hasRoom(for: bytes, within: limits) else { return .full }
@@ -93,7 +99,7 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   }
 
   /// Appends `element` whatever the limits say; for the few commands that no limit may lose.
-  package func offerBeyondLimits(_ element: Element) -> SubmitOutcome {
+  @inlinable package func offerBeyondLimits(_ element: Element) -> SubmitOutcome {
     monitor.update { state in
       guard !state.isClosed else { return .closed }
       state.append(element, bytes: 0)
@@ -107,7 +113,7 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   /// wanted.
   ///
   /// - Returns: whether the element was kept, and how many others were not.
-  package func offer(
+  @inlinable package func offer(
     _ element: Element, bytes: Int, makingRoom makeRoom: (inout Line) -> Bool
   ) -> (outcome: SubmitOutcome, evicted: Int) {
     monitor.update(wakingIf: concernsConsumer) { state in
@@ -152,16 +158,18 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   /// Takes the first element, blocking the thread until there is one.
   ///
   /// - Returns: `nil` when the queue is closed and empty.
-  package func take() -> Element? { take(atMost: 1).first }
+  @inlinable package func take() -> Element? { take(atMost: 1).first }
 
   /// Takes the first elements, up to `count`, blocking the thread until there is one.
   ///
   /// - Returns: nothing when the queue is closed and empty.
-  package func take(atMost count: Int) -> [Element] {
+  @inlinable package func take(atMost count: Int) -> [Element] {
     let taken: (elements: [Element], waiters: [Waiter], calls: [@Sendable () -> Void])?
     taken = monitor.wait { state in
       guard !state.elements.isEmpty || state.isClosed else { return nil }
-      let elements = (0..<min(count, state.elements.count)).compactMap { _ in state.removeFirst() }
+      var elements: [Element] = []
+      elements.reserveCapacity(min(count, state.elements.count))
+      while elements.count < count, let element = state.removeFirst() { elements.append(element) }
       var calls: [@Sendable () -> Void] = []
       if state.isRoomy(within: limits) { swap(&calls, &state.roomCalls) }
       defer { state.waiters = [] }
@@ -182,15 +190,28 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
     monitor.quietly { $0.isGathering = false }
   }
 
-  private func concernsConsumer(_ state: State) -> Bool {
-    !state.isGathering || state.isCrowded(within: limits)
+  @inlinable func concernsConsumer(_ state: State) -> Bool {
+    !(state.isGathering || state.awaitsRelease) || state.isCrowded(within: limits)
+  }
+
+  /// Whether the consumer is woken by ``release()``, and not by each element.
+  ///
+  /// A queue that is closed or crowded wakes it in any case.
+  package var awaitsRelease: Bool {
+    get { monitor.quietly { $0.awaitsRelease } }
+    set { monitor.update { $0.awaitsRelease = newValue } }
+  }
+
+  /// Wakes the consumer, if anything waits.
+  @inlinable package func release() {
+    monitor.update(wakingIf: { !$0.elements.isEmpty }) { _ in }
   }
 
   /// How many elements wait.
-  package var count: Int { monitor.quietly { $0.elements.count } }
+  @inlinable package var count: Int { monitor.quietly { $0.elements.count } }
 
   /// Whether the queue is so full that producers should back off.
-  package var isCrowded: Bool { monitor.quietly { $0.isCrowded(within: limits) } }
+  @inlinable package var isCrowded: Bool { monitor.quietly { $0.isCrowded(within: limits) } }
 
   /// Calls `body` once the queue is half as full as a crowded one or closed, or at once if it is
   /// not crowded.

@@ -24,4 +24,14 @@ package enum WriteFailure: Error, Sendable, Hashable {
 
   /// The kernel's message.
   package var reason: String { unsafe String(cString: strerror(number)) }
+
+  /// Why `path` cannot be opened: the folder that is missing, or the kernel's message.
+  package func reason(opening path: String) -> String {
+    guard case .cannotOpen(ENOENT) = self, let slash = path.lastIndex(of: "/") else {
+      return reason
+    }
+    let folder = path[..<slash]
+    guard !folder.isEmpty, unsafe access(String(folder), F_OK) != 0 else { return reason }
+    return "there is no folder \(folder)"
+  }
 }

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -105,6 +107,11 @@ int frame_ring_accept(int listener, uint32_t credentials[2]) {
   credentials[0] = (uint32_t)peer.pid;
   credentials[1] = peer.uid;
   return reader;
+}
+
+int frame_ring_is_read(int reader) {
+  int unread = 0;
+  return ioctl(reader, SIOCOUTQ, &unread) != 0 || unread == 0;
 }
 
 int frame_ring_send(int reader, const struct rtp_recv_ring_datagram *datagram, int descriptor) {

@@ -35,7 +35,7 @@ struct OutputOptions: ParsableArguments {
   @Flag(
     help: """
       Scale pictures to the size of the first one in outputs that cannot change their size: pipes. \
-      Files continue as NAME.0001.y4m.
+      Files continue as NAME.0001.y4m, or the next number that is free.
       """)
   var scaleToFirst = false
 

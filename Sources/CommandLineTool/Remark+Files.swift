@@ -33,6 +33,10 @@ extension Remark {
       self.init(
         "key pictures come \(distance.formatted(digits: 1)) s apart, which is longer than --segment "
           + "says (\(Self.seconds(segment)) s): files begin with key pictures")
+    case .changesTooOften:
+      self = .warning(
+        "the stream changes so often that parts of it are left out: after 64 files in a row, one a "
+          + "second is begun")
     case .filesDeleted(let count, let bytes):
       guard isVerbose else { return nil }
       let size = (Double(bytes) / 1e6).formatted(digits: 1)

@@ -37,7 +37,7 @@ final class Session: Sendable {
   private static let patienceWithReader: Duration = .seconds(2)
   private static let statisticsInterval: Duration = .seconds(1)
   /// How long packets of recordings may gather before they are read.
-  private static let gatheringTime: Duration = .milliseconds(200)
+  private static let gatheringTime: Duration = .milliseconds(400)
   /// From one look at the receiver to the next where much happens: with a line to show, and
   /// without.
   private static let shortestPause: Duration = .milliseconds(200)
@@ -233,6 +233,8 @@ final class Session: Sendable {
   private func showProgress(since started: ContinuousClock.Instant) async {
     let display = command.display
     var line = StatusLine(isWanted: display.wantsLine)
+    // Nobody is told anything.
+    if display.quiet, !line.isEnabled, writer == nil { return }
     var narrator = Narrator(
       isVerbose: display.verbose, isQuiet: display.quiet, isAsking: !isPassive,
       isCodecChosen: command.media.codec != "auto", countsFrames: command.stopping.frames != nil)

@@ -144,7 +144,7 @@ private final class StatisticsLog {
           description: "--stats \(target): nobody has opened the pipe to read it within "
             + "\(readerPatience) s")
       } catch {
-        throw CannotWrite(description: "--stats \(target): \(error.reason)")
+        throw CannotWrite(description: "--stats \(target): \(error.reason(opening: target))")
       }
     }
   }

@@ -49,6 +49,8 @@ struct AccessUnitAssembler: Sendable {
     reader = format.codec.makeReader?()
   }
 
+  var hasUnit: Bool { !ready.isEmpty }
+
   mutating func next() -> AccessUnit? { ready.popFirst() }
 
   /// Adds a parameter set from outside the stream; `false` if it is none.
@@ -122,7 +124,7 @@ struct AccessUnitAssembler: Sendable {
     let role = format.role(of: head)
     let identity = role.isPicture ? reader?.identity(ofSlice: head, body: body) : nil
     if let heldTime = held?.time {
-      if heldTime != time || role.isPicture && begins(role, identity, behind: held) {
+      if heldTime != time || role.isPicture && Self.begins(role, identity, behind: held?.slices) {
         finishHeld(statistics: &statistics)
       } else if role.isPicture {
         rejoin()
@@ -130,7 +132,9 @@ struct AccessUnitAssembler: Sendable {
     } else if open?.hasPicture == true, open?.time == time, !role.isPicture, role.beginsAccessUnit {
       swap(&held, &open)
     }
-    if open?.hasPicture == true, open?.time != time || begins(role, identity, behind: open) {
+    if open?.hasPicture == true,
+      open?.time != time || Self.begins(role, identity, behind: open?.slices)
+    {
       // Without a marker, its last packets may be among the missing ones.
       finish(statistics: &statistics)
     } else if open?.time != time {
@@ -153,8 +157,8 @@ struct AccessUnitAssembler: Sendable {
     }
     open?.note(packets, at: time)
     if role.isPicture {
-      if open?.identity == nil { open?.identity = identity }
-      if role.beginsAccessUnit { open?.hasFirstSlice = true }
+      if open?.slices.identity == nil { open?.slices.identity = identity }
+      if role.beginsAccessUnit { open?.slices.hasFirst = true }
     }
     if lostPackets > 0 || isBehindGap {
       if !role.beginsAccessUnit { open?.noteDamage(.lostPackets) }
@@ -171,16 +175,17 @@ struct AccessUnitAssembler: Sendable {
     if open?.beginUnit(within: bounds, format: format) == false { statistics.excessUnits += 1 }
   }
 
-  /// Whether a slice begins another picture than `picture` (H.264 §7.4.1.2.4, H.265 §7.4.2.4.5).
-  private func begins(
-    _ role: NALUnitRole, _ identity: PictureIdentity?, behind picture: AccessUnitDraft?
+  /// Whether a slice begins another picture than that of `slices` (H.264 §7.4.1.2.4, H.265
+  /// §7.4.2.4.5).
+  private static func begins(
+    _ role: NALUnitRole, _ identity: PictureIdentity?, behind slices: AccessUnitDraft.Slices?
   ) -> Bool {
-    guard role.isPicture, let identity, let known = picture?.identity else {
+    guard role.isPicture, let identity, let known = slices?.identity else {
       return role.beginsAccessUnit
     }
     guard identity.isSamePicture(as: known) else { return true }
     // Some encoders misnumber pictures, but none sends the first slice of one twice.
-    return role.beginsAccessUnit && picture?.hasFirstSlice == true && !identity.isRedundant
+    return role.beginsAccessUnit && slices?.hasFirst == true && !identity.isRedundant
   }
 
   /// The picture continues after what followed its last slice.

@@ -33,14 +33,19 @@ struct AccessUnitDraft: Sendable {
   var recoveryPoint: RecoveryPoint?
   /// The first slice.
   var slice: NALUnit?
-  /// What its slices identify the picture by, if they do.
-  var identity: PictureIdentity?
-  /// The first slice of the picture has come.
-  var hasFirstSlice = false
+  var slices = Slices()
   /// Indices of parameter sets that were already known.
   var repeatedSets: [Int] = []
   /// Units that came between the slices and belong before them.
   private(set) var strays: [ByteBuffer] = []
+
+  /// What is known of its picture's slices.
+  struct Slices: Sendable {
+    /// What they identify the picture by, if they do.
+    var identity: PictureIdentity?
+    /// The first slice of the picture has come.
+    var hasFirst = false
+  }
 
   init(bytes: ByteBuffer, time: MediaTime, arrival: Instant) {
     self.bytes = bytes

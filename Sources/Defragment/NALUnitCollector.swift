@@ -192,6 +192,9 @@ public struct NALUnitCollector: Sendable {
     }
   }
 
+  /// Whether there is a complete access unit.
+  var hasUnit: Bool { assembler.hasUnit }
+
   /// The next complete access unit.
   mutating func next() -> AccessUnit? { assembler.next() }
 

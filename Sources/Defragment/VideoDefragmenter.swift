@@ -63,7 +63,10 @@ public struct VideoDefragmenter: Sendable {
   public var formatDescription: FormatDescription? { units.assembler.description }
 
   /// Takes in the next packet of the stream.
-  public mutating func push(_ packet: OrderedPacket) {
+  ///
+  /// - Returns: whether an access unit is complete.
+  @discardableResult
+  public mutating func push(_ packet: OrderedPacket) -> Bool {
     if packet.isDiscontinuity {
       flush()
       units.restart()
@@ -85,6 +88,7 @@ public struct VideoDefragmenter: Sendable {
       units.statistics.emptyPayloads += 1
     }
     units.endOfPacket(marker: packet.packet.marker)
+    return units.hasUnit
   }
 
   /// The next access unit that is complete.

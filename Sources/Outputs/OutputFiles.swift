@@ -22,6 +22,8 @@ final class OutputFiles: OutputDestination {
   /// The matrix that had to be assumed for RGB.
   private var assumedMatrix: UInt8?
   private var writtenBefore = (items: 0, bytes: 0)
+  private var allowance = FileAllowance()
+  private var events = OutputEvents()
 
   /// Writes records of what `make` makes.
   init(
@@ -41,6 +43,7 @@ final class OutputFiles: OutputDestination {
     progress.skipped = skipped
     progress.bytes = writtenBefore.bytes + (writer?.bytes ?? 0)
     progress.files = files
+    progress.events = events
     progress.notes = output.notes + (assumedMatrix.map { [.assumedMatrix($0)] } ?? [])
     return progress
   }
@@ -58,15 +61,19 @@ final class OutputFiles: OutputDestination {
       } catch {
         throw OutputError(error, path: "descriptor \(number)")
       }
-    case .path(let first):
-      let path =
-        files.count == 0 ? first : OutputTarget.continuation(of: first, number: files.count)
+    case .path(let first) where files.count == 0:
       do {
-        file = try FileWriter(opening: path, until: deadline, whenReaderIsLate: noteDelay)
+        file = try FileWriter(opening: first, until: deadline, whenReaderIsLate: noteDelay)
       } catch {
-        throw OutputError(error, path: path)
+        throw OutputError(error, path: first)
       }
-      files.append(path)
+      files.append(first)
+    case .path(let first):
+      let made = try FileWriter.makingFirstFree(of: {
+        OutputTarget.continuation(of: first, number: files.count + $0)
+      })
+      file = made.file
+      files.append(made.path)
     }
     isFile = file.isFile
     writer = RecordWriter(to: file, deadline: deadline)
@@ -80,7 +87,11 @@ final class OutputFiles: OutputDestination {
     var failure: (any Error)?
     for item in items where failure == nil {
       do {
-        if let record = try output.record(for: try fitted(item)) {
+        guard let item = try fitted(item) else {
+          skipped += 1
+          continue
+        }
+        if let record = try output.record(for: item) {
           records.append(record)
         } else {
           switch item {
@@ -109,8 +120,9 @@ final class OutputFiles: OutputDestination {
     writer = nil
   }
 
-  /// Makes the item fit the current file, or begins a new file for it.
-  private func fitted(_ item: OutputItem) throws(OutputError) -> OutputItem {
+  /// Makes the item fit the current file, or begins a new file for it; `nil` if there have been too
+  /// many.
+  private func fitted(_ item: OutputItem) throws(OutputError) -> OutputItem? {
     guard case .frame(var frame) = item else { return item }
     if let converter {
       assumedMatrix = assumedMatrix ?? converter.assumedMatrix(of: frame)
@@ -125,6 +137,11 @@ final class OutputFiles: OutputDestination {
     guard case .path = configuration.target, isFile else {
       throw .formatChanged(from: current, to: frame.geometry)
     }
+    guard allowance.allowsFile(at: frame.lastArrival) else {
+      if events.count == 0 { events.append(.changesTooOften) }
+      return nil
+    }
+    allowance.noteFile(at: frame.lastArrival)
     try finish()
     close()
     output = make()

@@ -136,6 +136,17 @@ public final class OutputLane: Sendable {
   /// Calls `body` once, from any thread, when there is room again; at once if there is room now.
   public func whenRoom(_ body: @escaping @Sendable () -> Void) { queue.whenRoom(body) }
 
+  /// Whether what is handed over waits for ``release()``.
+  ///
+  /// The output's thread then wakes once for all of it, or earlier if the queue is crowded.
+  public var awaitsRelease: Bool {
+    get { queue.awaitsRelease }
+    set { queue.awaitsRelease = newValue }
+  }
+
+  /// Has what was handed over written now.
+  public func release() { queue.release() }
+
   /// Hands over a frame; it is ignored if the format is not made from frames.
   ///
   /// With ``Policy/block`` this blocks the calling thread while the queue is full.

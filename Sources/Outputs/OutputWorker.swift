@@ -62,7 +62,7 @@ final class OutputWorker {
     let batch = takesUnits && playout == nil ? Self.unitsPerWrite : 1
     var wasIdle: Instant?
     while !account.deadline.isPast {
-      if batch > 1, destination.isFile, queue.count == 0 {
+      if batch > 1, destination.isFile, queue.count == 0, !queue.awaitsRelease {
         let now = Instant.now
         let comesFast = wasIdle.map { $0.duration(to: now) < destination.gatheringTime * 1.5 }
         if comesFast == true { queue.gather(for: destination.gatheringTime) }

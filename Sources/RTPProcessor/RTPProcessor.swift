@@ -153,10 +153,14 @@ public struct RTPProcessor: Sendable {
     if packet.payloadType == configuration.redundancyPayloadType {
       packet = packet.primaryEncoding ?? packet
     }
-    if let format = configuration.retransmissionFormats[packet.payloadType] {
+    if !configuration.retransmissionFormats.isEmpty,
+      let format = configuration.retransmissionFormats[packet.payloadType]
+    {
       return receiveRetransmission(packet, of: format, at: datagram.arrival)
     }
-    let format = configuration.correctionFormats[packet.payloadType]
+    let format =
+      configuration.correctionFormats.isEmpty
+      ? nil : configuration.correctionFormats[packet.payloadType]
     if let format, !format.isNumberedWithMedia {
       statistics.correction += 1
       correct(with: packet, of: format, at: datagram.arrival)

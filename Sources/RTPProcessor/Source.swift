@@ -351,13 +351,15 @@ struct Source: Sendable {
 }
 
 /// How often packets of a source arrive, to tell a pause between two frames from the source's end.
+///
+/// It counts nanoseconds, because arithmetic on `Duration` takes long for each packet.
 struct Liveliness: Sendable {
-  private static let period: Duration = .seconds(1)
+  private static let period: Int64 = 1_000_000_000
 
   private(set) var lastArrival: Instant
-  private var longestGap: Duration = .zero
+  private var longestGap: Int64 = 0
   /// Until a source has been observed for a while, it may be one that sends a frame a second.
-  private var longestGapBefore: Duration = Self.period
+  private var longestGapBefore = Self.period
   private var periodStart: Instant
 
   init(first: Instant) {
@@ -366,12 +368,12 @@ struct Liveliness: Sendable {
   }
 
   mutating func note(_ arrival: Instant) {
-    if periodStart.duration(to: arrival) > Self.period {
+    if periodStart.nanoseconds(to: arrival) > Self.period {
       longestGapBefore = longestGap
-      longestGap = .zero
+      longestGap = 0
       periodStart = arrival
     }
-    longestGap = max(longestGap, lastArrival.duration(to: arrival))
+    longestGap = max(longestGap, lastArrival.nanoseconds(to: arrival))
     lastArrival = max(lastArrival, arrival)
   }
 
@@ -381,6 +383,7 @@ struct Liveliness: Sendable {
   /// s.
   var silentFrom: Instant {
     let pause = max(longestGap, longestGapBefore)
-    return lastArrival.advanced(by: min(max(pause * 2, .milliseconds(500)), .seconds(2)))
+    return lastArrival.advanced(
+      byNanoseconds: min(max(pause.addingSaturating(pause), 500_000_000), 2_000_000_000))
   }
 }

@@ -33,6 +33,8 @@ final class Distribution: Sendable {
     var frameTakers: [Handover<RawFrame>] = []
     var unitTakers: [Handover<AccessUnit>] = []
     var soundTakers: [Handover<SoundUnit>] = []
+    /// Whether outputs wait for the end of a read.
+    var gathers = false
   }
 
   init(
@@ -113,6 +115,26 @@ final class Distribution: Sendable {
     for output in outputs { output.lane.write(unit, at: ticket) }
   }
 
+  /// From now on, what comes in one read is written together, once that is over.
+  func gather() { setGathers(true) }
+
+  private func setGathers(_ gathers: Bool) {
+    let isChange = state.withLock { state in
+      defer { state.gathers = gathers }
+      return state.gathers != gathers
+    }
+    guard isChange else { return }
+    for output in outputs where !output.format.inputs.needDecoding {
+      output.lane.awaitsRelease = gathers
+    }
+  }
+
+  /// Notes the end of a read: nothing more comes for a while.
+  func readCompleted() {
+    guard state.withLock(\.gathers) else { return }
+    for output in outputs where !output.format.inputs.needDecoding { output.lane.release() }
+  }
+
   /// Whether a lossless output has more waiting than it should.
   var isCrowded: Bool { crowded != nil }
 
@@ -159,6 +181,7 @@ final class Distribution: Sendable {
       state.allotment.connectionEnded()
       return state.decoder
     }
+    setGathers(false)
     for output in outputs where !output.format.inputs.needDecoding { output.lane.interrupt() }
     let framesEnd: @Sendable () -> Void = { [outputs] in
       for output in outputs where output.format.inputs.needDecoding { output.lane.interrupt() }

@@ -76,8 +76,11 @@ final class StreamDriver: DatagramSink {
   func describe(_ media: [MediaDescription]) { take { $0.described(media, at: .now) } }
 
   func receive(_ datagram: Datagram) {
-    state.value.reception.receive(datagram)
-    perform()
+    let isIdle = state.withValue { state in
+      state.reception.receive(datagram)
+      return state.reception.isIdle
+    }
+    if !isIdle { perform() }
   }
 
   func readCompleted(at now: Instant) { take { $0.readCompleted(at: now) } }
@@ -94,6 +97,7 @@ final class StreamDriver: DatagramSink {
   /// Does what is to be done, and has itself woken when more is.
   private func proceed() {
     perform()
+    surroundings.distribution.readCompleted()
     let due = state.withValue { $0.reception.deadline }
     state.value.alarm.set(for: due, on: transport.eventLoop) { [self] in
       state.value.alarm.rang()
@@ -122,7 +126,9 @@ final class StreamDriver: DatagramSink {
         }
       case .sendRTCP(let bytes, let track): transport.sendFeedback(bytes, track: track)
       case .holdReading(let isHeld): transport.holdReading(isHeld)
-      case .gather(let time): transport.gather(for: time)
+      case .gather(let time):
+        transport.gather(for: time)
+        distribution.gather()
       case .mediaBegan(let time): surroundings.tell(.mediaBegan(connection: number, at: time))
       case .ended(.connection(let reason)): surroundings.tell(.connectionEnded(number, reason))
       case .ended(.run(let reason)): surroundings.tell(.runEnded(reason))

@@ -24,6 +24,9 @@ struct Gate: Sendable {
     return true
   }
 
+  /// Whether there is room again, and the far end still held.
+  var isDraining: Bool { state == .draining }
+
   /// When ``giveUp()`` is due.
   var deadline: Instant? {
     guard case .closed(let since) = state else { return nil }

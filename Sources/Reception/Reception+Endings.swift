@@ -48,13 +48,6 @@ extension Reception {
     !carrier.isPassive || configuration.reconnectionSilence == nil
   }
 
-  /// How long media may pause before the connection counts as dead; `nil` waits forever.
-  private var silence: Duration? {
-    guard !carrier.isPassive else { return nil }
-    // A carrier with its own watchdog knows better reasons, so it gets the time to give them.
-    return carrier.longestSilence.map { $0 * 2 } ?? configuration.reconnectionSilence
-  }
-
   /// The payload types of unusable streams.
   var unusableTypes: [UInt8] {
     let ignored = video.ignoredPayloadTypes.filter { $0.value >= Self.unusableMinimum }.keys

@@ -42,6 +42,8 @@ public struct Reception: Sendable {
 
   let configuration: Configuration
   let carrier: Carrier
+  /// How long media may pause before the connection counts as dead; `nil` waits forever.
+  let silence: Duration?
   /// The final state of the previous connection.
   let former: Former?
   /// The track that is decoded.
@@ -114,6 +116,10 @@ public struct Reception: Sendable {
   ) throws {
     self.configuration = configuration
     self.carrier = carrier
+    // A carrier with its own watchdog knows better reasons, so it gets the time to give them.
+    silence =
+      carrier.isPassive
+      ? nil : carrier.longestSilence.map { $0 * 2 } ?? configuration.reconnectionSilence
     self.former = former.map { Former(video: $0.video, others: $0.others) }
     self.randomness = AnyRandomness(base: randomness)
     self.now = carrier.time == .live ? now : Instant(nanoseconds: 0)
@@ -269,6 +275,13 @@ public struct Reception: Sendable {
     return due
   }
 
+  /// Whether there is nothing to do until there is another input; cheaper than to ask for an action
+  /// after each packet.
+  public var isIdle: Bool {
+    carrier.time == .live && phase == .running && actions.isEmpty && waiting.isEmpty
+      && carrierEnd == nil && !gate.isDraining
+  }
+
   /// The next action; `nil` until there is another input.
   public mutating func nextAction() -> Action? {
     while true {
@@ -334,7 +347,7 @@ public struct Reception: Sendable {
 
   /// Queues the complete access units and the sound as actions.
   mutating func pull(at now: Instant) {
-    while let unit = nextPicture(at: now) { wait(with: .picture(unit)) }
+    while video.isReady(at: now), let unit = nextPicture(at: now) { wait(with: .picture(unit)) }
     for index in others.indices { others[index].drain(at: now) }
     takeSound()
     endIfUnrecognized()

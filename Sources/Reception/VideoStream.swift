@@ -49,6 +49,8 @@ public struct VideoStream: Sendable {
   ///
   /// Kept here, because reading it from the defragmenter for each packet would copy that.
   private var parameterSetsKnown = false
+  /// Whether an access unit may be complete.
+  private var mayHaveUnit = false
   /// Whether an intact picture at which decoding can begin has come.
   private var hasBegun = false
   /// Whether the codec is the one that was said; `nil` if it was recognized.
@@ -172,9 +174,18 @@ public struct VideoStream: Sendable {
     }
   }
 
+  /// Whether an access unit is complete at `now`; cheaper than to take out nothing.
+  mutating func isReady(at now: Instant) -> Bool {
+    while !mayHaveUnit {
+      guard let packet = processor.next(at: now) else { return false }
+      unpack(packet)
+    }
+    return true
+  }
+
   /// The next access unit complete at `now`.
   public mutating func next(at now: Instant) -> AccessUnit? {
-    while true {
+    while isReady(at: now) {
       if var unit = defragmenter?.next() {
         if !parameterSetsKnown { noteParameterSets() }
         if parameterSetsKnown, unit.integrity == .whole, unit.dependency != nil,
@@ -189,9 +200,9 @@ public struct VideoStream: Sendable {
         unit.captureTime = processor.clock.captureTime(of: unit.time)
         return unit
       }
-      guard let packet = processor.next(at: now) else { return nil }
-      unpack(packet)
+      mayHaveUnit = false
     }
+    return nil
   }
 
   /// Ends the stream: what is incomplete becomes an access unit for ``next(at:)``.
@@ -204,11 +215,12 @@ public struct VideoStream: Sendable {
     processor.finish()
     while let packet = processor.next(at: now) { unpack(packet) }
     defragmenter?.flush(isLeft: isLeft)
+    mayHaveUnit = true
   }
 
   private mutating func unpack(_ packet: OrderedPacket) {
     if doubt?.observe(packet.packet.payload) == .confirmed { doubt = nil }
-    defragmenter?.push(packet)
+    if defragmenter?.push(packet) == true { mayHaveUnit = true }
   }
 
   private mutating func begin(with media: MediaDescription) throws {

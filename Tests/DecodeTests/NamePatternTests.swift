@@ -1,4 +1,5 @@
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import Outputs
@@ -105,5 +106,24 @@ import Testing
     let name = try NamePattern(path, allowsNumbers: false)
     #expect(name.matches(name.path(at: Self.time)))
     #expect(name.matches(name.path(at: Self.time, clash: 9999)))
+  }
+
+  @Test("every name is known again, at any time", arguments: fuzzSeeds)
+  func anyTime(_ seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let letters = ["%Y", "%y", "%m", "%d", "%j", "%H", "%M", "%S", "%f", "%F", "%T", "%z", "%%"]
+    for _ in 0..<2000 {
+      var text = ""
+      for _ in 0..<random.number(upTo: 6) {
+        text += letters[random.integer(below: letters.count)]
+        if random.integer(below: 3) == 0 { text += String(random.next() % 100) }
+      }
+      text += "%S.mp4"
+      let pattern = try NamePattern(text, allowsNumbers: false)
+      let time = WallClockTime(
+        nanoseconds: Int64(truncatingIfNeeded: random.next()) >> random.integer(below: 40))
+      let name = pattern.path(at: time, clash: random.integer(below: 10_000))
+      if !pattern.matches(name) { Issue.record("\(text): \(name)") }
+    }
   }
 }

@@ -249,6 +249,22 @@ import Testing
     }
   }
 
+  @Test("a file that continues another replaces none, only the one that was named")
+  func continuationsReplaceNothing() async throws {
+    let folder = try TemporaryFolder()
+    for name in ["a.yuv", "a.0001.yuv"] { try Data("precious".utf8).write(to: folder.url(name)) }
+    let lane = try lane(.path(folder("a.yuv")), "yuv")
+    var parts: [[RawFrame]] = []
+    for clip in Self.sizes.prefix(3) { parts.append(try await clip.decodedFrames()) }
+    for frame in parts.joined() { lane.write(frame) }
+    let summary = await lane.finish()
+    #expect(summary.error == nil)
+    let names = ["a.yuv", "a.0002.yuv", "a.0003.yuv"]
+    #expect(summary.files.last == names.map { folder($0) })
+    for (name, part) in zip(names, parts) { #expect(try folder.contents(name) == packed(part)) }
+    #expect(try folder.contents("a.0001.yuv") == Array("precious".utf8))
+  }
+
   @Test("a pipe ends where the pictures change, on a whole frame")
   func sizeChangeInPipe() async throws {
     let small = try await Self.sizes[2].decodedFrames()

@@ -217,4 +217,31 @@ struct PlayoutClockTests {
     try await eventually { lane.counters.written == 4 }
     #expect(await lane.finish().error == nil)
   }
+
+  @Test("no times whatever trap, or hold anything live back", arguments: fuzzSeeds, [true, false])
+  func anyTimes(_ seed: UInt64, _ isLive: Bool) {
+    var random = SeededGenerator(seed: seed)
+    func any() -> Int64 { Int64(truncatingIfNeeded: random.next()) >> random.integer(below: 64) }
+    var clock = PlayoutClock(isLive: isLive, rate: seed % 2 == 0 ? Rational(1, 3) : nil)
+    var media = any()
+    var arrival = any()
+    var now: Int64 = 1_000_000_000_000
+    for _ in 0..<5000 {
+      switch random.integer(below: 12) {
+      case 0: media = any()
+      case 1: arrival = any()
+      case 2: now += Int64(random.integer(below: 100_000_000_000))
+      case 3: media = random.integer(below: 2) == 0 ? Int64.min : Int64.max
+      default:
+        media = media.addingSaturating(40_000_000)
+        arrival = arrival.addingSaturating(40_000_000)
+        now += 40_000_000
+      }
+      let instant = Instant(nanoseconds: now)
+      let ticket = clock.note(media, arrival: Instant(nanoseconds: arrival), at: instant)
+      let due = clock.instant(of: ticket)
+      if isLive { #expect(instant.duration(to: due) <= PlayoutClock.longestDelay) }
+      clock.left(ticket, at: max(due, instant))
+    }
+  }
 }

@@ -286,6 +286,48 @@ struct RingTests {
     server.close()
   }
 
+  @Test("a reader that does not read keeps no more than three memories from being freed")
+  func unreadMemories() async throws {
+    let frame = try await Self.frame()
+    let path = try Scratch.path("ring")
+    let server = try RingServer(at: path)
+    defer { server.close() }
+    let script = """
+      import signal, socket, struct, sys
+      signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+      ring = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+      ring.connect(sys.argv[1])
+      print("open", flush=True)
+      signal.sigwait([signal.SIGUSR1])
+      def take():
+          data, parts, _, _ = ring.recvmsg(64, socket.CMSG_SPACE(4))
+          return struct.unpack("<IIQQQ", data)[3] if parts else 0
+      memories = []
+      ring.setblocking(False)
+      try:
+          while True: memories.append(take())
+      except BlockingIOError:
+          print("waiting", sum(first > 0 for first in memories), flush=True)
+      ring.settimeout(20)
+      while max(memories) < 20: memories.append(take())
+      print("newest", max(memories), flush=True)
+      """
+    let reader = try RunningProcess("/usr/bin/python3", ["-c", script, path])
+    _ = try reader.waitForLine(#/open/#)
+    try await eventually { server.figures.first { $0.name == "readers" }?.value == 1 }
+    for number in 1...20 as ClosedRange<UInt64> {
+      server.serve(
+        try RingMemory(
+          RingLayout(of: PictureLayout(of: frame.geometry)), first: number, epoch: number,
+          state: .starting))
+      server.announce(number, epoch: number)
+    }
+    reader.send(signal: SIGUSR1)
+    let waiting = try reader.waitForLine(#/waiting (\d+)/#)
+    #expect(try #require(Int(waiting.1)) <= 3)
+    _ = try reader.waitForLine(#/newest 20/#)
+  }
+
   @Test("what has another size follows in another memory, and nothing is missed")
   func formatChange() async throws {
     let first = try await Clip(name: "small", width: 64, height: 48, frames: 4).decodedFrames()

@@ -153,4 +153,12 @@ struct SoundDecoderTests {
     let value = 16 * half * (1 - half) / (5 - 4 * half * (1 - half))
     return phase < 0.5 ? value : -value
   }
+
+  @Test("more channels than are said come to nothing")
+  func manyChannels() throws {
+    let clip = SoundClip(encoder: "aac", decoder: "aac", rate: 48_000, channels: 16, padding: 1024)
+    let units = try clip.made().units
+    let decoder = try SoundDecoder(try #require(units.first).format)
+    #expect(units.prefix(20).allSatisfy { (decoder.decode($0.bytes)?.channels ?? 1) <= 8 })
+  }
 }

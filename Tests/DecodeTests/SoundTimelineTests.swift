@@ -71,4 +71,46 @@ struct SoundTimelineTests {
     #expect((5000 * 2 - 640...5000 * 2).contains(total), "\(total)")
     #expect(silence.allSatisfy { $0 <= 642 })
   }
+
+  @Test("forged leaps do not add up to more silence than time has passed")
+  func manyForgedLeaps() {
+    var timeline = SoundTimeline()
+    var total = 0
+    for number in 0..<1000 {
+      // 20 ms of sound every 20 ms, each four seconds later than it should be.
+      let ticks = Int64(number) * (4 * 8000 + 160)
+      let late = Duration.microseconds(Int64(number) * 20_000 - ticks * 125)
+      total += timeline.silence(before: Self.unit(ticks, late: late))
+    }
+    // 20 s have passed, and 20 s of sound came.
+    #expect(total < 16_000 * 110, "\(total / 16_000) s")
+  }
+
+  @Test("a sender that is faster than time, such as a file's, may pause")
+  func pausesOfAFile() {
+    var timeline = SoundTimeline()
+    var silence: [Int] = []
+    for number in 0..<500 {
+      // 20 ms of sound, and then a pause of 80 ms.
+      let ticks = Int64(number) * 800
+      silence.append(timeline.silence(before: Self.unit(ticks, late: .microseconds(-ticks * 125))))
+    }
+    #expect(silence == [0] + Array(repeating: 1280, count: 499))
+  }
+
+  @Test("silence at the highest rate, with the most channels, needs little memory")
+  func hugeSilence() {
+    let format = SoundFormat(
+      codec: SoundCodec(name: "l16", decoderName: "pcm_s16be"), sampleRate: 384_000, channels: 8)
+    var timeline = SoundTimeline()
+    let silence = [0, 50].map { seconds in
+      timeline.silence(
+        before: SoundUnit(
+          format: format, bytes: ByteBuffer(),
+          time: MediaTime(ticks: seconds * 384_000, timescale: 384_000), sampleCount: 384,
+          firstArrival: Instant(nanoseconds: seconds * 1_000_000_000),
+          lastArrival: Instant(nanoseconds: seconds * 1_000_000_000)))
+    }
+    #expect(silence.allSatisfy { $0 * 8 <= 24_000_000 }, "\(silence)")
+  }
 }

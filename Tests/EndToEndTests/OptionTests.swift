@@ -138,6 +138,9 @@ struct OptionTests {
       (["/nowhere/x.sdp"], 2, "rtp-recv: cannot read /nowhere/x.sdp"),
       (["udp://127.0.0.1:9", "--srtp-key-file", "/nowhere/key"], 3, "No such file"),
       (["rtp://127.0.0.1:0", "--bind", "192.0.2.1:0"], 2, "is not an address of this machine"),
+      (["rtp://127.0.0.1:0", "--stats", "/nowhere/a/x"], 6, "there is no folder /nowhere/a"),
+      (["rtp://127.0.0.1:0", "--capture", "/nowhere/a/x"], 6, "there is no folder /nowhere/a"),
+      (["rtp://127.0.0.1:0", "-o", "shm:/nowhere/a/x"], 6, "there is no folder /nowhere/a"),
       (["rtsps://127.0.0.1:9/", "--tls-ca", "/nowhere/a"], 64, "/nowhere/a cannot be read"),
       (
         [

@@ -30,4 +30,30 @@ struct DistributionTests {
     #expect(!distribution.deliver(unit(1, isRandomAccess: false)))
     await distribution.finishDecoding()
   }
+
+  @Test(
+    "while packets gather, what a read brings is written at its end; another connection's at once")
+  func gatheredUnits() async throws {
+    let folder = try TemporaryFolder()
+    let format = try #require(OutputCatalogue.standard.format(named: "h264"))
+    let lane = try OutputLane(
+      OutputLane.Configuration(target: .path(folder("a.h264")), format: format))
+    let output = RunningOutput(name: "a.h264", format: format, holdsFarEnd: false, lane: lane)
+    var configuration = Receiver.Configuration()
+    configuration.outputs = [
+      OutputRequest(argument: folder("a.h264"), format: format, policy: .dropOldest)
+    ]
+    let distribution = Distribution(
+      configuration: configuration, pace: .live, outputs: [output], end: { _ in })
+    distribution.gather()
+    for count in 1...3 as ClosedRange<UInt64> {
+      for number in 0..<4 { _ = distribution.deliver(unit(Int64(number), isRandomAccess: true)) }
+      distribution.readCompleted()
+      try await eventually { lane.counters.written == count * 4 }
+    }
+    distribution.endConnection()
+    _ = distribution.deliver(unit(0, isRandomAccess: true))
+    try await eventually { lane.counters.written == 13 }
+    _ = await lane.finish()
+  }
 }

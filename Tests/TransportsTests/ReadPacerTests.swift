@@ -73,6 +73,26 @@ struct ReadPacerTests {
     #expect(cameraDelays(bufferSize: 4 << 20).allSatisfy { $0 == 200_000_000 })
   }
 
+  @Test("a burst leaves less room, for a minute or two")
+  func gatheringAfterABurst() {
+    var pacer = ReadPacer()
+    func second(_ number: Int64) -> [Int64?] {
+      delays(
+        &pacer, perRead: 8, everyMicroseconds: 40_000, fromMilliseconds: number * 1000,
+        forMilliseconds: 1000)
+    }
+    _ = second(0)
+    // Half of the buffer holds 512 datagrams; the burst takes 450 of them.
+    pacer.gather(for: 200_000_000, bufferSize: 2 << 20)
+    #expect(second(1).suffix(5).allSatisfy { $0 == 200_000_000 })
+    _ = pacer.delay(afterReading: 450, now: Instant(nanoseconds: 2_000_000_000))
+    for number in 3...10 as ClosedRange<Int64> {
+      #expect(second(number).suffix(5).allSatisfy { ($0 ?? 0) < 200_000_000 })
+    }
+    for number in 11...124 as ClosedRange<Int64> { _ = second(number) }
+    #expect(second(125).allSatisfy { $0 == 200_000_000 })
+  }
+
   @Test("datagrams gather only as long as bursts leave half of the buffer free")
   func gatheringInASmallBuffer() {
     #expect(cameraDelays(bufferSize: 212_992).allSatisfy { $0 == nil })

@@ -21,6 +21,9 @@ _MEMORY = 1
 # Tries to connect again after these seconds, then after as many as the last.
 _RETRIES = (0.05, 0.1, 0.2, 0.5, 1.0)
 
+# A newest frame that is not in its slot for so many seconds is none.
+_LONGEST_WRITE = 1.0
+
 # Rings of earlier formats whose frames ordered reading has not reached yet.
 _MOST_MEMORIES = 4
 
@@ -131,6 +134,7 @@ class Ring:
         :param copy: whether the frame gets samples of its own, or shows those in the ring; see
             ``Frame.valid``.
         """
+        end = time.monotonic() + _LONGEST_WRITE
         while True:
             self._drain()
             # The last memory may wait for its first frame yet.
@@ -146,6 +150,8 @@ class Ring:
                 del self._memories[:number]
                 return frame
             # The writer was faster, so there is a newer one.
+            if time.monotonic() > end:
+                raise InvalidRing("the newest frame is not in its slot")
 
     def view(self) -> Optional[Frame]:
         """The newest frame without a copy; see ``Frame.valid``."""

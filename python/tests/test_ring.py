@@ -350,6 +350,40 @@ class HostileTests(RingTestCase):
                     ring.wait(1)
                 self.writer.drop()
 
+    def test_a_newest_frame_that_is_not_there(self):
+        for number in [1, 5, 2**63 + 1]:
+            self.begin_again()
+            with self.subTest(number=number), self.ring() as ring:
+                self.writer.write()
+                ring._drain()
+                struct.pack_into("<Q", self.writer.map, 64, number + 1)
+                with self.assertRaises(InvalidRing):
+                    ring.latest()
+
+    def test_more_descriptors_than_one(self):
+        program = os.environ.get("RING_CHECK")
+        if not program:
+            return
+        process = subprocess.Popen([program, self.path], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        self.writer.accept()
+        descriptors = array.array("i", [self.writer.descriptor, self.writer.descriptor])
+        for _ in range(100):
+            self.writer.readers[-1].send(struct.pack("<IIQQQ", 3, 0, 1, 1, now()))
+            self.writer.readers[-1].sendmsg(
+                [struct.pack("<IIQQQ", 1, 0, 1, 1, now())],
+                [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)])
+        self.writer.write()
+        # The reader has taken all that was sent once its queue is empty.
+        end = time.monotonic() + 20
+        while fcntl.ioctl(self.writer.readers[-1], 0x5411, b"\0" * 4) != b"\0" * 4:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+        self.assertLess(len(os.listdir(f"/proc/{process.pid}/fd")), 12)
+        process.kill()
+        process.wait()
+
     def check_program(self, expected):
         """Lets the reader in C read what the writer has."""
         program = os.environ.get("RING_CHECK")

@@ -2,11 +2,26 @@ public import NIOCore
 
 /// Opus (RFC 6716): its codec, and the first byte of its packets.
 public enum Opus {
-  public static let codec = SoundCodec(name: "opus", decoderName: "opus")
+  /// libavcodec's own decoder makes next to nothing of a lost frame, and needs half a second to be
+  /// right again; libopus, behind another name, conceals it.
+  public static let codec = SoundCodec(
+    name: "opus", decoderName: "opus",
+    concealment: SoundConcealment(decoderName: "libopus") { lostFrame(after: $0) })
   /// Samples a second; that of the RTP clock too, whatever was recorded (RFC 7587 §4.1).
   public static let sampleRate = 48_000
   /// Samples of the longest packet: 120 ms (RFC 6716 §3.2, R5).
   public static let longestPacket = 5760
+
+  /// A frame of no bytes, like those of `packet`: that is what stands for a lost one (RFC 6716
+  /// §3.2.1).
+  private static func lostFrame(
+    after packet: ByteBuffer
+  ) -> SoundConcealment.LostFrame? {
+    guard let first = packet.getInteger(at: packet.readerIndex, as: UInt8.self) else { return nil }
+    let bytes = ByteBuffer(integer: first & ~0x03)
+    guard let contents = TableOfContents(of: bytes) else { return nil }
+    return SoundConcealment.LostFrame(bytes: bytes, samples: contents.samples)
+  }
 
   /// The table of contents of a packet (RFC 6716 §3.1).
   public struct TableOfContents: Sendable, Hashable {

@@ -6,10 +6,13 @@ public struct SoundCodec: Sendable, Hashable {
   public let name: String
   /// libavcodec's name of the decoder: `aac`, `pcm_mulaw`, `opus`.
   public let decoderName: String
+  /// How lost sound is made up, where a decoder does that.
+  public let concealment: SoundConcealment?
 
-  public init(name: String, decoderName: String) {
+  public init(name: String, decoderName: String, concealment: SoundConcealment? = nil) {
     self.name = name
     self.decoderName = decoderName
+    self.concealment = concealment
   }
 
   public static func == (one: SoundCodec, other: SoundCodec) -> Bool { one.name == other.name }

@@ -33,6 +33,9 @@ int frame_ring_accept(int listener, uint32_t credentials[2]);
 int frame_ring_send(
   int reader, const struct rtp_recv_ring_datagram *datagram, int descriptor);
 
+// Whether a reader has read all that was sent to it.
+int frame_ring_is_read(int reader);
+
 // Bytes of memory that are to be had, by the kernel and by the limit of the control group.
 uint64_t frame_ring_available_memory(void);
 

@@ -247,14 +247,18 @@ static inline int rtp_recv_ring_drain(struct rtp_recv_ring *ring) {
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return RTP_RECV_RING_FRAME;
     if (count <= 0) return RTP_RECV_RING_GONE;
     struct cmsghdr *part = CMSG_FIRSTHDR(&message);
-    if (part && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS &&
-        part->cmsg_len == CMSG_LEN(sizeof(int))) {
-      int descriptor;
-      memcpy(&descriptor, CMSG_DATA(part), sizeof descriptor);
-      int outcome = rtp_recv_ring_map(ring, descriptor);
-      close(descriptor);
-      if (outcome != RTP_RECV_RING_FRAME) return outcome;
+    int outcome = RTP_RECV_RING_FRAME;
+    if (part && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS) {
+      /* One is expected, and there is room for two. */
+      size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      for (size_t i = 0; i < count; i++) {
+        int descriptor;
+        memcpy(&descriptor, CMSG_DATA(part) + i * sizeof descriptor, sizeof descriptor);
+        if (i == 0) outcome = rtp_recv_ring_map(ring, descriptor);
+        close(descriptor);
+      }
     }
+    if (outcome != RTP_RECV_RING_FRAME) return outcome;
     if (count != (ssize_t)sizeof datagram) return RTP_RECV_RING_INVALID;
   }
 }
@@ -333,6 +337,8 @@ static inline int rtp_recv_ring_read(struct rtp_recv_ring *ring, uint64_t number
   frame->slot = (const struct rtp_recv_ring_slot *)(ring->memory + offset);
   if (rtp_recv_ring_load(&frame->slot->lock) != 2 * number) return RTP_RECV_RING_NOTHING;
   memcpy(&frame->header, frame->slot, sizeof frame->header);
+  frame->header.pixel_format[sizeof frame->header.pixel_format - 1] = 0;
+  frame->header.damage[sizeof frame->header.damage - 1] = 0;
   if (frame->header.sequence != number || !rtp_recv_frame_is_valid(frame))
     return RTP_RECV_RING_NOTHING;
   if (frame->header.plane_count == 0 || frame->header.plane_count > RTP_RECV_RING_PLANES)

@@ -3,6 +3,8 @@ import CFFmpeg
 public import NIOCore
 
 /// libavcodec, opened for one format of sound and used by one thread.
+///
+/// Of two decoders, it is the one that makes up what is lost.
 @safe public final class SoundDecoder {
   public let format: SoundFormat
   /// Units that could not be decoded.
@@ -11,14 +13,22 @@ public import NIOCore
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let packet: UnsafeMutablePointer<AVPacket>
   private let frame: UnsafeMutablePointer<AVFrame>
+  /// How lost frames are made up, if they are.
+  private let concealment: SoundConcealment?
+  /// The last unit since the beginning that was decoded.
+  private var last: ByteBuffer?
 
   /// Opens the decoder that the format's codec names.
   ///
   /// - Throws: ``DecoderError``.
   public init(_ format: SoundFormat) throws(DecoderError) {
-    guard let decoder = unsafe avcodec_find_decoder_by_name(format.codec.decoderName) else {
-      throw .unsupportedCodec(name: format.codec.name)
+    let concealing = unsafe format.codec.concealment.flatMap {
+      unsafe avcodec_find_decoder_by_name($0.decoderName)
     }
+    guard
+      let decoder = unsafe concealing ?? avcodec_find_decoder_by_name(format.codec.decoderName)
+    else { throw .unsupportedCodec(name: format.codec.name) }
+    concealment = unsafe concealing == nil ? nil : format.codec.concealment
     guard let context = unsafe avcodec_alloc_context3(decoder) else { throw .outOfMemory }
     guard let packet = unsafe av_packet_alloc(), let frame = unsafe av_frame_alloc() else {
       var context: UnsafeMutablePointer<AVCodecContext>? = unsafe context
@@ -55,6 +65,19 @@ public import NIOCore
   /// Rate and number of channels are those that the decoder finds: AAC with SBR has twice the rate
   /// that its configuration may say.
   public func decode(_ bytes: ByteBuffer) -> SoundSamples? {
+    let samples = samples(of: bytes)
+    if samples != nil { last = bytes }
+    return samples
+  }
+
+  /// What the decoder makes up for a lost frame after the last unit, getting softer with each;
+  /// `nil` if it does not.
+  public func conceal() -> SoundSamples? {
+    guard let last, let frame = concealment?.lostFrame(last) else { return nil }
+    return samples(of: frame.bytes)
+  }
+
+  private func samples(of bytes: ByteBuffer) -> SoundSamples? {
     guard unsafe packet.fill(with: bytes) else {
       failures += 1
       return nil
@@ -71,7 +94,7 @@ public import NIOCore
       let found = unsafe (
         rate: Int(frame.pointee.sample_rate), channels: Int(frame.pointee.ch_layout.nb_channels)
       )
-      guard found.rate > 0, found.channels > 0 else { continue }
+      guard found.rate > 0, (1...8).contains(found.channels) else { continue }
       // One unit has one shape; what differs from it is not known to any decoder here.
       guard shape.map({ $0 == found }) ?? true else { continue }
       shape = found
@@ -82,7 +105,10 @@ public import NIOCore
   }
 
   /// Forgets what came before: the next unit does not continue it.
-  public func restart() { unsafe avcodec_flush_buffers(context) }
+  public func restart() {
+    last = nil
+    unsafe avcodec_flush_buffers(context)
+  }
 }
 
 extension UnsafeMutablePointer<AVCodecContext> {

@@ -18,6 +18,13 @@ public struct SoundSamples: Sendable {
   /// Samples of each channel.
   public var count: Int { values.count / channels }
 
+  /// The first `count` samples of each channel.
+  public func prefix(_ count: Int) -> SoundSamples {
+    SoundSamples(
+      sampleRate: sampleRate, channels: channels,
+      values: Array(values.prefix(max(count, 0) * channels)))
+  }
+
   /// The samples as 16-bit integers, low byte first, as `pcm_s16le` names them.
   public func writeInt16(to buffer: inout ByteBuffer) {
     buffer.reserveCapacity(buffer.writerIndex + 2 * values.count)

@@ -86,6 +86,10 @@ public struct SoundUnitCollector: Sendable {
         ticks: begun.time.ticks.addingSaturating(ticks), timescale: begun.time.timescale),
       sampleCount: max(samples, 0), firstArrival: begun.arrival, lastArrival: arrival)
     guard isInterleaved || interleaved.isInUse else { return emit(unit) }
+    // Where so many would wait that some have to go on, those after them would come too late.
+    let longest = Self.longestGap.components.seconds * Int64(unit.time.timescale)
+    guard unit.time.ticks.subtractingSaturating(packetTime.ticks).magnitude <= UInt64(longest)
+    else { return noteMalformed() }
     switch interleaved.insert(unit) {
     case .waiting: break
     case .late: statistics.lateUnits += 1

@@ -1,4 +1,5 @@
 public import Bitstream
+import BlockingIO
 public import Decode
 import Glibc
 
@@ -70,8 +71,7 @@ public enum OutputError: OutputFault, Hashable {
         + "\(to.words); try --scale-to-first, or write a file"
     case .cannotOpen(let path, let number):
       "\(output) cannot be opened: "
-        + (Self.missingFolder(of: path, number).map { "there is no folder \($0)" }
-          ?? Self.reason(number))
+        + WriteFailure.cannotOpen(errno: number).reason(opening: path)
     case .noReader:
       "nobody has opened \(output) to read it"
     case .writeFailed(let number):
@@ -95,13 +95,6 @@ public enum OutputError: OutputFault, Hashable {
     case .failed(let reason):
       "\(output): \(reason)"
     }
-  }
-
-  /// The folder of `path` that does not exist, if `number` says that something does not.
-  private static func missingFolder(of path: String, _ number: Int32) -> Substring? {
-    guard number == ENOENT, let slash = path.lastIndex(of: "/") else { return nil }
-    let folder = path[..<slash]
-    return unsafe folder.isEmpty || access(String(folder), F_OK) == 0 ? nil : folder
   }
 
   /// What the system calls the error `number`.

@@ -111,9 +111,9 @@ final class PictureFiles: OutputDestination {
     let target = "\(folder)/\(name)"
     let temporary = "\(folder)/.\(name).\(getpid()).part"
     do {
-      let file = try FileWriter(opening: temporary, until: deadline)
-      file.empty()
-      try write(picture, to: file)
+      // A program of this number may have been killed here, or somebody has put a link there.
+      unsafe unlink(temporary)
+      try write(picture, to: try FileWriter(creating: temporary))
     } catch let failure as WriteFailure {
       throw OutputError(failure, path: path)
     } catch {

@@ -4,17 +4,17 @@ import Defragment
 import NIOCore
 import RTPWire
 
-/// Coded silence in place of coded sound that is missing, for files in which nothing else would
-/// show that time has passed.
+/// What stands for coded sound that is missing, in files in which nothing else would show that time
+/// has passed: frames that say that they are lost (RFC 7845 §4.1), or else coded silence.
 struct HoleFilling {
-  /// A unit of silence.
+  /// A unit of silence, or a lost frame.
   private struct Silence {
     let bytes: ByteBuffer
     /// How many samples it decodes to, at the format's rate.
     let samples: Int
   }
 
-  /// Silence of `count` equal units.
+  /// `count` equal units.
   struct Hole: Hashable {
     let count: Int
     let bytes: ByteBuffer
@@ -27,14 +27,18 @@ struct HoleFilling {
   private var timeline = SoundTimeline()
   /// The silence of the last format, if there is any.
   private var silence: (format: SoundFormat, unit: Silence?)?
+  private var last: SoundUnit?
 
-  /// How many units of silence the encoder makes before they are all alike.
+  /// How many units of silence the encoder of AAC makes before they are all alike.
   private static let settled = 4
 
-  /// The silence that belongs before `unit`, as near as whole units come; `nil` for none.
+  /// What belongs before `unit`, as near as whole units come; `nil` for nothing.
   mutating func hole(before unit: SoundUnit) -> Hole? {
+    defer { last = unit }
     let missing = timeline.silence(before: unit)
-    guard missing > 0, let silence = silence(of: unit.format) else { return nil }
+    guard missing > 0, let silence = lostFrame(of: unit.format) ?? silence(of: unit.format) else {
+      return nil
+    }
     return Hole(
       count: (missing + silence.samples / 2) / silence.samples, bytes: silence.bytes,
       samples: silence.samples,
@@ -43,6 +47,14 @@ struct HoleFilling {
 
   /// Forgets what came before: the next unit follows nothing.
   mutating func restart() { timeline = SoundTimeline() }
+
+  /// A lost frame, which players make up by themselves; `nil` where the format has none.
+  private func lostFrame(of format: SoundFormat) -> Silence? {
+    guard let last, last.format == format else { return nil }
+    return format.codec.concealment?.lostFrame(last.bytes).map {
+      Silence(bytes: $0.bytes, samples: $0.samples)
+    }
+  }
 
   /// A unit of silence; `nil` where no encoder here makes what belongs to the format.
   private mutating func silence(of format: SoundFormat) -> Silence? {
@@ -53,9 +65,6 @@ struct HoleFilling {
   }
 
   private static func make(_ format: SoundFormat) -> Silence? {
-    if format.codec.decoderName == "opus" {
-      return make(.opus, rate: format.sampleRate, channels: format.channels)
-    }
     // Where bands are replicated, the units are those of a core of half the rate, and where stereo
     // is made of one channel, of one. The decoder finds nothing to replicate in silence.
     guard
@@ -63,7 +72,7 @@ struct HoleFilling {
         parsing: ByteBuffer(bytes: format.configuration)),
       configuration.coreSamples == 1024, (1...4).contains(configuration.objectType),
       let core = make(
-        .aac, rate: configuration.coreSampleRate,
+        rate: configuration.coreSampleRate,
         channels: configuration.channelConfiguration == 1 ? 1 : configuration.channels)
     else { return nil }
     return Silence(
@@ -71,10 +80,8 @@ struct HoleFilling {
       samples: core.samples * format.sampleRate / configuration.coreSampleRate)
   }
 
-  private static func make(
-    _ coding: SoundEncoder.Coding, rate: Int, channels: Int
-  ) -> Silence? {
-    guard let encoder = try? SoundEncoder(coding, sampleRate: rate, channels: channels),
+  private static func make(rate: Int, channels: Int) -> Silence? {
+    guard let encoder = try? SoundEncoder(.aac, sampleRate: rate, channels: channels),
       encoder.format.sampleRate == rate
     else { return nil }
     let second = [Float](repeating: 0, count: rate * channels)

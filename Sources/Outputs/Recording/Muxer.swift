@@ -57,7 +57,7 @@ import RTPWire
     var context: UnsafeMutablePointer<AVFormatContext>?
     _ = unsafe library.alloc_output_context(&context, nil, container.muxerName, nil)
     guard let context = unsafe context else {
-      throw .cannotMux(container: container.name, reason: "this libavformat has no such format")
+      throw .noMuxer(container: container.name)
     }
     guard let packet = unsafe av_packet_alloc() else {
       unsafe library.free_context(context)
@@ -158,11 +158,11 @@ import RTPWire
     try check(result)
   }
 
-  /// Has what is added next begin at its own time where it begins a fragment.
+  /// Has what is added next of each track begin at its own time where it begins a fragment.
   ///
   /// Otherwise libavformat adds up the lengths before it: what comes after a gap begins early, what
   /// overlaps loses its times, and a track that begins behind the header begins at 0.
-  func keepTimeOfFragment() {
+  func keepTimesOfFragment() {
     _ = unsafe av_opt_set(context.pointee.priv_data, "movflags", "+frag_discont", 0)
   }
 

@@ -12,6 +12,8 @@ public enum OutputEvent: Sendable, Hashable {
   case soundConverted(SoundChange)
   /// Key pictures come that many seconds apart, so that files are longer than they are to be.
   case keyPicturesRare(distance: Double, segment: Duration)
+  /// The stream changes so often that parts of it are in no file.
+  case changesTooOften
   /// Old files were deleted.
   case filesDeleted(count: Int, bytes: Int64)
   /// `errno` of old files that could not be deleted.

@@ -8,6 +8,8 @@ extension Recorder {
   /// Less sound than this, at the end, makes no file of its own: it may be the last unit, or what
   /// an encoder had left.
   private static let shortestSound = Duration.milliseconds(300)
+  /// More pieces than this, of any length, make one.
+  private static let mostSound = 512
 
   /// Ends a file of sound alone if another can begin with `unit`, and only then: until then, the
   /// sound would be in no file.
@@ -42,6 +44,7 @@ extension Recorder {
       state = .opening(opening)
       try openIfReady()
     case .recording(var file):
+      state = .waiting
       if file.takes(sample) {
         write(sample, to: &file)
       } else {
@@ -95,7 +98,10 @@ extension Recorder {
         nextSound.append(sample)
         let enough = min(Self.shortestSound, configuration.segment ?? Self.shortestSound)
         let length = sample.start.subtractingSaturating(nextSound[0].start)
-        guard length >= enough.wholeNanoseconds else { return false }
+        // Times that stand still would have it grow for ever.
+        guard length >= enough.wholeNanoseconds || nextSound.count >= Self.mostSound else {
+          return false
+        }
         let sound = nextSound
         nextSound = []
         try end(because: .time)
@@ -104,7 +110,15 @@ extension Recorder {
       }
     }
     guard case .waiting = state, !isPausing else { return true }
-    var file = try RecordingFile(first: sample, configuration)
+    var file: RecordingFile
+    do {
+      file = try RecordingFile(first: sample, configuration)
+    } catch {
+      // Where nothing could be recorded before, nothing else is to be expected.
+      guard hasBegun else { throw error }
+      try refuse(sample.items, error)
+      return false
+    }
     begin(&file)
     state = .recording(file)
     return true

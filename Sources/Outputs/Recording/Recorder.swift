@@ -50,10 +50,18 @@ struct Recorder {
   private var learnedDepth: Int?
   /// No file is begun before this arrival, because the last one could not be written.
   private var pause: Instant?
+  /// How many files may begin that were not asked for.
+  private var allowance = FileAllowance()
+  /// Whether the last file ended because it was long enough.
+  private var wasLongEnough = false
+  /// Whether parts of the stream are in no file because it changes too often.
+  private(set) var changesTooOften = false
   private var lastArrival = Instant(nanoseconds: .min)
   var input: RecorderInput
   /// Why the container does not take the sound.
   private var refusal: String?
+  /// Why the last file could not begin.
+  private var fileRefusal: String?
   /// Why sound is not in a pipe that has begun.
   var omission: String?
   /// The last picture that came: no sound is far ahead of it.
@@ -63,7 +71,7 @@ struct Recorder {
   var nextSound: [SoundTrack.Sample] = []
   private(set) var keys = KeyDistances()
   /// Whether a file has been begun before.
-  private var hasBegun = false
+  private(set) var hasBegun = false
   var actions = CircularBuffer<Action>()
 
   /// By how much this machine's clock may be corrected within a file.
@@ -171,6 +179,7 @@ struct Recorder {
       state = .opening(opening)
       try openIfReady()
     case .recording(var file):
+      state = .waiting
       if file.takes(unit) { write(unit, to: &file) } else { unfiled += 1 }
       state = .recording(file)
     }
@@ -182,8 +191,16 @@ struct Recorder {
     entries.noteMissed(unit.time)
   }
 
-  /// Whether the last file could not be written, and it is too early for another.
-  var isPausing: Bool { pause.map { lastArrival < $0 } ?? false }
+  /// Whether it is too early for another file, because the last one could not be written, or
+  /// because there have been too many.
+  var isPausing: Bool {
+    mutating get {
+      if let pause, lastArrival < pause { return true }
+      guard !wasLongEnough, !allowance.allowsFile(at: lastArrival) else { return false }
+      changesTooOften = true
+      return true
+    }
+  }
 
   private mutating func write(_ unit: AccessUnit, to file: inout RecordingFile) {
     do {
@@ -231,7 +248,8 @@ struct Recorder {
   /// Begins the file once enough is known of its first pictures.
   mutating func openIfReady() throws(RecordingError) {
     guard case .opening(let opening) = state else { return }
-    // Sound may begin later than the pictures.
+    // Sound may begin later than the pictures. A second is enough also for sound that the far end
+    // describes: cameras describe it and send none, and the readers of pipes want to see something.
     let isComplete = hasBegun || input.track.sound != nil
     let isReady =
       if let depth = depth(for: opening), isComplete {
@@ -250,11 +268,15 @@ struct Recorder {
         opening, depth: depth, rate: rhythm.rate, beside: refusal == nil ? input.track.sound : nil,
         configuration)
     } catch {
-      guard input.track.sound != nil, refusal == nil else { throw error }
+      guard input.track.sound != nil, refusal == nil else {
+        return try refuse(opening.items, error)
+      }
+      do {
+        file = try RecordingFile(
+          opening, depth: depth, rate: rhythm.rate, beside: nil, configuration)
+      } catch { return try refuse(opening.items, error) }
       // Sound never stops the pictures.
       refusal = "\(error)"
-      file = try RecordingFile(
-        opening, depth: depth, rate: rhythm.rate, beside: nil, configuration)
     }
     file.leftOut = opening.leftOut
     begin(&file)
@@ -268,9 +290,27 @@ struct Recorder {
     state = .recording(file)
   }
 
+  /// Leaves out what no file can hold, such as pictures with more parameter sets than a header has
+  /// room for: one of them would otherwise end the recording.
+  mutating func refuse(_ items: Int, _ error: RecordingError) throws(RecordingError) {
+    guard configuration.canContinue, case .cannotMux(let container, let reason) = error else {
+      throw error
+    }
+    unfiled += items
+    state = .waiting
+    fileRefusal = RecordingError.refusal(container, reason)
+  }
+
+  /// Why the last file could not begin, once.
+  mutating func takeFileRefusal() -> String? {
+    defer { fileRefusal = nil }
+    return fileRefusal
+  }
+
   mutating func begin(_ file: inout RecordingFile) {
     pause = nil
     hasBegun = true
+    if !wasLongEnough { allowance.noteFile(at: lastArrival) }
     actions.append(.begin(FileBeginning(start: file.wallClock)))
     if let record = file.begin() { actions.append(.write(record)) }
   }
@@ -299,6 +339,7 @@ struct Recorder {
       keys.beginFile()
     }
     guard case .recording(var file) = state else { return }
+    wasLongEnough = reason == .time
     for sample in nextSound {
       if file.takes(sample) { write(sample, to: &file) } else { unfiled += sample.items }
     }

@@ -9,8 +9,9 @@ struct RecorderInput {
   /// Streams that are refreshed bit by bit have none. After the same time without any picture,
   /// sound is alone.
   static let patience = Duration.seconds(2)
-  /// The most units of sound that wait for a picture.
+  /// The most units of sound that wait for a picture, in number and bytes.
   private static let earlySoundLimit = 1024
+  private static let earlySoundByteLimit = 8 << 20
 
   /// Whether sound makes files without pictures.
   private(set) var isSoundOnly = false
@@ -18,14 +19,15 @@ struct RecorderInput {
   private(set) var dropped = 0
   private(set) var track: SoundTrack
   private var interleaver = Interleaver()
-  /// The time and arrival of the last picture of this connection.
-  private var lastPicture: (time: Int64, arrival: Instant)?
+  /// Whether a picture of this connection has come.
+  private var hasPictures = false
   /// Whether a picture has come in this run.
   private var hasSeenPictures = false
   /// When the first sound of this connection came.
   private var firstSound: Instant?
   /// Sound that waits for a picture, without which it has no place.
   private var earlySound = CircularBuffer<SoundUnit>()
+  private var earlySoundBytes = 0
 
   init(for container: Container) {
     track = SoundTrack(for: container)
@@ -38,18 +40,23 @@ struct RecorderInput {
   mutating func notePicture() { hasSeenPictures = true }
 
   mutating func append(_ unit: AccessUnit) {
-    lastPicture = (unit.time.nanoseconds, unit.firstArrival)
+    hasPictures = true
     placeEarlySound()
     interleaver.append(unit)
+    guard interleaver.soundHasStopped else { return }
+    // What the encoder still has is from before the pause, and may belong to a file that ends.
+    for sample in track.finish() { interleaver.append(sample) }
   }
 
   mutating func append(_ unit: SoundUnit) {
     let first = firstSound ?? unit.firstArrival
     firstSound = first
-    guard lastPicture == nil, !isSoundOnly else { return place(unit) }
+    guard !hasPictures, !isSoundOnly else { return place(unit) }
     earlySound.append(unit)
-    if earlySound.count > Self.earlySoundLimit {
-      earlySound.removeFirst()
+    earlySoundBytes += unit.bytes.readableBytes
+    while earlySound.count > Self.earlySoundLimit || earlySoundBytes > Self.earlySoundByteLimit,
+      takeEarlySound() != nil
+    {
       dropped += 1
     }
     // Sound comes before the pictures with every connection, and they follow if they ever did.
@@ -69,7 +76,7 @@ struct RecorderInput {
   /// Begins another connection, whose clocks may be others.
   mutating func reconnect() {
     interleaver = Interleaver()
-    (lastPicture, firstSound) = (nil, nil)
+    (hasPictures, firstSound) = (false, nil)
     isSoundOnly = isSoundOnly && !hasSeenPictures
     if isSoundOnly { interleaver.expectNoPictures() }
   }
@@ -99,22 +106,31 @@ struct RecorderInput {
   // MARK: - Sound
 
   private mutating func place(_ unit: SoundUnit) {
-    for sample in track.take(unit, after: lastPicture, isAlone: isSoundOnly) {
-      interleaver.append(sample)
-    }
+    for sample in track.take(unit, isAlone: isSoundOnly) { interleaver.append(sample) }
+    guard track.failure == nil, let time = unit.alignedTime else { return }
+    interleaver.noteSound(of: time.nanoseconds, arrival: unit.lastArrival)
   }
 
   private mutating func placeEarlySound() {
-    while var unit = earlySound.popFirst() {
-      // A session that knows no pictures leaves sound its own time, which is none of theirs.
-      if unit.alignedTime == unit.time { unit.alignedTime = nil }
+    while let unit = takeEarlySound() {
+      // A session that knows no pictures leaves sound its own time, which is none of theirs. It has
+      // waited for them in vain, and what came before all pictures is in no file.
+      guard isSoundOnly || unit.alignedTime != unit.time else {
+        dropped += 1
+        continue
+      }
       place(unit)
     }
   }
 
+  private mutating func takeEarlySound() -> SoundUnit? {
+    guard let unit = earlySound.popFirst() else { return nil }
+    earlySoundBytes -= unit.bytes.readableBytes
+    return unit
+  }
+
   private mutating func dropEarlySound() {
-    dropped += earlySound.count
-    earlySound.removeAll()
+    while takeEarlySound() != nil { dropped += 1 }
   }
 
   private mutating func beginSoundAlone() {

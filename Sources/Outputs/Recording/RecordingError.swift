@@ -2,6 +2,8 @@
 public enum RecordingError: OutputFault, Hashable {
   /// libavformat cannot be loaded: the name of its file, and why.
   case noLibrary(file: String, reason: String)
+  /// libavformat was built without the container.
+  case noMuxer(container: String)
   /// libavformat refuses the file; what it says.
   case cannotMux(container: String, reason: String)
   /// libavcodec has no such decoder, by which codecs are known.
@@ -17,7 +19,7 @@ public enum RecordingError: OutputFault, Hashable {
   public var name: String {
     switch self {
     case .noLibrary: "no_library"
-    case .cannotMux: "cannot_mux"
+    case .noMuxer, .cannotMux: "cannot_mux"
     case .unknownCodec: "unknown_codec"
     case .outOfMemory: "out_of_memory"
     case .noFormat: "no_format"
@@ -35,8 +37,10 @@ public enum RecordingError: OutputFault, Hashable {
     case .noLibrary(let file, let reason):
       "\(output): recordings need libavformat (\(file)), which cannot be loaded: \(reason); on "
         + "Debian it is in the package libavformat59, on others in that of FFmpeg"
+    case .noMuxer(let container):
+      "\(output): this libavformat cannot write \(container)"
     case .cannotMux(let container, let reason):
-      "\(output): libavformat cannot write this stream as \(container): \(reason)"
+      "\(output): " + Self.refusal(container, reason)
     case .unknownCodec(let name, let container):
       "\(output): libavcodec does not know \(name), so it cannot be put into \(container)"
     case .outOfMemory:
@@ -48,5 +52,10 @@ public enum RecordingError: OutputFault, Hashable {
     case .cannotChange(let reason):
       "\(output) is a pipe and cannot begin a new file: \(reason.words); write a file instead"
     }
+  }
+
+  /// That libavformat refuses a file.
+  static func refusal(_ container: String, _ reason: String) -> String {
+    "libavformat cannot write this stream as \(container): \(reason)"
   }
 }

@@ -44,11 +44,19 @@ struct RecordingFile {
   /// Items that the muxer has and nobody took.
   private var pending = 0
   private var header: MovieHeader?
+  /// The tracks of which the fragment that is being made is known to have something.
+  private var begunTracks: Set<Int> = []
+  /// Whether the muxer has to be told again that fragments have times of their own.
+  private var forgetsTimes = true
+  /// Bytes that wait for the header.
+  private var unheaded = 0
 
   /// How far sound may begin before the end of the sound before, in nanoseconds.
   private static let greatestOverlap: Int64 = 250_000_000
   /// After this many nanoseconds, the header is written even if a track has nothing yet.
   private static let longestHeader: Int64 = 1_500_000_000
+  /// The same for so many bytes, whose times may stand still.
+  private static let largestHeader = 16 << 20
   /// Pictures a second, where only one has come.
   private static let assumedRate: UInt32 = 25
 
@@ -81,6 +89,7 @@ struct RecordingFile {
       times: times)
     let track = RecordedTrack(
       key.codec, sets: opening.sets, format: format, timescale: timescale, rate: rate)
+    if setup.container.hasMovieHeader { try Self.check(track, for: setup) }
     (container, canSeek) = (setup.container, setup.canSeek)
     clockOffset = opening.clockOffset
     wallClock = WallClockTime(nanoseconds: key.firstArrival.nanoseconds)
@@ -106,6 +115,23 @@ struct RecordingFile {
     muxer = try Muxer(
       setup.container, tracks: [RecordedTrack(first.sound)], start: wallClock,
       canSeek: setup.canSeek)
+  }
+
+  /// Whether a header can describe `track`.
+  ///
+  /// libavformat's muxer of MP4 does not say so, and leaves the description out, without which no
+  /// picture of the file can be decoded. That of Matroska, which needs the same one, says it.
+  private static func check(
+    _ track: RecordedTrack, for setup: Recorder.Configuration
+  ) throws(RecordingError) {
+    do throws(RecordingError) {
+      _ = try Muxer(
+        .matroska, tracks: [track], start: WallClockTime(nanoseconds: 0), canSeek: false)
+    } catch .cannotMux(_, let reason) {
+      throw .cannotMux(container: setup.container.name, reason: reason)
+    } catch .noMuxer {
+      // Then nothing is known of it.
+    } catch { throw error }
   }
 
   /// How long it plays, in seconds.
@@ -139,7 +165,8 @@ struct RecordingFile {
   /// piece of sound, of time `time`, follows what there is.
   mutating func resume(at time: MediaTime) {
     if var pictures {
-      let end = Int64(Double(length) / 1e9 * Double(pictures.timescale))
+      let end = MediaTime(ticks: 0, timescale: pictures.timescale)
+        .advanced(byNanoseconds: length).ticks
       pictures.base = time.ticks.subtractingSaturating(end)
       self.pictures = pictures
     }
@@ -209,16 +236,26 @@ struct RecordingFile {
     )
   }
 
-  private func mux(_ sample: Muxer.Sample) throws(RecordingError) {
-    if header != nil { muxer.keepTimeOfFragment() }
+  private mutating func mux(_ sample: Muxer.Sample) throws(RecordingError) {
+    if forgetsTimes, header != nil {
+      muxer.keepTimesOfFragment()
+      forgetsTimes = false
+    }
     try muxer.write(sample)
+    unheaded += header == nil ? sample.bytes.readableBytes : 0
+    // The first sample of a track in a fragment uses up what was said.
+    if begunTracks.insert(sample.track).inserted { forgetsTimes = true }
   }
 
   /// What is complete after a sample of `items`, which lasts until `end`.
   private mutating func take(adding items: Int, until end: MediaTime) -> OutputRecord? {
     length = max(length, end.nanoseconds)
     // libavformat waits for all tracks with the header, and with everything behind it.
-    if container.hasMovieHeader, header == nil, length > Self.longestHeader { try? muxer.flush() }
+    if container.hasMovieHeader, header == nil,
+      length > Self.longestHeader || unheaded > Self.largestHeader
+    {
+      try? muxer.flush()
+    }
     // A fragment leaves with the first sample of the next one.
     if container.isImmediate { pending += items }
     defer { if !container.isImmediate { pending += items } }
@@ -227,6 +264,8 @@ struct RecordingFile {
 
   private mutating func take() -> OutputRecord? {
     guard var record = muxer.take() else { return nil }
+    // The last sample may have begun another fragment.
+    begunTracks = []
     record.items = pending
     pending = 0
     if header == nil, container.hasMovieHeader, case .bytes(let bytes)? = record.pieces.first {

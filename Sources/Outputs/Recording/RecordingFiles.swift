@@ -8,8 +8,9 @@ import RTPWire
 ///
 /// A file that cannot be written ends where it was whole, and the next one is tried.
 final class RecordingFiles: OutputDestination {
-  /// After this time, what was written is put on the disk.
-  private static let syncInterval = Duration.seconds(5)
+  /// After this time, what was written is put on the disk: a little less than the second of a
+  /// fragment, so that each is there before the next one comes.
+  private static let syncInterval = Duration.milliseconds(900)
   /// How long the next file is not tried after two in a row could not be written.
   private static let pause = Duration.seconds(2)
 
@@ -36,8 +37,9 @@ final class RecordingFiles: OutputDestination {
   /// Whether the last file that was begun could not be written at all.
   private var isFailing = false
   private var soundFailure: String?
-  /// Whether it was said that the sound is encoded anew, and that key pictures are rare.
-  private var hasNoted = (sound: false, keys: false)
+  /// Whether it was said that the sound is encoded anew, that key pictures are rare, and that the
+  /// stream changes too often.
+  private var hasNoted = (sound: false, keys: false, changes: false)
   private var retention: Retention?
   private var deleted = Retention.Totals()
 
@@ -141,18 +143,21 @@ final class RecordingFiles: OutputDestination {
       try body()
     } catch {
       guard canContinue else { throw error }
-      failure = failure ?? error
-      // A disk that stays full makes one hole, and is named once.
-      if !isFailing {
-        holes += 1
-        events.append(.fileFailed(path: current?.path ?? "", error))
-      }
+      note(error, at: current?.path)
       closeFile()
       // The disk may be full, and the next file needs room.
       retention?.look()
       recorder?.fileFailed(pausing: isFailing ? Self.pause : .zero)
       isFailing = true
     }
+  }
+
+  /// Notes a hole; a disk that stays full makes one, and is named once.
+  private func note(_ error: OutputError, at path: String?) {
+    failure = failure ?? error
+    guard !isFailing else { return }
+    holes += 1
+    events.append(.fileFailed(path: path ?? configuration.target.path ?? "", error))
   }
 
   private func begin(_ beginning: FileBeginning) throws(OutputError) {
@@ -171,13 +176,13 @@ final class RecordingFiles: OutputDestination {
       // A name that is free again stays free, or the order of the names would be another.
       let plain = name.path(at: start)
       let first = lastName.map { $0.plain == plain ? $0.clash + 1 : 0 } ?? 0
-      let (file, number) = try newFile { name.path(at: start, clash: first + $0) }
+      let (file, number) = try makeFile { name.path(at: start, clash: first + $0) }
       lastName = (plain, first + number)
       return file
     }
     guard case .path(let first) = configuration.target else { throw .readerGone }
     guard opened == 0 else {
-      return try newFile { OutputTarget.continuation(of: first, number: opened + $0) }.file
+      return try makeFile { OutputTarget.continuation(of: first, number: opened + $0) }.file
     }
     current = (first, nil)
     do {
@@ -185,21 +190,15 @@ final class RecordingFiles: OutputDestination {
     } catch { throw OutputError(error, path: first) }
   }
 
-  /// Makes the first file of `paths` that does not exist yet; they are numbered from 0.
-  private func newFile(
+  /// Makes the first file of `paths` that does not exist yet; retention leaves it alone.
+  private func makeFile(
     _ paths: (Int) -> String
   ) throws(OutputError) -> (file: FileWriter, number: Int) {
-    var clash = 0
-    while true {
-      let path = paths(clash)
+    let made = try FileWriter.makingFirstFree(of: paths) { path in
       current = (path, nil)
       retention?.note(open: path)
-      do throws(WriteFailure) {
-        return (try FileWriter(creating: path), clash)
-      } catch .cannotOpen(EEXIST) where clash < NamePattern.mostOfOneName {
-        clash += 1
-      } catch { throw OutputError(error, path: path) }
     }
+    return (made.file, made.number)
   }
 
   private func flush() throws(OutputError) {
@@ -240,6 +239,10 @@ final class RecordingFiles: OutputDestination {
   }
 
   private func noteFindings() {
+    if let reason = recorder?.takeFileRefusal() {
+      note(.failed(reason: reason), at: nil)
+      isFailing = true
+    }
     if let change = recorder?.soundChange, !hasNoted.sound {
       hasNoted.sound = true
       events.append(
@@ -249,6 +252,10 @@ final class RecordingFiles: OutputDestination {
     if let distance = recorder?.keys.longest, let segment = plan.segment, !hasNoted.keys {
       hasNoted.keys = true
       events.append(.keyPicturesRare(distance: distance, segment: segment))
+    }
+    if recorder?.changesTooOften == true, !hasNoted.changes {
+      hasNoted.changes = true
+      events.append(.changesTooOften)
     }
     guard let reason = recorder?.soundFailure, reason != soundFailure else { return }
     soundFailure = reason

@@ -55,9 +55,6 @@ struct SoundTrack {
   private var source: SoundFormat?
   private var conversion: Conversion?
   private var filling = HoleFilling()
-  /// How far the timeline of the pictures is ahead of the sound's own, in nanoseconds, by the
-  /// arrivals; until sender reports say it better.
-  private var lead: Int64?
 
   init(for container: Container) { self.container = container }
 
@@ -65,13 +62,10 @@ struct SoundTrack {
   ///
   /// - Parameters:
   ///   - unit: in the order of its source.
-  ///   - picture: the time of a picture that came before it, and when that arrived.
   ///   - isAlone: whether it keeps its own times, because there are no pictures.
   /// - Returns: what can be recorded by now.
-  mutating func take(
-    _ unit: SoundUnit, after picture: (time: Int64, arrival: Instant)?, isAlone: Bool
-  ) -> [Sample] {
-    let start = isAlone ? unit.time.nanoseconds : place(unit, after: picture)
+  mutating func take(_ unit: SoundUnit, isAlone: Bool) -> [Sample] {
+    let start = ((isAlone ? nil : unit.alignedTime) ?? unit.time).nanoseconds
     var rest: [Sample] = []
     if source != unit.format {
       failure = nil
@@ -112,7 +106,6 @@ struct SoundTrack {
   ///   between becomes silence.
   /// - Returns: what the encoder still has for the file that ends.
   mutating func interrupt(isContinued: Bool) -> [Sample] {
-    lead = nil
     guard !isContinued else { return [] }
     filling.restart()
     return finish()
@@ -170,21 +163,6 @@ struct SoundTrack {
       failure = "\(error)"
       return []
     }
-  }
-
-  /// When `unit` begins, in nanoseconds.
-  private mutating func place(
-    _ unit: SoundUnit, after picture: (time: Int64, arrival: Instant)?
-  ) -> Int64 {
-    if let aligned = unit.alignedTime { return aligned.nanoseconds }
-    guard let picture else { return unit.time.nanoseconds }
-    if unit.isDiscontinuity { lead = nil }
-    let lead =
-      self.lead
-      ?? picture.time.addingSaturating(picture.arrival.nanoseconds(to: unit.firstArrival))
-      .subtractingSaturating(unit.time.nanoseconds)
-    self.lead = lead
-    return unit.time.nanoseconds.addingSaturating(lead)
   }
 }
 

@@ -8,19 +8,23 @@ import NIOCore
 /// zeros at the end.
 struct StreamSets: Sendable, Hashable {
   private let sets: [ByteBuffer]
+  /// The same, to look them up: a picture may have a thousand.
+  private let known: Set<ByteBuffer>
 
   /// The sets in `unit`, each once.
   init(in unit: AccessUnit) {
     let types = unit.codec.parameterSetTypes
     var sets: [ByteBuffer] = []
+    var known: Set<ByteBuffer> = []
     for type in types {
       for part in unit.units where part.type == type && part.isWhole {
         var bytes = unit.bytes(of: part)
         while bytes.readableBytesView.last == 0 { bytes.moveWriterIndex(to: bytes.writerIndex - 1) }
-        if !sets.contains(bytes) { sets.append(bytes) }
+        if known.insert(bytes).inserted { sets.append(bytes) }
       }
     }
     self.sets = sets
+    self.known = known
     isComplete = types.allSatisfy { type in unit.units.contains { $0.type == type && $0.isWhole } }
   }
 
@@ -28,7 +32,7 @@ struct StreamSets: Sendable, Hashable {
   let isComplete: Bool
 
   /// Whether all of `others` are among these.
-  func contains(_ others: StreamSets) -> Bool { others.sets.allSatisfy { sets.contains($0) } }
+  func contains(_ others: StreamSets) -> Bool { others.known.isSubset(of: known) }
 
   /// All of them with start codes.
   var withStartCodes: ByteBuffer {

@@ -1,3 +1,4 @@
+import BlockingIO
 import Glibc
 
 /// What ended a ring of frames.
@@ -29,7 +30,8 @@ public enum RingError: OutputFault, Hashable {
     case .cannotListen(let path, ENAMETOOLONG):
       "\(output): the path of a socket has 107 bytes at most, and \(path) has \(path.utf8.count)"
     case .cannotListen(let path, let number):
-      "\(output): no socket can be made at \(path): \(unsafe String(cString: strerror(number)))"
+      "\(output): no socket can be made at \(path): "
+        + WriteFailure.cannotOpen(errno: number).reason(opening: path)
     case .noMemory(let bytes, let number):
       "\(output): there is no memory for a ring of \(bytes >> 20) MiB: "
         + "\(unsafe String(cString: strerror(number))); try a smaller --size"

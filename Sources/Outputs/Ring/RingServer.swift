@@ -17,10 +17,15 @@ final class RingServer: Sendable {
   /// Without a frame for so long, the stream counts as stalled.
   private static let stallTime = Duration.seconds(2)
 
+  /// The most memories that a reader may have before it reads again: none is freed until then.
+  fileprivate static let mostUnreadMemories = 3
+
   fileprivate struct Reader {
     let socket: Int32
     /// Whether the current memory could not be sent yet.
     var lacksMemory = true
+    /// How many memories were sent since it had read everything.
+    var unreadMemories = 0
   }
 
   fileprivate struct State {
@@ -238,10 +243,14 @@ extension RingServer.State {
   /// Sends the memory to the readers that lack it, as far as they have room.
   fileprivate mutating func sendMemory() {
     for (index, reader) in readers.enumerated() where reader.lacksMemory {
+      if frame_ring_is_read(reader.socket) != 0 { readers[index].unreadMemories = 0 }
+      guard readers[index].unreadMemories < RingServer.mostUnreadMemories else { continue }
       let outcome = send(
         UInt32(RTP_RECV_RING_MEMORY), ringState.rawValue, memory.first, to: reader,
         with: memory.descriptor)
-      if outcome == 0 { readers[index].lacksMemory = false }
+      guard outcome == 0 else { continue }
+      readers[index].lacksMemory = false
+      readers[index].unreadMemories += 1
     }
   }
 

@@ -13,17 +13,28 @@ struct SoundTimeline: Sendable {
   /// In seconds; a longer pause is a new beginning and is not filled: nobody wants to hear it, and
   /// a file of hours would come of one packet.
   private static let longestSilence = 60.0
+  /// Seconds of silence for one of sound, where time has not passed as well: what is sent faster
+  /// than it is heard, such as a file, has its pauses too.
+  private static let silencePerSound = 4.0
+  /// Samples of all channels in one silence: a minute of 8 channels at 48 kHz.
+  private static let mostSamples = 24_000_000
 
   private var anchor: MediaTime?
   private var sampleRate = 0
   /// Samples since the anchor.
   private var samples = 0
-  private var lastArrival = Instant(nanoseconds: 0)
+  private var lastArrival: Instant?
+  /// How many seconds of silence there may be yet: otherwise times that leap with every packet
+  /// would fill a disk.
+  private var credit = longestLead
 
   /// Samples of silence before `unit`; 0 where it follows the one before, or stands before its end.
   mutating func silence(before unit: SoundUnit) -> Int {
     let rate = unit.format.sampleRate
-    defer { lastArrival = unit.lastArrival }
+    let elapsed = max(0, lastArrival?.nanoseconds(to: unit.lastArrival) ?? 0)
+    lastArrival = unit.lastArrival
+    credit = min(credit, Self.longestLead) + Double(elapsed) / 1e9
+    defer { credit += Self.silencePerSound * Double(unit.sampleCount) / Double(rate) }
     guard let anchor, anchor.timescale == unit.time.timescale, sampleRate == rate else {
       begin(at: unit)
       return 0
@@ -37,12 +48,12 @@ struct SoundTimeline: Sendable {
       samples += unit.sampleCount
       return 0
     }
-    let elapsed = max(0, lastArrival.nanoseconds(to: unit.lastArrival))
-    let longest = min(Self.longestSilence, Double(elapsed) / 1e9 + Self.longestLead)
-    guard lead > 0, lead <= longest * Double(rate) else {
+    let longest = min(Self.longestSilence, credit) * Double(rate)
+    guard lead > 0, lead <= min(longest, Double(Self.mostSamples / unit.format.channels)) else {
       begin(at: unit)
       return 0
     }
+    credit -= lead / Double(rate)
     let silence = Int(lead.rounded())
     samples += silence + unit.sampleCount
     return silence

@@ -58,7 +58,7 @@ public final class CaptureFile: Sendable {
     } catch {
       let reason =
         error == .noReader
-        ? "nobody reads this pipe; start its reader first" : error.reason
+        ? "nobody reads this pipe; start its reader first" : error.reason(opening: path)
       throw .system(operation: "write \(path)", reason: reason)
     }
   }

@@ -48,9 +48,11 @@ final class RTSPConnection: ChannelInboundHandler {
   /// Whether the server is made to wait; meanwhile nothing is reported, not even the end.
   private var isHeld = false
   private var hasEndedMeanwhile = false
-  /// Bytes read since the last look, while they gather in the kernel.
-  private var gathered = 0
-  private var gathering: RepeatedTask?
+  /// What a read has brought.
+  private var bytesOfRead = 0
+  /// Set while bytes gather in the kernel.
+  private var mark: GatheringMark?
+  private var markTimer: Scheduled<Void>?
 
   private enum Phase {
     case connecting(TCPConnector.Attempts)
@@ -157,7 +159,7 @@ final class RTSPConnection: ChannelInboundHandler {
   func close() {
     delivery = nil
     stall?.cancel()
-    gathering?.cancel()
+    markTimer?.cancel()
     let channel: any Channel
     switch phase {
     case .connecting(let attempts):
@@ -189,7 +191,7 @@ final class RTSPConnection: ChannelInboundHandler {
     arrival = Self.now
     hasRead = true
     let bytes = unwrapInboundIn(data)
-    gathered += bytes.readableBytes
+    bytesOfRead += bytes.readableBytes
     input.append(bytes)
     tell(take)
   }
@@ -251,23 +253,26 @@ final class RTSPConnection: ChannelInboundHandler {
     _ = channel.setOption(.autoRead, value: !isHeld)
   }
 
-  /// From now on has the kernel tell of bytes once as many wait as came in `time`, by the rate of
-  /// the last second.
+  /// From now on has the kernel tell of bytes once as many wait as come in `time`.
   func gather(for time: Duration) {
-    guard case .open(let channel) = phase, gathering == nil else { return }
-    gathered = 0
-    let share = Double(time.wholeNanoseconds) / Double(Self.gatheringPeriod.nanoseconds)
-    let this = NIOLoopBound(self, eventLoop: connector.eventLoop)
-    gathering = connector.eventLoop.scheduleRepeatedTask(
-      initialDelay: Self.gatheringPeriod, delay: Self.gatheringPeriod
-    ) { _ in
-      let count = Int(Double(this.value.gathered) * share)
-      this.value.gathered = 0
-      // Where nothing came, what comes next is read at once. The kernel makes its buffer twice as
-      // large as this, so that the server need not wait.
-      _ = channel.setOption(
-        .socketOption(.init(rawValue: SO_RCVLOWAT)),
-        value: SocketOptionValue(min(max(count, 1), Self.mostGathered)))
+    guard case .open = phase, mark == nil else { return }
+    mark = GatheringMark(for: time, at: Self.now)
+  }
+
+  private func setMark() {
+    guard case .open(let channel) = phase, let mark else { return }
+    _ = channel.setOption(
+      .socketOption(.init(rawValue: SO_RCVLOWAT)), value: SocketOptionValue(mark.value))
+    watchMark()
+  }
+
+  /// Starts a timer for the mark's deadline, which is not moved with each read either.
+  private func watchMark() {
+    guard markTimer == nil, let deadline = mark?.deadline else { return }
+    let delay = max(Self.now.nanoseconds(to: deadline), 0)
+    markTimer = connector.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(delay)) {
+      self.markTimer = nil
+      if self.mark?.timePassed(to: Self.now) == true { self.setMark() } else { self.watchMark() }
     }
   }
 
@@ -276,6 +281,8 @@ final class RTSPConnection: ChannelInboundHandler {
     guard hasRead else { return }
     hasRead = false
     delivery?.readCompleted(arrival)
+    if mark?.noteRead(of: bytesOfRead, at: arrival) == true { setMark() }
+    bytesOfRead = 0
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -314,7 +321,7 @@ final class RTSPConnection: ChannelInboundHandler {
     guard let delivery else { return }
     self.delivery = nil
     stall?.cancel()
-    gathering?.cancel()
+    markTimer?.cancel()
     let wasOpen = if case .open = phase { true } else { false }
     phase = .closed
     if wasOpen {
@@ -325,10 +332,6 @@ final class RTSPConnection: ChannelInboundHandler {
   }
 
   private static var now: Instant { Instant(NIODeadline.now()) }
-
-  private static let gatheringPeriod = TimeAmount.seconds(1)
-  /// A fifth of a second of 10 Mbit/s.
-  private static let mostGathered = 256 << 10
 
   /// The longest that a server that does not read may keep the descriptor.
   private static let closeDeadline = TimeAmount.seconds(1)

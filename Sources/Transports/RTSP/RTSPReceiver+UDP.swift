@@ -51,13 +51,12 @@ extension RTSPReceiver: DatagramMerger {
   var authenticates: Bool { sink?.authenticates ?? false }
 
   func admit(_ datagram: Datagram, from track: Int) -> Bool {
+    let (channel, arrival) = (datagram.channel, datagram.arrival)
     var datagram = datagram
     datagram.track = track
     let isGenuine = deliver(datagram)
     let isSelected = tracks.indices.contains(track) && tracks[track] == selected
-    if isGenuine, isSelected, datagram.channel == .media {
-      session.mediaArrived(at: datagram.arrival)
-    }
+    if isGenuine, isSelected, channel == .media { session.mediaArrived(at: arrival) }
     return isGenuine
   }
 

@@ -276,7 +276,7 @@ final class RTSPReceiver: PacketReceiver {
   }
 
   @discardableResult
-  func deliver(_ datagram: Datagram) -> Bool {
+  func deliver(_ datagram: consuming Datagram) -> Bool {
     // Many servers send media before they answer PLAY.
     if opening != nil { becomeOpen() }
     guard let sink else { return false }
@@ -284,7 +284,6 @@ final class RTSPReceiver: PacketReceiver {
       count.empty += 1
       return false
     }
-    var datagram = datagram
     // Datagrams that were held on probation come late, but arrival times must not decrease.
     datagram.arrival = max(datagram.arrival, lastArrival)
     lastArrival = datagram.arrival

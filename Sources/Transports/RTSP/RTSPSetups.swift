@@ -60,7 +60,12 @@ struct RTSPSetups: Sendable {
   /// The channels on which RTCP goes back, by track.
   private var feedbackChannels: [Int: UInt8] = [:]
 
-  private var setups: [Setup] = []
+  /// The track of ``selected``; kept, because it is asked for with each packet.
+  private(set) var selectedTrack: Int?
+
+  private var setups: [Setup] = [] {
+    didSet { selectedTrack = selected?.track }
+  }
   private var position = 0
   /// Which of its URLs a stream is tried with; the form that one stream accepts is used for all.
   private var form = 0
@@ -73,9 +78,6 @@ struct RTSPSetups: Sendable {
   var current: Setup? { setups.indices.contains(position) ? setups[position] : nil }
 
   var selected: Setup? { setups.first { $0.role == .selected } }
-
-  /// The track of ``selected``.
-  var selectedTrack: Int? { selected?.track }
 
   func feedbackChannel(ofTrack track: Int) -> UInt8? { feedbackChannels[track] }
 

@@ -13,11 +13,13 @@ protocol DatagramMerger: AnyObject {
 }
 
 /// The sink of one of the receivers, on their event loop.
-final class NumberedSink<Merger: DatagramMerger>: DatagramSink {
-  private let merger: NIOLoopBound<Merger>
+///
+/// It is not generic, because Swift would look its type up for each datagram.
+final class NumberedSink: DatagramSink {
+  private let merger: NIOLoopBound<any DatagramMerger>
   private let number: Int
 
-  init(_ merger: Merger, number: Int, on eventLoop: any EventLoop) {
+  init(_ merger: any DatagramMerger, number: Int, on eventLoop: any EventLoop) {
     self.merger = NIOLoopBound(merger, eventLoop: eventLoop)
     self.number = number
   }

@@ -11,8 +11,13 @@ struct ReadPacer: Sendable {
   private var windowStart: Instant?
   private var inWindow = 0
   private var isSpacing = false
-  /// The most datagrams in one window.
-  private var most = 0
+  /// Of the last minute, and of the minute before.
+  private var most = (now: 0, before: 0)
+  private var minuteStart: Instant?
+  /// Datagrams a second, once it is known.
+  private var meanRate: Double?
+  private var secondStart: Instant?
+  private var inSecond = 0
   /// How long datagrams may gather while others can still come in bursts; 0 if not at all.
   private(set) var gatheringTime: Int64 = 0
   /// How many datagrams the kernel holds.
@@ -24,8 +29,9 @@ struct ReadPacer: Sendable {
     self.slowRate = slowRate
   }
 
-  /// From now on spaces reads by up to `time`, in nanoseconds, while bursts like those seen so far
-  /// fill at most half of the kernel's buffer of `bufferSize` bytes.
+  /// From now on spaces reads by up to `time`, in nanoseconds, as long as what comes meanwhile,
+  /// with a burst like those of the last minute, fills half of the kernel's buffer of `bufferSize`
+  /// bytes at most.
   mutating func gather(for time: Int64, bufferSize: Int) {
     gatheringTime = max(time, 0)
     capacity = bufferSize / Self.bytesPerDatagram
@@ -42,8 +48,8 @@ struct ReadPacer: Sendable {
     if elapsed >= Self.window {
       let datagramsPerSecond = Double(inWindow) / Double(elapsed) * 1e9
       isSpacing = datagramsPerSecond >= (isSpacing ? slowRate : fastRate)
+      noteWindow(from: start, to: now)
       windowStart = now
-      most = max(most, inWindow)
       inWindow = 0
     }
     // After an empty read the stream may have paused, so wait for the next datagram.
@@ -51,13 +57,30 @@ struct ReadPacer: Sendable {
     return isSpacing ? Self.spacing : gathering
   }
 
+  private mutating func noteWindow(from start: Instant, to now: Instant) {
+    let minute = minuteStart ?? start
+    minuteStart = minute
+    if minute.nanoseconds(to: now) >= Self.memory {
+      most = (0, most.now)
+      minuteStart = now
+    }
+    most.now = max(most.now, inWindow)
+    let second = secondStart ?? start
+    secondStart = second
+    inSecond += inWindow
+    let elapsed = second.nanoseconds(to: now)
+    guard elapsed >= Self.ratePeriod else { return }
+    meanRate = Double(inSecond) / Double(elapsed) * 1e9
+    (secondStart, inSecond) = (now, 0)
+  }
+
   /// For how long datagrams may gather.
   private var gathering: Int64? {
-    guard gatheringTime > 0, most > 0 else { return nil }
-    // The most of one window, and as many again in each window of the pause.
-    let room = Int64(capacity / 2 - most)
-    let time = min(gatheringTime, room * Self.window / Int64(most))
-    return time >= Self.shortestGathering ? time : nil
+    guard gatheringTime > 0, let meanRate, meanRate > 0 else { return nil }
+    // A burst may come at any time, and the rate may double.
+    let room = Double(capacity / 2 - max(most.now, most.before))
+    let time = min(Double(gatheringTime), room / (2 * meanRate) * 1e9)
+    return time >= Double(Self.shortestGathering) ? Int64(time) : nil
   }
 
   /// Nanoseconds over which the rate is measured.
@@ -65,6 +88,10 @@ struct ReadPacer: Sendable {
   /// A key frame of 1.5 MB, larger than those of 4K cameras, is 1,100 packets, so any window stays
   /// below ``fastRate``.
   static let window: Int64 = 100_000_000
+  /// The same for the mean rate.
+  static let ratePeriod: Int64 = 1_000_000_000
+  /// Nanoseconds for which bursts are remembered at least.
+  static let memory: Int64 = 60_000_000_000
   /// Datagrams per second from which reads are spaced: 134 Mbit/s in packets of 1,400 bytes.
   static let fastRate = 12_000.0
   /// Datagrams per second below which spacing ends; lower, so that it does not flap.

@@ -31,6 +31,8 @@ final class UDPReceiver: TrackReceiver {
   var hasNoAnswer: (() -> Void)?
   private let eventLoop: any EventLoop
   private var sink: (any DatagramSink)?
+  /// Whether the sink decides what is genuine.
+  private let isAuthenticated: Bool
   private var media: DatagramReader?
   private var control: DatagramReader?
   private var repairs: [DatagramReader] = []
@@ -66,6 +68,7 @@ final class UDPReceiver: TrackReceiver {
     self.eventLoop = eventLoop
     self.hello = hello
     self.sink = sink
+    isAuthenticated = sink.authenticates
     pin = SourcePin(expecting: expectation)
     count.receiveBuffer = ports.receiveBuffer
     media = DatagramReader(ports.media, as: .media, on: eventLoop, delivering: delivery())
@@ -174,7 +177,7 @@ final class UDPReceiver: TrackReceiver {
       count.empty += 1
       return
     }
-    if sink?.authenticates == true { return receiveProtected(datagram, from: origin) }
+    if isAuthenticated { return receiveProtected(datagram, from: origin) }
     let verdict =
       switch datagram.channel {
       case .media: pin.admit(datagram, from: origin)

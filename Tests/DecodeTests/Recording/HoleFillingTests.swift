@@ -41,6 +41,20 @@ struct HoleFillingTests {
     #expect(filling.hole(before: unit(22, lost: 9)) == nil)
   }
 
+  @Test("lost Opus is said to be lost, which players make up for")
+  func lostOpus() throws {
+    let units = try RecordedSoundTests.coded[1].made().units
+    var filling = HoleFilling()
+    for unit in units[..<20] { #expect(filling.hole(before: unit) == nil) }
+    let found = filling.hole(before: units[30])
+    let hole = try #require(found)
+    #expect(hole.count == 10)
+    #expect(hole.samples == 960)
+    // The first byte alone, as of a packet of one frame.
+    let first = try #require(units[19].bytes.readableBytesView.first)
+    #expect(Array(hole.bytes.readableBytesView) == [first & 0xFC])
+  }
+
   @Test("a hole in HE-AAC lasts as long in an ADTS file as what is missing")
   func highEfficiency() throws {
     // There is no encoder of it here, so that these units of the core say that there is more.

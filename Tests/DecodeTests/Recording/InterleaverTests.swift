@@ -7,19 +7,21 @@ import Testing
 @testable import Outputs
 
 @Suite struct InterleaverTests {
-  private static func picture(_ milliseconds: Int64) -> AccessUnit {
-    AccessUnit(
-      codec: .testH264, bytes: ByteBuffer(), units: [],
-      time: MediaTime(ticks: milliseconds * 90, timescale: 90_000),
-      firstArrival: Instant(nanoseconds: 0), lastArrival: Instant(nanoseconds: 0))
+  private static func picture(_ milliseconds: Int64, size: Int = 0) -> AccessUnit {
+    let arrival = Instant(nanoseconds: milliseconds * 1_000_000)
+    return AccessUnit(
+      codec: .testH264, bytes: ByteBuffer(repeating: 0, count: size), units: [],
+      time: MediaTime(ticks: milliseconds * 90, timescale: 90_000), firstArrival: arrival,
+      lastArrival: arrival)
   }
 
-  private static func sound(_ milliseconds: Int64) -> SoundTrack.Sample {
+  private static func sound(_ milliseconds: Int64, lateBy delay: Int64 = 0) -> SoundTrack.Sample {
     let format = SoundFormat(
       codec: SoundCodec(name: "pcmu", decoderName: "pcm_mulaw"), sampleRate: 8000, channels: 1)
     return SoundTrack.Sample(
       sound: SoundDescription(format: format), bytes: ByteBuffer(),
-      start: milliseconds * 1_000_000, count: 0, items: 1, arrival: Instant(nanoseconds: 0))
+      start: milliseconds * 1_000_000, count: 0, items: 1,
+      arrival: Instant(nanoseconds: (milliseconds + delay) * 1_000_000))
   }
 
   /// What comes out: pictures as `P`, sound as `S`, with their milliseconds.
@@ -68,6 +70,35 @@ import Testing
     #expect(Self.released(from: &interleaver) == ["P1040"])
   }
 
+  @Test("What comes late is waited for while it comes, for five seconds", arguments: [2000, 5000])
+  func lateSound(by delay: Int64) throws {
+    var interleaver = Interleaver()
+    var released: [String] = []
+    for time in stride(from: Int64(0), through: 9000, by: 500) {
+      interleaver.append(Self.picture(time))
+      if time >= delay { interleaver.append(Self.sound(time - delay, lateBy: delay)) }
+      // The sound before the first picture.
+      if time == 0 { interleaver.append(Self.sound(-500, lateBy: 500)) }
+      released += Self.released(from: &interleaver)
+    }
+    let sound = try #require(released.firstIndex(of: "S3500"))
+    let picture = try #require(released.firstIndex(of: "P4000"))
+    #expect((sound < picture) == (delay < 5000), "\(released)")
+  }
+
+  @Test func soundAheadIsHeldUntilItsPicturesCome() throws {
+    var interleaver = Interleaver()
+    var released: [String] = []
+    interleaver.append(Self.picture(0))
+    for time in stride(from: Int64(0), through: 6000, by: 500) {
+      interleaver.append(Self.sound(time + 2000, lateBy: -2000))
+      interleaver.append(Self.picture(time))
+      released += Self.released(from: &interleaver)
+    }
+    let places = try ["P3500", "S3500", "P4000"].map { try #require(released.firstIndex(of: $0)) }
+    #expect(places == places.sorted(), "\(released)")
+  }
+
   @Test func aClockThatLeapsBackHoldsNothing() {
     var interleaver = Interleaver()
     for time: Int64 in [90_000, 90_040, 0, 40] { interleaver.append(Self.picture(time)) }
@@ -103,5 +134,7 @@ import Testing
     interleaver.append(Self.sound(0))
     for _ in 0..<2000 { interleaver.append(Self.picture(1)) }
     #expect(Self.released(from: &interleaver).count > 1400)
+    for _ in 0..<20 { interleaver.append(Self.picture(1, size: 1 << 20)) }
+    #expect(Self.released(from: &interleaver).count > 500)
   }
 }

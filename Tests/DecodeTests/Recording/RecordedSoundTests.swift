@@ -140,6 +140,60 @@ import Testing
     }
   }
 
+  /// How sound comes that is cut.
+  struct Coming: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    /// In seconds, before the first picture.
+    var start = 2.0
+    var lateBy = Duration.zero
+    /// Between which seconds of the pictures' time there is none.
+    var hole = 0.0..<0.0
+  }
+
+  static let comings = [
+    Coming(testDescription: "steadily"),
+    Coming(testDescription: "1.5 s later than its pictures", lateBy: .milliseconds(1500)),
+    // If it began sooner, it would be alone at first.
+    Coming(testDescription: "1.5 s before its pictures", start: 0, lateBy: .milliseconds(-1500)),
+    Coming(testDescription: "not for 0.7 s before a cut", hole: 1.3..<2),
+    Coming(testDescription: "not for 0.9 s around a cut", hole: 1.5..<2.4),
+    Coming(testDescription: "not for 2 s around a cut", hole: 1.2..<3.2),
+  ]
+
+  /// Of each piece of sound in the file at `path`, its hash.
+  private static func soundHashes(_ path: String) throws -> [Substring] {
+    let listing = try FFmpeg.output([
+      "-i", path, "-map", "0:a", "-c", "copy", "-f", "framemd5", "-",
+    ])
+    return String(decoding: listing, as: UTF8.self).split(separator: "\n")
+      .filter { !$0.hasPrefix("#") }.compactMap { $0.split(separator: ",").dropFirst(5).first }
+  }
+
+  @Test(
+    "at a cut, no sound is lost or doubled, however it comes", arguments: Container.recordings,
+    comings)
+  func cuts(_ container: Container, _ coming: Coming) throws {
+    let sound = Self.clicks(
+      seconds: 6 + Int(coming.start), from: .seconds(-coming.start), lateBy: coming.lateBy
+    ).enumerated()
+      .filter { !coming.hole.contains(Double($0.offset) / 50 - coming.start) }.map(\.element)
+    let items = Self.merged(try Self.pictures(180), sound)
+    let whole = try VirtualDisk.record(items: items, as: container)
+    let cut = try VirtualDisk.record(items: items, as: container, segment: .seconds(2))
+    #expect(cut.files.map(\.ending?.frames) == [60, 60, 60])
+    #expect(cut.skipped == whole.skipped)
+    let folder = try TemporaryFolder()
+    let all = try Self.write(whole.files[0], to: folder, as: "all." + container.name)
+    let pieces = try cut.files.enumerated().flatMap { number, file in
+      try Self.soundHashes(Self.write(file, to: folder, as: "\(number)." + container.name))
+    }
+    #expect(try pieces == Self.soundHashes(all))
+    let expected = (0..<12).map { 0.25 + Double($0) / 2 }.filter { !coming.hole.contains($0) }
+    let found = try Self.clickTimes(all)
+    #expect(found.count == expected.count, "\(found)")
+    for (time, place) in zip(found, expected) { #expect(abs(time - place) < 0.03, "\(found)") }
+  }
+
   @Test("sound alone makes a file too", arguments: Container.recordings)
   func soundAlone(_ container: Container) throws {
     let folder = try TemporaryFolder()

@@ -91,6 +91,30 @@ import Testing
     }
   }
 
+  @Test(
+    "pictures keep their times where they come sooner or later than the ones before",
+    arguments: Container.recordings, [-20, 25] as [Int64])
+  func unevenRhythm(_ container: Container, milliseconds: Int64) throws {
+    let clip = Clip(
+      name: "GOPs", frames: 90, encoder: ["-bf", "0", "-g", "15", "-sc_threshold", "0"])
+    // The first of each group, with which a fragment begins.
+    let units = try clip.timedUnits(of: clip.encoded()).enumerated().map {
+      $0 > 0 && $0.isMultiple(of: 15) ? $1.moved(by: .milliseconds(milliseconds)) : $1
+    }
+    let disk = try VirtualDisk.record(units, as: container)
+    #expect(disk.files.map(\.ending?.frames) == [90])
+    let folder = try TemporaryFolder()
+    try Data(disk.files[0].bytes).write(to: folder.url("a." + container.name))
+    let times = try Probe(folder("a." + container.name)).packets.map {
+      try #require(Double($0["pts_time"] ?? ""))
+    }
+    #expect(times.count == units.count)
+    for (time, unit) in zip(times, units) {
+      // Matroska counts milliseconds.
+      #expect(abs(time - times[0] - Double(unit.time.ticks) / 90_000) < 0.0011)
+    }
+  }
+
   @Test("what is on the disk after each fragment plays", arguments: Container.recordings)
   func prefixes(_ container: Container) throws {
     let folder = try TemporaryFolder()

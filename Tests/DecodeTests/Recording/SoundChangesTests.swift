@@ -108,12 +108,12 @@ struct SoundChangesTests {
   }
 
   @Test(
-    "sound from before the first picture is placed when that comes", arguments: Container.recordings
-  )
+    "sound that came before all pictures, and has times of its own, is in no file",
+    arguments: Container.recordings)
   func earlySound(_ container: Container) throws {
     let sound = Sound.clicks(seconds: 4, from: .milliseconds(-600)).map { unit in
       var unit = unit
-      unit.alignedTime = nil
+      if unit.firstArrival < Instant(nanoseconds: 0) { unit.alignedTime = unit.time }
       return unit
     }
     let disk = try VirtualDisk.record(

@@ -171,6 +171,43 @@ extension AccessUnit {
 
   var withoutSets: AccessUnit { rewritten { bytes, isSet in isSet ? nil : bytes } }
 
+  func at(_ time: MediaTime, arriving arrival: Instant, integrity: Integrity = .whole) -> AccessUnit
+  {
+    AccessUnit(
+      codec: codec, bytes: bytes, units: units, time: time, firstArrival: arrival,
+      lastArrival: arrival, integrity: integrity, isRandomAccess: isRandomAccess,
+      dependency: dependency, recoveryPoint: recoveryPoint, format: format)
+  }
+
+  /// With a unit of filler data (H.264 §7.3.2.7) of that many bytes.
+  func padded(by count: Int) -> AccessUnit {
+    var bytes = bytes
+    bytes.writeBytes([0, 0, 0, 1])
+    let filler = NALUnit(offset: bytes.readableBytes, length: count, type: 12)
+    bytes.writeInteger(UInt8(12))
+    bytes.writeRepeatingByte(0xFF, count: count - 1)
+    return changed(bytes: bytes, units: units + [filler])
+  }
+
+  /// With so many more sequence parameter sets, all of them different.
+  func withMoreSets(_ count: Int) -> AccessUnit {
+    let type = codec.parameterSetTypes[0]
+    guard let first = units.first(where: { $0.type == type }) else { return self }
+    let set = Array(self.bytes(of: first).readableBytesView)
+    var bytes = bytes
+    var units = units
+    for number in 0..<count {
+      let (high, low) = number.quotientAndRemainder(dividingBy: 255)
+      var new: [UInt8] = set
+      new.append(UInt8(low + 1))
+      new.append(UInt8(high + 1))
+      bytes.writeBytes([0, 0, 0, 1])
+      units.append(NALUnit(offset: bytes.readableBytes, length: new.count, type: type))
+      bytes.writeBytes(new)
+    }
+    return changed(bytes: bytes, units: units)
+  }
+
   /// With what `change` makes of each NAL unit, given whether it is a parameter set.
   private func rewritten(_ change: ([UInt8], Bool) -> [UInt8]?) -> AccessUnit {
     var bytes = ByteBuffer()

@@ -46,11 +46,14 @@ struct SoundClip: Sendable, CustomTestStringConvertible {
     let channel = ["g722", "g726", "g726le"].contains(rawFormat) ? [] : ["-ac", "\(channels)"]
     let plain = unitBytes == nil ? [] : ["-ar", "\(rate)"] + channel
     let samples = try FFmpeg.output(
-      shape + (unitBytes == nil || rawFormat == "g722" ? [] : plain)
+      // It has two decoders, of which this one conceals losses.
+      (decoder == "opus" ? ["-c:a", "libopus"] : []) + shape
+        + (unitBytes == nil || rawFormat == "g722" ? [] : plain)
         + ["-i", path, "-f", "s16le", "-c:a", "pcm_s16le", "-"])
     let (payloads, configuration) = try payloads(of: path)
     let format = SoundFormat(
-      codec: SoundCodec(name: decoder, decoderName: decoder), sampleRate: rate,
+      codec: decoder == "opus" ? Opus.codec : SoundCodec(name: decoder, decoderName: decoder),
+      sampleRate: rate,
       channels: channels, configuration: configuration, codeBits: codeBits)
     let perUnit = unitBytes == nil ? (decoder == "aac" ? 1024 : 960) : rate / 50
     return (

@@ -277,4 +277,19 @@ struct AACPayloadTests {
     #expect(bench.hex.last == "07")
     #expect(bench.statistics.malformedPayloads == 1 && bench.statistics.isBalanced)
   }
+
+  @Test("Forged units of a far time do not silence those that come")
+  func forgedTimes() throws {
+    var bench = try bench(["ctsdeltalength": "32"])
+    var packetizer = AccessUnitPacketizer()
+    packetizer.compositionLength = 32
+    bench.push(packetizer.packet([[1]]), at: 0)
+    let far = (0..<400).map { 2_000_000_000 + $0 * 1024 }
+    bench.push(
+      packetizer.packet(
+        Array(repeating: [6], count: 400), skipped: Array(repeating: 1, count: 400), offsets: far),
+      at: 1024)
+    for number in 2..<20 { bench.push(packetizer.packet([[2]]), at: Int64(number) * 1024) }
+    #expect(bench.hex.count { $0 == "02" } == 18)
+  }
 }

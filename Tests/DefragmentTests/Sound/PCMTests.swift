@@ -165,4 +165,14 @@ struct PCMTests {
       #expect(bench.units.map(\.format.channels) == [channels, channels, channels])
     }
   }
+
+  @Test(
+    "A rate that no sound has is not believed",
+    arguments: ["PCMU", "PCMA", "G722", "G726-32", "AAL2-G726-16", "L8", "L16", "L24"],
+    [1, 3999, 384_001, UInt32(Int32.max), .max])
+  func absurdRate(_ name: String, _ rate: UInt32) {
+    let media = MediaDescription(
+      kind: .audio, payloadType: 97, encodingName: name, clockRate: rate, channels: 8)
+    #expect(SoundDefragmenter(media: media) == nil)
+  }
 }

@@ -9,7 +9,10 @@ struct MuLawPayloadFormat: SoundPayloadFormat {
   private let samples: PCMPayload
   var format: SoundFormat? { samples.format }
 
-  init?(media: MediaDescription) { samples = PCMPayload(G711.muLaw, of: media) }
+  init?(media: MediaDescription) {
+    guard let samples = PCMPayload(G711.muLaw, of: media) else { return nil }
+    self.samples = samples
+  }
 
   func unpack(_ payload: ByteBuffer, marker: Bool, into units: inout SoundUnitCollector) {
     samples.unpack(payload, into: &units)
@@ -23,7 +26,10 @@ struct ALawPayloadFormat: SoundPayloadFormat {
   private let samples: PCMPayload
   var format: SoundFormat? { samples.format }
 
-  init?(media: MediaDescription) { samples = PCMPayload(G711.aLaw, of: media) }
+  init?(media: MediaDescription) {
+    guard let samples = PCMPayload(G711.aLaw, of: media) else { return nil }
+    self.samples = samples
+  }
 
   func unpack(_ payload: ByteBuffer, marker: Bool, into units: inout SoundUnitCollector) {
     samples.unpack(payload, into: &units)
@@ -32,7 +38,7 @@ struct ALawPayloadFormat: SoundPayloadFormat {
 
 extension PCMPayload {
   /// Samples of `bytes` bytes each, as many a second as the clock ticks.
-  init(_ codec: SoundCodec, of media: MediaDescription, bytes: Int = 1) {
+  init?(_ codec: SoundCodec, of media: MediaDescription, bytes: Int = 1) {
     let channels = media.soundChannels
     self.init(
       SoundFormat(codec: codec, sampleRate: media.clockSampleRate, channels: channels),

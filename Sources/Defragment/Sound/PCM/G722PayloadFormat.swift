@@ -15,11 +15,13 @@ struct G722PayloadFormat: SoundPayloadFormat {
 
   init?(media: MediaDescription) {
     let clock = media.clockSampleRate
-    samples = PCMPayload(
-      SoundFormat(
-        codec: G722.codec, sampleRate: clock == Self.mistakenClockRate ? 2 * clock : clock,
-        channels: 1),
-      groupBits: 8, groupSamples: G722.samplesPerByte)
+    let format = SoundFormat(
+      codec: G722.codec, sampleRate: clock == Self.mistakenClockRate ? 2 * clock : clock,
+      channels: 1)
+    guard
+      let samples = PCMPayload(format, groupBits: 8, groupSamples: G722.samplesPerByte)
+    else { return nil }
+    self.samples = samples
   }
 
   func unpack(_ payload: ByteBuffer, marker: Bool, into units: inout SoundUnitCollector) {

@@ -22,10 +22,12 @@ struct G726PayloadFormat: SoundPayloadFormat {
       name.hasPrefix(Self.inAAL2) ? G726.mostSignificantFirst : G726.leastSignificantFirst
     // The codes of 8 samples are a whole number of bytes at each rate.
     let group = bits == 2 || bits == 4 ? (8, 8 / bits) : (8 * bits, 8)
-    samples = PCMPayload(
-      SoundFormat(
-        codec: codec, sampleRate: media.clockSampleRate, channels: 1, codeBits: bits),
-      groupBits: group.0, groupSamples: group.1)
+    let format = SoundFormat(
+      codec: codec, sampleRate: media.clockSampleRate, channels: 1, codeBits: bits)
+    guard let samples = PCMPayload(format, groupBits: group.0, groupSamples: group.1) else {
+      return nil
+    }
+    self.samples = samples
   }
 
   func unpack(_ payload: ByteBuffer, marker: Bool, into units: inout SoundUnitCollector) {

@@ -9,7 +9,10 @@ struct L8PayloadFormat: SoundPayloadFormat {
   private let samples: PCMPayload
   var format: SoundFormat? { samples.format }
 
-  init?(media: MediaDescription) { samples = PCMPayload(LinearPCM.l8, of: media) }
+  init?(media: MediaDescription) {
+    guard let samples = PCMPayload(LinearPCM.l8, of: media) else { return nil }
+    self.samples = samples
+  }
 
   func unpack(_ payload: ByteBuffer, marker: Bool, into units: inout SoundUnitCollector) {
     samples.unpack(payload, into: &units)
@@ -23,7 +26,10 @@ struct L16PayloadFormat: SoundPayloadFormat {
   private let samples: PCMPayload
   var format: SoundFormat? { samples.format }
 
-  init?(media: MediaDescription) { samples = PCMPayload(LinearPCM.l16, of: media, bytes: 2) }
+  init?(media: MediaDescription) {
+    guard let samples = PCMPayload(LinearPCM.l16, of: media, bytes: 2) else { return nil }
+    self.samples = samples
+  }
 
   func unpack(_ payload: ByteBuffer, marker: Bool, into units: inout SoundUnitCollector) {
     samples.unpack(payload, into: &units)
@@ -37,7 +43,10 @@ struct L24PayloadFormat: SoundPayloadFormat {
   private let samples: PCMPayload
   var format: SoundFormat? { samples.format }
 
-  init?(media: MediaDescription) { samples = PCMPayload(LinearPCM.l24, of: media, bytes: 3) }
+  init?(media: MediaDescription) {
+    guard let samples = PCMPayload(LinearPCM.l24, of: media, bytes: 3) else { return nil }
+    self.samples = samples
+  }
 
   func unpack(_ payload: ByteBuffer, marker: Bool, into units: inout SoundUnitCollector) {
     samples.unpack(payload, into: &units)
