@@ -146,10 +146,11 @@ let package = Package(
     .target(
       name: "RTPSend",
       dependencies: [
-        "Impairment", "RTPWire", "Transports", "CFFmpeg", "CAVFormat", "CLinux",
+        "Impairment", "RTPWire", "Transports", "CFFmpeg", "CAVFormat", "CAVHash", "CLinux",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
       path: "tools/rtp-send/RTPSend"
     ),

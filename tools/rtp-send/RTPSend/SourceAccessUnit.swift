@@ -35,15 +35,22 @@ public protocol AccessUnitSource: AnyObject {
   /// Makes the next picture one at which decoding can begin, where pictures are still to be made;
   /// what is in a file stays as it is.
   func requestKeyPicture()
+
+  /// Goes on at the last unit at or before `ticks` at which decoding can begin, in a file; other
+  /// sources have nothing behind them.
+  func seek(to ticks: Int64, in survey: FileSurvey) throws
 }
 
 extension AccessUnitSource {
   public func requestKeyPicture() {}
+  public func seek(to ticks: Int64, in survey: FileSurvey) throws {}
 }
 
 /// A source of coded pictures.
 public protocol VideoSource: AccessUnitSource {
   var codec: Codec { get }
+  /// Pictures a second, where that is known.
+  var frameRate: Double? { get }
 }
 
 /// How to make a source, as often as it is needed: once for every client and every loop.

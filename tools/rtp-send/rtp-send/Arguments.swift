@@ -1,6 +1,7 @@
 public import ArgumentParser
 import Foundation
 import Impairment
+import NIOCore
 public import RTPSend
 import RTPWire
 
@@ -217,6 +218,35 @@ struct QuirkArgument: ExpressibleByArgument {
     let names = isList ? [] : argument.split(separator: ",", omittingEmptySubsequences: false)
     quirks = Set(names.compactMap { Quirk(rawValue: String($0)) })
     guard quirks.count == Set(names).count else { return nil }
+  }
+}
+
+/// Names of ways to log in such as `digest,basic`.
+struct LoginArgument: ExpressibleByArgument {
+  let methods: Set<RTSPLogin.Method>
+
+  init?(argument: String) {
+    let words = argument.split(separator: ",", omittingEmptySubsequences: false)
+    methods = Set(words.compactMap { RTSPLogin.Method(rawValue: $0.lowercased()) })
+    guard methods.count == words.count else { return nil }
+  }
+}
+
+/// A multicast address and a port such as `239.255.42.1:5004`.
+struct GroupArgument: ExpressibleByArgument {
+  let group: MulticastGroup
+
+  init?(argument: String) {
+    guard let colon = argument.lastIndex(of: ":"),
+      let port = Int(argument[argument.index(after: colon)...]), (1024...65_000).contains(port),
+      port.isMultiple(of: 2)
+    else { return nil }
+    var host = argument[..<colon]
+    if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
+    guard let address = try? SocketAddress(ipAddress: String(host), port: port),
+      address.isMulticast
+    else { return nil }
+    group = MulticastGroup(address: String(host), port: port)
   }
 }
 

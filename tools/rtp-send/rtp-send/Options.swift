@@ -1,7 +1,9 @@
 import ArgumentParser
+import Foundation
 import Impairment
 import RTPSend
 import RTPWire
+import Transports
 
 struct SourceOptions: ParsableArguments {
   @Option(
@@ -137,12 +139,95 @@ struct ListeningOptions: ParsableArguments {
       valueName: "seconds"))
   var heartbeatInterval = 3.0
 
-  @Flag(help: "End when the first client has gone, instead of waiting for the next.")
+  @Flag(
+    help: """
+      End when the first client has gone, instead of waiting for the next; with rtsp:// also when \
+      its stream has ended.
+      """)
   var once = false
 
   func check() throws {
     guard heartbeatInterval >= 0.01, heartbeatInterval <= 86_400 else {
       throw ValidationError("--heartbeat-interval must be 0.01 to 86400 seconds")
+    }
+  }
+}
+
+struct ServingOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      """
+      Ask clients for a name and a password: lines of NAME:PASSWORD, in a file that its owner alone \
+      can read. Anybody may read a command line, so that passwords cannot stand there.
+      """, valueName: "file"))
+  var accounts: String?
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      How clients log in: digest, sha-256 (the same with a hash that fewer know), basic (the \
+      password itself, which rtsps:// hides), or several, separated by commas (default: digest).
+      """, valueName: "methods"))
+  var auth: LoginArgument?
+
+  @Option(
+    help: ArgumentHelp(
+      "The certificate of rtsps:// in PEM, with those of its authorities.", valueName: "file"))
+  var certificate: String?
+
+  @Option(help: ArgumentHelp("The certificate's private key in PEM.", valueName: "file"))
+  var key: String?
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      Where what is live goes for clients that ask for multicast; each track has two ports, from \
+      this one on, which must be even.
+      """, valueName: "group:port"))
+  var multicast: GroupArgument?
+
+  /// Throws if the options do not fit the destinations.
+  func check(
+    _ pairs: [(source: String, destination: Destination)], _ media: SourceOptions,
+    _ protection: ProtectionOptions, _ output: OutputOptions
+  ) throws {
+    guard case .serveRTSP(let host, let port, _, let isSecure) = pairs.first?.destination else {
+      let typed = [
+        ("--accounts", accounts != nil), ("--auth", auth != nil),
+        ("--certificate", certificate != nil), ("--key", key != nil),
+        ("--multicast", multicast != nil),
+      ]
+      if let option = typed.first(where: { $0.1 })?.0 {
+        throw ValidationError("\(option) has no effect without rtsp://")
+      }
+      guard pairs.count == 1 else {
+        throw ValidationError("only rtsp:// takes several sources, each under a name of its own")
+      }
+      return
+    }
+    var names: Set<String> = []
+    for pair in pairs {
+      guard case .serveRTSP(host, port, let name, isSecure) = pair.destination else {
+        throw ValidationError("several sources need names at the same rtsp://[ADDRESS]:PORT")
+      }
+      guard names.insert(name).inserted else {
+        throw ValidationError("two sources have the name '\(name)'")
+      }
+    }
+    guard isSecure == (certificate != nil), isSecure == (key != nil) else {
+      throw ValidationError(
+        isSecure
+          ? "rtsps:// needs --certificate and --key"
+          : "--certificate and --key have no effect with rtsp://; see rtsps://")
+    }
+    guard auth == nil || accounts != nil else {
+      throw ValidationError("--auth has no effect without --accounts")
+    }
+    guard media.repetitions.count == 1 || media.repetitions.count == nil else {
+      throw ValidationError("--loop takes only 'forever' with rtsp://, which makes a file live")
+    }
+    guard output.sdp == nil else {
+      throw ValidationError("--sdp has no effect with rtsp://, which describes its streams itself")
     }
   }
 }
@@ -217,6 +302,11 @@ struct PacketOptions: ParsableArguments {
     guard fec?.correction?.payloadType != payloadType else {
       throw ValidationError("--fec needs a payload type that is not that of the media")
     }
+  }
+
+  /// Whether the numbers that a stream begins with are chosen, even if only in part.
+  var setsNumbers: Bool {
+    ssrc != nil || initialSequence != nil || initialTimestamp != nil
   }
 
   /// The header fields; those not given are drawn from `dice`.
@@ -315,6 +405,30 @@ struct ProtectionOptions: ParsableArguments {
     guard rollover == nil || keyFile != nil else {
       throw ValidationError("--srtp-roc needs --srtp-key-file")
     }
+  }
+
+  /// The first key of the file as `a=crypto` has it (RFC 4568 §9.1), for a description in TLS.
+  ///
+  /// - Throws: that the file cannot be used.
+  func cryptoAttribute() throws -> String? {
+    guard let keyFile else { return nil }
+    // Whether its owner alone can read it is checked with the keys.
+    let text = FileManager.default.contents(atPath: keyFile).map {
+      String(decoding: $0, as: UTF8.self)
+    }
+    let words =
+      (text ?? "").split(whereSeparator: \.isNewline)
+      .first { !$0.hasPrefix("#") && !$0.allSatisfy(\.isWhitespace) }?
+      .split(whereSeparator: \.isWhitespace) ?? []
+    guard words.count >= 2 else { throw SRTPError.keySource(keyFile, .empty) }
+    var attribute = "1 \(words[0]) inline:\(words[1])"
+    if words.count > 2 {
+      guard let identifier = UInt64(words[2], radix: 16) else {
+        throw ValidationError("rtsps:// takes keys whose MKI has 8 bytes at most")
+      }
+      attribute += "|\(identifier):\(words[2].count / 2)"
+    }
+    return attribute
   }
 }
 

@@ -10,7 +10,7 @@ struct RTPSendCommand: AsyncParsableCommand {
     commandName: "rtp-send",
     abstract: "Sends video and sound over RTP, well or badly.",
     usage: """
-      rtp-send [OPTIONS] SOURCE DESTINATION
+      rtp-send [OPTIONS] SOURCE DESTINATION [SOURCE DESTINATION …]
       rtp-send proxy [OPTIONS] LISTEN TARGET
       """,
     discussion: """
@@ -31,6 +31,13 @@ struct RTPSendCommand: AsyncParsableCommand {
         http://[ADDR]:PORT     serve HTTP progressive on that port, under any path:
                                each client gets the stream from its beginning, each
                                packet after its length
+        rtsp://[ADDR]:PORT/NAME
+                               serve RTSP under that name, over TCP and UDP; rtsps://
+                               is the same in TLS. Several sources under several
+                               names share one address. A file is played to each
+                               client from its beginning, and can be paused and
+                               sought in. The pattern, and a file with --loop forever,
+                               are live: all clients see the same
 
       EXAMPLES
         Serve a test pattern to rtp-recv udp://127.0.0.1:5004:
@@ -45,6 +52,8 @@ struct RTPSendCommand: AsyncParsableCommand {
           rtp-send proxy rtsp://:8554 rtsp://camera:554 --plan wifi
         A bad network, the same each time:
           rtp-send pattern udp://127.0.0.1:5004 --loss 0.01 --reorder 0.05,5 --seed 7
+        A camera and a film, for any RTSP client:
+          rtp-send pattern rtsp://:8554/camera film.mp4 rtsp://:8554/film
 
       PLANS
         A plan says on each line from when to when something holds, in seconds since
@@ -77,12 +86,17 @@ struct RTPSendCommand: AsyncParsableCommand {
     transform: { try Destination($0) })
   var destination: Destination
 
+  @Argument(
+    help: ArgumentHelp("More of both, for one RTSP server.", valueName: "source destination"))
+  var more: [String] = []
+
   @OptionGroup(title: "The source") var media: SourceOptions
   @OptionGroup(title: "The test pattern") var pattern: PatternOptions
   @OptionGroup(title: "Sound") var sound: SoundOptions
   @OptionGroup(title: "Load") var load: LoadOptions
   @OptionGroup(title: "Pace") var pace: PaceOptions
-  @OptionGroup(title: "Waiting for a hello") var listening: ListeningOptions
+  @OptionGroup(title: "Waiting for clients") var listening: ListeningOptions
+  @OptionGroup(title: "RTSP") var serving: ServingOptions
   @OptionGroup(title: "Packets") var packets: PacketOptions
   @OptionGroup(title: "Answers") var feedback: FeedbackOptions
   @OptionGroup(title: "SRTP") var protection: ProtectionOptions
@@ -137,20 +151,41 @@ struct RTPSendCommand: AsyncParsableCommand {
     try packets.check()
     try feedback.check(packets, protection)
     try protection.check()
-    try impairments.check(isPattern: source == "pattern")
-    try sound.check(source: source, destination, packets, feedback)
+    try impairments.check(isPattern: try pairs.contains { $0.source == "pattern" })
+    try serving.check(pairs, media, protection, output)
+    for (source, destination) in try pairs {
+      try sound.check(source: source, destination, packets, feedback)
+    }
     try checkMatrix()
     try checkScopes()
     try load.check(destination)
     try checkLoad()
-    guard source == "pattern" else { return }
+    guard try pairs.contains(where: { $0.source == "pattern" }) else { return }
     do throws(SendError) {
       try pattern.configuration(media).validate()
     } catch { throw ValidationError("\(error)") }
   }
 
-  /// Throws if an option was typed that has no effect on the source or the destination.
+  /// What goes where, in the order of the command line.
+  var pairs: [(source: String, destination: Destination)] {
+    get throws {
+      guard more.count.isMultiple(of: 2) else {
+        throw ValidationError("each SOURCE needs a DESTINATION")
+      }
+      var pairs = [(source: source, destination: destination)]
+      for index in stride(from: 0, to: more.count, by: 2) {
+        do throws(SendError) {
+          pairs.append((more[index], try Destination(more[index + 1])))
+        } catch { throw ValidationError("\(error)") }
+      }
+      return pairs
+    }
+  }
+
+  /// Throws if an option was typed that has no effect on the sources or the destination.
   private func checkScopes() throws {
+    let hasFile = try pairs.contains { $0.source != "pattern" }
+    let hasPattern = try pairs.contains { $0.source == "pattern" }
     switch destination {
     case .listen: break
     case .send:
@@ -159,6 +194,13 @@ struct RTPSendCommand: AsyncParsableCommand {
       }
       guard !listening.once else {
         throw ValidationError("--once has no effect with udp://, where nobody has to come first")
+      }
+    case .serveRTSP:
+      guard listening.hello == nil else {
+        throw ValidationError("--hello has no effect with rtsp://, where nobody has to say it")
+      }
+      guard !feedback.retransmissionSession else {
+        throw ValidationError("--retransmission-session has no effect with rtsp://")
       }
     case .serveHTTP:
       guard listening.hello == nil else {
@@ -174,13 +216,13 @@ struct RTPSendCommand: AsyncParsableCommand {
         ("--strip-parameter-sets", media.stripParameterSets),
         ("--size", pattern.size != nil), ("--bframes", pattern.bframes != nil),
         ("--gop", pattern.gop != nil),
-        ("--frames", media.frames != nil && source != "pattern"),
+        ("--frames", media.frames != nil && hasFile),
       ]
       if let option = typed.first(where: { $0.1 })?.0 {
         throw ValidationError("\(option) has no effect with --no-video")
       }
     }
-    guard source != "pattern" else { return }
+    guard !hasPattern else { return }
     let typed = [
       ("--size", pattern.size != nil), ("--bframes", pattern.bframes != nil),
       ("--gop", pattern.gop != nil),

@@ -24,35 +24,30 @@ struct Session {
   private func send() async throws {
     let seed = command.impairments.seed ?? UInt64.random(in: 0...UInt64(UInt32.max))
     if let count = command.load.streams { return try await send(count, seed: seed) }
-    // A source that cannot be opened must be reported before anybody says hello.
-    let sound = try soundDescription()
-    let video = command.sound.noVideo ? nil : try StreamDescription(of: recipe)
-    if let video { try command.packets.packetization.check(for: video.codec) }
-    var configuration = try configuration(seed: seed, sound)
     let log = try command.impairments.log.map { try VerdictLog(path: $0) }
-    if let log { configuration.onVerdicts = { log.write($0) } }
-    let sender = try await Sender.start(configuration) { event in
-      switch event {
-      case .clientArrived(let client): say("sending to \(client.hostAndPort)")
-      case .clientLeft(let client): say("\(client.hostAndPort) has gone")
-      case .clientIgnored(let client):
-        say("ignoring the hello of \(client.hostAndPort) while another client is served")
+    let onVerdicts = log.map { log in { @Sendable (verdicts: [Verdict]) in log.write(verdicts) } }
+    // A source that cannot be opened must be reported before any client comes.
+    let sender: Sender
+    var description: RTPSend.SessionDescription?
+    if case .serveRTSP = command.destination {
+      var configuration = try server(seed: seed)
+      for index in configuration.streams.indices {
+        configuration.streams[index].sending.onVerdicts = onVerdicts
       }
+      sender = try await Sender.serve(configuration) { tell($0) }
+    } else {
+      var (configuration, session) = try stream(
+        command.source, to: command.destination, seed: seed)
+      configuration.onVerdicts = onVerdicts
+      sender = try await Sender.start(configuration) { tell($0) }
+      description = session
     }
     let signals = TerminationSignals { sender.stop() }
     defer { signals.cancel() }
-    if let path = command.output.sdp {
-      var session = RTPSend.SessionDescription(
-        video, payloadType: command.packets.payloadType,
-        packetization: command.packets.packetization,
-        address: sender.remoteAddress ?? sender.localAddress,
-        multiplexesRTCP: configuration.sendsRTCP && configuration.controlOffset == 0,
-        isProtected: command.protection.keyFile != nil,
-        correction: command.packets.fec?.correction)
-      session.feedback = command.feedback.configuration
-      session.sound = sound
+    if let path = command.output.sdp, var description {
+      description.address = sender.remoteAddress ?? sender.localAddress
       do {
-        try OutputError.write(session.text, to: path)
+        try OutputError.write(description.text, to: path)
       } catch {
         sender.stop()
         throw error
@@ -80,7 +75,7 @@ struct Session {
     let isPattern = command.source == "pattern"
     let groups = 2 * (pattern.groupLength ?? pattern.framesPerSecond)
     pattern.frameLimit = min(command.media.frames ?? groups, groups)
-    var feed = feed(command.packets.stream(&dice))
+    var feed = feed(command.source, command.packets.stream(&dice))
     if isPattern { feed.recipe = .pattern(pattern) }
     feed.repetitions = 1
     feed.frameLimit = nil
@@ -95,9 +90,78 @@ struct Session {
     try tell(try await sender.finished(), seed: seed)
   }
 
-  private var recipe: SourceRecipe {
-    guard command.source == "pattern" else {
-      return .file(path: command.source, framesPerSecond: command.media.fps)
+  private func tell(_ event: SenderEvent) {
+    switch event {
+    case .clientArrived(let client): say("sending to \(client.hostAndPort)")
+    case .clientLeft(let client): say("\(client.hostAndPort) has gone")
+    case .clientIgnored(let client):
+      say("ignoring the hello of \(client.hostAndPort) while another client is served")
+    case .clientTooSlow(let client):
+      say("\(client.hostAndPort) is too slow; pictures are left out for it")
+    case .streamFailed(let name, let reason): say("/\(name): \(reason)", isError: true)
+    }
+  }
+
+  /// The server of all sources.
+  private func server(seed: UInt64) throws -> RTSPServerConfiguration {
+    let options = command.serving
+    var streams: [ServedStream] = []
+    var address = (host: "", port: 0)
+    for (index, pair) in try command.pairs.enumerated() {
+      guard case .serveRTSP(let host, let port, let name, let isSecure) = pair.destination else {
+        continue
+      }
+      address = (host, port)
+      let (sending, description) = try stream(
+        pair.source, to: pair.destination, seed: seed &+ UInt64(index))
+      var served = ServedStream(name: name, sending: sending, description: description)
+      // A file without an end is the same for all, like the pattern.
+      if pair.source != "pattern", command.media.repetitions.count != nil {
+        served.survey = try FileSurvey(
+          ofFile: pair.source, framesPerSecond: command.media.fps)
+      }
+      served.keepsNumbers = command.packets.setsNumbers
+      served.describe(crypto: isSecure ? try command.protection.cryptoAttribute() : nil)
+      streams.append(served)
+    }
+    var configuration = RTSPServerConfiguration(
+      streams: streams, host: address.host, port: address.port)
+    if let certificate = options.certificate, let key = options.key {
+      configuration.identity = RTSPServerConfiguration.Identity(
+        certificates: certificate, key: key)
+    }
+    if let path = options.accounts {
+      configuration.login = RTSPLogin(
+        accounts: try AccountFile(path).accounts, methods: options.auth?.methods ?? [.digest])
+    }
+    configuration.group = options.multicast?.group
+    configuration.servesOnce = command.listening.once
+    return configuration
+  }
+
+  /// How a source is sent, and its description, in which the address is still to be set.
+  private func stream(
+    _ source: String, to destination: Destination, seed: UInt64
+  ) throws -> (SenderConfiguration, RTPSend.SessionDescription) {
+    let sound = try soundDescription(source, destination)
+    let video = command.sound.noVideo ? nil : try StreamDescription(of: recipe(source))
+    if let video { try command.packets.packetization.check(for: video.codec) }
+    let configuration = try configuration(source, destination, seed: seed, sound)
+    var session = RTPSend.SessionDescription(
+      video, payloadType: command.packets.payloadType,
+      packetization: command.packets.packetization,
+      address: try SocketAddress(ipAddress: "0.0.0.0", port: 0),
+      multiplexesRTCP: configuration.sendsRTCP && configuration.controlOffset == 0,
+      isProtected: command.protection.keyFile != nil,
+      correction: command.packets.fec?.correction)
+    session.feedback = command.feedback.configuration
+    session.sound = sound
+    return (configuration, session)
+  }
+
+  private func recipe(_ source: String) -> SourceRecipe {
+    guard source == "pattern" else {
+      return .file(path: source, framesPerSecond: command.media.fps)
     }
     var pattern = pattern
     if command.packets.packetization == .single { pattern.sliceLimit = command.packets.packetSize }
@@ -112,11 +176,13 @@ struct Session {
     return pattern
   }
 
-  private func soundDescription() throws -> SoundDescription? {
-    guard let recipe = command.sound.recipe(command.source, command.media) else { return nil }
+  private func soundDescription(
+    _ source: String, _ destination: Destination
+  ) throws -> SoundDescription? {
+    guard let recipe = command.sound.recipe(source, command.media) else { return nil }
     var description = try SoundDescription(
       of: recipe, payloadType: 97, packetization: command.sound.packetization(command.packets),
-      portOffset: command.sound.portOffset(command.destination))
+      portOffset: command.sound.portOffset(destination))
     guard command.sound.audioInterleave == 1 || description.format.coding.isAAC else {
       throw SendError.invalid(
         option: "--audio-interleave",
@@ -128,10 +194,10 @@ struct Session {
   }
 
   private func configuration(
-    seed: UInt64, _ sound: SoundDescription?
+    _ source: String, _ destination: Destination, seed: UInt64, _ sound: SoundDescription?
   ) throws -> SenderConfiguration {
     var dice = SplitMix64(seed: seed)
-    var feed = feed(command.packets.stream(&dice))
+    var feed = feed(source, command.packets.stream(&dice))
     if let path = command.protection.keyFile {
       let keys = try SRTPKeySource.file(path).keys()
       guard let key = keys.first else { throw SRTPError.keySource(path, .empty) }
@@ -142,11 +208,11 @@ struct Session {
     let networkSeed = dice.next()
     var tracks: [TrackConfiguration] = []
     if !command.sound.noVideo {
-      feed.period = try period(sound)
+      feed.period = try period(source, sound)
       let plan = try command.impairments.plan(over: impairments)
       tracks.append(TrackConfiguration(.video(feed), plan: plan))
     }
-    if let sound, let recipe = command.sound.recipe(command.source, command.media) {
+    if let sound, let recipe = command.sound.recipe(source, command.media) {
       // The options set the numbers of the video, if there is any.
       var stream =
         command.sound.noVideo
@@ -171,8 +237,8 @@ struct Session {
           plan: try command.impairments.plan(over: command.sound.impairments(impairments)),
           portOffset: sound.portOffset))
     }
-    var configuration = SenderConfiguration(tracks: tracks, destination: command.destination)
-    if sound != nil, case .send = command.destination { configuration.controlOffset = 1 }
+    var configuration = SenderConfiguration(tracks: tracks, destination: destination)
+    if sound != nil, case .send = destination { configuration.controlOffset = 1 }
     configuration.pacing = command.pace.pacing
     configuration.seed = networkSeed
     configuration.sendsRTCP = !command.packets.noRtcp
@@ -183,8 +249,10 @@ struct Session {
   }
 
   /// The video as the options describe it, but for keys.
-  private func feed(_ stream: RTPStream.Configuration) -> PacketFeed.Configuration {
-    var feed = PacketFeed.Configuration(recipe: recipe, stream: stream)
+  private func feed(
+    _ source: String, _ stream: RTPStream.Configuration
+  ) -> PacketFeed.Configuration {
+    var feed = PacketFeed.Configuration(recipe: recipe(source), stream: stream)
     feed.repetitions = command.media.repetitions.count
     feed.frameLimit = command.media.frames
     feed.stripsParameterSets = command.media.stripParameterSets
@@ -197,11 +265,11 @@ struct Session {
   }
 
   /// How far apart repetitions of a file begin, so that its sound and its pictures stay together.
-  private func period(_ sound: SoundDescription?) throws -> Int64? {
-    guard sound != nil, command.source != "pattern", command.media.repetitions.count != 1 else {
+  private func period(_ source: String, _ sound: SoundDescription?) throws -> Int64? {
+    guard sound != nil, source != "pattern", command.media.repetitions.count != 1 else {
       return nil
     }
-    return try SourceRecipe.duration(ofFile: command.source)
+    return try SourceRecipe.duration(ofFile: source)
   }
 
   private func say(_ line: String, isError: Bool = false) {

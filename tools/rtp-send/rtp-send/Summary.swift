@@ -38,6 +38,9 @@ struct Summary {
     if feedback.requested > 0 {
       line += "; \(feedback.resent) of \(feedback.requested) packets asked for were sent again"
     }
+    if report.skippedUnits > 0 {
+      line += "; \(report.skippedUnits) pictures and frames left out for slow clients"
+    }
     if feedback.keyPictures > 0 { line += "; \(feedback.keyPictures) key pictures asked for" }
     return line
   }
@@ -57,7 +60,7 @@ struct Summary {
       ("packets_requested", "\(report.feedback.requested)"),
       ("packets_resent", "\(report.feedback.resent)"),
       ("key_pictures_requested", "\(report.feedback.keyPictures)"),
-      ("clients", "\(report.clients)"), ("seed", "\(seed)"),
+      ("clients", "\(report.clients)"), ("skipped", "\(report.skippedUnits)"), ("seed", "\(seed)"),
       ("seconds", String(format: "%.3f", seconds)),
       ("late_ms", String(format: "%.3f", milliseconds(report.lateness))),
     ]

@@ -33,7 +33,7 @@ public struct Delivery {
   /// The same for media time, so that a machine that slept does not send its sleep at once.
   private static let longestMediaDebt: Int64 = 1_000_000_000
 
-  private let pacing: Pacing
+  private var pacing: Pacing
   private var tracks: [Track]
   private var start = Instant(nanoseconds: 0)
   /// The media time of the first packet of all.
@@ -43,6 +43,15 @@ public struct Delivery {
   private var offered = 0
   private var lastStep = Instant(nanoseconds: .min)
   private var lastTime: Int64 = 0
+  /// How the times of the sources become media time.
+  private var timeline = Timeline()
+  /// Since when nothing is due.
+  private var heldSince: Instant?
+  /// How far behind what was sent another part of the sources begins: further than pictures are
+  /// reordered.
+  private static let seam: Int64 = 500_000_000
+  /// Timestamps of key pictures that are remembered, while their packets are on their way.
+  private static let keyMemory = 32
 
   /// One track: its packets, and the network that they go through.
   public struct Track {
@@ -52,6 +61,8 @@ public struct Delivery {
     var isFeedEmpty = false
     /// How far above the destination's port its packets go.
     public let portOffset: Int
+    /// The timestamps of the last pictures at which decoding can begin.
+    var keys: [UInt32] = []
 
     public init(_ feed: PacketFeed, through network: NetworkSimulator, above portOffset: Int = 0) {
       self.feed = feed
@@ -106,6 +117,7 @@ public struct Delivery {
 
   /// When there is next something to do, or `nil` when everything has left.
   public var deadline: Instant? {
+    guard heldSince == nil else { return nil }
     var next = nextRelease?.time
     if let index = nextTrack, let entry = tracks[index].queue.first {
       var due = due(entry)
@@ -137,6 +149,10 @@ public struct Delivery {
           tracks[index].isFeedEmpty = true
           break
         }
+        if batch.isRandomAccess, let key = batch.packets.first?.bytes.rtpTimestamp {
+          if tracks[index].keys.count >= Self.keyMemory { tracks[index].keys.removeFirst() }
+          tracks[index].keys.append(key)
+        }
         for packet in batch.packets {
           tracks[index].queue.append(Track.Entry(packet: packet, time: time))
         }
@@ -150,6 +166,7 @@ public struct Delivery {
 
   /// Gives the network what is due by `now`.
   public mutating func step(to now: Instant) {
+    guard heldSince == nil else { return }
     forgiveDebt(at: now)
     lastStep = now
     var count = 0
@@ -176,8 +193,109 @@ public struct Delivery {
   public mutating func release(by now: Instant) -> PacketFeed.Packet? {
     guard let index = nextRelease?.index, let release = tracks[index].network.release(by: now)
     else { return nil }
-    return PacketFeed.Packet(
-      bytes: release.bytes, portOffset: release.label + tracks[index].portOffset)
+    var packet = PacketFeed.Packet(
+      bytes: release.bytes, portOffset: release.label + tracks[index].portOffset, track: index)
+    packet.isKey = !release.isGarbage && isKey(release.bytes, ofTrack: index)
+    return packet
+  }
+
+  /// The packets that answer RTCP of one receiver among several, past the simulated network.
+  mutating func answers(to datagram: ByteBuffer, at now: Instant) -> [PacketFeed.Packet] {
+    tracks.indices.flatMap { index in
+      tracks[index].feed.answer(datagram, at: now).map {
+        var packet = $0
+        packet.track = index
+        return packet
+      }
+    }
+  }
+
+  func requestKeyPicture() {
+    for track in tracks { track.feed.requestKeyPicture() }
+  }
+
+  /// From now on nothing is due.
+  mutating func hold(at now: Instant) { heldSince = heldSince ?? now }
+
+  /// Goes on as if no time had passed since ``hold(at:)``.
+  mutating func resume(at now: Instant) {
+    guard let since = heldSince.take() else { return }
+    start = start.advanced(byNanoseconds: since.nanoseconds(to: now))
+  }
+
+  /// The time of the source that is sent next.
+  var position: Int64 {
+    timeline.source(of: nextTrack.flatMap { tracks[$0].queue.first?.time } ?? lastTime)
+  }
+
+  /// Sends another part of the sources, behind what was sent; its first packet is due at `now`.
+  ///
+  /// - Throws: ``SendError`` when a source cannot be read there.
+  mutating func play(
+    _ passage: Passage, _ speed: Double, in survey: FileSurvey, at now: Instant
+  ) throws {
+    let wanted = passage.start.map { survey.start.addingSaturating($0) } ?? position
+    let base = offered > 0 || timeline != Timeline() ? lastTime + Self.seam : origin ?? 0
+    let unsent = tracks.map { $0.queue.map(\.packet.bytes) }
+    for index in tracks.indices {
+      tracks[index].queue.removeAll()
+      tracks[index].isFeedEmpty = false
+    }
+    // The key picture decides where the sound begins.
+    let leader = tracks.firstIndex { $0.feed.hasPictures } ?? 0
+    let begin = try tracks[leader].feed.seek(to: wanted, in: survey, unsent: unsent[leader])
+    timeline = Timeline(source: begin ?? wanted, stream: base, scale: passage.scale)
+    for index in tracks.indices {
+      if index != leader {
+        // Sound at another pace is noise.
+        tracks[index].isFeedEmpty = passage.scale != 1
+        if passage.scale == 1 {
+          _ = try tracks[index].feed.seek(
+            to: timeline.source, in: survey, unsent: unsent[index])
+        }
+      }
+      tracks[index].feed.follow(timeline)
+    }
+    cut = passage.end.map { timeline.stream(of: survey.start.addingSaturating($0)) } ?? .max
+    pace(speed)
+    heldSince = nil
+    origin = nil
+    lastTime = base
+    offered = 0
+    start = now
+    try prepare()
+  }
+
+  private mutating func pace(_ speed: Double) {
+    if case .mediaTime = pacing { pacing = .mediaTime(speed: speed) }
+  }
+
+  /// The packet of a track that leaves next, if there is one.
+  func nextPacket(ofTrack index: Int) -> ByteBuffer? { tracks[index].queue.first?.packet.bytes }
+
+  /// The media time of a timestamp that is near what is sent now.
+  func time(ofTimestamp timestamp: UInt32, ofTrack index: Int) -> Int64 {
+    let feed = tracks[index].feed
+    let reference = feed.clock.ticks(of: lastTime)
+    let distance = Int32(bitPattern: timestamp &- feed.stream.timestamp(of: reference))
+    return feed.clock.nanoseconds(of: reference.addingSaturating(Int64(distance)))
+  }
+
+  /// The timestamp of a media time.
+  func timestamp(of time: Int64, ofTrack index: Int) -> UInt32 {
+    let feed = tracks[index].feed
+    return feed.stream.timestamp(of: feed.clock.ticks(of: time))
+  }
+
+  /// The time of the source at a media time.
+  func sourceTime(of time: Int64) -> Int64 { timeline.source(of: time) }
+
+  private func isKey(_ packet: ByteBuffer, ofTrack index: Int) -> Bool {
+    guard tracks[index].feed.hasPictures else {
+      return !tracks.contains { $0.feed.hasPictures }
+    }
+    guard let timestamp = packet.rtpTimestamp else { return false }
+    return tracks[index].keys.contains(timestamp)
   }
 
   /// Processes RTCP from a receiver; the answers go through the simulated network too.
@@ -202,6 +320,7 @@ public struct Delivery {
   /// The RTP timestamp that a track has at `now`, for sender reports.
   public func timestamp(at now: Instant, ofTrack index: Int) -> UInt32 {
     var time = lastTime
+    let now = min(now, heldSince ?? now)
     if case .mediaTime(let speed) = pacing, let origin {
       let elapsed = Double(start.nanoseconds(to: now)) * speed
       time = origin.addingSaturating(Int64(clamping: elapsed))
@@ -285,6 +404,13 @@ public struct Delivery {
     let debt = due(entry).nanoseconds(to: now)
     if debt > limit { start = start.advanced(byNanoseconds: debt) }
   }
+}
+
+extension ByteBuffer {
+  /// The sequence number of an RTP packet, which SRTP leaves in clear.
+  var rtpSequence: UInt16? { getInteger(at: readerIndex + 2) }
+  /// The timestamp of an RTP packet.
+  var rtpTimestamp: UInt32? { getInteger(at: readerIndex + 4) }
 }
 
 extension FixedWidthInteger {

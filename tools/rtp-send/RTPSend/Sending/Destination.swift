@@ -9,6 +9,8 @@ public enum Destination: Sendable, Hashable {
   /// `http://address:port`, in the same way: each client that asks for any path gets the stream
   /// from its beginning.
   case serveHTTP(host: String, port: Int)
+  /// `rtsp://address:port/name`, in the same way, or `rtsps://`: clients ask for the name.
+  case serveRTSP(host: String, port: Int, name: String, isSecure: Bool)
 
   /// Reads a URL of one of these forms, with IPv6 addresses in brackets.
   ///
@@ -17,9 +19,16 @@ public enum Destination: Sendable, Hashable {
     let problem = SendError.invalid(
       option: "DESTINATION",
       reason:
-        "must be udp://HOST:PORT, listen://[ADDRESS]:PORT or http://[ADDRESS]:PORT, not '\(url)'")
+        "must be udp://HOST:PORT, listen://[ADDRESS]:PORT, http://[ADDRESS]:PORT or "
+        + "rtsp://[ADDRESS]:PORT/NAME, not '\(url)'")
     guard let separator = url.firstRange(of: "://") else { throw problem }
+    let scheme = url[..<separator.lowerBound].lowercased()
     var rest = url[separator.upperBound...]
+    var name = ""
+    if scheme == "rtsp" || scheme == "rtsps", let slash = rest.firstIndex(of: "/") {
+      name = RTSPTarget(url).path
+      rest = rest[..<slash]
+    }
     if rest.hasSuffix("/") { rest.removeLast() }
     guard let colon = rest.lastIndex(of: ":"),
       let port = Int(rest[rest.index(after: colon)...]), (0...65_535).contains(port)
@@ -30,10 +39,14 @@ public enum Destination: Sendable, Hashable {
     } else if host.contains(":") {
       throw problem
     }
-    switch url[..<separator.lowerBound].lowercased() {
+    switch scheme {
     case "udp" where !host.isEmpty && port > 0: self = .send(host: String(host), port: port)
     case "listen": self = .listen(host: host.isEmpty ? "0.0.0.0" : String(host), port: port)
     case "http": self = .serveHTTP(host: host.isEmpty ? "0.0.0.0" : String(host), port: port)
+    case "rtsp", "rtsps":
+      self = .serveRTSP(
+        host: host.isEmpty ? "0.0.0.0" : String(host), port: port, name: name,
+        isSecure: scheme == "rtsps")
     default: throw problem
     }
   }
@@ -42,7 +55,8 @@ public enum Destination: Sendable, Hashable {
   func resolved() throws(SendError) -> SocketAddress {
     let (host, port) =
       switch self {
-      case .send(let host, let port), .listen(let host, let port), .serveHTTP(let host, let port):
+      case .send(let host, let port), .listen(let host, let port), .serveHTTP(let host, let port),
+        .serveRTSP(let host, let port, _, _):
         (host, port)
       }
     do {

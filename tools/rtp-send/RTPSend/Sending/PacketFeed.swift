@@ -76,6 +76,14 @@ public struct PacketFeed {
   public struct Packet: Sendable, Equatable {
     public var bytes: ByteBuffer
     public var portOffset = 0
+    /// The track that it belongs to, counted from 0.
+    var track = 0
+    var isControl = false
+    /// Whether it goes where media go, though it is RTCP, as some cameras do.
+    var isAmongMedia = false
+    var goesToControlPort: Bool { isControl && !isAmongMedia }
+    /// Whether it is part of a picture at which decoding can begin; without pictures, any packet.
+    var isKey = false
   }
 
   /// The packets that one access unit completed.
@@ -84,8 +92,11 @@ public struct PacketFeed {
     /// When they are due in real time, in ticks of the clock, on the timeline of the first
     /// repetition.
     public var ticks: Int64
+    var isRandomAccess = false
   }
 
+  /// Whether the track has pictures.
+  let hasPictures: Bool
   public private(set) var stream: RTPStream
   /// Access units taken from the source.
   public var frameCount: Int { payloads.unitCount }
@@ -110,7 +121,7 @@ public struct PacketFeed {
   public init(_ configuration: Configuration, _ plan: Plan = Plan()) throws {
     try self.init(
       try VideoPayloads(configuration, plan), configuration.stream, plan, key: configuration.key,
-      rollover: configuration.rollover, feedback: configuration.feedback)
+      rollover: configuration.rollover, feedback: configuration.feedback, hasPictures: true)
     matrix = configuration.matrix.map { ParityMatrix($0) }
   }
 
@@ -120,13 +131,14 @@ public struct PacketFeed {
   public init(_ configuration: SoundConfiguration, _ plan: Plan = Plan()) throws {
     try self.init(
       try SoundPayloads(configuration), configuration.stream, plan, key: configuration.key,
-      rollover: configuration.rollover, feedback: FeedbackConfiguration())
+      rollover: configuration.rollover, feedback: FeedbackConfiguration(), hasPictures: false)
   }
 
   private init(
     _ payloads: any PayloadSource, _ stream: RTPStream.Configuration, _ plan: Plan,
-    key: SRTPKeyMaterial?, rollover: UInt32?, feedback: FeedbackConfiguration
+    key: SRTPKeyMaterial?, rollover: UInt32?, feedback: FeedbackConfiguration, hasPictures: Bool
   ) throws {
+    self.hasPictures = hasPictures
     self.plan = plan
     self.payloads = payloads
     self.stream = RTPStream(stream)
@@ -150,7 +162,9 @@ public struct PacketFeed {
       }
       let packets = try finished(
         QuirkyPackets.apply(batch.quirks, to: stream.packets(with: batch.payloads)))
-      if !packets.isEmpty { return Batch(packets: packets, ticks: batch.ticks) }
+      if !packets.isEmpty {
+        return Batch(packets: packets, ticks: batch.ticks, isRandomAccess: batch.isRandomAccess)
+      }
     }
     guard !isFinished else { return nil }
     isFinished = true
@@ -174,6 +188,22 @@ public struct PacketFeed {
     }
     eventsEnd = end
   }
+
+  /// Goes on elsewhere in the source, under the next numbers; see ``PayloadSource``.
+  ///
+  /// `unsent` is what this gave last and nobody has sent. Under a key its numbers are used up,
+  /// because no number may encrypt two packets.
+  mutating func seek(
+    to time: Int64, in survey: FileSurvey, unsent: [ByteBuffer]
+  ) throws -> Int64? {
+    isFinished = false
+    if protector == nil { stream.takeBack(unsent) }
+    return try payloads.seek(to: time, in: survey)
+  }
+
+  mutating func follow(_ timeline: Timeline) { payloads.timeline = timeline }
+
+  func requestKeyPicture() { payloads.requestKeyPicture() }
 
   /// A compound RTCP packet of the stream, in the form in which it is sent.
   public mutating func protected(_ compound: ByteBuffer) throws -> ByteBuffer {

@@ -13,6 +13,11 @@ protocol PayloadSource {
   /// What the next access unit completed, which may be nothing, or `nil` at the end.
   mutating func next() throws -> PayloadBatch?
   func requestKeyPicture()
+  /// How the times of the source become those of the batches.
+  var timeline: Timeline { get set }
+  /// Goes on at `time`, or with pictures at the key picture before it; returns the time there, or
+  /// `nil` if nothing follows.
+  mutating func seek(to time: Int64, in survey: FileSurvey) throws -> Int64?
 }
 
 /// The payloads that one access unit completed.
@@ -34,6 +39,7 @@ struct VideoPayloads: PayloadSource {
 
   private let configuration: PacketFeed.Configuration
   private let codec: Codec
+  var timeline = Timeline()
   private let source: RepeatedSource
   private var packetizer: any Packetizer
   private var lastTicks: Int64 = 0
@@ -42,6 +48,10 @@ struct VideoPayloads: PayloadSource {
   private let plan: Plan
   private var origin: Int64?
   private var quirky: QuirkyPayloads
+  /// The unit that a seek found.
+  private var found: SourceAccessUnit?
+  /// Pictures that are shown before it refer to others, which are not sent.
+  private var firstShown = Int64.min
 
   init(_ configuration: PacketFeed.Configuration, _ plan: Plan = Plan()) throws {
     self.configuration = configuration
@@ -64,11 +74,13 @@ struct VideoPayloads: PayloadSource {
   mutating func next() throws -> PayloadBatch? {
     guard !isFinished else { return nil }
     let isCut = unitCount >= configuration.frameLimit ?? .max
-    guard !isCut, var unit = try source.next() else {
+    guard !isCut, var unit = try nextUnit() else {
       isFinished = true
       if isCut { cut = lastTicks.addingSaturating(interval) }
       return PayloadBatch(payloads: packetizer.finish(), ticks: lastTicks)
     }
+    unit.presentationTicks = timeline.ticks(unit.presentationTicks, of: clock)
+    unit.decodingTicks = timeline.ticks(unit.decodingTicks, of: clock)
     if unitCount > 0 { interval = unit.decodingTicks.subtractingSaturating(lastTicks) }
     unitCount += 1
     lastTicks = unit.decodingTicks
@@ -90,6 +102,43 @@ struct VideoPayloads: PayloadSource {
 
   func requestKeyPicture() { source.requestKeyPicture() }
 
+  mutating func seek(to time: Int64, in survey: FileSurvey) throws -> Int64? {
+    isFinished = false
+    cut = nil
+    found = nil
+    firstShown = .min
+    packetizer = configuration.packetization.packetizer(
+      for: codec, payloadLimit: configuration.payloadLimit, aggregates: configuration.aggregates)
+    let wanted = clock.ticks(of: time)
+    for back in Self.stepsBack {
+      // Some files are read from decoding times, which begin before the first picture is shown.
+      let earliest = clock.ticks(of: survey.start).subtractingSaturating(Self.longestReordering)
+      try source.seek(to: max(earliest, wanted.subtractingSaturating(back)), in: survey)
+      while let unit = try source.next() {
+        guard unit.isRandomAccess else { continue }
+        found = unit
+        break
+      }
+      // Some files are indexed by decoding times, and others not at all.
+      if let found, found.presentationTicks <= wanted { break }
+    }
+    firstShown = found?.presentationTicks ?? .min
+    return found.map { clock.nanoseconds(of: $0.presentationTicks) }
+  }
+
+  /// How much earlier than wanted a key picture is looked for, in ticks: at last, anywhere.
+  private static let stepsBack: [Int64] = [0, 90_000, 10 * 90_000, .max]
+  /// How much earlier than shown the first picture is decoded, at most, in ticks.
+  private static let longestReordering: Int64 = 10 * 90_000
+
+  private mutating func nextUnit() throws -> SourceAccessUnit? {
+    if let unit = found.take() { return unit }
+    while let unit = try source.next() {
+      if unit.presentationTicks >= firstShown { return unit }
+    }
+    return nil
+  }
+
   /// Where units are not cut, all of them have to be short enough.
   private func checkLengths(of payloads: [RTPPayload]) throws(SendError) {
     let longest = payloads.map(\.bytes.readableBytes).max() ?? 0
@@ -106,11 +155,15 @@ struct SoundPayloads: PayloadSource {
   let clock: MediaClock
   private(set) var unitCount = 0
   var cut: Int64? { nil }
+  var timeline = Timeline()
 
   private let source: RepeatedSource
   private var packetizer: any Packetizer
+  private let makePacketizer: () -> any Packetizer
   private var lastTicks: Int64 = 0
   private var isFinished = false
+  /// The unit that a seek found.
+  private var found: SourceAccessUnit?
 
   init(_ configuration: PacketFeed.SoundConfiguration) throws {
     let (recipe, period) = (configuration.recipe, configuration.period)
@@ -119,7 +172,8 @@ struct SoundPayloads: PayloadSource {
     let first = try recipe.make(clockDeviation: deviation, packetTime: packetTime)
     let clock = MediaClock(rate: first.format.clockRate, deviation: deviation)
     self.clock = clock
-    packetizer = configuration.packetization.packetizer(for: first)
+    makePacketizer = { configuration.packetization.packetizer(for: first) }
+    packetizer = makePacketizer()
     source = RepeatedSource(
       first, repetitions: configuration.repetitions,
       offset: period.map { period in
@@ -130,14 +184,30 @@ struct SoundPayloads: PayloadSource {
 
   mutating func next() throws -> PayloadBatch? {
     guard !isFinished else { return nil }
-    guard let unit = try source.next() else {
+    guard var unit = try found.take() ?? source.next() else {
       isFinished = true
       return PayloadBatch(payloads: packetizer.finish(), ticks: lastTicks)
     }
+    unit.presentationTicks = timeline.ticks(unit.presentationTicks, of: clock)
+    unit.decodingTicks = timeline.ticks(unit.decodingTicks, of: clock)
     unitCount += 1
     lastTicks = unit.decodingTicks
     return PayloadBatch(payloads: packetizer.packetize(unit), ticks: lastTicks)
   }
 
   func requestKeyPicture() {}
+
+  mutating func seek(to time: Int64, in survey: FileSurvey) throws -> Int64? {
+    isFinished = false
+    packetizer = makePacketizer()
+    found = nil
+    let wanted = clock.ticks(of: time)
+    try source.seek(to: wanted, in: survey)
+    while let unit = try source.next() {
+      guard unit.presentationTicks >= wanted else { continue }
+      found = unit
+      break
+    }
+    return found.map { clock.nanoseconds(of: $0.presentationTicks) }
+  }
 }

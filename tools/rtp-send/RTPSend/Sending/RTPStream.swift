@@ -141,6 +141,21 @@ public struct RTPStream: Sendable {
     return packets
   }
 
+  /// Gives the numbers again of the last packets, which were never sent.
+  mutating func takeBack(_ packets: [ByteBuffer]) {
+    let own = packets.filter { $0.getInteger(at: $0.readerIndex + 8) == ssrc }
+    guard let first = own.first?.rtpSequence else { return }
+    sequence = SequenceNumber(first)
+    for packet in own {
+      let type = packet.getInteger(at: packet.readerIndex + 1, as: UInt8.self) ?? 0
+      if type & 0x7F == configuration.payloadType & 0x7F { total -= 1 }
+      packetCount &-= 1
+      octetCount &-= UInt32(
+        truncatingIfNeeded: packet.readableBytes - RTPPacket.minimumLength)
+    }
+    parity = configuration.correction.map { ParityEncoder($0.format, interval: $0.interval) }
+  }
+
   /// The correction packet for what is not protected yet, at the end of the stream.
   public mutating func finish() -> [ByteBuffer] { correction(with: parity?.finish()) }
 

@@ -51,6 +51,10 @@ public enum SenderEvent: Sendable, Hashable {
   case clientLeft(SocketAddress)
   /// Another client said hello while one was served; said once for each that comes after another.
   case clientIgnored(SocketAddress)
+  /// A client takes a live stream more slowly than it is made; said once for each.
+  case clientTooSlow(SocketAddress)
+  /// One of several streams cannot be read or encoded.
+  case streamFailed(name: String, reason: String)
 }
 
 /// The totals over all clients.
@@ -74,6 +78,8 @@ public struct SendReport: Sendable, Hashable {
   public var bytes = 0
   /// RTCP compounds among them.
   public var reports = 0
+  /// Pictures and frames of sound that were left out for clients that were too slow.
+  public var skippedUnits = 0
   public var clients = 0
   /// By how much a picture was late at most, where many streams are sent.
   public var lateness = Duration.zero
@@ -113,10 +119,80 @@ public final class Sender: Sendable {
         report: promise.futureResult)
     } catch {
       promise.fail(error)
-      let reason = (error as? IOError).map { Libav.reason(-$0.errnoCode) } ?? "\(error)"
+      throw cannotListen(address, error)
+    }
+  }
+
+  /// Serves streams by RTSP, until it is stopped.
+  ///
+  /// `onEvent` is called on the event loop and must not block.
+  ///
+  /// - Throws: ``SendError`` when the address cannot be taken, or the certificate cannot be used.
+  public static func serve(
+    _ configuration: RTSPServerConfiguration,
+    onEvent: @escaping @Sendable (SenderEvent) -> Void = { _ in }
+  ) async throws -> Sender {
+    let address: SocketAddress
+    do {
+      address = try SocketAddress.makeAddressResolvingHost(
+        configuration.host, port: configuration.port)
+    } catch {
       throw SendError.network(
-        address: address.hostAndPort,
-        reason: "cannot listen there: \(reason); port 0 takes a free port, :PORT any address")
+        address: configuration.host, reason: "this name or address is not known")
+    }
+    let secrecy = try configuration.identity.map { try ServerSecrecy($0) }
+    let loop = MultiThreadedEventLoopGroup.singleton.next()
+    let promise = loop.makePromise(of: SendReport.self)
+    do {
+      let channel = try await listen(
+        configuration, at: address, secrecy, on: loop, promise, onEvent
+      )
+      .get()
+      return Sender(
+        channel: channel, localAddress: channel.localAddress ?? address, remoteAddress: nil,
+        report: promise.futureResult)
+    } catch {
+      promise.fail(error)
+      throw cannotListen(address, error)
+    }
+  }
+
+  private static func cannotListen(_ address: SocketAddress, _ error: any Error) -> SendError {
+    let reason = (error as? IOError).map { Libav.reason(-$0.errnoCode) } ?? "\(error)"
+    return SendError.network(
+      address: address.hostAndPort,
+      reason: "cannot listen there: \(reason); port 0 takes a free port, :PORT any address")
+  }
+
+  private static func listen(
+    _ configuration: RTSPServerConfiguration, at address: SocketAddress, _ secrecy: ServerSecrecy?,
+    on loop: any EventLoop, _ promise: EventLoopPromise<SendReport>,
+    _ onEvent: @escaping @Sendable (SenderEvent) -> Void
+  ) -> EventLoopFuture<any Channel> {
+    loop.flatSubmit {
+      let server = NIOLoopBound(
+        RTSPServing(configuration, on: loop, report: promise, onEvent: onEvent), eventLoop: loop)
+      return ServerBootstrap(group: loop)
+        .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        .serverChannelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(RTSPListening(server.value))
+          }
+        }
+        .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+        .childChannelOption(
+          .writeBufferWaterMark,
+          // What waits beyond this waits where it can be left out.
+          value: ChannelOptions.Types.WriteBufferWaterMark(low: 64 << 10, high: 256 << 10)
+        )
+        .childChannelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            let pipeline = channel.pipeline.syncOperations
+            if let secrecy { try pipeline.addHandler(secrecy.makeHandler()) }
+            try pipeline.addHandler(RTSPConnection(server.value, on: channel.eventLoop))
+          }
+        }
+        .bind(to: address)
     }
   }
 
@@ -165,6 +241,8 @@ public final class Sender: Sendable {
           }
         }
         .bind(to: address)
+    case .serveRTSP:
+      throw SendError.invalid(option: "DESTINATION", reason: "of RTSP is for a server of streams")
     }
   }
 

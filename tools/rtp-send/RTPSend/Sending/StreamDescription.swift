@@ -6,6 +6,8 @@ public struct StreamDescription: Sendable {
   public var codec: Codec
   /// The parameter sets at the beginning of the source, one of each that differs.
   public var parameterSets: [Codec.ParameterSet: [ByteBuffer]]
+  /// Pictures a second, where that is known.
+  public var frameRate: Double?
 
   /// Access units that are searched for parameter sets: some seconds of video.
   private static let searchLimit = 300
@@ -16,6 +18,7 @@ public struct StreamDescription: Sendable {
   public init(of recipe: SourceRecipe) throws {
     let source = try recipe.make()
     codec = source.codec
+    frameRate = source.frameRate
     parameterSets = [:]
     var isEmpty = true
     for _ in 0..<Self.searchLimit {
@@ -49,6 +52,16 @@ public struct SessionDescription: Sendable {
   /// What the receiver may ask for.
   public var feedback = FeedbackConfiguration()
   public var sound: SoundDescription?
+  /// How it is served by RTSP, which has addresses and ports of its own.
+  var served: Served?
+
+  /// What a description says only in RTSP (RFC 2326 C.1).
+  struct Served: Sendable {
+    /// Nanoseconds; `nil` for what is live.
+    var duration: Int64?
+    /// The value of `a=crypto` (RFC 4568), where TLS hides it.
+    var crypto: String?
+  }
 
   public init(
     _ description: StreamDescription?, payloadType: UInt8, packetization: Packetization,
@@ -66,6 +79,7 @@ public struct SessionDescription: Sendable {
 
   /// The whole text, lines ended by CR LF.
   public var text: String {
+    if let served { return text(of: served) }
     let host = address.ipAddress ?? "0.0.0.0"
     let family = host.contains(":") ? "IP6" : "IP4"
     // RFC 8866 §5.7: IPv4 multicast addresses carry a time to live.
@@ -81,10 +95,36 @@ public struct SessionDescription: Sendable {
     return lines.map { $0 + "\r\n" }.joined()
   }
 
-  /// Whether sound and video share a port (RFC 9143).
-  private var isBundled: Bool { description != nil && sound?.portOffset == 0 }
+  /// The text for clients of RTSP: addresses are left to SETUP, because VLC joins a group that
+  /// stands here, and control URLs are relative and decimal, as Grandstream's clients want them.
+  private func text(of served: Served) -> String {
+    let range = served.duration.map { "0-\(PlayRange.text($0))" } ?? "now-"
+    var lines = [
+      "v=0", "o=- 1 1 IN IP4 0.0.0.0", "s=rtp-send", "c=IN IP4 0.0.0.0", "t=0 0", "a=control:*",
+      "a=range:npt=\(range)",
+    ]
+    let crypto = served.crypto.map { ["a=crypto:\($0)"] } ?? []
+    var sections: [[String]] = []
+    if let description {
+      sections.append(video(description))
+      if let rate = description.frameRate {
+        sections[0].append("a=framerate:\(PlayRange.text(Int64(clamping: rate * 1e9)))")
+      }
+    }
+    if let sound { sections.append(section(of: sound)) }
+    for (index, section) in sections.enumerated() {
+      lines += section + crypto + ["a=control:trackID=\(index + 1)"]
+    }
+    return lines.map { $0 + "\r\n" }.joined()
+  }
 
-  private var multiplexing: [String] { multiplexesRTCP ? ["a=rtcp-mux"] : [] }
+  /// Whether sound and video share a port (RFC 9143).
+  private var isBundled: Bool { served == nil && description != nil && sound?.portOffset == 0 }
+
+  private var multiplexing: [String] { served == nil && multiplexesRTCP ? ["a=rtcp-mux"] : [] }
+
+  /// The port of the media.
+  private var port: Int { served == nil ? address.port ?? 0 : 0 }
 
   private var profile: String { isProtected ? "RTP/SAVP" : "RTP/AVP" }
 
@@ -99,7 +139,7 @@ public struct SessionDescription: Sendable {
   }
 
   private func section(of sound: SoundDescription) -> [String] {
-    let port = (address.port ?? 0) + sound.portOffset
+    let port = served == nil ? port + sound.portOffset : 0
     return ["m=audio \(port) \(profile) \(sound.payloadType)"] + sound.attributes
       + (isBundled ? ["a=mid:3"] : []) + multiplexing
   }
@@ -111,7 +151,7 @@ public struct SessionDescription: Sendable {
       + (isApart ? [] : retransmission.map { [$0] } ?? [])
     let profile = profile + (feedback.requests.isEmpty ? "" : "F")
     var lines = [
-      "m=video \(address.port ?? 0) \(profile) "
+      "m=video \(port) \(profile) "
         + types.map { "\($0)" }.joined(separator: " "),
       "a=rtpmap:\(payloadType) \(description.codec.encodingName)/90000",
     ]

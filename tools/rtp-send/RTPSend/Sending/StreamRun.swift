@@ -29,6 +29,10 @@ public struct StreamRun {
   private var report = SendReport()
   /// The track of pictures, if there is one.
   private let videoTrack: Int?
+  /// As configured, before a client asks for another.
+  private let speed: Double
+  /// The last passage, and whether it is the whole source at its own pace.
+  private var passage = Passage()
 
   /// Opens the sources and prepares their first units; then the clock starts.
   ///
@@ -54,6 +58,7 @@ public struct StreamRun {
     sendsRTCP = configuration.sendsRTCP
     clockPlan = configuration.tracks.first?.plan ?? Plan()
     controlOffset = configuration.controlOffset
+    speed = configuration.pacing.speed
     videoTrack = configuration.tracks.firstIndex { $0.media.isVideo }
     patience =
       configuration.tracks.contains { $0.media.feedback.requests.contains(.nack) }
@@ -118,6 +123,83 @@ public struct StreamRun {
     isPrepared = true
   }
 
+  /// The packets that answer RTCP of one receiver among several.
+  mutating func answers(to datagram: ByteBuffer, at now: Instant) -> [PacketFeed.Packet] {
+    delivery.answers(to: datagram, at: now)
+  }
+
+  func requestKeyPicture() { delivery.requestKeyPicture() }
+
+  /// From now on nothing is due.
+  mutating func hold(at now: Instant) { delivery.hold(at: now) }
+
+  /// Goes on as if no time had passed, with a report to say so.
+  mutating func resume(at now: Instant) {
+    delivery.resume(at: now)
+    nextReport = now
+    isPrepared = true
+  }
+
+  /// Plays a part of a file: another one, or goes on with the present one.
+  ///
+  /// - Throws: ``SendError`` when it cannot be read there.
+  mutating func play(
+    _ wanted: Passage, in survey: FileSurvey, at now: Instant
+  ) throws -> PassageBeginning {
+    var wanted = wanted
+    // Sound alone has one pace.
+    if videoTrack == nil { wanted.scale = 1 }
+    if wanted.start == nil, isFinished { wanted.start = 0 }
+    let isAtBeginning = report.datagrams == 0 && wanted.start ?? 0 <= 0
+    let isSame = wanted.scale == passage.scale && wanted.speed == passage.speed
+    if isSame, wanted.end == nil, wanted.start == nil || isAtBeginning {
+      wanted.end = isAtBeginning ? nil : passage.end
+      resume(at: now)
+    } else {
+      if wanted.start == nil, wanted.end == nil { wanted.end = passage.end }
+      try delivery.play(wanted, speed * wanted.speed, in: survey, at: now)
+      lastDeparture = Instant(nanoseconds: .min)
+      hasReportedEnd = patience == 0
+      nextReport = now
+      isPrepared = true
+    }
+    passage = wanted
+    var beginning = beginning(behind: [])
+    let begin = beginning.start.map { delivery.sourceTime(of: $0) } ?? delivery.position
+    beginning.start = max(0, begin.subtractingSaturating(survey.start))
+    beginning.end = wanted.end ?? survey.duration
+    (beginning.scale, beginning.speed) = (wanted.scale, wanted.speed)
+    return beginning
+  }
+
+  /// The first packets of the tracks where `packets` come before what is next, and the media time
+  /// at which the first of them begins.
+  func beginning(behind packets: [PacketFeed.Packet]) -> PassageBeginning {
+    var firsts: [Int: (sequence: UInt16, time: Int64)] = [:]
+    for track in delivery.streams.indices {
+      let bytes =
+        packets.first { $0.track == track && !$0.isControl }?.bytes
+        ?? delivery.nextPacket(ofTrack: track)
+      guard let bytes, let sequence = bytes.rtpSequence, let timestamp = bytes.rtpTimestamp else {
+        continue
+      }
+      firsts[track] = (sequence, delivery.time(ofTimestamp: timestamp, ofTrack: track))
+    }
+    var beginning = PassageBeginning()
+    beginning.start = firsts.values.map(\.time).min()
+    guard let start = beginning.start else { return beginning }
+    for (track, first) in firsts {
+      beginning.packets[track] = PassageBeginning.FirstPacket(
+        sequence: first.sequence, timestamp: delivery.timestamp(of: start, ofTrack: track))
+    }
+    return beginning
+  }
+
+  /// Reports on the tracks for a receiver that comes later than others.
+  mutating func reports(at now: Instant) -> [PacketFeed.Packet] {
+    sendsRTCP ? compounds(at: now, isLast: false) : []
+  }
+
   /// The last datagrams, if any are due to the receiver: one for each track.
   public mutating func goodbye(at now: Instant) -> [PacketFeed.Packet] {
     sendsRTCP ? compounds(at: now, isLast: true) : []
@@ -158,11 +240,12 @@ public struct StreamRun {
       guard let datagram = delivery.protected(compound, ofTrack: track) else { continue }
       report.reports += 1
       count(datagram)
+      let isAmongMedia = quirks.contains(.rtcpAmongMedia)
+      let offset = isAmongMedia ? 0 : controlOffset
       packets.append(
         PacketFeed.Packet(
-          bytes: datagram,
-          portOffset: delivery.portOffset(ofTrack: track)
-            + (quirks.contains(.rtcpAmongMedia) ? 0 : controlOffset)))
+          bytes: datagram, portOffset: delivery.portOffset(ofTrack: track) + offset,
+          track: track, isControl: true, isAmongMedia: isAmongMedia))
     }
     return packets
   }
@@ -183,6 +266,7 @@ extension SendReport {
     datagrams += other.datagrams
     bytes += other.bytes
     reports += other.reports
+    skippedUnits += other.skippedUnits
     clients += other.clients
     duration += other.duration
   }

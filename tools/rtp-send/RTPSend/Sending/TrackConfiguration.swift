@@ -20,6 +20,26 @@ public struct TrackConfiguration: Sendable {
       if case .video = self { true } else { false }
     }
 
+    /// The header fields.
+    var stream: RTPStream.Configuration {
+      get {
+        switch self {
+        case .video(let video): video.stream
+        case .sound(let sound): sound.stream
+        }
+      }
+      set {
+        switch self {
+        case .video(var video):
+          video.stream = newValue
+          self = .video(video)
+        case .sound(var sound):
+          sound.stream = newValue
+          self = .sound(sound)
+        }
+      }
+    }
+
     /// What receivers may ask for.
     var feedback: FeedbackConfiguration {
       if case .video(let video) = self { video.feedback } else { FeedbackConfiguration() }

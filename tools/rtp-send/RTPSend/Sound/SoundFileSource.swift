@@ -117,6 +117,17 @@ import NIOCore
     return nil
   }
 
+  func seek(to ticks: Int64, in survey: FileSurvey) throws {
+    guard let stream = unsafe input?.pointee.streams[Int(streamIndex)] else { return }
+    let nanoseconds = AVRational(num: 1, den: 1_000_000_000)
+    let time = unsafe av_rescale_q(
+      clock.nanoseconds(of: ticks), nanoseconds, stream.pointee.time_base)
+    if unsafe av_seek_frame(input, streamIndex, time, AVSEEK_FLAG_BACKWARD) < 0 {
+      _ = unsafe av_seek_frame(input, streamIndex, 0, AVSEEK_FLAG_BACKWARD | AVSEEK_FLAG_BYTE)
+    }
+    end = nil
+  }
+
   /// The tick of a unit that the file has at `nanoseconds`.
   private func ticks(at nanoseconds: Int64?) -> Int64 {
     guard let nanoseconds else { return end ?? 0 }

@@ -9,7 +9,9 @@ import RTPWire
   /// Whether the file is a bare Annex B stream, which has no times.
   let isElementaryStream: Bool
   /// Frames per second according to libavformat, otherwise 25.
-  let frameRate: Double
+  let guessedRate: Double
+  /// The same where libavformat knows it.
+  let frameRate: Double?
 
   /// A gap of decoding times longer than this is a break in the file, not a pause to be waited for.
   private static let longestGap: Int64 = 10 * 90_000
@@ -28,7 +30,7 @@ import RTPWire
   private var shift: Int64 = 0
 
   /// The time of one picture in 90 kHz ticks.
-  private var interval: Int64 { Int64(90_000 / max(1, frameRate)) }
+  private var interval: Int64 { Int64(90_000 / max(1, guessedRate)) }
 
   init(path: String) throws(SendError) {
     self.path = path
@@ -66,7 +68,8 @@ import RTPWire
     let formatName = unsafe opened.pointee.iformat.map { unsafe String(cString: $0.pointee.name) }
     isElementaryStream = formatName == "h264" || formatName == "hevc"
     let rate = unsafe av_guess_frame_rate(opened, stream, nil)
-    frameRate = rate.num > 0 && rate.den > 0 ? Double(rate.num) / Double(rate.den) : 25
+    frameRate = rate.num > 0 && rate.den > 0 ? Double(rate.num) / Double(rate.den) : nil
+    guessedRate = frameRate ?? 25
 
     let filterName = codec == .h264 ? "h264_mp4toannexb" : "hevc_mp4toannexb"
     code = unsafe av_bsf_alloc(av_bsf_get_by_name(filterName), &filter)
@@ -108,6 +111,19 @@ import RTPWire
       }
     }
     return nil
+  }
+
+  func seek(to ticks: Int64, in survey: FileSurvey) throws {
+    guard let stream = unsafe input?.pointee.streams[Int(streamIndex)] else { return }
+    let time = av_rescale_q(ticks, Self.ticksPerSecond, unsafe stream.pointee.time_base)
+    // A file without an index is read from its beginning where it cannot be read from there.
+    if unsafe av_seek_frame(input, streamIndex, time, AVSEEK_FLAG_BACKWARD) < 0 {
+      _ = unsafe av_seek_frame(input, streamIndex, 0, AVSEEK_FLAG_BACKWARD | AVSEEK_FLAG_BYTE)
+    }
+    unsafe av_bsf_flush(filter)
+    isFlushed = false
+    lastTicks = nil
+    shift = 0
   }
 
   /// Gives the filter one packet of the stream, or the end; false when there was nothing to give.

@@ -1,6 +1,7 @@
 import CAVFormat
 import CFFmpeg
 import NIOCore
+import RTPWire
 
 /// An Annex B file, cut into access units, with presentation times from the order of display.
 ///
@@ -29,9 +30,13 @@ import NIOCore
   private var group: [Coded] = []
   private var ready = CircularBuffer<SourceAccessUnit>()
   private var fieldsBefore: Int64 = 0
+  /// Where in the file the parser began.
+  private var parserOffset: Int64 = 0
 
   private struct Coded {
     var units: [ByteBuffer]
+    /// Where it begins in the file.
+    var offset: Int64
     var order: Int32
     /// 2 for a frame, 1 for a field.
     var fields: Int64
@@ -126,8 +131,44 @@ import NIOCore
     let isField =
       structure == AV_PICTURE_STRUCTURE_TOP_FIELD || structure == AV_PICTURE_STRUCTURE_BOTTOM_FIELD
     return unsafe Coded(
-      units: units, order: parser.output_picture_number, fields: isField ? 1 : 2,
+      units: units, offset: parserOffset.addingSaturating(parser.frame_offset),
+      order: parser.output_picture_number, fields: isField ? 1 : 2,
       isKey: parser.key_frame == 1)
+  }
+
+  var frameRate: Double? { 45_000 / ticksPerField }
+
+  /// Reads the rest of the file; returns where its groups begin, and how long it lasts.
+  func survey() throws(SendError) -> FileSurvey {
+    var groups: [FileSurvey.Group] = []
+    var fields: Int64 = 0
+    while let coded = try parse() {
+      if coded.isKey {
+        groups.append(FileSurvey.Group(offset: coded.offset, fieldsBefore: fields))
+      }
+      fields += coded.fields
+    }
+    let nanoseconds = MediaClock.video.nanoseconds(of: ticks(fields))
+    return FileSurvey(start: 0, duration: nanoseconds, groups: groups)
+  }
+
+  func seek(to ticks: Int64, in survey: FileSurvey) throws {
+    // The first picture of a group is decoded when the one before it has been.
+    let group =
+      survey.groups.last { self.ticks($0.fieldsBefore) <= ticks }
+      ?? FileSurvey.Group(offset: 0, fieldsBefore: 0)
+    guard unsafe avio_seek(file, group.offset, SEEK_SET) >= 0 else {
+      throw SendError.unreadable(path: path, reason: "it cannot be read from another place")
+    }
+    let identifier = codec == .h264 ? AV_CODEC_ID_H264 : AV_CODEC_ID_HEVC
+    unsafe av_parser_close(parser)
+    unsafe parser = av_parser_init(Int32(bitPattern: identifier.rawValue))
+    parserOffset = group.offset
+    fieldsBefore = group.fieldsBefore
+    self.group.removeAll()
+    ready.removeAll()
+    unread = 0..<0
+    isAtEnd = false
   }
 
   private func read() throws(SendError) {

@@ -12,7 +12,35 @@ enum MediaFile {
     guard container.isElementaryStream else { return container }
     // libavformat gives raw streams no presentation times, so these are read by themselves.
     return try ElementaryStreamSource(
-      path: path, codec: container.codec, framesPerSecond: framesPerSecond ?? container.frameRate)
+      path: path, codec: container.codec, framesPerSecond: framesPerSecond ?? container.guessedRate)
+  }
+
+  /// Looks through the file at `path`, whose elementary stream has no times but this rate.
+  static func survey(path: String, framesPerSecond: Double?) throws(SendError) -> FileSurvey {
+    Libav.silence
+    var input: UnsafeMutablePointer<AVFormatContext>?
+    let format = unsafe formatName(ofPath: path).flatMap { unsafe av_find_input_format($0) }
+    var code = unsafe avformat_open_input(&input, url(ofPath: path), format, nil)
+    defer { unsafe avformat_close_input(&input) }
+    if code >= 0 { code = unsafe avformat_find_stream_info(input, nil) }
+    guard code >= 0, let opened = unsafe input else {
+      throw .cannotOpen(path: path, reason: Libav.reason(code))
+    }
+    let name = unsafe opened.pointee.iformat.map { unsafe String(cString: $0.pointee.name) }
+    if name == "h264" || name == "hevc" {
+      var rate = framesPerSecond ?? 0
+      if rate <= 0 { rate = try ContainerSource(path: path).guessedRate }
+      let codec = name == "h264" ? Codec.h264 : .h265
+      return try ElementaryStreamSource(path: path, codec: codec, framesPerSecond: rate).survey()
+    }
+    let start = unsafe opened.pointee.start_time
+    let length = unsafe opened.pointee.duration
+    let isKnown =
+      unsafe length > 0
+      && opened.pointee.duration_estimation_method != AVFMT_DURATION_FROM_BITRATE
+    return FileSurvey(
+      start: start == cffmpeg_no_timestamp() ? 0 : start.multipliedSaturating(by: 1000),
+      duration: isKnown ? length.multipliedSaturating(by: 1000) : try duration(ofPath: path))
   }
 
   /// From the beginning of what comes first to the end of what ends last, in nanoseconds.

@@ -113,6 +113,8 @@ public final class PatternSource: VideoSource {
 
   public func requestKeyPicture() { isKeyPictureWanted = true }
 
+  public var frameRate: Double? { Double(configuration.framesPerSecond) }
+
   private func ticks(_ frames: Int64) -> Int64 {
     frames.multipliedSaturating(by: 90_000) / Int64(configuration.framesPerSecond)
   }

@@ -74,6 +74,12 @@ final class RepeatedSource: AccessUnitSource {
 
   func requestKeyPicture() { source.requestKeyPicture() }
 
+  /// For a source that is sent once.
+  func seek(to ticks: Int64, in survey: FileSurvey) throws {
+    try source.seek(to: ticks, in: survey)
+    lastTicks = nil
+  }
+
   /// The next access unit of this repetition as the source gave it.
   private func nextUnshifted() throws -> SourceAccessUnit? {
     if let memory, let place {

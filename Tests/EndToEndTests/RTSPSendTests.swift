@@ -1,0 +1,259 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `rtp-send … rtsp://…` to the players that people have, and to `rtp-recv`: the frames are
+/// FFmpeg's.
+@Suite(.serialized)
+struct RTSPSendTests {
+  /// A server and where it listens.
+  struct Server {
+    let process: RunningProcess
+    let address: String
+
+    init(
+      _ sources: [(source: String, name: String)], _ options: [String] = [],
+      scheme: String = "rtsp", host: String = "127.0.0.1", on machine: NeighbouringMachine? = nil
+    ) throws {
+      let pairs = sources.flatMap { [$0.source, "\(scheme)://\(host):0/\($0.name)"] }
+      process = try RunningProcess(
+        "env", (machine?.prefix ?? []) + [Product.rtpSend] + pairs + options)
+      address = String(try process.waitForLine(#/listening on (\S+:\d+)/#).1)
+    }
+
+    func url(_ name: String, scheme: String = "rtsp", user: String = "") -> String {
+      "\(scheme)://\(user)\(address)/\(name)"
+    }
+
+    /// Ends it; its exit status.
+    func stop() throws -> Int32 {
+      process.send(signal: SIGINT)
+      return try process.waitForExit()
+    }
+  }
+
+  /// A clip with two key pictures a second, and sound.
+  static let film = Result {
+    let path = try Scratch.folder.appendingPathComponent("film.mp4").path
+    _ = try FFmpeg.output(
+      ["-f", "lavfi", "-i", "testsrc2=size=320x240:rate=50", "-f", "lavfi", "-i", "sine"]
+        + ["-t", "6", "-c:v", "libx264", "-preset", "veryfast", "-g", "25", "-bf", "2"]
+        + ["-pix_fmt", "yuv420p", "-c:a", "aac", path])
+    return path
+  }
+
+  /// What FFmpeg decodes of a URL.
+  static func hashes(_ url: String, _ options: [String]) throws -> [String] {
+    try FFmpeg.frameHashes(of: url, options: options)
+  }
+
+  @Test(
+    "FFmpeg, every frame of a file from the first on", arguments: ["tcp", "udp"],
+    Clip.Codec.allCases)
+  func ffmpeg(transport: String, codec: Clip.Codec) throws {
+    let clip = try Clip.of(codec)
+    let server = try Server([(clip.path, "bare"), (clip.container, "in/a container")])
+    for name in ["bare", "in/a%20container"] {
+      let hashes = try Self.hashes(server.url(name), ["-rtsp_transport", transport])
+      #expect(hashes == clip.hashes, "\(name)")
+    }
+    #expect(try server.stop() == 0)
+  }
+
+  @Test("FFmpeg seeks") func seeking() throws {
+    let film = try Self.film.get()
+    let all = try FFmpeg.frameHashes(of: film)
+    let server = try Server([(film, "film")], ["--audio", "copy"])
+    for transport in ["tcp", "udp"] {
+      let hashes = try Self.hashes(
+        server.url("film"), ["-rtsp_transport", transport, "-ss", "4", "-noaccurate_seek"])
+      #expect(!hashes.isEmpty && hashes == Array(all.suffix(hashes.count)), "\(hashes.count)")
+      #expect((90...130).contains(hashes.count), "\(hashes.count)")
+    }
+    #expect(try server.stop() == 0)
+  }
+
+  @Test("FFmpeg logs in", arguments: ["digest", "basic", "digest,sha-256"])
+  func login(methods: String) throws {
+    let clip = try Clip.h264.get()
+    let server = try Server(
+      [(clip.path, "clip")], ["--accounts", try Self.accounts(), "--auth", methods])
+    let hashes = try Self.hashes(
+      server.url("clip", user: "viewer:canary@"), ["-rtsp_transport", "tcp"])
+    #expect(hashes == clip.hashes)
+    #expect(try Self.hashes(server.url("clip", user: "viewer:other@"), []).isEmpty)
+    #expect(try server.stop() == 0)
+  }
+
+  @Test("GStreamer, every frame", arguments: ["tcp", "udp"], Clip.Codec.allCases)
+  func gstreamer(transport: String, codec: Clip.Codec) throws {
+    let clip = try Clip.of(codec)
+    let server = try Server([(clip.path, "clip")])
+    let output = try Scratch.path("yuv")
+    let (depayloader, decoder) =
+      codec == .h264 ? ("rtph264depay", "avdec_h264") : ("rtph265depay", "avdec_h265")
+    _ = try RunningProcess.output(
+      of: "gst-launch-1.0",
+      ["-q", "rtspsrc", "location=\(server.url("clip"))", "protocols=\(transport)"]
+        + "! \(depayloader) ! \(decoder) ! video/x-raw,format=I420 ! filesink location=\(output)"
+        .split(separator: " ").map(String.init))
+    let hashes = try FFmpeg.frameHashes(
+      of: output, options: ["-f", "rawvideo", "-pixel_format", "yuv420p", "-video_size", "320x240"])
+    #expect(hashes == clip.hashes)
+    #expect(try server.stop() == 0)
+  }
+
+  @Test("rtp-recv, every frame", arguments: ["tcp", "udp"], Clip.Codec.allCases)
+  func receiver(transport: String, codec: Clip.Codec) throws {
+    let clip = try Clip.of(codec)
+    let server = try Server([(clip.path, "clip")])
+    let output = try receive(server.url("clip"), ["--rtsp-transport", transport])
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
+    #expect(try server.stop() == 0)
+  }
+
+  @Test(
+    "rtp-recv, with TLS, a login, and a key in the description", arguments: ["digest", "sha-256"])
+  func secrets(method: String) throws {
+    let clip = try Clip.h264.get()
+    let certificates = try Certificates.shared.get()
+    let key = try Scratch.path("key")
+    let bytes = Data((0..<30).map { UInt8($0) }).base64EncodedString()
+    try "AES_CM_128_HMAC_SHA1_80 \(bytes)\n".write(toFile: key, atomically: true, encoding: .utf8)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
+    let server = try Server(
+      [(clip.path, "clip")],
+      ["--certificate", certificates.good, "--key", certificates.key, "--srtp-key-file", key]
+        + ["--accounts", try Self.accounts(), "--auth", method], scheme: "rtsps")
+    let output = try receive(
+      server.url("clip", scheme: "rtsps", user: "viewer@"),
+      ["--tls-ca", certificates.authority], environment: ["RTP_RECV_PASSWORD": "canary"])
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
+    #expect(try server.stop() == 0)
+    #expect(!server.process.standardError.contains("canary"))
+    #expect(!server.process.standardError.contains(bytes))
+  }
+
+  @Test("a live stream with sound, to several clients at once, each in its own way")
+  func live() throws {
+    let server = try Server(
+      [("pattern", "live")], ["--audio", "aac", "--size", "320x240", "--feedback", "nack,pli"])
+    let receivers = try ["tcp", "udp", "tcp", "udp"].map { transport in
+      let output = try Scratch.path("h264")
+      let receiver = try RunningProcess(
+        Product.rtpRecv,
+        [server.url("live"), "--rtsp-transport", transport, "--frames", "60", "--stats", "-"]
+          + ["-o", output])
+      // The others come while the first one watches.
+      _ = try receiver.waitForLine(#/"frames":/#)
+      return (receiver, output)
+    }
+    for (receiver, output) in receivers {
+      #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+      let statistics = try Statistics(lastLineOf: receiver)
+      #expect(statistics["rtp", "lost"] == 0)
+      #expect(try FFmpeg.frameHashes(of: output).count >= 60)
+    }
+    #expect(try server.stop() == 0)
+  }
+
+  @Test("a stream's end is the end of its clients, and of a server that serves once")
+  func end() throws {
+    let server = try Server(
+      [("pattern", "live")], ["--frames", "40", "--size", "320x240", "--once"])
+    let output = try receive(server.url("live"), ["--rtsp-transport", "udp"])
+    #expect(try FFmpeg.frameHashes(of: output).count == 40)
+    #expect(try server.process.waitForExit() == 0)
+  }
+
+  @Test(
+    "lost packets are sent again, or corrected",
+    arguments: [
+      "--feedback nack", "--feedback nack --retransmission-payload-type 99", "--fec ulpfec:100,5",
+      "--fec flexfec:100,5",
+    ])
+  func repair(option: String) throws {
+    let clip = try Clip.h264.get()
+    let server = try Server(
+      [(clip.path, "clip")],
+      ["--loss", "0.01", "--seed", "3"] + option.split(separator: " ").map(String.init))
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      [server.url("clip"), "--rtsp-transport", "udp", "--stats", "-", "-o", Scratch.path("y4m")])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    let statistics = try Statistics(lastLineOf: receiver)
+    let isCorrected = option.hasPrefix("--fec")
+    #expect(
+      isCorrected
+        ? statistics["rtp", "recovered"] > 0 : statistics["rtp", "repair", "arrived"] > 0)
+    #expect(try server.stop() == 0)
+  }
+
+  @Test("to a multicast group", .enabled(if: NeighbouringMachine.works))
+  func multicast() throws {
+    let machine = try NeighbouringMachine()
+    let server = try Server(
+      [("pattern", "live")], ["--size", "320x240", "--multicast", "239.255.42.9:6000"],
+      host: machine.address, on: machine)
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      [server.url("live"), "--rtsp-transport", "multicast", "--interface", machine.interface]
+        + ["--frames", "30", "--stats", "-", "-o", Scratch.path("y4m")])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    #expect(try Statistics(lastLineOf: receiver)["rtp", "lost"] == 0)
+  }
+
+  @Test(
+    "what does not fit is said",
+    arguments: [
+      (
+        ["pattern", "udp://127.0.0.1:9", "pattern", "udp://127.0.0.1:9"],
+        "only rtsp:// takes several"
+      ),
+      (["pattern", "rtsp://:0/a", "pattern", "rtsp://:0/a"], "two sources have the name 'a'"),
+      (["pattern", "rtsp://:0/a", "pattern", "rtsp://:1/b"], "at the same rtsp://"),
+      (["pattern", "rtsp://:0/a", "pattern"], "each SOURCE needs a DESTINATION"),
+      (["pattern", "rtsps://:0/a"], "rtsps:// needs --certificate and --key"),
+      (["pattern", "rtsp://:0/a", "--certificate", "a", "--key", "b"], "see rtsps://"),
+      (["pattern", "rtsp://:0/a", "--auth", "basic"], "without --accounts"),
+      (["pattern", "udp://127.0.0.1:9", "--accounts", "x"], "no effect without rtsp://"),
+      (["pattern", "rtsp://:0/a", "--hello", "x"], "--hello has no effect with rtsp://"),
+      (["pattern", "rtsp://:0/a", "--sdp", "x"], "describes its streams itself"),
+      (["film.mp4", "rtsp://:0/a", "--loop", "3"], "'forever' with rtsp://"),
+      (["pattern", "rtsp://:0/a", "--multicast", "239.1.1.1:5001"], "--multicast"),
+      (["pattern", "rtsp://:0/a", "--multicast", "10.1.1.1:5000"], "--multicast"),
+      (["pattern", "rtsp://:0/a", "--accounts", "/dev/null"], "is not a file"),
+    ])
+  func mistakes(arguments: [String], said: String) throws {
+    let sender = try RunningProcess(Product.rtpSend, arguments)
+    #expect(try sender.waitForExit() != 0)
+    #expect(sender.standardError.contains(said), "\(sender.standardError)")
+  }
+
+  @Test func accountsAreForTheirOwnerAlone() throws {
+    let path = try Self.accounts()
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+    let sender = try RunningProcess(
+      Product.rtpSend, ["pattern", "rtsp://127.0.0.1:0/a", "--accounts", path])
+    #expect(try sender.waitForExit() == 1)
+    #expect(sender.standardError.contains("chmod 600"), "\(sender.standardError)")
+  }
+
+  static func accounts() throws -> String {
+    let path = try Scratch.path("accounts")
+    try "viewer:canary\n".write(toFile: path, atomically: true, encoding: .utf8)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+    return path
+  }
+
+  /// Receives a stream to its end.
+  private func receive(
+    _ url: String, _ options: [String], environment: [String: String] = [:]
+  ) throws -> String {
+    let output = try Scratch.path("y4m")
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [url, "-o", output] + options, environment: environment)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    return output
+  }
+}

@@ -1,0 +1,133 @@
+import NIOCore
+import NIOPosix
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+/// A pair of ports from which datagrams go to all clients that came by one address of this machine.
+///
+/// Clients address their reports to it, and open their NAT by datagrams to it. So it is an even
+/// port and the next (RFC 3550 §11).
+final class MediaPorts {
+  let rtp: any Channel
+  let rtcp: any Channel
+
+  private static let attempts = 20
+
+  private init(rtp: any Channel, rtcp: any Channel) {
+    self.rtp = rtp
+    self.rtcp = rtcp
+  }
+
+  var numbers: (rtp: Int, rtcp: Int) {
+    (rtp.localAddress?.port ?? 0, rtcp.localAddress?.port ?? 0)
+  }
+
+  func contains(_ channel: any Channel) -> Bool { channel === rtp || channel === rtcp }
+
+  var canSend: Bool { rtp.isWritable }
+
+  /// Opens a pair on `address`; what comes in goes to `server`.
+  static func open(
+    on address: String, server: NIOLoopBound<RTSPServing>, loop: any EventLoop,
+    attempts: Int = attempts
+  ) -> EventLoopFuture<NIOLoopBound<MediaPorts>> {
+    bind(address, 0, server, loop).flatMap { first in
+      let port = first.localAddress?.port ?? 0
+      let isEven = port.isMultiple(of: 2)
+      return bind(address, isEven ? port + 1 : port - 1, server, loop).map { second in
+        let ports =
+          isEven ? MediaPorts(rtp: first, rtcp: second) : MediaPorts(rtp: second, rtcp: first)
+        return NIOLoopBound(ports, eventLoop: loop)
+      }.flatMapError { error in
+        first.close(promise: nil)
+        guard attempts > 1 else { return loop.makeFailedFuture(error) }
+        return open(on: address, server: server, loop: loop, attempts: attempts - 1)
+      }
+    }
+  }
+
+  private static func bind(
+    _ address: String, _ port: Int, _ server: NIOLoopBound<RTSPServing>, _ loop: any EventLoop
+  ) -> EventLoopFuture<any Channel> {
+    do {
+      let local = try SocketAddress(ipAddress: address, port: port)
+      let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 1 << 20, high: 1 << 22)
+      return DatagramBootstrap(group: loop)
+        .channelOption(.writeBufferWaterMark, value: waterMark)
+        .channelOption(.maxMessagesPerRead, value: 64)
+        .channelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(ReportInput(server.value, on: address))
+          }
+        }
+        .bind(to: local).flatMap { channel in
+          sendMulticast(from: local, channel).map { channel }
+        }
+    } catch {
+      return loop.makeFailedFuture(error)
+    }
+  }
+
+  /// Multicast leaves by the interface that the client came by.
+  private static func sendMulticast(
+    from local: SocketAddress, _ channel: any Channel
+  ) -> EventLoopFuture<Void> {
+    var interface: UInt32 = 0
+    guard let address = local.ipAddress, unsafe inet_pton(AF_INET, address, &interface) == 1,
+      let options = channel as? any SocketOptionProvider
+    else { return channel.eventLoop.makeSucceededVoidFuture() }
+    return options.setIPMulticastIF(unsafe unsafeBitCast(interface, to: in_addr.self)).flatMap {
+      options.setIPMulticastTTL(UInt8(MulticastGroup.timeToLive))
+    }.flatMapError { _ in channel.eventLoop.makeSucceededVoidFuture() }
+  }
+
+  func write(_ packet: PacketFeed.Packet, to address: SocketAddress) {
+    let channel = packet.goesToControlPort ? rtcp : rtp
+    channel.write(AddressedEnvelope(remoteAddress: address, data: packet.bytes), promise: nil)
+  }
+
+  func flush() {
+    rtp.flush()
+    rtcp.flush()
+  }
+
+  func close() {
+    rtp.close(promise: nil)
+    rtcp.close(promise: nil)
+  }
+}
+
+/// Datagrams of clients.
+///
+/// RTCP counts if its sender is one; what opens a NAT is nothing else.
+private final class ReportInput: ChannelInboundHandler {
+  typealias InboundIn = AddressedEnvelope<ByteBuffer>
+
+  private let server: RTSPServing
+  private let host: String
+
+  init(_ server: RTSPServing, on host: String) {
+    self.server = server
+    self.host = host
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    let envelope = unwrapInboundIn(data)
+    server.received(envelope.data, from: envelope.remoteAddress)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    server.portsClosed(host, context.channel)
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    if context.channel.isWritable { server.portsTakeMore() }
+  }
+
+  /// ICMP errors of clients that have gone.
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {}
+}

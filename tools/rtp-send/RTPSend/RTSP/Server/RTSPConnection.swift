@@ -1,0 +1,247 @@
+import NIOCore
+import RTPWire
+
+/// The shell around ``RTSPServerSession``: a client's connection, a clock and a timer.
+///
+/// Nothing is read while the client does not read what is written, so that requests without end
+/// leave no answers without end.
+final class RTSPConnection: ChannelDuplexHandler {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  /// The longest that the last bytes may take to leave when the connection is to end.
+  private static let farewell = TimeAmount.seconds(2)
+  /// Media that a client takes are noted as a sign of life no more often.
+  private static let lifeInterval: Int64 = 1_000_000_000
+
+  let loop: NIOIsolatedEventLoop
+  private(set) var remoteAddress: SocketAddress?
+  private let server: RTSPServing
+  private var context: ChannelHandlerContext?
+  private var session: RTSPServerSession?
+  private var ports: MediaPorts?
+  private var players: [String: RTSPPlayer] = [:]
+  private var timer: Scheduled<Void>?
+  private var isReadWanted = false
+  private var isActing = false
+  private var isClosing = false
+  private var needsFlush = false
+  private var lastLife: Instant?
+
+  init(_ server: RTSPServing, on loop: any EventLoop) {
+    self.server = server
+    self.loop = loop.assumeIsolated()
+  }
+
+  var isWritable: Bool { context?.channel.isWritable ?? false }
+
+  // MARK: The channel
+
+  func channelActive(context: ChannelHandlerContext) {
+    self.context = context
+    remoteAddress = context.remoteAddress
+    guard server.admit(self) else {
+      context.close(promise: nil)
+      return
+    }
+    server.ports(for: context.localAddress) { ports in
+      guard let context = self.context else { return }
+      self.ports = ports
+      self.session = RTSPServerSession(
+        self.server.sessionConfiguration(at: context.localAddress, ports),
+        entropy: SystemRandomNumberGenerator(), at: self.server.now)
+      self.act()
+    }
+    context.fireChannelActive()
+  }
+
+  func read(context: ChannelHandlerContext) {
+    if session != nil, isWritable { context.read() } else { isReadWanted = true }
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    session?.receive(unwrapInboundIn(data), at: server.now)
+    act()
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    guard context.channel.isWritable else { return }
+    for player in players.values { player.drain() }
+    flush()
+    readOn()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    self.context = nil
+    isClosing = true
+    timer?.cancel()
+    for id in players.keys { leave(id) }
+    session = nil
+    server.disconnected(self)
+    context.fireChannelInactive()
+  }
+
+  /// A reset, or TLS that failed.
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    context.close(promise: nil)
+  }
+
+  private func readOn() {
+    guard isReadWanted, session != nil, isWritable else { return }
+    isReadWanted = false
+    context?.read()
+  }
+
+  // MARK: Media
+
+  /// Interleaved frames, which leave with the next flush.
+  func write(_ frames: ByteBuffer, of id: String) {
+    guard let context, !isClosing else { return }
+    context.write(wrapOutboundOut(frames), promise: nil)
+    needsFlush = true
+    // What a socket takes is a sign of life, and many clients give no other.
+    let now = server.now
+    guard isWritable, lastLife.map({ $0.nanoseconds(to: now) >= Self.lifeInterval }) ?? true else {
+      return
+    }
+    lastLife = now
+    session?.noteLife(of: id, at: now)
+  }
+
+  func flush() {
+    guard needsFlush else { return }
+    needsFlush = false
+    context?.flush()
+  }
+
+  /// The media of a session have ended.
+  func noteEnd(of id: String) {
+    session?.noteEnd(of: id)
+    flush()
+    if server.servesOnce { server.servedOnce() }
+  }
+
+  /// A client reported on what came in datagrams.
+  func noteReport(of id: String) { session?.noteLife(of: id, at: server.now) }
+
+  func tellSlowness() {
+    if let remoteAddress { server.tell(.clientTooSlow(remoteAddress)) }
+  }
+
+  /// Says goodbye to all sessions and closes.
+  func stop() {
+    guard !isClosing else { return }
+    // A file has a run for each client, which says goodbye to that one alone.
+    for player in players.values where player.programme.stream.survey != nil {
+      player.programme.sayGoodbye()
+    }
+    close()
+  }
+
+  // MARK: The session
+
+  /// Does what the session wants done.
+  private func act() {
+    guard !isActing else { return }
+    isActing = true
+    while let action = session?.next(at: server.now) { perform(action) }
+    isActing = false
+    flush()
+    schedule()
+    if !isClosing { readOn() }
+  }
+
+  private func schedule() {
+    timer?.cancel()
+    timer = nil
+    guard let deadline = session?.deadline else { return }
+    let due = NIODeadline.uptimeNanoseconds(UInt64(clamping: deadline.nanoseconds))
+    timer = loop.scheduleTask(deadline: due) {
+      self.session?.expire(at: self.server.now)
+      self.act()
+    }
+  }
+
+  private func perform(_ action: RTSPServerSession.Action) {
+    let now = server.now
+    switch action {
+    case .send(let bytes):
+      context?.write(wrapOutboundOut(bytes), promise: nil)
+      needsFlush = true
+    case .describe(let stream):
+      session?.described(server.description(ofStream: stream), at: now)
+    case .setUp(let id, let stream, let track, let carrier):
+      session?.setUp(setUp(id, stream, track, carrier), at: now)
+    case .play(let id, let passage):
+      session?.played(begin(id, passage), at: now)
+    case .start(let id):
+      guard let player = players[id] else { return }
+      if !player.hasPlayed {
+        player.hasPlayed = true
+        if let remoteAddress { server.tell(.clientArrived(remoteAddress)) }
+      }
+      player.programme.start(player)
+    case .pause(let id):
+      if let player = players[id] { player.programme.stop(player) }
+    case .drop(let id, let track):
+      guard let player = players[id] else { return }
+      server.release(player)
+      player.drop(track)
+      server.claim(player)
+    case .end(let id, _): leave(id)
+    case .control(let id, _, let bytes):
+      if let player = players[id] { player.programme.receive(bytes, from: player) }
+    case .close: close()
+    }
+  }
+
+  private func setUp(
+    _ id: String, _ stream: Int, _ track: Int, _ carrier: Carrier
+  ) -> RTSPServerSession.SetUpOutcome {
+    guard let player = players[id] ?? server.makePlayer(id, ofStream: stream, on: self, ports)
+    else {
+      return .full
+    }
+    if case .udp(let rtp, let rtcp) = carrier,
+      server.isClaimed([rtp, rtcp], of: remoteAddress, by: player)
+    {
+      return .taken
+    }
+    players[id] = player
+    server.release(player)
+    player.setUp(track, carrier)
+    server.claim(player)
+    return .ready(ssrc: player.programme.ssrc(ofTrack: track))
+  }
+
+  private func begin(_ id: String, _ passage: Passage) -> PassageBeginning? {
+    guard let player = players[id] else { return nil }
+    do {
+      return try player.programme.begin(player, passage)
+    } catch {
+      server.failed(player.programme.stream.name, error)
+      return nil
+    }
+  }
+
+  private func leave(_ id: String) {
+    guard let player = players.removeValue(forKey: id) else { return }
+    player.programme.stop(player)
+    server.release(player)
+    server.left(player)
+  }
+
+  private func close() {
+    guard !isClosing else { return }
+    for id in players.keys { leave(id) }
+    isClosing = true
+    timer?.cancel()
+    guard let context else { return }
+    let end = loop.scheduleTask(in: Self.farewell) { self.context?.close(promise: nil) }
+    context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in
+      end.cancel()
+      self.context?.close(promise: nil)
+    }
+  }
+}

@@ -1,0 +1,268 @@
+import Impairment
+import NIOCore
+import RTPWire
+
+/// An RTSP server: its streams, the connections of its clients, and the ports of their datagrams.
+///
+/// All of it is on one event loop, so that the packets of a live stream go to all clients as they
+/// are.
+final class RTSPServing {
+  /// The most connections; more are closed at once, because a process has 1024 descriptors.
+  static let mostConnections = 800
+  /// The most sessions of all connections together.
+  static let mostSessions = 1600
+  /// The most addresses of this machine by which clients may come for datagrams.
+  static let mostAddresses = 32
+
+  /// The longest that a client may take to leave after its stream has ended.
+  private static let farewell = TimeAmount.seconds(5)
+
+  let loop: NIOIsolatedEventLoop
+  var turns = LoopTurns()
+  var servesOnce: Bool { configuration.servesOnce }
+
+  private let configuration: RTSPServerConfiguration
+  private let onEvent: @Sendable (SenderEvent) -> Void
+  private let promise: EventLoopPromise<SendReport>
+  private var listener: (any Channel)?
+  /// The programmes of what is live, by streams.
+  private var live: [Int: Programme] = [:]
+  private var connections: [ObjectIdentifier: RTSPConnection] = [:]
+  private var sessionCount = 0
+  private var ports: [String: EventLoopFuture<NIOLoopBound<MediaPorts>>] = [:]
+  private var opened: [String: MediaPorts] = [:]
+  /// Where reports come from, and which ports are taken.
+  private var claims: [SocketAddress: Claim] = [:]
+  private var dice: SplitMix64
+  private var report = SendReport()
+  private var failure: (any Error)?
+  private var hasServedOnce = false
+  private var isOver = false
+  private var isFinished = false
+
+  private struct Claim {
+    let player: RTSPPlayer
+    let track: Int
+  }
+
+  init(
+    _ configuration: RTSPServerConfiguration, on loop: any EventLoop,
+    report promise: EventLoopPromise<SendReport>,
+    onEvent: @escaping @Sendable (SenderEvent) -> Void
+  ) {
+    self.configuration = configuration
+    self.loop = loop.assumeIsolated()
+    self.promise = promise
+    self.onEvent = onEvent
+    dice = SplitMix64(seed: configuration.streams.first?.sending.seed ?? 0)
+    for (index, stream) in configuration.streams.enumerated() where stream.survey == nil {
+      live[index] = Programme(stream, stream.sending, server: self, on: self.loop)
+    }
+  }
+
+  var now: Instant {
+    Instant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
+  }
+
+  func tell(_ event: SenderEvent) { onEvent(event) }
+
+  // MARK: Connections
+
+  func began(on listener: any Channel) { self.listener = listener }
+
+  func admit(_ connection: RTSPConnection) -> Bool {
+    guard !isOver, connections.count < Self.mostConnections else { return false }
+    connections[ObjectIdentifier(connection)] = connection
+    return true
+  }
+
+  func disconnected(_ connection: RTSPConnection) {
+    connections[ObjectIdentifier(connection)] = nil
+    finishIfAlone()
+  }
+
+  /// Gives the ports for a client that came by `address`, or `nil` if there are none to be had.
+  func ports(for address: SocketAddress?, then give: @escaping (MediaPorts?) -> Void) {
+    guard let host = address?.ipAddress else { return give(nil) }
+    if ports[host] == nil, ports.count < Self.mostAddresses {
+      let server = NIOLoopBound(self, eventLoop: loop.nonisolated())
+      ports[host] = MediaPorts.open(on: host, server: server, loop: loop.nonisolated())
+    }
+    guard let future = ports[host] else { return give(nil) }
+    future.assumeIsolated().whenComplete { result in
+      let pair = (try? result.get())?.value
+      if self.ports[host] != nil { self.opened[host] = pair }
+      give(pair)
+    }
+  }
+
+  func sessionConfiguration(
+    at address: SocketAddress?, _ ports: MediaPorts?
+  ) -> RTSPServerSession.Configuration {
+    let isSecure = configuration.identity != nil
+    var number = 0
+    let streams = configuration.streams.map { stream in
+      let count = stream.sending.tracks.count
+      var own = RTSPServerSession.Stream(
+        name: stream.name, trackCount: count, duration: stream.survey?.duration)
+      if stream.survey == nil, let group = configuration.group, ports != nil {
+        own.groups = (0..<count).map {
+          MulticastGroup(address: group.address, port: group.port + 2 * (number + $0))
+        }
+        number += count
+      }
+      return own
+    }
+    return RTSPServerSession.Configuration(
+      streams: streams,
+      origin: "rtsp\(isSecure ? "s" : "")://\(address?.hostAndPort ?? "localhost")",
+      isSecure: isSecure, login: configuration.login, serverPorts: ports?.numbers)
+  }
+
+  func description(ofStream index: Int) -> String? {
+    configuration.streams.indices.contains(index)
+      ? configuration.streams[index].description.text : nil
+  }
+
+  // MARK: Sessions
+
+  func makePlayer(
+    _ id: String, ofStream index: Int, on connection: RTSPConnection, _ ports: MediaPorts?
+  ) -> RTSPPlayer? {
+    guard !isOver, sessionCount < Self.mostSessions,
+      configuration.streams.indices.contains(index)
+    else { return nil }
+    sessionCount += 1
+    let stream = configuration.streams[index]
+    let programme =
+      live[index] ?? Programme(stream, numbered(stream), server: self, on: loop)
+    return RTSPPlayer(id, of: programme, on: connection, ports)
+  }
+
+  /// A client has gone, or has let go of its session.
+  func left(_ player: RTSPPlayer) {
+    sessionCount -= 1
+    guard player.hasPlayed else { return }
+    report.clients += 1
+    report.datagrams += player.datagrams
+    report.bytes += player.bytes
+    report.skippedUnits += player.skippedUnits
+    if player.programme.stream.survey != nil { add(player.programme) }
+    if let address = player.remoteAddress { onEvent(.clientLeft(address)) }
+    if servesOnce { stop(hasServedOnce ? .sourceEnded : .clientLeft) }
+  }
+
+  /// The stream of a client has ended, which is all that a server does that serves once.
+  ///
+  /// Clients take a connection that ends at once for a fault, and leave by themselves.
+  func servedOnce() {
+    guard !hasServedOnce else { return }
+    hasServedOnce = true
+    loop.scheduleTask(in: Self.farewell) { self.stop(.sourceEnded) }
+  }
+
+  /// Whether another client of the same host has one of these ports.
+  func isClaimed(_ numbers: [Int], of address: SocketAddress?, by player: RTSPPlayer) -> Bool {
+    guard let address else { return true }
+    return numbers.contains { number in
+      var own = address
+      own.port = number
+      return claims[own].map { $0.player !== player } ?? false
+    }
+  }
+
+  func claim(_ player: RTSPPlayer) {
+    for (track, address) in player.reportAddresses {
+      claims[address] = Claim(player: player, track: track)
+    }
+  }
+
+  func release(_ player: RTSPPlayer) {
+    for (_, address) in player.reportAddresses where claims[address]?.player === player {
+      claims[address] = nil
+    }
+  }
+
+  /// A datagram of somebody: RTCP if its sender is a client.
+  func received(_ bytes: ByteBuffer, from address: SocketAddress) {
+    guard let claim = claims[address], RTCPPacket.recognizes(bytes) else { return }
+    claim.player.connection.noteReport(of: claim.player.id)
+    claim.player.programme.receive(bytes, from: claim.player)
+  }
+
+  /// The system closed a socket; clients that come later get others.
+  func portsClosed(_ host: String, _ channel: any Channel) {
+    guard let pair = opened[host], pair.contains(channel) else { return }
+    ports[host] = nil
+    opened[host] = nil
+    pair.close()
+  }
+
+  func portsTakeMore() {
+    for claim in claims.values { claim.player.programme.wake() }
+  }
+
+  // MARK: The end
+
+  /// A source failed; others may go on.
+  func failed(_ name: String, _ error: any Error) {
+    failure = failure ?? error
+    onEvent(.streamFailed(name: name, reason: "\(error)"))
+    if configuration.streams.count == 1, live[0] != nil { stop(.stopped) }
+  }
+
+  func stop(_ ending: SendReport.Ending) {
+    guard !isOver else { return }
+    isOver = true
+    report.ending = ending
+    listener?.close(promise: nil)
+    for programme in live.values { programme.sayGoodbye() }
+    for connection in connections.values { connection.stop() }
+    finishIfAlone()
+  }
+
+  private func add(_ programme: Programme) {
+    let sent = programme.finalReport()
+    report.frames += sent.frames
+    report.soundPackets += sent.soundPackets
+    report.network.add(sent.network)
+    report.feedback.add(sent.feedback)
+    report.reports += sent.reports
+    report.duration = max(report.duration, sent.duration)
+  }
+
+  private func finishIfAlone() {
+    guard isOver, connections.isEmpty, !isFinished else { return }
+    isFinished = true
+    for programme in live.values { add(programme) }
+    for pair in opened.values { pair.close() }
+    promise.completeWith(failure.map { .failure($0) } ?? .success(report))
+  }
+
+  /// The tracks for one client, with numbers of its own.
+  private func numbered(_ stream: ServedStream) -> SenderConfiguration {
+    var sending = stream.sending
+    guard !stream.keepsNumbers else { return sending }
+    for index in sending.tracks.indices {
+      sending.tracks[index].media.stream.ssrc = UInt32(truncatingIfNeeded: dice.next())
+      sending.tracks[index].media.stream.initialSequence = UInt16(truncatingIfNeeded: dice.next())
+      sending.tracks[index].media.stream.initialTimestamp = UInt32(truncatingIfNeeded: dice.next())
+    }
+    return sending
+  }
+}
+
+/// The socket that clients connect to.
+final class RTSPListening: ChannelInboundHandler {
+  typealias InboundIn = any Channel
+
+  private let server: RTSPServing
+
+  init(_ server: RTSPServing) { self.server = server }
+
+  func channelActive(context: ChannelHandlerContext) { server.began(on: context.channel) }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if event is StopSending { server.stop(.stopped) }
+  }
+}

@@ -1,0 +1,318 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import RTPWire
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import RTPSend
+
+/// A server on loopback, and clients that are slow, silent or hostile.
+@Suite(.serialized)
+struct RTSPServingTests {
+  /// A connection whose bytes are kept, or not read.
+  final class Viewer: Sendable {
+    private let channel: any Channel
+    private let received = Mutex<[UInt8]>([])
+
+    init(_ address: SocketAddress, receiveBuffer: Int? = nil) async throws {
+      var bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      if let receiveBuffer {
+        bootstrap = bootstrap.channelOption(
+          .socketOption(.so_rcvbuf), value: .init(receiveBuffer))
+      }
+      channel = try await bootstrap.connect(to: address).get()
+      try await channel.pipeline.addHandler(Inbox(self)).get()
+    }
+
+    private final class Inbox: ChannelInboundHandler, Sendable {
+      typealias InboundIn = ByteBuffer
+      private let client: Viewer
+      init(_ client: Viewer) { self.client = client }
+
+      func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let bytes = unwrapInboundIn(data)
+        client.received.withLock { $0.append(contentsOf: bytes.readableBytesView) }
+      }
+    }
+
+    var bytes: [UInt8] { received.withLock { $0 } }
+    var isOpen: Bool { channel.isActive }
+
+    func send(_ text: String) { send(Array(text.utf8)) }
+
+    func send(_ bytes: [UInt8]) {
+      channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil)
+    }
+
+    /// Sends a request; returns the response's head, which no media may come before.
+    func ask(_ method: String, _ target: String, _ headers: [String] = []) async throws -> String {
+      let start = bytes.count
+      send(
+        ([("\(method) \(target) RTSP/1.0")] + ["CSeq: 1"] + headers).joined(separator: "\r\n")
+          + "\r\n\r\n")
+      return try await eventualValue(of: "an answer to \(method)") {
+        let text = String(decoding: self.bytes.dropFirst(start), as: UTF8.self)
+        guard let begin = text.firstRange(of: "RTSP/1.0 "),
+          let end = text[begin.lowerBound...].firstRange(of: "\r\n\r\n")
+        else { return nil }
+        return String(text[begin.lowerBound..<end.upperBound])
+      }
+    }
+
+    /// Sets the only track up and plays it; returns the session.
+    func play(_ url: String, _ transport: String = "RTP/AVP/TCP;unicast") async throws -> String {
+      let setUp = try await ask("SETUP", url, ["Transport: \(transport)"])
+      let id = Conversation.header("Session", in: setUp).map { String($0.prefix(16)) } ?? ""
+      let played = try await ask("PLAY", url, ["Session: \(id)"])
+      #expect(Conversation.status(played) == 200, "\(setUp)\(played)")
+      return id
+    }
+
+    func setReading(_ isReading: Bool) async throws {
+      try await channel.setOption(.autoRead, value: isReading).get()
+    }
+
+    func close() async { try? await channel.close().get() }
+
+    /// The interleaved RTP packets so far, behind the last response.
+    func packets() throws -> [RTPPacket] {
+      var rest = bytes[...]
+      var packets: [RTPPacket] = []
+      while let dollar = rest.first {
+        guard dollar == 0x24 else {
+          // A response: its head ends with an empty line.
+          guard let end = rest.firstRange(of: Array("\r\n\r\n".utf8)) else { break }
+          rest = rest[end.upperBound...]
+          continue
+        }
+        guard rest.count >= 4 else { break }
+        let start = rest.startIndex
+        let length = Int(rest[start + 2]) << 8 | Int(rest[start + 3])
+        guard rest.count >= 4 + length else { break }
+        if rest[start + 1] == 0 {
+          packets.append(
+            try RTPPacket(parsing: ByteBuffer(bytes: rest[(start + 4)..<(start + 4 + length)])))
+        }
+        rest = rest[(start + 4 + length)...]
+      }
+      return packets
+    }
+  }
+
+  func stream(
+    _ name: String, _ recipe: SourceRecipe, speed: Double = 1, loops: Bool = false
+  ) throws -> ServedStream {
+    var feed = PacketFeed.Configuration(
+      recipe: recipe,
+      stream: RTPStream.Configuration(ssrc: 5, initialSequence: 1, initialTimestamp: 0))
+    if loops { feed.repetitions = nil }
+    var sending = SenderConfiguration(feed: feed, destination: .listen(host: "", port: 0))
+    sending.pacing = .mediaTime(speed: speed)
+    var served = ServedStream(
+      name: name, sending: sending,
+      description: SessionDescription(
+        try StreamDescription(of: recipe), payloadType: 96, packetization: .nonInterleaved,
+        address: try SocketAddress(ipAddress: "0.0.0.0", port: 0), multiplexesRTCP: false))
+    served.describe(crypto: nil)
+    return served
+  }
+
+  var pattern: SourceRecipe {
+    var pattern = PatternConfiguration()
+    (pattern.width, pattern.height) = (256, 144)
+    return .pattern(pattern)
+  }
+
+  func serve(
+    _ streams: [ServedStream], _ events: Record<SenderEvent> = Record()
+  ) async throws -> (Sender, String) {
+    let sender = try await Sender.serve(
+      RTSPServerConfiguration(streams: streams, host: "127.0.0.1", port: 0)
+    ) { events.append($0) }
+    return (sender, "rtsp://\(sender.localAddress.hostAndPort)/")
+  }
+
+  @Test func aSlowReaderHurtsNobodyAndGoesOnWithAKeyPicture() async throws {
+    let folder = try TemporaryFolder()
+    let file = folder.url("clip.h264")
+    // Every fifth picture is a key picture; without loss, they are large.
+    try await FFmpeg.makeClip(
+      file, ["-c:v", "libx264", "-preset", "ultrafast", "-qp", "0", "-g", "5"])
+    let events = Record<SenderEvent>()
+    let (sender, base) = try await serve(
+      [try stream("live", .file(path: file.path), speed: 10, loops: true)], events)
+    let slow = try await Viewer(sender.localAddress, receiveBuffer: 16 << 10)
+    _ = try await slow.play(base + "live")
+    try await slow.setReading(false)
+    let fast = try await Viewer(sender.localAddress)
+    _ = try await fast.play(base + "live")
+    try await eventually("the slow one is too slow", within: .seconds(60)) {
+      events.elements.contains { if case .clientTooSlow = $0 { true } else { false } }
+    }
+    try await slow.setReading(true)
+    let before = try slow.packets().count
+    try await eventually("the slow one goes on") { try slow.packets().count > before + 5000 }
+    sender.stop()
+    let report = try await withDeadline { try await sender.finished() }
+    #expect(report.skippedUnits > 0)
+    #expect(report.clients == 2)
+
+    let packets = try slow.packets()
+    var gaps = 0
+    for (last, next) in zip(packets, packets.dropFirst())
+    where last.sequenceNumber.next != next.sequenceNumber {
+      gaps += 1
+      // Whole pictures are left out, up to the SPS of a key picture.
+      #expect(last.marker)
+      let type = next.payload.getInteger(at: next.payload.readerIndex, as: UInt8.self) ?? 0
+      #expect([7, 24].contains(type & 0x1F), "\(type)")
+    }
+    #expect(gaps >= 1)
+    let all = try fast.packets()
+    #expect(!all.isEmpty)
+    #expect(zip(all, all.dropFirst()).allSatisfy { $0.sequenceNumber.next == $1.sequenceNumber })
+    await slow.close()
+    await fast.close()
+  }
+
+  @Test func aSlowReaderOfAFileMissesNothing() async throws {
+    let folder = try TemporaryFolder()
+    let file = folder.url("clip.h264")
+    try await FFmpeg.makeClip(
+      file, frames: 300, ["-c:v", "libx264", "-preset", "ultrafast", "-qp", "0", "-g", "5"])
+    var film = try stream("film", .file(path: file.path), speed: 1000)
+    film.survey = try FileSurvey(ofFile: file.path, framesPerSecond: nil)
+    film.describe(crypto: nil)
+    film.keepsNumbers = true
+    let (sender, base) = try await serve([film])
+    let client = try await Viewer(sender.localAddress, receiveBuffer: 16 << 10)
+    _ = try await client.play(base + "film")
+    try await client.setReading(false)
+    let goodbye: [UInt8] = [0x81, 203, 0, 1, 0, 0, 0, 5]
+    // Another reader sees all of it meanwhile.
+    let fast = try await Viewer(sender.localAddress)
+    _ = try await fast.play(base + "film")
+    try await eventually("the other's goodbye", within: .seconds(60)) {
+      fast.bytes.suffix(8) == goodbye[...]
+    }
+    #expect(client.bytes.count < fast.bytes.count)
+    try await client.setReading(true)
+    try await eventually("the goodbye", within: .seconds(60)) {
+      client.bytes.suffix(8) == goodbye[...]
+    }
+    await fast.close()
+    let packets = try client.packets()
+    #expect(packets.count(where: \.marker) == 300)
+    #expect(
+      zip(packets, packets.dropFirst()).allSatisfy { $0.sequenceNumber.next == $1.sequenceNumber })
+    sender.stop()
+    _ = try await withDeadline { try await sender.finished() }
+    await client.close()
+  }
+
+  @Test func newcomersSeeAPictureAtOnceAndTheSamePackets() async throws {
+    let (sender, base) = try await serve([try stream("live", pattern)])
+    let first = try await Viewer(sender.localAddress)
+    _ = try await first.play(base + "live")
+    try await eventually { try first.packets().count(where: \.marker) > 10 }
+    let second = try await Viewer(sender.localAddress)
+    let setUp = try await second.ask("SETUP", base + "live", ["Transport: RTP/AVP/TCP;unicast"])
+    let id = Conversation.header("Session", in: setUp).map { String($0.prefix(16)) } ?? ""
+    let played = try await second.ask("PLAY", base + "live", ["Session: \(id)"])
+    try await eventually { try second.packets().count(where: \.marker) > 5 }
+    let packets = try second.packets()
+    let begin = try #require(packets.first)
+    let sequence = begin.sequenceNumber.rawValue
+    #expect(played.contains(";seq=\(sequence);rtptime=\(begin.timestamp)\r\n"), "\(played)")
+    // A report comes before the first frame.
+    let text = second.bytes
+    let end = try #require(text.ranges(of: Array("\r\n\r\n".utf8)).last)
+    #expect(text[end.upperBound...].prefix(2) == [0x24, 1])
+    #expect(text[end.upperBound...].dropFirst(5).first == 200)
+    try await eventually {
+      try first.packets().last.map { $0.sequenceNumber.rawValue > sequence } ?? false
+    }
+    let same = try first.packets().first { $0.sequenceNumber == begin.sequenceNumber }
+    #expect(same?.bytes == begin.bytes)
+    sender.stop()
+    let report = try await withDeadline { try await sender.finished() }
+    #expect(report.clients == 2)
+    await first.close()
+    await second.close()
+  }
+
+  @Test func hostileClientsLeaveTheOthersAlone() async throws {
+    let (sender, base) = try await serve([try stream("live", pattern)])
+    let good = try await Viewer(sender.localAddress)
+    _ = try await good.play(base + "live")
+    var hostile: [Viewer] = []
+    for index in 0..<60 {
+      let client = try await Viewer(sender.localAddress)
+      hostile.append(client)
+      switch index % 6 {
+      case 0: break
+      case 1: client.send([0x24, 0, 0xFF, 0xFF])
+      case 2: client.send("OPTIONS * RTSP/1.0\r\nX: ")
+      case 3:
+        for _ in 0..<1000 {
+          client.send(
+            "SETUP \(base)live RTSP/1.0\r\nCSeq: 1\r\nTransport: RTP/AVP/TCP;unicast\r\n\r\n")
+        }
+      case 4:
+        // Requests without end from somebody who reads no answers.
+        try await client.setReading(false)
+        for _ in 0..<100 {
+          client.send(String(repeating: "OPTIONS * RTSP/1.0\r\n\r\n", count: 1000))
+        }
+      default: client.send(Array(repeating: UInt8(index), count: 100_000))
+      }
+    }
+    let count = try good.packets().count
+    try await eventually("the good one is served") { try good.packets().count > count + 60 }
+    // What is no request ends its connection at once.
+    try await eventually {
+      hostile.enumerated().allSatisfy { $0.offset % 6 != 5 || !$0.element.isOpen }
+    }
+    for client in hostile { await client.close() }
+    sender.stop()
+    _ = try await withDeadline { try await sender.finished() }
+    await good.close()
+  }
+
+  @Test func portsBelongToOneClientAndDatagramsOfStrangersToNobody() async throws {
+    let (sender, base) = try await serve([try stream("live", pattern)])
+    let media = try await Client()
+    let port = media.address.port ?? 0
+    let transport = "RTP/AVP;unicast;client_port=\(port)-\(port == 65_535 ? 1 : port + 1)"
+    let first = try await Viewer(sender.localAddress)
+    let setUp = try await first.ask("SETUP", base + "live", ["Transport: \(transport)"])
+    let header = Conversation.header("Transport", in: setUp) ?? ""
+    let match = try #require(header.firstMatch(of: #/server_port=(\d+)-(\d+);/#))
+    let (even, odd) = (try #require(Int(match.1)), try #require(Int(match.2)))
+    #expect(even.isMultiple(of: 2) && odd == even + 1)
+    let second = try await Viewer(sender.localAddress)
+    let refused = try await second.ask("SETUP", base + "live", ["Transport: \(transport)"])
+    #expect(Conversation.status(refused) == 461)
+    // What opens a NAT, and what a stranger sends, is nothing.
+    let server = try SocketAddress(ipAddress: "127.0.0.1", port: even)
+    media.say("\u{0}punch", to: server)
+    let id = Conversation.header("Session", in: setUp).map { String($0.prefix(16)) } ?? ""
+    _ = try await first.ask("PLAY", base + "live", ["Session: \(id)"])
+    let datagrams = try await media.take(5)
+    #expect(datagrams.allSatisfy { $0.getInteger(at: $0.readerIndex, as: UInt8.self) == 0x80 })
+    // They come from the port that was named: the answer goes there.
+    #expect(!RTCPPacket.recognizes(datagrams[0]))
+    // Once the first has gone, the ports are free.
+    await first.close()
+    try await eventually {
+      let answer = try await second.ask("SETUP", base + "live", ["Transport: \(transport)"])
+      return Conversation.status(answer) == 200
+    }
+    sender.stop()
+    _ = try await withDeadline { try await sender.finished() }
+    await second.close()
+    await media.close()
+  }
+}
