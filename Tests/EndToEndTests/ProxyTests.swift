@@ -116,7 +116,8 @@ import Testing
     #expect(try proxy.stop() == 0)
   }
 
-  @Test func whatIsOnItsWayWhenTheServerEndsStillComes() throws {
+  /// One connection to a port of 127.0.0.1, whose bytes `answer` has to do with.
+  private static func server(_ answer: String) throws -> (RunningProcess, port: UInt16) {
     let server = try RunningProcess(
       "python3",
       [
@@ -125,23 +126,113 @@ import Testing
         import socket
         listener = socket.create_server(("127.0.0.1", 0))
         print("ready", listener.getsockname()[1], flush=True)
-        listener.accept()[0].sendall(b"$\\0\\0\\4last")
+        connection = listener.accept()[0]
+        \(answer)
         """,
       ])
-    let port = try #require(UInt16(server.waitForLine(#/ready (\d+)/#).1))
-    let proxy = try ImpairingProxy(to: port, scheme: "rtsp", plan: "0 delay 300ms")
+    return (server, try #require(UInt16(server.waitForLine(#/ready (\d+)/#).1)))
+  }
+
+  @Test func whatIsOnItsWayWhenTheServerEndsStillComes() throws {
+    // More than sockets hold, so that a slow client still reads when the server has ended.
+    let server = try Self.server(
+      "for n in range(400): connection.sendall(b'$\\0\\x40\\0' + bytes(0x4000 - 4) + b'last')")
+    let proxy = try ImpairingProxy(to: server.port, scheme: "rtsp", plan: "0 delay 300ms")
     let client = try RunningProcess.output(
       of: "python3",
       [
         "-c",
         """
-        import socket, sys
+        import socket, sys, time
         server = socket.create_connection(("127.0.0.1", \(proxy.port)))
-        while part := server.recv(100): sys.stdout.buffer.write(part)
+        time.sleep(1)
+        while part := server.recv(65536): sys.stdout.buffer.write(part)
         """,
       ])
-    #expect(client == Data([0x24, 0, 0, 4]) + Data("last".utf8))
+    #expect(client.count == 400 * 0x4004)
+    #expect(client.suffix(4) == Data("last".utf8))
     #expect(try proxy.stop() == 0)
+  }
+
+  /// What a camera or a player that pushes its stream has sent before it ended.
+  @Test func whatIsOnItsWayWhenTheClientEndsStillComes() throws {
+    let (server, port) = try Self.server(
+      "while part := connection.recv(100): print(part, flush=True)")
+    let proxy = try ImpairingProxy(to: port, scheme: "rtsp", plan: "0 delay 300ms")
+    _ = try RunningProcess.output(
+      of: "python3",
+      [
+        "-c",
+        """
+        import socket
+        server = socket.create_connection(("127.0.0.1", \(proxy.port)))
+        server.sendall(b"$\\0\\0\\4last")
+        """,
+      ])
+    try server.waitForExit()
+    #expect(String(decoding: server.standardOutput, as: UTF8.self).contains("last"))
+    #expect(try proxy.stop() == 0)
+  }
+
+  /// Each SETUP for UDP opens four sockets.
+  @Test(arguments: ["n", "1"]) func aThousandSetupsTakeFewSockets(number: String) throws {
+    let (server, port) = try Self.server(
+      "while connection.recv(65536): pass")
+    let proxy = try ImpairingProxy(to: port, scheme: "rtsp")
+    let client = try RunningProcess(
+      "python3",
+      [
+        "-c",
+        """
+        import os, socket
+        server = socket.create_connection(("127.0.0.1", \(proxy.port)))
+        def wanted(n): return (
+          f"SETUP rtsp://x/{n} RTSP/1.0\\r\\nCSeq: {\(number)}\\r\\n"
+          "Transport: RTP/AVP;unicast;client_port=4000-4001\\r\\n\\r\\n").encode()
+        most = 0
+        for n in range(1000):
+          server.sendall(wanted(n))
+          most = max(most, len(os.listdir("/proc/\(proxy.process.processIdentifier)/fd")))
+        print("most", most)
+        """,
+      ])
+    let most = try client.waitForLine(#/most (\d+)/#).1
+    #expect(try #require(Int(most)) < 120)
+    try server.waitForExit()
+    #expect(try proxy.stop() == 0)
+  }
+
+  /// The sender alone, and another one through a proxy.
+  @Test func theSameSeedDoesTheSameInBothPrograms() throws {
+    let plan = try Scratch.path("plan")
+    try "0 loss 4%, burst-loss 3% 4, corrupt 2%, duplicate 3%, reorder 5% 4".write(
+      toFile: plan, atomically: true, encoding: .utf8)
+    let sending = ["pattern", "--size", "320x240", "--frames", "40", "--packet-size", "200"]
+    func verdicts(in log: String) throws -> [String] {
+      try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").compactMap { line in
+        // Without its time, its flow and how long it takes, which are of each run.
+        line.firstMatch(of: #/"sequence":.*"stage":"[a-z]+"(,"reason":"[a-z ]+")?/#)
+          .map { String($0.0) }
+      }
+    }
+    let alone = try Scratch.path("log")
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      sending + ["udp://127.0.0.1:\(FreePort.udpPair())", "--seed", "6", "--no-rtcp", "--quiet"]
+        + ["--plan", plan, "--log", alone])
+    try sender.waitForExit()
+    let behind = try Scratch.path("log")
+    let proxy = try ImpairingProxy(
+      to: FreePort.udpPair(), plan: String(contentsOfFile: plan, encoding: .utf8), seed: 6,
+      options: ["--log", behind])
+    let other = try RunningProcess(
+      Product.rtpSend,
+      sending + ["udp://127.0.0.1:\(proxy.port)", "--seed", "6", "--no-rtcp", "--quiet"])
+    #expect(try other.waitForExit() == 0)
+    #expect(try proxy.stop() == 0)
+    let expected = try verdicts(in: alone)
+    #expect(expected.count > 300 && expected.contains { $0.contains("burst") })
+    #expect(try verdicts(in: behind) == expected)
   }
 
   @Test func aServerThatIsNotThereEndsTheClient() throws {
@@ -150,12 +241,26 @@ import Testing
       Product.rtpRecv, ["rtsp://127.0.0.1:\(proxy.port)/stream", "--timeout", "5"])
     #expect(try receiver.waitForExit() != 0)
     #expect(try proxy.stop() == 0)
+    #expect(proxy.process.standardError.contains("could not reach the server"))
+  }
+
+  @Test(arguments: ["udp", "rtsp"]) func aPortThatIsTakenIsNamed(scheme: String) throws {
+    let first = try ImpairingProxy(to: 9, scheme: scheme)
+    // The port above is that of RTCP.
+    let port = first.port + (scheme == "udp" ? 1 : 0)
+    let second = try RunningProcess(
+      Product.rtpSend, ["proxy", "\(scheme)://127.0.0.1:\(port)", "\(scheme)://127.0.0.1:9"])
+    #expect(try second.waitForExit() == 2)
+    #expect(second.standardError.contains("127.0.0.1:\(port): cannot listen there"))
+    #expect(try first.stop() == 0)
   }
 
   @Test(arguments: [
     (["udp://127.0.0.1:0", "rtsp://127.0.0.1:5"], "both be udp:// or both rtsp://"),
     (["udp://127.0.0.1:0"], "target"), (["udp://:0", "udp://:5"], "needs a host"),
     (["udp://:0", "udp://127.0.0.1:5", "--quirk", "padding"], "a proxy has none"),
+    (["udp://:5004", "udp://localhost:5005"], "where the proxy itself listens"),
+    (["rtsp://127.0.0.1:8554", "rtsp://127.0.0.1:8554"], "where the proxy itself listens"),
     (["http://:0", "udp://127.0.0.1:5"], "takes udp://HOST:PORT or rtsp://HOST:PORT"),
   ])
   func mistakes(arguments: [String], words: String) throws {

@@ -28,21 +28,21 @@ public struct NetworkSimulator: Sendable {
 
   public private(set) var counters = ImpairmentCounters()
   /// Packets that have not left yet.
-  public var pendingCount: Int { inFlight.count + reordering.count }
+  public var pendingCount: Int {
+    inFlight.count + media.reordering.count + answers.reordering.count
+  }
   /// Whether verdicts are kept for ``takeVerdicts()``.
   public var recordsVerdicts = false
 
   private let flow: String
+  private let seed: UInt64
   private let startsByItself: Bool
   private var schedule: Schedule
-  private var media: Stages
-  private var answers: Stages
+  private var media: Lane
+  private var answers: Lane
   private var rate = RateStage()
-  private var reordering = ReorderingStage()
   private var inFlight = ReleaseQueue()
   private var bytesInFlight = 0
-  /// Before this nothing leaves that must keep its order.
-  private var lastArrival = Instant(nanoseconds: .min)
   private var verdicts: [Verdict] = []
 
   /// A network for one flow of packets.
@@ -53,16 +53,25 @@ public struct NetworkSimulator: Sendable {
   ///   - number: the number of the flow, which gives it its own random numbers.
   ///   - name: its name in verdicts.
   ///   - startsByItself: whether the clock of the plan starts with the first packet; otherwise
-  ///     ``begin(at:)`` starts it.
+  ///     ``begin(at:asFlow:)`` starts it.
   public init(
     _ plan: Plan, seed: UInt64, flow number: Int = 0, name: String = "media",
     startsByItself: Bool = true
   ) {
     flow = name
+    self.seed = seed
     self.startsByItself = startsByItself
     schedule = Schedule(plan)
-    media = Stages(seed: seed, flow: 2 * number)
-    answers = Stages(seed: seed, flow: 2 * number + 1)
+    media = Lane(stages: Stages(seed: seed, flow: 2 * number))
+    answers = Lane(stages: Stages(seed: seed, flow: 2 * number + 1))
+  }
+
+  /// What packets have in common that keep an order among themselves.
+  private struct Lane {
+    var stages: Stages
+    var reordering = ReorderingStage()
+    /// Before this nothing leaves that must keep its order.
+    var lastArrival = Instant(nanoseconds: .min)
   }
 
   /// A network that does the same all the time.
@@ -70,8 +79,13 @@ public struct NetworkSimulator: Sendable {
     self.init(Plan(impairments), seed: seed)
   }
 
-  /// Starts the clock of the plan, which otherwise starts with the first packet offered.
-  public mutating func begin(at now: Instant) { schedule.begin(at: now) }
+  /// Starts the clock of the plan, and the random numbers of a flow from their beginning, whatever
+  /// was offered before.
+  public mutating func begin(at now: Instant, asFlow number: Int) {
+    schedule.begin(at: now)
+    media.stages = Stages(seed: seed, flow: 2 * number)
+    answers.stages = Stages(seed: seed, flow: 2 * number + 1)
+  }
 
   /// Gives the network a packet at `now`, which must not go back between calls.
   ///
@@ -80,16 +94,23 @@ public struct NetworkSimulator: Sendable {
   ///   - label: comes out with it.
   ///   - now: the current time.
   ///   - isAnswer: whether it answers a request. The time of requests is unpredictable, so answers
-  ///     use generators of their own: what happens to the others depends on the seed alone.
+  ///     use generators and an order of their own: what happens to the others depends on the seed
+  ///     alone.
   public mutating func offer(
     _ packet: ByteBuffer, label: Int = 0, at now: Instant, isAnswer: Bool = false
   ) {
-    if startsByItself { begin(at: now) }
+    if startsByItself { schedule.begin(at: now) }
+    // Whoever asks late for what leaves gets the same.
+    expire(at: now)
+    offer(packet, label, at: now, by: isAnswer ? \.answers : \.media)
+  }
+
+  private mutating func offer(
+    _ packet: ByteBuffer, _ label: Int, at now: Instant, by lane: WritableKeyPath<Self, Lane>
+  ) {
     let impairments = schedule.impairments(at: now)
     let length = packet.readableBytes
-    let fate =
-      isAnswer
-      ? answers.draw(impairments, length: length) : media.draw(impairments, length: length)
+    let fate = self[keyPath: lane].stages.draw(impairments, length: length)
     var record = record(of: packet, at: now)
     counters.offered += 1
     var departure = now
@@ -113,8 +134,9 @@ public struct NetworkSimulator: Sendable {
       }
       var time = departure.advanced(byNanoseconds: travel.delay)
       if impairments.delay.keepsOrder, travel.places == nil {
-        time = max(time, lastArrival)
-        lastArrival = time
+        // Answers and RTCP do not overtake the media, which never waits for them.
+        time = max(time, media.lastArrival, self[keyPath: lane].lastArrival)
+        self[keyPath: lane].lastArrival = time
       }
       if copy == 0 {
         record.delay = now.nanoseconds(to: time)
@@ -124,9 +146,9 @@ public struct NetworkSimulator: Sendable {
       bytesInFlight += bytes.readableBytes
       let release = Release(bytes: bytes, time: time, label: label)
       let limit = impairments.reordering?.limit ?? 0
-      for release in reordering.pass(release, displacedBy: travel.places, within: limit) {
-        inFlight.insert(release)
-      }
+      let passing = self[keyPath: lane].reordering.pass(
+        release, displacedBy: travel.places, within: limit)
+      for release in passing { inFlight.insert(release) }
     }
     if let garbage = fate.garbage {
       counters.garbage += 1
@@ -142,22 +164,29 @@ public struct NetworkSimulator: Sendable {
 
   /// Releases, at `now`, the packets that wait to be overtaken, because no more packets come.
   public mutating func finish(at now: Instant) {
-    for release in reordering.finish(at: now) { inFlight.insert(release) }
+    for release in media.reordering.finish(at: now) { inFlight.insert(release) }
+    for release in answers.reordering.finish(at: now) { inFlight.insert(release) }
   }
 
   /// When the next packet leaves, or `nil` when none is on its way.
   public var nextRelease: Instant? {
-    guard let first = inFlight.first?.time else { return reordering.deadline }
-    return min(first, reordering.deadline ?? first)
+    [inFlight.first?.time, media.reordering.deadline, answers.reordering.deadline]
+      .compactMap(\.self).min()
   }
 
   /// Takes out the packet that leaves next, if it does so by `now`.
   public mutating func release(by now: Instant) -> Release? {
-    for release in reordering.expire(at: now) { inFlight.insert(release) }
+    expire(at: now)
     guard let first = inFlight.first, first.time <= now else { return nil }
     if !first.isGarbage { counters.delivered += 1 }
     bytesInFlight -= first.bytes.readableBytes
     return inFlight.popFirst()
+  }
+
+  /// Releases what has waited long enough to be overtaken.
+  private mutating func expire(at now: Instant) {
+    for release in media.reordering.expire(at: now) { inFlight.insert(release) }
+    for release in answers.reordering.expire(at: now) { inFlight.insert(release) }
   }
 
   /// What was decided since the last call, if verdicts are recorded.

@@ -500,6 +500,14 @@ struct ImpairmentOptions: ParsableArguments {
     return whole
   }
 
+  /// The seed of the networks in a run with this seed, the same for a sender and for a proxy: what
+  /// is drawn behind the SSRC, the sequence number and the timestamp.
+  static func networkSeed(of seed: UInt64) -> UInt64 {
+    var dice = SplitMix64(seed: seed)
+    for _ in 0..<3 { _ = dice.next() }
+    return dice.next()
+  }
+
   var impairments: Impairments {
     get throws {
       for (name, value) in [("loss", loss), ("duplicate", duplicate), ("garbage", garbage)]

@@ -73,6 +73,9 @@ struct ProxyCommand: AsyncParsableCommand {
         throw ValidationError("the port above is for RTCP, so 65534 is the last one")
       }
     }
+    if listening.leads(to: target) {
+      throw ValidationError("TARGET is where the proxy itself listens")
+    }
     guard try impairments.plan(over: Impairments()).quirksEver.isEmpty else {
       throw ValidationError("quirks are those of rtp-send's own packets; a proxy has none")
     }
@@ -88,7 +91,7 @@ struct ProxyCommand: AsyncParsableCommand {
       let seed = impairments.seed ?? UInt64.random(in: 0...UInt64(UInt32.max))
       var configuration = Proxy.Configuration(listening: listening, target: target)
       configuration.plan = try impairments.plan(over: try impairments.impairments)
-      configuration.seed = seed
+      configuration.seed = ImpairmentOptions.networkSeed(of: seed)
       let log = try impairments.log.map { try VerdictLog(path: $0) }
       if let log { configuration.onVerdicts = { log.write($0) } }
       let (signals, signal) = AsyncStream<Void>.makeStream()
@@ -130,6 +133,9 @@ struct ProxySummary {
       + "\(report.clients) client\(report.clients == 1 ? "" : "s")"
     let found = faults.filter { $0.count > 0 }.map { "\($0.count) \($0.name)" }
     if !found.isEmpty { line += "; \(found.joined(separator: ", ")) (seed \(seed))" }
+    if report.unreachable > 0 {
+      line += "; \(report.unreachable) could not reach the server"
+    }
     if report.ownLosses > 0 {
       line += "; beside the plan, this machine lost \(report.ownLosses) packets"
     }
@@ -141,7 +147,10 @@ struct ProxySummary {
     let fields =
       [("packets", report.network.offered), ("delivered", report.network.delivered)]
       + faults.map { ($0.name, $0.count) }
-      + [("own_losses", Int(clamping: report.ownLosses)), ("clients", report.clients)]
+      + [
+        ("own_losses", Int(clamping: report.ownLosses)), ("clients", report.clients),
+        ("unreachable", report.unreachable),
+      ]
     return "{" + fields.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",")
       + ",\"seed\":\(seed)}\n"
   }

@@ -205,7 +205,8 @@ struct Session {
       feed.rollover = command.protection.rollover
     }
     let impairments = try command.impairments.impairments
-    let networkSeed = dice.next()
+    // That of the networks.
+    _ = dice.next()
     var tracks: [TrackConfiguration] = []
     if !command.sound.noVideo {
       feed.period = try period(source, sound)
@@ -240,7 +241,7 @@ struct Session {
     var configuration = SenderConfiguration(tracks: tracks, destination: destination)
     if sound != nil, case .send = destination { configuration.controlOffset = 1 }
     configuration.pacing = command.pace.pacing
-    configuration.seed = networkSeed
+    configuration.seed = ImpairmentOptions.networkSeed(of: seed)
     configuration.sendsRTCP = !command.packets.noRtcp
     configuration.hello = command.listening.hello?.bytes ?? Array("Hello".utf8)
     configuration.heartbeatInterval = .seconds(command.listening.heartbeatInterval)

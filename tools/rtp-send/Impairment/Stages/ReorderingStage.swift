@@ -40,8 +40,11 @@ struct ReorderingStage: Sendable {
 
   /// Those that have waited long enough at `now`.
   mutating func expire(at now: Instant) -> [NetworkSimulator.Release] {
-    guard let deadline, deadline <= now else { return [] }
-    return take(after: deadline) { $0.limit <= now }
+    var leaving: [NetworkSimulator.Release] = []
+    while let deadline, deadline <= now {
+      leaving += take(after: deadline) { $0.limit == deadline }
+    }
+    return leaving
   }
 
   /// All that wait, because no more packets come.

@@ -60,6 +60,7 @@ final class DatagramPort: ChannelInboundHandler {
         }
       }
       .bind(to: address)
+      .flatMapErrorThrowing { throw SendError.cannotListen(at: address, $0) }
       .flatMapThrowing { channel in
         NIOLoopBound(
           try channel.pipeline.syncOperations.handler(type: DatagramPort.self), eventLoop: loop)

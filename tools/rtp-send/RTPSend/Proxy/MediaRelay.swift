@@ -17,14 +17,14 @@ final class MediaRelay {
 
   init(
     near: [DatagramPort], far: [DatagramPort], client: SocketAddress,
-    ports: (media: Int, control: Int), _ paths: ProxyPaths
+    ports: (media: Int, control: Int), _ paths: ProxyPaths, client number: Int, track: Int
   ) {
     self.near = near
     self.far = far
     self.client = client
     self.ports = ports
     self.paths = paths
-    driver = paths.open(for: client.with(port: ports.media))
+    driver = paths.open(for: client.with(port: ports.media), client: number, track: track)
     driver.send = { [weak self] in self?.send($0) }
     driver.flush = { [weak self] in
       self?.near.forEach { $0.flush() }

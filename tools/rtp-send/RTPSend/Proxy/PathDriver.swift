@@ -20,7 +20,8 @@ final class PathDriver {
   private var timerDeadline: Instant?
   private var turns = LoopTurns()
   private var isOver = false
-  private var onEmpty: (() -> Void)?
+  /// What waits until nothing is on its way in a direction.
+  private var onEmpty: (direction: ProxyPath.Direction, body: () -> Void)?
 
   init(
     _ path: ProxyPath, on loop: NIOIsolatedEventLoop,
@@ -59,20 +60,20 @@ final class PathDriver {
       let verdicts = path.takeVerdicts()
       if !verdicts.isEmpty { onVerdicts(verdicts) }
     }
+    tellEmpty()
     schedule()
   }
 
-  /// Calls `body` once nothing is on its way any more, and after `limit` at the latest.
-  func whenEmpty(within limit: TimeAmount, _ body: @escaping () -> Void) {
-    guard path.deadline != nil else { return body() }
-    onEmpty = body
-    loop.scheduleTask(in: limit) { self.tellEmpty() }
+  /// Calls `body` once nothing is on its way in `direction` any more.
+  func whenEmpty(_ direction: ProxyPath.Direction, _ body: @escaping () -> Void) {
+    onEmpty = (direction, body)
+    tellEmpty()
   }
 
   private func tellEmpty() {
-    let body = onEmpty
+    guard let (direction, body) = onEmpty, path.isEmpty(direction) else { return }
     onEmpty = nil
-    body?()
+    body()
   }
 
   func end() {
@@ -84,7 +85,7 @@ final class PathDriver {
   }
 
   private func schedule() {
-    guard let deadline = path.deadline else { return tellEmpty() }
+    guard !isOver, let deadline = path.deadline else { return }
     if timer != nil, let timerDeadline, timerDeadline <= deadline { return }
     timer?.cancel()
     timerDeadline = deadline

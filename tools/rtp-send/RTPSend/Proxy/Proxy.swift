@@ -54,6 +54,15 @@ public final class Proxy: Sendable {
       self.port = port
     }
 
+    /// Whether what arrives here and goes to `other` comes here again.
+    public func leads(to other: Endpoint) -> Bool {
+      let isAny = ["", "0.0.0.0", "::"].contains(host)
+      let isHere = ["localhost", "127.0.0.1", "::1"].contains(other.host.lowercased())
+      guard host.lowercased() == other.host.lowercased() || isAny && isHere else { return false }
+      // RTCP has the port above.
+      return abs(port - other.port) <= (scheme == .udp ? 1 : 0)
+    }
+
     func resolved() throws(SendError) -> SocketAddress {
       do {
         return try SocketAddress.makeAddressResolvingHost(
@@ -76,20 +85,13 @@ public final class Proxy: Sendable {
     let local = try configuration.listening.resolved()
     let target = try configuration.target.resolved()
     let loop = MultiThreadedEventLoopGroup.singleton.next()
-    do {
-      return try await loop.flatSubmit {
-        let paths = ProxyPaths(configuration, on: loop.assumeIsolated())
-        switch configuration.listening.scheme {
-        case .udp: return UDPProxy.open(at: local, to: target, paths, on: loop)
-        case .rtsp: return RTSPProxy.open(at: local, to: target, paths, on: loop)
-        }
-      }.get()
-    } catch {
-      let reason = (error as? IOError).map { Libav.reason(-$0.errnoCode) } ?? "\(error)"
-      throw SendError.network(
-        address: local.hostAndPort,
-        reason: "cannot listen there: \(reason); port 0 takes free ports, :PORT any address")
-    }
+    return try await loop.flatSubmit {
+      let paths = ProxyPaths(configuration, on: loop.assumeIsolated())
+      switch configuration.listening.scheme {
+      case .udp: return UDPProxy.open(at: local, to: target, paths, on: loop)
+      case .rtsp: return RTSPProxy.open(at: local, to: target, paths, on: loop)
+      }
+    }.get()
   }
 
   init(_ service: any ProxyService, at address: SocketAddress, on loop: any EventLoop) {
@@ -104,10 +106,21 @@ public final class Proxy: Sendable {
   }
 }
 
+extension SendError {
+  static func cannotListen(at address: SocketAddress, _ error: any Error) -> SendError {
+    let reason = (error as? IOError).map { Libav.reason(-$0.errnoCode) } ?? "\(error)"
+    return .network(
+      address: address.hostAndPort,
+      reason: "cannot listen there: \(reason); port 0 takes free ports, :PORT any address")
+  }
+}
+
 /// What a proxy did.
 public struct ProxyReport: Sendable, Hashable {
   public var network = ImpairmentCounters()
   public var clients = 0
+  /// Clients whose server could not be reached.
+  public var unreachable = 0
   /// Datagrams that this machine lost because the proxy was too slow, which no verdict says.
   public var ownLosses: UInt64 = 0
 
@@ -123,7 +136,6 @@ protocol ProxyService {
 final class ProxyPaths {
   let configuration: Proxy.Configuration
   let loop: NIOIsolatedEventLoop
-  private var number = 0
   private(set) var report = ProxyReport()
 
   init(_ configuration: Proxy.Configuration, on loop: NIOIsolatedEventLoop) {
@@ -131,12 +143,20 @@ final class ProxyPaths {
     self.loop = loop
   }
 
+  /// Counts a client, and says which one it is.
+  func admit() -> Int {
+    defer { report.clients += 1 }
+    return report.clients
+  }
+
   /// A path for a client; several tracks of one client each have theirs.
-  func open(for client: SocketAddress) -> PathDriver {
+  ///
+  /// The tracks of the first client are numbered as those of a sender, so that they have the same
+  /// random numbers.
+  func open(for address: SocketAddress, client: Int, track: Int = 0) -> PathDriver {
     let path = ProxyPath(
-      configuration.plan, seed: configuration.seed, number: number, client: client.hostAndPort,
-      recordsVerdicts: configuration.onVerdicts != nil)
-    number += 1
+      configuration.plan, seed: configuration.seed, number: client << 16 | track & 0xFFFF,
+      client: address.hostAndPort, recordsVerdicts: configuration.onVerdicts != nil)
     return PathDriver(path, on: loop, onVerdicts: configuration.onVerdicts)
   }
 
@@ -150,7 +170,7 @@ final class ProxyPaths {
     return done.futureResult
   }
 
-  func noteClient() { report.clients += 1 }
+  func noteUnreachable() { report.unreachable += 1 }
 
   /// Ends a path, and the sockets that it had.
   func close(_ driver: PathDriver, _ ports: [DatagramPort]) -> EventLoopFuture<Void> {

@@ -28,8 +28,11 @@ struct ProxyPath {
   private var toServer: Lane
   private var toClient: Lane
   private var start: Instant?
+  private let number: Int
 
   /// A path of its own number, which gives it its own random numbers.
+  ///
+  /// Media has those that a sender's track of that number has, whichever way it goes.
   ///
   /// - Parameters:
   ///   - plan: whose clock starts with the first RTP packet.
@@ -38,15 +41,16 @@ struct ProxyPath {
   ///   - client: its name in verdicts.
   ///   - recordsVerdicts: whether somebody wants them.
   init(_ plan: Plan, seed: UInt64, number: Int, client: String, recordsVerdicts: Bool) {
+    self.number = number
     func lane(_ flow: Int, _ name: String) -> Lane {
       var network = NetworkSimulator(
         plan, seed: seed, flow: flow, name: name, startsByItself: false)
       network.recordsVerdicts = recordsVerdicts
-      return Lane(
-        network: network, renumbering: Renumbering(plan, seed: seed ^ UInt64(flow + 1) << 40))
+      let salt = UInt64(bitPattern: Int64(flow)) &+ 1
+      return Lane(network: network, renumbering: Renumbering(plan, seed: seed ^ salt << 40))
     }
-    toClient = lane(2 * number, "to \(client)")
-    toServer = lane(2 * number + 1, "from \(client)")
+    toClient = lane(number, "to \(client)")
+    toServer = lane(~number, "from \(client)")
   }
 
   /// Takes a datagram, or the contents of an interleaved frame.
@@ -54,11 +58,12 @@ struct ProxyPath {
     // A read may hold many datagrams in one buffer, which this one must not keep in memory.
     var packet = ByteBufferAllocator().buffer(capacity: bytes.readableBytes)
     packet.writeImmutableBuffer(bytes)
-    let isControl = RTCPPacket.recognizes(packet)
-    if start == nil, !isControl, (try? RTPPacket(parsing: packet)) != nil {
+    let isMedia = !RTCPPacket.recognizes(packet) && (try? RTPPacket(parsing: packet)) != nil
+    if start == nil, isMedia {
       start = now
-      toServer.network.begin(at: now)
-      toClient.network.begin(at: now)
+      let number = number
+      change(direction) { $0.network.begin(at: now, asFlow: number) }
+      change(direction.opposite) { $0.network.begin(at: now, asFlow: ~number) }
     }
     if let start {
       let elapsed = start.nanoseconds(to: now)
@@ -66,10 +71,16 @@ struct ProxyPath {
       change(direction.opposite) { $0.renumbering.restore(&packet) }
       change(direction) { $0.renumbering.change(&packet, at: elapsed) }
     }
-    // The times of RTCP are random; the verdicts about the media must not depend on them.
+    // The times of RTCP and of hellos are random; the verdicts about the media must not depend on
+    // them.
     change(direction) {
-      $0.network.offer(packet, label: channel, at: now, isAnswer: isControl)
+      $0.network.offer(packet, label: channel, at: now, isAnswer: !isMedia)
     }
+  }
+
+  /// Whether nothing is on its way in a direction.
+  func isEmpty(_ direction: Direction) -> Bool {
+    (direction == .toServer ? toServer : toClient).network.pendingCount == 0
   }
 
   /// When something leaves next.

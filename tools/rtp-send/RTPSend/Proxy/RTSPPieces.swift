@@ -55,6 +55,10 @@ struct RTSPPieces {
 
   private var unread = ByteBuffer()
   private var isUnknown = false
+  /// How many bytes in front hold no empty line, and how many of them are of the last line.
+  private var searched = (bytes: 0, line: 0)
+  /// A message that waits for its body, and the length of that.
+  private var incomplete: (message: RTSPText, length: Int)?
 
   mutating func append(_ bytes: ByteBuffer) {
     unread.writeImmutableBuffer(bytes)
@@ -62,18 +66,21 @@ struct RTSPPieces {
   }
 
   mutating func next() -> Piece? {
-    guard let first = unread.getInteger(at: unread.readerIndex, as: UInt8.self) else { return nil }
+    if incomplete != nil { return completed() }
+    // Between messages there may be empty lines; some send them to keep the connection alive.
+    while !isUnknown, let byte = first, byte == 0x0D || byte == 0x0A {
+      unread.moveReaderIndex(forwardBy: 1)
+    }
+    guard let first else { return nil }
     if isUnknown { return takeAll() }
     switch first {
     case UInt8(ascii: "$"): return frame()
-    case 0x0D, 0x0A:
-      // Between messages; some send it to keep the connection alive.
-      unread.moveReaderIndex(forwardBy: 1)
-      return next()
     case UInt8(ascii: "A")...UInt8(ascii: "Z"): return message()
     default: return takeAll()
     }
   }
+
+  private var first: UInt8? { unread.getInteger(at: unread.readerIndex) }
 
   private mutating func takeAll() -> Piece {
     isUnknown = true
@@ -92,32 +99,39 @@ struct RTSPPieces {
   }
 
   private mutating func message() -> Piece? {
-    guard let (head, bodyStart) = head() else {
-      return unread.readableBytes > Self.longestHead ? takeAll() : nil
-    }
-    var message = RTSPText(
+    guard let length = headLength(),
+      let head = unread.getString(at: unread.readerIndex, length: length)
+    else { return unread.readableBytes > Self.longestHead ? takeAll() : nil }
+    let message = RTSPText(
       lines: head.split { $0 == "\r\n" || $0 == "\n" || $0 == "\r" }.map(String.init), body: [])
-    let length = message["Content-Length"].flatMap { Int($0.prefix { $0.isNumber }) } ?? 0
-    guard (0...Self.longestBody).contains(length) else { return takeAll() }
-    guard let body = unread.getBytes(at: bodyStart, length: length) else { return nil }
+    let bodyLength = message["Content-Length"].flatMap { Int($0.prefix { $0.isNumber }) } ?? 0
+    guard (0...Self.longestBody).contains(bodyLength) else { return takeAll() }
+    unread.moveReaderIndex(forwardBy: length)
+    searched = (0, 0)
+    incomplete = (message, bodyLength)
+    return completed()
+  }
+
+  private mutating func completed() -> Piece? {
+    guard let length = incomplete?.length, let body = unread.readBytes(length: length),
+      var message = incomplete?.message
+    else { return nil }
+    incomplete = nil
     message.body = body
-    unread.moveReaderIndex(to: bodyStart + length)
     return .message(message)
   }
 
-  /// The text up to the empty line, and where the body begins.
-  private func head() -> (String, Int)? {
+  /// The length up to and with the empty line; what has been searched is not searched again.
+  private mutating func headLength() -> Int? {
     let view = unread.readableBytesView
-    var lineLength = 0
-    for index in view.indices.prefix(Self.longestHead) {
+    for index in view.indices.prefix(Self.longestHead).dropFirst(searched.bytes) {
+      searched.bytes += 1
       switch view[index] {
       case 0x0A:
-        if lineLength == 0, index > view.startIndex {
-          return (String(decoding: view[..<index], as: UTF8.self), index + 1)
-        }
-        lineLength = 0
+        if searched.line == 0 { return searched.bytes }
+        searched.line = 0
       case 0x0D: break
-      default: lineLength += 1
+      default: searched.line += 1
       }
     }
     return nil

@@ -27,6 +27,7 @@ final class RTSPProxy: ProxyService {
         return channel.eventLoop.makeSucceededVoidFuture()
       }
       .bind(to: address)
+      .flatMapErrorThrowing { throw SendError.cannotListen(at: address, $0) }
       .flatMapThrowing { listener in
         let proxy = RTSPProxy(listener, paths.value)
         arrivals.value = { [weak proxy] in proxy?.admit($0, target) }
@@ -49,7 +50,6 @@ final class RTSPProxy: ProxyService {
     guard !isOver, relays.count < Self.mostClients else { return client.close(promise: nil) }
     let relay = RTSPRelay(client, to: target, paths)
     relays[ObjectIdentifier(relay)] = relay
-    paths.noteClient()
     relay.onEnd = { [weak self] relay in self?.relays[ObjectIdentifier(relay)] = nil }
     relay.begin()
   }

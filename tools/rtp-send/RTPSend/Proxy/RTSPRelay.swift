@@ -8,6 +8,8 @@ final class RTSPRelay {
   private static let mostTracks = 16
   /// How long the server may take to accept.
   private static let patience = TimeAmount.seconds(10)
+  /// How long a side may take to read what the other one sent before it ended.
+  private static let longestFarewell = TimeAmount.seconds(60)
 
   var onEnd: (RTSPRelay) -> Void = { _ in }
 
@@ -19,9 +21,14 @@ final class RTSPRelay {
   private var pieces: [ProxyPath.Direction: RTSPPieces] = [.toServer: .init(), .toClient: .init()]
   /// Frames in the connection.
   private let interleaved: PathDriver
-  /// By the CSeq of the SETUP that is not answered yet.
-  private var setups: [String: MediaRelay] = [:]
-  private var tracks: [MediaRelay] = []
+  /// Of the client.
+  private let number: Int
+  /// By the CSeq of the SETUP that is not answered yet, with its URL.
+  private var setups: [String: (url: String, media: MediaRelay)] = [:]
+  /// By the URL.
+  private var tracks: [String: MediaRelay] = [:]
+  /// Those of all SETUPs so far.
+  private var trackCount = 0
   /// A SETUP waits for sockets, and what the client sent behind it waits too.
   private var isOpening = false
   private var isOver = false
@@ -31,7 +38,8 @@ final class RTSPRelay {
     self.target = target
     self.paths = paths
     let address = client.remoteAddress ?? target
-    interleaved = paths.open(for: address)
+    number = paths.admit()
+    interleaved = paths.open(for: address, client: number)
     rewriting = RTSPRewriting(
       server: [paths.configuration.target.host, target.ipAddress ?? ""], port: target.port ?? 554,
       proxy: client.localAddress?.hostAndPort ?? "")
@@ -51,7 +59,9 @@ final class RTSPRelay {
       .connect(to: target).assumeIsolated().whenComplete { result in
         switch result {
         case .success(let server): relay.value.join(server)
-        case .failure: relay.value.finish()
+        case .failure:
+          self.paths.noteUnreachable()
+          relay.value.finish()
         }
       }
   }
@@ -63,9 +73,9 @@ final class RTSPRelay {
     isOver = true
     client.close(promise: nil)
     server?.close(promise: nil)
-    let media = tracks + setups.values
+    let media = Array(tracks.values) + setups.values.map(\.media)
     let ends = media.map { $0.close() } + [paths.close(interleaved, [])]
-    (tracks, setups) = ([], [:])
+    (tracks, setups) = ([:], [:])
     onEnd(self)
     return .andAllComplete(ends, on: loop)
   }
@@ -94,10 +104,15 @@ final class RTSPRelay {
     flush()
   }
 
-  /// One side has ended; the client gets what is still on its way.
+  /// One side has ended; the other one gets what is still on its way.
   fileprivate func ended(_ direction: ProxyPath.Direction) {
-    guard direction == .toClient, client.isActive else { return finish() }
-    interleaved.whenEmpty(within: Self.patience) { [weak self] in self?.finish() }
+    let other = direction == .toClient ? client : server
+    guard !isOver, let other, other.isActive else { return finish() }
+    paths.loop.scheduleTask(in: Self.longestFarewell) { [weak self] in self?.finish() }
+    interleaved.whenEmpty(direction) { [weak self] in
+      // What is written behind all that waits has left when that has.
+      other.writeAndFlush(ByteBuffer()).assumeIsolated().whenComplete { _ in self?.finish() }
+    }
   }
 
   /// A side that is too slow keeps the other one from sending.
@@ -137,11 +152,14 @@ final class RTSPRelay {
       var request = request
       if case .success(let (near, far)) = result {
         let media = MediaRelay(
-          near: near.value, far: far.value, client: address, ports: ports, self.paths)
+          near: near.value, far: far.value, client: address, ports: ports,
+          self.paths, client: self.number, track: self.trackCount)
+        self.trackCount += 1
         if self.isOver {
           _ = media.close()
         } else {
-          self.setups[number] = media
+          // A client that repeats a number gives up the request that had it.
+          _ = self.setups.updateValue((request.url, media), forKey: number)?.media.close()
           RTSPRewriting.set(clientPort: media.farPort, in: &request)
         }
       }
@@ -154,7 +172,7 @@ final class RTSPRelay {
   private func take(response: RTSPText) {
     var response = response
     rewriting.redirect(&response)
-    if let number = response["CSeq"], let media = setups.removeValue(forKey: number) {
+    if let number = response["CSeq"], let (url, media) = setups.removeValue(forKey: number) {
       if let ports = RTSPRewriting.serverPorts(in: response) {
         var source = target
         if let named = ports.source.flatMap({ try? SocketAddress(ipAddress: $0, port: 0) }) {
@@ -164,7 +182,8 @@ final class RTSPRelay {
         RTSPRewriting.set(
           serverPort: media.nearPort, address: client.localAddress?.ipAddress ?? "",
           clientPorts: media.ports, in: &response)
-        tracks.append(media)
+        // Set up again, perhaps after a TEARDOWN.
+        _ = tracks.updateValue(media, forKey: url)?.close()
       } else {
         _ = media.close()
       }

@@ -85,9 +85,8 @@ final class UDPProxy: ProxyService {
   private func admit(_ address: SocketAddress) -> Client? {
     forgetSilent()
     guard clients.count < Self.mostClients else { return nil }
-    let client = Client(paths.open(for: address))
+    let client = Client(paths.open(for: address, client: paths.admit()))
     clients[address] = client
-    paths.noteClient()
     client.driver.send = { [weak self, weak client] departure in
       guard let self, let client, listeners.indices.contains(departure.channel) else { return }
       switch departure.direction {
@@ -107,8 +106,11 @@ final class UDPProxy: ProxyService {
       let any = try? SocketAddress(
         ipAddress: target.protocol == .inet6 ? "::" : "0.0.0.0", port: 0)
     else { return client }
-    DatagramPort.openPair(any, on: paths.loop.nonisolated()).assumeIsolated().whenSuccess { ports in
-      self.connect(client, ports.value)
+    DatagramPort.openPair(any, on: paths.loop.nonisolated()).assumeIsolated().whenComplete {
+      switch $0 {
+      case .success(let ports): self.connect(client, ports.value)
+      case .failure: self.forget(address, client)
+      }
     }
     return client
   }
@@ -126,12 +128,16 @@ final class UDPProxy: ProxyService {
     client.driver.isReady = true
   }
 
+  private func forget(_ address: SocketAddress, _ client: Client) {
+    guard clients.removeValue(forKey: address) != nil else { return }
+    _ = paths.close(client.driver, client.ports)
+  }
+
   private func forgetSilent() {
     let now = PathDriver.now
     for (address, client) in clients
     where client.driver.lastHeard.nanoseconds(to: now) > Self.patience {
-      clients[address] = nil
-      _ = paths.close(client.driver, client.ports)
+      forget(address, client)
     }
   }
 }

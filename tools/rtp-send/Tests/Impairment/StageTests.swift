@@ -141,6 +141,31 @@ import Testing
     #expect(overtaken != kept && overtaken.sorted() == kept)
   }
 
+  /// A goodbye that came before the last packets would end too early.
+  @Test func answersDoNotOvertakeAndHoldNothingUp() {
+    var impairments = Impairments()
+    impairments.delay.mean = 20_000_000
+    impairments.delay.jitter = 8_000_000
+    let alone = send(500, impairments).releases.map(\.time)
+    var network = NetworkSimulator(impairments, seed: 1)
+    var arrivals: [(label: Int, time: Instant)] = []
+    for number in 0..<500 {
+      let now = Instant(nanoseconds: Int64(number) * 1_000_000)
+      network.offer(ByteBuffer(repeating: 0, count: 100), label: number, at: now)
+      network.offer(ByteBuffer(), label: -number, at: now, isAnswer: true)
+    }
+    while let next = network.nextRelease, let release = network.release(by: next) {
+      arrivals.append((release.label, release.time))
+    }
+    #expect(arrivals.count == 1000)
+    #expect(arrivals.filter { $0.label > 0 }.map(\.time) == Array(alone.dropFirst()))
+    var newest = 0
+    for (label, _) in arrivals {
+      if label < 0 { #expect(-label <= newest) }
+      newest = max(newest, label)
+    }
+  }
+
   @Test func aDisplacedPacketThatNothingFollowsLeavesInTime() {
     var impairments = Impairments()
     impairments.reordering = .init(probability: 1, depth: 50, within: 20_000_000)

@@ -52,6 +52,25 @@ import Testing
     }
   }
 
+  @Test func emptyLinesWithoutEndAreSkipped() {
+    var pieces = RTSPPieces()
+    pieces.append(ByteBuffer(string: String(repeating: "\r\n", count: 500_000)))
+    pieces.append(Self.conversation)
+    #expect(pieces.next() == Self.pieces.first)
+  }
+
+  @Test func aHeadWithoutEndIsPassedOn() {
+    var pieces = RTSPPieces()
+    for _ in 0...RTSPPieces.longestHead / 64 {
+      pieces.append(ByteBuffer(string: String(repeating: "A", count: 64)))
+    }
+    guard case .unknown(let bytes) = pieces.next() else {
+      Issue.record("it waits for more")
+      return
+    }
+    #expect(bytes.readableBytes == RTSPPieces.longestHead + 64)
+  }
+
   private func request(_ transport: String) -> RTSPText {
     RTSPText(
       lines: ["SETUP rtsp://proxy:8554/a RTSP/1.0", "CSeq: 4", "transport: \(transport)"], body: [])
