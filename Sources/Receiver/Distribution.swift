@@ -273,7 +273,10 @@ final class Distribution: Sendable {
       PictureReport(
         of: frame, number: share.number, withSamples: configuration.reportsSamples)
     }
-    if share.isLast { end(.framesReached) }
+    guard share.isLast else { return }
+    // What came meanwhile would be decoded for nobody, and the outputs need the processor.
+    abandonDecoding()
+    end(.framesReached)
   }
 
   private func report(_ make: () -> PictureReport) {

@@ -4,6 +4,7 @@ import Defragment
 import Foundation
 import NIOCore
 import Outputs
+import RTPSend
 import RTPWire
 import TestSupport
 import Testing
@@ -55,5 +56,28 @@ struct DistributionTests {
     _ = distribution.deliver(unit(0, isRandomAccess: true))
     try await eventually { lane.counters.written == 13 }
     _ = await lane.finish()
+  }
+
+  @Test("nothing is decoded behind the last frame that is wanted")
+  func lastFrame() async throws {
+    let sent = try PatternStream(
+      .h264, frames: 6,
+      as: RTPStream.Configuration(ssrc: 1, initialSequence: 0, initialTimestamp: 0))
+    let units = try Playback(sent.datagrams, media: sent.media).accessUnits
+    try #require(units.count == 6)
+    let allAreThere = DispatchSemaphore(value: 0)
+    var configuration = Receiver.Configuration()
+    configuration.frameLimit = 2
+    configuration.onFrame = { frame in
+      guard frame.time == units[0].time else { return }
+      #expect(allAreThere.wait(timeout: .now() + 30) == .success)
+    }
+    let distribution = Distribution(
+      configuration: configuration, pace: .live, outputs: [], end: { _ in })
+    for unit in units { #expect(distribution.deliver(unit)) }
+    allAreThere.signal()
+    await distribution.finishDecoding()
+    #expect(distribution.statistics.frames == 2)
+    #expect(distribution.statistics.failures == [.closed: 4])
   }
 }

@@ -62,29 +62,36 @@ enum Start {
       ["of rtp-recv", "ms", "ratio to the first frame"], names: ["of rtp-recv"])
     let server = try ClipServer((1920, 1080), seconds: 20, bitRate: "6M", in: folder)
     let path = "\(folder)/shot.jpg"
-    let ways: [(name: String, measure: () throws -> Double)] = [
-      ("first frame in a pipe", { try firstFrame(clients[1], server) }),
-      ("JPEG, `--frames 1 --on-loss skip`", { try picture(path, server) }),
+    let ways: [() throws -> [Double]] = [
+      { [try firstFrame(clients[1], server)] }, { try picture(path, server) },
     ]
-    let results = try inRounds(rounds * starts, ways) { try $0.measure() }
-    let medians = results.map { median($0) }
-    for (way, time) in zip(ways, medians) {
-      row([way.name, number(time, 0), number(time / medians[0])])
+    let results = try inRounds(rounds * starts, ways) { try $0() }
+    let first = median(results[0].map { $0[0] })
+    row(["first frame in a pipe", number(first, 0), number(1)])
+    for (index, name) in ["JPEG, `--frames 1 --on-loss skip`", "and its end"].enumerated() {
+      let time = median(results[1].map { $0[index] })
+      row([name, number(time, 0), number(time / first)])
     }
   }
 
-  /// Milliseconds until the program has written a picture and ended.
-  private static func picture(_ path: String, _ server: ClipServer) throws -> Double {
+  /// Milliseconds until the program has written a picture, and until it has ended.
+  private static func picture(_ path: String, _ server: ClipServer) throws -> [Double] {
     let start = Latency.now()
     let receiver = try Running([
       Peer.rtpRecv, server.url, "--rtsp-transport", "tcp", "-o", path, "--frames", "1",
       "--on-loss", "skip", "--quiet",
     ])
+    // It appears whole.
+    while access(path, F_OK) != 0 {
+      guard Latency.now() - start < 20 else { throw BenchError(description: "no \(path)") }
+      usleep(200)
+    }
+    let written = Latency.now()
     _ = receiver.drain()
     let end = Latency.now()
     _ = receiver.waitUntilExit()
     try FileManager.default.removeItem(atPath: path)
-    return (end - start) * 1000
+    return [written, end].map { ($0 - start) * 1000 }
   }
 
   /// Milliseconds until one whole frame has come through the pipe.
