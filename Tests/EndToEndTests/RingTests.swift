@@ -99,24 +99,26 @@ struct RingTests {
     }
     let clip = try Clip.of(.h264)
     let server = try GStreamerServer(clip)
-    // Both begin with the first frame. OpenCV rounds the products of its formula down.
+    // OpenCV rounds the products of its formula down. What a busy machine leaves out has no number.
     let script = """
-      import cv2, numpy
-      url, count = sys.argv[1], int(sys.argv[2])
-      capture = cv2.VideoCapture(url, cv2.CAP_FFMPEG)
-      theirs = [capture.read()[1] for _ in range(count)]
+      import cv2, itertools
+      url, file = sys.argv[1:]
+      theirs = cv2.VideoCapture(file, cv2.CAP_FFMPEG)
       options = ["--rtsp-transport", "tcp"]
       with rtp_recv.open(url, pixel_format="bgr24", reconnect=False, options=options) as camera:
-          seen, most = 0, 0
-          for frame in camera:
-              if frame.sequence > count: break
-              difference = cv2.absdiff(frame.array, theirs[frame.sequence - 1])
-              seen, most = seen + 1, max(most, difference.max())
-              assert frame.is_intact and difference.max() <= 4, (frame, difference.max())
+          seen, place = 0, 0
+          for frame in itertools.islice(camera, 100):
+              assert frame.is_intact, frame
+              while True:
+                  is_there, picture = theirs.read()
+                  assert is_there, ("in none of those that follow", frame)
+                  difference = cv2.absdiff(frame.array, picture)
+                  if difference.max() <= 4: break
               assert difference.mean() < 2, (frame, difference.mean())
-      print("compared", seen, "most", most)
+              seen += 1
+      print("compared", seen)
       """
-    let reader = try Self.python(script, [server.url(), "\(clip.frames)"], by: interpreter)
+    let reader = try Self.python(script, [server.url(), clip.container], by: interpreter)
     #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
     // A reader on a busy machine may miss some, but never all: the newest one stays.
     let seen = try reader.waitForLine(#/compared (\d+)/#).1
