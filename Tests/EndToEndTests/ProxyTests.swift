@@ -258,7 +258,11 @@ import Testing
   @Test(arguments: [
     (["udp://127.0.0.1:0", "rtsp://127.0.0.1:5"], "both be udp:// or both rtsp://"),
     (["udp://127.0.0.1:0"], "target"), (["udp://:0", "udp://:5"], "needs a host"),
-    (["udp://:0", "udp://127.0.0.1:5", "--quirk", "padding"], "a proxy has none"),
+    (
+      ["udp://:0", "udp://127.0.0.1:5", "--quirk", "empty-units"],
+      "nobody has the quirk empty-units"
+    ),
+    (["udp://:0", "udp://127.0.0.1:5", "--quirk", "no-cseq"], "nobody has the quirk no-cseq"),
     (["udp://:5004", "udp://localhost:5005"], "where the proxy itself listens"),
     (["rtsp://127.0.0.1:8554", "rtsp://127.0.0.1:8554"], "where the proxy itself listens"),
     (["http://:0", "udp://127.0.0.1:5"], "takes udp://HOST:PORT or rtsp://HOST:PORT"),

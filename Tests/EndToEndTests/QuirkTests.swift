@@ -23,30 +23,37 @@ import Testing
   private static func run(_ quirk: Quirk?, _ codec: String) throws -> [String] {
     let output = try Scratch.path("y4m")
     var options = ["-o", output, "--timeout", "10"]
-    if quirk == .parameterSetsInSDP { options += ["--sdp", try description(of: codec)] }
+    if quirk == .parameterSetsInSDP {
+      options += ["--sdp", try description(of: codec)]
+    } else if let quirk, quirk.place == .description {
+      options += ["--sdp", try description(of: codec, ["--quirk", quirk.rawValue])]
+    }
     let (receiver, port) = try CommandTests.listener(options)
     let sender = try RunningProcess(
       Product.rtpSend,
       pattern + ["--codec", codec, "udp://127.0.0.1:\(port)"]
-        + (quirk.map { ["--quirk", $0.rawValue] } ?? []))
+        + (quirk.map { $0.place == .description ? [] : ["--quirk", $0.rawValue] } ?? []))
     #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
     let status = try receiver.waitForExit()
     #expect(quirk == .fragmentWithoutStart || status == 0, "\(receiver.standardError)")
     return try FFmpeg.frameHashes(of: output)
   }
 
-  private static func description(of codec: String) throws -> String {
+  private static func description(
+    of codec: String, _ options: [String] = []
+  ) throws -> String {
     let path = try Scratch.path("sdp")
     let sender = try RunningProcess(
       Product.rtpSend,
       ["pattern", "--size", "320x240", "--gop", "15", "--bframes", "2", "--codec", codec]
-        + ["udp://127.0.0.1:9", "--frames", "1", "--sdp", path])
+        + ["udp://127.0.0.1:9", "--frames", "1", "--sdp", path] + options)
     // Nobody listens there.
     try sender.waitForExit()
     return path
   }
 
-  @Test(arguments: Quirk.allCases, ["h264", "h265"])
+  @Test(
+    arguments: Quirk.allCases.filter { $0.place != .session }, ["h264", "h265"])
   func framesAreExact(quirk: Quirk, codec: String) throws {
     let expected = try #require(Self.expected[codec]).get()
     #expect(expected.count == Self.frames)
@@ -60,12 +67,51 @@ import Testing
     }
   }
 
+  /// The proxy makes the same of the packets of a sender without quirks.
+  @Test(arguments: Quirk.allCases.filter { $0.place == .packets })
+  func framesAreExactBehindAProxy(quirk: Quirk) throws {
+    let expected = try #require(Self.expected["h264"]).get()
+    let output = try Scratch.path("y4m")
+    let (receiver, port) = try CommandTests.listener(["-o", output, "--timeout", "10"])
+    let proxy = try ImpairingProxy(to: port, options: ["--quirk", quirk.rawValue])
+    let sender = try RunningProcess(
+      Product.rtpSend, Self.pattern + ["udp://127.0.0.1:\(proxy.port)"])
+    #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    #expect(try FFmpeg.frameHashes(of: output) == expected)
+    #expect(try proxy.stop() == 0)
+  }
+
+  /// A server without quirks behind a proxy that has one.
+  @Test(arguments: Quirk.allCases.filter { [.session, .description].contains($0.place) })
+  func anRTSPServerWithQuirksIsPlayed(quirk: Quirk) throws {
+    let server = try GStreamerServer(Clip.h264.get(), ["--sound-first"])
+    let proxy = try ImpairingProxy(
+      to: server.port, scheme: "rtsp", options: ["--quirk", quirk.rawValue])
+    let output = try Scratch.path("y4m")
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      ["rtsp://127.0.0.1:\(proxy.port)/stream", "--rtsp-transport", "tcp", "-o", output]
+        + ["--frames", "100"])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    let hashes = try Array(Clip.h264.get().hashes.prefix(100))
+    #expect(try FFmpeg.frameHashes(of: output) == hashes, "\(receiver.standardError)")
+    #expect(try proxy.stop() == 0)
+  }
+
   @Test func theNamesAreListed() throws {
     let sender = try RunningProcess(
-      Product.rtpSend, ["pattern", "udp://127.0.0.1:9", "--quirk", "list"])
+      Product.rtpSend, ["pattern", "udp://127.0.0.1:9", "--sdp", "-", "--quirk", "list"])
     #expect(try sender.waitForExit() == 0)
     let text = String(decoding: sender.standardOutput, as: UTF8.self)
-    for quirk in Quirk.allCases { #expect(text.contains("\(quirk.rawValue) ")) }
+    let proxy = try RunningProcess(
+      Product.rtpSend, ["proxy", "rtsp://:0", "rtsp://127.0.0.1", "--quirk", "list"])
+    #expect(try proxy.waitForExit() == 0)
+    let other = String(decoding: proxy.standardOutput, as: UTF8.self)
+    for quirk in Quirk.allCases {
+      #expect(text.contains("\(quirk.rawValue) ") == (quirk.place != .session))
+      #expect(other.contains("\(quirk.rawValue) ") == (quirk.place != .payloads))
+    }
     let wrong = try RunningProcess(
       Product.rtpSend, ["pattern", "udp://127.0.0.1:9", "--quirk", "no-marker,rust"])
     #expect(try wrong.waitForExit() == 64)

@@ -444,7 +444,7 @@ struct ImpairmentOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Do as some cameras do; 'list' lists the names. Also in plans: quirk NAME.",
+      "Do as some cameras and servers do; 'list' lists the names. Also in plans: quirk NAME.",
       valueName: "names"))
   var quirk: QuirkArgument?
 
@@ -485,11 +485,17 @@ struct ImpairmentOptions: ParsableArguments {
       "Write what became of each packet, and why, as lines of JSON.", valueName: "file"))
   var log: String?
 
-  func check(isPattern: Bool) throws {
-    if quirk?.isList == true { throw CleanExit.message(Quirk.list) }
+  // Only the pattern's pictures can be changed; quirks can be in these places.
+  func check(isPattern: Bool, quirksOf places: Set<Quirk.Place>) throws {
+    if quirk?.isList == true { throw CleanExit.message(Quirk.list(places)) }
     _ = try impairments
-    if try plan(over: Impairments()).changesPictures, !isPattern {
+    let plan = try plan(over: Impairments())
+    if plan.changesPictures, !isPattern {
       throw ValidationError("size and parameter-sets in a plan are for the pattern alone")
+    }
+    let others = plan.quirksEver.filter { !places.contains($0.place) }.map(\.rawValue).sorted()
+    if let other = others.first {
+      throw ValidationError("nobody has the quirk \(other) here; --quirk list lists those that are")
     }
   }
 

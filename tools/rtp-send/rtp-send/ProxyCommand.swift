@@ -30,7 +30,8 @@ struct ProxyCommand: AsyncParsableCommand {
       The address is printed on standard output: listening on 127.0.0.1:41234
 
       A plan (see rtp-send --help) begins with the first RTP packet of each client,
-      and holds in both directions. It runs until SIGINT or SIGTERM, and then says
+      and holds in both directions; the quirks in it are those of packets in clear
+      and, in front of an RTSP server, of its descriptions and answers. It runs until SIGINT or SIGTERM, and then says
       what was done.
 
       EXAMPLES
@@ -61,7 +62,9 @@ struct ProxyCommand: AsyncParsableCommand {
   var quiet = false
 
   mutating func validate() throws {
-    try impairments.check(isPattern: false)
+    try impairments.check(
+      isPattern: false,
+      quirksOf: listening.scheme == .rtsp ? [.packets, .description, .session] : [.packets])
     guard listening.scheme == target.scheme else {
       throw ValidationError("LISTEN and TARGET must both be udp:// or both rtsp://")
     }
@@ -75,9 +78,6 @@ struct ProxyCommand: AsyncParsableCommand {
     }
     if listening.leads(to: target) {
       throw ValidationError("TARGET is where the proxy itself listens")
-    }
-    guard try impairments.plan(over: Impairments()).quirksEver.isEmpty else {
-      throw ValidationError("quirks are those of rtp-send's own packets; a proxy has none")
     }
   }
 

@@ -151,7 +151,12 @@ struct RTPSendCommand: AsyncParsableCommand {
     try packets.check()
     try feedback.check(packets, protection)
     try protection.check()
-    try impairments.check(isPattern: try pairs.contains { $0.source == "pattern" })
+    let isDescribed =
+      try output.sdp != nil
+      || pairs.contains { if case .serveRTSP = $0.destination { true } else { false } }
+    try impairments.check(
+      isPattern: try pairs.contains { $0.source == "pattern" },
+      quirksOf: isDescribed ? [.packets, .payloads, .description] : [.packets, .payloads])
     try serving.check(pairs, media, protection, output)
     for (source, destination) in try pairs {
       try sound.check(source: source, destination, packets, feedback)

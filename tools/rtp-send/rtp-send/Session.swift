@@ -156,6 +156,7 @@ struct Session {
       correction: command.packets.fec?.correction)
     session.feedback = command.feedback.configuration
     session.sound = sound
+    session.quirks = try command.impairments.plan(over: Impairments()).quirksEver
     return (configuration, session)
   }
 

@@ -23,11 +23,16 @@ struct ProxyPath {
   private struct Lane {
     var network: NetworkSimulator
     var renumbering: Renumbering
+    var quirky = QuirkyPackets()
   }
 
   private var toServer: Lane
   private var toClient: Lane
+  private let plan: Plan
+  private let hasQuirks: Bool
   private var start: Instant?
+  /// Which way the media goes.
+  private var mediaDirection: Direction?
   private let number: Int
 
   /// A path of its own number, which gives it its own random numbers.
@@ -42,6 +47,8 @@ struct ProxyPath {
   ///   - recordsVerdicts: whether somebody wants them.
   init(_ plan: Plan, seed: UInt64, number: Int, client: String, recordsVerdicts: Bool) {
     self.number = number
+    self.plan = plan
+    hasQuirks = plan.quirksEver.contains { $0.place == .packets }
     func lane(_ flow: Int, _ name: String) -> Lane {
       var network = NetworkSimulator(
         plan, seed: seed, flow: flow, name: name, startsByItself: false)
@@ -61,20 +68,36 @@ struct ProxyPath {
     let isMedia = !RTCPPacket.recognizes(packet) && (try? RTPPacket(parsing: packet)) != nil
     if start == nil, isMedia {
       start = now
+      mediaDirection = direction
       let number = number
       change(direction) { $0.network.begin(at: now, asFlow: number) }
       change(direction.opposite) { $0.network.begin(at: now, asFlow: ~number) }
     }
+    var packets = [packet]
+    var channel = channel
     if let start {
       let elapsed = start.nanoseconds(to: now)
       // What goes one way speaks of what comes the other way.
       change(direction.opposite) { $0.renumbering.restore(&packet) }
       change(direction) { $0.renumbering.change(&packet, at: elapsed) }
+      packets = [packet]
+      if hasQuirks, direction == mediaDirection {
+        let quirks = plan.quirks(at: elapsed)
+        if isMedia {
+          packets = change(direction) { $0.quirky.apply(quirks, to: packet) }
+        } else {
+          QuirkyPackets.apply(quirks, toReports: &packets[0])
+          // The media has the even one of two ports or channels.
+          if quirks.contains(.rtcpAmongMedia) { channel &= ~1 }
+        }
+      }
     }
     // The times of RTCP and of hellos are random; the verdicts about the media must not depend on
     // them.
-    change(direction) {
-      $0.network.offer(packet, label: channel, at: now, isAnswer: !isMedia)
+    for packet in packets {
+      change(direction) {
+        $0.network.offer(packet, label: channel, at: now, isAnswer: !isMedia)
+      }
     }
   }
 

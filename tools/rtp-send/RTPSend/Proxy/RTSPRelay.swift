@@ -1,3 +1,4 @@
+import Impairment
 import NIOCore
 import NIOPosix
 import RTPWire
@@ -6,6 +7,8 @@ import RTPWire
 final class RTSPRelay {
   /// Tracks of one client.
   private static let mostTracks = 16
+  /// A channel that nobody sets up.
+  private static let strayChannel = 200
   /// How long the server may take to accept.
   private static let patience = TimeAmount.seconds(10)
   /// How long a side may take to read what the other one sent before it ended.
@@ -18,6 +21,7 @@ final class RTSPRelay {
   private let paths: ProxyPaths
   private var server: (any Channel)?
   private var rewriting: RTSPRewriting
+  private var answers: QuirkyAnswers
   private var pieces: [ProxyPath.Direction: RTSPPieces] = [.toServer: .init(), .toClient: .init()]
   /// Frames in the connection.
   private let interleaved: PathDriver
@@ -40,6 +44,7 @@ final class RTSPRelay {
     let address = client.remoteAddress ?? target
     number = paths.admit()
     interleaved = paths.open(for: address, client: number)
+    answers = QuirkyAnswers(paths.configuration.plan.quirksEver)
     rewriting = RTSPRewriting(
       server: [paths.configuration.target.host, target.ipAddress ?? ""], port: target.port ?? 554,
       proxy: client.localAddress?.hostAndPort ?? "")
@@ -138,7 +143,9 @@ final class RTSPRelay {
   }
 
   private func take(request: RTSPText) {
+    var request = request
     rewriting.note(request: request)
+    answers.restore(&request)
     guard let ports = RTSPRewriting.clientPorts(in: request), let number = request["CSeq"],
       tracks.count + setups.count < Self.mostTracks, let local = client.localAddress,
       let upstream = server?.localAddress, let address = client.remoteAddress
@@ -188,7 +195,14 @@ final class RTSPRelay {
         _ = media.close()
       }
     }
-    pass(response.bytes, .toClient)
+    guard let answer = answers.change(response) else { return }
+    pass(answer.bytes, .toClient)
+    if answers.strays(behind: answer) {
+      write(
+        ProxyPath.Departure(
+          bytes: ByteBuffer(repeating: 0x80, count: 12), direction: .toClient,
+          channel: Self.strayChannel))
+    }
   }
 
   // MARK: What goes

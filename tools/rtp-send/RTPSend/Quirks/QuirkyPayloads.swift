@@ -25,11 +25,10 @@ struct QuirkyPayloads {
       payloads += packetizer.packetize(unit)
     }
     for index in payloads.indices {
-      if quirks.contains(.noMarker) { payloads[index].marker = false }
-      if quirks.contains(.markerOnEveryPacket) { payloads[index].marker = true }
-      changeTime(&payloads[index], of: unit, quirks)
+      if quirks.contains(.timestampsByDecodingOrder) { payloads[index].ticks = unit.decodingTicks }
       changeStructure(&payloads[index].bytes, quirks)
     }
+    if quirks.contains(.emptyFragments) { payloads = payloads.flatMap { withEmptyFragment($0) } }
     if quirks.contains(.emptyPayloads), let first = payloads.first {
       let empty = RTPPayload(
         bytes: RTPPayload.buffer(capacity: 0), ticks: first.ticks, marker: false)
@@ -95,14 +94,6 @@ struct QuirkyPayloads {
     return payloads
   }
 
-  private func changeTime(
-    _ payload: inout RTPPayload, of unit: SourceAccessUnit, _ quirks: Set<Quirk>
-  ) {
-    if quirks.contains(.timestampsByDecodingOrder) { payload.ticks = unit.decodingTicks }
-    if quirks.contains(.timestampsInMilliseconds) { payload.ticks /= 90 }
-    if quirks.contains(.timestampsStuck) { payload.ticks = 0 }
-  }
-
   /// The structures of RFC 6184 and RFC 7798 around the NAL units.
   private func changeStructure(_ bytes: inout ByteBuffer, _ quirks: Set<Quirk>) {
     guard let type = codec.type(of: bytes) else { return }
@@ -137,6 +128,21 @@ struct QuirkyPayloads {
           at: unit.readerIndex + codec.headerLength,
           length: unit.readableBytes - codec.headerLength) ?? ByteBuffer())
     }
+  }
+
+  /// A fragment that is neither the first nor the last, with one without bytes in front of it.
+  private func withEmptyFragment(_ payload: RTPPayload) -> [RTPPayload] {
+    let header = payload.bytes.readerIndex + codec.headerLength
+    guard codec.type(of: payload.bytes) == codec.fragmentType,
+      let flags = payload.bytes.getInteger(at: header, as: UInt8.self), flags & 0xC0 == 0,
+      let bytes = payload.bytes.getBytes(
+        at: payload.bytes.readerIndex, length: codec.headerLength + 1)
+    else { return [payload] }
+    var empty = payload
+    empty.marker = false
+    empty.bytes = RTPPayload.buffer(capacity: bytes.count)
+    empty.bytes.writeBytes(bytes)
+    return [empty, payload]
   }
 
   private func writeFragmentHeader(

@@ -110,6 +110,7 @@ public struct PacketFeed {
   private var answers: FeedbackAnswers
   private var lastTicks: Int64 = 0
   private var isFinished = false
+  private var quirky = QuirkyPackets()
   private let plan: Plan
   /// The media time of the first batch, and until when the events of the plan have happened.
   private var origin: Int64?
@@ -161,7 +162,7 @@ public struct PacketFeed {
         stream.beginGroupOfPictures(changesSource: batch.quirks.contains(.ssrcPerGroup))
       }
       let packets = try finished(
-        QuirkyPackets.apply(batch.quirks, to: stream.packets(with: batch.payloads)))
+        stream.packets(with: batch.payloads).flatMap { quirky.apply(batch.quirks, to: $0) })
       if !packets.isEmpty {
         return Batch(packets: packets, ticks: batch.ticks, isRandomAccess: batch.isRandomAccess)
       }

@@ -30,18 +30,10 @@ public struct SenderReports: Sendable {
   public func report(
     on stream: SenderAccount, timestamp: UInt32, unixNanoseconds: UInt64, quirks: Set<Quirk> = []
   ) -> ByteBuffer {
-    var (timestamp, time) = (timestamp, unixNanoseconds)
-    var ssrc = stream.ssrc
-    if quirks.contains(.reportFarAhead) { timestamp &+= 3600 * 90_000 }
-    if quirks.contains(.reportJitter) {
-      // By any number that changes with each report.
-      var dice = SplitMix64(seed: UInt64(stream.packetCount))
-      time &+= dice.next() % 1_000_000_000 &- 500_000_000
-    }
-    if quirks.contains(.reportOfStranger) { ssrc = ~ssrc }
     var bytes = ByteBuffer()
-    writeReport(on: stream, as: ssrc, timestamp: timestamp, time, to: &bytes)
-    writeDescription(of: ssrc, hasEnd: !quirks.contains(.sdesWithoutEnd), to: &bytes)
+    writeReport(on: stream, timestamp: timestamp, unixNanoseconds, to: &bytes)
+    writeDescription(of: stream.ssrc, hasEnd: !quirks.contains(.sdesWithoutEnd), to: &bytes)
+    QuirkyPackets.apply(quirks, toReports: &bytes)
     return bytes
   }
 
@@ -56,13 +48,13 @@ public struct SenderReports: Sendable {
   }
 
   private func writeReport(
-    on stream: SenderAccount, as ssrc: UInt32, timestamp: UInt32, _ unixNanoseconds: UInt64,
+    on stream: SenderAccount, timestamp: UInt32, _ unixNanoseconds: UInt64,
     to bytes: inout ByteBuffer
   ) {
     let (seconds, nanoseconds) = unixNanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
     let fraction = (nanoseconds << 32) / 1_000_000_000
     let ntpTime = (seconds &+ Self.secondsFromNTPToUnixEpoch) << 32 | fraction
-    bytes.writeMultipleIntegers(UInt8(0x80), UInt8(200), UInt16(6), ssrc, ntpTime)
+    bytes.writeMultipleIntegers(UInt8(0x80), UInt8(200), UInt16(6), stream.ssrc, ntpTime)
     bytes.writeMultipleIntegers(timestamp, stream.packetCount, stream.octetCount)
   }
 

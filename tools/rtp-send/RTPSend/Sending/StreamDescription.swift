@@ -1,3 +1,4 @@
+public import Impairment
 public import NIOCore
 import RTPWire
 
@@ -52,6 +53,8 @@ public struct SessionDescription: Sendable {
   /// What the receiver may ask for.
   public var feedback = FeedbackConfiguration()
   public var sound: SoundDescription?
+  /// Of devices, those that are not of descriptions have no effect.
+  public var quirks: Set<Quirk> = []
   /// How it is served by RTSP, which has addresses and ports of its own.
   var served: Served?
 
@@ -92,7 +95,7 @@ public struct SessionDescription: Sendable {
     if isBundled { lines.append("a=group:BUNDLE 1 3") }
     if let description { lines += video(description) }
     if let sound { lines += section(of: sound) }
-    return lines.map { $0 + "\r\n" }.joined()
+    return text(of: lines)
   }
 
   /// The text for clients of RTSP: addresses are left to SETUP, because VLC joins a group that
@@ -115,7 +118,12 @@ public struct SessionDescription: Sendable {
     for (index, section) in sections.enumerated() {
       lines += section + crypto + ["a=control:trackID=\(index + 1)"]
     }
-    return lines.map { $0 + "\r\n" }.joined()
+    return text(of: lines)
+  }
+
+  private func text(of lines: [String]) -> String {
+    let text = lines.map { $0 + "\r\n" }.joined()
+    return quirks.isEmpty ? text : QuirkyDescription.apply(quirks, to: text)
   }
 
   /// Whether sound and video share a port (RFC 9143).

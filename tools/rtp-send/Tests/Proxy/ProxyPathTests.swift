@@ -111,8 +111,52 @@ import Testing
     #expect(forth.getInteger(at: 32, as: UInt32.self) == ssrc)
   }
 
+  /// Of the sender's packets; what the receiver says goes back as it is.
+  @Test(arguments: Quirk.allCases.filter { $0.place == .packets })
+  func quirksOfPackets(quirk: Quirk) throws {
+    var report = ByteBuffer()
+    report.writeMultipleIntegers(UInt8(0x80), UInt8(200), UInt16(6), UInt32(77), UInt64(5 << 32))
+    report.writeMultipleIntegers(UInt32(27_000), UInt32(1), UInt32(4))
+    func run(_ text: String) throws -> [[UInt8]] {
+      var path = try path(text)
+      var found: [[UInt8]] = []
+      for number in 0..<20 {
+        let now = Int64(number) * Self.millisecond
+        var marked = media(number)
+        if number % 2 == 0 { marked.setInteger(UInt8(0xE0), at: 1) }
+        path.offer(marked, .toServer, channel: 0, at: Instant(nanoseconds: now))
+        path.offer(report, .toServer, channel: 1, at: Instant(nanoseconds: now))
+        path.offer(report, .toClient, channel: 1, at: Instant(nanoseconds: now))
+        for departure in departures(&path, until: now) {
+          if departure.direction == .toClient {
+            #expect(departure.bytes == report && departure.channel == 1)
+          } else {
+            found.append([UInt8(departure.channel)] + departure.bytes.readableBytesView)
+          }
+        }
+      }
+      return found
+    }
+    let plain = try run("")
+    let odd = try run("10ms quirk \(quirk.rawValue)")
+    #expect(odd.prefix(20).elementsEqual(plain.prefix(20)))
+    #expect(odd != plain)
+    #expect(try run("10ms quirk \(quirk.rawValue)") == odd)
+  }
+
   @Test func shortAndForeignDatagramsPass() throws {
-    var path = try path("0 restart, jump sequence 5, jump timestamp 5, jump clock 5s")
+    var path = try path(
+      "0 quirk padding, quirk extra-packets, quirk timestamps-in-milliseconds, quirk report-jitter")
+    for length in 0..<40 {
+      path.offer(media(length), .toClient, channel: 0, at: Instant(nanoseconds: 0))
+      for type in [UInt8(96), 200, 202] {
+        var bytes = ByteBuffer(repeating: 0x80, count: length)
+        if length > 1 { bytes.setInteger(type, at: 1) }
+        path.offer(bytes, .toClient, channel: 1, at: Instant(nanoseconds: 1))
+      }
+    }
+    #expect(departures(&path, until: 1).count >= 160)
+    path = try self.path("0 restart, jump sequence 5, jump timestamp 5, jump clock 5s")
     path.offer(media(1), .toClient, channel: 0, at: Instant(nanoseconds: 0))
     _ = departures(&path, until: 0)
     for type in UInt8(190)...210 {

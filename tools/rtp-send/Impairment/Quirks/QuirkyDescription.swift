@@ -1,0 +1,66 @@
+/// A session description (RFC 8866) as devices with quirks write it.
+public enum QuirkyDescription {
+  /// The text with its lines changed.
+  public static func apply(_ quirks: Set<Quirk>, to text: String) -> String {
+    var lines = text.split { $0.isNewline }.map(String.init)
+    lines = lines.map { change($0, quirks) }
+    if quirks.contains(.noOrigin) { lines.removeAll { $0.hasPrefix("o=") } }
+    if quirks.contains(.originInMedia) { move("o=", in: &lines) }
+    if quirks.contains(.formatElsewhere) { move("a=fmtp:", in: &lines) }
+    if quirks.contains(.oddMedia) {
+      lines += ["m=application/TP-LINK 0 RTP/AVP smart/1/90000", "a=rtpmap:95 TP-LINK/90000"]
+    }
+    if quirks.contains(.backChannels) {
+      lines.removeAll { ["a=sendrecv", "a=recvonly"].contains($0) }
+      lines = lines.flatMap { $0.hasPrefix("m=") ? [$0, "a=sendonly"] : [$0] }
+    }
+    return lines.map { $0 + "\r\n" }.joined()
+  }
+
+  private static func change(_ line: String, _ quirks: Set<Quirk>) -> String {
+    var line = line
+    let name = line.prefix { $0 != ":" && $0 != "=" }
+    switch name {
+    case "o" where quirks.contains(.textOrigin): return "o=- live 1.5 IN IP4 camera.local"
+    case "t" where quirks.contains(.timeNow): return "t=now-"
+    case "c" where quirks.contains(.brokenConnection): return "c=IN IPV4"
+    default: break
+    }
+    if line.hasPrefix("a=rtpmap:") {
+      if quirks.contains(.rateZero), let slash = line.firstIndex(of: "/") {
+        line = line[...slash] + "0"
+      }
+      if quirks.contains(.mapSpaces) { line += " " }
+    }
+    guard line.hasPrefix("a=fmtp:") else { return line }
+    if quirks.contains(.emptyFormat) { return String(line.prefix { $0 != " " }) }
+    if quirks.contains(.modeZero) {
+      line.replace(#/packetization-mode=\d/#, with: "packetization-mode=0")
+    }
+    // Three bytes are four letters, so that 00 00 01 can stand before any of them (RFC 4648 §4).
+    if quirks.contains(.setsWithStartCodes) { line = withSets(line) { "AAAB" + $0 } }
+    if quirks.contains(.brokenSets) { line = withSets(line) { _ in "AAAA" } }
+    if quirks.contains(.formatSemicolon) { line += ";" }
+    return line
+  }
+
+  /// Changes every parameter set of RFC 6184 §8.1 and RFC 7798 §7.1.
+  private static func withSets(_ line: String, _ change: (Substring) -> String) -> String {
+    line.split(separator: ";", omittingEmptySubsequences: false).map { part -> String in
+      let names = ["sprop-parameter-sets=", "sprop-vps=", "sprop-sps=", "sprop-pps="]
+      guard let name = names.first(where: { part.contains($0) }),
+        let end = part.firstRange(of: name)?.upperBound
+      else { return String(part) }
+      return part[..<end]
+        + part[end...].split(separator: ",").map(change).joined(separator: ",")
+    }.joined(separator: ";")
+  }
+
+  /// Moves the first line with this beginning into the last section, or out of it.
+  private static func move(_ beginning: String, in lines: inout [String]) {
+    guard let index = lines.firstIndex(where: { $0.hasPrefix(beginning) }) else { return }
+    let line = lines.remove(at: index)
+    guard let section = lines.lastIndex(where: { $0.hasPrefix("m=") }) else { return }
+    lines.insert(line, at: index > section ? section : section + 1)
+  }
+}

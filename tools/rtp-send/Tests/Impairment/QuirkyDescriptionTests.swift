@@ -1,0 +1,45 @@
+import Impairment
+import Testing
+
+/// What quirks do to a session description.
+@Suite struct QuirkyDescriptionTests {
+  private static let text = """
+    v=0\r
+    o=- 1 1 IN IP4 127.0.0.1\r
+    s=rtp-send\r
+    c=IN IP4 127.0.0.1\r
+    t=0 0\r
+    m=video 5004 RTP/AVP 96\r
+    a=rtpmap:96 H264/90000\r
+    a=fmtp:96 packetization-mode=1;sprop-parameter-sets=Z0IAKQ==,aM4=\r
+    m=audio 5006 RTP/AVP 0\r
+    a=recvonly\r
+
+    """
+
+  private static let quirks = Quirk.allCases.filter { $0.place == .description }
+
+  @Test func withoutQuirksNothingChanges() {
+    #expect(QuirkyDescription.apply([.padding], to: Self.text) == Self.text)
+  }
+
+  @Test(arguments: quirks) func everyQuirkShows(quirk: Quirk) {
+    #expect(QuirkyDescription.apply([quirk], to: Self.text) != Self.text)
+    // Nothing at all is no reason to end.
+    _ = QuirkyDescription.apply([quirk], to: "")
+  }
+
+  @Test(arguments: [
+    (Quirk.originInMedia, "m=audio 5006 RTP/AVP 0\r\no=- 1 1 IN IP4 127.0.0.1\r\n"),
+    (.formatElsewhere, "H264/90000\r\nm=audio 5006 RTP/AVP 0\r\na=fmtp:96 packetization-mode=1;"),
+    (.setsWithStartCodes, "sprop-parameter-sets=AAABZ0IAKQ==,AAABaM4=\r\n"),
+    (.brokenSets, "sprop-parameter-sets=AAAA,AAAA\r\n"),
+    (.rateZero, "a=rtpmap:96 H264/0\r\n"), (.modeZero, "packetization-mode=0;sprop"),
+    (.emptyFormat, "a=fmtp:96\r\n"), (.formatSemicolon, "aM4=;\r\n"),
+    (.backChannels, "m=audio 5006 RTP/AVP 0\r\na=sendonly\r\n"),
+  ])
+  func itSays(quirk: Quirk, words: String) {
+    let text = QuirkyDescription.apply([quirk], to: Self.text)
+    #expect(text.contains(words), "\(text)")
+  }
+}
