@@ -6,19 +6,18 @@ struct ExpectOptions: ParsableArguments {
     name: .customLong("expect"),
     help: ArgumentHelp(
       """
-      Rules for the run, separated by commas, such as 'frames>=300, loss<=0.1%, size=1920x1080'. \
+      Rules for the run, separated by commas, or in several --expect, such as 'frames>=300, loss<=0.1%, size=1920x1080'. \
       What can be measured: \(ExpectedMetric.names). codec is one of \(Self.words("codec")); audio one \
       of \(Self.words("audio")). A share is a percentage, or a part of one: 0.1% is 0.001. The result is a JSON object with each rule, \
       what was measured and whether it held: in the last line of --stats if given, otherwise on \
       standard output if no output is there, otherwise on standard error.
       """, valueName: "rules"))
-  var text: String?
+  var texts: [String] = []
 
   /// The rules; empty if there are none.
   func rules() throws -> [Expectation] {
-    guard let text else { return [] }
     do {
-      return try Expectation.list(text)
+      return try texts.flatMap { try Expectation.list($0) }
     } catch { throw ValidationError("\(error)") }
   }
 

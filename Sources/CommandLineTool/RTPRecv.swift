@@ -132,7 +132,7 @@ struct RTPRecv: AsyncParsableCommand {
       ("-o", !outputs.paths.isEmpty), ("--frames", stopping.frames != nil),
       ("--duration", stopping.duration != nil), ("--reconnect", stopping.reconnect),
       ("--stats", display.stats != nil), ("--capture", capture.path != nil),
-      ("--expect", expectation.text != nil),
+      ("--expect", !expectation.texts.isEmpty),
     ]
     guard let option = typed.first(where: { $0.1 })?.0 else { return }
     throw ValidationError("\(option) has no effect with --list, which plays nothing")

@@ -125,7 +125,8 @@ struct ExpectationTests {
       ("codec=h264 intact", "there are h264, h265"), ("codec=avc", "there are h264, h265"),
       ("audio=yes", "there are aac, opus, pcmu, pcma, g722, g726le, g726, l8, l16, l24, none"),
       ("frames>=3.5", "try a whole number"), ("frames>=-1", "try a whole number"),
-      ("loss<=2", "try 0.1% or 0.001"), ("loss<=x%", "try 0.1%"), ("gap<=5", "try 0.5s, 500ms"),
+      ("loss<=2", "try 0.1% or 0.001"), ("loss<=1", "try 0.1%"), ("loss<=101%", "try 0.1%"),
+      ("loss<=x%", "try 0.1%"), ("gap<=5", "try 0.5s, 500ms"),
       ("size>=1x1", "comparison"), ("size=1080p", "try 1920x1080"),
       ("codec=", "there are h264"),
       ("bitrate>=2M", "try 2Mbit/s"), ("fps>=1e3", "try a number"), ("fps>=nan", "try a number"),
@@ -135,6 +136,14 @@ struct ExpectationTests {
     #expect(try process.waitForExit() == 64)
     #expect(process.standardError.contains("--expect"), "\(process.standardError)")
     #expect(process.standardError.contains(words), "\(process.standardError)")
+  }
+
+  @Test("the rules of several --expect all count")
+  func several() throws {
+    let (status, result, words) = try play("fps>30", ["--expect", "frames=90,loss=0%"])
+    #expect(status == 15)
+    #expect(result.rules.map(\.rule) == ["fps>30", "frames=90", "loss=0%"])
+    #expect(words.contains("expected fps>30, but fps was 30.000\n"), "\(words)")
   }
 
   @Test("counts are whole numbers, and an interval that has not ended says so")

@@ -80,7 +80,8 @@ struct ExpectationReport: Sendable {
 
   private static func shown(_ value: Double, _ kind: ExpectedMetric.Kind) -> String {
     let digits = scaled(value, kind).formatted(digits: kind == .count ? 0 : 3)
-    return [digits, kind.unit].compactMap(\.self).joined(separator: " ")
+    // Of a rate, people read the name as the unit.
+    return [digits, kind == .rate ? nil : kind.unit].compactMap(\.self).joined(separator: " ")
   }
 
   /// Shares are shown as percentages.

@@ -62,11 +62,12 @@ extension ExpectedMetric {
       }
     }
 
+    /// A bare 1 is refused: who means one percent would get a rule that always holds.
     private static func share(_ text: String) -> Expectation.Value? {
-      let isPercentage = text.hasSuffix("%")
-      guard let number = number(text.dropLast(isPercentage ? 1 : 0)) else { return nil }
-      let share = isPercentage ? number / 100 : number
-      return share <= 1 ? .number(share) : nil
+      guard text.hasSuffix("%") else {
+        return number(text[...]).flatMap { $0 < 1 ? .number($0) : nil }
+      }
+      return number(text.dropLast()).flatMap { $0 <= 100 ? .number($0 / 100) : nil }
     }
 
     private static func quantity(
