@@ -13,6 +13,8 @@ struct Narrator {
   private let isAsking: Bool
   private let isCodecChosen: Bool
   private let countsFrames: Bool
+  private let recordsSound: Bool
+  private let isSoundAsked: Bool
   private var phase: VideoStream.Phase?
   private var format: String?
   private var sourceChanges: UInt64 = 0
@@ -30,6 +32,8 @@ struct Narrator {
   private var hasSaidUnauthentic = false
   private var hasSaidScrambled = false
   private var hasSaidSoundAlone = false
+  private var hasSaidSoundLeftOut = false
+  private var hasSaidNoSound = false
   private var readersAwaited: Set<String> = []
   /// How many events of each output were told, by its place.
   private var eventsTold: [Int: Int] = [:]
@@ -40,11 +44,16 @@ struct Narrator {
   private static let soundAlone = 2.0
 
   /// `isAsking` is true if the source is a server that is asked for its stream, `isCodecChosen` if
-  /// the user named the codec, and `countsFrames` if a number of frames ends the run.
+  /// the user named the codec, `countsFrames` if a number of frames ends the run,
+  /// `recordsSound` if recordings of pictures take their sound too, and `isSoundAsked` if an output
+  /// is of sound alone.
   init(
-    isVerbose: Bool, isQuiet: Bool, isAsking: Bool, isCodecChosen: Bool, countsFrames: Bool
+    isVerbose: Bool, isQuiet: Bool, isAsking: Bool, isCodecChosen: Bool, countsFrames: Bool,
+    recordsSound: Bool, isSoundAsked: Bool
   ) {
+    self.isSoundAsked = isSoundAsked
     self.countsFrames = countsFrames
+    self.recordsSound = recordsSound
     self.isCodecChosen = isCodecChosen
     self.isVerbose = isVerbose
     self.isAsking = isAsking
@@ -95,6 +104,14 @@ struct Narrator {
       hasSaidSoundAlone = true
       remarks.append(
         .warning("only sound comes, in which --frames has nothing to count; --duration ends it"))
+    }
+    if recordsSound, !hasSaidSoundLeftOut, let words = Verdict.soundLeftOut(status) {
+      hasSaidSoundLeftOut = true
+      remarks.append(.warning(words))
+    }
+    if isSoundAsked, !hasSaidNoSound, Verdict.describesNoSound(status) {
+      hasSaidNoSound = true
+      remarks.append(.warning("the source describes no sound"))
     }
     for output in status.outputs where output.awaitsReader {
       guard readersAwaited.insert(output.name).inserted else { continue }

@@ -156,7 +156,8 @@ final class Session: Sendable {
       StandardError.say(Summary.line(of: report.status, outputs: outputs))
     }
     for output in report.outputs where !command.display.quiet {
-      for note in output.notes { StandardError.say("\(output.name): \(note.words)") }
+      let name = output.name == "-" ? "standard output" : output.name
+      for note in output.notes { StandardError.say("\(name): \(note.words)") }
     }
     if let complaint = verdict.complaint { StandardError.say(complaint) }
     if let remark = verdict.remark, !command.display.quiet { StandardError.say(remark) }
@@ -237,7 +238,10 @@ final class Session: Sendable {
     if display.quiet, !line.isEnabled, writer == nil { return }
     var narrator = Narrator(
       isVerbose: display.verbose, isQuiet: display.quiet, isAsking: !isPassive,
-      isCodecChosen: command.media.codec != "auto", countsFrames: command.stopping.frames != nil)
+      isCodecChosen: command.media.codec != "auto", countsFrames: command.stopping.frames != nil,
+      recordsSound: outputs.contains {
+        $0.format.inputs.contains(.sound) && $0.format.inputs != .sound
+      }, isSoundAsked: outputs.contains { $0.format.inputs == .sound })
     var rates = Rates()
     var nextStatistics = Self.statisticsInterval
     while !Task.isCancelled {

@@ -116,8 +116,9 @@ enum Summary {
     let sound = words(for: status.stream?.sound, delivery)
     guard let stream = status.stream, stream.reception.received > 0 else {
       if !sound.isEmpty { return "received \(sound)" }
-      return "received \(status.transport.delivered.counted("packet")), and no video was "
-        + "recognized in them"
+      let isSoundWanted = !outputs.isEmpty && outputs.allSatisfy { $0.format.inputs == .sound }
+      return "received \(status.transport.delivered.counted("packet")); no "
+        + (isSoundWanted ? "sound" : "video") + " was recognized"
     }
     let reception = stream.reception
     var text = "received \(reception.delivered.counted("packet"))"

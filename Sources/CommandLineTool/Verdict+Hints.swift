@@ -76,9 +76,40 @@ extension Verdict {
   /// What to try where `error` says that a source has no video.
   static func advice(on error: any Error, _ report: Receiver.Report) -> String {
     guard let error = error as? NoVideo else { return "" }
-    let takesSound = report.outputs.contains { $0.inputs.contains(.sound) }
-    let isSound = !takesSound && error.media.contains { $0.kind == .audio }
+    let isSound = error.media.contains { $0.kind == .audio }
+    guard !isSound || !takesSound(report) else {
+      return ", whose coding is not known here, or is described wrongly; --list shows all streams"
+    }
     return "; --list shows all streams" + (isSound ? ", and -o NAME.wav takes sound" : "")
+  }
+
+  /// Whether any output takes sound.
+  static func takesSound(_ report: Receiver.Report) -> Bool {
+    report.outputs.contains { $0.inputs.contains(.sound) }
+  }
+
+  /// Whether the far end, or the session description, says what there is, and no sound is in it.
+  static func describesNoSound(_ status: Receiver.Status) -> Bool {
+    let tracks = status.stream?.tracks ?? []
+    return tracks.contains { $0.place != nil } && !tracks.contains { $0.kind == .audio }
+  }
+
+  /// That sound comes, or what may be sound, which recordings are without; `nil` where all of it is
+  /// recorded, or none comes.
+  static func soundLeftOut(_ status: Receiver.Status) -> String? {
+    let tracks = status.stream?.tracks ?? []
+    guard !tracks.contains(where: { $0.sound != nil }) else { return nil }
+    if let sound = tracks.first(where: { $0.kind == .audio && $0.reception.delivered > 0 }) {
+      let coding = sound.codecName.map { "\($0), which" } ?? "of a coding that"
+      return "the sound is \(coding) is not known here; recordings are without it"
+    }
+    // A few packets may be strays.
+    guard tracks.allSatisfy({ $0.place == nil }),
+      let type = tracks.first(where: { $0.kind == .unknown && $0.reception.delivered >= 20 })?
+        .payloadType
+    else { return nil }
+    return "packets of payload type \(type) come too, and recordings are without them; if they are "
+      + "sound, give their session description with --sdp"
   }
 
   /// What an elementary stream lacks that was written without any parameter set; `nil` where it

@@ -99,12 +99,16 @@ struct Verdict {
   }
 
   /// What comes where none of it is of a codec that is known.
-  private static func unrecognized(_ types: [UInt8], isDecrypted: Bool) -> String {
+  private static func unrecognized(
+    _ types: [UInt8], takesSound: Bool, isDecrypted: Bool
+  ) -> String {
     let list = types.map(words(forType:)).joined(separator: ", ")
     guard types.contains(where: { StaticPayloadType($0) == nil }) else {
-      return "what comes is of payload type \(list); only \(codecs) can be decoded"
+      return "what comes is of payload type \(list); "
+        + (takesSound ? "that coding is not known here" : "only \(codecs) can be decoded")
     }
     return "packets come, but look like none of \(codecs) (payload type \(list)); "
+      + (takesSound ? "if they are sound, give their session description with --sdp; " : "")
       + "say --codec and --payload-type if they are"
       + (isDecrypted ? "" : ", or give the key of SRTP with --srtp-key-file if they are encrypted")
   }
@@ -171,7 +175,10 @@ struct Verdict {
       return (.mediaLost, "no more media for \(wait.words) s; \(cause)\(remedy)")
     case .unrecognizedMedia(let types):
       return (
-        .unrecognizedMedia, unrecognized(types, isDecrypted: report.status.transport.srtp != nil)
+        .unrecognizedMedia,
+        unrecognized(
+          types, takesSound: takesSound(report),
+          isDecrypted: report.status.transport.srtp != nil)
       )
     case .otherCodec(let codec):
       return (

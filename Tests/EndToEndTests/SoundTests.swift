@@ -169,6 +169,45 @@ struct SoundTests {
     try server.process.waitForExit()
   }
 
+  @Test("sound that recordings are without is told")
+  func unknownCoding() throws {
+    let description = try Scratch.path("sdp")
+    let server = try SendingServer(
+      "pattern",
+      ["--audio", "pcmu", "--audio-payload-type", "97", "--size", "256x144", "--frames", "60"]
+        + ["--fast", "--sdp", description])
+    try String(contentsOfFile: description, encoding: .utf8)
+      .replacing("PCMU/", with: "SPEEX/")
+      .write(toFile: description, atomically: true, encoding: .utf8)
+    for (options, expected) in [
+      (["--sdp", description], "warning: the sound is SPEEX, which is not known here; recordings"),
+      ([], "warning: packets of payload type 97 come too, and recordings are without them; if"),
+    ] {
+      let receiver = try RunningProcess(
+        Product.rtpRecv, [server.url, "-o", try Scratch.path("mp4")] + options)
+      #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+      #expect(receiver.standardError.contains(expected), "\(receiver.standardError)")
+    }
+    server.process.send(signal: SIGTERM)
+    try server.process.waitForExit()
+  }
+
+  @Test("sound alone that nothing describes is not called a lack of video")
+  func undescribedAlone() throws {
+    let port = try FreePort.udpPair()
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["rtp://127.0.0.1:\(port)", "-o", try Scratch.path("wav")])
+    _ = try receiver.waitForLine(#/listening on/#)
+    let sender = try RunningProcess(
+      Product.rtpSend, ["pattern", "udp://127.0.0.1:\(port)", "--audio", "opus", "--no-video"])
+    #expect(try receiver.waitForExit() == 9, "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+    let words = receiver.standardError
+    #expect(words.contains("if they are sound, give their session description"), "\(words)")
+    #expect(words.contains("; no sound was recognized"), "\(words)")
+  }
+
   @Test("where the source describes no sound, no other description is asked for")
   func describedWithoutSound() throws {
     let server = try GStreamerServer(Clip.h264.get())
@@ -179,6 +218,7 @@ struct SoundTests {
       #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
       let words = receiver.standardError
       #expect(words.contains("\(sound): no sound came; the source describes none"), "\(words)")
+      #expect(words.contains("warning: the source describes no sound\n"), "\(words)")
       #expect(!words.contains("--sdp") && !words.contains("decoded"), "\(words)")
     }
   }

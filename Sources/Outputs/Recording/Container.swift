@@ -84,11 +84,13 @@ struct Container: Sendable {
     hasMovieHeader: false, keyPictureFlags: nil, tags: [:], copiedSound: ["aac"],
     holdsPictures: false, fillsHoles: true, settings: [], pipeSettings: [])
 
-  /// Opus in Ogg (RFC 7845), a second in each page.
+  /// Opus in Ogg (RFC 7845), half a second in each page: the muxer keeps a page back until the next
+  /// is whole, and a crash costs both.
   static let opus = Container(
     name: "opus", otherEndings: ["ogg"], muxerName: "opus", isImmediate: false,
     hasMovieHeader: false, keyPictureFlags: nil, tags: [:], copiedSound: ["opus"], coding: .opus,
-    holdsPictures: false, fillsHoles: true, settings: [], pipeSettings: [])
+    holdsPictures: false, fillsHoles: true, settings: [("page_duration", "500000")],
+    pipeSettings: [])
 
   /// Those of pictures and sound.
   static let recordings = [mp4, matroska, transportStream]

@@ -95,7 +95,8 @@ extension RTSPError: CustomStringConvertible {
     case .emptyDescription:
       return "the server describes no streams at this address; check the path in the URL"
     case .noSuchStream(.everything), .noSuchStream(.firstVideo):
-      return "the server describes no video; --list shows what there is"
+      return "the server describes no video, and no sound that is known here; "
+        + "--list shows what there is"
     case .noSuchStream(.number(let number)):
       return "the server describes no stream \(number); --list shows what there is"
     case .unsupportedProfile(let profile):

@@ -75,6 +75,19 @@ struct SoundFileTests {
   }
 
   @Test(
+    "a crash costs less than a second and a half of sound",
+    arguments: Container.recordings + Container.sounds)
+  func crash(container: Container) throws {
+    let units = RecordedSoundTests.clicks(seconds: 6)
+    let disk = try VirtualDisk.record(items: units.map { .sound($0) }, as: container, isCut: true)
+    let folder = try TemporaryFolder()
+    let path = try RecordedSoundTests.write(
+      try #require(disk.files.first), to: folder, as: "a." + container.name)
+    let samples = try FFmpeg.output(["-i", path, "-ac", "1", "-ar", "8000", "-f", "s16le", "-"])
+    #expect(samples.count / 2 > 36_000, "\(container.name): \(samples.count / 2)")
+  }
+
+  @Test(
     "in each kind of file, what is missing is silence of the same length",
     arguments: Container.sounds)
   func holes(container: Container) throws {

@@ -37,7 +37,7 @@ struct VirtualDisk {
 
   static func record(
     items: [OutputItem], as container: Container, segment: Duration? = nil, isPipe: Bool = false,
-    clockStep: (after: Int, by: Duration)? = nil
+    isCut: Bool = false, clockStep: (after: Int, by: Duration)? = nil
   ) throws -> VirtualDisk {
     var disk = VirtualDisk()
     let offset = Mutex(NamePatternTests.time.nanoseconds)
@@ -52,6 +52,8 @@ struct VirtualDisk {
       try recorder.take(item)
       disk.perform(&recorder)
     }
+    // A crash finishes nothing.
+    guard !isCut else { return disk }
     try recorder.finish()
     disk.perform(&recorder)
     disk.skipped = recorder.skipped

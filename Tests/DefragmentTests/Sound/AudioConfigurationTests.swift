@@ -126,11 +126,22 @@ struct AudioConfigurationTests {
     let replicated = try StreamMuxConfig(parsing: ByteBuffer(bytes: bytes("40005623101fe0")))
     #expect(replicated.configuration.sampleRate == 48_000)
     #expect(replicated.configuration.samples == 2048)
-    #expect(throws: StreamMuxConfig.Invalid.cut) {
-      try StreamMuxConfig(parsing: ByteBuffer(bytes: bytes("40")))
+    for text in ["40", "400024", "c00024203f"] {
+      #expect(throws: StreamMuxConfig.Invalid.self) {
+        try StreamMuxConfig(parsing: ByteBuffer(bytes: bytes(text)))
+      }
     }
     #expect(throws: StreamMuxConfig.Invalid.version) {
       try StreamMuxConfig(parsing: ByteBuffer(bytes: bytes("c00026203fc0")))
     }
+  }
+
+  @Test(
+    "GStreamer's multiplex configuration ends behind that of the stream, with its extension or not",
+    arguments: ["40002420", "40002420adca00"])
+  func multiplexOfGStreamer(text: String) throws {
+    let found = try StreamMuxConfig(parsing: ByteBuffer(bytes: bytes(text)))
+    #expect(found.configuration.sampleRate == 44_100 && found.configuration.channels == 2)
+    #expect(!found.configuration.hasBandReplication)
   }
 }

@@ -43,9 +43,25 @@ public struct StreamMuxConfig: Sendable, Hashable {
   }
 
   /// Reads the whole of `bytes`, as SDP carries it (RFC 6416 §7.1).
+  ///
+  /// GStreamer's `rtpmp4apay` ends it behind the AudioSpecificConfig, whose extension it includes,
+  /// and sends a single stream whose lengths are coded.
   public init(parsing bytes: ByteBuffer) throws(Invalid) {
     var reader = BitReader(plain: bytes)
-    try self.init(reading: &reader)
+    do {
+      try self.init(reading: &reader)
+    } catch {
+      guard let configuration = Self.bareConfiguration(bytes) else { throw error }
+      self.init(configuration)
+    }
+  }
+
+  /// The configuration that fills `bytes` behind the fields for a single stream.
+  private static func bareConfiguration(_ bytes: ByteBuffer) -> AudioSpecificConfig? {
+    var reader = BitReader(plain: bytes)
+    // Version 0, the same time framing, and one subframe, program and layer.
+    guard let head = try? reader.bits(15), head == 0x2000 else { return nil }
+    return try? AudioSpecificConfig(reading: &reader, isWhole: true)
   }
 
   init(reading reader: inout BitReader) throws(Invalid) {
