@@ -36,8 +36,8 @@ struct RTPSendCommand: AsyncParsableCommand {
                                is the same in TLS. Several sources under several
                                names share one address. A file is played to each
                                client from its beginning, and can be paused and
-                               sought in. The pattern, and a file with --loop forever,
-                               are live: all clients see the same
+                               sought in. The pattern, and a file with --loop
+                               forever, are live: all clients see the same
 
       EXAMPLES
         Serve a test pattern to rtp-recv udp://127.0.0.1:5004:
