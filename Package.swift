@@ -146,7 +146,8 @@ let package = Package(
     .target(
       name: "RTPSend",
       dependencies: [
-        "Impairment", "RTPWire", "Transports", "CFFmpeg", "CAVFormat", "CAVHash", "CLinux",
+        "Impairment", "RTPWire", "Bitstream", "BlockingIO", "Transports", "CFFmpeg", "CAVFormat",
+        "CAVHash", "CLinux",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -217,7 +218,8 @@ let package = Package(
     .testTarget(
       name: "RTPSendTests",
       dependencies: [
-        "RTPSend", "Impairment", "Bitstream", "Defragment", "RTPProcessor", "RTPWire",
+        "RTPSend", "Impairment", "Bitstream", "BlockingIO", "Defragment", "RTPProcessor",
+        "RTPWire",
         "TestSupport",
       ],
       path: "tools/rtp-send/Tests"

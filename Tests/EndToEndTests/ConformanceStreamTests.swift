@@ -2,19 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Other people's elementary streams, in the folder that `RTP_RECV_STREAMS` names, come out as
-/// FFmpeg
-/// decodes them, whoever sends them.
-///
-/// They are too large, and under too many licences, to be part of this package: those of openh264
-/// (`res`) and of FFmpeg's FATE suite will do.
+/// Other people's elementary streams come out as FFmpeg decodes them, whoever sends them.
 @Suite(.serialized, .enabled(if: !ConformanceStreams.paths.isEmpty))
 struct ConformanceStreamTests {
   enum Sender: CaseIterable, Sendable { case rtpSend, ffmpeg, gstreamer }
 
   @Test(arguments: ConformanceStreams.paths, Sender.allCases)
   func comesOutAsFFmpegDecodesIt(stream: String, sender: Sender) throws {
-    let isH265 = ["265", "h265", "hevc", "bit"].contains(URL(fileURLWithPath: stream).pathExtension)
+    let isH265 = ConformanceStreams.isH265(stream)
     // FFmpeg alone rounds the left edge of a picture, and scales what changes its size.
     let expected = try FFmpeg.frameHashes(
       of: stream, options: ["-flags", "unaligned", "-f", isH265 ? "hevc" : "h264"],
@@ -58,12 +53,4 @@ struct ConformanceStreamTests {
     try process.waitForExit()
     return receiver
   }
-}
-
-private enum ConformanceStreams {
-  static let paths: [String] = {
-    guard let folder = ProcessInfo.processInfo.environment["RTP_RECV_STREAMS"] else { return [] }
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    return names.filter { !$0.hasPrefix(".") }.sorted().map { "\(folder)/\($0)" }
-  }()
 }

@@ -45,7 +45,7 @@ struct ClipPackets: Sendable {
     var stream = RTPStream(configuration)
     var packets: [Packet] = []
     var frames: [[ByteBuffer]] = []
-    while let unit = try source.next() {
+    while let unit = try source.next().element {
       for packet in stream.packets(with: packetizer.packetize(unit)) {
         packets.append(Packet(bytes: Array(packet.readableBytesView), frame: frames.count))
       }

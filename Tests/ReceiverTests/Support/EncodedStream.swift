@@ -38,7 +38,7 @@ struct EncodedStream {
         + ["-c:v"] + encoder + [path])
     let source = try SourceRecipe.file(path: path, framesPerSecond: 30).make()
     var units: [SourceAccessUnit] = []
-    while let unit = try source.next() { units.append(unit) }
+    while let unit = try source.next().element { units.append(unit) }
     self.units = units
   }
 

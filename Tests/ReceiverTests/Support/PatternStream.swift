@@ -24,7 +24,7 @@ struct PatternStream {
     var stream = RTPStream(configuration)
     var packetizer = Packetization.nonInterleaved.packetizer(
       for: codec, payloadLimit: 500, aggregates: true)
-    while let unit = try source.next() {
+    while let unit = try source.next().element {
       var bytes = ByteBuffer()
       for unit in unit.units {
         bytes.writeBytes([0, 0, 0, 1])

@@ -23,14 +23,27 @@ public struct SourceAccessUnit: Sendable, Equatable {
   }
 }
 
-/// Where access units come from: a file or the test pattern.
+/// What a source, or a stage behind it, has to give.
+public enum Supply<Element> {
+  case next(Element)
+  /// The source is still being made; ``AccessUnitSource/notify(_:)`` says when to ask again.
+  case nothingYet
+  case end
+
+  /// The element, if there is one now.
+  public var element: Element? { if case .next(let element) = self { element } else { nil } }
+}
+
+extension Supply: Sendable where Element: Sendable {}
+
+/// Where access units come from: a file, the test pattern, or something that goes on.
 ///
 /// Sources wrap C state, so they belong to one thread; they are made by a ``SourceRecipe`` there.
 public protocol AccessUnitSource: AnyObject {
-  /// The next access unit in decoding order, or `nil` at the end of the source.
+  /// The next access unit in decoding order.
   ///
   /// - Throws: ``SendError`` when the source cannot be read on.
-  func next() throws -> SourceAccessUnit?
+  func next() throws -> Supply<SourceAccessUnit>
 
   /// Makes the next picture one at which decoding can begin, where pictures are still to be made;
   /// what is in a file stays as it is.
@@ -39,11 +52,26 @@ public protocol AccessUnitSource: AnyObject {
   /// Goes on at the last unit at or before `ticks` at which decoding can begin, in a file; other
   /// sources have nothing behind them.
   func seek(to ticks: Int64, in survey: FileSurvey) throws
+
+  /// Whether its units are sent as they come, whatever their times say.
+  var isLive: Bool { get }
+
+  /// Has `wake` called, on any thread, each time there is something again after ``next()`` gave
+  /// nothing yet.
+  func notify(_ wake: @escaping @Sendable () -> Void)
+
+  /// Leaves out what came since nobody took any units, up to the newest key picture.
+  func rejoin()
 }
 
 extension AccessUnitSource {
   public func requestKeyPicture() {}
   public func seek(to ticks: Int64, in survey: FileSurvey) throws {}
+  public var isLive: Bool { false }
+  /// What is always ready wakes nobody.
+  public func notify(_ wake: @escaping @Sendable () -> Void) {}
+  /// What nobody takes is not made.
+  public func rejoin() {}
 }
 
 /// A source of coded pictures.
@@ -59,6 +87,8 @@ public enum SourceRecipe: Sendable {
   /// says.
   case file(path: String, framesPerSecond: Double? = nil)
   case pattern(PatternConfiguration)
+  /// Something that goes on; its ``LiveStream/contents()`` must be known before it is made.
+  case live(LiveStream)
 
   /// How long the best video and the best sound of a file last together, in nanoseconds: after
   /// that, both may begin again.
@@ -75,6 +105,7 @@ public enum SourceRecipe: Sendable {
     switch self {
     case .file(let path, let rate): try MediaFile.open(path: path, framesPerSecond: rate)
     case .pattern(let configuration): try PatternSource(configuration)
+    case .live(let stream): try LiveVideo(stream)
     }
   }
 }

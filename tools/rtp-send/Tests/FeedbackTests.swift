@@ -29,7 +29,7 @@ import Testing
   }
 
   private func packets(of feed: inout PacketFeed, frames: Int) throws -> [ByteBuffer] {
-    try (0..<frames).flatMap { _ in try feed.next()?.packets.map(\.bytes) ?? [] }
+    try (0..<frames).flatMap { _ in try feed.next().element?.packets.map(\.bytes) ?? [] }
   }
 
   private let now = Instant(nanoseconds: 0)
@@ -118,7 +118,7 @@ import Testing
     var keys: [Bool] = []
     for number in 0..<10 {
       if number == 4 { source.requestKeyPicture() }
-      keys.append(try #require(try source.next()).isRandomAccess)
+      keys.append(try #require(try source.next().element).isRandomAccess)
     }
     #expect(keys.indices.filter { keys[$0] } == [0, 4])
   }

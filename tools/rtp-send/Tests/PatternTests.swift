@@ -63,7 +63,7 @@ import Testing
     var stream: [UInt8] = []
     var shown: Set<Int64> = []
     var decoding = Int64.min
-    while let unit = try source.next() {
+    while let unit = try source.next().element {
       for nalUnit in unit.units { stream += [0, 0, 0, 1] + Array(nalUnit.readableBytesView) }
       shown.insert(unit.presentationTicks)
       #expect(unit.decodingTicks > decoding)

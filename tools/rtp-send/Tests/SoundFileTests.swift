@@ -18,7 +18,7 @@ import Testing
   private func read(_ file: URL) throws -> (units: [SourceAccessUnit], source: any SoundSource) {
     let source = try SoundRecipe.file(path: file.path).make()
     var units: [SourceAccessUnit] = []
-    while let unit = try source.next() { units.append(unit) }
+    while let unit = try source.next().element { units.append(unit) }
     return (units, source)
   }
 
@@ -112,7 +112,7 @@ import Testing
     var feeds = [try PacketFeed(video), try PacketFeed(sound)]
     for (index, rate) in [90_000.0, 48_000].enumerated() {
       var times: [Double] = []
-      while let batch = try feeds[index].next() { times.append(Double(batch.ticks) / rate) }
+      while let batch = try feeds[index].next().element { times.append(Double(batch.ticks) / rate) }
       for repetition in 1...2 {
         let start = Double(repetition * Int(period)) / 1e9
         #expect(times.contains { abs($0 - start) < 0.0001 })

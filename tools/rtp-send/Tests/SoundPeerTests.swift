@@ -107,7 +107,7 @@ import Testing
   /// Samples between the first one that a decoder puts out and the first one of the tone.
   private func encoderDelay(_ format: String) throws -> Int {
     let source = try SoundRecipe.tone(try SoundFormat(format), seconds: 1).make()
-    let first = try #require(try source.next())
+    let first = try #require(try source.next().element)
     return Int(first.presentationTicks) * source.format.samplingRate / source.format.clockRate
   }
 
@@ -180,7 +180,7 @@ import Testing
     // UDP has no end, so GStreamer takes nine tenths of the packets.
     var feed = try configuration.tracks[0].media.makeFeed(Plan())
     var count = 0
-    while let batch = try feed.next() { count += batch.packets.count }
+    while let batch = try feed.next().element { count += batch.packets.count }
     let folder = try TemporaryFolder()
     let output = folder.url("output.raw")
     let receiver = try RunningProcess(

@@ -11,7 +11,7 @@ import Testing
     let source = try SoundRecipe.tone(try SoundFormat(format), seconds: seconds)
       .make(packetTime: packetTime)
     var units: [SourceAccessUnit] = []
-    while let unit = try source.next() { units.append(unit) }
+    while let unit = try source.next().element { units.append(unit) }
     return (units, source)
   }
 

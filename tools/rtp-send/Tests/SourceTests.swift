@@ -9,7 +9,7 @@ import Testing
   func read(_ file: URL, framesPerSecond: Double? = nil) throws -> [SourceAccessUnit] {
     let source = try SourceRecipe.file(path: file.path, framesPerSecond: framesPerSecond).make()
     var units: [SourceAccessUnit] = []
-    while let unit = try source.next() { units.append(unit) }
+    while let unit = try source.next().element { units.append(unit) }
     return units
   }
 
@@ -60,7 +60,7 @@ import Testing
     let once = try read(file)
     let source = try RepeatedSource(.file(path: file.path), repetitions: 3)
     var units: [SourceAccessUnit] = []
-    while let unit = try source.next() { units.append(unit) }
+    while let unit = try source.next().element { units.append(unit) }
     #expect(units.count == 30)
     for (index, unit) in units.enumerated() {
       #expect(unit.units == once[index % 10].units)

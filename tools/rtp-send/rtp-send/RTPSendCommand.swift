@@ -18,6 +18,18 @@ struct RTPSendCommand: AsyncParsableCommand {
         FILE                   an elementary stream (.h264 .264 .h265 .265 .hevc), or
                                the video of any file that libavformat reads (.mp4
                                .mkv .ts …)
+        FILE --follow          a file that is still being written: Annex B, MP4 in
+                               fragments, or MP4 without its index. What comes is sent
+                               at once, from the newest key picture on. Then comes the
+                               next file: the one that takes the name, or that fits a
+                               pattern such as 'cam-%05d.mp4', 'cam-%H%M.mp4' or
+                               'cam-*.h264'
+        /dev/videoN            a camera (V4L2), encoded like the pattern where it does
+                               not encode itself
+        -                      standard input: an elementary stream, MPEG-TS, Matroska,
+                               MP4 in fragments; an encoder that is too fast waits.
+                               With --fast, and to several clients, what comes is
+                               sent at once
         pattern                a moving test pattern; every frame carries its number,
                                and the first tenth of every second has a flash
 
@@ -48,6 +60,10 @@ struct RTPSendCommand: AsyncParsableCommand {
           rtp-send pattern udp://127.0.0.1:5004 --audio aac --sdp pattern.sdp
         A hundred cameras at once, on ports 5000, 5002 and so on:
           rtp-send pattern udp://127.0.0.1:5000 --streams 100 --bitrate 1M
+        What a recorder is writing, file after file:
+          rtp-send --follow 'cam-%05d.mp4' udp://127.0.0.1:5004
+        What an encoder makes:
+          ffmpeg -i film.mkv -c copy -f mpegts - | rtp-send - udp://127.0.0.1:5004
         A bad network in front of somebody else's stream (rtp-send proxy --help):
           rtp-send proxy rtsp://:8554 rtsp://camera:554 --plan wifi
         A bad network, the same each time:
@@ -78,7 +94,7 @@ struct RTPSendCommand: AsyncParsableCommand {
       """,
     version: "0.1.0")
 
-  @Argument(help: ArgumentHelp("A file, or pattern.", valueName: "source"))
+  @Argument(help: ArgumentHelp("A file, pattern, or - for standard input.", valueName: "source"))
   var source: String
 
   @Argument(
@@ -165,6 +181,7 @@ struct RTPSendCommand: AsyncParsableCommand {
     try checkScopes()
     try load.check(destination)
     try checkLoad()
+    try checkFollowing()
     guard try pairs.contains(where: { $0.source == "pattern" }) else { return }
     do throws(SendError) {
       try pattern.configuration(media).validate()
@@ -227,13 +244,15 @@ struct RTPSendCommand: AsyncParsableCommand {
         throw ValidationError("\(option) has no effect with --no-video")
       }
     }
-    guard !hasPattern else { return }
+    let hasCamera = try pairs.contains { Self.isCamera($0.source) }
+    guard !hasPattern, !hasCamera else { return }
     let typed = [
       ("--size", pattern.size != nil), ("--bframes", pattern.bframes != nil),
       ("--gop", pattern.gop != nil),
     ]
     if let option = typed.first(where: { $0.1 })?.0 {
-      throw ValidationError("\(option) has no effect with a file, only with the pattern")
+      throw ValidationError(
+        "\(option) has no effect with a file, only with the pattern and a camera")
     }
   }
 
@@ -241,7 +260,8 @@ struct RTPSendCommand: AsyncParsableCommand {
   private func checkLoad() throws {
     guard load.streams != nil else { return }
     let typed = [
-      ("--audio", sound.audio != nil), ("--no-video", sound.noVideo),
+      ("--audio", sound.audio != nil), ("--no-video", sound.noVideo), ("--follow", media.follow),
+      ("standard input", source == "-"), ("a camera", Self.isCamera(source)),
       ("--speed", pace.speed != 1), ("--fast", pace.fast), ("--rate", pace.rate != nil),
       ("--sequence-jump", packets.sequenceJump != nil),
       ("--ssrc-change", packets.ssrcChange != nil), ("--fec", packets.fec != nil),
@@ -255,6 +275,44 @@ struct RTPSendCommand: AsyncParsableCommand {
       throw ValidationError("\(option) has no effect with --streams")
     }
   }
+
+  /// Throws if an option was typed that has no effect on what is still being made.
+  private func checkFollowing() throws {
+    let sources = try pairs.map(\.source)
+    guard sources.filter({ $0 == "-" }).count <= 1 else {
+      throw ValidationError("standard input can be read only once")
+    }
+    if let single = sources.first(where: { $0 == "-" || Self.isCamera($0) }),
+      media.repetitions.count != 1
+    {
+      throw ValidationError("--loop has no effect with \(single), which can be read only once")
+    }
+    if sources.contains(where: Self.isCamera) {
+      guard pace.speed == 1, !pace.fast, pace.rate == nil else {
+        throw ValidationError(
+          "--speed, --fast and --rate have no effect with a camera, whose pictures are sent at once"
+        )
+      }
+      guard sound.audio == nil else {
+        throw ValidationError("--audio has no effect with a camera")
+      }
+    }
+    guard media.follow else { return }
+    guard sources.contains(where: { $0 != "pattern" && $0 != "-" && !Self.isCamera($0) }) else {
+      throw ValidationError("--follow has an effect with files alone")
+    }
+    let typed = [
+      ("--loop", media.repetitions.count != 1), ("--speed", pace.speed != 1), ("--fast", pace.fast),
+      ("--rate", pace.rate != nil), ("--audio", sound.audio != nil),
+    ]
+    if let option = typed.first(where: { $0.1 })?.0 {
+      throw ValidationError(
+        "\(option) has no effect with --follow, which sends pictures as they are written")
+    }
+  }
+
+  /// Whether a source is a device of V4L2.
+  static func isCamera(_ source: String) -> Bool { source.hasPrefix("/dev/video") }
 
   private func checkMatrix() throws {
     guard packets.fec?.matrix != nil else { return }

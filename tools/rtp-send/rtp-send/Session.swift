@@ -5,6 +5,7 @@ import Impairment
 import NIOCore
 import RTPSend
 import RTPWire
+import Synchronization
 import Transports
 
 /// One run of the program: starts the sender, reports news, and stops on a signal.
@@ -24,26 +25,37 @@ struct Session {
   private func send() async throws {
     let seed = command.impairments.seed ?? UInt64.random(in: 0...UInt64(UInt32.max))
     if let count = command.load.streams { return try await send(count, seed: seed) }
+    let lives = try command.pairs.map { try liveStream($0.source, $0.destination) }
+    defer { for live in lives { live?.stop() } }
+    var signals: TerminationSignals?
+    defer { signals?.cancel() }
+    for live in lives.compactMap({ $0 }) {
+      signals = signals ?? TerminationSignals { for live in lives { live?.stop() } }
+      guard try await isBegun(live) else { return }
+    }
     let log = try command.impairments.log.map { try VerdictLog(path: $0) }
     let onVerdicts = log.map { log in { @Sendable (verdicts: [Verdict]) in log.write(verdicts) } }
     // A source that cannot be opened must be reported before any client comes.
     let sender: Sender
     var description: RTPSend.SessionDescription?
     if case .serveRTSP = command.destination {
-      var configuration = try server(seed: seed)
+      var configuration = try server(seed: seed, lives)
       for index in configuration.streams.indices {
         configuration.streams[index].sending.onVerdicts = onVerdicts
       }
       sender = try await Sender.serve(configuration) { tell($0) }
     } else {
       var (configuration, session) = try stream(
-        command.source, to: command.destination, seed: seed)
+        command.source, to: command.destination, seed: seed, lives.first ?? nil)
       configuration.onVerdicts = onVerdicts
       sender = try await Sender.start(configuration) { tell($0) }
       description = session
     }
-    let signals = TerminationSignals { sender.stop() }
-    defer { signals.cancel() }
+    if let signals {
+      signals.call { sender.stop() }
+    } else {
+      signals = TerminationSignals { sender.stop() }
+    }
     if let path = command.output.sdp, var description {
       description.address = sender.remoteAddress ?? sender.localAddress
       do {
@@ -103,7 +115,7 @@ struct Session {
   }
 
   /// The server of all sources.
-  private func server(seed: UInt64) throws -> RTSPServerConfiguration {
+  private func server(seed: UInt64, _ lives: [LiveStream?]) throws -> RTSPServerConfiguration {
     let options = command.serving
     var streams: [ServedStream] = []
     var address = (host: "", port: 0)
@@ -113,10 +125,10 @@ struct Session {
       }
       address = (host, port)
       let (sending, description) = try stream(
-        pair.source, to: pair.destination, seed: seed &+ UInt64(index))
+        pair.source, to: pair.destination, seed: seed &+ UInt64(index), lives[index])
       var served = ServedStream(name: name, sending: sending, description: description)
-      // A file without an end is the same for all, like the pattern.
-      if pair.source != "pattern", command.media.repetitions.count != nil {
+      // A file without an end is the same for all, like the pattern and what is still being made.
+      if pair.source != "pattern", lives[index] == nil, command.media.repetitions.count != nil {
         served.survey = try FileSurvey(
           ofFile: pair.source, framesPerSecond: command.media.fps)
       }
@@ -141,12 +153,13 @@ struct Session {
 
   /// How a source is sent, and its description, in which the address is still to be set.
   private func stream(
-    _ source: String, to destination: Destination, seed: UInt64
+    _ source: String, to destination: Destination, seed: UInt64, _ live: LiveStream?
   ) throws -> (SenderConfiguration, RTPSend.SessionDescription) {
-    let sound = try soundDescription(source, destination)
-    let video = command.sound.noVideo ? nil : try StreamDescription(of: recipe(source))
+    let sound = try soundDescription(source, destination, live)
+    let recipe = live.map { .live($0) } ?? recipe(source)
+    let video = command.sound.noVideo ? nil : try StreamDescription(of: recipe)
     if let video { try command.packets.packetization.check(for: video.codec) }
-    let configuration = try configuration(source, destination, seed: seed, sound)
+    let configuration = try configuration(source, destination, seed: seed, sound, live)
     var session = RTPSend.SessionDescription(
       video, payloadType: command.packets.payloadType,
       packetization: command.packets.packetization,
@@ -178,9 +191,9 @@ struct Session {
   }
 
   private func soundDescription(
-    _ source: String, _ destination: Destination
+    _ source: String, _ destination: Destination, _ live: LiveStream?
   ) throws -> SoundDescription? {
-    guard let recipe = command.sound.recipe(source, command.media) else { return nil }
+    guard let recipe = soundRecipe(source, live) else { return nil }
     var description = try SoundDescription(
       of: recipe, payloadType: 97, packetization: command.sound.packetization(command.packets),
       portOffset: command.sound.portOffset(destination))
@@ -195,10 +208,12 @@ struct Session {
   }
 
   private func configuration(
-    _ source: String, _ destination: Destination, seed: UInt64, _ sound: SoundDescription?
+    _ source: String, _ destination: Destination, seed: UInt64, _ sound: SoundDescription?,
+    _ live: LiveStream?
   ) throws -> SenderConfiguration {
     var dice = SplitMix64(seed: seed)
     var feed = feed(source, command.packets.stream(&dice))
+    if let live { feed.recipe = .live(live) }
     if let path = command.protection.keyFile {
       let keys = try SRTPKeySource.file(path).keys()
       guard let key = keys.first else { throw SRTPError.keySource(path, .empty) }
@@ -214,7 +229,7 @@ struct Session {
       let plan = try command.impairments.plan(over: impairments)
       tracks.append(TrackConfiguration(.video(feed), plan: plan))
     }
-    if let sound, let recipe = command.sound.recipe(source, command.media) {
+    if let sound, let recipe = soundRecipe(source, live) {
       // The options set the numbers of the video, if there is any.
       var stream =
         command.sound.noVideo
@@ -274,7 +289,7 @@ struct Session {
     return try SourceRecipe.duration(ofFile: source)
   }
 
-  private func say(_ line: String, isError: Bool = false) {
+  func say(_ line: String, isError: Bool = false) {
     guard isError || !command.output.quiet else { return }
     Self.complain(line)
   }
@@ -318,22 +333,37 @@ struct OutputError: Error, CustomStringConvertible {
 }
 
 /// SIGINT and SIGTERM, which ask for an orderly end.
+///
+/// There is one for the whole run: on Linux, libdispatch loses the signals of a source that comes
+/// after one that was cancelled.
 final class TerminationSignals {
   private let sources: [any DispatchSourceSignal]
+  private let target: Target
+
+  private final class Target: Sendable {
+    let stop: Mutex<@Sendable () -> Void>
+
+    init(_ stop: @escaping @Sendable () -> Void) { self.stop = Mutex(stop) }
+  }
 
   /// Calls `stop` for every such signal, on a separate queue.
   init(_ stop: @escaping @Sendable () -> Void) {
     // A reader of standard output that goes away is an error to be reported, not a death.
     signal(SIGPIPE, SIG_IGN)
     let queue = DispatchQueue(label: "rtp-send.signals")
+    let target = Target(stop)
+    self.target = target
     sources = [SIGINT, SIGTERM].map { number in
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-      source.setEventHandler(handler: stop)
+      source.setEventHandler { target.stop.withLock { $0 }() }
       source.resume()
       return source
     }
   }
+
+  /// Calls `stop` for every signal from now on.
+  func call(_ stop: @escaping @Sendable () -> Void) { target.stop.withLock { $0 = stop } }
 
   func cancel() { for source in sources { source.cancel() } }
 }

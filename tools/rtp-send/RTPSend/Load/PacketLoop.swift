@@ -34,7 +34,7 @@ struct PacketLoop: Sendable {
     var source = try VideoPayloads(configuration)
     clock = source.clock
     var interval: Int64 = 0
-    while let batch = try source.next() {
+    while let batch = try source.next().element {
       guard !batch.payloads.isEmpty else { continue }
       let first = packets.count
       for payload in batch.payloads {

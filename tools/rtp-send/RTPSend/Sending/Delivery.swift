@@ -52,6 +52,10 @@ public struct Delivery {
   private static let seam: Int64 = 500_000_000
   /// Timestamps of key pictures that are remembered, while their packets are on their way.
   private static let keyMemory = 32
+  /// The clock starts with the first packet, which was not there yet when it was to start.
+  private var isWaitingForFirst = false
+  /// What media time it is, where packets are sent as they come.
+  private var liveClock = LiveClock()
 
   /// One track: its packets, and the network that they go through.
   public struct Track {
@@ -59,6 +63,8 @@ public struct Delivery {
     var network: NetworkSimulator
     var queue = CircularBuffer<Entry>()
     var isFeedEmpty = false
+    /// Whether the source had nothing yet when it was last asked.
+    var isWaiting = false
     /// How far above the destination's port its packets go.
     public let portOffset: Int
     /// The timestamps of the last pictures at which decoding can begin.
@@ -93,8 +99,17 @@ public struct Delivery {
     try prepare()
   }
 
-  /// Starts the clock: the first packet is due at `now`.
-  public mutating func begin(at now: Instant) { start = now }
+  /// Starts the clock: the first packet is due at `now`, or when it comes.
+  public mutating func begin(at now: Instant) {
+    start = now
+    isWaitingForFirst = origin == nil
+  }
+
+  /// Has `wake` called, on any thread, each time there is something to ``prepare()`` again after a
+  /// source had nothing yet.
+  public func notify(_ wake: @escaping @Sendable () -> Void) {
+    for track in tracks { track.feed.notify(wake) }
+  }
 
   /// The streams of the tracks, in their order.
   public var streams: [RTPStream] { tracks.map(\.feed.stream) }
@@ -115,17 +130,17 @@ public struct Delivery {
     tracks.allSatisfy { $0.isFeedEmpty && $0.queue.isEmpty && $0.network.pendingCount == 0 }
   }
 
-  /// When there is next something to do, or `nil` when everything has left.
+  /// When there is next something to do; `nil` when everything has left, or a source has to wake.
   public var deadline: Instant? {
     guard heldSince == nil else { return nil }
     var next = nextRelease?.time
     if let index = nextTrack, let entry = tracks[index].queue.first {
-      var due = due(entry)
+      var due = due(entry, ofTrack: index)
       if case .packetRate = pacing {
         due = max(due, lastStep.advanced(byNanoseconds: Self.rateStep))
       }
       next = min(next ?? due, due)
-    } else if tracks.contains(where: { !$0.isFeedEmpty }) {
+    } else if tracks.contains(where: { !$0.isFeedEmpty && !$0.isWaiting }) {
       next = start
     }
     return next
@@ -139,7 +154,13 @@ public struct Delivery {
   public mutating func prepare() throws {
     for index in tracks.indices {
       while !tracks[index].isFeedEmpty, tracks[index].queue.count < wantedCount {
-        guard let batch = try tracks[index].feed.next() else {
+        let supply = try tracks[index].feed.next()
+        tracks[index].isWaiting = false
+        if case .nothingYet = supply {
+          tracks[index].isWaiting = true
+          break
+        }
+        guard let batch = supply.element else {
           tracks[index].isFeedEmpty = true
           cut = min(cut, tracks[index].feed.cut ?? .max)
           break
@@ -167,18 +188,25 @@ public struct Delivery {
   /// Gives the network what is due by `now`.
   public mutating func step(to now: Instant) {
     guard heldSince == nil else { return }
+    if isWaitingForFirst, origin != nil {
+      isWaitingForFirst = false
+      start = now
+    }
     forgiveDebt(at: now)
     lastStep = now
     var count = 0
     var only: Int?
     while count < Self.longestStep, let index = nextTrack, index == only ?? index,
-      let entry = tracks[index].queue.first, due(entry) <= now
+      let entry = tracks[index].queue.first, due(entry, ofTrack: index) <= now
     {
       tracks[index].queue.removeFirst()
-      // By the time at which it is due, the same plan has the same verdicts in every run.
-      let time = pacing == .unpaced ? now : due(entry)
+      // By the time at which it is due, the same plan has the same verdicts in every run. What is
+      // sent as it comes is due when it is there.
+      let isDueNow = pacing == .unpaced || tracks[index].feed.isLive
+      let time = isDueNow ? now : due(entry, ofTrack: index)
       tracks[index].network.offer(entry.packet.bytes, label: entry.packet.portOffset, at: time)
       lastTime = max(lastTime, entry.time)
+      if tracks[index].feed.isLive { liveClock.note(entry.time, at: now) }
       offered += 1
       count += 1
       // What leaves at once leaves track by track, so that a step must not have several.
@@ -214,14 +242,22 @@ public struct Delivery {
     for track in tracks { track.feed.requestKeyPicture() }
   }
 
+  /// Whether nothing is due, whatever there is.
+  var isHeld: Bool { heldSince != nil }
+
   /// From now on nothing is due.
   mutating func hold(at now: Instant) { heldSince = heldSince ?? now }
 
-  /// Goes on as if no time had passed since ``hold(at:)``.
+  /// Goes on as if no time had passed since ``hold(at:)``, or where sources are now that do not
+  /// wait.
   mutating func resume(at now: Instant) {
     guard let since = heldSince.take() else { return }
     start = start.advanced(byNanoseconds: since.nanoseconds(to: now))
+    for track in tracks { track.feed.rejoin() }
   }
+
+  /// Whether there is anything that goes on while nothing is due.
+  var isLive: Bool { tracks.contains { $0.feed.isLive } }
 
   /// The time of the source that is sent next.
   var position: Int64 {
@@ -321,7 +357,9 @@ public struct Delivery {
   public func timestamp(at now: Instant, ofTrack index: Int) -> UInt32 {
     var time = lastTime
     let now = min(now, heldSince ?? now)
-    if case .mediaTime(let speed) = pacing, let origin {
+    if let live = liveClock.time(at: now) {
+      time = live
+    } else if case .mediaTime(let speed) = pacing, let origin {
       let elapsed = Double(start.nanoseconds(to: now)) * speed
       time = origin.addingSaturating(Int64(clamping: elapsed))
     }
@@ -344,15 +382,18 @@ public struct Delivery {
 
   /// The track whose packet is due next.
   ///
-  /// Where times do not space packets, all tracks have to be ready, so that they keep their order.
+  /// Where times do not space packets, all tracks have to be ready, so that they keep their order,
+  /// but for those that have nothing yet.
   private var nextTrack: Int? {
     var isSpaced = false
     if case .mediaTime = pacing { isSpaced = true }
     var next: (index: Int, time: Int64)?
     for index in tracks.indices {
-      if let time = tracks[index].queue.first?.time {
+      if let first = tracks[index].queue.first {
+        // What is sent as it comes is due before everything that has a time.
+        let time = tracks[index].feed.isLive ? .min : first.time
         if next.map({ time < $0.time }) ?? true { next = (index, time) }
-      } else if !isSpaced, !tracks[index].isFeedEmpty {
+      } else if !isSpaced, !tracks[index].isFeedEmpty, !tracks[index].isWaiting {
         return nil
       }
     }
@@ -379,7 +420,8 @@ public struct Delivery {
     }
   }
 
-  private func due(_ entry: Track.Entry) -> Instant {
+  private func due(_ entry: Track.Entry, ofTrack index: Int) -> Instant {
+    if tracks[index].feed.isLive { return start }
     switch pacing {
     case .mediaTime(let speed):
       let time = Double(entry.time.subtractingSaturating(origin ?? 0))
@@ -394,14 +436,16 @@ public struct Delivery {
 
   /// Moves the schedule when the next packet is so late that catching up would be a flood.
   private mutating func forgiveDebt(at now: Instant) {
-    guard let index = nextTrack, let entry = tracks[index].queue.first else { return }
+    guard let index = nextTrack, let entry = tracks[index].queue.first,
+      !tracks[index].feed.isLive
+    else { return }
     let limit: Int64
     switch pacing {
     case .mediaTime: limit = Self.longestMediaDebt
     case .packetRate: limit = Self.longestRateDebt
     case .unpaced: return
     }
-    let debt = due(entry).nanoseconds(to: now)
+    let debt = due(entry, ofTrack: index).nanoseconds(to: now)
     if debt > limit { start = start.advanced(byNanoseconds: debt) }
   }
 }

@@ -36,6 +36,20 @@ final class HTTPClientSession: ChannelInboundHandler {
       run = try StreamRun(server.configuration, unixNanoseconds: WallClock.unixNanoseconds) {
         self.now
       }
+      run?.notify(SourceReady.event(for: context.channel))
+      // Whatever came before there was anybody to notify.
+      goOn(context)
+    } catch {
+      server.failed(error)
+      end(.stopped, context)
+    }
+  }
+
+  /// Takes what the source has again, and sends it.
+  private func goOn(_ context: ChannelHandlerContext) {
+    guard !hasEnded, run != nil else { return }
+    do {
+      try run?.prepare()
       tick(context)
     } catch {
       server.failed(error)
@@ -55,7 +69,11 @@ final class HTTPClientSession: ChannelInboundHandler {
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    if event is StopSending { end(.stopped, context) }
+    switch event {
+    case is StopSending: end(.stopped, context)
+    case is SourceReady: goOn(context)
+    default: break
+    }
   }
 
   private var now: Instant {

@@ -151,11 +151,24 @@ public struct PacketFeed {
   /// Nanoseconds of the shared time at which the limit of access units ended the track.
   var cut: Int64? { payloads.cut.map { clock.nanoseconds(of: $0) } }
 
-  /// The next packets, or `nil` at the end.
+  /// Whether its packets are sent as they come, whatever their times say.
+  public var isLive: Bool { payloads.isLive }
+
+  /// Has `wake` called, on any thread, each time there is something again after ``next()`` gave
+  /// nothing yet.
+  public func notify(_ wake: @escaping @Sendable () -> Void) { payloads.notify(wake) }
+
+  /// Leaves out what came since nothing was taken, up to the newest key picture.
+  func rejoin() { payloads.rejoin() }
+
+  /// The next packets.
   ///
   /// - Throws: ``SendError`` when the source cannot be read on.
-  public mutating func next() throws -> Batch? {
-    while let batch = try payloads.next() {
+  public mutating func next() throws -> Supply<Batch> {
+    while true {
+      let supply = try payloads.next()
+      if case .nothingYet = supply { return .nothingYet }
+      guard let batch = supply.element else { break }
       lastTicks = batch.ticks
       happen(until: clock.nanoseconds(of: batch.ticks))
       if batch.isRandomAccess {
@@ -164,13 +177,14 @@ public struct PacketFeed {
       let packets = try finished(
         stream.packets(with: batch.payloads).flatMap { quirky.apply(batch.quirks, to: $0) })
       if !packets.isEmpty {
-        return Batch(packets: packets, ticks: batch.ticks, isRandomAccess: batch.isRandomAccess)
+        return .next(
+          Batch(packets: packets, ticks: batch.ticks, isRandomAccess: batch.isRandomAccess))
       }
     }
-    guard !isFinished else { return nil }
+    guard !isFinished else { return .end }
     isFinished = true
     let packets = try finished(stream.finish()) + (matrix?.finish() ?? [])
-    return packets.isEmpty ? nil : Batch(packets: packets, ticks: lastTicks)
+    return packets.isEmpty ? .end : .next(Batch(packets: packets, ticks: lastTicks))
   }
 
   /// Lets happen to the stream what the plan has up to a media time.

@@ -10,14 +10,19 @@ protocol PayloadSource {
   /// The tick at which the limit of access units ended it before its source did.
   var cut: Int64? { get }
 
-  /// What the next access unit completed, which may be nothing, or `nil` at the end.
-  mutating func next() throws -> PayloadBatch?
+  /// What the next access unit completed, which may be no payload.
+  mutating func next() throws -> Supply<PayloadBatch>
   func requestKeyPicture()
   /// How the times of the source become those of the batches.
   var timeline: Timeline { get set }
   /// Goes on at `time`, or with pictures at the key picture before it; returns the time there, or
   /// `nil` if nothing follows.
   mutating func seek(to time: Int64, in survey: FileSurvey) throws -> Int64?
+
+  /// Those of its source; see ``AccessUnitSource``.
+  var isLive: Bool { get }
+  func notify(_ wake: @escaping @Sendable () -> Void)
+  func rejoin()
 }
 
 /// The payloads that one access unit completed.
@@ -71,13 +76,15 @@ struct VideoPayloads: PayloadSource {
       for: codec, payloadLimit: configuration.payloadLimit, aggregates: configuration.aggregates)
   }
 
-  mutating func next() throws -> PayloadBatch? {
-    guard !isFinished else { return nil }
+  mutating func next() throws -> Supply<PayloadBatch> {
+    guard !isFinished else { return .end }
     let isCut = unitCount >= configuration.frameLimit ?? .max
-    guard !isCut, var unit = try nextUnit() else {
+    let supply = isCut ? .end : try nextUnit()
+    if case .nothingYet = supply { return .nothingYet }
+    guard var unit = supply.element else {
       isFinished = true
       if isCut { cut = lastTicks.addingSaturating(interval) }
-      return PayloadBatch(payloads: packetizer.finish(), ticks: lastTicks)
+      return .next(PayloadBatch(payloads: packetizer.finish(), ticks: lastTicks))
     }
     unit.presentationTicks = timeline.ticks(unit.presentationTicks, of: clock)
     unit.decodingTicks = timeline.ticks(unit.decodingTicks, of: clock)
@@ -95,9 +102,10 @@ struct VideoPayloads: PayloadSource {
       quirks.isEmpty
       ? packetizer.packetize(unit) : quirky.payloads(of: unit, by: &packetizer, quirks)
     if configuration.packetization == .single { try checkLengths(of: payloads) }
-    return PayloadBatch(
-      payloads: payloads, ticks: unit.decodingTicks, isRandomAccess: unit.isRandomAccess,
-      quirks: quirks)
+    return .next(
+      PayloadBatch(
+        payloads: payloads, ticks: unit.decodingTicks, isRandomAccess: unit.isRandomAccess,
+        quirks: quirks))
   }
 
   func requestKeyPicture() { source.requestKeyPicture() }
@@ -114,7 +122,7 @@ struct VideoPayloads: PayloadSource {
       // Some files are read from decoding times, which begin before the first picture is shown.
       let earliest = clock.ticks(of: survey.start).subtractingSaturating(Self.longestReordering)
       try source.seek(to: max(earliest, wanted.subtractingSaturating(back)), in: survey)
-      while let unit = try source.next() {
+      while let unit = try source.next().element {
         guard unit.isRandomAccess else { continue }
         found = unit
         break
@@ -131,12 +139,13 @@ struct VideoPayloads: PayloadSource {
   /// How much earlier than shown the first picture is decoded, at most, in ticks.
   private static let longestReordering: Int64 = 10 * 90_000
 
-  private mutating func nextUnit() throws -> SourceAccessUnit? {
-    if let unit = found.take() { return unit }
-    while let unit = try source.next() {
-      if unit.presentationTicks >= firstShown { return unit }
+  private mutating func nextUnit() throws -> Supply<SourceAccessUnit> {
+    if let unit = found.take() { return .next(unit) }
+    while true {
+      let supply = try source.next()
+      if let unit = supply.element, unit.presentationTicks < firstShown { continue }
+      return supply
     }
-    return nil
   }
 
   /// Where units are not cut, all of them have to be short enough.
@@ -148,6 +157,12 @@ struct VideoPayloads: PayloadSource {
       reason: "cuts no NAL unit, and one of \(longest) bytes is longer than --packet-size "
         + "\(configuration.payloadLimit); raise that, or have the encoder make shorter slices")
   }
+
+  var isLive: Bool { source.isLive }
+
+  func notify(_ wake: @escaping @Sendable () -> Void) { source.notify(wake) }
+
+  func rejoin() { source.rejoin() }
 }
 
 /// The payloads of sound.
@@ -182,17 +197,19 @@ struct SoundPayloads: PayloadSource {
     ) { try recipe.make(clockDeviation: deviation, packetTime: packetTime) }
   }
 
-  mutating func next() throws -> PayloadBatch? {
-    guard !isFinished else { return nil }
-    guard var unit = try found.take() ?? source.next() else {
+  mutating func next() throws -> Supply<PayloadBatch> {
+    guard !isFinished else { return .end }
+    let supply = try found.take().map { .next($0) } ?? source.next()
+    if case .nothingYet = supply { return .nothingYet }
+    guard var unit = supply.element else {
       isFinished = true
-      return PayloadBatch(payloads: packetizer.finish(), ticks: lastTicks)
+      return .next(PayloadBatch(payloads: packetizer.finish(), ticks: lastTicks))
     }
     unit.presentationTicks = timeline.ticks(unit.presentationTicks, of: clock)
     unit.decodingTicks = timeline.ticks(unit.decodingTicks, of: clock)
     unitCount += 1
     lastTicks = unit.decodingTicks
-    return PayloadBatch(payloads: packetizer.packetize(unit), ticks: lastTicks)
+    return .next(PayloadBatch(payloads: packetizer.packetize(unit), ticks: lastTicks))
   }
 
   func requestKeyPicture() {}
@@ -203,11 +220,17 @@ struct SoundPayloads: PayloadSource {
     found = nil
     let wanted = clock.ticks(of: time)
     try source.seek(to: wanted, in: survey)
-    while let unit = try source.next() {
+    while let unit = try source.next().element {
       guard unit.presentationTicks >= wanted else { continue }
       found = unit
       break
     }
     return found.map { clock.nanoseconds(of: $0.presentationTicks) }
   }
+
+  var isLive: Bool { source.isLive }
+
+  func notify(_ wake: @escaping @Sendable () -> Void) { source.notify(wake) }
+
+  func rejoin() { source.rejoin() }
 }

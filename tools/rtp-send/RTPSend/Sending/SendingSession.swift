@@ -73,7 +73,11 @@ final class SendingSession: ChannelInboundHandler {
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    if event is StopSending { end(.stopped, context) }
+    switch event {
+    case is StopSending: end(.stopped, context)
+    case is SourceReady: goOn(context)
+    default: break
+    }
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -96,6 +100,20 @@ final class SendingSession: ChannelInboundHandler {
   private func begin(_ context: ChannelHandlerContext) {
     do {
       run = try StreamRun(configuration, unixNanoseconds: WallClock.unixNanoseconds) { self.now }
+      run?.notify(SourceReady.event(for: context.channel))
+      // Whatever came before there was anybody to notify.
+      goOn(context)
+    } catch {
+      failure = error
+      end(.stopped, context)
+    }
+  }
+
+  /// Takes what the source has again, and sends it.
+  private func goOn(_ context: ChannelHandlerContext) {
+    guard !hasEnded, run != nil else { return }
+    do {
+      try run?.prepare()
       tick(context)
     } catch {
       failure = error

@@ -17,13 +17,20 @@ public struct StreamDescription: Sendable {
   ///
   /// - Throws: ``SendError`` when the source cannot be opened, or has no picture.
   public init(of recipe: SourceRecipe) throws {
+    if case .live(let stream) = recipe {
+      guard let video = stream.knownContents?.video else {
+        throw SendError.noVideo(path: stream.name)
+      }
+      (codec, parameterSets) = (video.codec, video.parameterSets)
+      return
+    }
     let source = try recipe.make()
     codec = source.codec
     frameRate = source.frameRate
     parameterSets = [:]
     var isEmpty = true
     for _ in 0..<Self.searchLimit {
-      guard let unit = try source.next() else { break }
+      guard let unit = try source.next().element else { break }
       isEmpty = false
       for nalUnit in unit.units {
         guard let kind = codec.parameterSet(nalUnit) else { continue }

@@ -22,6 +22,8 @@ public struct StreamRun {
   private var hasReportedEnd: Bool
   private var lastStep = Instant(nanoseconds: .min)
   private var isPrepared = true
+  /// Without any there is nothing to report on.
+  private var hasPackets = false
   /// How long requests are awaited after the last packet, in nanoseconds: as long as receivers
   /// wait.
   private let patience: Int64
@@ -71,6 +73,7 @@ public struct StreamRun {
     wallClock = unixNanoseconds()
     nextReport = begin
     delivery.begin(at: begin)
+    notePackets()
   }
 
   /// Whether everything but the goodbye is sent, and the time for requests is over.
@@ -78,16 +81,22 @@ public struct StreamRun {
     delivery.isFinished && lastDeparture.advanced(byNanoseconds: patience) <= lastStep
   }
 
+  /// Has `wake` called, on any thread, each time there is something to ``prepare()`` again after a
+  /// source had nothing yet.
+  public func notify(_ wake: @escaping @Sendable () -> Void) { delivery.notify(wake) }
+
   /// Processes RTCP from the receiver.
   public mutating func answer(_ datagram: ByteBuffer, at now: Instant) {
     delivery.answer(datagram, at: now)
   }
 
-  /// When there is next something to send.
+  /// When there is next something to send; `nil` when only a source that has nothing yet can tell.
   public var deadline: Instant? {
+    guard !delivery.isHeld else { return nil }
     let end = patience > 0 ? lastDeparture.advanced(byNanoseconds: patience) : nil
-    guard let next = delivery.deadline ?? end else { return nil }
-    return sendsRTCP ? min(next, nextReport) : next
+    let next = delivery.deadline ?? (delivery.isFinished ? end : nil)
+    guard sendsRTCP, hasPackets else { return next }
+    return min(next ?? nextReport, nextReport)
   }
 
   /// Takes out the next datagram that leaves by `now`; pull until `nil`, then ``prepare()``.
@@ -106,7 +115,7 @@ public struct StreamRun {
       hasReportedEnd = true
       nextReport = now
     }
-    if sendsRTCP, nextReport <= now {
+    if sendsRTCP, nextReport <= now, hasPackets {
       nextReport = now.advanced(byNanoseconds: SenderReports.intervalNanoseconds)
       control.append(contentsOf: compounds(at: now, isLast: false))
     }
@@ -121,6 +130,7 @@ public struct StreamRun {
   public mutating func prepare() throws {
     try delivery.prepare()
     isPrepared = true
+    notePackets()
   }
 
   /// The packets that answer RTCP of one receiver among several.
@@ -129,6 +139,9 @@ public struct StreamRun {
   }
 
   func requestKeyPicture() { delivery.requestKeyPicture() }
+
+  /// Whether there is anything that goes on while nothing is due.
+  var isLive: Bool { delivery.isLive }
 
   /// From now on nothing is due.
   mutating func hold(at now: Instant) { delivery.hold(at: now) }
@@ -248,6 +261,10 @@ public struct StreamRun {
           track: track, isControl: true, isAmongMedia: isAmongMedia))
     }
     return packets
+  }
+
+  private mutating func notePackets() {
+    hasPackets = hasPackets || delivery.streams.contains { $0.packetCount > 0 }
   }
 
   private mutating func count(_ datagram: ByteBuffer) {

@@ -4,33 +4,16 @@ import NIOCore
 
 /// The best sound of a file that libavformat reads, coded as it is there.
 @safe final class SoundFileSource: SoundSource {
-  let format: SoundFormat
-  let frameLength: Int?
-  let configuration: [UInt8]
-
-  /// How far times may be off the samples before them: as much as formats round that count in
-  /// milliseconds.
-  private static let roundingNanoseconds: Int64 = 2_000_000
-
-  private let path: String
-  private let clock: MediaClock
-  private let conversion: Conversion
-  private var input: UnsafeMutablePointer<AVFormatContext>?
-  private var packet: UnsafeMutablePointer<AVPacket>?
+  private let sound: PacketSound
+  private let input: UnsafeMutablePointer<AVFormatContext>
+  private let packet: UnsafeMutablePointer<AVPacket>
   private let streamIndex: Int32
-  /// The tick behind the last unit.
-  private var end: Int64?
 
-  /// What is done to the bytes of the file.
-  private enum Conversion {
-    case none
-    /// Samples of this many bytes are turned: the network has their highest byte first.
-    case swap(Int)
-    case removeADTS
-  }
+  var format: SoundFormat { sound.format }
+  var frameLength: Int? { sound.frameLength }
+  var configuration: [UInt8] { sound.configuration }
 
   init(path: String, clockDeviation: Double) throws(SendError) {
-    self.path = path
     Libav.silence
     var input: UnsafeMutablePointer<AVFormatContext>?
     var code = unsafe avformat_open_input(&input, MediaFile.url(ofPath: path), nil, nil)
@@ -42,126 +25,36 @@ import NIOCore
     code = unsafe avformat_find_stream_info(opened, nil)
     guard code >= 0 else { throw .cannotOpen(path: path, reason: Libav.reason(code)) }
     streamIndex = unsafe av_find_best_stream(opened, AVMEDIA_TYPE_AUDIO, -1, -1, nil, 0)
-    guard streamIndex >= 0, let stream = unsafe opened.pointee.streams[Int(streamIndex)],
-      let parameters = unsafe stream.pointee.codecpar, let packet = unsafe av_packet_alloc()
-    else { throw .noSound(path: path) }
+    guard streamIndex >= 0, let stream = unsafe opened.pointee.streams[Int(streamIndex)] else {
+      throw .noSound(path: path)
+    }
+    sound = try unsafe PacketSound(stream, path: path, clockDeviation: clockDeviation)
+    guard let packet = unsafe av_packet_alloc() else {
+      throw .cannotOpen(path: path, reason: "out of memory")
+    }
     unsafe self.packet = packet
     unsafe self.input = opened
-
-    let identifier = unsafe parameters.pointee.codec_id
-    let (rate, channels) = unsafe (
-      Int(parameters.pointee.sample_rate), Int(parameters.pointee.ch_layout.nb_channels)
-    )
-    let extradata = unsafe UnsafeBufferPointer(
-      start: parameters.pointee.extradata, count: Int(parameters.pointee.extradata_size))
-    var configuration = unsafe Array(extradata)
-    var conversion = Conversion.none
-    let coding: SoundFormat.Coding
-    switch identifier {
-    case AV_CODEC_ID_AAC:
-      coding = .aac
-      if configuration.isEmpty {
-        conversion = .removeADTS
-        configuration = AudioSpecificConfig(rate: rate, channels: channels).bytes
-      }
-    case AV_CODEC_ID_OPUS: coding = .opus
-    case AV_CODEC_ID_PCM_MULAW: coding = .pcmu
-    case AV_CODEC_ID_PCM_ALAW: coding = .pcma
-    case AV_CODEC_ID_ADPCM_G722: coding = .g722
-    case AV_CODEC_ID_PCM_U8: coding = .l8
-    case AV_CODEC_ID_PCM_S16BE: coding = .l16
-    case AV_CODEC_ID_PCM_S24BE: coding = .l24
-    case AV_CODEC_ID_PCM_S16LE: (coding, conversion) = (.l16, .swap(2))
-    case AV_CODEC_ID_PCM_S24LE: (coding, conversion) = (.l24, .swap(3))
-    default:
-      let name = unsafe String(cString: avcodec_get_name(identifier))
-      throw .unsupportedSound(path: path, codec: name)
-    }
-    let clockRate = coding == .g722 ? 8000 : coding == .opus ? 48_000 : rate
-    format = SoundFormat(coding: coding, clockRate: clockRate, channels: channels)
-    self.conversion = conversion
-    self.configuration = coding == .aac ? configuration : []
-    let frameSize = unsafe Int(parameters.pointee.frame_size)
-    frameLength =
-      format.sampleGroup != nil ? nil : frameSize > 0 ? frameSize : coding == .aac ? 1024 : 960
-    clock = MediaClock(rate: clockRate, deviation: clockDeviation)
     isOpen = true
   }
 
   deinit {
+    var (packet, input) = unsafe (Optional(packet), Optional(input))
     unsafe av_packet_free(&packet)
     unsafe avformat_close_input(&input)
   }
 
-  func next() throws -> SourceAccessUnit? {
-    while let packet = unsafe packet, unsafe av_read_frame(input, packet) >= 0 {
+  func next() throws -> Supply<SourceAccessUnit> {
+    while unsafe av_read_frame(input, packet) >= 0 {
       defer { unsafe av_packet_unref(packet) }
       guard unsafe packet.pointee.stream_index == streamIndex,
-        let stream = unsafe input?.pointee.streams[Int(streamIndex)]
+        let unit = unsafe sound.unit(of: packet.pointee)
       else { continue }
-      let count = unsafe max(0, Int(packet.pointee.size))
-      let bytes = unsafe UnsafeRawBufferPointer(start: packet.pointee.data, count: count)
-      let unit = unsafe converted(ByteBuffer(bytes: bytes))
-      guard unit.readableBytes > 0 else { continue }
-      let scale = unsafe stream.pointee.time_base
-      let nanoseconds = AVRational(num: 1, den: 1_000_000_000)
-      let time = unsafe packet.pointee.pts
-      let ticks = ticks(
-        at: time == cffmpeg_no_timestamp() ? nil : av_rescale_q(time, scale, nanoseconds))
-      end =
-        ticks
-        + (unsafe duration(of: unit, av_rescale_q(packet.pointee.duration, scale, nanoseconds)))
-      return SourceAccessUnit(
-        units: [unit], presentationTicks: ticks, decodingTicks: ticks, isRandomAccess: true)
+      return .next(unit)
     }
-    return nil
+    return .end
   }
 
   func seek(to ticks: Int64, in survey: FileSurvey) throws {
-    guard let stream = unsafe input?.pointee.streams[Int(streamIndex)] else { return }
-    let nanoseconds = AVRational(num: 1, den: 1_000_000_000)
-    let time = unsafe av_rescale_q(
-      clock.nanoseconds(of: ticks), nanoseconds, stream.pointee.time_base)
-    if unsafe av_seek_frame(input, streamIndex, time, AVSEEK_FLAG_BACKWARD) < 0 {
-      _ = unsafe av_seek_frame(input, streamIndex, 0, AVSEEK_FLAG_BACKWARD | AVSEEK_FLAG_BYTE)
-    }
-    end = nil
-  }
-
-  /// The tick of a unit that the file has at `nanoseconds`.
-  private func ticks(at nanoseconds: Int64?) -> Int64 {
-    guard let nanoseconds else { return end ?? 0 }
-    let ticks = clock.ticks(of: nanoseconds)
-    guard let end, abs(ticks - end) <= clock.ticks(of: Self.roundingNanoseconds) else {
-      return max(ticks, end ?? ticks)
-    }
-    return end
-  }
-
-  private func duration(of unit: ByteBuffer, _ nanoseconds: Int64) -> Int64 {
-    if let group = format.sampleGroup {
-      return Int64(unit.readableBytes / group.bytes * group.ticks)
-    }
-    if format.coding == .opus, nanoseconds > 0 { return clock.ticks(of: nanoseconds) }
-    return Int64(frameLength ?? 0)
-  }
-
-  private func converted(_ unit: ByteBuffer) -> ByteBuffer {
-    switch conversion {
-    case .none: return unit
-    case .swap(let length):
-      var bytes = Array(unit.readableBytesView)
-      for start in stride(from: 0, through: bytes.count - length, by: length) {
-        bytes.swapAt(start, start + length - 1)
-      }
-      return ByteBuffer(bytes: bytes)
-    case .removeADTS:
-      guard AudioSpecificConfig(adts: unit) != nil else { return unit }
-      // A header with a checksum is two bytes longer (ISO/IEC 14496-3 §1.A.2.2.1).
-      let flags = unit.getInteger(at: unit.readerIndex + 1, as: UInt8.self) ?? 0
-      let length = flags & 1 == 0 ? 9 : 7
-      return unit.getSlice(
-        at: unit.readerIndex + length, length: max(0, unit.readableBytes - length)) ?? ByteBuffer()
-    }
+    unsafe sound.seek(to: ticks, in: input, streamIndex)
   }
 }

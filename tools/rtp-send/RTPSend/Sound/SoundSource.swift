@@ -16,6 +16,8 @@ public enum SoundRecipe: Sendable, Hashable {
   case tone(SoundFormat, seconds: Double?)
   /// The best sound of a file, in the coding that it has there.
   case file(path: String)
+  /// The sound of something that goes on, in the coding that it has there.
+  case live(LiveStream)
 
   /// Opens the source at its beginning.
   ///
@@ -31,6 +33,7 @@ public enum SoundRecipe: Sendable, Hashable {
       try ToneSource(
         format, seconds: seconds, clockDeviation: clockDeviation, packetTime: packetTime)
     case .file(let path): try SoundFileSource(path: path, clockDeviation: clockDeviation)
+    case .live(let stream): try LiveSound(stream)
     }
   }
 }
@@ -60,7 +63,7 @@ final class ToneSource: SoundSource {
     configuration = format.coding.isAAC ? header.bytes : []
   }
 
-  func next() throws -> SourceAccessUnit? {
+  func next() throws -> Supply<SourceAccessUnit> {
     while true {
       if let output = try encoder.receive() {
         guard format.coding != .aacLowRate || output.bytes.readableBytes < 64 else {
@@ -73,11 +76,12 @@ final class ToneSource: SoundSource {
           bytes = ByteBuffer(bytes: header.adtsHeader(of: output.bytes.readableBytes))
           bytes.writeImmutableBuffer(output.bytes)
         }
-        return SourceAccessUnit(
-          units: [bytes], presentationTicks: ticks, decodingTicks: ticks,
-          isRandomAccess: true)
+        return .next(
+          SourceAccessUnit(
+            units: [bytes], presentationTicks: ticks, decodingTicks: ticks,
+            isRandomAccess: true))
       }
-      if isDrained { return nil }
+      if isDrained { return .end }
       let end = min(position + Int64(encoder.frameLength), tone.end ?? .max)
       if position < end {
         try encoder.encode(tone.samples(position..<end), from: position)

@@ -82,15 +82,16 @@ public final class PatternSource: VideoSource {
     encoder = try configuration.encoder(form)
   }
 
-  public func next() throws -> SourceAccessUnit? {
+  public func next() throws -> Supply<SourceAccessUnit> {
     while true {
       if let output = try encoder.receive() {
-        return SourceAccessUnit(
-          units: AnnexB.units(in: output.bytes), presentationTicks: ticks(output.presentation),
-          decodingTicks: ticks(output.decoding), isRandomAccess: output.isKey)
+        return .next(
+          SourceAccessUnit(
+            units: AnnexB.units(in: output.bytes), presentationTicks: ticks(output.presentation),
+            decodingTicks: ticks(output.decoding), isRandomAccess: output.isKey))
       }
       if isDrained {
-        guard let next = nextForm else { return nil }
+        guard let next = nextForm else { return .end }
         (form, nextForm, isDrained) = (next, nil, false)
         painter = configuration.painter(next)
         encoder = try configuration.encoder(next)

@@ -46,11 +46,13 @@ final class RepeatedSource: AccessUnitSource {
     self.init(try recipe.make(), repetitions: repetitions) { try recipe.make() }
   }
 
-  func next() throws -> SourceAccessUnit? {
+  func next() throws -> Supply<SourceAccessUnit> {
     while true {
-      guard var unit = try nextUnshifted() else {
+      let supply = try nextUnshifted()
+      if case .nothingYet = supply { return .nothingYet }
+      guard var unit = supply.element else {
         // An empty source would be repeated forever.
-        guard !isAtStart, repetitions.map({ begun < $0 }) ?? true else { return nil }
+        guard !isAtStart, repetitions.map({ begun < $0 }) ?? true else { return .end }
         if memory == nil { source = try make() } else { place = 0 }
         begun += 1
         isAtStart = true
@@ -68,7 +70,7 @@ final class RepeatedSource: AccessUnitSource {
         interval = unit.decodingTicks.subtractingSaturating(lastTicks)
       }
       lastTicks = unit.decodingTicks
-      return unit
+      return .next(unit)
     }
   }
 
@@ -80,18 +82,24 @@ final class RepeatedSource: AccessUnitSource {
     lastTicks = nil
   }
 
+  var isLive: Bool { source.isLive }
+
+  func notify(_ wake: @escaping @Sendable () -> Void) { source.notify(wake) }
+
+  func rejoin() { source.rejoin() }
+
   /// The next access unit of this repetition as the source gave it.
-  private func nextUnshifted() throws -> SourceAccessUnit? {
+  private func nextUnshifted() throws -> Supply<SourceAccessUnit> {
     if let memory, let place {
-      guard place < memory.count else { return nil }
+      guard place < memory.count else { return .end }
       self.place = place + 1
-      return memory[place]
+      return .next(memory[place])
     }
-    let unit = try source.next()
-    if memory != nil, let unit {
+    let supply = try source.next()
+    if memory != nil, let unit = supply.element {
       memoryLength += unit.units.reduce(0) { $0 + $1.readableBytes }
       if memoryLength <= Self.memoryLimit { memory?.append(unit) } else { memory = nil }
     }
-    return unit
+    return supply
   }
 }

@@ -33,6 +33,7 @@ import NIOCore
   private var context: UnsafeMutablePointer<AVCodecContext>?
   private var frame: UnsafeMutablePointer<AVFrame>?
   private var packet: UnsafeMutablePointer<AVPacket>?
+  private var scaler: OpaquePointer?
 
   init(_ settings: Settings) throws(SendError) {
     Libav.silence
@@ -88,6 +89,7 @@ import NIOCore
   }
 
   deinit {
+    unsafe sws_freeContext(scaler)
     unsafe av_packet_free(&packet)
     unsafe av_frame_free(&frame)
     unsafe avcodec_free_context(&context)
@@ -110,6 +112,29 @@ import NIOCore
     let half = picture.width / 2
     unsafe copy(picture.cb, width: half, to: frame.pointee.data.1, frame.pointee.linesize.1)
     unsafe copy(picture.cr, width: half, to: frame.pointee.data.2, frame.pointee.linesize.2)
+    try unsafe send(frame, number: number, isKey: isKey)
+  }
+
+  /// The same with a picture of any format and size, which is converted.
+  func encode(
+    converting picture: UnsafePointer<AVFrame>, number: Int64, isKey: Bool
+  ) throws(SendError) {
+    let writable = unsafe av_frame_make_writable(frame)
+    guard writable >= 0, let frame = unsafe frame else {
+      throw .encoder(reason: Libav.reason(writable))
+    }
+    unsafe scaler = sws_getCachedContext(
+      scaler, picture.pointee.width, picture.pointee.height,
+      AVPixelFormat(rawValue: picture.pointee.format), frame.pointee.width, frame.pointee.height,
+      AV_PIX_FMT_YUV420P, SWS_BICUBIC, nil, nil, nil)
+    let converted = unsafe scaler == nil ? -1 : sws_scale_frame(scaler, frame, picture)
+    guard converted >= 0 else { throw .encoder(reason: Libav.reason(converted)) }
+    try unsafe send(frame, number: number, isKey: isKey)
+  }
+
+  private func send(
+    _ frame: UnsafeMutablePointer<AVFrame>, number: Int64, isKey: Bool
+  ) throws(SendError) {
     unsafe frame.pointee.pts = number
     unsafe frame.pointee.pict_type = isKey ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
     let sent = unsafe avcodec_send_frame(context, frame)

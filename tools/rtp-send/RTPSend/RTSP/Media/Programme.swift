@@ -59,6 +59,7 @@ final class Programme {
     let isFresh = run == nil
     if isFresh {
       run = try StreamRun(sending, unixNanoseconds: WallClock.unixNanoseconds) { self.server.now }
+      listen()
       if players.isEmpty { run?.hold(at: now) }
     }
     if let survey = stream.survey {
@@ -105,6 +106,8 @@ final class Programme {
     guard players.isEmpty else { return }
     run?.hold(at: server.now)
     timer?.cancel()
+    // What goes on meanwhile has other pictures when somebody comes again.
+    if run?.isLive == true { group.forget() }
   }
 
   /// RTCP of a client.
@@ -128,6 +131,30 @@ final class Programme {
   }
 
   // MARK: The run
+
+  /// Hears of it when the source has something again.
+  private func listen() {
+    let loop = loop.nonisolated()
+    let present = NIOLoopBound(Present(programme: self), eventLoop: loop)
+    run?.notify { loop.execute { present.value.programme?.goOn() } }
+  }
+
+  /// What a source holds of the programme that it wakes.
+  private struct Present {
+    weak var programme: Programme?
+  }
+
+  /// Takes what the source has again, and sends it.
+  private func goOn() {
+    guard run != nil, !players.isEmpty else { return }
+    do {
+      try run?.prepare()
+    } catch {
+      server.failed(stream.name, error)
+      return finish()
+    }
+    tick()
+  }
 
   /// Sends what is due, prepares what is next, and schedules the next call.
   func tick() {

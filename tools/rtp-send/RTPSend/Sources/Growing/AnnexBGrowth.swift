@@ -1,0 +1,69 @@
+import NIOCore
+
+/// Takes the pictures out of an Annex B file that is still being written.
+struct AnnexBGrowth {
+  /// Writers buffer by pages: a burst of whole ones is likely to go on.
+  private static let page = 4096
+
+  private(set) var known: KnownVideo?
+  private(set) var position: UInt64 = 0
+  private var splitter = AnnexBSplitter()
+  private var grouper: AccessUnitGrouper?
+  private var ready = CircularBuffer<GrowingPicture>()
+  /// Bytes since the last pause.
+  private var burst = 0
+  private let wasPatient: Bool
+
+  init(_ known: KnownVideo?, isPatient: Bool) {
+    self.known = known
+    wasPatient = isPatient
+  }
+
+  /// The writer went on with a NAL unit after a pause; since then one ends where the next begins.
+  var isPatient: Bool { wasPatient || splitter.hasStrayBytes }
+
+  mutating func take(_ bytes: ByteBuffer) throws(GrowingFault) {
+    position += UInt64(bytes.readableBytes)
+    burst += bytes.readableBytes
+    splitter.append(bytes)
+    while let unit = splitter.next() { try take(unit: unit) }
+  }
+
+  mutating func next() -> GrowingPicture? { ready.popFirst() }
+
+  /// Takes it for whole that the bytes end with the last unit of a picture.
+  ///
+  /// The end of a unit is only known when the next one begins, and that is a picture later. With
+  /// `isOver` the writer has gone, and nothing else can be waited for.
+  mutating func settle(isOver: Bool) throws(GrowingFault) -> GrowingPicture? {
+    if isOver || !isPatient && !burst.isMultiple(of: Self.page), splitter.mayBeWhole {
+      burst = 0
+      if let unit = splitter.finish() { try take(unit: unit) }
+    }
+    guard splitter.waitingBytes == 0 else { return nil }
+    return ready.popFirst() ?? grouper?.settle().map(GrowingPicture.init)
+  }
+
+  mutating func finish() throws(GrowingFault) -> GrowingPicture? {
+    if let unit = splitter.finish() { try take(unit: unit) }
+    return ready.popFirst() ?? grouper?.finish().map(GrowingPicture.init)
+  }
+
+  var waitingBytes: Int { splitter.waitingBytes }
+
+  private mutating func take(unit: ByteBuffer) throws(GrowingFault) {
+    if known == nil {
+      guard let header = unit.getBytes(at: unit.readerIndex, length: min(2, unit.readableBytes)),
+        let codec = Codec(firstUnit: header)
+      else { throw .unknownFormat }
+      known = KnownVideo(codec)
+    }
+    guard let codec = known?.codec, unit.readableBytes >= codec.headerLength else { return }
+    known?.take(unit)
+    if grouper == nil {
+      grouper = AccessUnitGrouper(codec)
+      for set in known?.ordered ?? [] { grouper?.learn(set) }
+    }
+    if let ended = grouper?.take(unit) { ready.append(GrowingPicture(ended)) }
+  }
+}

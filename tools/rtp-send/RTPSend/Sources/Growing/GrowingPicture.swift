@@ -1,0 +1,34 @@
+import Bitstream
+import NIOCore
+
+/// A picture that has been taken out of a file that is still being written.
+struct GrowingPicture: Equatable {
+  var units: [ByteBuffer]
+  var order: PictureOrder?
+  /// 2 for a frame.
+  var fields: Int64 = 2
+  var isRandomAccess: Bool
+  /// It is the rest of the picture before it, which was thought to be whole.
+  var isContinued = false
+  /// What the container says, in ticks of 90 kHz from its own zero.
+  var times: Times?
+
+  struct Times: Equatable {
+    var presentation: Int64
+    var decoding: Int64
+  }
+
+  init(_ group: AccessUnitGrouper.Group) {
+    units = group.units
+    order = group.order
+    fields = group.fields
+    isRandomAccess = group.isRandomAccess
+    isContinued = group.isContinued
+  }
+
+  init(units: [ByteBuffer], isRandomAccess: Bool, times: Times) {
+    self.units = units
+    self.isRandomAccess = isRandomAccess
+    self.times = times
+  }
+}

@@ -1,0 +1,82 @@
+import Bitstream
+import NIOCore
+
+/// What is known of the video of a file before its first picture: from its own index, or from
+/// another file of the same writer.
+struct KnownVideo: Sendable, Equatable {
+  var codec: Codec
+  /// Bytes of the length before each NAL unit in MP4.
+  var lengthSize = LengthPrefixed.LengthSize.four
+  /// The last one of each identifier, in the order in which they were given.
+  private(set) var sets: [ByteBuffer] = []
+  private var keys: [Key] = []
+
+  /// Sets of the same kind and identifier replace each other.
+  private struct Key: Equatable {
+    var kind: Codec.ParameterSet
+    var identifier: Int
+  }
+
+  /// More than the standards' identifiers allow of any one kind in use.
+  private static let mostSets = 512
+
+  init(_ codec: Codec) { self.codec = codec }
+
+  /// Adds a parameter set; ignores anything else.
+  mutating func take(_ unit: ByteBuffer) {
+    guard let key = key(of: unit) else { return }
+    if let place = keys.firstIndex(of: key) {
+      sets[place] = unit
+    } else if sets.count < Self.mostSets {
+      keys.append(key)
+      sets.append(unit)
+    }
+  }
+
+  /// Whether a picture can be decoded with these.
+  var isDecodable: Bool {
+    let kinds = keys.map(\.kind)
+    return kinds.contains(.sequence) && kinds.contains(.picture)
+  }
+
+  /// The sets in the order in which they must be sent.
+  var ordered: [ByteBuffer] {
+    Codec.ParameterSet.allCases.flatMap { kind in
+      zip(keys, sets).filter { $0.0.kind == kind }.map(\.1)
+    }
+  }
+
+  var byKind: [Codec.ParameterSet: [ByteBuffer]] {
+    Dictionary(grouping: zip(keys, sets), by: \.0.kind).mapValues { $0.map(\.1) }
+  }
+
+  /// The rate that a sequence parameter set says, if one does.
+  var framesPerSecond: Double? {
+    for set in byKind[.sequence] ?? [] {
+      let format: FormatDescription? =
+        switch codec {
+        case .h264: (try? H264.SequenceParameterSet(parsing: set))?.format
+        case .h265: (try? H265.SequenceParameterSet(parsing: set))?.format
+        }
+      if let rate = format?.frameRate?.value, (1...1000).contains(rate) { return rate }
+    }
+    return nil
+  }
+
+  /// The identifier follows other fields in sequence parameter sets, so the parsed one is used; a
+  /// set that cannot be parsed stands for itself.
+  private func key(of unit: ByteBuffer) -> Key? {
+    guard let kind = codec.parameterSet(unit) else { return nil }
+    let identifier: Int? =
+      switch (codec, kind) {
+      case (.h264, .sequence): (try? H264.SequenceParameterSet(parsing: unit))?.identifier
+      case (.h264, .picture): (try? H264.PictureParameterSet(parsing: unit))?.identifier
+      case (.h265, .sequence): (try? H265.SequenceParameterSet(parsing: unit))?.identifier
+      case (.h265, .picture): (try? H265.PictureParameterSet(parsing: unit))?.identifier
+      case (.h265, .video):
+        unit.getInteger(at: unit.readerIndex + 2, as: UInt8.self).map { Int($0 >> 4) }
+      default: 0
+      }
+    return Key(kind: kind, identifier: identifier ?? -1)
+  }
+}

@@ -1,0 +1,128 @@
+import Bitstream
+import NIOCore
+
+/// What a `moov` box says of the track of video (ISO/IEC 14496-12 §8.2, 14496-15 §5.3 and §8.3).
+struct MovieIndex: Equatable {
+  var track: UInt32
+  var video: KnownVideo
+  /// Ticks a second.
+  var timescale: UInt32
+  /// Whether there are tracks of sound too.
+  var hasSound: Bool
+  /// What a sample has where a fragment does not say (`trex`).
+  var defaults = SampleDefaults()
+  /// Whether the pictures come in fragments (`mvex`).
+  var isFragmented: Bool
+
+  struct SampleDefaults: Equatable {
+    var duration: UInt32 = 0
+    var size: UInt32 = 0
+  }
+
+  /// Reads the content of a `moov` box.
+  init(_ body: ByteBuffer) throws(GrowingFault) {
+    let moov = Box(type: "moov", body: body)
+    let tracks = Box.boxes(in: body).filter { $0.type == "trak" }
+    let kinds = tracks.map { Self.handler(of: $0) }
+    hasSound = kinds.contains("soun")
+    guard let place = kinds.firstIndex(of: "vide") else { throw .noVideo }
+    let trak = tracks[place]
+    guard var header = trak.first("tkhd"), var media = trak.first(["mdia", "mdhd"]),
+      let identifier = Self.field(of: &header), let scale = Self.field(of: &media), scale > 0,
+      var entries = trak.first(["mdia", "minf", "stbl", "stsd"]), entries.readVersion() != nil,
+      entries.body.readInteger(as: UInt32.self) != nil,
+      let entry = Box.boxes(in: entries.body).first
+    else { throw .malformed("trak") }
+    (track, timescale) = (identifier, scale)
+    video = try Self.video(entry)
+    isFragmented = moov.first("mvex") != nil
+    for var trex in Box.boxes(in: moov.first("mvex")?.body ?? ByteBuffer())
+    where trex.type == "trex" {
+      guard trex.readVersion() != nil, let words = trex.body.words(5), words[0] == track else {
+        continue
+      }
+      defaults = SampleDefaults(duration: words[2], size: words[3])
+    }
+  }
+
+  private static func handler(of trak: Box) -> String? {
+    guard let body = trak.first(["mdia", "hdlr"])?.body,
+      let name = body.getBytes(at: body.readerIndex + 8, length: 4)
+    else { return nil }
+    return String(decoding: name, as: UTF8.self)
+  }
+
+  /// What follows the times of creation and modification: the track's number, the timescale.
+  private static func field(of box: inout Box) -> UInt32? {
+    guard let version = box.readVersion()?.version else { return nil }
+    return box.body.getInteger(at: box.body.readerIndex + (version == 1 ? 16 : 8))
+  }
+
+  /// The sample entry of H.264 or H.265.
+  private static func video(_ entry: Box) throws(GrowingFault) -> KnownVideo {
+    // VisualSampleEntry has 78 bytes before the boxes inside.
+    guard
+      var inner = entry.body.getSlice(
+        at: entry.body.readerIndex + 78, length: max(0, entry.body.readableBytes - 78))
+    else { throw .malformed("stsd") }
+    inner = inner.slice()
+    let boxes = Box.boxes(in: inner)
+    switch entry.type {
+    case "avc1", "avc2", "avc3", "avc4":
+      guard let box = boxes.first(where: { $0.type == "avcC" }),
+        let video = avcC(box.body)
+      else { throw .malformed("avcC") }
+      return video
+    case "hvc1", "hev1":
+      guard let box = boxes.first(where: { $0.type == "hvcC" }),
+        let video = hvcC(box.body)
+      else { throw .malformed("hvcC") }
+      return video
+    default: throw .codec(entry.type)
+    }
+  }
+
+  /// AVCDecoderConfigurationRecord (14496-15 §5.3.3.1).
+  private static func avcC(_ record: ByteBuffer) -> KnownVideo? {
+    var (record, video) = (record, KnownVideo(.h264))
+    guard let head = record.readBytes(length: 5), head[0] == 1,
+      let size = LengthPrefixed.LengthSize(rawValue: Int(head[4] & 3) + 1)
+    else { return nil }
+    video.lengthSize = size
+    for mask: UInt8 in [0x1F, 0xFF] {
+      guard let count = record.readInteger(as: UInt8.self) else { break }
+      for _ in 0..<(count & mask) {
+        guard let set = record.readLengthPrefixedSlice(as: UInt16.self) else { return nil }
+        video.take(set.slice())
+      }
+    }
+    return video
+  }
+
+  /// HEVCDecoderConfigurationRecord (14496-15 §8.3.3.1).
+  private static func hvcC(_ record: ByteBuffer) -> KnownVideo? {
+    var (record, video) = (record, KnownVideo(.h265))
+    guard let head = record.readBytes(length: 23),
+      let size = LengthPrefixed.LengthSize(rawValue: Int(head[21] & 3) + 1)
+    else { return nil }
+    video.lengthSize = size
+    for _ in 0..<head[22] {
+      guard record.readInteger(as: UInt8.self) != nil,
+        let count = record.readInteger(as: UInt16.self)
+      else { return nil }
+      for _ in 0..<count {
+        guard let set = record.readLengthPrefixedSlice(as: UInt16.self) else { return nil }
+        video.take(set.slice())
+      }
+    }
+    return video
+  }
+}
+
+extension ByteBuffer {
+  /// The next `count` words of 32 bits, which are taken out.
+  mutating func words(_ count: Int) -> [UInt32]? {
+    guard readableBytes >= 4 * count else { return nil }
+    return (0..<count).compactMap { _ in readInteger(as: UInt32.self) }
+  }
+}

@@ -1,0 +1,74 @@
+import Glibc
+import NIOCore
+
+/// A file that is read while others write it, and that may be renamed or deleted meanwhile.
+@safe final class OpenFile {
+  let descriptor: Int32
+
+  /// - Throws: ``SendError`` when it cannot be opened.
+  init(path: String) throws(SendError) {
+    // A named pipe of this name would be waited for.
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else {
+      throw .cannotOpen(path: path, reason: Libav.reason(-errno))
+    }
+    self.descriptor = descriptor
+  }
+
+  deinit { close(descriptor) }
+
+  /// The bytes from `offset` on that are there, at most `count`.
+  func read(at offset: UInt64, _ count: Int) throws(SendError) -> ByteBuffer {
+    var bytes = ByteBufferAllocator().buffer(capacity: count)
+    var failure: Int32 = 0
+    unsafe bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { room in
+      while true {
+        let read = unsafe pread(descriptor, room.baseAddress, count, Int(clamping: offset))
+        if read < 0, errno == EINTR { continue }
+        if read < 0 { failure = errno }
+        return max(0, read)
+      }
+    }
+    guard failure == 0 else {
+      throw .unreadable(path: "the file", reason: Libav.reason(-failure))
+    }
+    return bytes
+  }
+
+  /// Its length, its number in the file system, and when it was last written.
+  var status: (size: UInt64, inode: UInt64, modified: Int64) {
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else { return (0, 0, 0) }
+    return Self.fields(status)
+  }
+
+  /// The files of `names`.
+  static func entries(of names: FileNames) -> [FileChoice.Entry] {
+    guard let directory = unsafe opendir(names.directory) else { return [] }
+    defer { unsafe _ = closedir(directory) }
+    var entries: [FileChoice.Entry] = []
+    while let entry = unsafe readdir(directory) {
+      let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) {
+          unsafe String(cString: $0)
+        }
+      }
+      guard names.matches(name) else { continue }
+      var status = stat()
+      guard unsafe stat("\(names.directory)/\(name)", &status) == 0,
+        status.st_mode & S_IFMT == S_IFREG
+      else { continue }
+      let fields = Self.fields(status)
+      entries.append(
+        FileChoice.Entry(name: name, inode: fields.inode, modified: fields.modified))
+    }
+    return entries
+  }
+
+  private static func fields(_ status: stat) -> (size: UInt64, inode: UInt64, modified: Int64) {
+    (
+      UInt64(clamping: status.st_size), UInt64(status.st_ino),
+      Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
+    )
+  }
+}

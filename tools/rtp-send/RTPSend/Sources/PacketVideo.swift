@@ -1,0 +1,135 @@
+import CAVFormat
+import CFFmpeg
+import NIOCore
+import RTPWire
+
+/// The packets of a stream of video that libavformat reads, as access units: as Annex B whatever
+/// the file stores.
+@safe final class PacketVideo {
+  let codec: Codec
+  /// Frames per second according to libavformat, where it knows them.
+  let frameRate: Double?
+  /// The same, otherwise 25.
+  var guessedRate: Double { frameRate ?? 25 }
+
+  /// A gap of decoding times longer than this is a break in the file, not a pause to be waited for.
+  private static let longestGap: Int64 = 10 * 90_000
+  /// A step further back than this is a break too; a smaller one is a flaw of the file's writer.
+  private static let longestStepBack: Int64 = -90_000
+  private static let ticksPerSecond = AVRational(num: 1, den: 90_000)
+
+  private let path: String
+  private let timeBase: AVRational
+  private var filter: UnsafeMutablePointer<AVBSFContext>?
+  private var packet: UnsafeMutablePointer<AVPacket>?
+  private var lastTicks: Int64?
+  /// The sum of all breaks in the file's times.
+  private var shift: Int64 = 0
+
+  /// The time of one picture in 90 kHz ticks.
+  private var interval: Int64 { Int64(90_000 / max(1, guessedRate)) }
+
+  /// Reads `stream` of `input`, which people know as `path`.
+  init(
+    _ stream: UnsafeMutablePointer<AVStream>, of input: UnsafeMutablePointer<AVFormatContext>,
+    path: String
+  ) throws(SendError) {
+    self.path = path
+    guard let parameters = unsafe stream.pointee.codecpar else { throw .noVideo(path: path) }
+    let identifier = unsafe parameters.pointee.codec_id
+    switch identifier {
+    case AV_CODEC_ID_H264: codec = .h264
+    case AV_CODEC_ID_HEVC: codec = .h265
+    default:
+      let name = unsafe String(cString: avcodec_get_name(identifier))
+      throw .unsupportedCodec(path: path, codec: name)
+    }
+    let rate = unsafe av_guess_frame_rate(input, stream, nil)
+    frameRate = rate.num > 0 && rate.den > 0 ? Double(rate.num) / Double(rate.den) : nil
+    unsafe timeBase = stream.pointee.time_base
+
+    let filterName = codec == .h264 ? "h264_mp4toannexb" : "hevc_mp4toannexb"
+    var code = unsafe av_bsf_alloc(av_bsf_get_by_name(filterName), &filter)
+    guard code >= 0, let filter = unsafe filter else {
+      throw .cannotOpen(path: path, reason: Libav.reason(code))
+    }
+    code = unsafe avcodec_parameters_copy(filter.pointee.par_in, parameters)
+    unsafe filter.pointee.time_base_in = stream.pointee.time_base
+    if code >= 0 { code = unsafe av_bsf_init(filter) }
+    guard code >= 0 else { throw .cannotOpen(path: path, reason: Libav.reason(code)) }
+    unsafe packet = av_packet_alloc()
+    guard unsafe packet != nil else { throw .cannotOpen(path: path, reason: "out of memory") }
+  }
+
+  deinit {
+    unsafe av_packet_free(&packet)
+    unsafe av_bsf_free(&filter)
+  }
+
+  /// Takes a packet of the stream, or the end; pull with ``next()`` afterwards.
+  ///
+  /// A malformed packet is refused, and false is returned.
+  func take(_ packet: UnsafeMutablePointer<AVPacket>?) -> Bool {
+    unsafe av_bsf_send_packet(filter, packet) >= 0
+  }
+
+  /// Has `input`, whose stream of this index it reads, go on at `ticks` or before.
+  func seek(
+    to ticks: Int64, in input: UnsafeMutablePointer<AVFormatContext>, _ index: Int32
+  ) {
+    let time = av_rescale_q(ticks, Self.ticksPerSecond, timeBase)
+    // A file without an index is read from its beginning where it cannot be read from there.
+    if unsafe av_seek_frame(input, index, time, AVSEEK_FLAG_BACKWARD) < 0 {
+      _ = unsafe av_seek_frame(input, index, 0, AVSEEK_FLAG_BACKWARD | AVSEEK_FLAG_BYTE)
+    }
+    unsafe av_bsf_flush(filter)
+    lastTicks = nil
+    shift = 0
+  }
+
+  /// What the packets so far have; nothing yet until more come.
+  func next() throws(SendError) -> Supply<SourceAccessUnit> {
+    while let filter = unsafe filter, let packet = unsafe packet {
+      let received = unsafe av_bsf_receive_packet(filter, packet)
+      if received == cffmpeg_error_end_of_file() { return .end }
+      if received == cffmpeg_error_again() { return .nothingYet }
+      if received >= 0 {
+        defer { unsafe av_packet_unref(packet) }
+        if let unit = unsafe accessUnit(packet.pointee, filter.pointee.time_base_out) {
+          return .next(unit)
+        }
+      } else if received != cffmpeg_error_invalid_data() {
+        throw .unreadable(path: path, reason: Libav.reason(received))
+      }
+    }
+    return .end
+  }
+
+  private func accessUnit(_ packet: AVPacket, _ timeBase: AVRational) -> SourceAccessUnit? {
+    let bytes = unsafe UnsafeRawBufferPointer(start: packet.data, count: max(0, Int(packet.size)))
+    let units = unsafe AnnexB.units(in: ByteBuffer(bytes: bytes))
+    guard !units.isEmpty else { return nil }
+    func ticks(_ time: Int64) -> Int64? {
+      time == cffmpeg_no_timestamp()
+        ? nil : av_rescale_q(time, timeBase, Self.ticksPerSecond)
+    }
+    let presentation = unsafe ticks(packet.pts)
+    let decoding = self.decoding(unsafe ticks(packet.dts), presentation)
+    lastTicks = decoding
+    return SourceAccessUnit(
+      units: units, presentationTicks: presentation?.addingSaturating(shift) ?? decoding,
+      decodingTicks: decoding, isRandomAccess: unsafe packet.flags & AV_PKT_FLAG_KEY != 0)
+  }
+
+  /// When the picture is sent: its decoding time if the file has one, and never decreasing.
+  private func decoding(_ read: Int64?, _ presentation: Int64?) -> Int64 {
+    guard let lastTicks else { return read ?? presentation ?? 0 }
+    // Matroska has no decoding times, and libavformat does not guess those of the first pictures.
+    guard let read else { return lastTicks.addingSaturating(interval) }
+    let gap = read.addingSaturating(shift).subtractingSaturating(lastTicks)
+    if !(Self.longestStepBack...Self.longestGap).contains(gap) {
+      shift = lastTicks.addingSaturating(interval).subtractingSaturating(read)
+    }
+    return max(lastTicks, read.addingSaturating(shift))
+  }
+}

@@ -1,0 +1,219 @@
+import Foundation
+import NIOCore
+import TestSupport
+import Testing
+
+@testable import RTPSend
+
+@Suite struct FileNamesTests {
+  @Test(arguments: [
+    ("cam.mp4", "cam.mp4", true), ("cam.mp4", "cam.mp4.tmp", false),
+    ("cam-%05d.mp4", "cam-00017.mp4", true), ("cam-%05d.mp4", "cam-.mp4", false),
+    ("cam-%05d.mp4", "cam-a.mp4", false),
+    ("cam-%Y%m%d-%H%M%S.mp4", "cam-20260704-120000.mp4", true),
+    ("*.h264", "a.h264", true), ("*.h264", ".h264", true), ("*.h264", "a.h265", false),
+    ("a?c", "abc", true), ("a?c", "ac", false), ("100%%-%d", "100%-5", true),
+    ("**a*", "bcaxx", true), ("%F.mp4", "2026-07-04.mp4", true),
+  ]) func patternsFitNames(pattern: String, name: String, fits: Bool) {
+    #expect(FileNames("/x/" + pattern).matches(name) == fits)
+  }
+
+  @Test func namesAreCounted() {
+    let names = ["cam-2.mp4", "cam-10.mp4", "cam-009.mp4", "cam.mp4", "cam-2a.mp4"]
+    #expect(
+      names.sorted { FileNames.isOrdered($0, before: $1) }
+        == ["cam-2.mp4", "cam-2a.mp4", "cam-009.mp4", "cam-10.mp4", "cam.mp4"])
+    #expect(FileNames("a/b/c-*.mp4").directory == "a/b")
+    #expect(FileNames("/c").directory == "/")
+    #expect(FileNames("c").directory == ".")
+    #expect(!FileNames("c").isPattern)
+  }
+
+  private func entry(_ name: String, _ inode: UInt64, _ modified: Int64) -> FileChoice.Entry {
+    FileChoice.Entry(name: name, inode: inode, modified: modified)
+  }
+
+  @Test func theNextFileIsTheNextNameThatWasWrittenLater() {
+    var choice = FileChoice(hasOneName: false)
+    let old = [entry("3", 13, 5), entry("1", 11, 20), entry("0", 10, 10)]
+    #expect(choice.begin(in: old, areNew: false)?.name == "1")
+    #expect(choice.successor(in: old) == nil)
+    let more = old + [entry("4", 14, 30), entry("2", 12, 40)]
+    let next = choice.successor(in: more)
+    #expect(next?.name == "2")
+    choice.goOn(to: entry("2", 12, 40), after: 39)
+    // What is over is not begun again, but for a name that is.
+    #expect(choice.successor(in: [entry("1", 11, 39)]) == nil)
+    #expect(choice.successor(in: [entry("1", 11, 50), entry("0", 15, 60)])?.name == "1")
+  }
+
+  @Test func ofNewFilesTheFirstComesFirst() {
+    var choice = FileChoice(hasOneName: false)
+    let new = [entry("2", 12, 10), entry("1", 11, 10), entry("10", 20, 30)]
+    #expect(choice.begin(in: new, areNew: true)?.name == "1")
+    #expect(choice.successor(in: new)?.name == "2")
+  }
+
+  @Test func aNameIsTakenByAnotherFile() {
+    var choice = FileChoice(hasOneName: true)
+    #expect(choice.begin(in: [entry("a", 1, 50)], areNew: false)?.inode == 1)
+    #expect(choice.successor(in: [entry("a", 1, 60)]) == nil)
+    #expect(choice.successor(in: [entry("a", 2, 10)])?.inode == 2)
+  }
+}
+
+/// Files on the disk, which a test writes while they are followed.
+@Suite(.timeLimit(.minutes(2))) struct FollowTests {
+  private func following(
+    _ path: String, _ parameterSets: String? = nil
+  ) throws -> LiveStream {
+    var configuration = FollowConfiguration(path: path)
+    configuration.parameterSets = parameterSets
+    return try LiveStream.following(configuration, for: .one)
+  }
+
+  /// Follows what is not there yet, and returns when that has been noticed.
+  private func awaiting(
+    _ path: String, _ parameterSets: String? = nil
+  ) async throws -> LiveStream {
+    var configuration = FollowConfiguration(path: path)
+    configuration.parameterSets = parameterSets
+    let (events, continuation) = AsyncStream.makeStream(of: FollowEvent.self)
+    let stream = try LiveStream.following(configuration, for: .one) { continuation.yield($0) }
+    let first = try await withDeadline { await events.first { _ in true } }
+    #expect(first == .waiting(name: path))
+    return stream
+  }
+
+  /// The slices of the next pictures.
+  private func take(_ count: Int, from reader: LiveVideo) async throws -> [ByteBuffer?] {
+    let (wakes, continuation) = AsyncStream.makeStream(of: Void.self)
+    reader.notify { continuation.yield() }
+    var slices: [ByteBuffer?] = []
+    var wake = wakes.makeAsyncIterator()
+    while slices.count < count {
+      switch try reader.next() {
+      case .next(let unit): slices.append(unit.units.last)
+      case .nothingYet: if await wake.next() == nil { throw CancellationError() }
+      case .end: return slices
+      }
+    }
+    return slices
+  }
+
+  private func append(_ bytes: some Sequence<UInt8>, to path: String) throws {
+    if !FileManager.default.fileExists(atPath: path) {
+      _ = FileManager.default.createFile(atPath: path, contents: nil)
+    }
+    let file = try #require(FileHandle(forWritingAtPath: path))
+    try file.seekToEnd()
+    try file.write(contentsOf: Data(bytes))
+    try file.close()
+  }
+
+  private func sidecar(_ clip: Growing.Clip, in folder: TemporaryFolder) throws -> String {
+    let path = folder("sets.h264")
+    let stream = ByteBuffer(
+      bytes: clip.known.ordered.flatMap { [0, 0, 0, 1] + Array($0.readableBytesView) })
+    try append(stream.readableBytesView, to: path)
+    return path
+  }
+
+  @Test func picturesComeAsTheyAreWritten() async throws {
+    let clip = try await Growing.plain()
+    let folder = try TemporaryFolder()
+    let path = folder("cam.mp4")
+    let stream = try await awaiting(path, try sidecar(clip, in: folder))
+    defer { stream.stop() }
+    try append(clip.bytes[..<clip.ends[0]], to: path)
+    _ = try await withDeadline { try await stream.contents() }
+    let reader = try LiveVideo(stream)
+    for index in clip.ends.indices {
+      let slices = try await take(1, from: reader)
+      #expect(slices == [clip.pictures[index].last])
+      if index + 1 < clip.ends.count {
+        try append(clip.bytes[clip.ends[index]..<clip.ends[index + 1]], to: path)
+      }
+    }
+  }
+
+  /// A writer that goes from file to file, and dies in the middle of some.
+  @Test(arguments: ["cam-%03d.mp4", "cam.mp4"]) func theStreamGoesOnFromFileToFile(
+    name: String
+  ) async throws {
+    let clip = try await Growing.fragmented("empty_moov+frag_every_frame+default_base_moof")
+    let folder = try TemporaryFolder()
+    let stream = try await awaiting(folder(name))
+    defer { stream.stop() }
+    var dice = SeededGenerator(seed: 5)
+    var expected: [ByteBuffer?] = []
+    var reader: LiveVideo?
+    for number in 0..<30 {
+      let end = number % 3 == 0 ? clip.bytes.count : dice.integer(below: clip.bytes.count)
+      let path = folder(name.replacingOccurrences(of: "%03d", with: String(format: "%03d", number)))
+      if name == "cam.mp4" {
+        // The new file is made elsewhere, and takes the name.
+        try append(clip.bytes[..<min(end, 100)], to: folder("new"))
+        #expect(rename(folder("new"), path) == 0)
+        try append(clip.bytes[min(end, 100)..<end], to: path)
+      } else {
+        try append(clip.bytes[..<end], to: path)
+      }
+      let whole = clip.ends.filter { $0 <= end }.count
+      expected = clip.pictures.prefix(whole).map(\.last)
+      if reader == nil {
+        _ = try await withDeadline { try await stream.contents() }
+        reader = try LiveVideo(stream)
+      }
+      let present = try #require(reader)
+      let slices = try await take(whole, from: present)
+      #expect(slices == expected, "file \(number)")
+    }
+  }
+
+  @Test func whatIsThereAlreadyIsSentFromItsNewestKeyPictureOn() async throws {
+    let clip = try await Growing.plain()
+    let folder = try TemporaryFolder()
+    let path = folder("cam.mp4")
+    try append(clip.bytes, to: path)
+    let stream = try following(path, try sidecar(clip, in: folder))
+    defer { stream.stop() }
+    _ = try await withDeadline { try await stream.contents() }
+    let slices = try await take(6, from: try LiveVideo(stream))
+    #expect(slices == clip.pictures.suffix(6).map(\.last))
+  }
+
+  @Test func theIndexOfAnEarlierFileHasTheParameterSets() async throws {
+    let clip = try await Growing.plain()
+    let folder = try TemporaryFolder()
+    try await FFmpeg.makeClip(folder.url("cam-1.mp4"), frames: Growing.frames, Growing.options)
+    let stream = try following(folder("cam-%d.mp4"))
+    defer { stream.stop() }
+    try append(clip.bytes, to: folder("cam-2.mp4"))
+    _ = try await withDeadline { try await stream.contents() }
+    let slices = try await take(3, from: try LiveVideo(stream))
+    #expect(!slices.contains(nil))
+  }
+
+  /// It is the newest, whatever has been looked at before.
+  @Test func theFileThatIsThereHasTheParameterSetsOfTheOneBefore() async throws {
+    let clip = try await Growing.plain()
+    let folder = try TemporaryFolder()
+    try await FFmpeg.makeClip(folder.url("cam-1.mp4"), frames: Growing.frames, Growing.options)
+    try append(clip.bytes, to: folder("cam-2.mp4"))
+    let stream = try following(folder("cam-%d.mp4"))
+    defer { stream.stop() }
+    _ = try await withDeadline { try await stream.contents() }
+    let slices = try await take(6, from: try LiveVideo(stream))
+    #expect(slices == clip.pictures.suffix(6).map(\.last))
+  }
+
+  @Test func whatIsNoVideoEndsIt() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder("text.mp4")
+    try append(Array("this is no video, and will be none".utf8), to: path)
+    let stream = try following(path)
+    await #expect(throws: SendError.self) { try await withDeadline { try await stream.contents() } }
+    #expect(throws: SendError.self) { try following(path, path) }
+  }
+}
