@@ -112,18 +112,6 @@ final class Running {
     }
   }
 
-  /// Reads its output up to the end of the program; returns how many bytes it was.
-  func drain() -> Int {
-    var total = 0
-    var buffer = [UInt8](repeating: 0, count: 1 << 16)
-    while case let count = Glibc.read(
-      output.fileHandleForReading.fileDescriptor, &buffer, buffer.count), count > 0
-    {
-      total += count
-    }
-    return total
-  }
-
   /// Asks the program to end, and waits until it has; returns its exit status.
   @discardableResult
   func stop() -> Int32 {

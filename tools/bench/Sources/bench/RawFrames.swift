@@ -19,7 +19,7 @@ enum RawFrames {
       "\(seconds) s of raw frames in a pipe, RTSP in TCP, 1080p30 H.264, medians of "
         + "\(rounds) rounds",
       ["receiver", "ms of processor time a frame", "ratio to ffmpeg"])
-    let server = try ClipServer((1920, 1080), seconds: seconds, bitRate: "6M", in: folder)
+    let server = try ClipServer((1920, 1080), seconds: seconds + 2, bitRate: "6M", in: folder)
     let results = try inRounds(rounds, clients) { try measure($0, server) }
     let medians = results.map { median($0) }
     for (client, cost) in zip(clients, medians) {
@@ -29,12 +29,11 @@ enum RawFrames {
 
   private static func measure(_ client: Start.Client, _ server: ClipServer) throws -> Double {
     let before = childrensTime()
+    let frames = 30 * seconds
+    // Not up to the end of the stream, which GStreamer sometimes misses.
     let receiver = try Running(client.command(server.url))
-    let frames = receiver.drain() / server.frameBytes
-    _ = receiver.waitUntilExit()
-    guard frames > 30 * (seconds - 1) else {
-      throw BenchError(description: "only \(frames) frames by \(client.name)")
-    }
+    try receiver.read(frames * server.frameBytes)
+    receiver.kill()
     return (childrensTime() - before) * 1000 / Double(frames)
   }
 }

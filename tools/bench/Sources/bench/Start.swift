@@ -87,7 +87,7 @@ enum Start {
       usleep(200)
     }
     let written = Latency.now()
-    _ = receiver.drain()
+    _ = try receiver.output.fileHandleForReading.readToEnd()
     let end = Latency.now()
     _ = receiver.waitUntilExit()
     try FileManager.default.removeItem(atPath: path)
