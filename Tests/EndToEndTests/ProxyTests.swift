@@ -260,9 +260,12 @@ import Testing
     (["udp://127.0.0.1:0"], "target"), (["udp://:0", "udp://:5"], "needs a host"),
     (
       ["udp://:0", "udp://127.0.0.1:5", "--quirk", "empty-units"],
-      "nobody has the quirk empty-units"
+      "empty-units is of those who make the packets"
     ),
-    (["udp://:0", "udp://127.0.0.1:5", "--quirk", "no-cseq"], "nobody has the quirk no-cseq"),
+    (
+      ["udp://:0", "udp://127.0.0.1:5", "--quirk", "no-cseq"],
+      "no-cseq is of the answers of RTSP servers"
+    ),
     (["udp://:5004", "udp://localhost:5005"], "where the proxy itself listens"),
     (["rtsp://127.0.0.1:8554", "rtsp://127.0.0.1:8554"], "where the proxy itself listens"),
     (["http://:0", "udp://127.0.0.1:5"], "takes udp://HOST:PORT or rtsp://HOST:PORT"),

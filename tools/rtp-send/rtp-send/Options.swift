@@ -511,10 +511,15 @@ struct ImpairmentOptions: ParsableArguments {
     if plan.changesPictures, !isPattern {
       throw ValidationError("size and parameter-sets in a plan are for the pattern alone")
     }
-    let others = plan.quirksEver.filter { !places.contains($0.place) }.map(\.rawValue).sorted()
-    if let other = others.first {
-      throw ValidationError("nobody has the quirk \(other) here; --quirk list lists those that are")
-    }
+    let others = plan.quirksEver.filter { !places.contains($0.place) }
+    guard let other = others.min(by: { $0.rawValue < $1.rawValue }) else { return }
+    let reason =
+      switch other.place {
+      case .packets, .payloads: "is of those who make the packets, not of a proxy"
+      case .description: "is of descriptions, so it needs --sdp, or rtsp://"
+      case .session: "is of the answers of RTSP servers, in front of which 'rtp-send proxy' stands"
+      }
+    throw ValidationError("the quirk \(other.rawValue) \(reason); --quirk list lists the others")
   }
 
   /// What happens when, where `base` holds all the time.

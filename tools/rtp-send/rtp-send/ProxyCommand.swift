@@ -26,7 +26,7 @@ struct ProxyCommand: AsyncParsableCommand {
             are for RTCP. Port 0 takes two free ones.
         rtsp://[ADDR]:PORT rtsp://HOST:PORT
             An RTSP server. Its media comes through the proxy too, over UDP or in
-            the connection.
+            the connection; multicast goes past it.
       The address is printed on standard output: listening on 127.0.0.1:41234
 
       A plan (see rtp-send --help) begins with the first RTP packet of each client,
@@ -133,6 +133,9 @@ struct ProxySummary {
       + "\(report.clients) client\(report.clients == 1 ? "" : "s")"
     let found = faults.filter { $0.count > 0 }.map { "\($0.count) \($0.name)" }
     if !found.isEmpty { line += "; \(found.joined(separator: ", ")) (seed \(seed))" }
+    let network = report.network
+    let pending = network.offered - network.lost + network.duplicated - network.delivered
+    if pending > 0 { line += "; \(pending) were still on their way" }
     if report.unreachable > 0 {
       line += "; \(report.unreachable) could not reach the server"
     }
