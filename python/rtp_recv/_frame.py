@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import enum
 import time
 from fractions import Fraction
 from typing import NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from ._memory import InvalidRing, Memory, Plane, Slot
+from ._memory import InvalidRing, Memory, NamedNumber, Plane, Slot
 
 _KEY, _FULL_RANGE, _RANGE_KNOWN, _INTERLACED, _TOP_FIRST, _DISCONTINUITY = 1, 2, 4, 8, 16, 32
 
@@ -30,7 +29,7 @@ _FORMATS = {
 _LONGEST_DELAY_NS = 60_000_000_000
 
 
-class Condition(enum.IntEnum):
+class Condition(NamedNumber):
     """How faithful a frame is to what was sent."""
 
     INTACT = 0

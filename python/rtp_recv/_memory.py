@@ -35,7 +35,17 @@ class InvalidRing(ValueError):
     """What the other end of the socket sent is no ring of this version."""
 
 
-class State(enum.IntEnum):
+class NamedNumber(enum.IntEnum):
+    """A number that is shown by its name, in every version of Python."""
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+
+class State(NamedNumber):
     """The state of the stream."""
 
     STARTING = 0

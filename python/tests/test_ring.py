@@ -156,6 +156,7 @@ class ReadingTests(RingTestCase):
             self.assertEqual(frame.sample_aspect, rtp_recv._frame.Fraction(4, 3))
             self.assertEqual(float(frame.frame_rate), 30000 / 1001)
             self.assertIs(ring.state, State.LIVE)
+            self.assertEqual(f"{ring.state} {frame.condition!s}", "State.LIVE Condition.CONCEALED")
             self.assertIs(ring.wait(0), Reason.TIMEOUT)
 
     def test_a_copy_stays_and_a_view_shows_that_it_does_not(self):
