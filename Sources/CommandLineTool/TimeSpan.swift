@@ -41,7 +41,10 @@ extension TimeSpan {
   /// Reads an option's value.
   static func read(_ text: String) throws -> TimeSpan {
     guard let time = TimeSpan(argument: text) else {
-      throw ValidationError("a time is a number and its unit, such as 90s or 10m: \(unitNames)")
+      throw ValidationError(
+        TimeSpan(text) != nil
+          ? "this time must be more than 0"
+          : "a time is a number and its unit, such as 90s or 10m: \(unitNames)")
     }
     return time
   }

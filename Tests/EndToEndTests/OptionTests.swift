@@ -63,6 +63,7 @@ struct OptionTests {
       (["-o", "x.jpg", "--every", "1x"], "The value '1x' is invalid for '--every <time>'"),
       (["-o", "x.jpg", "--every", "2"], "a time is a number and its unit, such as 90s"),
       (["-o", "x.mp4", "--segment", "2"], "'--segment <time>': a time is a number and its unit"),
+      (["-o", "x.mp4", "--segment", "0s"], "'--segment <time>': this time must be more than 0"),
       (["--duration", "3x"], "'--duration <time>': a time is a number of seconds, or"),
       (["--timeout", "x"], "'--timeout <time>': a time is a number of seconds, or"),
       (["--stats", "-", "--stats-size", "64M"], "a size is a number of bytes, or a number and B"),

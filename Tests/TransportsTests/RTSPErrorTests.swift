@@ -15,7 +15,7 @@ struct RTSPErrorTests {
       .redirectRefused(to: hostile), .framingLost(skipped: 65_536),
       .messageTooLarge(what: hostile, limit: 1), .connectionClosed,
       .sessionDescription(.notADescription), .emptyDescription, .noSuchStream(.firstVideo),
-      .noSuchStream(.number(7)), .unsupportedProfile(hostile), .deliveryRefused,
+      .noKnownMedia, .noSuchStream(.number(7)), .unsupportedProfile(hostile), .deliveryRefused,
     ]
       + [200, 400, 403, 404, 453, 500, 999].map {
         .refused(method: "SETUP", status: $0, reason: hostile)

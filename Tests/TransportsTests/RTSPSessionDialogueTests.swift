@@ -75,6 +75,15 @@ struct RTSPSessionDialogueTests {
     #expect(conversation.end == .failed(error))
   }
 
+  @Test("where sound would do, a description with neither video nor known sound says so")
+  func unknownSoundAlone() throws {
+    var conversation = try Conversation(["DESCRIBE": [.description("m=audio 0 RTP/AVP 14")]]) {
+      $0.soundEncodings = ["PCMU"]
+    }
+    conversation.run()
+    #expect(conversation.end == .failed(.noKnownMedia))
+  }
+
   @Test(
     arguments: [
       (0, "rtsp://camera/live/track1", ["RTP/AVP/TCP;unicast;interleaved=0-1"]),

@@ -34,6 +34,8 @@ public enum RTSPError: Error, Sendable, Hashable {
   case emptyDescription
   /// The server describes no video, or no stream with the chosen number.
   case noSuchStream(RTSPConfiguration.Selection)
+  /// The server describes neither video nor sound of a known coding, where either would do.
+  case noKnownMedia
   /// The stream is encrypted or packed in an unsupported way, such as RTP/SAVP.
   case unsupportedProfile(String)
   /// The server supports none of the allowed ways of carrying the stream.
@@ -95,10 +97,12 @@ extension RTSPError: CustomStringConvertible {
     case .emptyDescription:
       return "the server describes no streams at this address; check the path in the URL"
     case .noSuchStream(.everything), .noSuchStream(.firstVideo):
-      return "the server describes no video, and no sound that is known here; "
-        + "--list shows what there is"
+      return "the server describes no video; --list shows what there is"
     case .noSuchStream(.number(let number)):
       return "the server describes no stream \(number); --list shows what there is"
+    case .noKnownMedia:
+      return "the server describes no video, and no sound whose coding is known here; "
+        + "--list shows what there is"
     case .unsupportedProfile(let profile):
       return "the stream is carried as '\(profile.printable)', which cannot be received; "
         + "switch encryption of the media off, or use rtsps://"
@@ -133,7 +137,7 @@ extension RTSPError: TransportFault {
     // A camera that is starting may not know its paths or describe its video for a while.
     case .refused, .connectTimedOut, .noResponse, .noMedia, .mediaStopped, .framingLost, .stalled,
       .messageTooLarge, .connectionClosed, .sessionDescription, .emptyDescription,
-      .noSuchStream(.everything), .noSuchStream(.firstVideo):
+      .noSuchStream(.everything), .noSuchStream(.firstVideo), .noKnownMedia:
       .transient
     }
   }
@@ -146,7 +150,7 @@ extension RTSPError: TransportFault {
       .authenticationUnsupported, .refused(_, 403, _):
       .credentials
     case .redirectedTooOften, .redirectRefused: .redirectRefused
-    case .noSuchStream, .emptyDescription, .refused(_, 404, _): .noSuchStream
+    case .noSuchStream, .noKnownMedia, .emptyDescription, .refused(_, 404, _): .noSuchStream
     case .noMedia: .noMedia
     case .mediaStopped: .mediaLost
     case .refused, .connectTimedOut, .noResponse, .framingLost, .stalled, .messageTooLarge,

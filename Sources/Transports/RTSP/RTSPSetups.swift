@@ -111,8 +111,8 @@ struct RTSPSetups: Sendable {
       let index = description.index(
         of: configuration.selection, orSoundOf: configuration.soundEncodings)
     else {
-      throw .noSuchStream(
-        configuration.selection == .everything ? .firstVideo : configuration.selection)
+      if case .number = configuration.selection { throw .noSuchStream(configuration.selection) }
+      throw configuration.soundEncodings.isEmpty ? .noSuchStream(.firstVideo) : .noKnownMedia
     }
     guard let profile = media[index].rtpProfile else {
       throw .unsupportedProfile(media[index].profile)
