@@ -113,6 +113,74 @@ struct RTSPSendTests {
   }
 
   @Test(
+    "every packetization, to those who know it",
+    arguments: Packets.allCases, ["tcp", "udp"])
+  func packetization(packets: Packets, transport: String) throws {
+    let clip = try packets.clip
+    let server = try Server([(clip.path, "clip")], packets.options)
+    let output = try receive(server.url("clip"), ["--rtsp-transport", transport])
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
+    // FFmpeg reads neither interleaved packets nor those with extensions.
+    if packets == .single {
+      let hashes = try Self.hashes(server.url("clip"), ["-rtsp_transport", transport])
+      #expect(hashes == clip.hashes)
+    }
+    #expect(try server.stop() == 0)
+  }
+
+  /// A packetization, and a clip that it can carry.
+  enum Packets: String, CaseIterable {
+    case single, interleaved, mtap16, mtap24, paci
+    case withDecodingOrder = "interleaved H.265"
+
+    var clip: Clip {
+      get throws {
+        switch self {
+        case .paci, .withDecodingOrder: try Clip.h265.get()
+        default: try Clip.h264.get()
+        }
+      }
+    }
+
+    var options: [String] {
+      switch self {
+      // The pictures of the clip are not cut into slices.
+      case .single: ["--packetization", "single", "--packet-size", "60000"]
+      case .withDecodingOrder: ["--packetization", "interleaved"]
+      default: ["--packetization", rawValue]
+      }
+    }
+  }
+
+  @Test(
+    "sound of every kind, to FFmpeg", arguments: ["aac", "opus", "pcmu", "g722", "l16"],
+    ["tcp", "udp"])
+  func sound(format: String, transport: String) throws {
+    let server = try Server(
+      [("pattern", "live")], ["--audio", format, "--frames", "60", "--size", "320x240"])
+    let listing = try FFmpeg.output(
+      ["-rtsp_transport", transport, "-i", server.url("live"), "-map", "0", "-f", "framemd5", "-"])
+    let lines = String(decoding: listing, as: UTF8.self).split(separator: "\n")
+    #expect(lines.count { $0.hasPrefix("0,") } == 60)
+    // Two seconds of it, in frames of up to 23 ms.
+    #expect(lines.count { $0.hasPrefix("1,") } > 40, "\(lines)")
+    #expect(try server.stop() == 0)
+  }
+
+  @Test("by IPv6, and by IPv4 at an address for both", arguments: ["tcp", "udp"])
+  func addresses(transport: String) throws {
+    let clip = try Clip.h264.get()
+    let server = try Server([(clip.path, "clip")], host: "[::]")
+    let port = server.address.split(separator: ":").last ?? ""
+    for host in ["[::1]", "127.0.0.1"] {
+      let hashes = try Self.hashes(
+        "rtsp://\(host):\(port)/clip", ["-rtsp_transport", transport])
+      #expect(hashes == clip.hashes, "\(host)")
+    }
+    #expect(try server.stop() == 0)
+  }
+
+  @Test(
     "rtp-recv, with TLS, a login, and a key in the description", arguments: ["digest", "sha-256"])
   func secrets(method: String) throws {
     let clip = try Clip.h264.get()

@@ -14,30 +14,38 @@ struct RTSPServingTests {
   /// A connection whose bytes are kept, or not read.
   final class Viewer: Sendable {
     private let channel: any Channel
-    private let received = Mutex<[UInt8]>([])
+    private let received: Received
+
+    /// What came, which may be before anybody looks.
+    private final class Received: Sendable {
+      let bytes = Mutex<[UInt8]>([])
+    }
 
     init(_ address: SocketAddress, receiveBuffer: Int? = nil) async throws {
+      let received = Received()
+      // A server may close at once.
       var bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        .channelInitializer { $0.pipeline.addHandler(Inbox(received)) }
       if let receiveBuffer {
         bootstrap = bootstrap.channelOption(
           .socketOption(.so_rcvbuf), value: .init(receiveBuffer))
       }
       channel = try await bootstrap.connect(to: address).get()
-      try await channel.pipeline.addHandler(Inbox(self)).get()
+      self.received = received
     }
 
     private final class Inbox: ChannelInboundHandler, Sendable {
       typealias InboundIn = ByteBuffer
-      private let client: Viewer
-      init(_ client: Viewer) { self.client = client }
+      private let received: Received
+      init(_ received: Received) { self.received = received }
 
       func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = unwrapInboundIn(data)
-        client.received.withLock { $0.append(contentsOf: bytes.readableBytesView) }
+        received.bytes.withLock { $0.append(contentsOf: bytes.readableBytesView) }
       }
     }
 
-    var bytes: [UInt8] { received.withLock { $0 } }
+    var bytes: [UInt8] { received.bytes.withLock { $0 } }
     var isOpen: Bool { channel.isActive }
 
     func send(_ text: String) { send(Array(text.utf8)) }
@@ -68,6 +76,13 @@ struct RTSPServingTests {
       let played = try await ask("PLAY", url, ["Session: \(id)"])
       #expect(Conversation.status(played) == 200, "\(setUp)\(played)")
       return id
+    }
+
+    /// Whether a stream is described, rather than the connection ended.
+    func isServed(_ url: String) async -> Bool {
+      send("DESCRIBE \(url) RTSP/1.0\r\nCSeq: 1\r\n\r\n")
+      try? await eventually { !bytes.isEmpty || !isOpen }
+      return !bytes.isEmpty
     }
 
     func setReading(_ isReading: Bool) async throws {
@@ -279,6 +294,47 @@ struct RTSPServingTests {
     sender.stop()
     _ = try await withDeadline { try await sender.finished() }
     await good.close()
+  }
+
+  @Test func whatIsRefusedTakesNoPlaceOfOthers() async throws {
+    let (sender, base) = try await serve([try stream("live", pattern)])
+    let first = try await Viewer(sender.localAddress)
+    let transport = "RTP/AVP;unicast;client_port=40000-40001"
+    let setUp = try await first.ask("SETUP", base + "live", ["Transport: \(transport)"])
+    #expect(Conversation.status(setUp) == 200)
+    // More than all places that there are, for ports that are taken.
+    let second = try await Viewer(sender.localAddress)
+    let count = RTSPServing.mostSessions + 1
+    for _ in 0..<count {
+      second.send("SETUP \(base)live RTSP/1.0\r\nCSeq: 1\r\nTransport: \(transport)\r\n\r\n")
+    }
+    try await eventually("all are refused") {
+      String(decoding: second.bytes, as: UTF8.self).ranges(of: "RTSP/1.0 461").count == count
+    }
+    _ = try await Viewer(sender.localAddress).play(base + "live")
+    sender.stop()
+    _ = try await withDeadline { try await sender.finished() }
+    await first.close()
+    await second.close()
+  }
+
+  @Test func nobodyAloneKeepsAllOthersOut() async throws {
+    let (sender, base) = try await serve([try stream("live", pattern)])
+    var idle: [Viewer] = []
+    for _ in 0...RTSPServing.mostOfOneAddress {
+      idle.append(try await Viewer(sender.localAddress))
+    }
+    try await eventually("the last is not served") { idle.last?.isOpen == false }
+    // It is free again once one has gone.
+    await idle.removeFirst().close()
+    try await eventually {
+      let client = try await Viewer(sender.localAddress)
+      defer { idle.append(client) }
+      return await client.isServed(base + "live")
+    }
+    sender.stop()
+    _ = try await withDeadline { try await sender.finished() }
+    for client in idle { await client.close() }
   }
 
   @Test func portsBelongToOneClientAndDatagramsOfStrangersToNobody() async throws {

@@ -12,6 +12,9 @@ final class RTSPConnection: ChannelDuplexHandler {
 
   /// The longest that the last bytes may take to leave when the connection is to end.
   private static let farewell = TimeAmount.seconds(2)
+  /// What is done for one client before others have their turn, so that a thousand requests at once
+  /// delay nobody.
+  private static let longestTurn = 32
   /// Media that a client takes are noted as a sign of life no more often.
   private static let lifeInterval: Int64 = 1_000_000_000
 
@@ -25,6 +28,8 @@ final class RTSPConnection: ChannelDuplexHandler {
   private var timer: Scheduled<Void>?
   private var isReadWanted = false
   private var isActing = false
+  /// Whether requests that were read wait for the next turn.
+  private var hasMore = false
   private var isClosing = false
   private var needsFlush = false
   private var lastLife: Instant?
@@ -57,7 +62,7 @@ final class RTSPConnection: ChannelDuplexHandler {
   }
 
   func read(context: ChannelHandlerContext) {
-    if session != nil, isWritable { context.read() } else { isReadWanted = true }
+    if session != nil, isWritable, !hasMore { context.read() } else { isReadWanted = true }
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -88,7 +93,7 @@ final class RTSPConnection: ChannelDuplexHandler {
   }
 
   private func readOn() {
-    guard isReadWanted, session != nil, isWritable else { return }
+    guard isReadWanted, session != nil, isWritable, !hasMore else { return }
     isReadWanted = false
     context?.read()
   }
@@ -145,11 +150,16 @@ final class RTSPConnection: ChannelDuplexHandler {
   private func act() {
     guard !isActing else { return }
     isActing = true
-    while let action = session?.next(at: server.now) { perform(action) }
+    var count = 0
+    while count < Self.longestTurn, let action = session?.next(at: server.now) {
+      perform(action)
+      count += 1
+    }
     isActing = false
+    hasMore = count == Self.longestTurn && !isClosing
     flush()
     schedule()
-    if !isClosing { readOn() }
+    if hasMore { loop.execute { self.act() } } else if !isClosing { readOn() }
   }
 
   private func schedule() {
@@ -199,14 +209,14 @@ final class RTSPConnection: ChannelDuplexHandler {
   private func setUp(
     _ id: String, _ stream: Int, _ track: Int, _ carrier: Carrier
   ) -> RTSPServerSession.SetUpOutcome {
+    if case .udp(let rtp, let rtcp) = carrier,
+      server.isClaimed([rtp, rtcp], of: remoteAddress, by: players[id])
+    {
+      return .taken
+    }
     guard let player = players[id] ?? server.makePlayer(id, ofStream: stream, on: self, ports)
     else {
       return .full
-    }
-    if case .udp(let rtp, let rtcp) = carrier,
-      server.isClaimed([rtp, rtcp], of: remoteAddress, by: player)
-    {
-      return .taken
     }
     players[id] = player
     server.release(player)

@@ -9,6 +9,8 @@ import RTPWire
 final class RTSPServing {
   /// The most connections; more are closed at once, because a process has 1024 descriptors.
   static let mostConnections = 800
+  /// Those of one address, so that nobody alone can keep all others out.
+  static let mostOfOneAddress = 400
   /// The most sessions of all connections together.
   static let mostSessions = 1600
   /// The most addresses of this machine by which clients may come for datagrams.
@@ -28,6 +30,8 @@ final class RTSPServing {
   /// The programmes of what is live, by streams.
   private var live: [Int: Programme] = [:]
   private var connections: [ObjectIdentifier: RTSPConnection] = [:]
+  /// How many connections each address has.
+  private var hosts: [String: Int] = [:]
   private var sessionCount = 0
   private var ports: [String: EventLoopFuture<NIOLoopBound<MediaPorts>>] = [:]
   private var opened: [String: MediaPorts] = [:]
@@ -72,12 +76,18 @@ final class RTSPServing {
 
   func admit(_ connection: RTSPConnection) -> Bool {
     guard !isOver, connections.count < Self.mostConnections else { return false }
+    let host = connection.remoteAddress?.ipAddress ?? ""
+    guard hosts[host, default: 0] < Self.mostOfOneAddress else { return false }
+    hosts[host, default: 0] += 1
     connections[ObjectIdentifier(connection)] = connection
     return true
   }
 
   func disconnected(_ connection: RTSPConnection) {
-    connections[ObjectIdentifier(connection)] = nil
+    guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
+    let host = connection.remoteAddress?.ipAddress ?? ""
+    hosts[host, default: 1] -= 1
+    if hosts[host] == 0 { hosts[host] = nil }
     finishIfAlone()
   }
 
@@ -162,7 +172,7 @@ final class RTSPServing {
   }
 
   /// Whether another client of the same host has one of these ports.
-  func isClaimed(_ numbers: [Int], of address: SocketAddress?, by player: RTSPPlayer) -> Bool {
+  func isClaimed(_ numbers: [Int], of address: SocketAddress?, by player: RTSPPlayer?) -> Bool {
     guard let address else { return true }
     return numbers.contains { number in
       var own = address
