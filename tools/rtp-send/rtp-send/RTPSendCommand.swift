@@ -19,17 +19,17 @@ struct RTPSendCommand: AsyncParsableCommand {
                                the video of any file that libavformat reads (.mp4
                                .mkv .ts …)
         FILE --follow          a file that is still being written: Annex B, MP4 in
-                               fragments, or MP4 without its index. What comes is sent
-                               at once, from the newest key picture on. Then comes the
-                               next file: the one that takes the name, or that fits a
-                               pattern such as 'cam-%05d.mp4', 'cam-%H%M.mp4' or
-                               'cam-*.h264'
-        /dev/videoN            a camera (V4L2), encoded like the pattern where it does
-                               not encode itself
-        -                      standard input: an elementary stream, MPEG-TS, Matroska,
-                               MP4 in fragments; an encoder that is too fast waits.
-                               With --fast, and to several clients, what comes is
-                               sent at once
+                               fragments, or MP4 without its index. What comes is
+                               sent at once, from the newest key picture on. Then
+                               comes the next file: the one that takes the name, or
+                               that fits a pattern such as 'cam-%05d.mp4',
+                               'cam-%H%M.mp4' or 'cam-*.h264'
+        /dev/videoN            a camera (V4L2), encoded like the pattern where it
+                               does not encode itself
+        -                      standard input: an elementary stream, MPEG-TS,
+                               Matroska, MP4 in fragments; an encoder that is too
+                               fast waits. With --fast, and to several clients,
+                               what comes is sent at once
         pattern                a moving test pattern; every frame carries its number,
                                and the first tenth of every second has a flash
 
