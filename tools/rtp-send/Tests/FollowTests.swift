@@ -215,5 +215,8 @@ import Testing
     let stream = try following(path)
     await #expect(throws: SendError.self) { try await withDeadline { try await stream.contents() } }
     #expect(throws: SendError.self) { try following(path, path) }
+    // A file that is not there yet is waited for, but not its directory.
+    #expect(throws: SendError.self) { try following(folder("none/cam.mp4")) }
+    #expect(throws: SendError.self) { try following(folder.path) }
   }
 }

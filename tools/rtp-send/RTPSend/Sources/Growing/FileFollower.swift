@@ -74,7 +74,7 @@ final class FileFollower {
 
   /// Follows on a thread of its own, until `output` is stopped.
   ///
-  /// - Throws: ``SendError`` when the parameter sets cannot be read.
+  /// - Throws: ``SendError`` when the directory or the parameter sets cannot be read.
   static func start(
     _ configuration: FollowConfiguration, into output: LiveStream,
     onEvent: @escaping @Sendable (FollowEvent) -> Void
@@ -82,6 +82,7 @@ final class FileFollower {
     let known = try configuration.parameterSets.map { path throws(SendError) in
       try ParameterSetFile.read(path)
     }
+    try check(configuration.path)
     guard let inotify = Inotify(), let waker = try? Waker() else {
       throw .cannotOpen(
         path: configuration.path, reason: "too many files are watched or open (inotify)")
@@ -92,6 +93,17 @@ final class FileFollower {
       _ = try WorkerThread { follower.run() }
     } catch {
       throw .cannotOpen(path: configuration.path, reason: "the system grants no thread")
+    }
+  }
+
+  /// A file can be awaited, but not its directory.
+  private static func check(_ path: String) throws(SendError) {
+    let directory = FileNames(path).directory
+    guard OpenFile.isDirectory(directory) else {
+      throw .cannotOpen(path: path, reason: "there is no directory \(directory)")
+    }
+    guard !OpenFile.isDirectory(path) else {
+      throw .cannotOpen(path: path, reason: "it is a directory")
     }
   }
 

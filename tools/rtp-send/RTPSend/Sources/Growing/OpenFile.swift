@@ -42,6 +42,11 @@ import NIOCore
     return Self.fields(status)
   }
 
+  static func isDirectory(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
   /// The files of `names`.
   static func entries(of names: FileNames) -> [FileChoice.Entry] {
     guard let directory = unsafe opendir(names.directory) else { return [] }
