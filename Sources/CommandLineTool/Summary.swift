@@ -115,7 +115,7 @@ enum Summary {
     let delivery = status.delivery
     let sound = words(for: status.stream?.sound, delivery)
     guard let stream = status.stream, stream.reception.received > 0 else {
-      if !sound.isEmpty { return "received \(sound)" }
+      if !sound.isEmpty { return "received \(sound)" + course(of: status, outputs: outputs) }
       let isSoundWanted = !outputs.isEmpty && outputs.allSatisfy { $0.format.inputs == .sound }
       return "received \(status.transport.delivered.counted("packet")); no "
         + (isSoundWanted ? "sound" : "video") + " was recognized"
@@ -137,16 +137,21 @@ enum Summary {
     if reception.duplicate > 0 { text += ", \(reception.duplicate) duplicate" }
     text += pictures(of: delivery)
     if !sound.isEmpty { text += "; \(sound)" }
+    return text + course(of: status, outputs: outputs)
+  }
+
+  /// What happened to the connection, and what was too slow; empty if nothing.
+  private static func course(of status: Receiver.Status, outputs: [OutputRequest]) -> String {
+    var text = ""
     let connection = status.connection.statistics
     if connection.recoveries > 0 {
       text +=
         "; reconnected \(connection.recoveries.times), "
         + "\(connection.withoutMedia.seconds.formatted(digits: 1)) s missed"
     }
-    if delivery.droppedBeforeDecoder > 0 {
-      text +=
-        "; the decoder is too slow: \(delivery.droppedBeforeDecoder.counted("access unit")) "
-        + "left out"
+    let leftOut = status.delivery.droppedBeforeDecoder
+    if leftOut > 0 {
+      text += "; the decoder is too slow: \(leftOut.counted("access unit")) left out"
     }
     for (output, request) in zip(status.outputs, outputs) where output.counters.dropped > 0 {
       let name = output.name == "-" ? "standard output" : output.name

@@ -54,6 +54,17 @@ extension Verdict {
     return "\(name == "-" ? "standard output" : name): " + noSound(report.status, wish)
   }
 
+  /// That an output of pictures has nothing because only sound came; `nil` if none has nothing.
+  static func lackOfPictures(_ report: Receiver.Report) -> String? {
+    let delivery = report.status.delivery
+    guard delivery.accessUnits == 0, delivery.soundUnits > 0 else { return nil }
+    let empty = report.outputs.enumerated().first { index, output in
+      !output.inputs.contains(.sound) && report.status.outputs[index].counters.written == 0
+    }
+    guard let name = empty?.element.name else { return nil }
+    return "\(name == "-" ? "standard output" : name): no picture came, only sound"
+  }
+
   /// Why no sound came.
   private static func noSound(_ status: Receiver.Status, _ wish: Wish) -> String {
     let tracks = status.stream?.tracks ?? []

@@ -59,7 +59,9 @@ struct Verdict {
       let missing = Self.missing(frames, report.status.delivery, wish)
       complaint = [words, missing, Self.ending(report.reason, wish)].compactMap(\.self)
         .joined(separator: "; ")
-    } else if judged == .done, let words = Self.lackOfSound(report, wish) {
+    } else if judged == .done,
+      let words = Self.lackOfSound(report, wish) ?? Self.lackOfPictures(report)
+    {
       (status, complaint) = (.noMedia, words)
     } else if judged == .done, words == nil,
       let warning = Self.undecodable(report.status, wish)

@@ -17,21 +17,31 @@ struct PlayoutClockTests {
     var interval: Int64 = 40_000_000
     var random = SeededGenerator(seed: 7)
     var clock = PlayoutClock(isLive: true)
+    /// Where the next pictures begin that are sent for some time.
+    var end: Int64 = 0
     /// The times at which pictures left, and how much later than they came.
     var left: [Instant] = []
     var waits: [Int64] = []
 
     /// Sends `count` pictures from `first` on.
     mutating func run(_ first: Int, _ count: Int) {
-      for number in first..<first + count {
-        let media = Int64(number) * interval
-        let sent = Double(media) / (1 + drift / 1e6)
-        let late = jitter > 0 ? Int64.random(in: 0...jitter, using: &random) : 0
-        let now = Instant(nanoseconds: 1_000_000_000_000 + Int64(sent) + late)
-        let due = clock.instant(of: clock.note(media, arrival: now, at: now))
-        left.append(max(due, now))
-        waits.append(now.nanoseconds(to: max(due, now)))
-      }
+      for number in first..<first + count { send(Int64(number) * interval) }
+    }
+
+    private mutating func send(_ media: Int64) {
+      let sent = Double(media) / (1 + drift / 1e6)
+      let late = jitter > 0 ? Int64.random(in: 0...jitter, using: &random) : 0
+      let now = Instant(nanoseconds: 1_000_000_000_000 + Int64(sent) + late)
+      let due = clock.instant(of: clock.note(media, arrival: now, at: now))
+      left.append(max(due, now))
+      waits.append(now.nanoseconds(to: max(due, now)))
+    }
+
+    /// Sends pictures of the next `seconds`, so far apart.
+    mutating func run(for seconds: Int64, every interval: Int64) {
+      let start = end
+      end += seconds * 1_000_000_000
+      for media in stride(from: start, to: end, by: Int(interval)) { send(media) }
     }
 
     /// The distances between pictures that leave, from `first` on.
@@ -77,6 +87,59 @@ struct PlayoutClockTests {
     #expect(
       play.distances(from: 2000).allSatisfy { abs(Double($0) - nominal) < 2_000_000 })
     #expect(play.clock.statistics.restarts == 0)
+  }
+
+  @Test("a clock that runs wrong is followed for days", arguments: [-300, 300] as [Double])
+  func days(millionths: Double) throws {
+    var play = Play(drift: millionths, jitter: 20_000_000)
+    play.run(for: 300, every: 40_000_000)
+    let early = play.waits.suffix(2500).max() ?? 0
+    for _ in 0..<3 {
+      // Most of a day in few pictures, and then all those of two minutes.
+      play.run(for: 86_280, every: 2_000_000_000)
+      play.run(for: 120, every: 40_000_000)
+      let late = play.waits.suffix(1500).max() ?? 0
+      #expect(late <= early + 3_000_000 && late < 35_000_000, "\(early) \(late)")
+      let nominal = 40_000_000 / (1 + millionths / 1e6)
+      #expect(
+        play.distances(from: play.left.count - 1500).allSatisfy {
+          abs(Double($0) - nominal) < 2_000_000
+        })
+    }
+    let found = try #require(play.clock.statistics.drift)
+    #expect(abs(found - millionths) < 1, "\(found)")
+    #expect(play.clock.statistics.restarts == 0)
+  }
+
+  @Test(
+    "sound and pictures of one time leave together, whichever of them jitters",
+    arguments: [(100, 0), (0, 100)])
+  func inStep(sound: Int, pictures: Int) throws {
+    var clock = PlayoutClock(isLive: true)
+    var random = SeededGenerator(seed: 5)
+    /// What comes, by its arrival.
+    var coming: [(arrival: Int64, media: Int64, isSound: Bool)] = []
+    for number in 0..<3000 as Range<Int64> {
+      func late(_ jitter: Int) -> Int64 { Int64(random.integer(below: jitter * 1_000_000 + 1)) }
+      let media = number * 20_000_000
+      coming.append((media + late(sound), media, true))
+      if number % 2 == 0 { coming.append((media + late(pictures), media, false)) }
+    }
+    coming.sort { $0.arrival < $1.arrival }
+    var left: (sound: [Int64: Int64], pictures: [Int64: Int64]) = ([:], [:])
+    for item in coming {
+      let now = Instant(nanoseconds: 1_000_000_000_000 + item.arrival)
+      let due = clock.instant(of: clock.note(item.media, arrival: now, at: now))
+      let time = max(due, now).nanoseconds
+      if item.isSound { left.sound[item.media] = time } else { left.pictures[item.media] = time }
+    }
+    // After the greatest delay was seen.
+    let times = left.pictures.keys.filter { $0 > 10_000_000_000 }
+    #expect(times.count > 1200)
+    for time in times {
+      let apart = try #require(left.sound[time]) - #require(left.pictures[time])
+      #expect(abs(apart) < 20_000_000, "\(time): \(apart)")
+    }
   }
 
   @Test("what a server has stored does not make everything wait afterwards")

@@ -26,6 +26,22 @@ struct RingTests {
     return program
   }
 
+  /// That of Swift, or another one.
+  private static let compiler = ["clang++", "c++"].first { name in
+    (try? RunningProcess("which", [name]).waitForExit()) == 0
+  }
+
+  @Test(
+    "the header for programs is C++ too", .enabled(if: compiler != nil, "no compiler of C++"))
+  func headerInCPlusPlus() throws {
+    let source = try Scratch.path("cpp")
+    try "#include \"rtp_recv_ring.h\"\n".write(toFile: source, atomically: true, encoding: .utf8)
+    _ = try RunningProcess.output(
+      of: try #require(Self.compiler),
+      ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", source]
+        + ["-I", Self.root.appendingPathComponent("Sources/CFrameRing/include").path])
+  }
+
   private static func start(_ mode: String, at path: String) throws -> RunningProcess {
     let reader: RunningProcess
     if mode == "c" {

@@ -171,10 +171,11 @@ struct ExpectationTests {
     #expect(result.held == true)
     let nothing = try RunningProcess(
       Product.rtpRecv,
-      ["rtp://127.0.0.1:0", "--timeout", "0.5", "--expect", "frames>=1,loss=0,fps>1,concealed=0"])
+      ["rtp://127.0.0.1:0", "--timeout", "0.5"]
+        + ["--expect", "frames>=1,loss=0,fps>1,concealed=0,audio=none"])
     #expect(try nothing.waitForExit() == 4, "\(nothing.standardError)")
     let none = try self.result(in: String(decoding: nothing.standardOutput, as: UTF8.self))
-    #expect(none.rules.map(\.held) == [false, nil, nil, nil])
+    #expect(none.rules.map(\.held) == [false, nil, nil, nil, nil])
     #expect(none.held == false)
   }
 

@@ -134,6 +134,10 @@ struct PictureLinesTests {
     let repaired = lines.reduce(0) { $0 + (Self.int($1["repaired"]) ?? 0) }
     #expect(repaired > 0)
     #expect(repaired == statistics["rtp", "repaired"])
+    // The clocks of sender and receiver are the same.
+    let captured = try #require(Self.int(lines.last?["capture_time_ns"]))
+    let arrived = try #require(Self.int(lines.last?["last_arrival_ns"]))
+    #expect(abs(captured - arrived) < 60_000_000_000)
   }
 
   @Test("pictures that are left out have a line with the reason")

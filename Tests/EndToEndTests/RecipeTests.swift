@@ -81,6 +81,9 @@ struct RecipeTests {
     for line in statuses.split(separator: "\n") {
       #expect(line.hasPrefix("0 "), "\(line)\n\(said)")
     }
+    // A program in Python whose status is not that of the last command.
+    let mistake = #/(Module\w+|Import|Attribute|Name|Type|Value|Index|Syntax)Error/#
+    #expect(!shell.standardError.contains(mistake), "\(said)")
     for match in script.matches(of: #/(?:-o|--stats|--capture) ([a-z0-9]+\.[a-z0-9]+)/#) {
       let size = try FileManager.default.attributesOfItem(atPath: "\(folder)/\(match.1)")[.size]
       #expect(size as? Int ?? 0 > 0, "\(match.1)\n\(said)")

@@ -78,6 +78,21 @@ struct RecordingTests {
     try sender.waitForExit()
   }
 
+  @Test("who knows no options gets a camera's pictures and sound, while they are written")
+  func newcomer() throws {
+    let server = try RTSPSendTests.Server(
+      [("pattern", "live")], ["--size", "256x144", "--bitrate", "300k", "--audio", "pcma"])
+    let recording = try Scratch.path("mp4")
+    let receiver = try RunningProcess(Product.rtpRecv, [server.url("live"), "-o", recording])
+    try waitUntil("pictures and sound", within: .seconds(60)) {
+      (try? Self.probe(recording, "stream=codec_name")) == "h264\naac"
+    }
+    #expect(try FFmpeg.frameHashes(of: recording).count >= 15)
+    receiver.send(signal: SIGINT)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    #expect(try server.stop() == 0)
+  }
+
   @Test("a recording goes into a pipe too", arguments: Container.allCases)
   func pipe(_ container: Container) throws {
     let (sender, address) = try Self.server(["--frames", "120"])
@@ -258,9 +273,15 @@ struct RecordingTests {
     #expect(last.contains(#""sound":{"from":"pcmu","to":"aac"}"#))
   }
 
+  /// Whether there is a program that shows what another one asks of the system, and can refuse it.
+  private static let mayTrace: Bool = {
+    let trace = try? RunningProcess(
+      "strace", ["-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "true"])
+    return (try? trace?.waitForExit(within: 20)) == 0
+  }()
+
   @Test(
-    "files are put on the disk, and the folder with their names",
-    .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/strace")))
+    "files are put on the disk, and the folder with their names", .enabled(if: mayTrace))
   func stored() throws {
     let (sender, address) = try Self.server(["--frames", "120"])
     let folder = try TemporaryFolder()
@@ -299,6 +320,55 @@ struct RecordingTests {
       let frames = try FFmpeg.frameHashes(of: folder(name)).count
       #expect(frames > 0 && frames.isMultiple(of: 30))
     }
+  }
+
+  /// A recording, and how the disk answers when it is to store what was written the first time.
+  private static func receiver(
+    from address: String, to path: String, whileTheDisk answer: String
+  ) throws -> RunningProcess {
+    try RunningProcess(
+      "strace",
+      [
+        "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e",
+        "inject=fdatasync:\(answer):when=1",
+      ]
+        + [Product.rtpRecv, "udp://\(address)", "-o", path, "--verbose"])
+  }
+
+  @Test(
+    "a disk that fails is named at once, and the next file is tried", .enabled(if: mayTrace),
+    arguments: Container.allCases)
+  func failingDisk(_ container: Container) throws {
+    let (sender, address) = try Self.server(["--frames", "300"])
+    let folder = try TemporaryFolder()
+    let receiver = try Self.receiver(
+      from: address, to: folder("cam." + container.rawValue), whileTheDisk: "error=EIO")
+    _ = try receiver.waitForLine(
+      #/cannot be written: Input\/output error; .*the next file is tried/#)
+    #expect(!receiver.standardError.contains("access units"))
+    #expect(try receiver.waitForExit() == 6)
+    try sender.waitForExit()
+    #expect(receiver.standardError.contains("300 access units"), "\(receiver.standardError)")
+    #expect(receiver.standardError.contains("the recording has a hole"))
+    #expect(folder.names.count == 2)
+    for name in folder.names {
+      #expect(try FFmpeg.frameHashes(of: folder(name)).count >= 30, "\(name)")
+    }
+  }
+
+  @Test(
+    "a disk that stalls is named while it does, and nothing is lost", .enabled(if: mayTrace))
+  func stalledDisk() throws {
+    let (sender, address) = try Self.server(["--frames", "360", "--fps", "10"])
+    let path = try Scratch.path("mp4")
+    let receiver = try Self.receiver(
+      from: address, to: path, whileTheDisk: "delay_enter=6000000")
+    _ = try receiver.waitForLine(
+      #/warning: the disk has not taken what is written to .* for \d+ s/#)
+    #expect(!receiver.standardError.contains("access units"))
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    try sender.waitForExit()
+    #expect(try Self.probe(path, "stream=nb_read_packets") == "360")
   }
 
   /// Whether a file system of a test's own can be mounted.

@@ -142,6 +142,20 @@ struct RingTests {
       String(decoding: reader.standardOutput, as: UTF8.self).contains("refuses the connection"))
   }
 
+  @Test("while a camera cannot be reached, Python is told why, and waits for it")
+  func lostSource() throws {
+    let script = """
+      with rtp_recv.open(sys.argv[1]) as camera:
+          while "refuses the connection" not in camera.message:
+              print(camera.wait(0.2).name, camera.message)
+          print("waits", camera.wait(0.2).name, camera.message)
+      """
+    let port = try FreePort.tcp()
+    let reader = try Self.python(script, ["rtsp://127.0.0.1:\(port)/x"])
+    #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
+    _ = try reader.waitForLine(#/waits LOST .*refuses the connection.*; connecting again/#)
+  }
+
   @Test("rtp-recv ends with the Python program that started it, even if that is killed")
   func killedProgram() throws {
     let (sender, address) = try CommandTests.server([])

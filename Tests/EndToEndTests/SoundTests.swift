@@ -229,7 +229,7 @@ struct SoundTests {
     let receiver = try RunningProcess(
       Product.rtpRecv,
       ["rtp://127.0.0.1:\(port)", "--frames", "100", "--duration", "3s", "--stats", "-"]
-        + ["--expect", "gap<=1s, duration>=2s, audio=pcmu"])
+        + ["--expect", "gap<=1s, duration>=2s, audio=pcmu, loss<=50%, lost<100, jitter<1min"])
     _ = try receiver.waitForLine(#/listening on/#)
     let sender = try RunningProcess(
       Product.rtpSend,

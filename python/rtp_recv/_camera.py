@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -15,6 +16,10 @@ from ._ring import Ring
 _ENDING_TIME = 4.0
 # How long to wait before one that was killed is started again.
 _RESTART_PAUSE = 1.0
+
+# Bytes of what rtp-recv says that are of interest, and after which the rest is forgotten.
+_LONGEST_MESSAGE = 4096
+_MOST_MESSAGES = 1 << 20
 
 # Ends rtp-recv, and removes the folder once it has ended, within five seconds.
 _WATCH = """
@@ -42,18 +47,20 @@ class Camera(Ring):
     ) -> None:
         self._folder = tempfile.mkdtemp(prefix="rtp-recv-")
         path = os.path.join(self._folder, "frames")
-        self._command: List[str] = [program, source, "-o", f"shm:{path}", "--quiet"]
+        self._command: List[str] = [program, source, "-o", f"shm:{path}"]
         self._command += ["--pixel-format", pixel_format]
         if size is not None:
             self._command += ["--size", f"{size[0]}x{size[1]}"]
-        if reconnect:
-            self._command.append("--reconnect")
+        # What connects again says why it has to; what does not ends with the reason.
+        self._command += ["--reconnect"] if reconnect else ["--quiet"]
         self._command += options
         self._restarts = reconnect
         self._started_at = 0.0
         self._process: Optional["subprocess.Popen[bytes]"] = None
         self._watch: Optional["subprocess.Popen[bytes]"] = None
         self._messages: IO[bytes] = tempfile.TemporaryFile()
+        # rtp-recv writes at its end, wherever that is.
+        fcntl.fcntl(self._messages, fcntl.F_SETFL, os.O_APPEND)
         try:
             self._start()
             # The writer needs a moment to make its socket.
@@ -70,11 +77,40 @@ class Camera(Ring):
     def __enter__(self) -> "Camera":
         return self
 
+    @property
+    def message(self) -> str:
+        """The last line that rtp-recv has said: while the camera is lost, why; empty if none."""
+        return self._said().rpartition("\n")[2]
+
+    def _said(self) -> str:
+        """The end of what rtp-recv has said since it was started."""
+        if self._messages.closed:
+            return ""
+        file = self._messages.fileno()
+        start = max(0, os.fstat(file).st_size - _LONGEST_MESSAGE)
+        return os.pread(file, _LONGEST_MESSAGE, start).decode(errors="replace").strip()
+
+    def _forget(self) -> None:
+        """Keeps what rtp-recv says from filling the disk, if the camera is lost again and again."""
+        file = self._messages.fileno()
+        if os.fstat(file).st_size > _MOST_MESSAGES:
+            said = self._said()
+            os.ftruncate(file, 0)
+            os.write(file, f"{said}\n".encode())
+
+    def _take(self) -> bool:
+        if not super()._take():
+            return False
+        self._forget()
+        return True
+
     def _try_to_connect(self) -> bool:
         if super()._try_to_connect():
             return True
         status = self._process.poll() if self._process is not None else None
         if status is None or self._is_closed:
+            if not self._is_closed:
+                self._forget()
             return False
         if status == 0:
             # The stream has ended in order; so has the ring.
@@ -83,8 +119,7 @@ class Camera(Ring):
             return False
         # A signal says nothing about the source.
         if not self._restarts or status > 0:
-            self._messages.seek(0)
-            raise CameraError(status, self._messages.read().decode(errors="replace").strip())
+            raise CameraError(status, self._said())
         if time.monotonic() - self._started_at > _RESTART_PAUSE:
             self._start()
         return False
@@ -92,9 +127,7 @@ class Camera(Ring):
     def _start(self) -> None:
         self._started_at = time.monotonic()
         self._end_watch()
-        # The next one goes on writing where this file is.
-        self._messages.seek(0)
-        self._messages.truncate()
+        os.ftruncate(self._messages.fileno(), 0)
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=self._messages)
@@ -133,7 +166,7 @@ def open(
     """Starts rtp-recv on ``source``, and reads its frames.
 
     The password of a camera comes from ``--password-file`` among the options, or from the
-    environment (``RTP_RECV_PASSWORD``).
+    environment (``RTP_RECV_PASSWORD``). While there are no frames, ``Camera.message`` says why.
 
     :param source: what rtp-recv takes, such as ``rtsp://user@camera/stream``.
     :param pixel_format: bgr24, rgb24, gray8, nv12, yuv420p, p010le, gray10le or yuv420p10le.

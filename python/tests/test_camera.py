@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import time
 import unittest
 
 import rtp_recv
@@ -54,6 +55,27 @@ class CameraTests(unittest.TestCase):
                 camera.wait(10)
         self.assertEqual((raised.exception.status, str(raised.exception)), (3, "refused"))
         self.assertEqual(self.starts(), 1)
+
+    def test_what_was_said_last_is_there_while_there_are_no_frames(self):
+        with self.open("echo first >&2; echo 'no such stream' >&2; exec sleep 30") as camera:
+            end = time.monotonic() + 20
+            while camera.message != "no such stream" and time.monotonic() < end:
+                self.assertIs(camera.wait(0.1), Reason.LOST)
+            self.assertEqual(camera.message, "no such stream")
+        self.assertEqual(camera.message, "")
+
+    def test_what_is_said_again_and_again_does_not_fill_the_disk(self):
+        script = """
+            head -c 3000000 /dev/zero | tr '\\0' '\\n' >&2
+            echo last >&2; exec sleep 30"""
+        with self.open(script) as camera:
+            end = time.monotonic() + 20
+            size = 1 << 30
+            while (camera.message != "last" or size > 1 << 20) and time.monotonic() < end:
+                camera.wait(0.1)
+                size = os.fstat(camera._messages.fileno()).st_size
+            self.assertEqual(camera.message, "last")
+            self.assertLessEqual(size, 1 << 20)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ import Synchronization
 
 /// Deletes old files of a recording, on a thread of its own: a folder may have many files, and a
 /// disk may stall.
+///
+/// It looks when it is told to, and from time to time: files get old while nothing is recorded.
 final class Retention: Sendable {
   /// What was deleted so far.
   struct Totals: Sendable, Hashable {
@@ -14,32 +16,48 @@ final class Retention: Sendable {
     var failure: Int32?
   }
 
-  /// One look at the folder is as good as several.
-  private static let limits = QueueLimits(count: 1, bytes: 1)
+  private struct Request {
+    var isWanted = false
+    var isClosed = false
+  }
 
-  private let queue = BoundedQueue<Void>(limits: limits)
+  /// From one look to the next where nobody asks for one.
+  private static let pause = Duration.seconds(600)
+
+  private let request = Monitor(Request())
   /// The path of the file that is being written, if any.
   private let open = Mutex<String?>(nil)
   private let result = Mutex(Totals())
 
-  /// Begins to look after the files of `name`.
+  /// Begins to look after the files of `name`, at least after each `pause`.
   ///
   /// - Throws: ``ThreadError``.
-  init(of name: NamePattern, keeping rules: [RetentionRule]) throws(ThreadError) {
-    _ = try WorkerThread { [queue, weak self] in
-      while queue.take() != nil { self?.delete(name, rules) }
+  init(
+    of name: NamePattern, keeping rules: [RetentionRule], pause: Duration = pause
+  ) throws(ThreadError) {
+    _ = try WorkerThread { [request, weak self] in
+      while Self.waits(for: request, atMost: pause) { self?.delete(name, rules) }
     }
   }
 
-  deinit { queue.close() }
+  deinit { request.update { $0.isClosed = true } }
 
   var totals: Totals { result.withLock(\.self) }
 
   /// Notes which file is written from now on, before it is made.
   func note(open path: String?) { open.withLock { $0 = path } }
 
-  /// Has the thread look for files to delete.
-  func look() { _ = queue.offer((), bytes: 1) }
+  /// Has the thread look for files to delete; one look is as good as several.
+  func look() { request.update { $0.isWanted = true } }
+
+  /// Blocks the thread until it is to look; `false` when there is nothing more to look after.
+  private static func waits(for request: Monitor<Request>, atMost pause: Duration) -> Bool {
+    let isClosed = request.wait(until: .now.advanced(by: pause)) { request -> Bool? in
+      defer { request.isWanted = false }
+      return request.isWanted || request.isClosed ? request.isClosed : nil
+    }
+    return isClosed != true
+  }
 
   private func delete(_ name: NamePattern, _ rules: [RetentionRule]) {
     let folder = name.folder.isEmpty ? "." : name.folder

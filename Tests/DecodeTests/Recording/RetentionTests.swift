@@ -57,4 +57,15 @@ import Testing
       folder.names == ["cam-20200101T000000Z.mp4", "cam-20200101T000000Z.mp4.txt", "precious.mp4"])
     #expect(retention.totals.failure == nil)
   }
+
+  @Test func whatGetsOldIsDeletedWhileNothingIsRecorded() async throws {
+    let folder = try TemporaryFolder()
+    let name = "cam-20200101T000000Z.mp4"
+    try Data(count: 4096).write(to: folder.url(name))
+    let retention = try Retention(
+      of: NamePattern(piecesOf: folder("cam.mp4")), keeping: [.age(.seconds(1))],
+      pause: .milliseconds(20))
+    try await eventually { folder.names.isEmpty }
+    #expect(retention.totals.files == 1)
+  }
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Serves one file with GStreamer's RTSP server at rtsp://ADDRESS:PORT/stream.
+"""Serves one file, or a tone, with GStreamer's RTSP server at rtsp://ADDRESS:PORT/stream.
 
 Prints `ready PORT` once the port is open. Every client is sent the
 file from its first frame, paced as its timestamps say; at its end RTCP says goodbye.
@@ -92,8 +92,8 @@ def attach(factory, probe):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", help="an MP4 file of H.264 or H.265")
-    parser.add_argument("codec", choices=["h264", "h265"])
+    parser.add_argument("file", help="an MP4 file of H.264 or H.265, or - for a tone alone")
+    parser.add_argument("codec", help="h264, h265, or the elements that code and pack the tone")
     parser.add_argument("--protocol", choices=sorted(PROTOCOLS), help="the only one that is served")
     parser.add_argument("--address", default="127.0.0.1")
     parser.add_argument("--port", default="0", help="one that the kernel chooses unless given")
@@ -115,11 +115,13 @@ def main():
     factory = GstRtspServer.RTSPMediaFactory()
     sound = "audiotestsrc ! audioconvert ! mulawenc ! rtppcmupay name=pay0 pt=0"
     number = 1 if arguments.sound_first else 0
-    factory.set_launch(
-        f"( {sound if arguments.sound_first else ''}"
-        f" filesrc location={arguments.file} ! qtdemux ! {arguments.codec}parse"
-        f" config-interval=-1 ! rtp{arguments.codec}pay name=pay{number} pt=96 )"
+    video = (
+        f"filesrc location={arguments.file} ! qtdemux ! {arguments.codec}parse"
+        f" config-interval=-1 ! rtp{arguments.codec}pay name=pay{number} pt=96"
     )
+    tone = f"audiotestsrc ! audioconvert ! audioresample ! {arguments.codec} name=pay0 pt=97"
+    media = tone if arguments.file == "-" else video
+    factory.set_launch(f"( {sound if arguments.sound_first else ''} {media} )")
     factory.set_shared(False)
     if arguments.feedback:
         factory.set_profiles(GstRtsp.RTSPProfile.AVPF)

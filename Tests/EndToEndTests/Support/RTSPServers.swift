@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// GStreamer's RTSP server, serving a clip to each client from its first frame.
+/// GStreamer's RTSP server, serving a clip or a tone to each client from its beginning.
 struct GStreamerServer {
   static let user = "viewer"
   static let password = "canary-4711"
@@ -13,11 +13,20 @@ struct GStreamerServer {
 
   /// Starts a server with the `options` of its script.
   init(_ clip: Clip, _ options: [String] = [], on machine: NeighbouringMachine? = nil) throws {
+    try self.init([clip.container, clip.codec.rawValue], options, on: machine)
+  }
+
+  /// Starts a server of a tone of 440 Hz that these `elements` code and pack.
+  init(tone elements: String) throws { try self.init(["-", elements], [], on: nil) }
+
+  private init(
+    _ media: [String], _ options: [String], on machine: NeighbouringMachine?
+  ) throws {
     address = machine?.address ?? "127.0.0.1"
     let script = Bundle.module.resourceURL?
       .appendingPathComponent("Servers/gstreamer-rtsp-server.py").path
     let command =
-      ["/usr/bin/python3", script ?? "", clip.container, clip.codec.rawValue]
+      ["/usr/bin/python3", script ?? ""] + media
       + ["--address", address, "--user", Self.user, "--password", Self.password] + options
     process = try RunningProcess("env", (machine?.prefix ?? []) + command)
     port = UInt16(try process.waitForLine(#/ready (\d+)/#).1) ?? 0
