@@ -198,6 +198,16 @@ import Testing
     )
   }
 
+  /// Where a file broke off, its last NAL unit has a header and nothing more.
+  @Test func whatIsCutBehindItsHeaderBelongsToNothing() {
+    #expect(
+      sizes([Self.sequence(), Self.picture(), Self.slice.unit, ByteBuffer(bytes: [0x41])]) == [3])
+    #expect(sizes([unit(19), ByteBuffer(bytes: [0x02, 0x01])], .h265) == [1])
+    // An end has nothing else.
+    #expect(sizes([Self.slice.unit, ByteBuffer(bytes: [0x0A]), Self.slice.unit]) == [2, 1])
+    #expect(sizes([unit(19), ByteBuffer(bytes: [0x48, 0x01]), unit(1)], .h265) == [2, 1])
+  }
+
   @Test func aPictureThatWasThoughtToBeWholeGoesOn() {
     var grouper = AccessUnitGrouper(.h264)
     for unit in [Self.sequence(), Self.picture(), Self.slice.unit] { _ = grouper.take(unit) }
@@ -233,6 +243,31 @@ import Testing
     // The first segment of the second picture is lost.
     #expect(sizes([unit(19), unit(1, first: false)], .h265) == [1, 1])
     #expect(sizes([unit(1), unit(36), unit(1, first: false)], .h265) == [2, 1])
+  }
+
+  /// Slices of a picture in any order (§7.4.1.2.4, arbitrary slice order), some of them again as
+  /// redundant ones: no first macroblock tells where the next picture begins.
+  @Test func slicesInAnyOrderMakeTheSamePictures() async throws {
+    let folder = try TemporaryFolder()
+    let file = folder.url("clip.h264")
+    try await FFmpeg.makeClip(
+      file, frames: 40,
+      ["-c:v", "libx264", "-profile:v", "baseline", "-g", "10", "-x264-params", "slices=6"])
+    let bytes = ByteBuffer(bytes: try Data(contentsOf: file))
+    var grouper = AccessUnitGrouper(.h264)
+    var groups = AnnexB.units(in: bytes).compactMap { grouper.take($0)?.units }
+    if let last = grouper.finish() { groups.append(last.units) }
+    #expect(groups.count == 40)
+    var dice = SeededGenerator(seed: 9)
+    for _ in 0..<20 {
+      let shuffled = groups.map { units -> [ByteBuffer] in
+        let isSlice = { (unit: ByteBuffer) in [1, 5].contains(Codec.h264.type(of: unit) ?? 0) }
+        // Without messages and delimiters, which would begin the next picture.
+        return units.filter { Codec.h264.parameterSet($0) != nil }
+          + units.filter(isSlice).shuffled(using: &dice)
+      }
+      #expect(sizes(shuffled.flatMap { $0 }) == shuffled.map(\.count))
+    }
   }
 
   /// Streams of encoders: as many access units as FFmpeg finds packets, wherever they are cut.

@@ -15,6 +15,47 @@ enum Growing {
     var pictures: [[ByteBuffer]]
     var ends: [Int]
     var known: KnownVideo
+
+    /// The slices, which tell the pictures.
+    var slices: [ByteBuffer?] { pictures.map(\.last) }
+  }
+
+  /// The ways in which a file can grow.
+  enum Form: CaseIterable { case annexB, fragments, plain }
+
+  static func clip(_ form: Form) async throws -> Clip {
+    switch form {
+    case .annexB: try annexB(try await plain())
+    case .fragments: try await fragmented("empty_moov+frag_every_frame+default_base_moof")
+    case .plain: try await plain()
+    }
+  }
+
+  /// The same pictures as an elementary stream; filler data can make it one of whole pages.
+  static func annexB(_ clip: Clip, fillsPages: Bool = false) throws -> Clip {
+    var sets = clip.known.ordered
+    let pictures = clip.pictures.flatMap { $0 }
+    if fillsPages {
+      let length = Bitstream.AnnexB.stream(of: sets + pictures).readableBytes
+      // A start code and the header come with it; one page more is always enough.
+      let filler = 2 * 4096 - length % 4096 - 5
+      sets.append(
+        ByteBuffer(bytes: [0x0C] + [UInt8](repeating: 0xFF, count: filler - 1) + [0x80]))
+    }
+    var clip = clip
+    clip.bytes = Array(Bitstream.AnnexB.stream(of: sets + pictures).readableBytesView)
+    #expect(!fillsPages || clip.bytes.count.isMultiple(of: 4096))
+    clip.ends = try ends(of: clip)
+    return clip
+  }
+
+  /// Each picture ends where its last slice does, which occurs once.
+  private static func ends(of clip: Clip) throws -> [Int] {
+    let data = Data(clip.bytes)
+    return try clip.slices.map { slice in
+      let slice = Data(try #require(slice).readableBytesView)
+      return try #require(data.range(of: slice)).upperBound
+    }
   }
 
   static let frames = 12
@@ -68,13 +109,7 @@ enum Growing {
     let bytes = try [UInt8](Data(contentsOf: file))
     var clip = plain
     clip.bytes = bytes
-    clip.ends = []
-    // Each picture ends where its last slice does, which occurs once.
-    let data = Data(bytes)
-    for picture in plain.pictures {
-      let slice = Data(try #require(picture.last).readableBytesView)
-      clip.ends.append(try #require(data.range(of: slice)).upperBound)
-    }
+    clip.ends = try ends(of: clip)
     return clip
   }
 
@@ -185,21 +220,33 @@ enum Growing {
   }
 
   /// A thousand files of one writer, which is killed at any byte of each.
-  @Test(arguments: [true, false]) func nothingIsLostOrDoubledWhereWritersDie(
-    isPlain: Bool
+  @Test(arguments: Growing.Form.allCases) func nothingIsLostOrDoubledWhereWritersDie(
+    form: Growing.Form
   ) async throws {
-    let clip =
-      try await isPlain
-      ? Growing.plain() : Growing.fragmented("empty_moov+frag_every_frame+default_base_moof")
+    let clip = try await Growing.clip(form)
     var dice = SeededGenerator(seed: 17)
-    var stream = GrowingStream(clip.known, framesPerSecond: nil)
+    var stream = GrowingStream(form == .plain ? clip.known : nil, framesPerSecond: nil)
     var times: [Int64] = []
-    for _ in 0..<1000 {
-      let end = dice.integer(below: clip.bytes.count + 1)
+    for number in 0..<1000 {
+      // The first one has to say what the video is.
+      let end = number == 0 ? clip.bytes.count : dice.integer(below: clip.bytes.count + 1)
       var units = try read(Array(clip.bytes[..<end]), into: &stream) { dice.number(upTo: 4000) }
+      // Either the next file comes, or it is noticed before that the writer has gone.
+      if number.isMultiple(of: 2) {
+        while let unit = try stream.settle(at: 0, isOver: true) { units.append(unit) }
+      }
+      let settled = units.count
       while let unit = try stream.finishFile(at: 0) { units.append(unit) }
+      try #require(!number.isMultiple(of: 2) || units.count == settled, "\(end)")
       let whole = clip.ends.filter { $0 <= end }.count
-      try #require(Growing.slices(units) == clip.pictures.prefix(whole).map(\.last), "\(end)")
+      let slices = Growing.slices(units)
+      try #require(slices.prefix(whole) == clip.slices.prefix(whole), "\(end)")
+      // Nothing tells that the last NAL unit of an elementary stream is cut.
+      for slice in slices.dropFirst(whole) {
+        try #require(form == .annexB && slices.count == whole + 1, "\(end)")
+        let (cut, picture) = (try #require(slice), try #require(clip.slices[whole]))
+        try #require(picture.readableBytesView.starts(with: cut.readableBytesView), "\(end)")
+      }
       times += units.map(\.decodingTicks)
       stream.beginFile()
     }
@@ -257,17 +304,10 @@ enum Growing {
 
   /// A writer that pauses within a NAL unit damages one picture; then nothing is guessed any more.
   @Test func afterAPauseWithinAPictureNothingIsGuessed() async throws {
-    let clip = try await Growing.plain()
-    let bytes = Array(
-      Bitstream.AnnexB.stream(of: clip.known.ordered + clip.pictures.flatMap { $0 })
-        .readableBytesView)
-    let data = Data(bytes)
-    let ends = try clip.pictures.map { picture in
-      let slice = Data(try #require(picture.last).readableBytesView)
-      return try #require(data.range(of: slice)).upperBound
-    }
+    let clip = try await Growing.clip(.annexB)
+    let bytes = clip.bytes
     // Some bytes before the end of each picture, but not where a page ends, and not behind a zero.
-    let cuts = ends.map { end in
+    let cuts = clip.ends.map { end in
       (end - 10..<end - 1).last { !$0.isMultiple(of: 4096) && bytes[$0 - 1] != 0 } ?? end - 3
     }
     var stream = GrowingStream(nil, framesPerSecond: 30)

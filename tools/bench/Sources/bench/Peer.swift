@@ -11,6 +11,9 @@ struct Peer: Sendable {
   static let rtpRecv =
     ProcessInfo.processInfo.environment["RTP_RECV"] ?? "../../.build/release/rtp-recv"
 
+  static let rtpSend =
+    ProcessInfo.processInfo.environment["RTP_SEND"] ?? "../../.build/release/rtp-send"
+
   /// Our receiver as a user gets it: default settings, the codec recognized from the packets.
   static func ours(format: String) -> Peer {
     Peer(name: "rtp-recv") { port, _, output in

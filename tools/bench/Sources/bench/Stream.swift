@@ -105,6 +105,34 @@ final class UDPSocket {
     }
   }
 
+  /// Has the kernel note when packets come, for ``receive(within:)``.
+  func noteTimes() {
+    var isOn: Int32 = 1
+    setsockopt(descriptor, SOL_SOCKET, 35 /* SO_TIMESTAMPNS */, &isOn, 4)
+  }
+
+  /// The next packet and when it came, in seconds of `CLOCK_REALTIME`, if there is one in time.
+  func receive(within milliseconds: Int32) -> (packet: [UInt8], time: Double)? {
+    var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    guard poll(&poller, 1, milliseconds) > 0 else { return nil }
+    var packet = [UInt8](repeating: 0, count: 2048)
+    // One message: 16 bytes of header, then seconds and nanoseconds.
+    var control = [Int64](repeating: 0, count: 16)
+    let count = packet.withUnsafeMutableBytes { packet in
+      control.withUnsafeMutableBytes { control in
+        var piece = iovec(iov_base: packet.baseAddress, iov_len: packet.count)
+        return withUnsafeMutablePointer(to: &piece) { piece in
+          var header = msghdr()
+          (header.msg_iov, header.msg_iovlen) = (piece, 1)
+          (header.msg_control, header.msg_controllen) = (control.baseAddress, control.count)
+          return recvmsg(descriptor, &header, 0)
+        }
+      }
+    }
+    guard count > 0 else { return nil }
+    return (Array(packet[0..<count]), Double(control[2]) + Double(control[3]) / 1e9)
+  }
+
   func send(_ packet: [UInt8], to port: UInt16) {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)

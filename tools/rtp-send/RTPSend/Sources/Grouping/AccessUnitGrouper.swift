@@ -29,7 +29,7 @@ struct AccessUnitGrouper {
     fileprivate var hasPicture = false
   }
 
-  /// NAL units that were left out because their access unit was too long.
+  /// NAL units that were left out: their access unit was too long, or nothing is left of them.
   private(set) var leftOut = 0
 
   private let codec: Codec
@@ -61,6 +61,11 @@ struct AccessUnitGrouper {
   /// Takes the next NAL unit, which begins at `offset` in a file, and gives the access unit that
   /// ended before it.
   mutating func take(_ unit: ByteBuffer, at offset: Int64 = 0) -> Group? {
+    guard unit.readableBytes > codec.headerLength || isEnd(unit) else {
+      // All but the header is cut off, as where a writer died; nothing tells what it belongs to.
+      leftOut += 1
+      return nil
+    }
     let place = boundary.place(of: unit)
     if case .unknownYet = place {
       // A stream of nothing else would be kept forever.
@@ -131,6 +136,14 @@ struct AccessUnitGrouper {
     ended.order = ended.isContinued ? lastOrder : reader.order(of: ended.units)
     ended.isRandomAccess = ended.isRandomAccess || ended.units.contains(where: isRecoveryPoint)
     return ended
+  }
+
+  /// Whether `unit` ends a sequence or the stream, for which a header is enough.
+  private func isEnd(_ unit: ByteBuffer) -> Bool {
+    switch (codec, codec.type(of: unit)) {
+    case (.h264, 10), (.h264, 11), (.h265, 36), (.h265, 37): true
+    default: false
+    }
   }
 
   /// Whether `unit` says that pictures are right from here on (H.264 §D.2.8), as encoders with open

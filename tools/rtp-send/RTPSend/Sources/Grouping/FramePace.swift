@@ -8,16 +8,20 @@ struct FramePace {
   static let usualRate = 25.0
   /// How far pictures may be from their time.
   private static let tolerance = 45_000.0
-  /// A rate is measured over a second at least, so that pictures that were written at once, or
-  /// before anybody read them, do not count.
+  /// A rate is measured over a second at least.
   private static let shortestMeasurement = 90_000.0
+  /// Pictures that come more than so many times as fast were written before anybody read them.
+  private static let backlogSpeed = 8.0
 
   private var ticksPerField: Double
   private let isFixed: Bool
   /// The time of the next picture.
   private var time = 0.0
-  /// Where time and arrival were the same, and how many fields have come since.
-  private var anchor: (arrival: Double, time: Double, fields: Int64)?
+  /// Where time and arrival were the same.
+  private var anchor: (arrival: Double, time: Double)?
+  /// Since when the rate is measured, and how many fields have come since.
+  private var measurement = (arrival: 0.0, fields: 0.0)
+  private var lastArrival = 0.0
 
   /// A rate that somebody set is kept; one that the stream says may be wrong.
   init(framesPerSecond: Double?, isFixed: Bool) {
@@ -32,32 +36,38 @@ struct FramePace {
   mutating func next(fields: Int64, at arrival: Int64) -> Int64 {
     let arrival = Double(arrival)
     if let anchor {
-      let elapsed = arrival - anchor.arrival
-      let lead = time - anchor.time - elapsed
+      // A pause says nothing of the rate.
+      if arrival - lastArrival > Self.tolerance { measurement = (arrival, 0) }
+      let lead = time - anchor.time - (arrival - anchor.arrival)
       if abs(lead) > Self.tolerance {
-        if !isFixed, elapsed >= Self.shortestMeasurement, anchor.fields > 0 {
-          ticksPerField = min(max(elapsed / Double(anchor.fields), 90), 450_000)
-        }
+        measure(at: arrival)
         if lead < 0 { time -= lead }
-        self.anchor = (arrival, time, 0)
+        self.anchor = (arrival, time)
       }
     } else {
-      anchor = (arrival, time, 0)
+      (anchor, measurement) = ((arrival, time), (arrival, 0))
     }
+    lastArrival = arrival
     let present = time
     advance(by: fields)
     return Int64(present.rounded())
   }
 
-  /// Lets the time go on to `time` at least, for pictures whose times something else says.
-  mutating func pass(_ time: Int64, fields: Int64) {
-    self.time = max(self.time, Double(time))
-    advance(by: fields)
-    anchor = nil
+  private mutating func measure(at arrival: Double) {
+    let elapsed = arrival - measurement.arrival
+    if elapsed >= Self.shortestMeasurement {
+      if !isFixed, measurement.fields > 0 {
+        ticksPerField = min(max(elapsed / measurement.fields, 90), 450_000)
+      }
+    } else if measurement.fields * ticksPerField <= Self.backlogSpeed * elapsed {
+      // More has to come.
+      return
+    }
+    measurement = (arrival, 0)
   }
 
   private mutating func advance(by fields: Int64) {
     time += Double(fields) * ticksPerField
-    anchor?.fields += fields
+    measurement.fields += Double(fields)
   }
 }

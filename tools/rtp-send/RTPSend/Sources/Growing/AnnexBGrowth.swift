@@ -36,7 +36,8 @@ struct AnnexBGrowth {
   /// The end of a unit is only known when the next one begins, and that is a picture later. With
   /// `isOver` the writer has gone, and nothing else can be waited for.
   mutating func settle(isOver: Bool) throws(GrowingFault) -> GrowingPicture? {
-    if isOver || !isPatient && !burst.isMultiple(of: Self.page), splitter.mayBeWhole {
+    let isLikely = !isPatient && !burst.isMultiple(of: Self.page) && splitter.mayBeWhole
+    if isOver || isLikely {
       burst = 0
       if let unit = splitter.finish() { try take(unit: unit) }
     }

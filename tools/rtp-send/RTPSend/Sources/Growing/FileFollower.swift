@@ -46,6 +46,8 @@ final class FileFollower {
   private static let lookAgainInterval: Int64 = 20_000_000
   /// Some file systems report no changes, so it is looked without being told.
   private static let lookInterval: Int64 = 250_000_000
+  /// Looks without being told take one part in so many of the time, however many files there are.
+  private static let lookShare: Int64 = 400
   private static let ticksPerNanosecond = 90_000.0 / 1e9
   /// The most bytes of old pictures that are kept before the newest key picture is found.
   private static let longestBacklog = 64 << 20
@@ -61,8 +63,12 @@ final class FileFollower {
   private var choice: FileChoice
   private var file: OpenFile?
   private var isClosed = false
+  /// Its writer had gone before it was opened here.
+  private var wasClosed = false
   private var lastByte = Instant(nanoseconds: 0)
   private var lastLook = Instant(nanoseconds: 0)
+  /// How long it took.
+  private var lookCost: Int64 = 0
   private var isLookDue = true
   private var isSettled = true
   /// Pictures that were there when following began, from the newest key picture on.
@@ -117,12 +123,12 @@ final class FileFollower {
     self.waker = waker
     self.onEvent = onEvent
     names = FileNames(configuration.path)
-    choice = FileChoice(hasOneName: !names.isPattern)
+    choice = FileChoice(hasOneName: names.onlyName != nil)
     stream = GrowingStream(known, framesPerSecond: configuration.framesPerSecond)
   }
 
   private func run() {
-    inotify.watch(directory: names.directory)
+    inotify.watch(names)
     do throws(SendError) {
       try begin()
       while !output.isStopped {
@@ -141,7 +147,7 @@ final class FileFollower {
   private func begin() throws(SendError) {
     var hasWaited = false
     while !output.isStopped {
-      let entries = OpenFile.entries(of: names)
+      let entries = entries()
       if let entry = choice.begin(in: entries, areNew: hasWaited) {
         if stream.video?.isDecodable != true {
           learn(from: entries, but: entry)
@@ -169,6 +175,16 @@ final class FileFollower {
     }
   }
 
+  private func entries() -> [FileChoice.Entry] {
+    lastLook = .now
+    defer { lookCost = lastLook.nanoseconds(to: .now) }
+    return OpenFile.entries(of: names)
+  }
+
+  private var lookInterval: Int64 {
+    max(Self.lookInterval, lookCost.multipliedSaturating(by: Self.lookShare))
+  }
+
   private func path(_ entry: FileChoice.Entry) -> String { "\(names.directory)/\(entry.name)" }
 
   private var name: String { choice.current?.name ?? configuration.path }
@@ -179,7 +195,10 @@ final class FileFollower {
     // read.
     inotify.watch(file: file.descriptor)
     self.file = file
-    (isClosed, isSettled) = (false, false)
+    (isClosed, wasClosed, isSettled) = (false, false, false)
+    note(inotify.take())
+    // Another file may have taken the only name meanwhile.
+    if names.onlyName == nil { wasClosed = inotify.takeClosed(entry.name) }
     lastByte = .now
     onEvent(.began(name: entry.name))
     return true
@@ -192,6 +211,8 @@ final class FileFollower {
       let position = stream.file.position
       if file.status.size < position {
         onEvent(.restarted(name: name))
+        try finishFile()
+        guard self.file != nil else { return }
         stream.beginFile()
         continue
       }
@@ -254,13 +275,15 @@ final class FileFollower {
   /// Goes on to the next file, if there is one and this one is over.
   private func look() throws(SendError) {
     let now = Instant.now
-    guard isLookDue || lastLook.nanoseconds(to: now) >= Self.lookInterval else { return }
-    (isLookDue, lastLook) = (false, now)
-    let entries = OpenFile.entries(of: names)
-    guard let next = choice.successor(in: entries) else { return }
+    // While a file is being written, the next one has not begun or will be told.
+    let isOver =
+      file == nil || isClosed || wasClosed || lastByte.nanoseconds(to: now) >= Self.grace
+    let isTime = isOver && lastLook.nanoseconds(to: now) >= lookInterval
+    guard isLookDue || isTime else { return }
+    isLookDue = false
+    guard let next = choice.successor(in: entries()) else { return }
     if let file {
-      let isQuiet = lastByte.nanoseconds(to: now) >= Self.grace
-      guard isClosed || isQuiet else {
+      guard isOver else {
         // It is looked again when something happens, or in a moment.
         isLookDue = true
         return
@@ -280,16 +303,22 @@ final class FileFollower {
   private func endFile(_ file: OpenFile) throws(SendError) {
     try readOn()
     guard self.file != nil else { return }
-    let waiting = stream.file.waitingBytes
+    try finishFile()
+    guard self.file != nil else { return }
+    if stream.video?.isDecodable != true, let known = try ParameterSetFile.index(of: file) {
+      stream.learn(known)
+    }
+  }
+
+  /// Takes the last picture, of which nothing more will come.
+  private func finishFile() throws(SendError) {
     do throws(GrowingFault) {
       while let unit = try stream.finishFile(at: Self.ticks(lastByte)) { emit(unit) }
     } catch {
       return try refuse(error)
     }
-    if waiting > 0 { onEvent(.leftOut(bytes: waiting, name: name)) }
-    if stream.video?.isDecodable != true, let known = try ParameterSetFile.index(of: file) {
-      stream.learn(known)
-    }
+    let left = stream.file.waitingBytes
+    if left > 0 { onEvent(.leftOut(bytes: left, name: name)) }
   }
 
   private func emit(_ unit: SourceAccessUnit) {
@@ -314,7 +343,7 @@ final class FileFollower {
   /// Sleeps until something happens, or it is time to look.
   private func wait() {
     let now = Instant.now
-    var limit = Self.lookInterval
+    var limit = file == nil ? lookInterval : Self.lookInterval
     if !isSettled, file != nil {
       let quiet = lastByte.nanoseconds(to: now)
       let end = isClosed ? Self.grace : Self.pause
@@ -326,12 +355,16 @@ final class FileFollower {
       pollfd(fd: waker.descriptor, events: Int16(POLLIN), revents: 0),
     ]
     _ = unsafe poll(&descriptors, 2, Int32(clamping: (limit + 999_999) / 1_000_000))
-    let news = inotify.take()
+    note(inotify.take())
+  }
+
+  private func note(_ news: Inotify.News) {
     if news.contains(.directory) { isLookDue = true }
     if news.contains(.closed) {
-      (isClosed, isLookDue) = (true, true)
+      // Whoever has gone adds nothing to what waits.
+      (isClosed, isSettled, isLookDue) = (true, false, true)
     } else if news.contains(.file) {
-      isClosed = false
+      (isClosed, wasClosed) = (false, false)
     }
   }
 

@@ -5,12 +5,12 @@
 struct FileNames: Sendable, Equatable {
   /// Where they are.
   let directory: String
-  /// Whether there is more than one name.
-  let isPattern: Bool
+  /// The only name; `nil` for a pattern.
+  let onlyName: String?
   private let tokens: [Token]
 
   private enum Token: Equatable {
-    case character(Character)
+    case character(Unicode.Scalar)
     case anyCharacter
     /// Any number of characters.
     case any
@@ -24,65 +24,67 @@ struct FileNames: Sendable, Equatable {
     let name = slash.map { path[path.index(after: $0)...] } ?? path[...]
     directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     var tokens: [Token] = []
-    var rest = name
+    var rest = name.unicodeScalars
     while let character = rest.popFirst() {
       switch character {
       case "*": tokens.append(.any)
       case "?": tokens.append(.anyCharacter)
       case "%":
-        let field = rest.prefix { $0.isNumber || $0 == "-" }
-        guard let letter = rest.dropFirst(field.count).first, letter.isLetter else {
+        let field = rest.prefix { Self.isDigit($0) || $0 == "-" }
+        guard let letter = rest.dropFirst(field.count).first, letter.properties.isAlphabetic else {
           tokens.append(.character("%"))
           if rest.first == "%" { rest.removeFirst() }
           continue
         }
         rest = rest.dropFirst(field.count + 1)
-        tokens.append("diuYymHIMSsjGVUWCgk".contains(letter) ? .digits : .any)
+        tokens.append("diuYymHIMSsjGVUWCgk".unicodeScalars.contains(letter) ? .digits : .any)
       default: tokens.append(.character(character))
       }
     }
     self.tokens = tokens
-    isPattern = tokens.contains { if case .character = $0 { false } else { true } }
+    var only = String.UnicodeScalarView()
+    for case .character(let character) in tokens { only.append(character) }
+    onlyName = only.count == tokens.count ? String(only) : nil
   }
 
   /// Whether a file of this name is one of them.
   func matches(_ name: String) -> Bool {
-    // All places in the pattern that can be reached with the characters so far.
-    var places: Set<Int> = [0]
-    func skippingAny(_ places: Set<Int>) -> Set<Int> {
-      var places = places
-      for place in places.sorted() {
-        var place = place
-        while place < tokens.count, tokens[place] == .any {
-          place += 1
-          places.insert(place)
-        }
-      }
-      return places
-    }
-    places = skippingAny(places)
-    for character in name {
-      var next: Set<Int> = []
-      for place in places where place <= tokens.count {
-        if place > 0, tokens[place - 1] == .digits, character.isNumber { next.insert(place) }
+    // The places in the pattern that can be reached with the characters so far.
+    var places = [Bool](repeating: false, count: tokens.count + 1)
+    places[0] = true
+    skipAny(&places)
+    for character in name.unicodeScalars {
+      var next = [Bool](repeating: false, count: places.count)
+      for place in places.indices where places[place] {
+        if place > 0, tokens[place - 1] == .digits, Self.isDigit(character) { next[place] = true }
         guard place < tokens.count else { continue }
         switch tokens[place] {
-        case .character(let expected) where expected == character: next.insert(place + 1)
-        case .anyCharacter: next.insert(place + 1)
-        case .any: next.insert(place)
-        case .digits where character.isNumber: next.insert(place + 1)
+        case .character(let expected) where expected == character: next[place + 1] = true
+        case .anyCharacter: next[place + 1] = true
+        case .any: next[place] = true
+        case .digits where Self.isDigit(character): next[place + 1] = true
         default: break
         }
       }
-      places = skippingAny(next)
+      skipAny(&next)
+      places = next
     }
-    return places.contains(tokens.count)
+    return places[tokens.count]
+  }
+
+  private func skipAny(_ places: inout [Bool]) {
+    for (place, token) in tokens.enumerated() where token == .any && places[place] {
+      places[place + 1] = true
+    }
+  }
+
+  private static func isDigit(_ scalar: Unicode.Scalar) -> Bool {
+    ("0"..."9").contains(scalar)
   }
 
   /// Whether `one` comes before `other`: digits count as numbers.
   static func isOrdered(_ one: String, before other: String) -> Bool {
     var (one, other) = (one.unicodeScalars[...], other.unicodeScalars[...])
-    func isDigit(_ scalar: Unicode.Scalar) -> Bool { ("0"..."9").contains(scalar) }
     while let first = one.first, let second = other.first {
       if isDigit(first), isDigit(second) {
         let numbers = [one.prefix(while: isDigit), other.prefix(while: isDigit)]

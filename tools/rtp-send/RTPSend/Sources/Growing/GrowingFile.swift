@@ -100,7 +100,7 @@ struct GrowingFile {
       return try growth.settle(isOver: isOver)
     case .mp4(var growth):
       defer { form = .mp4(growth) }
-      return growth.settle()
+      return growth.settle(isOver: isOver)
     }
   }
 

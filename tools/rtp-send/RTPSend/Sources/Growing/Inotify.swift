@@ -2,23 +2,27 @@ import Glibc
 
 /// News of a directory and of one file, by inotify(7).
 ///
-/// Names of events are not kept: whoever hears of a change looks for himself, so that events that
-/// are lost cost only time.
+/// Events are not kept: whoever hears of a change looks for himself, so that events that are lost
+/// cost only time.
 @safe final class Inotify {
   /// What happened since the last look.
   struct News: OptionSet {
     let rawValue: Int
-    /// Names in the directory came or went.
+    /// One of the names came into the directory.
     static let directory = News(rawValue: 1)
     /// The file has more, or other, bytes.
     static let file = News(rawValue: 2)
-    /// Somebody who wrote to the file has closed it.
+    /// Somebody who wrote to the file has closed it, and nobody has written since.
     static let closed = News(rawValue: 4)
   }
 
   let descriptor: Int32
+  private var names: FileNames?
   private var directoryWatch: Int32 = -1
   private var fileWatch: Int32 = -1
+  /// Of the names, those whose writer has closed them since they came.
+  private var closedNames: Set<String> = []
+  private static let mostClosedNames = 4096
   private var buffer = [UInt8](repeating: 0, count: 16 << 10)
 
   init?() {
@@ -28,9 +32,12 @@ import Glibc
 
   deinit { close(descriptor) }
 
-  func watch(directory path: String) {
-    let mask = UInt32(IN_CREATE) | UInt32(IN_MOVED_TO) | UInt32(IN_ONLYDIR)
-    directoryWatch = unsafe inotify_add_watch(descriptor, path, mask)
+  /// Watches the directory of `names`.
+  func watch(_ names: FileNames) {
+    self.names = names
+    let mask = UInt32(
+      Int32(IN_CREATE) | Int32(IN_MOVED_TO) | Int32(IN_CLOSE_WRITE) | Int32(IN_ONLYDIR))
+    directoryWatch = unsafe inotify_add_watch(descriptor, names.directory, mask)
   }
 
   /// Watches an open file, whatever becomes of its name.
@@ -39,6 +46,9 @@ import Glibc
     fileWatch = unsafe inotify_add_watch(
       descriptor, "/proc/self/fd/\(file)", UInt32(IN_MODIFY) | UInt32(IN_CLOSE_WRITE))
   }
+
+  /// Whether a file was closed before anybody watched it; it is told once.
+  func takeClosed(_ name: String) -> Bool { closedNames.remove(name) != nil }
 
   /// Takes what has happened.
   func take() -> News {
@@ -54,13 +64,35 @@ import Glibc
         }
         let (watch, mask) = (Int32(bitPattern: word(0)), word(4))
         if mask & UInt32(IN_Q_OVERFLOW) != 0 { news.formUnion([.directory, .file]) }
-        if watch == directoryWatch { news.insert(.directory) }
+        let end = min(count, place + header + Int(word(12)))
+        if watch == directoryWatch {
+          // The name is filled up with zeros.
+          let name = buffer[(place + header)..<end].prefix { $0 != 0 }
+          if note(String(decoding: name, as: UTF8.self), mask) { news.insert(.directory) }
+        }
         if watch == fileWatch {
           news.insert(.file)
-          if mask & UInt32(IN_CLOSE_WRITE) != 0 { news.insert(.closed) }
+          // What is written after a close is written by somebody else.
+          if mask & UInt32(IN_CLOSE_WRITE) != 0 {
+            news.insert(.closed)
+          } else {
+            news.remove(.closed)
+          }
         }
-        place += header + Int(word(12))
+        place = end
       }
     }
+  }
+
+  /// Returns whether one of the names has come.
+  private func note(_ name: String, _ mask: UInt32) -> Bool {
+    guard names?.matches(name) ?? true else { return false }
+    if mask & UInt32(IN_CLOSE_WRITE) != 0 {
+      if closedNames.count >= Self.mostClosedNames { closedNames.removeAll() }
+      closedNames.insert(name)
+      return false
+    }
+    closedNames.remove(name)
+    return true
   }
 }

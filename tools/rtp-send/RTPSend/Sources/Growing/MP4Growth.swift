@@ -57,9 +57,10 @@ struct MP4Growth {
   /// The next picture that is whole.
   mutating func next() -> GrowingPicture? { ready.popFirst() }
 
-  /// Takes it for whole that a picture ends where the bytes end.
-  mutating func settle() -> GrowingPicture? {
-    guard pending.readableBytes == 0, case .plain = state else { return nil }
+  /// Takes it for whole that a picture ends where the bytes end, or with `isOver` before what the
+  /// writer has left unfinished.
+  mutating func settle(isOver: Bool) -> GrowingPicture? {
+    guard pending.readableBytes == 0 || isOver, case .plain = state else { return nil }
     return grouper?.settle().map(GrowingPicture.init)
   }
 

@@ -49,6 +49,7 @@ import NIOCore
 
   /// The files of `names`.
   static func entries(of names: FileNames) -> [FileChoice.Entry] {
+    if let name = names.onlyName { return entry(name, in: names.directory).map { [$0] } ?? [] }
     guard let directory = unsafe opendir(names.directory) else { return [] }
     defer { unsafe _ = closedir(directory) }
     var entries: [FileChoice.Entry] = []
@@ -58,16 +59,18 @@ import NIOCore
           unsafe String(cString: $0)
         }
       }
-      guard names.matches(name) else { continue }
-      var status = stat()
-      guard unsafe stat("\(names.directory)/\(name)", &status) == 0,
-        status.st_mode & S_IFMT == S_IFREG
-      else { continue }
-      let fields = Self.fields(status)
-      entries.append(
-        FileChoice.Entry(name: name, inode: fields.inode, modified: fields.modified))
+      guard names.matches(name), let entry = Self.entry(name, in: names.directory) else { continue }
+      entries.append(entry)
     }
     return entries
+  }
+
+  private static func entry(_ name: String, in directory: String) -> FileChoice.Entry? {
+    var status = stat()
+    guard unsafe stat("\(directory)/\(name)", &status) == 0, status.st_mode & S_IFMT == S_IFREG
+    else { return nil }
+    let fields = Self.fields(status)
+    return FileChoice.Entry(name: name, inode: fields.inode, modified: fields.modified)
   }
 
   private static func fields(_ status: stat) -> (size: UInt64, inode: UInt64, modified: Int64) {
