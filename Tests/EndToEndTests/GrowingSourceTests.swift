@@ -15,6 +15,8 @@ struct GrowingSourceTests {
     var needsSets = false
     /// Whether the pictures are its own, and not those of the clip.
     var hasOwnPictures = false
+    /// Whether it says which files it has closed, because it sometimes never ends.
+    var mayNeverEnd = false
     /// In a folder, with the clip.
     var command: @Sendable (Clip, String) -> [String]
   }
@@ -30,7 +32,7 @@ struct GrowingSourceTests {
       "videotestsrc num-buffers=\(clip.frames) pattern=ball "
       + "! video/x-raw,width=320,height=240,framerate=100/1 "
       + "! x264enc bframes=2 key-int-max=60 ! h264parse"
-    return ["gst-launch-1.0", "-q"]
+    return ["gst-launch-1.0", "--messages"]
       + "\(pictures) ! \(sink)".split(separator: " ").map(String.init)
   }
 
@@ -74,7 +76,7 @@ struct GrowingSourceTests {
     },
     Writer(
       testDescription: "GStreamer, many files", name: "cam-*.mp4", needsSets: true,
-      hasOwnPictures: true
+      hasOwnPictures: true, mayNeverEnd: true
     ) {
       gstreamer($0, "splitmuxsink max-size-time=600000000 location=\($1)/cam-%05d.mp4")
     },
@@ -102,9 +104,16 @@ struct GrowingSourceTests {
     _ = try sender.waitForLine(#/waiting for/#)
     let command = writer.command(clip, folder.path)
     let process = try RunningProcess(command[0], Array(command.dropFirst()))
-    #expect(try process.waitForExit() == 0, "\(process.standardError)")
     #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    if writer.mayNeverEnd {
+      // In one run of ten, splitmuxsink of GStreamer 1.22 closes its last file and waits for ever.
+      let last = try #require(folder.names.max())
+      _ = try process.waitForLine(Regex("fragment-closed.*\(last)"))
+      process.send(signal: SIGKILL)
+    } else {
+      #expect(try process.waitForExit() == 0, "\(process.standardError)")
+    }
     let expected =
       writer.hasOwnPictures
       ? try folder.names.sorted().flatMap { try FFmpeg.frameHashes(of: folder($0)) } : clip.hashes

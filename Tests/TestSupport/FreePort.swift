@@ -18,11 +18,12 @@ public enum FreePort {
     return port
   }
 
-  /// One of UDP that is free, as is the one two above: below those that the kernel gives to others.
+  /// One of UDP that is free, as are the three above it, for RTCP and another stream with its own:
+  /// below those that the kernel gives to others.
   public static func udpPair() throws -> UInt16 {
     for _ in 0..<1000 {
       let port = UInt16.random(in: 10_000..<32_000)
-      let isFree = [port, port + 2].allSatisfy { port in
+      let isFree = (port...port + 3).allSatisfy { port in
         withSocket(port: port, SOCK_DGRAM) { bind($0, $1, $2.pointee) == 0 }
       }
       if isFree { return port }

@@ -28,7 +28,7 @@ public final class Record<Element: Sendable>: Sendable {
   ///
   /// - Throws: ``TimedOut`` after `limit`.
   public func first(
-    _ count: Int, within limit: Duration = .seconds(20), file: String = #fileID, line: Int = #line
+    _ count: Int, within limit: Duration = .seconds(60), file: String = #fileID, line: Int = #line
   ) async throws -> [Element] {
     let deadline = Task {
       try await Task.sleep(for: limit)

@@ -56,7 +56,7 @@ public final class RunningProcess: @unchecked Sendable {
 
   /// Waits for a line on either output that matches `pattern`, and returns the match.
   public func waitForLine<Match>(
-    _ pattern: Regex<Match>, within seconds: Double = 20
+    _ pattern: Regex<Match>, within seconds: Double = 60
   ) throws -> Regex<Match>.Match {
     try wait(within: seconds, for: "a line that matches") { state in
       let text =

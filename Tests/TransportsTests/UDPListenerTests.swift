@@ -87,6 +87,34 @@ struct UDPListenerTests {
     try await report.close()
   }
 
+  /// Where one port in thirty is taken, as on a busy machine.
+  @Test func aPortOfTheKernelsChoiceHasAFreeOneForRTCPAboveIt() async throws {
+    let host = "127.0.0.42"
+    let others = try (0..<900).map { _ in try DatagramSocket.bound(to: endpoint(host, 0)) }
+    for _ in 0..<300 {
+      let transport = listener(.init(host: host, port: 0))
+      _ = try await transport.open(delivering: RecordingSink())
+      #expect(await transport.counters().diagnostics == [])
+      transport.close()
+    }
+    withExtendedLifetime(others) {}
+  }
+
+  @Test func aPortForRTCPThatIsTakenIsTold() async throws {
+    let (media, taken) = try await adjacentFarEnds("127.0.0.43")
+    try await media.close()
+    let sink = RecordingSink()
+    let transport = listener(.init(host: "127.0.0.43", port: media.port))
+    _ = try await transport.open(delivering: sink)
+    let words = await transport.counters().diagnostics.map(\.words)
+    #expect(
+      words == [
+        "port \(taken.port) is taken, so the sender's RTCP is missed: its clock, and its goodbye"
+      ])
+    transport.close()
+    try await taken.close()
+  }
+
   @Test("correction packets are taken from the media's host alone, and once there is media")
   func correctionPorts() async throws {
     var listening = UDPTransport.Listening(host: "127.0.0.1", port: 0)

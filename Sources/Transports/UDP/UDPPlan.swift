@@ -113,10 +113,8 @@ struct UDPPlan: Sendable {
         try greeting(server, from: local, payloads, on: eventLoop, delivering: relay)
       }
     case .unicast(let local, let sources, let listening):
-      let (media, repairs) = try unicastSockets(local: local, listening)
       return UDPReceiver(
-        ports: ports(
-          media, control: controlSocket(beside: media, listening), repairs: repairs),
+        ports: try unicastPorts(local: local, listening),
         expecting: expectation(of: sources, listening), hello: nil, on: eventLoop,
         delivering: sink)
     case .multicast(let group, let sources, let listening):
@@ -183,23 +181,36 @@ struct UDPPlan: Sendable {
     try .bound(to: address, interface: sockets.interface)
   }
 
-  /// The sockets of the media and of the requested repairs; that one of their ports is taken must
-  /// be reported.
-  private func unicastSockets(
+  /// The sockets of the media, of its RTCP and of the requested repairs.
+  ///
+  /// That a port for repairs is taken must be reported. Without the one for RTCP, media can be
+  /// received all the same.
+  private func unicastPorts(
     local: SocketAddress?, _ listening: UDPTransport.Listening
-  ) throws(TransportError) -> (media: DatagramSocket, repairs: [UDPReceiver.Repair]) {
-    var attempt = 1
+  ) throws(TransportError) -> UDPReceiver.Ports {
+    // If the kernel chose the port, it may choose another one.
+    var attemptsLeft = listening.port == 0 ? Self.maximumAttempts - 1 : 0
     while true {
       let media = try unicastSocket(local: local, listening)
       do throws(TransportError) {
         let repairs = try repairSockets(beside: media, listening) {
           (port) throws(TransportError) in try socket(beside: media, port: port)
         }
-        return (media, repairs)
+        guard let port = controlPort(beside: media, listening) else {
+          return ports(media, repairs: repairs)
+        }
+        do throws(TransportError) {
+          let control = try socket(beside: media, port: port)
+          return ports(media, control: control, repairs: repairs)
+        } catch {
+          guard attemptsLeft == 0 else { throw error }
+          var ports = ports(media, repairs: repairs)
+          ports.missingControlPort = port
+          return ports
+        }
       } catch {
-        // If the kernel chose the port, it may choose another one.
-        guard listening.port == 0, attempt < Self.maximumAttempts else { throw error }
-        attempt += 1
+        guard attemptsLeft > 0 else { throw error }
+        attemptsLeft -= 1
       }
     }
   }
@@ -229,13 +240,13 @@ struct UDPPlan: Sendable {
     return try bound(to: .any(.v4, port: port))
   }
 
-  /// The socket for RTCP, if its port is free.
-  private func controlSocket(
+  /// The port for RTCP, unless it is that of the media, or beyond the last one.
+  private func controlPort(
     beside media: DatagramSocket, _ listening: UDPTransport.Listening
-  ) -> DatagramSocket? {
+  ) -> Int? {
     guard let mediaPort = media.localAddress?.port else { return nil }
     let port = listening.controlPort ?? mediaPort + 1
-    return port == mediaPort || port > 65_535 ? nil : try? socket(beside: media, port: port)
+    return port == mediaPort || port > 65_535 ? nil : port
   }
 
   /// The repairs, each on a port that `open` opens: correction packets of columns and rows, and

@@ -12,6 +12,8 @@ final class UDPReceiver: TrackReceiver {
     var media: DatagramSocket
     /// The socket next to the media port, to which senders without RFC 5761 send RTCP.
     var control: DatagramSocket?
+    /// The port of that socket where another program has it.
+    var missingControlPort: Int?
     /// The ports for repairs.
     var repairs: [Repair] = []
     var receiveBuffer: Int
@@ -71,6 +73,11 @@ final class UDPReceiver: TrackReceiver {
     isAuthenticated = sink.authenticates
     pin = SourcePin(expecting: expectation)
     count.receiveBuffer = ports.receiveBuffer
+    if let port = ports.missingControlPort {
+      count.note(
+        .warning(
+          "port \(port) is taken, so the sender's RTCP is missed: its clock, and its goodbye"))
+    }
     media = DatagramReader(ports.media, as: .media, on: eventLoop, delivering: delivery())
     control = ports.control.map {
       DatagramReader($0, as: .control, on: eventLoop, delivering: delivery())

@@ -113,7 +113,8 @@ def main():
 
     Gst.init(None)
     factory = GstRtspServer.RTSPMediaFactory()
-    sound = "audiotestsrc ! audioconvert ! mulawenc ! rtppcmupay name=pay0 pt=0"
+    # Beside a stream that nobody sets up, a tone that is not live is often not sent at all.
+    sound = "audiotestsrc is-live=true ! audioconvert ! mulawenc ! rtppcmupay name=pay0 pt=0"
     number = 1 if arguments.sound_first else 0
     video = (
         f"filesrc location={arguments.file} ! qtdemux ! {arguments.codec}parse"
