@@ -31,6 +31,17 @@ extension Reception {
     actions.append(.gather(time))
   }
 
+  /// The time up to which everything that has come is known: what gathers is not read yet, and may
+  /// be what a gap waits for.
+  var settled: Instant { now.advanced(by: .zero - gatheringTime) }
+
+  /// When everything that has come by `time` is known.
+  func settling(_ time: Instant) -> Instant { time.advanced(by: gatheringTime) }
+
+  private var gatheringTime: Duration {
+    isGathering ? configuration.gatheringTime ?? .zero : .zero
+  }
+
   /// What is wanted of a run, across all of its connections.
   public struct Configuration: Sendable {
     /// What is known of the video, and the reorder window.

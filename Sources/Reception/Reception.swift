@@ -163,7 +163,7 @@ public struct Reception: Sendable {
     if carrier.time == .recorded { return append(recorded: datagram) }
     advance(to: datagram.arrival)
     take(datagram)
-    pull(at: now)
+    pull(at: settled)
     noteLife(at: now)
   }
 
@@ -231,7 +231,7 @@ public struct Reception: Sendable {
     advance(to: now)
     if let deadline = gate.deadline, deadline <= now, gate.giveUp() { goOn() }
     guard phase == .running else { return }
-    pull(at: now)
+    pull(at: settled)
     sendReports()
     sendFeedback()
     if let ending, ending.at <= now { end(ending.end) }
@@ -266,8 +266,8 @@ public struct Reception: Sendable {
     func consider(_ time: Instant?) {
       if let time { due = min(due ?? time, time) }
     }
-    consider(video.deadline)
-    for track in others { consider(track.deadline) }
+    consider(video.deadline.map(settling))
+    for track in others { consider(track.deadline.map(settling)) }
     consider(soundDeadline)
     consider(ending?.at)
     for report in reports { consider(report.deadline) }

@@ -53,6 +53,9 @@ struct StepTests {
       }
     }
 
+    /// What the receiver has said.
+    var words: String { receiver.standardError }
+
     func finish() throws {
       #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
       #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
@@ -110,15 +113,15 @@ struct StepTests {
     for path in whole.files {
       // The first reports come with the first packets.
       let found = try Self.differences(in: path, after: 0.5)
-      #expect(found.count >= 12)
-      #expect(found.allSatisfy { abs($0) < 20 }, "\(found)")
+      #expect(found.count >= 12, "\(found) \(whole.words)")
+      #expect(found.allSatisfy { abs($0) < 20 }, "\(found) \(whole.words)")
     }
     for path in joined.files {
       // Before the next reports, after 5 s of sending, only arrivals are known, and what they are
       // wrong by is corrected at 50 ms a second.
       let found = try Self.differences(in: path, after: 7)
-      #expect(found.count >= 3)
-      #expect(found.allSatisfy { abs($0) < 20 }, "\(found)")
+      #expect(found.count >= 3, "\(found) \(joined.words)")
+      #expect(found.allSatisfy { abs($0) < 20 }, "\(found) \(joined.words)")
     }
   }
 }

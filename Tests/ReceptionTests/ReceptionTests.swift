@@ -35,6 +35,25 @@ import Testing
     #expect(without.gatherings.isEmpty)
   }
 
+  /// What fills a gap may wait unread where time alone would give it up.
+  @Test(
+    "nothing is lost that comes out of order while packets gather",
+    arguments: 1...10 as ClosedRange<UInt64>)
+  func gatheringOutOfOrder(seed: UInt64) throws {
+    var impairments = Impairments()
+    impairments.delay = .disorderly(jitter: 30_000_000)
+    var pair = try Pair(
+      sender: VirtualSender(units: 600, seed: seed, at: Self.start), impairments: impairments,
+      seed: seed
+    ) { $0.gatheringTime = .milliseconds(400) }
+    pair.drive(for: .seconds(26))
+    #expect(pair.gatherings.count == 1)
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.reception.status.reception.lost == 0)
+    #expect(pair.wholeUnits == pair.sender.units)
+  }
+
   @Test func aCleanNetworkDeliversEveryUnit() throws {
     var pair = try Pair(sender: VirtualSender(units: 250, seed: 1, at: Self.start))
     pair.drive(for: .seconds(11))

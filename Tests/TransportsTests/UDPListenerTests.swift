@@ -87,6 +87,30 @@ struct UDPListenerTests {
     try await report.close()
   }
 
+  /// RTCP has a port of its own, which is read as soon as something comes. A goodbye that is heard
+  /// before the last packets would not count.
+  @Test func whatGathersComesBeforeTheRTCPThatWasSentBehindIt() async throws {
+    let transport = listener(.init(host: "127.0.0.1", port: 0))
+    let sink = RecordingSink()
+    _ = try await transport.open(delivering: sink)
+    transport.gather(for: .seconds(20))
+    let local = try #require(try await transport.localAddress())
+    let (media, report) = try await adjacentFarEnds()
+    // The pace of a camera, for longer than the rate is measured.
+    for number in 0..<120 as Range<UInt16> {
+      try await media.send(rtp(number), to: local)
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    try await report.send(
+      senderReport(), to: local.with(port: #require(local.port) + 1))
+    let datagrams = try await sink.datagrams.first(121)
+    #expect(datagrams.dropLast().allSatisfy { $0.channel == .media })
+    #expect(datagrams.last?.channel == .control)
+    transport.close()
+    try await media.close()
+    try await report.close()
+  }
+
   /// Where one port in thirty is taken, as on a busy machine.
   @Test func aPortOfTheKernelsChoiceHasAFreeOneForRTCPAboveIt() async throws {
     let host = "127.0.0.42"

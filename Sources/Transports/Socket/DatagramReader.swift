@@ -83,6 +83,9 @@ final class DatagramReader: ChannelInboundHandler {
     pacer.gather(for: time.wholeNanoseconds, bufferSize: bufferSize)
   }
 
+  /// Reads what waits in the kernel now, if the next read is only due later.
+  func readGathered() { if nextRead != nil { read() } }
+
   /// Stops reading; what arrives from now on waits in the kernel.
   func pause() {
     nextRead?.cancel()
@@ -123,6 +126,8 @@ final class DatagramReader: ChannelInboundHandler {
   // MARK: Spaced reads
 
   private func read() {
+    nextRead?.cancel()
+    nextRead = nil
     guard channel != nil, let socket else { return }
     // If a consumer keeps a slice, the next read takes new storage and copies nothing.
     let now = Instant(NIODeadline.now())

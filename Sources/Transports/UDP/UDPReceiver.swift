@@ -80,7 +80,7 @@ final class UDPReceiver: TrackReceiver {
     }
     media = DatagramReader(ports.media, as: .media, on: eventLoop, delivering: delivery())
     control = ports.control.map {
-      DatagramReader($0, as: .control, on: eventLoop, delivering: delivery())
+      DatagramReader($0, as: .control, on: eventLoop, delivering: controlDelivery())
     }
     repairs = ports.repairs.map(reader)
   }
@@ -177,6 +177,17 @@ final class UDPReceiver: TrackReceiver {
       datagram: { [self] in receive($0, from: $1) },
       readCompleted: { [self] in sink?.readCompleted(at: $0) },
       failed: { [self] in end(.failed($0)) })
+  }
+
+  /// The same for RTCP. What speaks of media comes behind it: a goodbye that is heard before the
+  /// last packets would not count.
+  private func controlDelivery() -> DatagramReader.Delivery {
+    var delivery = delivery()
+    delivery.datagram = { [self] in
+      media?.readGathered()
+      receive($0, from: $1)
+    }
+    return delivery
   }
 
   private func receive(_ datagram: Datagram, from origin: SocketAddress) {

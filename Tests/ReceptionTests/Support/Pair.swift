@@ -16,6 +16,10 @@ struct Pair {
   private var network: NetworkSimulator
   private var channels: [ByteBuffer: Datagram.Channel] = [:]
 
+  /// What the kernel holds while packets gather, and when it is read; `nil` as soon as one comes.
+  private var unread: [Datagram] = []
+  private var nextRead: Instant?
+
   private(set) var units: [AccessUnit] = []
   private(set) var sound: [SoundUnit] = []
   private(set) var sent: [(bytes: ByteBuffer, track: Int, at: Instant)] = []
@@ -71,10 +75,9 @@ struct Pair {
     for sending in sender.send(at: now) { offer(sending) }
     if sender.deadline == nil { network.finish(at: now) }
     while let release = network.release(by: now) {
-      receive(release.bytes, on: channels[release.bytes] ?? .media)
+      arrive(release.bytes, on: channels[release.bytes] ?? .media)
     }
-    reception.readCompleted(at: now)
-    perform()
+    if nextRead.map({ $0 <= now }) ?? true { read() }
     if let deadline = reception.deadline, deadline <= now {
       reception.timePassed(to: now)
       perform()
@@ -86,7 +89,27 @@ struct Pair {
   }
 
   private var nextEvent: Instant? {
-    [sender.deadline, network.nextRelease, reception.deadline].compactMap(\.self).min()
+    [sender.deadline, network.nextRelease, nextRead, reception.deadline].compactMap(\.self).min()
+  }
+
+  /// Something comes out of the network: media may have to wait, but not when RTCP comes behind it.
+  private mutating func arrive(_ bytes: ByteBuffer, on channel: Datagram.Channel) {
+    guard channel == .media, !gatherings.isEmpty else {
+      if !unread.isEmpty { read() }
+      return receive(bytes, on: channel)
+    }
+    unread.append(Datagram(bytes: bytes, arrival: now))
+  }
+
+  private mutating func read() {
+    nextRead = unread.isEmpty ? nil : gatherings.last.map { now.advanced(by: $0.time) }
+    for datagram in unread {
+      reception.receive(datagram)
+      perform()
+    }
+    unread.removeAll()
+    reception.readCompleted(at: now)
+    perform()
   }
 
   /// Puts a packet on its way.
