@@ -1,4 +1,6 @@
+import Foundation
 import NIOCore
+import NIOPosix
 import RTPWire
 import TestSupport
 import Testing
@@ -58,5 +60,47 @@ struct DatagramReaderTests {
       #expect(datagram.origin == senders[Int(number) % 3].address)
     }
     for end in senders + [receiver] { try await end.close() }
+  }
+
+  /// A machine that has no time may read long after the time for which datagrams were to gather.
+  @Test func whatIsReadLateHasTheTimesAtWhichItCame() async throws {
+    let arrivals = Record<Instant>()
+    let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+    let address = try await eventLoop.submit { try Self.gather(arrivals, on: eventLoop) }.get()
+    let sender = try await FarEnd()
+    try await sender.send(rtp(0), to: address)
+    _ = try await arrivals.first(1)
+    eventLoop.execute { Thread.sleep(forTimeInterval: 0.4) }
+    try await sender.send(rtp(1), to: address)
+    try await Task.sleep(for: .milliseconds(250))
+    try await sender.send(rtp(2), to: address)
+    let times = try await arrivals.first(3)
+    #expect(times[1].duration(to: times[2]) >= .milliseconds(200))
+    try await sender.close()
+  }
+
+  /// Reads a camera's stream of which there was some already; the socket lives as long as `arrivals`
+  /// grow, for three datagrams.
+  private static func gather(
+    _ arrivals: Record<Instant>, on eventLoop: any EventLoop
+  ) throws -> SocketAddress {
+    let socket = try DatagramSocket.bound(to: endpoint("127.0.0.1", 0))
+    var pacer = ReadPacer()
+    let now = Instant(NIODeadline.now())
+    for past in (1...60).reversed() {
+      _ = pacer.delay(afterReading: 8, now: now.advanced(by: .milliseconds(-40 * past)))
+    }
+    var reader: DatagramReader?
+    let made = DatagramReader(
+      socket, as: .media, on: eventLoop, pacer: pacer,
+      delivering: .init(
+        datagram: { datagram, _ in
+          arrivals.append(datagram.arrival)
+          if arrivals.elements.count == 3 { reader?.stop() }
+        }, readCompleted: { _ in }, failed: { Issue.record("the reader failed: \($0)") }))
+    reader = made
+    made.gather(for: .milliseconds(100), bufferSize: 8 << 20)
+    _ = made.start()
+    return try #require(socket.localAddress)
   }
 }

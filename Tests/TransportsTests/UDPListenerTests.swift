@@ -87,8 +87,7 @@ struct UDPListenerTests {
     try await report.close()
   }
 
-  /// RTCP has a port of its own, which is read as soon as something comes. A goodbye that is heard
-  /// before the last packets would not count.
+  /// The port of RTCP is read as soon as something comes, that of media seldom.
   @Test func whatGathersComesBeforeTheRTCPThatWasSentBehindIt() async throws {
     let transport = listener(.init(host: "127.0.0.1", port: 0))
     let sink = RecordingSink()

@@ -138,8 +138,8 @@ final class DatagramReader: ChannelInboundHandler {
         guard let bytes = storage.getSlice(at: datagram.start, length: datagram.length) else {
           continue
         }
-        // The kernel's clock may have been set since.
-        let age = min(max(datagram.age ?? 0, 0), pacer.gatheringTime)
+        // The kernel's clock may have been set since; nothing came before the last read.
+        let age = max(datagram.age ?? 0, 0)
         arrival = max(arrival, Instant(nanoseconds: now.nanoseconds.subtractingSaturating(age)))
         deliver(bytes, from: datagram.origin)
       }

@@ -19,7 +19,7 @@ struct ReadPacer: Sendable {
   private var secondStart: Instant?
   private var inSecond = 0
   /// How long datagrams may gather while others can still come in bursts; 0 if not at all.
-  private(set) var gatheringTime: Int64 = 0
+  private var gatheringTime: Int64 = 0
   /// How many datagrams the kernel holds.
   private var capacity = 0
 

@@ -179,8 +179,9 @@ final class UDPReceiver: TrackReceiver {
       failed: { [self] in end(.failed($0)) })
   }
 
-  /// The same for RTCP. What speaks of media comes behind it: a goodbye that is heard before the
-  /// last packets would not count.
+  /// The same for RTCP, which comes behind the media that it speaks of.
+  ///
+  /// A goodbye that is heard before the last packets would not count.
   private func controlDelivery() -> DatagramReader.Delivery {
     var delivery = delivery()
     delivery.datagram = { [self] in
