@@ -65,24 +65,30 @@ struct DatagramReaderTests {
   /// A machine that has no time may read long after the time for which datagrams were to gather.
   @Test func whatIsReadLateHasTheTimesAtWhichItCame() async throws {
     let arrivals = Record<Instant>()
-    let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
-    let address = try await eventLoop.submit { try Self.gather(arrivals, on: eventLoop) }.get()
+    let pause = DispatchSemaphore(value: 0)
+    // One of its own, which this test stops.
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let eventLoop = group.next()
+    let address = try await eventLoop.submit {
+      try Self.gather(arrivals, pausing: pause, on: eventLoop)
+    }.get()
     let sender = try await FarEnd()
     try await sender.send(rtp(0), to: address)
     _ = try await arrivals.first(1)
-    eventLoop.execute { Thread.sleep(forTimeInterval: 0.4) }
     try await sender.send(rtp(1), to: address)
     try await Task.sleep(for: .milliseconds(250))
     try await sender.send(rtp(2), to: address)
+    pause.signal()
     let times = try await arrivals.first(3)
     #expect(times[1].duration(to: times[2]) >= .milliseconds(200))
     try await sender.close()
+    try await group.shutdownGracefully()
   }
 
-  /// Reads a camera's stream of which there was some already; the socket lives as long as `arrivals`
-  /// grow, for three datagrams.
+  /// Reads three datagrams of a camera's stream of which there was some already, and does nothing
+  /// between the first and the others until `pause` ends.
   private static func gather(
-    _ arrivals: Record<Instant>, on eventLoop: any EventLoop
+    _ arrivals: Record<Instant>, pausing pause: DispatchSemaphore, on eventLoop: any EventLoop
   ) throws -> SocketAddress {
     let socket = try DatagramSocket.bound(to: endpoint("127.0.0.1", 0))
     var pacer = ReadPacer()
@@ -96,7 +102,11 @@ struct DatagramReaderTests {
       delivering: .init(
         datagram: { datagram, _ in
           arrivals.append(datagram.arrival)
-          if arrivals.elements.count == 3 { reader?.stop() }
+          switch arrivals.elements.count {
+          case 1: _ = pause.wait(timeout: .now() + 60)
+          case 3: reader?.stop()
+          default: break
+          }
         }, readCompleted: { _ in }, failed: { Issue.record("the reader failed: \($0)") }))
     reader = made
     made.gather(for: .milliseconds(100), bufferSize: 8 << 20)
