@@ -179,14 +179,18 @@ import Testing
     let sets = form == .plain ? try sidecar(clip, in: folder) : nil
     let stream = try await awaiting(folder("cam-%d.\(form == .annexB ? "h264" : "mp4")"), sets)
     defer { stream.stop() }
-    for number in 0..<50 {
-      try append(clip.bytes, to: folder("cam-\(number).\(form == .annexB ? "h264" : "mp4")"))
+    func name(_ number: Int) -> String {
+      folder("cam-\(number).\(form == .annexB ? "h264" : "mp4")")
     }
+    for number in 0..<50 { try append(clip.bytes, to: name(number)) }
+    // The last one breaks off behind its sixth picture, and none follows.
+    try append(clip.bytes[..<(clip.ends[5] + 7)], to: name(50))
     _ = try await withDeadline { try await stream.contents() }
     let reader = try LiveVideo(stream)
     for number in 0..<50 {
       #expect(try await take(Growing.frames, from: reader) == clip.slices, "file \(number)")
     }
+    #expect(try await take(6, from: reader) == Array(clip.slices[..<6]))
   }
 
   @Test func whatIsThereAlreadyIsSentFromItsNewestKeyPictureOn() async throws {

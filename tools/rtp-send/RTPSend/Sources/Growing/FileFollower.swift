@@ -260,7 +260,8 @@ final class FileFollower {
     guard !isSettled, file != nil else { return }
     let quiet = lastByte.nanoseconds(to: .now)
     guard quiet >= Self.pause || isClosed else { return }
-    let isOver = isClosed && quiet >= Self.grace
+    let hasGone = isClosed || wasClosed
+    let isOver = hasGone && quiet >= Self.grace
     do throws(GrowingFault) {
       while let unit = try stream.settle(at: Self.ticks(lastByte), isOver: isOver) {
         emit(unit)
@@ -269,7 +270,7 @@ final class FileFollower {
     } catch {
       return try refuse(error)
     }
-    if isOver || !isClosed { isSettled = true }
+    if isOver || !hasGone { isSettled = true }
   }
 
   /// Goes on to the next file, if there is one and this one is over.
@@ -346,7 +347,7 @@ final class FileFollower {
     var limit = file == nil ? lookInterval : Self.lookInterval
     if !isSettled, file != nil {
       let quiet = lastByte.nanoseconds(to: now)
-      let end = isClosed ? Self.grace : Self.pause
+      let end = quiet < Self.pause && !isClosed ? Self.pause : Self.grace
       limit = min(limit, max(1_000_000, end - quiet))
     }
     if isLookDue, file != nil { limit = min(limit, Self.lookAgainInterval) }
