@@ -97,11 +97,20 @@ extension Reception {
     guard places.count > 1 else { return places.first ?? .video }
     let place = places.indices.contains(datagram.track) ? places[datagram.track] : places[0]
     guard datagram.channel == .media, let type = datagram.payloadType,
-      !describes(type, at: place)
+      !describes(type, at: place), isDescribed(place)
     else { return place }
     // With several media in one session, the payload type shows which one it is (RFC 9143 §9.2).
     if video.describes(type) { return .video }
     return others.firstIndex { $0.describes(type) }.map { .other($0) } ?? place
+  }
+
+  /// Whether it is known which payload types belong to a track: any other is its own.
+  private func isDescribed(_ place: Place) -> Bool {
+    switch place {
+    case .video: video.media.payloadType != nil
+    case .other(let index): others[index].media.payloadType != nil
+    case .untracked: true
+    }
   }
 
   private func describes(_ payloadType: UInt8, at place: Place) -> Bool {

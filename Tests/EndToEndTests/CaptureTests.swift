@@ -130,7 +130,7 @@ struct CaptureTests {
       // Signals are blocked in the threads that tests run on, and so they are in what they start.
       "env",
       ["--default-signal=INT", "dumpcap", "-i", "lo", "-B", "64", "-w", path]
-        + ["-f", "\(filter) or udp port \(markerPort)"] + options)
+        + ["-f", "\(filter) or host \(markerHost)"] + options)
     // It says so before the first packet can be in it.
     _ = try dumpcap.waitForLine(#/File: /#)
     try waitForMarker(in: path)
@@ -149,15 +149,15 @@ struct CaptureTests {
     let marker = UUID().uuidString
     try waitUntil("the recording has the marker") {
       let sender = try RunningProcess(
-        "bash", ["-c", "echo \(marker) > /dev/udp/127.0.0.1/\(markerPort)"])
+        "bash", ["-c", "echo \(marker) > /dev/udp/\(markerHost)/9"])
       try sender.waitForExit()
       let content = try Data(contentsOf: URL(fileURLWithPath: path))
       return content.range(of: Data(marker.utf8)) != nil
     }
   }
 
-  /// Nothing listens on the discard port (RFC 863).
-  private static let markerPort = 9
+  /// An address that no other test sends to, where nothing listens.
+  private static let markerHost = "127.0.0.99"
 
   static func hashes(of recording: String) throws -> [String] {
     let output = try Scratch.path("y4m")

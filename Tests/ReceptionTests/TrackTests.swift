@@ -74,6 +74,17 @@ import Testing
     #expect(Set(pair.sent.map(\.track)) == [0, 1])
   }
 
+  /// Two cameras number their payload types alike, and a capture says nothing of either.
+  @Test func packetsOfAnUndescribedTrackAreItsOwn() throws {
+    let sender = VirtualSender(units: 50, seed: 1, at: Self.start)
+    let other = MediaDescription(kind: .application, payloadType: sender.media.payloadType)
+    var pair = try Pair(sender: sender, describes: [MediaDescription(), other])
+    pair.drive(for: .seconds(3))
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.wholeUnits == pair.sender.units)
+  }
+
   @Test func theVideoNeedNotStandFirst() throws {
     let other = MediaDescription(payloadType: 98, encodingName: "AV1")
     var pair = try Pair(

@@ -188,30 +188,29 @@ struct UDPPlan: Sendable {
   private func unicastPorts(
     local: SocketAddress?, _ listening: UDPTransport.Listening
   ) throws(TransportError) -> UDPReceiver.Ports {
-    // If the kernel chose the port, it may choose another one.
-    var attemptsLeft = listening.port == 0 ? Self.maximumAttempts - 1 : 0
+    var attempts = 0
     while true {
+      attempts += 1
+      // If the kernel chose the port, it may choose another one.
+      let mayChange = listening.port == 0 && attempts < Self.maximumAttempts
       let media = try unicastSocket(local: local, listening)
+      let repairs: [UDPReceiver.Repair]
       do throws(TransportError) {
-        let repairs = try repairSockets(beside: media, listening) {
+        repairs = try repairSockets(beside: media, listening) {
           (port) throws(TransportError) in try socket(beside: media, port: port)
         }
-        guard let port = controlPort(beside: media, listening) else {
-          return ports(media, repairs: repairs)
-        }
-        do throws(TransportError) {
-          let control = try socket(beside: media, port: port)
-          return ports(media, control: control, repairs: repairs)
-        } catch {
-          guard attemptsLeft == 0 else { throw error }
-          var ports = ports(media, repairs: repairs)
-          ports.missingControlPort = port
-          return ports
-        }
       } catch {
-        guard attemptsLeft > 0 else { throw error }
-        attemptsLeft -= 1
+        if mayChange { continue }
+        throw error
       }
+      var ports = ports(media, repairs: repairs)
+      guard let port = controlPort(beside: media, listening) else { return ports }
+      ports.control = try? socket(beside: media, port: port)
+      if ports.control == nil {
+        if mayChange { continue }
+        ports.missingControlPort = port
+      }
+      return ports
     }
   }
 
