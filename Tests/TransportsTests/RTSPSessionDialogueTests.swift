@@ -154,6 +154,8 @@ struct RTSPSessionDialogueTests {
       ("RTP/AVP;unicast;interleaved=0-1", [0, 1], 1),
       // Luckfox's rkipc puts the SSRC first.
       ("RTP/AVP/TCP;ssrc=0A0B0C0D;unicast;interleaved=2-3", [2, 3], 3),
+      // With one number alone, servers send RTCP on the next.
+      ("RTP/AVP/TCP;unicast;interleaved=4", [4, 5], 5),
       ("RTP/AVP/TCP;unicast", [0, 1], 1), ("", [0, 1], 1),
     ]
   )
@@ -174,6 +176,28 @@ struct RTSPSessionDialogueTests {
     #expect(conversation.session.route(channel: media, at: now) == .deliver(.media))
     #expect(conversation.session.route(channel: media + 1, at: now) == .deliver(.control))
     #expect(conversation.session.feedbackChannel(ofTrack: 0) == feedback)
+  }
+
+  /// One number for each track: the next one may be that of another.
+  @Test func aChannelThatIsNamedIsNobodyElses() throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.audioAndVideo],
+      "SETUP": [
+        .setUp("RTP/AVP/TCP;unicast;interleaved=0"), .setUp("RTP/AVP/TCP;unicast;interleaved=1"),
+      ],
+    ]) { $0.selection = .everything }
+    conversation.run()
+    #expect(conversation.transcript.last == "playing")
+    let now = conversation.now
+    let routes = (0...3).map { conversation.session.route(channel: $0, at: now) }
+    // The video is set up first.
+    #expect(
+      routes == [
+        .deliver(.media, track: 1), .deliver(.media, track: 0), .deliver(.control, track: 0),
+        .unassigned,
+      ])
+    #expect(conversation.session.feedbackChannel(ofTrack: 1) == nil)
+    #expect(conversation.session.feedbackChannel(ofTrack: 0) == 2)
   }
 
   @Test func otherChannelsThanAskedAreReported() throws {

@@ -71,6 +71,8 @@ struct RTSPSetups: Sendable {
   private var form = 0
   private var acceptedForm = 0
   private var routes = [RTSPSession.Route](repeating: .unassigned, count: 256)
+  /// Channels of RTCP that no answer names, by track: another track whose answer names one has it.
+  private var impliedChannels: [Int: UInt8] = [:]
 
   init(carrier: Carrier) { self.carrier = carrier }
 
@@ -155,6 +157,7 @@ struct RTSPSetups: Sendable {
     routes = routes.map { _ in .unassigned }
     assignedChannels = []
     feedbackChannels = [:]
+    impliedChannels = [:]
   }
 
   mutating func setPorts(_ ports: RTSPSession.ClientPorts, ofMedia media: Int) {
@@ -217,9 +220,17 @@ struct RTSPSetups: Sendable {
       if case .deliver = routes[Int(channel)] { return false }
       return true
     }
-    let control = given.map { $0.control } ?? stream.channel + 1
+    // With one number alone, RTCP still has the next.
+    let control = given?.control ?? (media == .max ? nil : media + 1)
     assignedChannels.append(media)
+    for (track, channel) in impliedChannels
+    where channel == media || channel == given?.control {
+      impliedChannels[track] = nil
+      feedbackChannels[track] = nil
+      routes[Int(channel)] = .unassigned
+    }
     if let control, control != media, isFree(control) {
+      if let given, given.control == nil { impliedChannels[stream.track] = control }
       routes[Int(control)] = isTrack ? .deliver(.control, track: stream.track) : .unwanted
       assignedChannels.append(control)
       if isTrack { feedbackChannels[stream.track] = control }
