@@ -219,7 +219,7 @@ let package = Package(
       name: "RTPSendTests",
       dependencies: [
         "RTPSend", "Impairment", "Bitstream", "BlockingIO", "Defragment", "RTPProcessor",
-        "RTPWire",
+        "RTPWire", "Transports",
         "TestSupport",
       ],
       path: "tools/rtp-send/Tests"

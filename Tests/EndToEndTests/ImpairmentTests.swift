@@ -21,7 +21,8 @@ import Testing
       1.5-1.8  lose 1 of 10
       """)
     let log = try Scratch.path("log")
-    let (receiver, port) = try CommandTests.listener(["--stats", "-", "--timeout", "5"])
+    let (receiver, port) = try CommandTests.listener(
+      ["--stats", "-", "--timeout", "10", "--reorder-window", "2000"])
     let sender = try RunningProcess(
       Product.rtpSend,
       Self.pattern + ["udp://127.0.0.1:\(port)", "--frames", "60", "--no-rtcp", "--packet-size"]
@@ -58,6 +59,40 @@ import Testing
     #expect(try FFmpeg.frameHashes(of: output).count == 30)
     let second = output.replacing(".y4m", with: ".0001.y4m")
     #expect(try FFmpeg.frameHashes(of: second).count == 30)
+  }
+
+  /// A sender that starts again, or whose numbers or clock leap, at its second key picture.
+  @Test(arguments: [
+    "1 restart", "1 jump sequence 1000", "1 jump sequence -1000", "1 jump timestamp 900000",
+    "1 jump timestamp -900000", "1 jump clock 1h", "1 jump clock -1h",
+  ])
+  func numbersThatLeapLoseNothing(text: String) throws {
+    let expected = try Self.frames(of: "")
+    #expect(expected.count == 75)
+    #expect(try Self.frames(of: text) == expected)
+  }
+
+  /// Nothing comes for 400 ms.
+  @Test func silenceCostsWhatWasSentInIt() throws {
+    let expected = try Self.frames(of: "")
+    let hashes = try Self.frames(of: "1-1.4 silence")
+    #expect(hashes.prefix(25) == expected.prefix(25))
+    // From the third key picture on.
+    #expect(hashes.suffix(25) == expected.suffix(25))
+    #expect(hashes.count < 75)
+  }
+
+  /// What a receiver makes of three seconds of the pattern with a key picture in each.
+  private static func frames(of text: String) throws -> [String] {
+    let output = try Scratch.path("y4m")
+    let (receiver, port) = try CommandTests.listener(["-o", output, "--timeout", "20"])
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      pattern + ["udp://127.0.0.1:\(port)", "--frames", "75", "--gop", "25", "--fps", "25"]
+        + ["--seed", "1", "--plan", try plan(text)])
+    #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
+    try receiver.waitForExit()
+    return try FFmpeg.frameHashes(of: output)
   }
 
   @Test(arguments: [

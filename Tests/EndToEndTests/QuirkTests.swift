@@ -99,6 +99,60 @@ import Testing
     #expect(try proxy.stop() == 0)
   }
 
+  /// The same quirks in a server of ours.
+  @Test(arguments: Quirk.allCases.filter { $0.place == .session })
+  func ourServerWithQuirksIsPlayed(quirk: Quirk) throws {
+    let expected = try #require(Self.expected["h264"]).get()
+    let hashes = try Self.play([quirk.rawValue], Self.pattern).hashes
+    #expect(hashes == expected)
+  }
+
+  /// The receiver gives signs of life each second, however they are answered.
+  @Test(
+    arguments: [
+      ([], nil), (["keepalives-refused"], "GET_PARAMETER was refused as a keep-alive"),
+      (["keepalives-refused", "no-cseq"], nil), (["keepalives-unanswered"], nil),
+      (["session-changes"], nil),
+    ] as [([String], String?)])
+  func sessionsAreKeptAlive(quirks: [String], words: String?) throws {
+    let pattern = ["pattern", "--size", "320x240", "--frames", "125"]
+    let (hashes, said) = try Self.play(["session-timeout-2s"] + quirks, pattern)
+    #expect(hashes.count == 125)
+    if let words { #expect(said.contains(words), "\(said)") }
+  }
+
+  private static func play(
+    _ quirks: [String], _ pattern: [String]
+  ) throws -> (hashes: [String], said: String) {
+    let server = try RTSPSendTests.Server(
+      [("pattern", "live")],
+      Array(pattern.dropFirst()) + ["--once", "--quirk", quirks.joined(separator: ",")])
+    let output = try Scratch.path("y4m")
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [server.url("live"), "--rtsp-transport", "tcp", "-o", output, "--verbose"])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    #expect(try server.process.waitForExit() == 0, "\(server.process.standardError)")
+    return (try FFmpeg.frameHashes(of: output), receiver.standardError)
+  }
+
+  @Test(arguments: ["sdp-aac-mode", "sdp-no-indexlength", "sdp-aac-mode,sdp-no-indexlength"])
+  func soundIsKnownByWhatTheDescriptionSays(quirks: String) throws {
+    func samples(_ options: [String]) throws -> Int {
+      let server = try RTSPSendTests.Server(
+        [("pattern", "live")],
+        ["--size", "320x240", "--audio", "aac", "--frames", "50", "--once"] + options)
+      let output = try Scratch.path("wav")
+      let receiver = try RunningProcess(
+        Product.rtpRecv, [server.url("live"), "--rtsp-transport", "tcp", "-o", output])
+      #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+      #expect(try server.process.waitForExit() == 0, "\(server.process.standardError)")
+      return try FFmpeg.output(["-i", output, "-f", "s16le", "-ac", "1", "-"]).count / 2
+    }
+    let expected = try samples([])
+    #expect(expected > 48_000)
+    #expect(try samples(["--quirk", quirks]) == expected)
+  }
+
   @Test func theNamesAreListed() throws {
     let sender = try RunningProcess(
       Product.rtpSend, ["pattern", "udp://127.0.0.1:9", "--sdp", "-", "--quirk", "list"])
@@ -108,7 +162,12 @@ import Testing
       Product.rtpSend, ["proxy", "rtsp://:0", "rtsp://127.0.0.1", "--quirk", "list"])
     #expect(try proxy.waitForExit() == 0)
     let other = String(decoding: proxy.standardOutput, as: UTF8.self)
+    let server = try RunningProcess(
+      Product.rtpSend, ["pattern", "rtsp://127.0.0.1:0/live", "--quirk", "list"])
+    #expect(try server.waitForExit() == 0)
+    let all = String(decoding: server.standardOutput, as: UTF8.self)
     for quirk in Quirk.allCases {
+      #expect(all.contains("\(quirk.rawValue) "))
       #expect(text.contains("\(quirk.rawValue) ") == (quirk.place != .session))
       #expect(other.contains("\(quirk.rawValue) ") == (quirk.place != .payloads))
     }

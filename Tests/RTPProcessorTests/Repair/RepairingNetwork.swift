@@ -145,7 +145,7 @@ struct RepairingNetwork {
         retransmissions &+= 1
       }
       lossy.offer(
-        bytes, label: answers == .inOwnSession ? 1 : 0, at: session.now, isAnswer: true)
+        bytes, label: answers == .inOwnSession ? 1 : 0, at: session.now, as: .answer)
     }
   }
 }

@@ -42,6 +42,30 @@ import Testing
     #expect(numbers == (0..<6).map { UInt16(truncatingIfNeeded: 10 + $0 + ($0 >= after ? by : 0)) })
   }
 
+  /// Inside of RED, everything is as it is without.
+  @Test func redundancyEnclosesMediaAndCorrection() throws {
+    func packets(_ type: UInt8?) throws -> (packets: [RTPPacket], octets: UInt32) {
+      var stream = stream {
+        $0.correction = RTPStream.Correction(payloadType: 97, interval: 3)
+        $0.correction?.redundancyPayloadType = type
+      }
+      let packets = try (stream.packets(with: payloads(5)) + stream.finish()).map {
+        try RTPPacket(parsing: $0)
+      }
+      return (packets, stream.octetCount)
+    }
+    let (plain, octets) = try packets(nil)
+    let (enclosed, more) = try packets(98)
+    #expect(enclosed.allSatisfy { $0.payloadType == 98 && $0.payloadLength > 1 })
+    #expect(enclosed.map(\.marker) == plain.map(\.marker))
+    let inside = enclosed.compactMap(\.primaryEncoding)
+    #expect(inside.map(\.payloadType) == [96, 96, 96, 97, 96, 96, 97])
+    #expect(inside.map(\.sequenceNumber) == plain.map(\.sequenceNumber))
+    #expect(inside.map(\.timestamp) == plain.map(\.timestamp))
+    #expect(inside.map(\.payload) == plain.map(\.payload))
+    #expect(more == octets + 7)
+  }
+
   /// Each correction packet takes a number of its own; the last one protects what is left.
   @Test func correctionPacketsFollowTheirPackets() throws {
     var stream = stream { $0.correction = RTPStream.Correction(payloadType: 97, interval: 3) }

@@ -141,8 +141,8 @@ struct SourceChangeArgument: ExpressibleByArgument {
 }
 
 /// Forward error correction such as `ulpfec:97,5`: the format, the payload type, and how many
-/// packets each correction packet protects; or `st2022-1,5,4`: the columns and the rows of the
-/// matrix.
+/// packets each correction packet protects, perhaps with `,red:98`; or `st2022-1,5,4`: the columns
+/// and the rows of the matrix.
 enum CorrectionArgument: ExpressibleByArgument {
   case typed(RTPStream.Correction)
   case matrix(PacketFeed.MatrixCorrection)
@@ -157,16 +157,25 @@ enum CorrectionArgument: ExpressibleByArgument {
       self = .matrix(matrix)
       return
     }
-    let words = argument.split(separator: ":", omittingEmptySubsequences: false)
-    guard words.count == 2, let format = CorrectionFormat(rawValue: String(words[0])) else {
-      return nil
+    let parts = argument.split(separator: ",", omittingEmptySubsequences: false)
+    guard (2...3).contains(parts.count), let (name, type) = Self.type(parts[0]),
+      let format = CorrectionFormat(rawValue: name), let interval = Int(parts[1]),
+      (1...48).contains(interval)
+    else { return nil }
+    var correction = RTPStream.Correction(format, payloadType: type, interval: interval)
+    if parts.count == 3 {
+      guard let (name, type) = Self.type(parts[2]), name == "red", type != correction.payloadType
+      else { return nil }
+      correction.redundancyPayloadType = type
     }
-    let parts = words[1].split(separator: ",").compactMap { Int($0) }
-    guard parts.count == 2, (0...127).contains(parts[0]), (1...48).contains(parts[1]) else {
-      return nil
-    }
-    self = .typed(
-      RTPStream.Correction(format, payloadType: UInt8(parts[0]), interval: parts[1]))
+    self = .typed(correction)
+  }
+
+  /// `NAME:PT`.
+  private static func type(_ text: Substring) -> (name: String, type: UInt8)? {
+    let words = text.split(separator: ":", omittingEmptySubsequences: false)
+    guard words.count == 2, let type = UInt8(words[1]), type <= 127 else { return nil }
+    return (String(words[0]), type)
   }
 
   /// Correction packets in the stream itself, if these are such.

@@ -295,8 +295,9 @@ struct PacketOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       Add correction packets of payload type PT, one for every K packets, 1 to 48: K of 5 adds 20 %. \
-      The format is ulpfec (RFC 5109), flexfec (RFC 8627) or flexfec-03. Or st2022-1,L,D (SMPTE ST \
-      2022-1): L columns to the port two above, D rows to the one four above, 1 to 20 each.
+      The format is ulpfec (RFC 5109), flexfec (RFC 8627) or flexfec-03; with ,red:PT all of it comes \
+      in RED packets (RFC 2198). Or st2022-1,L,D (SMPTE ST 2022-1): L columns to the port two above, \
+      D rows to the one four above, 1 to 20 each.
       """, valueName: "format:pt,k|st2022-1,l,d"))
   var fec: CorrectionArgument?
 
@@ -317,8 +318,8 @@ struct PacketOptions: ParsableArguments {
           + "more")
     }
     guard payloadType <= 127 else { throw ValidationError("--payload-type must be 0 to 127") }
-    guard fec?.correction?.payloadType != payloadType else {
-      throw ValidationError("--fec needs a payload type that is not that of the media")
+    guard fec?.correction?.payloadTypes.contains(payloadType) != true else {
+      throw ValidationError("--fec needs payload types that are not that of the media")
     }
   }
 
@@ -387,7 +388,7 @@ struct FeedbackOptions: ParsableArguments {
     guard feedback?.requests.contains(.nack) == true else {
       throw ValidationError("--retransmission-payload-type needs --feedback nack")
     }
-    let others = [packets.payloadType, packets.fec?.correction?.payloadType]
+    let others = [packets.payloadType] + (packets.fec?.correction?.payloadTypes ?? [])
     guard type <= 127, !others.contains(type) else {
       throw ValidationError(
         "--retransmission-payload-type must be 0 to 127, and not a type that is used already")
@@ -517,7 +518,7 @@ struct ImpairmentOptions: ParsableArguments {
       switch other.place {
       case .packets, .payloads: "is of those who make the packets, not of a proxy"
       case .description: "is of descriptions, so it needs --sdp, or rtsp://"
-      case .session: "is of the answers of RTSP servers, in front of which 'rtp-send proxy' stands"
+      case .session: "is of the answers of RTSP servers, so it needs rtsp://, here or in a proxy"
       }
     throw ValidationError("the quirk \(other.rawValue) \(reason); --quirk list lists the others")
   }

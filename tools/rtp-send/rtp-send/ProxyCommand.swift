@@ -31,8 +31,8 @@ struct ProxyCommand: AsyncParsableCommand {
 
       A plan (see rtp-send --help) begins with the first RTP packet of each client,
       and holds in both directions; the quirks in it are those of packets in clear
-      and, in front of an RTSP server, of its descriptions and answers. It runs until SIGINT or SIGTERM, and then says
-      what was done.
+      and, in front of an RTSP server, of its descriptions and answers. It runs
+      until SIGINT or SIGTERM, and then says what was done.
 
       EXAMPLES
         What a receiver of a camera has to stand on a bad evening:
@@ -75,6 +75,9 @@ struct ProxyCommand: AsyncParsableCommand {
       guard target.port < 65_535, listening.port < 65_535 else {
         throw ValidationError("the port above is for RTCP, so 65534 is the last one")
       }
+    }
+    if listening.isMulticast {
+      throw ValidationError("multicast goes past a proxy; LISTEN is an address of this machine")
     }
     if listening.leads(to: target) {
       throw ValidationError("TARGET is where the proxy itself listens")

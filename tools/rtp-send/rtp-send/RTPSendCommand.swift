@@ -167,12 +167,14 @@ struct RTPSendCommand: AsyncParsableCommand {
     try packets.check()
     try feedback.check(packets, protection)
     try protection.check()
-    let isDescribed =
-      try output.sdp != nil
-      || pairs.contains { if case .serveRTSP = $0.destination { true } else { false } }
+    let isServer = try pairs.contains {
+      if case .serveRTSP = $0.destination { true } else { false }
+    }
+    var places: Set<Quirk.Place> = [.packets, .payloads]
+    if isServer || output.sdp != nil { places.insert(.description) }
+    if isServer { places.insert(.session) }
     try impairments.check(
-      isPattern: try pairs.contains { $0.source == "pattern" },
-      quirksOf: isDescribed ? [.packets, .payloads, .description] : [.packets, .payloads])
+      isPattern: try pairs.contains { $0.source == "pattern" }, quirksOf: places)
     try serving.check(pairs, media, protection, output)
     for (source, destination) in try pairs {
       try sound.check(source: source, destination, packets, feedback)

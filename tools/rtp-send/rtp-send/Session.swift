@@ -148,6 +148,7 @@ struct Session {
     }
     configuration.group = options.multicast?.group
     configuration.servesOnce = command.listening.once
+    configuration.quirks = try command.impairments.plan(over: Impairments()).quirksEver
     return configuration
   }
 
@@ -276,7 +277,9 @@ struct Session {
     feed.packetization = command.packets.packetization
     feed.aggregates = !command.packets.noAggregation
     feed.matrix = command.packets.fec?.matrix
-    feed.payloadLimit = command.packets.packetSize
+    // RED takes a byte of each payload.
+    let isEnclosed = command.packets.fec?.correction?.redundancyPayloadType != nil
+    feed.payloadLimit = max(16, command.packets.packetSize - (isEnclosed ? 1 : 0))
     feed.feedback = command.feedback.configuration
     return feed
   }

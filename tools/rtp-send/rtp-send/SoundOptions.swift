@@ -188,9 +188,8 @@ struct SoundOptions: ParsableArguments {
     _ packets: PacketOptions, _ feedback: FeedbackOptions, hasVideo: Bool
   ) -> [UInt8] {
     guard hasVideo else { return [] }
-    return [
-      packets.payloadType, packets.fec?.correction?.payloadType, feedback.retransmissionPayloadType,
-    ].compactMap { $0 }
+    return [packets.payloadType] + (packets.fec?.correction?.payloadTypes ?? [])
+      + (feedback.retransmissionPayloadType.map { [$0] } ?? [])
   }
 
   func recipe(_ source: String, _ media: SourceOptions) -> SoundRecipe? {

@@ -47,6 +47,9 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
   case brokenSets = "sdp-broken-sets"
   case setsWithStartCodes = "sdp-sets-with-start-codes"
   case backChannels = "sdp-back-channels"
+  case keyExchange = "sdp-mikey"
+  case soundModeName = "sdp-aac-mode"
+  case noIndexLength = "sdp-no-indexlength"
 
   // Of RTSP servers.
   case infoSequenceZero = "rtp-info-seq-zero"
@@ -67,6 +70,15 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
   case baseWithoutScheme = "content-base-bare"
   case baseTwice = "content-base-twice"
   case strayFrames = "stray-frames"
+  case otherChannels = "transport-other-channels"
+  case mediaBeforePlay = "media-before-play"
+  case keepalivesRefused = "keepalives-refused"
+  case shortTimeout = "session-timeout-2s"
+  case pauseFails = "pause-551"
+  case describeNeeded = "setup-needs-describe"
+  case rangeNeeded = "play-needs-range"
+  case agentNeeded = "user-agent-needed"
+  case reportInterval = "rtcp-interval"
 
   /// Who can have it.
   public enum Place: Sendable, Hashable {
@@ -87,12 +99,15 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
       .payloads
     case .noOrigin, .originInMedia, .textOrigin, .timeNow, .brokenConnection, .oddMedia,
       .emptyFormat, .formatElsewhere, .formatSemicolon, .mapSpaces, .rateZero, .modeZero,
-      .brokenSets, .setsWithStartCodes, .backChannels:
+      .brokenSets, .setsWithStartCodes, .backChannels, .keyExchange, .soundModeName,
+      .noIndexLength:
       .description
     case .infoSequenceZero, .infoTimeNegative, .infoSemicolon, .ssrcSpace, .ssrcInvalid,
       .ssrcFirst, .oneChannel, .transportSaysUDP, .sessionChanges, .optionsFail,
       .keepalivesUnanswered, .noNumber, .oddHeaders, .noReason, .noContentType,
-      .baseWithoutScheme, .baseTwice, .strayFrames:
+      .baseWithoutScheme, .baseTwice, .strayFrames, .otherChannels, .mediaBeforePlay,
+      .keepalivesRefused, .shortTimeout, .pauseFails, .describeNeeded, .rangeNeeded,
+      .agentNeeded, .reportInterval:
       .session
     }
   }
@@ -144,6 +159,9 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
     case .brokenSets: "the parameter sets are invalid (VStarcam)"
     case .setsWithStartCodes: "the parameter sets begin with start codes (Revotech)"
     case .backChannels: "every section says that it is a back channel"
+    case .keyExchange: "key-mgmt with a byte too many, which belongs to nobody (Axis)"
+    case .soundModeName: "mode=aac_hbr (Sony, AVOID)"
+    case .noIndexLength: "AAC without indexlength and indexdeltalength"
     case .infoSequenceZero: "RTP-Info says seq=0 (Hikvision DS-2CD2032-I)"
     case .infoTimeNegative: "RTP-Info says a negative rtptime (OMNY M5S2A)"
     case .infoSemicolon: "RTP-Info ends with a semicolon (Laureii)"
@@ -162,6 +180,16 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
     case .baseWithoutScheme: "Content-Base without its scheme (Anjvision)"
     case .baseTwice: "Content-Base with its scheme twice"
     case .strayFrames: "frames on a channel that nobody set up (H264DVR)"
+    case .otherChannels: "other interleaved channels than the client asks for"
+    case .mediaBeforePlay: "media comes before the answer to PLAY (Reolink, v4l2rtspserver)"
+    case .keepalivesRefused:
+      "GET_PARAMETER and SET_PARAMETER are answered with 400 and the CSeq before (C520WS)"
+    case .shortTimeout: "sessions are said to end after two seconds (FLIR, Dahua: some more)"
+    case .pauseFails: "PAUSE is answered with 551 (Hikvision DS-2CD2732F)"
+    case .describeNeeded: "SETUP needs a DESCRIBE in the same connection (Hikvision)"
+    case .rangeNeeded: "PLAY needs Range (Parrot)"
+    case .agentNeeded: "requests without User-Agent are answered with 401"
+    case .reportInterval: "the answer to PLAY says RTCP-Interval"
     }
   }
 

@@ -10,12 +10,21 @@ public enum QuirkyDescription {
     if quirks.contains(.oddMedia) {
       lines += ["m=application/TP-LINK 0 RTP/AVP smart/1/90000", "a=rtpmap:95 TP-LINK/90000"]
     }
+    if quirks.contains(.keyExchange) {
+      lines = lines.flatMap { $0.hasPrefix("m=") ? [$0, "a=key-mgmt:mikey \(message)"] : [$0] }
+    }
     if quirks.contains(.backChannels) {
       lines.removeAll { ["a=sendrecv", "a=recvonly"].contains($0) }
       lines = lines.flatMap { $0.hasPrefix("m=") ? [$0, "a=sendonly"] : [$0] }
     }
     return lines.map { $0 + "\r\n" }.joined()
   }
+
+  /// A MIKEY message (RFC 3830 §6) of a header, a time, random bytes and a key, and a byte behind
+  /// its end.
+  private static let message =
+    "AQAFAAAAEjQBAAAAAAAAAAAAAAsA4AAAAAAAAAABEAABAgMEBQYHCAkKCwwNDg8AAAAiACAAHgABAgMEBQYHCAkK"
+    + "CwwNDg8QERITFBUWFxgZGhscHQAA"
 
   private static func change(_ line: String, _ quirks: Set<Quirk>) -> String {
     var line = line
@@ -33,6 +42,10 @@ public enum QuirkyDescription {
       if quirks.contains(.mapSpaces) { line += " " }
     }
     guard line.hasPrefix("a=fmtp:") else { return line }
+    if quirks.contains(.soundModeName) { line.replace("mode=AAC-hbr", with: "mode=aac_hbr") }
+    if quirks.contains(.noIndexLength) {
+      line.replace(#/;? *index(delta)?length=\d+/#, with: "")
+    }
     if quirks.contains(.emptyFormat) { return String(line.prefix { $0 != " " }) }
     if quirks.contains(.modeZero) {
       line.replace(#/packetization-mode=\d/#, with: "packetization-mode=0")

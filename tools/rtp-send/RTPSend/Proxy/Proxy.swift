@@ -63,6 +63,11 @@ public final class Proxy: Sendable {
       return abs(port - other.port) <= (scheme == .udp ? 1 : 0)
     }
 
+    /// Whether it is the address of a group, whose datagrams go past a proxy.
+    public var isMulticast: Bool {
+      (try? SocketAddress(ipAddress: host, port: port))?.isMulticast ?? false
+    }
+
     func resolved() throws(SendError) -> SocketAddress {
       do {
         return try SocketAddress.makeAddressResolvingHost(

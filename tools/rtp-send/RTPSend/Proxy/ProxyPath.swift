@@ -65,7 +65,8 @@ struct ProxyPath {
     // A read may hold many datagrams in one buffer, which this one must not keep in memory.
     var packet = ByteBufferAllocator().buffer(capacity: bytes.readableBytes)
     packet.writeImmutableBuffer(bytes)
-    let isMedia = !RTCPPacket.recognizes(packet) && (try? RTPPacket(parsing: packet)) != nil
+    let isControl = RTCPPacket.recognizes(packet)
+    let isMedia = !isControl && (try? RTPPacket(parsing: packet)) != nil
     if start == nil, isMedia {
       start = now
       mediaDirection = direction
@@ -92,12 +93,9 @@ struct ProxyPath {
         }
       }
     }
-    // The times of RTCP and of hellos are random; the verdicts about the media must not depend on
-    // them.
+    let kind: NetworkSimulator.Kind = isMedia ? .media : isControl ? .control : .answer
     for packet in packets {
-      change(direction) {
-        $0.network.offer(packet, label: channel, at: now, isAnswer: !isMedia)
-      }
+      change(direction) { $0.network.offer(packet, label: channel, at: now, as: kind) }
     }
   }
 
@@ -123,8 +121,11 @@ struct ProxyPath {
 
   /// Both directions together.
   var counters: ImpairmentCounters {
-    var sum = toServer.network.counters
-    sum.add(toClient.network.counters)
+    var sum = ImpairmentCounters()
+    for network in [toServer.network, toClient.network] {
+      sum.add(network.counters)
+      sum.add(network.controlCounters)
+    }
     return sum
   }
 

@@ -7,8 +7,8 @@ import RTPWire
 final class RTSPRelay {
   /// Tracks of one client.
   private static let mostTracks = 16
-  /// A channel that nobody sets up.
-  private static let strayChannel = 200
+  /// How long an answer waits that media comes before: some pictures.
+  private static let mediaLead = TimeAmount.milliseconds(300)
   /// How long the server may take to accept.
   private static let patience = TimeAmount.seconds(10)
   /// How long a side may take to read what the other one sent before it ended.
@@ -130,7 +130,8 @@ final class RTSPRelay {
     while !(direction == .toServer && isOpening), !isOver, let piece = pieces[direction]?.next() {
       switch piece {
       case .frame(let channel, let bytes):
-        interleaved.offer(bytes, direction, channel: Int(channel))
+        let shift = direction == .toServer ? answers.channelShift : 0
+        interleaved.offer(bytes, direction, channel: Int(channel &- shift))
       case .unknown(let bytes): pass(bytes, direction)
       case .message(let message):
         if message.isResponse == (direction == .toClient) {
@@ -146,6 +147,7 @@ final class RTSPRelay {
     var request = request
     rewriting.note(request: request)
     answers.restore(&request)
+    if let refusal = answers.refusal(of: request) { return pass(refusal.bytes, .toClient) }
     guard let ports = RTSPRewriting.clientPorts(in: request), let number = request["CSeq"],
       tracks.count + setups.count < Self.mostTracks, let local = client.localAddress,
       let upstream = server?.localAddress, let address = client.remoteAddress
@@ -196,12 +198,16 @@ final class RTSPRelay {
       }
     }
     guard let answer = answers.change(response) else { return }
-    pass(answer.bytes, .toClient)
-    if answers.strays(behind: answer) {
-      write(
-        ProxyPath.Departure(
-          bytes: ByteBuffer(repeating: 0x80, count: 12), direction: .toClient,
-          channel: Self.strayChannel))
+    switch answer.company {
+    case .alone: pass(answer.text.bytes, .toClient)
+    case .strayFrame:
+      pass(answer.text.bytes, .toClient)
+      pass(QuirkyAnswers.strayFrame, .toClient)
+    case .media:
+      paths.loop.scheduleTask(in: Self.mediaLead) { [weak self] in
+        self?.pass(answer.text.bytes, .toClient)
+        self?.flush()
+      }
     }
   }
 
@@ -213,8 +219,9 @@ final class RTSPRelay {
 
   private func write(_ departure: ProxyPath.Departure) {
     var frame = ByteBuffer()
+    let shift = departure.direction == .toClient ? answers.channelShift : 0
     frame.writeMultipleIntegers(
-      UInt8(ascii: "$"), UInt8(truncatingIfNeeded: departure.channel),
+      UInt8(ascii: "$"), UInt8(truncatingIfNeeded: departure.channel) &+ shift,
       UInt16(clamping: departure.bytes.readableBytes))
     frame.writeImmutableBuffer(departure.bytes)
     pass(frame, departure.direction)

@@ -221,11 +221,42 @@ public struct Delivery {
   public mutating func release(by now: Instant) -> PacketFeed.Packet? {
     guard let index = nextRelease?.index, let release = tracks[index].network.release(by: now)
     else { return nil }
-    var packet = PacketFeed.Packet(
-      bytes: release.bytes, portOffset: release.label + tracks[index].portOffset, track: index)
-    packet.isKey = !release.isGarbage && isKey(release.bytes, ofTrack: index)
+    return packet(of: release, ofTrack: index)
+  }
+
+  private func packet(
+    of release: NetworkSimulator.Release, ofTrack index: Int
+  ) -> PacketFeed.Packet {
+    var packet = PacketFeed.Packet(bytes: release.bytes, track: index)
+    packet.portOffset = release.label + tracks[index].portOffset
+    if release.kind == .control {
+      packet.isControl = true
+      packet.isAmongMedia = release.label == Self.amongMedia
+      if packet.isAmongMedia { packet.portOffset = tracks[index].portOffset }
+    } else {
+      packet.isKey = !release.isGarbage && isKey(release.bytes, ofTrack: index)
+    }
     return packet
   }
+
+  /// Gives the network of a track an RTCP compound, which goes `offset` above the port of the
+  /// track's media, or where they go if that is `nil`.
+  mutating func offer(
+    control compound: ByteBuffer, ofTrack index: Int, above offset: Int?, at now: Instant
+  ) {
+    tracks[index].network.offer(
+      compound, label: offset ?? Self.amongMedia, at: now, as: .control)
+  }
+
+  /// Lets the last RTCP out, however long it would travel, because nobody waits for it.
+  mutating func releaseControl() -> [PacketFeed.Packet] {
+    tracks.indices.flatMap { index in
+      tracks[index].network.releaseControl().map { packet(of: $0, ofTrack: index) }
+    }
+  }
+
+  /// The label of RTCP that goes where the media go.
+  private static let amongMedia = -1
 
   /// The packets that answer RTCP of one receiver among several, past the simulated network.
   mutating func answers(to datagram: ByteBuffer, at now: Instant) -> [PacketFeed.Packet] {
@@ -339,7 +370,7 @@ public struct Delivery {
     for index in tracks.indices {
       for packet in tracks[index].feed.answer(datagram, at: now) {
         tracks[index].network.offer(
-          packet.bytes, label: packet.portOffset, at: now, isAnswer: true)
+          packet.bytes, label: packet.portOffset, at: now, as: .answer)
       }
     }
   }
@@ -365,11 +396,6 @@ public struct Delivery {
     }
     let feed = tracks[index].feed
     return feed.stream.timestamp(of: feed.clock.ticks(of: time))
-  }
-
-  /// Whether the network of a track lets nothing pass at `now`.
-  public mutating func isSilent(at now: Instant, track index: Int) -> Bool {
-    tracks[index].network.isSilent(at: now)
   }
 
   /// What the networks decided since the last call, if they record it.

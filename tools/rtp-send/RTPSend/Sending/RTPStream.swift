@@ -29,6 +29,14 @@ public struct RTPStream: Sendable {
     public var payloadType: UInt8
     /// How many packets each correction packet follows: 1 … 48.
     public var interval: Int
+    /// That of RED packets (RFC 2198), in which everything of this source then is, as libwebrtc and
+    /// GStreamer send it.
+    public var redundancyPayloadType: UInt8?
+
+    /// All that are not of the media.
+    public var payloadTypes: [UInt8] {
+      [payloadType] + (redundancyPayloadType.map { [$0] } ?? [])
+    }
 
     public init(_ format: CorrectionFormat = .ulpfec, payloadType: UInt8, interval: Int) {
       self.format = format
@@ -135,8 +143,10 @@ public struct RTPStream: Sendable {
       goOn()
       let marker: UInt8 = payloads[index].marker ? 0x80 : 0
       writeHeader(ticks: lastTicks, type: configuration.payloadType & 0x7F | marker, to: &packet)
-      packets.append(packet)
-      if let payload = parity?.add(packet) { packets += correction(with: payload) }
+      // What is protected is the packet inside (RFC 5109 §14.2).
+      let payload = parity?.add(packet)
+      packets.append(enclosed(packet))
+      if let payload { packets += correction(with: payload) }
     }
     return packets
   }
@@ -147,7 +157,9 @@ public struct RTPStream: Sendable {
     guard let first = own.first?.rtpSequence else { return }
     sequence = SequenceNumber(first)
     for packet in own {
-      let type = packet.getInteger(at: packet.readerIndex + 1, as: UInt8.self) ?? 0
+      let isEnclosed = configuration.correction?.redundancyPayloadType != nil
+      let place = packet.readerIndex + (isEnclosed ? RTPPacket.minimumLength : 1)
+      let type = packet.getInteger(at: place, as: UInt8.self) ?? 0
       if type & 0x7F == configuration.payloadType & 0x7F { total -= 1 }
       packetCount &-= 1
       octetCount &-= UInt32(
@@ -163,7 +175,7 @@ public struct RTPStream: Sendable {
     guard let correction = configuration.correction, var packet = payload else { return [] }
     if correction.format.isNumberedWithMedia {
       writeHeader(ticks: lastTicks, type: correction.payloadType & 0x7F, to: &packet)
-      return [packet]
+      return [enclosed(packet)]
     }
     // RFC 8627 §4.2.1 names the source that is protected in the CSRC list; the draft does
     // elsewhere.
@@ -176,6 +188,20 @@ public struct RTPStream: Sendable {
     repair.writeImmutableBuffer(packet)
     correctionSequence = correctionSequence.next
     return [repair]
+  }
+
+  /// The packet as the only encoding in a RED packet (RFC 2198 §3), if there are such.
+  private mutating func enclosed(_ packet: ByteBuffer) -> ByteBuffer {
+    var rest = packet
+    guard let type = configuration.correction?.redundancyPayloadType,
+      var enclosing = rest.readSlice(length: RTPPacket.minimumLength),
+      let own = enclosing.getInteger(at: enclosing.readerIndex + 1, as: UInt8.self)
+    else { return packet }
+    enclosing.setInteger(type & 0x7F | own & 0x80, at: enclosing.readerIndex + 1)
+    enclosing.writeInteger(own & 0x7F)
+    enclosing.writeImmutableBuffer(rest)
+    octetCount &+= 1
+    return enclosing
   }
 
   /// Jumps, and changes the source, where that is due.

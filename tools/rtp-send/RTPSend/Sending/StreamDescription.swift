@@ -162,7 +162,7 @@ public struct SessionDescription: Sendable {
   private func video(_ description: StreamDescription) -> [String] {
     let isApart = separateRetransmission != nil
     let types =
-      [payloadType] + (correction.map { [$0.payloadType] } ?? [])
+      [payloadType] + (correction?.payloadTypes ?? [])
       + (isApart ? [] : retransmission.map { [$0] } ?? [])
     let profile = profile + (feedback.requests.isEmpty ? "" : "F")
     var lines = [
@@ -176,6 +176,7 @@ public struct SessionDescription: Sendable {
     }
     if let correction {
       lines.append("a=rtpmap:\(correction.payloadType) \(correction.format.rawValue)/90000")
+      if let type = correction.redundancyPayloadType { lines.append("a=rtpmap:\(type) red/90000") }
     }
     for request in FeedbackRequest.allCases where feedback.requests.contains(request) {
       let message = [.nack: "nack", .pli: "nack pli", .fir: "ccm fir"][request] ?? ""

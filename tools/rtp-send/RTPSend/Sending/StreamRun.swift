@@ -16,8 +16,6 @@ public struct StreamRun {
   /// Which leaps the wall clock makes.
   private let clockPlan: Plan
   private var nextReport: Instant
-  /// Reports that are due, one for each track.
-  private var control = CircularBuffer<PacketFeed.Packet>()
   /// The report behind the last packet has been sent, or is not needed.
   private var hasReportedEnd: Bool
   private var lastStep = Instant(nanoseconds: .min)
@@ -106,20 +104,27 @@ public struct StreamRun {
       isPrepared = false
       delivery.step(to: now)
     }
-    if let packet = delivery.release(by: now) {
-      lastDeparture = now
-      count(packet.bytes)
-      return packet
-    }
+    if let packet = release(by: now) { return packet }
     if !hasReportedEnd, delivery.isFinished {
       hasReportedEnd = true
       nextReport = now
     }
     if sendsRTCP, nextReport <= now, hasPackets {
       nextReport = now.advanced(byNanoseconds: SenderReports.intervalNanoseconds)
-      control.append(contentsOf: compounds(at: now, isLast: false))
+      for compound in compounds(at: now, isLast: false) {
+        delivery.offer(
+          control: compound.bytes, ofTrack: compound.track,
+          above: compound.isAmongMedia ? nil : controlOffset, at: now)
+      }
     }
-    return control.popFirst()
+    return release(by: now)
+  }
+
+  private mutating func release(by now: Instant) -> PacketFeed.Packet? {
+    guard let packet = delivery.release(by: now) else { return nil }
+    if !packet.isControl { lastDeparture = now }
+    count(packet.bytes)
+    return packet
   }
 
   /// Prepares what is sent next.
@@ -209,13 +214,27 @@ public struct StreamRun {
   }
 
   /// Reports on the tracks for a receiver that comes later than others.
+  ///
+  /// They are for that one alone, and the network is that of all.
   mutating func reports(at now: Instant) -> [PacketFeed.Packet] {
-    sendsRTCP ? compounds(at: now, isLast: false) : []
+    guard sendsRTCP else { return [] }
+    let packets = compounds(at: now, isLast: false)
+    for packet in packets { count(packet.bytes) }
+    return packets
   }
 
-  /// The last datagrams, if any are due to the receiver: one for each track.
+  /// The last datagrams, if any are due to the receiver: one for each track, which the network may
+  /// lose like others, but does not delay.
   public mutating func goodbye(at now: Instant) -> [PacketFeed.Packet] {
-    sendsRTCP ? compounds(at: now, isLast: true) : []
+    guard sendsRTCP else { return [] }
+    for compound in compounds(at: now, isLast: true) {
+      delivery.offer(
+        control: compound.bytes, ofTrack: compound.track,
+        above: compound.isAmongMedia ? nil : controlOffset, at: now)
+    }
+    let packets = delivery.releaseControl()
+    for packet in packets { count(packet.bytes) }
+    return packets
   }
 
   /// What the networks decided since the last call, if somebody wants to know.
@@ -238,7 +257,6 @@ public struct StreamRun {
   private mutating func compounds(at now: Instant, isLast: Bool) -> [PacketFeed.Packet] {
     var packets: [PacketFeed.Packet] = []
     for (track, stream) in delivery.streams.enumerated() where stream.packetCount > 0 {
-      if delivery.isSilent(at: now, track: track) { continue }
       let elapsed = begin.nanoseconds(to: now)
       let quirks = clockPlan.quirks(at: elapsed)
       let leaps = clockPlan.clockJumps(until: elapsed)
@@ -252,7 +270,6 @@ public struct StreamRun {
           on: stream.account, timestamp: timestamp, unixNanoseconds: time, quirks: quirks)
       guard let datagram = delivery.protected(compound, ofTrack: track) else { continue }
       report.reports += 1
-      count(datagram)
       let isAmongMedia = quirks.contains(.rtcpAmongMedia)
       let offset = isAmongMedia ? 0 : controlOffset
       packets.append(

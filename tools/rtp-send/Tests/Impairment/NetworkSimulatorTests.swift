@@ -233,7 +233,7 @@ import Testing
       let now = Instant(nanoseconds: Int64(number) * 1000)
       network.offer(ByteBuffer(integer: UInt32(number)), at: now)
       if number % 3 == 0 {
-        network.offer(ByteBuffer(integer: UInt32(1 << 20)), at: now, isAnswer: true)
+        network.offer(ByteBuffer(integer: UInt32(1 << 20)), at: now, as: .answer)
       }
       while let release = network.release(by: now) {
         let number = Int(release.bytes.getInteger(at: 0, as: UInt32.self) ?? 0)

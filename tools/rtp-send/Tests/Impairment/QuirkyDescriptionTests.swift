@@ -14,6 +14,8 @@ import Testing
     a=fmtp:96 packetization-mode=1;sprop-parameter-sets=Z0IAKQ==,aM4=\r
     m=audio 5006 RTP/AVP 0\r
     a=recvonly\r
+    m=audio 5008 RTP/AVP 97\r
+    a=fmtp:97 mode=AAC-hbr;sizelength=13;indexlength=3;indexdeltalength=3;config=1190\r
 
     """
 
@@ -30,8 +32,11 @@ import Testing
   }
 
   @Test(arguments: [
-    (Quirk.originInMedia, "m=audio 5006 RTP/AVP 0\r\no=- 1 1 IN IP4 127.0.0.1\r\n"),
-    (.formatElsewhere, "H264/90000\r\nm=audio 5006 RTP/AVP 0\r\na=fmtp:96 packetization-mode=1;"),
+    (Quirk.originInMedia, "m=audio 5008 RTP/AVP 97\r\no=- 1 1 IN IP4 127.0.0.1\r\n"),
+    (.formatElsewhere, "m=audio 5008 RTP/AVP 97\r\na=fmtp:96 packetization-mode=1;"),
+    (.soundModeName, "a=fmtp:97 mode=aac_hbr;sizelength=13;"),
+    (.noIndexLength, "a=fmtp:97 mode=AAC-hbr;sizelength=13;config=1190\r\n"),
+    (.keyExchange, "m=video 5004 RTP/AVP 96\r\na=key-mgmt:mikey AQAF"),
     (.setsWithStartCodes, "sprop-parameter-sets=AAABZ0IAKQ==,AAABaM4=\r\n"),
     (.brokenSets, "sprop-parameter-sets=AAAA,AAAA\r\n"),
     (.rateZero, "a=rtpmap:96 H264/0\r\n"), (.modeZero, "packetization-mode=0;sprop"),

@@ -152,7 +152,7 @@ import Testing
     for number in 0..<500 {
       let now = Instant(nanoseconds: Int64(number) * 1_000_000)
       network.offer(ByteBuffer(repeating: 0, count: 100), label: number, at: now)
-      network.offer(ByteBuffer(), label: -number, at: now, isAnswer: true)
+      network.offer(ByteBuffer(), label: -number, at: now, as: .answer)
     }
     while let next = network.nextRelease, let release = network.release(by: next) {
       arrivals.append((release.label, release.time))

@@ -79,7 +79,8 @@ struct Conversation {
 
   /// The value of a header.
   static func header(_ name: String, in response: String) -> String? {
-    response.split(separator: "\r\n").first { $0.hasPrefix("\(name): ") }
+    response.split(separator: "\r\n")
+      .first { $0.lowercased().hasPrefix("\(name.lowercased()): ") }
       .map { String($0.dropFirst(name.count + 2)) }
   }
 

@@ -24,6 +24,14 @@ struct RTSPRequest: Sendable, Equatable {
     headers.filter { $0.name == name }.map(\.value)
   }
 
+  /// Gives the session another name, if there is one.
+  mutating func rename(session: String?) {
+    guard let session, let index = headers.firstIndex(where: { $0.name == "session" }) else {
+      return
+    }
+    headers[index].value = session
+  }
+
   /// The identifier in `Session:`, without its parameters.
   var session: String? {
     self["session"].map {

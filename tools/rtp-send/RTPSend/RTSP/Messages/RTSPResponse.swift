@@ -1,5 +1,3 @@
-import NIOCore
-
 /// An answer to a request (RFC 2326 §7).
 struct RTSPResponse: Sendable, Equatable {
   var status: RTSPStatus
@@ -19,12 +17,12 @@ struct RTSPResponse: Sendable, Equatable {
   }
 
   /// The message, under the sequence number of the request, if that had one.
-  func bytes(sequence: String?) -> ByteBuffer {
-    var text = "RTSP/1.0 \(status.rawValue) \(status.reason)\r\n"
-    if let sequence { text += "CSeq: \(sequence)\r\n" }
-    text += "Server: rtp-send\r\n"
-    for (name, value) in headers { text += "\(name): \(value)\r\n" }
-    if !body.isEmpty { text += "Content-Length: \(body.utf8.count)\r\n" }
-    return ByteBuffer(string: text + "\r\n" + body)
+  func text(sequence: String?) -> RTSPText {
+    var lines = ["RTSP/1.0 \(status.rawValue) \(status.reason)"]
+    if let sequence { lines.append("CSeq: \(sequence)") }
+    lines.append("Server: rtp-send")
+    lines += headers.map { "\($0.name): \($0.value)" }
+    if !body.isEmpty { lines.append("Content-Length: \(body.utf8.count)") }
+    return RTSPText(lines: lines, body: Array(body.utf8))
   }
 }

@@ -1,3 +1,5 @@
+public import Impairment
+
 /// Streams that are served by RTSP from one address.
 public struct RTSPServerConfiguration: Sendable {
   public var streams: [ServedStream]
@@ -8,6 +10,8 @@ public struct RTSPServerConfiguration: Sendable {
   public var login: RTSPLogin?
   /// Where multicast goes that clients may ask for: each track of what is live has two ports of it.
   public var group: MulticastGroup?
+  /// Those of servers, which every connection has.
+  public var quirks: Set<Quirk> = []
   /// Whether to end when the first client that played has gone.
   public var servesOnce = false
 

@@ -126,7 +126,8 @@ final class RTSPServing {
     return RTSPServerSession.Configuration(
       streams: streams,
       origin: "rtsp\(isSecure ? "s" : "")://\(address?.hostAndPort ?? "localhost")",
-      isSecure: isSecure, login: configuration.login, serverPorts: ports?.numbers)
+      isSecure: isSecure, login: configuration.login, serverPorts: ports?.numbers,
+      quirks: configuration.quirks)
   }
 
   func description(ofStream index: Int) -> String? {

@@ -1,3 +1,4 @@
+import Impairment
 import NIOCore
 import RTPWire
 
@@ -9,6 +10,13 @@ extension RTSPServerSession {
   ]
 
   mutating func handle(_ request: RTSPRequest, at now: Instant) {
+    var request = request
+    if !configuration.quirks.isEmpty {
+      var text = RTSPText(request)
+      answers.restore(&text)
+      if let refusal = answers.refusal(of: text) { return act(.send(refusal.bytes)) }
+      request.rename(session: text["Session"])
+    }
     guard request.version.hasPrefix("RTSP/1.") else {
       return respond(to: request, .versionNotSupported)
     }
@@ -99,8 +107,10 @@ extension RTSPServerSession {
     if let information = information(sessions[index], beginning) {
       headers.append(("RTP-Info", information))
     }
+    let startsEarly = configuration.quirks.contains(.mediaBeforePlay)
+    if startsEarly { act(.start(id)) }
     respond(to: request, .ok, headers)
-    act(.start(id))
+    if !startsEarly { act(.start(id)) }
   }
 
   // MARK: Requests
@@ -261,7 +271,7 @@ extension RTSPServerSession {
     for offer in offers {
       switch offer.way {
       case .interleaved(let pair):
-        if let own = channels(pair, session, track) {
+        if let own = channels(shifted(pair), session, track) {
           choices.append((offer.profile, .interleaved(own)))
         }
       case .udp(let rtp, let rtcp):
@@ -280,6 +290,13 @@ extension RTSPServerSession {
     }
     return choices.filter { $0.carrier.isLike(first) }
       + choices.filter { !$0.carrier.isLike(first) }
+  }
+
+  /// Others than those that were asked for, where that is a quirk.
+  private func shifted(_ asked: TransportOffer.ChannelPair?) -> TransportOffer.ChannelPair? {
+    guard let asked, configuration.quirks.contains(.otherChannels) else { return asked }
+    let distance = QuirkyAnswers.channelDistance
+    return TransportOffer.ChannelPair(rtp: asked.rtp &+ distance, rtcp: asked.rtcp &+ distance)
   }
 
   /// The channels that were asked for, or others if these are in use, or none were asked for.

@@ -1,3 +1,4 @@
+import Impairment
 import NIOCore
 import RTPWire
 
@@ -44,6 +45,8 @@ struct RTSPServerSession {
     var login: RTSPLogin?
     /// The ports from which datagrams come, if they can be sent.
     var serverPorts: (rtp: Int, rtcp: Int)?
+    /// Those of servers; others have no effect here.
+    var quirks: Set<Quirk> = []
   }
 
   enum Action {
@@ -109,6 +112,7 @@ struct RTSPServerSession {
   var pending: Pending?
   var gate: RTSPGate?
   var isClosed = false
+  var answers: QuirkyAnswers
 
   private var reader = RTSPRequestReader()
   private var actions = CircularBuffer<Action>()
@@ -124,6 +128,9 @@ struct RTSPServerSession {
     self.configuration = configuration
     self.entropy = entropy
     gate = configuration.login.map { RTSPGate($0) }
+    // The channels are really others, and descriptions are written with their quirks.
+    answers = QuirkyAnswers(
+      configuration.quirks.filter { $0.place == .session && $0 != .otherChannels })
     lastRequest = now
   }
 
@@ -215,11 +222,13 @@ struct RTSPServerSession {
     body: String = ""
   ) {
     let response = RTSPResponse(status, headers, body: body)
-    act(.send(response.bytes(sequence: request["cseq"])))
+    guard let answer = answers.change(response.text(sequence: request["cseq"])) else { return }
+    act(.send(answer.text.bytes))
+    if answer.company == .strayFrame { act(.send(QuirkyAnswers.strayFrame)) }
   }
 
   mutating func close(after response: RTSPResponse? = nil) {
-    if let response { act(.send(response.bytes(sequence: nil))) }
+    if let response { act(.send(response.text(sequence: nil).bytes)) }
     for session in sessions { remove(session.id, .silent) }
     isClosed = true
     act(.close)

@@ -9,8 +9,10 @@ import Testing
     RTSPText(lines: ["\(method) rtsp://camera/a RTSP/1.0"] + headers, body: [])
   }
 
-  /// The answers to the requests of a client.
-  private static func answers(_ quirks: Set<Quirk>) -> [RTSPText?] {
+  /// The answers to the requests of a client, which may do without DESCRIBE.
+  private static func answers(
+    _ quirks: Set<Quirk>, describes: Bool = true
+  ) -> [QuirkyAnswers.Answer?] {
     var answers = QuirkyAnswers(quirks)
     let exchanges: [(String, [String], String)] = [
       ("OPTIONS", ["Public: DESCRIBE"], ""),
@@ -21,14 +23,16 @@ import Testing
       ("SETUP", ["Session: A1;timeout=60", "Transport: RTP/AVP/TCP;interleaved=0-1;ssrc=1A"], ""),
       ("SETUP", ["Session: A1;timeout=60", "Transport: RTP/AVP/TCP;interleaved=2-3;ssrc=1B"], ""),
       ("PLAY", ["Session: A1", "RTP-Info: url=rtsp://camera/a/1;seq=7;rtptime=9"], ""),
-      ("GET_PARAMETER", ["Session: A1"], ""),
+      ("GET_PARAMETER", ["Session: A1"], ""), ("PAUSE", ["Session: A1"], ""),
     ]
     return exchanges.enumerated().map { number, exchange in
       let (method, headers, body) = exchange
+      guard describes || method != "DESCRIBE" else { return nil }
       var request = request(
         method, "CSeq: \(number)", method == "OPTIONS" ? "A: b" : "Session: A1-2;timeout=60")
       answers.restore(&request)
       if quirks.contains(.sessionChanges), number > 2 { #expect(request["Session"] == "A1") }
+      if let refusal = answers.refusal(of: request) { return QuirkyAnswers.Answer(text: refusal) }
       return answers.change(
         RTSPText(
           lines: ["RTSP/1.0 200 OK", "CSeq: \(number)"] + headers
@@ -38,12 +42,17 @@ import Testing
   }
 
   @Test func withoutQuirksNothingChanges() {
-    #expect(Self.answers([.padding]) == Self.answers([]))
+    let answers = Self.answers([.padding])
+    #expect(answers == Self.answers([]))
+    #expect(answers.allSatisfy { $0?.company == .alone })
   }
 
-  @Test(arguments: Quirk.allCases.filter { $0.place == .session && $0 != .strayFrames })
+  @Test(arguments: Quirk.allCases.filter { $0.place == .session })
   func everyQuirkShows(quirk: Quirk) {
-    #expect(Self.answers([quirk]) != Self.answers([]))
+    let isShown =
+      Self.answers([quirk]) != Self.answers([])
+      || Self.answers([quirk], describes: false) != Self.answers([], describes: false)
+    #expect(isShown)
   }
 
   @Test(arguments: [
@@ -59,10 +68,27 @@ import Testing
     (.infoSequenceZero, 4, "RTP-Info: url=rtsp://camera/a/1;seq=0;rtptime=9"),
     (.infoTimeNegative, 4, "RTP-Info: url=rtsp://camera/a/1;seq=7;rtptime=-1"),
     (.infoSemicolon, 4, "RTP-Info: url=rtsp://camera/a/1;seq=7;rtptime=9;"),
+    (.otherChannels, 3, "Transport: RTP/AVP/TCP;interleaved=12-13;ssrc=1B"),
+    (.shortTimeout, 2, "Session: A1;timeout=2"), (.reportInterval, 4, "RTCP-Interval: 250"),
+    (.rangeNeeded, 4, "RTSP/1.0 457 Invalid Range"),
+    (.agentNeeded, 0, "RTSP/1.0 401 Unauthorized"),
+    (.keepalivesRefused, 5, "RTSP/1.0 400 Bad Request"), (.keepalivesRefused, 5, "CSeq: 4"),
+    (.pauseFails, 6, "RTSP/1.0 551 Option not supported"),
   ])
   func itSays(quirk: Quirk, number: Int, line: String) {
-    let answer = Self.answers([quirk])[number]
+    let answer = Self.answers([quirk])[number]?.text
     #expect(answer?.lines.contains(line) == true, "\(answer?.lines ?? [])")
+  }
+
+  @Test func mediaOrAFrameGoesWithSomeAnswers() {
+    #expect(Self.answers([.mediaBeforePlay])[4]?.company == .media)
+    #expect(Self.answers([.strayFrames])[2]?.company == .strayFrame)
+  }
+
+  @Test func aSetUpWithoutDescriptionIsRefused() {
+    let lines = Self.answers([.describeNeeded], describes: false)[2]?.text.lines
+    #expect(lines?.first == "RTSP/1.0 455 Method Not Valid in This State")
+    #expect(Self.answers([.describeNeeded])[2]?.text.lines.first == "RTSP/1.0 200 OK")
   }
 
   @Test func keepalivesAreNotAnswered() {

@@ -1,9 +1,32 @@
 import Impairment
+import NIOCore
 
-/// The answers of an RTSP server, as servers with quirks give them.
-struct QuirkyAnswers {
+/// The answers of an RTSP server, as servers with quirks give them: our own, and any other behind
+/// the proxy.
+struct QuirkyAnswers: Sendable {
+  /// A response as it is sent, and what it comes with.
+  struct Answer: Equatable {
+    var text: RTSPText
+    var company = Company.alone
+  }
+
+  enum Company: Equatable {
+    case alone
+    /// ``strayFrame`` follows.
+    case strayFrame
+    /// Media comes before it.
+    case media
+  }
+
+  /// A frame on a channel that nobody sets up.
+  static let strayFrame = ByteBuffer(
+    bytes: [UInt8(ascii: "$"), 200, 0, 12] + [UInt8](repeating: 0x80, count: 12))
   /// Requests that may wait for an answer; others are answered as they are.
   private static let mostWaiting = 64
+  /// How far the channels lie above those that the client asked for.
+  static let channelDistance: UInt8 = 10
+  /// A client with this time-out says something each second.
+  private static let shortTimeout = 2
 
   private let quirks: Set<Quirk>
   /// By their CSeq.
@@ -11,8 +34,12 @@ struct QuirkyAnswers {
   /// What the server calls the session, and how many SETUPs it has answered.
   private var session: String?
   private var setups = 0
+  private var hasDescribed = false
 
   init(_ quirks: Set<Quirk>) { self.quirks = quirks }
+
+  /// Added to the channels that the client knows, it gives those that it is told.
+  var channelShift: UInt8 { quirks.contains(.otherChannels) ? Self.channelDistance : 0 }
 
   /// Notes a request, and gives the session in it the name that the server knows.
   mutating func restore(_ request: inout RTSPText) {
@@ -24,10 +51,39 @@ struct QuirkyAnswers {
     if let session, named?.hasPrefix(session) == true { request["Session"] = session }
   }
 
+  /// The answer to a request that the server does not do for this client, if it is one.
+  mutating func refusal(of request: RTSPText) -> RTSPText? {
+    guard !quirks.isEmpty else { return nil }
+    var status: String?
+    switch request.method {
+    case "DESCRIBE": hasDescribed = true
+    case "SETUP" where quirks.contains(.describeNeeded) && !hasDescribed:
+      status = "455 Method Not Valid in This State"
+    case "PLAY" where quirks.contains(.rangeNeeded) && request["Range"] == nil:
+      status = "457 Invalid Range"
+    case "PAUSE" where quirks.contains(.pauseFails): status = "551 Option not supported"
+    case "GET_PARAMETER", "SET_PARAMETER":
+      if quirks.contains(.keepalivesRefused), request["Session"] != nil {
+        status = "400 Bad Request"
+      }
+    default: break
+    }
+    if quirks.contains(.agentNeeded), request["User-Agent"] == nil { status = "401 Unauthorized" }
+    guard let status, let number = request["CSeq"] else { return nil }
+    requests[number] = nil
+    var answer = RTSPText(lines: ["RTSP/1.0 \(status)", "CSeq: \(number)"], body: [])
+    if quirks.contains(.keepalivesRefused), status.hasPrefix("400"), let value = Int(number) {
+      answer["CSeq"] = "\(max(value, 1) - 1)"
+    }
+    changeLines(&answer)
+    return answer
+  }
+
   /// Changes a response; `nil` if the client gets none.
-  mutating func change(_ response: RTSPText) -> RTSPText? {
-    guard !quirks.isEmpty else { return response }
+  mutating func change(_ response: RTSPText) -> Answer? {
+    guard !quirks.isEmpty else { return Answer(text: response) }
     var response = response
+    var company = Company.alone
     if let request = response["CSeq"].flatMap({ requests.removeValue(forKey: $0) }) {
       let isKeepalive = ["OPTIONS", "GET_PARAMETER", "SET_PARAMETER"].contains(request.method)
       if quirks.contains(.keepalivesUnanswered), isKeepalive, request.isInSession { return nil }
@@ -35,6 +91,13 @@ struct QuirkyAnswers {
         response.lines[0] = "RTSP/1.0 501 Not Implemented"
       }
       if quirks.contains(.sessionChanges), request.method == "SETUP" { rename(&response) }
+      if request.method == "PLAY" {
+        if quirks.contains(.reportInterval) { response.lines.append("RTCP-Interval: 250") }
+        if quirks.contains(.mediaBeforePlay) { company = .media }
+      }
+    }
+    if quirks.contains(.shortTimeout), let value = response["Session"] {
+      response["Session"] = value.prefix { $0 != ";" } + ";timeout=\(Self.shortTimeout)"
     }
     if response["Content-Type"]?.lowercased().hasPrefix("application/sdp") == true {
       let text = QuirkyDescription.apply(
@@ -42,7 +105,10 @@ struct QuirkyAnswers {
       response.body = Array(text.utf8)
       response["Content-Length"] = "\(response.body.count)"
     }
-    if let transport = response["Transport"] { response["Transport"] = changed(transport) }
+    if let transport = response["Transport"] {
+      if quirks.contains(.strayFrames), transport.contains("interleaved") { company = .strayFrame }
+      response["Transport"] = changed(transport)
+    }
     if let information = response["RTP-Info"] {
       response["RTP-Info"] = changed(information: information)
     }
@@ -53,12 +119,7 @@ struct QuirkyAnswers {
       if quirks.contains(.baseTwice) { response["Content-Base"] = "rtsp://" + base }
     }
     changeLines(&response)
-    return response
-  }
-
-  /// Whether frames of a channel that nobody set up follow a response.
-  func strays(behind response: RTSPText) -> Bool {
-    quirks.contains(.strayFrames) && response["Transport"]?.contains("interleaved") == true
+    return Answer(text: response, company: company)
   }
 
   private mutating func rename(_ response: inout RTSPText) {
@@ -77,8 +138,12 @@ struct QuirkyAnswers {
         if quirks.contains(.ssrcInvalid) { return "ssrc=camera" }
         if quirks.contains(.ssrcSpace) { return part.replacing("=", with: "= ") }
       }
-      if quirks.contains(.oneChannel), part.hasPrefix("interleaved=") {
-        return String(part.prefix { $0 != "-" })
+      if part.hasPrefix("interleaved=") {
+        let channels = part.dropFirst("interleaved=".count).split(separator: "-").map { number in
+          UInt8(number).map { "\($0 &+ channelShift)" } ?? String(number)
+        }
+        let said = quirks.contains(.oneChannel) ? channels.prefix(1) : channels[...]
+        return "interleaved=" + said.joined(separator: "-")
       }
       if quirks.contains(.transportSaysUDP), part == "RTP/AVP/TCP" { return "RTP/AVP" }
       return part

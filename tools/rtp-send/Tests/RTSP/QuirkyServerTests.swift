@@ -1,0 +1,72 @@
+import Impairment
+import NIOCore
+import Testing
+
+@testable import RTPSend
+
+/// The RTSP server with the quirks of others.
+@Suite struct QuirkyServerTests {
+  /// What is answered and done in a session, which may do without DESCRIBE.
+  private static func session(_ quirks: Set<Quirk>, describes: Bool) -> [String] {
+    var conversation = Conversation { $0.quirks = quirks }
+    let url = "rtsp://192.0.2.1:8554/live"
+    conversation.ask("OPTIONS", url)
+    if describes { conversation.ask("DESCRIBE", url, ["Accept: application/sdp"]) }
+    let first = conversation.setUp(url + "/trackID=1")
+    let answer = conversation.ask(
+      "SETUP", url + "/trackID=2",
+      ["Transport: RTP/AVP/TCP;unicast;interleaved=2-3", "Session: \(first)"])
+    let last = Conversation.header("Session", in: answer)?.prefix { $0 != ";" } ?? first[...]
+    for method in ["PLAY", "GET_PARAMETER", "PAUSE", "TEARDOWN"] {
+      conversation.ask(method, url, ["Session: \(last)"])
+    }
+    return conversation.responses + conversation.done
+  }
+
+  /// For that which is about their order, see below.
+  @Test(arguments: Quirk.allCases.filter { $0.place == .session && $0 != .mediaBeforePlay })
+  func everyQuirkShows(quirk: Quirk) {
+    let isShown =
+      Self.session([quirk], describes: true) != Self.session([], describes: true)
+      || Self.session([quirk], describes: false) != Self.session([], describes: false)
+    #expect(isShown)
+  }
+
+  /// Whatever it answers, it does what it is asked.
+  @Test(
+    arguments: Quirk.allCases.filter {
+      $0.place == .session && ![.rangeNeeded, .agentNeeded, .pauseFails].contains($0)
+    })
+  func theSessionIsPlayed(quirk: Quirk) {
+    let done = Self.session([quirk], describes: true)
+    for action in ["play", "start", "pause", "end tornDown"] {
+      #expect(done.contains(action), "\(action)")
+    }
+  }
+
+  @Test func mediaGoesOnTheChannelsThatAreSaid() {
+    let done = Self.session([.otherChannels], describes: true)
+    #expect(done.contains { $0.contains("Transport: RTP/AVP/TCP;unicast;interleaved=10-11;") })
+    let carrier = Carrier.interleaved(TransportOffer.ChannelPair(rtp: 12, rtcp: 13))
+    #expect(done.contains("set up 0/1 \(carrier)"), "\(done)")
+  }
+
+  @Test func mediaStartsBeforeTheAnswerToPlay() {
+    var conversation = Conversation { $0.quirks = [.mediaBeforePlay] }
+    let url = "rtsp://192.0.2.1:8554/live"
+    let session = conversation.setUp(url + "/trackID=1")
+    var order: [String] = []
+    conversation.session.receive(
+      ByteBuffer(string: "PLAY \(url) RTSP/1.0\r\nCSeq: 9\r\nSession: \(session)\r\n\r\n"),
+      at: conversation.now)
+    while let action = conversation.session.next(at: conversation.now) {
+      switch action {
+      case .play: conversation.session.played(conversation.beginning, at: conversation.now)
+      case .start: order.append("start")
+      case .send: order.append("answer")
+      default: break
+      }
+    }
+    #expect(order == ["start", "answer"])
+  }
+}
