@@ -21,8 +21,14 @@ extension Reception {
 
   /// Starts over with a new description of the far end's media.
   mutating func describe(_ media: [MediaDescription]) throws {
-    // What the user says takes precedence over the description.
+    // What the user says takes precedence over the description: GStreamer names a packing of G.726
+    // that is not the one it sends.
     let own = configuration.video.media
+    let said = configuration.saidSound ?? configuration.stream.sound
+    let media = media.map { description in
+      let isSaid = description.kind == .audio && description.payloadType == said?.payloadType
+      return isSaid ? said ?? description : description
+    }
     let formats = configuration.stream.formats
     let sound = media.indices.prefix(Self.maximumDescribed).first {
       media[$0].kind == .audio && formats.knowsSound(media[$0])

@@ -116,6 +116,24 @@ struct PictureLinesTests {
     #expect((now - 120...now).contains(arrival))
   }
 
+  @Test("packets that come too late are counted at the picture that comes then")
+  func late() throws {
+    let output = try Scratch.path("jsonl")
+    let (receiver, port) = try CommandTests.listener(
+      ["-o", output, "--timeout", "3", "--reorder-window", "1", "--stats", "-"])
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      CommandTests.pattern + ["udp://127.0.0.1:\(port)", "--frames", "120", "--packet-size", "300"]
+        + ["--reorder", "0.03,30", "--seed", "4"])
+    try sender.waitForExit()
+    #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
+    let lines = try Self.lines(at: output)
+    let late = lines.reduce(0) { $0 + (Self.int($1["late"]) ?? 0) }
+    let counted = try Statistics(lastLineOf: receiver)["rtp", "late"]
+    // What comes after the last packet in order belongs to no picture any more.
+    #expect((counted - 2...counted).contains(late), "\(late) of \(counted)")
+  }
+
   @Test("packets that are sent again are counted at their picture")
   func repaired() throws {
     let sender = try RunningProcess(

@@ -115,6 +115,29 @@ struct SoundReceptionTests {
     #expect(pair.sound.allSatisfy { $0.format.codec == LinearPCM.l8 })
   }
 
+  @Test(
+    "What the user says of the sound takes precedence over the description",
+    arguments: [true, false])
+  func overruled(_ isAlone: Bool) throws {
+    let sender = isAlone ? Self.silent() : VirtualSender(units: 100, seed: 1, at: Self.start)
+    let wrong = MediaDescription(
+      kind: .audio, payloadType: 97, encodingName: "PCMU", clockRate: 8000)
+    let said = MediaDescription(kind: .audio, payloadType: 97, encodingName: "L8", clockRate: 8000)
+    var pair = try Pair(
+      sender: sender, describes: isAlone ? [wrong] : [sender.media, wrong]
+    ) { configuration in
+      if isAlone { configuration.stream.media = said } else { configuration.stream.sound = said }
+    }
+    for number in 0..<200 {
+      pair.receive(Self.packet(number, type: 97), track: isAlone ? 0 : 1)
+      pair.drive(for: .milliseconds(20))
+    }
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.sound.count == 200)
+    #expect(pair.sound.allSatisfy { $0.format.codec == LinearPCM.l8 })
+  }
+
   @Test("Sound by itself says goodbye", arguments: [true, false])
   func goodbye(_ isDescribed: Bool) throws {
     var pair = try Pair(sender: Self.silent(), describes: isDescribed ? [Self.described] : [])
