@@ -12,7 +12,7 @@ public struct TimedOut: Error, CustomStringConvertible {
 ///
 /// - Throws: ``TimedOut`` after `limit`, and what `condition` throws.
 public func eventually(
-  _ what: @autoclosure () -> String = "what is waited for", within limit: Duration = .seconds(20),
+  _ what: @autoclosure () -> String = "what is waited for", within limit: Duration = .seconds(60),
   file: String = #fileID, line: Int = #line, _ condition: () async throws -> Bool
 ) async throws {
   try await eventualValue(of: what(), within: limit, file: file, line: line) {
@@ -25,7 +25,7 @@ public func eventually(
 /// - Throws: ``TimedOut`` after `limit`, and what `value` throws.
 @discardableResult
 public func eventualValue<Value>(
-  of what: @autoclosure () -> String = "what is waited for", within limit: Duration = .seconds(20),
+  of what: @autoclosure () -> String = "what is waited for", within limit: Duration = .seconds(60),
   file: String = #fileID, line: Int = #line, _ value: () async throws -> Value?
 ) async throws -> Value {
   let deadline = ContinuousClock.now + limit
@@ -40,7 +40,7 @@ public func eventualValue<Value>(
 
 /// The same where a test has a thread of its own to wait on.
 public func waitUntil(
-  _ what: @autoclosure () -> String, within limit: Duration = .seconds(20),
+  _ what: @autoclosure () -> String, within limit: Duration = .seconds(60),
   file: String = #fileID, line: Int = #line, _ condition: () throws -> Bool
 ) throws {
   let deadline = ContinuousClock.now + limit
@@ -54,7 +54,7 @@ public func waitUntil(
 
 /// The result of `body`, or an error when there is none in time.
 public func withDeadline<Value: Sendable>(
-  _ limit: Duration = .seconds(30), file: String = #fileID, line: Int = #line,
+  _ limit: Duration = .seconds(60), file: String = #fileID, line: Int = #line,
   _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
   try await withThrowingTaskGroup(of: Value.self) { group in

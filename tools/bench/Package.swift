@@ -7,6 +7,8 @@ let package = Package(
   targets: [
     .executableTarget(name: "bench"),
     .executableTarget(name: "bare-loop", cSettings: [.unsafeFlags(["-O2"])]),
+    .executableTarget(name: "bare-server", cSettings: [.unsafeFlags(["-O2"])]),
+    .executableTarget(name: "rtsp-crowd", cSettings: [.unsafeFlags(["-O2"])]),
     .executableTarget(name: "connection-server", cSettings: [.unsafeFlags(["-O2"])]),
     .executableTarget(name: "paced-sender", cSettings: [.unsafeFlags(["-O2"])]),
     .executableTarget(

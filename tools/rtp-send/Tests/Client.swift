@@ -21,10 +21,14 @@ final class Client: Sendable {
     address = try channel.localAddress ?? SocketAddress(ipAddress: "127.0.0.1", port: 0)
   }
 
-  func say(_ text: String, to remote: SocketAddress) {
-    channel.writeAndFlush(
-      AddressedEnvelope(remoteAddress: remote, data: ByteBuffer(string: text)), promise: nil)
+  func say(_ text: String, to remote: SocketAddress) { say(ByteBuffer(string: text), to: remote) }
+
+  func say(_ bytes: ByteBuffer, to remote: SocketAddress) {
+    channel.writeAndFlush(AddressedEnvelope(remoteAddress: remote, data: bytes), promise: nil)
   }
+
+  /// Returns when all that was said has left.
+  func flushed() async throws { try await channel.eventLoop.submit {}.get() }
 
   /// Says `text` at intervals as long as `body` runs.
   func beating<Value: Sendable>(
@@ -54,6 +58,12 @@ final class Client: Sendable {
   }
 
   func close() async { try? await channel.close().get() }
+
+  /// What is still there after ``close()``.
+  func rest() async throws -> [ByteBuffer] {
+    let inbox = inbox
+    return try await withDeadline { await inbox.reduce(into: []) { $0.append($1) } }
+  }
 
   private final class Inbox: ChannelInboundHandler {
     typealias InboundIn = AddressedEnvelope<ByteBuffer>

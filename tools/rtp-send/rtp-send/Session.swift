@@ -43,6 +43,7 @@ struct Session {
       for index in configuration.streams.indices {
         configuration.streams[index].sending.onVerdicts = onVerdicts
       }
+      DescriptorLimit.raise()
       sender = try await Sender.serve(configuration) { tell($0) }
     } else {
       var (configuration, session) = try stream(

@@ -33,14 +33,44 @@ enum MediaFile {
       let codec = name == "h264" ? Codec.h264 : .h265
       return try ElementaryStreamSource(path: path, codec: codec, framesPerSecond: rate).survey()
     }
-    let start = unsafe opened.pointee.start_time
+    let said = unsafe opened.pointee.start_time
+    let start = said == cffmpeg_no_timestamp() ? 0 : said.multipliedSaturating(by: 1000)
     let length = unsafe opened.pointee.duration
     let isKnown =
       unsafe length > 0
       && opened.pointee.duration_estimation_method != AVFMT_DURATION_FROM_BITRATE
-    return FileSurvey(
-      start: start == cffmpeg_no_timestamp() ? 0 : start.multipliedSaturating(by: 1000),
-      duration: isKnown ? length.multipliedSaturating(by: 1000) : try duration(ofPath: path))
+    guard isKnown else { return FileSurvey(start: start, duration: try duration(ofPath: path)) }
+    // What an edit list hides before the start is sent too. GStreamer would leave out as much at
+    // the end.
+    let begin = min(start, unsafe earliestTime(in: opened) ?? start)
+    let end = start.addingSaturating(length.multipliedSaturating(by: 1000))
+    return FileSurvey(start: begin, duration: end.subtractingSaturating(begin))
+  }
+
+  /// The first packets, among which the earliest is looked for.
+  private static let beginning = 100
+
+  /// When the first picture or the first sound is due, in nanoseconds.
+  private static func earliestTime(in input: UnsafeMutablePointer<AVFormatContext>) -> Int64? {
+    var packet = unsafe av_packet_alloc()
+    defer { unsafe av_packet_free(&packet) }
+    guard let packet = unsafe packet else { return nil }
+    let tracks = [AVMEDIA_TYPE_VIDEO, AVMEDIA_TYPE_AUDIO].map {
+      unsafe av_find_best_stream(input, $0, -1, -1, nil, 0)
+    }
+    var earliest: Int64?
+    for _ in 0..<beginning {
+      guard unsafe av_read_frame(input, packet) >= 0 else { break }
+      defer { unsafe av_packet_unref(packet) }
+      let index = unsafe packet.pointee.stream_index
+      guard tracks.contains(index), let stream = unsafe input.pointee.streams[Int(index)],
+        unsafe packet.pointee.pts != cffmpeg_no_timestamp()
+      else { continue }
+      let time = unsafe av_rescale_q(
+        packet.pointee.pts, stream.pointee.time_base, AVRational(num: 1, den: 1_000_000_000))
+      earliest = min(earliest ?? time, time)
+    }
+    return earliest
   }
 
   /// From the beginning of what comes first to the end of what ends last, in nanoseconds.

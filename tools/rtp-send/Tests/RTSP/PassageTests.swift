@@ -101,6 +101,20 @@ import Testing
     #expect(play.run.isFinished)
   }
 
+  @Test func whatAnEditListHidesIsPartOfTheFile() async throws {
+    let folder = try TemporaryFolder()
+    let path = try await clip(folder, "a.mp4", ["-c:v", "libx264", "-bf", "0"])
+    let hiding = folder("b.mp4")
+    _ = try await FFmpeg.run(["-itsoffset", "-0.2", "-i", path, "-c", "copy", hiding])
+    let survey = try FileSurvey(ofFile: hiding, framesPerSecond: nil)
+    #expect(abs(survey.duration - 10_000_000_000) < 1_000_000, "\(survey.duration)")
+    var play = try Play(hiding)
+    let beginning = try play.run.play(Passage(start: 0), in: survey, at: play.now)
+    #expect(beginning.start == 0)
+    try play.go()
+    #expect(play.pictures.count == 300)
+  }
+
   @Test func numbersAndTimestampsGoOnBehindASeek() async throws {
     let folder = try TemporaryFolder()
     let path = try await clip(folder, "a.mp4", Self.b)

@@ -1,3 +1,5 @@
+import NIOCore
+
 /// One of the ways in which a client would take a track, from its `Transport:` (RFC 2326 §12.39).
 struct TransportOffer: Sendable, Equatable {
   /// `RTP/AVP` and its relatives, as it came, with or without a lower transport.
@@ -109,5 +111,11 @@ public struct MulticastGroup: Sendable, Hashable {
   public init(address: String, port: Int) {
     self.address = address
     self.port = port
+  }
+
+  /// Whether clients that came by `address` speak the group's version of IP.
+  func isReachable(from address: SocketAddress?) -> Bool {
+    let own = try? SocketAddress(ipAddress: self.address, port: port)
+    return own != nil && own?.protocol == address?.unmapped.protocol
   }
 }

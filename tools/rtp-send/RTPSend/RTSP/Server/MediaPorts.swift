@@ -1,11 +1,6 @@
+import Glibc
 import NIOCore
 import NIOPosix
-
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
 
 /// A pair of ports from which datagrams go to all clients that came by one address of this machine.
 ///
@@ -76,13 +71,24 @@ final class MediaPorts {
   private static func sendMulticast(
     from local: SocketAddress, _ channel: any Channel
   ) -> EventLoopFuture<Void> {
+    let nothing = channel.eventLoop.makeSucceededVoidFuture()
+    guard let options = channel as? any SocketOptionProvider else { return nothing }
+    let own = local.unmapped
+    let done: EventLoopFuture<Void>
     var interface: UInt32 = 0
-    guard let address = local.ipAddress, unsafe inet_pton(AF_INET, address, &interface) == 1,
-      let options = channel as? any SocketOptionProvider
-    else { return channel.eventLoop.makeSucceededVoidFuture() }
-    return options.setIPMulticastIF(unsafe unsafeBitCast(interface, to: in_addr.self)).flatMap {
-      options.setIPMulticastTTL(UInt8(MulticastGroup.timeToLive))
-    }.flatMapError { _ in channel.eventLoop.makeSucceededVoidFuture() }
+    if let address = own.ipAddress, unsafe inet_pton(AF_INET, address, &interface) == 1 {
+      done = options.setIPMulticastIF(unsafe unsafeBitCast(interface, to: in_addr.self)).flatMap {
+        options.setIPMulticastTTL(UInt8(MulticastGroup.timeToLive))
+      }
+    } else {
+      let device = (try? System.enumerateDevices())?
+        .first { $0.address?.ipAddress == own.ipAddress }
+      guard let device else { return nothing }
+      done = options.setIPv6MulticastIF(CUnsignedInt(device.interfaceIndex)).flatMap {
+        options.setIPv6MulticastHops(CInt(MulticastGroup.timeToLive))
+      }
+    }
+    return done.flatMapError { _ in nothing }
   }
 
   func write(_ packet: PacketFeed.Packet, to address: SocketAddress) {
@@ -130,4 +136,14 @@ private final class ReportInput: ChannelInboundHandler {
 
   /// ICMP errors of clients that have gone.
   func errorCaught(context: ChannelHandlerContext, error: any Error) {}
+}
+
+extension SocketAddress {
+  /// IPv4 as such where it stands in an IPv6 address (RFC 4291 §2.5.5.2), as in sockets for both.
+  var unmapped: SocketAddress {
+    guard let host = ipAddress, host.lowercased().hasPrefix("::ffff:"),
+      let own = try? SocketAddress(ipAddress: String(host.dropFirst(7)), port: port ?? 0)
+    else { return self }
+    return own
+  }
 }

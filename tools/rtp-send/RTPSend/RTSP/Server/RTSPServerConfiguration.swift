@@ -14,6 +14,19 @@ public struct RTSPServerConfiguration: Sendable {
   public var quirks: Set<Quirk> = []
   /// Whether to end when the first client that played has gone.
   public var servesOnce = false
+  /// What clients may have at most.
+  var limits = Limits()
+
+  struct Limits: Sendable, Hashable {
+    /// All connections; more are closed at once, because a process has not many descriptors.
+    var connections = 800
+    /// Those of one address, so that nobody alone can keep all others out.
+    var connectionsOfOneAddress = 400
+    /// The sessions of all connections together.
+    var sessions = 1600
+    /// The addresses of this machine by which clients come for datagrams.
+    var addresses = 32
+  }
 
   /// Files in PEM.
   public struct Identity: Sendable, Hashable {

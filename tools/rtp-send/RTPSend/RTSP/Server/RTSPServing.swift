@@ -7,15 +7,6 @@ import RTPWire
 /// All of it is on one event loop, so that the packets of a live stream go to all clients as they
 /// are.
 final class RTSPServing {
-  /// The most connections; more are closed at once, because a process has 1024 descriptors.
-  static let mostConnections = 800
-  /// Those of one address, so that nobody alone can keep all others out.
-  static let mostOfOneAddress = 400
-  /// The most sessions of all connections together.
-  static let mostSessions = 1600
-  /// The most addresses of this machine by which clients may come for datagrams.
-  static let mostAddresses = 32
-
   /// The longest that a client may take to leave after its stream has ended.
   private static let farewell = TimeAmount.seconds(5)
 
@@ -40,6 +31,8 @@ final class RTSPServing {
   private var dice: SplitMix64
   private var report = SendReport()
   private var failure: (any Error)?
+  /// What was said last of each stream, so that clients who ask on and on make no log of it.
+  private var toldFailures: [String: String] = [:]
   private var hasServedOnce = false
   private var isOver = false
   private var isFinished = false
@@ -75,9 +68,11 @@ final class RTSPServing {
   func began(on listener: any Channel) { self.listener = listener }
 
   func admit(_ connection: RTSPConnection) -> Bool {
-    guard !isOver, connections.count < Self.mostConnections else { return false }
+    guard !isOver, connections.count < configuration.limits.connections else { return false }
     let host = connection.remoteAddress?.ipAddress ?? ""
-    guard hosts[host, default: 0] < Self.mostOfOneAddress else { return false }
+    guard hosts[host, default: 0] < configuration.limits.connectionsOfOneAddress else {
+      return false
+    }
     hosts[host, default: 0] += 1
     connections[ObjectIdentifier(connection)] = connection
     return true
@@ -94,13 +89,15 @@ final class RTSPServing {
   /// Gives the ports for a client that came by `address`, or `nil` if there are none to be had.
   func ports(for address: SocketAddress?, then give: @escaping (MediaPorts?) -> Void) {
     guard let host = address?.ipAddress else { return give(nil) }
-    if ports[host] == nil, ports.count < Self.mostAddresses {
+    if ports[host] == nil, ports.count < configuration.limits.addresses {
       let server = NIOLoopBound(self, eventLoop: loop.nonisolated())
       ports[host] = MediaPorts.open(on: host, server: server, loop: loop.nonisolated())
     }
     guard let future = ports[host] else { return give(nil) }
     future.assumeIsolated().whenComplete { result in
       let pair = (try? result.get())?.value
+      // Without any, whoever comes next tries again.
+      if pair == nil { self.ports[host] = nil }
       if self.ports[host] != nil { self.opened[host] = pair }
       give(pair)
     }
@@ -115,7 +112,9 @@ final class RTSPServing {
       let count = stream.sending.tracks.count
       var own = RTSPServerSession.Stream(
         name: stream.name, trackCount: count, duration: stream.survey?.duration)
-      if stream.survey == nil, let group = configuration.group, ports != nil {
+      if stream.survey == nil, let group = configuration.group, ports != nil,
+        group.isReachable(from: address)
+      {
         own.groups = (0..<count).map {
           MulticastGroup(address: group.address, port: group.port + 2 * (number + $0))
         }
@@ -140,7 +139,7 @@ final class RTSPServing {
   func makePlayer(
     _ id: String, ofStream index: Int, on connection: RTSPConnection, _ ports: MediaPorts?
   ) -> RTSPPlayer? {
-    guard !isOver, sessionCount < Self.mostSessions,
+    guard !isOver, sessionCount < configuration.limits.sessions,
       configuration.streams.indices.contains(index)
     else { return nil }
     sessionCount += 1
@@ -218,7 +217,10 @@ final class RTSPServing {
   /// A source failed; others may go on.
   func failed(_ name: String, _ error: any Error) {
     failure = failure ?? error
-    onEvent(.streamFailed(name: name, reason: "\(error)"))
+    let reason = "\(error)"
+    if toldFailures.updateValue(reason, forKey: name) != reason {
+      onEvent(.streamFailed(name: name, reason: reason))
+    }
     if configuration.streams.count == 1, live[0] != nil { stop(.stopped) }
   }
 

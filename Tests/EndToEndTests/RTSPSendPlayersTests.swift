@@ -1,0 +1,85 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The players that people have, in front of `rtp-send … rtsp://…`: what they show is the source.
+@Suite(.serialized)
+struct RTSPSendPlayersTests {
+  typealias Server = RTSPSendTests.Server
+  typealias Way = Player.Way
+
+  /// Serves a clip and has it played to its end.
+  private func expectAll(
+    _ player: Player, _ way: Way, _ options: [String], scheme: String = "rtsp"
+  ) throws {
+    let clip = try Clip.of(way.codec)
+    // GStreamer ends what is said to have an end by its own clock, on a busy machine too early. A
+    // file without an end is live, and begins with its first client.
+    let live = player == .gstreamer ? ["--loop", "forever", "--frames", "\(clip.frames)"] : []
+    let server = try Server(
+      [(clip.path, "bare"), (clip.container, "in/a container")], options + live, scheme: scheme)
+    let name = player == .openCV ? "in/a%20container" : "bare"
+    let hashes = try withoutKernelDrops {
+      try player.hashes(of: server.url(name, scheme: scheme), way)
+    }
+    #expect(try hashes == player.hashes(of: clip), "\(way)")
+    #expect(try server.stop() == 0)
+  }
+
+  @Test(
+    "every picture of a file from the first on", arguments: Player.allCases,
+    [Player.Transport.tcp, .udp])
+  func file(player: Player, transport: Player.Transport) throws {
+    for codec in Clip.Codec.allCases {
+      try expectAll(player, Way(transport: transport, codec: codec), [])
+    }
+  }
+
+  @Test(
+    "a packet for each NAL unit, and parameter sets in the description alone",
+    arguments: Player.allCases)
+  func single(player: Player) throws {
+    for codec in Clip.Codec.allCases {
+      // The pictures of the clip are not cut into slices.
+      try expectAll(
+        player, Way(codec: codec), ["--packetization", "single", "--packet-size", "60000"])
+      try expectAll(player, Way(codec: codec), ["--strip-parameter-sets"])
+    }
+  }
+
+  @Test(
+    "a login", arguments: [Player.gstreamer, .openCV], ["digest", "basic", "digest,sha-256"])
+  func login(player: Player, methods: String) throws {
+    try expectAll(
+      player, Way(login: "viewer:canary"),
+      ["--accounts", try RTSPSendTests.accounts(), "--auth", methods])
+  }
+
+  @Test("TLS", arguments: [Player.ffmpeg, .gstreamer])
+  func tls(player: Player) throws {
+    let certificates = try Certificates.shared.get()
+    try expectAll(
+      player, Way(), ["--certificate", certificates.good, "--key", certificates.key],
+      scheme: "rtsps")
+  }
+
+  @Test(
+    "a multicast group", .enabled(if: NeighbouringMachine.works),
+    arguments: [Player.ffmpeg, .gstreamer],
+    ["10.255.77.1", "[::]"])
+  func multicast(player: Player, host: String) throws {
+    let clip = try Clip.h264.get()
+    // The players are elsewhere, because not all of them can be told an interface.
+    let machine = try NeighbouringMachine()
+    // A file without an end is live, and begins with its first client.
+    let server = try Server(
+      [(clip.path, "live")],
+      ["--loop", "forever", "--frames", "\(clip.frames)", "--multicast", "239.255.42.9:6000"],
+      host: host)
+    let port = server.address.split(separator: ":").last ?? ""
+    let hashes = try player.hashes(
+      of: "rtsp://10.255.77.1:\(port)/live", Way(transport: .multicast), on: machine)
+    #expect(try hashes == player.hashes(of: clip))
+    #expect(try server.stop() == 0)
+  }
+}

@@ -1,0 +1,78 @@
+import Foundation
+import TestSupport
+
+/// A program of others that plays RTSP.
+enum Player: String, CaseIterable, Sendable {
+  case ffmpeg, gstreamer, openCV
+
+  enum Transport: String, CaseIterable, Sendable { case tcp, udp, multicast }
+
+  /// How it is to play.
+  struct Way: Sendable {
+    var transport = Transport.tcp
+    var codec = Clip.Codec.h264
+    /// A name, a colon and a password.
+    var login = ""
+  }
+
+  /// Plays a stream to its end, perhaps on another machine; returns the MD5 of each picture.
+  func hashes(
+    of url: String, _ way: Way = Way(), on machine: NeighbouringMachine? = nil
+  ) throws -> [String] {
+    let output = try Scratch.path("yuv")
+    let process = try RunningProcess(
+      "env", (machine?.prefix ?? []) + command(url, way, to: output))
+    try process.waitForExit(within: 120)
+    if self == .openCV {
+      return String(decoding: process.standardOutput, as: UTF8.self).split(separator: "\n")
+        .map(String.init)
+    }
+    defer { try? FileManager.default.removeItem(atPath: output) }
+    return try FFmpeg.frameHashes(
+      of: output, options: ["-f", "rawvideo", "-pixel_format", "yuv420p", "-video_size", "320x240"])
+  }
+
+  /// What it is to show of a clip: OpenCV converts the pictures.
+  func hashes(of clip: Clip) throws -> [String] {
+    self == .openCV ? try hashes(of: clip.path) : clip.hashes
+  }
+
+  private func command(_ url: String, _ way: Way, to output: String) -> [String] {
+    let isMulticast = way.transport == .multicast
+    // A login in the URL, except for GStreamer, which is told it apart.
+    let login = way.login.isEmpty || self == .gstreamer ? "" : way.login + "@"
+    let url = url.replacing("://", with: "://\(login)", maxReplacements: 1)
+    switch self {
+    case .ffmpeg:
+      return ["ffmpeg", "-nostdin", "-v", "error"]
+        + ["-rtsp_transport", isMulticast ? "udp_multicast" : way.transport.rawValue, "-i", url]
+        + ["-an", "-fps_mode", "passthrough", "-f", "rawvideo", output]
+    case .gstreamer:
+      let words = way.login.split(separator: ":")
+      return ["gst-launch-1.0", "-q", "rtspsrc", "location=\(url)"]
+        // Nobody knows the authority of the tests' certificates.
+        + ["protocols=\(isMulticast ? "udp-mcast" : way.transport.rawValue)"]
+        + (url.hasPrefix("rtsps") ? ["tls-validation-flags=0"] : [])
+        + (words.count == 2 ? ["user-id=\(words[0])", "user-pw=\(words[1])"] : [])
+        + "! rtp\(way.codec)depay ! avdec_\(way.codec) ! video/x-raw,format=I420 !"
+        .split(separator: " ").map(String.init) + ["filesink", "location=\(output)"]
+    case .openCV:
+      let script = """
+        import cv2, hashlib, sys
+        capture = cv2.VideoCapture(sys.argv[1], cv2.CAP_FFMPEG)
+        while True:
+            is_there, picture = capture.read()
+            if not is_there: break
+            print(hashlib.md5(picture).hexdigest())
+        """
+      let transport = isMulticast ? "udp_multicast" : way.transport.rawValue
+      return ["OPENCV_FFMPEG_CAPTURE_OPTIONS=rtsp_transport;\(transport)", Self.python]
+        + ["-c", script, url]
+    }
+  }
+
+  /// The Python that `tools/setup test` gives OpenCV.
+  private static let python = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appendingPathComponent(".build/python/bin/python").path
+}
