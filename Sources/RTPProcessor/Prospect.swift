@@ -24,6 +24,8 @@ struct Prospect: Sendable {
   /// The held packet with the lowest number.
   private(set) var first: ReorderBuffer.Entry?
   private(set) var bytes = 0
+  /// Whether it said goodbye (RFC 3550 §6.6) behind its last packet.
+  var hasSaidGoodbye = false
   private var proof = SourceProof()
   private var unwrapper: SequenceUnwrapper
   /// The numbers held, and whether decoding can begin there.
@@ -43,6 +45,7 @@ struct Prospect: Sendable {
   /// Keeps `packet`, unless it is a repetition or unrelated to those held.
   mutating func hold(_ packet: RTPPacket, arrival: Instant, isEntryPoint: Bool) -> Outcome {
     lastArrival = arrival
+    hasSaidGoodbye = false
     let sequence = unwrapper.extend(packet.sequenceNumber)
     if self.isEntryPoint[sequence] != nil { return .duplicate }
     let entry = ReorderBuffer.Entry(packet: packet.detached(), sequence: sequence, arrival: arrival)

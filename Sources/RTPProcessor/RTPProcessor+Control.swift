@@ -26,6 +26,9 @@ extension RTPProcessor {
         }
       case .goodbye(let sources):
         if let ssrc = source?.ssrc, sources.contains(ssrc) { hasSaidGoodbye = true }
+        for index in prospects.indices where sources.contains(prospects[index].ssrc) {
+          prospects[index].hasSaidGoodbye = true
+        }
       default:
         break
       }

@@ -117,7 +117,7 @@ extension RTPProcessor {
     }
     if claim != .newNumbering { lastReport = nil }
     senderAccount = SenderAccount()
-    hasSaidGoodbye = false
+    hasSaidGoodbye = prospect.hasSaidGoodbye
     repair?.forgetPlaces()
     tail.forget()
     let highest = source?.highest ?? 0

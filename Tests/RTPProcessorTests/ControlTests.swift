@@ -176,6 +176,21 @@ func goodbye(of sources: [UInt32]) -> ByteBuffer {
     #expect(session.receive(sender.packet()) == .inOrder)
   }
 
+  /// A sender that restarts and ends soon, before its first life is taken for over.
+  @Test(arguments: [false, true]) func theGoodbyeOfASuccessorIsKept(goesOn: Bool) {
+    var sender = VirtualSender()
+    var session = VirtualSession.running(&sender, every: .milliseconds(33), packets: 60)
+    var successor = VirtualSender(sequence: 7, timestamp: 77, ssrc: 0xB, firstIdentity: 1_000)
+    for packet in successor.packets(5) { session.receive(packet) }
+    session.receive(goodbye(of: [0xB]))
+    #expect(session.processor.ssrc == 0xA && !session.processor.hasSaidGoodbye)
+    // A packet that comes after it takes it back.
+    if goesOn { session.receive(successor.packet()) }
+    session.run(for: .seconds(3))
+    #expect(session.processor.ssrc == 0xB)
+    #expect(session.processor.hasSaidGoodbye != goesOn)
+  }
+
   @Test func afterAGoodbyeTheNextSourceTakesOverAtOnce() {
     var sender = VirtualSender()
     var session = VirtualSession.running(&sender, every: .milliseconds(33), packets: 60)
