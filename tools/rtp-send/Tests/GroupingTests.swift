@@ -245,8 +245,8 @@ import Testing
     #expect(sizes([unit(1), unit(36), unit(1, first: false)], .h265) == [2, 1])
   }
 
-  /// Slices of a picture in any order (§7.4.1.2.4, arbitrary slice order), some of them again as
-  /// redundant ones: no first macroblock tells where the next picture begins.
+  /// With arbitrary slice order (§7.4.1.2.4), no first macroblock tells where the next picture
+  /// begins.
   @Test func slicesInAnyOrderMakeTheSamePictures() async throws {
     let folder = try TemporaryFolder()
     let file = folder.url("clip.h264")
