@@ -1,21 +1,6 @@
 public import Impairment
-public import NIOCore
+import NIOCore
 public import RTPWire
-
-/// How fast packets are sent.
-public enum Pacing: Sendable, Hashable {
-  /// By the timestamps, `speed` times as fast.
-  case mediaTime(speed: Double)
-  /// A constant number of packets a second, regardless of timestamps.
-  case packetRate(Double)
-  /// As fast as they can be made and written.
-  case unpaced
-
-  /// How much media time passes in a second.
-  public var speed: Double {
-    if case .mediaTime(let speed) = self { speed } else { 1 }
-  }
-}
 
 /// The tracks of a session on their way to one receiver: which datagram leaves when, on a virtual
 /// clock.
@@ -33,55 +18,26 @@ public struct Delivery {
   /// The same for media time, so that a machine that slept does not send its sleep at once.
   private static let longestMediaDebt: Int64 = 1_000_000_000
 
-  private var pacing: Pacing
-  private var tracks: [Track]
-  private var start = Instant(nanoseconds: 0)
+  var pacing: Pacing
+  var tracks: [Track]
+  var start = Instant(nanoseconds: 0)
   /// The media time of the first packet of all.
-  private var origin: Int64?
+  var origin: Int64?
   /// What is due from this media time on is not sent any more.
-  private var cut = Int64.max
-  private var offered = 0
+  var cut = Int64.max
+  var offered = 0
   private var lastStep = Instant(nanoseconds: .min)
-  private var lastTime: Int64 = 0
+  var lastTime: Int64 = 0
   /// How the times of the sources become media time.
-  private var timeline = Timeline()
+  var timeline = Timeline()
   /// Since when nothing is due.
-  private var heldSince: Instant?
-  /// How far behind what was sent another part of the sources begins: further than pictures are
-  /// reordered.
-  private static let seam: Int64 = 500_000_000
+  var heldSince: Instant?
   /// Timestamps of key pictures that are remembered, while their packets are on their way.
   private static let keyMemory = 32
   /// The clock starts with the first packet, which was not there yet when it was to start.
   private var isWaitingForFirst = false
   /// What media time it is, where packets are sent as they come.
-  private var liveClock = LiveClock()
-
-  /// One track: its packets, and the network that they go through.
-  public struct Track {
-    public internal(set) var feed: PacketFeed
-    var network: NetworkSimulator
-    var queue = CircularBuffer<Entry>()
-    var isFeedEmpty = false
-    /// Whether the source had nothing yet when it was last asked.
-    var isWaiting = false
-    /// How far above the destination's port its packets go.
-    public let portOffset: Int
-    /// The timestamps of the last pictures at which decoding can begin.
-    var keys: [UInt32] = []
-
-    public init(_ feed: PacketFeed, through network: NetworkSimulator, above portOffset: Int = 0) {
-      self.feed = feed
-      self.network = network
-      self.portOffset = portOffset
-    }
-
-    struct Entry {
-      var packet: PacketFeed.Packet
-      /// Media time, in nanoseconds.
-      var time: Int64
-    }
-  }
+  var liveClock = LiveClock()
 
   /// Prepares the first picture of `feed`, the only track.
   ///
@@ -224,7 +180,7 @@ public struct Delivery {
     return packet(of: release, ofTrack: index)
   }
 
-  private func packet(
+  func packet(
     of release: NetworkSimulator.Release, ofTrack index: Int
   ) -> PacketFeed.Packet {
     var packet = PacketFeed.Packet(bytes: release.bytes, track: index)
@@ -239,123 +195,11 @@ public struct Delivery {
     return packet
   }
 
-  /// Gives the network of a track an RTCP compound, which goes `offset` above the port of the
-  /// track's media, or where they go if that is `nil`.
-  mutating func offer(
-    control compound: ByteBuffer, ofTrack index: Int, above offset: Int?, at now: Instant
-  ) {
-    tracks[index].network.offer(
-      compound, label: offset ?? Self.amongMedia, at: now, as: .control)
-  }
-
-  /// Lets the last RTCP out, however long it would travel, because nobody waits for it.
-  mutating func releaseControl() -> [PacketFeed.Packet] {
-    tracks.indices.flatMap { index in
-      tracks[index].network.releaseControl().map { packet(of: $0, ofTrack: index) }
-    }
-  }
-
   /// The label of RTCP that goes where the media go.
-  private static let amongMedia = -1
-
-  /// The packets that answer RTCP of one receiver among several, past the simulated network.
-  mutating func answers(to datagram: ByteBuffer, at now: Instant) -> [PacketFeed.Packet] {
-    tracks.indices.flatMap { index in
-      tracks[index].feed.answer(datagram, at: now).map {
-        var packet = $0
-        packet.track = index
-        return packet
-      }
-    }
-  }
-
-  func requestKeyPicture() {
-    for track in tracks { track.feed.requestKeyPicture() }
-  }
+  static let amongMedia = -1
 
   /// Whether nothing is due, whatever there is.
   var isHeld: Bool { heldSince != nil }
-
-  /// From now on nothing is due.
-  mutating func hold(at now: Instant) { heldSince = heldSince ?? now }
-
-  /// Goes on as if no time had passed since ``hold(at:)``, or where sources are now that do not
-  /// wait.
-  mutating func resume(at now: Instant) {
-    guard let since = heldSince.take() else { return }
-    start = start.advanced(byNanoseconds: since.nanoseconds(to: now))
-    for track in tracks { track.feed.rejoin() }
-  }
-
-  /// Whether there is anything that goes on while nothing is due.
-  var isLive: Bool { tracks.contains { $0.feed.isLive } }
-
-  /// The time of the source that is sent next.
-  var position: Int64 {
-    timeline.source(of: nextTrack.flatMap { tracks[$0].queue.first?.time } ?? lastTime)
-  }
-
-  /// Sends another part of the sources, behind what was sent; its first packet is due at `now`.
-  ///
-  /// - Throws: ``SendError`` when a source cannot be read there.
-  mutating func play(
-    _ passage: Passage, _ speed: Double, in survey: FileSurvey, at now: Instant
-  ) throws {
-    let wanted = passage.start.map { survey.start.addingSaturating($0) } ?? position
-    let base = offered > 0 || timeline != Timeline() ? lastTime + Self.seam : origin ?? 0
-    let unsent = tracks.map { $0.queue.map(\.packet.bytes) }
-    for index in tracks.indices {
-      tracks[index].queue.removeAll()
-      tracks[index].isFeedEmpty = false
-    }
-    // The key picture decides where the sound begins.
-    let leader = tracks.firstIndex { $0.feed.hasPictures } ?? 0
-    let begin = try tracks[leader].feed.seek(to: wanted, in: survey, unsent: unsent[leader])
-    timeline = Timeline(source: begin ?? wanted, stream: base, scale: passage.scale)
-    for index in tracks.indices {
-      if index != leader {
-        // Sound at another pace is noise.
-        tracks[index].isFeedEmpty = passage.scale != 1
-        if passage.scale == 1 {
-          _ = try tracks[index].feed.seek(
-            to: timeline.source, in: survey, unsent: unsent[index])
-        }
-      }
-      tracks[index].feed.follow(timeline)
-    }
-    cut = passage.end.map { timeline.stream(of: survey.start.addingSaturating($0)) } ?? .max
-    pace(speed)
-    heldSince = nil
-    origin = nil
-    lastTime = base
-    offered = 0
-    start = now
-    try prepare()
-  }
-
-  private mutating func pace(_ speed: Double) {
-    if case .mediaTime = pacing { pacing = .mediaTime(speed: speed) }
-  }
-
-  /// The packet of a track that leaves next, if there is one.
-  func nextPacket(ofTrack index: Int) -> ByteBuffer? { tracks[index].queue.first?.packet.bytes }
-
-  /// The media time of a timestamp that is near what is sent now.
-  func time(ofTimestamp timestamp: UInt32, ofTrack index: Int) -> Int64 {
-    let feed = tracks[index].feed
-    let reference = feed.clock.ticks(of: lastTime)
-    let distance = Int32(bitPattern: timestamp &- feed.stream.timestamp(of: reference))
-    return feed.clock.nanoseconds(of: reference.addingSaturating(Int64(distance)))
-  }
-
-  /// The timestamp of a media time.
-  func timestamp(of time: Int64, ofTrack index: Int) -> UInt32 {
-    let feed = tracks[index].feed
-    return feed.stream.timestamp(of: feed.clock.ticks(of: time))
-  }
-
-  /// The time of the source at a media time.
-  func sourceTime(of time: Int64) -> Int64 { timeline.source(of: time) }
 
   private func isKey(_ packet: ByteBuffer, ofTrack index: Int) -> Bool {
     guard tracks[index].feed.hasPictures else {
@@ -363,39 +207,6 @@ public struct Delivery {
     }
     guard let timestamp = packet.rtpTimestamp else { return false }
     return tracks[index].keys.contains(timestamp)
-  }
-
-  /// Processes RTCP from a receiver; the answers go through the simulated network too.
-  public mutating func answer(_ datagram: ByteBuffer, at now: Instant) {
-    for index in tracks.indices {
-      for packet in tracks[index].feed.answer(datagram, at: now) {
-        tracks[index].network.offer(
-          packet.bytes, label: packet.portOffset, at: now, as: .answer)
-      }
-    }
-  }
-
-  public var feedback: FeedbackCounters {
-    tracks.reduce(into: FeedbackCounters()) { $0.add($1.feed.feedback) }
-  }
-
-  /// An RTCP compound of a track as it is sent; `nil` if it cannot be sent.
-  public mutating func protected(_ compound: ByteBuffer, ofTrack index: Int) -> ByteBuffer? {
-    try? tracks[index].feed.protected(compound)
-  }
-
-  /// The RTP timestamp that a track has at `now`, for sender reports.
-  public func timestamp(at now: Instant, ofTrack index: Int) -> UInt32 {
-    var time = lastTime
-    let now = min(now, heldSince ?? now)
-    if let live = liveClock.time(at: now) {
-      time = live
-    } else if case .mediaTime(let speed) = pacing, let origin {
-      let elapsed = Double(start.nanoseconds(to: now)) * speed
-      time = origin.addingSaturating(Int64(clamping: elapsed))
-    }
-    let feed = tracks[index].feed
-    return feed.stream.timestamp(of: feed.clock.ticks(of: time))
   }
 
   /// What the networks decided since the last call, if they record it.
@@ -410,7 +221,7 @@ public struct Delivery {
   ///
   /// Where times do not space packets, all tracks have to be ready, so that they keep their order,
   /// but for those that have nothing yet.
-  private var nextTrack: Int? {
+  var nextTrack: Int? {
     var isSpaced = false
     if case .mediaTime = pacing { isSpaced = true }
     var next: (index: Int, time: Int64)?
