@@ -29,9 +29,6 @@ struct AccessUnitGrouper {
     fileprivate var hasPicture = false
   }
 
-  /// NAL units that were left out: their access unit was too long, or nothing is left of them.
-  private(set) var leftOut = 0
-
   private let codec: Codec
   private var boundary: any PictureBoundary
   private var reader: any PictureReading
@@ -63,7 +60,6 @@ struct AccessUnitGrouper {
   mutating func take(_ unit: ByteBuffer, at offset: Int64 = 0) -> Group? {
     guard unit.readableBytes > codec.headerLength || isEnd(unit) else {
       // All but the header is cut off, as where a writer died; nothing tells what it belongs to.
-      leftOut += 1
       return nil
     }
     let place = boundary.place(of: unit)
@@ -94,9 +90,6 @@ struct AccessUnitGrouper {
     return group.hasPicture ? end() : nil
   }
 
-  /// Whether the NAL units so far have a picture that has not been given yet.
-  var hasPicture: Bool { group.hasPicture }
-
   /// The present access unit, where there is reason to believe that it is whole; if it was not, the
   /// rest comes as a group that is continued.
   mutating func settle() -> Group? {
@@ -117,10 +110,7 @@ struct AccessUnitGrouper {
   private mutating func append(_ unit: ByteBuffer, at offset: Int64, isPicture: Bool) {
     guard group.units.count < Self.mostUnits,
       group.bytes + unit.readableBytes <= Self.longestAccessUnit
-    else {
-      leftOut += 1
-      return
-    }
+    else { return }
     if group.units.isEmpty { group.offset = offset }
     group.units.append(unit)
     group.bytes += unit.readableBytes

@@ -11,8 +11,6 @@ struct AnnexBSplitter {
   /// The longest NAL unit; the rest of one that is longer is left out.
   static let longestUnit = 64 << 20
 
-  /// NAL units that were too long.
-  private(set) var leftOut = 0
   /// Bytes came that belong to no unit, because ``finish()`` was called within one.
   private(set) var hasStrayBytes = false
   /// From the first byte of the present unit on, or from where a start code may begin.
@@ -100,7 +98,6 @@ struct AnnexBSplitter {
       noteStrayBytes(before: pending.readerIndex + searched)
       advance(by: searched)
     } else if pending.readableBytes > Self.longestUnit {
-      leftOut += 1
       advance(by: searched)
       isInUnit = false
     }

@@ -5,9 +5,9 @@ import RTPWire
 /// order.
 ///
 /// How much later than it is decoded a picture is shown follows from its picture order count at
-/// once: its rank among the pictures of its sequence, which begins anew with an IDR picture and
-/// with memory management control operation 5. Nothing waits for the pictures that are shown before
-/// it.
+/// once: from how far that is from the count of the first picture of its sequence. A sequence
+/// begins with an IDR picture, and with memory management control operation 5. Nothing waits for
+/// the pictures that are shown before it.
 struct PictureTimes {
   /// The most that a picture is shown before or after its turn: 16 frames, the largest buffer.
   private static let farthest = 32

@@ -10,6 +10,8 @@ enum GrowingFault: Error, Sendable, Hashable, CustomStringConvertible {
   case hasSound
   case noVideo
   case codec(String)
+  /// A stream has one codec.
+  case codecChanged(to: String, from: String)
   /// An index or a fragment breaks its own rules.
   case malformed(String)
 
@@ -31,6 +33,7 @@ enum GrowingFault: Error, Sendable, Hashable, CustomStringConvertible {
         + Self.advice
     case .noVideo: "it has no track of video"
     case .codec(let name): "its video is \(name), but only H.264 and H.265 can be sent"
+    case .codecChanged(let new, let old): "its video is \(new) now, and was \(old)"
     case .malformed(let box): "its box '\(box)' is malformed"
     }
   }

@@ -89,7 +89,7 @@ struct GrowingStream {
   ) throws(GrowingFault) -> SourceAccessUnit? {
     guard let video = file.video else { return nil }
     if let known, hasBegun, known.codec != video.codec {
-      throw .codec("\(video.codec.encodingName) now, and was \(known.codec.encodingName)")
+      throw .codecChanged(to: video.codec.encodingName, from: known.codec.encodingName)
     }
     let time = place(picture, video, arrival)
     var units = picture.units

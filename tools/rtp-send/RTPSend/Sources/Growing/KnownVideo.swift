@@ -63,8 +63,9 @@ struct KnownVideo: Sendable, Equatable {
     return nil
   }
 
-  /// The identifier follows other fields in sequence parameter sets, so the parsed one is used; a
-  /// set that cannot be parsed stands for itself.
+  /// The identifier follows other fields in sequence parameter sets, so the parsed one is used.
+  ///
+  /// Sets of one kind that cannot be parsed replace each other.
   private func key(of unit: ByteBuffer) -> Key? {
     guard let kind = codec.parameterSet(unit) else { return nil }
     let identifier: Int? =

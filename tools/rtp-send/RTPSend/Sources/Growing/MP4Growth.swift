@@ -34,8 +34,8 @@ struct MP4Growth {
 
   private enum State: Equatable {
     case boxes
-    /// A box that nobody reads, up to this place in the file; `nil` for all that follows.
-    case skipping(to: UInt64?)
+    /// A box that nobody reads, up to this place in the file.
+    case skipping(to: UInt64)
     /// An `mdat` with the samples of a fragment, up to this place.
     case fragment(to: UInt64?)
     /// An `mdat` of NAL units, up to this place if that is known already.
@@ -98,7 +98,7 @@ struct MP4Growth {
     case .boxes: return try stepBoxes()
     case .skipping(let end):
       skip(to: end)
-      guard let end, offset == end else { return false }
+      guard offset == end else { return false }
       state = .boxes
       return true
     case .fragment(let end): return try stepFragment(end)
@@ -167,8 +167,9 @@ struct MP4Growth {
     // What lies before the present place has gone by.
     while let sample = samples.first, sample.offset < offset { samples.removeFirst() }
     guard let sample = samples.first, end.map({ sample.offset < $0 }) ?? true else {
-      guard let end else { return false }
+      // Behind the last sample of an `mdat` without an end nothing follows.
       skip(to: end)
+      guard let end else { return false }
       guard offset == end else { return false }
       state = .boxes
       return true
