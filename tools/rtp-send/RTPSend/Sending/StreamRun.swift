@@ -111,13 +111,17 @@ public struct StreamRun {
     }
     if sendsRTCP, nextReport <= now, hasPackets {
       nextReport = now.advanced(byNanoseconds: SenderReports.intervalNanoseconds)
-      for compound in compounds(at: now, isLast: false) {
-        delivery.offer(
-          control: compound.bytes, ofTrack: compound.track,
-          above: compound.isAmongMedia ? nil : controlOffset, at: now)
-      }
+      offerCompounds(at: now, isLast: false)
     }
     return release(by: now)
+  }
+
+  private mutating func offerCompounds(at now: Instant, isLast: Bool) {
+    for compound in compounds(at: now, isLast: isLast) {
+      delivery.offer(
+        control: compound.bytes, ofTrack: compound.track,
+        above: compound.isAmongMedia ? nil : controlOffset, at: now)
+    }
   }
 
   private mutating func release(by now: Instant) -> PacketFeed.Packet? {
@@ -227,11 +231,7 @@ public struct StreamRun {
   /// lose like others, but does not delay.
   public mutating func goodbye(at now: Instant) -> [PacketFeed.Packet] {
     guard sendsRTCP else { return [] }
-    for compound in compounds(at: now, isLast: true) {
-      delivery.offer(
-        control: compound.bytes, ofTrack: compound.track,
-        above: compound.isAmongMedia ? nil : controlOffset, at: now)
-    }
+    offerCompounds(at: now, isLast: true)
     let packets = delivery.releaseControl()
     for packet in packets { count(packet.bytes) }
     return packets
