@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// GStreamer and VLC play every kind of recording, with the sound.
+/// GStreamer, VLC and Chromium play every kind of recording that they know, with the sound.
 @Suite(.serialized)
 struct PlayerTests {
   private static let endings = ["mp4", "mkv", "ts", "wav", "aac", "opus"]
@@ -70,5 +70,57 @@ struct PlayerTests {
     if Self.hasPictures(ending) { #expect((65...76).contains(try packets("v"))) }
     // 24 ms each.
     #expect((110...130).contains(try packets("a")))
+  }
+
+  /// A page that plays one file and writes to the console what came of it.
+  private static func page(playing path: String) -> String {
+    """
+    <video id=v muted autoplay src="file://\(path)"></video>
+    <script>
+      const report = (end) => console.log("played " + JSON.stringify({
+        end, seconds: v.currentTime, width: v.videoWidth, height: v.videoHeight,
+        pictures: v.getVideoPlaybackQuality().totalVideoFrames, sound: v.webkitAudioDecodedByteCount
+      }))
+      v.onended = () => report("ended")
+      v.onerror = () => report(v.error.message)
+    </script>
+    """
+  }
+
+  /// The page's line.
+  private struct Played: Decodable {
+    var end: String
+    var seconds: Double
+    var width: Int
+    var height: Int
+    var pictures: Int
+    /// Bytes of it that were decoded.
+    var sound: Int
+  }
+
+  @Test(
+    "Chromium plays the pictures and the sound to the end",
+    arguments: endings.filter { $0 != "ts" })
+  func chromium(ending: String) throws {
+    let recording = try #require(try Self.recordings.get()[ending])
+    let page = try Scratch.path("html")
+    try Self.page(playing: recording).write(toFile: page, atomically: true, encoding: .utf8)
+    let profile = try TemporaryFolder()
+    let browser = try RunningProcess(
+      "chromium",
+      ["--headless=new", "--no-sandbox", "--disable-gpu", "--user-data-dir=\(profile.url.path)"]
+        + ["--autoplay-policy=no-user-gesture-required", "--enable-logging=stderr"]
+        + ["file://\(page)"])
+    let line = try browser.waitForLine(/"played (\{.*\})"/).output.1
+    browser.send(signal: SIGTERM)
+    try browser.waitForExit()
+    let played = try JSONDecoder().decode(Played.self, from: Data(line.utf8))
+    #expect(played.end == "ended")
+    #expect(abs(played.seconds - 3) < 0.1)
+    #expect(played.sound > 0)
+    if Self.hasPictures(ending) {
+      #expect((played.width, played.height) == (256, 144))
+      #expect(played.pictures == 90)
+    }
   }
 }

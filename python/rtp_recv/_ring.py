@@ -134,7 +134,7 @@ class Ring:
         :param copy: whether the frame gets samples of its own, or shows those in the ring; see
             ``Frame.valid``.
         """
-        end = time.monotonic() + _LONGEST_WRITE
+        tried, end = 0, 0.0
         while True:
             self._drain()
             # The last memory may wait for its first frame yet.
@@ -144,13 +144,15 @@ class Ring:
             if memory is None:
                 return None
             newest = memory.latest
+            if newest != tried:
+                tried, end = newest, time.monotonic() + _LONGEST_WRITE
             frame = self._read(memory, newest, copy)
             if frame is not None:
                 self._seen = newest
                 del self._memories[:number]
                 return frame
-            # The writer was faster, so there is a newer one.
-            if time.monotonic() > end:
+            # The writer was faster, so there is a newer one, or will be.
+            if memory.latest == newest and time.monotonic() > end:
                 raise InvalidRing("the newest frame is not in its slot")
 
     def view(self) -> Optional[Frame]:

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -360,6 +361,20 @@ class HostileTests(RingTestCase):
                 struct.pack_into("<Q", self.writer.map, 64, number + 1)
                 with self.assertRaises(InvalidRing):
                     ring.latest()
+
+    def test_a_writer_that_is_faster_for_long(self):
+        with mock.patch("rtp_recv._ring._LONGEST_WRITE", 0.0), self.ring() as ring:
+            self.writer.write()
+            read, missed = ring._read, []
+
+            def late(memory, number, copy):
+                if len(missed) == 5:
+                    return read(memory, number, copy)
+                missed.append(number)
+                return self.writer.write()
+
+            with mock.patch.object(ring, "_read", late):
+                self.assertEqual(ring.latest().sequence, 6)
 
     def test_more_descriptors_than_one(self):
         program = os.environ.get("RING_CHECK")

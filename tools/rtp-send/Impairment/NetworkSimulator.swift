@@ -28,7 +28,7 @@ public struct NetworkSimulator: Sendable {
   /// alone, whatever goes with it.
   public enum Kind: Sendable, Hashable {
     case media
-    /// What answers a request, whose time is unpredictable, or is nobody's media.
+    /// A packet that answers a request, at a time that nobody can predict, or one of no medium.
     case answer
     /// RTCP.
     case control

@@ -400,6 +400,38 @@ enum Growing {
     #expect(Growing.slices(seen) == slices)
   }
 
+  /// The encoder was set to another codec between two files.
+  @Test func anotherCodecInTheNextFileIsRefusedByName() async throws {
+    let clip = try await Growing.clip(.annexB)
+    var stream = GrowingStream(nil, framesPerSecond: 30)
+    #expect(try read(clip.bytes, into: &stream) { 500 }.count > 1)
+    stream.beginFile()
+    let folder = try TemporaryFolder()
+    let file = folder.url("clip.h265")
+    try await FFmpeg.makeClip(
+      file, frames: 3, ["-c:v", "libx265", "-x265-params", "log-level=error"])
+    let other = try [UInt8](Data(contentsOf: file))
+    #expect(throws: GrowingFault.codecChanged(to: "H265", from: "H264")) {
+      try read(other, into: &stream) { 500 }
+    }
+  }
+
+  /// A fragment whose `mdat` never gets a size ends with its last sample.
+  @Test func whatFollowsTheSamplesOfAnOpenFragmentIsNotKept() async throws {
+    var clip = try await Growing.fragmented("empty_moov+default_base_moof")
+    let mdat = try #require(Growing.topLevel(clip.bytes).last { $0.type == "mdat" })
+    clip.bytes = Array(clip.bytes[..<mdat.range.upperBound])
+    clip.bytes.replaceSubrange(mdat.range.lowerBound..<mdat.range.lowerBound + 4, with: [0, 0, 0, 0])
+    var stream = GrowingStream(nil, framesPerSecond: 30)
+    var seen = try read(clip.bytes, into: &stream) { 5000 }
+    for _ in 0..<100 {
+      try stream.take(ByteBuffer(repeating: 0xA5, count: 10_000))
+      while let unit = try stream.next(at: 0) { seen.append(unit) }
+      #expect(stream.file.waitingBytes == 0)
+    }
+    #expect(Growing.slices(seen) == clip.pictures.map(\.last))
+  }
+
   @Test func soundAmongThePicturesIsRefused() async throws {
     let folder = try TemporaryFolder()
     let file = folder.url("clip.mp4")

@@ -217,9 +217,9 @@ public struct StreamRun {
     return beginning
   }
 
-  /// Reports on the tracks for a receiver that comes later than others.
+  /// Sender reports of the tracks for a receiver that joins a running stream.
   ///
-  /// They are for that one alone, and the network is that of all.
+  /// They go to that receiver alone, but through the simulated network that all share.
   mutating func reports(at now: Instant) -> [PacketFeed.Packet] {
     guard sendsRTCP else { return [] }
     let packets = compounds(at: now, isLast: false)

@@ -28,11 +28,12 @@ import RTPWire
   private var group: [AccessUnitGrouper.Group] = []
   private var ready = CircularBuffer<SourceAccessUnit>()
   private var fieldsBefore: Int64 = 0
+
   init(path: String, codec: Codec, framesPerSecond: Double) throws(SendError) {
     self.path = path
     self.codec = codec
     grouper = AccessUnitGrouper(codec)
-    ticksPerField = 45_000 / (framesPerSecond > 0 ? framesPerSecond : 25)
+    ticksPerField = 45_000 / (framesPerSecond > 0 ? framesPerSecond : FramePace.usualRate)
     let opened = unsafe avio_open(&file, MediaFile.url(ofPath: path), AVIO_FLAG_READ)
     guard opened >= 0 else { throw .cannotOpen(path: path, reason: Libav.reason(opened)) }
   }

@@ -82,9 +82,7 @@ struct AnnexBSplitter {
     let length = pending.endWithoutZeros(from: start, to: end) - start
     guard length > 0, let slice = pending.getSlice(at: start, length: length) else { return nil }
     // A slice would keep the whole of what was read, and have it copied with the next bytes.
-    var unit = ByteBufferAllocator().buffer(capacity: length)
-    unit.writeImmutableBuffer(slice)
-    return unit
+    return slice.copied
   }
 
   private mutating func noteStrayBytes(before end: Int) {

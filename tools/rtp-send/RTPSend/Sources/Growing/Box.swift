@@ -7,7 +7,7 @@ struct Box {
   /// What follows its header.
   var body: ByteBuffer
 
-  /// The boxes in `bytes`, as far as they are whole; at most so many as fit.
+  /// The boxes in `bytes`, up to the first that is not whole.
   static func boxes(in bytes: ByteBuffer) -> [Box] {
     var (rest, boxes) = (bytes, [Box]())
     while let header = BoxHeader(rest), header.length <= UInt64(rest.readableBytes) {

@@ -80,7 +80,8 @@ final class FileFollower {
 
   /// Follows on a thread of its own, until `output` is stopped.
   ///
-  /// - Throws: ``SendError`` when the directory or the parameter sets cannot be read.
+  /// - Throws: ``SendError`` when the directory or the parameter sets cannot be read, or the system
+  ///   grants no watch or thread.
   static func start(
     _ configuration: FollowConfiguration, into output: LiveStream,
     onEvent: @escaping @Sendable (FollowEvent) -> Void

@@ -3,8 +3,8 @@ extension LiveStream {
   ///
   /// `onEvent` is called on that thread.
   ///
-  /// - Throws: ``SendError`` when the parameter sets cannot be read; what is wrong with the files
-  ///   ends the stream.
+  /// - Throws: ``SendError`` when the parameter sets cannot be read, the directory is not there, or
+  ///   the system grants no watch or thread; what is wrong with the files ends the stream.
   public static func following(
     _ configuration: FollowConfiguration, for readership: Readership,
     onEvent: @escaping @Sendable (FollowEvent) -> Void = { _ in }

@@ -297,11 +297,4 @@ extension ByteBuffer {
     case .four: getInteger(at: readerIndex, as: UInt32.self).map(Int.init)
     }
   }
-
-  /// The same bytes in memory of their own, so that a small part does not keep the whole.
-  var copied: ByteBuffer {
-    var copy = ByteBufferAllocator().buffer(capacity: readableBytes)
-    copy.writeImmutableBuffer(self)
-    return copy
-  }
 }
