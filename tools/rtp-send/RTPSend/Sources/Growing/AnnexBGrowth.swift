@@ -53,11 +53,9 @@ struct AnnexBGrowth {
   var waitingBytes: Int { splitter.waitingBytes }
 
   private mutating func take(unit: ByteBuffer) throws(GrowingFault) {
-    if known == nil {
-      guard let header = unit.getBytes(at: unit.readerIndex, length: min(2, unit.readableBytes)),
-        let codec = Codec(firstUnit: header)
-      else { throw .unknownFormat }
-      known = KnownVideo(codec)
+    if grouper == nil {
+      let header = unit.getBytes(at: unit.readerIndex, length: min(2, unit.readableBytes)) ?? []
+      try begin(with: header)
     }
     guard let codec = known?.codec, unit.readableBytes >= codec.headerLength else { return }
     known?.take(unit)
@@ -66,5 +64,13 @@ struct AnnexBGrowth {
       for set in known?.ordered ?? [] { grouper?.learn(set) }
     }
     if let ended = grouper?.take(unit) { ready.append(GrowingPicture(ended)) }
+  }
+
+  /// The codec is that of the writer's other files, unless the first unit can only be of another.
+  private mutating func begin(with header: [UInt8]) throws(GrowingFault) {
+    let first = Codec(firstUnit: header)
+    if let known, first == nil || first == .h264 && known.codec.canBegin(with: header) { return }
+    guard let first else { throw .unknownFormat }
+    if known?.codec != first { known = KnownVideo(first) }
   }
 }
