@@ -180,8 +180,8 @@ let package = Package(
     .testTarget(
       name: "DecodeTests",
       dependencies: [
-        "Decode", "Outputs", "BlockingIO", "Bitstream", "Defragment", "RTPWire", "CFFmpeg",
-        "CPixels", "TestSupport",
+        "Decode", "Outputs", "Reception", "BlockingIO", "Bitstream", "Defragment", "RTPWire",
+        "CFFmpeg", "CPixels", "TestSupport",
       ],
       resources: [.copy("Readers")]
     ),
