@@ -12,8 +12,9 @@ import Testing
   /// A click every half second, as µ-law of 8 kHz in packets of 20 ms; the first after a quarter.
   static func clicks(
     seconds: Int, from start: Duration = .zero, lateBy delay: Duration = .zero,
-    drift: Double = 0
+    drift: Double = 0, jitter: Duration = .zero
   ) -> [SoundUnit] {
+    var random = SeededGenerator(seed: 5)
     let format = SoundFormat(
       codec: SoundCodec(name: "pcmu", decoderName: "pcm_mulaw"), sampleRate: 8000, channels: 1)
     return (0..<seconds * 50).map { number in
@@ -23,11 +24,12 @@ import Testing
         return (2000..<2080).contains(sample % 4000) ? (sample % 8 < 4 ? 0x00 : 0x80) : 0xFF
       }
       let time = start.wholeNanoseconds + Int64(Double(number) * 20_000_000 * (1 + drift))
+      let late = random.integer(below: Int(jitter.wholeNanoseconds) + 1)
+      let arrival = Instant(nanoseconds: time + delay.wholeNanoseconds + Int64(late))
       var unit = SoundUnit(
         format: format, bytes: ByteBuffer(bytes: bytes),
         time: MediaTime(ticks: Int64(number) * 160, timescale: 8000), sampleCount: 160,
-        firstArrival: Instant(nanoseconds: time + delay.wholeNanoseconds),
-        lastArrival: Instant(nanoseconds: time + delay.wholeNanoseconds))
+        firstArrival: arrival, lastArrival: arrival)
       unit.alignedTime = MediaTime(ticks: time * 9 / 100_000, timescale: 90_000)
       return unit
     }

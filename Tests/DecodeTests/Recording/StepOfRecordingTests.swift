@@ -18,13 +18,8 @@ import Testing
       name: "long", width: 64, height: 64, frames: Self.minutes * 60 * 30,
       encoder: ["-preset", "ultrafast", "-g", "30", "-crf", "51"])
     let pictures = try clip.timedUnits(of: clip.encoded())
-    var random = SeededGenerator(seed: 5)
-    let sound = RecordedSoundTests.clicks(seconds: Self.minutes * 60, drift: 0.0002).map { unit in
-      var unit = unit
-      unit.firstArrival = unit.firstArrival.advanced(
-        by: .microseconds(random.integer(below: 100_000)))
-      return unit
-    }
+    let sound = RecordedSoundTests.clicks(
+      seconds: Self.minutes * 60, drift: 0.0002, jitter: .milliseconds(100))
     var alignment = SoundAlignment()
     let items = RecordedSoundTests.merged(pictures, sound).compactMap { item -> OutputItem? in
       switch item {

@@ -421,7 +421,8 @@ enum Growing {
     var clip = try await Growing.fragmented("empty_moov+default_base_moof")
     let mdat = try #require(Growing.topLevel(clip.bytes).last { $0.type == "mdat" })
     clip.bytes = Array(clip.bytes[..<mdat.range.upperBound])
-    clip.bytes.replaceSubrange(mdat.range.lowerBound..<mdat.range.lowerBound + 4, with: [0, 0, 0, 0])
+    let size = mdat.range.prefix(4)
+    clip.bytes.replaceSubrange(size, with: [0, 0, 0, 0])
     var stream = GrowingStream(nil, framesPerSecond: 30)
     var seen = try read(clip.bytes, into: &stream) { 5000 }
     for _ in 0..<100 {
