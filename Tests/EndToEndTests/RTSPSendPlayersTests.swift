@@ -99,21 +99,33 @@ struct RTSPSendPlayersTests {
   }
 
   @Test(
-    "a multicast group", .enabled(if: NeighbouringMachine.works),
-    arguments: [Player.ffmpeg, .gstreamer],
+    "a multicast group", .enabled(if: NeighbouringMachine.works), arguments: Player.allCases,
     ["10.255.77.1", "[::]"])
   func multicast(player: Player, host: String) throws {
+    try expectGroup("239.255.42.9:6000", player, at: "10.255.77.1", listeningOn: host)
+  }
+
+  @Test(
+    "a multicast group of IPv6",
+    .enabled(if: NeighbouringMachine.works && NeighbouringMachine.hasIPv6),
+    arguments: Player.allCases)
+  func multicast(player: Player) throws {
+    try expectGroup("[ff15::4242]:6000", player, at: "[fd77::1]", listeningOn: "[fd77::1]")
+  }
+
+  private func expectGroup(
+    _ group: String, _ player: Player, at address: String, listeningOn host: String
+  ) throws {
     let clip = try Clip.h264.get()
     // The players are elsewhere, because not all of them can be told an interface.
     let machine = try NeighbouringMachine()
     // A file without an end is live, and begins with its first client.
     let server = try Server(
       [(clip.path, "live")],
-      ["--loop", "forever", "--frames", "\(clip.frames)", "--multicast", "239.255.42.9:6000"],
-      host: host)
+      ["--loop", "forever", "--frames", "\(clip.frames)", "--multicast", group], host: host)
     let port = server.address.split(separator: ":").last ?? ""
     let hashes = try player.hashes(
-      of: "rtsp://10.255.77.1:\(port)/live", Way(transport: .multicast), on: machine)
+      of: "rtsp://\(address):\(port)/live", Way(transport: .multicast), on: machine)
     #expect(try hashes == player.hashes(of: clip))
     #expect(try server.stop() == 0)
   }

@@ -9,6 +9,9 @@ final class NeighbouringMachine {
   /// Only root may lay cables, and not in every container.
   static let works = (try? NeighbouringMachine()) != nil
 
+  /// Not every container has IPv6.
+  static let hasIPv6 = FileManager.default.fileExists(atPath: "/proc/net/if_inet6")
+
   /// The address of the other machine.
   let address = "10.255.77.2"
   /// This machine's end of the cable.
@@ -25,6 +28,10 @@ final class NeighbouringMachine {
     try Self.ip("-n", name, "addr", "add", "\(address)/30", "dev", "far")
     try Self.ip("-n", name, "link", "set", "far", "up")
     try Self.ip("-n", name, "route", "add", "239.0.0.0/8", "dev", "far")
+    guard Self.hasIPv6 else { return }
+    // Nobody else has these addresses, and whether that is so need not be found out first.
+    try Self.ip("addr", "add", "fd77::1/64", "dev", interface, "nodad")
+    try Self.ip("-n", name, "addr", "add", "fd77::2/64", "dev", "far", "nodad")
   }
 
   deinit {

@@ -21,7 +21,7 @@ enum Player: String, CaseIterable, Sendable {
   ) throws -> [String] {
     let output = try Scratch.path("yuv")
     let process = try RunningProcess(
-      "env", (machine?.prefix ?? []) + command(url, way, to: output))
+      "env", (machine?.prefix ?? []) + ["env"] + command(url, way, to: output))
     try process.waitForExit(within: 120)
     if self == .openCV {
       return String(decoding: process.standardOutput, as: UTF8.self).split(separator: "\n")

@@ -70,6 +70,7 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
   case baseWithoutScheme = "content-base-bare"
   case baseTwice = "content-base-twice"
   case strayFrames = "stray-frames"
+  case oldSession = "old-session-packets"
   case otherChannels = "transport-other-channels"
   case mediaBeforePlay = "media-before-play"
   case keepalivesRefused = "keepalives-refused"
@@ -105,7 +106,7 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
     case .infoSequenceZero, .infoTimeNegative, .infoSemicolon, .ssrcSpace, .ssrcInvalid,
       .ssrcFirst, .oneChannel, .transportSaysUDP, .sessionChanges, .optionsFail,
       .keepalivesUnanswered, .noNumber, .oddHeaders, .noReason, .noContentType,
-      .baseWithoutScheme, .baseTwice, .strayFrames, .otherChannels, .mediaBeforePlay,
+      .baseWithoutScheme, .baseTwice, .strayFrames, .oldSession, .otherChannels, .mediaBeforePlay,
       .keepalivesRefused, .shortTimeout, .pauseFails, .describeNeeded, .rangeNeeded,
       .agentNeeded, .reportInterval:
       .session
@@ -180,6 +181,8 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
     case .baseWithoutScheme: "Content-Base without its scheme (Anjvision)"
     case .baseTwice: "Content-Base with its scheme twice"
     case .strayFrames: "frames on a channel that nobody set up (H264DVR)"
+    case .oldSession:
+      "packets of an older session follow each answer to SETUP (live555 before 2017.06.04, Reolink)"
     case .otherChannels: "other interleaved channels than the client asks for"
     case .mediaBeforePlay: "media comes before the answer to PLAY (Reolink, v4l2rtspserver)"
     case .keepalivesRefused:

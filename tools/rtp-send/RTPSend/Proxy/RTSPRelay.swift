@@ -200,9 +200,9 @@ final class RTSPRelay {
     guard let answer = answers.change(response) else { return }
     switch answer.company {
     case .alone: pass(answer.text.bytes, .toClient)
-    case .strayFrame:
+    case .frames(let frames):
       pass(answer.text.bytes, .toClient)
-      pass(QuirkyAnswers.strayFrame, .toClient)
+      pass(frames, .toClient)
     case .media:
       paths.loop.scheduleTask(in: Self.mediaLead) { [weak self] in
         self?.pass(answer.text.bytes, .toClient)

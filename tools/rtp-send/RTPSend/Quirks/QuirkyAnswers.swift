@@ -12,8 +12,8 @@ struct QuirkyAnswers: Sendable {
 
   enum Company: Equatable {
     case alone
-    /// ``strayFrame`` follows.
-    case strayFrame
+    /// Frames that nobody asked for follow.
+    case frames(ByteBuffer)
     /// Media comes before it.
     case media
   }
@@ -21,6 +21,8 @@ struct QuirkyAnswers: Sendable {
   /// A frame on a channel that nobody sets up.
   static let strayFrame = ByteBuffer(
     bytes: [UInt8(ascii: "$"), 200, 0, 12] + [UInt8](repeating: 0x80, count: 12))
+  /// Enough packets for a source to be believed (RFC 3550 A.1).
+  private static let oldPackets: UInt8 = 5
   /// Requests that may wait for an answer; others are answered as they are.
   private static let mostWaiting = 64
   /// How far the channels lie above those that the client asked for.
@@ -106,8 +108,12 @@ struct QuirkyAnswers: Sendable {
       response["Content-Length"] = "\(response.body.count)"
     }
     if let transport = response["Transport"] {
-      if quirks.contains(.strayFrames), transport.contains("interleaved") { company = .strayFrame }
-      response["Transport"] = changed(transport)
+      let said = changed(transport)
+      response["Transport"] = said
+      if let channel = said.firstMatch(of: #/interleaved=(\d+)/#).flatMap({ UInt8($0.1) }) {
+        if quirks.contains(.strayFrames) { company = .frames(Self.strayFrame) }
+        if quirks.contains(.oldSession) { company = .frames(Self.oldFrames(on: channel)) }
+      }
     }
     if let information = response["RTP-Info"] {
       response["RTP-Info"] = changed(information: information)
@@ -120,6 +126,15 @@ struct QuirkyAnswers: Sendable {
     }
     changeLines(&response)
     return Answer(text: response, company: company)
+  }
+
+  /// Packets of another source on a channel of the client, with delimiters of H.264.
+  static func oldFrames(on channel: UInt8) -> ByteBuffer {
+    ByteBuffer(
+      bytes: (0..<oldPackets).flatMap { number in
+        [UInt8(ascii: "$"), channel, 0, 14, 0x80, 0x80 | 96, 0, number, 0, 0, number, 0]
+          + Array("old!".utf8) + [0x09, 0x10]
+      })
   }
 
   private mutating func rename(_ response: inout RTSPText) {

@@ -82,7 +82,8 @@ import Testing
 
   @Test func mediaOrAFrameGoesWithSomeAnswers() {
     #expect(Self.answers([.mediaBeforePlay])[4]?.company == .media)
-    #expect(Self.answers([.strayFrames])[2]?.company == .strayFrame)
+    #expect(Self.answers([.strayFrames])[2]?.company == .frames(QuirkyAnswers.strayFrame))
+    #expect(Self.answers([.oldSession])[2]?.company == .frames(QuirkyAnswers.oldFrames(on: 0)))
   }
 
   @Test func aSetUpWithoutDescriptionIsRefused() {

@@ -224,7 +224,7 @@ struct RTSPServerSession {
     let response = RTSPResponse(status, headers, body: body)
     guard let answer = answers.change(response.text(sequence: request["cseq"])) else { return }
     act(.send(answer.text.bytes))
-    if answer.company == .strayFrame { act(.send(QuirkyAnswers.strayFrame)) }
+    if case .frames(let frames) = answer.company { act(.send(frames)) }
   }
 
   mutating func close(after response: RTSPResponse? = nil) {
