@@ -182,7 +182,7 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
     case .baseTwice: "Content-Base with its scheme twice"
     case .strayFrames: "frames on a channel that nobody set up (H264DVR)"
     case .oldSession:
-      "packets of an older session follow each answer to SETUP (live555 before 2017.06.04, Reolink)"
+      "in TCP, packets of an older session follow each SETUP (live555 before 2017.06.04, Reolink)"
     case .otherChannels: "other interleaved channels than the client asks for"
     case .mediaBeforePlay: "media comes before the answer to PLAY (Reolink, v4l2rtspserver)"
     case .keepalivesRefused:

@@ -111,8 +111,10 @@ struct QuirkyAnswers: Sendable {
       let said = changed(transport)
       response["Transport"] = said
       if let channel = said.firstMatch(of: #/interleaved=(\d+)/#).flatMap({ UInt8($0.1) }) {
-        if quirks.contains(.strayFrames) { company = .frames(Self.strayFrame) }
-        if quirks.contains(.oldSession) { company = .frames(Self.oldFrames(on: channel)) }
+        var frames = ByteBuffer()
+        if quirks.contains(.strayFrames) { frames.writeImmutableBuffer(Self.strayFrame) }
+        if quirks.contains(.oldSession) { frames.writeImmutableBuffer(Self.oldFrames(on: channel)) }
+        if frames.readableBytes > 0 { company = .frames(frames) }
       }
     }
     if let information = response["RTP-Info"] {

@@ -1,4 +1,5 @@
 import Impairment
+import NIOCore
 import Testing
 
 @testable import RTPSend
@@ -84,6 +85,9 @@ import Testing
     #expect(Self.answers([.mediaBeforePlay])[4]?.company == .media)
     #expect(Self.answers([.strayFrames])[2]?.company == .frames(QuirkyAnswers.strayFrame))
     #expect(Self.answers([.oldSession])[2]?.company == .frames(QuirkyAnswers.oldFrames(on: 0)))
+    var both = QuirkyAnswers.strayFrame
+    both.writeImmutableBuffer(QuirkyAnswers.oldFrames(on: 0))
+    #expect(Self.answers([.strayFrames, .oldSession])[2]?.company == .frames(both))
   }
 
   @Test func aSetUpWithoutDescriptionIsRefused() {
