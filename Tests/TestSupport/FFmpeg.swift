@@ -1,4 +1,5 @@
 public import Foundation
+import Synchronization
 
 /// The program that decides what is right: it makes the material, and its decode is what is
 /// expected.
@@ -21,6 +22,25 @@ public enum FFmpeg {
     let process = try RunningProcess("ffmpeg", quiet + arguments)
     return try await process.finished()
   }
+
+  /// What `arguments` make of FFmpeg's own test sources, in a file of the given ending or, by
+  /// default, on standard output; once in a process, because the encoders give the same every time.
+  public static func made(_ arguments: [String], ending: String? = nil) throws -> Data {
+    let key = [ending ?? "-"] + arguments
+    if let known = products.withLock({ $0[key] }) { return known }
+    let product: Data
+    if let ending {
+      let folder = try TemporaryFolder()
+      _ = try output(arguments + [folder("made.\(ending)")])
+      product = try Data(contentsOf: folder.url("made.\(ending)"))
+    } else {
+      product = try output(arguments + ["-"])
+    }
+    products.withLock { $0[key] = product }
+    return product
+  }
+
+  private static let products = Mutex<[[String]: Data]>([:])
 
   /// Of every frame in the file at `path`, the MD5 of its planes as FFmpeg decodes them.
   ///

@@ -39,7 +39,7 @@ struct Clip: Sendable, CustomTestStringConvertible {
       lumaBitDepth: pixelFormat.contains("10") ? 10 : 8)
   }
 
-  /// The elementary stream, encoded again for every call: the encoders are deterministic.
+  /// The elementary stream.
   func encoded() throws -> [UInt8] {
     try encoded(
       as: [
@@ -52,13 +52,14 @@ struct Clip: Sendable, CustomTestStringConvertible {
   func encoded(as form: [String]) throws -> [UInt8] {
     let isH264 = codec == .testH264
     let quiet = "log-level=none:pools=none:frame-threads=1:"
-    return try run(
+    let made = try FFmpeg.made(
       ["-f", "lavfi", "-i", source ?? "testsrc2=size=\(width)x\(height):rate=30"]
         + ["-frames:v", "\(frames)"]
         + ["-pix_fmt", pixelFormat, "-c:v", isH264 ? "libx264" : "libx265"]
         + (isH264 && !h264Parameters.isEmpty ? ["-x264-params", h264Parameters] : [])
         + (isH264 ? [] : ["-x265-params", quiet + codecParameters])
-        + ["-threads", "1"] + encoder + form + ["-"])
+        + ["-threads", "1"] + encoder + form)
+    return [UInt8](made)
   }
 
   /// ffmpeg's decode of `stream`: the packed planes of all frames in order.

@@ -32,10 +32,11 @@ struct EncodedStream {
       payloadType: 96, encodingName: codec == .h264 ? "H264" : "H265")
     let folder = try TemporaryFolder()
     let path = folder("clip.\(codec.rawValue)")
-    _ = try FFmpeg.output(
+    let clip = try FFmpeg.made(
       ["-f", "lavfi", "-i", "testsrc2=size=\(size):rate=30"]
         + ["-frames:v", "\(frames)", "-pix_fmt", "yuv420p", "-preset", "fast", "-b:v", "400k"]
-        + ["-c:v"] + encoder + [path])
+        + ["-c:v"] + encoder, ending: codec.rawValue)
+    try clip.write(to: folder.url("clip.\(codec.rawValue)"))
     let source = try SourceRecipe.file(path: path, framesPerSecond: 30).make()
     var units: [SourceAccessUnit] = []
     while let unit = try source.next().element { units.append(unit) }

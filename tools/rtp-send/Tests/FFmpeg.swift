@@ -5,10 +5,12 @@ import TestSupport
 
 extension FFmpeg {
   /// A short clip of FFmpeg's own test source.
-  static func makeClip(_ file: URL, frames: Int = 40, _ options: [String]) async throws {
+  static func makeClip(_ file: URL, frames: Int = 40, _ options: [String]) throws {
     let source = "testsrc2=size=320x180:rate=30"
-    _ = try await run(
-      ["-f", "lavfi", "-i", source, "-frames:v", "\(frames)"] + options + [file.path])
+    let clip = try made(
+      ["-f", "lavfi", "-i", source, "-frames:v", "\(frames)"] + options,
+      ending: file.pathExtension)
+    try clip.write(to: file)
   }
 
   /// The number that each decoded frame of a pattern carries.

@@ -208,7 +208,7 @@ import Testing
   @Test func theIndexOfAnEarlierFileHasTheParameterSets() async throws {
     let clip = try await Growing.plain()
     let folder = try TemporaryFolder()
-    try await FFmpeg.makeClip(folder.url("cam-1.mp4"), frames: Growing.frames, Growing.options)
+    try FFmpeg.makeClip(folder.url("cam-1.mp4"), frames: Growing.frames, Growing.options)
     let stream = try following(folder("cam-%d.mp4"))
     defer { stream.stop() }
     try append(clip.bytes, to: folder("cam-2.mp4"))
@@ -221,7 +221,7 @@ import Testing
   @Test func theFileThatIsThereHasTheParameterSetsOfTheOneBefore() async throws {
     let clip = try await Growing.plain()
     let folder = try TemporaryFolder()
-    try await FFmpeg.makeClip(folder.url("cam-1.mp4"), frames: Growing.frames, Growing.options)
+    try FFmpeg.makeClip(folder.url("cam-1.mp4"), frames: Growing.frames, Growing.options)
     try append(clip.bytes, to: folder("cam-2.mp4"))
     let stream = try following(folder("cam-%d.mp4"))
     defer { stream.stop() }

@@ -250,7 +250,7 @@ import Testing
   @Test func slicesInAnyOrderMakeTheSamePictures() async throws {
     let folder = try TemporaryFolder()
     let file = folder.url("clip.h264")
-    try await FFmpeg.makeClip(
+    try FFmpeg.makeClip(
       file, frames: 40,
       ["-c:v", "libx264", "-profile:v", "baseline", "-g", "10", "-x264-params", "slices=6"])
     let bytes = ByteBuffer(bytes: try Data(contentsOf: file))
@@ -278,7 +278,7 @@ import Testing
   ]) func picturesOfEncodersAreCounted(ending: String, options: [String]) async throws {
     let folder = try TemporaryFolder()
     let file = folder.url("clip.\(ending)")
-    try await FFmpeg.makeClip(file, frames: 30, options)
+    try FFmpeg.makeClip(file, frames: 30, options)
     let bytes = try [UInt8](Data(contentsOf: file))
     let codec: Codec = ending == "h264" ? .h264 : .h265
     func groups(_ cut: (Int) -> Int) -> [[ByteBuffer]] {

@@ -70,7 +70,7 @@ enum Growing {
   ) async throws -> Clip {
     let folder = try TemporaryFolder()
     let file = folder.url("clip.mp4")
-    try await FFmpeg.makeClip(file, frames: frames, options + more)
+    try FFmpeg.makeClip(file, frames: frames, options + more)
     let whole = try [UInt8](Data(contentsOf: file))
     let boxes = topLevel(whole)
     let mdat = try #require(boxes.first { $0.type == "mdat" })
@@ -104,7 +104,7 @@ enum Growing {
     let plain = try await plain()
     let folder = try TemporaryFolder()
     let file = folder.url("clip.mp4")
-    try await FFmpeg.makeClip(
+    try FFmpeg.makeClip(
       file, frames: frames, options + ["-movflags", flags])
     let bytes = try [UInt8](Data(contentsOf: file))
     var clip = plain

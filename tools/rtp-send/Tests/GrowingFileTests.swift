@@ -210,7 +210,7 @@ import Testing
   ) async throws {
     let folder = try TemporaryFolder()
     let file = folder.url("clip.mp4")
-    try await FFmpeg.makeClip(file, frames: Growing.frames, Growing.options)
+    try FFmpeg.makeClip(file, frames: Growing.frames, Growing.options)
     let clip = try await Growing.plain()
     var stream = GrowingStream(clip.known, framesPerSecond: 30)
     let units = try read([UInt8](Data(contentsOf: file)), into: &stream) { cut }
@@ -286,7 +286,7 @@ import Testing
     stream.beginFile()
     let folder = try TemporaryFolder()
     let file = folder.url("clip.h265")
-    try await FFmpeg.makeClip(
+    try FFmpeg.makeClip(
       file, frames: 3, ["-c:v", "libx265", "-x265-params", "log-level=error"])
     let other = try [UInt8](Data(contentsOf: file))
     #expect(throws: GrowingFault.codecChanged(to: "H265", from: "H264")) {

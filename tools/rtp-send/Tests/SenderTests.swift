@@ -181,7 +181,7 @@ import Testing
   func everyFrameOfAFile(ending: String, options: [String]) async throws {
     let folder = try TemporaryFolder()
     let file = folder.url("clip.\(ending)")
-    try await FFmpeg.makeClip(file, options)
+    try FFmpeg.makeClip(file, options)
     let expected = try await FFmpeg.frameHashes(decoding: ["-i", file.path])
     #expect(expected.count == 40)
     #expect(try await receive(.file(path: file.path), folder: folder) == expected)

@@ -20,7 +20,7 @@ import Testing
   func elementaryStreamsAndContainersGiveTheSame(ending: String, options: [String]) async throws {
     let folder = try TemporaryFolder()
     let container = folder.url("clip.mp4")
-    try await FFmpeg.makeClip(container, options)
+    try FFmpeg.makeClip(container, options)
     let units = try read(container)
     #expect(units.count == 40)
     #expect(Set(units.map(\.presentationTicks)).count == 40)
@@ -48,7 +48,7 @@ import Testing
   @Test func elementaryStreamsTakeTheRateThatIsGivenOrTheirOwn() async throws {
     let folder = try TemporaryFolder()
     let file = folder.url("clip.h264")
-    try await FFmpeg.makeClip(file, frames: 10, ["-c:v", "libx264", "-bf", "0"])
+    try FFmpeg.makeClip(file, frames: 10, ["-c:v", "libx264", "-bf", "0"])
     #expect(try read(file).map(\.presentationTicks) == (0..<10).map { $0 * 3000 })
     #expect(try read(file, framesPerSecond: 10).map(\.decodingTicks) == (0..<10).map { $0 * 9000 })
   }
@@ -56,7 +56,7 @@ import Testing
   @Test func repetitionsContinueTheTimeline() async throws {
     let folder = try TemporaryFolder()
     let file = folder.url("clip.mp4")
-    try await FFmpeg.makeClip(file, frames: 10, Self.h264)
+    try FFmpeg.makeClip(file, frames: 10, Self.h264)
     let once = try read(file)
     let source = try RepeatedSource(.file(path: file.path), repetitions: 3)
     var units: [SourceAccessUnit] = []
@@ -77,7 +77,7 @@ import Testing
     try Data("this is no video".utf8).write(to: text)
     #expect(throws: SendError.self) { try read(text) }
     let mpeg = folder.url("clip.avi")
-    try await FFmpeg.makeClip(mpeg, frames: 5, ["-c:v", "mpeg4"])
+    try FFmpeg.makeClip(mpeg, frames: 5, ["-c:v", "mpeg4"])
     #expect(throws: SendError.unsupportedCodec(path: mpeg.path, codec: "mpeg4")) { try read(mpeg) }
     let sound = folder.url("sound.mp4")
     _ = try await FFmpeg.run(["-f", "lavfi", "-i", "sine", "-t", "1", sound.path])
@@ -89,7 +89,7 @@ import Testing
   func damagedFilesComeToAnEnd(ending: String) async throws {
     let folder = try TemporaryFolder()
     let file = folder.url("clip.\(ending)")
-    try await FFmpeg.makeClip(file, frames: 20, ending == "h265" ? Self.h265 : Self.h264)
+    try FFmpeg.makeClip(file, frames: 20, ending == "h265" ? Self.h265 : Self.h264)
     let whole = [UInt8](try Data(contentsOf: file))
     var dice = SeededGenerator(seed: 5)
     for round in 0..<20 {
@@ -114,7 +114,7 @@ import Testing
   @Test func parameterSetsAreDescribed() async throws {
     let folder = try TemporaryFolder()
     let file = folder.url("clip.mkv")
-    try await FFmpeg.makeClip(file, frames: 3, Self.h265)
+    try FFmpeg.makeClip(file, frames: 3, Self.h265)
     let description = try StreamDescription(of: .file(path: file.path))
     #expect(description.codec == .h265)
     #expect(Set(description.parameterSets.keys) == [.video, .sequence, .picture])

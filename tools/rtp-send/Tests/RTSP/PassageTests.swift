@@ -68,7 +68,7 @@ import Testing
 
   func clip(_ folder: TemporaryFolder, _ name: String, _ options: [String]) async throws -> String {
     let file = folder.url(name)
-    try await FFmpeg.makeClip(file, frames: 300, options)
+    try FFmpeg.makeClip(file, frames: 300, options)
     return file.path
   }
 

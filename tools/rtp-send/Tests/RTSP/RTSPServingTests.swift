@@ -172,7 +172,7 @@ struct RTSPServingTests {
     let folder = try TemporaryFolder()
     let file = folder.url("clip.h264")
     // Every fifth picture is a key picture; without loss, they are large.
-    try await FFmpeg.makeClip(
+    try FFmpeg.makeClip(
       file, ["-c:v", "libx264", "-preset", "ultrafast", "-qp", "0", "-g", "5"])
     let events = Record<SenderEvent>()
     // As much a second as a machine can pass on that has other things to do as well.
@@ -214,7 +214,7 @@ struct RTSPServingTests {
   @Test func aSlowReaderOfAFileMissesNothing() async throws {
     let folder = try TemporaryFolder()
     let file = folder.url("clip.h264")
-    try await FFmpeg.makeClip(
+    try FFmpeg.makeClip(
       file, frames: 300, ["-c:v", "libx264", "-preset", "ultrafast", "-qp", "0", "-g", "5"])
     var film = try stream("film", .file(path: file.path), speed: 1000)
     film.survey = try FileSurvey(ofFile: file.path, framesPerSecond: nil)
@@ -363,7 +363,7 @@ struct RTSPServingTests {
   @Test func whatEndsAnywhereLeavesNothingBehind() async throws {
     let folder = try TemporaryFolder()
     let file = folder.url("clip.h264")
-    try await FFmpeg.makeClip(file, ["-c:v", "libx264"])
+    try FFmpeg.makeClip(file, ["-c:v", "libx264"])
     var film = try stream("film", .file(path: file.path))
     film.survey = try FileSurvey(ofFile: file.path, framesPerSecond: nil)
     film.describe(crypto: nil)
