@@ -25,6 +25,8 @@ final class Session: Sendable {
   private let outputs: [OutputRequest]
   /// Whether the packets are recorded, and nothing is made of them.
   private let onlyRecords: Bool
+  /// Whether packets of recordings gather in the kernel.
+  private let gathers: Bool
   private let receiver: Receiver
   private let capture: CaptureFile?
   private let writer: StatisticsWriter?
@@ -38,10 +40,13 @@ final class Session: Sendable {
   private static let statisticsInterval: Duration = .seconds(1)
   /// How long packets of recordings may gather before they are read.
   private static let gatheringTime: Duration = .milliseconds(400)
-  /// From one look at the receiver to the next where much happens: with a line to show, and
-  /// without.
+  /// From one look at the receiver to the next where much happens: with a line to show, without,
+  /// and while recordings gather.
+  ///
+  /// What becomes of files is said at once.
   private static let shortestPause: Duration = .milliseconds(200)
   private static let shortestSilentPause: Duration = .seconds(1)
+  private static let shortestPauseOfRecording: Duration = .seconds(3)
   /// The same where nothing happens, but the line shows rates, or a time that runs out.
   private static let pauseOfMovingLine: Duration = .seconds(1)
   /// The same where nothing happens: some counters tell nobody.
@@ -104,11 +109,10 @@ final class Session: Sendable {
     let showsProgress = StatusLine(isWanted: command.display.wantsLine).isEnabled
     let isMeasured = capture != nil || command.display.stats != nil || !rules.isEmpty
     // Nobody waits for what a file gets, and nobody sees how it arrived.
-    if !showsProgress, !isMeasured, !outputs.isEmpty,
-      outputs.allSatisfy({ $0.format.isRecording && $0.policy == .block })
-    {
-      configuration.gatheringTime = Self.gatheringTime
-    }
+    gathers =
+      !showsProgress && !isMeasured && !outputs.isEmpty
+      && outputs.allSatisfy { $0.format.isRecording && $0.policy == .block }
+    if gathers { configuration.gatheringTime = Self.gatheringTime }
     receiver = try Receiver(configuration: configuration, transport: makeTransport)
     writer = try command.display.stats.map {
       try StatisticsWriter($0, limit: command.display.statsSize)
@@ -250,8 +254,10 @@ final class Session: Sendable {
       for remark in narrator.remarks(on: status, receiveBuffer: receiveBuffer) {
         line.say(remark)
       }
-      rates.note(status, at: elapsed)
-      line.show(Summary.live(status, rates: rates, outputs: outputs))
+      if line.isEnabled {
+        rates.note(status, at: elapsed)
+        line.show(Summary.live(status, rates: rates, outputs: outputs))
+      }
       if writer != nil, elapsed >= nextStatistics {
         write(status, elapsed: elapsed)
         while nextStatistics <= elapsed { nextStatistics += Self.statisticsInterval }
@@ -262,7 +268,10 @@ final class Session: Sendable {
         pause = Self.pauseOfMovingLine
       }
       if writer != nil { pause = min(pause, nextStatistics - elapsed) }
-      let shortest = line.isEnabled ? Self.shortestPause : Self.shortestSilentPause
+      let shortest =
+        line.isEnabled
+        ? Self.shortestPause
+        : gathers ? Self.shortestPauseOfRecording : Self.shortestSilentPause
       await receiver.waitForActivity(notBefore: min(pause, shortest), atMost: pause)
     }
     // News since the last round.

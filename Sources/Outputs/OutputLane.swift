@@ -92,7 +92,8 @@ public final class OutputLane: Sendable {
   ///   - onError: called at most once, on the output's thread, when the output ends early.
   ///   - onCompletion: called at most once, on the output's thread, when the output has all it
   ///     wants.
-  ///   - onNews: called on the output's thread when ``awaitsReader`` becomes true.
+  ///   - onNews: called on the output's thread when ``awaitsReader`` becomes true, and when there
+  ///     are new ``events``.
   /// - Throws: ``ThreadError``.
   public init(
     _ configuration: Configuration,

@@ -15,6 +15,8 @@ final class OutputWorker {
   private let onNews: @Sendable () -> Void
   /// How many items were taken from the queue.
   private var taken = 0
+  /// How many events of the files were reported.
+  private var eventsReported = 0
 
   init(
     configuration: OutputLane.Configuration, queue: BoundedQueue<QueuedItem>,
@@ -43,7 +45,7 @@ final class OutputWorker {
     }
     destination.close()
     let progress = destination.progress
-    account.report(progress)
+    report(progress)
     while let queued = queue.take() { taken += queued.item.isInterruption ? 0 : 1 }
     account.discard(taken - progress.written - progress.skipped)
   }
@@ -75,7 +77,7 @@ final class OutputWorker {
       if destination.isFile { account.noteBusy(since: .now) }
       defer {
         account.noteBusy(since: nil)
-        account.report(destination.progress)
+        report(destination.progress)
       }
       try destination.write(queued.map(\.item))
       if destination.isComplete {
@@ -83,6 +85,13 @@ final class OutputWorker {
         return try destination.finish()
       }
     }
+  }
+
+  private func report(_ progress: OutputProgress) {
+    account.report(progress)
+    guard progress.events.count != eventsReported else { return }
+    eventsReported = progress.events.count
+    onNews()
   }
 
   /// Blocks until `queued` is to leave, or until the output is to finish soon.

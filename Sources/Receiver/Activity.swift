@@ -6,6 +6,13 @@ final class Activity: Sendable {
   /// Nothing has happened since ``wait(notBefore:atMost:on:)`` returned, or ever.
   private let isQuiet = Atomic(true)
   private let news = Handover<Void>(.latest)
+  private let urgentNews = Handover<Void>(.latest)
+
+  /// Notes something that is to be known at once, from any thread.
+  func alert() {
+    note()
+    urgentNews.offer(())
+  }
 
   /// Notes activity, from any thread.
   func note() {
@@ -15,15 +22,18 @@ final class Activity: Sendable {
     news.offer(())
   }
 
-  /// Returns when something has happened since it last returned, but not before `rest` is over;
-  /// when `patience` is over; or when the task is cancelled.
+  /// Returns when something has happened since it last returned, but not before `rest` is over
+  /// unless it is urgent; when `patience` is over; or when the task is cancelled.
   ///
   /// `eventLoop` lends its timers.
   func wait(
     notBefore rest: Duration, atMost patience: Duration, on eventLoop: any EventLoop
   ) async {
-    if rest > .zero { await Self.next(of: Handover(.latest), within: rest, on: eventLoop) }
-    if patience > rest { await Self.next(of: news, within: patience - rest, on: eventLoop) }
+    if rest > .zero { await Self.next(of: urgentNews, within: rest, on: eventLoop) }
+    // Where much happens, a second timer is not worth its wake-ups.
+    if patience > rest, isQuiet.load(ordering: .acquiring) {
+      await Self.next(of: news, within: patience - rest, on: eventLoop)
+    }
     isQuiet.store(true, ordering: .releasing)
   }
 

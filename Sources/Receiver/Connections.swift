@@ -182,7 +182,7 @@ final class Connections: Sendable {
     }
     if isStopped { driver.hurry() }
     driver.open()
-    surroundings.activity.note()
+    surroundings.activity.alert()
   }
 
   /// Wakes the run when the next connection is due, or when the run ends before that.
@@ -196,7 +196,7 @@ final class Connections: Sendable {
       state.isOpen = false
       state.retryAt = time
     }
-    surroundings.activity.note()
+    surroundings.activity.alert()
     var event = Event.retryDue(after: connection.number)
     var due = time
     if let ending = remains.runEnding, ending.at <= time {

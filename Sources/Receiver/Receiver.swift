@@ -173,7 +173,7 @@ public final class Receiver: Sendable {
       let lane = try OutputLane(
         setup,
         onError: { _ in outputEnded() }, onCompletion: outputEnded,
-        onNews: { activity.note() })
+        onNews: { activity.alert() })
       return RunningOutput(
         name: request.name, format: request.format, holdsFarEnd: policy == .block, lane: lane)
     }
@@ -307,8 +307,8 @@ public final class Receiver: Sendable {
   /// Returns once something that ``status()`` may show has happened since the last return, or when
   /// `patience` is over.
   ///
-  /// It never returns before `rest` is over, unless the task is cancelled. One task at a time may
-  /// wait.
+  /// It never returns before `rest` is over, unless a connection has ended or begun, there is news
+  /// of an output's files, or the task is cancelled. One task at a time may wait.
   public func waitForActivity(
     notBefore rest: Duration = .zero, atMost patience: Duration
   ) async {

@@ -3,6 +3,7 @@ import Defragment
 import Foundation
 import Glibc
 import NIOCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -11,7 +12,8 @@ import Testing
 /// The files of a recording on a real disk.
 @Suite struct RecordingFilesTests {
   private static func lane(
-    _ path: String, segment: Duration? = nil, keeping retention: [RetentionRule] = []
+    _ path: String, segment: Duration? = nil, keeping retention: [RetentionRule] = [],
+    onNews: @escaping @Sendable () -> Void = {}
   ) throws -> OutputLane {
     let format = try #require(catalogue.format(named: "mp4"))
     var configuration = OutputLane.Configuration(target: .path(path), format: format)
@@ -23,7 +25,7 @@ import Testing
     } else if segment != nil {
       configuration.recording.name = NamePattern(piecesOf: path)
     }
-    return try OutputLane(configuration)
+    return try OutputLane(configuration, onNews: onNews)
   }
 
   /// `count` times two seconds with two key pictures.
@@ -35,6 +37,21 @@ import Testing
 
   private static func write(_ units: [AccessUnit], to lane: OutputLane) async throws {
     for unit in units { try await lane.send(unit) }
+  }
+
+  @Test("the end of each file is news, and nothing else is")
+  func news() async throws {
+    let folder = try TemporaryFolder()
+    let told = Mutex(0)
+    let lane = try Self.lane(folder("a.mp4")) { told.withLock { $0 += 1 } }
+    for (number, units) in try Self.units(3).enumerated() {
+      if number > 0 { lane.interrupt() }
+      try await Self.write(units, to: lane)
+    }
+    _ = await lane.finish()
+    #expect(lane.events.count == 3)
+    // Two ends may be told at once.
+    #expect((1...3).contains(told.withLock(\.self)))
   }
 
   @Test("what follows an outage takes the next free name, and replaces nothing")

@@ -1,0 +1,43 @@
+import NIOCore
+import NIOPosix
+import TestSupport
+import Testing
+
+@testable import Receiver
+
+@Suite struct ActivityTests {
+  /// Long enough that no test waits for its end.
+  private static let longTime = Duration.seconds(3600)
+
+  private static func wait(for activity: Activity, notBefore rest: Duration) async {
+    await activity.wait(
+      notBefore: rest, atMost: longTime, on: MultiThreadedEventLoopGroup.singleton.next())
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func whatIsUrgentIsKnownBeforeTheRestIsOver() async {
+    let activity = Activity()
+    activity.note()
+    async let waiting: Void = Self.wait(for: activity, notBefore: Self.longTime)
+    activity.alert()
+    await waiting
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func whatHasHappenedBeforeTheWaitEndsIt() async {
+    let activity = Activity()
+    // The second time nothing of the first is left.
+    for _ in 0..<2 {
+      activity.note()
+      await Self.wait(for: activity, notBefore: .zero)
+    }
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func activityEndsAWaitAfterTheRest() async {
+    let activity = Activity()
+    async let waiting: Void = Self.wait(for: activity, notBefore: .milliseconds(1))
+    activity.note()
+    await waiting
+  }
+}
