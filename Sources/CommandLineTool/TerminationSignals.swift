@@ -19,9 +19,12 @@ final class TerminationSignals {
     // Otherwise the Swift runtime prints a backtrace and the run goes on.
     signal(SIGQUIT, SIG_DFL)
     sources = [SIGINT, SIGTERM, SIGHUP, SIGUSR1].compactMap { number in
-      let former = signal(number, SIG_IGN)
       // Under `nohup`, hang-ups stay ignored.
-      if number == SIGHUP, Self.isIgnoring(former) { return nil }
+      if number == SIGHUP {
+        let former = signal(number, SIG_IGN)
+        if Self.isIgnoring(former) { return nil }
+        signal(number, former)
+      }
       let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
       source.setEventHandler {
         guard number != SIGUSR1 else { return inquiry() }
@@ -31,7 +34,12 @@ final class TerminationSignals {
         case .repeated: break
         }
       }
+      // libdispatch takes the signal over on another thread. A signal that is ignored until then
+      // would be lost; with its default effect, it ends a run that has not begun.
+      let isTaken = DispatchSemaphore(value: 0)
+      source.setRegistrationHandler { isTaken.signal() }
       source.resume()
+      isTaken.wait()
       return source
     }
   }

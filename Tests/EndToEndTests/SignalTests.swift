@@ -31,6 +31,14 @@ struct SignalTests {
     try sender.waitForExit()
   }
 
+  /// A signal was lost while libdispatch had not taken it over yet: seldom, so this tries often.
+  @Test(arguments: 1...5) func aSignalBehindTheFirstLineIsNotLost(attempt: Int) throws {
+    let receiver = try RunningProcess(Product.rtpRecv, ["rtp://127.0.0.1:0"])
+    _ = try receiver.waitForLine(#/listening on/#)
+    receiver.send(signal: SIGINT)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+  }
+
   @Test("a second signal ends at once a run whose reader does not read")
   func secondSignal() throws {
     // A frame is larger than any pipe, so that the first one waits for its reader.

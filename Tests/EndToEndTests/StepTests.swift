@@ -111,9 +111,10 @@ struct StepTests {
     try whole.finish()
     try joined.finish()
     for path in whole.files {
-      // The first reports come with the first packets.
-      let found = try Self.differences(in: path, after: 0.5)
-      #expect(found.count >= 12, "\(found) \(whole.words)")
+      // The first reports come with the first packets, but on a busy machine behind some of the
+      // sound. What arrivals were wrong by until then is corrected at 50 ms a second.
+      let found = try Self.differences(in: path, after: 3.5)
+      #expect(found.count >= 9, "\(found) \(whole.words)")
       #expect(found.allSatisfy { abs($0) < 20 }, "\(found) \(whole.words)")
     }
     for path in joined.files {

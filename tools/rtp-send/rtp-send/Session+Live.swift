@@ -8,8 +8,15 @@ extension Session {
     return recipe == nil ? nil : live.map { .live($0) } ?? recipe
   }
 
+  /// Whether the source is still being made.
+  func isLive(_ source: String) -> Bool {
+    source == "-" || RTPSendCommand.isCamera(source)
+      || (command.media.follow && source != "pattern")
+  }
+
   /// What is still being made, if the source is.
   func liveStream(_ source: String, _ destination: Destination) throws -> LiveStream? {
+    guard isLive(source) else { return nil }
     let readership = destination.readership(ofPipe: source == "-")
     if source == "-" {
       var wanted: Set<LiveStream.Track> = command.sound.noVideo ? [] : [.video]
@@ -22,7 +29,6 @@ extension Session {
     if RTPSendCommand.isCamera(source) {
       return try LiveStream.camera(cameraConfiguration(source), for: readership)
     }
-    guard command.media.follow, source != "pattern" else { return nil }
     var configuration = FollowConfiguration(path: source)
     configuration.framesPerSecond = command.media.fps
     configuration.parameterSets = command.media.parameterSets

@@ -25,12 +25,13 @@ struct Session {
   private func send() async throws {
     let seed = command.impairments.seed ?? UInt64.random(in: 0...UInt64(UInt32.max))
     if let count = command.load.streams { return try await send(count, seed: seed) }
+    // Before live sources say anything: whoever reads it may end them at once.
+    var signals = try command.pairs.contains { isLive($0.source) } ? TerminationSignals() : nil
+    defer { signals?.cancel() }
     let lives = try command.pairs.map { try liveStream($0.source, $0.destination) }
     defer { for live in lives { live?.stop() } }
-    var signals: TerminationSignals?
-    defer { signals?.cancel() }
+    signals?.call { for live in lives { live?.stop() } }
     for live in lives.compactMap({ $0 }) {
-      signals = signals ?? TerminationSignals { for live in lives { live?.stop() } }
       guard try await isBegun(live) else { return }
     }
     let log = try command.impairments.log.map { try VerdictLog(path: $0) }
@@ -345,29 +346,53 @@ final class TerminationSignals {
   private let target: Target
 
   private final class Target: Sendable {
-    let stop: Mutex<@Sendable () -> Void>
+    private struct State {
+      var stop: (@Sendable () -> Void)?
+      var hasCome = false
+    }
 
-    init(_ stop: @escaping @Sendable () -> Void) { self.stop = Mutex(stop) }
+    private let state = Mutex(State())
+
+    func signalCame() {
+      let stop = state.withLock { state in
+        state.hasCome = true
+        return state.stop
+      }
+      stop?()
+    }
+
+    func call(_ stop: @escaping @Sendable () -> Void) {
+      let hasCome = state.withLock { state in
+        state.stop = stop
+        return state.hasCome
+      }
+      if hasCome { stop() }
+    }
   }
 
-  /// Calls `stop` for every such signal, on a separate queue.
-  init(_ stop: @escaping @Sendable () -> Void) {
+  /// Calls `stop`, or what ``call(_:)`` names, for every such signal, on a separate queue.
+  init(_ stop: (@Sendable () -> Void)? = nil) {
     // A reader of standard output that goes away is an error to be reported, not a death.
     signal(SIGPIPE, SIG_IGN)
     let queue = DispatchQueue(label: "rtp-send.signals")
-    let target = Target(stop)
+    let target = Target()
+    if let stop { target.call(stop) }
     self.target = target
     sources = [SIGINT, SIGTERM].map { number in
-      signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-      source.setEventHandler { target.stop.withLock { $0 }() }
+      source.setEventHandler { target.signalCame() }
+      // libdispatch takes the signal over on another thread. A signal that is ignored until then
+      // would be lost; with its default effect, it ends a run that has not begun.
+      let isTaken = DispatchSemaphore(value: 0)
+      source.setRegistrationHandler { isTaken.signal() }
       source.resume()
+      isTaken.wait()
       return source
     }
   }
 
-  /// Calls `stop` for every signal from now on.
-  func call(_ stop: @escaping @Sendable () -> Void) { target.stop.withLock { $0 = stop } }
+  /// Calls `stop` for every signal from now on; at once if one has come already.
+  func call(_ stop: @escaping @Sendable () -> Void) { target.call(stop) }
 
   func cancel() { for source in sources { source.cancel() } }
 }
