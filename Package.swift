@@ -21,7 +21,6 @@ let package = Package(
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
-    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
   ],
   targets: [
@@ -94,15 +93,16 @@ let package = Package(
     .target(name: "CLinux"),
     .systemLibrary(
       name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(
+      name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(
       name: "Transports",
       dependencies: [
-        "RTPWire", "BlockingIO", "CLinux", "CAVHash", "CCurl", "CSRTP", "CZlib",
+        "RTPWire", "BlockingIO", "CLinux", "CAVHash", "CCurl", "COpenSSL", "CSRTP", "CZlib",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOTLS", package: "swift-nio"),
-        .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ]
     ),
     .target(
@@ -151,7 +151,6 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
       path: "tools/rtp-send/RTPSend"
     ),
@@ -189,7 +188,7 @@ let package = Package(
     .testTarget(
       name: "TransportsTests",
       dependencies: [
-        "Transports", "RTPWire", "TestSupport", .product(name: "NIOSSL", package: "swift-nio-ssl"),
+        "Transports", "COpenSSL", "RTPWire", "TestSupport",
       ],
       resources: [.copy("Certificates")]
     ),

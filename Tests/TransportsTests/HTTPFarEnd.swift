@@ -1,7 +1,7 @@
 import Foundation
 import NIOCore
 import NIOPosix
-import NIOSSL
+import NIOTLS
 import RTPWire
 import TestSupport
 import Testing
@@ -20,15 +20,14 @@ final class HTTPFarEnd: Sendable {
   let requests = Record<Request>()
   /// Connections that ended.
   let closed = Record<Void>()
-  /// The lengths of the chains that clients showed, where any is accepted.
-  let shownCertificates = Record<Int>()
+  let shownCertificates = Record<TLSCertificate>()
   let port: Int
   private let listener: any Channel
   private let accepted = Record<any Channel>()
 
   /// `answer` is called on the server's loop for every request.
   init(
-    tls: NIOSSLContext? = nil, acceptsAnyClient: Bool = false, on host: String = "127.0.0.1",
+    tls: TLSContext? = nil, on host: String = "127.0.0.1",
     _ answer: @escaping @Sendable (Request) -> Void
   ) async throws {
     let (requests, closed, accepted) = (requests, closed, accepted)
@@ -40,18 +39,9 @@ final class HTTPFarEnd: Sendable {
         accepted.append(channel)
         return channel.eventLoop.makeCompletedFuture {
           let pipeline = channel.pipeline.syncOperations
-          if let tls, acceptsAnyClient {
-            let handler = NIOSSLServerHandler(
-              context: tls,
-              customVerificationCallback: { chain, promise in
-                shownCertificates.append(chain.count)
-                promise.succeed(.certificateVerified)
-              })
-            try pipeline.addHandler(handler)
-          } else if let tls {
-            try pipeline.addHandler(NIOSSLServerHandler(context: tls))
-          }
-          try pipeline.addHandler(Dialogue(answer, requests: requests, closed: closed))
+          if let tls { try pipeline.addHandler(TLSLayer(tls)) }
+          let records = (requests, closed, shownCertificates)
+          try pipeline.addHandler(Dialogue(answer, records))
         }
       }
       .bind(host: host, port: 0).get()
@@ -61,7 +51,7 @@ final class HTTPFarEnd: Sendable {
   /// A server that answers each request with `response`, as text, and then `body`.
   convenience init(
     _ response: String, body: ByteBuffer = ByteBuffer(), closes: Bool = true,
-    tls: NIOSSLContext? = nil
+    tls: TLSContext? = nil
   ) async throws {
     try await self.init(tls: tls) { request in
       var bytes = ByteBuffer(string: response)
@@ -84,13 +74,23 @@ final class HTTPFarEnd: Sendable {
     private let answer: @Sendable (Request) -> Void
     private let requests: Record<Request>
     private let closed: Record<Void>
+    private let shownCertificates: Record<TLSCertificate>
     private var input = ""
 
     init(
-      _ answer: @escaping @Sendable (Request) -> Void, requests: Record<Request>,
-      closed: Record<Void>
+      _ answer: @escaping @Sendable (Request) -> Void,
+      _ records: (Record<Request>, Record<Void>, Record<TLSCertificate>)
     ) {
-      (self.answer, self.requests, self.closed) = (answer, requests, closed)
+      self.answer = answer
+      (requests, closed, shownCertificates) = records
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+      guard event is TLSUserEvent,
+        let layer = try? context.pipeline.syncOperations.handler(type: TLSLayer.self),
+        let certificate = layer.session.peerCertificate
+      else { return }
+      shownCertificates.append(certificate)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

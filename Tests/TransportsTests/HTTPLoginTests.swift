@@ -1,6 +1,6 @@
+import COpenSSL
 import Foundation
 import NIOCore
-import NIOSSL
 import RTPWire
 import TestSupport
 import Testing
@@ -193,22 +193,10 @@ struct HTTPLoginTests {
 
   // MARK: - TLS
 
-  private static func path(_ name: String) -> String {
-    (Bundle.module.resourcePath ?? "") + "/Certificates/\(name).pem"
-  }
-
   private func server(
-    _ name: String, acceptsAnyClient: Bool = false,
-    configure: (inout NIOSSL.TLSConfiguration) -> Void = { _ in }
+    _ name: String, configure: (OpaquePointer) -> Void = { _ in }
   ) async throws -> HTTPFarEnd {
-    let path = Self.path(name)
-    var configuration = NIOSSL.TLSConfiguration.makeServerConfiguration(
-      certificateChain: try NIOSSLCertificate.fromPEMFile(path).map { .certificate($0) },
-      privateKey: .privateKey(try NIOSSLPrivateKey(file: path, format: .pem)))
-    configure(&configuration)
-    return try await HTTPFarEnd(
-      tls: try NIOSSLContext(configuration: configuration), acceptsAnyClient: acceptsAnyClient
-    ) { request in
+    try await HTTPFarEnd(tls: TestCertificates.server(name, configure: configure)) { request in
       request.peer.writeAndFlush(Self.stream, promise: nil)
     }
   }
@@ -218,7 +206,7 @@ struct HTTPLoginTests {
     let server = try await server("server")
     try await open(
       HTTPTransport("https://\(host):\(server.port)/") {
-        $0.tls.authorities = Self.path("authority")
+        $0.tls.authorities = TestCertificates.path("authority")
       })
     try await server.close()
   }
@@ -239,13 +227,13 @@ struct HTTPLoginTests {
   ) async throws {
     let server = try await server(row.certificate)
     let transport = try HTTPTransport("https://user:word@\(row.host):\(server.port)/") {
-      $0.tls.authorities = row.authority.map(Self.path)
+      $0.tls.authorities = row.authority.map(TestCertificates.path)
     }
     var expected = row.error
     if case .untrusted(let host, nil) = expected {
       // What --tls-pin takes.
-      let certificate = try NIOSSLCertificate.fromPEMFile(Self.path(row.certificate)).first
-      expected = .untrusted(host: host, fingerprint: TLSClient.fingerprint(of: certificate))
+      let certificate = try TestCertificates.certificate(row.certificate)
+      expected = .untrusted(host: host, fingerprint: certificate.fingerprint.hexadecimal)
     }
     await #expect(throws: expected) { try await open(transport) }
     #expect(server.requests.elements.isEmpty)
@@ -254,8 +242,7 @@ struct HTTPLoginTests {
 
   @Test func aPinnedCertificateAloneDecides() async throws {
     let server = try await server("selfsigned")
-    let certificate = try #require(try NIOSSLCertificate.fromPEMFile(Self.path("selfsigned")).first)
-    let pin = try #require(DigestAlgorithm.sha256.digest(of: certificate.toDERBytes()))
+    let pin = try TestCertificates.certificate("selfsigned").fingerprint
     let url = "https://127.0.0.1:\(server.port)/"
     try await open(HTTPTransport(url) { $0.tls.pin = pin })
     let before = server.requests.elements.count
@@ -277,33 +264,31 @@ struct HTTPLoginTests {
   }
 
   @Test func aClientShowsItsCertificate() async throws {
-    let server = try await server("server") {
-      $0.certificateVerification = .noHostnameVerification
-      $0.trustRoots = .file(Self.path("authority"))
-    }
+    let server = try await server("server", configure: TestCertificates.wantClientCertificate)
     let url = "https://127.0.0.1:\(server.port)/"
     try await open(
       HTTPTransport(url) {
-        $0.tls.authorities = Self.path("authority")
-        $0.tls.clientCertificate = Self.path("client")
+        $0.tls.authorities = TestCertificates.path("authority")
+        $0.tls.clientCertificate = TestCertificates.path("client")
       })
     await #expect(throws: TLSError.clientCertificateWanted) {
-      try await open(HTTPTransport(url) { $0.tls.authorities = Self.path("authority") })
+      try await open(HTTPTransport(url) { $0.tls.authorities = TestCertificates.path("authority") })
     }
     try await server.close()
   }
 
   @Test func aServerThatIsNotTrustedSeesNoCertificateOfTheClient() async throws {
-    let server = try await server("server", acceptsAnyClient: true) {
-      $0.certificateVerification = .noHostnameVerification
-      $0.trustRoots = .file(Self.path("authority"))
+    // It asks for a certificate, and takes any.
+    let server = try await server("server") {
+      SSL_CTX_set_verify($0, SSL_VERIFY_PEER) { _, _ in 1 }
     }
     let url = "https://127.0.0.1:\(server.port)/"
-    let certificate = try NIOSSLCertificate.fromPEMFile(Self.path("server")).first
+    let certificate = try TestCertificates.certificate("server")
     let expected = TLSError.untrusted(
-      host: "127.0.0.1", fingerprint: TLSClient.fingerprint(of: certificate))
+      host: "127.0.0.1", fingerprint: certificate.fingerprint.hexadecimal)
     await #expect(throws: expected) {
-      try await open(HTTPTransport(url) { $0.tls.clientCertificate = Self.path("client") })
+      try await open(
+        HTTPTransport(url) { $0.tls.clientCertificate = TestCertificates.path("client") })
     }
     // The second connection named the certificate.
     _ = try await server.closed.first(2)
@@ -311,8 +296,8 @@ struct HTTPLoginTests {
     #expect(server.requests.elements.isEmpty)
     try await open(
       HTTPTransport(url) {
-        $0.tls.authorities = Self.path("authority")
-        $0.tls.clientCertificate = Self.path("client")
+        $0.tls.authorities = TestCertificates.path("authority")
+        $0.tls.clientCertificate = TestCertificates.path("client")
       })
     #expect(server.shownCertificates.elements.count == 1)
     try await server.close()

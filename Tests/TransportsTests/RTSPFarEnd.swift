@@ -1,7 +1,6 @@
 import Foundation
 import NIOCore
 import NIOPosix
-import NIOSSL
 import RTPWire
 import TestSupport
 import Testing
@@ -67,7 +66,7 @@ final class RTSPFarEnd: Sendable {
   private let accepted = Record<any Channel>()
 
   init(
-    _ host: String = "127.0.0.1", _ script: Script = Script(), tls: NIOSSLContext? = nil
+    _ host: String = "127.0.0.1", _ script: Script = Script(), tls: TLSContext? = nil
   ) async throws {
     let (requests, frames, closed, accepted) = (requests, frames, closed, accepted)
     listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -78,7 +77,7 @@ final class RTSPFarEnd: Sendable {
         return channel.eventLoop.makeCompletedFuture {
           if let accept = script.accepted { return accept(channel) }
           let pipeline = channel.pipeline.syncOperations
-          if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls)) }
+          if let tls { try pipeline.addHandler(TLSLayer(tls)) }
           try pipeline.addHandler(
             Dialogue(script, number, requests: requests, frames: frames, closed: closed))
         }

@@ -1,7 +1,7 @@
+import COpenSSL
 import Foundation
 import NIOCore
 import NIOPosix
-import NIOSSL
 import RTPWire
 import TestSupport
 import Testing
@@ -10,26 +10,10 @@ import Testing
 
 /// Sessions in TLS, and what keeps them from beginning.
 struct RTSPTransportTLSTests {
-  private static func path(_ name: String) -> String {
-    (Bundle.module.resourcePath ?? "") + "/Certificates/\(name).pem"
-  }
-
-  /// The server's side of TLS with a certificate of the tests.
-  private func context(
-    _ name: String, configure: (inout NIOSSL.TLSConfiguration) -> Void = { _ in }
-  ) throws -> NIOSSLContext {
-    let path = Self.path(name)
-    var configuration = NIOSSL.TLSConfiguration.makeServerConfiguration(
-      certificateChain: try NIOSSLCertificate.fromPEMFile(path).map { .certificate($0) },
-      privateKey: .privateKey(try NIOSSLPrivateKey(file: path, format: .pem)))
-    configure(&configuration)
-    return try NIOSSLContext(configuration: configuration)
-  }
-
   /// Opens a session, takes its first packet, and closes it.
   private func play(
     _ server: RTSPFarEnd, host: String = "127.0.0.1",
-    configure: (inout Transports.TLSConfiguration) -> Void
+    configure: (inout TLSConfiguration) -> Void
   ) async throws {
     let transport = try RTSPTransport("rtsps://\(host):\(server.port)/stream", .automatic) {
       configure(&$0.tls)
@@ -43,49 +27,34 @@ struct RTSPTransportTLSTests {
   }
 
   private func server(
-    _ context: NIOSSLContext, on host: String = "127.0.0.1"
+    _ context: TLSContext, on host: String = "127.0.0.1"
   ) async throws -> RTSPFarEnd {
     var script = RTSPFarEnd.Script()
     script.played = { $0.send(frame: rtp(1, payload: 1388)) }
     return try await RTSPFarEnd(host, script, tls: context)
   }
 
-  @Test(
-    "what a name in a certificate stands for",
-    arguments: [
-      ("camera.example", "camera.example", true), ("Camera.Example.", "camera.example", true),
-      ("camera.example", "other.example", false), ("*.example.com", "camera.example.com", true),
-      ("*.example.com", "a.b.example.com", false), ("*.example.com", "example.com", false),
-      ("*", "camera", false), ("*.com", "example.com", false), ("", "camera", false),
-      ("cam*.example.com", "camera.example.com", false),
-    ])
-  func names(pattern: String, host: String, expected: Bool) {
-    #expect(TLSClient.matches(pattern, host) == expected)
-  }
-
   @Test(arguments: ["127.0.0.1", "[::1]", "localhost"])
   func aCertificateOfAKnownAuthorityIsAcceptedForItsNamesAndAddresses(host: String) async throws {
     let server = try await server(
-      context("server"), on: host == "[::1]" ? "::1" : "127.0.0.1")
-    try await play(server, host: host) { $0.authorities = Self.path("authority") }
+      TestCertificates.server("server"), on: host == "[::1]" ? "::1" : "127.0.0.1")
+    try await play(server, host: host) { $0.authorities = TestCertificates.path("authority") }
     try await server.close()
   }
 
-  @Test(arguments: [NIOSSL.TLSVersion.tlsv12, .tlsv13])
-  func bothVersionsAreSpoken(version: NIOSSL.TLSVersion) async throws {
+  @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+  func bothVersionsAreSpoken(version: CInt) async throws {
     let server = try await server(
-      context("server") {
-        $0.minimumTLSVersion = version
-        $0.maximumTLSVersion = version
+      TestCertificates.server("server") {
+        #expect(copenssl_set_versions($0, version, version) == 1)
       })
-    try await play(server) { $0.authorities = Self.path("authority") }
+    try await play(server) { $0.authorities = TestCertificates.path("authority") }
     try await server.close()
   }
 
   @Test func aPinDecidesAlone() async throws {
-    let certificate = try NIOSSLCertificate.fromPEMFile(Self.path("expired"))[0]
-    let pin = try #require(DigestAlgorithm.sha256.digest(of: try certificate.toDERBytes()))
-    let server = try await server(context("expired"))
+    let pin = try TestCertificates.certificate("expired").fingerprint
+    let server = try await server(TestCertificates.server("expired"))
     try await play(server) { $0.pin = pin }
     let other = try RTSPTransport("rtsps://127.0.0.1:\(server.port)/") {
       $0.tls.pin = [UInt8](repeating: 1, count: 32)
@@ -100,7 +69,7 @@ struct RTSPTransportTLSTests {
 
   @Test(arguments: ["selfsigned", "expired", "elsewhere"])
   func anythingIsAcceptedOnlyIfAskedForAndSaysSo(name: String) async throws {
-    let server = try await server(context(name))
+    let server = try await server(TestCertificates.server(name))
     let transport = try RTSPTransport("rtsps://127.0.0.1:\(server.port)/") {
       $0.tls.acceptsAnything = true
     }
@@ -121,9 +90,9 @@ struct RTSPTransportTLSTests {
   func aCertificateThatIsNotRightIsRefusedWithTheReason(
     name: String, host: String, authority: String?, expected: String
   ) async throws {
-    let server = try await server(context(name))
+    let server = try await server(TestCertificates.server(name))
     let transport = try RTSPTransport("rtsps://\(host):\(server.port)/") {
-      $0.tls.authorities = authority.map(Self.path)
+      $0.tls.authorities = authority.map(TestCertificates.path)
     }
     let error = await #expect(throws: TLSError.self) {
       try await transport.open(delivering: RecordingSink(keepsDatagrams: false))
@@ -141,31 +110,32 @@ struct RTSPTransportTLSTests {
   }
 
   @Test func aSelfSignedCertificateCanBeItsOwnAuthority() async throws {
-    let server = try await server(context("selfsigned"))
-    try await play(server, host: "localhost") { $0.authorities = Self.path("selfsigned") }
+    let server = try await server(TestCertificates.server("selfsigned"))
+    try await play(server, host: "localhost") {
+      $0.authorities = TestCertificates.path("selfsigned")
+    }
     try await server.close()
   }
 
-  @Test(arguments: [true, false], [NIOSSL.TLSVersion.tlsv12, .tlsv13])
-  func aServerThatWantsACertificateGetsIt(given: Bool, version: NIOSSL.TLSVersion) async throws {
-    let authority = try NIOSSLCertificate.fromPEMFile(Self.path("authority"))
+  @Test(arguments: [true, false], [TLS1_2_VERSION, TLS1_3_VERSION])
+  func aServerThatWantsACertificateGetsIt(given: Bool, version: CInt) async throws {
     let server = try await server(
-      context("server") {
-        $0.certificateVerification = .noHostnameVerification
-        $0.trustRoots = .certificates(authority)
-        $0.maximumTLSVersion = version
+      TestCertificates.server("server") {
+        TestCertificates.wantClientCertificate($0)
+        #expect(copenssl_set_versions($0, TLS1_2_VERSION, version) == 1)
       })
     if given {
       try await play(server) {
-        $0.authorities = Self.path("authority")
-        $0.clientCertificate = Self.path("client")
+        $0.authorities = TestCertificates.path("authority")
+        $0.clientCertificate = TestCertificates.path("client")
       }
     } else {
       let transport = try RTSPTransport("rtsps://127.0.0.1:\(server.port)/") {
-        $0.tls.authorities = Self.path("authority")
+        $0.tls.authorities = TestCertificates.path("authority")
       }
       // Before TLS 1.3 there was no alert for it.
-      let expected = version == .tlsv12 ? TLSError.handshakeRefused : .clientCertificateWanted
+      let expected =
+        version == TLS1_2_VERSION ? TLSError.handshakeRefused : .clientCertificateWanted
       await #expect(throws: expected) {
         try await transport.open(delivering: RecordingSink(keepsDatagrams: false))
       }
@@ -175,9 +145,10 @@ struct RTSPTransportTLSTests {
 
   @Test func aServerOfAnOldVersionIsRefused() async throws {
     let server = try await server(
-      context("server") {
-        $0.minimumTLSVersion = .tlsv1
-        $0.maximumTLSVersion = .tlsv11
+      TestCertificates.server("server") {
+        // OpenSSL has the old versions at this level only.
+        SSL_CTX_set_security_level($0, 0)
+        #expect(copenssl_set_versions($0, TLS1_VERSION, TLS1_1_VERSION) == 1)
       })
     let transport = try RTSPTransport("rtsps://127.0.0.1:\(server.port)/")
     await #expect(throws: TLSError.protocolTooOld) {
@@ -222,7 +193,7 @@ struct RTSPTransportTLSTests {
   @Test(arguments: ["nowhere", "make.sh"])
   func aFileThatHoldsNoCertificateIsNamed(name: String) async throws {
     let path = (Bundle.module.resourcePath ?? "") + "/Certificates/" + name
-    for key in [\Transports.TLSConfiguration.authorities, \.clientCertificate] {
+    for key in [\TLSConfiguration.authorities, \.clientCertificate] {
       let transport = try RTSPTransport("rtsps://127.0.0.1:9/") { $0.tls[keyPath: key] = path }
       await #expect(throws: TLSError.fileUnusable(path: path)) {
         try await transport.open(delivering: RecordingSink(keepsDatagrams: false))
@@ -232,10 +203,10 @@ struct RTSPTransportTLSTests {
 
   @Test func aKeyOfAnotherCertificateIsRefused() async throws {
     let transport = try RTSPTransport("rtsps://127.0.0.1:9/") {
-      $0.tls.clientCertificate = Self.path("client")
-      $0.tls.clientKey = Self.path("server")
+      $0.tls.clientCertificate = TestCertificates.path("client")
+      $0.tls.clientKey = TestCertificates.path("server")
     }
-    await #expect(throws: TLSError.clientKeyMismatch) {
+    await #expect(throws: TLSError.keyMismatch) {
       try await transport.open(delivering: RecordingSink(keepsDatagrams: false))
     }
   }

@@ -1,6 +1,5 @@
 import Foundation
 import NIOCore
-import NIOSSL
 import RTPWire
 import TestSupport
 import Testing
@@ -14,7 +13,7 @@ struct SRTPOverRTSPTests {
   /// nothing.
   private func server(
     profile: String = "RTP/SAVP", crypto: String?, sender: ProtectingSender,
-    tls: NIOSSLContext? = nil
+    tls: TLSContext? = nil
   ) async throws -> RTSPFarEnd {
     let description =
       "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=control:*\r\n"
@@ -47,21 +46,14 @@ struct SRTPOverRTSPTests {
         suite: .aesCM128SHA1Tag80, keyAndSalt: bytes.span.bytes, identifier: [0, 0, 0, 1]))
   }
 
-  private func context() throws -> NIOSSLContext {
-    let path = (Bundle.module.resourcePath ?? "") + "/Certificates/server.pem"
-    return try NIOSSLContext(
-      configuration: .makeServerConfiguration(
-        certificateChain: NIOSSLCertificate.fromPEMFile(path).map { .certificate($0) },
-        privateKey: .privateKey(NIOSSLPrivateKey(file: path, format: .pem))))
-  }
-
   @Test(
     "is played, encrypted or allowed to be read",
     arguments: ["RTP/SAVP", "RTP/SAVPF"], [true, false])
   func played(_ profile: String, _ isSecure: Bool) async throws {
     let sender = try sender()
     let server = try await server(
-      profile: profile, crypto: Self.crypto, sender: sender, tls: isSecure ? context() : nil)
+      profile: profile, crypto: Self.crypto, sender: sender,
+      tls: isSecure ? TestCertificates.server("server") : nil)
     let scheme = isSecure ? "rtsps" : "rtsp"
     let transport = try RTSPTransport("\(scheme)://127.0.0.1:\(server.port)/stream") {
       $0.tls.acceptsAnything = true

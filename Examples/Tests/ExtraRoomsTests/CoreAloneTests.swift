@@ -30,7 +30,7 @@ import Testing
     #expect(!libraries.contains(library))
   }
 
-  @Test(arguments: ["avcodec_", "curl_easy", "srtp_", "SSL_", "NSS_", "CNIOBoringSSL"])
+  @Test(arguments: ["avcodec_", "curl_easy", "srtp_", "SSL_", "NSS_"])
   func itContainsNoSymbolOf(_ prefix: String) throws {
     let symbols = try Command.run("nm", Command.path(of: "access-units"))
     #expect(symbols.contains("Reception"))

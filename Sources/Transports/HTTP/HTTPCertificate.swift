@@ -1,5 +1,4 @@
 internal import CCurl
-internal import NIOSSL
 
 /// Checks the server's certificate, which libcurl provides after the handshake.
 enum HTTPCertificate {
@@ -14,21 +13,21 @@ enum HTTPCertificate {
     if request.isInspection {
       return .untrusted(
         host: request.url.host,
-        fingerprint: TLSClient.fingerprint(of: Self.certificate(of: transfer)))
+        fingerprint: certificate(of: transfer)?.fingerprint.hexadecimal)
     }
     guard request.url.isSecure, !tls.acceptsAnything || tls.pin != nil else { return nil }
-    let certificate = certificate(of: transfer)
-    guard let fingerprint = TLSClient.fingerprint(of: certificate) else {
+    guard let certificate = certificate(of: transfer) else {
       return .handshakeFailed(reason: "no certificate")
     }
     guard let pin = tls.pin else {
-      return TLSClient.hasNames(certificate) ? nil : .withoutNames(host: request.url.host)
+      return certificate.hasNames ? nil : .withoutNames(host: request.url.host)
     }
-    return fingerprint == pin.hexadecimal ? nil : .otherCertificate(fingerprint: fingerprint)
+    let fingerprint = certificate.fingerprint
+    return fingerprint == pin ? nil : .otherCertificate(fingerprint: fingerprint.hexadecimal)
   }
 
   /// The first certificate of the chain, which is the server's own.
-  private static func certificate(of transfer: HTTPTransfer) -> NIOSSLCertificate? {
+  private static func certificate(of transfer: HTTPTransfer) -> TLSCertificate? {
     var chain: UnsafeMutablePointer<curl_certinfo>?
     guard unsafe ccurl_get_certificates(transfer.handle, &chain) == CURLE_OK,
       let chain = unsafe chain, unsafe chain.pointee.num_of_certs > 0
@@ -37,7 +36,7 @@ enum HTTPCertificate {
     while let entry = unsafe item {
       let text = unsafe String(cString: entry.pointee.data)
       if text.hasPrefix(label) {
-        return try? NIOSSLCertificate(bytes: Array(text.dropFirst(label.count).utf8), format: .pem)
+        return TLSCertificate(pem: String(text.dropFirst(label.count)))
       }
       unsafe item = entry.pointee.next
     }

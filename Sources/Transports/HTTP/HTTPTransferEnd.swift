@@ -94,24 +94,20 @@ struct HTTPTransferEnd: Sendable {
     case CURLE_SSL_CERTPROBLEM:
       let tls = transfer.request.configuration.tls
       let isKey = words.contains("private key")
-      if words.contains("does not match") { return TLSError.clientKeyMismatch }
+      if words.contains("does not match") { return TLSError.keyMismatch }
       return TLSError.fileUnusable(
         path: (isKey ? tls.clientKey : nil) ?? tls.clientCertificate ?? "")
     default: return HTTPError.failed(reason: words.isEmpty ? "error \(code.rawValue)" : words)
     }
   }
 
-  /// Why the certificate was refused, by OpenSSL's `X509_V_ERR_…` codes.
+  /// Why the certificate was refused.
   private static func distrust(of transfer: HTTPTransfer, _ words: String) -> TLSError {
     let host = transfer.request.url.host
     // libcurl compares the names itself, before it checks OpenSSL's result.
     if words.contains("subject name") { return .wrongHost(host) }
-    switch transfer.number(CURLINFO_SSL_VERIFYRESULT) {
-    case 10: return .certificateExpired(host: host, days: nil)
-    case 9: return .certificateNotYetValid(host: host, days: nil)
-    case 62, 64: return .wrongHost(host)
-    default: return .untrusted(host: host, fingerprint: nil)
-    }
+    return TLSError(
+      refusal: transfer.number(CURLINFO_SSL_VERIFYRESULT), host: host, certificate: nil)
   }
 
   /// The target of a redirect, as a whole URL.

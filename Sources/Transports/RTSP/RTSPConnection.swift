@@ -1,6 +1,5 @@
 internal import Glibc
 internal import NIOCore
-internal import NIOSSL
 internal import NIOTLS
 internal import RTPWire
 
@@ -39,7 +38,6 @@ final class RTSPConnection: ChannelInboundHandler {
   private var delivery: Delivery?
   private var input = RTSPInput()
   private var phase: Phase
-  private var tls: TLSClient?
   private var lastError: (any Error)?
   private var arrival = Instant(nanoseconds: 0)
   private var hasRead = false
@@ -74,30 +72,30 @@ final class RTSPConnection: ChannelInboundHandler {
   func open(_ configuration: TLSConfiguration) {
     guard case .connecting(let attempts) = phase else { return }
     let eventLoop = connector.eventLoop
-    let client: EventLoopFuture<TLSClient?> =
+    let tls: EventLoopFuture<TLSContext?> =
       url.isSecure
-      ? TLSClient.make(configuration, on: eventLoop).map { $0 } : eventLoop.makeSucceededFuture(nil)
+      ? TLSContext.make(configuration, on: eventLoop).map { $0 }
+      : eventLoop.makeSucceededFuture(nil)
     let bound = NIOLoopBound(attempts, eventLoop: eventLoop)
-    client.flatMap { [url, connector] client in
+    tls.flatMap { [url, connector] tls in
       connector.connect(bound.value) { channel in
-        guard let client else { return }
-        try channel.pipeline.syncOperations.addHandler(client.makeHandler(for: url.host))
-      }.map { ($0, client) }
+        guard let tls else { return }
+        try channel.pipeline.syncOperations.addHandler(TLSLayer(tls, host: url.host))
+      }
     }.assumeIsolated().whenComplete { result in
       switch result {
-      case .success(let (channel, client)): self.connected(channel, client)
+      case .success(let channel): self.connected(channel)
       case .failure(let error): self.end(error)
       }
     }
   }
 
-  private func connected(_ channel: any Channel, _ client: TLSClient?) {
+  private func connected(_ channel: any Channel) {
     guard case .connecting = phase, delivery != nil else { return channel.close(promise: nil) }
     do {
       try channel.pipeline.syncOperations.addHandler(self)
     } catch { return end(error) }
-    tls = client
-    if client != nil {
+    if url.isSecure {
       phase = .handshaking(channel)
     } else {
       phase = .open(channel)
@@ -289,13 +287,6 @@ final class RTSPConnection: ChannelInboundHandler {
     if case .handshaking(let channel) = phase,
       let event = event as? TLSUserEvent, case .handshakeCompleted = event
     {
-      let certificate = try? context.pipeline.syncOperations.nioSSL_peerCertificate()
-      if let tls, tls.lacksNames(certificate) || !tls.accepts(certificate, for: url.host) {
-        lastError =
-          tls.lacksNames(certificate)
-          ? TLSError.withoutNames(host: url.host) : .wrongHost(url.host)
-        return context.close(promise: nil)
-      }
       phase = .open(channel)
       delivery?.opened(Self.now)
     }
@@ -303,12 +294,9 @@ final class RTSPConnection: ChannelInboundHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    guard let tls else { return lastError = lastError ?? error }
-    let certificate = try? context.pipeline.syncOperations.nioSSL_peerCertificate()
-    lastError =
-      lastError ?? tls.reason(for: error, host: url.host, certificate: certificate)
-    // SwiftNIO does not close the channel after every error, but it is of no more use.
-    context.close(promise: nil)
+    // Some servers reset a connection in TLS whose beginning they do not understand.
+    if url.isSecure, error is IOError { return }
+    lastError = lastError ?? error
   }
 
   func channelInactive(context: ChannelHandlerContext) {

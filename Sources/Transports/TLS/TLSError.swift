@@ -8,6 +8,8 @@ public enum TLSError: Error, Sendable, Hashable {
   case wrongHost(String)
   /// The certificate names its host only in the common name.
   case withoutNames(host: String)
+  /// The certificate, or one that signed it, has a key or a signature that is not safe.
+  case weakCertificate(host: String)
   /// The certificate is self-signed, or signed by an unknown authority; with its SHA-256 in
   /// hexadecimal, if the TLS library provides it.
   case untrusted(host: String, fingerprint: String?)
@@ -31,8 +33,8 @@ public enum TLSError: Error, Sendable, Hashable {
   case fileUnusable(path: String)
   /// This machine has no list of authorities.
   case noAuthorities
-  /// The client's certificate and key do not belong together.
-  case clientKeyMismatch
+  /// A certificate and its key do not belong together.
+  case keyMismatch
 }
 
 extension TLSError: CustomStringConvertible {
@@ -52,6 +54,9 @@ extension TLSError: CustomStringConvertible {
         + "or pin it with --tls-pin"
     case .withoutNames(let host):
       return "the certificate of \(host) has no subject alternative names; "
+        + "have a new one issued, or pin it with --tls-pin"
+    case .weakCertificate(let host):
+      return "the certificate of \(host) is not safe, by its key or by an authority's; "
         + "have a new one issued, or pin it with --tls-pin"
     case .untrusted(let host, let fingerprint):
       return "the certificate of \(host) is self-signed, or signed by an authority that is unknown "
@@ -86,33 +91,30 @@ extension TLSError: CustomStringConvertible {
     case .noAuthorities:
       return "this machine knows no certificate authorities; install the package ca-certificates, "
         + "or give a file with --tls-ca"
-    case .clientKeyMismatch:
-      return "the client's certificate and its key do not belong together"
+    case .keyMismatch:
+      return "the certificate and its key do not belong together"
     }
   }
 }
 
 extension TLSError {
-  /// The meaning of an OpenSSL or BoringSSL error, by its name, because the code is not accessible.
-  ///
-  /// OpenSSL writes 'wrong version number' where BoringSSL writes 'WRONG_VERSION_NUMBER'.
+  /// The meaning of an error by OpenSSL's words, such as 'wrong version number', which libcurl
+  /// quotes too.
   init?(namedIn words: String) {
-    let words = words.uppercased().split(separator: " ").joined(separator: "_")
     guard let reason = Self.names.first(where: { words.contains($0.0) }) else { return nil }
     self = reason.1
   }
 
   private static let names: [(String, TLSError)] = [
-    ("WRONG_VERSION_NUMBER", .notEncrypted),
-    ("HTTP_REQUEST", .notEncrypted),
-    ("UNEXPECTED_RECORD", .notEncrypted),
-    ("PACKET_LENGTH_TOO_LONG", .notEncrypted),
-    ("UNSUPPORTED_PROTOCOL", .protocolTooOld),
-    ("ALERT_PROTOCOL_VERSION", .protocolTooOld),
-    ("CERTIFICATE_REQUIRED", .clientCertificateWanted),
-    ("ALERT_HANDSHAKE_FAILURE", .handshakeRefused),
-    ("ALERT_BAD_CERTIFICATE", .clientCertificateWanted),
-    ("ALERT_UNKNOWN_CA", .clientCertificateWanted),
+    ("wrong version number", .notEncrypted),
+    ("http request", .notEncrypted),
+    ("packet length too long", .notEncrypted),
+    ("unsupported protocol", .protocolTooOld),
+    ("alert protocol version", .protocolTooOld),
+    ("certificate required", .clientCertificateWanted),
+    ("alert handshake failure", .handshakeRefused),
+    ("alert bad certificate", .clientCertificateWanted),
+    ("alert unknown ca", .clientCertificateWanted),
   ]
 }
 
@@ -122,16 +124,16 @@ extension TLSError: TransportFault {
     case .handshakeRefused, .handshakeTimedOut, .closedInHandshake, .handshakeFailed: .transient
     // A board without a battery-backed clock learns the time only some seconds after starting.
     case .certificateNotYetValid: .transient
-    case .certificateExpired, .wrongHost, .withoutNames, .untrusted, .otherCertificate,
-      .clientCertificateWanted,
-      .notEncrypted, .protocolTooOld, .fileUnusable, .noAuthorities, .clientKeyMismatch:
+    case .certificateExpired, .wrongHost, .withoutNames, .weakCertificate, .untrusted,
+      .otherCertificate, .clientCertificateWanted, .notEncrypted, .protocolTooOld, .fileUnusable,
+      .noAuthorities, .keyMismatch:
       .permanent
     }
   }
 
   public var outcome: TransportOutcome? {
     switch self {
-    case .fileUnusable, .clientKeyMismatch: .usage
+    case .fileUnusable, .keyMismatch: .usage
     case .clientCertificateWanted: .credentials
     default: .notTrusted
     }

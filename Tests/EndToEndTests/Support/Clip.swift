@@ -21,6 +21,8 @@ struct Clip: Sendable, CustomTestStringConvertible {
   let path: String
   /// The same stream with timestamps, for peers that need them.
   let container: String
+  /// The same at a fifth of the speed: fifteen seconds.
+  let slowContainer: String
   let frames: Int
   /// Of every frame, the MD5 of its planes as FFmpeg decodes them.
   let hashes: [String]
@@ -41,10 +43,11 @@ struct Clip: Sendable, CustomTestStringConvertible {
         "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=100",
         "-frames:v", "\(frames)", "-pix_fmt", "yuv420p",
       ] + codec.encoder + [path])
-    let container = path + ".mp4"
+    let (container, slowContainer) = (path + ".mp4", path + ".slow.mp4")
     _ = try FFmpeg.output(["-r", "100", "-i", path, "-c", "copy", container])
+    _ = try FFmpeg.output(["-r", "20", "-i", path, "-c", "copy", slowContainer])
     return Clip(
-      codec: codec, path: path, container: container, frames: frames,
+      codec: codec, path: path, container: container, slowContainer: slowContainer, frames: frames,
       hashes: try FFmpeg.frameHashes(of: path))
   }
 }

@@ -38,7 +38,7 @@ struct GStreamerServer {
   }
 }
 
-/// VLC, which plays a clip once, whether or not anybody watches, and ends.
+/// VLC, which plays a clip once, slowly, whether or not anybody watches, and ends.
 struct VLCServer {
   let process: RunningProcess
   let url: String
@@ -50,7 +50,7 @@ struct VLCServer {
     var output = "rtp{sdp=rtsp://127.0.0.1:\(port)/stream"
     if let group { output += ",dst=\(group),port=\(port < 60_000 ? 60_000 : 50_000)" }
     url = "rtsp://127.0.0.1:\(port)/stream"
-    var command = ["cvlc", "--quiet", clip.container, "--sout", "#\(output)}", "vlc://quit"]
+    var command = ["cvlc", "--quiet", clip.slowContainer, "--sout", "#\(output)}", "vlc://quit"]
     if geteuid() == 0 {
       // VLC does not run as root. It would keep settings in its home, which it does not need.
       command = ["runuser", "-u", "nobody", "--", "env", "HOME=/nonexistent"] + command

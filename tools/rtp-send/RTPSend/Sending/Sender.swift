@@ -188,7 +188,7 @@ public final class Sender: Sendable {
         .childChannelInitializer { channel in
           channel.eventLoop.makeCompletedFuture {
             let pipeline = channel.pipeline.syncOperations
-            if let secrecy { try pipeline.addHandler(secrecy.makeHandler()) }
+            if let secrecy { try pipeline.addHandler(secrecy.makeLayer()) }
             try pipeline.addHandler(RTSPConnection(server.value, on: channel.eventLoop))
           }
         }
