@@ -165,7 +165,7 @@ let package = Package(
 
     // What the tests share: generators, sinks, waits with a deadline, programs and files.
     .target(
-      name: "TestSupport", dependencies: ["RTPWire", "Bitstream", "Transports"],
+      name: "TestSupport", dependencies: ["RTPWire", "Bitstream", "Transports", "CAVHash"],
       path: "Tests/TestSupport"),
     .testTarget(name: "RTPWireTests", dependencies: ["RTPWire", "TestSupport"]),
     .testTarget(

@@ -12,13 +12,23 @@ public struct TransportCatalogue: Sendable {
 
   /// In the order in which they are asked to recognize a source.
   public let kinds: [TransportKind]
+  /// The options that the transports declare for the command line, each once: of two with one name,
+  /// the first.
+  public let options: [DeclaredOption]
 
   /// Makes a catalogue of `kinds`, whose names and schemes must differ: of two kinds with one name
   /// or scheme, the first gets the sources.
   ///
   /// Two different options must have different names too: of two with one name, the command line
   /// has the first, and what is typed applies that one alone.
-  public init(_ kinds: [TransportKind]) { self.kinds = kinds }
+  public init(_ kinds: [TransportKind]) {
+    self.kinds = kinds
+    let declared = kinds.flatMap { $0.options + $0.scopes.flatMap(\.options) }
+    // SRTP is possible over every transport.
+    options = (declared + DeclaredOption.ofSRTP).reduce(into: []) { options, option in
+      if !options.contains(where: { $0.name == option.name }) { options.append(option) }
+    }
+  }
 
   /// The values of `--transport`.
   public var names: [String] { kinds.map(\.name) }
@@ -75,16 +85,6 @@ public struct TransportCatalogue: Sendable {
     of source: String, transport name: String? = nil, options: TransportOptions = TransportOptions()
   ) throws(TransportError) -> Bool {
     try kind(of: source, transport: name, options).describesMedia(source)
-  }
-
-  /// The options that the transports declare for the command line, each once: of two with one name,
-  /// the first.
-  public var options: [DeclaredOption] {
-    let declared = kinds.flatMap { $0.options + $0.scopes.flatMap(\.options) }
-    // SRTP is possible over every transport.
-    return (declared + DeclaredOption.ofSRTP).reduce(into: []) { options, option in
-      if !options.contains(where: { $0.name == option.name }) { options.append(option) }
-    }
   }
 
   /// What has an effect on which sources: a scope for each sort of them.

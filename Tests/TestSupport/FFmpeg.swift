@@ -48,6 +48,10 @@ public enum FFmpeg {
   public static func frameHashes(
     of path: String, options: [String] = [], conversion: [String] = []
   ) throws -> [String] {
+    // Raw frames need no decoder. FFmpeg would take longer to start than to read them.
+    if options.isEmpty, conversion.isEmpty, let hashes = Y4MFile(path: path)?.hashes() {
+      return hashes
+    }
     let process = try RunningProcess(
       "ffmpeg", quiet + options + ["-i", path] + conversion + listing)
     // A file that is absent, empty or broken off has the frames that come out of it, if any.

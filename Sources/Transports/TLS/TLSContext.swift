@@ -107,12 +107,14 @@ internal import NIOPosix
   }
 
   private func identify(certificates: String, key: String) throws(TLSError) {
-    // The key comes first: after the certificate, OpenSSL would refuse another's as unreadable.
-    guard unsafe SSL_CTX_use_PrivateKey_file(handle, key, SSL_FILETYPE_PEM) == 1 else {
-      throw .fileUnusable(path: key)
-    }
     guard unsafe SSL_CTX_use_certificate_chain_file(handle, certificates) == 1 else {
       throw .fileUnusable(path: certificates)
+    }
+    ERR_clear_error()
+    guard unsafe SSL_CTX_use_PrivateKey_file(handle, key, SSL_FILETYPE_PEM) == 1 else {
+      let reason = ERR_GET_REASON(ERR_peek_last_error())
+      let isOther = reason == X509_R_KEY_VALUES_MISMATCH || reason == X509_R_KEY_TYPE_MISMATCH
+      throw isOther ? .keyMismatch : .fileUnusable(path: key)
     }
     guard unsafe SSL_CTX_check_private_key(handle) == 1 else { throw .keyMismatch }
   }
