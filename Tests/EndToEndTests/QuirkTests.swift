@@ -112,7 +112,7 @@ import Testing
     arguments: [
       ([], nil), (["keepalives-refused"], "GET_PARAMETER was refused as a keep-alive"),
       (["keepalives-refused", "no-cseq"], nil), (["keepalives-unanswered"], nil),
-      (["session-changes"], nil),
+      (["session-changes"], nil), (["get-parameter-alone"], nil),
     ] as [([String], String?)])
   func sessionsAreKeptAlive(quirks: [String], words: String?) throws {
     let pattern = ["pattern", "--size", "320x240", "--frames", "125"]

@@ -128,6 +128,22 @@ struct TLSSessionTests {
     #expect(received.readableBytes == 0)
   }
 
+  @Test("a camera with RSA key exchange alone (AES128-SHA)")
+  func oldCiphers() throws {
+    let path = try Scratch.path("old.pem")
+    _ = try RunningProcess.output(
+      of: "openssl",
+      ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", path + ".key", "-out", path]
+        + ["-days", "2", "-subj", "/CN=camera", "-addext", "subjectAltName=DNS:camera"])
+    var configuration = TLSConfiguration()
+    configuration.authorities = path
+    let old = try TLSContext(certificates: path, key: path + ".key")
+    #expect(copenssl_set_versions(old.handle, TLS1_2_VERSION, TLS1_2_VERSION) == 1)
+    #expect(SSL_CTX_set_cipher_list(old.handle, "AES128-SHA") == 1)
+    let client = try TLSSession(TLSContext(configuration), .client(of: "camera"))
+    try Self.shakeHands(client, try TLSSession(old, .server))
+  }
+
   @Test("a key of 1024 bits is for those who pin it", arguments: [true, false])
   func weakKey(isPinned: Bool) throws {
     let path = try Scratch.path("weak.pem")

@@ -69,6 +69,7 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
   case noContentType = "no-content-type"
   case baseWithoutScheme = "content-base-bare"
   case baseTwice = "content-base-twice"
+  case baseWithoutSlash = "content-base-no-slash"
   case strayFrames = "stray-frames"
   case oldSession = "old-session-packets"
   case otherChannels = "transport-other-channels"
@@ -79,6 +80,8 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
   case describeNeeded = "setup-needs-describe"
   case rangeNeeded = "play-needs-range"
   case agentNeeded = "user-agent-needed"
+  case everyTrackNeeded = "play-needs-every-track"
+  case getParameterAlone = "get-parameter-alone"
   case reportInterval = "rtcp-interval"
 
   /// Who can have it.
@@ -108,7 +111,7 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
       .keepalivesUnanswered, .noNumber, .oddHeaders, .noReason, .noContentType,
       .baseWithoutScheme, .baseTwice, .strayFrames, .oldSession, .otherChannels, .mediaBeforePlay,
       .keepalivesRefused, .shortTimeout, .pauseFails, .describeNeeded, .rangeNeeded,
-      .agentNeeded, .reportInterval:
+      .agentNeeded, .everyTrackNeeded, .getParameterAlone, .baseWithoutSlash, .reportInterval:
       .session
     }
   }
@@ -180,6 +183,8 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
     case .noContentType: "no Content-Type"
     case .baseWithoutScheme: "Content-Base without its scheme (Anjvision)"
     case .baseTwice: "Content-Base with its scheme twice"
+    case .baseWithoutSlash:
+      "Content-Base without a slash at its end: the track is appended, not resolved"
     case .strayFrames: "frames on a channel that nobody set up (H264DVR)"
     case .oldSession:
       "in TCP, packets of an older session follow each SETUP (live555 before 2017.06.04, Reolink)"
@@ -192,6 +197,9 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
     case .describeNeeded: "SETUP needs a DESCRIBE in the same connection (Hikvision)"
     case .rangeNeeded: "PLAY needs Range (Parrot)"
     case .agentNeeded: "requests without User-Agent are answered with 401"
+    case .everyTrackNeeded: "no media come until every track is set up (H264DVR)"
+    case .getParameterAlone:
+      "other signs of life than GET_PARAMETER end the connection (VLC, rtsp-simple-server 0.19)"
     case .reportInterval: "the answer to PLAY says RTCP-Interval"
     }
   }

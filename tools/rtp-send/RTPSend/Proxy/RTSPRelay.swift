@@ -147,7 +147,11 @@ final class RTSPRelay {
     var request = request
     rewriting.note(request: request)
     answers.restore(&request)
-    if let refusal = answers.refusal(of: request) { return pass(refusal.bytes, .toClient) }
+    switch answers.refusal(of: request) {
+    case .answer(let answer): return pass(answer.bytes, .toClient)
+    case .close: return client.close(promise: nil)
+    case nil: break
+    }
     guard let ports = RTSPRewriting.clientPorts(in: request), let number = request["CSeq"],
       tracks.count + setups.count < Self.mostTracks, let local = client.localAddress,
       let upstream = server?.localAddress, let address = client.remoteAddress

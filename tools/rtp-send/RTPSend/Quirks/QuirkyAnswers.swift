@@ -18,6 +18,13 @@ struct QuirkyAnswers: Sendable {
     case media
   }
 
+  /// What a request gets that the server does not do for this client.
+  enum Refusal: Equatable {
+    case answer(RTSPText)
+    /// The connection ends.
+    case close
+  }
+
   /// A frame on a channel that nobody sets up.
   static let strayFrame = ByteBuffer(
     bytes: [UInt8(ascii: "$"), 200, 0, 12] + [UInt8](repeating: 0x80, count: 12))
@@ -36,7 +43,8 @@ struct QuirkyAnswers: Sendable {
   /// What the server calls the session, and how many SETUPs it has answered.
   private var session: String?
   private var setups = 0
-  private var hasDescribed = false
+  /// The tracks of the description, once there was one.
+  private var tracks: Int?
 
   init(_ quirks: Set<Quirk>) { self.quirks = quirks }
 
@@ -53,16 +61,23 @@ struct QuirkyAnswers: Sendable {
     if let session, named?.hasPrefix(session) == true { request["Session"] = session }
   }
 
-  /// The answer to a request that the server does not do for this client, if it is one.
-  mutating func refusal(of request: RTSPText) -> RTSPText? {
+  /// What a request gets that the server does not do for this client, if it is one.
+  mutating func refusal(of request: RTSPText) -> Refusal? {
     guard !quirks.isEmpty else { return nil }
+    if quirks.contains(.getParameterAlone), ["OPTIONS", "SET_PARAMETER"].contains(request.method),
+      request["Session"] != nil
+    {
+      return .close
+    }
     var status: String?
     switch request.method {
-    case "DESCRIBE": hasDescribed = true
-    case "SETUP" where quirks.contains(.describeNeeded) && !hasDescribed:
+    case "SETUP" where quirks.contains(.describeNeeded) && tracks == nil:
       status = "455 Method Not Valid in This State"
     case "PLAY" where quirks.contains(.rangeNeeded) && request["Range"] == nil:
       status = "457 Invalid Range"
+    case "PLAY" where quirks.contains(.everyTrackNeeded) && setups < tracks ?? 1:
+      // Nothing is refused. There is only no picture.
+      status = "200 OK"
     case "PAUSE" where quirks.contains(.pauseFails): status = "551 Option not supported"
     case "GET_PARAMETER", "SET_PARAMETER":
       if quirks.contains(.keepalivesRefused), request["Session"] != nil {
@@ -77,8 +92,11 @@ struct QuirkyAnswers: Sendable {
     if quirks.contains(.keepalivesRefused), status.hasPrefix("400"), let value = Int(number) {
       answer["CSeq"] = "\(max(value, 1) - 1)"
     }
+    if status.hasPrefix("200"), let name = request["Session"] {
+      answer.lines.append("Session: \(name)")
+    }
     changeLines(&answer)
-    return answer
+    return .answer(answer)
   }
 
   /// Changes a response; `nil` if the client gets none.
@@ -92,7 +110,10 @@ struct QuirkyAnswers: Sendable {
       if quirks.contains(.optionsFail), request.method == "OPTIONS" {
         response.lines[0] = "RTSP/1.0 501 Not Implemented"
       }
-      if quirks.contains(.sessionChanges), request.method == "SETUP" { rename(&response) }
+      if request.method == "SETUP", let value = response["Session"] {
+        setups += 1
+        if quirks.contains(.sessionChanges) { rename(&response, from: value) }
+      }
       if request.method == "PLAY" {
         if quirks.contains(.reportInterval) { response.lines.append("RTCP-Interval: 250") }
         if quirks.contains(.mediaBeforePlay) { company = .media }
@@ -102,8 +123,9 @@ struct QuirkyAnswers: Sendable {
       response["Session"] = value.prefix { $0 != ";" } + ";timeout=\(Self.shortTimeout)"
     }
     if response["Content-Type"]?.lowercased().hasPrefix("application/sdp") == true {
-      let text = QuirkyDescription.apply(
-        quirks, to: String(decoding: response.body, as: UTF8.self))
+      let description = String(decoding: response.body, as: UTF8.self)
+      tracks = description.split(whereSeparator: \.isNewline).count { $0.hasPrefix("m=") }
+      let text = QuirkyDescription.apply(quirks, to: description)
       response.body = Array(text.utf8)
       response["Content-Length"] = "\(response.body.count)"
     }
@@ -125,6 +147,9 @@ struct QuirkyAnswers: Sendable {
         response["Content-Base"] = base.replacing("rtsp://", with: "", maxReplacements: 1)
       }
       if quirks.contains(.baseTwice) { response["Content-Base"] = "rtsp://" + base }
+      if quirks.contains(.baseWithoutSlash), base.hasSuffix("/") {
+        response["Content-Base"] = String(base.dropLast())
+      }
     }
     changeLines(&response)
     return Answer(text: response, company: company)
@@ -139,11 +164,9 @@ struct QuirkyAnswers: Sendable {
       })
   }
 
-  private mutating func rename(_ response: inout RTSPText) {
-    guard let value = response["Session"] else { return }
+  private mutating func rename(_ response: inout RTSPText, from value: String) {
     let name = value.prefix { $0 != ";" }
     session = session ?? String(name)
-    setups += 1
     if setups > 1 { response["Session"] = "\(name)-\(setups)" + value.dropFirst(name.count) }
   }
 

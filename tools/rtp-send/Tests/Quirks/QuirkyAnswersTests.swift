@@ -12,7 +12,7 @@ import Testing
 
   /// The answers to the requests of a client, which may do without DESCRIBE.
   private static func answers(
-    _ quirks: Set<Quirk>, describes: Bool = true
+    _ quirks: Set<Quirk>, describes: Bool = true, tracks: Int = 3
   ) -> [QuirkyAnswers.Answer?] {
     var answers = QuirkyAnswers(quirks)
     let exchanges: [(String, [String], String)] = [
@@ -20,11 +20,13 @@ import Testing
       (
         "DESCRIBE", ["Content-Base: rtsp://camera/a/", "Content-Type: application/sdp"],
         "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\n"
+          + String(repeating: "m=video 0 RTP/AVP 96\r\n", count: tracks)
       ),
       ("SETUP", ["Session: A1;timeout=60", "Transport: RTP/AVP/TCP;interleaved=0-1;ssrc=1A"], ""),
       ("SETUP", ["Session: A1;timeout=60", "Transport: RTP/AVP/TCP;interleaved=2-3;ssrc=1B"], ""),
       ("PLAY", ["Session: A1", "RTP-Info: url=rtsp://camera/a/1;seq=7;rtptime=9"], ""),
       ("GET_PARAMETER", ["Session: A1"], ""), ("PAUSE", ["Session: A1"], ""),
+      ("SET_PARAMETER", ["Session: A1"], ""),
     ]
     return exchanges.enumerated().map { number, exchange in
       let (method, headers, body) = exchange
@@ -33,7 +35,11 @@ import Testing
         method, "CSeq: \(number)", method == "OPTIONS" ? "A: b" : "Session: A1-2;timeout=60")
       answers.restore(&request)
       if quirks.contains(.sessionChanges), number > 2 { #expect(request["Session"] == "A1") }
-      if let refusal = answers.refusal(of: request) { return QuirkyAnswers.Answer(text: refusal) }
+      switch answers.refusal(of: request) {
+      case .answer(let answer): return QuirkyAnswers.Answer(text: answer)
+      case .close: return nil
+      case nil: break
+      }
       return answers.change(
         RTSPText(
           lines: ["RTSP/1.0 200 OK", "CSeq: \(number)"] + headers
@@ -60,7 +66,8 @@ import Testing
     (Quirk.optionsFail, 0, "RTSP/1.0 501 Not Implemented"), (.noReason, 0, "RTSP/1.0 200"),
     (.oddHeaders, 0, "CSEQ: 0  "), (.baseWithoutScheme, 1, "Content-Base: camera/a/"),
     (.baseTwice, 1, "Content-Base: rtsp://rtsp://camera/a/"),
-    (.noOrigin, 1, "Content-Length: 5"),
+    (.noOrigin, 1, "Content-Length: 71"),
+    (.baseWithoutSlash, 1, "Content-Base: rtsp://camera/a"),
     (.ssrcFirst, 2, "Transport: RTP/AVP/TCP;ssrc=1A;interleaved=0-1"),
     (.ssrcSpace, 2, "Transport: RTP/AVP/TCP;interleaved=0-1;ssrc= 1A"),
     (.oneChannel, 3, "Transport: RTP/AVP/TCP;interleaved=2;ssrc=1B"),
@@ -94,6 +101,26 @@ import Testing
     let lines = Self.answers([.describeNeeded], describes: false)[2]?.text.lines
     #expect(lines?.first == "RTSP/1.0 455 Method Not Valid in This State")
     #expect(Self.answers([.describeNeeded])[2]?.text.lines.first == "RTSP/1.0 200 OK")
+  }
+
+  /// Two are set up.
+  @Test(arguments: [(2, true), (3, false)])
+  func mediaWaitForTheLastTrack(tracks: Int, arePlayed: Bool) {
+    let lines = Self.answers([.everyTrackNeeded], tracks: tracks)[4]?.text.lines ?? []
+    #expect(lines.first == "RTSP/1.0 200 OK")
+    #expect(lines.contains { $0.hasPrefix("RTP-Info:") } == arePlayed)
+    #expect(lines.contains { $0.hasPrefix("Session: A1") })
+  }
+
+  @Test func aSignOfLifeMayEndTheConnection() {
+    var answers = QuirkyAnswers([.getParameterAlone])
+    for method in ["OPTIONS", "SET_PARAMETER", "GET_PARAMETER"] {
+      // Before there is a session, clients ask what they may ask.
+      #expect(answers.refusal(of: Self.request(method, "CSeq: 1")) == nil)
+      #expect(
+        answers.refusal(of: Self.request(method, "CSeq: 2", "Session: A1"))
+          == (method == "GET_PARAMETER" ? nil : .close))
+    }
   }
 
   @Test func keepalivesAreNotAnswered() {

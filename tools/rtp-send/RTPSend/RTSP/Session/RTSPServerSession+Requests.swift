@@ -14,7 +14,11 @@ extension RTSPServerSession {
     if !configuration.quirks.isEmpty {
       var text = RTSPText(request)
       answers.restore(&text)
-      if let refusal = answers.refusal(of: text) { return act(.send(refusal.bytes)) }
+      switch answers.refusal(of: text) {
+      case .answer(let answer): return act(.send(answer.bytes))
+      case .close: return close()
+      case nil: break
+      }
       request.rename(session: text["Session"])
     }
     guard request.version.hasPrefix("RTSP/1.") else {
