@@ -11,6 +11,37 @@ struct OptionTests {
     return (try process.waitForExit(), process.standardError)
   }
 
+  /// What ArgumentParser would check itself, were it not optimised for the tests.
+  @Test(arguments: [Product.rtpRecv, Product.rtpSend])
+  func everyNameStandsForOneOption(program: String) throws {
+    struct Dump: Decodable { let command: Command }
+    struct Command: Decodable {
+      let arguments: [Argument]?
+      let subcommands: [Command]?
+    }
+    struct Argument: Decodable {
+      struct Name: Decodable, Hashable {
+        let kind: String
+        let name: String
+      }
+      let kind: String
+      let isRepeating: Bool
+      let names: [Name]?
+    }
+    let text = try RunningProcess.output(of: program, ["--experimental-dump-help"])
+    var commands = [try JSONDecoder().decode(Dump.self, from: text).command]
+    while let command = commands.popLast() {
+      commands += command.subcommands ?? []
+      let arguments = command.arguments ?? []
+      var known: Set<Argument.Name> = []
+      for name in arguments.flatMap({ $0.names ?? [] }) {
+        #expect(known.insert(name).inserted, "\(name)")
+      }
+      let positional = arguments.filter { $0.kind == "positional" }
+      #expect(positional.dropLast().allSatisfy { !$0.isRepeating })
+    }
+  }
+
   @Test(
     "an option that has no effect on the source is an error that names it",
     arguments: [
