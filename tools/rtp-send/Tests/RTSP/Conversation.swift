@@ -20,6 +20,7 @@ struct Conversation {
     ])
   var passages: [Passage] = []
   var isDescribed = true
+  var description = "v=0\r\n"
   private var number = 0
 
   static let live = RTSPServerSession.Stream(
@@ -90,7 +91,7 @@ struct Conversation {
       case .send(let bytes): responses.append(String(buffer: bytes))
       case .describe(let stream):
         done.append("describe \(stream)")
-        if isDescribed { session.described("v=0\r\n", at: now) }
+        if isDescribed { session.described(description, at: now) }
       case .setUp(_, let stream, let track, let carrier):
         done.append("set up \(stream)/\(track) \(carrier)")
         session.setUp(outcomes.isEmpty ? .ready(ssrc: 0xAB) : outcomes.removeFirst(), at: now)

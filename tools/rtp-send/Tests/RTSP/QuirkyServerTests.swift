@@ -23,8 +23,12 @@ import Testing
     return conversation.responses + conversation.done
   }
 
-  /// For that which is about their order, see below.
-  @Test(arguments: Quirk.allCases.filter { $0.place == .session && $0 != .mediaBeforePlay })
+  /// For those that show in other sessions, see below.
+  @Test(
+    arguments: Quirk.allCases.filter {
+      $0.place == .session
+        && ![.mediaBeforePlay, .everyTrackNeeded, .getParameterAlone].contains($0)
+    })
   func everyQuirkShows(quirk: Quirk) {
     let isShown =
       Self.session([quirk], describes: true) != Self.session([], describes: true)
@@ -49,6 +53,31 @@ import Testing
     #expect(done.contains { $0.contains("Transport: RTP/AVP/TCP;unicast;interleaved=10-11;") })
     let carrier = Carrier.interleaved(TransportOffer.ChannelPair(rtp: 12, rtcp: 13))
     #expect(done.contains("set up 0/1 \(carrier)"), "\(done)")
+  }
+
+  @Test(arguments: ["OPTIONS", "SET_PARAMETER", "GET_PARAMETER"])
+  func aSignOfLifeMayEndTheConnection(method: String) {
+    var conversation = Conversation { $0.quirks = [.getParameterAlone] }
+    let url = "rtsp://192.0.2.1:8554/live"
+    let session = conversation.setUp(url + "/trackID=1")
+    conversation.ask(method, url, ["Session: \(session)"])
+    #expect(conversation.session.isClosed == (method != "GET_PARAMETER"))
+  }
+
+  @Test(arguments: [1, 2])
+  func nothingIsPlayedUntilEveryTrackIsSetUp(tracks: Int) {
+    var conversation = Conversation { $0.quirks = [.everyTrackNeeded] }
+    let url = "rtsp://192.0.2.1:8554/live"
+    conversation.description = "v=0\r\nm=video 0 RTP/AVP 96\r\nm=audio 0 RTP/AVP 97\r\n"
+    conversation.ask("DESCRIBE", url, ["Accept: application/sdp"])
+    let session = conversation.setUp(url + "/trackID=1")
+    if tracks == 2 {
+      conversation.ask(
+        "SETUP", url + "/trackID=2",
+        ["Transport: RTP/AVP/TCP;unicast;interleaved=2-3", "Session: \(session)"])
+    }
+    conversation.ask("PLAY", url, ["Session: \(session)"])
+    #expect(conversation.done.contains("play") == (tracks == 2), "\(conversation.done)")
   }
 
   @Test func mediaStartsBeforeTheAnswerToPlay() {
