@@ -189,6 +189,7 @@ let package = Package(
       name: "TransportsTests",
       dependencies: [
         "Transports", "COpenSSL", "RTPWire", "TestSupport",
+        .product(name: "NIOEmbedded", package: "swift-nio"),
       ],
       resources: [.copy("Certificates")]
     ),

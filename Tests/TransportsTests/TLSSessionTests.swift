@@ -144,6 +144,21 @@ struct TLSSessionTests {
     try Self.shakeHands(client, try TLSSession(old, .server))
   }
 
+  @Test("a pin that is no whole SHA-256 fits nothing", arguments: [0, 31, 32, 33])
+  func pinOfLength(length: Int) throws {
+    let path = TestCertificates.path("selfsigned")
+    var configuration = TLSConfiguration()
+    configuration.pin = Array(
+      (try TestCertificates.certificate("selfsigned").fingerprint + [0]).prefix(length))
+    let client = try TLSSession(TLSContext(configuration), .client(of: "camera"))
+    let server = try TLSSession(TLSContext(certificates: path, key: path), .server)
+    if length == 32 {
+      try Self.shakeHands(client, server)
+    } else {
+      #expect(throws: TLSSession.Fault.self) { try Self.shakeHands(client, server) }
+    }
+  }
+
   @Test("a key of 1024 bits is for those who pin it", arguments: [true, false])
   func weakKey(isPinned: Bool) throws {
     let path = try Scratch.path("weak.pem")

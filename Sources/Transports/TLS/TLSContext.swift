@@ -9,8 +9,8 @@ internal import NIOPosix
 @safe package final class TLSContext: @unchecked Sendable {
   /// An `SSL_CTX`, which is only read after `init`; that is safe on several threads.
   let handle: OpaquePointer
-  /// What the callback that compares the pin reads.
-  private let pin: UnsafeMutableBufferPointer<UInt8>?
+  /// The SHA-256 of the only certificate that is accepted.
+  private let pin: [UInt8]?
   /// Whether the name of the server is compared with its certificate.
   let verifiesNames: Bool
 
@@ -21,14 +21,11 @@ internal import NIOPosix
   init(_ configuration: TLSConfiguration) throws(TLSError) {
     unsafe handle = try Self.make(TLS_client_method())
     verifiesNames = !configuration.acceptsAnything && configuration.pin == nil
-    unsafe pin = configuration.pin.map { bytes in
-      let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: bytes.count)
-      _ = unsafe copy.initialize(from: bytes)
-      return unsafe copy
-    }
-    if let pin = unsafe pin {
+    pin = configuration.pin
+    if pin != nil {
       unsafe SSL_CTX_set_verify(handle, SSL_VERIFY_PEER, nil)
-      unsafe SSL_CTX_set_cert_verify_callback(handle, Self.comparePin, pin.baseAddress)
+      unsafe SSL_CTX_set_cert_verify_callback(
+        handle, Self.comparePin, Unmanaged.passUnretained(self).toOpaque())
     } else if !configuration.acceptsAnything {
       unsafe SSL_CTX_set_verify(handle, SSL_VERIFY_PEER, nil)
       try trust(configuration.authorities)
@@ -50,17 +47,14 @@ internal import NIOPosix
   /// - Throws: ``TLSError/fileUnusable(path:)`` or ``TLSError/keyMismatch``.
   package init(certificates: String, key: String) throws(TLSError) {
     unsafe handle = try Self.make(TLS_server_method())
-    unsafe pin = nil
+    pin = nil
     verifiesNames = false
     // Whoever runs a server knows its key. At level 2 one of 1024 bits could not be shown.
     unsafe SSL_CTX_set_security_level(handle, 1)
     try identify(certificates: certificates, key: key)
   }
 
-  deinit {
-    unsafe SSL_CTX_free(handle)
-    unsafe pin?.deallocate()
-  }
+  deinit { unsafe SSL_CTX_free(handle) }
 
   /// Reads the files and the system's authorities off the event loop, because it takes
   /// milliseconds.
@@ -112,19 +106,24 @@ internal import NIOPosix
     }
     ERR_clear_error()
     guard unsafe SSL_CTX_use_PrivateKey_file(handle, key, SSL_FILETYPE_PEM) == 1 else {
-      let reason = ERR_GET_REASON(ERR_peek_last_error())
-      let isOther = reason == X509_R_KEY_VALUES_MISMATCH || reason == X509_R_KEY_TYPE_MISMATCH
+      let error = ERR_peek_last_error()
+      let reason = ERR_GET_REASON(error)
+      let isOther =
+        ERR_GET_LIB(error) == ERR_LIB_X509
+        && (reason == X509_R_KEY_VALUES_MISMATCH || reason == X509_R_KEY_TYPE_MISMATCH)
       throw isOther ? .keyMismatch : .fileUnusable(path: key)
     }
     guard unsafe SSL_CTX_check_private_key(handle) == 1 else { throw .keyMismatch }
   }
 
-  /// Accepts the certificate whose SHA-256 is at `pin`, and no other, whatever else it says.
+  /// Accepts the pinned certificate, and no other, whatever else it says; gets the context, which
+  /// every session keeps.
   private static let comparePin: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> CInt =
-    { verification, pin in
-      guard let certificate = unsafe X509_STORE_CTX_get0_cert(verification), let pin = unsafe pin,
+    { verification, context in
+      guard let certificate = unsafe X509_STORE_CTX_get0_cert(verification),
+        let context = unsafe context,
         let fingerprint = unsafe TLSCertificate.fingerprint(of: certificate),
-        unsafe memcmp(fingerprint, pin, fingerprint.count) == 0
+        unsafe Unmanaged<TLSContext>.fromOpaque(context).takeUnretainedValue().pin == fingerprint
       else {
         unsafe X509_STORE_CTX_set_error(verification, X509_V_ERR_APPLICATION_VERIFICATION)
         return 0

@@ -96,16 +96,22 @@ package final class TLSLayer: ChannelDuplexHandler {
           TLSUserEvent.handshakeCompleted(negotiatedProtocol: nil))
         if isFlushWanted { flush(context: context) }
       }
-      var bytes = ByteBuffer()
-      let pause = try session.read(into: &bytes)
+      if case .closed = try read(context) { hasClosed(context) }
+    } catch {
+      fail(TLSError(error, host: host), context)
+    }
+  }
+
+  /// Passes on what has come, also before an error.
+  private func read(_ context: ChannelHandlerContext) throws(TLSSession.Fault) -> TLSSession.Pause {
+    var bytes = ByteBuffer()
+    defer {
       sendOutput(context)
       if bytes.readableBytes > 0, case .open = phase {
         context.fireChannelRead(wrapInboundOut(bytes))
       }
-      if case .closed = pause { hasClosed(context) }
-    } catch {
-      fail(TLSError(error, host: host), context)
     }
+    return try session.read(into: &bytes)
   }
 
   /// Answers a far end that has closed TLS with the same.

@@ -9,7 +9,7 @@ internal import NIOCore
   private let input: OpaquePointer
   /// What is for the far end.
   private let output: OpaquePointer
-  /// Has the pin, which is read in the handshake.
+  /// Read by OpenSSL in the handshake, for the pin.
   private let context: TLSContext
 
   enum Side {
