@@ -221,6 +221,7 @@ let package = Package(
         "RTPSend", "Impairment", "Bitstream", "BlockingIO", "Defragment", "RTPProcessor",
         "RTPWire", "Transports",
         "TestSupport",
+        .product(name: "NIOEmbedded", package: "swift-nio"),
       ],
       path: "tools/rtp-send/Tests"
     ),

@@ -115,7 +115,7 @@ struct OptionTests {
       (["--bind", "x"], "--bind: the port is missing"),
       (["--port", "x"], "The value 'x' is invalid for '--port <n>'"),
       (["--framing", "x"], "--framing must be rtp4 or rfc4571"),
-      (["--rtsp-transport", "x"], "--rtsp-transport must be auto, tcp, udp or multicast"),
+      (["--rtsp-transport", "x"], "--rtsp-transport must be auto, tcp, udp, multicast or http"),
       (["--tls-pin", "00:11"], "64 hexadecimal digits"),
       (["--tls-certificate", "x"], "--tls-certificate and --tls-key go together"),
       (["--tls-key", "x"], "--tls-certificate and --tls-key go together"),

@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test(
-    arguments: Quirk.allCases.filter { $0.place != .session }, ["h264", "h265"])
+    arguments: Quirk.allCases.filter { ![.session, .tunnel].contains($0.place) }, ["h264", "h265"])
   func framesAreExact(quirk: Quirk, codec: String) throws {
     let expected = try #require(Self.expected[codec]).get()
     #expect(expected.count == Self.frames)
@@ -107,6 +107,17 @@ import Testing
     #expect(hashes == expected)
   }
 
+  /// Its address is not the one that the tunnel names.
+  @Test(arguments: Quirk.allCases.filter { $0.place == .tunnel })
+  func aTunnelWithQuirksIsPlayed(quirk: Quirk) throws {
+    let expected = try #require(Self.expected["h264"]).get()
+    let hashes = try Self.play(
+      [quirk.rawValue], Self.pattern + ["--accounts", try RTSPSendTests.accounts()],
+      through: "http", at: "127.0.0.2", as: "viewer:canary@"
+    ).hashes
+    #expect(hashes == expected)
+  }
+
   /// The receiver gives signs of life each second, however they are answered.
   @Test(
     arguments: [
@@ -122,14 +133,17 @@ import Testing
   }
 
   private static func play(
-    _ quirks: [String], _ pattern: [String]
+    _ quirks: [String], _ pattern: [String], through transport: String = "tcp",
+    at host: String = "127.0.0.1", as user: String = ""
   ) throws -> (hashes: [String], said: String) {
     let server = try RTSPSendTests.Server(
       [("pattern", "live")],
-      Array(pattern.dropFirst()) + ["--once", "--quirk", quirks.joined(separator: ",")])
+      Array(pattern.dropFirst()) + ["--once", "--quirk", quirks.joined(separator: ",")],
+      host: host)
     let output = try Scratch.path("y4m")
     let receiver = try RunningProcess(
-      Product.rtpRecv, [server.url("live"), "--rtsp-transport", "tcp", "-o", output, "--verbose"])
+      Product.rtpRecv,
+      [server.url("live", user: user), "--rtsp-transport", transport, "-o", output, "--verbose"])
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
     #expect(try server.process.waitForExit() == 0, "\(server.process.standardError)")
     return (try FFmpeg.frameHashes(of: output), receiver.standardError)

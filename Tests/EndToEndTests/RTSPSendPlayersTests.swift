@@ -15,9 +15,15 @@ struct RTSPSendPlayersTests {
     let clip = try Clip.of(way.codec)
     // GStreamer ends what is said to have an end by its own clock, on a busy machine too early. A
     // file without an end is live, and begins with its first client.
-    let live = player == .gstreamer ? ["--loop", "forever", "--frames", "\(clip.frames)"] : []
+    // The others take what is in a connection as fast as it comes.
+    let pace =
+      if player == .gstreamer {
+        ["--loop", "forever", "--frames", "\(clip.frames)"]
+      } else {
+        ["--speed", way.transport == .udp ? "1" : "4"]
+      }
     let server = try Server(
-      [(clip.path, "bare"), (clip.container, "in/a container")], options + live, scheme: scheme)
+      [(clip.path, "bare"), (clip.container, "in/a container")], options + pace, scheme: scheme)
     let name = player == .openCV ? "in/a%20container" : "bare"
     let hashes = try withoutKernelDrops {
       try player.hashes(of: server.url(name, scheme: scheme), way)
@@ -28,7 +34,7 @@ struct RTSPSendPlayersTests {
 
   @Test(
     "every picture of a file from the first on", arguments: Player.allCases,
-    [Player.Transport.tcp, .udp])
+    [Player.Transport.tcp, .udp, .http])
   func file(player: Player, transport: Player.Transport) throws {
     for codec in Clip.Codec.allCases {
       try expectAll(player, Way(transport: transport, codec: codec), [])
@@ -55,11 +61,12 @@ struct RTSPSendPlayersTests {
       ["--accounts", try RTSPSendTests.accounts(), "--auth", methods])
   }
 
-  @Test("TLS", arguments: [Player.ffmpeg, .gstreamer])
-  func tls(player: Player) throws {
+  @Test("TLS", arguments: [Player.ffmpeg, .gstreamer], [Player.Transport.tcp, .http])
+  func tls(player: Player, transport: Player.Transport) throws {
     let certificates = try Certificates.shared.get()
     try expectAll(
-      player, Way(), ["--certificate", certificates.good, "--key", certificates.key],
+      player, Way(transport: transport),
+      ["--certificate", certificates.good, "--key", certificates.key],
       scheme: "rtsps")
   }
 

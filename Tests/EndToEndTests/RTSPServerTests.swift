@@ -17,11 +17,12 @@ struct RTSPServerTests {
 
   static let cases =
     Clip.Codec.allCases.flatMap { codec in
-      ["tcp", "udp", "auto"].map { Case(codec: codec, transport: $0) }
+      ["tcp", "udp", "auto", "http"].map { Case(codec: codec, transport: $0) }
     } + [
       Case(codec: .h264, transport: "tcp", login: .basic),
       Case(codec: .h264, transport: "udp", login: .digest),
       Case(codec: .h265, transport: "tcp", login: .digest),
+      Case(codec: .h264, transport: "http", login: .digest),
     ]
 
   @Test("GStreamer's server, every frame from the first on", arguments: cases)
@@ -123,15 +124,18 @@ struct RTSPServerTests {
     #expect(!receiver.standardError.contains("canary-wrong"))
   }
 
-  @Test("TLS with a certificate that is verified", arguments: ["--tls-ca", "--tls-pin"])
-  func verifiedServer(option: String) throws {
+  @Test(
+    "TLS with a certificate that is verified", arguments: ["--tls-ca", "--tls-pin"],
+    ["auto", "http"])
+  func verifiedServer(option: String, transport: String) throws {
     let certificates = try Certificates.shared.get()
     let server = try GStreamerServer(
       Clip.h264.get(), ["--certificate", certificates.good, "--key", certificates.key])
     let proof =
       option == "--tls-ca"
       ? certificates.authority : try Certificates.fingerprint(of: certificates.good)
-    let (_, output) = try Self.receive(server.url(scheme: "rtsps"), [option, proof])
+    let (_, output) = try Self.receive(
+      server.url(scheme: "rtsps"), [option, proof, "--rtsp-transport", transport])
     #expect(try FFmpeg.frameHashes(of: output) == Clip.h264.get().hashes)
   }
 

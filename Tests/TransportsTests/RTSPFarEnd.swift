@@ -66,7 +66,8 @@ final class RTSPFarEnd: Sendable {
   private let accepted = Record<any Channel>()
 
   init(
-    _ host: String = "127.0.0.1", _ script: Script = Script(), tls: TLSContext? = nil
+    _ host: String = "127.0.0.1", _ script: Script = Script(), tls: TLSContext? = nil,
+    tunnel: TunnelFarEnd.Service? = nil
   ) async throws {
     let (requests, frames, closed, accepted) = (requests, frames, closed, accepted)
     listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -78,6 +79,9 @@ final class RTSPFarEnd: Sendable {
           if let accept = script.accepted { return accept(channel) }
           let pipeline = channel.pipeline.syncOperations
           if let tls { try pipeline.addHandler(TLSLayer(tls)) }
+          if let tunnel {
+            try pipeline.addHandler(TunnelFarEnd(tunnel, portion: script.portion))
+          }
           try pipeline.addHandler(
             Dialogue(script, number, requests: requests, frames: frames, closed: closed))
         }

@@ -196,7 +196,7 @@ struct Conversation {
 
   private mutating func execute(_ action: RTSPSession.Action) {
     switch action {
-    case .connect(let url):
+    case .connect(let url, _):
       transcript.append("connect \(url)")
       nextPacket = nil
       answers.removeAll()

@@ -4,8 +4,8 @@ extension DeclaredOption {
     DeclaredOption(
       "rtsp-transport", valueName: "way",
       help: """
-        How the media comes: auto (over UDP, else in the connection), tcp, udp or multicast. \
-        (default: \(RTSPConfiguration().delivery.rawValue))
+        How the media comes: auto (over UDP, else in the connection), tcp, udp, multicast or http \
+        (in a connection through HTTP, port 80). (default: \(RTSPConfiguration().delivery.rawValue))
         """, in: .rtsp,
       read: { text -> RTSPConfiguration.Delivery? in
         guard let delivery = RTSPConfiguration.Delivery(rawValue: text) else {

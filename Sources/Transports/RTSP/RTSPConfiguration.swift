@@ -9,6 +9,9 @@ public struct RTSPConfiguration: TransportOption, Hashable {
     case tcp
     case udp
     case multicast
+    /// Interleaved in RTSP that is itself in HTTP, as QuickTime, live555 and GStreamer have it; the
+    /// port is 80, or 443 with TLS, unless the URL has another.
+    case http
   }
 
   /// Which of the described streams are played.

@@ -35,6 +35,8 @@ final class RTSPConnection: ChannelInboundHandler {
 
   private let url: ServerURL
   private let connector: TCPConnector
+  private let requests: HTTPTunnelRequests?
+  private var tunnel: HTTPTunnel?
   private var delivery: Delivery?
   private var input = RTSPInput()
   private var phase: Phase
@@ -55,20 +57,26 @@ final class RTSPConnection: ChannelInboundHandler {
   private enum Phase {
     case connecting(TCPConnector.Attempts)
     case handshaking(any Channel)
+    /// The tunnel has been asked for.
+    case tunnelling(any Channel)
     case open(any Channel)
     case closed
   }
 
-  init(_ url: ServerURL, _ connector: TCPConnector, delivering delivery: Delivery) {
+  init(
+    _ url: ServerURL, _ connector: TCPConnector, through requests: HTTPTunnelRequests?,
+    delivering delivery: Delivery
+  ) {
     self.url = url
     self.connector = connector
+    self.requests = requests
     self.delivery = delivery
     phase = .connecting(TCPConnector.Attempts())
   }
 
   // MARK: Opening
 
-  /// Connects, with a TLS handshake if the URL asks for it.
+  /// Connects, with a TLS handshake if the URL asks for it, and opens the tunnel.
   func open(_ configuration: TLSConfiguration) {
     guard case .connecting(let attempts) = phase else { return }
     let eventLoop = connector.eventLoop
@@ -81,28 +89,42 @@ final class RTSPConnection: ChannelInboundHandler {
       connector.connect(bound.value) { channel in
         guard let tls else { return }
         try channel.pipeline.syncOperations.addHandler(TLSLayer(tls, host: url.host))
-      }
+      }.map { ($0, tls) }
     }.assumeIsolated().whenComplete { result in
       switch result {
-      case .success(let channel): self.connected(channel)
+      case .success((let channel, let tls)): self.connected(channel, tls)
       case .failure(let error): self.end(error)
       }
     }
   }
 
-  private func connected(_ channel: any Channel) {
+  private func connected(_ channel: any Channel, _ tls: TLSContext?) {
     guard case .connecting = phase, delivery != nil else { return channel.close(promise: nil) }
     do {
-      try channel.pipeline.syncOperations.addHandler(self)
+      let pipeline = channel.pipeline.syncOperations
+      if let requests {
+        // A name may stand for several machines, of which only one knows the first request.
+        let tunnel = HTTPTunnel(
+          requests, connector.toward(channel.remoteAddress),
+          tls.map { HTTPTunnelUpload.Secrecy(context: $0, host: url.host) })
+        self.tunnel = tunnel
+        try pipeline.addHandler(tunnel)
+      }
+      try pipeline.addHandler(self)
     } catch { return end(error) }
-    if url.isSecure {
-      phase = .handshaking(channel)
-    } else {
-      phase = .open(channel)
-      delivery?.opened(Self.now)
-    }
+    if url.isSecure { phase = .handshaking(channel) } else { encrypted(channel) }
     // Reading starts only here, so no bytes were missed.
     channel.setOption(.autoRead, value: true).assumeIsolated().whenFailure { self.end($0) }
+  }
+
+  /// What encrypts the connection, if anything, has done its part.
+  private func encrypted(_ channel: any Channel) {
+    if tunnel == nil { opened(channel) } else { phase = .tunnelling(channel) }
+  }
+
+  private func opened(_ channel: any Channel) {
+    phase = .open(channel)
+    delivery?.opened(Self.now)
   }
 
   /// The error for an opening that took too long, `seconds` in all, by the stage it has reached.
@@ -111,6 +133,7 @@ final class RTSPConnection: ChannelInboundHandler {
     case .connecting(let attempts) where attempts.phase == .resolving:
       return TransportError.nameResolutionTimedOut(host: url.host, seconds: seconds)
     case .handshaking: return TLSError.handshakeTimedOut(seconds: seconds)
+    case .tunnelling: return RTSPError.noResponse(method: "GET", seconds: seconds)
     case .connecting, .open, .closed: return nil
     }
   }
@@ -144,7 +167,7 @@ final class RTSPConnection: ChannelInboundHandler {
   }
 
   private var isWritable: Bool {
-    if case .open(let channel) = phase { channel.isWritable } else { false }
+    if case .open(let channel) = phase { tunnel?.isWritable ?? channel.isWritable } else { false }
   }
 
   private func write(_ bytes: ByteBuffer) {
@@ -165,8 +188,8 @@ final class RTSPConnection: ChannelInboundHandler {
       phase = .closed
       return
     case .closed: return
-    case .handshaking(let handshaking):
-      channel = handshaking
+    case .handshaking(let unready), .tunnelling(let unready):
+      channel = unready
       channel.close(promise: nil)
     case .open(let open):
       channel = open
@@ -284,12 +307,10 @@ final class RTSPConnection: ChannelInboundHandler {
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    if case .handshaking(let channel) = phase,
-      let event = event as? TLSUserEvent, case .handshakeCompleted = event
-    {
-      phase = .open(channel)
-      delivery?.opened(Self.now)
+    if case .handshaking(let channel) = phase, case .handshakeCompleted? = event as? TLSUserEvent {
+      encrypted(channel)
     }
+    if case .tunnelling(let channel) = phase, event is HTTPTunnel.Opened { opened(channel) }
     context.fireUserInboundEventTriggered(event)
   }
 

@@ -40,6 +40,8 @@ public enum RTSPError: Error, Sendable, Hashable {
   case unsupportedProfile(String)
   /// The server supports none of the allowed ways of carrying the stream.
   case deliveryRefused
+  /// What answers HTTP there carries no RTSP in it.
+  case notTunnelled
 }
 
 extension RTSPError: CustomStringConvertible {
@@ -108,6 +110,9 @@ extension RTSPError: CustomStringConvertible {
         + "switch encryption of the media off, or use rtsps://"
     case .deliveryRefused:
       return "the server supports none of the allowed transports; try another --rtsp-transport"
+    case .notTunnelled:
+      return "the server does not carry RTSP in HTTP on this port; check the port, or leave out "
+        + "--rtsp-transport http"
     }
   }
 
@@ -130,7 +135,7 @@ extension RTSPError: TransportFault {
     switch self {
     case .credentialsMissing, .credentialsNotForwarded, .authenticationUnsupported,
       .redirectedTooOften, .redirectRefused, .noSuchStream(.number), .unsupportedProfile,
-      .deliveryRefused:
+      .deliveryRefused, .notTunnelled:
       .permanent
     // A server that answers 403 (RFC 2326 §11.3.4) does not want another request soon.
     case .credentialsRefused, .refused(_, 403, _): .login
@@ -154,7 +159,8 @@ extension RTSPError: TransportFault {
     case .noMedia: .noMedia
     case .mediaStopped: .mediaLost
     case .refused, .connectTimedOut, .noResponse, .framingLost, .stalled, .messageTooLarge,
-      .connectionClosed, .sessionDescription, .unsupportedProfile, .deliveryRefused:
+      .connectionClosed, .sessionDescription, .unsupportedProfile, .deliveryRefused,
+      .notTunnelled:
       nil
     }
   }

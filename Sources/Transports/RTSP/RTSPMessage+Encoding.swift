@@ -2,11 +2,11 @@ internal import NIOCore
 
 extension RTSPRequest {
   /// The bytes of the request (RFC 2326 §6), with Content-Length if there is a body.
-  func encoded() -> ByteBuffer {
+  func encoded(version: String = "RTSP/1.0") -> ByteBuffer {
     // A space would start another word of the request line.
     let words = [method, uri].map { $0.split(separator: " ").joined() }
     return ByteBuffer(
-      startLine: words.joined(separator: " ") + " RTSP/1.0", headers: headers, body: body)
+      startLine: (words + [version]).joined(separator: " "), headers: headers, body: body)
   }
 }
 

@@ -17,6 +17,14 @@ struct RTSPMessageReader: Sendable {
   static let maximumHead = 64 << 10
   static let maximumBody = 128 << 10
 
+  /// Reads the head of a response of HTTP, and leaves what follows it.
+  static var ofHTTPHead: RTSPMessageReader {
+    var reader = RTSPMessageReader()
+    reader.isOfHTTP = true
+    return reader
+  }
+
+  private var isOfHTTP = false
   private var start: Start?
   private var headers = RTSPHeaders()
   private var headLength = 0
@@ -39,10 +47,10 @@ struct RTSPMessageReader: Sendable {
     while bodyLength == nil {
       guard let line = try readLine(from: &bytes) else { return .incomplete }
       if start == nil {
-        start = Self.start(line)
+        start = start(line)
         if start == nil { return .invalid(bytes: headLength) }
       } else if line.isEmpty {
-        bodyLength = try announcedBody()
+        bodyLength = isOfHTTP ? 0 : try announcedBody()
       } else {
         try readHeader(line)
       }
@@ -99,10 +107,10 @@ struct RTSPMessageReader: Sendable {
     headLength += 1
   }
 
-  private static func start(_ line: [UInt8]) -> Start? {
+  private func start(_ line: [UInt8]) -> Start? {
     let words = String(decoding: line, as: UTF8.self).split(separator: " ", maxSplits: 2)
     guard words.count >= 2 else { return nil }
-    if words[0].hasPrefix("RTSP/") {
+    if words[0].hasPrefix(isOfHTTP ? "HTTP/" : "RTSP/") {
       guard words[1].utf8.count == 3, let status = Int(words[1]), (100...999).contains(status)
       else {
         return nil
@@ -110,7 +118,7 @@ struct RTSPMessageReader: Sendable {
       // Some servers leave the reason out.
       return .response(status: status, reason: words.count > 2 ? words[2].trimmed : "")
     }
-    guard words.count == 3, words[2].hasPrefix("RTSP/") else { return nil }
+    guard !isOfHTTP, words.count == 3, words[2].hasPrefix("RTSP/") else { return nil }
     return .request(method: String(words[0]), uri: String(words[1]))
   }
 

@@ -131,7 +131,7 @@ final class RTSPReceiver: PacketReceiver {
 
   private func perform(_ action: RTSPSession.Action) {
     switch action {
-    case .connect(let url): connect(to: url)
+    case .connect(let url, let tunnel): connect(to: url, through: tunnel)
     case .request(let request): connection?.send(request)
     case .respond(let response): connection?.send(response)
     case .describe(let description, let selected, let tracks):
@@ -178,12 +178,13 @@ final class RTSPReceiver: PacketReceiver {
     } catch { mediaFailed(error) }
   }
 
-  private func connect(to url: ServerURL) {
+  private func connect(to url: ServerURL, through tunnel: HTTPTunnelRequests?) {
     isSecure = url.isSecure
     closeConnection()
     let connection = RTSPConnection(
       url,
       TCPConnector(host: url.host, port: url.port, sockets: sockets, eventLoop: eventLoop),
+      through: tunnel,
       delivering: RTSPConnection.Delivery(
         opened: { now in
           self.count.localAddress = self.connection?.addresses?.local.endpoint
@@ -203,7 +204,11 @@ final class RTSPReceiver: PacketReceiver {
         },
         failed: { error, now in
           self.failure = error
-          self.session.connectionFailed(at: now)
+          if let login = error as? HTTPTunnel.Challenged {
+            self.session.tunnelChallenged(login.challenges, at: now)
+          } else {
+            self.session.connectionFailed(at: now)
+          }
           self.act()
         },
         closed: { error, now in
@@ -231,7 +236,7 @@ final class RTSPReceiver: PacketReceiver {
       self.end(.failed(culprit ?? RTSPError.connectTimedOut(seconds: seconds)))
     case .failed(.connectionClosed):
       // With TLS 1.3 a server refuses the client's certificate only after the handshake.
-      self.end(.failed(failure as? TLSError ?? RTSPError.connectionClosed))
+      self.end(.failed(failure as? any TransportFault ?? RTSPError.connectionClosed))
     case .failed(let error): self.end(.failed(error))
     }
     closeConnection()

@@ -54,7 +54,7 @@ extension RTSPSession {
     identifier = nil
     lastMedia = nil
     phase = .connecting(until: now.advanced(by: Self.connectDeadline))
-    perform(.connect(url))
+    perform(.connect(url, through: tunnel()))
   }
 
   /// Ends the session with an error; sends TEARDOWN without waiting for the answer.
@@ -96,6 +96,7 @@ extension RTSPSession {
       leave(at: now)
       if setups.carrier != .connection { perform(.closePorts) }
       if !target.hasSameOrigin(as: url) {
+        tunnelAttempts = Authenticator.Attempts()
         authenticator.move(with: target.hasSameOrigin(as: origin) ? credentials : nil)
         hasAskedOptions = false
         keepAlive = RTSPKeepAlive()
@@ -130,12 +131,17 @@ extension RTSPSession {
       case .setUp where setups.current.map({ $0.role != .selected }) ?? false:
         leaveOut(status: response.status, at: now)
       default:
-        if case .credentialsMissing = error, !url.hasSameOrigin(as: origin) {
-          return fail(.credentialsNotForwarded(to: url.description), at: now)
-        }
-        fail(error, at: now)
+        refuseLogin(error, at: now)
       }
     }
+  }
+
+  /// Ends the session because there is no login for the server, or a wrong one.
+  mutating func refuseLogin(_ error: RTSPError, at now: Instant) {
+    if case .credentialsMissing = error, !url.hasSameOrigin(as: origin) {
+      return fail(.credentialsNotForwarded(to: url.description), at: now)
+    }
+    fail(error, at: now)
   }
 
   // MARK: OPTIONS and DESCRIBE

@@ -18,9 +18,7 @@ extension RTSPSession {
     var exchange = exchange
     let authorization = authenticator.authorization(
       method: exchange.request.method, uri: exchange.request.uri, attempts: &exchange.attempts)
-    if authorization != nil, authenticator.revealsPassword, !url.isSecure {
-      report(.basicWithoutEncryption)
-    }
+    if authorization != nil { noteRevealedPassword() }
     // TEARDOWN has one second in total, however often it is sent.
     let deadline =
       exchange.purpose == .teardown
@@ -35,6 +33,11 @@ extension RTSPSession {
     for field in exchange.request.headers.fields { request.headers.add(field.name, field.value) }
     if let authorization { request.headers.add("Authorization", authorization) }
     perform(.request(request))
+  }
+
+  /// Says that an answer to a challenge shows the password, if it does.
+  mutating func noteRevealedPassword() {
+    if authenticator.revealsPassword, !url.isSecure { report(.basicWithoutEncryption) }
   }
 
   /// Sends the next keep-alive; no answer is needed while media flows.
@@ -76,7 +79,7 @@ extension RTSPSession {
     perform(.respond(response))
   }
 
-  private static let userAgent = "rtp-recv"
+  static let userAgent = "rtp-recv"
   private static let understoodMethods =
     "OPTIONS, GET_PARAMETER, SET_PARAMETER, ANNOUNCE, REDIRECT, TEARDOWN"
 }

@@ -10,6 +10,8 @@ struct RTSPSession: Sendable {
   /// The current server, and the address of the stream on it.
   var url: ServerURL
   var authenticator: Authenticator
+  /// What was tried to log in to the HTTP that carries the session.
+  var tunnelAttempts = Authenticator.Attempts()
   var phase: Phase
   var exchanges = RTSPExchanges()
   var keepAlive = RTSPKeepAlive()
@@ -88,6 +90,7 @@ struct RTSPSession: Sendable {
       return end(.failed(.redirectRefused(to: url.description)))
     }
     beganInside = beganInside ?? isInside
+    tunnelAttempts = Authenticator.Attempts()
     phase = .settingUp
     if hasAskedOptions { describe(at: now) } else { askOptions(at: now) }
   }
@@ -275,7 +278,7 @@ extension RTSPConfiguration.Delivery {
   fileprivate func firstCarrier(isSecure: Bool) -> RTSPSetups.Carrier {
     switch self {
     case .automatic: isSecure ? .connection : .udp
-    case .tcp: .connection
+    case .tcp, .http: .connection
     case .udp: .udp
     case .multicast: .multicast
     }

@@ -21,7 +21,8 @@ public final class RTSPTransport: RTPTransport {
     on eventLoop: any EventLoop
   ) throws(TransportError) {
     (url, credentials) = try ServerURL.parse(
-      source: source, as: .rtsp, configured: configuration.credentials)
+      source: source, as: configuration.delivery == .http ? .rtspInHTTP : .rtsp,
+      configured: configuration.credentials)
     self.configuration = configuration
     self.sockets = sockets
     receiver = ReceiverSlot(on: eventLoop)
@@ -146,4 +147,8 @@ extension ServerURL.Family {
   /// 'rtspu' means RTSP over UDP, which no server offers any more (RFC 7826 §4.2).
   static let rtsp = ServerURL.Family(
     scheme: "rtsp", secureScheme: "rtsps", port: 554, securePort: 322, formerSchemes: ["rtspu"])
+
+  /// RTSP in HTTP: the same addresses, but the port where nothing else gets through.
+  static let rtspInHTTP = ServerURL.Family(
+    scheme: "rtsp", secureScheme: "rtsps", port: 80, securePort: 443, formerSchemes: ["rtspu"])
 }

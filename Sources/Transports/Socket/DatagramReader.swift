@@ -130,10 +130,11 @@ final class DatagramReader: ChannelInboundHandler {
     nextRead = nil
     guard channel != nil, let socket else { return }
     // If a consumer keeps a slice, the next read takes new storage and copies nothing.
-    let now = Instant(NIODeadline.now())
     var isFull = true
     for _ in 0..<Self.callsPerRead where isFull {
       let count = socket.receive(into: &storage, &gathered)
+      // Behind the call, which may take long: the ages are those at its end.
+      let now = Instant(NIODeadline.now())
       for datagram in gathered {
         guard let bytes = storage.getSlice(at: datagram.start, length: datagram.length) else {
           continue
@@ -145,7 +146,7 @@ final class DatagramReader: ChannelInboundHandler {
       }
       isFull = count == DatagramSocket.datagramsPerRead
     }
-    arrival = now
+    arrival = Instant(NIODeadline.now())
     // There may be more, but others need the loop too.
     readCompleted(next: isFull ? 0 : nil)
   }

@@ -7,7 +7,7 @@ internal import NIOPosix
 /// It has only the deadlines of the resolver and of SwiftNIO, because the session has one for
 /// everything; to give up, close what ``Attempts`` holds.
 struct TCPConnector {
-  let host: String
+  private(set) var host: String
   let port: Int
   let sockets: UDPTransport.SocketConfiguration
   let eventLoop: any EventLoop
@@ -40,6 +40,15 @@ struct TCPConnector {
 
     /// Releases all; they are closed except for the one that won.
     fileprivate func settle() { channels.removeAll() }
+  }
+
+  /// The same for the machine at `address`, which `host` led to.
+  func toward(_ address: SocketAddress?) -> TCPConnector {
+    guard let number = address?.ipAddress else { return self }
+    var connector = self
+    // The zone of a link-local address is not part of it.
+    connector.host = number + (number.contains("%") ? "" : host.drop { $0 != "%" })
+    return connector
   }
 
   /// Connects to the first of the host's addresses that answers, trying IPv6 slightly before IPv4.

@@ -5,7 +5,7 @@ import TestSupport
 enum Player: String, CaseIterable, Sendable {
   case ffmpeg, gstreamer, openCV
 
-  enum Transport: String, CaseIterable, Sendable { case tcp, udp, multicast }
+  enum Transport: String, CaseIterable, Sendable { case tcp, udp, multicast, http }
 
   /// How it is to play.
   struct Way: Sendable {
@@ -38,20 +38,22 @@ enum Player: String, CaseIterable, Sendable {
   }
 
   private func command(_ url: String, _ way: Way, to output: String) -> [String] {
-    let isMulticast = way.transport == .multicast
     // A login in the URL, except for GStreamer, which is told it apart.
     let login = way.login.isEmpty || self == .gstreamer ? "" : way.login + "@"
     let url = url.replacing("://", with: "://\(login)", maxReplacements: 1)
     switch self {
     case .ffmpeg:
       return ["ffmpeg", "-nostdin", "-v", "error"]
-        + ["-rtsp_transport", isMulticast ? "udp_multicast" : way.transport.rawValue, "-i", url]
+        + ["-rtsp_transport", Self.option(way.transport, url), "-i", url]
         + ["-an", "-fps_mode", "passthrough", "-f", "rawvideo", output]
     case .gstreamer:
       let words = way.login.split(separator: ":")
-      return ["gst-launch-1.0", "-q", "rtspsrc", "location=\(url)"]
+      // RTSP in HTTP is a scheme of its own.
+      let location =
+        way.transport == .http ? url.replacing("://", with: "h://", maxReplacements: 1) : url
+      return ["gst-launch-1.0", "-q", "rtspsrc", "location=\(location)"]
         // Nobody knows the authority of the tests' certificates.
-        + ["protocols=\(isMulticast ? "udp-mcast" : way.transport.rawValue)"]
+        + ["protocols=\(Self.protocols(way.transport))"]
         + (url.hasPrefix("rtsps") ? ["tls-validation-flags=0"] : [])
         + (words.count == 2 ? ["user-id=\(words[0])", "user-pw=\(words[1])"] : [])
         + "! rtp\(way.codec)depay ! avdec_\(way.codec) ! video/x-raw,format=I420 !"
@@ -65,9 +67,27 @@ enum Player: String, CaseIterable, Sendable {
             if not is_there: break
             print(hashlib.md5(picture).hexdigest())
         """
-      let transport = isMulticast ? "udp_multicast" : way.transport.rawValue
+      let transport = Self.option(way.transport, url)
       return ["OPENCV_FFMPEG_CAPTURE_OPTIONS=rtsp_transport;\(transport)", Self.python]
         + ["-c", script, url]
+    }
+  }
+
+  /// What FFmpeg calls it.
+  private static func option(_ transport: Transport, _ url: String) -> String {
+    switch transport {
+    case .tcp, .udp: transport.rawValue
+    case .multicast: "udp_multicast"
+    case .http: url.hasPrefix("rtsps:") ? "https" : "http"
+    }
+  }
+
+  /// What GStreamer calls it.
+  private static func protocols(_ transport: Transport) -> String {
+    switch transport {
+    case .tcp, .udp: transport.rawValue
+    case .multicast: "udp-mcast"
+    case .http: "tcp+http"
     }
   }
 

@@ -71,6 +71,7 @@ struct ImpairmentOptions: ParsableArguments {
       case .packets, .payloads: "is of those who make the packets, not of a proxy"
       case .description: "is of descriptions, so it needs --sdp, or rtsp://"
       case .session: "is of the answers of RTSP servers, so it needs rtsp://, here or in a proxy"
+      case .tunnel: "is of servers that have RTSP in HTTP, so it needs rtsp:// here"
       }
     throw ValidationError("the quirk \(other.rawValue) \(reason); --quirk list lists the others")
   }

@@ -172,7 +172,7 @@ struct RTPSendCommand: AsyncParsableCommand {
     }
     var places: Set<Quirk.Place> = [.packets, .payloads]
     if isServer || output.sdp != nil { places.insert(.description) }
-    if isServer { places.insert(.session) }
+    if isServer { places.formUnion([.session, .tunnel]) }
     try impairments.check(
       isPattern: try pairs.contains { $0.source == "pattern" }, quirksOf: places)
     try serving.check(pairs, media, protection, output)

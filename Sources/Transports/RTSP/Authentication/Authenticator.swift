@@ -66,7 +66,8 @@ struct Authenticator: Sendable {
     case .none: return nil
     case .basic:
       attempts.count += 1
-      return "Basic " + "\(credentials.user):\(credentials.password)".base64
+      let login = "\(credentials.user):\(credentials.password)"
+      return "Basic " + String(decoding: login.utf8.base64, as: UTF8.self)
     case .digest(let challenge, let clientNonce, let previous):
       attempts.count += 1
       // After a wrap-around the server takes the count for a repeated one and sends a new nonce.
@@ -138,25 +139,4 @@ struct Authenticator: Sendable {
 
   /// The most attempts with one password, not counting the one for a stale nonce.
   private static let maximumAttempts = 2
-}
-
-extension String {
-  /// The text in UTF-8 as base64 (RFC 4648 §4).
-  fileprivate var base64: String {
-    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
-    let bytes = Array(utf8)
-    var text = ""
-    for start in stride(from: 0, to: bytes.count, by: 3) {
-      let group = bytes[start..<min(start + 3, bytes.count)]
-      var bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
-      var letters: [Character] = []
-      for _ in 0..<4 {
-        letters.append(alphabet[bits & 0x3F])
-        bits >>= 6
-      }
-      text += String(letters.reversed().prefix(group.count + 1))
-      text += String(repeating: "=", count: 3 - group.count)
-    }
-    return text
-  }
 }

@@ -83,12 +83,16 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
   case everyTrackNeeded = "play-needs-every-track"
   case getParameterAlone = "get-parameter-alone"
   case reportInterval = "rtcp-interval"
+  case tunnelAddress = "tunnel-names-localhost"
+  case tunnelLogin = "tunnel-login"
 
   /// Who can have it.
   public enum Place: Sendable, Hashable {
     /// Headers and reports, which a proxy can change too.
     case packets
     case payloads, description, session
+    /// RTSP in HTTP, which a proxy does not open.
+    case tunnel
   }
 
   public var place: Place {
@@ -113,6 +117,7 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
       .keepalivesRefused, .shortTimeout, .pauseFails, .describeNeeded, .rangeNeeded,
       .agentNeeded, .everyTrackNeeded, .getParameterAlone, .baseWithoutSlash, .reportInterval:
       .session
+    case .tunnelAddress, .tunnelLogin: .tunnel
     }
   }
 
@@ -201,6 +206,10 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
     case .getParameterAlone:
       "other signs of life than GET_PARAMETER end the connection (VLC, rtsp-simple-server 0.19)"
     case .reportInterval: "the answer to PLAY says RTCP-Interval"
+    case .tunnelAddress:
+      "the answer that opens RTSP in HTTP names 127.0.0.1 as the server's address"
+    case .tunnelLogin:
+      "RTSP in HTTP needs the login for HTTP already, and 401 ends the connection"
     }
   }
 

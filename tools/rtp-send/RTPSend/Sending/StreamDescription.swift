@@ -1,6 +1,7 @@
 public import Impairment
 public import NIOCore
 import RTPWire
+import Transports
 
 /// What a receiver needs to know of a stream before its first packet.
 public struct StreamDescription: Sendable {
@@ -245,17 +246,6 @@ public struct SessionDescription: Sendable {
 
   /// RFC 4648 §4, with padding.
   static func base64(_ bytes: ByteBuffer) -> String {
-    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-    var text: [UInt8] = []
-    var rest = bytes
-    while rest.readableBytes > 0 {
-      let group = rest.readBytes(length: min(3, rest.readableBytes)) ?? []
-      let bits = (0..<3).reduce(0) { $0 << 8 | ($1 < group.count ? Int(group[$1]) : 0) }
-      for place in 0..<4 {
-        text.append(
-          place <= group.count ? alphabet[bits >> (18 - 6 * place) & 0x3F] : UInt8(ascii: "="))
-      }
-    }
-    return String(decoding: text, as: UTF8.self)
+    String(decoding: bytes.readableBytesView.base64, as: UTF8.self)
   }
 }

@@ -19,6 +19,9 @@ struct Conversation {
       1: PassageBeginning.FirstPacket(sequence: 99, timestamp: 2000),
     ])
   var passages: [Passage] = []
+  var tunnelOutcome = RTSPServerSession.TunnelOutcome.opened
+  /// What follows a POST.
+  var unread = ByteBuffer()
   var isDescribed = true
   var description = "v=0\r\n"
   private var number = 0
@@ -104,6 +107,12 @@ struct Conversation {
       case .drop(_, let track): done.append("drop \(track)")
       case .end(_, let ending): done.append("end \(ending)")
       case .control(_, let track, let bytes): done.append("control \(track) \(bytes.readableBytes)")
+      case .openTunnel(let cookie, _):
+        done.append("open tunnel \(cookie)")
+        session.tunnelOpened(tunnelOutcome)
+      case .joinTunnel(let cookie):
+        done.append("join tunnel \(cookie)")
+        unread = session.takeUnread()
       case .close: done.append("close")
       }
     }

@@ -381,7 +381,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("GET / HTTP/1.1\r\n\r\n", 505), ("\u{16}\u{3}\u{1}", 400), ("A B\r\n\r\n", 400),
+    ("GET / HTTP/2\r\n\r\n", 505), ("GET / HTTP/1.1\r\n\r\n", 400), ("\u{16}\u{3}\u{1}", 400),
+    ("A B\r\n\r\n", 400),
     (" OPTIONS * RTSP/1.0\r\n\r\n", 400), ("OPTIONS * RTSP/1.0\r\nno colon\r\n\r\n", 400),
     ("OPTIONS * RTSP/1.0\r\n: x\r\n\r\n", 400), ("OPTIONS * RTSP/1.0\r\nA: \u{0}\r\n\r\n", 400),
     ("OPTIONS * RTSP/1.0\r\nContent-Length: -1\r\n\r\n", 400),

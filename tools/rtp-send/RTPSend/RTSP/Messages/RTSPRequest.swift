@@ -19,6 +19,8 @@ struct RTSPRequest: Sendable, Equatable {
   /// The value of a header; the first one where there are several.
   subscript(_ name: String) -> String? { headers.first { $0.name == name }?.value }
 
+  var isOfHTTP: Bool { version.hasPrefix("HTTP/1.") }
+
   /// All values of a header, each of which may be a list.
   func values(_ name: String) -> [String] {
     headers.filter { $0.name == name }.map(\.value)

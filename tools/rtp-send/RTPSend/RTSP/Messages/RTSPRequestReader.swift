@@ -48,6 +48,12 @@ struct RTSPRequestReader: Sendable {
     bytes.writeImmutableBuffer(more)
   }
 
+  /// Takes what has come and is not read.
+  mutating func takeUnread() -> ByteBuffer {
+    defer { self = RTSPRequestReader() }
+    return bytes
+  }
+
   /// The next whole message, or `nil` until more bytes come.
   mutating func next() throws(Fault) -> Item? {
     while true {
@@ -159,7 +165,8 @@ struct RTSPRequestReader: Sendable {
   }
 
   private static func bodyLength(_ request: RTSPRequest?) throws(Fault) -> Int {
-    guard let text = request?["content-length"] else { return 0 }
+    // The body of HTTP is a tunnel, whatever its length is said to be.
+    guard request?.isOfHTTP != true, let text = request?["content-length"] else { return 0 }
     guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { throw .malformed }
     // What is no number of this size is too long.
     guard let length = Int(text), length <= longestBody else { throw .bodyTooLong }

@@ -20,9 +20,10 @@ final class RTSPConnection: ChannelDuplexHandler {
 
   let loop: NIOIsolatedEventLoop
   private(set) var remoteAddress: SocketAddress?
-  private let server: RTSPServing
+  let server: RTSPServing
+  var session: RTSPServerSession?
+  var part = Part.whole
   private var context: ChannelHandlerContext?
-  private var session: RTSPServerSession?
   private var ports: MediaPorts?
   private var players: [String: RTSPPlayer] = [:]
   private var timer: Scheduled<Void>?
@@ -62,11 +63,21 @@ final class RTSPConnection: ChannelDuplexHandler {
   }
 
   func read(context: ChannelHandlerContext) {
-    if session != nil, isWritable, !hasMore { context.read() } else { isReadWanted = true }
+    if mayRead { context.read() } else { isReadWanted = true }
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    session?.receive(unwrapInboundIn(data), at: server.now)
+    switch part {
+    case .whole: receive(unwrapInboundIn(data))
+    // Nothing follows a GET.
+    case .download: break
+    case .upload: upload(unwrapInboundIn(data))
+    }
+  }
+
+  /// Takes what the client said, here or by another connection.
+  func receive(_ bytes: ByteBuffer) {
+    session?.receive(bytes, at: server.now)
     act()
   }
 
@@ -83,6 +94,7 @@ final class RTSPConnection: ChannelDuplexHandler {
     timer?.cancel()
     for id in players.keys { leave(id) }
     session = nil
+    leaveTunnel()
     server.disconnected(self)
     context.fireChannelInactive()
   }
@@ -93,10 +105,23 @@ final class RTSPConnection: ChannelDuplexHandler {
   }
 
   private func readOn() {
-    guard isReadWanted, session != nil, isWritable, !hasMore else { return }
-    isReadWanted = false
-    context?.read()
+    if isReadWanted, mayRead {
+      isReadWanted = false
+      context?.read()
+    }
+    if case .download(_, let upload) = part { upload?.readOn() }
   }
+
+  private var mayRead: Bool {
+    switch part {
+    case .whole: takesMore
+    // Only its end is noticed.
+    case .download: true
+    case .upload(let download, _): download.takesMore
+    }
+  }
+
+  private var takesMore: Bool { session != nil && isWritable && !hasMore }
 
   // MARK: Media
 
@@ -210,9 +235,14 @@ final class RTSPConnection: ChannelDuplexHandler {
     case .end(let id, _): leave(id)
     case .control(let id, _, let bytes):
       if let player = players[id] { player.programme.receive(bytes, from: player) }
+    case .openTunnel(let cookie, let request): openTunnel(cookie, request)
+    case .joinTunnel(let cookie): joinTunnel(cookie)
     case .close: close()
     }
   }
+
+  /// Closes at once.
+  func hangUp() { context?.close(promise: nil) }
 
   private func setUp(
     _ id: String, _ stream: Int, _ track: Int, _ carrier: Carrier

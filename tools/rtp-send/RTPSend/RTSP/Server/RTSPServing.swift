@@ -23,6 +23,10 @@ final class RTSPServing {
   private var connections: [ObjectIdentifier: RTSPConnection] = [:]
   /// How many connections each address has.
   private var hosts: [String: Int] = [:]
+  /// Those whose clients have RTSP in HTTP, by their cookies.
+  private var tunnels: [String: RTSPConnection] = [:]
+  /// Whom tunnels are opened for, where that is asked of all.
+  private var tunnelGate: RTSPGate?
   private var sessionCount = 0
   private var ports: [String: EventLoopFuture<NIOLoopBound<MediaPorts>>] = [:]
   private var opened: [String: MediaPorts] = [:]
@@ -51,6 +55,9 @@ final class RTSPServing {
     self.loop = loop.assumeIsolated()
     self.promise = promise
     self.onEvent = onEvent
+    if configuration.quirks.contains(.tunnelLogin) {
+      tunnelGate = configuration.login.map { RTSPGate($0) }
+    }
     dice = SplitMix64(seed: configuration.streams.first?.sending.seed ?? 0)
     for (index, stream) in configuration.streams.enumerated() where stream.survey == nil {
       live[index] = Programme(stream, stream.sending, server: self, on: self.loop)
@@ -85,6 +92,27 @@ final class RTSPServing {
     if hosts[host] == 0 { hosts[host] = nil }
     finishIfAlone()
   }
+
+  // MARK: RTSP in HTTP
+
+  func openTunnel(
+    _ cookie: String, _ request: RTSPRequest, by connection: RTSPConnection
+  ) -> RTSPServerSession.TunnelOutcome {
+    if var gate = tunnelGate {
+      defer { tunnelGate = gate }
+      if case .refused(let isStale) = gate.judge(request, at: now.nanoseconds) {
+        return .challenged(
+          gate.challenge(isStale: isStale, at: now.nanoseconds) { dice.next() })
+      }
+    }
+    guard tunnels[cookie] == nil else { return .taken }
+    tunnels[cookie] = connection
+    return .opened
+  }
+
+  func tunnel(_ cookie: String) -> RTSPConnection? { tunnels[cookie] }
+
+  func closeTunnel(_ cookie: String) { tunnels[cookie] = nil }
 
   /// Gives the ports for a client that came by `address`, or `nil` if there are none to be had.
   func ports(for address: SocketAddress?, then give: @escaping (MediaPorts?) -> Void) {

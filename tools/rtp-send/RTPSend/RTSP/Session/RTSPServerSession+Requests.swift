@@ -10,6 +10,7 @@ extension RTSPServerSession {
   ]
 
   mutating func handle(_ request: RTSPRequest, at now: Instant) {
+    if request.isOfHTTP { return tunnel(request) }
     var request = request
     if !configuration.quirks.isEmpty {
       var text = RTSPText(request)

@@ -4,9 +4,9 @@ import RTPWire
 
 /// A client's conversation with the server, on a virtual clock (RFC 2326).
 ///
-/// Bytes go in, and actions come out, which the caller carries out in their order. Three of them
+/// Bytes go in, and actions come out, which the caller carries out in their order. Some of them
 /// are questions, after which nothing comes until they are answered: ``Action/describe(stream:)``,
-/// ``Action/setUp(_:stream:track:_:)`` and ``Action/play(_:_:)``.
+/// ``Action/setUp(_:stream:track:_:)``, ``Action/play(_:_:)`` and those of a tunnel.
 struct RTSPServerSession {
   /// What clients are told.
   ///
@@ -62,6 +62,10 @@ struct RTSPServerSession {
     case end(String, SessionEnding)
     /// RTCP of the client.
     case control(String, track: Int, ByteBuffer)
+    /// Whether requests may come by another connection, whose POST has this cookie.
+    case openTunnel(String, RTSPRequest)
+    /// What follows belongs to the connection whose GET had this cookie.
+    case joinTunnel(String)
     case close
   }
 
@@ -99,6 +103,7 @@ struct RTSPServerSession {
     case describe(RTSPRequest, until: Instant)
     case setUp(RTSPRequest, SetUp)
     case play(RTSPRequest, String)
+    case tunnel
   }
 
   struct SetUp {
@@ -238,6 +243,10 @@ struct RTSPServerSession {
     sessions.removeAll { $0.id == id }
     act(.end(id, ending))
   }
+
+  mutating func takeUnread() -> ByteBuffer { reader.takeUnread() }
+
+  mutating func discardUnread() { _ = reader.takeUnread() }
 
   func index(of id: String) -> Int? { sessions.firstIndex { $0.id == id } }
 
