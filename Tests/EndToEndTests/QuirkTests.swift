@@ -182,8 +182,8 @@ import Testing
     let all = String(decoding: server.standardOutput, as: UTF8.self)
     for quirk in Quirk.allCases {
       #expect(all.contains("\(quirk.rawValue) "))
-      #expect(text.contains("\(quirk.rawValue) ") == (quirk.place != .session))
-      #expect(other.contains("\(quirk.rawValue) ") == (quirk.place != .payloads))
+      #expect(text.contains("\(quirk.rawValue) ") == ![.session, .tunnel].contains(quirk.place))
+      #expect(other.contains("\(quirk.rawValue) ") == ![.payloads, .tunnel].contains(quirk.place))
     }
     let wrong = try RunningProcess(
       Product.rtpSend, ["pattern", "udp://127.0.0.1:9", "--quirk", "no-marker,rust"])
