@@ -38,8 +38,9 @@ final class Session: Sendable {
   /// How long a reader of standard output may take for the result of `--expect`.
   private static let patienceWithReader: Duration = .seconds(2)
   private static let statisticsInterval: Duration = .seconds(1)
-  /// How long packets of recordings may gather before they are read.
-  private static let gatheringTime: Duration = .milliseconds(400)
+  /// How long packets of recordings may gather before they are read: less than the second that a
+  /// crash may cost, by what a connection may wait longer (``GatheringMark``).
+  private static let gatheringTime: Duration = .milliseconds(750)
   /// From one look at the receiver to the next where much happens: with a line to show, without,
   /// and while recordings gather.
   ///

@@ -16,6 +16,9 @@ public protocol OutputDestination: AnyObject {
   /// more than writing it.
   var gatheringTime: Duration { get }
 
+  /// The most items that it is given at once, unless they are frames.
+  var largestBatch: Int { get }
+
   /// Makes ready to write.
   ///
   /// - Parameter noteDelay: to be called when a reader without whom nothing can be written has not
@@ -23,7 +26,7 @@ public protocol OutputDestination: AnyObject {
   /// - Throws: an ``OutputFault``; any other error becomes ``OutputError/failed(reason:)``.
   func open(whenReaderIsLate noteDelay: () -> Void) throws
 
-  /// Writes `items`: frames one at a time, others up to 64.
+  /// Writes `items`: frames one at a time, others up to ``largestBatch``.
   ///
   /// - Throws: why this and later items cannot be written, as above.
   func write(_ items: [OutputItem]) throws
@@ -41,6 +44,9 @@ extension OutputDestination {
   public var isComplete: Bool { false }
 
   public var gatheringTime: Duration { .milliseconds(10) }
+
+  /// As many access units as are written well with one system call.
+  public var largestBatch: Int { 64 }
 }
 
 /// What an output has done so far.

@@ -5,9 +5,6 @@ import RTPWire
 
 /// The work of an output, from opening the target to closing it, all of it on its thread.
 final class OutputWorker {
-  /// The most access units written with one system call.
-  private static let unitsPerWrite = 64
-
   private let configuration: OutputLane.Configuration
   private let queue: BoundedQueue<QueuedItem>
   private let account: OutputAccount
@@ -61,7 +58,7 @@ final class OutputWorker {
   private func writeAll() throws {
     let takesUnits = configuration.format.inputs.isDisjoint(with: .frames)
     let playout = configuration.format.canBePaced ? configuration.playout : nil
-    let batch = takesUnits && playout == nil ? Self.unitsPerWrite : 1
+    let batch = takesUnits && playout == nil ? destination.largestBatch : 1
     var wasIdle: Instant?
     while !account.deadline.isPast {
       if batch > 1, destination.isFile, queue.count == 0, !queue.awaitsRelease {

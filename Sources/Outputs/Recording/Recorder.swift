@@ -108,6 +108,14 @@ struct Recorder {
     try drain()
   }
 
+  /// Completes what the file has got since its last fragment, so that it can be written.
+  mutating func completeFragment() {
+    guard case .recording(var file) = state else { return }
+    state = .waiting
+    if let record = file.completeFragment() { actions.append(.write(record)) }
+    state = .recording(file)
+  }
+
   /// Ends the recording.
   ///
   /// - Throws: ``RecordingError``.

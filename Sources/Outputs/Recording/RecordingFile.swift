@@ -50,6 +50,8 @@ struct RecordingFile {
   private var forgetsTimes = true
   /// Bytes that wait for the header.
   private var unheaded = 0
+  /// How long it was when something was last taken from the muxer, in nanoseconds.
+  private var lengthTaken: Int64 = 0
 
   /// How far sound may begin before the end of the sound before, in nanoseconds.
   private static let greatestOverlap: Int64 = 250_000_000
@@ -57,6 +59,8 @@ struct RecordingFile {
   private static let longestHeader: Int64 = 1_500_000_000
   /// The same for so many bytes, whose times may stand still.
   private static let largestHeader = 16 << 20
+  /// The least that a fragment is completed for, in nanoseconds.
+  private static let shortestFragment: Int64 = 400_000_000
   /// Pictures a second, where only one has come.
   private static let assumedRate: UInt32 = 25
 
@@ -219,6 +223,16 @@ struct RecordingFile {
     return take(adding: sample.items, until: end)
   }
 
+  /// Completes the fragment that is being made, if it is long enough.
+  mutating func completeFragment() -> OutputRecord? {
+    guard !container.isImmediate, header != nil || !container.hasMovieHeader,
+      length.subtractingSaturating(lengthTaken) >= Self.shortestFragment
+    else { return nil }
+    // What cannot be completed now leaves with what follows.
+    try? muxer.flush()
+    return take()
+  }
+
   /// Ends the file; what is left of it, and what it has become.
   mutating func finish(because reason: FileReason) -> (last: OutputRecord?, ending: FileEnding) {
     // What cannot be completed is left out: the file ends on a whole fragment.
@@ -266,6 +280,7 @@ struct RecordingFile {
     guard var record = muxer.take() else { return nil }
     // The last sample may have begun another fragment.
     begunTracks = []
+    lengthTaken = length
     record.items = pending
     pending = 0
     if header == nil, container.hasMovieHeader, case .bytes(let bytes)? = record.pieces.first {

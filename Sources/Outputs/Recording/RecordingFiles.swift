@@ -8,15 +8,19 @@ import RTPWire
 ///
 /// A file that cannot be written ends where it was whole, and the next one is tried.
 final class RecordingFiles: OutputDestination {
-  /// After this time, what was written is put on the disk: a little less than the second of a
-  /// fragment, so that each is there before the next one comes.
-  private static let syncInterval = Duration.milliseconds(900)
+  /// After this time, what was written is put on the disk: no more than a fragment lasts, so that
+  /// each is there before the next one comes.
+  private static let syncInterval = Duration.milliseconds(400)
+  /// How many fragments are written at once.
+  private static let mostRecords = 4
   /// How long the next file is not tried after two in a row could not be written.
   private static let pause = Duration.seconds(2)
 
   private(set) var isFile = true
-  /// A fifth of a fragment: nobody waits for what is recorded.
+  /// Nobody waits for what is recorded.
   let gatheringTime = Duration.milliseconds(200)
+  /// Two seconds of pictures and sound, so that what has come at once is written at once.
+  let largestBatch = 256
   private let container: Container
   private let configuration: OutputLane.Configuration
   private let deadline: WriteDeadline
@@ -109,8 +113,15 @@ final class RecordingFiles: OutputDestination {
     for item in items {
       try recorder?.take(item)
       try perform()
+      // After a stall much comes at once, of which a file that cannot be written costs no more.
+      if records.count >= Self.mostRecords { try attempt(flush) }
     }
-    try attempt { () throws(OutputError) in try flush() }
+    if configuration.wallClock.isLive {
+      // A crash then costs what has not come, and little more.
+      recorder?.completeFragment()
+      try perform()
+    }
+    try attempt(flush)
   }
 
   func finish() throws {

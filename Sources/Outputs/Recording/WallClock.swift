@@ -6,8 +6,12 @@ import RTPWire
 public struct WallClock: Sendable {
   /// How much UTC is ahead of the clock of arrivals now, in nanoseconds.
   let offset: @Sendable () -> Int64
+  /// Whether what arrives arrives now, and is lost if it is not written.
+  let isLive: Bool
 
-  public init(offset: @escaping @Sendable () -> Int64) { self.offset = offset }
+  public init(isLive: Bool = true, offset: @escaping @Sendable () -> Int64) {
+    (self.isLive, self.offset) = (isLive, offset)
+  }
 
   /// This machine's clock, for streams that are received now.
   public static let system = WallClock {
@@ -18,7 +22,7 @@ public struct WallClock: Sendable {
   }
 
   /// For recordings of packets, whose arrivals are UTC.
-  public static let recorded = WallClock { 0 }
+  public static let recorded = WallClock(isLive: false) { 0 }
 
   /// When something arrived, by what the clock says now.
   func time(of arrival: Instant) -> WallClockTime {

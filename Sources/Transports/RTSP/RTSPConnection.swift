@@ -284,16 +284,16 @@ final class RTSPConnection: ChannelInboundHandler {
     guard case .open(let channel) = phase, let mark else { return }
     _ = channel.setOption(
       .socketOption(.init(rawValue: SO_RCVLOWAT)), value: SocketOptionValue(mark.value))
-    watchMark()
   }
 
-  /// Starts a timer for the mark's deadline, which is not moved with each read either.
+  /// Starts the timer for the mark's deadline anew: where bytes gather, reads are rare.
   private func watchMark() {
-    guard markTimer == nil, let deadline = mark?.deadline else { return }
+    markTimer?.cancel()
+    markTimer = nil
+    guard let deadline = mark?.deadline else { return }
     let delay = max(Self.now.nanoseconds(to: deadline), 0)
     markTimer = connector.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(delay)) {
-      self.markTimer = nil
-      if self.mark?.timePassed(to: Self.now) == true { self.setMark() } else { self.watchMark() }
+      if self.mark?.timePassed(to: Self.now) == true { self.setMark() }
     }
   }
 
@@ -302,7 +302,10 @@ final class RTSPConnection: ChannelInboundHandler {
     guard hasRead else { return }
     hasRead = false
     delivery?.readCompleted(arrival)
-    if mark?.noteRead(of: bytesOfRead, at: arrival) == true { setMark() }
+    if mark != nil {
+      if mark?.noteRead(of: bytesOfRead, at: arrival) == true { setMark() }
+      watchMark()
+    }
     bytesOfRead = 0
   }
 
