@@ -158,6 +158,18 @@ struct GrowingSourceTests {
     #expect(name == "cam.h264" ? files == 1 : files > 3)
   }
 
+  /// What is not there yet keeps nobody else waiting.
+  @Test func othersAreServedBeforeAFileIsThere() throws {
+    let folder = try TemporaryFolder()
+    let server = try RTSPSendTests.Server(
+      [(folder("none.h264"), "none"), ("pattern", "live")], ["--follow"] + RTSPSendTests.small)
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      [server.url("live"), "--rtsp-transport", "tcp", "--frames", "10", "-o", folder("live.y4m")])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    #expect(try server.stop() == 0, "\(server.process.standardError)")
+  }
+
   @Test(arguments: [true, false]) func aSignalEndsIt(isWaiting: Bool) throws {
     let clip = try Clip.h264.get()
     let folder = try TemporaryFolder()

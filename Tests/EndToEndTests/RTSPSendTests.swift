@@ -176,6 +176,23 @@ struct RTSPSendTests {
     #expect(!server.process.standardError.contains(bytes))
   }
 
+  @Test("nothing in clear, where TLS was asked for and there is no key")
+  func clear() throws {
+    let certificates = try Certificates.shared.get()
+    let server = try Server(
+      [("pattern", "live")],
+      ["--certificate", certificates.good, "--key", certificates.key] + Self.small,
+      scheme: "rtsps")
+    for (transport, isServed) in [("udp", false), ("tcp", true)] {
+      let receiver = try RunningProcess(
+        Product.rtpRecv,
+        [server.url("live", scheme: "rtsps"), "--tls-ca", certificates.authority]
+          + ["--rtsp-transport", transport, "--frames", "10", "-o", Scratch.path("y4m")])
+      #expect(try (receiver.waitForExit() == 0) == isServed, "\(receiver.standardError)")
+    }
+    #expect(try server.stop() == 0)
+  }
+
   @Test("a live stream with sound, to several clients at once, each in its own way")
   func live() throws {
     let server = try Server(
@@ -265,6 +282,18 @@ struct RTSPSendTests {
       (["pattern", "rtsp://:0/a", "--multicast", "239.1.1.1:5001"], "--multicast"),
       (["pattern", "rtsp://:0/a", "--multicast", "10.1.1.1:5000"], "--multicast"),
       (["pattern", "rtsp://:0/a", "--accounts", "/dev/null"], "is not a file"),
+      (
+        ["film.mp4", "rtsp://:0/a", "--ssrc", "1", "--srtp-key-file", "k"],
+        "--ssrc cannot be chosen with --srtp-key-file"
+      ),
+      (
+        ["pattern", "http://:0", "--ssrc", "1", "--srtp-key-file", "k"],
+        "--ssrc cannot be chosen with --srtp-key-file"
+      ),
+      (
+        ["pattern", "listen://:0", "--ssrc", "1", "--srtp-key-file", "k"],
+        "--ssrc with --srtp-key-file is for one client"
+      ),
     ])
   func mistakes(arguments: [String], said: String) throws {
     let sender = try RunningProcess(Product.rtpSend, arguments)

@@ -98,10 +98,27 @@ public struct Plan: Sendable, Hashable {
 
   /// How far the wall clock has jumped until a time, in nanoseconds.
   public func clockJumps(until time: Int64) -> Int64 {
-    guard time >= 0 else { return 0 }
-    return events(in: 0..<time.addingSaturating(1)).reduce(0) { sum, event in
-      if case .clockJump(let jump) = event { sum.addingSaturating(jump) } else { sum }
+    entries.reduce(0) { sum, entry in
+      guard case .event(.clockJump(let jump)) = entry.clause else { return sum }
+      let count = beginnings(of: entry, until: time)
+      let (product, overflow) = jump.multipliedReportingOverflow(by: count)
+      return sum.addingSaturating(overflow ? (jump < 0 ? .min : .max) : product)
     }
+  }
+
+  /// How often the parameter sets have changed until a time.
+  public func parameterSetChanges(until time: Int64) -> Int64 {
+    entries.reduce(0) { sum, entry in
+      guard case .event(.parameterSets) = entry.clause else { return sum }
+      return sum.addingSaturating(beginnings(of: entry, until: time))
+    }
+  }
+
+  /// How often an entry has begun until a time, which is included.
+  private func beginnings(of entry: Entry, until time: Int64) -> Int64 {
+    guard entry.from <= time else { return 0 }
+    guard let period, period > 0 else { return 1 }
+    return entry.from < period ? (time - entry.from) / period + 1 : 0
   }
 
   /// The size of the pictures at a time, if the plan says it.

@@ -8,7 +8,7 @@ final class Client: Sendable {
   private let channel: any Channel
   private let inbox: AsyncStream<ByteBuffer>
 
-  init() async throws {
+  init(host: String = "127.0.0.1") async throws {
     let (inbox, continuation) = AsyncStream.makeStream(of: ByteBuffer.self)
     self.inbox = inbox
     channel = try await DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -17,8 +17,8 @@ final class Client: Sendable {
           try channel.pipeline.syncOperations.addHandler(Inbox(continuation))
         }
       }
-      .bind(host: "127.0.0.1", port: 0).get()
-    address = try channel.localAddress ?? SocketAddress(ipAddress: "127.0.0.1", port: 0)
+      .bind(host: host, port: 0).get()
+    address = try channel.localAddress ?? SocketAddress(ipAddress: host, port: 0)
   }
 
   func say(_ text: String, to remote: SocketAddress) { say(ByteBuffer(string: text), to: remote) }

@@ -5,16 +5,23 @@ import Testing
 
 @testable import RTPSend
 
-/// Other people's elementary streams have as many pictures as FFmpeg decodes, or where one that
-/// decoding needs is missing, as it finds.
+/// Other people's elementary streams have exactly as many pictures as they were made of.
+///
+/// Where all of them can be decoded, FFmpeg's decode tells how many these are. It does not where
+/// pictures are missing that others need, nor where slices come in arbitrary order: libavcodec's
+/// parser divides a stream by the first macroblocks of slices, which is no rule of the standard.
+/// Such streams need a count of their own here.
 @Suite(.enabled(if: !ConformanceStreams.paths.isEmpty))
 struct ConformanceGroupingTests {
+  /// Access units, counted by their slices.
+  private static let counts = [
+    "BA_MW_D_IDR_LOST.264": 97, "Cisco_Men_whisper_640x320_CABAC_Bframe_9.264": 9,
+    "Cisco_Men_whisper_640x320_CAVLC_Bframe_9.264": 9, "FRExt_MMCO4_Sony_B.264": 60,
+    "jm_1080p_allslice.264": 1, "test_vd_1d.264": 9,
+  ]
+
   @Test(arguments: ConformanceStreams.paths) func everyPictureIsAnAccessUnit(path: String) throws {
     let isH265 = ConformanceStreams.isH265(path)
-    let frames = try FFmpeg.frameHashes(
-      of: path, options: ["-flags", "unaligned", "-f", isH265 ? "hevc" : "h264"],
-      conversion: ["-autoscale", "0"]
-    ).count
     var splitter = AnnexBSplitter()
     var grouper = AccessUnitGrouper(isH265 ? .h265 : .h264)
     var groups: [AccessUnitGrouper.Group] = []
@@ -24,15 +31,18 @@ struct ConformanceGroupingTests {
     }
     if let unit = splitter.finish(), let group = grouper.take(unit) { groups.append(group) }
     if let group = grouper.finish() { groups.append(group) }
+    if let count = Self.counts[URL(fileURLWithPath: path).lastPathComponent] {
+      #expect(groups.count == count)
+      return
+    }
+    let frames = try FFmpeg.frameHashes(
+      of: path, options: ["-flags", "unaligned", "-f", isH265 ? "hevc" : "h264"],
+      conversion: ["-autoscale", "0"]
+    ).count
     // A field is an access unit of its own.
     let fields = groups.reduce(0) { $0 + Int($1.fields) }
-    let found = try RunningProcess.output(
-      of: "ffprobe",
-      ["-v", "error", "-f", isH265 ? "hevc" : "h264", "-count_packets"]
-        + ["-show_entries", "stream=nb_read_packets", "-of", "csv=p=0", path])
-    let packets = Int(String(decoding: found, as: UTF8.self).filter(\.isNumber))
     #expect(
-      fields == 2 * frames || groups.count == packets,
-      "\(groups.count) access units, \(frames) frames")
+      fields == 2 * frames,
+      "\(groups.count) access units, \(frames) frames; if FFmpeg is wrong, count them by slices")
   }
 }

@@ -1,3 +1,4 @@
+import Impairment
 import NIOCore
 import RTPWire
 import Testing
@@ -92,6 +93,73 @@ import Testing
     for noise in [[], [0x81], [0x81, 205, 0, 0], [0x81, 205, 0xFF, 0xFF, 0]] as [[UInt8]] {
       #expect(feed.answer(ByteBuffer(bytes: noise), at: now).isEmpty)
     }
+  }
+
+  /// The sound has the same numbers, and its requests come by the same way.
+  @Test(arguments: [nil, 98] as [UInt8?])
+  func whatIsMissingOfAnotherSourceIsNotSent(retransmission: UInt8?) throws {
+    var feed = try feed([.nack]) { $0.feedback.retransmissionPayloadType = retransmission }
+    _ = try packets(of: &feed, frames: 5)
+    let entry = RTCPFeedback.LostPackets(first: SequenceNumber(65_530), mask: 0b101)
+    #expect(feed.answer(compound(.genericNACK(media: 2, [entry])), at: now).isEmpty)
+    #expect(feed.feedback.resent == 0)
+    #expect(feed.answer(compound(.genericNACK(media: 1, [entry])), at: now).count == 3)
+  }
+
+  /// The timestamps of the key pictures in three seconds, in which `requests` come before each
+  /// picture.
+  private func keyPictures(
+    _ requests: Set<FeedbackRequest>, _ request: (_ picture: Int) -> RTCPFeedback?
+  ) throws -> [UInt32] {
+    let feed = try feed(requests) {
+      $0.frameLimit = 90
+      ($0.stream.initialSequence, $0.stream.initialTimestamp) = (0, 0)
+    }
+    var delivery = try Delivery(
+      feed, through: NetworkSimulator(Impairments(), seed: 1), pacing: .mediaTime(speed: 1))
+    var now = Instant(nanoseconds: 0)
+    delivery.begin(at: now)
+    var keys: [UInt32] = []
+    var picture = 0
+    while let deadline = delivery.deadline {
+      now = max(now, deadline)
+      if let message = request(picture) { delivery.answer(compound(message), at: now) }
+      picture += 1
+      delivery.step(to: now)
+      while let packet = delivery.release(by: now) {
+        guard packet.isKey, let timestamp = packet.bytes.rtpTimestamp else { continue }
+        if keys.last != timestamp { keys.append(timestamp) }
+      }
+      try delivery.prepare()
+    }
+    return keys
+  }
+
+  /// Key pictures are large, and everybody who watches gets them.
+  @Test(arguments: [FeedbackRequest.pli, .fir])
+  func aFloodOfRequestsMakesAKeyPictureASecond(request: FeedbackRequest) throws {
+    let keys = try keyPictures([request]) { picture in
+      let command = RTCPFeedback.IntraRequest(ssrc: 1, number: UInt8(truncatingIfNeeded: picture))
+      return request == .pli
+        ? RTCPFeedback.pictureLossIndication(media: 1) : RTCPFeedback.fullIntraRequest([command])
+    }
+    // The first of all, the one after the first request, and those a second and two later.
+    #expect((3...4).contains(keys.count), "\(keys)")
+    for (before, after) in zip(keys.dropFirst(), keys.dropFirst(2)) {
+      #expect(after - before >= 90_000 - 3000, "\(keys)")
+    }
+  }
+
+  /// RFC 5104 §4.3.1.2: a command that is repeated is the same, and must not be forgotten.
+  @Test func aRequestThatComesTooSoonIsMadeUpFor() throws {
+    let keys = try keyPictures([.fir]) { picture in
+      let number: UInt8? = picture == 0 ? 1 : picture == 10 ? 2 : nil
+      return number.map {
+        RTCPFeedback.fullIntraRequest([RTCPFeedback.IntraRequest(ssrc: 1, number: $0)])
+      }
+    }
+    #expect(keys.count == 3, "\(keys)")
+    #expect(keys.last.map { (90_000...96_000).contains($0) } == true, "\(keys)")
   }
 
   @Test func whatIsNotSwitchedOnIsNotAnswered() throws {

@@ -125,6 +125,24 @@ import Testing
     #expect(try await withDeadline { await thread.join() } == .ended)
   }
 
+  /// A writer that changes the size of its pictures.
+  @Test func whatIsKnownHasTheParameterSetsThatCameLast() throws {
+    let (first, second) = (ByteBuffer(bytes: [0x67, 1]), ByteBuffer(bytes: [0x67, 2]))
+    let pictures = ByteBuffer(bytes: [0x68, 1])
+    let stream = LiveStream(name: "test", for: .many, isLive: true, wanted: [.video])
+    stream.open(
+      LiveStream.Contents(
+        video: .init(codec: .h264, parameterSets: [.sequence: [first], .picture: [pictures]])))
+    #expect(stream.append(Self.unit(0, isKey: true)))
+    #expect(stream.knownContents?.video?.parameterSets[.sequence] == [first])
+    var unit = Self.unit(1, isKey: true)
+    unit.units.insert(second, at: 0)
+    #expect(stream.append(unit))
+    let sets = stream.knownContents?.video?.parameterSets
+    #expect(sets == [.sequence: [second], .picture: [pictures]])
+    #expect(try StreamDescription(of: .live(stream)).parameterSets == sets)
+  }
+
   @Test func whoeverWaitsForTheBeginningHearsOfTheEnd() async throws {
     let stream = LiveStream(name: "test", for: .one, isLive: true, wanted: [.video])
     let contents = Task { try await stream.contents() }

@@ -25,6 +25,17 @@ struct ProtectionOptions: ParsableArguments {
     }
   }
 
+  /// The first key of the file, if one is named.
+  ///
+  /// - Throws: that the file cannot be used.
+  func key() throws -> SRTPKeyMaterial? {
+    guard let keyFile else { return nil }
+    guard let key = try SRTPKeySource.file(keyFile).keys().first else {
+      throw SRTPError.keySource(keyFile, .empty)
+    }
+    return key
+  }
+
   /// The first key of the file as `a=crypto` has it (RFC 4568 §9.1), for a description in TLS.
   ///
   /// - Throws: that the file cannot be used.

@@ -180,6 +180,7 @@ struct RTPSendCommand: AsyncParsableCommand {
       try sound.check(source: source, destination, packets, feedback)
     }
     try checkMatrix()
+    try checkSource()
     try checkScopes()
     try load.check(destination)
     try checkLoad()
@@ -315,6 +316,22 @@ struct RTPSendCommand: AsyncParsableCommand {
 
   /// Whether a source is a device of V4L2.
   static func isCamera(_ source: String) -> Bool { source.hasPrefix("/dev/video") }
+
+  /// Throws if several runs would have one SSRC under one key: each begins to count anew, and what
+  /// is encrypted twice with the same numbers is encrypted no more (RFC 3711 §9.1).
+  private func checkSource() throws {
+    guard protection.keyFile != nil, packets.ssrc != nil else { return }
+    switch destination {
+    case .send: return
+    case .listen where listening.once: return
+    case .listen:
+      throw ValidationError(
+        "--ssrc with --srtp-key-file is for one client; add --once, or leave one of them out")
+    case .serveHTTP, .serveRTSP:
+      throw ValidationError(
+        "--ssrc cannot be chosen with --srtp-key-file where each client has a stream of its own")
+    }
+  }
 
   private func checkMatrix() throws {
     guard packets.fec?.matrix != nil else { return }

@@ -31,24 +31,24 @@ struct Session {
     let lives = try command.pairs.map { try liveStream($0.source, $0.destination) }
     defer { for live in lives { live?.stop() } }
     signals?.call { for live in lives { live?.stop() } }
-    for live in lives.compactMap({ $0 }) {
+    let isServer = if case .serveRTSP = command.destination { true } else { false }
+    // Clients of RTSP wait for what they ask for, and for nothing else.
+    for live in isServer ? [] : lives.compactMap({ $0 }) {
       guard try await isBegun(live) else { return }
     }
     let log = try command.impairments.log.map { try VerdictLog(path: $0) }
     let onVerdicts = log.map { log in { @Sendable (verdicts: [Verdict]) in log.write(verdicts) } }
+    let key = try command.protection.key()
     // A source that cannot be opened must be reported before any client comes.
     let sender: Sender
     var description: RTPSend.SessionDescription?
-    if case .serveRTSP = command.destination {
-      var configuration = try server(seed: seed, lives)
-      for index in configuration.streams.indices {
-        configuration.streams[index].sending.onVerdicts = onVerdicts
-      }
+    if isServer {
+      let configuration = try server(seed: seed, lives, key, onVerdicts)
       DescriptorLimit.raise()
       sender = try await Sender.serve(configuration) { tell($0) }
     } else {
       var (configuration, session) = try stream(
-        command.source, to: command.destination, seed: seed, lives.first ?? nil)
+        command.source, to: command.destination, seed: seed, lives.first ?? nil, key)
       configuration.onVerdicts = onVerdicts
       sender = try await Sender.start(configuration) { tell($0) }
       description = session
@@ -108,6 +108,8 @@ struct Session {
     switch event {
     case .clientArrived(let client): say("sending to \(client.hostAndPort)")
     case .clientLeft(let client): say("\(client.hostAndPort) has gone")
+    case .clientReported(let client, let receptions):
+      for reception in receptions { say("\(client.hostAndPort): \(reception.line)") }
     case .clientIgnored(let client):
       say("ignoring the hello of \(client.hostAndPort) while another client is served")
     case .clientTooSlow(let client):
@@ -116,53 +118,16 @@ struct Session {
     }
   }
 
-  /// The server of all sources.
-  private func server(seed: UInt64, _ lives: [LiveStream?]) throws -> RTSPServerConfiguration {
-    let options = command.serving
-    var streams: [ServedStream] = []
-    var address = (host: "", port: 0)
-    for (index, pair) in try command.pairs.enumerated() {
-      guard case .serveRTSP(let host, let port, let name, let isSecure) = pair.destination else {
-        continue
-      }
-      address = (host, port)
-      let (sending, description) = try stream(
-        pair.source, to: pair.destination, seed: seed &+ UInt64(index), lives[index])
-      var served = ServedStream(name: name, sending: sending, description: description)
-      // A file without an end is the same for all, like the pattern and what is still being made.
-      if pair.source != "pattern", lives[index] == nil, command.media.repetitions.count != nil {
-        served.survey = try FileSurvey(
-          ofFile: pair.source, framesPerSecond: command.media.fps)
-      }
-      served.keepsNumbers = command.packets.setsNumbers
-      served.describe(crypto: isSecure ? try command.protection.cryptoAttribute() : nil)
-      streams.append(served)
-    }
-    var configuration = RTSPServerConfiguration(
-      streams: streams, host: address.host, port: address.port)
-    if let certificate = options.certificate, let key = options.key {
-      configuration.identity = RTSPServerConfiguration.Identity(
-        certificates: certificate, key: key)
-    }
-    if let path = options.accounts {
-      configuration.login = RTSPLogin(
-        accounts: try AccountFile(path).accounts, methods: options.auth?.methods ?? [.digest])
-    }
-    configuration.group = options.multicast?.group
-    configuration.servesOnce = command.listening.once
-    configuration.quirks = try command.impairments.plan(over: Impairments()).quirksEver
-    return configuration
-  }
-
   /// How a source is sent, and its description, in which the address is still to be set.
-  private func stream(
-    _ source: String, to destination: Destination, seed: UInt64, _ live: LiveStream?
+  func stream(
+    _ source: String, to destination: Destination, seed: UInt64, _ live: LiveStream?,
+    _ key: SRTPKeyMaterial?
   ) throws -> (SenderConfiguration, RTPSend.SessionDescription) {
     let sound = try soundDescription(source, destination, live)
     let recipe = live.map { .live($0) } ?? recipe(source)
     let video = command.sound.noVideo ? nil : try StreamDescription(of: recipe)
     if let video { try command.packets.packetization.check(for: video.codec) }
-    let configuration = try configuration(source, destination, seed: seed, sound, live)
+    let configuration = try configuration(source, destination, seed: seed, sound, live, key)
     var session = RTPSend.SessionDescription(
       video, payloadType: command.packets.payloadType,
       packetization: command.packets.packetization,
@@ -212,17 +177,13 @@ struct Session {
 
   private func configuration(
     _ source: String, _ destination: Destination, seed: UInt64, _ sound: SoundDescription?,
-    _ live: LiveStream?
+    _ live: LiveStream?, _ key: SRTPKeyMaterial?
   ) throws -> SenderConfiguration {
     var dice = SplitMix64(seed: seed)
     var feed = feed(source, command.packets.stream(&dice))
     if let live { feed.recipe = .live(live) }
-    if let path = command.protection.keyFile {
-      let keys = try SRTPKeySource.file(path).keys()
-      guard let key = keys.first else { throw SRTPError.keySource(path, .empty) }
-      feed.key = key
-      feed.rollover = command.protection.rollover
-    }
+    feed.key = key
+    feed.rollover = command.protection.rollover
     let impairments = try command.impairments.impairments
     // That of the networks.
     _ = dice.next()

@@ -67,3 +67,15 @@ struct Summary {
     return "{" + fields.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}\n"
   }
 }
+
+extension ReportedReception {
+  /// One line for people.
+  var line: String {
+    func milliseconds(_ duration: Duration) -> String {
+      String(format: "%.1f ms", Double(duration / .microseconds(1)) / 1000)
+    }
+    var line = "\(track): \(lost) packets lost, jitter \(milliseconds(jitter))"
+    if let roundTrip { line += ", round trip \(milliseconds(roundTrip))" }
+    return line
+  }
+}

@@ -12,16 +12,19 @@ final class MediaRelay {
   private let client: SocketAddress
   private let driver: PathDriver
   private let paths: ProxyPaths
+  /// Where RTSP goes, which sends the media too, unless the answer names another host.
+  private let target: SocketAddress
   private var server: SocketAddress?
   private var serverPorts = (media: 0, control: 0)
 
   init(
-    near: [DatagramPort], far: [DatagramPort], client: SocketAddress,
+    near: [DatagramPort], far: [DatagramPort], client: SocketAddress, target: SocketAddress,
     ports: (media: Int, control: Int), _ paths: ProxyPaths, client number: Int, track: Int
   ) {
     self.near = near
     self.far = far
     self.client = client
+    self.target = target
     self.ports = ports
     self.paths = paths
     driver = paths.open(for: client.with(port: ports.media), client: number, track: track)
@@ -35,8 +38,9 @@ final class MediaRelay {
         guard let self, origin.ipAddress == self.client.ipAddress else { return }
         driver.offer(bytes, .toServer, channel: channel)
       }
-      far[channel].onDatagram = { [weak self] bytes, _ in
-        self?.driver.offer(bytes, .toClient, channel: channel)
+      far[channel].onDatagram = { [weak self] bytes, origin in
+        guard let self, isOfServer(origin) else { return }
+        driver.offer(bytes, .toClient, channel: channel)
       }
       for port in [near[channel], far[channel]] {
         port.onReadComplete = { [weak self] in self?.driver.run() }
@@ -53,6 +57,11 @@ final class MediaRelay {
   func connect(to address: SocketAddress, media: Int, control: Int) {
     server = address
     serverPorts = (media, control)
+  }
+
+  /// Servers behind address translation name a host that they do not send from.
+  private func isOfServer(_ origin: SocketAddress) -> Bool {
+    origin.ipAddress == target.ipAddress || origin.ipAddress == server?.ipAddress
   }
 
   func close() -> EventLoopFuture<Void> { paths.close(driver, near + far) }

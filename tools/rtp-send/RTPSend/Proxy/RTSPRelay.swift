@@ -165,7 +165,7 @@ final class RTSPRelay {
       var request = request
       if case .success(let (near, far)) = result {
         let media = MediaRelay(
-          near: near.value, far: far.value, client: address, ports: ports,
+          near: near.value, far: far.value, client: address, target: self.target, ports: ports,
           self.paths, client: self.number, track: self.trackCount)
         self.trackCount += 1
         if self.isOver {

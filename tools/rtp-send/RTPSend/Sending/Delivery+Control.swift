@@ -31,8 +31,8 @@ extension Delivery {
     }
   }
 
-  func requestKeyPicture() {
-    for track in tracks { track.feed.requestKeyPicture() }
+  mutating func requestKeyPicture(at now: Instant) {
+    for index in tracks.indices { tracks[index].feed.requestKeyPicture(at: now) }
   }
 
   /// Processes RTCP from a receiver; the answers go through the simulated network too.
@@ -43,6 +43,16 @@ extension Delivery {
           packet.bytes, label: packet.portOffset, at: now, as: .answer)
       }
     }
+  }
+
+  /// What receivers have reported since the last call, by tracks, with the rates of their clocks.
+  mutating func takeReceptions() -> [Int: (report: ReceptionReport, rate: Int)] {
+    var receptions: [Int: (report: ReceptionReport, rate: Int)] = [:]
+    for index in tracks.indices {
+      guard let report = tracks[index].feed.takeReception() else { continue }
+      receptions[index] = (report, tracks[index].feed.clock.rate)
+    }
+    return receptions
   }
 
   public var feedback: FeedbackCounters {

@@ -76,6 +76,11 @@ public struct Delivery {
     tracks.reduce(into: ImpairmentCounters()) { $0.add($1.network.counters) }
   }
 
+  /// Those of the pictures that are sent now, once they are known.
+  var parameterSets: [Codec.ParameterSet: [ByteBuffer]]? {
+    tracks.lazy.compactMap(\.feed.parameterSets).first
+  }
+
   /// What became of the packets of one track.
   public func counters(ofTrack index: Int) -> ImpairmentCounters {
     tracks[index].network.counters
@@ -150,6 +155,7 @@ public struct Delivery {
     }
     forgiveDebt(at: now)
     lastStep = now
+    for index in tracks.indices { tracks[index].feed.makeUpForRequests(at: now) }
     var count = 0
     var only: Int?
     while count < Self.longestStep, let index = nextTrack, index == only ?? index,

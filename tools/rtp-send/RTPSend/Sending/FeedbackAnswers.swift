@@ -80,10 +80,10 @@ struct FeedbackAnswers {
   /// are.
   mutating func take(_ message: RTCPFeedback, from requester: UInt32) -> Answer {
     switch message {
-    case .genericNACK(_, let entries) where configuration.requests.contains(.nack):
+    case .genericNACK(let media, let entries) where configuration.requests.contains(.nack):
       let numbers = entries.prefix(Self.maximumAnswers).flatMap(\.numbers)
       counters.requested += numbers.count
-      let packets = numbers.prefix(Self.maximumAnswers).compactMap { packet($0) }
+      let packets = numbers.prefix(Self.maximumAnswers).compactMap { packet($0, of: media) }
       counters.resent += packets.count
       return configuration.retransmissionPayloadType == nil ? .asSent(packets) : .clear(packets)
     case .pictureLossIndication where configuration.requests.contains(.pli):
@@ -110,11 +110,14 @@ struct FeedbackAnswers {
 
   mutating func noteCompound() { counters.compounds += 1 }
 
-  private mutating func packet(_ number: SequenceNumber) -> ByteBuffer? {
+  /// Other tracks have the same numbers, and their requests come here too.
+  private mutating func packet(_ number: SequenceNumber, of media: UInt32) -> ByteBuffer? {
     guard !history.isEmpty, let packet = history[Int(number.rawValue) % history.count] else {
       return nil
     }
-    guard Self.number(of: packet) == number.rawValue else { return nil }
+    guard Self.number(of: packet) == number.rawValue,
+      packet.getInteger(at: packet.readerIndex + 8) == media
+    else { return nil }
     guard let type = configuration.retransmissionPayloadType else { return packet }
     // Correction packets among the media have another type than the one that is repeated.
     guard let original = try? RTPPacket(parsing: packet), original.payloadType == payloadType

@@ -33,7 +33,7 @@ final class HTTPClientSession: ChannelInboundHandler {
     guard request.method == .GET else { return close(context) }
     server.arrived(context.channel)
     do {
-      run = try StreamRun(server.configuration, unixNanoseconds: WallClock.unixNanoseconds) {
+      run = try StreamRun(server.nextRun(), unixNanoseconds: WallClock.unixNanoseconds) {
         self.now
       }
       run?.notify(SourceReady.event(for: context.channel))

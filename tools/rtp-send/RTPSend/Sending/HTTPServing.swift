@@ -12,6 +12,7 @@ final class HTTPServing {
   var turns = LoopTurns()
   private let promise: EventLoopPromise<SendReport>
   private var listener: (any Channel)?
+  private var runs: ConfiguredRuns
   private var clients: [ObjectIdentifier: any Channel] = [:]
   private var report = SendReport()
   private var failure: (any Error)?
@@ -22,6 +23,7 @@ final class HTTPServing {
     onEvent: @escaping @Sendable (SenderEvent) -> Void
   ) {
     self.configuration = configuration
+    runs = ConfiguredRuns(configuration)
     self.promise = promise
     self.onEvent = onEvent
   }
@@ -32,6 +34,9 @@ final class HTTPServing {
     clients[ObjectIdentifier(client)] = client
     if let address = client.remoteAddress { onEvent(.clientArrived(address)) }
   }
+
+  /// What the next client is sent.
+  func nextRun() -> SenderConfiguration { runs.next() }
 
   /// A client has had all, or has gone; the last one ends a server that was stopped.
   func left(_ client: any Channel, with report: SendReport, after ending: SendReport.Ending) {

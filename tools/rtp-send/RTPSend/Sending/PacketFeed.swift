@@ -108,6 +108,8 @@ public struct PacketFeed {
   private var matrix: ParityMatrix?
   private var protector: SRTPProtector?
   private var answers: FeedbackAnswers
+  private var keyPictures = KeyPictureRequests()
+  private var reception: ReceptionReport?
   private var lastTicks: Int64 = 0
   private var isFinished = false
   private var quirky = QuirkyPackets()
@@ -172,6 +174,7 @@ public struct PacketFeed {
       lastTicks = batch.ticks
       happen(until: clock.nanoseconds(of: batch.ticks))
       if batch.isRandomAccess {
+        keyPictures.satisfy()
         stream.beginGroupOfPictures(changesSource: batch.quirks.contains(.ssrcPerGroup))
       }
       let packets = try finished(
@@ -218,7 +221,19 @@ public struct PacketFeed {
 
   mutating func follow(_ timeline: Timeline) { payloads.timeline = timeline }
 
-  func requestKeyPicture() { payloads.requestKeyPicture() }
+  /// The parameter sets of the pictures that came last from the source, once they are known.
+  var parameterSets: [Codec.ParameterSet: [ByteBuffer]]? { payloads.parameterSets }
+
+  /// Has the source make a key picture, now or as soon as it may be asked again.
+  mutating func requestKeyPicture(at now: Instant) {
+    keyPictures.want()
+    makeUpForRequests(at: now)
+  }
+
+  /// Asks the source for the key picture that came too soon after another.
+  mutating func makeUpForRequests(at now: Instant) {
+    if keyPictures.take(at: now) { payloads.requestKeyPicture() }
+  }
 
   /// A compound RTCP packet of the stream, in the form in which it is sent.
   public mutating func protected(_ compound: ByteBuffer) throws -> ByteBuffer {
@@ -228,17 +243,22 @@ public struct PacketFeed {
   /// Requests and answers so far.
   public var feedback: FeedbackCounters { answers.counters }
 
+  /// What the receivers' RTCP said last of the present source, since the last call.
+  mutating func takeReception() -> ReceptionReport? { reception.take() }
+
   /// Takes RTCP that a receiver sent back, and gives the packets that answer it, as they are sent.
   ///
   /// Unknown requests are ignored. A requested key picture is the source's next one, which a live
   /// source makes at once.
   public mutating func answer(_ datagram: ByteBuffer, at now: Instant) -> [Packet] {
-    guard !requests.requests.isEmpty, RTCPPacket.recognizes(datagram) else {
-      return []
-    }
+    guard RTCPPacket.recognizes(datagram) else { return [] }
     var compound: ByteBuffer? = datagram
     if protector != nil { compound = protector?.unprotect(control: datagram, at: now) }
-    guard let compound, let messages = try? RTCPPacket.parse(compound: compound) else { return [] }
+    guard let compound else { return [] }
+    let own = ReceptionReport.reports(in: compound).last { $0.ssrc == stream.ssrc }
+    reception = own ?? reception
+    guard !requests.requests.isEmpty, let messages = try? RTCPPacket.parse(compound: compound)
+    else { return [] }
     answers.noteCompound()
     var packets: [ByteBuffer] = []
     for case .feedback(let message, let requester) in messages
@@ -246,7 +266,7 @@ public struct PacketFeed {
       switch answers.take(message, from: requester) {
       case .asSent(let again): packets += again
       case .clear(let again): packets += again.compactMap { try? protected($0) }
-      case .keyPicture: payloads.requestKeyPicture()
+      case .keyPicture: requestKeyPicture(at: now)
       }
     }
     let offset = requests.portOffset

@@ -53,6 +53,8 @@ struct PassageBeginning: Sendable, Hashable {
   var speed = 1.0
   /// By tracks: the number of the first packet that follows, and the timestamp of `start`.
   var packets: [Int: FirstPacket] = [:]
+  /// Whether it is another part than the one before, so that what waits of that is left out.
+  var isElsewhere = false
 
   struct FirstPacket: Sendable, Hashable {
     var sequence: UInt16

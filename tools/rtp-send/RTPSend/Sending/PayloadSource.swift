@@ -13,6 +13,8 @@ protocol PayloadSource {
   /// What the next access unit completed, which may be no payload.
   mutating func next() throws -> Supply<PayloadBatch>
   func requestKeyPicture()
+  /// Those of the pictures that came last, once they are known.
+  var parameterSets: [Codec.ParameterSet: [ByteBuffer]]? { get }
   /// How the times of the source become those of the batches.
   var timeline: Timeline { get set }
   /// Goes on at `time`, or with pictures at the key picture before it; returns the time there, or
@@ -44,6 +46,7 @@ struct VideoPayloads: PayloadSource {
 
   private let configuration: PacketFeed.Configuration
   private let codec: Codec
+  private var known: KnownVideo
   var timeline = Timeline()
   private let source: RepeatedSource
   private var packetizer: any Packetizer
@@ -63,6 +66,7 @@ struct VideoPayloads: PayloadSource {
     self.plan = plan
     let first = try configuration.recipe.make()
     codec = first.codec
+    known = KnownVideo(codec)
     quirky = QuirkyPayloads(codec: codec)
     let (recipe, period, clock) = (configuration.recipe, configuration.period, clock)
     source = RepeatedSource(
@@ -91,6 +95,7 @@ struct VideoPayloads: PayloadSource {
     if unitCount > 0 { interval = unit.decodingTicks.subtractingSaturating(lastTicks) }
     unitCount += 1
     lastTicks = unit.decodingTicks
+    for unit in unit.units { known.take(unit) }
     if configuration.stripsParameterSets {
       unit.units.removeAll { codec.parameterSet($0) != nil }
     }
@@ -109,6 +114,10 @@ struct VideoPayloads: PayloadSource {
   }
 
   func requestKeyPicture() { source.requestKeyPicture() }
+
+  var parameterSets: [Codec.ParameterSet: [ByteBuffer]]? {
+    known.isDecodable ? known.byKind : nil
+  }
 
   mutating func seek(to time: Int64, in survey: FileSurvey) throws -> Int64? {
     isFinished = false
@@ -213,6 +222,9 @@ struct SoundPayloads: PayloadSource {
   }
 
   func requestKeyPicture() {}
+
+  /// Sound has none.
+  var parameterSets: [Codec.ParameterSet: [ByteBuffer]]? { nil }
 
   mutating func seek(to time: Int64, in survey: FileSurvey) throws -> Int64? {
     isFinished = false

@@ -49,12 +49,24 @@ public enum SenderEvent: Sendable, Hashable {
   case clientArrived(SocketAddress)
   /// The client was silent for three heartbeat intervals.
   case clientLeft(SocketAddress)
+  /// What a client has reported of its tracks; said once, at its end.
+  case clientReported(SocketAddress, [ReportedReception])
   /// Another client said hello while one was served; said once for each that comes after another.
   case clientIgnored(SocketAddress)
   /// A client takes a live stream more slowly than it is made; said once for each.
   case clientTooSlow(SocketAddress)
   /// One of several streams cannot be read or encoded.
   case streamFailed(name: String, reason: String)
+}
+
+extension SenderEvent {
+  /// What a client has reported, by tracks, if that is anything.
+  static func reported(_ receptions: [Int: ReportedReception], by client: SocketAddress)
+    -> SenderEvent?
+  {
+    guard !receptions.isEmpty else { return nil }
+    return .clientReported(client, receptions.sorted { $0.key < $1.key }.map(\.value))
+  }
 }
 
 /// The totals over all clients.

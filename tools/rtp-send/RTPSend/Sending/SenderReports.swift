@@ -51,11 +51,16 @@ public struct SenderReports: Sendable {
     on stream: SenderAccount, timestamp: UInt32, _ unixNanoseconds: UInt64,
     to bytes: inout ByteBuffer
   ) {
-    let (seconds, nanoseconds) = unixNanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
-    let fraction = (nanoseconds << 32) / 1_000_000_000
-    let ntpTime = (seconds &+ Self.secondsFromNTPToUnixEpoch) << 32 | fraction
+    let ntpTime = Self.ntpTime(unixNanoseconds)
     bytes.writeMultipleIntegers(UInt8(0x80), UInt8(200), UInt16(6), stream.ssrc, ntpTime)
     bytes.writeMultipleIntegers(timestamp, stream.packetCount, stream.octetCount)
+  }
+
+  /// Seconds since 1900 in the upper 32 bits, their fraction in the lower (§4).
+  static func ntpTime(_ unixNanoseconds: UInt64) -> UInt64 {
+    let (seconds, nanoseconds) = unixNanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+    let fraction = (nanoseconds << 32) / 1_000_000_000
+    return (seconds &+ secondsFromNTPToUnixEpoch) << 32 | fraction
   }
 
   private func writeDescription(of ssrc: UInt32, hasEnd: Bool, to bytes: inout ByteBuffer) {

@@ -7,6 +7,7 @@ final class SendingSession: ChannelInboundHandler {
   typealias OutboundOut = AddressedEnvelope<ByteBuffer>
 
   private let configuration: SenderConfiguration
+  private var runs: ConfiguredRuns
   private let onEvent: @Sendable (SenderEvent) -> Void
   private let promise: EventLoopPromise<SendReport>
   private let loop: NIOIsolatedEventLoop
@@ -14,6 +15,8 @@ final class SendingSession: ChannelInboundHandler {
   private var presence: ClientPresence?
   private var remote: SocketAddress?
   private var run: StreamRun?
+  /// What the client reported last, by tracks.
+  private var receptions: [Int: ReportedReception] = [:]
   private var report = SendReport()
   private var lastIgnored: SocketAddress?
   private var timer: Scheduled<Void>?
@@ -29,6 +32,7 @@ final class SendingSession: ChannelInboundHandler {
     onEvent: @escaping @Sendable (SenderEvent) -> Void
   ) {
     self.configuration = configuration
+    runs = ConfiguredRuns(configuration)
     self.remote = remote
     self.promise = promise
     self.onEvent = onEvent
@@ -63,6 +67,7 @@ final class SendingSession: ChannelInboundHandler {
   private func answer(_ envelope: AddressedEnvelope<ByteBuffer>, _ context: ChannelHandlerContext) {
     guard run != nil, envelope.remoteAddress.ipAddress == remote?.ipAddress else { return }
     run?.answer(envelope.data, at: now)
+    receptions.merge(run?.takeReceptions(at: now) ?? [:]) { $1 }
     // More may be waiting to be read, and one look answers all of them.
     timer?.cancel()
     timer = loop.scheduleTask(deadline: .now()) { self.tick(context) }
@@ -99,7 +104,7 @@ final class SendingSession: ChannelInboundHandler {
 
   private func begin(_ context: ChannelHandlerContext) {
     do {
-      run = try StreamRun(configuration, unixNanoseconds: WallClock.unixNanoseconds) { self.now }
+      run = try StreamRun(runs.next(), unixNanoseconds: WallClock.unixNanoseconds) { self.now }
       run?.notify(SourceReady.event(for: context.channel))
       // Whatever came before there was anybody to notify.
       goOn(context)
@@ -170,6 +175,7 @@ final class SendingSession: ChannelInboundHandler {
   }
 
   private func leave(_ client: SocketAddress, _ context: ChannelHandlerContext) {
+    tellReceptions(of: client)
     onEvent(.clientLeft(client))
     if configuration.servesOnce {
       end(.clientLeft, context)
@@ -178,6 +184,11 @@ final class SendingSession: ChannelInboundHandler {
       remote = nil
       lastIgnored = nil
     }
+  }
+
+  private func tellReceptions(of client: SocketAddress) {
+    if let event = SenderEvent.reported(receptions, by: client) { onEvent(event) }
+    receptions = [:]
   }
 
   /// Adds what the run did to the report, and forgets it.
@@ -191,6 +202,7 @@ final class SendingSession: ChannelInboundHandler {
     guard !hasEnded else { return }
     hasEnded = true
     timer?.cancel()
+    if let remote { tellReceptions(of: remote) }
     if let remote, ending != .clientLeft {
       for packet in run?.goodbye(at: now) ?? [] { write(packet, to: remote, context) }
       context.flush()

@@ -205,6 +205,7 @@ public struct SessionDescription: Sendable {
       parameters.append("packetization-mode=\(mode)")
       if isInterleaved {
         parameters.append("sprop-interleaving-depth=\(Interleaver.depth)")
+        parameters.append("sprop-deint-buf-req=\(description.interleavedBytes)")
         parameters.append("sprop-max-don-diff=\(Interleaver.maximumDifference)")
       }
       // profile_idc, the constraint flags and level_idc follow the header of the SPS.
@@ -222,6 +223,7 @@ public struct SessionDescription: Sendable {
       if isInterleaved {
         parameters.append("sprop-max-don-diff=\(Interleaver.maximumDifference)")
         parameters.append("sprop-depack-buf-nalus=\(Interleaver.depth)")
+        parameters.append("sprop-depack-buf-bytes=\(description.interleavedBytes)")
       }
       let named: [(String, Codec.ParameterSet)] = [
         ("sprop-vps", .video), ("sprop-sps", .sequence), ("sprop-pps", .picture),

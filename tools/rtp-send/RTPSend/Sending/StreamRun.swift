@@ -29,6 +29,7 @@ public struct StreamRun {
   private var report = SendReport()
   /// The track of pictures, if there is one.
   private let videoTrack: Int?
+  private let names: [String]
   /// As configured, before a client asks for another.
   private let speed: Double
   /// The last passage, and whether it is the whole source at its own pace.
@@ -60,6 +61,7 @@ public struct StreamRun {
     controlOffset = configuration.controlOffset
     speed = configuration.pacing.speed
     videoTrack = configuration.tracks.firstIndex { $0.media.isVideo }
+    names = configuration.tracks.map(\.media.name)
     patience =
       configuration.tracks.contains { $0.media.feedback.requests.contains(.nack) }
       ? 1_000_000_000 : 0
@@ -147,7 +149,23 @@ public struct StreamRun {
     delivery.answers(to: datagram, at: now)
   }
 
-  func requestKeyPicture() { delivery.requestKeyPicture() }
+  /// How the tracks came through to the receiver whose RTCP was taken last, if that said so.
+  mutating func takeReceptions(at now: Instant) -> [Int: ReportedReception] {
+    let time = SenderReports.ntpTime(unixNanoseconds(at: now))
+    return Dictionary(
+      uniqueKeysWithValues: delivery.takeReceptions().map { track, own in
+        let jitter = Int64(own.report.jitter) * 1_000_000_000 / Int64(own.rate)
+        let reception = ReportedReception(
+          track: names[track], lost: Int(own.report.lost), jitter: .nanoseconds(jitter),
+          roundTrip: own.report.roundTrip(at: time))
+        return (track, reception)
+      })
+  }
+
+  mutating func requestKeyPicture(at now: Instant) { delivery.requestKeyPicture(at: now) }
+
+  /// The parameter sets of the pictures that are sent now, once they are known.
+  var parameterSets: [Codec.ParameterSet: [ByteBuffer]]? { delivery.parameterSets }
 
   /// Whether there is anything that goes on while nothing is due.
   var isLive: Bool { delivery.isLive }
@@ -162,19 +180,24 @@ public struct StreamRun {
     isPrepared = true
   }
 
-  /// Plays a part of a file: another one, or goes on with the present one.
+  /// Plays a part of a file: another one, or goes on with the present one, of which `waiting` is
+  /// still with its client.
   ///
   /// - Throws: ``SendError`` when it cannot be read there.
   mutating func play(
-    _ wanted: Passage, in survey: FileSurvey, at now: Instant
+    _ wanted: Passage, in survey: FileSurvey, behind waiting: [PacketFeed.Packet] = [],
+    at now: Instant
   ) throws -> PassageBeginning {
     var wanted = wanted
     // Sound alone has one pace.
     if videoTrack == nil { wanted.scale = 1 }
-    if wanted.start == nil, isFinished { wanted.start = 0 }
+    if wanted.start == nil, isFinished, !waiting.contains(where: { !$0.isControl }) {
+      wanted.start = 0
+    }
     let isAtBeginning = report.datagrams == 0 && wanted.start ?? 0 <= 0
     let isSame = wanted.scale == passage.scale && wanted.speed == passage.speed
-    if isSame, wanted.end == nil, wanted.start == nil || isAtBeginning {
+    let goesOn = isSame && wanted.end == nil && (wanted.start == nil || isAtBeginning)
+    if goesOn {
       wanted.end = isAtBeginning ? nil : passage.end
       resume(at: now)
     } else {
@@ -186,7 +209,8 @@ public struct StreamRun {
       isPrepared = true
     }
     passage = wanted
-    var beginning = beginning(behind: [])
+    var beginning = beginning(behind: goesOn ? waiting : [])
+    beginning.isElsewhere = !goesOn
     let begin = beginning.start.map { delivery.sourceTime(of: $0) } ?? delivery.position
     beginning.start = max(0, begin.subtractingSaturating(survey.start))
     beginning.end = wanted.end ?? survey.duration
@@ -257,10 +281,8 @@ public struct StreamRun {
   private mutating func compounds(at now: Instant, isLast: Bool) -> [PacketFeed.Packet] {
     var packets: [PacketFeed.Packet] = []
     for (track, stream) in delivery.streams.enumerated() where stream.packetCount > 0 {
-      let elapsed = begin.nanoseconds(to: now)
-      let quirks = clockPlan.quirks(at: elapsed)
-      let leaps = clockPlan.clockJumps(until: elapsed)
-      let time = wallClock &+ UInt64(bitPattern: elapsed.addingSaturating(leaps))
+      let quirks = clockPlan.quirks(at: begin.nanoseconds(to: now))
+      let time = unixNanoseconds(at: now)
       let timestamp = delivery.timestamp(at: now, ofTrack: track)
       let compound =
         isLast
@@ -278,6 +300,13 @@ public struct StreamRun {
           track: track, isControl: true, isAmongMedia: isAmongMedia))
     }
     return packets
+  }
+
+  /// The time of day, with the leaps of the plan.
+  private func unixNanoseconds(at now: Instant) -> UInt64 {
+    let elapsed = begin.nanoseconds(to: now)
+    let leaps = clockPlan.clockJumps(until: elapsed)
+    return wallClock &+ UInt64(bitPattern: elapsed.addingSaturating(leaps))
   }
 
   private mutating func notePackets() {

@@ -1,4 +1,5 @@
 public import Impairment
+import Transports
 
 /// One track of a session: what is sent, through which network, and to which port.
 public struct TrackConfiguration: Sendable {
@@ -37,6 +38,14 @@ public struct TrackConfiguration: Sendable {
           sound.stream = newValue
           self = .sound(sound)
         }
+      }
+    }
+
+    /// What everything is protected with, if it is.
+    var key: SRTPKeyMaterial? {
+      switch self {
+      case .video(let video): video.key
+      case .sound(let sound): sound.key
       }
     }
 

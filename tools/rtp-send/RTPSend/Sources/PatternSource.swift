@@ -125,8 +125,9 @@ extension PatternConfiguration {
   fileprivate func form(ofFrame number: Int) -> PatternSource.Form {
     let time = Int64(number).multipliedSaturating(by: 1_000_000_000) / Int64(framesPerSecond)
     let size = plan.size(at: time) ?? (width, height)
-    let changes = plan.events(in: 0..<time.addingSaturating(1)).count { $0 == .parameterSets }
-    return PatternSource.Form(width: size.0, height: size.1, parameterSets: changes)
+    return PatternSource.Form(
+      width: size.0, height: size.1,
+      parameterSets: Int(clamping: plan.parameterSetChanges(until: time)))
   }
 
   fileprivate func painter(_ form: PatternSource.Form) -> PatternPainter {

@@ -55,6 +55,22 @@ import Testing
     #expect(plan.events(in: 0..<Int64.max).count < 10_000)
   }
 
+  /// A recorder runs for weeks.
+  @Test func whatAddsUpDoesSoInEveryRound() throws {
+    let plan = try PlanText.parse("0 jump clock 1s\n500ms parameter-sets\nrepeat 1")
+    let second: Int64 = 1_000_000_000
+    for rounds in [1, 1000, 1001, 1_000_000] as [Int64] {
+      #expect(plan.clockJumps(until: rounds * second - 1) == rounds * second)
+      #expect(plan.parameterSetChanges(until: rounds * second - 1) == rounds)
+    }
+    #expect(plan.clockJumps(until: .max) == .max)
+    #expect(plan.clockJumps(until: -1) == 0)
+    let once = try PlanText.parse("2 jump clock -1h, parameter-sets")
+    #expect(once.clockJumps(until: .max) == -3600 * second)
+    #expect(once.parameterSetChanges(until: 2 * second - 1) == 0)
+    #expect(once.parameterSetChanges(until: 2 * second) == 1)
+  }
+
   @Test func sizesHoldForTheirTime() throws {
     let plan = try PlanText.parse("1-2 size 640x360\n1.5 size 320x240")
     #expect(plan.size(at: 0) == nil)

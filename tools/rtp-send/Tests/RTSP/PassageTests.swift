@@ -150,6 +150,39 @@ import Testing
     #expect((ticks.max() ?? 0) - (ticks.min() ?? 0) < 4 * 90_000)
   }
 
+  /// A client that is slow pauses while it waits for the end of a picture.
+  @Test func whatIsStillWithTheClientComesBeforeTheRest() async throws {
+    func packet(_ sent: Sent) -> PacketFeed.Packet {
+      var bytes = ByteBuffer()
+      bytes.writeMultipleIntegers(
+        UInt8(0x80), UInt8(96), sent.sequence, sent.timestamp, UInt32(1))
+      return PacketFeed.Packet(bytes: bytes)
+    }
+    let folder = try TemporaryFolder()
+    let path = try await clip(folder, "a.mp4", Self.b)
+    let survey = try FileSurvey(ofFile: path, framesPerSecond: nil)
+    var play = try Play(path)
+    try play.go(seconds: 2)
+    let last = try #require(play.sent.last)
+    play.run.hold(at: play.now)
+    let beginning = try play.run.play(
+      Passage(), in: survey, behind: [packet(last)], at: play.now)
+    #expect(beginning.packets[0]?.sequence == last.sequence)
+    #expect(!beginning.isElsewhere)
+    #expect(abs(Double(beginning.start ?? 0) / 1e9 - 2) < 0.15)
+    // At the end of the file too: it does not begin again before the client has had it.
+    try play.go()
+    #expect(play.run.isFinished)
+    let end = try #require(play.sent.last)
+    let rest = try play.run.play(Passage(), in: survey, behind: [packet(end)], at: play.now)
+    #expect(rest.packets[0]?.sequence == end.sequence)
+    #expect(!rest.isElsewhere)
+    let other = try play.run.play(
+      Passage(start: 0), in: survey, behind: [packet(end)], at: play.now)
+    #expect(other.isElsewhere)
+    #expect(other.packets[0]?.sequence == end.sequence + 1)
+  }
+
   @Test func aRangeEnds() async throws {
     let folder = try TemporaryFolder()
     let path = try await clip(folder, "a.mp4", Self.b)

@@ -138,13 +138,17 @@ struct RTSPServingTests {
     if loops { feed.repetitions = nil }
     var sending = SenderConfiguration(feed: feed, destination: .listen(host: "", port: 0))
     sending.pacing = .mediaTime(speed: speed)
-    var served = ServedStream(
-      name: name, sending: sending,
-      description: SessionDescription(
+    return ServedStream(name: name, try content(sending, recipe))
+  }
+
+  func content(
+    _ sending: SenderConfiguration, _ recipe: SourceRecipe
+  ) throws -> ServedStream.Content {
+    ServedStream.Content(
+      sending,
+      SessionDescription(
         try StreamDescription(of: recipe), payloadType: 96, packetization: .nonInterleaved,
         address: try SocketAddress(ipAddress: "0.0.0.0", port: 0), multiplexesRTCP: false))
-    served.describe(crypto: nil)
-    return served
   }
 
   var pattern: SourceRecipe {
@@ -161,6 +165,17 @@ struct RTSPServingTests {
     configuration.limits = limits
     let sender = try await Sender.serve(configuration) { events.append($0) }
     return (sender, "rtsp://\(sender.localAddress.hostAndPort)/")
+  }
+
+  /// Changes how the pictures of a stream are sent.
+  static func change(
+    _ stream: inout ServedStream, _ change: (inout PacketFeed.Configuration) -> Void
+  ) throws {
+    guard case .video(var feed) = try #require(stream.content).sending.tracks[0].media else {
+      return
+    }
+    change(&feed)
+    stream.content?.sending.tracks[0].media = .video(feed)
   }
 
   /// The packets before and behind each gap.
@@ -218,7 +233,6 @@ struct RTSPServingTests {
       file, frames: 300, ["-c:v", "libx264", "-preset", "ultrafast", "-qp", "0", "-g", "5"])
     var film = try stream("film", .file(path: file.path), speed: 1000)
     film.survey = try FileSurvey(ofFile: file.path, framesPerSecond: nil)
-    film.describe(crypto: nil)
     film.keepsNumbers = true
     let (sender, base) = try await serve([film])
     let client = try await Viewer(sender.localAddress, receiveBuffer: 16 << 10)
@@ -366,7 +380,6 @@ struct RTSPServingTests {
     try FFmpeg.makeClip(file, ["-c:v", "libx264"])
     var film = try stream("film", .file(path: file.path))
     film.survey = try FileSurvey(ofFile: file.path, framesPerSecond: nil)
-    film.describe(crypto: nil)
     // If one stayed, the next could not come.
     var limits = RTSPServerConfiguration.Limits()
     (limits.connections, limits.sessions) = (1, 1)
@@ -401,9 +414,7 @@ struct RTSPServingTests {
 
   @Test func reportsOfStrangersAreNobodys() async throws {
     var live = try stream("live", pattern)
-    guard case .video(var feed) = live.sending.tracks[0].media else { return }
-    feed.feedback.requests = [.nack, .pli]
-    live.sending.tracks[0].media = .video(feed)
+    try Self.change(&live) { $0.feedback.requests = [.nack, .pli] }
     let (sender, base) = try await serve([live])
     let (media, stranger) = (try await Client(), try await Client())
     let port = media.address.port ?? 0

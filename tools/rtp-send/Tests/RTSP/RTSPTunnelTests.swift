@@ -79,9 +79,7 @@ struct RTSPTunnelTests {
 
   @Test func nothingIsReadWhileTheAnswersAreNotTaken() throws {
     let loop = EmbeddedEventLoop()
-    let server = RTSPServing(
-      RTSPServerConfiguration(streams: [], host: "127.0.0.1", port: 0), on: loop,
-      report: loop.makePromise(), onEvent: { _ in })
+    let server = EmbeddedClient.server(on: loop, report: loop.makePromise())
     let download = try EmbeddedClient(of: server, on: loop)
     try download.send(Self.head("GET", "abc"))
     let upload = try EmbeddedClient(of: server, on: loop)
@@ -99,37 +97,6 @@ struct RTSPTunnelTests {
     try download.channel.close().wait()
     loop.run()
     #expect(!upload.channel.isActive)
-  }
-
-  /// A connection in memory, and how often its bytes were asked for.
-  private struct EmbeddedClient {
-    let channel: EmbeddedChannel
-    let reads = Reads()
-
-    final class Reads: ChannelOutboundHandler {
-      typealias OutboundIn = ByteBuffer
-      typealias OutboundOut = ByteBuffer
-      var count = 0
-
-      func read(context: ChannelHandlerContext) { count += 1 }
-    }
-
-    init(of server: RTSPServing, on loop: EmbeddedEventLoop) throws {
-      channel = EmbeddedChannel(
-        handlers: [reads, RTSPConnection(server, on: loop)], loop: loop)
-      try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 9)).wait()
-    }
-
-    func send(_ text: String) throws { _ = try channel.writeInbound(ByteBuffer(string: text)) }
-
-    /// Whether it takes what it is sent.
-    var isTaking: Bool {
-      get { channel.isWritable }
-      nonmutating set {
-        channel.isWritable = newValue
-        channel.pipeline.fireChannelWritabilityChanged()
-      }
-    }
   }
 
   // MARK: On loopback

@@ -62,6 +62,8 @@ import Testing
     for parameter in named { #expect(format.contains(parameter), "\(format)") }
     if number == 0 {
       #expect(format.contains("packetization-mode=\(isInterleaved ? 2 : 1);"))
+      // RFC 6184 §8.1: mode 2 must have it, and the others must not.
+      #expect(format.contains("sprop-deint-buf-req=368640;") == isInterleaved, "\(format)")
     } else {
       #expect(format.contains("sprop-max-don-diff") == isInterleaved)
     }

@@ -16,6 +16,8 @@ struct ClientQueue {
   /// Whether packets are left out until a key picture comes.
   private(set) var isWaiting: Bool
   var isEmpty: Bool { packets.isEmpty }
+  /// All that waits, in its order.
+  var waiting: [PacketFeed.Packet] { Array(packets) }
   private(set) var byteCount = 0
 
   private var packets = CircularBuffer<PacketFeed.Packet>()
@@ -66,11 +68,6 @@ struct ClientQueue {
       taken.append(packet)
     }
     return taken
-  }
-
-  mutating func removeAll() {
-    packets.removeAll()
-    byteCount = 0
   }
 
   /// Leaves out what waits: up to the last key picture, if enough is free then, or all of it.

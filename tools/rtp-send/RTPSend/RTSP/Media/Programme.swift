@@ -6,8 +6,6 @@ import RTPWire
 /// What is live has one run for all clients, which rests while there are none. A file has a run for
 /// each client.
 final class Programme {
-  /// Key pictures are asked for no more often, however many clients come.
-  private static let requestInterval: Int64 = 1_000_000_000
   /// How long after the last packet goodbye is said where media go in datagrams.
   ///
   /// FFmpeg reads reports first, and leaves with what its socket still holds.
@@ -16,7 +14,7 @@ final class Programme {
   private static let longestBatch = 512
 
   let stream: ServedStream
-  private let sending: SenderConfiguration
+  private var sending: SenderConfiguration
   private unowned let server: RTSPServing
   private let loop: NIOIsolatedEventLoop
   private var run: StreamRun?
@@ -27,7 +25,6 @@ final class Programme {
   private var timer: Scheduled<Void>?
   /// When goodbye is said, once all has been sent.
   private var end: Instant?
-  private var lastRequest: Instant?
   /// What earlier runs sent.
   private(set) var report = SendReport()
 
@@ -41,7 +38,19 @@ final class Programme {
     self.loop = loop
   }
 
-  private var isLive: Bool { stream.survey == nil }
+  var isLive: Bool { stream.survey == nil }
+
+  /// The parameter sets in force, where they may have changed since the stream began.
+  var parameterSets: [Codec.ParameterSet: [ByteBuffer]]? {
+    for track in sending.tracks {
+      guard case .video(let video) = track.media, case .live(let source) = video.recipe else {
+        continue
+      }
+      // It goes on while nobody watches.
+      return source.knownContents?.video?.parameterSets
+    }
+    return run?.parameterSets
+  }
 
   /// The SSRC that the packets of a track have at first.
   func ssrc(ofTrack index: Int) -> UInt32 {
@@ -63,7 +72,12 @@ final class Programme {
       if players.isEmpty { run?.hold(at: now) }
     }
     if let survey = stream.survey {
-      return try run?.play(passage, in: survey, at: now) ?? PassageBeginning()
+      let beginning =
+        try run?.play(passage, in: survey, behind: player.waiting, at: now) ?? PassageBeginning()
+      // What follows is named in the answer, behind which it leaves.
+      run?.hold(at: now)
+      if beginning.isElsewhere { player.dropWaiting(waits: false) }
+      return beginning
     }
     var beginning = PassageBeginning()
     if !player.isStarted, isFresh || player.isMulticast || !group.packets.isEmpty {
@@ -82,26 +96,30 @@ final class Programme {
     let isFresh = run.map { $0.report(at: now).datagrams == 0 } ?? true
     if !players.contains(where: { $0 === player }) { players.append(player) }
     run?.resume(at: now)
-    if isLive, !isFresh {
+    if !isLive {
+      player.goOn()
+    } else if isFresh {
+      player.start(with: [], waits: false)
+    } else {
       let reports = run?.reports(at: now) ?? []
+      if player.isMulticast || group.packets.isEmpty { run?.requestKeyPicture(at: now) }
       if player.isMulticast {
-        requestKeyPicture(at: now)
         player.start(with: [], waits: true)
-        for report in reports { player.writeToGroup(report) }
+        var sent: Set<GroupPath> = []
+        player.writeToGroups(reports, but: &sent)
       } else {
-        if group.packets.isEmpty { requestKeyPicture(at: now) }
         player.start(with: reports + group.packets, waits: true)
       }
-      player.flush()
-    } else {
-      player.start(with: [], waits: false)
     }
+    player.flush()
     tick()
   }
 
   /// Stops sending to a client, for a while or for good.
   func stop(_ player: RTSPPlayer) {
     player.stop()
+    // A file goes on where it stopped.
+    if isLive { player.dropWaiting(waits: true) }
     players.removeAll { $0 === player }
     guard players.isEmpty else { return }
     run?.hold(at: server.now)
@@ -113,8 +131,9 @@ final class Programme {
   /// RTCP of a client.
   func receive(_ bytes: ByteBuffer, from player: RTSPPlayer) {
     let now = server.now
-    guard let packets = run?.answers(to: bytes, at: now), !packets.isEmpty else { return }
-    player.answer(packets, at: now)
+    guard let packets = run?.answers(to: bytes, at: now) else { return }
+    player.note(run?.takeReceptions(at: now) ?? [:])
+    if !packets.isEmpty { player.answer(packets, at: now) }
   }
 
   /// The last reports, to everybody.
@@ -201,17 +220,12 @@ final class Programme {
     for player in players { player.flush() }
   }
 
-  /// Sends to the groups, once for all clients that have joined them.
+  /// Sends to the groups, once for all clients that have joined them by the same interface.
   private func multicast(_ packets: [PacketFeed.Packet]) {
-    guard let member = players.first(where: \.isMulticast) else { return }
-    for packet in packets { member.writeToGroup(packet) }
-    member.flushGroup()
-  }
-
-  private func requestKeyPicture(at now: Instant) {
-    if let lastRequest, lastRequest.nanoseconds(to: now) < Self.requestInterval { return }
-    lastRequest = now
-    run?.requestKeyPicture()
+    var sent: Set<GroupPath> = []
+    for player in players where player.isMulticast {
+      player.writeToGroups(packets, but: &sent)
+    }
   }
 
   /// The source has ended: its clients hear so, and can still ask for another part.
@@ -225,6 +239,7 @@ final class Programme {
     if isLive {
       if let run { report.add(run.report(at: server.now)) }
       run = nil
+      sending = server.renumbered(sending, keepsNumbers: stream.keepsNumbers)
       group.forget()
     }
     for player in ended { player.finish() }

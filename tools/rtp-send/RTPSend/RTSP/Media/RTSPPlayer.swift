@@ -2,6 +2,8 @@ import NIOCore
 import RTPWire
 
 /// A client's session while it has media: its carriers, and what waits for it.
+///
+/// All of its tracks go the same way: in the connection, in datagrams, or to groups.
 final class RTSPPlayer {
   /// The most bytes that are framed at once from what waits.
   private static let chunk = 64 << 10
@@ -16,18 +18,22 @@ final class RTSPPlayer {
   private(set) var carriers: [Int: Carrier] = [:]
   private(set) var datagrams = 0
   private(set) var bytes = 0
+  /// What it reported last, by tracks.
+  private(set) var receptions: [Int: ReportedReception] = [:]
   /// Whether it was told about as a client.
   var hasPlayed = false
   private(set) var isStarted = false
   private var isEnding = false
   var remoteAddress: SocketAddress? { connection.remoteAddress }
   var skippedUnits: Int { earlierSkips + queue.skippedUnits }
+  /// What goes out before everything else.
+  var waiting: [PacketFeed.Packet] { queue.waiting }
 
   private let ports: MediaPorts?
   private var addresses: [Int: (rtp: SocketAddress, rtcp: SocketAddress)] = [:]
   private var groups: [Int: (rtp: SocketAddress, rtcp: SocketAddress)] = [:]
   private var channels = ChannelMap([:])
-  private var queue = ClientQueue(waits: true)
+  private var queue: ClientQueue
   private var earlierSkips = 0
   private var hasToldSkips = false
   private var allowance = ResendAllowance()
@@ -38,6 +44,7 @@ final class RTSPPlayer {
     self.programme = programme
     self.connection = connection
     self.ports = ports
+    queue = ClientQueue(waits: programme.isLive)
   }
 
   // MARK: What is set up
@@ -72,6 +79,14 @@ final class RTSPPlayer {
     addresses.flatMap { [($0.key, $0.value.rtp), ($0.key, $0.value.rtcp)] }
   }
 
+  /// The groups that its tracks go to, and the interface by which it came.
+  var memberships: [(group: MulticastGroup, host: String)] {
+    guard let host = ports?.host else { return [] }
+    var memberships: [(group: MulticastGroup, host: String)] = []
+    for case .multicast(let group) in carriers.values { memberships.append((group, host)) }
+    return memberships
+  }
+
   var isMulticast: Bool { !groups.isEmpty }
   var hasDatagrams: Bool { isMulticast || !addresses.isEmpty }
 
@@ -86,9 +101,14 @@ final class RTSPPlayer {
   /// Begins with `packets`, or with the next key picture if it `waits`.
   func start(with packets: [PacketFeed.Packet], waits: Bool) {
     stop()
-    isStarted = true
-    queue = ClientQueue(waits: waits)
+    dropWaiting(waits: waits)
     for packet in packets where carriers[packet.track] != nil { queue.add(packet) }
+    goOn()
+  }
+
+  /// Goes on with what waits, and then with whatever comes.
+  func goOn() {
+    isStarted = true
     drain()
   }
 
@@ -104,13 +124,18 @@ final class RTSPPlayer {
     connection.noteEnd(of: id)
   }
 
+  /// Sends nothing until it is started again; what waits goes on waiting.
   func stop() {
     isStarted = false
     isEnding = false
     timer?.cancel()
     timer = nil
+  }
+
+  /// Leaves out what waits; what comes next begins with a key picture if it `waits`.
+  func dropWaiting(waits: Bool) {
     earlierSkips += queue.skippedUnits
-    queue = ClientQueue(waits: true)
+    queue = ClientQueue(waits: waits)
   }
 
   func take(_ batch: PacketBatch) {
@@ -128,10 +153,17 @@ final class RTSPPlayer {
     }
   }
 
+  /// What it reports.
+  func note(_ receptions: [Int: ReportedReception]) {
+    self.receptions.merge(receptions) { $1 }
+  }
+
   /// What answers its own requests.
   func answer(_ packets: [PacketFeed.Packet], at now: Instant) {
     guard isStarted else { return }
-    write(Array(allowance.allowed(packets, at: now)))
+    let allowed = Array(allowance.allowed(packets, at: now))
+    var paths: Set<GroupPath> = []
+    if isMulticast { writeToGroups(allowed, but: &paths) } else { write(allowed) }
     flush()
   }
 
@@ -163,34 +195,37 @@ final class RTSPPlayer {
     }
   }
 
-  /// Sends a packet to the group of its track, which several clients have joined.
-  func writeToGroup(_ packet: PacketFeed.Packet) {
-    guard let address = groups[packet.track] else { return }
-    ports?.write(packet, to: packet.goesToControlPort ? address.rtcp : address.rtp)
-    datagrams += 1
-    bytes += packet.bytes.readableBytes
+  /// Sends to the groups of its tracks, where nobody has sent these packets by the same interface.
+  func writeToGroups(_ packets: [PacketFeed.Packet], but sent: inout Set<GroupPath>) {
+    guard let ports else { return }
+    let own = groups.keys.filter {
+      sent.insert(GroupPath(interface: ports.interface, track: $0)).inserted
+    }
+    for packet in packets where own.contains(packet.track) {
+      guard let address = groups[packet.track] else { continue }
+      ports.write(packet, to: packet.goesToControlPort ? address.rtcp : address.rtp)
+      note(packet)
+    }
   }
 
-  func flushGroup() { ports?.flush() }
-
   func flush() {
-    if !addresses.isEmpty { ports?.flush() }
+    if hasDatagrams { ports?.flush() }
     connection.flush()
   }
 
   private func write(_ packets: [PacketFeed.Packet]) {
-    guard !packets.isEmpty else { return }
-    if addresses.count < carriers.count {
-      let framed = packets.filter { addresses[$0.track] == nil }
-      send(channels.frames(of: framed))
-    }
-    guard !addresses.isEmpty else { return }
+    guard !addresses.isEmpty else { return send(channels.frames(of: packets)) }
     for packet in packets {
       guard let address = addresses[packet.track] else { continue }
       ports?.write(packet, to: packet.goesToControlPort ? address.rtcp : address.rtp)
-      datagrams += 1
-      bytes += packet.bytes.readableBytes
+      note(packet)
     }
+  }
+
+  /// Counts a datagram.
+  private func note(_ packet: PacketFeed.Packet) {
+    datagrams += 1
+    bytes += packet.bytes.readableBytes
   }
 
   private func send(_ frames: InterleavedFrames) {
@@ -206,4 +241,10 @@ final class RTSPPlayer {
     hasToldSkips = true
     connection.tellSlowness()
   }
+}
+
+/// A way to a group: each track leaves once by each interface, however many members have joined.
+struct GroupPath: Hashable {
+  var interface: String
+  var track: Int
 }

@@ -39,6 +39,17 @@ struct RTSPRequestReader: Sendable {
   private var bytes = ByteBuffer()
   /// Bytes at the front in which no head ends.
   private var searched = 0
+  /// The head at the front whose body is still to come, so that it is read once, in however many
+  /// pieces the body comes.
+  private var head: Head?
+
+  /// The head of a message, and the lengths of both parts.
+  private struct Head: Sendable {
+    var length: Int
+    var bodyLength: Int
+    /// `nil` for a response.
+    var request: RTSPRequest?
+  }
 
   /// Whether a message has begun and has not ended.
   var isInside: Bool { bytes.readableBytes > 0 }
@@ -91,27 +102,33 @@ struct RTSPRequestReader: Sendable {
   }
 
   private mutating func message() throws(Fault) -> RTSPRequest? {
-    guard let length = try headLength() else { return nil }
-    guard let head = bytes.getSlice(at: bytes.readerIndex, length: length) else { return nil }
-    let request = try Self.parse(head)
-    let body = try Self.bodyLength(request)
-    guard let content = bytes.getSlice(at: bytes.readerIndex + length, length: body) else {
+    guard let head = try wholeHead() else { return nil }
+    guard
+      let content = bytes.getSlice(
+        at: bytes.readerIndex + head.length, length: head.bodyLength)
+    else {
+      self.head = head
       return nil
     }
-    bytes.moveReaderIndex(forwardBy: length + body)
+    bytes.moveReaderIndex(forwardBy: head.length + head.bodyLength)
     searched = 0
-    guard var request else { return nil }
+    self.head = nil
+    guard var request = head.request else { return nil }
     request.body = content
     return request
   }
 
-  /// The length of the head with the empty line at its end, once that has come.
-  private mutating func headLength() throws(Fault) -> Int? {
+  /// The head with the empty line at its end, once that has come.
+  private mutating func wholeHead() throws(Fault) -> Head? {
+    if let head { return head }
     let end = Self.headEnd(in: bytes, from: searched)
     guard end ?? bytes.readableBytes <= Self.longestHead else { throw .headTooLong }
-    // A head whose body is to come is found again.
-    if end == nil { searched = bytes.readableBytes }
-    return end
+    guard let end, let slice = bytes.getSlice(at: bytes.readerIndex, length: end) else {
+      searched = bytes.readableBytes
+      return nil
+    }
+    let request = try Self.parse(slice)
+    return Head(length: end, bodyLength: try Self.bodyLength(request), request: request)
   }
 
   /// The place behind the first empty line whose end is at or behind `start`.

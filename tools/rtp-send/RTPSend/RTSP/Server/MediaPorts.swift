@@ -9,12 +9,25 @@ import NIOPosix
 final class MediaPorts {
   let rtp: any Channel
   let rtcp: any Channel
+  /// The address that they are on, as its socket calls it.
+  let host: String
+  /// The interface by which groups are reached; several addresses may be one interface's.
+  let interface: String
 
   private static let attempts = 20
 
-  private init(rtp: any Channel, rtcp: any Channel) {
+  private init(rtp: any Channel, rtcp: any Channel, on host: String) {
     self.rtp = rtp
     self.rtcp = rtcp
+    self.host = host
+    let own = (try? SocketAddress(ipAddress: host, port: 0))?.unmapped.ipAddress ?? host
+    // Not every address of an interface is listed, as on loopback.
+    interface = Self.device(of: own)?.name ?? own
+  }
+
+  /// The device that has an address.
+  static func device(of host: String) -> NIONetworkDevice? {
+    (try? System.enumerateDevices())?.first { $0.address?.ipAddress == host }
   }
 
   var numbers: (rtp: Int, rtcp: Int) {
@@ -22,6 +35,11 @@ final class MediaPorts {
   }
 
   func contains(_ channel: any Channel) -> Bool { channel === rtp || channel === rtcp }
+
+  /// Whether a datagram from `address` left from here.
+  func isOrigin(_ address: SocketAddress) -> Bool {
+    [rtp, rtcp].contains { $0.localAddress?.unmapped == address.unmapped }
+  }
 
   var canSend: Bool { rtp.isWritable }
 
@@ -35,7 +53,9 @@ final class MediaPorts {
       let isEven = port.isMultiple(of: 2)
       return bind(address, isEven ? port + 1 : port - 1, server, loop).map { second in
         let ports =
-          isEven ? MediaPorts(rtp: first, rtcp: second) : MediaPorts(rtp: second, rtcp: first)
+          isEven
+          ? MediaPorts(rtp: first, rtcp: second, on: address)
+          : MediaPorts(rtp: second, rtcp: first, on: address)
         return NIOLoopBound(ports, eventLoop: loop)
       }.flatMapError { error in
         first.close(promise: nil)
@@ -81,9 +101,7 @@ final class MediaPorts {
         options.setIPMulticastTTL(UInt8(MulticastGroup.timeToLive))
       }
     } else {
-      let device = (try? System.enumerateDevices())?
-        .first { $0.address?.ipAddress == own.ipAddress }
-      guard let device else { return nothing }
+      guard let device = own.ipAddress.flatMap({ Self.device(of: $0) }) else { return nothing }
       done = options.setIPv6MulticastIF(CUnsignedInt(device.interfaceIndex)).flatMap {
         options.setIPv6MulticastHops(CInt(MulticastGroup.timeToLive))
       }

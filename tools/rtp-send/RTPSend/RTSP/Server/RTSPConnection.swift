@@ -212,8 +212,7 @@ final class RTSPConnection: ChannelDuplexHandler {
     case .send(let bytes):
       context?.write(wrapOutboundOut(bytes), promise: nil)
       needsFlush = true
-    case .describe(let stream):
-      session?.described(server.description(ofStream: stream), at: now)
+    case .describe(let stream): describe(stream)
     case .setUp(let id, let stream, let track, let carrier):
       session?.setUp(setUp(id, stream, track, carrier), at: now)
     case .play(let id, let passage):
@@ -239,6 +238,22 @@ final class RTSPConnection: ChannelDuplexHandler {
     case .joinTunnel(let cookie): joinTunnel(cookie)
     case .close: close()
     }
+  }
+
+  /// Answers a DESCRIBE, unless the source has not begun.
+  private func describe(_ stream: Int) {
+    switch server.description(ofStream: stream) {
+    case .text(let text): session?.described(text, at: server.now)
+    case .missing: session?.described(nil, at: server.now)
+    case .awaited: break
+    }
+  }
+
+  /// The source of a stream has begun, or has failed.
+  func noteContent(ofStream index: Int) {
+    guard session?.isDescribing(index) == true else { return }
+    describe(index)
+    act()
   }
 
   /// Closes at once.

@@ -1,4 +1,5 @@
 public import Impairment
+import NIOCore
 
 /// Streams that are served by RTSP from one address.
 public struct RTSPServerConfiguration: Sendable {
@@ -12,6 +13,8 @@ public struct RTSPServerConfiguration: Sendable {
   public var group: MulticastGroup?
   /// Those of servers, which every connection has.
   public var quirks: Set<Quirk> = []
+  /// What the numbers are drawn from with which clients' runs begin.
+  public var seed: UInt64 = 0
   /// Whether to end when the first client that played has gone.
   public var servesOnce = false
   /// What clients may have at most.
@@ -50,23 +53,64 @@ public struct RTSPServerConfiguration: Sendable {
 public struct ServedStream: Sendable {
   /// The path, without slashes at its ends.
   public var name: String
-  /// The tracks and how they are sent; the destination does not matter.
-  public var sending: SenderConfiguration
-  public var description: SessionDescription
+  /// How many tracks it has, which is known before what is in them.
+  public let trackCount: Int
+  /// `nil` before a source has begun that is still being made.
+  public internal(set) var content: Content?
   /// Of a file, which each client gets from its beginning; `nil` for what is live, which all
   /// clients see at the same time.
   public var survey: FileSurvey?
-  /// Whether every run of a file has the SSRC and the first numbers that are configured.
+  /// Whether every run has the first numbers that are configured, and without a key the SSRC.
   public var keepsNumbers = false
+  /// The value of `a=crypto` (RFC 4568), where TLS hides it.
+  public var crypto: String?
+  /// What tells the content later.
+  let awaited: Awaited?
 
-  public init(name: String, sending: SenderConfiguration, description: SessionDescription) {
-    self.name = name
-    self.sending = sending
-    self.description = description
+  /// How a stream is sent and described.
+  public struct Content: Sendable {
+    /// The tracks and how they are sent; the destination does not matter.
+    public var sending: SenderConfiguration
+    /// With the parameter sets at the beginning.
+    public var description: SessionDescription
+
+    public init(_ sending: SenderConfiguration, _ description: SessionDescription) {
+      self.sending = sending
+      self.description = description
+    }
   }
 
-  /// Says in the description where a file ends, and the key if it is not secret otherwise.
-  public mutating func describe(crypto: String?) {
+  struct Awaited: Sendable {
+    let source: LiveStream
+    let content: @Sendable () throws -> Content
+  }
+
+  /// A source of which all is known.
+  public init(name: String, _ content: Content) {
+    self.name = name
+    self.content = content
+    trackCount = content.sending.tracks.count
+    awaited = nil
+  }
+
+  /// A source that is still being made.
+  ///
+  /// As soon as it is known what comes, `content` is called, on any thread; until then, clients
+  /// wait for this stream alone.
+  public init(
+    name: String, trackCount: Int, awaiting source: LiveStream,
+    _ content: @escaping @Sendable () throws -> Content
+  ) {
+    self.name = name
+    self.trackCount = trackCount
+    awaited = Awaited(source: source, content: content)
+  }
+
+  /// The description with the parameter sets in force, if these are known to be others.
+  func text(with sets: [Codec.ParameterSet: [ByteBuffer]]?) -> String? {
+    guard var description = content?.description else { return nil }
+    if let sets { description.description?.parameterSets = sets }
     description.served = SessionDescription.Served(duration: survey?.duration, crypto: crypto)
+    return description.text
   }
 }

@@ -15,6 +15,10 @@ final class RTSPServing {
   var servesOnce: Bool { configuration.servesOnce }
 
   private let configuration: RTSPServerConfiguration
+  /// Those of the configuration, with what has become known of them.
+  private var streams: [ServedStream]
+  /// Those whose sources failed before they began.
+  private var missing: Set<Int> = []
   private let onEvent: @Sendable (SenderEvent) -> Void
   private let promise: EventLoopPromise<SendReport>
   private var listener: (any Channel)?
@@ -32,7 +36,9 @@ final class RTSPServing {
   private var opened: [String: MediaPorts] = [:]
   /// Where reports come from, and which ports are taken.
   private var claims: [SocketAddress: Claim] = [:]
+  private lazy var members = MulticastMembers(of: self, on: loop)
   private var dice: SplitMix64
+  private var numbers: RunNumbers
   private var report = SendReport()
   private var failure: (any Error)?
   /// What was said last of each stream, so that clients who ask on and on make no log of it.
@@ -58,10 +64,11 @@ final class RTSPServing {
     if configuration.quirks.contains(.tunnelLogin) {
       tunnelGate = configuration.login.map { RTSPGate($0) }
     }
-    dice = SplitMix64(seed: configuration.streams.first?.sending.seed ?? 0)
-    for (index, stream) in configuration.streams.enumerated() where stream.survey == nil {
-      live[index] = Programme(stream, stream.sending, server: self, on: self.loop)
-    }
+    streams = configuration.streams
+    var dice = SplitMix64(seed: configuration.seed)
+    numbers = RunNumbers(seed: dice.next())
+    self.dice = dice
+    for index in streams.indices where streams[index].survey == nil { prepare(index) }
   }
 
   var now: Instant {
@@ -69,6 +76,59 @@ final class RTSPServing {
   }
 
   func tell(_ event: SenderEvent) { onEvent(event) }
+
+  private func tell(_ receptions: [Int: ReportedReception], of client: SocketAddress) {
+    if let event = SenderEvent.reported(receptions, by: client) { onEvent(event) }
+  }
+
+  // MARK: Streams
+
+  /// Makes the programme of what is live, as soon as it is known what that is.
+  private func prepare(_ index: Int) {
+    guard let awaited = streams[index].awaited else {
+      if let content = streams[index].content { begin(index, content) }
+      return
+    }
+    let loop = loop.nonisolated()
+    let server = NIOLoopBound(self, eventLoop: loop)
+    awaited.source.whenKnown { contents in
+      let content: Result<ServedStream.Content, any Error> = Result {
+        _ = try contents.get()
+        return try awaited.content()
+      }
+      loop.execute { server.value.note(content, ofStream: index) }
+    }
+  }
+
+  private func note(_ content: Result<ServedStream.Content, any Error>, ofStream index: Int) {
+    guard !isOver else { return }
+    switch content {
+    case .success(let content): begin(index, content)
+    case .failure: missing.insert(index)
+    }
+    for connection in connections.values { connection.noteContent(ofStream: index) }
+    if case .failure(let error) = content { failed(streams[index].name, error) }
+  }
+
+  private func begin(_ index: Int, _ content: ServedStream.Content) {
+    streams[index].content = content
+    numbers.note(content.sending)
+    live[index] = Programme(streams[index], content.sending, server: self, on: loop)
+  }
+
+  /// What a client is told of a stream.
+  enum Description {
+    case text(String)
+    /// Its source has not begun; ``RTSPConnection/noteContent(ofStream:)`` follows.
+    case awaited
+    case missing
+  }
+
+  func description(ofStream index: Int) -> Description {
+    guard streams.indices.contains(index), !missing.contains(index) else { return .missing }
+    let text = streams[index].text(with: live[index]?.parameterSets)
+    return text.map { Description.text($0) } ?? .awaited
+  }
 
   // MARK: Connections
 
@@ -136,10 +196,12 @@ final class RTSPServing {
   ) -> RTSPServerSession.Configuration {
     let isSecure = configuration.identity != nil
     var number = 0
-    let streams = configuration.streams.map { stream in
-      let count = stream.sending.tracks.count
+    let streams = streams.map { stream in
+      let count = stream.trackCount
       var own = RTSPServerSession.Stream(
         name: stream.name, trackCount: count, duration: stream.survey?.duration)
+      // Whoever asked for TLS gets nothing in clear.
+      own.takesDatagrams = !isSecure || stream.crypto != nil
       if stream.survey == nil, let group = configuration.group, ports != nil,
         group.isReachable(from: address)
       {
@@ -157,28 +219,27 @@ final class RTSPServing {
       quirks: configuration.quirks)
   }
 
-  func description(ofStream index: Int) -> String? {
-    configuration.streams.indices.contains(index)
-      ? configuration.streams[index].description.text : nil
-  }
-
   // MARK: Sessions
 
   func makePlayer(
     _ id: String, ofStream index: Int, on connection: RTSPConnection, _ ports: MediaPorts?
   ) -> RTSPPlayer? {
     guard !isOver, sessionCount < configuration.limits.sessions,
-      configuration.streams.indices.contains(index)
+      streams.indices.contains(index), let content = streams[index].content
     else { return nil }
     sessionCount += 1
-    let stream = configuration.streams[index]
+    let stream = streams[index]
     let programme =
-      live[index] ?? Programme(stream, numbered(stream), server: self, on: loop)
+      live[index]
+      ?? Programme(
+        stream, renumbered(content.sending, keepsNumbers: stream.keepsNumbers), server: self,
+        on: loop)
     return RTSPPlayer(id, of: programme, on: connection, ports)
   }
 
   /// A client has gone, or has let go of its session.
   func left(_ player: RTSPPlayer) {
+    members.remove(player)
     sessionCount -= 1
     guard player.hasPlayed else { return }
     report.clients += 1
@@ -186,7 +247,10 @@ final class RTSPServing {
     report.bytes += player.bytes
     report.skippedUnits += player.skippedUnits
     if player.programme.stream.survey != nil { add(player.programme) }
-    if let address = player.remoteAddress { onEvent(.clientLeft(address)) }
+    if let address = player.remoteAddress {
+      tell(player.receptions, of: address)
+      onEvent(.clientLeft(address))
+    }
     if servesOnce { stop(hasServedOnce ? .sourceEnded : .clientLeft) }
   }
 
@@ -213,6 +277,7 @@ final class RTSPServing {
     for (track, address) in player.reportAddresses {
       claims[address] = Claim(player: player, track: track)
     }
+    members.update(player)
   }
 
   func release(_ player: RTSPPlayer) {
@@ -221,11 +286,16 @@ final class RTSPServing {
     }
   }
 
-  /// A datagram of somebody: RTCP if its sender is a client.
+  /// A datagram of somebody, to a port of ours or to a group: RTCP if its sender is a client.
   func received(_ bytes: ByteBuffer, from address: SocketAddress) {
-    guard let claim = claims[address], RTCPPacket.recognizes(bytes) else { return }
-    claim.player.connection.noteReport(of: claim.player.id)
-    claim.player.programme.receive(bytes, from: claim.player)
+    guard RTCPPacket.recognizes(bytes) else { return }
+    if let claim = claims[address] {
+      claim.player.connection.noteReport(of: claim.player.id)
+      claim.player.programme.receive(bytes, from: claim.player)
+    } else if !members.isEmpty, !opened.values.contains(where: { $0.isOrigin(address) }) {
+      // Our own reports come back from the groups.
+      members.received(bytes, from: address)
+    }
   }
 
   /// The system closed a socket; clients that come later get others.
@@ -249,7 +319,7 @@ final class RTSPServing {
     if toldFailures.updateValue(reason, forKey: name) != reason {
       onEvent(.streamFailed(name: name, reason: reason))
     }
-    if configuration.streams.count == 1, live[0] != nil { stop(.stopped) }
+    if streams.count == 1, streams[0].survey == nil { stop(.stopped) }
   }
 
   func stop(_ ending: SendReport.Ending) {
@@ -280,30 +350,8 @@ final class RTSPServing {
     promise.completeWith(failure.map { .failure($0) } ?? .success(report))
   }
 
-  /// The tracks for one client, with numbers of its own.
-  private func numbered(_ stream: ServedStream) -> SenderConfiguration {
-    var sending = stream.sending
-    guard !stream.keepsNumbers else { return sending }
-    for index in sending.tracks.indices {
-      sending.tracks[index].media.stream.ssrc = UInt32(truncatingIfNeeded: dice.next())
-      sending.tracks[index].media.stream.initialSequence = UInt16(truncatingIfNeeded: dice.next())
-      sending.tracks[index].media.stream.initialTimestamp = UInt32(truncatingIfNeeded: dice.next())
-    }
-    return sending
-  }
-}
-
-/// The socket that clients connect to.
-final class RTSPListening: ChannelInboundHandler {
-  typealias InboundIn = any Channel
-
-  private let server: RTSPServing
-
-  init(_ server: RTSPServing) { self.server = server }
-
-  func channelActive(context: ChannelHandlerContext) { server.began(on: context.channel) }
-
-  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    if event is StopSending { server.stop(.stopped) }
+  /// The tracks for another run.
+  func renumbered(_ sending: SenderConfiguration, keepsNumbers: Bool) -> SenderConfiguration {
+    numbers.next(sending, keeps: keepsNumbers)
   }
 }

@@ -49,13 +49,18 @@ extension RTSPServerSession {
 
   /// The description of the stream that was asked for, or `nil` if there is none.
   mutating func described(_ description: String?, at now: Instant) {
-    guard case .describe(let request, _) = pending else { return }
+    guard case .describe(let request, _, _) = pending else { return }
     pending = nil
     guard let description else { return respond(to: request, .unavailable) }
     respond(
       to: request, .ok,
       [("Content-Base", base(of: request.target)), ("Content-Type", "application/sdp")],
       body: description)
+  }
+
+  /// Whether the description of a stream is still to be given.
+  func isDescribing(_ stream: Int) -> Bool {
+    if case .describe(_, stream, _) = pending { true } else { false }
   }
 
   /// Whether the track can go the way that was proposed.
@@ -135,7 +140,7 @@ extension RTSPServerSession {
       return respond(to: request, .notAcceptable)
     }
     pending = .describe(
-      request, until: now.advanced(byNanoseconds: Self.descriptionNanoseconds))
+      request, stream: stream, until: now.advanced(byNanoseconds: Self.descriptionNanoseconds))
     act(.describe(stream: stream))
   }
 
@@ -271,7 +276,8 @@ extension RTSPServerSession {
   private func choices(
     _ offers: [TransportOffer], _ session: Session, track: Int
   ) -> [(profile: String, carrier: Carrier)] {
-    let groups = configuration.streams[session.stream].groups
+    let stream = configuration.streams[session.stream]
+    let groups = stream.groups
     var choices: [(profile: String, carrier: Carrier)] = []
     for offer in offers {
       switch offer.way {
@@ -280,21 +286,21 @@ extension RTSPServerSession {
           choices.append((offer.profile, .interleaved(own)))
         }
       case .udp(let rtp, let rtcp):
-        if configuration.serverPorts != nil {
+        if configuration.serverPorts != nil, stream.takesDatagrams {
           choices.append((offer.profile, .udp(rtp: rtp, rtcp: rtcp)))
         }
       case .multicast:
-        if groups.indices.contains(track) {
+        if groups.indices.contains(track), stream.takesDatagrams {
           choices.append((offer.profile, .multicast(groups[track])))
         }
       }
     }
-    // FFmpeg does not accept a second track that goes another way than the first.
+    // All tracks of a session go the same way: FFmpeg wants it so, and a client that is slow in one
+    // way must not be taken for quick in another.
     guard let first = session.tracks.first(where: { $0.key != track })?.value.carrier else {
       return choices
     }
     return choices.filter { $0.carrier.isLike(first) }
-      + choices.filter { !$0.carrier.isLike(first) }
   }
 
   /// Others than those that were asked for, where that is a quirk.

@@ -35,6 +35,8 @@ struct RTSPServerSession {
     var duration: Int64?
     /// One for each track where clients may ask for multicast.
     var groups: [MulticastGroup] = []
+    /// Whether it may go in datagrams, which TLS does not hide.
+    var takesDatagrams = true
   }
 
   struct Configuration: Sendable {
@@ -100,7 +102,7 @@ struct RTSPServerSession {
 
   /// A request that waits for an answer of the caller.
   enum Pending {
-    case describe(RTSPRequest, until: Instant)
+    case describe(RTSPRequest, stream: Int, until: Instant)
     case setUp(RTSPRequest, SetUp)
     case play(RTSPRequest, String)
     case tunnel
@@ -175,7 +177,7 @@ struct RTSPServerSession {
     if let messageBegan, pending == nil {
       consider(messageBegan.advanced(byNanoseconds: Self.messageNanoseconds))
     }
-    if case .describe(_, let until) = pending { consider(until) }
+    if case .describe(_, _, let until) = pending { consider(until) }
     if sessions.isEmpty {
       consider(
         lastRequest.advanced(
@@ -193,7 +195,7 @@ struct RTSPServerSession {
       // A connection whose session is over has an idle time of its own.
       lastRequest = now
     }
-    if case .describe(let request, let until) = pending, until <= now {
+    if case .describe(let request, _, let until) = pending, until <= now {
       pending = nil
       respond(to: request, .unavailable)
       // What came behind it has waited for no fault of its own.

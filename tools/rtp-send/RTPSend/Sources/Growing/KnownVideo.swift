@@ -23,14 +23,20 @@ struct KnownVideo: Sendable, Equatable {
   init(_ codec: Codec) { self.codec = codec }
 
   /// Adds a parameter set; ignores anything else.
-  mutating func take(_ unit: ByteBuffer) {
-    guard let key = key(of: unit) else { return }
+  ///
+  /// - Returns: whether it was not known.
+  @discardableResult mutating func take(_ unit: ByteBuffer) -> Bool {
+    // Most streams repeat their sets, which need not be read again.
+    guard codec.parameterSet(unit) != nil, !sets.contains(unit), let key = key(of: unit) else {
+      return false
+    }
     if let place = keys.firstIndex(of: key) {
       sets[place] = unit
     } else if sets.count < Self.mostSets {
       keys.append(key)
       sets.append(unit)
     }
+    return true
   }
 
   /// Whether a picture can be decoded with these.
@@ -53,12 +59,8 @@ struct KnownVideo: Sendable, Equatable {
   /// The rate that a sequence parameter set says, if one does.
   var framesPerSecond: Double? {
     for set in byKind[.sequence] ?? [] {
-      let format: FormatDescription? =
-        switch codec {
-        case .h264: (try? H264.SequenceParameterSet(parsing: set))?.format
-        case .h265: (try? H265.SequenceParameterSet(parsing: set))?.format
-        }
-      if let rate = format?.frameRate?.value, (1...1000).contains(rate) { return rate }
+      let rate = codec.format(of: set)?.frameRate?.value
+      if let rate, (1...1000).contains(rate) { return rate }
     }
     return nil
   }
@@ -79,5 +81,15 @@ struct KnownVideo: Sendable, Equatable {
       default: 0
       }
     return Key(kind: kind, identifier: identifier ?? -1)
+  }
+}
+
+extension Codec {
+  /// What a sequence parameter set says of the pictures.
+  func format(of set: ByteBuffer) -> FormatDescription? {
+    switch self {
+    case .h264: (try? H264.SequenceParameterSet(parsing: set))?.format
+    case .h265: (try? H265.SequenceParameterSet(parsing: set))?.format
+    }
   }
 }

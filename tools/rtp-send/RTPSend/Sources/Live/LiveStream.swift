@@ -71,7 +71,9 @@ public final class LiveStream: Sendable {
   struct State {
     var lines = Track.allCases.map { _ in LiveLine() }
     var contents: Contents?
-    var waiters: [CheckedContinuation<Contents, any Error>] = []
+    /// The parameter sets that came last.
+    var known: KnownVideo?
+    var waiters: [@Sendable (Result<Contents, any Error>) -> Void] = []
     /// How the stream ended.
     var end: Result<Void, SendError>?
     var isStopped = false
@@ -92,17 +94,22 @@ public final class LiveStream: Sendable {
   /// - Throws: ``SendError`` when it ends before that.
   public func contents() async throws -> Contents {
     try await withCheckedThrowingContinuation { continuation in
-      let outcome: Result<Contents, any Error>? = state.update { state in
-        if let contents = state.contents { return .success(contents) }
-        if let end = state.end { return .failure(failure(end)) }
-        state.waiters.append(continuation)
-        return nil
-      }
-      if let outcome { continuation.resume(with: outcome) }
+      whenKnown { continuation.resume(with: $0) }
     }
   }
 
-  /// The same, if it is known now.
+  /// The same for whoever cannot wait: has `tell` called once, on any thread.
+  func whenKnown(_ tell: @escaping @Sendable (Result<Contents, any Error>) -> Void) {
+    let outcome: Result<Contents, any Error>? = state.update { state in
+      if let contents = state.contents { return .success(contents) }
+      if let end = state.end { return .failure(failure(end)) }
+      state.waiters.append(tell)
+      return nil
+    }
+    if let outcome { tell(outcome) }
+  }
+
+  /// What is known now, with the parameter sets that came last.
   public var knownContents: Contents? { state.quietly { $0.contents } }
 
   /// Ends it: whoever makes the units stops, and readers come to the end.
@@ -128,10 +135,11 @@ extension LiveStream {
   func open(_ contents: Contents) {
     let waiters = state.update { state in
       state.contents = contents
+      state.known = contents.video.map { KnownVideo($0) }
       defer { state.waiters = [] }
       return state.waiters
     }
-    for waiter in waiters { waiter.resume(returning: contents) }
+    for waiter in waiters { waiter(.success(contents)) }
   }
 
   /// Whether nobody wants units any more.
@@ -159,6 +167,7 @@ extension LiveStream {
       {
         return nil
       }
+      if track == .video { state.note(unit) }
       state.lines[track.rawValue].append(unit, bytes: length)
       if readership == .many {
         if track == .video, unit.isRandomAccess {
@@ -186,7 +195,7 @@ extension LiveStream {
       let wakes = state.lines.indices.flatMap { state.lines[$0].takeWakes() }
       return (wakes, state.waiters, end)
     }
-    for waiter in waiters { waiter.resume(throwing: failure(end)) }
+    for waiter in waiters { waiter(.failure(failure(end))) }
     for wake in wakes { wake() }
   }
 
@@ -237,6 +246,25 @@ extension LiveStream {
   }
 
   func requestKeyPicture() { state.quietly { $0.isKeyPictureWanted = true } }
+}
+
+extension LiveStream.State {
+  /// Notes the parameter sets of a unit, which hold from there on.
+  fileprivate mutating func note(_ unit: SourceAccessUnit) {
+    var hasChanged = false
+    for set in unit.units {
+      if known?.take(set) == true { hasChanged = true }
+    }
+    if hasChanged { contents?.video?.parameterSets = known?.byKind ?? [:] }
+  }
+}
+
+extension KnownVideo {
+  /// What is known of a stream before its first unit.
+  init(_ video: LiveStream.Contents.Video) {
+    self.init(video.codec)
+    for set in video.parameterSets.values.joined() { take(set) }
+  }
 }
 
 extension LiveStream: Hashable {
