@@ -1,3 +1,5 @@
+public import NIOCore
+
 /// A video coding standard: its names, and what its decoder needs.
 ///
 /// Each codec's folder declares its own, so nothing else switches over codecs. Two codecs are equal
@@ -18,47 +20,89 @@ public struct VideoCodec: Sendable, Hashable {
     public static let misplacesMotion = DecoderTraits(rawValue: 4)
   }
 
-  /// The name on the command line and the ending of an elementary-stream file: `h264`, `h265`.
-  public let name: String
-  /// The encoding name in SDP (`a=rtpmap`): `H264`, `H265`.
-  public let encodingName: String
-  /// libavcodec's name of the decoder: `h264`, `hevc`.
-  public let decoderName: String
-  /// Other endings of an elementary-stream file, such as `264` and `hevc`.
-  public let otherFileEndings: [String]
-  /// The types of parameter sets (`nal_unit_type`) that decoding needs, in their natural order.
-  public let parameterSetTypes: [UInt8]
-  /// The type of access unit delimiters, if the codec has any.
-  public let accessUnitDelimiterType: UInt8?
-  public let decoderTraits: DecoderTraits
-  /// Makes a reader of its slice headers; `nil` when pictures are output in decoding order.
-  public let makeReader: (@Sendable () -> any PictureReading)?
-  /// The name of a `nal_unit_type`; `nil` for a type without one.
-  let unitName: (@Sendable (UInt8) -> String?)?
+  /// What is said of a codec.
+  ///
+  /// Access units carry their codec along, so a copy of it has to be cheap: one reference.
+  private final class Declaration: Sendable {
+    let name: String
+    let encodingName: String
+    let decoderName: String
+    let otherFileEndings: [String]
+    let parameterSetTypes: [UInt8]
+    let accessUnitDelimiterType: UInt8?
+    let decoderTraits: DecoderTraits
+    let makeReader: (@Sendable () -> any PictureReading)?
+    let makeRecord: (@Sendable ([ByteBuffer]) -> ByteBuffer?)?
+    let unitName: (@Sendable (UInt8) -> String?)?
+
+    init(
+      name: String, encodingName: String, decoderName: String, otherFileEndings: [String],
+      parameterSetTypes: [UInt8], accessUnitDelimiterType: UInt8?, decoderTraits: DecoderTraits,
+      makeReader: (@Sendable () -> any PictureReading)?,
+      makeRecord: (@Sendable ([ByteBuffer]) -> ByteBuffer?)?,
+      unitName: (@Sendable (UInt8) -> String?)?
+    ) {
+      self.name = name
+      self.encodingName = encodingName
+      self.decoderName = decoderName
+      self.otherFileEndings = otherFileEndings
+      self.parameterSetTypes = parameterSetTypes
+      self.accessUnitDelimiterType = accessUnitDelimiterType
+      self.decoderTraits = decoderTraits
+      self.makeReader = makeReader
+      self.makeRecord = makeRecord
+      self.unitName = unitName
+    }
+  }
+
+  private let declaration: Declaration
 
   public init(
     name: String, encodingName: String, decoderName: String, otherFileEndings: [String],
     parameterSetTypes: [UInt8] = [], accessUnitDelimiterType: UInt8? = nil,
     decoderTraits: DecoderTraits = [],
     makeReader: (@Sendable () -> any PictureReading)? = nil,
+    makeRecord: (@Sendable ([ByteBuffer]) -> ByteBuffer?)? = nil,
     unitName: (@Sendable (UInt8) -> String?)? = nil
   ) {
-    self.name = name
-    self.encodingName = encodingName
-    self.decoderName = decoderName
-    self.otherFileEndings = otherFileEndings
-    self.parameterSetTypes = parameterSetTypes
-    self.accessUnitDelimiterType = accessUnitDelimiterType
-    self.decoderTraits = decoderTraits
-    self.makeReader = makeReader
-    self.unitName = unitName
+    declaration = Declaration(
+      name: name, encodingName: encodingName, decoderName: decoderName,
+      otherFileEndings: otherFileEndings, parameterSetTypes: parameterSetTypes,
+      accessUnitDelimiterType: accessUnitDelimiterType, decoderTraits: decoderTraits,
+      makeReader: makeReader, makeRecord: makeRecord, unitName: unitName)
+  }
+
+  /// The name on the command line and the ending of an elementary-stream file: `h264`, `h265`.
+  public var name: String { declaration.name }
+  /// The encoding name in SDP (`a=rtpmap`): `H264`, `H265`.
+  public var encodingName: String { declaration.encodingName }
+  /// libavcodec's name of the decoder: `h264`, `hevc`.
+  public var decoderName: String { declaration.decoderName }
+  /// Other endings of an elementary-stream file, such as `264` and `hevc`.
+  public var otherFileEndings: [String] { declaration.otherFileEndings }
+  /// The types of parameter sets (`nal_unit_type`) that decoding needs, in their natural order.
+  public var parameterSetTypes: [UInt8] { declaration.parameterSetTypes }
+  /// The type of access unit delimiters, if the codec has any.
+  public var accessUnitDelimiterType: UInt8? { declaration.accessUnitDelimiterType }
+  public var decoderTraits: DecoderTraits { declaration.decoderTraits }
+  /// Makes a reader of its slice headers; `nil` when pictures are output in decoding order.
+  public var makeReader: (@Sendable () -> any PictureReading)? { declaration.makeReader }
+
+  /// The record of `sets`, without start codes, that the headers of MP4 and Matroska have (`avcC`,
+  /// `hvcC`); `nil` where the codec has none, or the sets do not fit in.
+  public func configurationRecord(of sets: [ByteBuffer]) -> ByteBuffer? {
+    declaration.makeRecord?(sets)
   }
 
   /// The name of NAL units of `type`, for programs: `sps`, `slice_idr`; `type_N` for one without a
   /// name.
-  public func name(ofUnitType type: UInt8) -> String { unitName?(type) ?? "type_\(type)" }
+  public func name(ofUnitType type: UInt8) -> String {
+    declaration.unitName?(type) ?? "type_\(type)"
+  }
 
-  public static func == (one: VideoCodec, other: VideoCodec) -> Bool { one.name == other.name }
+  public static func == (one: VideoCodec, other: VideoCodec) -> Bool {
+    one.declaration === other.declaration || one.name == other.name
+  }
 
   public func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }

@@ -29,29 +29,49 @@ public struct AccessUnit: Sendable {
     }
   }
 
-  public let codec: VideoCodec
-  /// The NAL units with four-byte start codes (Annex B), ready for a decoder or a file.
-  public let bytes: ByteBuffer
-  public let units: [NALUnit]
-  public let time: MediaTime
-  public let firstArrival: Instant
-  /// When the packet that completed it arrived.
-  public let lastArrival: Instant
-  public let integrity: Integrity
-  /// Why part of the picture is missing; `nil` if nothing is.
-  public let damage: PictureDamage?
-  /// The packets in which it came; `nil` for a unit that came otherwise.
-  public let packets: UnitPackets?
-  /// Where packets are known to be missing, inside the unit or directly before it.
-  public let gaps: [Gap]
-  /// Whether decoding can begin here: an IDR or IRAP picture, or a recovery point.
-  public let isRandomAccess: Bool
-  /// What its picture refers to; `nil` without a picture.
-  public let dependency: PictureDependency?
-  /// The message that pictures are correct from some distance on, wherever decoding began.
-  public let recoveryPoint: RecoveryPoint?
-  /// The format of the pictures from here on, by the active parameter sets; `nil` before any came.
-  public let format: FormatDescription?
+  /// What does not change.
+  ///
+  /// Units pass through many hands, so a copy of one has to be cheap: one reference.
+  private final class Content: Sendable {
+    let codec: VideoCodec
+    let bytes: ByteBuffer
+    let units: [NALUnit]
+    let time: MediaTime
+    let firstArrival: Instant
+    let lastArrival: Instant
+    let integrity: Integrity
+    let damage: PictureDamage?
+    let packets: UnitPackets?
+    let gaps: [Gap]
+    let isRandomAccess: Bool
+    let dependency: PictureDependency?
+    let recoveryPoint: RecoveryPoint?
+    let format: FormatDescription?
+
+    init(
+      codec: VideoCodec, bytes: ByteBuffer, units: [NALUnit], time: MediaTime,
+      firstArrival: Instant, lastArrival: Instant, integrity: Integrity, damage: PictureDamage?,
+      gaps: [Gap], packets: UnitPackets?, isRandomAccess: Bool, dependency: PictureDependency?,
+      recoveryPoint: RecoveryPoint?, format: FormatDescription?
+    ) {
+      self.codec = codec
+      self.bytes = bytes
+      self.units = units
+      self.time = time
+      self.firstArrival = firstArrival
+      self.lastArrival = lastArrival
+      self.integrity = integrity
+      self.damage = damage
+      self.gaps = gaps
+      self.packets = packets
+      self.isRandomAccess = isRandomAccess
+      self.dependency = dependency
+      self.recoveryPoint = recoveryPoint
+      self.format = format
+    }
+  }
+
+  private let content: Content
   /// When the picture was taken, by the sender's clock and its RTCP sender reports (RFC 3550
   /// §6.4.1); `nil` before the first report.
   public var captureTime: WallClockTime?
@@ -65,21 +85,37 @@ public struct AccessUnit: Sendable {
     isRandomAccess: Bool = false, dependency: PictureDependency? = nil,
     recoveryPoint: RecoveryPoint? = nil, format: FormatDescription? = nil
   ) {
-    self.codec = codec
-    self.bytes = bytes
-    self.units = units
-    self.time = time
-    self.firstArrival = firstArrival
-    self.lastArrival = lastArrival
-    self.integrity = integrity
-    self.damage = damage ?? (integrity == .damaged ? .lostPackets : nil)
-    self.gaps = gaps
-    self.packets = packets
-    self.isRandomAccess = isRandomAccess
-    self.dependency = dependency
-    self.recoveryPoint = recoveryPoint
-    self.format = format
+    content = Content(
+      codec: codec, bytes: bytes, units: units, time: time, firstArrival: firstArrival,
+      lastArrival: lastArrival, integrity: integrity,
+      damage: damage ?? (integrity == .damaged ? .lostPackets : nil), gaps: gaps,
+      packets: packets, isRandomAccess: isRandomAccess, dependency: dependency,
+      recoveryPoint: recoveryPoint, format: format)
   }
+
+  public var codec: VideoCodec { content.codec }
+  /// The NAL units with four-byte start codes (Annex B), ready for a decoder or a file.
+  public var bytes: ByteBuffer { content.bytes }
+  public var units: [NALUnit] { content.units }
+  public var time: MediaTime { content.time }
+  public var firstArrival: Instant { content.firstArrival }
+  /// When the packet that completed it arrived.
+  public var lastArrival: Instant { content.lastArrival }
+  public var integrity: Integrity { content.integrity }
+  /// Why part of the picture is missing; `nil` if nothing is.
+  public var damage: PictureDamage? { content.damage }
+  /// The packets in which it came; `nil` for a unit that came otherwise.
+  public var packets: UnitPackets? { content.packets }
+  /// Where packets are known to be missing, inside the unit or directly before it.
+  public var gaps: [Gap] { content.gaps }
+  /// Whether decoding can begin here: an IDR or IRAP picture, or a recovery point.
+  public var isRandomAccess: Bool { content.isRandomAccess }
+  /// What its picture refers to; `nil` without a picture.
+  public var dependency: PictureDependency? { content.dependency }
+  /// The message that pictures are correct from some distance on, wherever decoding began.
+  public var recoveryPoint: RecoveryPoint? { content.recoveryPoint }
+  /// The format of the pictures from here on, by the active parameter sets; `nil` before any came.
+  public var format: FormatDescription? { content.format }
 }
 
 /// One NAL unit inside an access unit's bytes.

@@ -24,11 +24,11 @@ public struct OutputCounters: Counted, Hashable {
   public init() {}
 
   public static let counters: [Counter<OutputCounters>] = [
-    Counter("offered", .frames, \.offered, .incoming),
-    Counter("written", .frames, \.written, .outcome),
-    Counter("dropped", .frames, \.dropped, .outcome),
-    Counter("skipped", .frames, \.skipped, .outcome),
-    Counter("discarded", .frames, \.discarded, .outcome),
+    Counter("offered", .units, \.offered, .incoming),
+    Counter("written", .units, \.written, .outcome),
+    Counter("dropped", .units, \.dropped, .outcome),
+    Counter("skipped", .units, \.skipped, .outcome),
+    Counter("discarded", .units, \.discarded, .outcome),
     Counter("bytes", .bytes, \.bytes),
   ]
 }

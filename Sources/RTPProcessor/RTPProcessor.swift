@@ -141,11 +141,13 @@ public struct RTPProcessor: Sendable {
     case .control:
       return receiveControl(bytes, at: datagram.arrival)
     case .media:
-      if RTCPPacket.recognizes(bytes) { return receiveControl(bytes, at: datagram.arrival) }
+      if datagram.header == nil, RTCPPacket.recognizes(bytes) {
+        return receiveControl(bytes, at: datagram.arrival)
+      }
     }
     var packet: RTPPacket
     do {
-      packet = try RTPPacket(parsing: bytes)
+      packet = try datagram.packet()
     } catch {
       statistics.malformed += 1
       return .malformed(error)

@@ -19,7 +19,12 @@ public struct Datagram: Sendable {
   /// The sender's address, for statistics and tests; `nil` from transports without addresses.
   public var origin: SocketAddress?
   /// The packet alone, without any framing of the transport; usually a slice of a larger read.
-  public var bytes: ByteBuffer
+  public var bytes: ByteBuffer {
+    didSet { header = nil }
+  }
+  /// The header of the RTP packet in ``bytes``, where the transport had to read it; `nil` where it
+  /// had not, and for all else.
+  public private(set) var header: RTPHeader?
   /// When the read that brought the packet returned; never decreases within one transport.
   public var arrival: Instant
   public var channel: Channel
@@ -30,12 +35,15 @@ public struct Datagram: Sendable {
   /// type tell those apart.
   public var track: Int
 
+  /// `header` is what was read of these very bytes.
   public init(
-    bytes: ByteBuffer, arrival: Instant, channel: Channel = .media, track: Int = 0,
+    bytes: ByteBuffer, header: RTPHeader? = nil, arrival: Instant, channel: Channel = .media,
+    track: Int = 0,
     origin: SocketAddress? = nil
   ) {
     self.track = track
     self.bytes = bytes
+    self.header = header
     self.arrival = arrival
     self.channel = channel
     self.origin = origin
@@ -45,8 +53,8 @@ public struct Datagram: Sendable {
   ///
   /// Datagrams that wait are copied, so that they do not keep the whole read in memory.
   public var detached: Datagram {
-    var copy = self
-    copy.bytes = ByteBuffer(bytes: bytes.readableBytesView)
-    return copy
+    Datagram(
+      bytes: ByteBuffer(bytes: bytes.readableBytesView), header: header, arrival: arrival,
+      channel: channel, track: track, origin: origin)
   }
 }

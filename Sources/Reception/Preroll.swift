@@ -43,7 +43,7 @@ struct Preroll: Sendable {
   mutating func keep(_ datagram: Datagram, media: MediaDescription) -> Outcome {
     store(datagram)
     guard datagram.channel == .media, !RTCPPacket.recognizes(datagram.bytes),
-      var packet = try? RTPPacket(parsing: datagram.bytes)
+      var packet = try? datagram.packet()
     else { return .undecided }
     if packet.payloadType == media.redundancyPayloadType {
       packet = packet.primaryEncoding ?? packet

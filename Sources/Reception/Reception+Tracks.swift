@@ -89,9 +89,7 @@ extension Reception {
       if !video.isReceiving, passOn(datagram) { return }
       video.receive(datagram)
       if !video.passedOver.isEmpty { follow(video.takePassedOver()) }
-      if others.count >= places.count, !others.isEmpty, video.isReceiving {
-        passOnControl(datagram)
-      }
+      if video.isReceiving, datagram.isControl { passOnControl(datagram) }
     case .other(let index):
       others[index].receive(datagram)
     case .untracked:
@@ -130,7 +128,7 @@ extension Reception {
   /// Follows other sources among the video's packets.
   private mutating func follow(_ datagrams: [Datagram]) {
     for datagram in datagrams {
-      guard let packet = try? RTPPacket(parsing: datagram.bytes), packet.ssrc != video.ssrc else {
+      guard let packet = try? datagram.packet(), packet.ssrc != video.ssrc else {
         continue
       }
       if let index = index(ofFound: packet.ssrc) {
@@ -161,10 +159,8 @@ extension Reception {
   /// Gives a datagram to the track that was found for its source; `false` if there is none.
   private mutating func passOn(_ datagram: Datagram) -> Bool {
     guard !others.isEmpty else { return false }
-    if datagram.channel == .control || RTCPPacket.recognizes(datagram.bytes) {
-      return passOnControl(datagram)
-    }
-    guard let packet = try? RTPPacket(parsing: datagram.bytes),
+    if datagram.isControl { return passOnControl(datagram) }
+    guard let packet = try? datagram.packet(),
       let index = index(ofFound: packet.ssrc)
     else { return false }
     others[index].receive(datagram)
@@ -195,7 +191,7 @@ extension Reception {
   /// - Returns: whether there is such a source.
   @discardableResult
   private mutating func passOnControl(_ datagram: Datagram) -> Bool {
-    guard datagram.channel == .control || RTCPPacket.recognizes(datagram.bytes),
+    guard datagram.isControl,
       let ssrc = datagram.bytes.getInteger(
         at: datagram.bytes.readerIndex + 4, as: UInt32.self),
       let index = index(ofFound: ssrc)
@@ -206,8 +202,14 @@ extension Reception {
 }
 
 extension Datagram {
+  /// Whether this is RTCP.
+  fileprivate var isControl: Bool {
+    channel == .control || header == nil && RTCPPacket.recognizes(bytes)
+  }
+
   /// The payload type, if this looks like RTP.
   var payloadType: UInt8? {
+    if let header { return header.payloadType }
     guard !RTCPPacket.recognizes(bytes) else { return nil }
     return bytes.getInteger(at: bytes.readerIndex + 1, as: UInt8.self).map { $0 & 0x7F }
   }

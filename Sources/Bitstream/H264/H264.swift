@@ -7,7 +7,7 @@ public enum H264 {
       NALUnitType.sequenceParameterSet.rawValue, NALUnitType.pictureParameterSet.rawValue,
     ],
     accessUnitDelimiterType: NALUnitType.accessUnitDelimiter.rawValue,
-    makeReader: { PictureReader() },
+    makeReader: { PictureReader() }, makeRecord: { configurationRecord(of: $0) },
     unitName: { NALUnitType(rawValue: $0)?.name })
 
   /// `nal_unit_type` (table 7-1).

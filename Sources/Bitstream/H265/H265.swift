@@ -8,7 +8,8 @@ public enum H265 {
     ],
     accessUnitDelimiterType: NALUnitType.accessUnitDelimiter.rawValue,
     decoderTraits: [.allocatesMissingLater, .missesCutSlices, .misplacesMotion],
-    makeReader: { PictureReader() }, unitName: { NALUnitType(rawValue: $0)?.name })
+    makeReader: { PictureReader() }, makeRecord: { configurationRecord(of: $0) },
+    unitName: { NALUnitType(rawValue: $0)?.name })
 
   /// `nal_unit_type` (table 7-1).
   public enum NALUnitType: UInt8, Sendable, Hashable, CaseIterable {

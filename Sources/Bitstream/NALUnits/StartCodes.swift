@@ -15,9 +15,14 @@ extension ByteBuffer {
       var at = start - origin
       let last = end - origin - 3
       while at <= last {
-        if at + 65 <= bytes.count, unsafe !Self.hasTwoZeros(base + at) {
-          at += 64
-          continue
+        if at + 65 <= bytes.count {
+          if unsafe !Self.hasTwoZeros(base + at) {
+            at += 64
+            continue
+          }
+        } else if bytes.count >= 65, unsafe !Self.hasTwoZeros(base + (bytes.count - 65)) {
+          // The rest is shorter: it is checked once more with what precedes it.
+          return nil
         }
         let stop = min(at + 63, last)
         while at <= stop {
@@ -35,15 +40,18 @@ extension ByteBuffer {
   /// Whether two zeros in a row begin at one of the first 64 positions; reads 65 bytes.
   @inline(__always)
   private static func hasTwoZeros(_ start: UnsafeRawPointer) -> Bool {
-    var borrows: UInt64 = 0
-    for offset in stride(from: 0, to: 64, by: 8) {
-      let here = unsafe start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-      let next = unsafe start.loadUnaligned(fromByteOffset: offset + 1, as: UInt64.self)
+    // Sixteen bytes at a time; comparisons of vectors would not become single instructions.
+    typealias Vector = SIMD2<UInt64>
+    let ones = Vector(repeating: 0x0101_0101_0101_0101)
+    var borrows = Vector.zero
+    for offset in stride(from: 0, to: 64, by: MemoryLayout<Vector>.size) {
+      let here = unsafe start.loadUnaligned(fromByteOffset: offset, as: Vector.self)
+      let next = unsafe start.loadUnaligned(fromByteOffset: offset + 1, as: Vector.self)
       // A byte is zero in both if subtracting 1 borrows into a high bit that was not set.
       let both = here | next
-      borrows |= (both &- 0x0101_0101_0101_0101) & ~both
+      borrows |= (both &- ones) & ~both
     }
-    return borrows & 0x8080_8080_8080_8080 != 0
+    return (borrows.x | borrows.y) & 0x8080_8080_8080_8080 != 0
   }
 }
 

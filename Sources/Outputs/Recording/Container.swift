@@ -15,9 +15,14 @@ struct Container: Sendable {
   let isImmediate: Bool
   /// Whether the header is a `moov` box, in which the duration is replaced at the end.
   let hasMovieHeader: Bool
+  /// Whether NAL units are behind their lengths, not behind start codes.
+  ///
+  /// libavformat would convert them, but it has to search for the start codes that are known here.
+  let hasLengths: Bool
   /// Set before each key picture.
   let keyPictureFlags: Setting?
-  /// Four characters that stand for a codec instead of libavformat's, by the decoder's name.
+  /// Four characters that stand for a codec instead of libavformat's, by the decoder's name: those
+  /// which say that the parameter sets are in the header alone.
   let tags: [String: String]
   /// The sound that can be copied into it, by the decoder's name.
   private let copiedSound: Set<String>
@@ -47,7 +52,7 @@ struct Container: Sendable {
   /// edit list right: without it, the first picture of a stream with B pictures is shown late.
   static let mp4 = Container(
     name: "mp4", otherEndings: ["m4v"], muxerName: "mp4", isImmediate: false,
-    hasMovieHeader: true, keyPictureFlags: nil,
+    hasMovieHeader: true, hasLengths: true, keyPictureFlags: nil,
     // Apple's players know H.265 by this one only; libavformat writes `hev1`.
     tags: ["hevc": "hvc1"], copiedSound: ["aac", "opus"],
     settings: [
@@ -59,7 +64,7 @@ struct Container: Sendable {
   /// A cluster ends after a second or 5 MB.
   static let matroska = Container(
     name: "mkv", otherEndings: [], muxerName: "matroska", isImmediate: false,
-    hasMovieHeader: false, keyPictureFlags: nil, tags: [:],
+    hasMovieHeader: false, hasLengths: true, keyPictureFlags: nil, tags: [:],
     copiedSound: [
       "aac", "opus", "pcm_mulaw", "pcm_alaw", "g722", "pcm_u8", "pcm_s16be", "pcm_s16le",
       "pcm_s24be", "pcm_s24le",
@@ -69,26 +74,28 @@ struct Container: Sendable {
   /// Playable from each key picture on, before which the tables are repeated.
   static let transportStream = Container(
     name: "ts", otherEndings: ["m2ts", "mts"], muxerName: "mpegts", isImmediate: true,
-    hasMovieHeader: false, keyPictureFlags: ("mpegts_flags", "+resend_headers"), tags: [:],
-    copiedSound: ["aac", "opus"], settings: [("mpegts_m2ts_mode", "0")], pipeSettings: [])
+    hasMovieHeader: false, hasLengths: false, keyPictureFlags: ("mpegts_flags", "+resend_headers"),
+    tags: [:], copiedSound: ["aac", "opus"], settings: [("mpegts_m2ts_mode", "0")], pipeSettings: []
+  )
 
   /// Linear samples, of 24 bits where the sender's have as many, otherwise of 16.
   static let wave = Container(
     name: "wav", otherEndings: ["wave"], muxerName: "wav", isImmediate: true,
-    hasMovieHeader: false, keyPictureFlags: nil, tags: [:], copiedSound: [], coding: nil,
-    holdsPictures: false, settings: [], pipeSettings: [])
+    hasMovieHeader: false, hasLengths: false, keyPictureFlags: nil, tags: [:], copiedSound: [],
+    coding: nil, holdsPictures: false, settings: [], pipeSettings: [])
 
   /// AAC with a header before each unit (ADTS, ISO/IEC 13818-7 §6.2).
   static let audioDataTransportStream = Container(
     name: "aac", otherEndings: ["adts"], muxerName: "adts", isImmediate: true,
-    hasMovieHeader: false, keyPictureFlags: nil, tags: [:], copiedSound: ["aac"],
+    hasMovieHeader: false, hasLengths: false, keyPictureFlags: nil, tags: [:], copiedSound: ["aac"],
     holdsPictures: false, fillsHoles: true, settings: [], pipeSettings: [])
 
   /// Opus in Ogg (RFC 7845), half a second in each page: the muxer keeps a page back until the next
   /// is whole, and a crash costs both.
   static let opus = Container(
     name: "opus", otherEndings: ["ogg"], muxerName: "opus", isImmediate: false,
-    hasMovieHeader: false, keyPictureFlags: nil, tags: [:], copiedSound: ["opus"], coding: .opus,
+    hasMovieHeader: false, hasLengths: false, keyPictureFlags: nil, tags: [:],
+    copiedSound: ["opus"], coding: .opus,
     holdsPictures: false, fillsHoles: true, settings: [("page_duration", "500000")],
     pipeSettings: [])
 

@@ -125,6 +125,8 @@ import RTPWire
       throw .outOfMemory
     }
     unsafe io.pointee.seekable = canSeek ? AVIO_SEEKABLE_NORMAL : 0
+    // A whole fragment is copied once, not by way of the buffer; small writes go there.
+    if !container.isImmediate { unsafe io.pointee.direct = 1 }
     unsafe context.pointee.pb = io
     unsafe context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
   }

@@ -17,28 +17,43 @@ struct RecordedTrack {
     case sound(SoundDescription)
   }
 
+  enum SampleForm: Hashable {
+    /// As they came; libavformat converts them where its container wants that.
+    case startCodes
+    /// Behind their lengths; units of these types are in the header alone.
+    case lengths(without: [UInt8])
+  }
+
   /// libavcodec's name of the decoder.
   var decoderName: String
   /// Ticks of its clock in a second.
   var timescale: Int
-  /// What a decoder needs before the first sample: parameter sets with start codes, or
-  /// AudioSpecificConfig.
+  /// What a decoder needs before the first sample: a record of the parameter sets or these with
+  /// start codes, or AudioSpecificConfig.
   var configuration: ByteBuffer
+  /// How the units of pictures are told apart.
+  var form = SampleForm.startCodes
   var medium: Medium
   /// Pictures a second, where it is known.
   var rate: Rational?
 
   var isOfPictures: Bool { if case .pictures = medium { true } else { false } }
 
-  /// The pictures of `codec`, decoded with `sets`.
+  /// The pictures of `codec`, decoded with `sets`, as `container` has them.
   init(
     _ codec: VideoCodec, sets: StreamSets, format: FormatDescription, timescale: UInt32,
-    rate: Rational?
+    rate: Rational?, in container: Container
   ) {
     self.rate = rate
     decoderName = codec.decoderName
     self.timescale = Int(timescale)
-    configuration = sets.withStartCodes
+    if container.hasLengths, let record = codec.configurationRecord(of: sets.sets) {
+      configuration = record
+      form = .lengths(
+        without: container.tags[codec.decoderName] == nil ? [] : codec.parameterSetTypes)
+    } else {
+      configuration = sets.withStartCodes
+    }
     medium = .pictures(format)
   }
 

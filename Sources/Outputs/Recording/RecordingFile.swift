@@ -13,6 +13,7 @@ struct RecordingFile {
     let timescale: UInt32
     /// How far they may be reordered.
     let depth: Int
+    let form: RecordedTrack.SampleForm
     /// The stream's time at which the file begins.
     fileprivate var base: Int64
     fileprivate var times: DecodingTimes
@@ -48,6 +49,8 @@ struct RecordingFile {
   private var begunTracks: Set<Int> = []
   /// Whether the muxer has to be told again that fragments have times of their own.
   private var forgetsTimes = true
+  /// The last picture in the form that the container has.
+  private var converted = ByteBuffer()
   /// Bytes that wait for the header.
   private var unheaded = 0
   /// How long it was when something was last taken from the muxer, in nanoseconds.
@@ -88,12 +91,15 @@ struct RecordingFile {
       ?? Int64(timescale / Self.assumedRate)
     let times = DecodingTimes(
       depth: depth, interval: interval, first: presentations.map { $0.subtractingSaturating(base) })
-    pictures = Pictures(
-      codec: key.codec, sets: opening.sets, timescale: timescale, depth: depth, base: base,
-      times: times)
     let track = RecordedTrack(
-      key.codec, sets: opening.sets, format: format, timescale: timescale, rate: rate)
-    if setup.container.hasMovieHeader { try Self.check(track, for: setup) }
+      key.codec, sets: opening.sets, format: format, timescale: timescale, rate: rate,
+      in: setup.container)
+    if setup.container.hasMovieHeader, track.form == .startCodes {
+      try Self.check(track, for: setup)
+    }
+    pictures = Pictures(
+      codec: key.codec, sets: opening.sets, timescale: timescale, depth: depth, form: track.form,
+      base: base, times: times)
     (container, canSeek) = (setup.container, setup.canSeek)
     clockOffset = opening.clockOffset
     wallClock = WallClockTime(nanoseconds: key.firstArrival.nanoseconds)
@@ -121,7 +127,7 @@ struct RecordingFile {
       canSeek: setup.canSeek)
   }
 
-  /// Whether a header can describe `track`.
+  /// Whether a header can describe `track`, for which there is no record.
   ///
   /// libavformat's muxer of MP4 does not say so, and leaves the description out, without which no
   /// picture of the file can be decoded. That of Matroska, which needs the same one, says it.
@@ -192,13 +198,26 @@ struct RecordingFile {
     self.pictures = pictures
     try mux(
       Muxer.Sample(
-        bytes: frames == 0 ? unit.bytes(with: pictures.sets) : unit.bytes,
+        bytes: bytes(of: unit, in: pictures.form, with: frames == 0 ? pictures.sets : nil),
         presentation: place.presentation, decoding: place.decoding,
         duration: place.duration, isKey: isKey))
     frames += 1
     let end = MediaTime(
       ticks: place.presentation.addingSaturating(place.duration), timescale: pictures.timescale)
     return take(adding: 1, until: end)
+  }
+
+  private mutating func bytes(
+    of unit: AccessUnit, in form: RecordedTrack.SampleForm, with sets: StreamSets?
+  ) -> ByteBuffer {
+    switch form {
+    case .startCodes:
+      return sets.map { unit.bytes(with: $0) } ?? unit.bytes
+    case .lengths(let types):
+      converted.clear(minimumCapacity: unit.bytes.readableBytes)
+      unit.write(lengthPrefixed: &converted, with: sets, without: types)
+      return converted
+    }
   }
 
   /// Adds `sample`, as above.

@@ -7,7 +7,7 @@ import NIOCore
 /// Each type precedes those that refer to it. Cameras repeat them, and some, as Reolink's do, add
 /// zeros at the end.
 struct StreamSets: Sendable, Hashable {
-  private let sets: [ByteBuffer]
+  let sets: [ByteBuffer]
   /// The same, to look them up: a picture may have a thousand.
   private let known: Set<ByteBuffer>
 
@@ -46,6 +46,20 @@ struct StreamSets: Sendable, Hashable {
 }
 
 extension AccessUnit {
+  /// Writes its units into `sample`, each behind its length (ISO/IEC 14496-15 §4.3.3).
+  ///
+  /// Units of `types` are left out. A key picture whose stream does not repeat them gets `sets`.
+  func write(
+    lengthPrefixed sample: inout ByteBuffer, with sets: StreamSets?, without types: [UInt8]
+  ) {
+    let added = sets.map { StreamSets(in: self).isComplete ? [] : $0.sets } ?? []
+    let place = units.first?.type == codec.accessUnitDelimiterType ? 1 : 0
+    for (index, unit) in units.enumerated() {
+      if index == place { for set in added { sample.write(behindLength: set) } }
+      if !types.contains(unit.type) { sample.write(behindLength: bytes(of: unit)) }
+    }
+  }
+
   /// The bytes of a key picture with the parameter sets that it needs, which its stream may not
   /// repeat: they follow the delimiter, if there is one.
   func bytes(with sets: StreamSets) -> ByteBuffer {
@@ -60,5 +74,12 @@ extension AccessUnit {
     whole.writeImmutableBuffer(sets.withStartCodes)
     whole.writeImmutableBuffer(rest)
     return whole
+  }
+}
+
+extension ByteBuffer {
+  fileprivate mutating func write(behindLength unit: ByteBuffer) {
+    writeInteger(UInt32(clamping: unit.readableBytes))
+    writeImmutableBuffer(unit)
   }
 }

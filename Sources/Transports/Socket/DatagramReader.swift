@@ -14,11 +14,20 @@ final class DatagramReader: ChannelInboundHandler {
   typealias InboundIn = AddressedEnvelope<ByteBuffer>
 
   /// What to do with what was read; all three are called on the event loop.
-  struct Delivery {
-    var datagram: (Datagram, SocketAddress) -> Void
-    var readCompleted: (Instant) -> Void
+  ///
+  /// It is an object, because to copy three closures for each datagram would take long.
+  final class Delivery {
+    let datagram: (consuming Datagram, SocketAddress) -> Void
+    let readCompleted: (Instant) -> Void
     /// SwiftNIO has closed the channel, although the reader was not paused.
-    var failed: (any Error) -> Void
+    let failed: (any Error) -> Void
+
+    init(
+      datagram: @escaping (consuming Datagram, SocketAddress) -> Void,
+      readCompleted: @escaping (Instant) -> Void, failed: @escaping (any Error) -> Void
+    ) {
+      (self.datagram, self.readCompleted, self.failed) = (datagram, readCompleted, failed)
+    }
   }
 
   private var socket: DatagramSocket?
@@ -155,8 +164,12 @@ final class DatagramReader: ChannelInboundHandler {
 
   private func deliver(_ bytes: ByteBuffer, from origin: SocketAddress) {
     inRead += 1
+    // Whether a sender is accepted follows from the header too, so it is read here.
+    let header =
+      kind == .media && !RTCPPacket.recognizes(bytes) ? try? RTPHeader(parsing: bytes) : nil
     delivery?.datagram(
-      Datagram(bytes: bytes, arrival: arrival, channel: kind, origin: origin), origin)
+      Datagram(
+        bytes: bytes, header: header, arrival: arrival, channel: kind, origin: origin), origin)
   }
 
   private func readCompleted(next urgent: Int64? = nil) {

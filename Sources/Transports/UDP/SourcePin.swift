@@ -116,7 +116,7 @@ struct SourcePin: Sendable {
   }
 
   private mutating func note(_ datagram: Datagram) {
-    guard let packet = datagram.mediaPacket else { return }
+    guard let packet = datagram.mediaHeader else { return }
     lastMedia = datagram.arrival
     ssrc = packet.ssrc
     sequenceNumber = packet.sequenceNumber
@@ -153,7 +153,7 @@ struct SourcePin: Sendable {
 
   private mutating func consider(_ datagram: Datagram, from origin: SocketAddress) -> Verdict {
     // Only what looks like RTP or RTCP is kept in memory.
-    guard let packet = datagram.mediaPacket else { return holdReport(datagram) }
+    guard let packet = datagram.mediaHeader else { return holdReport(datagram) }
     guard mayBegin(packet, from: origin, now: datagram.arrival) else { return .foreign }
 
     var candidate = Candidate(origin: origin, ssrc: packet.ssrc)
@@ -207,7 +207,7 @@ struct SourcePin: Sendable {
 
   /// Whether `packet` may be the first one of a source that takes over.
   private func mayBegin(
-    _ packet: RTPPacket, from origin: SocketAddress, now: Instant
+    _ packet: RTPHeader, from origin: SocketAddress, now: Instant
   ) -> Bool {
     guard let lastMedia else { return true }
     let silence = lastMedia.nanoseconds(to: now)
@@ -275,10 +275,11 @@ private struct Candidate: Sendable {
 }
 
 extension Datagram {
-  /// The datagram as an RTP packet, or `nil` if it is RTCP or not RTP at all.
-  var mediaPacket: RTPPacket? {
+  /// The header of the RTP packet that it is; `nil` if it is RTCP or not RTP at all.
+  fileprivate var mediaHeader: RTPHeader? {
+    if let header { return header }
     guard !RTCPPacket.recognizes(bytes) else { return nil }
-    return try? RTPPacket(parsing: bytes)
+    return try? RTPHeader(parsing: bytes)
   }
 }
 

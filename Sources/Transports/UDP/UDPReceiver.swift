@@ -173,8 +173,14 @@ final class UDPReceiver: TrackReceiver {
   /// ``stop()`` ends what the readers and timers hold; weak references to this object would make
   /// every packet slower.
   private func delivery() -> DatagramReader.Delivery {
+    delivery { [self] in receive($0, from: $1) }
+  }
+
+  private func delivery(
+    _ datagram: @escaping (consuming Datagram, SocketAddress) -> Void
+  ) -> DatagramReader.Delivery {
     DatagramReader.Delivery(
-      datagram: { [self] in receive($0, from: $1) },
+      datagram: datagram,
       readCompleted: { [self] in sink?.readCompleted(at: $0) },
       failed: { [self] in end(.failed($0)) })
   }
@@ -183,15 +189,13 @@ final class UDPReceiver: TrackReceiver {
   ///
   /// A goodbye that is heard before the last packets would not count.
   private func controlDelivery() -> DatagramReader.Delivery {
-    var delivery = delivery()
-    delivery.datagram = { [self] in
+    delivery { [self] in
       media?.readGathered()
       receive($0, from: $1)
     }
-    return delivery
   }
 
-  private func receive(_ datagram: Datagram, from origin: SocketAddress) {
+  private func receive(_ datagram: consuming Datagram, from origin: SocketAddress) {
     guard datagram.bytes.readableBytes > 0 else {
       count.empty += 1
       return
@@ -250,9 +254,8 @@ final class UDPReceiver: TrackReceiver {
     noteMedia(datagram)
   }
 
-  private func deliver(_ datagram: Datagram) {
+  private func deliver(_ datagram: consuming Datagram) {
     guard let sink else { return }
-    var datagram = datagram
     // Held datagrams come after others, but arrival times must not decrease.
     datagram.arrival = max(datagram.arrival, lastArrival)
     lastArrival = datagram.arrival
@@ -263,10 +266,14 @@ final class UDPReceiver: TrackReceiver {
   }
 
   /// Notes what a datagram shows about the far end.
+  ///
+  /// Only media shows that no hello is needed: a server whose source has died may go on with RTCP.
   private func noteMedia(_ datagram: Datagram) {
-    if datagram.channel == .media {
-      if pin.lastMedia != nil { hello?.schedule.mediaArrived(at: datagram.arrival) }
-      if !isControlOnMediaPort { isControlOnMediaPort = RTCPPacket.recognizes(datagram.bytes) }
+    guard datagram.channel == .media else { return }
+    if datagram.header == nil, RTCPPacket.recognizes(datagram.bytes) {
+      isControlOnMediaPort = true
+    } else if pin.lastMedia != nil, isAuthenticated || datagram.header != nil {
+      hello?.schedule.mediaArrived(at: datagram.arrival)
     }
   }
 
