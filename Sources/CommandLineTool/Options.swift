@@ -234,7 +234,7 @@ struct MediaOptions: ParsableArguments {
     var own = MediaDescription(
       payloadType: payloadType,
       encodingName: CommandLineTool.current.formats.codec(named: codec)?.encodingName,
-      clockRate: clockRate ?? MediaDescription.videoClockRate)
+      clockRate: clockRate)
     fec?.describe(in: &own)
     guard let sessionDescription, let session else { return own }
     guard let media = session.video ?? session.sound else {

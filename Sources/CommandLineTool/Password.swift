@@ -1,3 +1,4 @@
+import BlockingIO
 import Glibc
 import Transports
 
@@ -57,24 +58,13 @@ enum Password {
   }
 
   private static func firstLine(of path: String) throws -> String {
-    guard let file = unsafe fopen(path, "re") else {
-      throw Failure.unreadable(path: path, reason: unsafe String(cString: strerror(errno)))
-    }
-    defer { unsafe fclose(file) }
-    var status = stat()
-    guard unsafe fstat(fileno(file), &status) == 0 else {
-      throw Failure.unreadable(path: path, reason: unsafe String(cString: strerror(errno)))
-    }
-    // Nobody else can read what goes through a pipe, whatever its mode.
-    if status.st_mode & S_IFMT == S_IFREG, status.st_mode & (S_IRWXG | S_IRWXO) != 0 {
-      throw Failure.readableByOthers(path: path)
-    }
-    guard status.st_mode & S_IFMT != S_IFDIR else {
-      throw Failure.unreadable(path: path, reason: unsafe String(cString: strerror(EISDIR)))
-    }
-    guard let password = unsafe line(from: fileno(file)), !password.isEmpty else {
-      throw Failure.empty(path: path)
-    }
+    let file: ShortFile
+    do {
+      file = try ShortFile(at: path, limit: maximumLength, firstLineOnly: true)
+    } catch { throw Failure.unreadable(path: path, reason: error.reason) }
+    if file.isExposed { throw Failure.readableByOthers(path: path) }
+    let password = firstLine(of: file.bytes)
+    guard !password.isEmpty else { throw Failure.empty(path: path) }
     return password
   }
 
@@ -116,7 +106,10 @@ enum Password {
     var bytes = [UInt8](repeating: 0, count: maximumLength)
     let count = unsafe read(descriptor, &bytes, bytes.count)
     guard count > 0 else { return nil }
-    let content = bytes.prefix(count).prefix { $0 != 0 && $0 != 0x0A && $0 != 0x0D }
-    return String(decoding: content, as: UTF8.self)
+    return firstLine(of: bytes.prefix(count))
+  }
+
+  private static func firstLine(of bytes: some Sequence<UInt8>) -> String {
+    String(decoding: bytes.prefix { $0 != 0 && $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
   }
 }

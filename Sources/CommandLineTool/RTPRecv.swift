@@ -343,7 +343,7 @@ struct RTPRecv: AsyncParsableCommand {
       options: transportOptions(for: source, described: described),
       on: MultiThreadedEventLoopGroup.singleton.next())
     let list = StreamList(
-      of: listing, media: try mediaDescription(completedBy: described), clockRate: media.clockRate)
+      of: listing, media: try mediaDescription(completedBy: described))
     let text = list.shown(as: form)
     let output = FileWriter(borrowing: STDOUT_FILENO)
     guard let failure = output.write(text, until: WriteDeadline(in: .seconds(10))) else { return }

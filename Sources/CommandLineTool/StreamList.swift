@@ -21,12 +21,11 @@ struct StreamList {
 
   private let streams: [ListedStream]
 
-  /// `media` is what the options say of the media, and `clockRate` the rate they say.
-  init(of listing: StreamListing, media: MediaDescription, clockRate: UInt32?) {
+  /// `media` is what the options say of the media.
+  init(of listing: StreamListing, media: MediaDescription) {
     streams = listing.streams.map {
       var stream = $0
-      stream.complete(
-        with: media, clockRate: clockRate, isRecognized: Self.recognizedEncoding(of: $0) != nil)
+      stream.complete(with: media, isRecognized: Self.recognizedEncoding(of: $0) != nil)
       return stream
     }
   }
@@ -122,9 +121,7 @@ extension ListedStream {
   /// when it is played.
   ///
   /// All formats that are recognized have one clock rate (RFC 6184, RFC 7798).
-  fileprivate mutating func complete(
-    with media: MediaDescription, clockRate: UInt32?, isRecognized: Bool
-  ) {
+  fileprivate mutating func complete(with media: MediaDescription, isRecognized: Bool) {
     guard let flow, description.kind != .audio else { return }
     if description.encodingName == nil, isRecognized {
       description.clockRate = MediaDescription.videoClockRate
@@ -133,7 +130,6 @@ extension ListedStream {
     if Set(types).count < 2 {
       description = media.completed(by: description)
       if media.encodingName != nil { description.clockRate = media.clockRate }
-      if let clockRate { description.clockRate = clockRate }
     }
     self.flow?.jitter = flow.jitters[description.clockRate]
   }

@@ -22,7 +22,7 @@ struct AccessUnitAssembler: Sendable {
       bounds.units = limits.unitsPerAccessUnit + (description.map(format.maximumSlices) ?? 0)
     }
   }
-  /// What an access unit can hold: the slices that the level allows, and as many other units.
+  /// What an access unit can hold: the slices that pictures of this size can have, and other units.
   private var bounds: AccessUnitDraft.Bounds
 
   private var reader: (any PictureReading)?
@@ -96,8 +96,8 @@ struct AccessUnitAssembler: Sendable {
   ///
   /// Its marker still ends the access unit: str0m has sent a truncated key picture after its
   /// parameter sets, and these do not belong to the next picture.
-  mutating func noteUselessPiece(at time: MediaTime) {
-    if held?.time == time { rejoin() }
+  mutating func noteUselessPiece(at time: MediaTime, statistics: inout DefragmentStatistics) {
+    if held?.time == time { rejoin(statistics: &statistics) }
     guard let draft = open, draft.time == time || !draft.hasPicture else {
       isBehindGap = true
       return
@@ -127,7 +127,7 @@ struct AccessUnitAssembler: Sendable {
       if heldTime != time || role.isPicture && Self.begins(role, identity, behind: held?.slices) {
         finishHeld(statistics: &statistics)
       } else if role.isPicture {
-        rejoin()
+        rejoin(statistics: &statistics)
       }
     } else if open?.hasPicture == true, open?.time == time, !role.isPicture, role.beginsAccessUnit {
       swap(&held, &open)
@@ -189,12 +189,14 @@ struct AccessUnitAssembler: Sendable {
   }
 
   /// The picture continues after what followed its last slice.
-  private mutating func rejoin() {
+  private mutating func rejoin(statistics: inout DefragmentStatistics) {
     let between = open
     open = nil
     swap(&held, &open)
-    let format = format
-    if let between { open?.goOn(behind: between, format: format) }
+    let (bounds, format) = (bounds, format)
+    if let between, let excess = open?.goOn(behind: between, within: bounds, format: format) {
+      statistics.excessUnits += UInt64(excess)
+    }
   }
 
   private mutating func finishHeld(statistics: inout DefragmentStatistics) {

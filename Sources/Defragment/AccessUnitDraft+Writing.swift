@@ -76,7 +76,7 @@ extension AccessUnitDraft {
     for count: Int, within bounds: Bounds, _ findings: inout Findings
   ) -> Bool {
     guard writing?.isCut == false else { return false }
-    guard bytes.readableBytes + count <= bounds.bytes else {
+    guard bytes.readableBytes + strayBytes + count <= bounds.bytes else {
       findings.isOversized = true
       writing?.isCut = true
       noteDamage(.overLimit)

@@ -38,6 +38,8 @@ struct AccessUnitDraft: Sendable {
   var repeatedSets: [Int] = []
   /// Units that came between the slices and belong before them.
   private(set) var strays: [ByteBuffer] = []
+  /// How many bytes these will take.
+  private(set) var strayBytes = 0
 
   /// What is known of its picture's slices.
   struct Slices: Sendable {
@@ -103,7 +105,12 @@ struct AccessUnitDraft: Sendable {
   /// `x264enc tune=zerolatency ! rtph264pay config-interval=-1` puts the parameter sets before each
   /// slice of a key picture. Repeated ones are left out, because libavcodec accepts no parameter
   /// sets within a picture; the rest is moved before the picture.
-  mutating func goOn(behind other: AccessUnitDraft, format: any PayloadFormat.Type) {
+  ///
+  /// - Returns: how many units had no room.
+  mutating func goOn(
+    behind other: AccessUnitDraft, within bounds: Bounds, format: any PayloadFormat.Type
+  ) -> Int {
+    var excess = 0
     for (index, unit) in other.units.enumerated() {
       let content =
         other.bytes.getSlice(
@@ -111,6 +118,13 @@ struct AccessUnitDraft: Sendable {
       let isKnown =
         other.repeatedSets.contains(index) && parameterSetTypes & (1 << UInt64(unit.type)) != 0
       if isKnown || unit.type == format.accessUnitDelimiterType || !unit.isWhole { continue }
+      // Otherwise a sender that alternates slices and messages would fill the memory.
+      let length = AnnexB.startCode.count + unit.length
+      guard unitCount < bounds.units, bytes.readableBytes + strayBytes + length <= bounds.bytes
+      else {
+        excess += 1
+        continue
+      }
       if format.role(of: NALUnitHead(of: content)) == .other {
         bytes.writeBytes(AnnexB.startCode)
         units.append(
@@ -119,8 +133,10 @@ struct AccessUnitDraft: Sendable {
         bytes.writeImmutableBuffer(content)
       } else {
         strays.append(ByteBuffer(buffer: content))
+        strayBytes += length
       }
     }
+    if excess > 0 { noteDamage(.overLimit) }
     examined = units.count
     parameterSetTypes |= other.parameterSetTypes
     isRandomAccess = isRandomAccess || other.isRandomAccess
@@ -130,6 +146,7 @@ struct AccessUnitDraft: Sendable {
     if other.isFull { isFull = true }
     if let cause = other.damage ?? (other.isBehindLoss ? .lostPackets : nil) { noteDamage(cause) }
     for gap in other.gaps { noteGap(of: gap.packets) }
+    return excess
   }
 
   /// Puts what came between the slices before the first of them.
@@ -137,7 +154,7 @@ struct AccessUnitDraft: Sendable {
     guard !strays.isEmpty, let slice, let index = units.firstIndex(of: slice) else { return }
     insert(strays, before: index, format: format)
     self.slice = units[index + strays.count]
-    strays = []
+    (strays, strayBytes) = ([], 0)
   }
 
   private mutating func insert(

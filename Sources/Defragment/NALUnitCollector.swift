@@ -213,7 +213,7 @@ public struct NALUnitCollector: Sendable {
       isPicture: assembler.isPicture(unit))
     if reordering?.insert(entry, number: number) == false {
       statistics.lateUnits += 1
-      assembler.noteUselessPiece(at: time)
+      assembler.noteUselessPiece(at: time, statistics: &statistics)
     }
     while let unit = reordering?.removeNext() { write(unit) }
   }
@@ -266,12 +266,12 @@ extension NALUnitCollector {
   /// Notes that the rest of the payload has inconsistent lengths.
   public mutating func noteMalformed() {
     statistics.malformedPayloads += 1
-    assembler.noteUselessPiece(at: time)
+    assembler.noteUselessPiece(at: time, statistics: &statistics)
   }
 
   /// Notes a fragment of a unit whose beginning is missing.
   public mutating func noteOrphan() {
     statistics.orphanFragments += 1
-    assembler.noteUselessPiece(at: time)
+    assembler.noteUselessPiece(at: time, statistics: &statistics)
   }
 }

@@ -12,7 +12,8 @@ public struct VideoDefragmenter: Sendable {
   public struct Limits: Sendable, Hashable {
     /// The most bytes of an access unit: a key picture of 8192x8192 stays far below.
     public var accessUnitBytes = 8 << 20
-    /// The most NAL units of one; level 6.2 allows 600 slices a picture.
+    /// The most NAL units of one, beside as many slices as pictures of its size can have; level 6.2
+    /// allows 600.
     public var unitsPerAccessUnit = 1024
 
     public init() {}

@@ -9,8 +9,12 @@ public struct MediaDescription: Sendable, Hashable {
   public var payloadType: UInt8?
   /// The encoding name of `a=rtpmap`, such as `H264`, or `nil` when it is to be recognized.
   public var encodingName: String?
-  /// Ticks a second, never 0.
-  public var clockRate: UInt32
+  /// Ticks a second, never 0; that of video where nothing is said.
+  public var clockRate: UInt32 {
+    get { saidClockRate ?? Self.videoClockRate }
+    set { saidClockRate = newValue == 0 ? nil : newValue }
+  }
+  private var saidClockRate: UInt32?
   /// The channels that `a=rtpmap` says (RFC 8866 §6.6); `nil` where it does not, which means one.
   public var channels: Int?
   /// The parameters of `a=fmtp`, keys in lower case, values as written.
@@ -31,7 +35,7 @@ public struct MediaDescription: Sendable, Hashable {
 
   public init(
     kind: MediaKind = .video, payloadType: UInt8? = nil, encodingName: String? = nil,
-    clockRate: UInt32 = MediaDescription.videoClockRate, channels: Int? = nil,
+    clockRate: UInt32? = nil, channels: Int? = nil,
     formatParameters: [String: String] = [:],
     correctionFormats: [UInt8: CorrectionFormat] = [:], redundancyPayloadType: UInt8? = nil,
     retransmissionFormats: [UInt8: RetransmissionFormat] = [:],
@@ -44,7 +48,7 @@ public struct MediaDescription: Sendable, Hashable {
     self.kind = kind
     self.payloadType = payloadType
     self.encodingName = encodingName
-    self.clockRate = clockRate == 0 ? Self.videoClockRate : clockRate
+    saidClockRate = clockRate == 0 ? nil : clockRate
     self.channels = channels
     self.formatParameters = formatParameters
   }
@@ -58,7 +62,7 @@ extension MediaDescription {
     var completed = other
     if let payloadType { completed.payloadType = payloadType }
     if let encodingName { completed.encodingName = encodingName }
-    if clockRate != Self.videoClockRate { completed.clockRate = clockRate }
+    if let saidClockRate { completed.saidClockRate = saidClockRate }
     if let channels { completed.channels = channels }
     completed.correctionFormats.merge(correctionFormats) { _, own in own }
     if let redundancyPayloadType { completed.redundancyPayloadType = redundancyPayloadType }

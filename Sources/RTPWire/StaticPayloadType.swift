@@ -58,7 +58,7 @@ extension MediaDescription {
     let type = StaticPayloadType(payloadType)
     self.init(
       kind: type?.kind ?? .unknown, payloadType: payloadType, encodingName: type?.encodingName,
-      clockRate: type?.clockRate ?? Self.videoClockRate,
+      clockRate: type?.clockRate,
       channels: type?.kind == .audio ? type?.channels : nil)
   }
 }

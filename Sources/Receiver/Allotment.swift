@@ -117,6 +117,9 @@ struct Allotment: Sendable {
     return true
   }
 
+  /// Notes that a loop of the program had no room for what it was to get.
+  mutating func loopWasFull() { statistics.droppedBeforeLoops += 1 }
+
   /// Notes that the decoder had no room for a unit that it was to get.
   mutating func decoderWasFull() {
     statistics.droppedBeforeDecoder += 1

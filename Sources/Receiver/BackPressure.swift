@@ -4,7 +4,9 @@ public enum BackPressure: Sendable, Hashable {
   case latest
   /// At most this many wait, at least one; the oldest are dropped.
   case atMost(Int)
-  /// None is dropped. The decoder waits, and so does the sender if its carrier can be held; what
-  /// other senders send meanwhile is dropped before the decoder, and counted there.
+  /// None is dropped. The decoder waits, and so does the sender if its carrier can be held.
+  ///
+  /// What other senders send meanwhile is dropped before the decoder or, beyond 512 elements and 32
+  /// MiB, before the loop, up to the next random-access point; both are counted.
   case everyOne
 }

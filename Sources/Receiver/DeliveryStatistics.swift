@@ -22,6 +22,9 @@ public struct DeliveryStatistics: Counted, Hashable {
   public internal(set) var failures: [DecodeFailure.Kind: UInt64] = [:]
   /// Access units dropped for lack of room before the decoder, up to the next random-access point.
   public internal(set) var droppedBeforeDecoder: UInt64 = 0
+  /// Access units and sound dropped before the program's loops, which were to get all but had no
+  /// room.
+  public internal(set) var droppedBeforeLoops: UInt64 = 0
   /// Access units at the start of a later connection that were not written to elementary streams,
   /// because decoding could not begin with them.
   public internal(set) var skippedAfterReconnecting: UInt64 = 0
@@ -42,6 +45,8 @@ public struct DeliveryStatistics: Counted, Hashable {
   public internal(set) var pictures = PictureStatistics()
   /// The access units that are counted where nothing is decoded.
   public var usableUnits: UInt64 { accessUnits - beforeKeyPicture }
+  /// The access units that the decoder is done with.
+  var decodedUnits: UInt64 { frames &+ failures.values.reduce(0, &+) }
   private var lastSound: Instant?
   private var latencySum = 0.0
   private var latencies = 0
@@ -53,6 +58,7 @@ public struct DeliveryStatistics: Counted, Hashable {
     Counter("frames", .frames, \.frames),
     Counter("surplus", .frames, \.surplus),
     Counter("dropped_before_decoder", .accessUnits, \.droppedBeforeDecoder),
+    Counter("dropped_before_loops", .units, \.droppedBeforeLoops),
     Counter("skipped_after_reconnecting", .accessUnits, \.skippedAfterReconnecting),
     Counter("sound_units", .units, \.soundUnits),
   ]

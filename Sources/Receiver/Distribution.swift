@@ -95,7 +95,7 @@ final class Distribution: Sendable {
     let (share, takers) = state.withLock { ($0.allotment.take(unit), $0.unitTakers) }
     guard let share else { return true }
     configuration.onAccessUnit?(unit)
-    for taker in takers { taker.offer(unit) }
+    offer(unit, to: takers)
     // A lane that drops counts its drops; receiving waits for none of them.
     if share.isForOutputs {
       for output in outputs { output.lane.write(unit) }
@@ -111,8 +111,14 @@ final class Distribution: Sendable {
     guard let takers else { return }
     let ticket = playout?.note(unit, at: .now)
     configuration.onSound?(unit)
-    for taker in takers { taker.offer(unit) }
+    offer(unit, to: takers)
     for output in outputs { output.lane.write(unit, at: ticket) }
+  }
+
+  private func offer<Element>(_ element: Element, to takers: [Handover<Element>]) {
+    for taker in takers where !taker.offer(element) {
+      state.withLock { $0.allotment.loopWasFull() }
+    }
   }
 
   /// From now on, what comes in one read is written together, once that is over.

@@ -1,13 +1,20 @@
 import BlockingIO
 import Decode
+import Outputs
 
 /// Hands elements from the thread that makes them to the task that iterates over them.
 final class Handover<Element: Sendable>: Sendable {
   /// The length from which producers should back off, if nothing is dropped.
   private static var crowd: Int { 8 }
+  /// What may wait if they cannot, because their far end cannot be held: as much as before an
+  /// output.
+  private static var limits: QueueLimits { OutputLane.defaultUnitLimits }
 
   private struct State {
     var waiting: [Element] = []
+    var bytes = 0
+    /// Whether elements were dropped, so that the next one has to be a beginning.
+    var isBehindDrop = false
     var isClosed = false
     /// The task waiting for the next element.
     var taker: CheckedContinuation<Element?, Never>?
@@ -16,9 +23,20 @@ final class Handover<Element: Sendable>: Sendable {
   }
 
   let pressure: BackPressure
+  private let size: @Sendable (Element) -> Int
+  private let isBeginning: @Sendable (Element) -> Bool
   private let monitor = Monitor(State())
 
-  init(_ pressure: BackPressure) { self.pressure = pressure }
+  /// - Parameters:
+  ///   - pressure: what happens while the consumer is busy.
+  ///   - size: how many bytes an element keeps in memory.
+  ///   - isBeginning: whether the consumer can go on with an element without those before it.
+  init(
+    _ pressure: BackPressure, size: @escaping @Sendable (Element) -> Int = { _ in 0 },
+    isBeginning: @escaping @Sendable (Element) -> Bool = { _ in true }
+  ) {
+    (self.pressure, self.size, self.isBeginning) = (pressure, size, isBeginning)
+  }
 
   /// Whether producers should back off, if nothing may be dropped.
   var isCrowded: Bool {
@@ -37,26 +55,44 @@ final class Handover<Element: Sendable>: Sendable {
   }
 
   /// Hands over an element without waiting, dropping as the back-pressure says.
-  func offer(_ element: Element) {
-    let taker = monitor.update { state -> CheckedContinuation<Element?, Never>? in
-      guard !state.isClosed else { return nil }
+  ///
+  /// - Returns: `false` if this one was dropped although none should be: there was no room.
+  @discardableResult
+  func offer(_ element: Element) -> Bool {
+    let (taker, isTaken) = monitor.update {
+      state -> (CheckedContinuation<Element?, Never>?, Bool) in
+      guard !state.isClosed else { return (nil, true) }
+      guard hasRoom(for: element, in: &state) else { return (nil, false) }
       if let taker = state.taker {
         state.taker = nil
-        return taker
+        return (taker, true)
       }
       state.waiting.append(element)
-      let most: Int? =
+      state.bytes += size(element)
+      let most: Int =
         switch pressure {
         case .latest: 1
         case .atMost(let count): max(count, 1)
-        case .everyOne: nil
+        case .everyOne: Self.limits.count
         }
-      if let most, state.waiting.count > most {
-        state.waiting.removeFirst(state.waiting.count - most)
-      }
-      return nil
+      while state.waiting.count > most { state.bytes -= size(state.waiting.removeFirst()) }
+      return (nil, true)
     }
     taker?.resume(returning: element)
+    return isTaken
+  }
+
+  private func hasRoom(for element: Element, in state: inout State) -> Bool {
+    guard pressure == .everyOne else { return true }
+    let bytes = state.bytes + size(element)
+    if state.waiting.count >= Self.limits.count || bytes > Self.limits.bytes && state.bytes > 0
+      || state.isBehindDrop && !isBeginning(element)
+    {
+      state.isBehindDrop = true
+      return false
+    }
+    state.isBehindDrop = false
+    return true
   }
 
   /// Hands over an element; blocks the thread while too many wait and none may be dropped.
@@ -75,6 +111,7 @@ final class Handover<Element: Sendable>: Sendable {
       let (outcome, waiters) = monitor.update { state -> (Element??, [@Sendable () -> Void]) in
         guard state.waiting.isEmpty else {
           let element = state.waiting.removeFirst()
+          state.bytes -= size(element)
           guard state.waiting.count < Self.crowd else { return (.some(element), []) }
           defer { state.roomWaiters = [] }
           return (.some(element), state.roomWaiters)

@@ -217,7 +217,8 @@ public final class Receiver: Sendable {
   /// - Parameter pressure: what happens to new units while the loop's body is busy.
   /// - Returns: a sequence for one loop.
   public func accessUnits(_ pressure: BackPressure = .everyOne) -> Received<AccessUnit> {
-    let handover = Handover<AccessUnit>(pressure)
+    let handover = Handover<AccessUnit>(
+      pressure, size: \.bytes.readableBytes, isBeginning: \.isRandomAccess)
     distribution.deliver(unitsTo: handover)
     return Received(receiver: self, handover: handover)
   }
@@ -227,7 +228,7 @@ public final class Receiver: Sendable {
   /// - Parameter pressure: what happens to new units while the loop's body is busy.
   /// - Returns: a sequence for one loop.
   public func sound(_ pressure: BackPressure = .everyOne) -> Received<SoundUnit> {
-    let handover = Handover<SoundUnit>(pressure)
+    let handover = Handover<SoundUnit>(pressure, size: \.bytes.readableBytes)
     distribution.deliver(soundTo: handover)
     return Received(receiver: self, handover: handover)
   }
@@ -251,7 +252,10 @@ public final class Receiver: Sendable {
   private func receive() async -> Report {
     distribution.begin()
     var reason = await connections.run()
+    // A recording waits for its consumers, however long they need.
+    let watch = pace.finishingTime.map { _ in Task { await abandonDecodingOnceStalled() } }
     await distribution.finishDecoding()
+    watch?.cancel()
     // The last pictures of a stream with reordering come out at its end.
     if distribution.isComplete { reason = .framesReached }
     distribution.endSequences()
@@ -269,11 +273,26 @@ public final class Receiver: Sendable {
     connections.stop()
     Task { [self] in
       try? await Task.sleep(for: Self.decodingTime)
-      distribution.abandonDecoding()
-      distribution.endSequences()
-      // The decoder may be waiting for a reader that has stalled, and there is no more time for it.
-      await finishOutputs(within: OutputLane.longestFinish)
+      await abandonDecoding()
     }
+  }
+
+  /// Gives up what is still to be decoded once nothing has come of it for as long as outputs may
+  /// take: the decoder then waits for a reader that has stalled.
+  private func abandonDecodingOnceStalled() async {
+    var decoded: UInt64?
+    while decoded != distribution.statistics.decodedUnits {
+      decoded = distribution.statistics.decodedUnits
+      guard (try? await Task.sleep(for: OutputLane.longestFinish)) != nil else { return }
+    }
+    await abandonDecoding()
+  }
+
+  private func abandonDecoding() async {
+    distribution.abandonDecoding()
+    distribution.endSequences()
+    // The decoder may be waiting for a reader that has stalled, and there is no more time for it.
+    await finishOutputs(within: OutputLane.longestFinish)
   }
 
   /// Ends all outputs at once, each after a whole frame, whatever still waits; from any thread.

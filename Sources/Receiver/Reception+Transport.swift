@@ -8,7 +8,7 @@ extension Reception.Carrier {
   init(_ transport: any RTPTransport) {
     self.init(
       time: Pace(of: transport.clock).time, isPassive: transport.isPassive,
-      longestSilence: transport.longestSilence)
+      longestSilence: transport.longestSilence, canGather: transport.canGather)
   }
 }
 

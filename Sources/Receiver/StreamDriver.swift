@@ -83,6 +83,14 @@ final class StreamDriver: DatagramSink {
     if !isIdle { perform() }
   }
 
+  /// What is genuine is decided before it comes here.
+  var authenticates: Bool { false }
+
+  func admit(_ datagram: Datagram) -> Bool {
+    receive(datagram)
+    return true
+  }
+
   func readCompleted(at now: Instant) { take { $0.readCompleted(at: now) } }
 
   func transportEnded(_ end: TransportEnd) { take { $0.transportEnded(Reception.CarrierEnd(end)) } }

@@ -24,23 +24,19 @@ extension Reception {
   /// Lets packets gather, where that is wanted, once nothing is learned from arrivals any more;
   /// but never where what is missing is asked for again.
   mutating func gatherIfSettled() {
-    guard let time = configuration.gatheringTime, !isGathering, carrier.time == .live,
-      flow >= Self.settlingTime, !video.feedback.requests.contains(.nack)
+    guard let time = configuration.gatheringTime, gatheringTime == 0, carrier.canGather,
+      carrier.time == .live, flow >= Self.settlingTime, !video.feedback.requests.contains(.nack)
     else { return }
-    isGathering = true
+    gatheringTime = max(time.wholeNanoseconds, 0)
     actions.append(.gather(time))
   }
 
   /// The time up to which everything that has come is known: what gathers is not read yet, and may
   /// be what a gap waits for.
-  var settled: Instant { now.advanced(by: .zero - gatheringTime) }
+  var settled: Instant { now.advanced(byNanoseconds: -gatheringTime) }
 
   /// When everything that has come by `time` is known.
-  func settling(_ time: Instant) -> Instant { time.advanced(by: gatheringTime) }
-
-  private var gatheringTime: Duration {
-    isGathering ? configuration.gatheringTime ?? .zero : .zero
-  }
+  func settling(_ time: Instant) -> Instant { time.advanced(byNanoseconds: gatheringTime) }
 
   /// What is wanted of a run, across all of its connections.
   public struct Configuration: Sendable {
@@ -85,11 +81,17 @@ extension Reception {
     public var isPassive: Bool
     /// The pause after which the carrier ends by itself; `nil` if it never does.
     public var longestSilence: Duration?
+    /// Whether it lets packets gather when told to (``Action/gather(_:)``).
+    public var canGather: Bool
 
-    public init(time: Time = .live, isPassive: Bool = false, longestSilence: Duration? = nil) {
+    public init(
+      time: Time = .live, isPassive: Bool = false, longestSilence: Duration? = nil,
+      canGather: Bool = false
+    ) {
       self.time = time
       self.isPassive = isPassive
       self.longestSilence = longestSilence
+      self.canGather = canGather
     }
   }
 

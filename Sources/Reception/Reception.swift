@@ -78,8 +78,8 @@ public struct Reception: Sendable {
   var firstArrival: Instant?
   var firstMedia: Instant?
   var lastMedia: Instant?
-  /// Whether packets were told to gather.
-  var isGathering = false
+  /// For how many nanoseconds packets were told to gather; 0 if not at all.
+  var gatheringTime: Int64 = 0
   /// Whether it ends because this side has enough.
   private var isLeft = true
   /// How the carrier ended, after what still waits.

@@ -41,6 +41,9 @@ public protocol RTPTransport: Sendable {
   /// would go to whoever happens to send.
   var takesReports: Bool { get }
 
+  /// Whether ``gather(for:)`` has any effect; by default it has none.
+  var canGather: Bool { get }
+
   /// Starts delivering to `sink`.
   ///
   /// A transport opens once. Cancelling the task has no effect; ``close()`` ends an opening.
@@ -61,7 +64,8 @@ public protocol RTPTransport: Sendable {
   /// From now on lets what comes gather for up to `time` before it is delivered, as far as none is
   /// lost by that.
   ///
-  /// By default, a transport delivers what comes at once. Called on ``eventLoop``.
+  /// By default, a transport delivers what comes at once, and ``canGather`` says so. Called on
+  /// ``eventLoop``.
   func gather(for time: Duration)
 
   /// The transport's own counters by name; callable from any thread, in any state, and unchanged
@@ -74,6 +78,8 @@ public protocol RTPTransport: Sendable {
 
 extension RTPTransport {
   public var comesAgain: Bool { clock == .monotonic }
+
+  public var canGather: Bool { false }
 
   public func gather(for time: Duration) {}
 }
@@ -107,16 +113,6 @@ public protocol DatagramSink: AnyObject, Sendable {
 
   /// The last call: the carrier ended, failed, or was closed by this side.
   func transportEnded(_ end: TransportEnd)
-}
-
-/// Of a sink that cannot tell genuine datagrams from others.
-extension DatagramSink {
-  public var authenticates: Bool { false }
-
-  public func admit(_ datagram: Datagram) -> Bool {
-    receive(datagram)
-    return true
-  }
 }
 
 /// How a transport came to its end.

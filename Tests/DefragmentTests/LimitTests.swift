@@ -60,6 +60,25 @@ struct LimitTests {
     #expect(bench.accessUnits.allSatisfy { $0.units.count <= limit })
   }
 
+  /// What stands between the slices is moved before them, which must not take endless room.
+  @Test(
+    "Slices and messages by turns without end", arguments: Material.all, [10, 60_000])
+  func alternation(_ material: Material, _ length: Int) throws {
+    var bench = try Bench(material.codec)
+    let limits = VideoDefragmenter.Limits()
+    let message = material.supplementalInformation + [UInt8](repeating: 0x55, count: length)
+    bench.push(material.slice)
+    for _ in 0..<3000 {
+      bench.push(message)
+      bench.push(material.laterSlice)
+    }
+    #expect(bench.accessUnits.isEmpty && bench.statistics.excessUnits > 1000)
+    bench.flush()
+    let unit = try #require(bench.accessUnits.first)
+    #expect(unit.bytes.readableBytes <= limits.accessUnitBytes && unit.damage == .overLimit)
+    expectRecovery(&bench, material)
+  }
+
   @Test("Oversized material without a picture does not last", arguments: Material.all)
   func oversizedWithoutPicture(_ material: Material) throws {
     var bench = try Bench(material.codec)

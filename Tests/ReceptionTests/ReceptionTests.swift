@@ -15,17 +15,19 @@ import Testing
 
   @Test(
     "packets gather after ten seconds of media, where that is wanted and none is asked for again",
-    arguments: [true, false])
-  func gathering(isRepaired: Bool) throws {
+    arguments: [(false, true), (true, true), (false, false)])
+  func gathering(isRepaired: Bool, canGather: Bool) throws {
     let sender = VirtualSender(units: 400, seed: 1, at: Instant(nanoseconds: 1_000_000_000))
     var media = sender.media
     if isRepaired { media.feedback.requests = [.nack] }
-    var pair = try Pair(sender: sender, describes: [media]) {
+    var pair = try Pair(
+      sender: sender, carrier: .init(canGather: canGather), describes: [media]
+    ) {
       $0.gatheringTime = .milliseconds(200)
     }
     pair.drive(for: .seconds(16))
     #expect(pair.units.count >= 398)
-    guard !isRepaired else { return #expect(pair.gatherings.isEmpty) }
+    guard !isRepaired, canGather else { return #expect(pair.gatherings.isEmpty) }
     let gathering = try #require(pair.gatherings.first)
     #expect(pair.gatherings.count == 1 && gathering.time == .milliseconds(200))
     let began = try #require(pair.mediaBegan)
@@ -44,7 +46,7 @@ import Testing
     impairments.delay = .disorderly(jitter: 30_000_000)
     var pair = try Pair(
       sender: VirtualSender(units: 600, seed: seed, at: Self.start), impairments: impairments,
-      seed: seed
+      seed: seed, carrier: .init(canGather: true)
     ) { $0.gatheringTime = .milliseconds(400) }
     pair.drive(for: .seconds(26))
     #expect(pair.gatherings.count == 1)

@@ -284,6 +284,30 @@ struct UDPClientTests {
     try await server.close()
   }
 
+  /// Its source has died, but not the program that sends reports on the same port.
+  @Test func aServerWhoseReportsAloneGoOnIsGreetedAgain() async throws {
+    let server = try await FarEnd()
+    var hello = UDPTransport.HelloConfiguration()
+    hello.interval = .seconds(1000)
+    let transport = client(of: server.port, hello: hello)
+    let sink = RecordingSink()
+    _ = try await transport.open(delivering: sink)
+    let origin = try await server.received.first(1)[0].origin
+    try await server.send(rtp(1), to: origin)
+    _ = try await sink.datagrams.first(1)
+    let before = await transport.counters().hellosSent
+    // A report a moment before each look: in the seconds in which hellos are held back, and after.
+    let deadline = ContinuousClock.now + .seconds(30)
+    while await transport.counters().hellosSent == before, ContinuousClock.now < deadline {
+      let count = sink.datagrams.elements.count
+      try await server.send(senderReport(), to: origin)
+      try await eventually("the report comes") { sink.datagrams.elements.count > count }
+    }
+    #expect(await transport.counters().hellosSent > before)
+    transport.close()
+    try await server.close()
+  }
+
   @Test func everyDatagramOfABurstIsDeliveredOrCountedAsDroppedByTheKernel() async throws {
     let server = try await FarEnd()
     var sockets = UDPTransport.SocketConfiguration()

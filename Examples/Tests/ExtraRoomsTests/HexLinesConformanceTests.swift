@@ -46,9 +46,11 @@ import Transports
 /// Keeps how a transport ended.
 private final class Ends: DatagramSink {
   let end = Mutex(TransportEnd?.none)
+  var authenticates: Bool { false }
 
   func describe(_ media: [MediaDescription]) {}
   func receive(_ datagram: Datagram) {}
+  func admit(_ datagram: Datagram) -> Bool { true }
   func readCompleted(at now: Instant) {}
   func transportEnded(_ end: TransportEnd) { self.end.withLock { $0 = end } }
 }

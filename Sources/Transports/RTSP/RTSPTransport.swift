@@ -69,6 +69,8 @@ public final class RTSPTransport: RTPTransport {
   /// Makes the server wait; only media in the connection itself can.
   public func holdReading(_ isHeld: Bool) { receiver.holdReading(isHeld) }
 
+  public var canGather: Bool { true }
+
   public func gather(for time: Duration) { receiver.withReceiver { $0.gather(for: time) } }
 
   public func counters() async -> TransportCounters { await receiver.counters() }

@@ -35,8 +35,8 @@ extension SessionDescriptionParser {
     media.description = MediaDescription(
       kind: media.kind, payloadType: payloadType,
       encodingName: map?.name.printable,
-      clockRate: map?.clockRate ?? map.flatMap { StaticPayloadType(encodingName: $0.name) }?
-        .clockRate ?? MediaDescription.videoClockRate,
+      clockRate: map?.clockRate
+        ?? map.flatMap { StaticPayloadType(encodingName: $0.name) }?.clockRate,
       channels: map?.channels,
       formatParameters: parameters(of: payloadType, in: section),
       correctionFormats: section.correctionFormats,

@@ -48,6 +48,8 @@ public final class SRTPTransport: RTPTransport {
 
   public func holdReading(_ isHeld: Bool) { carrier.holdReading(isHeld) }
 
+  public var canGather: Bool { carrier.canGather }
+
   public func gather(for time: Duration) { carrier.gather(for: time) }
 
   public func counters() async -> TransportCounters {

@@ -16,7 +16,7 @@ extension DeclaredOption {
     DeclaredOption(
       "heartbeat-interval", valueName: "s",
       help: """
-        The time between two heartbeats; at least 1. \
+        The time between two heartbeats, 1 to 3600. \
         (default: \(usualInterval))
         """, in: .udp, takesDashes: true,
       read: { text -> Double? in
@@ -46,7 +46,7 @@ extension DeclaredOption {
       },
       apply: { value, options in options.sockets.bind = value }),
     DeclaredOption(
-      "interface", valueName: "name", help: "The network interface for multicast.", in: .udp,
+      "interface", valueName: "name", help: "The network interface to receive on alone.", in: .udp,
       apply: { value, options in options.sockets.interface = value }),
   ]
 

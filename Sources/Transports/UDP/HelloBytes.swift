@@ -1,4 +1,4 @@
-internal import Glibc
+internal import BlockingIO
 
 /// The bytes of a hello or a heartbeat as they are typed: as text, as `@FILE`, or as `hex:…`.
 struct HelloBytes: Sendable {
@@ -29,13 +29,8 @@ struct HelloBytes: Sendable {
   private static func content(
     of path: String, for option: String
   ) throws(OptionFault) -> [UInt8] {
-    guard let file = unsafe fopen(path, "re") else {
-      let reason = unsafe String(cString: strerror(errno))
-      throw OptionFault("--\(option): cannot read \(path): \(reason)")
-    }
-    defer { unsafe fclose(file) }
-    var content = [UInt8](repeating: 0, count: limit + 1)
-    let count = unsafe fread(&content, 1, content.count, file)
-    return Array(content.prefix(count))
+    do {
+      return try ShortFile(at: path, limit: limit).bytes
+    } catch { throw OptionFault("--\(option): cannot read \(path): \(error.reason)") }
   }
 }

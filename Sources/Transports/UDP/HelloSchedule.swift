@@ -45,7 +45,7 @@ struct HelloSchedule: Sendable {
 
   /// Postpones the hellos, because the server sends; call it for every packet of media.
   mutating func mediaArrived(at now: Instant) {
-    nextHello = now.advanced(by: Self.silenceBeforeHello)
+    nextHello = now.advanced(byNanoseconds: Self.silence)
     pause = Self.firstPause
     hellosLeft = Self.maximumHellos
   }
@@ -57,6 +57,8 @@ struct HelloSchedule: Sendable {
   static let maximumHellos = 20
   /// How long media may pause before hellos start again; senders of single pictures pause too.
   static let silenceBeforeHello = Duration.seconds(5)
+  /// The same in nanoseconds, because arithmetic on `Duration` takes long for each packet.
+  private static let silence = silenceBeforeHello.wholeNanoseconds
   /// The shortest time between heartbeats, to prevent a flood.
   static let minimumInterval = Duration.seconds(1)
   /// The longest hello or heartbeat in bytes: a client must not be an amplifier.

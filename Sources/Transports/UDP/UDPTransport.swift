@@ -158,6 +158,8 @@ public final class UDPTransport: RTPTransport {
   /// Senders of datagrams cannot be held.
   public func holdReading(_ isHeld: Bool) {}
 
+  public var canGather: Bool { true }
+
   public func gather(for time: Duration) {
     onLoop { state in
       if case .open(let tracks) = state.value { tracks.gather(for: time) }

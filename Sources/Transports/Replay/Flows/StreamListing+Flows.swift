@@ -26,7 +26,7 @@ extension Flow {
     if let assignment { return assignment }
     return MediaDescription(
       kind: looksLikeVideo ? .video : .application, payloadType: payloadType,
-      clockRate: (looksLikeVideo ? nil : reception.clockRate) ?? MediaDescription.videoClockRate)
+      clockRate: looksLikeVideo ? nil : reception.clockRate)
   }
 }
 
