@@ -107,6 +107,57 @@ import Testing
     #expect(hashes == expected)
   }
 
+  /// On IPv4 there are no brackets.
+  @Test func aBaseByIPv6WithoutBracketsIsUnderstood() throws {
+    let expected = try #require(Self.expected["h264"]).get()
+    let hashes = try Self.play(["content-base-no-brackets"], Self.pattern, at: "[::1]").hashes
+    #expect(hashes == expected)
+  }
+
+  @Test func mediaComeFromAPortThatLooksClosed() throws {
+    let expected = try #require(Self.expected["h264"]).get()
+    let hashes = try Self.play(["punch-refused"], Self.pattern, through: "udp").hashes
+    #expect(hashes == expected)
+  }
+
+  /// A client that sets a track up over UDP, and sends what opens its firewall.
+  private static let puncher = """
+    import re, socket, sys
+    address = ("127.0.0.1", int(sys.argv[1]))
+    media = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    media.bind(("127.0.0.1", 0))
+    media.settimeout(30)
+    own = media.getsockname()[1]
+    rtsp = socket.create_connection(address, 30)
+    rtsp.sendall(f"SETUP rtsp://127.0.0.1:{address[1]}/live/trackID=1 RTSP/1.0\\r\\nCSeq: 1\\r\\n"
+      f"Transport: RTP/AVP;unicast;client_port={own}-{own + 1}\\r\\n\\r\\n".encode())
+    answer = b""
+    while b"\\r\\n\\r\\n" not in answer:
+        answer += rtsp.recv(1000) or sys.exit(f"closed after {answer}")
+    port = int(re.search(rb"server_port=(\\d+)", answer)[1])
+    media.connect(("127.0.0.1", port))
+    media.send(bytes([0x80]) + bytes(11))
+    try:
+        media.recv(1000)
+    except ConnectionRefusedError:
+        print("refused")
+    """
+
+  @Test(arguments: [true, false])
+  func whatOpensAFirewallIsRefused(byTheProxy: Bool) throws {
+    let quirk = ["--quirk", "punch-refused"]
+    let server = try RTSPSendTests.Server(
+      [("pattern", "live")], RTSPSendTests.small + (byTheProxy ? [] : quirk))
+    var port = try #require(server.address.split(separator: ":").last.flatMap { UInt16($0) })
+    let proxy = try byTheProxy ? ImpairingProxy(to: port, scheme: "rtsp", options: quirk) : nil
+    if let proxy { port = proxy.port }
+    let client = try RunningProcess("/usr/bin/python3", ["-c", Self.puncher, "\(port)"])
+    #expect(try client.waitForExit() == 0, "\(client.standardError)")
+    #expect(client.standardOutput == Data("refused\n".utf8))
+    if let proxy { #expect(try proxy.stop() == 0) }
+    #expect(try server.stop() == 0)
+  }
+
   /// Its address is not the one that the tunnel names.
   @Test(arguments: Quirk.allCases.filter { $0.place == .tunnel })
   func aTunnelWithQuirksIsPlayed(quirk: Quirk) throws {
@@ -149,7 +200,9 @@ import Testing
     return (try FFmpeg.frameHashes(of: output), receiver.standardError)
   }
 
-  @Test(arguments: ["sdp-aac-mode", "sdp-no-indexlength", "sdp-aac-mode,sdp-no-indexlength"])
+  @Test(arguments: [
+    "sdp-aac-mode", "sdp-no-indexlength", "sdp-aac-mode,sdp-no-indexlength", "adts-inside",
+  ])
   func soundIsKnownByWhatTheDescriptionSays(quirks: String) throws {
     func samples(_ options: [String]) throws -> Int {
       let server = try RTSPSendTests.Server(

@@ -30,6 +30,7 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
   case aggregatePadding = "aggregate-padding"
   case emptyUnits = "empty-units"
   case sdesWithoutEnd = "sdes-without-end"
+  case adtsInside = "adts-inside"
 
   // Of descriptions.
   case noOrigin = "sdp-no-origin"
@@ -46,6 +47,7 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
   case modeZero = "sdp-mode-zero"
   case brokenSets = "sdp-broken-sets"
   case setsWithStartCodes = "sdp-sets-with-start-codes"
+  case setsTogether = "sdp-sets-together"
   case backChannels = "sdp-back-channels"
   case keyExchange = "sdp-mikey"
   case soundModeName = "sdp-aac-mode"
@@ -62,14 +64,18 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
   case transportSaysUDP = "transport-says-udp"
   case sessionChanges = "session-changes"
   case optionsFail = "options-501"
+  case optionsMissing = "options-404"
   case keepalivesUnanswered = "keepalives-unanswered"
   case noNumber = "no-cseq"
+  case noNumberBelowOne = "no-cseq-below-one"
   case oddHeaders = "odd-headers"
   case noReason = "no-reason"
   case noContentType = "no-content-type"
   case baseWithoutScheme = "content-base-bare"
   case baseTwice = "content-base-twice"
   case baseWithoutSlash = "content-base-no-slash"
+  case baseWithoutBrackets = "content-base-no-brackets"
+  case controlQuery = "control-query"
   case strayFrames = "stray-frames"
   case oldSession = "old-session-packets"
   case otherChannels = "transport-other-channels"
@@ -83,6 +89,7 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
   case everyTrackNeeded = "play-needs-every-track"
   case getParameterAlone = "get-parameter-alone"
   case reportInterval = "rtcp-interval"
+  case punchRefused = "punch-refused"
   case tunnelAddress = "tunnel-names-localhost"
   case tunnelLogin = "tunnel-login"
 
@@ -103,19 +110,21 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
     case .markerAfterParameterSets, .parameterSetsEarly, .parameterSetsInSDP, .bytesAfterSPS,
       .timestampsByDecodingOrder, .ssrcPerGroup, .emptyPayloads, .startCodesInside,
       .fragmentAlone, .fragmentWithoutStart, .fragmentWithoutEnd, .fragmentTypeChanges,
-      .fragmentReservedBit, .emptyFragments, .aggregatePadding, .emptyUnits, .sdesWithoutEnd:
+      .fragmentReservedBit, .emptyFragments, .aggregatePadding, .emptyUnits, .sdesWithoutEnd,
+      .adtsInside:
       .payloads
     case .noOrigin, .originInMedia, .textOrigin, .timeNow, .brokenConnection, .oddMedia,
       .emptyFormat, .formatElsewhere, .formatSemicolon, .mapSpaces, .rateZero, .modeZero,
-      .brokenSets, .setsWithStartCodes, .backChannels, .keyExchange, .soundModeName,
-      .noIndexLength:
+      .brokenSets, .setsWithStartCodes, .setsTogether, .backChannels, .keyExchange,
+      .soundModeName, .noIndexLength:
       .description
     case .infoSequenceZero, .infoTimeNegative, .infoSemicolon, .ssrcSpace, .ssrcInvalid,
       .ssrcFirst, .oneChannel, .transportSaysUDP, .sessionChanges, .optionsFail,
       .keepalivesUnanswered, .noNumber, .oddHeaders, .noReason, .noContentType,
       .baseWithoutScheme, .baseTwice, .strayFrames, .oldSession, .otherChannels, .mediaBeforePlay,
       .keepalivesRefused, .shortTimeout, .pauseFails, .describeNeeded, .rangeNeeded,
-      .agentNeeded, .everyTrackNeeded, .getParameterAlone, .baseWithoutSlash, .reportInterval:
+      .agentNeeded, .everyTrackNeeded, .getParameterAlone, .baseWithoutSlash, .reportInterval,
+      .optionsMissing, .noNumberBelowOne, .baseWithoutBrackets, .controlQuery, .punchRefused:
       .session
     case .tunnelAddress, .tunnelLogin: .tunnel
     }
@@ -153,12 +162,15 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
     case .aggregatePadding: "zeros follow the last unit of an aggregate"
     case .emptyUnits: "aggregates have units without bytes"
     case .sdesWithoutEnd: "source descriptions have no end (Hanwha)"
+    case .adtsInside: "AAC has ADTS headers inside the payloads of RFC 3640 (Sony)"
     case .noOrigin: "no o="
     case .originInMedia: "o= stands in a media section"
     case .textOrigin: "o= has text and fractions where numbers belong"
     case .timeNow: "t=now- (FLIR)"
-    case .brokenConnection: "c=IN IPV4 (Uniview, Vurix, Altasec, Verint)"
-    case .oddMedia: "a section m=application/TP-LINK (TP-Link, Mercury)"
+    case .brokenConnection:
+      "c= in five wrong forms, such as c=IN IPV4 (Uniview, Vurix, Altasec, Verint)"
+    case .oddMedia:
+      "sections m=application/TP-LINK, metadata, meta and text (TP-Link, Mercury, Wisenet)"
     case .emptyFormat: "fmtp without parameters (Ubiquiti)"
     case .formatElsewhere: "fmtp stands in another section"
     case .formatSemicolon: "fmtp ends with a semicolon (Reolink)"
@@ -167,6 +179,8 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
     case .modeZero: "packetization-mode=0, whatever is sent"
     case .brokenSets: "the parameter sets are invalid (VStarcam)"
     case .setsWithStartCodes: "the parameter sets begin with start codes (Revotech)"
+    case .setsTogether:
+      "H.264's parameter sets are one text, with a start code between them (GW4089IP)"
     case .backChannels: "every section says that it is a back channel"
     case .keyExchange: "key-mgmt with a byte too many, which belongs to nobody (Axis)"
     case .soundModeName: "mode=aac_hbr (Sony, AVOID)"
@@ -181,8 +195,10 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
     case .transportSaysUDP: "Transport says RTP/AVP where it is TCP (Escam Q6)"
     case .sessionChanges: "each SETUP is answered with another session (H264DVR)"
     case .optionsFail: "OPTIONS is answered with 501 (Foscam)"
+    case .optionsMissing: "OPTIONS is answered with 404"
     case .keepalivesUnanswered: "GET_PARAMETER and OPTIONS in a session are not answered"
     case .noNumber: "no CSeq in responses"
+    case .noNumberBelowOne: "a CSeq below 1 is not copied"
     case .oddHeaders: "header names in odd case, spaces behind CSeq (Longse)"
     case .noReason: "no reason in the status line"
     case .noContentType: "no Content-Type"
@@ -190,6 +206,8 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
     case .baseTwice: "Content-Base with its scheme twice"
     case .baseWithoutSlash:
       "Content-Base without a slash at its end: the track is appended, not resolved"
+    case .baseWithoutBrackets: "Content-Base with an IPv6 address without brackets"
+    case .controlQuery: "control URLs have a query that SETUP needs (Axis Companion)"
     case .strayFrames: "frames on a channel that nobody set up (H264DVR)"
     case .oldSession:
       "in TCP, packets of an older session follow each SETUP (live555 before 2017.06.04, Reolink)"
@@ -206,6 +224,8 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
     case .getParameterAlone:
       "other signs of life than GET_PARAMETER end the connection (VLC, rtsp-simple-server 0.19)"
     case .reportInterval: "the answer to PLAY says RTCP-Interval"
+    case .punchRefused:
+      "over UDP, what is sent to the port of the media is refused (ICMP), as closed ports do"
     case .tunnelAddress:
       "the answer that opens RTSP in HTTP names 127.0.0.1 as the server's address"
     case .tunnelLogin:

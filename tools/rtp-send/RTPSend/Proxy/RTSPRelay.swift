@@ -164,6 +164,9 @@ final class RTSPRelay {
       self.isOpening = false
       var request = request
       if case .success(let (near, far)) = result {
+        if self.answers.refusesPunches, let channel = near.value.first?.channel {
+          ClosedPort.imitate(on: channel)
+        }
         let media = MediaRelay(
           near: near.value, far: far.value, client: address, target: self.target, ports: ports,
           self.paths, client: self.number, track: self.trackCount)

@@ -45,13 +45,18 @@ struct QuirkyAnswers: Sendable {
   private var setups = 0
   /// The tracks of the description, once there was one.
   private var tracks: Int?
+  /// Whether the last request wants a track and does not have the query of its URL.
+  private var lacksQuery = false
 
   init(_ quirks: Set<Quirk>) { self.quirks = quirks }
 
   /// Added to the channels that the client knows, it gives those that it is told.
   var channelShift: UInt8 { quirks.contains(.otherChannels) ? Self.channelDistance : 0 }
 
-  /// Notes a request, and gives the session in it the name that the server knows.
+  /// Whether the ports of the media look closed.
+  var refusesPunches: Bool { quirks.contains(.punchRefused) }
+
+  /// Notes a request, and gives the session and the track in it the names that the server knows.
   mutating func restore(_ request: inout RTSPText) {
     guard !quirks.isEmpty else { return }
     let named = request["Session"]
@@ -59,6 +64,9 @@ struct QuirkyAnswers: Sendable {
       requests[number] = (request.method, named != nil)
     }
     if let session, named?.hasPrefix(session) == true { request["Session"] = session }
+    guard quirks.contains(.controlQuery) else { return }
+    lacksQuery = request.method == "SETUP" && !ControlQuery.isIn(request.url)
+    ControlQuery.remove(from: &request)
   }
 
   /// What a request gets that the server does not do for this client, if it is one.
@@ -86,6 +94,8 @@ struct QuirkyAnswers: Sendable {
     default: break
     }
     if quirks.contains(.agentNeeded), request["User-Agent"] == nil { status = "401 Unauthorized" }
+    // Axis Companion answers so whatever the login is.
+    if lacksQuery { status = "401 Unauthorized" }
     guard let status, let number = request["CSeq"] else { return nil }
     requests[number] = nil
     var answer = RTSPText(lines: ["RTSP/1.0 \(status)", "CSeq: \(number)"], body: [])
@@ -110,6 +120,9 @@ struct QuirkyAnswers: Sendable {
       if quirks.contains(.optionsFail), request.method == "OPTIONS" {
         response.lines[0] = "RTSP/1.0 501 Not Implemented"
       }
+      if quirks.contains(.optionsMissing), request.method == "OPTIONS" {
+        response.lines[0] = "RTSP/1.0 404 Not Found"
+      }
       if request.method == "SETUP", let value = response["Session"] {
         setups += 1
         if quirks.contains(.sessionChanges) { rename(&response, from: value) }
@@ -125,7 +138,10 @@ struct QuirkyAnswers: Sendable {
     if response["Content-Type"]?.lowercased().hasPrefix("application/sdp") == true {
       let description = String(decoding: response.body, as: UTF8.self)
       tracks = description.split(whereSeparator: \.isNewline).count { $0.hasPrefix("m=") }
-      let text = QuirkyDescription.apply(quirks, to: description)
+      var text = QuirkyDescription.apply(quirks, to: description)
+      if quirks.contains(.controlQuery) {
+        text = ControlQuery.added(toDescription: text, base: response["Content-Base"])
+      }
       response.body = Array(text.utf8)
       response["Content-Length"] = "\(response.body.count)"
     }
@@ -142,15 +158,7 @@ struct QuirkyAnswers: Sendable {
     if let information = response["RTP-Info"] {
       response["RTP-Info"] = changed(information: information)
     }
-    if let base = response["Content-Base"] {
-      if quirks.contains(.baseWithoutScheme) {
-        response["Content-Base"] = base.replacing("rtsp://", with: "", maxReplacements: 1)
-      }
-      if quirks.contains(.baseTwice) { response["Content-Base"] = "rtsp://" + base }
-      if quirks.contains(.baseWithoutSlash), base.hasSuffix("/") {
-        response["Content-Base"] = String(base.dropLast())
-      }
-    }
+    if let base = response["Content-Base"] { response["Content-Base"] = changed(base: base) }
     changeLines(&response)
     return Answer(text: response, company: company)
   }
@@ -194,12 +202,29 @@ struct QuirkyAnswers: Sendable {
     return parts.joined(separator: ";")
   }
 
+  /// What the track is appended to (§C.1.1).
+  private func changed(base: String) -> String {
+    var base = base
+    if quirks.contains(.baseWithoutBrackets) {
+      base.replace(#/\/\/\[([^\]]*)\]/#, maxReplacements: 1) { "//\($0.1)" }
+    }
+    if quirks.contains(.baseWithoutScheme) {
+      base = base.replacing("rtsp://", with: "", maxReplacements: 1)
+    }
+    if quirks.contains(.baseTwice) { base = "rtsp://" + base }
+    if quirks.contains(.baseWithoutSlash), base.hasSuffix("/") { base.removeLast() }
+    return base
+  }
+
   /// What `RTP-Info` says (§12.33).
   private func changed(information: String) -> String {
     var information = information
     if quirks.contains(.infoSequenceZero) { information.replace(#/seq=\d+/#, with: "seq=0") }
     if quirks.contains(.infoTimeNegative) {
       information.replace(#/rtptime=\d+/#, with: "rtptime=-1")
+    }
+    if quirks.contains(.controlQuery) {
+      information.replace(#/url=([^;,]+)/#) { "url=\(ControlQuery.added(to: $0.1))" }
     }
     return quirks.contains(.infoSemicolon) ? information + ";" : information
   }
@@ -212,7 +237,10 @@ struct QuirkyAnswers: Sendable {
     if quirks.contains(.noContentType) {
       response.lines.removeAll { isHeader($0, "content-type") }
     }
-    if quirks.contains(.noNumber) { response.lines.removeAll { isHeader($0, "cseq") } }
+    let isBelowOne = response["CSeq"].flatMap { Int($0) }.map { $0 < 1 } ?? false
+    if quirks.contains(.noNumber) || quirks.contains(.noNumberBelowOne) && isBelowOne {
+      response.lines.removeAll { isHeader($0, "cseq") }
+    }
     if quirks.contains(.noReason), let first = response.lines.first {
       response.lines[0] = first.split(separator: " ").prefix(2).joined(separator: " ")
     }

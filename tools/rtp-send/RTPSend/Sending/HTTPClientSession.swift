@@ -12,6 +12,8 @@ final class HTTPClientSession: ChannelInboundHandler {
   private var run: StreamRun?
   private var timer: Scheduled<Void>?
   private var hasEnded = false
+  /// What the server hears of the client when it has had all, or has gone.
+  private var departure: (report: SendReport, ending: SendReport.Ending)?
 
   /// The most bytes in one chunk.
   private static let chunkSize = 64 << 10
@@ -61,7 +63,10 @@ final class HTTPClientSession: ChannelInboundHandler {
     if context.channel.isWritable { tick(context) }
   }
 
-  func channelInactive(context: ChannelHandlerContext) { end(.clientLeft, context) }
+  func channelInactive(context: ChannelHandlerContext) {
+    end(.clientLeft, context)
+    leave(context)
+  }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     // A malformed request, or a client that reset the connection.
@@ -70,7 +75,10 @@ final class HTTPClientSession: ChannelInboundHandler {
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     switch event {
-    case is StopSending: end(.stopped, context)
+    case is StopSending:
+      end(.stopped, context)
+      // Perhaps it had ended, and had more time.
+      limitFarewell(to: Farewell.longest(after: .stopped), context)
     case is SourceReady: goOn(context)
     default: break
     }
@@ -136,17 +144,38 @@ final class HTTPClientSession: ChannelInboundHandler {
       send(&chunk, context)
     }
     server.configuration.tellVerdicts(of: &run)
-    let report = run?.report(at: now) ?? SendReport()
+    departure = (report: run?.report(at: now) ?? SendReport(), ending: ending)
     run = nil
+    limitFarewell(to: Farewell.longest(after: ending), context)
     close(context)
-    server.left(context.channel, with: report, after: ending)
   }
 
+  /// Closes when the last chunk has left: the program may end then.
   private func close(_ context: ChannelHandlerContext) {
     hasEnded = true
-    guard context.channel.isActive else { return }
-    context.writeAndFlush(wrapOutboundOut(.end(nil))).assumeIsolated().whenComplete { _ in
+    guard context.channel.isActive else { return leave(context) }
+    context.writeAndFlush(wrapOutboundOut(.end(nil))).assumeIsolated().whenComplete { result in
+      // A client that has not had all has gone before the end.
+      if case .failure = result, self.departure?.ending == .sourceEnded {
+        self.departure?.ending = .clientLeft
+      }
       context.close(promise: nil)
+      self.leave(context)
     }
+  }
+
+  private func limitFarewell(to time: TimeAmount, _ context: ChannelHandlerContext) {
+    guard departure != nil else { return }
+    timer?.cancel()
+    timer = loop.scheduleTask(in: time) {
+      context.close(promise: nil)
+      self.leave(context)
+    }
+  }
+
+  private func leave(_ context: ChannelHandlerContext) {
+    timer?.cancel()
+    guard let departure = departure.take() else { return }
+    server.left(context.channel, with: departure.report, after: departure.ending)
   }
 }

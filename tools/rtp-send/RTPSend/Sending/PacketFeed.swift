@@ -128,12 +128,12 @@ public struct PacketFeed {
     matrix = configuration.matrix.map { ParityMatrix($0) }
   }
 
-  /// Opens the source of sound.
+  /// Opens the source of sound, to whose numbers the events of `plan` happen.
   ///
   /// - Throws: ``SendError`` when it cannot be opened.
   public init(_ configuration: SoundConfiguration, _ plan: Plan = Plan()) throws {
     try self.init(
-      try SoundPayloads(configuration), configuration.stream, plan, key: configuration.key,
+      try SoundPayloads(configuration, plan), configuration.stream, plan, key: configuration.key,
       rollover: configuration.rollover, feedback: FeedbackConfiguration(), hasPictures: false)
   }
 

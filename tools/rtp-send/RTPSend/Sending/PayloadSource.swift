@@ -186,16 +186,21 @@ struct SoundPayloads: PayloadSource {
   private let makePacketizer: () -> any Packetizer
   private var lastTicks: Int64 = 0
   private var isFinished = false
+  private let plan: Plan
+  private var origin: Int64?
+  private let quirky: QuirkySound
   /// The unit that a seek found.
   private var found: SourceAccessUnit?
 
-  init(_ configuration: PacketFeed.SoundConfiguration) throws {
+  init(_ configuration: PacketFeed.SoundConfiguration, _ plan: Plan = Plan()) throws {
+    self.plan = plan
     let (recipe, period) = (configuration.recipe, configuration.period)
     let deviation = configuration.clockDeviation
     let packetTime = configuration.packetization.packetTime
     let first = try recipe.make(clockDeviation: deviation, packetTime: packetTime)
     let clock = MediaClock(rate: first.format.clockRate, deviation: deviation)
     self.clock = clock
+    quirky = QuirkySound(first.format)
     makePacketizer = { configuration.packetization.packetizer(for: first) }
     packetizer = makePacketizer()
     source = RepeatedSource(
@@ -218,6 +223,10 @@ struct SoundPayloads: PayloadSource {
     unit.decodingTicks = timeline.ticks(unit.decodingTicks, of: clock)
     unitCount += 1
     lastTicks = unit.decodingTicks
+    let start = origin ?? lastTicks
+    origin = start
+    let elapsed = clock.nanoseconds(of: lastTicks.subtractingSaturating(start))
+    quirky.change(&unit, plan.quirks(at: elapsed))
     return .next(PayloadBatch(payloads: packetizer.packetize(unit), ticks: lastTicks))
   }
 

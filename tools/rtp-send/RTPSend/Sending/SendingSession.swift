@@ -24,6 +24,10 @@ final class SendingSession: ChannelInboundHandler {
   private var lastError: (any Error)?
   private var failure: (any Error)?
   private var hasEnded = false
+  /// When the last datagram that was written has left, all have.
+  private var lastWrite: EventLoopFuture<Void>.Isolated?
+  /// What is said of the run when the socket is closed.
+  private var outcome: Result<SendReport, any Error>?
 
   /// Sends to `remote` as soon as the channel is active, or waits for a hello when that is `nil`.
   init(
@@ -48,6 +52,7 @@ final class SendingSession: ChannelInboundHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard !hasEnded else { return }
     let envelope = unwrapInboundIn(data)
     switch presence?.receive(envelope.data, from: envelope.remoteAddress, at: now) {
     case .arrived:
@@ -79,7 +84,10 @@ final class SendingSession: ChannelInboundHandler {
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     switch event {
-    case is StopSending: end(.stopped, context)
+    case is StopSending:
+      end(.stopped, context)
+      // Perhaps it had ended, and had more time.
+      limitFarewell(to: Farewell.longest(after: .stopped), context)
     case is SourceReady: goOn(context)
     default: break
     }
@@ -138,10 +146,7 @@ final class SendingSession: ChannelInboundHandler {
     }
     // When the socket takes no more, channelWritabilityChanged calls again.
     if context.channel.isWritable {
-      while let packet = run?.next(at: now) {
-        write(packet, to: remote, context)
-      }
-      context.flush()
+      write(to: remote, context) { run?.next(at: now) }
       configuration.tellVerdicts(of: &run)
       do {
         try run?.prepare()
@@ -166,12 +171,21 @@ final class SendingSession: ChannelInboundHandler {
     timer = loop.scheduleTask(deadline: deadline) { self.tick(context) }
   }
 
+  /// Writes what `next` gives; the last of it tells when all has left.
   private func write(
-    _ packet: PacketFeed.Packet, to remote: SocketAddress, _ context: ChannelHandlerContext
+    to remote: SocketAddress, _ context: ChannelHandlerContext,
+    _ next: () -> PacketFeed.Packet?
   ) {
-    let envelope = AddressedEnvelope(
-      remoteAddress: remote.above(packet.portOffset), data: packet.bytes)
-    context.write(wrapOutboundOut(envelope), promise: nil)
+    func data(_ packet: PacketFeed.Packet) -> NIOAny {
+      wrapOutboundOut(
+        AddressedEnvelope(remoteAddress: remote.above(packet.portOffset), data: packet.bytes))
+    }
+    guard var packet = next() else { return }
+    while let following = next() {
+      context.write(data(packet), promise: nil)
+      packet = following
+    }
+    lastWrite = context.writeAndFlush(data(packet)).assumeIsolated()
   }
 
   private func leave(_ client: SocketAddress, _ context: ChannelHandlerContext) {
@@ -204,12 +218,30 @@ final class SendingSession: ChannelInboundHandler {
     timer?.cancel()
     if let remote { tellReceptions(of: remote) }
     if let remote, ending != .clientLeft {
-      for packet in run?.goodbye(at: now) ?? [] { write(packet, to: remote, context) }
-      context.flush()
+      var packets = (run?.goodbye(at: now) ?? [])[...]
+      write(to: remote, context) { packets.popFirst() }
     }
     count()
     report.ending = ending
-    let outcome: Result<SendReport, any Error> = failure.map { .failure($0) } ?? .success(report)
+    outcome = failure.map { .failure($0) } ?? .success(report)
+    guard let lastWrite, ending != .clientLeft, context.channel.isActive else {
+      return close(context)
+    }
+    limitFarewell(to: Farewell.longest(after: ending), context)
+    // A network that takes less than the source gives takes longer.
+    lastWrite.whenComplete { _ in self.close(context) }
+  }
+
+  private func limitFarewell(to time: TimeAmount, _ context: ChannelHandlerContext) {
+    guard outcome != nil else { return }
+    timer?.cancel()
+    timer = loop.scheduleTask(in: time) { self.close(context) }
+  }
+
+  /// Closes the socket, and says how it was.
+  private func close(_ context: ChannelHandlerContext) {
+    timer?.cancel()
+    guard let outcome = outcome.take() else { return }
     let promise = promise
     context.close().assumeIsolated().whenComplete { _ in promise.completeWith(outcome) }
   }

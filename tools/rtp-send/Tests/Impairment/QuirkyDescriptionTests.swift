@@ -42,6 +42,13 @@ import Testing
     (.rateZero, "a=rtpmap:96 H264/0\r\n"), (.modeZero, "packetization-mode=0;sprop"),
     (.emptyFormat, "a=fmtp:96\r\n"), (.formatSemicolon, "aM4=;\r\n"),
     (.backChannels, "m=audio 5006 RTP/AVP 0\r\na=sendonly\r\n"),
+    // 67 42 00 29 and two zeros, a start code, 68 CE.
+    (.setsTogether, "sprop-parameter-sets=Z0IAKQAAAAABaM4=\r\n"),
+    (.brokenConnection, "c=IN\r\nc=IN IPV4 127.0.0.1\r\nc=IN c=IN IP4 127.0.0.1\r\n"),
+    (.brokenConnection, "c=IP IP4 127.0.0.1\r\nc=IN 127.0.0.1\r\nt=0 0\r\n"),
+    (.oddMedia, "m=application/TP-LINK 0 RTP/AVP smart/1/90000\r\n"),
+    (.oddMedia, "m=metadata 0 RTP/AVP 107\r\n"), (.oddMedia, "m=meta 0 RTP/AVP 108\r\n"),
+    (.oddMedia, "m=text 0 RTP/AVP 109\r\n"),
   ])
   func itSays(quirk: Quirk, words: String) {
     let text = QuirkyDescription.apply([quirk], to: Self.text)

@@ -54,7 +54,11 @@ import Testing
     #expect(answers.allSatisfy { $0?.company == .alone })
   }
 
-  @Test(arguments: Quirk.allCases.filter { $0.place == .session })
+  /// For a base by IPv6, see below; what is refused over UDP is no answer.
+  @Test(
+    arguments: Quirk.allCases.filter {
+      $0.place == .session && ![.baseWithoutBrackets, .punchRefused].contains($0)
+    })
   func everyQuirkShows(quirk: Quirk) {
     let isShown =
       Self.answers([quirk]) != Self.answers([])
@@ -64,6 +68,9 @@ import Testing
 
   @Test(arguments: [
     (Quirk.optionsFail, 0, "RTSP/1.0 501 Not Implemented"), (.noReason, 0, "RTSP/1.0 200"),
+    (.optionsMissing, 0, "RTSP/1.0 404 Not Found"),
+    (.baseWithoutBrackets, 1, "Content-Base: rtsp://camera/a/"),
+    (.controlQuery, 2, "RTSP/1.0 401 Unauthorized"), (.noNumberBelowOne, 1, "CSeq: 1"),
     (.oddHeaders, 0, "CSEQ: 0  "), (.baseWithoutScheme, 1, "Content-Base: camera/a/"),
     (.baseTwice, 1, "Content-Base: rtsp://rtsp://camera/a/"),
     (.noOrigin, 1, "Content-Length: 71"),
@@ -86,6 +93,53 @@ import Testing
   func itSays(quirk: Quirk, number: Int, line: String) {
     let answer = Self.answers([quirk])[number]?.text
     #expect(answer?.lines.contains(line) == true, "\(answer?.lines ?? [])")
+  }
+
+  @Test func aNumberBelowOneIsNotCopied() {
+    let lines = Self.answers([.noNumberBelowOne])[0]?.text.lines
+    #expect(lines == ["RTSP/1.0 200 OK", "Public: DESCRIBE"])
+  }
+
+  @Test(
+    arguments: [
+      ([.baseWithoutBrackets], "rtsp://fe80::1%25eth0:8554/a/"),
+      ([.baseWithoutBrackets, .baseWithoutSlash], "rtsp://fe80::1%25eth0:8554/a"),
+      ([.baseWithoutBrackets, .baseWithoutScheme], "fe80::1%25eth0:8554/a/"),
+      ([.baseTwice, .baseWithoutSlash], "rtsp://rtsp://[fe80::1%25eth0]:8554/a"),
+    ] as [(Set<Quirk>, String)])
+  func aBaseByIPv6(quirks: Set<Quirk>, base: String) {
+    var answers = QuirkyAnswers(quirks)
+    let answer = answers.change(
+      RTSPText(
+        lines: ["RTSP/1.0 200 OK", "Content-Base: rtsp://[fe80::1%25eth0]:8554/a/"], body: []))
+    #expect(answer?.text["Content-Base"] == base)
+  }
+
+  @Test func controlURLsHaveAQueryThatHasToComeBack() {
+    var answers = QuirkyAnswers([.controlQuery])
+    func described(_ controls: [String]) -> String {
+      zip(["v=0", "m=video 0 RTP/AVP 96", "m=audio 0 RTP/AVP 0"], controls)
+        .map { "\($0)\r\na=control:\($1)\r\n" }.joined()
+    }
+    let answer = answers.change(
+      RTSPText(
+        lines: [
+          "RTSP/1.0 200 OK", "Content-Base: rtsp://camera/a/", "Content-Type: application/sdp",
+          "RTP-Info: url=rtsp://camera/a/1;seq=7,url=rtsp://camera/b?x=1;seq=8",
+        ],
+        body: Array(described(["*", "1", "rtsp://camera/b?x=1"]).utf8)))
+    let query = "Axis-Orig-Sw=true"
+    let expected = [
+      "rtsp://camera/a?\(query)", "rtsp://camera/a/1?\(query)", "rtsp://camera/b?x=1&\(query)",
+    ]
+    #expect(answer?.text.body == Array(described(expected).utf8))
+    #expect(
+      answer?.text["RTP-Info"] == "url=\(expected[1]);seq=7,url=\(expected[2]);seq=8")
+    // The server knows no query.
+    var request = RTSPText(lines: ["SETUP \(expected[1]) RTSP/1.0", "CSeq: 2"], body: [])
+    answers.restore(&request)
+    #expect(request.url == "rtsp://camera/a/1")
+    #expect(answers.refusal(of: request) == nil)
   }
 
   @Test func mediaOrAFrameGoesWithSomeAnswers() {

@@ -27,7 +27,10 @@ import Testing
   @Test(
     arguments: Quirk.allCases.filter {
       $0.place == .session
-        && ![.mediaBeforePlay, .everyTrackNeeded, .getParameterAlone].contains($0)
+        && ![
+          .mediaBeforePlay, .everyTrackNeeded, .getParameterAlone, .noNumberBelowOne,
+          .baseWithoutBrackets, .punchRefused,
+        ].contains($0)
     })
   func everyQuirkShows(quirk: Quirk) {
     let isShown =
@@ -39,13 +42,44 @@ import Testing
   /// Whatever it answers, it does what it is asked.
   @Test(
     arguments: Quirk.allCases.filter {
-      $0.place == .session && ![.rangeNeeded, .agentNeeded, .pauseFails].contains($0)
+      $0.place == .session
+        && ![.rangeNeeded, .agentNeeded, .pauseFails, .controlQuery].contains($0)
     })
   func theSessionIsPlayed(quirk: Quirk) {
     let done = Self.session([quirk], describes: true)
     for action in ["play", "start", "pause", "end tornDown"] {
       #expect(done.contains(action), "\(action)")
     }
+  }
+
+  @Test func aTrackIsSetUpByItsQuery() {
+    var conversation = Conversation { $0.quirks = [.controlQuery] }
+    let url = "rtsp://192.0.2.1:8554/live"
+    conversation.description =
+      "v=0\r\na=control:*\r\nm=video 0 RTP/AVP 96\r\na=control:trackID=1\r\n"
+    let described = conversation.ask("DESCRIBE", url, ["Accept: application/sdp"])
+    #expect(described.contains("a=control:\(url)?Axis-Orig-Sw=true\r\n"))
+    let track = "\(url)/trackID=1?Axis-Orig-Sw=true"
+    #expect(described.contains("a=control:\(track)\r\n"))
+    let session = conversation.setUp(track)
+    let played = conversation.ask("PLAY", "\(url)?Axis-Orig-Sw=true", ["Session: \(session)"])
+    #expect(conversation.done.contains("start"), "\(conversation.done)")
+    #expect(played.contains("url=\(track);"), "\(played)")
+  }
+
+  @Test func aBaseByIPv6LosesItsBrackets() {
+    var conversation = Conversation { $0.quirks = [.baseWithoutBrackets] }
+    let answer = conversation.ask(
+      "DESCRIBE", "rtsp://[fe80::1]:8554/live", ["Accept: application/sdp"])
+    #expect(Conversation.header("Content-Base", in: answer) == "rtsp://fe80::1:8554/live/")
+  }
+
+  @Test(arguments: [(0, nil), (1, "1")] as [(Int, String?)])
+  func aNumberBelowOneIsNotCopied(number: Int, copy: String?) {
+    var conversation = Conversation { $0.quirks = [.noNumberBelowOne] }
+    let answer = conversation.send("OPTIONS * RTSP/1.0\r\nCSeq: \(number)\r\n\r\n")
+    #expect(Conversation.status(answer) == 200)
+    #expect(Conversation.header("CSeq", in: answer) == copy)
   }
 
   @Test func mediaGoesOnTheChannelsThatAreSaid() {

@@ -43,10 +43,11 @@ final class MediaPorts {
 
   var canSend: Bool { rtp.isWritable }
 
-  /// Opens a pair on `address`; what comes in goes to `server`.
+  /// Opens a pair on `address`; what comes in goes to `server`, unless the port of the media
+  /// `looksClosed`.
   static func open(
     on address: String, server: NIOLoopBound<RTSPServing>, loop: any EventLoop,
-    attempts: Int = attempts
+    looksClosed: Bool = false, attempts: Int = attempts
   ) -> EventLoopFuture<NIOLoopBound<MediaPorts>> {
     bind(address, 0, server, loop).flatMap { first in
       let port = first.localAddress?.port ?? 0
@@ -56,11 +57,14 @@ final class MediaPorts {
           isEven
           ? MediaPorts(rtp: first, rtcp: second, on: address)
           : MediaPorts(rtp: second, rtcp: first, on: address)
+        if looksClosed { ClosedPort.imitate(on: ports.rtp) }
         return NIOLoopBound(ports, eventLoop: loop)
       }.flatMapError { error in
         first.close(promise: nil)
         guard attempts > 1 else { return loop.makeFailedFuture(error) }
-        return open(on: address, server: server, loop: loop, attempts: attempts - 1)
+        return open(
+          on: address, server: server, loop: loop, looksClosed: looksClosed,
+          attempts: attempts - 1)
       }
     }
   }

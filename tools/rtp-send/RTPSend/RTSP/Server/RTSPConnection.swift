@@ -145,11 +145,19 @@ final class RTSPConnection: ChannelDuplexHandler {
     context?.flush()
   }
 
-  /// The media of a session have ended.
+  /// The media of a session have ended; it is served when the client's socket has taken them.
   func noteEnd(of id: String) {
     session?.noteEnd(of: id)
     flush()
-    if server.servesOnce { server.servedOnce() }
+    guard server.servesOnce, let context, !isClosing else { return }
+    let limit = loop.scheduleTask(in: Farewell.longest(after: .sourceEnded)) {
+      self.server.servedOnce()
+    }
+    context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { result in
+      limit.cancel()
+      // Where the connection ended instead, the client has left.
+      if case .success = result { self.server.servedOnce() }
+    }
   }
 
   /// A client reported on what came in datagrams.

@@ -179,7 +179,9 @@ final class RTSPServing {
     guard let host = address?.ipAddress else { return give(nil) }
     if ports[host] == nil, ports.count < configuration.limits.addresses {
       let server = NIOLoopBound(self, eventLoop: loop.nonisolated())
-      ports[host] = MediaPorts.open(on: host, server: server, loop: loop.nonisolated())
+      ports[host] = MediaPorts.open(
+        on: host, server: server, loop: loop.nonisolated(),
+        looksClosed: configuration.quirks.contains(.punchRefused))
     }
     guard let future = ports[host] else { return give(nil) }
     future.assumeIsolated().whenComplete { result in
