@@ -73,7 +73,7 @@ struct CaptureFileTests {
     let path = Self.path()
     defer { try? FileManager.default.removeItem(atPath: path) }
     let media = MediaDescription(
-      payloadType: 96, encodingName: "H264",
+      payloadType: 96, encodingName: "H264", clockRate: 90_000,
       formatParameters: [
         "packetization-mode": "1", "sprop-parameter-sets": "Z0LgHtoCgPRA,aM4wpIA=",
         "odd\r\na=key": "x;y z",
@@ -100,7 +100,7 @@ struct CaptureFileTests {
   func retransmissions(formats: [UInt8: RetransmissionFormat]) async throws {
     let path = Self.path()
     defer { try? FileManager.default.removeItem(atPath: path) }
-    var media = MediaDescription(payloadType: 96, encodingName: "H264")
+    var media = MediaDescription(payloadType: 96, encodingName: "H264", clockRate: 90_000)
     media.retransmissionSession = formats
     let file = try CaptureFile(path: path)
     file.describe([media, MediaDescription(kind: .audio)])

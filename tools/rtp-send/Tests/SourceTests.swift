@@ -127,15 +127,17 @@ import Testing
       sets[kind]?.map { Data($0.readableBytesView).base64EncodedString() }.joined(separator: ",")
         ?? ""
     }
-    #expect(
-      text.split(separator: "\r\n") == [
-        "v=0", "o=- 1 1 IN IP6 ::1", "s=rtp-send", "c=IN IP6 ::1", "t=0 0",
-        "m=video 5004 RTP/AVP 97", "a=rtpmap:97 H265/90000",
-        "a=fmtp:97 sprop-max-don-diff=5;sprop-depack-buf-nalus=3;"
-          // Four units, none longer than 320x192 samples of 4:2:0.
-          + "sprop-depack-buf-bytes=\(4 * 320 * 192 * 3 / 2);sprop-vps=\(base64[0]);"
-          + "sprop-sps=\(base64[1]);sprop-pps=\(base64[2])",
-        "a=rtcp-mux",
-      ])
+    // Four units, none longer than 320x192 samples of 4:2:0.
+    let room: Int = 4 * 320 * 192 * 3 / 2
+    let parameters: [String] = [
+      "sprop-max-don-diff=5", "sprop-depack-buf-nalus=3", "sprop-depack-buf-bytes=\(room)",
+      "sprop-vps=\(base64[0])", "sprop-sps=\(base64[1])", "sprop-pps=\(base64[2])",
+    ]
+    let lines: [String] = [
+      "v=0", "o=- 1 1 IN IP6 ::1", "s=rtp-send", "c=IN IP6 ::1", "t=0 0",
+      "m=video 5004 RTP/AVP 97", "a=rtpmap:97 H265/90000",
+      "a=fmtp:97 " + parameters.joined(separator: ";"), "a=rtcp-mux",
+    ]
+    #expect(text.split(separator: "\r\n").map(String.init) == lines)
   }
 }
