@@ -1,18 +1,24 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
 
+#include <netinet/in.h>
+#include <netinet/udp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
 enum { limit = 64 };
 
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
 _Static_assert(sizeof(struct sockaddr_storage) == sizeof(((struct clinux_datagram *)0)->origin),
                "an origin must hold any address");
 
-// Room for SCM_TIMESTAMPNS.
+// Room for SCM_TIMESTAMPNS and UDP_GRO.
 union control {
-  char bytes[CMSG_SPACE(sizeof(struct timespec))];
+  char bytes[CMSG_SPACE(sizeof(struct timespec)) + CMSG_SPACE(sizeof(int))];
   struct cmsghdr alignment;
 };
 
@@ -20,14 +26,20 @@ static int64_t nanoseconds(struct timespec time) {
   return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static int64_t arrival(struct msghdr *message) {
+static void note(struct msghdr *message, struct clinux_datagram *datagram) {
+  datagram->time = 0;
+  datagram->segment = 0;
   for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_TIMESTAMPNS) continue;
-    struct timespec time;
-    memcpy(&time, CMSG_DATA(part), sizeof time);
-    return nanoseconds(time);
+    if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_TIMESTAMPNS) {
+      struct timespec time;
+      memcpy(&time, CMSG_DATA(part), sizeof time);
+      datagram->time = nanoseconds(time);
+    } else if (part->cmsg_level == IPPROTO_UDP && part->cmsg_type == UDP_GRO) {
+      int segment;
+      memcpy(&segment, CMSG_DATA(part), sizeof segment);
+      datagram->segment = segment > 0 ? (unsigned int)segment : 0;
+    }
   }
-  return 0;
 }
 
 int64_t clinux_universal_time(void) {
@@ -55,7 +67,7 @@ int clinux_receive(int descriptor, void *storage, size_t slot, struct clinux_dat
   int received = recvmmsg(descriptor, messages, count, MSG_DONTWAIT, NULL);
   for (int i = 0; i < received; i++) {
     datagrams[i].length = messages[i].msg_len;
-    datagrams[i].time = arrival(&messages[i].msg_hdr);
+    note(&messages[i].msg_hdr, &datagrams[i]);
   }
   return received;
 }

@@ -103,12 +103,15 @@ public struct NALUnitCollector: Sendable {
   /// Adds the next piece of the open unit.
   public mutating func append(_ piece: ByteBuffer) {
     pieces += 1
-    switch state {
-    case .between:
-      noteOrphan()
-    case .direct:
+    // Most pieces; to look at all cases would copy the unit of the last one.
+    if case .direct = state {
       assembler.note(takePackets(), at: time)
       assembler.append(piece, statistics: &statistics)
+      return
+    }
+    switch state {
+    case .between, .direct:
+      noteOrphan()
     case .apart(var unit, let number, let time, var packets, var isCut):
       state = .between
       if let more = takePackets() { packets?.add(more) }

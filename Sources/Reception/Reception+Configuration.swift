@@ -35,9 +35,6 @@ extension Reception {
   /// be what a gap waits for.
   var settled: Instant { now.advanced(byNanoseconds: -gatheringTime) }
 
-  /// When everything that has come by `time` is known.
-  func settling(_ time: Instant) -> Instant { time.advanced(byNanoseconds: gatheringTime) }
-
   /// What is wanted of a run, across all of its connections.
   public struct Configuration: Sendable {
     /// What is known of the video, and the reorder window.

@@ -266,8 +266,10 @@ public struct Reception: Sendable {
     func consider(_ time: Instant?) {
       if let time { due = min(due ?? time, time) }
     }
-    consider(video.deadline.map(settling))
-    for track in others { consider(track.deadline.map(settling)) }
+    // Until then not everything is known that may close a gap (`settled`).
+    let gathering = gatheringTime
+    consider(video.deadline?.advanced(byNanoseconds: gathering))
+    for track in others { consider(track.deadline?.advanced(byNanoseconds: gathering)) }
     consider(soundDeadline)
     consider(ending?.at)
     for report in reports { consider(report.deadline) }

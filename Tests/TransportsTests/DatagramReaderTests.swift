@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import NIOCore
 import NIOPosix
 import RTPWire
@@ -46,6 +47,39 @@ struct DatagramReaderTests {
     try await sender.close()
   }
 
+  /// The sender hands the kernel many datagrams at once, which cuts them apart only where nobody
+  /// takes them together.
+  @Test(
+    .enabled(if: System.supportsUDPSegmentationOffload), arguments: [Double.infinity, 1],
+    [false, true])
+  func datagramsThatTheKernelMergedComeApart(fastRate: Double, areStamped: Bool) async throws {
+    let receiver = try await FarEnd(pacer: ReadPacer(fastRate: fastRate, slowRate: fastRate))
+    let sender = try await FarEnd()
+    if areStamped { try await receiver.set(SOL_SOCKET, SO_TIMESTAMPNS, 1) }
+    let length = rtp(0, payload: 1388).readableBytes
+    try await sender.set(CInt(IPPROTO_UDP), Self.segment, CInt(length))
+    var packets: [ByteBuffer] = []
+    for picture in 0..<200 {
+      var joint = ByteBuffer()
+      for part in 0..<7 {
+        // The last part of a picture is shorter.
+        let packet = rtp(UInt16(picture * 7 + part), payload: part < 6 ? 1388 : 100)
+        packets.append(packet)
+        joint.writeImmutableBuffer(packet)
+      }
+      try await sender.send(joint, to: receiver.address)
+      _ = try await receiver.received.first(max(0, packets.count - 70))
+    }
+    let received = try await receiver.received.first(packets.count)
+    #expect(received.map(\.bytes) == packets)
+    #expect(received.allSatisfy { $0.origin == sender.address })
+    try await receiver.close()
+    try await sender.close()
+  }
+
+  /// `UDP_SEGMENT` of <linux/udp.h>, which Swift does not import.
+  private static let segment: CInt = 103
+
   @Test func sendersAreToldApartInASpacedRead() async throws {
     let receiver = try await FarEnd(pacer: ReadPacer(fastRate: 1, slowRate: 1))
     let senders = try await [FarEnd(), FarEnd("127.0.0.2"), FarEnd()]
@@ -72,6 +106,69 @@ struct DatagramReaderTests {
     withExtendedLifetime(stamping) {}
     guard abs(Self.universalOffset - before) < 0.01 else { return }
     #expect(distance >= .milliseconds(200))
+  }
+
+  /// The first report since media gathers is read at once, and the media before it; the others when
+  /// the media is.
+  @Test func reportsWakeNobodyWhileMediaGathers() async throws {
+    // One of its own, whose turns are counted.
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let eventLoop = group.next()
+    let received = Record<Datagram.Channel>()
+    let readers = NIOLoopBoundBox<[DatagramReader]>.makeBoxSendingValue([], eventLoop: eventLoop)
+    let addresses = try await eventLoop.flatSubmit {
+      eventLoop.makeCompletedFuture {
+        let sockets = try (0..<2).map { _ in
+          try DatagramSocket.bound(to: endpoint("127.0.0.1", 0))
+        }
+        readers.value = Self.gatheringReaders(sockets, into: received, on: eventLoop)
+        return try sockets.map { try #require($0.localAddress) }
+      }.flatMap { (addresses: [SocketAddress]) in
+        EventLoopFuture.andAllSucceed(readers.value.map { $0.start() }, on: eventLoop)
+          .map { addresses }
+      }
+    }.get()
+    let sender = try await FarEnd()
+    // The first read of media begins to gather.
+    try await sender.send(rtp(0), to: addresses[0])
+    _ = try await received.first(1)
+    try await sender.send(senderReport(), to: addresses[1])
+    #expect(try await received.first(2) == [.media, .control])
+    try await sender.send(senderReport(), to: addresses[1])
+    for _ in 0..<5 { try await eventLoop.submit {}.get() }
+    #expect(received.elements.count == 2)
+    try await sender.send(rtp(1), rtp(2), to: addresses[0])
+    try await eventLoop.submit { readers.value[0].readGathered() }.get()
+    #expect(try await received.first(5).dropFirst(2) == [.media, .media, .control])
+    // Where no media comes, reports are read as they come.
+    try await eventLoop.submit { readers.value[0].readGathered() }.get()
+    try await sender.send(senderReport(), to: addresses[1])
+    #expect(try await received.first(6).last == .control)
+    try await eventLoop.submit { readers.value.forEach { $0.stop() } }.get()
+    try await sender.close()
+    try await group.shutdownGracefully()
+  }
+
+  /// A reader of media that gathers for long, and one of RTCP that it leads.
+  private static func gatheringReaders(
+    _ sockets: [DatagramSocket], into received: Record<Datagram.Channel>,
+    on eventLoop: any EventLoop
+  ) -> [DatagramReader] {
+    var pacer = ReadPacer()
+    let now = Instant(NIODeadline.now())
+    for past in (1...60).reversed() {
+      _ = pacer.delay(afterReading: 8, now: now.advanced(by: .milliseconds(-40 * past)))
+    }
+    let readers = zip(sockets, [Datagram.Channel.media, .control]).map { socket, channel in
+      DatagramReader(
+        socket, as: channel, on: eventLoop, pacer: channel == .media ? pacer : ReadPacer(),
+        delivering: .init(
+          datagram: { datagram, _ in received.append(datagram.channel) }, readCompleted: { _ in },
+          failed: { Issue.record("the reader failed: \($0)") }))
+    }
+    readers[0].gather(for: .seconds(60), bufferSize: 256 << 20)
+    readers[0].lead(readers[1])
+    return readers
   }
 
   /// Waits until the kernel notes arrivals.

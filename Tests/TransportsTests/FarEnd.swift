@@ -1,3 +1,4 @@
+import Glibc
 import NIOCore
 import NIOPosix
 import RTPWire
@@ -78,6 +79,17 @@ final class FarEnd: Sendable {
   /// Another descriptor of the socket, for options that only tests need.
   func descriptor() async throws -> CInt {
     try await eventLoop.submit { [parts] in try #require(parts.value).socket.duplicate() }.get()
+  }
+
+  /// Sets an option of the socket.
+  func set(_ level: CInt, _ name: CInt, _ value: CInt) async throws {
+    let descriptor = try await descriptor()
+    defer { Glibc.close(descriptor) }
+    let size = socklen_t(MemoryLayout<CInt>.size)
+    let status = unsafe withUnsafePointer(to: value) {
+      unsafe setsockopt(descriptor, level, name, $0, size)
+    }
+    try #require(status == 0)
   }
 
   /// Frees the port; nothing is received or sent any more.

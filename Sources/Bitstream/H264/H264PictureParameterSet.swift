@@ -20,8 +20,8 @@ extension H264 {
     /// - Throws: when it ends early or a value is outside the standard's range.
     public init(parsing unit: ByteBuffer) throws {
       var reader = BitReader(unit.dropping(bytes: 1))
-      identifier = try reader.unsigned(upTo: 255, "pic_parameter_set_id")
-      sequenceIdentifier = try reader.unsigned(upTo: 31, "seq_parameter_set_id")
+      identifier = try Self.readIdentifier(&reader)
+      sequenceIdentifier = try Self.readSequenceIdentifier(&reader)
       // entropy_coding_mode_flag.
       _ = try reader.bit()
       tellsFieldOrder = try reader.bit()
@@ -36,6 +36,27 @@ extension H264 {
       // deblocking_filter_control_present_flag and constrained_intra_pred_flag.
       try reader.skip(2)
       hasRedundantPictures = try reader.bit()
+    }
+
+    /// The identifier of `unit`, of which nothing else need be readable.
+    public static func identifier(of unit: ByteBuffer) -> Int? {
+      var reader = BitReader(unit.dropping(bytes: 1))
+      return try? readIdentifier(&reader)
+    }
+
+    /// The identifier of the sequence parameter set that `unit` names.
+    public static func sequenceIdentifier(of unit: ByteBuffer) -> Int? {
+      var reader = BitReader(unit.dropping(bytes: 1))
+      guard (try? readIdentifier(&reader)) != nil else { return nil }
+      return try? readSequenceIdentifier(&reader)
+    }
+
+    private static func readIdentifier(_ reader: inout BitReader) throws -> Int {
+      try reader.unsigned(upTo: 255, "pic_parameter_set_id")
+    }
+
+    private static func readSequenceIdentifier(_ reader: inout BitReader) throws -> Int {
+      try reader.unsigned(upTo: 31, "seq_parameter_set_id")
     }
 
     private static func skipSliceGroups(_ reader: inout BitReader) throws {

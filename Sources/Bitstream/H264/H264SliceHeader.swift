@@ -43,9 +43,7 @@ extension H264 {
       isIDR = H264.type(of: head) == NALUnitType.codedSliceOfIDRPicture.rawValue
       isReference = head[0] & 0x60 != 0
       var reader = BitReader(body)
-      isFirst = try reader.unsigned(upTo: 1 << 18, "first_mb_in_slice") == 0
-      kind = Kind(rawValue: try reader.unsigned(upTo: 9, "slice_type") % 5) ?? .intra
-      pictureSet = try reader.unsigned(upTo: 255, "pic_parameter_set_id")
+      (isFirst, kind, pictureSet) = try Self.readStart(&reader)
       guard let picture = sets.picture(pictureSet),
         let sequence = sets.sequence(picture.sequenceIdentifier)
       else { throw ParameterSetError.outOfRange(field: "pic_parameter_set_id") }
@@ -69,6 +67,21 @@ extension H264 {
       redundancy =
         picture.hasRedundantPictures ? try reader.unsigned(upTo: 127, "redundant_pic_cnt") : 0
       rest = reader
+    }
+
+    /// The identifier of the picture parameter set that `slice` names, NAL unit header first.
+    public static func pictureSet(of slice: ByteBuffer) -> Int? {
+      var reader = BitReader(slice.dropping(bytes: 1))
+      return (try? readStart(&reader))?.pictureSet
+    }
+
+    /// Reads what can be read without parameter sets.
+    private static func readStart(
+      _ reader: inout BitReader
+    ) throws -> (isFirst: Bool, kind: Kind, pictureSet: Int) {
+      let isFirst = try reader.unsigned(upTo: 1 << 18, "first_mb_in_slice") == 0
+      let kind = Kind(rawValue: try reader.unsigned(upTo: 9, "slice_type") % 5) ?? .intra
+      return (isFirst, kind, try reader.unsigned(upTo: 255, "pic_parameter_set_id"))
     }
 
     /// What all slices of one picture share, and slices of the next do not (§7.4.1.2.4).

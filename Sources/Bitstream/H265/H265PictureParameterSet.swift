@@ -16,12 +16,33 @@ extension H265 {
     /// - Throws: when it ends early or a value is outside the standard's range.
     public init(parsing unit: ByteBuffer) throws {
       var reader = BitReader(unit.dropping(bytes: 2))
-      identifier = try reader.unsigned(upTo: 63, "pps_pic_parameter_set_id")
-      sequenceIdentifier = try reader.unsigned(upTo: 15, "pps_seq_parameter_set_id")
+      identifier = try Self.readIdentifier(&reader)
+      sequenceIdentifier = try Self.readSequenceIdentifier(&reader)
       hasDependentSlices = try reader.bit()
       hasOutputFlag = try reader.bit()
       extraHeaderBits = Int(try reader.bits(3))
       slices = try? SliceParameters(&reader)
+    }
+
+    /// The identifier of `unit`, of which nothing else need be readable.
+    public static func identifier(of unit: ByteBuffer) -> Int? {
+      var reader = BitReader(unit.dropping(bytes: 2))
+      return try? readIdentifier(&reader)
+    }
+
+    /// The identifier of the sequence parameter set that `unit` names.
+    public static func sequenceIdentifier(of unit: ByteBuffer) -> Int? {
+      var reader = BitReader(unit.dropping(bytes: 2))
+      guard (try? readIdentifier(&reader)) != nil else { return nil }
+      return try? readSequenceIdentifier(&reader)
+    }
+
+    private static func readIdentifier(_ reader: inout BitReader) throws -> Int {
+      try reader.unsigned(upTo: 63, "pps_pic_parameter_set_id")
+    }
+
+    private static func readSequenceIdentifier(_ reader: inout BitReader) throws -> Int {
+      try reader.unsigned(upTo: 15, "pps_seq_parameter_set_id")
     }
   }
 

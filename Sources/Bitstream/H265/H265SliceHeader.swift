@@ -19,11 +19,9 @@ extension H265 {
     /// - Throws: when it ends early, is invalid, refers to unknown parameter sets, or belongs to a
     ///   dependent slice segment, which has none of these fields.
     public init(parsing unit: ByteBuffer, with sets: CodingParameterSets) throws {
-      let type = unit.getInteger(at: unit.readerIndex, as: UInt8.self).map { $0 >> 1 & 0x3F } ?? 0
+      let type = Self.type(of: unit)
       var reader = BitReader(unit.dropping(bytes: 2))
-      isFirst = try reader.bit()
-      if (16...23).contains(type) { _ = try reader.bit() }
-      pictureSet = try reader.unsigned(upTo: 63, "slice_pic_parameter_set_id")
+      (isFirst, pictureSet) = try Self.readStart(&reader, type: type)
       guard let picture = sets.picture(pictureSet),
         let sequence = sets.sequence(picture.sequenceIdentifier)
       else { throw ParameterSetError.outOfRange(field: "slice_pic_parameter_set_id") }
@@ -45,6 +43,26 @@ extension H265 {
       orderCount = try reader.bits(sequence.orderBits)
       references = try Self.readReferences(&reader, sequence.referencePictureSets)
       hasLongTermReferences = try Self.readLongTermCount(&reader, sequence) > 0
+    }
+
+    /// The identifier of the picture parameter set that `slice` names, NAL unit header first.
+    public static func pictureSet(of slice: ByteBuffer) -> Int? {
+      var reader = BitReader(slice.dropping(bytes: 2))
+      return (try? readStart(&reader, type: type(of: slice)))?.pictureSet
+    }
+
+    private static func type(of unit: ByteBuffer) -> UInt8 {
+      unit.getInteger(at: unit.readerIndex, as: UInt8.self).map { $0 >> 1 & 0x3F } ?? 0
+    }
+
+    /// Reads what can be read without parameter sets.
+    private static func readStart(
+      _ reader: inout BitReader, type: UInt8
+    ) throws -> (isFirst: Bool, pictureSet: Int) {
+      let isFirst = try reader.bit()
+      // no_output_of_prior_pics_flag, of the pictures at which decoding can begin.
+      if (16...23).contains(type) { _ = try reader.bit() }
+      return (isFirst, try reader.unsigned(upTo: 63, "slice_pic_parameter_set_id"))
     }
 
     private static func readReferences(

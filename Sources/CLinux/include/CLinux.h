@@ -9,16 +9,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A datagram that was read: its arrival in nanoseconds since 1970, or 0 unless SO_TIMESTAMPNS is set;
-// its length; and its origin as a `sockaddr_storage`.
+// What was read at once: its arrival in nanoseconds since 1970, or 0 unless SO_TIMESTAMPNS is set; its
+// length; the length of each datagram in it but the last if it may hold several (UDP_GRO), otherwise 0;
+// and its origin as a `sockaddr_storage`.
 struct clinux_datagram {
   int64_t time;
   unsigned int length;
+  unsigned int segment;
   unsigned char origin[128] __attribute__((aligned(8)));
 };
 
-// Reads waiting datagrams, at most `count` and at most 64, each to the start of a slot in
-// `storage`, without blocking. Returns how many, or -1 with errno set.
+// Reads what waits, at most `count` times and at most 64 times, each time to the start of a slot in
+// `storage`, without blocking. Returns how many slots are filled, or -1 with errno set.
 int clinux_receive(int descriptor, void *storage, size_t slot, struct clinux_datagram *datagrams,
                      unsigned int count);
 

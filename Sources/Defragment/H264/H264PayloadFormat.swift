@@ -176,24 +176,17 @@ struct H264PayloadFormat: PayloadFormat {
       let set = try? H264.SequenceParameterSet(parsing: unit)
       return set.map { ParameterSetContent(identifier: $0.identifier, format: $0.format) }
     }
-    var reader = BitReader(unit.dropping(bytes: headerLength))
-    guard let identifier = try? reader.unsigned(), identifier < 256 else { return nil }
-    return ParameterSetContent(identifier: Int(identifier))
+    return H264.PictureParameterSet.identifier(of: unit).map { ParameterSetContent(identifier: $0) }
   }
 
-  /// Reads the slice header and the picture parameter set that it names (§7.3.3, §7.3.2.2).
   static func sequenceParameterSetIdentifier(
     for slice: ByteBuffer, with sets: ParameterSets
   ) -> Int? {
-    var reader = BitReader(slice.dropping(bytes: headerLength))
-    guard (try? reader.unsigned()) != nil, (try? reader.unsigned()) != nil,
-      let picture = try? reader.unsigned(),
+    guard let picture = H264.SliceHeader.pictureSet(of: slice),
       let unit = sets.set(
-        ofType: H264.NALUnitType.pictureParameterSet.rawValue, identifier: Int(picture))
+        ofType: H264.NALUnitType.pictureParameterSet.rawValue, identifier: picture)
     else { return nil }
-    reader = BitReader(unit.dropping(bytes: headerLength))
-    guard (try? reader.unsigned()) != nil, let sequence = try? reader.unsigned() else { return nil }
-    return Int(sequence)
+    return H264.PictureParameterSet.sequenceIdentifier(of: unit)
   }
 
   // MARK: - Recognition

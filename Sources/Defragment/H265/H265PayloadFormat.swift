@@ -195,25 +195,19 @@ struct H265PayloadFormat: PayloadFormat {
       let set = try? H265.SequenceParameterSet(parsing: unit)
       return set.map { ParameterSetContent(identifier: $0.identifier, format: $0.format) }
     default:
-      var reader = BitReader(unit.dropping(bytes: headerLength))
-      guard let identifier = try? reader.unsigned(), identifier < 64 else { return nil }
-      return ParameterSetContent(identifier: Int(identifier))
+      return H265.PictureParameterSet.identifier(of: unit)
+        .map { ParameterSetContent(identifier: $0) }
     }
   }
 
-  /// Reads the slice header and the picture parameter set that it names (§7.3.6.1, §7.3.2.3).
   static func sequenceParameterSetIdentifier(
     for slice: ByteBuffer, with sets: ParameterSets
   ) -> Int? {
-    var reader = BitReader(slice.dropping(bytes: headerLength))
-    let isRandomAccess = (16...23).contains(type(of: NALUnitHead(of: slice)))
-    guard (try? reader.skip(isRandomAccess ? 2 : 1)) != nil, let picture = try? reader.unsigned(),
+    guard let picture = H265.SliceHeader.pictureSet(of: slice),
       let unit = sets.set(
-        ofType: H265.NALUnitType.pictureParameterSet.rawValue, identifier: Int(picture))
+        ofType: H265.NALUnitType.pictureParameterSet.rawValue, identifier: picture)
     else { return nil }
-    reader = BitReader(unit.dropping(bytes: headerLength))
-    guard (try? reader.unsigned()) != nil, let sequence = try? reader.unsigned() else { return nil }
-    return Int(sequence)
+    return H265.PictureParameterSet.sequenceIdentifier(of: unit)
   }
 
   // MARK: - Recognition

@@ -32,19 +32,14 @@ extension Recorder {
       unfiled += sample.items
       return
     }
-    switch state {
+    switch takeState() {
     case .waiting: unfiled += sample.items
     case .opening(var opening):
-      guard sample.start >= opening.first.time.nanoseconds else {
-        unfiled += sample.items
-        return
-      }
-      state = .waiting
-      opening.append(sample)
+      let isEarly = sample.start < opening.first.time.nanoseconds
+      if isEarly { unfiled += sample.items } else { opening.append(sample) }
       state = .opening(opening)
-      try openIfReady()
+      if !isEarly { try openIfReady() }
     case .recording(var file):
-      state = .waiting
       if file.takes(sample) {
         write(sample, to: &file)
       } else {

@@ -172,7 +172,7 @@ struct Recorder {
       try end(because: reason)
     }
     if isEntry { keys.note(unit.time) }
-    switch state {
+    switch takeState() {
     case .waiting:
       guard isEntry, !isPausing else { return skip(unit) }
       entries.firstMissed = nil
@@ -181,16 +181,21 @@ struct Recorder {
           with: unit, sets: entries.sets ?? own, clockOffset: configuration.clock.offset()))
       try openIfReady()
     case .opening(var opening):
-      // What is changed must not be in use elsewhere, or all of it is copied.
-      state = .waiting
       if !opening.append(unit) { unfiled += 1 }
       state = .opening(opening)
       try openIfReady()
     case .recording(var file):
-      state = .waiting
       if file.takes(unit) { write(unit, to: &file) } else { unfiled += 1 }
       state = .recording(file)
     }
+  }
+
+  /// Takes the state out, because what is to be changed must not be in use elsewhere: all of it
+  /// would be copied.
+  mutating func takeState() -> State {
+    var taken = State.waiting
+    swap(&taken, &state)
+    return taken
   }
 
   /// Leaves out a picture that no file is there for.

@@ -274,10 +274,11 @@ final class RTSPConnection: ChannelInboundHandler {
     _ = channel.setOption(.autoRead, value: !isHeld)
   }
 
-  /// From now on has the kernel tell of bytes once as many wait as come in `time`.
+  /// From now on has the kernel tell of bytes once as many wait as come in somewhat less than
+  /// `time`, and no later than that.
   func gather(for time: Duration) {
     guard case .open = phase, mark == nil else { return }
-    mark = GatheringMark(for: time, at: Self.now)
+    mark = GatheringMark(for: time / GatheringMark.patience, at: Self.now)
   }
 
   private func setMark() {

@@ -8,6 +8,9 @@ public import RTPWire
 /// wait. At rates where ``ReadPacer`` spaces the reads, each one is a timer and a vectored call of
 /// our own, because arming SwiftNIO's channel for each would cost more.
 ///
+/// The kernel may merge datagrams that come in a row, as the packets of a picture do, and hands
+/// them over at the price of one.
+///
 /// SwiftNIO gets a separate descriptor, so that reading can pause without losing the port or the
 /// kernel's buffer. Everything runs on the event loop.
 final class DatagramReader: ChannelInboundHandler {
@@ -43,6 +46,12 @@ final class DatagramReader: ChannelInboundHandler {
   private var storage = ByteBuffer()
   private var gathered: [DatagramSocket.Received] = []
   private var nextRead: NIOScheduledCallback?
+  /// Whether SwiftNIO wakes up for the next datagram.
+  private var isArmed = false
+  /// What is read behind this one's gathered datagrams.
+  private var follower: DatagramReader?
+  /// Whether another reader's reads are its own.
+  private var isFollowing = false
 
   init(
     _ socket: DatagramSocket, as kind: Datagram.Channel, on eventLoop: any EventLoop,
@@ -66,12 +75,13 @@ final class DatagramReader: ChannelInboundHandler {
     return DatagramBootstrap(group: eventLoop)
       .channelOption(.autoRead, value: false)
       .channelOption(.maxMessagesPerRead, value: 1)
-      .channelOption(.datagramVectorReadMessageCount, value: DatagramSocket.datagramsPerRead)
+      .channelOption(.datagramVectorReadMessageCount, value: DatagramSocket.slotsPerRead)
       .channelOption(
         .recvAllocator,
         value: FixedSizeRecvByteBufferAllocator(
-          capacity: DatagramSocket.datagramsPerRead * DatagramSocket.maximumDatagram)
+          capacity: DatagramSocket.slotsPerRead * DatagramSocket.maximumDatagram)
       )
+      .acceptingMergedDatagrams()
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHandler(this.value)
@@ -82,7 +92,7 @@ final class DatagramReader: ChannelInboundHandler {
         let reader = this.value
         guard reader.delivery != nil else { return channel.close(promise: nil) }
         reader.channel = channel
-        channel.read()
+        reader.arm(channel)
       }
   }
 
@@ -92,6 +102,12 @@ final class DatagramReader: ChannelInboundHandler {
     pacer.gather(for: time.wholeNanoseconds, bufferSize: bufferSize)
   }
 
+  /// While datagrams gather here, `other` is read behind each read of this one, and wakes nobody.
+  func lead(_ other: DatagramReader) {
+    other.socket?.stampArrivals()
+    follower = other
+  }
+
   /// Reads what waits in the kernel now, if the next read is only due later.
   func readGathered() { if nextRead != nil { read() } }
 
@@ -99,8 +115,10 @@ final class DatagramReader: ChannelInboundHandler {
   func pause() {
     nextRead?.cancel()
     nextRead = nil
+    follower?.follow(gathering: false)
     let channel = self.channel
     self.channel = nil
+    isArmed = false
     channel?.close(promise: nil)
   }
 
@@ -110,6 +128,7 @@ final class DatagramReader: ChannelInboundHandler {
   func stop() {
     delivery = nil
     socket = nil
+    follower = nil
     pause()
   }
 
@@ -119,10 +138,20 @@ final class DatagramReader: ChannelInboundHandler {
     let envelope = unwrapInboundIn(data)
     // One reading of the clock serves the whole read: all of it was there before.
     if inRead == 0 { arrival = Instant(NIODeadline.now()) }
-    deliver(envelope.data, from: envelope.remoteAddress)
+    let bytes = envelope.data
+    let merged = MergedDatagrams(
+      length: bytes.readableBytes, segment: envelope.metadata?.segmentSize ?? 0)
+    for part in merged {
+      let start = bytes.readerIndex + part.lowerBound
+      guard let datagram = bytes.getSlice(at: start, length: part.count) else { continue }
+      deliver(datagram, from: envelope.remoteAddress)
+    }
   }
 
-  func channelReadComplete(context: ChannelHandlerContext) { readCompleted() }
+  func channelReadComplete(context: ChannelHandlerContext) {
+    isArmed = false
+    readCompleted()
+  }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) { lastError = error }
 
@@ -153,7 +182,7 @@ final class DatagramReader: ChannelInboundHandler {
         arrival = max(arrival, Instant(nanoseconds: now.nanoseconds.subtractingSaturating(age)))
         deliver(bytes, from: datagram.origin)
       }
-      isFull = count == DatagramSocket.datagramsPerRead
+      isFull = count == DatagramSocket.slotsPerRead
     }
     arrival = Instant(NIODeadline.now())
     // There may be more, but others need the loop too.
@@ -176,14 +205,31 @@ final class DatagramReader: ChannelInboundHandler {
     let count = inRead
     inRead = 0
     if count > 0 { delivery?.readCompleted(arrival) }
+    guard channel != nil, !isFollowing else { return }
+    let pause = pacer.delay(afterReading: count, now: Instant(NIODeadline.now()))
+    follower?.follow(gathering: (pause ?? 0) >= ReadPacer.shortestGathering)
+    // What was read there may have been the end.
     guard let channel else { return }
-    let delay = pacer.delay(afterReading: count, now: Instant(NIODeadline.now()))
-    guard let delay = urgent ?? delay else { return channel.read() }
+    guard let delay = urgent ?? pause else { return arm(channel) }
     do {
       nextRead = try eventLoop.scheduleCallback(
         in: .nanoseconds(delay), handler: NextRead(reader: NIOLoopBound(self, eventLoop: eventLoop))
       )
-    } catch { channel.read() }
+    } catch { arm(channel) }
+  }
+
+  private func arm(_ channel: any Channel) {
+    guard !isArmed else { return }
+    isArmed = true
+    channel.read()
+  }
+
+  /// Reads as its leader does from now on, whose datagrams are `gathering` or not.
+  private func follow(gathering: Bool) {
+    isFollowing = gathering
+    // In the middle of a read, that read goes on.
+    if gathering, inRead == 0 { read() }
+    if !gathering, let channel { arm(channel) }
   }
 
   private struct NextRead: NIOScheduledCallbackHandler, Sendable {
@@ -192,8 +238,17 @@ final class DatagramReader: ChannelInboundHandler {
     func handleScheduledCallback(eventLoop: some EventLoop) { reader.value.read() }
   }
 
-  /// Vectored calls in a row before others get the event loop: 256 datagrams.
+  /// Vectored calls in a row before others get the event loop: 256 slots.
   static let callsPerRead = 8
+}
+
+extension DatagramBootstrap {
+  /// Has the kernel merge datagrams and say so, where it can.
+  fileprivate func acceptingMergedDatagrams() -> DatagramBootstrap {
+    guard System.supportsUDPReceiveOffload else { return self }
+    return channelOption(.datagramReceiveOffload, value: true)
+      .channelOption(.datagramReceiveSegmentSize, value: true)
+  }
 }
 
 extension Instant {

@@ -29,10 +29,10 @@ final class DatagramSocket {
   let family: Family
   private let descriptor: CInt
   /// The origin of the last datagram in both forms, because most come from the same one.
-  private var lastOrigin: (system: sockaddr_storage, address: SocketAddress)?
-  /// What the last vectored read returned about its datagrams.
-  private var datagrams = [clinux_datagram](
-    repeating: clinux_datagram(), count: datagramsPerRead)
+  private var lastSystemOrigin = sockaddr_storage()
+  private var lastOrigin: SocketAddress?
+  /// What the last vectored read returned about its slots.
+  private var slots = [clinux_datagram](repeating: clinux_datagram(), count: slotsPerRead)
 
   /// - Throws: ``TransportError/system(operation:reason:)`` when no descriptor is free or the
   ///   kernel lacks the address family.
@@ -155,35 +155,40 @@ final class DatagramSocket {
   /// Has the kernel note when each datagram arrives, for ``receive(into:_:)``.
   func stampArrivals() { set(SOL_SOCKET, SO_TIMESTAMPNS, CInt(1)) }
 
-  /// Reads waiting datagrams, at most ``datagramsPerRead``, with one vectored call.
+  /// Reads what waits, at most ``slotsPerRead`` times, with one vectored call.
   ///
-  /// `storage` is filled with slots of ``slot`` bytes, one per datagram, and `received` is replaced
-  /// by a list of them, without datagrams whose origin is no IP address.
+  /// `storage` is filled with slots of ``slot`` bytes, and `received` is replaced by a list of the
+  /// datagrams in them, without those whose origin is no IP address. A slot has one datagram, or
+  /// several that the kernel has merged (``DatagramReader/start()``).
   ///
-  /// - Returns: how many were read, including those left out.
+  /// - Returns: how many slots were filled.
   @discardableResult
   func receive(into storage: inout ByteBuffer, _ received: inout [Received]) -> Int {
     received.removeAll(keepingCapacity: true)
-    storage.clear(minimumCapacity: Self.slot * Self.datagramsPerRead)
+    storage.clear(minimumCapacity: Self.slot * Self.slotsPerRead)
     var count = 0
     unsafe storage.writeWithUnsafeMutableBytes(
-      minimumWritableBytes: Self.slot * Self.datagramsPerRead
+      minimumWritableBytes: Self.slot * Self.slotsPerRead
     ) { body in
-      count = unsafe datagrams.withUnsafeMutableBufferPointer {
+      count = unsafe slots.withUnsafeMutableBufferPointer {
         Int(
           unsafe clinux_receive(
             descriptor, body.baseAddress, Self.slot, $0.baseAddress,
-            CUnsignedInt(Self.datagramsPerRead)))
+            CUnsignedInt(Self.slotsPerRead)))
       }
       return max(count, 0) * Self.slot
     }
-    let now = count > 0 && datagrams[0].time != 0 ? clinux_universal_time() : 0
+    let now = count > 0 && slots[0].time != 0 ? clinux_universal_time() : 0
     for index in 0..<max(count, 0) {
-      guard let origin = origin(ofDatagram: index) else { continue }
-      received.append(
-        Received(
-          start: index * Self.slot, length: Int(datagrams[index].length), origin: origin,
-          age: datagrams[index].time == 0 ? nil : now.subtractingSaturating(datagrams[index].time)))
+      guard let origin = origin(ofSlot: index) else { continue }
+      let (length, time) = (Int(slots[index].length), slots[index].time)
+      let age = time == 0 ? nil : now.subtractingSaturating(time)
+      for part in MergedDatagrams(length: length, segment: Int(slots[index].segment)) {
+        received.append(
+          Received(
+            start: index * Self.slot + part.lowerBound, length: part.count, origin: origin,
+            age: age))
+      }
     }
     return max(count, 0)
   }
@@ -198,17 +203,15 @@ final class DatagramSocket {
     var age: Int64?
   }
 
-  /// The origin of a datagram, which is usually that of the previous one.
-  private func origin(ofDatagram index: Int) -> SocketAddress? {
+  /// The origin of a slot, which is usually that of the previous one.
+  private func origin(ofSlot index: Int) -> SocketAddress? {
     let size = MemoryLayout<sockaddr_storage>.size
-    if var last = lastOrigin, unsafe memcmp(&last.system, &datagrams[index].origin, size) == 0 {
-      return last.address
+    if let lastOrigin, unsafe memcmp(&lastSystemOrigin, &slots[index].origin, size) == 0 {
+      return lastOrigin
     }
-    var system = sockaddr_storage()
-    unsafe memcpy(&system, &datagrams[index].origin, size)
-    guard let address = SocketAddress(system) else { return nil }
-    lastOrigin = (system, address)
-    return address
+    unsafe memcpy(&lastSystemOrigin, &slots[index].origin, size)
+    lastOrigin = SocketAddress(lastSystemOrigin)
+    return lastOrigin
   }
 
   func send(_ bytes: ByteBuffer, to address: SocketAddress) -> SendOutcome {
@@ -323,6 +326,6 @@ final class DatagramSocket {
   /// The distance between slots: not a power of two, because datagrams a multiple of 64 KiB apart
   /// would evict each other from the processor's caches.
   static let slot = maximumDatagram + 2048
-  /// Datagrams per vectored call.
-  static let datagramsPerRead = 32
+  /// Slots per vectored call.
+  static let slotsPerRead = 32
 }

@@ -168,6 +168,7 @@ final class UDPReceiver: TrackReceiver {
 
   func gather(for time: Duration) {
     media?.gather(for: time, bufferSize: ports.receiveBuffer)
+    if let control { media?.lead(control) }
   }
 
   /// ``stop()`` ends what the readers and timers hold; weak references to this object would make
@@ -185,7 +186,8 @@ final class UDPReceiver: TrackReceiver {
       failed: { [self] in end(.failed($0)) })
   }
 
-  /// The same for RTCP, which comes behind the media that it speaks of.
+  /// The same for RTCP, which comes behind the media that it speaks of, also where it is the first
+  /// since media gathers.
   ///
   /// A goodbye that is heard before the last packets would not count.
   private func controlDelivery() -> DatagramReader.Delivery {
