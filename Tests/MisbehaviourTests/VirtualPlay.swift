@@ -119,7 +119,7 @@ struct VirtualPlay {
       hasPorts = true
       session.portsOpened(Self.clientPorts, forMedia: media, at: now)
     case .closePorts: hasPorts = false
-    case .expectMedia, .playing, .paused: break
+    case .expectMedia, .playing: break
     case .report(let diagnostic):
       outcome.reports?.insert(caseName(of: diagnostic))
       outcome.texts.append("\(diagnostic)")

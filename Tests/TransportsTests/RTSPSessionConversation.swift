@@ -234,9 +234,6 @@ struct Conversation {
     case .playing(let position):
       transcript.append("playing" + (position.map { " at \($0.text)" } ?? ""))
       nextPacket = packetEvery.map { now.advanced(byNanoseconds: $0 * 1_000_000) }
-    case .paused:
-      transcript.append("paused")
-      nextPacket = nil
     case .report(let diagnostic): reports.append(diagnostic)
     case .end(let end):
       self.end = end

@@ -188,51 +188,9 @@ struct RTSPSessionEndTests {
     conversation.session.inputFailed(.framingLost(skipped: 1), at: now)
     conversation.session.portsOpened(.init(media: 1, control: 2), forMedia: 0, at: now)
     conversation.session.portsFailed(forMedia: 0, at: now)
-    conversation.session.pause(at: now)
-    conversation.session.resume(at: now)
     conversation.session.teardown(at: now)
     conversation.execute()
     #expect(conversation.transcript.count == count)
     #expect(conversation.session.deadline == nil)
-  }
-
-  // MARK: Halting it
-
-  @Test func aStreamIsHaltedAndGoesOn() throws {
-    var conversation = try Conversation(Self.script)
-    conversation.run()
-    conversation.session.pause(at: conversation.now)
-    conversation.run(milliseconds: 20_000)
-    #expect(conversation.transcript.suffix(2) == ["PAUSE rtsp://camera/live", "paused"])
-    conversation.session.pause(at: conversation.now)
-    conversation.session.resume(at: conversation.now)
-    conversation.run()
-    #expect(conversation.transcript.suffix(2) == ["PLAY rtsp://camera/live", "playing"])
-    #expect(conversation.values(of: "Range", in: "PLAY") == ["npt=0.000-", "-"])
-    conversation.stopPackets()
-    conversation.run(milliseconds: 60_000)
-    #expect(conversation.end == .failed(.mediaStopped(seconds: 5)))
-  }
-
-  @Test func aServerThatFallsSilentBeforeItAnswersPauseIsWaitedFor() throws {
-    var conversation = try Conversation(
-      Self.script.merging(["PAUSE": [.silence]]) { _, silence in silence })
-    conversation.run()
-    conversation.session.pause(at: conversation.now)
-    conversation.stopPackets()
-    conversation.run(milliseconds: 60_000)
-    #expect(conversation.end == .failed(.noResponse(method: "PAUSE", seconds: 10)))
-  }
-
-  /// Hikvision's DS-2CD2732F-IS answers 551 instead of 501.
-  @Test(arguments: [405, 455, 501, 551])
-  func aServerThatCannotHaltPlaysOn(status: Int) throws {
-    var conversation = try Conversation(
-      Self.script.merging(["PAUSE": [.status(status)]]) { _, refusal in refusal })
-    conversation.run()
-    conversation.session.pause(at: conversation.now)
-    conversation.run(milliseconds: 10_000)
-    #expect(conversation.end == nil)
-    #expect(conversation.reports == [.pauseRefused(status: status)])
   }
 }

@@ -16,13 +16,13 @@ struct RTSPSessionExchangesTests {
 
   @Test(
     arguments: [
-      (exchanges(.keepAlive, .pause), Int?.some(1), "answer keepAlive"),
-      (exchanges(.keepAlive, .pause), 2, "answer pause"),
+      (exchanges(.keepAlive, .play), Int?.some(1), "answer keepAlive"),
+      (exchanges(.keepAlive, .play), 2, "answer play"),
       // Without a number it answers what is waited for, with a wrong one a keep-alive.
-      (exchanges(.keepAlive, .pause), nil, "guess pause"),
-      (exchanges(.pause, .keepAlive), nil, "guess pause"),
-      (exchanges(.keepAlive, .pause), 0, "guess keepAlive"),
-      (exchanges(.pause, .keepAlive), 99, "guess keepAlive"),
+      (exchanges(.keepAlive, .play), nil, "guess play"),
+      (exchanges(.play, .keepAlive), nil, "guess play"),
+      (exchanges(.keepAlive, .play), 0, "guess keepAlive"),
+      (exchanges(.play, .keepAlive), 99, "guess keepAlive"),
       (exchanges(.keepAlive), nil, "guess keepAlive"), (exchanges(.play), -7, "guess play"),
       (exchanges(), 1, "unrelated"), (exchanges(), nil, "unrelated"),
     ]
@@ -37,9 +37,9 @@ struct RTSPSessionExchangesTests {
   }
 
   @Test func keepAlivesThatAreNeverAnsweredAreForgottenAndWhatIsAwaitedIsNot() {
-    var exchanges = Self.exchanges(.pause)
+    var exchanges = Self.exchanges(.play)
     for _ in 0..<1000 { _ = exchanges.begin(Self.exchange(.keepAlive), deadline: nil) }
-    #expect(exchanges.awaited?.purpose == .pause)
+    #expect(exchanges.awaited?.purpose == .play)
     var count = 0
     while case .guess = exchanges.take(answeredBy: nil) { count += 1 }
     #expect(count == 8)

@@ -119,14 +119,6 @@ struct RTSPSessionKeepAliveTests {
     #expect(keepAlives(conversation).suffix(2) == ["1560 SET_PARAMETER", "1590 SET_PARAMETER"])
   }
 
-  @Test func theyGoOnWhileTheStreamIsHalted() throws {
-    var conversation = try play(seconds: 10)
-    conversation.session.pause(at: conversation.now)
-    conversation.run(milliseconds: 300_000)
-    #expect(conversation.end == nil)
-    #expect(keepAlives(conversation).count == 10)
-  }
-
   @Test func answersAreNotMedia() throws {
     var conversation = try play(session: "1;timeout=4", seconds: 10)
     conversation.stopPackets()

@@ -21,7 +21,7 @@ struct ControlURLs: Sendable, Hashable {
     base = stated.first ?? request
   }
 
-  /// The URLs for PLAY, PAUSE and TEARDOWN; never empty.
+  /// The URLs for PLAY and TEARDOWN; never empty.
   func aggregate(of description: SessionDescription) -> [String] {
     usable(forms(of: description.control) + [base.text, requested.text])
   }

@@ -34,7 +34,6 @@ public enum RTSPDiagnostic: Sendable, Hashable {
   case streamLeftOut(media: Int, status: Int?)
   /// The server refused this method as a keep-alive.
   case keepAliveRefused(method: String)
-  case pauseRefused(status: Int)
   /// The position in RTP-Info is implausible and is ignored.
   case suspiciousPosition
   /// Data came on a channel of no stream.
@@ -72,7 +71,6 @@ extension RTSPDiagnostic: CustomStringConvertible {
       let answer = status.map { " (the server answered SETUP with \($0))" } ?? ""
       return "stream \(media) could not be set up\(answer); the others play without it"
     case .keepAliveRefused(let method): return "\(method) was refused as a keep-alive"
-    case .pauseRefused(let status): return "PAUSE was refused with \(status)"
     case .suspiciousPosition: return "the position in RTP-Info is not used"
     case .unassignedChannel(let channel): return "data came on channel \(channel), which is unknown"
     }

@@ -11,7 +11,6 @@ struct RTSPExchanges: Sendable {
     case describe
     case setUp(media: Int)
     case play
-    case pause
     case teardown
     case keepAlive
   }

@@ -145,7 +145,6 @@ final class RTSPReceiver: PacketReceiver {
     case .playing:
       for ports in ports.values { ports.punch() }
       becomeOpen()
-    case .paused: break
     case .report(let diagnostic):
       count.note(TransportDiagnostic(diagnostic.description, isWarning: diagnostic.isWarning))
     case .end(let end): finish(end)

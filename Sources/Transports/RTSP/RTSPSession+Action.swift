@@ -29,8 +29,6 @@ extension RTSPSession {
     /// PLAY is answered. The position is the server's claim about its first packet, and only a
     /// hint.
     case playing(StreamPosition?)
-    /// PAUSE is answered.
-    case paused
     /// A deviation that was tolerated; each comes once.
     case report(RTSPDiagnostic)
     /// The session is over; nothing follows. Close everything once all that was written is sent.

@@ -35,7 +35,6 @@ extension RTSPSession {
     case .describe: receiveDescription(response, to: exchange, at: now)
     case .setUp: receiveSetUp(response, to: exchange, at: now)
     case .play: receivePlay(response, to: exchange, at: now)
-    case .pause: receivePause(response, at: now)
     case .teardown: end(.finished)
     case .keepAlive:
       guard !response.isSuccess else { return }
@@ -70,7 +69,7 @@ extension RTSPSession {
 
   mutating func leave(at now: Instant) {
     switch phase {
-    case .settingUp, .playing, .paused:
+    case .settingUp, .playing:
       guard isSetUp else { return }
       send(.teardown, "TEARDOWN", to: aggregateURL, at: now)
     case .connecting, .tearingDown, .ended: break

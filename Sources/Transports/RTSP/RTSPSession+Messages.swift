@@ -52,7 +52,7 @@ extension RTSPSession {
   mutating func receive(_ request: RTSPRequest, at now: Instant) {
     switch phase {
     case .connecting, .ended: return
-    case .settingUp, .playing, .paused, .tearingDown: break
+    case .settingUp, .playing, .tearingDown: break
     }
     switch request.method {
     case "OPTIONS": respond(to: request, 200, "OK", [("Public", Self.understoodMethods)])

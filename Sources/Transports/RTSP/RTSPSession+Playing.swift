@@ -1,8 +1,8 @@
 internal import RTPWire
 
-/// Sets streams up, plays and pauses them.
+/// Sets streams up and plays them.
 extension RTSPSession {
-  /// The URL for PLAY, PAUSE, TEARDOWN and keep-alives.
+  /// The URL for PLAY, TEARDOWN and keep-alives.
   var aggregateURL: String { aggregateURLs.first ?? url.description }
 
   // MARK: SETUP
@@ -104,7 +104,7 @@ extension RTSPSession {
     connect(at: now)
   }
 
-  // MARK: PLAY and PAUSE
+  // MARK: PLAY
 
   private mutating func play(at now: Instant) {
     // Parrot drones refuse PLAY without Range.
@@ -120,7 +120,7 @@ extension RTSPSession {
       }
       aggregateURLs.removeFirst()
       report(.controlURLRewritten)
-      return phase == .paused ? resume(at: now) : play(at: now)
+      return play(at: now)
     }
     adoptSession(of: response)
     phase = .playing(since: now)
@@ -145,17 +145,6 @@ extension RTSPSession {
       report(.suspiciousPosition)
     }
     return position == StreamPosition() ? nil : position
-  }
-
-  mutating func receivePause(_ response: RTSPResponse, at now: Instant) {
-    guard response.isSuccess else {
-      // Hikvision's DS-2CD2732F answers 551 instead of 501; both mean that it cannot pause.
-      report(.pauseRefused(status: response.status))
-      phase = .playing(since: now)
-      return
-    }
-    phase = .paused
-    perform(.paused)
   }
 
   /// Ends the session with the error that a server's refusal means.

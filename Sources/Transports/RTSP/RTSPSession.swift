@@ -50,8 +50,6 @@ struct RTSPSession: Sendable {
     case settingUp
     /// Playing, since the response to PLAY.
     case playing(since: Instant)
-    /// Ready again.
-    case paused
     case tearingDown
     case ended
   }
@@ -113,7 +111,7 @@ struct RTSPSession: Sendable {
       reconnections += 1
       report(.reconnected)
       connect(at: now)
-    case .settingUp, .playing, .paused: end(.failed(.connectionClosed))
+    case .settingUp, .playing: end(.failed(.connectionClosed))
     }
   }
 
@@ -168,24 +166,11 @@ struct RTSPSession: Sendable {
 
   // MARK: What is wanted
 
-  /// Pauses the stream; without effect unless it plays.
-  mutating func pause(at now: Instant) {
-    guard case .playing = phase, exchanges.awaited == nil else { return }
-    send(.pause, "PAUSE", to: aggregateURL, at: now)
-  }
-
-  /// Continues a paused stream; without effect unless it is paused.
-  mutating func resume(at now: Instant) {
-    guard case .paused = phase, exchanges.awaited == nil else { return }
-    // Without Range a stream continues where it was paused (RFC 2326 §10.5).
-    send(.play, "PLAY", to: aggregateURL, at: now)
-  }
-
   /// Ends the session with TEARDOWN; it is over within a second.
   mutating func teardown(at now: Instant) {
     switch phase {
     case .ended, .tearingDown: break
-    case .settingUp, .playing, .paused:
+    case .settingUp, .playing:
       guard isSetUp else { return end(.finished) }
       phase = .tearingDown
       keepAlive.stop()
@@ -255,8 +240,7 @@ struct RTSPSession: Sendable {
 
   /// When the stream has been silent for too long, and the limit for that.
   private var mediaDeadline: (instant: Instant, limit: Duration)? {
-    // While PAUSE is unanswered, the server may or may not have paused.
-    guard case .playing(let start) = phase, exchanges.awaited == nil else { return nil }
+    guard case .playing(let start) = phase else { return nil }
     let mayFallBack =
       lastMedia == nil && setups.carrier == .udp
       && configuration.delivery == .automatic
