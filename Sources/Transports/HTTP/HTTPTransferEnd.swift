@@ -70,6 +70,7 @@ struct HTTPTransferEnd: Sendable {
         address: transfer.request.sockets.bind?.host ?? "the address to bind")
     case CURLE_OPERATION_TIMEDOUT:
       let seconds = Int(HTTPTransfer.connectTime.components.seconds)
+      // One code for all that takes too long, and no times before the connection is complete.
       return words.contains("SSL")
         ? TLSError.handshakeTimedOut(seconds: seconds)
         : HTTPError.connectTimedOut(seconds: seconds)
@@ -78,7 +79,7 @@ struct HTTPTransferEnd: Sendable {
       return HTTPError.notHTTP
     case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_PARTIAL_FILE:
       // With TLS 1.3 a server refuses the client's certificate only after the handshake.
-      if let error = TLSError(namedIn: words) { return error }
+      if let error = TLSError(quotedIn: words) { return error }
       return transfer.hasAnswered ? HTTPError.connectionClosed : HTTPError.closedBeforeAnswer
     // libcurl's message would quote the URL, which may contain a password.
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -86,13 +87,16 @@ struct HTTPTransferEnd: Sendable {
     case CURLE_PROXY: return HTTPError.proxyFailed(reason: "it answers as no proxy does")
     case CURLE_PEER_FAILED_VERIFICATION: return distrust(of: transfer, words)
     case CURLE_SSL_CONNECT_ERROR:
+      // OpenSSL has no error then, so libcurl names what SSL_get_error() returned.
       if words.contains("SSL_ERROR_SYSCALL") { return TLSError.closedInHandshake }
-      return TLSError(namedIn: words) ?? TLSError.handshakeFailed(reason: words.printable)
+      return TLSError(quotedIn: words) ?? TLSError.handshakeFailed(reason: words.printable)
+    case CURLE_SSL_CLIENTCERT: return TLSError.clientCertificateWanted
     case CURLE_SSL_CACERT_BADFILE:
       return transfer.request.configuration.tls.authorities
         .map { TLSError.fileUnusable(path: $0) } ?? TLSError.noAuthorities
     case CURLE_SSL_CERTPROBLEM:
       let tls = transfer.request.configuration.tls
+      // One code for the certificate, the key and both together.
       let isKey = words.contains("private key")
       if words.contains("does not match") { return TLSError.keyMismatch }
       return TLSError.fileUnusable(
@@ -104,7 +108,7 @@ struct HTTPTransferEnd: Sendable {
   /// Why the certificate was refused.
   private static func distrust(of transfer: HTTPTransfer, _ words: String) -> TLSError {
     let host = transfer.request.url.host
-    // libcurl compares the names itself, before it checks OpenSSL's result.
+    // libcurl compares the names itself, and then has the same code, and no result of OpenSSL.
     if words.contains("subject name") { return .wrongHost(host) }
     return TLSError(
       refusal: transfer.number(CURLINFO_SSL_VERIFYRESULT), host: host, certificate: nil)

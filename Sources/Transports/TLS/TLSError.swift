@@ -97,27 +97,6 @@ extension TLSError: CustomStringConvertible {
   }
 }
 
-extension TLSError {
-  /// The meaning of an error by OpenSSL's words, such as 'wrong version number', which libcurl
-  /// quotes too.
-  init?(namedIn words: String) {
-    guard let reason = Self.names.first(where: { words.contains($0.0) }) else { return nil }
-    self = reason.1
-  }
-
-  private static let names: [(String, TLSError)] = [
-    ("wrong version number", .notEncrypted),
-    ("http request", .notEncrypted),
-    ("packet length too long", .notEncrypted),
-    ("unsupported protocol", .protocolTooOld),
-    ("alert protocol version", .protocolTooOld),
-    ("certificate required", .clientCertificateWanted),
-    ("alert handshake failure", .handshakeRefused),
-    ("alert bad certificate", .clientCertificateWanted),
-    ("alert unknown ca", .clientCertificateWanted),
-  ]
-}
-
 extension TLSError: TransportFault {
   public var fault: ConnectionFault {
     switch self {

@@ -132,6 +132,8 @@ internal import NIOCore
 
   /// An error of OpenSSL, and what it thinks of the far end's certificate.
   struct Fault: Error {
+    /// As OpenSSL packs library and reason; 0 if it gives none.
+    let code: UInt
     let words: String
     /// `X509_V_ERR_…`, 0 if nothing is wrong with it.
     let verification: Int
@@ -158,19 +160,21 @@ internal import NIOCore
   }
 
   private func fault() -> Fault {
-    Fault(
-      words: Self.lastError() ?? "unknown",
+    let error = Self.lastError()
+    return Fault(
+      code: error?.code ?? 0, words: error?.words ?? "unknown",
       verification: unsafe SSL_get_verify_result(handle), certificate: peerCertificate)
   }
 
-  private static func failure() -> TLSError { .handshakeFailed(reason: lastError() ?? "no memory") }
+  private static func failure() -> TLSError {
+    .handshakeFailed(reason: lastError()?.words ?? "no memory")
+  }
 
-  /// The reason of this thread's last error, such as "wrong version number".
-  static func lastError() -> String? {
+  /// This thread's last error, with its reason for people, such as "wrong version number".
+  static func lastError() -> (code: UInt, words: String)? {
     defer { ERR_clear_error() }
-    return unsafe ERR_reason_error_string(ERR_peek_last_error()).map {
-      unsafe String(cString: $0)
-    }
+    let code = ERR_peek_last_error()
+    return unsafe ERR_reason_error_string(code).map { (code, unsafe String(cString: $0)) }
   }
 
   /// The most that a record contains (RFC 8446 §5.1).
