@@ -9,7 +9,7 @@ import Transports
 struct IntervalCounters: Sendable {
   private var elapsed = 0.0
   private var reception: ReceptionStatistics?
-  private var kernelDropped: UInt64 = 0
+  private var transport = TransportCounters()
   private var delivery: DeliveryStatistics?
   private var events: [Int] = []
 
@@ -19,7 +19,7 @@ struct IntervalCounters: Sendable {
   init(_ status: Receiver.Status, at elapsed: Duration) {
     self.elapsed = elapsed.seconds
     reception = status.stream?.reception
-    kernelDropped = status.transport.kernelDropped
+    transport = status.transport
     delivery = status.delivery
     events = status.outputs.map(\.events.count)
   }
@@ -46,7 +46,9 @@ struct IntervalCounters: Sendable {
     object.add("reordered", received(\.reordered))
     object.add("duplicate", received(\.duplicate))
     object.add("late", received(\.late))
-    object.add("kernel_dropped", kernelDropped &- former.kernelDropped)
+    for counter in CommandLineTool.current.transports.counters where counter.isLocalLoss {
+      object.add(counter.name, transport[counter] &- former.transport[counter])
+    }
     object.add("repair_requested", received(\.repair.requested))
     object.add("repair_arrived", received(\.repair.arrived))
     object.add("repair_late", received(\.repair.late))

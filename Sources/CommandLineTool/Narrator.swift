@@ -15,12 +15,14 @@ struct Narrator {
   private let countsFrames: Bool
   private let recordsSound: Bool
   private let isSoundAsked: Bool
+  private let hints: SourceHints
+  /// The hints that were given, by their places.
+  private var warningsGiven: Set<Int> = []
+  private var newsGiven: [Int: String] = [:]
   private var phase: VideoStream.Phase?
   private var format: String?
   private var sourceChanges: UInt64 = 0
   private var sequenceRestarts: UInt64 = 0
-  private var kernelDropped: UInt64 = 0
-  private var hasWarnedOfBuffer = false
   private var address: String?
   private var delivery: TransportCounters.Delivery?
   private var diagnosticsSaid: Set<TransportDiagnostic> = []
@@ -29,7 +31,6 @@ struct Narrator {
   private var failureSaid: String?
   private var attemptsSaid: UInt64 = 0
   private var recoveriesSaid: UInt64 = 0
-  private var hasSaidUnauthentic = false
   private var hasSaidScrambled = false
   private var hasSaidSoundAlone = false
   private var hasSaidSoundLeftOut = false
@@ -46,11 +47,12 @@ struct Narrator {
   /// `isAsking` is true if the source is a server that is asked for its stream, `isCodecChosen` if
   /// the user named the codec, `countsFrames` if a number of frames ends the run,
   /// `recordsSound` if recordings of pictures take their sound too, and `isSoundAsked` if an output
-  /// is of sound alone.
+  /// is of sound alone; `hints` are those of the source's transport.
   init(
     isVerbose: Bool, isQuiet: Bool, isAsking: Bool, isCodecChosen: Bool, countsFrames: Bool,
-    recordsSound: Bool, isSoundAsked: Bool
+    recordsSound: Bool, isSoundAsked: Bool, hints: SourceHints
   ) {
+    self.hints = hints
     self.isSoundAsked = isSoundAsked
     self.countsFrames = countsFrames
     self.recordsSound = recordsSound
@@ -61,7 +63,7 @@ struct Narrator {
   }
 
   /// The news in `status`, one line each.
-  mutating func remarks(on status: Receiver.Status, receiveBuffer: Int) -> [Remark] {
+  mutating func remarks(on status: Receiver.Status) -> [Remark] {
     guard !isQuiet else { return [] }
     var remarks: [Remark] = []
     if let local = status.transport.localAddress, local != address {
@@ -69,23 +71,9 @@ struct Narrator {
       // Only a listener's sender has to know the port.
       if status.transport.delivery == nil, !isAsking { remarks.append("listening on \(local)") }
     }
-    let granted = status.transport.receiveBuffer
-    if granted > 0, granted < receiveBuffer, !hasWarnedOfBuffer {
-      hasWarnedOfBuffer = true
-      remarks.append(
-        .warning(
-          "the kernel grants a receive buffer of \(granted / 1024) KiB of the "
-            + "\(receiveBuffer / 1024) KiB asked for, so bursts may be dropped; "
-            + "try: sudo sysctl net.core.rmem_max=\(receiveBuffer)"))
-    }
     remarks += self.remarks(on: status.connection)
-    // A few packets may be strays.
-    let hasMedia = status.stream?.reception.received ?? 0 > 0
-    if let srtp = status.transport.srtp, srtp.dropped >= 20, !hasSaidUnauthentic, !hasMedia,
-      let hint = Verdict.hint(srtp)
-    {
-      hasSaidUnauthentic = true
-      remarks.append(.warning(hint))
+    for (place, words) in hints.all(.warning, status) where warningsGiven.insert(place).inserted {
+      remarks.append(.warning(words))
     }
     // Tolerated faults concern the operator of the server; warnings concern everybody.
     for diagnostic in status.transport.diagnostics where isVerbose || diagnostic.isWarning {
@@ -142,9 +130,9 @@ struct Narrator {
       sequenceRestarts = stream.reception.sequenceRestarts
       remarks.append("the source restarted its packet numbers (\(sequenceRestarts.times) so far)")
     }
-    if status.transport.kernelDropped > kernelDropped {
-      kernelDropped = status.transport.kernelDropped
-      remarks.append("the kernel dropped \(kernelDropped.counted("datagram")): its buffer was full")
+    for (place, words) in hints.all(.news, status) where newsGiven[place] != words {
+      newsGiven[place] = words
+      remarks.append(Remark(words))
     }
     return remarks
   }

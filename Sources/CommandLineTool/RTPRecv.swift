@@ -224,16 +224,11 @@ struct RTPRecv: AsyncParsableCommand {
     var options = try declaredOptions()
     // With --reconnect, --timeout covers all connections together.
     let timeout = stopping.reconnect ? nil : stopping.timeout
-    if let timeout {
-      let silence: Duration? = timeout > 0 ? .seconds(timeout) : nil
-      options.rtsp.silence = silence
-      options.http.silence = silence
-      options.framed.silence = silence
-    }
+    if let timeout { options.silence = timeout > 0 ? .after(.seconds(timeout)) : .never }
     options.credentials = try login.credentials(for: source)
-    options.replay.payloadType = media.payloadType
-    options.replay.description = described
-    options.replay.auxiliaryTypes = Set(
+    options.media.payloadType = media.payloadType
+    options.media.description = described
+    options.media.auxiliaryTypes = Set(
       try mediaDescription(completedBy: described).auxiliaryTypes)
     if case .matrix = media.fec { options.repair.takesCorrection = true }
     options.repair.retransmissionPort = feedback.retransmissionPort
@@ -250,10 +245,9 @@ struct RTPRecv: AsyncParsableCommand {
     }
     try options.srtp.readKeys()
     if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(in: described, options.srtp) }
-    options.rtsp.protection = options.srtp
     // Sound that is not set up does not come.
     if try expectation.rules().contains(where: \.metric.isAboutSound) {
-      options.rtsp.setsUpEverything = true
+      options.media.wantsEverything = true
     }
     return options
   }
@@ -303,11 +297,8 @@ struct RTPRecv: AsyncParsableCommand {
 
   private func checkFiles(source: String) throws {
     let options = try declaredOptions()
-    let keyFile: String? = if case .file(let path)? = options.srtp.keySource { path } else { nil }
-    let read =
-      [source, keyFile, login.passwordFile, media.sessionDescription]
-      + [options.tls.authorities, options.tls.clientCertificate, options.tls.clientKey]
-    let sources = read.compactMap(\.self).compactMap {
+    let read = [source, login.passwordFile, media.sessionDescription].compactMap(\.self)
+    let sources = (read + options.files).compactMap {
       FileIdentity($0, standard: STDIN_FILENO)
     }
     var written: Set<FileIdentity> = []
@@ -324,9 +315,7 @@ struct RTPRecv: AsyncParsableCommand {
 
   /// Prints the warnings about the options.
   private func warn(about source: SourceArgument, _ options: TransportOptions) {
-    if options.tls.acceptsAnything {
-      StandardError.say(.warning("--tls-insecure: whoever answers is trusted"))
-    }
+    for warning in options.warnings { StandardError.say(.warning(warning)) }
     if source.password != nil, !display.quiet {
       StandardError.say(
         .warning(

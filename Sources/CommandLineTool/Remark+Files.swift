@@ -1,4 +1,5 @@
 import Outputs
+import Transports
 
 extension Remark {
   /// What `event` says to a person; `nil` for what is told with `--verbose` only.

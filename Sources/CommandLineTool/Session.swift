@@ -20,8 +20,7 @@ final class Session: Sendable {
   private let comesAgain: Bool
   private let isLive: Bool
   private let rules: [Expectation]
-  /// In bytes, as asked for.
-  private let receiveBuffer: Int
+  private let hints: SourceHints
   private let outputs: [OutputRequest]
   /// Whether the packets are recorded, and nothing is made of them.
   private let onlyRecords: Bool
@@ -60,7 +59,10 @@ final class Session: Sendable {
     var transportOptions = try command.transportOptions(for: source, described: described)
     let playoutRate = command.playout.takeRate(from: &transportOptions)
     let options = transportOptions
-    receiveBuffer = options.sockets.receiveBuffer
+    hints = SourceHints(
+      try CommandLineTool.current.transports.hints(
+        of: source.bare, transport: command.transport, options: options),
+      source: source.shown, options: options)
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
     let media = try command.mediaDescription(completedBy: described)
     let sound = described?.soundBesideVideo
@@ -156,7 +158,7 @@ final class Session: Sendable {
         loginAdvice: command.login.advice(for: source),
         isCodecChosen: command.media.codec != "auto", onlyRecords: onlyRecords,
         comesAgain: comesAgain, isLive: isLive, decodes: decodes,
-        isDescribed: command.media.sessionDescription != nil))
+        isDescribed: command.media.sessionDescription != nil, hints: hints))
     if !command.display.quiet, report.status.transport.delivered > 0 {
       StandardError.say(Summary.line(of: report.status, outputs: outputs))
     }
@@ -246,18 +248,16 @@ final class Session: Sendable {
       isCodecChosen: command.media.codec != "auto", countsFrames: command.stopping.frames != nil,
       recordsSound: outputs.contains {
         $0.format.inputs.contains(.sound) && $0.format.inputs != .sound
-      }, isSoundAsked: outputs.contains { $0.format.inputs == .sound })
+      }, isSoundAsked: outputs.contains { $0.format.inputs == .sound }, hints: hints)
     var rates = Rates()
     var nextStatistics = Self.statisticsInterval
     while !Task.isCancelled {
       let status = await receiver.status()
       let elapsed = started.duration(to: .now)
-      for remark in narrator.remarks(on: status, receiveBuffer: receiveBuffer) {
-        line.say(remark)
-      }
+      for remark in narrator.remarks(on: status) { line.say(remark) }
       if line.isEnabled {
         rates.note(status, at: elapsed)
-        line.show(Summary.live(status, rates: rates, outputs: outputs))
+        line.show(Summary.live(status, rates: rates, outputs: outputs, hints: hints))
       }
       if writer != nil, elapsed >= nextStatistics {
         write(status, elapsed: elapsed)
@@ -276,11 +276,7 @@ final class Session: Sendable {
       await receiver.waitForActivity(notBefore: min(pause, shortest), atMost: pause)
     }
     // News since the last round.
-    for remark in narrator.remarks(
-      on: await receiver.status(), receiveBuffer: receiveBuffer)
-    {
-      line.say(remark)
-    }
+    for remark in narrator.remarks(on: await receiver.status()) { line.say(remark) }
     line.clear()
   }
 }

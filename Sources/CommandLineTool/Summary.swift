@@ -12,7 +12,7 @@ import Transports
 enum Summary {
   /// The fields of a terminal's live line; `outputs` are those that were asked for.
   static func live(
-    _ status: Receiver.Status, rates: Rates, outputs: [OutputRequest]
+    _ status: Receiver.Status, rates: Rates, outputs: [OutputRequest], hints: SourceHints
   ) -> [LiveField] {
     if case .waiting(let rest) = status.connection.phase {
       let seconds = max(0, rest.seconds).rounded(.up).formatted(digits: 0)
@@ -22,10 +22,8 @@ enum Summary {
       if let sound = status.stream?.sound, status.delivery.soundUnits > 0 {
         return live(sound, status.delivery)
       }
-      // How often would be out of date: nobody looks while nothing comes.
-      let text =
-        status.transport.hellosSent > 0 ? "waiting for media; saying hello" : "waiting for media"
-      return [LiveField(text: text, importance: 0)]
+      let deed = hints.first(.waiting, status).map { "; \($0)" } ?? ""
+      return [LiveField(text: "waiting for media" + deed, importance: 0)]
     }
     if let sound = stream.sound, !outputs.isEmpty,
       outputs.allSatisfy({ $0.format.inputs == .sound })
@@ -132,7 +130,7 @@ enum Summary {
     if before > 0 {
       text += "; \(before.counted("access unit")) came before the first key picture"
     }
-    text += "; " + losses(of: reception, inThisMachine: status.transport.kernelDropped)
+    text += "; " + losses(of: reception, inThisMachine: status.transport.lostLocally)
     if reception.reordered > 0 { text += ", \(reception.reordered) reordered" }
     if reception.duplicate > 0 { text += ", \(reception.duplicate) duplicate" }
     text += pictures(of: delivery)
@@ -163,24 +161,24 @@ enum Summary {
 
   /// Where packets were lost, and how many of them were repaired.
   private static func losses(
-    of reception: ReceptionStatistics, inThisMachine kernelDropped: UInt64
+    of reception: ReceptionStatistics, inThisMachine lostLocally: UInt64
   ) -> String {
     let repaired = reception.repaired
-    // Packets dropped by the kernel or never sent are missing in the sequence too.
+    // Packets lost in this machine or never sent are missing in the sequence too.
     let missing = reception.lost + repaired
-    guard missing > 0 || kernelDropped > 0 else { return "nothing lost" }
-    if reception.lost == 0, kernelDropped == 0 {
+    guard missing > 0 || lostLocally > 0 else { return "nothing lost" }
+    if reception.lost == 0, lostLocally == 0 {
       return missing == 1 ? "1 lost and repaired" : "\(missing) lost, all \(repaired) repaired"
     }
     let leftOut = min(reception.leftOut, reception.lost)
-    let network = missing - min(kernelDropped + leftOut, missing)
+    let network = missing - min(lostLocally + leftOut, missing)
     let sent = Double(reception.lost + reception.delivered)
     func share(_ count: UInt64) -> String {
       count == 0 || sent == 0
         ? "\(count)" : "\(count) (\((100 * Double(count) / sent).formatted(digits: 1)) %)"
     }
     var text = "\(share(network)) lost in the network"
-    if kernelDropped > 0 { text += ", \(share(kernelDropped)) lost in this machine" }
+    if lostLocally > 0 { text += ", \(share(lostLocally)) lost in this machine" }
     if leftOut > 0 { text += ", \(share(leftOut)) never sent" }
     if repaired > 0 { text += "; \(repaired) of them repaired" }
     return text

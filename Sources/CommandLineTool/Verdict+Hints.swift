@@ -23,7 +23,7 @@ extension Verdict {
     guard status.outputs.allSatisfy({ $0.counters.written == 0 }) else { return nil }
     guard let stream = status.stream, case .receiving(let codec, _) = stream.phase,
       stream.reception.delivered > 0
-    else { return hint(report, source: wish.source) }
+    else { return hint(status, wish) }
     let inputs = report.outputs.map(\.inputs)
     if inputs.allSatisfy({ $0 == .sound }) { return lackOfSound(report, wish) }
     guard stream.format != nil else { return lackOfParameterSets(of: codec, wish) }
@@ -165,7 +165,9 @@ extension Verdict {
 
   /// What came that cannot be used, whatever else there is to say; `nil` if there is no such thing.
   static func unusable(_ status: Receiver.Status, _ wish: Wish) -> String? {
-    if let words = foreign(status) ?? otherCodec(status, isChosen: wish.isCodecChosen) {
+    if let words = wish.hints.first(.notRTP, status)
+      ?? otherCodec(status, isChosen: wish.isCodecChosen)
+    {
       return words
     }
     guard !wish.onlyRecords, let stream = status.stream else { return nil }
@@ -196,42 +198,10 @@ extension Verdict {
     }
   }
 
-  /// What came instead of RTP; `nil` if RTP came, or a few strays alone.
-  static func foreign(_ status: Receiver.Status) -> String? {
-    guard status.transport.notRTP > 0, status.stream?.reception.received ?? 0 == 0 else {
-      return nil
-    }
-    return status.transport.diagnostics.first(where: \.isWarning)?.words
-  }
-
-  /// Why no authentic packet came, if packets came.
-  static func distrust(_ report: Receiver.Report) -> String? {
-    guard case .stopped = report.reason else {
-      guard report.status.stream?.reception.received ?? 0 == 0 else { return nil }
-      return report.status.transport.srtp.flatMap { hint($0) }
-    }
-    return nil
-  }
-
-  /// Why most packets are not authentic; `nil` if they are.
-  static func hint(_ srtp: SRTPCounters) -> String? {
-    // Reports may be authentic where the suite is wrong for the media alone (RFC 3711 §5.2).
-    guard srtp.dropped > srtp.authenticated else { return nil }
-    if srtp.authenticationFailed > 0 {
-      return
-        "\(srtp.authenticationFailed.counted("packet")) came that could not be authenticated: is "
-        + "the key the sender's, and its suite? A stream joined very late needs --srtp-roc. If the "
-        + "stream is not encrypted, leave the key out"
-    }
-    if srtp.noKey > 0 {
-      return "\(srtp.noKey.counted("packet")) came for which there is no key: check the MKI"
-    }
-    if srtp.malformed + srtp.readableControl > 0 {
-      let count = srtp.malformed + srtp.readableControl
-      return "\(count.counted("packet")) came that are too short for this "
-        + "suite, or not SRTP: check the sender's suite and MKI"
-    }
-    return nil
+  /// Why nothing that came is to be trusted; `nil` if it is, or if the user stopped the run.
+  static func distrust(_ report: Receiver.Report, _ wish: Wish) -> String? {
+    if case .stopped = report.reason { return nil }
+    return wish.hints.first(.distrust, report.status)
   }
 
   /// What is wrong with a stream whose payloads make no sense; `nil` where they do.
@@ -255,41 +225,27 @@ extension Verdict {
   }
 
   /// Why nothing came, by the counters.
-  static func hint(_ report: Receiver.Report, source: String) -> String {
-    let transport = report.status.transport
-    let ignored = report.status.stream?.reception.ignoredPayloadTypes ?? [:]
-    if transport.refused > 0 {
-      return "the far end refused \(transport.refused.counted("datagram")): is the server running "
-        + "there?"
-    }
+  static func hint(_ status: Receiver.Status, _ wish: Wish) -> String {
+    if let words = wish.hints.first(.refusal, status) { return words }
+    let ignored = status.stream?.reception.ignoredPayloadTypes ?? [:]
     if let type = ignored.max(by: { $0.value < $1.value })?.key {
       return "packets of payload type \(words(forType: type)) came"
         // A type with a fixed meaning is nothing that is decoded here.
         + (StaticPayloadType(type) == nil ? "; try --payload-type \(type)" : "")
     }
-    if transport.notRTP > 0 {
-      return foreign(report.status)
-        ?? "\(transport.notRTP.counted("datagram")) came that are not RTP; check the port, and "
-        + "what the sender sends"
+    if let words = wish.hints.first(.notRTP, status) ?? wish.hints.first(.otherTraffic, status) {
+      return words
     }
-    if transport.foreignOrigin > 0 {
-      return "\(transport.foreignOrigin.counted("datagram")) came from other addresses than "
-        + source
-    }
-    if let malformed = report.status.stream?.reception.malformed, malformed > 0 {
+    if let malformed = status.stream?.reception.malformed, malformed > 0 {
       return "\(malformed.counted("datagram")) came that are not RTP"
     }
-    if case .recognizing? = report.status.stream?.phase, transport.delivered > 0 {
+    let delivered = status.transport.delivered
+    if case .recognizing? = status.stream?.phase, delivered > 0 {
       return
-        "\(transport.delivered.counted("packet")) came that look like none of \(codecs); if "
+        "\(delivered.counted("packet")) came that look like none of \(codecs); if "
         + "they are encrypted (SRTP), give the key with --srtp-key-file"
     }
-    if transport.hellosSent > 0 {
-      return "said hello \(transport.hellosSent.times): check host, port, firewall and --hello"
-    }
-    if ["http://", "https://", "tcp://"].contains(where: source.lowercased().hasPrefix) {
-      return "nothing came through the connection: check that something is being sent there"
-    }
-    return "nothing came: check the sender's address and port, and the firewall"
+    return wish.hints.first(.silence, status)
+      ?? "nothing came: check the sender's address and port, and the firewall"
   }
 }

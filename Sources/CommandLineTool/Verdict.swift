@@ -32,6 +32,8 @@ struct Verdict {
     var decodes: Bool
     /// Whether the user gave a session description.
     var isDescribed: Bool
+    /// What the source's transport has to say.
+    var hints: SourceHints
   }
 
   let status: ExitStatus
@@ -49,7 +51,7 @@ struct Verdict {
       complaint = error.words(about: path == "-" ? "standard output" : path)
       return
     }
-    if let reason = Self.distrust(report) {
+    if let reason = Self.distrust(report, wish) {
       (status, complaint) = (.notTrusted, "\(wish.source): \(reason)")
       return
     }
@@ -160,7 +162,7 @@ struct Verdict {
       return (.noMedia, nothing)
     case .noMedia(let wait):
       if let words = unusable(report.status, wish) { return (.unrecognizedMedia, words) }
-      let cause = lastFailure(report.status, wish) ?? hint(report, source: source)
+      let cause = lastFailure(report.status, wish) ?? hint(report.status, wish)
       return (.noMedia, "no media within \(wait.words) s; \(cause)")
     case .mediaLost(let wait):
       if let words = unusable(report.status, wish) { return (.unrecognizedMedia, words) }

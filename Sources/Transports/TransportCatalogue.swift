@@ -87,6 +87,16 @@ public struct TransportCatalogue: Sendable {
     try kind(of: source, transport: name, options).describesMedia(source)
   }
 
+  /// What the transport of a SOURCE argument, and SRTP over it, tell people by their counters.
+  ///
+  /// - Throws: what is wrong with the argument, as ``make(source:transport:options:after:on:)``
+  ///   does.
+  public func hints(
+    of source: String, transport name: String? = nil, options: TransportOptions = TransportOptions()
+  ) throws(TransportError) -> [TransportHint] {
+    try kind(of: source, transport: name, options).hints + TransportHint.ofSRTP
+  }
+
   /// What has an effect on which sources: a scope for each sort of them.
   public var scopes: [OptionScope] { kinds.flatMap(\.allScopes) }
 

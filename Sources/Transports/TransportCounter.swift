@@ -21,12 +21,19 @@ public struct TransportCounter: Sendable, Hashable {
   public let group: String?
   public let unit: Unit
   public let joining: Joining
+  /// Whether it counts what came and was lost in this machine; that is said apart from losses in
+  /// the network, at the end and for each interval of the statistics.
+  public let isLocalLoss: Bool
 
-  public init(_ name: String, in group: String? = nil, unit: Unit, joining: Joining = .sum) {
+  public init(
+    _ name: String, in group: String? = nil, unit: Unit, joining: Joining = .sum,
+    isLocalLoss: Bool = false
+  ) {
     self.name = name
     self.group = group
     self.unit = unit
     self.joining = joining
+    self.isLocalLoss = isLocalLoss
   }
 
   func joined(_ latest: UInt64, after earlier: UInt64) -> UInt64 {

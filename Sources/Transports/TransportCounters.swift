@@ -33,6 +33,11 @@ public struct TransportCounters: Sendable, Hashable {
     set { own[counter] = newValue }
   }
 
+  /// What came and was lost in this machine, by all counters of that.
+  public var lostLocally: UInt64 {
+    own.reduce(0) { $1.key.isLocalLoss ? $0 &+ $1.value : $0 }
+  }
+
   /// The most diagnostics kept; more would not help.
   public static let maximumDiagnostics = 64
 

@@ -31,6 +31,8 @@ public struct TransportKind: Sendable {
   public var describesMedia: @Sendable (_ source: String) -> Bool = { _ in false }
   /// Its own counters, in the order of the statistics.
   public var counters: [TransportCounter] = []
+  /// What counters tell people about its sources, the more telling hints first.
+  public var hints: [TransportHint] = []
   /// The options of the command line that have an effect on all its sources, and which the tool
   /// therefore has.
   public var options: [DeclaredOption] = []

@@ -11,10 +11,27 @@ public struct TransportOptions: Sendable {
     get { values[ObjectIdentifier(type)] as? Option ?? Option() }
     set { values[ObjectIdentifier(type)] = newValue }
   }
+
+  /// The files that all options name, which are read.
+  public var files: [String] { values.values.flatMap { $0.files } }
+
+  /// What is risky about the options, a sentence each.
+  public var warnings: [String] { values.values.flatMap { $0.warnings }.sorted() }
 }
 
 /// A user's choices about one transport, or about an aspect of several.
 public protocol TransportOption: Sendable {
   /// The defaults.
   init()
+
+  /// The files that it names, which are read and must not be written over.
+  var files: [String] { get }
+
+  /// What is risky about it, for whoever chose it.
+  var warnings: [String] { get }
+}
+
+extension TransportOption {
+  public var files: [String] { [] }
+  public var warnings: [String] { [] }
 }

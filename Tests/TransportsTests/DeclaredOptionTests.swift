@@ -1,4 +1,5 @@
 import NIOCore
+import NIOPosix
 import Testing
 
 @testable import Transports
@@ -71,6 +72,49 @@ struct DeclaredOptionTests {
     #expect(options.rtspInEffect.tls == options.rtsp.tls)
     #expect(options.rtspInEffect.selection == .firstVideo)
     #expect(options.httpInEffect.tls.authorities == "all.pem")
+  }
+
+  @Test(arguments: [
+    (SilenceLimit.own, Duration?.some(.seconds(5))), (.after(.seconds(9)), .seconds(9)),
+    (.never, nil),
+  ])
+  func aLimitOfSilenceHoldsForAll(limit: SilenceLimit, expected: Duration?) throws {
+    var options = TransportOptions()
+    options.silence = limit
+    for source in ["rtsp://camera/live", "http://camera/live", "tcp://camera:5004"] {
+      let transport = try catalogue.make(
+        source: source, options: options, on: MultiThreadedEventLoopGroup.singleton.next())
+      #expect(transport.longestSilence == expected, "\(source)")
+    }
+  }
+
+  @Test func whatIsSaidOfTheMediaReachesThoseWhoUseIt() {
+    var options = TransportOptions()
+    options.replay.payloadType = 97
+    options.replay.auxiliaryTypes = [98]
+    #expect(options.recordings == options.replay)
+    options.media.payloadType = 96
+    options.media.auxiliaryTypes = [99]
+    options.media.description = SessionDescription()
+    #expect(options.recordings.payloadType == 96)
+    #expect(options.recordings.auxiliaryTypes == [98, 99])
+    #expect(options.recordings.description == SessionDescription())
+    options.srtp.allowsWeak = true
+    #expect(!options.rtspInEffect.setsUpEverything)
+    #expect(options.rtspInEffect.protection == options.srtp)
+    options.media.wantsEverything = true
+    options.rtsp.protection.rollover = 3
+    #expect(options.rtspInEffect.setsUpEverything)
+    #expect(options.rtspInEffect.protection == options.rtsp.protection)
+  }
+
+  @Test func whatOptionsReadAndRiskIsKnown() throws {
+    let options = try options([
+      ("tls-ca", "ca.pem"), ("tls-certificate", "own.pem"), ("tls-key", "own.key"),
+      ("srtp-key-file", "keys"), ("tls-insecure", ""),
+    ])
+    #expect(options.files.sorted() == ["ca.pem", "keys", "own.key", "own.pem"])
+    #expect(options.warnings == ["--tls-insecure: whoever answers is trusted"])
   }
 
   @Test func optionsWithOneNameAreOneOption() {

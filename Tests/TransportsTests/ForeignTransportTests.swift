@@ -48,6 +48,29 @@ struct ForeignTransportTests {
     #expect((first as? CarrierPigeon)?.plan.altitude == 20)
   }
 
+  @Test func itTellsWhatItsCountersMean() throws {
+    var options = TransportOptions()
+    options[FlightPlan.self].altitude = 90
+    var situation = TransportHint.Situation(source: "pigeon://loft/7", options: options)
+    situation.counters[.feathers] = 3
+    func words(_ source: String) throws -> [String] {
+      try catalogue.hints(of: source).filter { $0.occasion == .silence }
+        .compactMap { $0.words(situation) }
+    }
+    #expect(try words("pigeon://loft/7") == ["3 feathers came down from 90 m"])
+    #expect(try words("udp://loft:7").isEmpty)
+    #expect(catalogue.counters.filter(\.isLocalLoss).map(\.name) == ["kernel_dropped", "feathers"])
+    #expect(situation.counters.lostLocally == 3)
+  }
+
+  @Test func itsOptionsSayWhatTheyReadAndRisk() {
+    var options = TransportOptions()
+    #expect(options.files.isEmpty && options.warnings.isEmpty)
+    options[FlightPlan.self].altitude = 200
+    #expect(options.files == ["map"])
+    #expect(options.warnings == ["there are hawks at 200 m"])
+  }
+
   /// Only a catalogue that knows the scheme can take the login out of its URLs.
   @Test func theLoginInItsURLIsNotShown() throws {
     let source = SourceArgument("pigeon://joe:corn@loft/7?pwd=corn", transports: catalogue)
@@ -99,6 +122,13 @@ struct ForeignTransportTests {
 private struct FlightPlan: TransportOption {
   /// Metres.
   var altitude = 20
+
+  var files: [String] { altitude > 100 ? ["map"] : [] }
+  var warnings: [String] { altitude > 100 ? ["there are hawks at \(altitude) m"] : [] }
+}
+
+extension TransportCounter {
+  fileprivate static let feathers = TransportCounter("feathers", unit: .events, isLocalLoss: true)
 }
 
 private enum PigeonFault: TransportFault {
@@ -131,6 +161,13 @@ extension TransportKind {
     kind.arguments = ["🕊"]
     kind.endings = [".pigeon"]
     kind.hasLogin = true
+    kind.counters = [.feathers]
+    kind.hints = [
+      TransportHint(.silence) { situation in
+        let altitude = situation.options[FlightPlan.self].altitude
+        return "\(situation.counters[.feathers]) feathers came down from \(altitude) m"
+      }
+    ]
     kind.describesMedia = { _ in true }
     kind.usage = [
       SourceForm("🕊", "whatever lands"), SourceForm("pigeon://LOFT", "letters from a loft"),

@@ -20,7 +20,8 @@ struct TLSErrorTests {
     var text = [CChar](repeating: 0, count: 256)
     let code = UInt(ERR_LIB_SSL) << UInt(ERR_LIB_OFFSET) | UInt(reason)
     ERR_error_string_n(code, &text, text.count)
-    let words = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    let words = String(
+      decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     #expect(TLSError(quotedIn: words) == meaning)
     #expect(TLSError(quotedIn: "OpenSSL SSL_read: OpenSSL/3.0.19: \(words), errno 0") == meaning)
   }

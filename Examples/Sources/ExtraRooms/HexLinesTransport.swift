@@ -15,6 +15,14 @@ extension TransportKind {
     kind.usage = [
       SourceForm("hex:///PATH or FILE.hex", "packets, each a line of hexadecimal digits")
     ]
+    kind.counters = [.linesLeftOut]
+    kind.hints = [
+      TransportHint(.silence) { situation in
+        let lines = situation.counters[.linesLeftOut]
+        guard lines > 0, situation.counters.delivered == 0 else { return nil }
+        return "--hex-skip left out all \(lines) lines"
+      }
+    ]
     kind.options = [
       DeclaredOption(
         "hex-skip", valueName: "n", help: "Leave out the first lines of a .hex file.",
@@ -26,6 +34,10 @@ extension TransportKind {
     ]
     return kind
   }()
+}
+
+extension TransportCounter {
+  static let linesLeftOut = TransportCounter("lines_left_out", in: "hex", unit: .events)
 }
 
 /// What a user can choose about hexadecimal lines.
@@ -79,6 +91,7 @@ public final class HexLinesTransport: RTPTransport {
     try await eventLoop.submit { [self] in
       guard case .opening = state.value.phase else { throw TransportError.closed }
       (state.value.phase, state.value.lines) = (.open(sink), lines)
+      state.value.counters[.linesLeftOut] = UInt64(lines.startIndex)
       eventLoop.execute { self.deliver() }
     }.get()
   }

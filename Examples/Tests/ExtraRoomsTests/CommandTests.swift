@@ -51,6 +51,18 @@ import Testing
     #expect(help.contains("tally:PATH"))
   }
 
+  @Test func theCommandSaysWhatAnAddedTransportTells() throws {
+    try FileManager.default.createDirectory(at: Self.folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: Self.folder) }
+    let packets = Self.folder.appendingPathComponent("few.hex").path
+    try "80\n80\n".write(toFile: packets, atomically: true, encoding: .utf8)
+    let video = Self.folder.appendingPathComponent("nothing.y4m").path
+    let (status, complaint) = try Command.complaint(
+      of: Command.path(of: "rtp-recv-extra"), "\(packets) --hex-skip 5 -o \(video)")
+    #expect(status == 4)
+    #expect(complaint.contains("--hex-skip left out all 2 lines\n"), "\(complaint)")
+  }
+
   @Test func theCommandSaysWhyAnAddedOutputEnds() throws {
     try FileManager.default.createDirectory(at: Self.folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: Self.folder) }

@@ -110,6 +110,7 @@ extension TransportKind {
       SourceForm(
         "-", "packets after 4-byte lengths on standard input,\nor a capture as it is taken"),
     ]
+    kind.hints = TransportHint.ofConnections(kind.schemes)
     kind.recognizes = { file, _ in file.kind == .pipe }
     kind.scopes = [
       OptionScope("recordings", options: DeclaredOption.ofRecordings) { isRecording($0) },
@@ -143,7 +144,8 @@ extension TransportKind {
     guard address.port > 0 else { throw .source(source, .invalidPort("0")) }
     return FramedTransport(
       source: .server(host: host, port: address.port), framing: options.framed.framing,
-      silence: options.framed.silence, sockets: options.sockets, on: eventLoop)
+      silence: options.silence.chosen(over: options.framed.silence), sockets: options.sockets,
+      on: eventLoop)
   }
 
   private static func isRecording(_ source: String) -> Bool {

@@ -20,6 +20,8 @@ public struct FramedConfiguration: TransportOption, Hashable {
   /// The framing; `nil` for the usual one of the source.
   public var framing: PacketFraming?
   /// How long a server may be silent; `nil` waits forever.
+  ///
+  /// In a catalogue, ``TransportOptions/silence`` takes precedence.
   public var silence: Duration? = .seconds(5)
 
   public init() {}

@@ -1,6 +1,8 @@
 /// The options of HTTP progressive.
 public struct HTTPConfiguration: TransportOption, Hashable {
   /// How long the stream may be silent; `nil` waits forever.
+  ///
+  /// In a catalogue, ``TransportOptions/silence`` takes precedence.
   public var silence: Duration? = .seconds(5)
   /// The longest plausible packet, in bytes; a greater length means that framing is lost.
   public var packetLimit = 65_535

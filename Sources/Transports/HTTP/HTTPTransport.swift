@@ -80,6 +80,7 @@ extension TransportKind {
     kind.learn = { options, former in
       if former.hasUsedDigest { options.http.allowsBasic = false }
     }
+    kind.hints = TransportHint.ofConnections(kind.schemes)
     kind.options = DeclaredOption.ofHTTP + DeclaredOption.ofTLS + DeclaredOption.ofConnections
     kind.scopes = [OptionScope("http://", toolOptions: ["--timeout"])]
     return kind
@@ -91,6 +92,7 @@ extension TransportOptions {
   var httpInEffect: HTTPConfiguration {
     var configuration = http
     configuration.credentials = configuration.credentials ?? credentials
+    configuration.silence = silence.chosen(over: configuration.silence)
     if configuration.tls == TLSConfiguration() { configuration.tls = tls }
     return configuration
   }

@@ -33,8 +33,12 @@ public struct RTSPConfiguration: TransportOption, Hashable {
   public var soundEncodings: Set<String> = []
   /// Sets up all streams and discards those that are not selected: H264DVR recorders send no video
   /// over UDP before audio is set up.
+  ///
+  /// In a catalogue, ``MediaChoice/wantsEverything`` sets it too.
   public var setsUpEverything = false
   /// How long the stream may be silent; `nil` waits forever.
+  ///
+  /// In a catalogue, ``TransportOptions/silence`` takes precedence.
   public var silence: Duration? = .seconds(5)
   /// The credentials to use when the URL contains none.
   public var credentials: Credentials?
@@ -45,6 +49,8 @@ public struct RTSPConfiguration: TransportOption, Hashable {
   /// In a catalogue, the defaults stand for ``TransportOptions/tls``.
   public var tls = TLSConfiguration()
   /// The options for media whose keys are in the description.
+  ///
+  /// In a catalogue, the defaults stand for ``TransportOptions/srtp``.
   public var protection = SRTPOptions()
 
   public init() {}

@@ -123,6 +123,7 @@ extension TransportKind {
       if former.hasUsedDigest { options.rtsp.allowsBasic = false }
     }
     kind.counters = TransportCounter.ofSockets + TransportCounter.ofRTSP
+    kind.hints = TransportHint.ofSockets
     kind.options = DeclaredOption.ofRTSP + DeclaredOption.ofTLS + DeclaredOption.ofSockets
     kind.scopes = [OptionScope("rtsp://", toolOptions: ["--feedback", "--timeout"])]
     return kind
@@ -134,7 +135,10 @@ extension TransportOptions {
   var rtspInEffect: RTSPConfiguration {
     var configuration = rtsp
     configuration.credentials = configuration.credentials ?? credentials
+    configuration.silence = silence.chosen(over: configuration.silence)
     if configuration.tls == TLSConfiguration() { configuration.tls = tls }
+    if configuration.protection == SRTPOptions() { configuration.protection = srtp }
+    if media.wantsEverything { configuration.setsUpEverything = true }
     if !media.soundEncodings.isEmpty { configuration.soundEncodings = media.soundEncodings }
     if configuration.selection == .everything, let number = media.number {
       configuration.selection = .number(number)

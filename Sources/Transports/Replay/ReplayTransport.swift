@@ -152,6 +152,9 @@ extension TransportOptions {
   var recordings: ReplayConfiguration {
     var configuration = replay
     configuration.framing = framed.framing ?? configuration.framing
+    configuration.payloadType = media.payloadType ?? configuration.payloadType
+    configuration.auxiliaryTypes.formUnion(media.auxiliaryTypes)
+    configuration.description = media.description ?? configuration.description
     configuration.takesCorrection = repair.takesCorrection
     configuration.retransmissionPort = repair.retransmissionPort.map { UInt16(clamping: $0) }
     return configuration

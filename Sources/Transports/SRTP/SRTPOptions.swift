@@ -20,6 +20,8 @@ public struct SRTPOptions: TransportOption, Hashable {
 
   public init() {}
 
+  public var files: [String] { if case .file(let path)? = keySource { [path] } else { [] } }
+
   /// Whether there are keys, or something to read them from.
   public var hasKeys: Bool { !keys.isEmpty || readableSource != nil }
 

@@ -1,7 +1,8 @@
 /// The counters of UDP sockets, for every transport with such sockets.
 extension TransportCounter {
   /// Datagrams that the kernel dropped because the socket's buffer was full.
-  static let kernelDropped = TransportCounter("kernel_dropped", unit: .datagrams)
+  static let kernelDropped = TransportCounter(
+    "kernel_dropped", unit: .datagrams, isLocalLoss: true)
   /// The receive buffer that the kernel granted, in bytes; 0 without a socket.
   static let receiveBuffer = TransportCounter("receive_buffer", unit: .bytes, joining: .largest)
   /// "Connection refused" reported by the peer's host (ICMP port unreachable).

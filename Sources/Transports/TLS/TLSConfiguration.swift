@@ -12,6 +12,14 @@ public struct TLSConfiguration: TransportOption, Hashable {
 
   public init() {}
 
+  public var files: [String] {
+    [authorities, clientCertificate, clientKey].compactMap(\.self)
+  }
+
+  public var warnings: [String] {
+    acceptsAnything ? ["--tls-insecure: whoever answers is trusted"] : []
+  }
+
   /// What is said where nothing of the server is verified.
   public static let insecurity = "the server's certificate is not verified (--tls-insecure)"
 

@@ -67,7 +67,9 @@ internal import NIOPosix
   private static func make(_ method: OpaquePointer?) throws(TLSError) -> OpaquePointer {
     guard let handle = unsafe SSL_CTX_new(method),
       unsafe copenssl_set_versions(handle, TLS1_2_VERSION, 0) == 1
-    else { throw .handshakeFailed(reason: TLSSession.lastError()?.words ?? "OpenSSL has no context") }
+    else {
+      throw .handshakeFailed(reason: TLSSession.lastError()?.words ?? "OpenSSL has no context")
+    }
     unsafe copenssl_limit(handle)
     // OpenSSL would ask for the password of a key on the terminal.
     unsafe SSL_CTX_set_default_passwd_cb(handle) { _, _, _, _ in 0 }

@@ -9,6 +9,7 @@ extension TransportKind {
       SourceForm("udp://HOST:PORT", "say hello to HOST:PORT, receive what it sends back")
     ]
     kind.counters = TransportCounter.ofSockets + TransportCounter.ofHello
+    kind.hints = TransportHint.ofSockets + TransportHint.ofHello
     kind.options = DeclaredOption.ofHello + DeclaredOption.ofSockets
     kind.scopes = [OptionScope("udp://", toolOptions: ["--feedback", "--timeout"])]
     return kind
@@ -50,6 +51,7 @@ extension TransportKind {
     ]
     kind.describesMedia = { isSessionDescription($0) }
     kind.counters = TransportCounter.ofSockets
+    kind.hints = TransportHint.ofSockets
     kind.recognizes = { file, _ in
       file.holdsSessionDescription || file.kind == .pipe && file.path.hasSuffix(".sdp")
     }

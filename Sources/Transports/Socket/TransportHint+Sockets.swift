@@ -1,0 +1,50 @@
+extension TransportHint {
+  /// The hints of every transport with UDP sockets.
+  static let ofSockets: [TransportHint] = [
+    TransportHint(.warning) { situation in
+      let granted = situation.counters.receiveBuffer
+      let wanted = situation.options.sockets.receiveBuffer
+      guard granted > 0, granted < wanted else { return nil }
+      return "the kernel grants a receive buffer of \(granted / 1024) KiB of the "
+        + "\(wanted / 1024) KiB asked for, so bursts may be dropped; "
+        + "try: sudo sysctl net.core.rmem_max=\(wanted)"
+    },
+    TransportHint(.news) { situation in
+      let dropped = situation.counters.kernelDropped
+      guard dropped > 0 else { return nil }
+      return "the kernel dropped \(dropped.counted("datagram")): its buffer was full"
+    },
+    TransportHint(.notRTP) { situation in
+      // RTP says that the others were strays.
+      guard situation.counters.notRTP > 0, situation.received == 0 else { return nil }
+      return situation.counters.diagnostics.first(where: \.isWarning)?.words
+    },
+    TransportHint(.refusal) { situation in
+      let refused = situation.counters.refused
+      guard refused > 0 else { return nil }
+      return "the far end refused \(refused.counted("datagram")): is the server running there?"
+    },
+    TransportHint(.otherTraffic) { situation in
+      let others = situation.counters.notRTP
+      guard others > 0 else { return nil }
+      return "\(others.counted("datagram")) came that are not RTP; check the port, and what the "
+        + "sender sends"
+    },
+    TransportHint(.otherTraffic) { situation in
+      let foreign = situation.counters.foreignOrigin
+      guard foreign > 0 else { return nil }
+      return "\(foreign.counted("datagram")) came from other addresses than \(situation.source)"
+    },
+  ]
+
+  /// The hints of connections that bring the media, to URLs with one of `schemes`.
+  static func ofConnections(_ schemes: [String]) -> [TransportHint] {
+    [
+      TransportHint(.silence) { situation in
+        guard let scheme = SourceAddress.scheme(of: situation.source), schemes.contains(scheme)
+        else { return nil }
+        return "nothing came through the connection: check that something is being sent there"
+      }
+    ]
+  }
+}

@@ -1,0 +1,125 @@
+import Testing
+
+@testable import Transports
+
+/// What transports tell people by their counters.
+struct TransportHintTests {
+  private static let catalogue = TransportCatalogue.standard
+
+  /// All hints for `occasion` of the transport of `source`.
+  private func hints(
+    _ source: String, _ occasion: TransportHint.Occasion, transport: String? = nil,
+    received: UInt64 = 0, options: TransportOptions = TransportOptions(),
+    _ count: (inout TransportCounters) -> Void = { _ in }
+  ) throws -> [String] {
+    var situation = TransportHint.Situation(source: source, options: options, received: received)
+    count(&situation.counters)
+    return try Self.catalogue.hints(of: source, transport: transport, options: options)
+      .filter { $0.occasion == occasion }.compactMap { $0.words(situation) }
+  }
+
+  @Test(arguments: ["udp://camera:5004", "rtp://:5004", "rtsp://camera/live"])
+  func ofSockets(source: String) throws {
+    #expect(
+      try hints(source, .refusal) { $0.refused = 1 }
+        == ["the far end refused 1 datagram: is the server running there?"])
+    #expect(
+      try hints(source, .otherTraffic) { ($0.notRTP, $0.foreignOrigin) = (2, 1) } == [
+        "2 datagrams came that are not RTP; check the port, and what the sender sends",
+        "1 datagram came from other addresses than \(source)",
+      ])
+    #expect(
+      try hints(source, .news) { $0.kernelDropped = 3 }
+        == ["the kernel dropped 3 datagrams: its buffer was full"])
+    for occasion in [.refusal, .otherTraffic, .news, .warning, .notRTP, .silence, .waiting]
+      as [TransportHint.Occasion]
+    {
+      #expect(try hints(source, occasion).isEmpty, "\(occasion)")
+    }
+  }
+
+  @Test func aSmallerBufferThanWantedIsSaid() throws {
+    var options = TransportOptions()
+    options.sockets.receiveBuffer = 1 << 20
+    let words = try hints("rtp://:5004", .warning, options: options) {
+      $0.receiveBuffer = 416 << 10
+    }
+    #expect(
+      words == [
+        "the kernel grants a receive buffer of 416 KiB of the 1024 KiB asked for, so bursts may be "
+          + "dropped; try: sudo sysctl net.core.rmem_max=1048576"
+      ])
+    for granted in [0, 1 << 20] {
+      let words = try hints("rtp://:5004", .warning, options: options) {
+        $0.receiveBuffer = granted
+      }
+      #expect(words.isEmpty)
+    }
+  }
+
+  @Test func whatCameInsteadOfRTPIsNamed() throws {
+    func count(_ counters: inout TransportCounters) {
+      counters.notRTP = 1
+      counters.note("a remark")
+      counters.note(.warning("what comes is text, and not RTP"))
+    }
+    #expect(try hints("rtp://:5004", .notRTP, count) == ["what comes is text, and not RTP"])
+    #expect(try hints("rtp://:5004", .notRTP, received: 1, count).isEmpty)
+  }
+
+  @Test(arguments: [(1, "once"), (2, "twice"), (7, "7 times")])
+  func ofHello(sent: UInt64, times: String) throws {
+    #expect(
+      try hints("udp://camera:5004", .silence) { $0.hellosSent = sent }
+        == ["said hello \(times): check host, port, firewall and --hello"])
+    #expect(try hints("udp://camera:5004", .waiting) { $0.hellosSent = sent } == ["saying hello"])
+  }
+
+  @Test(arguments: [
+    ("http://camera/live", nil, true), ("HTTPS://camera/live", nil, true),
+    ("tcp://camera:5004", nil, true), ("-", nil, false), ("camera:5004", "tcp", false),
+  ])
+  func ofConnections(source: String, transport: String?, isSaid: Bool) throws {
+    let words = "nothing came through the connection: check that something is being sent there"
+    #expect(try hints(source, .silence, transport: transport) == (isSaid ? [words] : []))
+  }
+
+  @Test(
+    "SRTP says what is wrong, over every transport",
+    arguments: ["udp://camera:5004", "http://camera/live", "-"],
+    [
+      (
+        \SRTPCounters.authenticationFailed,
+        "came that could not be authenticated: is the key the sender's, and its suite? A stream "
+          + "joined very late needs --srtp-roc. If the stream is not encrypted, leave the key out"
+      ),
+      (\.noKey, "came for which there is no key: check the MKI"),
+      (
+        \.malformed,
+        "came that are too short for this suite, or not SRTP: check the sender's suite and MKI"
+      ),
+    ] as [(WritableKeyPath<SRTPCounters, UInt64> & Sendable, String)])
+  func ofSRTP(
+    source: String, reason: (WritableKeyPath<SRTPCounters, UInt64> & Sendable, String)
+  ) throws {
+    func words(
+      _ occasion: TransportHint.Occasion, _ count: UInt64, authentic: UInt64 = 0,
+      received: UInt64 = 0
+    ) throws -> [String] {
+      try hints(source, occasion, received: received) { counters in
+        var srtp = SRTPCounters()
+        srtp[keyPath: reason.0] = count
+        srtp.authenticated = authentic
+        counters.srtp = srtp
+      }
+    }
+    #expect(try words(.distrust, 1) == ["1 packet \(reason.1)"])
+    #expect(try words(.distrust, 19) == ["19 packets \(reason.1)"])
+    #expect(try words(.warning, 19).isEmpty)
+    #expect(try words(.warning, 20) == ["20 packets \(reason.1)"])
+    for occasion in [TransportHint.Occasion.distrust, .warning] {
+      #expect(try words(occasion, 20, authentic: 20).isEmpty)
+      #expect(try words(occasion, 20, received: 1).isEmpty)
+    }
+  }
+}
