@@ -146,7 +146,8 @@ public final class RunningProcess: @unchecked Sendable {
       if let value = try check(self) { return value }
       guard condition.wait(until: deadline) else {
         let text = String(decoding: errors.suffix(2000), as: UTF8.self)
-        throw TimedOut(description: "\(name): no \(what) within \(seconds) s; it said: \(text)")
+        throw TimedOut(
+          description: "\(name): waited \(seconds) s in vain for \(what); it said: \(text)")
       }
     }
   }
