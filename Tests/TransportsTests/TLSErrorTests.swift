@@ -29,7 +29,7 @@ struct TLSErrorTests {
   @Test(
     "words without such a code mean nothing",
     arguments: [
-      "", ":", "error", "error:", "error:0A00010", "error:0A00010BB:", "error:+A00010B:",
+      "", ":", "error", "error:", "error:0A00010", "error:0A00010BB:",
       "wrong version number", "0A00010B:SSL routines::wrong version number",
       // The same reason of another library, and a code of the system.
       "error:0900010B:PEM routines::reason(267)", "error:8000010B:system library::",
