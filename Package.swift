@@ -211,8 +211,8 @@ let package = Package(
     .testTarget(
       name: "ReceiverTests",
       dependencies: [
-        "Receiver", "Reception", "Transports", "Decode", "Outputs", "Bitstream", "Defragment",
-        "RTPProcessor", "RTPWire", "RTPSend", "Impairment", "TestSupport",
+        "Receiver", "Reception", "Transports", "Decode", "Outputs", "BlockingIO", "Bitstream",
+        "Defragment", "RTPProcessor", "RTPWire", "RTPSend", "Impairment", "TestSupport",
       ]
     ),
     .testTarget(

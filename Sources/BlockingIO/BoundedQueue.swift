@@ -26,20 +26,13 @@ public enum SubmitOutcome: Sendable, Hashable {
   case closed
 }
 
-/// The receiving end closed while a producer waited.
-public struct ClosedError: Error, Sendable, Hashable {
-  public init() {}
-}
-
 /// The queue before a worker thread, bounded in count and bytes.
 ///
-/// Producers either never wait (``offer(_:bytes:)``), block their thread (``put(_:bytes:)``) or
-/// suspend their task (``send(_:bytes:)``); the one consumer blocks its thread.
+/// Producers either never wait (``offer(_:bytes:)``) or block their thread (``put(_:bytes:)``); the
+/// one consumer blocks its thread.
 ///
 /// Like ``Monitor``, it is compiled for its elements by the modules that use it.
 @usableFromInline package final class BoundedQueue<Element: Sendable>: Sendable {
-  @usableFromInline typealias Waiter = (id: UInt64, continuation: CheckedContinuation<Void, Never>)
-
   @usableFromInline package typealias Line = CircularBuffer<(element: Element, bytes: Int)>
 
   @usableFromInline struct State {
@@ -52,8 +45,6 @@ public struct ClosedError: Error, Sendable, Hashable {
     @usableFromInline var awaitsRelease = false
     /// Called once when there is room again.
     @usableFromInline var roomCalls: [@Sendable () -> Void] = []
-    @usableFromInline var waiters: [Waiter] = []
-    @usableFromInline var nextWaiter: UInt64 = 0
 
     @inlinable init() {}
 
@@ -141,20 +132,6 @@ public struct ClosedError: Error, Sendable, Hashable {
     return outcome ?? .closed
   }
 
-  /// Appends `element`, suspending the task until there is room.
-  ///
-  /// - Throws: ``ClosedError`` or `CancellationError`; the element is then not in the queue.
-  package func send(_ element: Element, bytes: Int) async throws {
-    while true {
-      try Task.checkCancellation()
-      switch offer(element, bytes: bytes) {
-      case .queued: return
-      case .closed: throw ClosedError()
-      case .full: await room(for: bytes)
-      }
-    }
-  }
-
   /// Takes the first element, blocking the thread until there is one.
   ///
   /// - Returns: `nil` when the queue is closed and empty.
@@ -164,7 +141,7 @@ public struct ClosedError: Error, Sendable, Hashable {
   ///
   /// - Returns: nothing when the queue is closed and empty.
   @inlinable package func take(atMost count: Int) -> [Element] {
-    let taken: (elements: [Element], waiters: [Waiter], calls: [@Sendable () -> Void])?
+    let taken: (elements: [Element], calls: [@Sendable () -> Void])?
     taken = monitor.wait { state in
       guard !state.elements.isEmpty || state.isClosed else { return nil }
       var elements: [Element] = []
@@ -172,10 +149,8 @@ public struct ClosedError: Error, Sendable, Hashable {
       while elements.count < count, let element = state.removeFirst() { elements.append(element) }
       var calls: [@Sendable () -> Void] = []
       if state.isRoomy(within: limits) { swap(&calls, &state.roomCalls) }
-      defer { state.waiters = [] }
-      return (elements, state.waiters, calls)
+      return (elements, calls)
     }
-    for waiter in taken?.waiters ?? [] { waiter.continuation.resume() }
     for call in taken?.calls ?? [] { call() }
     return taken?.elements ?? []
   }
@@ -229,36 +204,11 @@ public struct ClosedError: Error, Sendable, Hashable {
 
   /// Closes the queue: what waits can still be taken, nothing can be added.
   package func close() {
-    let (waiters, calls) = monitor.update { state in
+    let calls = monitor.update { state in
       state.isClosed = true
-      defer { (state.waiters, state.roomCalls) = ([], []) }
-      return (state.waiters, state.roomCalls)
+      defer { state.roomCalls = [] }
+      return state.roomCalls
     }
-    for waiter in waiters { waiter.continuation.resume() }
     for call in calls { call() }
-  }
-
-  /// Suspends until an element was taken, the queue was closed, or the task was cancelled.
-  private func room(for bytes: Int) async {
-    let id = monitor.update { state in
-      state.nextWaiter += 1
-      return state.nextWaiter
-    }
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let waits = monitor.update { state in
-          guard !state.isClosed, !state.hasRoom(for: bytes, within: limits), !Task.isCancelled
-          else { return false }
-          state.waiters.append((id, continuation))
-          return true
-        }
-        if !waits { continuation.resume() }
-      }
-    } onCancel: {
-      let waiter = monitor.update { state in
-        state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0) }
-      }
-      waiter?.continuation.resume()
-    }
   }
 }

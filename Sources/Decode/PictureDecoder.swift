@@ -85,8 +85,8 @@ import RTPWire
     // Otherwise libav writes to standard error. Its log level is that of the whole process, and
     // belongs to the program; this keeps this one decoder below every level.
     unsafe context.pointee.log_level_offset = Self.silence
-    unsafe context.pointee.thread_type = FF_THREAD_SLICE
-    unsafe context.pointee.thread_count = Int32(clamping: max(1, configuration.sliceThreads))
+    // No threads of its own: those for frames would hold pictures back.
+    unsafe context.pointee.thread_count = 1
     unsafe context.pointee.max_pixels = Int64(configuration.maximumPixels)
     // Pictures with missing parts come out marked as such; withholding them is decided here.
     unsafe context.pointee.flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT

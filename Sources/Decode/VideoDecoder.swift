@@ -25,8 +25,6 @@ public final class VideoDecoder: Sendable {
     public var allowedDecoders = Set(FormatCatalogue.standard.codecs.map(\.decoderName))
     /// The largest picture, in luma samples before cropping, that is allocated.
     public var maximumPixels = VideoDecoder.defaultMaximumPixels
-    /// How many slices of a picture are decoded in parallel; with 1, there are no extra threads.
-    public var sliceThreads = 1
     /// How long decoding waits for a random-access point before it begins anywhere, if damaged
     /// pictures are shown.
     public var keyPicturePatience = Duration.seconds(2)
@@ -50,7 +48,7 @@ public final class VideoDecoder: Sendable {
   ///
   /// - Parameters:
   ///   - codec: names the first decoder, which must be one of the allowed ones.
-  ///   - configuration: limits and threads.
+  ///   - configuration: limits, and what is done with damage.
   ///   - onFrame: takes each frame; while it blocks, decoding waits and the queue fills.
   ///   - onFailure: takes each access unit that produced no frame.
   /// - Throws: ``DecoderError``.
@@ -96,9 +94,6 @@ public final class VideoDecoder: Sendable {
 
   deinit { queue.close() }
 
-  /// How many access units wait to be decoded.
-  public var queuedCount: Int { queue.count }
-
   /// Whether the queue is over half full, so producers should back off.
   public var isCrowded: Bool { queue.isCrowded }
 
@@ -108,13 +103,6 @@ public final class VideoDecoder: Sendable {
   /// Hands over an access unit without waiting; `.full` and `.closed` leave it to the caller.
   public func submit(_ unit: AccessUnit) -> SubmitOutcome {
     queue.offer(.decode(unit), bytes: unit.bytes.readableBytes)
-  }
-
-  /// Hands over an access unit, suspending until there is room for it.
-  ///
-  /// - Throws: ``ClosedError`` or `CancellationError`; the unit was then not taken.
-  public func decode(_ unit: AccessUnit) async throws {
-    try await queue.send(.decode(unit), bytes: unit.bytes.readableBytes)
   }
 
   /// Returns when every access unit handed over so far has had its callback.

@@ -189,7 +189,8 @@ public final class OutputLane: Sendable {
   /// Hands over an access unit without waiting; it is ignored if the format is not made from them.
   ///
   /// - Returns: `.queued` even for a unit that ``Policy/dropOldest`` dropped and counted; `.full`
-  ///   only with ``Policy/block``: the unit was not taken, and ``send(_:)`` can wait for room.
+  ///   only with ``Policy/block``: the unit was not taken, and ``whenRoom(_:)`` says when there is
+  ///   room.
   @discardableResult
   public func write(_ unit: AccessUnit) -> SubmitOutcome {
     guard configuration.format.inputs.contains(.units) else { return .queued }
@@ -255,25 +256,6 @@ public final class OutputLane: Sendable {
       count += 1
     } while waiting.first.map { !isEntry($0.element.item) } ?? false
     return count
-  }
-
-  /// Hands over an access unit, suspending while the queue is full under ``Policy/block``.
-  ///
-  /// - Throws: ``ClosedError`` when the output has ended, or `CancellationError`.
-  public func send(_ unit: AccessUnit) async throws {
-    guard configuration.format.inputs.contains(.units) else { return }
-    guard configuration.policy == .block else {
-      if write(unit) == .closed { throw ClosedError() }
-      return
-    }
-    let item = OutputItem.unit(unit)
-    do {
-      try await queue.send(QueuedItem(item: item), bytes: item.byteCount)
-      account.count(.queued)
-    } catch let error as ClosedError {
-      account.count(.closed)
-      throw error
-    }
   }
 
   /// Writes the waiting items, ends on a whole record and closes the target.

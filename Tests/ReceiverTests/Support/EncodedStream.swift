@@ -1,13 +1,10 @@
-import Bitstream
 import Decode
-import Defragment
 import Foundation
 import NIOCore
 import Outputs
 import RTPSend
 import RTPWire
 import Receiver
-import Synchronization
 import TestSupport
 
 /// An output picture: its reported condition, and a hash of its samples.
@@ -58,22 +55,11 @@ struct EncodedStream {
     of datagrams: [Datagram], treatment: LossTreatment = .conceal
   ) async throws -> [ShownFrame] {
     let units = try Playback(datagrams, media: media).accessUnits
-    let shown = Mutex<[ShownFrame]>([])
-    var configuration = VideoDecoder.Configuration()
-    configuration.lossTreatment = treatment
-    let decoder = try VideoDecoder(
-      codec: codec == .h264 ? H264.codec : H265.codec, configuration: configuration,
-      onFrame: { frame in
-        // That of `Data` itself is a hash of its beginning.
-        var hasher = Hasher()
-        Playback.samples(of: frame).withUnsafeBytes { hasher.combine(bytes: $0) }
-        let picture = ShownFrame(
-          time: frame.time, condition: frame.condition, samples: hasher.finalize())
-        shown.withLock { $0.append(picture) }
-      }, onFailure: { _ in })
-    for unit in units { try await decoder.decode(unit) }
-    await decoder.flush()
-    await decoder.close()
-    return shown.withLock { $0 }
+    return try await Playback.decode(units, treatment: treatment) { frame in
+      // That of `Data` itself is a hash of its beginning.
+      var hasher = Hasher()
+      Playback.samples(of: frame).withUnsafeBytes { hasher.combine(bytes: $0) }
+      return ShownFrame(time: frame.time, condition: frame.condition, samples: hasher.finalize())
+    }
   }
 }

@@ -1,4 +1,5 @@
 import Bitstream
+import BlockingIO
 import Decode
 import Defragment
 import Foundation
@@ -8,6 +9,7 @@ import Receiver
 import Reception
 import Synchronization
 import TestSupport
+import Testing
 
 /// Puts datagrams through the core on their own clock, and the access units through the decoder.
 struct Playback {
@@ -35,33 +37,36 @@ struct Playback {
 
   /// The planes of all frames in order, without padding.
   static func decode(_ units: [AccessUnit]) async throws -> (frames: Int, bytes: Data) {
-    guard let codec = units.first?.codec else { return (0, Data()) }
-    let result = Mutex((frames: 0, bytes: Data()))
-    let decoder = try VideoDecoder(
-      codec: codec,
-      onFrame: { frame in
-        let samples = Self.samples(of: frame)
-        result.withLock { result in
-          result.frames += 1
-          result.bytes.append(samples)
-        }
-      }, onFailure: { _ in })
-    for unit in units { try await decoder.decode(unit) }
-    await decoder.flush()
-    await decoder.close()
-    return result.withLock { $0 }
+    let samples = try await decode(units) { samples(of: $0) }
+    return (samples.count, Data(samples.joined()))
   }
 
   /// The frames that `units` hold.
   static func frames(of units: [AccessUnit]) async throws -> [RawFrame] {
+    try await decode(units) { $0 }
+  }
+
+  /// What `transform` makes of each frame that `units` hold, in output order.
+  static func decode<Value: Sendable>(
+    _ units: [AccessUnit], treatment: LossTreatment = .conceal,
+    _ transform: @escaping @Sendable (RawFrame) -> Value
+  ) async throws -> [Value] {
     guard let codec = units.first?.codec else { return [] }
-    let frames = Mutex<[RawFrame]>([])
+    var configuration = VideoDecoder.Configuration()
+    configuration.lossTreatment = treatment
+    // All of them may wait at once.
+    configuration.queueLimits = QueueLimits(count: units.count, bytes: .max)
+    let values = Mutex<[Value]>([])
     let decoder = try VideoDecoder(
-      codec: codec, onFrame: { frame in frames.withLock { $0.append(frame) } }, onFailure: { _ in })
-    for unit in units { try await decoder.decode(unit) }
+      codec: codec, configuration: configuration,
+      onFrame: { frame in
+        let value = transform(frame)
+        values.withLock { $0.append(value) }
+      }, onFailure: { _ in })
+    for unit in units { try #require(decoder.submit(unit) == .queued) }
     await decoder.flush()
     await decoder.close()
-    return frames.withLock { $0 }
+    return values.withLock { $0 }
   }
 
   /// The planes of a frame in order, without padding.
