@@ -24,7 +24,7 @@ struct Narrator {
   private var sourceChanges: UInt64 = 0
   private var sequenceRestarts: UInt64 = 0
   private var address: String?
-  private var delivery: TransportCounters.Delivery?
+  private var carriage: TransportCounters.Carriage?
   private var diagnosticsSaid: Set<TransportDiagnostic> = []
   private var rareKeysSaid = false
   private var soundChangesSaid: Set<SoundChange> = []
@@ -69,7 +69,7 @@ struct Narrator {
     if let local = status.transport.localAddress, local != address {
       address = local
       // Only a listener's sender has to know the port.
-      if status.transport.delivery == nil, !isAsking { remarks.append("listening on \(local)") }
+      if status.transport.carriage == nil, !isAsking { remarks.append("listening on \(local)") }
     }
     remarks += self.remarks(on: status.connection)
     for (place, words) in hints.all(.warning, status) where warningsGiven.insert(place).inserted {
@@ -109,8 +109,8 @@ struct Narrator {
       remarks += self.remarks(on: output, at: place)
     }
     guard isVerbose, let stream = status.stream else { return remarks }
-    if let way = status.transport.delivery, way != delivery {
-      delivery = way
+    if let way = status.transport.carriage, way != carriage {
+      carriage = way
       remarks.append("the media comes over \(way.rawValue)")
     }
     if phase != stream.phase, case .receiving(let codec, let payloadType) = stream.phase {

@@ -92,7 +92,7 @@ enum Statistics {
     object.add("delivered", counters.delivered)
     object.add("delivered_bytes", counters.deliveredBytes)
     object.add("empty", counters.empty)
-    object.add("delivery", counters.delivery?.rawValue)
+    object.add("delivery", counters.carriage?.rawValue)
     object.add(
       "diagnostics", counters.diagnostics.map { Remark($0.words, isWarning: $0.isWarning).text })
     // What this transport does not count is 0, so that the names are the same for all of them.

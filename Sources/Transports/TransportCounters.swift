@@ -7,8 +7,8 @@ public struct TransportCounters: Sendable, Hashable {
   public var deliveredBytes: UInt64 = 0
   /// Empty datagrams.
   public var empty: UInt64 = 0
-  /// How the media came in the end, where that is negotiated or was recorded.
-  public var delivery: Delivery?
+  /// How the media was carried in the end, where that is negotiated or was recorded.
+  public var carriage: Carriage?
   /// Whether the server asked for a digest of the password (RFC 7616).
   public var hasUsedDigest = false
   /// What the far end did that is not as it should be and was tolerated, each a sentence for the
@@ -17,8 +17,8 @@ public struct TransportCounters: Sendable, Hashable {
   /// The figures of its own counters, by what they were declared as.
   public private(set) var own: [TransportCounter: UInt64] = [:]
 
-  /// How media comes.
-  public enum Delivery: String, Sendable, Hashable {
+  /// What media is carried by.
+  public enum Carriage: String, Sendable, Hashable {
     /// In the connection.
     case tcp
     case udp
@@ -55,7 +55,7 @@ public struct TransportCounters: Sendable, Hashable {
   public func added(to earlier: TransportCounters) -> TransportCounters {
     var sum = self
     sum.localAddress = localAddress ?? earlier.localAddress
-    sum.delivery = delivery ?? earlier.delivery
+    sum.carriage = carriage ?? earlier.carriage
     sum.hasUsedDigest = hasUsedDigest || earlier.hasUsedDigest
     sum.delivered += earlier.delivered
     sum.deliveredBytes += earlier.deliveredBytes

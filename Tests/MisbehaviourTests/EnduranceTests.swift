@@ -55,7 +55,7 @@ struct EnduranceTests {
   /// closes it before.
   private static func cycle(_ port: Int, moment: Int) async throws {
     var options = TransportOptions()
-    options.rtsp.delivery = moment.isMultiple(of: 3) ? .udp : .tcp
+    options.rtsp.lowerTransport = moment.isMultiple(of: 3) ? .udp : .tcp
     let transport = try TransportCatalogue.standard.make(
       source: "rtsp://127.0.0.1:\(port)/stream", options: options,
       on: MultiThreadedEventLoopGroup.singleton.next())

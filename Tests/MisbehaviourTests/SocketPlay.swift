@@ -66,7 +66,8 @@ extension Script {
   var options: TransportOptions {
     var options = TransportOptions()
     // In the connection unless the script says otherwise: what most of them are about.
-    options.rtsp.delivery = RTSPConfiguration.Delivery(rawValue: given["delivery"] ?? "tcp") ?? .tcp
+    options.rtsp.lowerTransport =
+      RTSPConfiguration.LowerTransport(rawValue: given["delivery"] ?? "tcp") ?? .tcp
     options.rtsp.setsUpEverything = given["everything"] != nil
     if let user = given["user"], let password = given["password"] {
       options.rtsp.credentials = Credentials(user: user, password: password)

@@ -115,13 +115,13 @@ struct CatalogueTests {
 
   @Test func ifOnlyTheConnectionBroughtMediaTheNextOneTriesNothingElse() {
     var former = TransportCounters()
-    former.delivery = .tcp
+    former.carriage = .tcp
     var options = TransportOptions()
     TransportKind.rtsp.learn(&options, former)
-    #expect(options.rtsp.delivery == .tcp)
-    options.rtsp.delivery = .udp
+    #expect(options.rtsp.lowerTransport == .tcp)
+    options.rtsp.lowerTransport = .udp
     TransportKind.rtsp.learn(&options, former)
-    #expect(options.rtsp.delivery == .udp)
+    #expect(options.rtsp.lowerTransport == .udp)
   }
 
   @Test(arguments: [true, false])
@@ -133,7 +133,7 @@ struct CatalogueTests {
     TransportKind.http.learn(&options, former)
     #expect(options.rtsp.allowsBasic == !hasAsked)
     #expect(options.http.allowsBasic == !hasAsked)
-    #expect(options.rtsp.delivery == .automatic)
+    #expect(options.rtsp.lowerTransport == .automatic)
   }
 
   @Test(arguments: [

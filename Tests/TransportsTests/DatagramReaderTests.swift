@@ -239,7 +239,7 @@ struct DatagramReaderTests {
     var reader: DatagramReader?
     let made = DatagramReader(
       socket, as: .media, on: eventLoop, pacer: pacer,
-      delivering: .init(
+      for: .init(
         datagram: { datagram, _ in
           arrivals.append(datagram.arrival)
           switch arrivals.elements.count {

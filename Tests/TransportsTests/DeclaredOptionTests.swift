@@ -29,7 +29,7 @@ struct DeclaredOptionTests {
     #expect(options.hello.interval == .milliseconds(1500))
     #expect(options.sockets.bind == UDPTransport.LocalAddress(host: nil, port: 5004))
     #expect(options.sockets.receiveBuffer == 8192)
-    #expect(options.rtsp.delivery == .udp)
+    #expect(options.rtsp.lowerTransport == .udp)
     #expect(options.media.number == 2)
     #expect(options.rtspInEffect.selection == .number(2))
     #expect(options.rtsp.setsUpEverything)

@@ -34,7 +34,7 @@ final class FarEnd: Sendable {
         let address = try #require(socket.localAddress)
         let reader = DatagramReader(
           socket, as: .media, on: eventLoop, pacer: pacer,
-          delivering: .init(
+          for: .init(
             datagram: { received.append(($0.bytes, $1)) }, readCompleted: { _ in },
             failed: { Issue.record("the far end failed: \($0)") }))
         parts.value = (socket, reader)

@@ -30,11 +30,11 @@ struct ForeignTransportTests {
   @Test func itsOptionsReachItBesideTheOthers() throws {
     var options = TransportOptions()
     options[FlightPlan.self].altitude = 80
-    options[RTSPConfiguration.self].delivery = .tcp
+    options[RTSPConfiguration.self].lowerTransport = .tcp
     options.sockets.receiveBuffer = 4096
     let transport = try catalogue.make(source: "pigeon://loft/7", options: options, on: eventLoop)
     #expect((transport as? CarrierPigeon)?.plan.altitude == 80)
-    #expect(options.rtsp.delivery == .tcp)
+    #expect(options.rtsp.lowerTransport == .tcp)
     #expect(options[UDPTransport.SocketConfiguration.self].receiveBuffer == 4096)
     #expect(TransportOptions()[FlightPlan.self].altitude == 20)
   }

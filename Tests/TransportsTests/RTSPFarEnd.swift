@@ -192,11 +192,11 @@ final class RTSPFarEnd: Sendable {
 extension RTSPTransport {
   /// A transport for a server on this machine.
   convenience init(
-    _ source: String, _ delivery: RTSPConfiguration.Delivery = .tcp,
+    _ source: String, _ lowerTransport: RTSPConfiguration.LowerTransport = .tcp,
     configure: (inout RTSPConfiguration) -> Void = { _ in }
   ) throws {
     var configuration = RTSPConfiguration()
-    configuration.delivery = delivery
+    configuration.lowerTransport = lowerTransport
     configure(&configuration)
     try self.init(
       source: source, configuration: configuration,

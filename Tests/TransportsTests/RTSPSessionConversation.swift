@@ -134,12 +134,12 @@ struct Conversation {
 
   init(
     _ script: Script, url: String = "rtsp://camera/live",
-    delivery: RTSPConfiguration.Delivery = .tcp,
+    over lowerTransport: RTSPConfiguration.LowerTransport = .tcp,
     credentials: Credentials? = nil, purpose: RTSPSession.Purpose = .play,
     packetEvery: Int64? = 40, _ configure: (inout RTSPConfiguration) -> Void = { _ in }
   ) throws {
     var configuration = RTSPConfiguration()
-    configuration.delivery = delivery
+    configuration.lowerTransport = lowerTransport
     configure(&configuration)
     self.script = script
     self.packetEvery = packetEvery

@@ -70,7 +70,7 @@ struct RTSPSessionEndTests {
 
   @Test func whoIsWillingToWaitWaits() throws {
     var configuration = RTSPConfiguration()
-    configuration.delivery = .tcp
+    configuration.lowerTransport = .tcp
     var conversation = try Conversation(Self.script, packetEvery: nil)
     conversation.session = RTSPSession(
       configuration: configuration, url: try ServerURL(parsing: "rtsp://camera/live"),

@@ -7,7 +7,7 @@ import Testing
 struct RTSPSessionUDPTests {
   @Test func aServerThatSendsOverUDP() throws {
     var conversation = try Conversation(
-      ["DESCRIBE": [.oneVideo], "SETUP": [.udp]], delivery: .automatic)
+      ["DESCRIBE": [.oneVideo], "SETUP": [.udp]], over: .automatic)
     conversation.run(milliseconds: 20_000)
     #expect(
       conversation.transcript == [
@@ -33,14 +33,14 @@ struct RTSPSessionUDPTests {
   )
   func onlyThePortsOfTheAnswerCount(transport: String, expected: String) throws {
     var conversation = try Conversation(
-      ["DESCRIBE": [.oneVideo], "SETUP": [.setUp(transport)]], delivery: .udp)
+      ["DESCRIBE": [.oneVideo], "SETUP": [.setUp(transport)]], over: .udp)
     conversation.run()
     #expect(conversation.transcript.contains(expected))
   }
 
   @Test func encryptedSessionsKeepTheMediaInTheConnection() throws {
     var conversation = try Conversation(
-      ["DESCRIBE": [.oneVideo], "SETUP": [.tcp]], url: "rtsps://camera/live", delivery: .automatic)
+      ["DESCRIBE": [.oneVideo], "SETUP": [.tcp]], url: "rtsps://camera/live", over: .automatic)
     conversation.run()
     #expect(
       conversation.values(of: "Transport", in: "SETUP") == ["RTP/AVP/TCP;unicast;interleaved=0-1"])
@@ -49,7 +49,7 @@ struct RTSPSessionUDPTests {
   @Test func aServerThatCannotSendOverUDPIsAskedForTheConnectionAtOnce() throws {
     var conversation = try Conversation(
       ["DESCRIBE": [.oneVideo], "SETUP": [.status(461, "Unsupported Transport"), .tcp]],
-      delivery: .automatic)
+      over: .automatic)
     conversation.run()
     #expect(
       conversation.transcript.dropFirst(4) == [
@@ -62,7 +62,7 @@ struct RTSPSessionUDPTests {
 
   @Test func aFirewallThatLetsNothingThroughIsFoundOutInThreeSeconds() throws {
     var conversation = try Conversation(
-      ["DESCRIBE": [.oneVideo], "SETUP": [.udp, .tcp]], delivery: .automatic)
+      ["DESCRIBE": [.oneVideo], "SETUP": [.udp, .tcp]], over: .automatic)
     conversation.isUDPBlocked = true
     conversation.run(milliseconds: 60_000)
     #expect(
@@ -81,7 +81,7 @@ struct RTSPSessionUDPTests {
 
   @Test func aStreamThatComesNeitherWayIsGivenUp() throws {
     var conversation = try Conversation(
-      ["DESCRIBE": [.oneVideo], "SETUP": [.udp, .tcp]], delivery: .automatic, packetEvery: nil)
+      ["DESCRIBE": [.oneVideo], "SETUP": [.udp, .tcp]], over: .automatic, packetEvery: nil)
     conversation.run(milliseconds: 60_000)
     #expect(conversation.end == .failed(.noMedia(seconds: 5)))
     #expect(conversation.milliseconds == 8000)
@@ -91,7 +91,7 @@ struct RTSPSessionUDPTests {
 
   @Test func aStreamThatStopsDoesNotGoBackToAnything() throws {
     var conversation = try Conversation(
-      ["DESCRIBE": [.oneVideo], "SETUP": [.udp]], delivery: .automatic)
+      ["DESCRIBE": [.oneVideo], "SETUP": [.udp]], over: .automatic)
     conversation.run()
     conversation.isUDPBlocked = true
     conversation.run(milliseconds: 60_000)
@@ -101,18 +101,18 @@ struct RTSPSessionUDPTests {
 
   @Test func whoWantsUDPGetsNothingElse() throws {
     var conversation = try Conversation(
-      ["DESCRIBE": [.oneVideo], "SETUP": [.status(461)]], delivery: .udp)
+      ["DESCRIBE": [.oneVideo], "SETUP": [.status(461)]], over: .udp)
     conversation.run()
     #expect(conversation.end == .failed(.deliveryRefused))
     conversation = try Conversation(
-      ["DESCRIBE": [.oneVideo], "SETUP": [.udp]], delivery: .udp, packetEvery: nil)
+      ["DESCRIBE": [.oneVideo], "SETUP": [.udp]], over: .udp, packetEvery: nil)
     conversation.run(milliseconds: 60_000)
     #expect(conversation.end == .failed(.noMedia(seconds: 5)))
   }
 
   @Test func aServerThatAnswersWithChannelsIsFollowed() throws {
     var conversation = try Conversation(
-      ["DESCRIBE": [.oneVideo], "SETUP": [.tcp]], delivery: .automatic)
+      ["DESCRIBE": [.oneVideo], "SETUP": [.tcp]], over: .automatic)
     conversation.run(milliseconds: 20_000)
     #expect(
       conversation.transcript.dropFirst(4) == [
@@ -126,13 +126,13 @@ struct RTSPSessionUDPTests {
 
   @Test func withoutFreePortsTheConnectionIsUsed() throws {
     var conversation = try Conversation(
-      ["DESCRIBE": [.oneVideo], "SETUP": [.tcp]], delivery: .automatic)
+      ["DESCRIBE": [.oneVideo], "SETUP": [.tcp]], over: .automatic)
     conversation.hasNoPorts = true
     conversation.run()
     #expect(conversation.transcript.last == "playing")
     #expect(conversation.reports == [.portsUnavailable])
     conversation = try Conversation(
-      ["DESCRIBE": [.oneVideo], "SETUP": [.udp]], delivery: .udp)
+      ["DESCRIBE": [.oneVideo], "SETUP": [.udp]], over: .udp)
     conversation.hasNoPorts = true
     conversation.run()
     #expect(conversation.end == .notConnected)
@@ -140,7 +140,7 @@ struct RTSPSessionUDPTests {
 
   @Test func devicesThatWantAudioSetUpGetItOverUDP() throws {
     var conversation = try Conversation(
-      ["DESCRIBE": [.audioAndVideo], "SETUP": [.udp]], delivery: .udp
+      ["DESCRIBE": [.audioAndVideo], "SETUP": [.udp]], over: .udp
     ) { $0.setsUpEverything = true }
     conversation.run()
     #expect(
@@ -156,7 +156,7 @@ struct RTSPSessionUDPTests {
 
   @Test func aSessionOfRetransmissionsIsSetUpBehindItsMedia() throws {
     var conversation = try Conversation(
-      ["DESCRIBE": [Self.retransmissionSession], "SETUP": [.udp]], delivery: .udp
+      ["DESCRIBE": [Self.retransmissionSession], "SETUP": [.udp]], over: .udp
     ) { $0.selection = .firstVideo }
     conversation.run()
     #expect(conversation.session.setups.count == 2)
@@ -166,7 +166,7 @@ struct RTSPSessionUDPTests {
 
   @Test func orNotWhereTheServerRefusesThat() throws {
     var conversation = try Conversation(
-      ["DESCRIBE": [Self.retransmissionSession], "SETUP": [.udp, .status(461)]], delivery: .udp)
+      ["DESCRIBE": [Self.retransmissionSession], "SETUP": [.udp, .status(461)]], over: .udp)
     conversation.run()
     #expect(conversation.count(of: "PLAY") == 1)
     #expect(conversation.end == nil)
@@ -181,7 +181,7 @@ struct RTSPSessionUDPTests {
   func strangeAnswer(transport: String) throws {
     var conversation = try Conversation(
       ["DESCRIBE": [Self.retransmissionSession], "SETUP": [.udp, .setUp(transport)]],
-      delivery: .udp)
+      over: .udp)
     conversation.run()
     #expect(conversation.count(of: "PLAY") == 1)
     #expect(!conversation.transcript.contains("close ports"))
@@ -189,9 +189,9 @@ struct RTSPSessionUDPTests {
   }
 
   @Test func orForWhichThereAreNoPorts() throws {
-    for delivery in [RTSPConfiguration.Delivery.udp, .automatic] {
+    for lowerTransport in [RTSPConfiguration.LowerTransport.udp, .automatic] {
       var conversation = try Conversation(
-        ["DESCRIBE": [Self.retransmissionSession], "SETUP": [.udp]], delivery: delivery
+        ["DESCRIBE": [Self.retransmissionSession], "SETUP": [.udp]], over: lowerTransport
       ) { $0.selection = .firstVideo }
       conversation.mediaWithoutPorts = [2]
       conversation.run()
@@ -208,7 +208,7 @@ struct RTSPSessionUDPTests {
           .setUp("RTP/AVPF;multicast;destination=239.4.5.6;port=7000-7001"),
           .setUp("RTP/AVPF;multicast"),
         ],
-      ], delivery: .multicast)
+      ], over: .multicast)
     conversation.run()
     #expect(conversation.count(of: "PLAY") == 1)
     #expect(conversation.end == nil)
@@ -250,7 +250,7 @@ struct RTSPSessionUDPTests {
     ] as [Reply])
   func soundIsLeftOut(reply: Reply) throws {
     var conversation = try Conversation(
-      ["DESCRIBE": [.audioAndVideo], "SETUP": [.udp, reply]], delivery: .udp)
+      ["DESCRIBE": [.audioAndVideo], "SETUP": [.udp, reply]], over: .udp)
     conversation.run()
     #expect(conversation.transcript.last == "playing")
     #expect(
@@ -282,7 +282,7 @@ struct RTSPSessionUDPTests {
   )
   func theGroupOfTheAnswerIsJoined(transport: String, expected: String) throws {
     var conversation = try Conversation(
-      ["DESCRIBE": [Self.group], "SETUP": [.setUp(transport)]], delivery: .multicast)
+      ["DESCRIBE": [Self.group], "SETUP": [.setUp(transport)]], over: .multicast)
     conversation.run()
     #expect(conversation.values(of: "Transport", in: "SETUP") == ["RTP/AVP;multicast"])
     #expect(
@@ -299,7 +299,7 @@ struct RTSPSessionUDPTests {
   )
   func whatIsNoGroupIsNotJoined(transport: String) throws {
     var conversation = try Conversation(
-      ["DESCRIBE": [.oneVideo], "SETUP": [.setUp(transport)]], delivery: .multicast)
+      ["DESCRIBE": [.oneVideo], "SETUP": [.setUp(transport)]], over: .multicast)
     conversation.run()
     #expect(conversation.end == .failed(.deliveryRefused))
     #expect(!conversation.transcript.contains { $0.hasPrefix("join") })

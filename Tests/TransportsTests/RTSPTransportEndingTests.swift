@@ -21,9 +21,9 @@ import Testing
     }
   }
 
-  @Test(arguments: [RTSPConfiguration.Delivery.tcp, .udp])
+  @Test(arguments: [RTSPConfiguration.LowerTransport.tcp, .udp])
   func twoHundredSessionsClosedAtRandomMomentsLeaveNoDescriptor(
-    delivery: RTSPConfiguration.Delivery
+    lowerTransport: RTSPConfiguration.LowerTransport
   ) async throws {
     var random = SeededGenerator(seed: 5)
     var script = RTSPFarEnd.Script()
@@ -34,7 +34,7 @@ import Testing
     let streams = StreamRecord(on: loop)
     for _ in 0..<200 {
       var configuration = RTSPConfiguration()
-      configuration.delivery = delivery
+      configuration.lowerTransport = lowerTransport
       let transport = try RTSPTransport(
         source: server.url, configuration: configuration, on: loop)
       let sink = RecordingSink()
@@ -115,7 +115,7 @@ import Testing
   private enum Dialogue {
     static var configuration: RTSPConfiguration {
       var configuration = RTSPConfiguration()
-      configuration.delivery = .tcp
+      configuration.lowerTransport = .tcp
       return configuration
     }
 

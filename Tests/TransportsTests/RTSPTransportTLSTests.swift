@@ -21,7 +21,7 @@ struct RTSPTransportTLSTests {
     let sink = RecordingSink()
     try await transport.open(delivering: sink)
     #expect(try await sink.datagrams.first(1)[0].bytes == rtp(1, payload: 1388))
-    #expect(await transport.counters().delivery == .tcp)
+    #expect(await transport.counters().carriage == .tcp)
     transport.close()
     _ = try await server.closed.first(1)
   }

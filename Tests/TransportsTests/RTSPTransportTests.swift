@@ -27,7 +27,7 @@ struct RTSPTransportTests {
     #expect(!sink.completedReads.elements.isEmpty)
     let counters = await transport.counters()
     #expect(counters.delivered == 201)
-    #expect(counters.delivery == .tcp)
+    #expect(counters.carriage == .tcp)
     #expect(counters.localAddress?.hasPrefix("127.0.0.1:") == true)
 
     transport.sendFeedback(senderReport(ssrc: 9), track: 0)

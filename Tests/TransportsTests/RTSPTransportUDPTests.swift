@@ -60,7 +60,7 @@ struct RTSPTransportUDPTests {
     let reports = try await control.received.first(3)
     #expect(reports.map(\.bytes).contains(senderReport(ssrc: 9)))
     let counters = await transport.counters()
-    #expect(counters.delivery == .udp)
+    #expect(counters.carriage == .udp)
     #expect(counters.delivered == 3)
     #expect(counters.receiveBuffer > 0)
     #expect(counters.localAddress?.hasSuffix(":\(ports.media)") == true)
@@ -186,7 +186,7 @@ struct RTSPTransportUDPTests {
     let sink = RecordingSink()
     try await transport.open(delivering: sink)
     #expect(try await sink.datagrams.first(1)[0].bytes == rtp(1))
-    #expect(await transport.counters().delivery == .tcp)
+    #expect(await transport.counters().carriage == .tcp)
     transport.close()
     try await server.close()
   }
@@ -199,9 +199,9 @@ struct RTSPTransportUDPTests {
     let transport = try RTSPTransport(server.url, .automatic)
     let sink = RecordingSink()
     try await transport.open(delivering: sink)
-    #expect(await transport.counters().delivery == .udp)
+    #expect(await transport.counters().carriage == .udp)
     #expect(try await sink.datagrams.first(1, within: .seconds(10))[0].bytes == rtp(1))
-    let counters = try await transport.counters { $0.delivery == .tcp }
+    let counters = try await transport.counters { $0.carriage == .tcp }
     #expect(!counters.diagnostics.isEmpty)
     #expect(sink.descriptions.elements.count == 1)
     transport.close()
@@ -222,7 +222,7 @@ struct RTSPTransportUDPTests {
     }
     let server = try await RTSPFarEnd("127.0.0.1", script)
     var configuration = RTSPConfiguration()
-    configuration.delivery = .multicast
+    configuration.lowerTransport = .multicast
     var sockets = UDPTransport.SocketConfiguration()
     sockets.interface = "lo"
     let transport = try RTSPTransport(
@@ -230,7 +230,7 @@ struct RTSPTransportUDPTests {
       on: MultiThreadedEventLoopGroup.singleton.next())
     let sink = RecordingSink()
     try await transport.open(delivering: sink)
-    #expect(await transport.counters().delivery == .multicast)
+    #expect(await transport.counters().carriage == .multicast)
     try await sender.send(rtp(1), rtp(2), to: endpoint(group, port))
     #expect(try await sink.datagrams.first(2).map(\.bytes) == [rtp(1), rtp(2)])
     transport.close()

@@ -129,7 +129,7 @@ struct StreamContents {
       counters.empty = packets.emptyPackets
     case .capture(let capture):
       (counters.delivered, counters.deliveredBytes) = captured
-      counters.delivery = capture.delivery
+      counters.carriage = capture.carriage
       for remark in capture.remarks { counters.note(remark) }
     }
   }

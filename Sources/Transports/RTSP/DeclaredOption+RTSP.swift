@@ -5,16 +5,17 @@ extension DeclaredOption {
       "rtsp-transport", valueName: "way",
       help: """
         How the media comes: auto (over UDP, else in the connection), tcp, udp, multicast or http \
-        (in a connection through HTTP, port 80). (default: \(RTSPConfiguration().delivery.rawValue))
+        (in a connection through HTTP, port 80). \
+        (default: \(RTSPConfiguration().lowerTransport.rawValue))
         """, in: .rtsp,
-      read: { text -> RTSPConfiguration.Delivery? in
-        guard let delivery = RTSPConfiguration.Delivery(rawValue: text) else {
-          let known = RTSPConfiguration.Delivery.allCases.map(\.rawValue)
+      read: { text -> RTSPConfiguration.LowerTransport? in
+        guard let transport = RTSPConfiguration.LowerTransport(rawValue: text) else {
+          let known = RTSPConfiguration.LowerTransport.allCases.map(\.rawValue)
           throw OptionFault("--rtsp-transport must be \(DeclaredOption.choices(known))")
         }
-        return delivery
+        return transport
       },
-      apply: { value, options in options.rtsp.delivery = value }),
+      apply: { value, options in options.rtsp.lowerTransport = value }),
     stream,
     DeclaredOption(
       flag: "all-streams",

@@ -1,7 +1,7 @@
 /// The options of RTSP.
 public struct RTSPConfiguration: TransportOption, Hashable {
-  /// How the media is carried.
-  public enum Delivery: String, Sendable, Hashable, CaseIterable {
+  /// What the media is to be carried by (RFC 2326 §12.39).
+  public enum LowerTransport: String, Sendable, Hashable, CaseIterable {
     /// Over UDP, or in the connection when nothing arrives over UDP; always in the connection with
     /// TLS.
     case automatic = "auto"
@@ -24,7 +24,7 @@ public struct RTSPConfiguration: TransportOption, Hashable {
     case number(Int)
   }
 
-  public var delivery = Delivery.automatic
+  public var lowerTransport = LowerTransport.automatic
   /// In a catalogue, ``MediaChoice/number`` chooses from everything.
   public var selection = Selection.everything
   /// Encoding names of sound, in upper case, that is played by itself where there is no video.

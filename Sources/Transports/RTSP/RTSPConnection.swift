@@ -10,8 +10,8 @@ internal import RTPWire
 final class RTSPConnection: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
-  /// The owner's call-backs; all are called on the event loop.
-  struct Delivery {
+  /// What the owner is told; all are called on the event loop.
+  struct Owner {
     var opened: (Instant) -> Void
     var element: (RTSPElement, Instant) -> Void
     /// All elements of a read have been reported.
@@ -37,7 +37,7 @@ final class RTSPConnection: ChannelInboundHandler {
   private let connector: TCPConnector
   private let requests: HTTPTunnelRequests?
   private var tunnel: HTTPTunnel?
-  private var delivery: Delivery?
+  private var owner: Owner?
   private var input = RTSPInput()
   private var phase: Phase
   private var lastError: (any Error)?
@@ -65,12 +65,12 @@ final class RTSPConnection: ChannelInboundHandler {
 
   init(
     _ url: ServerURL, _ connector: TCPConnector, through requests: HTTPTunnelRequests?,
-    delivering delivery: Delivery
+    for owner: Owner
   ) {
     self.url = url
     self.connector = connector
     self.requests = requests
-    self.delivery = delivery
+    self.owner = owner
     phase = .connecting(TCPConnector.Attempts())
   }
 
@@ -99,7 +99,7 @@ final class RTSPConnection: ChannelInboundHandler {
   }
 
   private func connected(_ channel: any Channel, _ tls: TLSContext?) {
-    guard case .connecting = phase, delivery != nil else { return channel.close(promise: nil) }
+    guard case .connecting = phase, owner != nil else { return channel.close(promise: nil) }
     do {
       let pipeline = channel.pipeline.syncOperations
       if let requests {
@@ -124,7 +124,7 @@ final class RTSPConnection: ChannelInboundHandler {
 
   private func opened(_ channel: any Channel) {
     phase = .open(channel)
-    delivery?.opened(Self.now)
+    owner?.opened(Self.now)
   }
 
   /// The error for an opening that took too long, `seconds` in all, by the stage it has reached.
@@ -178,7 +178,7 @@ final class RTSPConnection: ChannelInboundHandler {
   /// Closes the connection once everything written has been sent, after ``closeDeadline`` at the
   /// latest; reports nothing more.
   func close() {
-    delivery = nil
+    owner = nil
     stall?.cancel()
     markTimer?.cancel()
     let channel: any Channel
@@ -208,7 +208,7 @@ final class RTSPConnection: ChannelInboundHandler {
   // MARK: Reading
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard let take = delivery?.element, !hasFailed else { return }
+    guard let take = owner?.element, !hasFailed else { return }
     arrival = Self.now
     hasRead = true
     let bytes = unwrapInboundIn(data)
@@ -220,7 +220,7 @@ final class RTSPConnection: ChannelInboundHandler {
   private func tell(_ take: (RTSPElement, Instant) -> Void) {
     do throws(RTSPError) {
       // The owner may close or hold the connection at any element.
-      while delivery != nil, !isHeld, let element = try input.next(at: arrival) {
+      while owner != nil, !isHeld, let element = try input.next(at: arrival) {
         take(element, arrival)
       }
     } catch {
@@ -234,7 +234,7 @@ final class RTSPConnection: ChannelInboundHandler {
   /// Nearly every read ends inside a frame, so the timer is not moved with each read. When it fires
   /// early, it only checks again.
   private func watch() {
-    guard stall == nil, !hasFailed, !isHeld, delivery != nil, let deadline = input.deadline else {
+    guard stall == nil, !hasFailed, !isHeld, owner != nil, let deadline = input.deadline else {
       return
     }
     let delay = max(arrival.nanoseconds(to: deadline), 0)
@@ -255,18 +255,18 @@ final class RTSPConnection: ChannelInboundHandler {
   private func fail(_ error: RTSPError, at now: Instant) {
     guard !hasFailed else { return }
     hasFailed = true
-    delivery?.inputFailed(error, now)
+    owner?.inputFailed(error, now)
   }
 
   /// While `isHeld`, does not read, so that the server has to wait, and reports nothing.
   func holdReading(_ isHeld: Bool) {
     guard case .open(let channel) = phase, isHeld != self.isHeld else { return }
     self.isHeld = isHeld
-    if !isHeld, let delivery, !hasFailed {
+    if !isHeld, let owner, !hasFailed {
       arrival = Self.now
-      tell(delivery.element)
+      tell(owner.element)
       // The owner may hold the connection again in this call-back.
-      self.delivery?.readCompleted(arrival)
+      self.owner?.readCompleted(arrival)
       guard !self.isHeld else { return }
       if hasEndedMeanwhile { return end(lastError) }
     }
@@ -302,7 +302,7 @@ final class RTSPConnection: ChannelInboundHandler {
     // A completed read may have brought nothing but a part of a TLS record.
     guard hasRead else { return }
     hasRead = false
-    delivery?.readCompleted(arrival)
+    owner?.readCompleted(arrival)
     if mark != nil {
       if mark?.noteRead(of: bytesOfRead, at: arrival) == true { setMark() }
       watchMark()
@@ -331,16 +331,16 @@ final class RTSPConnection: ChannelInboundHandler {
   }
 
   private func end(_ error: (any Error)?) {
-    guard let delivery else { return }
-    self.delivery = nil
+    guard let owner else { return }
+    self.owner = nil
     stall?.cancel()
     markTimer?.cancel()
     let wasOpen = if case .open = phase { true } else { false }
     phase = .closed
     if wasOpen {
-      delivery.closed(error, Self.now)
+      owner.closed(error, Self.now)
     } else {
-      delivery.failed(error ?? RTSPError.connectionClosed, Self.now)
+      owner.failed(error ?? RTSPError.connectionClosed, Self.now)
     }
   }
 

@@ -184,7 +184,7 @@ final class RTSPReceiver: PacketReceiver {
       url,
       TCPConnector(host: url.host, port: url.port, sockets: sockets, eventLoop: eventLoop),
       through: tunnel,
-      delivering: RTSPConnection.Delivery(
+      for: RTSPConnection.Owner(
         opened: { now in
           self.count.localAddress = self.connection?.addresses?.local.endpoint
           let remote = self.connection?.addresses?.remote.ipAddress
@@ -303,7 +303,7 @@ final class RTSPReceiver: PacketReceiver {
   /// The stream has begun: from now on the sink is told of the end.
   private func becomeOpen() {
     let selected = self.selected.flatMap { ports[$0] }
-    count.delivery = selected.map { $0.isMulticast ? .multicast : .udp } ?? .tcp
+    count.carriage = selected.map { $0.isMulticast ? .multicast : .udp } ?? .tcp
     guard let opening, let sink else { return }
     self.opening = nil
     if let description, !tracks.isEmpty {

@@ -102,7 +102,7 @@ extension RTSPSession {
         reconnections = 0
       }
       url = target
-      let staysOffUDP = target.isSecure && configuration.delivery == .automatic
+      let staysOffUDP = target.isSecure && configuration.lowerTransport == .automatic
       setups = RTSPSetups(carrier: staysOffUDP ? .connection : setups.carrier)
       connect(at: now)
     } catch {

@@ -88,7 +88,7 @@ extension RTSPSession {
   mutating func giveUpOnUDP(
     _ diagnostic: RTSPDiagnostic, error: RTSPError, at now: Instant
   ) {
-    guard configuration.delivery == .automatic, setups.carrier == .udp else {
+    guard configuration.lowerTransport == .automatic, setups.carrier == .udp else {
       return fail(error, at: now)
     }
     report(diagnostic)

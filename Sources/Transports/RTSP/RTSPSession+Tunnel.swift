@@ -4,7 +4,7 @@ internal import RTPWire
 extension RTSPSession {
   /// What opens the tunnel to the server, with the answer to the last challenge; `nil` without one.
   mutating func tunnel() -> HTTPTunnelRequests? {
-    guard configuration.delivery == .http else { return nil }
+    guard configuration.lowerTransport == .http else { return nil }
     let target = HTTPTunnelRequests.target(of: url)
     let get = authenticator.authorization(method: "GET", uri: target, attempts: &tunnelAttempts)
     // Both are one attempt.

@@ -72,7 +72,7 @@ struct RTSPSession: Sendable {
     origin = url
     authenticator = Authenticator(
       credentials: credentials, allowsBasic: configuration.allowsBasic, randomness: randomness)
-    setups = RTSPSetups(carrier: configuration.delivery.firstCarrier(isSecure: url.isSecure))
+    setups = RTSPSetups(carrier: configuration.lowerTransport.firstCarrier(isSecure: url.isSecure))
     redirections = Redirections(from: url)
     phase = .ended
     connect(at: now)
@@ -157,7 +157,7 @@ struct RTSPSession: Sendable {
       return
     }
     if setups.current?.role != .selected { return leaveOut(status: nil, at: now) }
-    guard configuration.delivery == .automatic, setups.carrier == .udp else {
+    guard configuration.lowerTransport == .automatic, setups.carrier == .udp else {
       leave(at: now)
       return end(.notConnected)
     }
@@ -243,7 +243,7 @@ struct RTSPSession: Sendable {
     guard case .playing(let start) = phase else { return nil }
     let mayFallBack =
       lastMedia == nil && setups.carrier == .udp
-      && configuration.delivery == .automatic
+      && configuration.lowerTransport == .automatic
     guard let limit = mayFallBack ? Self.udpPatience : silence else { return nil }
     return (max(lastMedia ?? start, start).advanced(by: limit), limit)
   }
@@ -258,7 +258,7 @@ struct RTSPSession: Sendable {
   static let maximumReconnections = 2
 }
 
-extension RTSPConfiguration.Delivery {
+extension RTSPConfiguration.LowerTransport {
   fileprivate func firstCarrier(isSecure: Bool) -> RTSPSetups.Carrier {
     switch self {
     case .automatic: isSecure ? .connection : .udp

@@ -21,7 +21,7 @@ public final class RTSPTransport: RTPTransport {
     on eventLoop: any EventLoop
   ) throws(TransportError) {
     (url, credentials) = try ServerURL.parse(
-      source: source, as: configuration.delivery == .http ? .rtspInHTTP : .rtsp,
+      source: source, as: configuration.lowerTransport == .http ? .rtspInHTTP : .rtsp,
       configured: configuration.credentials)
     self.configuration = configuration
     self.sockets = sockets
@@ -117,8 +117,8 @@ extension TransportKind {
     kind.describesMedia = { _ in true }
     kind.learn = { options, former in
       // If nothing came over UDP, the next connection need not try it again.
-      if options.rtsp.delivery == .automatic, former.delivery == .tcp {
-        options.rtsp.delivery = .tcp
+      if options.rtsp.lowerTransport == .automatic, former.carriage == .tcp {
+        options.rtsp.lowerTransport = .tcp
       }
       if former.hasUsedDigest { options.rtsp.allowsBasic = false }
     }

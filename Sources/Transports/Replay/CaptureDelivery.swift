@@ -45,8 +45,8 @@ struct CaptureDelivery {
   }
 
   /// How the media that is played was carried, once that is chosen.
-  var delivery: TransportCounters.Delivery? {
-    if case .playing(let choice) = stage { choice.delivery } else { nil }
+  var carriage: TransportCounters.Carriage? {
+    if case .playing(let choice) = stage { choice.carriage } else { nil }
   }
 
   mutating func append(_ bytes: ByteBuffer, at arrival: Instant) {

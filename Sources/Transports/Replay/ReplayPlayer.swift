@@ -43,7 +43,7 @@ final class ReplayPlayer {
     self.eventLoop = eventLoop
     self.sink = sink
     pace = speed.map { ReplayPace(speed: $0) }
-    counters.delivery = reader.delivery
+    counters.carriage = reader.carriage
     for remark in reader.remarks { counters.note(remark) }
   }
 

@@ -116,7 +116,7 @@ final class ReplayReader: @unchecked Sendable {
   }
 
   /// How the media that is played was carried, once that is chosen.
-  var delivery: TransportCounters.Delivery? { choice?.delivery }
+  var carriage: TransportCounters.Carriage? { choice?.carriage }
 
   /// What was chosen, and from how much, in words.
   private(set) var remarks: [TransportDiagnostic] = []

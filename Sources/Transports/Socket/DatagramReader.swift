@@ -16,10 +16,10 @@ public import RTPWire
 final class DatagramReader: ChannelInboundHandler {
   typealias InboundIn = AddressedEnvelope<ByteBuffer>
 
-  /// What to do with what was read; all three are called on the event loop.
+  /// Who takes what was read; all three are called on the event loop.
   ///
   /// It is an object, because to copy three closures for each datagram would take long.
-  final class Delivery {
+  final class Consumer {
     let datagram: (consuming Datagram, SocketAddress) -> Void
     let readCompleted: (Instant) -> Void
     /// SwiftNIO has closed the channel, although the reader was not paused.
@@ -36,7 +36,7 @@ final class DatagramReader: ChannelInboundHandler {
   private var socket: DatagramSocket?
   private let kind: Datagram.Channel
   private let eventLoop: any EventLoop
-  private var delivery: Delivery?
+  private var consumer: Consumer?
   private var channel: (any Channel)?
   private var pacer: ReadPacer
   private var inRead = 0
@@ -55,13 +55,13 @@ final class DatagramReader: ChannelInboundHandler {
 
   init(
     _ socket: DatagramSocket, as kind: Datagram.Channel, on eventLoop: any EventLoop,
-    pacer: ReadPacer = ReadPacer(), delivering delivery: Delivery
+    pacer: ReadPacer = ReadPacer(), for consumer: Consumer
   ) {
     self.socket = socket
     self.kind = kind
     self.eventLoop = eventLoop
     self.pacer = pacer
-    self.delivery = delivery
+    self.consumer = consumer
   }
 
   /// Starts reading, or continues after ``pause()``.
@@ -90,7 +90,7 @@ final class DatagramReader: ChannelInboundHandler {
       .withBoundSocket(descriptor)
       .map { channel in
         let reader = this.value
-        guard reader.delivery != nil else { return channel.close(promise: nil) }
+        guard reader.consumer != nil else { return channel.close(promise: nil) }
         reader.channel = channel
         reader.arm(channel)
       }
@@ -126,7 +126,7 @@ final class DatagramReader: ChannelInboundHandler {
   ///
   /// SwiftNIO keeps the reader for another turn of the loop, but the port must be free at once.
   func stop() {
-    delivery = nil
+    consumer = nil
     socket = nil
     follower = nil
     pause()
@@ -158,7 +158,7 @@ final class DatagramReader: ChannelInboundHandler {
   func channelInactive(context: ChannelHandlerContext) {
     guard channel != nil else { return }
     channel = nil
-    delivery?.failed(lastError ?? ChannelError.eof)
+    consumer?.failed(lastError ?? ChannelError.eof)
   }
 
   // MARK: Spaced reads
@@ -196,7 +196,7 @@ final class DatagramReader: ChannelInboundHandler {
     // Whether a sender is accepted follows from the header too, so it is read here.
     let header =
       kind == .media && !RTCPPacket.recognizes(bytes) ? try? RTPHeader(parsing: bytes) : nil
-    delivery?.datagram(
+    consumer?.datagram(
       Datagram(
         bytes: bytes, header: header, arrival: arrival, channel: kind, origin: origin), origin)
   }
@@ -204,7 +204,7 @@ final class DatagramReader: ChannelInboundHandler {
   private func readCompleted(next urgent: Int64? = nil) {
     let count = inRead
     inRead = 0
-    if count > 0 { delivery?.readCompleted(arrival) }
+    if count > 0 { consumer?.readCompleted(arrival) }
     guard channel != nil, !isFollowing else { return }
     let pause = pacer.delay(afterReading: count, now: Instant(NIODeadline.now()))
     follower?.follow(gathering: (pause ?? 0) >= ReadPacer.shortestGathering)

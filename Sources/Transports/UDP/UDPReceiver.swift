@@ -78,9 +78,9 @@ final class UDPReceiver: TrackReceiver {
         .warning(
           "port \(port) is taken, so the sender's RTCP is missed: its clock, and its goodbye"))
     }
-    media = DatagramReader(ports.media, as: .media, on: eventLoop, delivering: delivery())
+    media = DatagramReader(ports.media, as: .media, on: eventLoop, for: consumer())
     control = ports.control.map {
-      DatagramReader($0, as: .control, on: eventLoop, delivering: controlDelivery())
+      DatagramReader($0, as: .control, on: eventLoop, for: controlConsumer())
     }
     repairs = ports.repairs.map(reader)
   }
@@ -163,7 +163,7 @@ final class UDPReceiver: TrackReceiver {
   // MARK: - Receiving
 
   private func reader(of repair: Repair) -> DatagramReader {
-    DatagramReader(repair.socket, as: repair.channel, on: eventLoop, delivering: delivery())
+    DatagramReader(repair.socket, as: repair.channel, on: eventLoop, for: consumer())
   }
 
   func gather(for time: Duration) {
@@ -173,14 +173,14 @@ final class UDPReceiver: TrackReceiver {
 
   /// ``stop()`` ends what the readers and timers hold; weak references to this object would make
   /// every packet slower.
-  private func delivery() -> DatagramReader.Delivery {
-    delivery { [self] in receive($0, from: $1) }
+  private func consumer() -> DatagramReader.Consumer {
+    consumer { [self] in receive($0, from: $1) }
   }
 
-  private func delivery(
+  private func consumer(
     _ datagram: @escaping (consuming Datagram, SocketAddress) -> Void
-  ) -> DatagramReader.Delivery {
-    DatagramReader.Delivery(
+  ) -> DatagramReader.Consumer {
+    DatagramReader.Consumer(
       datagram: datagram,
       readCompleted: { [self] in sink?.readCompleted(at: $0) },
       failed: { [self] in end(.failed($0)) })
@@ -190,8 +190,8 @@ final class UDPReceiver: TrackReceiver {
   /// since media gathers.
   ///
   /// A goodbye that is heard before the last packets would not count.
-  private func controlDelivery() -> DatagramReader.Delivery {
-    delivery { [self] in
+  private func controlConsumer() -> DatagramReader.Consumer {
+    consumer { [self] in
       media?.readGathered()
       receive($0, from: $1)
     }

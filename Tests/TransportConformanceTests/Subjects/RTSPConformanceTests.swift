@@ -5,27 +5,28 @@ import TransportConformance
 import Transports
 
 @Suite(.serialized) struct RTSPConformanceTests {
-  @Test(arguments: [RTSPConfiguration.Delivery.tcp, .udp])
-  func rtspConforms(delivery: RTSPConfiguration.Delivery) async {
-    let report = await checkConformance(of: RTSPSubject(delivery: delivery))
+  @Test(arguments: [RTSPConfiguration.LowerTransport.tcp, .udp])
+  func rtspConforms(lowerTransport: RTSPConfiguration.LowerTransport) async {
+    let report = await checkConformance(of: RTSPSubject(lowerTransport: lowerTransport))
     #expect(report.isConforming, "\(report)")
   }
 
-  @Test(arguments: [RTSPConfiguration.Delivery.tcp, .udp])
-  func rtspConformsWrappedInSRTP(delivery: RTSPConfiguration.Delivery) async {
-    let report = await checkConformance(of: ProtectedSubject(RTSPSubject(delivery: delivery)))
+  @Test(arguments: [RTSPConfiguration.LowerTransport.tcp, .udp])
+  func rtspConformsWrappedInSRTP(lowerTransport: RTSPConfiguration.LowerTransport) async {
+    let report = await checkConformance(
+      of: ProtectedSubject(RTSPSubject(lowerTransport: lowerTransport)))
     #expect(report.isConforming, "\(report)")
   }
 }
 
 /// RTSP with a server that does as well as it must, in its connection or over UDP.
 private struct RTSPSubject: ConformanceSubject {
-  let delivery: RTSPConfiguration.Delivery
+  let lowerTransport: RTSPConfiguration.LowerTransport
 
-  var name: String { delivery == .tcp ? "RTSP, interleaved" : "RTSP over UDP" }
+  var name: String { lowerTransport == .tcp ? "RTSP, interleaved" : "RTSP over UDP" }
 
   var carrier: Carrier {
-    var carrier = delivery == .tcp ? Carrier() : Carrier.datagrams
+    var carrier = lowerTransport == .tcp ? Carrier() : Carrier.datagrams
     carrier.lacks[.orderlyEnd] = nil
     carrier.lacks[.byteStream] = nil
     // A server that says nothing has ten seconds for each response.
@@ -36,7 +37,7 @@ private struct RTSPSubject: ConformanceSubject {
   }
 
   func startFarEnd(_ behaviour: FarEndBehaviour) async throws -> any FarEnd {
-    try await RTSPServerEnd(behaviour, delivery)
+    try await RTSPServerEnd(behaviour, lowerTransport)
   }
 }
 
@@ -62,11 +63,13 @@ private final class RTSPServerEnd: FarEnd {
   private let peer: StreamPeer
   private let datagrams: DatagramPeer?
   private let dialogue: RTSPDialogue
-  private let delivery: RTSPConfiguration.Delivery
+  private let lowerTransport: RTSPConfiguration.LowerTransport
 
-  init(_ behaviour: FarEndBehaviour, _ delivery: RTSPConfiguration.Delivery) async throws {
-    self.delivery = delivery
-    let datagrams = delivery == .udp ? try await DatagramPeer.open() : nil
+  init(
+    _ behaviour: FarEndBehaviour, _ lowerTransport: RTSPConfiguration.LowerTransport
+  ) async throws {
+    self.lowerTransport = lowerTransport
+    let datagrams = lowerTransport == .udp ? try await DatagramPeer.open() : nil
     self.datagrams = datagrams
     let dialogue = RTSPDialogue(serverPort: datagrams?.port)
     self.dialogue = dialogue
@@ -86,7 +89,7 @@ private final class RTSPServerEnd: FarEnd {
 
   func makeTransport(on eventLoop: any EventLoop) throws -> any RTPTransport {
     var configuration = RTSPConfiguration()
-    configuration.delivery = delivery
+    configuration.lowerTransport = lowerTransport
     configuration.silence = .seconds(2)
     return try RTSPTransport(
       source: "rtsp://127.0.0.1:\(peer.port)/stream", configuration: configuration, on: eventLoop)

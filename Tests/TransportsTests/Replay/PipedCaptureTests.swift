@@ -86,7 +86,7 @@ struct PipedCaptureTests {
     #expect(datagrams.count == 2000)
     let counters = await piped.transport.counters()
     #expect(counters.delivered == 2000)
-    #expect(counters.delivery == .udp)
+    #expect(counters.carriage == .udp)
   }
 
   @Test func packetsComeOutAsTheyComeIn() async throws {

@@ -177,7 +177,7 @@ extension FlowChoice {
   }
 
   /// How the media was carried.
-  var delivery: TransportCounters.Delivery? {
+  var carriage: TransportCounters.Carriage? {
     switch flow.place {
     case .port: .udp
     case .channel: .tcp
