@@ -67,7 +67,7 @@ enum Statistics {
     object.add("codec", track.codecName)
     object.add("payload_type", track.payloadType.map(Double.init), digits: 0)
     object.add("ssrc", track.ssrc.map(Double.init), digits: 0)
-    object.add("decoded", track.isDecoded)
+    object.add("chosen", track.isChosen)
     object.add("packets", reception.delivered)
     object.add("bytes", reception.receivedBytes)
     object.add("lost", reception.lost)

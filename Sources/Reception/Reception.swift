@@ -46,7 +46,7 @@ public struct Reception: Sendable {
   let silence: Duration?
   /// The final state of the previous connection.
   let former: Former?
-  /// The track that is decoded.
+  /// The track whose pictures are handed on.
   var video: VideoStream
   /// All other tracks: first the described ones, then those found on the video's channel.
   var others: [Track] = []

@@ -4,7 +4,7 @@ public import RTPProcessor
 
 /// A snapshot of a session: the counters of every stage and of every track.
 public struct StreamStatus: Sendable {
-  /// Of the decoded track, as are the counters that follow.
+  /// Of the video, as are the counters that follow.
   public let phase: VideoStream.Phase
   public let reception: ReceptionStatistics
   public let defragmentation: DefragmentStatistics?
@@ -31,7 +31,7 @@ public struct StreamStatus: Sendable {
     clock = video.clock
     unrecognizedDatagrams = video.unrecognizedDatagrams
     tracks = reception.trackStatuses
-    sound = reception.soundTrack.map { TrackStatus(of: reception.others[$0]) }
+    sound = reception.soundTrack.map(reception.status(ofOther:))
     alignment = reception.alignment.source
   }
 }
@@ -45,7 +45,7 @@ extension Reception {
     for (index, place) in places.enumerated() {
       switch place {
       case .video: statuses.append(TrackStatus(of: video, at: index))
-      case .other(let other): statuses.append(TrackStatus(of: others[other]))
+      case .other(let index): statuses.append(status(ofOther: index))
       case .untracked: break
       }
     }
@@ -54,7 +54,11 @@ extension Reception {
       statuses.append(TrackStatus(of: video, at: nil))
     }
     // A source that has not proved itself is not a track.
-    let found = others.filter { $0.place == nil && $0.ssrc != nil }
-    return statuses + found.map(TrackStatus.init)
+    let found = others.indices.filter { others[$0].place == nil && others[$0].ssrc != nil }
+    return statuses + found.map(status(ofOther:))
+  }
+
+  fileprivate func status(ofOther index: Int) -> TrackStatus {
+    TrackStatus(of: others[index], isChosen: index == soundTrack)
   }
 }

@@ -15,8 +15,8 @@ public struct TrackStatus: Sendable {
   public let ssrc: UInt32?
   /// Timestamp ticks per second.
   public let clockRate: UInt32
-  /// Whether this track is decoded.
-  public let isDecoded: Bool
+  /// Whether this is the session's video, or its sound; all others are only counted.
+  public let isChosen: Bool
   /// Its sound; `nil` for tracks that are only counted.
   public let sound: SoundStatus?
   public let reception: ReceptionStatistics
@@ -35,14 +35,14 @@ public struct SoundStatus: Sendable {
 }
 
 extension TrackStatus {
-  init(of track: Track) {
+  init(of track: Track, isChosen: Bool) {
     place = track.place
     kind = track.media.kind
     codecName = track.media.encodingName
     payloadType = track.media.payloadType
     ssrc = track.ssrc
     clockRate = track.media.clockRate
-    isDecoded = false
+    self.isChosen = isChosen
     sound = track.sound.map { SoundStatus(format: $0.format, statistics: $0.statistics) }
     reception = track.processor.statistics
     clock = track.processor.clock
@@ -60,7 +60,7 @@ extension TrackStatus {
     }
     ssrc = video.ssrc
     clockRate = video.media.clockRate
-    isDecoded = true
+    isChosen = true
     sound = nil
     reception = video.reception
     clock = video.clock

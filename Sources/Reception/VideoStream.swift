@@ -3,7 +3,7 @@ public import Defragment
 public import RTPProcessor
 public import RTPWire
 
-/// The decoded track: datagrams and `now` go in, access units and a deadline come out.
+/// The track of the pictures: datagrams and `now` go in, access units and a deadline come out.
 ///
 /// If the codec or the payload type is unknown, the first packets are kept until it is recognized.
 /// They then take the normal path, with their original arrival times.
