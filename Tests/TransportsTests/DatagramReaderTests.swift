@@ -162,7 +162,7 @@ struct DatagramReaderTests {
     let readers = zip(sockets, [Datagram.Channel.media, .control]).map { socket, channel in
       DatagramReader(
         socket, as: channel, on: eventLoop, pacer: channel == .media ? pacer : ReadPacer(),
-        delivering: .init(
+        for: .init(
           datagram: { datagram, _ in received.append(datagram.channel) }, readCompleted: { _ in },
           failed: { Issue.record("the reader failed: \($0)") }))
     }
