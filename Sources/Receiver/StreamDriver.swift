@@ -106,7 +106,7 @@ final class StreamDriver: DatagramSink {
   private func proceed() {
     perform()
     surroundings.distribution.readCompleted()
-    let due = state.withValue { $0.reception.deadline }
+    guard let due = state.withValue({ $0.reception.deadline }) else { return }
     state.value.alarm.set(for: due, on: transport.eventLoop) { [self] in
       state.value.alarm.rang()
       state.value.reception.timePassed(to: .now)

@@ -4,7 +4,7 @@ internal import RTPWire
 /// A running RTSP session on its event loop: performs the session's actions, and reports the
 /// results to the session and the sink.
 ///
-/// Its connection and its timer keep it alive. The session always ends, and then it releases
+/// Its connection and its alarm keep it alive. The session always ends, and then it releases
 /// everything.
 final class RTSPReceiver: PacketReceiver {
   let eventLoop: any EventLoop
@@ -14,7 +14,7 @@ final class RTSPReceiver: PacketReceiver {
   var session: RTSPSession
   var connection: RTSPConnection?
   var ports: [Int: RTSPMediaPorts] = [:]
-  private var timer: (task: Scheduled<Void>, due: Instant)?
+  private var alarm = Alarm()
   private var opening: EventLoopPromise<Void>?
   /// The server's description, once it has come.
   private(set) var description: SessionDescription?
@@ -108,25 +108,16 @@ final class RTSPReceiver: PacketReceiver {
 
   // MARK: What is to be done
 
-  /// Performs the session's actions and sets the timer for its deadline.
+  /// Performs the session's actions and sets the alarm for its deadline.
   func act() {
     while let action = session.nextAction() { perform(action) }
     connection?.assignedChannels = session.assignedChannels
-    guard let deadline = session.deadline else {
-      timer?.task.cancel()
-      timer = nil
-      return
-    }
-    // If the deadline has moved later, the timer fires early, which does no harm.
-    if let timer, timer.due <= deadline { return }
-    timer?.task.cancel()
-    let delay = max(Self.now.nanoseconds(to: deadline), 0)
-    let task = eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(delay)) {
-      self.timer = nil
+    guard let deadline = session.deadline else { return alarm.cancel() }
+    alarm.set(for: deadline, on: eventLoop) {
+      self.alarm.rang()
       self.session.wake(at: Self.now)
       self.act()
     }
-    timer = (task, deadline)
   }
 
   private func perform(_ action: RTSPSession.Action) {

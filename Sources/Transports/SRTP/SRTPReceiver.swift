@@ -14,7 +14,7 @@ final class SRTPReceiver: DatagramSink {
     var reception: SRTPReception
     /// The questions to the supplier.
     var tasks: [SRTPKeyRequest: Task<Void, Never>] = [:]
-    var timer: (task: Scheduled<Void>, due: Instant)?
+    var alarm = Alarm()
     var delivered: (packets: UInt64, bytes: UInt64) = (0, 0)
     /// The authentic packets of the current read.
     ///
@@ -133,7 +133,7 @@ final class SRTPReceiver: DatagramSink {
 
   // MARK: What is to be done
 
-  /// Performs the actions and sets the timer for the deadline.
+  /// Performs the actions and sets the alarm for the deadline.
   private func act() {
     while let action = state.value.reception.nextAction() {
       switch action {
@@ -141,22 +141,13 @@ final class SRTPReceiver: DatagramSink {
       case .withdraw(let request): state.value.tasks.removeValue(forKey: request)?.cancel()
       }
     }
-    guard let deadline = state.value.reception.deadline else {
-      state.value.timer?.task.cancel()
-      state.value.timer = nil
-      return
-    }
-    // If the deadline has moved later, the timer fires early, which does no harm.
-    if let timer = state.value.timer, timer.due <= deadline { return }
-    state.value.timer?.task.cancel()
-    let delay = max(Self.now.nanoseconds(to: deadline), 0)
-    let task = eventLoop.scheduleTask(in: .nanoseconds(delay)) { [weak self] in
+    guard let deadline = state.value.reception.deadline else { return state.value.alarm.cancel() }
+    state.value.alarm.set(for: deadline, on: eventLoop) { [weak self] in
       guard let self else { return }
-      state.value.timer = nil
+      state.value.alarm.rang()
       state.value.reception.wake(at: Self.now)
       act()
     }
-    state.value.timer = (task, deadline)
   }
 
   private func ask(_ request: SRTPKeyRequest) {
