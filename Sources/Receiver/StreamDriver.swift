@@ -118,16 +118,10 @@ final class StreamDriver: DatagramSink {
     let distribution = surroundings.distribution
     while let action = state.value.reception.nextAction() {
       switch action {
-      case .deliver(let unit):
-        surroundings.activity.note()
-        let goesOn = distribution.deliver(unit)
-        state.value.reception.delivered(
-          goesOn: goesOn, isCrowded: distribution.isCrowded, at: .now)
+      case .deliver(let unit): delivered(goesOn: distribution.deliver(unit))
       case .deliverSound(let unit):
-        surroundings.activity.note()
         distribution.deliver(unit)
-        state.value.reception.delivered(
-          goesOn: true, isCrowded: distribution.isCrowded, at: .now)
+        delivered(goesOn: true)
       case .awaitRoom:
         distribution.whenRoom { [self] in
           submit { $0.roomAwaited(isCrowded: distribution.isCrowded, at: .now) }
@@ -145,6 +139,12 @@ final class StreamDriver: DatagramSink {
         state.value.finished?.succeed()
       }
     }
+  }
+
+  private func delivered(goesOn: Bool) {
+    state.value.reception.delivered(
+      goesOn: goesOn, isCrowded: surroundings.distribution.isCrowded, at: .now)
+    surroundings.activity.note()
   }
 }
 
