@@ -98,9 +98,9 @@ struct TransportHintTests {
         \.malformed,
         "came that are too short for this suite, or not SRTP: check the sender's suite and MKI"
       ),
-    ] as [(WritableKeyPath<SRTPCounters, UInt64> & Sendable, String)])
+    ] as [(any WritableKeyPath<SRTPCounters, UInt64> & Sendable, String)])
   func ofSRTP(
-    source: String, reason: (WritableKeyPath<SRTPCounters, UInt64> & Sendable, String)
+    source: String, reason: (any WritableKeyPath<SRTPCounters, UInt64> & Sendable, String)
   ) throws {
     func words(
       _ occasion: TransportHint.Occasion, _ count: UInt64, authentic: UInt64 = 0,
