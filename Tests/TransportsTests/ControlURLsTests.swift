@@ -17,7 +17,7 @@ struct ControlURLsTests {
     if let control { lines.append("a=control:\(control)") }
     let description = try SessionDescription(parsing: Array(lines.joined(separator: "\n").utf8))
     let urls = ControlURLs(response, requested: try ServerURL(parsing: requested))
-    let media = urls.media(of: description)
+    let media = urls.media(of: description, selected: 0)
     #expect(media.count == 1)
     return (try #require(media.first), urls.aggregate(of: description))
   }
@@ -150,6 +150,32 @@ struct ControlURLsTests {
     let urls = try urls(control, base: "rtsp://camera/live/")
     #expect(urls.media == ["rtsp://camera/live/", "rtsp://camera/live"])
     #expect(urls.aggregate == urls.media)
+  }
+
+  @Test(
+    arguments: [
+      (["track1", nil], [["rtsp://camera/live/track1"], []]),
+      (
+        [nil, "track2"],
+        [["rtsp://camera/live/", "rtsp://camera/live"], ["rtsp://camera/live/track2"]]
+      ),
+      ([nil, nil], [["rtsp://camera/live/", "rtsp://camera/live"], []]),
+      (["*", "*"], [["rtsp://camera/live/", "rtsp://camera/live"], []]),
+    ] as [([String?], [[String]])]
+  )
+  func theWholeStandsForTheSelectedSectionAlone(
+    controls: [String?], expected: [[String]]
+  ) throws {
+    var lines = ["v=0", "o=-"]
+    for control in controls {
+      lines.append("m=video 0 RTP/AVP 96")
+      if let control { lines.append("a=control:\(control)") }
+    }
+    let description = try SessionDescription(parsing: Array(lines.joined(separator: "\n").utf8))
+    var response = RTSPResponse(status: 200, reason: "OK")
+    response.headers.add("Content-Base", "rtsp://camera/live/")
+    let urls = ControlURLs(response, requested: try ServerURL(parsing: "rtsp://camera/live"))
+    #expect(urls.media(of: description, selected: 0) == expected)
   }
 
   @Test func theCompanionOfAxisIsPlayedByTheURLOfItsSession() throws {

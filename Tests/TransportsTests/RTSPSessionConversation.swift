@@ -42,6 +42,10 @@ struct Reply: Sendable {
   }
 
   static func description(_ lines: String..., base: String? = nil) -> Reply {
+    description(lines, base: base)
+  }
+
+  static func description(_ lines: [String], base: String? = nil) -> Reply {
     Reply(
       fields: base.map { [("Content-Base", $0)] } ?? [],
       body: (["v=0", "o=- 0 0 IN IP4 127.0.0.1", "s=-", "t=0 0"] + lines).joined(separator: "\r\n"))

@@ -143,6 +143,69 @@ struct RTSPSessionDialogueTests {
     #expect(conversation.transcript.last == "playing")
   }
 
+  /// A server with one track takes a second SETUP of the whole for one of that track again.
+  @Test(
+    "a stream without a URL is left out beside others",
+    arguments: [
+      (0, ["track1"], [1]), (0, [nil], [1]), (1, ["track1"], [0]), (1, [nil], [0]),
+      (0, ["track1", "track3"], [1]),
+    ] as [(Int, [String?], [Int])],
+    [RTSPConfiguration.Delivery.tcp, .udp])
+  func streamWithoutURL(
+    _ place: (video: Int, controls: [String?], leftOut: [Int]), delivery: RTSPConfiguration.Delivery
+  ) throws {
+    var sections = place.controls.enumerated().map { index, control in
+      [index == 0 ? "m=video 0 RTP/AVP 96" : "m=audio 0 RTP/AVP 8"]
+        + (control.map { ["a=control:\($0)"] } ?? [])
+    }
+    sections.insert(["m=audio 0 RTP/AVP 0"], at: 1 - place.video)
+    let answers: [Reply] =
+      delivery == .tcp
+      ? [.tcp, .setUp("RTP/AVP/TCP;unicast;interleaved=2-3")]
+      : [.udp, .setUp("RTP/AVP;unicast;client_port=5002-5003;server_port=6002-6003")]
+    var conversation = try Conversation(
+      ["DESCRIBE": [.description(sections.flatMap { $0 })], "SETUP": answers], delivery: delivery)
+    conversation.run()
+    #expect(conversation.transcript.last == "playing")
+    #expect(
+      conversation.requests.filter { $0.method == "SETUP" }.map(\.uri)
+        == place.controls.map { "rtsp://camera/live" + ($0.map { "/\($0)" } ?? "") })
+    #expect(conversation.reports == place.leftOut.map { .streamWithoutURL(media: $0) })
+    guard delivery == .tcp else { return }
+    let now = conversation.now
+    #expect(conversation.session.route(channel: 0, at: now) == .deliver(.media, track: 0))
+    #expect(
+      conversation.session.route(channel: 2, at: now)
+        == (place.controls.count > 1 ? .deliver(.media, track: 1) : .unassigned))
+  }
+
+  @Test func aRetransmissionWithoutAURLIsLeftOut() throws {
+    let description = Reply.description(
+      "a=group:FID 1 2", "m=video 0 RTP/AVPF 96", "a=mid:1", "a=rtpmap:96 H264/90000",
+      "a=control:track1", "m=video 0 RTP/AVPF 97", "a=mid:2", "a=rtpmap:97 rtx/90000",
+      "a=fmtp:97 apt=96")
+    var conversation = try Conversation(["DESCRIBE": [description], "SETUP": [.tcp]])
+    conversation.run()
+    #expect(conversation.transcript.last == "playing")
+    #expect(conversation.count(of: "SETUP") == 1)
+    #expect(conversation.reports == [.streamWithoutURL(media: 1)])
+  }
+
+  @Test func theStreamThatMustNotFailMayHaveNoURLBesideOthers() throws {
+    let description = Reply.description(
+      "m=audio 0 RTP/AVP 0", "a=control:track1", "m=video 0 RTP/AVP 96",
+      "a=rtpmap:96 H264/90000")
+    var conversation = try Conversation([
+      "DESCRIBE": [description],
+      "SETUP": [.tcp, .setUp("RTP/AVP/TCP;unicast;interleaved=2-3")],
+    ])
+    conversation.run()
+    #expect(
+      conversation.requests.filter { $0.method == "SETUP" }.map(\.uri)
+        == ["rtsp://camera/live", "rtsp://camera/live/track1"])
+    #expect(conversation.reports.isEmpty)
+  }
+
   // MARK: Channels
 
   @Test(

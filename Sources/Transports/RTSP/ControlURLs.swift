@@ -26,14 +26,17 @@ struct ControlURLs: Sendable, Hashable {
     usable(forms(of: description.control) + [base.text, requested.text])
   }
 
-  /// The URLs for SETUP, for each media section; never empty.
-  func media(of description: SessionDescription) -> [[String]] {
-    let aggregate = aggregate(of: description)
+  /// The URLs for SETUP, for each media section; none where the section has no control attribute.
+  ///
+  /// Each of several sections must have one (RFC 2326 §C.2). Where the `selected` one has none, it
+  /// is set up by the URL of the whole, which is right if it is the only one. By that URL no other
+  /// can be: FFmpeg and live555 try, and a server with one track then sets up the same track anew.
+  func media(of description: SessionDescription, selected: Int?) -> [[String]] {
     // FFmpeg and gortsplib resolve relative attributes against an absolute URL of the session.
     let session = description.control.flatMap { requested.absolute($0) }
-    return description.media.map { media in
+    return description.media.enumerated().map { index, media in
       let forms = usable(forms(of: media.control, session: session))
-      return forms.isEmpty ? aggregate : forms
+      return forms.isEmpty && index == selected ? aggregate(of: description) : forms
     }
   }
 

@@ -32,6 +32,9 @@ public enum RTSPDiagnostic: Sendable, Hashable {
   case portsUnavailable
   /// Another stream than the selected one was refused with this status, or could not be set up.
   case streamLeftOut(media: Int, status: Int?)
+  /// Another stream than the selected one has no URL in the description (`a=control`), so it cannot
+  /// be set up.
+  case streamWithoutURL(media: Int)
   /// The server refused this method as a keep-alive.
   case keepAliveRefused(method: String)
   /// The position in RTP-Info is implausible and is ignored.
@@ -70,6 +73,8 @@ extension RTSPDiagnostic: CustomStringConvertible {
     case .streamLeftOut(let media, let status):
       let answer = status.map { " (the server answered SETUP with \($0))" } ?? ""
       return "stream \(media) could not be set up\(answer); the others play without it"
+    case .streamWithoutURL(let media):
+      return "the description has no URL for stream \(media) (a=control); the others play without it"
     case .keepAliveRefused(let method): return "\(method) was refused as a keep-alive"
     case .suspiciousPosition: return "the position in RTP-Info is not used"
     case .unassignedChannel(let channel): return "data came on channel \(channel), which is unknown"

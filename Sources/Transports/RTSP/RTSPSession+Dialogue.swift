@@ -161,18 +161,18 @@ extension RTSPSession {
     guard response.isSuccess else { return refuse(response, to: exchange, at: now) }
     do throws(RTSPError) {
       let description = try SessionDescription(answering: response)
+      let selected = description.index(
+        of: configuration.selection, orSoundOf: configuration.soundEncodings)
       guard purpose == .play else {
-        perform(
-          .describe(
-            description,
-            selected: description.index(
-              of: configuration.selection, orSoundOf: configuration.soundEncodings), tracks: []))
+        perform(.describe(description, selected: selected, tracks: []))
         return end(.finished)
       }
       let base = ControlURLs(response, requested: url)
       aggregateURLs = base.aggregate(of: description)
       try setups.choose(
-        from: description, urls: base.media(of: description), configuration: configuration)
+        selected, from: description, urls: base.media(of: description, selected: selected),
+        configuration: configuration)
+      for media in setups.streamsWithoutURL { report(.streamWithoutURL(media: media)) }
       // Servers without an aggregate URL accept PLAY on a single stream (§10.5).
       if let stream = setups.selected { aggregateURLs += stream.urls }
       // After a reconnection DESCRIBE is sent again, but its answer is not used: Hikvision cameras

@@ -57,6 +57,8 @@ struct RTSPSetups: Sendable {
   private(set) var assignedChannels: [UInt8] = []
   /// The indices, in the description, of the streams that are delivered.
   private(set) var tracks: [Int] = []
+  /// The indices, in the description, of streams that cannot be set up, because they have no URL.
+  private(set) var streamsWithoutURL: [Int] = []
   /// The channels on which RTCP goes back, by track.
   private var feedbackChannels: [Int: UInt8] = [:]
 
@@ -102,24 +104,25 @@ struct RTSPSetups: Sendable {
     }
   }
 
-  /// Chooses the streams from a description.
+  /// Chooses the streams from a description: the `selected` one, which has a URL, and others.
   ///
   /// - Throws: an error when there is no such stream, or it cannot be received.
   mutating func choose(
-    from description: SessionDescription, urls: [[String]], configuration: RTSPConfiguration
+    _ selected: Int?, from description: SessionDescription, urls: [[String]],
+    configuration: RTSPConfiguration
   ) throws(RTSPError) {
     let media = description.media
-    guard
-      let index = description.index(
-        of: configuration.selection, orSoundOf: configuration.soundEncodings)
-    else {
+    guard let index = selected else {
       if case .number = configuration.selection { throw .noSuchStream(configuration.selection) }
       throw configuration.soundEncodings.isEmpty ? .noSuchStream(.firstVideo) : .noKnownMedia
     }
     guard let profile = media[index].rtpProfile else {
       throw .unsupportedProfile(media[index].profile)
     }
-    tracks = description.tracks(with: index, of: configuration.selection)
+    func hasURL(_ place: Int) -> Bool { urls.indices.contains(place) && !urls[place].isEmpty }
+    let wanted = description.tracks(with: index, of: configuration.selection)
+    tracks = wanted.filter(hasURL)
+    streamsWithoutURL = wanted.filter { !hasURL($0) }
     var chosen: [(index: Int, role: Role, profile: String, track: Int)] = []
     // The stream that must not fail comes first, with channels 0 and 1, which every device knows.
     for track in tracks.indices.sorted(by: { tracks[$0] == index && tracks[$1] != index }) {
@@ -137,14 +140,15 @@ struct RTSPSetups: Sendable {
           ? nil : media[other].rtpProfile.map { (other, .unwanted, $0, 0) }
       }
     }
+    streamsWithoutURL += chosen.map(\.index).filter { !hasURL($0) }
+    chosen.removeAll { !hasURL($0.index) }
     restart(over: carrier)
     form = 0
     acceptedForm = 0
     setups = chosen.enumerated().map { place, choice in
       Setup(
-        media: choice.index, role: choice.role, track: choice.track,
-        urls: urls.indices.contains(choice.index) ? urls[choice.index] : [], ports: nil,
-        profile: choice.profile, group: media[choice.index].group,
+        media: choice.index, role: choice.role, track: choice.track, urls: urls[choice.index],
+        ports: nil, profile: choice.profile, group: media[choice.index].group,
         channel: UInt8(clamping: min(2 * place, 254)))
     }
   }
