@@ -170,6 +170,32 @@ struct GrowingSourceTests {
     #expect(try server.stop() == 0, "\(server.process.standardError)")
   }
 
+  /// What is followed need not be there yet, and begins at a key picture; the other file is whole.
+  @Test func oneFileIsFollowedAndAnotherIsPlayed() throws {
+    let clip = try Clip.h264.get()
+    let folder = try TemporaryFolder()
+    let server = try RTSPSendTests.Server(
+      [(folder("cam.h264"), "in/cam"), (clip.path, "film")], ["--follow-only", "in/cam"])
+    _ = try server.process.waitForLine(#/waiting for/#)
+    try FileManager.default.copyItem(atPath: clip.path, toPath: folder("cam.h264"))
+    _ = try server.process.waitForLine(#/following/#)
+    for (name, options) in [("in/cam", ["--frames", "1"]), ("film", [])] {
+      let output = try Scratch.path("y4m")
+      let receiver = try RunningProcess(
+        Product.rtpRecv, [server.url(name), "--rtsp-transport", "tcp", "-o", output] + options)
+      #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+      let hashes = try FFmpeg.frameHashes(of: output)
+      if name == "film" {
+        #expect(hashes == clip.hashes)
+      } else {
+        // A group has 60 pictures.
+        let keys = stride(from: 0, to: clip.frames, by: 60).map { [clip.hashes[$0]] }
+        #expect(keys.contains(hashes))
+      }
+    }
+    #expect(try server.stop() == 0, "\(server.process.standardError)")
+  }
+
   @Test(arguments: [true, false]) func aSignalEndsIt(isWaiting: Bool) throws {
     let clip = try Clip.h264.get()
     let folder = try TemporaryFolder()

@@ -279,6 +279,14 @@ struct RTSPSendTests {
       (["pattern", "rtsp://:0/a", "--hello", "x"], "--hello has no effect with rtsp://"),
       (["pattern", "rtsp://:0/a", "--sdp", "x"], "describes its streams itself"),
       (["film.mp4", "rtsp://:0/a", "--loop", "3"], "'forever' with rtsp://"),
+      (["film.mp4", "rtsp://:0/a", "--follow-only", "b"], "takes the name of a file"),
+      (["pattern", "rtsp://:0/a", "--follow-only", "a"], "takes the name of a file"),
+      (["film.mp4", "udp://127.0.0.1:9", "--follow-only", "a"], "takes the name of a file"),
+      (["film.mp4", "rtsp://:0/a", "--follow-only", "a", "--follow"], "leave one out"),
+      (
+        ["film.mp4", "rtsp://:0/a", "--follow-only", "a", "--loop", "forever"],
+        "no effect with --follow"
+      ),
       (["pattern", "rtsp://:0/a", "--multicast", "239.1.1.1:5001"], "--multicast"),
       (["pattern", "rtsp://:0/a", "--multicast", "10.1.1.1:5000"], "--multicast"),
       (["pattern", "rtsp://:0/a", "--accounts", "/dev/null"], "is not a file"),

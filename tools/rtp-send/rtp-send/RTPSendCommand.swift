@@ -70,6 +70,9 @@ struct RTPSendCommand: AsyncParsableCommand {
           rtp-send pattern udp://127.0.0.1:5004 --loss 0.01 --reorder 0.05,5 --seed 7
         A camera and a film, for any RTSP client:
           rtp-send pattern rtsp://:8554/camera film.mp4 rtsp://:8554/film
+        What a recorder is writing, and a film from its beginning:
+          rtp-send 'cam-%05d.mp4' rtsp://:8554/cam film.mp4 rtsp://:8554/film \\
+            --follow-only cam
 
       PLANS
         A plan says on each line from when to when something holds, in seconds since
@@ -300,8 +303,9 @@ struct RTPSendCommand: AsyncParsableCommand {
         throw ValidationError("--audio has no effect with a camera")
       }
     }
-    guard media.follow else { return }
-    guard sources.contains(where: { $0 != "pattern" && $0 != "-" && !Self.isCamera($0) }) else {
+    try checkFollowedNames()
+    guard media.follow || !media.followOnly.isEmpty else { return }
+    guard sources.contains(where: Self.isFile) else {
       throw ValidationError("--follow has an effect with files alone")
     }
     let typed = [
@@ -312,6 +316,24 @@ struct RTPSendCommand: AsyncParsableCommand {
       throw ValidationError(
         "\(option) has no effect with --follow, which sends pictures as they are written")
     }
+  }
+
+  /// Throws if a name that is to be followed is not that of a file.
+  private func checkFollowedNames() throws {
+    for name in media.followOnly {
+      let isFollowed = try pairs.contains { source, destination in
+        guard case .serveRTSP(_, _, name, _) = destination else { return false }
+        return Self.isFile(source)
+      }
+      guard isFollowed else {
+        throw ValidationError(
+          "--follow-only takes the name of a file, as in FILE rtsp://…/NAME, not '\(name)'")
+      }
+    }
+  }
+
+  private static func isFile(_ source: String) -> Bool {
+    source != "pattern" && source != "-" && !isCamera(source)
   }
 
   /// Whether a source is a device of V4L2.

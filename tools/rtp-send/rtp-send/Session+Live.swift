@@ -9,14 +9,14 @@ extension Session {
   }
 
   /// Whether the source is still being made.
-  func isLive(_ source: String) -> Bool {
+  func isLive(_ source: String, _ destination: Destination) -> Bool {
     source == "-" || RTPSendCommand.isCamera(source)
-      || (command.media.follow && source != "pattern")
+      || (command.media.follows(to: destination) && source != "pattern")
   }
 
   /// What is still being made, if the source is.
   func liveStream(_ source: String, _ destination: Destination) throws -> LiveStream? {
-    guard isLive(source) else { return nil }
+    guard isLive(source, destination) else { return nil }
     let readership = destination.readership(ofPipe: source == "-")
     if source == "-" {
       var wanted: Set<LiveStream.Track> = command.sound.noVideo ? [] : [.video]

@@ -26,7 +26,8 @@ struct Session {
     let seed = command.impairments.seed ?? UInt64.random(in: 0...UInt64(UInt32.max))
     if let count = command.load.streams { return try await send(count, seed: seed) }
     // Before live sources say anything: whoever reads it may end them at once.
-    var signals = try command.pairs.contains { isLive($0.source) } ? TerminationSignals() : nil
+    var signals =
+      try command.pairs.contains { isLive($0.source, $0.destination) } ? TerminationSignals() : nil
     defer { signals?.cancel() }
     let lives = try command.pairs.map { try liveStream($0.source, $0.destination) }
     defer { for live in lives { live?.stop() } }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import RTPSend
 
 struct SourceOptions: ParsableArguments {
   @Option(
@@ -28,6 +29,14 @@ struct SourceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
+      --follow for the source under this name of rtsp:// alone, where others are files that have an \
+      end; once for each.
+      """, valueName: "name"))
+  var followOnly: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      """
       With --follow: where the parameter sets are, if the files do not have them before they are \
       closed: an elementary stream, or an MP4 that the same writer has closed.
       """, valueName: "file"))
@@ -40,9 +49,18 @@ struct SourceOptions: ParsableArguments {
     if let fps, !(fps > 0 && fps <= 1000) {
       throw ValidationError("--fps must be above 0, to 1000")
     }
-    guard parameterSets == nil || follow else {
+    guard !follow || followOnly.isEmpty else {
+      throw ValidationError("--follow is for all sources, --follow-only for some; leave one out")
+    }
+    guard parameterSets == nil || follow || !followOnly.isEmpty else {
       throw ValidationError("--parameter-sets has no effect without --follow")
     }
     if let frames, frames < 1 { throw ValidationError("--frames must be at least 1") }
+  }
+
+  /// Whether what goes there is still being written, if it is a file.
+  func follows(to destination: Destination) -> Bool {
+    guard case .serveRTSP(_, _, let name, _) = destination else { return follow }
+    return follow || followOnly.contains(name)
   }
 }
