@@ -150,9 +150,10 @@ struct RTSPSessionDialogueTests {
       (0, ["track1"], [1]), (0, [nil], [1]), (1, ["track1"], [0]), (1, [nil], [0]),
       (0, ["track1", "track3"], [1]),
     ] as [(Int, [String?], [Int])],
-    [RTSPConfiguration.Delivery.tcp, .udp])
+    [RTSPConfiguration.LowerTransport.tcp, .udp])
   func streamWithoutURL(
-    _ place: (video: Int, controls: [String?], leftOut: [Int]), delivery: RTSPConfiguration.Delivery
+    _ place: (video: Int, controls: [String?], leftOut: [Int]),
+    lowerTransport: RTSPConfiguration.LowerTransport
   ) throws {
     var sections = place.controls.enumerated().map { index, control in
       [index == 0 ? "m=video 0 RTP/AVP 96" : "m=audio 0 RTP/AVP 8"]
@@ -160,18 +161,19 @@ struct RTSPSessionDialogueTests {
     }
     sections.insert(["m=audio 0 RTP/AVP 0"], at: 1 - place.video)
     let answers: [Reply] =
-      delivery == .tcp
+      lowerTransport == .tcp
       ? [.tcp, .setUp("RTP/AVP/TCP;unicast;interleaved=2-3")]
       : [.udp, .setUp("RTP/AVP;unicast;client_port=5002-5003;server_port=6002-6003")]
     var conversation = try Conversation(
-      ["DESCRIBE": [.description(sections.flatMap { $0 })], "SETUP": answers], delivery: delivery)
+      ["DESCRIBE": [.description(sections.flatMap { $0 })], "SETUP": answers],
+      over: lowerTransport)
     conversation.run()
     #expect(conversation.transcript.last == "playing")
     #expect(
       conversation.requests.filter { $0.method == "SETUP" }.map(\.uri)
         == place.controls.map { "rtsp://camera/live" + ($0.map { "/\($0)" } ?? "") })
     #expect(conversation.reports == place.leftOut.map { .streamWithoutURL(media: $0) })
-    guard delivery == .tcp else { return }
+    guard lowerTransport == .tcp else { return }
     let now = conversation.now
     #expect(conversation.session.route(channel: 0, at: now) == .deliver(.media, track: 0))
     #expect(
