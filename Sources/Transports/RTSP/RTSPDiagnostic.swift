@@ -74,7 +74,8 @@ extension RTSPDiagnostic: CustomStringConvertible {
       let answer = status.map { " (the server answered SETUP with \($0))" } ?? ""
       return "stream \(media) could not be set up\(answer); the others play without it"
     case .streamWithoutURL(let media):
-      return "the description has no URL for stream \(media) (a=control); the others play without it"
+      return
+        "the description has no URL for stream \(media) (a=control); the others play without it"
     case .keepAliveRefused(let method): return "\(method) was refused as a keep-alive"
     case .suspiciousPosition: return "the position in RTP-Info is not used"
     case .unassignedChannel(let channel): return "data came on channel \(channel), which is unknown"

@@ -37,8 +37,8 @@ struct Playback {
 
   /// The planes of all frames in order, without padding.
   static func decode(_ units: [AccessUnit]) async throws -> (frames: Int, bytes: Data) {
-    let samples = try await decode(units) { samples(of: $0) }
-    return (samples.count, Data(samples.joined()))
+    let planes = try await decode(units) { samples(of: $0) }
+    return (planes.count, Data(planes.joined()))
   }
 
   /// The frames that `units` hold.
