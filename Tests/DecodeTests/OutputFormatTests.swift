@@ -1,4 +1,5 @@
 import Bitstream
+import BlockingIO
 import Decode
 import Defragment
 import NIOCore

@@ -1,3 +1,4 @@
+import BlockingIO
 import Decode
 import Defragment
 import Testing
