@@ -53,7 +53,7 @@ public protocol RTPTransport: Sendable {
 
   /// Sends a compound RTCP packet about a track to the far end of its media, if that is known.
   ///
-  /// `track` is that of ``Datagram/track``; for an unknown one, nothing is sent.
+  /// `track` is that of `Datagram.track`; for an unknown one, nothing is sent.
   func sendFeedback(_ bytes: ByteBuffer, track: Int)
 
   /// Holds the far end while `isHeld`, if the carrier can; otherwise does nothing.

@@ -22,7 +22,7 @@ public struct SRTPCounters: Sendable, Hashable {
   /// Roll-over counters tried on copies of packets, and those that were right.
   public var rolloverTrials: UInt64 = 0
   public var rolloversFound: UInt64 = 0
-  /// Sources forgotten because there were more than ``SRTPSession/maximumSources``.
+  /// Sources forgotten because there were more of them than a session keeps.
   public var sourcesForgotten: UInt64 = 0
 
   public init() {}
