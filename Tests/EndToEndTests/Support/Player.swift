@@ -3,7 +3,13 @@ import TestSupport
 
 /// A program of others that plays RTSP.
 enum Player: String, CaseIterable, Sendable {
-  case ffmpeg, gstreamer, openCV
+  case ffmpeg
+  /// That of PyPI, which is years ahead of Debian's.
+  case ffmpegNewer
+  case gstreamer, openCV
+
+  /// Those that are tried in every mode there is: of the two of FFmpeg, Debian's.
+  static let inEveryMode: [Player] = [.ffmpeg, .gstreamer, .openCV]
 
   enum Transport: String, CaseIterable, Sendable { case tcp, udp, multicast, http }
 
@@ -21,7 +27,7 @@ enum Player: String, CaseIterable, Sendable {
   ) throws -> [String] {
     let output = try Scratch.path("yuv")
     let process = try RunningProcess(
-      "env", (machine?.prefix ?? []) + ["env"] + command(url, way, to: output))
+      "env", (machine?.prefix ?? []) + ["env"] + (try command(url, way, to: output)))
     try process.waitForExit(within: 120)
     if self == .openCV {
       return String(decoding: process.standardOutput, as: UTF8.self).split(separator: "\n")
@@ -37,13 +43,14 @@ enum Player: String, CaseIterable, Sendable {
     self == .openCV ? try hashes(of: clip.path) : clip.hashes
   }
 
-  private func command(_ url: String, _ way: Way, to output: String) -> [String] {
+  private func command(_ url: String, _ way: Way, to output: String) throws -> [String] {
     // A login in the URL, except for GStreamer, which is told it apart.
     let login = way.login.isEmpty || self == .gstreamer ? "" : way.login + "@"
     let url = url.replacing("://", with: "://\(login)", maxReplacements: 1)
     switch self {
-    case .ffmpeg:
-      return ["ffmpeg", "-nostdin", "-v", "error"]
+    case .ffmpeg, .ffmpegNewer:
+      let program = self == .ffmpeg ? "ffmpeg" : try Self.newerFFmpeg.get()
+      return [program, "-nostdin", "-v", "error"]
         + ["-rtsp_transport", Self.option(way.transport, url), "-i", url]
         + ["-an", "-fps_mode", "passthrough", "-f", "rawvideo", output]
     case .gstreamer:
@@ -91,7 +98,14 @@ enum Player: String, CaseIterable, Sendable {
     }
   }
 
-  /// The Python that `tools/setup test` gives OpenCV.
+  /// The program that `tools/setup test` has from PyPI.
+  private static let newerFFmpeg = Result {
+    let path = try RunningProcess.output(
+      of: python, ["-c", "import imageio_ffmpeg; print(imageio_ffmpeg.get_ffmpeg_exe())"])
+    return String(decoding: path, as: UTF8.self).trimmingCharacters(in: .newlines)
+  }
+
+  /// The Python that `tools/setup test` gives OpenCV and a newer FFmpeg.
   private static let python = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().appendingPathComponent(".build/python/bin/python").path
