@@ -10,6 +10,7 @@ let package = Package(
     .executableTarget(name: "bare-server", cSettings: [.unsafeFlags(["-O2"])]),
     .executableTarget(name: "rtsp-crowd", cSettings: [.unsafeFlags(["-O2"])]),
     .executableTarget(name: "connection-server", cSettings: [.unsafeFlags(["-O2"])]),
+    .executableTarget(name: "datagram-sink", cSettings: [.unsafeFlags(["-O2"])]),
     .executableTarget(name: "paced-sender", cSettings: [.unsafeFlags(["-O2"])]),
     .executableTarget(
       name: "srtp-loop", cSettings: [.unsafeFlags(["-O2"])],
