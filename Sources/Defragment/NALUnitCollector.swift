@@ -6,7 +6,7 @@ import RTPWire
 /// Takes NAL units, whole or in pieces, and writes them straight into their access unit.
 ///
 /// This is the only copy of a payload between kernel and decoder. Units sent out of decoding order
-/// first pass through a ``DecodingOrderBuffer``.
+/// first pass through a `DecodingOrderBuffer`.
 public struct NALUnitCollector: Sendable {
   public var statistics = DefragmentStatistics()
   private(set) var assembler: AccessUnitAssembler

@@ -19,7 +19,7 @@ public struct FrameShape: Sendable, Hashable {
     }
   }
 
-  /// One of ``PixelFormat/targets``.
+  /// One of `PixelFormat.targets`.
   public var pixelFormat: PixelFormat?
   /// Pictures of another shape are stretched.
   public var size: Size?

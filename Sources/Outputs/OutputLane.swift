@@ -94,7 +94,7 @@ public final class OutputLane: Sendable {
   ///     wants.
   ///   - onNews: called on the output's thread when ``awaitsReader`` becomes true, and when there
   ///     are new ``events``.
-  /// - Throws: ``ThreadError``.
+  /// - Throws: `ThreadError` when the thread cannot be started.
   public init(
     _ configuration: Configuration,
     onError: @escaping @Sendable (any OutputFault) -> Void = { _ in },
@@ -130,7 +130,7 @@ public final class OutputLane: Sendable {
   /// Whether the target is a named pipe that nobody has opened to read for two seconds.
   public var awaitsReader: Bool { account.awaitsReader }
 
-  /// Whether producers should back off: more waits than ``QueueLimits/crowdedBytes``, or than half
+  /// Whether producers should back off: more waits than `QueueLimits.crowdedBytes`, or than half
   /// of the limit's count.
   public var isCrowded: Bool { queue.isCrowded }
 

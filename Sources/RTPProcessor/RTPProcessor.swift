@@ -28,7 +28,7 @@ public struct RTPProcessor: Sendable {
     public var payloadType: UInt8?
     /// The payload types of correction packets, from which lost packets are rebuilt.
     public var correctionFormats: [UInt8: CorrectionFormat] = [:]
-    /// Whether packets are rebuilt from what comes on ``Datagram/Channel/correction``.
+    /// Whether packets are rebuilt from what comes on `Datagram.Channel.correction`.
     public var hasMatrixCorrection = false
     /// The payload type of RED packets (RFC 2198), or `nil`.
     ///
@@ -36,7 +36,7 @@ public struct RTPProcessor: Sendable {
     public var redundancyPayloadType: UInt8?
     /// The payload types of retransmission packets (RFC 4588), and what they repeat.
     public var retransmissionFormats: [UInt8: RetransmissionFormat] = [:]
-    /// The same on ``Datagram/Channel/retransmission``.
+    /// The same on `Datagram.Channel.retransmission`.
     ///
     /// If it is empty, every packet there repeats the media; `nil` ignores that channel.
     public var retransmissionSession: [UInt8: RetransmissionFormat]?

@@ -5,10 +5,10 @@ public import RTPWire
 /// What a stream produced: access units and frames, in totals since the start.
 public struct DeliveryStatistics: Counted, Hashable {
   public internal(set) var accessUnits: UInt64 = 0
-  /// Of these, the ones with something missing.
+  /// Access units in which something is missing.
   public internal(set) var damagedAccessUnits: UInt64 = 0
-  /// Where all that is made of the pictures is recordings: access units before the key picture with
-  /// which one can begin.
+  /// Where only recordings take pictures: access units before the key picture at which the first
+  /// of them can begin.
   public internal(set) var beforeKeyPicture: UInt64 = 0
   public internal(set) var frames: UInt64 = 0
   /// Frames by their condition.
@@ -22,15 +22,14 @@ public struct DeliveryStatistics: Counted, Hashable {
   public internal(set) var failures: [DecodeFailure.Kind: UInt64] = [:]
   /// Access units dropped for lack of room before the decoder, up to the next random-access point.
   public internal(set) var droppedBeforeDecoder: UInt64 = 0
-  /// Access units and sound dropped before the program's loops, which were to get all but had no
-  /// room.
+  /// Access units and sound dropped before loops that should have got all of it but had no room.
   public internal(set) var droppedBeforeLoops: UInt64 = 0
   /// Access units at the start of a later connection that were not written to elementary streams,
   /// because decoding could not begin with them.
   public internal(set) var skippedAfterReconnecting: UInt64 = 0
   /// Units of sound handed on.
   public internal(set) var soundUnits: UInt64 = 0
-  /// How much sound these are.
+  /// The length of the sound handed on, in seconds.
   public internal(set) var soundSeconds: Double = 0
   /// The longest time from the arrival of one unit of sound to that of the next, or to the end of a
   /// live run, in seconds.
@@ -38,12 +37,12 @@ public struct DeliveryStatistics: Counted, Hashable {
   /// Nanoseconds from the arrival of a frame's last packet to the decoded frame: the mean of the
   /// last frames, each new one weighing a sixteenth.
   public internal(set) var latency: Double = 0
-  /// The maximum, in nanoseconds.
+  /// The greatest latency of a frame, in nanoseconds.
   public internal(set) var greatestLatency: Int64 = 0
-  /// The mean of the whole run, in nanoseconds; `nil` where latency is not measured.
+  /// The mean latency of the whole run, in nanoseconds; `nil` where latency is not measured.
   public var meanLatency: Double? { latencies == 0 ? nil : latencySum / Double(latencies) }
   public internal(set) var pictures = PictureStatistics()
-  /// The access units that are counted where nothing is decoded.
+  /// The access units that count as pictures where nothing is decoded.
   public var usableUnits: UInt64 { accessUnits - beforeKeyPicture }
   /// The access units that the decoder is done with.
   var decodedUnits: UInt64 { frames &+ failures.values.reduce(0, &+) }

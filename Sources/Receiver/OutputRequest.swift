@@ -15,7 +15,7 @@ public struct OutputRequest: Sendable {
   public var shape: FrameShape
   /// How a recording is divided into files.
   public var recording = RecordingPlan()
-  /// Which frames become pictures, in the formats of pictures.
+  /// Which frames become pictures, where the format is one of pictures.
   public var pictures = PictureSelection()
 
   /// Makes a request for the output that `argument` names: a path, `-` for standard output, or a

@@ -1,6 +1,6 @@
 /// A receiver's elements as an asynchronous sequence; iterating starts the run.
 ///
-/// Leaving the loop, or cancelling its task, stops the run. ``Receiver/run()`` then returns how it
+/// Leaving the loop, or cancelling its task, stops the run. ``Receiver/run()`` then says how it
 /// ended.
 public struct Received<Element: Sendable>: AsyncSequence, Sendable {
   let receiver: Receiver

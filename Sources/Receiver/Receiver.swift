@@ -39,13 +39,13 @@ public final class Receiver: Sendable {
     public var constantRate = false
     /// Whether frames and sound leave at their own times, instead of when they come.
     public var pacesOutputs = false
-    /// How fast a recording plays then; `nil` for its own pace.
+    /// How fast a recording plays if outputs are paced; `nil` for its own pace.
     ///
-    /// A live source has only its own.
+    /// A live source always has its own pace.
     public var playoutRate: Rational?
     /// Ends the run after this many frames, or access units when nothing is decoded.
     ///
-    /// Where recordings alone want them, those count that are in one.
+    /// Where only recordings want them, only those in a recording count.
     public var frameLimit: UInt64?
     /// Ends the run this long after the first packet of media.
     public var duration: Duration?
@@ -55,8 +55,8 @@ public final class Receiver: Sendable {
     public var silenceTimeout = MediaTimeout.standard
     /// How to reconnect when a connection ends or cannot be opened; `nil` ends the run instead.
     public var reconnection: Reconnection?
-    /// How long packets may gather before they are read, where nobody waits for what comes of them;
-    /// see `Reception.Configuration.gatheringTime`.
+    /// How long packets may gather before they are read, if nobody waits for the result; see
+    /// `Reception.Configuration.gatheringTime`.
     public var gatheringTime: Duration?
     /// Whether reports on pictures come with their samples, for hashes.
     public var reportsSamples = false
@@ -202,7 +202,9 @@ public final class Receiver: Sendable {
     }
   }
 
-  /// The frames, as they come out of the decoder; complete if requested before the run starts.
+  /// The frames, as they come out of the decoder.
+  ///
+  /// None is missing if the sequence is made before the run starts.
   ///
   /// - Parameter pressure: what happens to new frames while the loop's body is busy.
   /// - Returns: a sequence for one loop.
@@ -295,7 +297,8 @@ public final class Receiver: Sendable {
     await finishOutputs(within: OutputLane.longestFinish)
   }
 
-  /// Ends all outputs at once, each after a whole frame, whatever still waits; from any thread.
+  /// Ends all outputs at once, each after a whole frame, without writing what still waits; from any
+  /// thread.
   public func abandon() async { _ = await finishOutputs(within: .zero) }
 
   /// Ends all outputs in parallel, because they share the time to finish.

@@ -18,7 +18,7 @@ public enum EndReason: Sendable {
   case mediaLost(after: Duration)
   /// What came is not video of a known codec.
   case unrecognizedMedia(payloadTypes: [UInt8])
-  /// What came is of this codec, and not of the one that was said.
+  /// The media is of this codec, and not of the one that was stated.
   case otherCodec(VideoCodec)
   /// The far end describes its media as something other than video of a known codec.
   case unsupportedMedia(any Error)

@@ -48,16 +48,18 @@ extension Reception {
     /// How long media may pause before a connection counts as dead and is replaced; `nil` if there
     /// is no reconnection.
     public var reconnectionSilence: Duration?
-    /// Whether anybody takes pictures; otherwise sound alone is life, and video of an unknown codec
-    /// beside it is no reason to end.
+    /// Whether anybody takes pictures.
+    ///
+    /// If nobody does, sound alone keeps a connection alive, and video of an unknown codec beside
+    /// it does not end the session.
     public var wantsPictures = true
     /// Whether sound by itself is a stream that somebody can use.
     public var wantsSound = true
 
     /// How long packets may gather before they are read, once media flows; `nil` if not at all.
     ///
-    /// This saves most of the processor time of a recording. It delays all else, so it is of no use
-    /// where somebody waits for pictures or measures arrivals.
+    /// This saves most of the processor time of a recording. It delays everything else, so it is
+    /// wrong where somebody waits for pictures or measures arrivals.
     public var gatheringTime: Duration?
 
     public init() {}

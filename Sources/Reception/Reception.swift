@@ -18,13 +18,13 @@ public struct Reception: Sendable {
     case deliver(AccessUnit)
     /// Hand on a unit of the sound, in order with the video's; then say the same.
     case deliverSound(SoundUnit)
-    /// Say ``roomAwaited(isCrowded:at:)`` once whoever takes access units may have room again.
+    /// Say ``roomAwaited(isCrowded:at:)`` once the consumer of access units may have room again.
     case awaitRoom
     /// Send an RTCP compound to the far end of the track that was described at this place.
     case sendRTCP(ByteBuffer, track: Int)
     /// Hold the far end, or let it continue.
     case holdReading(Bool)
-    /// Let what comes gather for up to that long before it is delivered; said once.
+    /// Let datagrams gather for up to that long before they are delivered; said once.
     case gather(Duration)
     /// Media has begun.
     case mediaBegan(at: Instant)
@@ -195,18 +195,18 @@ public struct Reception: Sendable {
     endIfCarrierEnded()
   }
 
-  /// An access unit, or sound, was handed on.
+  /// Notes that an access unit, or sound, was handed on.
   ///
   /// - Parameters:
   ///   - goesOn: whether decoding can go on with the next one.
-  ///   - isCrowded: whether whoever takes access units has more to do than is good.
+  ///   - isCrowded: whether more waits for the consumer of access units than should.
   ///   - now: the time.
   public mutating func delivered(goesOn: Bool, isCrowded: Bool, at now: Instant) {
     if !goesOn, carrier.time == .live { video.wantKeyPicture(at: now) }
     crowded(isCrowded, at: now)
   }
 
-  /// What ``Action/awaitRoom`` waits for has come, though it may be over again.
+  /// Notes that there was room, as ``Action/awaitRoom`` asked; it may be gone again.
   public mutating func roomAwaited(isCrowded: Bool, at now: Instant) {
     awaitsRoom = false
     crowded(isCrowded, at: now)
@@ -277,8 +277,8 @@ public struct Reception: Sendable {
     return due
   }
 
-  /// Whether there is nothing to do until there is another input; cheaper than to ask for an action
-  /// after each packet.
+  /// Whether there is nothing to do before the next input; cheaper than asking for an action after
+  /// each packet.
   public var isIdle: Bool {
     carrier.time == .live && phase == .running && actions.isEmpty && waiting.isEmpty
       && carrierEnd == nil && !gate.isDraining
@@ -318,7 +318,7 @@ public struct Reception: Sendable {
   /// When and why the run ends if no more media comes on any connection.
   public var runEnding: (at: Instant, reason: EndReason)? { clock.ending }
 
-  /// The unusable RTP that came: why a stopped run has no output.
+  /// The unusable media that came, which explains why a stopped run has no output.
   public var unusableMedia: EndReason? {
     if let other = video.otherCodec { return .otherCodec(other) }
     guard firstMedia == nil, clock.firstMedia == nil, !unusableTypes.isEmpty else { return nil }

@@ -9,7 +9,7 @@ public struct StreamStatus: Sendable {
   public let reception: ReceptionStatistics
   public let defragmentation: DefragmentStatistics?
   public let format: FormatDescription?
-  /// The codec that comes in place of the one that was said, if that is certain.
+  /// The codec of the media, where it certainly is not the one that was stated.
   public let otherCodec: VideoCodec?
   public let clock: ClockMapping
   /// Datagrams dropped before the codec was recognized.
@@ -18,7 +18,7 @@ public struct StreamStatus: Sendable {
   public let tracks: [TrackStatus]
   /// The sound that is handed on, which is one of them.
   public let sound: TrackStatus?
-  /// By what sound and pictures are kept in step; `nil` where nothing had to be.
+  /// What keeps sound and pictures in step; `nil` where nothing had to.
   public let alignment: SoundAlignment.Source?
 
   init(of reception: Reception) {

@@ -130,7 +130,7 @@ public struct VideoStream: Sendable {
   /// The payload types that came before the codec was recognized.
   var unrecognizedPayloadTypes: [UInt8] { preroll.payloadTypes }
 
-  /// The codec that comes in place of the one that was said; `nil` where that is not certain.
+  /// The codec of the media, where it certainly is not the one that was stated.
   public var otherCodec: VideoCodec? { doubt?.other }
 
   /// When to call ``next(at:)`` if nothing arrives.

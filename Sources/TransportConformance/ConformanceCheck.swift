@@ -1,6 +1,6 @@
 internal import Transports
 
-/// Checks every clause of the contract of ``RTPTransport`` on transports that `subject` makes.
+/// Checks every clause of the contract of `RTPTransport` on transports that `subject` makes.
 ///
 /// It takes some seconds, plus the time that a silent far end is waited for. Descriptors, threads
 /// and memory are those of the whole process, so nothing else should run beside a check.

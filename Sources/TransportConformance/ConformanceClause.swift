@@ -1,4 +1,4 @@
-/// A clause of the contract of ``RTPTransport``.
+/// A clause of the contract of `RTPTransport`.
 ///
 /// No clause is needed for calls before `open`: until then a transport knows no sink.
 public enum ConformanceClause: String, Sendable, Hashable, CaseIterable {

@@ -4,7 +4,7 @@ public import RTPWire
 /// RTP in UDP datagrams: requested from a server by a hello, or received on a port.
 ///
 /// The source of the media is determined once and then kept; nothing else is delivered.
-/// Arrival times are ``Instant/init(_:)`` of SwiftNIO's clock, read once per read of the socket.
+/// Arrival times are those of SwiftNIO's clock, which is read once for each read of the socket.
 public final class UDPTransport: RTPTransport {
   /// Who speaks first.
   public enum Role: Sendable, Hashable {
