@@ -15,9 +15,13 @@ public import RTPWire
 
   /// How faithful the frame is to what was sent.
   public enum Condition: Sendable, Hashable, CaseIterable {
-    /// The frame and everything it refers to arrived.
+    /// All packets of the frame and of everything it may refer to came, and none is known to hold
+    /// wrong bits.
+    ///
+    /// Wrong bits are seldom noticed in H.265 without picture hashes.
     case intact
-    /// Packets are missing, and a prediction replaces what they held.
+    /// Packets are missing, and a prediction replaces what they held; or its bits are known to be
+    /// wrong.
     case concealed
     /// It refers to pictures that are not intact, or packets are missing without a replacement.
     case damaged

@@ -34,7 +34,7 @@ class Condition(NamedNumber):
 
     INTACT = 0
     CONCEALED = 1
-    """Packets are missing, and a prediction replaces what they held."""
+    """Packets are missing, and a prediction replaces what they held; or bits are known to be wrong."""
     DAMAGED = 2
     """It refers to pictures that are not intact, or packets are missing without a replacement."""
     REPEATED = 3
