@@ -7,7 +7,9 @@ public enum MediaTimeout: Sendable, Hashable {
   ///
   /// The first media is also waited for forever where the far end begins when it likes.
   case standard
+  /// This long.
   case after(Duration)
+  /// For ever.
   case never
 
   static let standardDuration: Duration = .seconds(10)

@@ -5,7 +5,9 @@ public import Outputs
 public struct OutputRequest: Sendable {
   /// Its name in reports: the path, or `-`.
   public var name: String
+  /// Where it goes.
   public var target: OutputTarget
+  /// What it is written as.
   public var format: OutputFormat
   /// What to do when it is too slow.
   ///

@@ -67,6 +67,7 @@ public final class Receiver: Sendable {
     /// Called with every frame on the decoder's thread; the decoder waits meanwhile.
     public var onFrame: (@Sendable (RawFrame) -> Void)?
 
+    /// Makes the configuration of a run without outputs, limits or reconnection.
     public init() {}
 
     /// Whether a closure or an output wants frames.
@@ -341,20 +342,27 @@ public final class Receiver: Sendable {
 extension Receiver {
   /// The counters of every stage, in totals over all connections.
   public struct Status: Sendable {
+    /// The connections of the run, and what it missed between them.
     public let connection: ConnectionStatus
+    /// The transports' own counters.
     public let transport: TransportCounters
-    /// `nil` once the event loop is gone.
+    /// The counters of the sessions and their tracks; `nil` once the event loop is gone.
     public let stream: StreamStatus?
+    /// Access units, frames and sound that were handed on.
     public let delivery: DeliveryStatistics
-    /// `nil` unless outputs are paced.
+    /// What pacing did; `nil` unless outputs are paced.
     public let playout: PlayoutClock.Statistics?
+    /// The outputs, in the order of ``Receiver/Configuration/outputs``.
     public let outputs: [OutputStatus]
   }
 
   /// How a run ended, and its final totals.
   public struct Report: Sendable {
+    /// Why the run ended.
     public let reason: EndReason
+    /// The final counters.
     public let status: Status
+    /// What each output came to, in the order of ``Receiver/Configuration/outputs``.
     public let outputs: [OutputReport]
   }
 }

@@ -5,6 +5,7 @@ import Transports
 public struct Reconnection: Sendable, Hashable {
   /// The first wait; each further one is twice as long.
   public var firstDelay: Duration = .milliseconds(500)
+  /// The longest wait.
   public var longestDelay: Duration = .seconds(30)
   /// The shortest wait after refused credentials: many cameras lock an account for some minutes
   /// after a few attempts.

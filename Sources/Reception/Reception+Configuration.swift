@@ -75,8 +75,9 @@ extension Reception {
       case recorded
     }
 
+    /// Which clock its packets follow.
     public var time: Time
-    /// Whether this side only waits, and the far end begins when it likes.
+    /// Whether this side only waits for a far end that begins when it likes.
     public var isPassive: Bool
     /// The pause after which the carrier ends by itself; `nil` if it never does.
     public var longestSilence: Duration?
@@ -98,6 +99,7 @@ extension Reception {
   public enum CarrierEnd: Sendable {
     /// The far end finished normally.
     case ended
+    /// It broke; the error says why.
     case failed(any Error)
     /// This side closed it.
     case closed

@@ -36,7 +36,9 @@ public struct Reception: Sendable {
 
   /// What ended, and why.
   public enum End: Sendable {
+    /// This connection is over, and another one may follow.
     case connection(EndReason)
+    /// The run is over, whatever the connection does.
     case run(EndReason)
   }
 

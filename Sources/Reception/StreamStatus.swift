@@ -6,11 +6,15 @@ public import RTPProcessor
 public struct StreamStatus: Sendable {
   /// Of the video, as are the counters that follow.
   public let phase: VideoStream.Phase
+  /// What became of the packets.
   public let reception: ReceptionStatistics
+  /// What became of the payloads; `nil` until the codec is known.
   public let defragmentation: DefragmentStatistics?
+  /// The format of the pictures, by the active parameter sets.
   public let format: FormatDescription?
   /// The codec of the media, where it certainly is not the one that was stated.
   public let otherCodec: VideoCodec?
+  /// Media time to wall-clock time, from sender reports.
   public let clock: ClockMapping
   /// Datagrams dropped before the codec was recognized.
   public let unrecognizedDatagrams: UInt64
