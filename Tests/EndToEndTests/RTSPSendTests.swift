@@ -216,6 +216,28 @@ struct RTSPSendTests {
     #expect(try server.stop() == 0)
   }
 
+  @Test("a client that comes later may want the sound alone")
+  func soundAlone() throws {
+    let server = try Server([("pattern", "live")], ["--audio", "pcma"] + Self.small)
+    let viewer = try RunningProcess(
+      Product.rtpRecv,
+      [server.url("live"), "--rtsp-transport", "tcp", "-o", Scratch.path("h264"), "--stats", "-"])
+    _ = try viewer.waitForLine(#/"frames":[1-9]/#)
+    for transport in ["tcp", "udp"] {
+      let output = try Scratch.path("wav")
+      let listener = try RunningProcess(
+        Product.rtpRecv,
+        [server.url("live"), "--stream", "1", "--rtsp-transport", transport, "-o", output]
+          + ["--duration", "1s", "--timeout", "20"])
+      #expect(try listener.waitForExit() == 0, "\(listener.standardError)")
+      // Half a second of 16 bits.
+      #expect(try Data(contentsOf: URL(fileURLWithPath: output)).count > 8000)
+    }
+    viewer.send(signal: SIGINT)
+    #expect(try viewer.waitForExit() == 0)
+    #expect(try server.stop() == 0)
+  }
+
   @Test("a stream's end is the end of its clients, and of a server that serves once")
   func end() throws {
     let server = try Server(

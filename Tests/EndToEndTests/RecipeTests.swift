@@ -82,8 +82,14 @@ struct RecipeTests {
       #expect(line.hasPrefix("0 "), "\(line)\n\(said)")
     }
     // A program in Python whose status is not that of the last command.
-    let mistake = #/(Module\w+|Import|Attribute|Name|Type|Value|Index|Syntax)Error/#
+    let mistake =
+      #/(Module\w+|Import|Attribute|Name|Type|Value|Index|Syntax|Assertion|Camera)Error|Ring(Lost|Timeout)/#
     #expect(!shell.standardError.contains(mistake), "\(said)")
+    if script.contains("print(") {
+      // Numbers of a frame; where there is none, words alone.
+      let output = String(decoding: shell.standardOutput, as: UTF8.self)
+      #expect(output.contains(#/\d/#), "\(output)\n\(said)")
+    }
     for match in script.matches(of: #/(?:-o|--stats|--capture) ([a-z0-9]+\.[a-z0-9]+)/#) {
       let size = try FileManager.default.attributesOfItem(atPath: "\(folder)/\(match.1)")[.size]
       #expect(size as? Int ?? 0 > 0, "\(match.1)\n\(said)")

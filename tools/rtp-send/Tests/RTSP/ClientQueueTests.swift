@@ -47,6 +47,19 @@ enum MadePackets {
     #expect(queue.skippedUnits == 0)
   }
 
+  /// No packet of its track is a key picture's.
+  @Test func aClientOfSoundAloneBeginsWithWhateverComes() {
+    var queue = ClientQueue(waits: true)
+    queue.hasPictures = false
+    let sound = (0..<6000).map { MadePackets.packet(picture: UInt32($0), track: 1) }
+    queue.add(sound[0])
+    #expect(queue.take(upTo: .max) == [sound[0]])
+    for packet in sound.dropFirst() { queue.add(packet) }
+    // It is too slow for some of it, and goes on with the next.
+    #expect(queue.skippedUnits > 0)
+    #expect(queue.take(upTo: .max).last == sound.last)
+  }
+
   @Test(arguments: [1 << 10, 64 << 10, 1 << 20], [5, 30, 100_000] as [UInt32])
   func aSlowClientGetsWholePicturesBehindKeyPictures(step: Int, group: UInt32) {
     var queue = ClientQueue(waits: false)

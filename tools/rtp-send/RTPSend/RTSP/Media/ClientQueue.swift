@@ -15,6 +15,8 @@ struct ClientQueue {
   private(set) var skippedUnits = 0
   /// Whether packets are left out until a key picture comes.
   private(set) var isWaiting: Bool
+  /// Whether the client has pictures; otherwise it can begin with any packet.
+  var hasPictures = true
   var isEmpty: Bool { packets.isEmpty }
   /// All that waits, in its order.
   var waiting: [PacketFeed.Packet] { Array(packets) }
@@ -47,7 +49,7 @@ struct ClientQueue {
       return
     }
     // The rest of a key picture whose beginning was left out does not help.
-    if isWaiting, packet.isKey, !isBegun(packet), !isSkipped(packet) {
+    if isWaiting, isKey(packet), !isBegun(packet), !isSkipped(packet) {
       isWaiting = false
       hasBegun = true
     }
@@ -72,10 +74,10 @@ struct ClientQueue {
 
   /// Leaves out what waits: up to the last key picture, if enough is free then, or all of it.
   private mutating func makeRoom(for size: Int) {
-    let last = packets.lastIndex { $0.isKey && !isBegun($0) }
+    let last = packets.lastIndex { isKey($0) && !isBegun($0) }
     var kept = last
     if let key = last.map({ packets[$0].bytes.rtpTimestamp }) {
-      kept = packets.firstIndex { $0.isKey && $0.bytes.rtpTimestamp == key }
+      kept = packets.firstIndex { isKey($0) && $0.bytes.rtpTimestamp == key }
     }
     var rest = CircularBuffer<PacketFeed.Packet>()
     var count = 0
@@ -109,6 +111,10 @@ struct ClientQueue {
     }
     packets = rest
     byteCount = rest.reduce(0) { $0 + $1.bytes.readableBytes }
+  }
+
+  private func isKey(_ packet: PacketFeed.Packet) -> Bool {
+    packet.isKey || !hasPictures && !packet.isControl
   }
 
   private func isBegun(_ packet: PacketFeed.Packet) -> Bool {

@@ -52,6 +52,18 @@ final class Programme {
     return run?.parameterSets
   }
 
+  func hasPictures(track index: Int) -> Bool {
+    guard sending.tracks.indices.contains(index), case .video = sending.tracks[index].media else {
+      return false
+    }
+    return true
+  }
+
+  /// What a client begins with: without pictures, whatever comes next.
+  private func group(for player: RTSPPlayer) -> [PacketFeed.Packet] {
+    player.hasPictures && !player.isMulticast ? group.packets : []
+  }
+
   /// The SSRC that the packets of a track have at first.
   func ssrc(ofTrack index: Int) -> UInt32 {
     sending.tracks.indices.contains(index) ? sending.tracks[index].media.stream.ssrc : 0
@@ -80,8 +92,10 @@ final class Programme {
       return beginning
     }
     var beginning = PassageBeginning()
-    if !player.isStarted, isFresh || player.isMulticast || !group.packets.isEmpty {
-      beginning = run?.beginning(behind: player.isMulticast ? [] : group.packets) ?? beginning
+    if !player.isStarted,
+      isFresh || player.isMulticast || !player.hasPictures || !group.packets.isEmpty
+    {
+      beginning = run?.beginning(behind: group(for: player)) ?? beginning
     }
     beginning.start = nil
     return beginning
@@ -102,13 +116,13 @@ final class Programme {
       player.start(with: [], waits: false)
     } else {
       let reports = run?.reports(at: now) ?? []
-      if player.isMulticast || group.packets.isEmpty { run?.requestKeyPicture(at: now) }
+      if player.hasPictures, group(for: player).isEmpty { run?.requestKeyPicture(at: now) }
       if player.isMulticast {
         player.start(with: [], waits: true)
         var sent: Set<GroupPath> = []
         player.writeToGroups(reports, but: &sent)
       } else {
-        player.start(with: reports + group.packets, waits: true)
+        player.start(with: reports + group(for: player), waits: player.hasPictures)
       }
     }
     player.flush()

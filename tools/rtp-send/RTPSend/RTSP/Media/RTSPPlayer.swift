@@ -65,6 +65,7 @@ final class RTSPPlayer {
       addresses[track] = (address, control)
     }
     channels = ChannelMap(carriers)
+    queue.hasPictures = hasPictures
   }
 
   func drop(_ track: Int) {
@@ -72,6 +73,7 @@ final class RTSPPlayer {
     addresses[track] = nil
     groups[track] = nil
     channels = ChannelMap(carriers)
+    queue.hasPictures = hasPictures
   }
 
   /// The addresses from which its reports come, by tracks.
@@ -87,6 +89,8 @@ final class RTSPPlayer {
     return memberships
   }
 
+  /// Whether it has asked for pictures, and not for sound alone.
+  var hasPictures: Bool { carriers.keys.contains(where: programme.hasPictures) }
   var isMulticast: Bool { !groups.isEmpty }
   var hasDatagrams: Bool { isMulticast || !addresses.isEmpty }
 
@@ -136,6 +140,7 @@ final class RTSPPlayer {
   func dropWaiting(waits: Bool) {
     earlierSkips += queue.skippedUnits
     queue = ClientQueue(waits: waits)
+    queue.hasPictures = hasPictures
   }
 
   func take(_ batch: PacketBatch) {
