@@ -244,6 +244,44 @@ struct RecordingTests {
     return (sender, ["http://\(address)/live", "--sdp", description])
   }
 
+  @Test(
+    "pictures and sound that FFmpeg sends are in one recording", arguments: Container.allCases)
+  func soundOfFFmpeg(_ container: Container) throws {
+    let (video, sound) = (try FreePort.udpPair(), try FreePort.udpPair())
+    let description = try Scratch.path("sdp")
+    try """
+    v=0
+    c=IN IP4 127.0.0.1
+    m=video \(video) RTP/AVP 96
+    a=rtpmap:96 H264/90000
+    m=audio \(sound) RTP/AVP 97
+    a=rtpmap:97 opus/48000/2
+
+    """.write(toFile: description, atomically: true, encoding: .utf8)
+    let recording = try Scratch.path(container.rawValue)
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [description, "-o", recording, "--timeout", "5"])
+    _ = try receiver.waitForLine(#/listening on/#)
+    _ = try RunningProcess.output(
+      of: "ffmpeg",
+      ["-v", "error", "-re", "-f", "lavfi", "-i", "testsrc2=size=256x144:rate=30:duration=4"]
+        + ["-f", "lavfi", "-i", "sine=duration=4", "-map", "0", "-c:v", "libx264", "-bf", "0"]
+        + ["-f", "rtp", "-payload_type", "96", "rtp://127.0.0.1:\(video)?pkt_size=1400"]
+        + ["-map", "1", "-ac", "2", "-ar", "48000", "-c:a", "libopus", "-f", "rtp"]
+        + ["-payload_type", "97", "rtp://127.0.0.1:\(sound)"])
+    #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
+    func packets(_ kind: String) throws -> Int? {
+      let listing = try RunningProcess.output(
+        of: "ffprobe",
+        ["-v", "error", "-count_packets", "-select_streams", kind, "-show_entries"]
+          + ["stream=nb_read_packets", "-of", "default=nw=1:nk=1", recording])
+      return Int(String(decoding: listing, as: UTF8.self).prefix { $0.isNumber })
+    }
+    #expect(try packets("v") == 120)
+    // 20 ms each; the encoder's delay is before the first picture.
+    #expect((196...201).contains(try #require(try packets("a"))))
+  }
+
   @Test("sound that a container cannot hold, and key pictures that are rare, are named once")
   func notes() throws {
     let (sender, source) = try Self.soundServer(
