@@ -28,10 +28,14 @@ struct RecordingTests {
     return (sender, String(try sender.waitForLine(#/listening on (127\.0\.0\.1:\d+)/#).1))
   }
 
-  private static func probe(_ path: String, _ entries: String) throws -> String {
+  /// What ffprobe says of a file, of one kind of stream (`v` or `a`) if it is given.
+  private static func probe(
+    _ path: String, _ entries: String, of kind: String? = nil
+  ) throws -> String {
     let output = try RunningProcess.output(
       of: "ffprobe",
-      ["-v", "error", "-count_packets", "-show_entries", entries, "-of", "csv=p=0", path])
+      ["-v", "error", "-count_packets"] + (kind.map { ["-select_streams", $0] } ?? [])
+        + ["-show_entries", entries, "-of", "csv=p=0", path])
     return String(decoding: output, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
   }
 
@@ -271,11 +275,8 @@ struct RecordingTests {
         + ["-payload_type", "97", "rtp://127.0.0.1:\(sound)"])
     #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
     func packets(_ kind: String) throws -> Int? {
-      let listing = try RunningProcess.output(
-        of: "ffprobe",
-        ["-v", "error", "-count_packets", "-select_streams", kind, "-show_entries"]
-          + ["stream=nb_read_packets", "-of", "default=nw=1:nk=1", recording])
-      return Int(String(decoding: listing, as: UTF8.self).prefix { $0.isNumber })
+      // A transport stream's are listed twice.
+      Int(try Self.probe(recording, "stream=nb_read_packets", of: kind).prefix { $0.isNumber })
     }
     #expect(try packets("v") == 120)
     // 20 ms each; the encoder's delay is before the first picture.
