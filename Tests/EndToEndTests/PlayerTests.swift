@@ -88,7 +88,8 @@ struct PlayerTests {
     let path = try #require(try Self.recordings.get()[kind])
     // It says nothing of what it plays, so it codes that again, 25 pictures a second.
     let output =
-      "#transcode{vcodec=mp2v,vb=800,acodec=mpga,ab=128}:std{access=file,mux=ts,dst=-}"
+      "#transcode{vcodec=mp2v,vb=800,acodec=mpga,ab=128,samplerate=48000}"
+      + ":std{access=file,mux=ts,dst=-}"
     var command = ["cvlc", "--quiet", path, "--sout-all", "--sout", output, "vlc://quit"]
     if geteuid() == 0 {
       // VLC does not run as root. It would keep settings in its home, which it does not need.
