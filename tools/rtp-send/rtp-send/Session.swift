@@ -1,11 +1,9 @@
-import Dispatch
 import Foundation
 import Glibc
 import Impairment
 import NIOCore
 import RTPSend
 import RTPWire
-import Synchronization
 import Transports
 
 /// One run of the program: starts the sender, reports news, and stops on a signal.
@@ -25,13 +23,14 @@ struct Session {
   private func send() async throws {
     let seed = command.impairments.seed ?? UInt64.random(in: 0...UInt64(UInt32.max))
     if let count = command.load.streams { return try await send(count, seed: seed) }
-    // Before live sources say anything: whoever reads it may end them at once.
-    var signals =
-      try command.pairs.contains { isLive($0.source, $0.destination) } ? TerminationSignals() : nil
-    defer { signals?.cancel() }
+    // Before anything is said or sent: whoever hears it may end the run at once.
+    let signals = TerminationSignals()
+    defer { signals.cancel() }
     let lives = try command.pairs.map { try liveStream($0.source, $0.destination) }
     defer { for live in lives { live?.stop() } }
-    signals?.call { for live in lives { live?.stop() } }
+    if lives.contains(where: { $0 != nil }) {
+      signals.call { for live in lives { live?.stop() } }
+    }
     let isServer = if case .serveRTSP = command.destination { true } else { false }
     // Clients of RTSP wait for what they ask for, and for nothing else.
     for live in isServer ? [] : lives.compactMap({ $0 }) {
@@ -54,11 +53,7 @@ struct Session {
       sender = try await Sender.start(configuration) { tell($0) }
       description = session
     }
-    if let signals {
-      signals.call { sender.stop() }
-    } else {
-      signals = TerminationSignals { sender.stop() }
-    }
+    signals.call { sender.stop() }
     if let path = command.output.sdp, var description {
       description.address = sender.remoteAddress ?? sender.localAddress
       do {
@@ -297,64 +292,4 @@ struct OutputError: Error, CustomStringConvertible {
     }
     return FileHandle(fileDescriptor: number, closeOnDealloc: true)
   }
-}
-
-/// SIGINT and SIGTERM, which ask for an orderly end.
-///
-/// There is one for the whole run: on Linux, libdispatch loses the signals of a source that comes
-/// after one that was cancelled.
-final class TerminationSignals {
-  private let sources: [any DispatchSourceSignal]
-  private let target: Target
-
-  private final class Target: Sendable {
-    private struct State {
-      var stop: (@Sendable () -> Void)?
-      var hasCome = false
-    }
-
-    private let state = Mutex(State())
-
-    func signalCame() {
-      let stop = state.withLock { state in
-        state.hasCome = true
-        return state.stop
-      }
-      stop?()
-    }
-
-    func call(_ stop: @escaping @Sendable () -> Void) {
-      let hasCome = state.withLock { state in
-        state.stop = stop
-        return state.hasCome
-      }
-      if hasCome { stop() }
-    }
-  }
-
-  /// Calls `stop`, or what ``call(_:)`` names, for every such signal, on a separate queue.
-  init(_ stop: (@Sendable () -> Void)? = nil) {
-    // A reader of standard output that goes away is an error to be reported, not a death.
-    signal(SIGPIPE, SIG_IGN)
-    let queue = DispatchQueue(label: "rtp-send.signals")
-    let target = Target()
-    if let stop { target.call(stop) }
-    self.target = target
-    sources = [SIGINT, SIGTERM].map { number in
-      let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-      source.setEventHandler { target.signalCame() }
-      // libdispatch takes the signal over on another thread. A signal that is ignored until then
-      // would be lost; with its default effect, it ends a run that has not begun.
-      let isTaken = DispatchSemaphore(value: 0)
-      source.setRegistrationHandler { isTaken.signal() }
-      source.resume()
-      isTaken.wait()
-      return source
-    }
-  }
-
-  /// Calls `stop` for every signal from now on; at once if one has come already.
-  func call(_ stop: @escaping @Sendable () -> Void) { target.call(stop) }
-
-  func cancel() { for source in sources { source.cancel() } }
 }

@@ -98,9 +98,11 @@ final class HTTPClientSession: ChannelInboundHandler {
 
   /// Sends what is due, prepares what is next, and schedules the next call.
   private func tick(_ context: ChannelHandlerContext) {
+    // A call that comes though it was cancelled must not cancel the limit of the farewell.
+    guard !hasEnded else { return }
     timer?.cancel()
     timer = nil
-    guard !hasEnded, run != nil, context.channel.isWritable else { return }
+    guard run != nil, context.channel.isWritable else { return }
     let now = now
     var chunk = ByteBuffer()
     while let packet = run?.next(at: now)?.bytes {

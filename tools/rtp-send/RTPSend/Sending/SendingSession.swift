@@ -136,9 +136,11 @@ final class SendingSession: ChannelInboundHandler {
 
   /// Sends what is due, prepares what is next, and schedules the next call.
   private func tick(_ context: ChannelHandlerContext) {
+    // A call that comes though it was cancelled must not cancel the limit of the farewell.
+    guard !hasEnded else { return }
     timer?.cancel()
     timer = nil
-    guard !hasEnded, let remote, run != nil else { return }
+    guard let remote, run != nil else { return }
     let now = now
     if let gone = presence?.expire(at: now) {
       leave(gone, context)
