@@ -240,6 +240,7 @@ extension Verdict {
       return "\(malformed.counted("datagram")) came that are not RTP"
     }
     let delivered = status.transport.delivered
+    if status.stream?.hasReportsAlone == true { return TransportHint.reportsAlone }
     if case .recognizing? = status.stream?.phase, delivered > 0 {
       return
         "\(delivered.counted("packet")) came that look like none of \(codecs); if "

@@ -21,6 +21,8 @@ struct Preroll: Sendable {
 
   /// Datagrams dropped because the preroll was full.
   private(set) var discarded: UInt64 = 0
+  /// Datagrams of RTCP.
+  private(set) var reports: UInt64 = 0
   private var datagrams = CircularBuffer<Datagram>()
   private var bytes = 0
   private var firstArrival: Instant?
@@ -42,9 +44,11 @@ struct Preroll: Sendable {
   /// Keeps `datagram` and returns what all of them together show.
   mutating func keep(_ datagram: Datagram, media: MediaDescription) -> Outcome {
     store(datagram)
-    guard datagram.channel == .media, !RTCPPacket.recognizes(datagram.bytes),
-      var packet = try? datagram.packet()
-    else { return .undecided }
+    guard datagram.channel == .media, !RTCPPacket.recognizes(datagram.bytes) else {
+      reports += 1
+      return .undecided
+    }
+    guard var packet = try? datagram.packet() else { return .undecided }
     if packet.payloadType == media.redundancyPayloadType {
       packet = packet.primaryEncoding ?? packet
     }

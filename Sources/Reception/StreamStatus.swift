@@ -18,6 +18,8 @@ public struct StreamStatus: Sendable {
   public let clock: ClockMapping
   /// Datagrams dropped before the codec was recognized.
   public let unrecognizedDatagrams: UInt64
+  /// Whether nothing but RTCP has come.
+  public let hasReportsAlone: Bool
   /// All tracks: first the described ones in that order, then those found among the packets.
   public let tracks: [TrackStatus]
   /// The sound that is handed on, which is one of them.
@@ -34,6 +36,7 @@ public struct StreamStatus: Sendable {
     otherCodec = video.otherCodec
     clock = video.clock
     unrecognizedDatagrams = video.unrecognizedDatagrams
+    hasReportsAlone = video.hasReportsAlone && reception.soundTrack == nil
     tracks = reception.trackStatuses
     sound = reception.soundTrack.map(reception.status(ofOther:))
     alignment = reception.alignment.source

@@ -115,6 +115,11 @@ public struct VideoStream: Sendable {
     formerUnrecognized + preroll.discarded + UInt64(preroll.count)
   }
 
+  /// Whether nothing but RTCP has come.
+  var hasReportsAlone: Bool {
+    preroll.reports > 0 && preroll.reports == preroll.discarded + UInt64(preroll.count)
+  }
+
   /// The description, as far as it is known.
   var media: MediaDescription { configuration.media }
 

@@ -163,6 +163,23 @@ struct MistakeTests {
     #expect(last.contains("MPEG-TS video without RTP"), "\(words)")
   }
 
+  /// A firewall that lets one port through, or a sender whose media go elsewhere.
+  @Test func reportsWithoutMediaAreNamed() throws {
+    let (receiver, port) = try CommandTests.listener(["--timeout", "2"])
+    let program = """
+      import socket, time
+      sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+      while True:
+          sender.sendto(bytes([0x80, 200, 0, 6]) + bytes([7] * 24), ("127.0.0.1", \(port)))
+          time.sleep(0.2)
+      """
+    let sender = try RunningProcess("/usr/bin/python3", ["-c", program])
+    #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
+    withExtendedLifetime(sender) {}
+    let last = receiver.standardError.split(separator: "\n").last ?? ""
+    #expect(last.contains("only RTCP came, and no media"), "\(receiver.standardError)")
+  }
+
   /// What comes in place of RTP is named at once, and is the reason in the end, though a listener
   /// waits on.
   @Test(arguments: [

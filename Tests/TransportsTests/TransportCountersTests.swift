@@ -72,7 +72,8 @@ struct TransportCountersTests {
       TransportCatalogue.standard.counters.map(\.name).sorted() == [
         "foreign_origin", "heartbeats_sent", "hellos_sent", "kernel_dropped", "not_rtp",
         "rebindings",
-        "receive_buffer", "refused", "skipped_bytes", "unassigned", "unwanted",
+        "receive_buffer", "refused", "rtcp_without_media", "skipped_bytes", "unassigned",
+        "unwanted",
       ])
     #expect(
       SRTPCounters.table.map(\.0.name) == [

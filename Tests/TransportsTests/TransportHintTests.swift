@@ -24,8 +24,11 @@ struct TransportHintTests {
       try hints(source, .refusal) { $0.refused = 1 }
         == ["the far end refused 1 datagram: is the server running there?"])
     #expect(
-      try hints(source, .otherTraffic) { ($0.notRTP, $0.foreignOrigin) = (2, 1) } == [
+      try hints(source, .otherTraffic) {
+        ($0.notRTP, $0.reportsAlone, $0.foreignOrigin) = (2, 3, 1)
+      } == [
         "2 datagrams came that are not RTP; check the port, and what the sender sends",
+        "only RTCP came, and no media: check to which port the sender sends, and the firewall",
         "1 datagram came from other addresses than \(source)",
       ])
     #expect(

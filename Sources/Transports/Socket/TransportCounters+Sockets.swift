@@ -9,13 +9,16 @@ extension TransportCounter {
   static let refused = TransportCounter("refused", unit: .events)
   /// Datagrams from an address that is not the pinned source.
   static let foreignOrigin = TransportCounter("foreign_origin", unit: .datagrams)
+  /// RTCP that came before any media, and belongs to no source.
+  static let reportsAlone = TransportCounter("rtcp_without_media", unit: .datagrams)
   /// Datagrams that are neither RTP nor RTCP, while waiting for a source or its first media.
   static let notRTP = TransportCounter("not_rtp", unit: .datagrams)
   /// Times the pinned source moved to another port after a silence.
   static let rebindings = TransportCounter("rebindings", unit: .events)
 
   static let ofSockets: [TransportCounter] = [
-    .kernelDropped, .receiveBuffer, .refused, .foreignOrigin, .notRTP, .rebindings,
+    .kernelDropped, .receiveBuffer, .refused, .foreignOrigin, .reportsAlone, .notRTP,
+    .rebindings,
   ]
 }
 
@@ -42,6 +45,12 @@ extension TransportCounters {
   public var foreignOrigin: UInt64 {
     get { self[.foreignOrigin] }
     set { self[.foreignOrigin] = newValue }
+  }
+
+  /// RTCP that came before any media, and belongs to no source.
+  public var reportsAlone: UInt64 {
+    get { self[.reportsAlone] }
+    set { self[.reportsAlone] = newValue }
   }
 
   /// Datagrams that are neither RTP nor RTCP, while waiting for a source or its first media; they

@@ -1,4 +1,8 @@
 extension TransportHint {
+  /// What is said where a sender reports on media that do not come.
+  public static let reportsAlone =
+    "only RTCP came, and no media: check to which port the sender sends, and the firewall"
+
   /// The hints of every transport with UDP sockets.
   static let ofSockets: [TransportHint] = [
     TransportHint(.warning) { situation in
@@ -29,6 +33,10 @@ extension TransportHint {
       guard others > 0 else { return nil }
       return "\(others.counted("datagram")) came that are not RTP; check the port, and what the "
         + "sender sends"
+    },
+    TransportHint(.otherTraffic) { situation in
+      guard situation.counters.reportsAlone > 0, situation.received == 0 else { return nil }
+      return reportsAlone
     },
     TransportHint(.otherTraffic) { situation in
       let foreign = situation.counters.foreignOrigin

@@ -43,6 +43,8 @@ struct SourcePin: Sendable {
   private(set) var rebindings: UInt64 = 0
   /// Held datagrams of sources that did not prove themselves.
   private(set) var discarded: UInt64 = 0
+  /// RTCP that was dropped before any media came.
+  private(set) var reportsAlone: UInt64 = 0
   /// When media last came from the accepted source.
   private(set) var lastMedia: Instant?
 
@@ -110,7 +112,11 @@ struct SourcePin: Sendable {
   /// Drops what is held; call it when nothing more will come.
   mutating func discardHeld() {
     for candidate in candidates { discarded += UInt64(candidate.held.count) }
-    discarded += UInt64(earlyReports.count)
+    if lastMedia == nil {
+      reportsAlone += UInt64(earlyReports.count)
+    } else {
+      discarded += UInt64(earlyReports.count)
+    }
     candidates.removeAll()
     earlyReports.removeAll()
   }
@@ -199,7 +205,7 @@ struct SourcePin: Sendable {
     guard lastMedia == nil, RTCPPacket.recognizes(datagram.bytes) else { return .foreign }
     if earlyReports.count == Self.maximumEarlyReports {
       earlyReports.removeFirst()
-      discarded += 1
+      reportsAlone += 1
     }
     earlyReports.append(datagram.detached)
     return .held

@@ -133,6 +133,7 @@ final class UDPReceiver: TrackReceiver {
   var counters: TransportCounters {
     var counters = count
     counters.foreignOrigin += pin.discarded
+    counters.reportsAlone += pin.reportsAlone
     counters.rebindings = pin.rebindings
     if sink != nil { counters.kernelDropped = kernelDrops }
     counters.localAddress = ports.media.localAddress?.endpoint
