@@ -33,8 +33,9 @@ struct RTSPSendPlayersTests {
   }
 
   private static let players =
-    Player.allCases.flatMap { player in [Player.Transport.tcp, .udp].map { (player, $0) } }
-    + Player.inEveryMode.map { ($0, Player.Transport.http) }
+    Player.allCases.flatMap { player in
+      [Player.Transport.tcp, .udp, .http].map { (player, $0) }
+    }
 
   @Test("every picture of a file from the first on", arguments: players)
   func file(player: Player, transport: Player.Transport) throws {
@@ -63,7 +64,9 @@ struct RTSPSendPlayersTests {
       ["--accounts", try RTSPSendTests.accounts(), "--auth", methods])
   }
 
-  @Test("TLS", arguments: [Player.ffmpeg, .gstreamer], [Player.Transport.tcp, .http])
+  @Test(
+    "TLS", arguments: [Player.ffmpeg, .ffmpegNewer, .gstreamer],
+    [Player.Transport.tcp, .http])
   func tls(player: Player, transport: Player.Transport) throws {
     let certificates = try Certificates.shared.get()
     try expectAll(
@@ -108,7 +111,7 @@ struct RTSPSendPlayersTests {
   }
 
   @Test(
-    "a multicast group", .enabled(if: NeighbouringMachine.works), arguments: Player.inEveryMode,
+    "a multicast group", .enabled(if: NeighbouringMachine.works), arguments: Player.allCases,
     [false, true])
   func multicast(player: Player, isEverywhere: Bool) throws {
     let machine = try NeighbouringMachine()
@@ -120,7 +123,7 @@ struct RTSPSendPlayersTests {
   @Test(
     "a multicast group of IPv6",
     .enabled(if: NeighbouringMachine.works && NeighbouringMachine.hasIPv6),
-    arguments: Player.inEveryMode)
+    arguments: Player.allCases)
   func multicast(player: Player) throws {
     let machine = try NeighbouringMachine()
     let own = "[\(machine.ownAddress6)]"

@@ -7,7 +7,7 @@ import Testing
 struct SoundAloneTests {
   /// How much of the sound at `path` is a tone of `frequency`, from 0 to 1: the median of pieces of
   /// 50 ms, in which clicks do not count.
-  private static func share(of frequency: Double, in path: String) throws -> Double {
+  static func share(of frequency: Double, in path: String) throws -> Double {
     let samples = try FFmpeg.output([
       "-i", path, "-map", "0:a", "-af", "pan=mono|c0=c0,aresample=8000", "-f", "s16le", "-",
     ])
@@ -130,6 +130,41 @@ struct SoundAloneTests {
     #expect(found.starts(with: expected))
     #expect(try Data(contentsOf: URL(fileURLWithPath: samples)) == found)
     #expect(try Self.share(of: 1000, in: live) > 0.9)
+  }
+
+  @Test("by a TCP connection, as GStreamer sends it")
+  func connection() throws {
+    let port = try FreePort.tcp()
+    let sender = try RunningProcess(
+      "gst-launch-1.0",
+      "audiotestsrc is-live=true ! mulawenc ! rtppcmupay ! rtpstreampay ! tcpserversink"
+        .appending(" host=127.0.0.1 port=\(port)").split(separator: " ").map(String.init))
+    try FreePort.waitForListener(on: port, "GStreamer")
+    let sound = try Scratch.path("wav")
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      ["tcp://127.0.0.1:\(port)", "-o", sound, "--duration", "2s"]
+        + ["--expect", "audio=pcmu, duration>=0.3s, lost=0"])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    withExtendedLifetime(sender) {}
+    #expect(try Self.share(of: 440, in: sound) > 0.9)
+  }
+
+  @Test("to a multicast group", .enabled(if: NeighbouringMachine.works))
+  func multicast() throws {
+    let machine = try NeighbouringMachine()
+    let server = try RTSPSendTests.Server(
+      [("pattern", "live")],
+      ["--multicast", "239.255.42.9:6000", "--audio", "aac", "--no-video"], host: machine.address,
+      on: machine)
+    let sound = try Scratch.path("wav")
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      [server.url("live"), "--rtsp-transport", "multicast", "--interface", machine.interface]
+        + ["-o", sound, "--duration", "2s", "--expect", "audio=aac, duration>=0.3s, lost=0"])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    #expect(try server.stop() == 0)
+    #expect(try Self.share(of: 1000, in: sound) > 0.9)
   }
 
   @Test("by HTTP, through an outage")

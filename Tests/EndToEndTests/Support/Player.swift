@@ -8,9 +8,6 @@ enum Player: String, CaseIterable, Sendable {
   case ffmpegNewer
   case gstreamer, openCV
 
-  /// Those that are tried in every mode there is: of the two of FFmpeg, Debian's.
-  static let inEveryMode: [Player] = [.ffmpeg, .gstreamer, .openCV]
-
   enum Transport: String, CaseIterable, Sendable { case tcp, udp, multicast, http }
 
   /// How it is to play.
