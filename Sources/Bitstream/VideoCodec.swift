@@ -30,6 +30,7 @@ public struct VideoCodec: Sendable, Hashable {
     let otherFileEndings: [String]
     let parameterSetTypes: [UInt8]
     let accessUnitDelimiterType: UInt8?
+    let accessUnitDelimiter: [UInt8]
     let decoderTraits: DecoderTraits
     let makeReader: (@Sendable () -> any PictureReading)?
     let makeRecord: (@Sendable ([ByteBuffer]) -> ByteBuffer?)?
@@ -37,7 +38,8 @@ public struct VideoCodec: Sendable, Hashable {
 
     init(
       name: String, encodingName: String, decoderName: String, otherFileEndings: [String],
-      parameterSetTypes: [UInt8], accessUnitDelimiterType: UInt8?, decoderTraits: DecoderTraits,
+      parameterSetTypes: [UInt8], accessUnitDelimiterType: UInt8?, accessUnitDelimiter: [UInt8],
+      decoderTraits: DecoderTraits,
       makeReader: (@Sendable () -> any PictureReading)?,
       makeRecord: (@Sendable ([ByteBuffer]) -> ByteBuffer?)?,
       unitName: (@Sendable (UInt8) -> String?)?
@@ -48,6 +50,7 @@ public struct VideoCodec: Sendable, Hashable {
       self.otherFileEndings = otherFileEndings
       self.parameterSetTypes = parameterSetTypes
       self.accessUnitDelimiterType = accessUnitDelimiterType
+      self.accessUnitDelimiter = accessUnitDelimiter
       self.decoderTraits = decoderTraits
       self.makeReader = makeReader
       self.makeRecord = makeRecord
@@ -60,6 +63,7 @@ public struct VideoCodec: Sendable, Hashable {
   public init(
     name: String, encodingName: String, decoderName: String, otherFileEndings: [String],
     parameterSetTypes: [UInt8] = [], accessUnitDelimiterType: UInt8? = nil,
+    accessUnitDelimiter: [UInt8] = [],
     decoderTraits: DecoderTraits = [],
     makeReader: (@Sendable () -> any PictureReading)? = nil,
     makeRecord: (@Sendable ([ByteBuffer]) -> ByteBuffer?)? = nil,
@@ -68,8 +72,9 @@ public struct VideoCodec: Sendable, Hashable {
     declaration = Declaration(
       name: name, encodingName: encodingName, decoderName: decoderName,
       otherFileEndings: otherFileEndings, parameterSetTypes: parameterSetTypes,
-      accessUnitDelimiterType: accessUnitDelimiterType, decoderTraits: decoderTraits,
-      makeReader: makeReader, makeRecord: makeRecord, unitName: unitName)
+      accessUnitDelimiterType: accessUnitDelimiterType, accessUnitDelimiter: accessUnitDelimiter,
+      decoderTraits: decoderTraits, makeReader: makeReader, makeRecord: makeRecord,
+      unitName: unitName)
   }
 
   /// The name on the command line and the ending of an elementary-stream file: `h264`, `h265`.
@@ -84,6 +89,8 @@ public struct VideoCodec: Sendable, Hashable {
   public var parameterSetTypes: [UInt8] { declaration.parameterSetTypes }
   /// The type of access unit delimiters, if the codec has any.
   public var accessUnitDelimiterType: UInt8? { declaration.accessUnitDelimiterType }
+  /// One that allows pictures of every kind behind it; empty if the codec has none.
+  public var accessUnitDelimiter: [UInt8] { declaration.accessUnitDelimiter }
   public var decoderTraits: DecoderTraits { declaration.decoderTraits }
   /// Makes a reader of its slice headers; `nil` when pictures are output in decoding order.
   public var makeReader: (@Sendable () -> any PictureReading)? { declaration.makeReader }

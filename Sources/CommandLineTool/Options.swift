@@ -169,6 +169,34 @@ struct LossOptions: ParsableArguments {
   var constantRate = false
 }
 
+extension DecoderThreads: ExpressibleByArgument {
+  public init?(argument: String) {
+    if argument == "auto" {
+      self = .automatic
+    } else if let count = Int(argument), (1...Self.most).contains(count) {
+      self = .count(count)
+    } else {
+      return nil
+    }
+  }
+}
+
+struct DecoderOptions: ParsableArguments {
+  /// `nil` if none was typed.
+  @Option(
+    name: .customLong("decoder-threads"),
+    help: ArgumentHelp(
+      """
+      How many threads decode. auto (the default) is one while that keeps up, and for a recording; \
+      then as many as there are processors. They share the slices or rows of each picture, or have \
+      a picture each, which then waits for the next ones. N is so many from the beginning, up to \
+      \(DecoderThreads.most), with a picture each.
+      """, valueName: "auto|n"))
+  var chosenThreads: DecoderThreads?
+
+  var threads: DecoderThreads { chosenThreads ?? .automatic }
+}
+
 struct MediaOptions: ParsableArguments {
   @Option(
     name: .customLong("sdp"),

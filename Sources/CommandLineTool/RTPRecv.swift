@@ -62,6 +62,7 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: "Recordings written") var written: RecordingOptions
   @OptionGroup(title: "The media") var media: MediaOptions
   @OptionGroup(title: "Losses") var loss: LossOptions
+  @OptionGroup(title: "Decoding") var decoder: DecoderOptions
   @OptionGroup(title: "Repair") var feedback: FeedbackOptions
   @OptionGroup(title: OptionSection.udp.rawValue) var udp: DeclaredOptions<UDPSection>
   @OptionGroup(title: OptionSection.rtsp.rawValue) var rtsp: DeclaredOptions<RTSPSection>
@@ -146,6 +147,7 @@ struct RTPRecv: AsyncParsableCommand {
     }
     let typed = [
       ("--on-loss", loss.chosenTreatment != nil), ("--constant-rate", loss.constantRate),
+      ("--decoder-threads", decoder.chosenThreads != nil),
       ("--scale-to-first", outputs.scaleToFirst), ("--pixel-format", frames.formatName != nil),
       ("--size", frames.sizeText != nil),
     ]

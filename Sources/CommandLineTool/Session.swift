@@ -97,6 +97,7 @@ final class Session: Sendable {
     configuration.stream.doubtsCodec = !onlyRecords
     configuration.scalesToFirst = command.outputs.scaleToFirst
     configuration.lossTreatment = command.loss.treatment
+    configuration.decoderThreads = command.decoder.threads
     configuration.constantRate = command.loss.constantRate
     configuration.pacesOutputs = command.playout.pace
     configuration.playoutRate = playoutRate

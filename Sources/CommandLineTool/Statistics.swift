@@ -195,6 +195,8 @@ enum Statistics {
     object.add("longest_freeze_s", delivery.freezes.longest)
     object.add("latency_ms", delivery.latency / 1e6)
     object.add("greatest_latency_ms", Double(delivery.greatestLatency) / 1e6)
+    object.add("decoder_threads", Double(delivery.decoderThreads), digits: 0)
+    object.add("decoder_load", delivery.decoderLoad)
     var failures = JSONLine()
     for kind in DecodeFailure.Kind.allCases.sorted(by: { $0.rawValue < $1.rawValue }) {
       if let count = delivery.failures[kind] { failures.add(kind.rawValue, count) }

@@ -61,6 +61,8 @@ enum Summary {
         LiveField(
           text: "decoder too slow: \(delivery.droppedBeforeDecoder) left out", importance: 11,
           tone: .warning))
+    } else if delivery.isDecoderAtLimit {
+      fields.append(LiveField(text: "decoder at its limit", importance: 11, tone: .warning))
     }
     fields += [
       LiveField(text: "reordered \(reception.reordered)", importance: 1),

@@ -5,7 +5,8 @@ import CFFmpeg
 ///
 /// libavcodec's output cannot be used for that: it waits for as many pictures as it guesses that
 /// the stream reorders, and its H.264 decoder drops those that come later. Everything here runs on
-/// the decoder's thread.
+/// the decoder's thread: as long as `thread_safe_callbacks` is not set, libavcodec 59 has pictures
+/// allocated there, before it takes another packet, although threads of its own decode them.
 @safe final class PictureBuffers {
   /// What fills pictures before they are decoded, if anything.
   let prediction: PicturePrediction?
@@ -13,6 +14,8 @@ import CFFmpeg
   ///
   /// Its H.265 decoder does; its H.264 decoder allocates them before.
   private let allocatesMissing: Bool
+  /// Whether these can be filled before anything refers to them.
+  private let fillsMissing: Bool
   private var isDamaged = false
   /// The side of the picture's first block, if that is decoded from a made-up slice.
   private var madeUpBlock: Int?
@@ -27,6 +30,7 @@ import CFFmpeg
   /// Missing pictures that were allocated as references, until they are filled.
   private var missing: [UnsafeMutablePointer<AVFrame>] = unsafe []
   private var execute: Execute?
+  private var executeRows: ExecuteRows?
 
   private typealias Execute =
     @convention(c) (
@@ -34,10 +38,22 @@ import CFFmpeg
       (@convention(c) (UnsafeMutablePointer<AVCodecContext>?, UnsafeMutableRawPointer?) -> Int32)?,
       UnsafeMutableRawPointer?, UnsafeMutablePointer<Int32>?, Int32, Int32
     ) -> Int32
+  private typealias ExecuteRows =
+    @convention(c) (
+      UnsafeMutablePointer<AVCodecContext>?,
+      (
+        @convention(c) (
+          UnsafeMutablePointer<AVCodecContext>?, UnsafeMutableRawPointer?, Int32, Int32
+        )
+          -> Int32
+      )?,
+      UnsafeMutableRawPointer?, UnsafeMutablePointer<Int32>?, Int32
+    ) -> Int32
 
-  init(prediction: PicturePrediction?, allocatesMissing: Bool) {
+  init(prediction: PicturePrediction?, allocatesMissing: Bool, fillsMissing: Bool) {
     self.prediction = prediction
     self.allocatesMissing = allocatesMissing
+    self.fillsMissing = fillsMissing && allocatesMissing && prediction != nil
   }
 
   deinit {
@@ -69,7 +85,9 @@ import CFFmpeg
     guard prediction != nil else { return }
     if allocatesMissing, allocated > 1 {
       // libavcodec makes it grey as soon as this returns.
-      if let missing = unsafe av_frame_clone(frame) { unsafe self.missing.append(missing) }
+      if fillsMissing, let missing = unsafe av_frame_clone(frame) {
+        unsafe self.missing.append(missing)
+      }
     } else if isDamaged {
       unsafe prediction?.fill(frame)
       savedBlock = madeUpBlock.flatMap { unsafe SavedBlock(of: frame, side: $0) }
@@ -82,32 +100,19 @@ import CFFmpeg
     savedBlock = nil
   }
 
-  /// The picture that was begun for the unit just decoded, in a frame of `pool`; `nil` if there is
-  /// none or the decoder abandoned it.
-  func take(from pool: FramePool) -> UnsafeMutablePointer<AVFrame>? {
-    defer { unsafe av_frame_free(&picture) }
-    guard let picture = unsafe picture, let original = unsafe original, unsafe isCurrent(picture),
-      let frame = unsafe pool.take()
-    else { return nil }
-    guard unsafe av_frame_ref(frame, original) >= 0 else {
-      unsafe pool.recycle(frame)
-      return nil
-    }
-    return unsafe frame
+  /// The picture that was begun for the unit just given to the decoder; `nil` if there is none.
+  func takeBegun() -> BegunPicture? {
+    guard let picture = unsafe picture, let original = unsafe original else { return nil }
+    unsafe self.picture = nil
+    return unsafe BegunPicture(picture, original: original)
   }
 
   /// Updates `frame` with what the decoder now knows of it.
   func update(_ frame: UnsafeMutablePointer<AVFrame>) {
-    guard let original = unsafe original, unsafe isCurrent(frame) else { return }
+    guard let original = unsafe original, unsafe original.holds(frame) else { return }
     unsafe frame.pointee.decode_error_flags = original.pointee.decode_error_flags
     unsafe frame.pointee.interlaced_frame = original.pointee.interlaced_frame
     unsafe frame.pointee.top_field_first = original.pointee.top_field_first
-  }
-
-  /// Whether the decoder still holds the picture of `frame` in its original structure.
-  private func isCurrent(_ frame: UnsafeMutablePointer<AVFrame>) -> Bool {
-    guard let buffer = unsafe frame.pointee.buf.0 else { return false }
-    return unsafe original?.pointee.buf.0?.pointee.data == buffer.pointee.data
   }
 
   /// Fills the missing pictures, just before decoding refers to them.
@@ -135,7 +140,7 @@ import CFFmpeg
 
   /// Intercepts the execution of slice decoding; call it once the decoder is open.
   func interpose(in context: UnsafeMutablePointer<AVCodecContext>) {
-    guard allocatesMissing, prediction != nil else { return }
+    guard fillsMissing else { return }
     unsafe execute = context.pointee.execute
     unsafe context.pointee.execute = { context, function, argument, result, count, size in
       guard let opaque = unsafe context?.pointee.opaque else { return 0 }
@@ -143,5 +148,46 @@ import CFFmpeg
       if unsafe !owner.missing.isEmpty { owner.fillMissing() }
       return unsafe owner.execute?(context, function, argument, result, count, size) ?? 0
     }
+    unsafe executeRows = context.pointee.execute2
+    unsafe context.pointee.execute2 = { context, function, argument, result, count in
+      guard let opaque = unsafe context?.pointee.opaque else { return 0 }
+      let owner = unsafe Unmanaged<PictureBuffers>.fromOpaque(opaque).takeUnretainedValue()
+      if unsafe !owner.missing.isEmpty { owner.fillMissing() }
+      return unsafe owner.executeRows?(context, function, argument, result, count) ?? 0
+    }
+  }
+}
+
+/// A picture that the decoder has begun, and its own reference to it.
+@safe final class BegunPicture {
+  private var picture: UnsafeMutablePointer<AVFrame>?
+  /// The decoder's structure, which receives what the decoder learns of the picture.
+  private let original: UnsafeMutablePointer<AVFrame>
+
+  /// Takes over `picture`.
+  init(_ picture: UnsafeMutablePointer<AVFrame>, original: UnsafeMutablePointer<AVFrame>) {
+    unsafe (self.picture, self.original) = (picture, original)
+  }
+
+  deinit { unsafe av_frame_free(&picture) }
+
+  /// The picture, decoded, in a frame of `pool`; `nil` if the decoder abandoned it.
+  func take(from pool: FramePool) -> UnsafeMutablePointer<AVFrame>? {
+    guard let picture = unsafe picture, unsafe original.holds(picture),
+      let frame = unsafe pool.take()
+    else { return nil }
+    guard unsafe av_frame_ref(frame, original) >= 0 else {
+      unsafe pool.recycle(frame)
+      return nil
+    }
+    return unsafe frame
+  }
+}
+
+extension UnsafeMutablePointer<AVFrame> {
+  /// Whether the decoder's structure still holds the picture of `frame`.
+  fileprivate func holds(_ frame: UnsafeMutablePointer<AVFrame>) -> Bool {
+    guard let buffer = unsafe frame.pointee.buf.0 else { return false }
+    return unsafe pointee.buf.0?.pointee.data == buffer.pointee.data
   }
 }

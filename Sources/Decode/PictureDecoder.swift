@@ -8,17 +8,26 @@ import RTPWire
 /// libavcodec, opened for one codec and used by one thread: access units in, frames and failures
 /// out.
 ///
-/// Nothing waits unless the stream reorders: there are no frame threads, which would each add a
-/// frame of delay. Each picture is taken where it was decoded (``PictureBuffers``) and released
-/// when its turn is certain (``OutputOrder``).
+/// Nothing waits unless the stream reorders, or threads have a picture each
+/// (``ThreadUse/pictures(_:)``). Each picture is taken where it was decoded (``PictureBuffers``) and
+/// released when its turn is certain (``OutputOrder``).
 @safe final class PictureDecoder {
   let codec: VideoCodec
+  let threads: ThreadUse
+  /// Nanoseconds spent in libavcodec, or waiting for its threads.
+  private(set) var busyTime: Int64 = 0
+  /// Whether parts of the pictures can be decoded at the same time.
+  private(set) var hasParts = false
+  /// Whether fields come in access units of their own.
+  private(set) var hasFields = false
   private let configuration: VideoDecoder.Configuration
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let packet: UnsafeMutablePointer<AVPacket>
   /// Receives libavcodec's own output, which is not used.
   private let surplus: UnsafeMutablePointer<AVFrame>
   private let buffers: PictureBuffers
+  /// What libavcodec's threads still have, in decoding order.
+  private var inside = CircularBuffer<Inside>()
   /// `nil` when pictures are output in decoding order.
   private var reader: (any PictureReading)?
   private var order = OutputOrder<DecodedPicture>()
@@ -46,11 +55,22 @@ import RTPWire
   /// libav keeps eight bits of the sum, so it must not be much more.
   static let silence: Int32 = 100
 
+  /// An access unit that was given to libavcodec.
+  private struct Inside {
+    /// `nil` for what is decoded without output.
+    var unit: AccessUnit?
+    var order: PictureOrder?
+    var picture: BegunPicture?
+    var hash: PictureHash?
+    /// Nanoseconds.
+    var decodingTime: Int64 = 0
+  }
+
   /// Opens the decoder that `codec` names.
   ///
   /// - Throws: ``DecoderError``.
   init(
-    codec: VideoCodec, configuration: VideoDecoder.Configuration,
+    codec: VideoCodec, configuration: VideoDecoder.Configuration, threads: ThreadUse,
     onFrame: @escaping @Sendable (RawFrame) -> Void,
     onFailure: @escaping @Sendable (DecodeFailure) -> Void
   ) throws(DecoderError) {
@@ -68,6 +88,7 @@ import RTPWire
       throw .outOfMemory
     }
     self.codec = codec
+    self.threads = threads
     self.configuration = configuration
     start = RandomAccessWait(configuration)
     unsafe self.context = context
@@ -75,18 +96,21 @@ import RTPWire
     unsafe self.surplus = surplus
     buffers = PictureBuffers(
       prediction: prediction,
-      allocatesMissing: codec.decoderTraits.contains(.allocatesMissingLater))
+      allocatesMissing: codec.decoderTraits.contains(.allocatesMissingLater),
+      fillsMissing: threads.delay == 0)
     reader = codec.makeReader?()
     self.onFrame = onFrame
     self.onFailure = onFailure
     endsCutSlices = conceals && codec.decoderTraits.contains(.missesCutSlices)
-    standIns = conceals && codec.decoderTraits.contains(.misplacesMotion) ? StandIns() : nil
+    standIns =
+      conceals && threads.delay == 0 && codec.decoderTraits.contains(.misplacesMotion)
+      ? StandIns() : nil
 
     // Otherwise libav writes to standard error. Its log level is that of the whole process, and
     // belongs to the program; this keeps this one decoder below every level.
     unsafe context.pointee.log_level_offset = Self.silence
-    // No threads of its own: those for frames would hold pictures back.
-    unsafe context.pointee.thread_count = 1
+    unsafe context.pointee.thread_count = Int32(threads.count)
+    unsafe context.pointee.thread_type = threads.delay > 0 ? FF_THREAD_FRAME : FF_THREAD_SLICE
     unsafe context.pointee.max_pixels = Int64(configuration.maximumPixels)
     // Pictures with missing parts come out marked as such; withholding them is decided here.
     unsafe context.pointee.flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT
@@ -110,15 +134,16 @@ import RTPWire
 
   /// Decodes one access unit; all resulting callbacks come before this returns.
   func decode(_ unit: AccessUnit) {
-    let start = Instant.now
     let place = reader?.order(of: unit.units.map { unit.bytes(of: $0) })
+    hasParts = place?.hasParts ?? hasParts
+    hasFields = hasFields || place?.field != nil
     if let format = unit.format,
       format.width > configuration.maximumPixels / max(1, format.height)
     {
       awaitRandomAccess()
       return fail(unit, .rejectedSize(width: format.width, height: format.height))
     }
-    guard self.start.admits(unit, isPicture: place != nil) else {
+    guard start.admits(unit, isPicture: place != nil) else {
       takeParameterSets(of: unit)
       return fail(unit, .noRandomAccessPoint)
     }
@@ -131,18 +156,31 @@ import RTPWire
       awaitRandomAccess()
       return fail(unit, .outOfMemory)
     }
-    self.start.noteDecoding()
-    var record = self.record(of: unit)
+    start.noteDecoding()
     let isDamaged = unit.integrity == .damaged
     buffers.begin(isDamaged: isDamaged, madeUpBlock: additions.beginning?.side)
     // libavcodec's own concealment spreads the motion of moving blocks over still ones, so it is
-    // used for unforeseen errors only: wrong bits.
+    // used for unforeseen errors only: wrong bits. Threads that have whole pictures do not hear of
+    // this, and always use it.
     unsafe context.pointee.error_concealment =
       isDamaged && conceals ? 0 : FF_EC_GUESS_MVS | FF_EC_DEBLOCK
-    let code = decodePacket()
-    buffers.restoreBlock()
-    record.origin?.decodingTime = start.nanoseconds(to: .now)
-    take(record, at: place, code: code, hash: hash(in: unit))
+    decodePacket(of: Inside(unit: unit, order: place, hash: hash(in: unit)))
+  }
+
+  /// Decodes `unit` without output, so that those behind its leading pictures can be decoded;
+  /// `sets` are the parameter sets that came before.
+  func adopt(_ unit: AccessUnit, behind sets: [ByteBuffer]) {
+    for set in sets { reader?.take(parameterSet: set) }
+    let units = unit.units.map { unit.bytes(of: $0) }
+    _ = reader?.order(of: units)
+    decode(hidden: sets + units)
+    start.noteDecoding()
+  }
+
+  /// Goes on where `former` ended.
+  func inherit(from former: PictureDecoder) {
+    lastIntact = former.lastIntact
+    (hasParts, hasFields) = (former.hasParts, former.hasFields)
   }
 
   /// Gives the decoder the parameter sets of a unit that is not decoded; they may not come again.
@@ -169,9 +207,25 @@ import RTPWire
     return record
   }
 
+  /// Decodes the filled packet, and takes what is finished then: the same, or with threads that
+  /// have a picture each an earlier one.
+  private func decodePacket(of given: Inside) {
+    let begin = Instant.now
+    let code = decodePacket()
+    buffers.restoreBlock()
+    let time = begin.nanoseconds(to: .now)
+    busyTime = busyTime.addingSaturating(time)
+    var given = given
+    given.picture = buffers.takeBegun()
+    given.decodingTime = time
+    inside.append(given)
+    guard inside.count > threads.delay, let finished = inside.popFirst() else { return }
+    take(finished, code: code)
+  }
+
   /// Decodes the filled packet and discards libavcodec's output.
   ///
-  /// - Returns: 0, or libav's error.
+  /// - Returns: 0, or libav's error, of the packet that is finished with it.
   private func decodePacket() -> Int32 {
     let sent = unsafe avcodec_send_packet(context, packet)
     unsafe av_packet_unref(packet)
@@ -184,11 +238,20 @@ import RTPWire
     }
   }
 
+  /// Takes what libavcodec has finished.
+  private func take(_ finished: Inside, code: Int32) {
+    guard let unit = finished.unit else { return }
+    var record = record(of: unit)
+    record.origin?.decodingTime = finished.decodingTime
+    take(finished.picture, of: record, at: finished.order, code: code, hash: finished.hash)
+  }
+
   /// Takes the picture that was decoded for the unit of `record`, if any.
   private func take(
-    _ record: UnitRecord, at place: PictureOrder?, code: Int32, hash: PictureHash?
+    _ begun: BegunPicture?, of record: UnitRecord, at place: PictureOrder?, code: Int32,
+    hash: PictureHash?
   ) {
-    if let frame = unsafe buffers.take(from: pool) {
+    if let frame = unsafe begun?.take(from: pool) {
       finishField(isBehindLoss: record.isBehindLoss)
       let picture = unsafe DecodedPicture(frame, from: pool, of: record, order: place)
       noteErrors(in: picture, code: code)
@@ -198,7 +261,8 @@ import RTPWire
       parity.opposite == first.order?.field
     {
       field = nil
-      unsafe buffers.update(first.frame)
+      // With threads, the structure of the first field is another one's by now.
+      if threads.delay == 0 { unsafe buffers.update(first.frame) }
       first.complete(with: record, order: place)
       noteErrors(in: first, code: code)
       insert(first)
@@ -259,11 +323,21 @@ import RTPWire
 
   /// Outputs every remaining picture; decoding restarts at a random-access point.
   func flush() {
+    finishThreads()
     finishField(isBehindLoss: false)
     order.close()
     while let next = order.next() { show(next) }
     unsafe avcodec_flush_buffers(context)
     awaitRandomAccess()
+  }
+
+  /// Waits for libavcodec's threads, and takes what they have.
+  ///
+  /// A packet without a picture takes the place of each, so that errors are told one by one.
+  private func finishThreads() {
+    let delimiter = ByteBuffer(bytes: codec.accessUnitDelimiter)
+    while inside.contains(where: { $0.unit != nil }) { decode(hidden: [delimiter]) }
+    inside.removeAll()
   }
 
   private func awaitRandomAccess() {
@@ -289,11 +363,13 @@ import RTPWire
         .copyMemory(from: bytes)
     }
     buffers.begin(isDamaged: false)
-    _ = decodePacket()
+    decodePacket(of: Inside())
   }
 
   /// Reports what is still inside as discarded by closing.
   func close() {
+    for unit in inside.compactMap(\.unit) { fail(unit, .closed) }
+    inside.removeAll()
     if let field { onFailure(field.unit.failure(.closed)) }
     field = nil
     order.close()

@@ -5,7 +5,8 @@ import NIOCore
 
 /// Decodes access units on a thread of its own.
 ///
-/// If the stream's codec changes, another decoder takes over after the last frame of the first.
+/// If the stream's codec changes, or one thread does not keep up, another decoder takes over after
+/// the last frame of the first.
 ///
 /// Every access unit leads to exactly one callback: a frame, or a ``DecodeFailure``. (Two fields in
 /// two access units lead to one frame.) Callbacks come on the decoder's thread, frames in output
@@ -32,6 +33,15 @@ public final class VideoDecoder: Sendable {
     public var keyPictureRequests = 2
     /// What to do with pictures that are not intact.
     public var lossTreatment = LossTreatment.conceal
+    /// How many threads decode.
+    public var threads = DecoderThreads.automatic
+    /// Whether pictures come as they are sent, so that decoding must not fall behind.
+    ///
+    /// Otherwise threads that are counted automatically are one: what others make of damage is not
+    /// the same, and the pictures of a recording are to be the same on every machine.
+    public var mustKeepUp = true
+    /// How many threads can run at the same time.
+    var processors = System.coreCount
 
     public init() {}
   }
@@ -43,6 +53,7 @@ public final class VideoDecoder: Sendable {
 
   private let queue: BoundedQueue<Command>
   private let thread: WorkerThread
+  private let gauge = DecoderGauge()
 
   /// Opens the decoder and starts its thread.
   ///
@@ -57,35 +68,26 @@ public final class VideoDecoder: Sendable {
     onFrame: @escaping @Sendable (RawFrame) -> Void,
     onFailure: @escaping @Sendable (DecodeFailure) -> Void
   ) throws(DecoderError) {
-    let first = try PictureDecoder(
-      codec: codec, configuration: configuration, onFrame: onFrame, onFailure: onFailure)
+    let gauge = gauge
+    let first = try DecoderSuccession(
+      codec: codec, configuration: configuration, gauge: gauge, onFrame: onFrame,
+      onFailure: onFailure)
     let queue = BoundedQueue<Command>(limits: configuration.queueLimits)
     self.queue = queue
     do {
+      // It is used by that thread alone.
+      nonisolated(unsafe) let decoder = first
       thread = try WorkerThread {
-        var decoder = first
         while let command = queue.take() {
           switch command {
-          case .decode(let unit) where queue.isClosed: decoder.fail(unit, .closed)
-          case .decode(let unit) where unit.codec != decoder.codec:
-            guard
-              let next = try? PictureDecoder(
-                codec: unit.codec, configuration: configuration, onFrame: onFrame,
-                onFailure: onFailure)
-            else {
-              decoder.fail(unit, .foreignCodec(unit.codec))
-              continue
-            }
-            decoder.flush()
-            decoder = next
-            decoder.decode(unit)
-          case .decode(let unit): decoder.decode(unit)
+          case .decode(let unit) where queue.isClosed: unsafe decoder.fail(unit, .closed)
+          case .decode(let unit): unsafe decoder.decode(unit)
           case .flush(let body):
-            if !queue.isClosed { decoder.flush() }
+            if !queue.isClosed { unsafe decoder.flush() }
             body()
           }
         }
-        decoder.close()
+        unsafe decoder.close()
       }
     } catch {
       throw .noThread(error)
@@ -93,6 +95,15 @@ public final class VideoDecoder: Sendable {
   }
 
   deinit { queue.close() }
+
+  /// How many threads decode now.
+  public var threadCount: Int { gauge.threads }
+
+  /// How much of the last second was spent on decoding, from 0 to 1.
+  public var load: Double { gauge.share }
+
+  /// Whether decoding takes nearly all of the time.
+  public var isAtLimit: Bool { load >= DecoderLoad.full }
 
   /// Whether the queue is over half full, so producers should back off.
   public var isCrowded: Bool { queue.isCrowded }

@@ -20,6 +20,12 @@ public struct DeliveryStatistics: Counted, Hashable {
   public internal(set) var surplus: UInt64 = 0
   /// Access units without a frame, by reason.
   public internal(set) var failures: [DecodeFailure.Kind: UInt64] = [:]
+  /// How many threads decode now; 0 where nothing is decoded.
+  public internal(set) var decoderThreads = 0
+  /// How much of the last second was spent on decoding, from 0 to 1.
+  public internal(set) var decoderLoad = 0.0
+  /// Whether decoding hardly keeps up with a live stream, or not any more.
+  public internal(set) var isDecoderAtLimit = false
   /// Access units dropped for lack of room before the decoder, up to the next random-access point.
   public internal(set) var droppedBeforeDecoder: UInt64 = 0
   /// Access units and sound dropped before loops that should have got all of it but had no room.

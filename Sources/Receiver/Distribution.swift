@@ -87,7 +87,14 @@ final class Distribution: Sendable {
   }
 
   /// What has gone through so far.
-  var statistics: DeliveryStatistics { state.withLock(\.allotment.statistics) }
+  var statistics: DeliveryStatistics {
+    var (statistics, decoder) = state.withLock { ($0.allotment.statistics, $0.decoder) }
+    if let decoder {
+      (statistics.decoderThreads, statistics.decoderLoad) = (decoder.threadCount, decoder.load)
+      statistics.isDecoderAtLimit = pace == .live && decoder.isAtLimit
+    }
+    return statistics
+  }
 
   /// Takes an access unit on the event loop; returns whether decoding can continue with the next
   /// one.
@@ -234,6 +241,8 @@ final class Distribution: Sendable {
       var setup = VideoDecoder.Configuration()
       setup.queueLimits = Self.decoderQueue
       setup.lossTreatment = configuration.lossTreatment
+      setup.threads = configuration.decoderThreads
+      setup.mustKeepUp = pace == .live
       setup.allowedDecoders = Set(configuration.stream.formats.codecs.map(\.decoderName))
       let decoder = try VideoDecoder(
         codec: unit.codec, configuration: setup,

@@ -32,6 +32,8 @@ public final class Receiver: Sendable {
     public var scalesToFirst = false
     /// What to do with pictures that are not intact.
     public var lossTreatment = LossTreatment.conceal
+    /// How many threads decode pictures.
+    public var decoderThreads = DecoderThreads.automatic
     /// Whether each frame interval gets exactly one frame, whatever was lost.
     ///
     /// Nothing is then dropped for a slow reader: the decoder waits for it, and what that loses is

@@ -176,7 +176,7 @@ import Testing
       h264Parameters: "b-adapt=0:b-pyramid=normal", codecParameters: "b-adapt=0:b-pyramid=1")
     let collector = Collector()
     let decoder = try PictureDecoder(
-      codec: codec, configuration: VideoDecoder.Configuration(),
+      codec: codec, configuration: VideoDecoder.Configuration(), threads: .one,
       onFrame: { collector.append(.frame($0)) }, onFailure: { collector.append(.failure($0)) })
     var out: [Int] = []
     for unit in clip.accessUnits(of: try clip.encoded()) {

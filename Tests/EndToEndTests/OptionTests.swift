@@ -77,6 +77,7 @@ struct OptionTests {
       (["--list", "-o", "x.y4m"], "-o has no effect"),
       (["--list", "--frames", "3"], "--frames has no effect"),
       (["-o", "x.h264", "--on-loss", "skip"], "--on-loss has no effect"),
+      (["-o", "x.h264", "--decoder-threads", "2"], "--decoder-threads has no effect"),
       (["-o", "x.yuv", "--frame-md5"], ".jsonl"),
       (["-o", "x.h264", "--constant-rate"], "--constant-rate has no effect"),
       (["-o", "x.h265", "--scale-to-first"], "--scale-to-first has no effect"),

@@ -7,6 +7,7 @@ public enum H264 {
       NALUnitType.sequenceParameterSet.rawValue, NALUnitType.pictureParameterSet.rawValue,
     ],
     accessUnitDelimiterType: NALUnitType.accessUnitDelimiter.rawValue,
+    accessUnitDelimiter: [0x09, 0xF0],
     makeReader: { PictureReader() }, makeRecord: { configurationRecord(of: $0) },
     unitName: { NALUnitType(rawValue: $0)?.name })
 

@@ -50,6 +50,7 @@ extension H264 {
       order.reorderDepth = sequence.reorderDepth
       order.capacity = sequence.capacity
       order.isBidirectional = first.isBidirectional
+      order.hasParts = last != nil
       // A frame has two fields, and each is counted.
       order.usualStep = 2
       return order

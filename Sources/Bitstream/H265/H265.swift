@@ -7,6 +7,7 @@ public enum H265 {
       NALUnitType.pictureParameterSet.rawValue,
     ],
     accessUnitDelimiterType: NALUnitType.accessUnitDelimiter.rawValue,
+    accessUnitDelimiter: [0x46, 0x01, 0x50],
     decoderTraits: [.allocatesMissingLater, .missesCutSlices, .misplacesMotion],
     makeReader: { PictureReader() }, makeRecord: { configurationRecord(of: $0) },
     unitName: { NALUnitType(rawValue: $0)?.name })

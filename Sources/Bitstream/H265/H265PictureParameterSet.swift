@@ -54,6 +54,9 @@ extension H265 {
     public let hasTransquantBypass: Bool
     /// Whether slice data may have entry points, for tiles or rows.
     public let hasEntryPoints: Bool
+    /// Whether rows of coding tree blocks can be decoded at the same time
+    /// (`entropy_coding_sync_enabled_flag`).
+    public let hasParallelRows: Bool
     /// Whether slices say if the loop filter crosses their edges.
     public let tellsSmoothing: Bool
     public let hasDeblockingOverride: Bool
@@ -79,6 +82,7 @@ extension H265 {
       let hasTiles = try reader.bit()
       let hasRows = try reader.bit()
       hasEntryPoints = hasTiles || hasRows
+      hasParallelRows = hasRows
       if hasTiles { try Self.skipTiles(&reader) }
       let isSmoothed = try reader.bit()
       var (hasOverride, isDisabled) = (false, false)

@@ -94,6 +94,7 @@ extension H265 {
       order.mayBeLed = type != .idrNLP && type != .blaNLP
       order.isShown = header.isShown
       order.reorderDepth = sequence.reorderDepth
+      order.hasParts = picture.slices?.hasParallelRows ?? false
       return order
     }
   }

@@ -19,6 +19,8 @@ public struct PictureOrder: Sendable, Hashable {
   public var capacity: Int?
   /// Whether its first slice is a B slice.
   public var isBidirectional = false
+  /// Whether parts of it can be decoded at the same time: slices, or rows of coding tree blocks.
+  public var hasParts = false
   /// The usual difference between the counts of consecutive frames.
   public var usualStep = 1
 
