@@ -9,8 +9,8 @@ import RTPWire
 /// out.
 ///
 /// Nothing waits unless the stream reorders, or threads have a picture each
-/// (``ThreadUse/pictures(_:)``). Each picture is taken where it was decoded (``PictureBuffers``) and
-/// released when its turn is certain (``OutputOrder``).
+/// (``ThreadUse/pictures(_:)``). Each picture is taken where it was decoded (``PictureBuffers``)
+/// and released when its turn is certain (``OutputOrder``).
 @safe final class PictureDecoder {
   let codec: VideoCodec
   let threads: ThreadUse

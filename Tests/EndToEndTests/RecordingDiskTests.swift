@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Recordings on disks that are full, fail or stall, and what is on them when the program is killed.
+/// Recordings on disks that are full, fail or stall, and what is on them when the program is
+/// killed.
 @Suite(.serialized)
 struct RecordingDiskTests {
   /// Whether there is a program that shows what another one asks of the system, and can refuse it.

@@ -2,8 +2,8 @@ import Bitstream
 import Defragment
 import NIOCore
 
-/// The parameter sets of a stream in the order in which they came last, for a decoder that begins in
-/// the middle of it.
+/// The parameter sets of a stream in the order in which they came last, for a decoder that begins
+/// in the middle of it.
 struct KnownParameterSets {
   /// More than encoders use; each is some hundred bytes.
   private static let most = 64
