@@ -65,6 +65,19 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"),
       ]
     ),
+    // Counts allocations in place of the C library's own functions.
+    .target(name: "CAllocations"),
+    .target(
+      name: "CoreCost",
+      dependencies: [
+        "CAllocations",
+        .product(name: "Reception", package: "rtp-recv"),
+        .product(name: "RTPWire", package: "rtp-recv"),
+        .product(name: "NIOCore", package: "swift-nio"),
+      ]
+    ),
+    .executableTarget(name: "core-cost", dependencies: ["CoreCost"]),
+    .testTarget(name: "CoreCostTests", dependencies: ["CoreCost"]),
     .testTarget(
       name: "ExtraRoomsTests",
       dependencies: [

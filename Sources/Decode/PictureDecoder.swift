@@ -2,6 +2,7 @@ import Bitstream
 import BlockingIO
 import CFFmpeg
 import Defragment
+import Glibc
 import NIOCore
 import RTPWire
 
@@ -14,17 +15,19 @@ import RTPWire
 @safe final class PictureDecoder {
   let codec: VideoCodec
   let threads: ThreadUse
-  /// Nanoseconds spent in libavcodec, or waiting for its threads.
-  private(set) var busyTime: Int64 = 0
+  /// For how many nanoseconds it has worked, since any point in time.
+  ///
+  /// Without threads of libavcodec it is what this thread has computed: where a processor is shared
+  /// with others, more threads would not help. Otherwise it is the time in libavcodec, which waits
+  /// for its threads.
+  var workingTime: Int64 { threads == .one ? computingTime() : libraryTime }
+  private var libraryTime: Int64 = 0
   /// Whether parts of the pictures can be decoded at the same time.
   private(set) var hasParts = false
   /// Whether fields come in access units of their own.
   private(set) var hasFields = false
   private let configuration: VideoDecoder.Configuration
-  private let context: UnsafeMutablePointer<AVCodecContext>
-  private let packet: UnsafeMutablePointer<AVPacket>
-  /// Receives libavcodec's own output, which is not used.
-  private let surplus: UnsafeMutablePointer<AVFrame>
+  private let context: CodecContext
   private let buffers: PictureBuffers
   /// What libavcodec's threads still have, in decoding order.
   private var inside = CircularBuffer<Inside>()
@@ -50,11 +53,6 @@ import RTPWire
   private var lastIntact: RawFrame?
   private var hashCheck = PictureHashCheck()
 
-  /// More than the distance between libav's most and least important messages.
-  ///
-  /// libav keeps eight bits of the sum, so it must not be much more.
-  static let silence: Int32 = 100
-
   /// An access unit that was given to libavcodec.
   private struct Inside {
     /// `nil` for what is decoded without output.
@@ -74,30 +72,18 @@ import RTPWire
     onFrame: @escaping @Sendable (RawFrame) -> Void,
     onFailure: @escaping @Sendable (DecodeFailure) -> Void
   ) throws(DecoderError) {
-    guard configuration.allowedDecoders.contains(codec.decoderName),
-      let decoder = unsafe avcodec_find_decoder_by_name(codec.decoderName)
-    else { throw .unsupportedCodec(name: codec.name) }
-    guard let context = unsafe avcodec_alloc_context3(decoder) else { throw .outOfMemory }
     let conceals = configuration.lossTreatment == .conceal
     let prediction = conceals ? PicturePrediction() : nil
-    guard let packet = unsafe av_packet_alloc(), let surplus = unsafe av_frame_alloc(),
-      !conceals || prediction != nil
-    else {
-      var context: UnsafeMutablePointer<AVCodecContext>? = unsafe context
-      unsafe avcodec_free_context(&context)
-      throw .outOfMemory
-    }
+    guard !conceals || prediction != nil else { throw .outOfMemory }
     self.codec = codec
     self.threads = threads
     self.configuration = configuration
     start = RandomAccessWait(configuration)
-    unsafe self.context = context
-    unsafe self.packet = packet
-    unsafe self.surplus = surplus
     buffers = PictureBuffers(
       prediction: prediction,
       allocatesMissing: codec.decoderTraits.contains(.allocatesMissingLater),
       fillsMissing: threads.delay == 0)
+    context = try CodecContext(codec, configuration, threads, buffers)
     reader = codec.makeReader?()
     self.onFrame = onFrame
     self.onFailure = onFailure
@@ -105,31 +91,6 @@ import RTPWire
     standIns =
       conceals && threads.delay == 0 && codec.decoderTraits.contains(.misplacesMotion)
       ? StandIns() : nil
-
-    // Otherwise libav writes to standard error. Its log level is that of the whole process, and
-    // belongs to the program; this keeps this one decoder below every level.
-    unsafe context.pointee.log_level_offset = Self.silence
-    unsafe context.pointee.thread_count = Int32(threads.count)
-    unsafe context.pointee.thread_type = threads.delay > 0 ? FF_THREAD_FRAME : FF_THREAD_SLICE
-    unsafe context.pointee.max_pixels = Int64(configuration.maximumPixels)
-    // Pictures with missing parts come out marked as such; withholding them is decided here.
-    unsafe context.pointee.flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT
-    // Pictures are cropped when they are output.
-    unsafe context.pointee.apply_cropping = 0
-    unsafe context.pointee.export_side_data = 0
-    unsafe buffers.attach(to: context)
-    let code = unsafe avcodec_open2(context, decoder, nil)
-    guard code >= 0 else { throw .cannotOpen(code: code, text: libavErrorText(code)) }
-    unsafe buffers.interpose(in: context)
-  }
-
-  deinit {
-    var surplus: UnsafeMutablePointer<AVFrame>? = unsafe surplus
-    unsafe av_frame_free(&surplus)
-    var packet: UnsafeMutablePointer<AVPacket>? = unsafe packet
-    unsafe av_packet_free(&packet)
-    var context: UnsafeMutablePointer<AVCodecContext>? = unsafe context
-    unsafe avcodec_free_context(&context)
   }
 
   /// Decodes one access unit; all resulting callbacks come before this returns.
@@ -150,7 +111,7 @@ import RTPWire
     let additions = standIns?.additions(to: unit) ?? StandIns.Additions()
     for picture in additions.pictures { decode(hidden: picture) }
     guard
-      unsafe packet.fill(
+      context.fill(
         from: unit, beginning: additions.beginning?.bytes, endsCutSlices: endsCutSlices)
     else {
       awaitRandomAccess()
@@ -160,10 +121,8 @@ import RTPWire
     let isDamaged = unit.integrity == .damaged
     buffers.begin(isDamaged: isDamaged, madeUpBlock: additions.beginning?.side)
     // libavcodec's own concealment spreads the motion of moving blocks over still ones, so it is
-    // used for unforeseen errors only: wrong bits. Threads that have whole pictures do not hear of
-    // this, and always use it.
-    unsafe context.pointee.error_concealment =
-      isDamaged && conceals ? 0 : FF_EC_GUESS_MVS | FF_EC_DEBLOCK
+    // used for unforeseen errors only: wrong bits.
+    context.conceals = !(isDamaged && conceals)
     decodePacket(of: Inside(unit: unit, order: place, hash: hash(in: unit)))
   }
 
@@ -175,6 +134,8 @@ import RTPWire
     _ = reader?.order(of: units)
     decode(hidden: sets + units)
     start.noteDecoding()
+    // Those behind it refer to an intact picture.
+    _ = record(of: unit)
   }
 
   /// Goes on where `former` ended.
@@ -211,31 +172,16 @@ import RTPWire
   /// have a picture each an earlier one.
   private func decodePacket(of given: Inside) {
     let begin = Instant.now
-    let code = decodePacket()
+    let code = context.decodePacket()
     buffers.restoreBlock()
     let time = begin.nanoseconds(to: .now)
-    busyTime = busyTime.addingSaturating(time)
+    libraryTime = libraryTime.addingSaturating(time)
     var given = given
     given.picture = buffers.takeBegun()
     given.decodingTime = time
     inside.append(given)
     guard inside.count > threads.delay, let finished = inside.popFirst() else { return }
     take(finished, code: code)
-  }
-
-  /// Decodes the filled packet and discards libavcodec's output.
-  ///
-  /// - Returns: 0, or libav's error, of the packet that is finished with it.
-  private func decodePacket() -> Int32 {
-    let sent = unsafe avcodec_send_packet(context, packet)
-    unsafe av_packet_unref(packet)
-    while true {
-      let code = unsafe avcodec_receive_frame(context, surplus)
-      guard code < 0 else { continue }
-      unsafe av_frame_unref(surplus)
-      if sent < 0 { return sent }
-      return code == cffmpeg_error_again() || code == cffmpeg_error_end_of_file() ? 0 : code
-    }
   }
 
   /// Takes what libavcodec has finished.
@@ -327,7 +273,7 @@ import RTPWire
     finishField(isBehindLoss: false)
     order.close()
     while let next = order.next() { show(next) }
-    unsafe avcodec_flush_buffers(context)
+    context.flush()
     awaitRandomAccess()
   }
 
@@ -336,11 +282,13 @@ import RTPWire
   /// A packet without a picture takes the place of each, so that errors are told one by one.
   private func finishThreads() {
     let delimiter = ByteBuffer(bytes: codec.accessUnitDelimiter)
-    while inside.contains(where: { $0.unit != nil }) { decode(hidden: [delimiter]) }
+    while inside.contains(where: { $0.unit != nil }), decode(hidden: [delimiter]) {}
+    for unit in inside.compactMap(\.unit) { fail(unit, .outOfMemory) }
     inside.removeAll()
   }
 
   private func awaitRandomAccess() {
+    finishThreads()
     start.restart()
     trail = DamageTrail()
     approximateTrail = DamageTrail(acceptsApproximation: true)
@@ -354,16 +302,14 @@ import RTPWire
   }
 
   /// Decodes NAL units without output: pictures of our own making, or parameter sets.
-  private func decode(hidden units: [ByteBuffer]) {
-    let stream = AnnexB.stream(of: units)
-    guard let size = Int32(exactly: stream.readableBytes), unsafe av_new_packet(packet, size) >= 0
-    else { return }
-    unsafe stream.withUnsafeReadableBytes { bytes in
-      unsafe UnsafeMutableRawBufferPointer(start: packet.pointee.data, count: bytes.count)
-        .copyMemory(from: bytes)
-    }
+  ///
+  /// - Returns: whether there was memory for them.
+  @discardableResult
+  private func decode(hidden units: [ByteBuffer]) -> Bool {
+    guard context.fill(from: units) else { return false }
     buffers.begin(isDamaged: false)
     decodePacket(of: Inside())
+    return true
   }
 
   /// Reports what is still inside as discarded by closing.
@@ -385,11 +331,12 @@ import RTPWire
     guard picture.order?.isShown != false else { return onFailure(unit.failure(.notShown)) }
     let frame = unsafe picture.takeFrame()
     if unsafe frame.pointee.sample_aspect_ratio.num == 0 {
-      unsafe frame.pointee.sample_aspect_ratio = context.pointee.sample_aspect_ratio
+      unsafe frame.pointee.sample_aspect_ratio = context.sampleAspectRatio
     }
     unsafe buffers.prediction?.remember(frame)
-    let rate = Rational(unsafe context.pointee.framerate)
-    guard let raw = unsafe RawFrame(taking: frame, from: pool, of: unit, codedFrameRate: rate)
+    guard
+      let raw = unsafe RawFrame(
+        taking: frame, from: pool, of: unit, codedFrameRate: context.frameRate)
     else {
       unsafe pool.recycle(frame)
       return onFailure(unit.failure(.unknownPixelFormat))
@@ -407,6 +354,13 @@ import RTPWire
       onFrame(shown)
     }
   }
+}
+
+/// How many nanoseconds this thread has computed.
+private func computingTime() -> Int64 {
+  var time = timespec()
+  unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+  return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }
 
 /// libav's text for one of its error codes.

@@ -99,10 +99,10 @@ public final class VideoDecoder: Sendable {
   /// How many threads decode now.
   public var threadCount: Int { gauge.threads }
 
-  /// How much of the last second was spent on decoding, from 0 to 1.
+  /// How much of the last second it worked, from 0 to 1.
   public var load: Double { gauge.share }
 
-  /// Whether decoding takes nearly all of the time.
+  /// Whether it works nearly all of the time.
   public var isAtLimit: Bool { load >= DecoderLoad.full }
 
   /// Whether the queue is over half full, so producers should back off.

@@ -22,7 +22,7 @@ public struct DeliveryStatistics: Counted, Hashable {
   public internal(set) var failures: [DecodeFailure.Kind: UInt64] = [:]
   /// How many threads decode now; 0 where nothing is decoded.
   public internal(set) var decoderThreads = 0
-  /// How much of the last second was spent on decoding, from 0 to 1.
+  /// How much of the last second the decoder worked, from 0 to 1.
   public internal(set) var decoderLoad = 0.0
   /// Whether decoding hardly keeps up with a live stream, or not any more.
   public internal(set) var isDecoderAtLimit = false

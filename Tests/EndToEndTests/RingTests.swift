@@ -90,6 +90,35 @@ struct RingTests {
     try sender.waitForExit()
   }
 
+  @Test("the same five lines go on when the camera comes back")
+  func fiveLinesThroughAnOutage() throws {
+    let port = try FreePort.tcp()
+    let camera = { () throws -> RunningProcess in
+      let sender = try RunningProcess(
+        Product.rtpSend, CommandTests.pattern + ["http://127.0.0.1:\(port)"])
+      _ = try sender.waitForLine(#/127\.0\.0\.1:\d+/#)
+      return sender
+    }
+    let script = """
+      seen = 0
+      with rtp_recv.open(sys.argv[1]) as camera:
+          for frame in camera:
+              if frame.epoch != seen: print("frame of epoch", frame.epoch, frame.array.shape)
+              seen = frame.epoch
+              if seen == 2: break
+      """
+    let first = try camera()
+    let reader = try Self.python(script, ["http://127.0.0.1:\(port)/live"])
+    _ = try reader.waitForLine(#/frame of epoch 1 \(144, 256, 3\)/#)
+    first.send(signal: SIGKILL)
+    try first.waitForExit()
+    let second = try camera()
+    #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
+    _ = try reader.waitForLine(#/frame of epoch 2 \(144, 256, 3\)/#)
+    second.send(signal: SIGTERM)
+    try second.waitForExit()
+  }
+
   @Test("BGR frames are those that OpenCV decodes of the same stream")
   func openCV() throws {
     let interpreter = Self.package.appendingPathComponent(".build/python/bin/python").path

@@ -39,7 +39,7 @@ public import NIOCore
     unsafe self.context = context
     unsafe self.packet = packet
     unsafe self.frame = frame
-    unsafe context.pointee.log_level_offset = PictureDecoder.silence
+    unsafe context.pointee.log_level_offset = CodecContext.silence
     unsafe context.pointee.sample_rate = Int32(clamping: format.sampleRate)
     unsafe av_channel_layout_default(&context.pointee.ch_layout, Int32(format.channels))
     unsafe context.pointee.bits_per_coded_sample = Int32(clamping: format.codeBits)

@@ -84,7 +84,7 @@ public import NIOCore
     self.channels = min(max(channels, 1), 8)
     let rate = unsafe Self.rate(for: sampleRate, of: encoder)
     let sampleFormat = unsafe encoder.pointee.sample_fmts?.pointee ?? AV_SAMPLE_FMT_FLTP
-    unsafe context.pointee.log_level_offset = PictureDecoder.silence
+    unsafe context.pointee.log_level_offset = CodecContext.silence
     unsafe context.pointee.sample_rate = Int32(clamping: rate)
     unsafe context.pointee.sample_fmt = sampleFormat
     unsafe context.pointee.bit_rate = Int64(coding.bitRate * self.channels)

@@ -6,7 +6,7 @@ final class DecoderGauge: Sendable {
   private let permille = Atomic(0)
 
   var threads: Int { threadCount.load(ordering: .relaxed) }
-  /// How much of the last second it decoded, from 0 to 1.
+  /// How much of the last second it worked, from 0 to 1.
   var share: Double { Double(permille.load(ordering: .relaxed)) / 1000 }
 
   func note(threads: Int) { threadCount.store(threads, ordering: .relaxed) }

@@ -1,6 +1,6 @@
 import RTPWire
 
-/// How much of the time the decoder's thread decodes: where it is nearly all, it does not keep up.
+/// How much of the time a decoder works: where it is nearly all, it does not keep up.
 struct DecoderLoad: Sendable {
   /// What it must be for others to help: what is left is for the output of frames.
   static let full = 0.9
@@ -9,22 +9,20 @@ struct DecoderLoad: Sendable {
 
   /// From 0 to 1, in the last second.
   var share = 0.0
-  private var begin: Instant?
-  private var busy: Int64 = 0
+  private var begin: (time: Instant, worked: Int64)?
 
   var isFull: Bool { share >= Self.full }
 
-  /// Notes that decoding took `nanoseconds`, up to `now`.
-  mutating func note(_ nanoseconds: Int64, at now: Instant) {
+  /// Notes that it has worked for so many nanoseconds in all, at `now`.
+  mutating func note(_ worked: Int64, at now: Instant) {
     guard let begin else {
-      self.begin = now
+      self.begin = (now, worked)
       return
     }
-    busy = busy.addingSaturating(nanoseconds)
-    let elapsed = begin.nanoseconds(to: now)
+    let elapsed = begin.time.nanoseconds(to: now)
     guard elapsed >= Self.window else { return }
-    share = min(Double(busy) / Double(elapsed), 1)
-    (self.begin, busy) = (now, 0)
+    share = min(Double(worked - begin.worked) / Double(elapsed), 1)
+    self.begin = (now, worked)
   }
 
   /// Begins anew, for another decoder.

@@ -53,9 +53,8 @@ final class DecoderSuccession {
     sets.note(unit)
     if let successor, !unit.isLeading { takeOver(successor) }
     if successor == nil { prepareSuccessor(at: unit) }
-    let before = current.busyTime
     current.decode(unit)
-    load.note(current.busyTime - before, at: .now)
+    load.note(current.workingTime, at: .now)
     gauge.note(share: load.share)
   }
 

@@ -1,12 +1,13 @@
 import Foundation
 
 // Measures rtp-recv and its peers on the same packets in one run, and prints tables with ratios.
-// usage: bench [latency] [throughput] [start] [interleaved] [http] [srtp] [sessions] [clients]
-// [load] [raw] [ring] [segments] [step] [growing] [quality] [--rounds N]; for quality, [moving]
-// [still] [h264] [h265] select the clips
+// usage: bench [core] [latency] [throughput] [start] [interleaved] [http] [srtp] [sessions]
+// [clients] [load] [raw] [ring] [segments] [step] [growing] [quality] [--rounds N]; for quality,
+// [moving] [still] [h264] [h265] select the clips
 
 let measurements: [(name: String, rounds: Int, report: (Int, String) throws -> Void)] = [
-  ("latency", 3, Latency.report), ("throughput", 3, Throughput.report), ("start", 3, Start.report),
+  ("core", 3, Core.report), ("latency", 3, Latency.report), ("throughput", 3, Throughput.report),
+  ("start", 3, Start.report),
   ("interleaved", 3, Connection.report), ("http", 3, Connection.reportHTTP),
   ("srtp", 3, Protected.report), ("sessions", 3, Sessions.report), ("clients", 3, Clients.report),
   ("load", 3, Load.report), ("raw", 3, RawFrames.report), ("ring", 3, FramesToNumPy.report),
