@@ -47,7 +47,10 @@ enum Player: String, CaseIterable, Sendable {
     switch self {
     case .ffmpeg, .ffmpegNewer:
       let program = self == .ffmpeg ? "ffmpeg" : try Self.newerFFmpeg.get()
-      return [program, "-nostdin", "-v", "error"]
+      // The newer one checks certificates; in HTTP only the environment tells it by what.
+      let trust =
+        url.hasPrefix("rtsps:") ? ["SSL_CERT_FILE=\(try Certificates.shared.get().authority)"] : []
+      return trust + [program, "-nostdin", "-v", "error"]
         + ["-rtsp_transport", Self.option(way.transport, url), "-i", url]
         + ["-an", "-fps_mode", "passthrough", "-f", "rawvideo", output]
     case .gstreamer:
