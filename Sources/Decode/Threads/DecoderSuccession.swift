@@ -35,10 +35,7 @@ final class DecoderSuccession {
     self.gauge = gauge
     self.onFrame = onFrame
     self.onFailure = onFailure
-    let threads: ThreadUse =
-      if case .count(let count) = configuration.threads {
-        ThreadUse(fixed: count, for: codec)
-      } else { .one }
+    let threads = ThreadUse(of: configuration.threads, for: codec)
     current = try PictureDecoder(
       codec: codec, configuration: configuration, threads: threads, onFrame: onFrame,
       onFailure: onFailure)
@@ -71,7 +68,7 @@ final class DecoderSuccession {
 
   /// Opens a decoder for another codec, which begins without any parameter sets.
   private func change(to codec: VideoCodec) -> Bool {
-    let threads = ThreadUse(fixed: current.threads.count, for: codec)
+    let threads = ThreadUse(of: configuration.threads, for: codec)
     guard let next = try? decoder(for: codec, threads) else { return false }
     sets = KnownParameterSets()
     takeOver(next)

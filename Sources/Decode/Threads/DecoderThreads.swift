@@ -29,9 +29,14 @@ enum ThreadUse: Sendable, Hashable {
   /// How many pictures are given to libavcodec before the first one is finished.
   var delay: Int { if case .pictures(let count) = self { count - 1 } else { 0 } }
 
-  init(fixed count: Int, for codec: VideoCodec) {
-    let count = min(count, DecoderThreads.most)
-    self = count < 2 ? .one : codec.accessUnitDelimiter.isEmpty ? .parts(count) : .pictures(count)
+  /// What a decoder of `codec` begins with.
+  init(of threads: DecoderThreads, for codec: VideoCodec) {
+    guard case .count(let count) = threads, count > 1 else {
+      self = .one
+      return
+    }
+    let bounded = min(count, DecoderThreads.most)
+    self = codec.accessUnitDelimiter.isEmpty ? .parts(bounded) : .pictures(bounded)
   }
 
   /// What decodes faster.
