@@ -48,7 +48,7 @@ struct FarewellTests {
     channel.pipeline.fireChannelWritabilityChanged()
     #expect(channel.isActive)
     loop.advanceTime(by: .seconds(1))
-    #expect(!channel.isActive)
+    try #require(!channel.isActive)
     #expect(try report.wait().ending == .stopped)
   }
 
