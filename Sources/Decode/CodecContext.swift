@@ -65,7 +65,7 @@ import NIOCore
 
   /// Whether libavcodec conceals what is missing in the next picture.
   ///
-  /// Threads that have whole pictures do not hear of this: they do.
+  /// Threads that have whole pictures do not hear of this, and always conceal.
   var conceals: Bool {
     get { unsafe context.pointee.error_concealment != 0 }
     set {

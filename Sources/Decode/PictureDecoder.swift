@@ -93,7 +93,10 @@ import RTPWire
       ? StandIns() : nil
   }
 
-  /// Decodes one access unit; all resulting callbacks come before this returns.
+  /// Decodes one access unit.
+  ///
+  /// All resulting callbacks come before this returns, unless threads have a picture each: then
+  /// those of an earlier unit do.
   func decode(_ unit: AccessUnit) {
     let place = reader?.order(of: unit.units.map { unit.bytes(of: $0) })
     hasParts = place?.hasParts ?? hasParts

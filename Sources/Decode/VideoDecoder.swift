@@ -75,19 +75,18 @@ public final class VideoDecoder: Sendable {
     let queue = BoundedQueue<Command>(limits: configuration.queueLimits)
     self.queue = queue
     do {
-      // It is used by that thread alone.
-      nonisolated(unsafe) let decoder = first
       thread = try WorkerThread {
+        let decoder = first
         while let command = queue.take() {
           switch command {
-          case .decode(let unit) where queue.isClosed: unsafe decoder.fail(unit, .closed)
-          case .decode(let unit): unsafe decoder.decode(unit)
+          case .decode(let unit) where queue.isClosed: decoder.fail(unit, .closed)
+          case .decode(let unit): decoder.decode(unit)
           case .flush(let body):
-            if !queue.isClosed { unsafe decoder.flush() }
+            if !queue.isClosed { decoder.flush() }
             body()
           }
         }
-        unsafe decoder.close()
+        decoder.close()
       }
     } catch {
       throw .noThread(error)

@@ -44,11 +44,9 @@ struct Preroll: Sendable {
   /// Keeps `datagram` and returns what all of them together show.
   mutating func keep(_ datagram: Datagram, media: MediaDescription) -> Outcome {
     store(datagram)
-    guard datagram.channel == .media, !RTCPPacket.recognizes(datagram.bytes) else {
-      reports += 1
-      return .undecided
-    }
-    guard var packet = try? datagram.packet() else { return .undecided }
+    if datagram.isControl { reports += 1 }
+    guard datagram.channel == .media, !datagram.isControl, var packet = try? datagram.packet()
+    else { return .undecided }
     if packet.payloadType == media.redundancyPayloadType {
       packet = packet.primaryEncoding ?? packet
     }

@@ -203,7 +203,7 @@ extension Reception {
 
 extension Datagram {
   /// Whether this is RTCP.
-  fileprivate var isControl: Bool {
+  var isControl: Bool {
     channel == .control || header == nil && RTCPPacket.recognizes(bytes)
   }
 

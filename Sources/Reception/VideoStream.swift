@@ -117,7 +117,11 @@ public struct VideoStream: Sendable {
 
   /// Whether nothing but RTCP has come.
   var hasReportsAlone: Bool {
-    preroll.reports > 0 && preroll.reports == preroll.discarded + UInt64(preroll.count)
+    let (reports, all) =
+      isReceiving
+      ? (reception.control, reception.received)
+      : (preroll.reports, preroll.discarded + UInt64(preroll.count))
+    return reports > 0 && reports == all
   }
 
   /// The description, as far as it is known.

@@ -72,10 +72,11 @@ import Testing
     #expect(collector.events.count == 70)
   }
 
-  /// What is decoded with threads that begin at the second random-access point.
+  /// What is decoded where the decoder is too slow at some units, how many threads there were, and
+  /// how many pictures had not come out, after each unit.
   private func frames(
     of units: [AccessUnit], _ codec: VideoCodec, isBusyAt busy: Set<Int>
-  ) throws -> (collector: Collector, threads: [Int]) {
+  ) throws -> (collector: Collector, threads: [Int], waiting: [Int]) {
     let collector = Collector()
     let gauge = DecoderGauge()
     var configuration = VideoDecoder.Configuration()
@@ -83,14 +84,15 @@ import Testing
     let decoder = try DecoderSuccession(
       codec: codec, configuration: configuration, gauge: gauge,
       onFrame: { collector.append(.frame($0)) }, onFailure: { collector.append(.failure($0)) })
-    var threads: [Int] = []
+    var (threads, waiting): ([Int], [Int]) = ([], [])
     for (number, unit) in units.enumerated() {
       if busy.contains(number) { decoder.load.share = 1 }
       decoder.decode(unit)
       threads.append(gauge.threads)
+      waiting.append(number + 1 - collector.frames.count)
     }
     decoder.flush()
-    return (collector, threads)
+    return (collector, threads, waiting)
   }
 
   static let clips = [
@@ -113,7 +115,7 @@ import Testing
     let stream = try clip.encoded()
     // Parameter sets come once.
     let units = clip.accessUnits(of: stream).map(\.withDependency)
-    let (collector, threads) = try frames(of: units, clip.codec, isBusyAt: [10])
+    let (collector, threads, _) = try frames(of: units, clip.codec, isBusyAt: [10])
     #expect(threads.first == 1 && threads.last == 3, "\(threads)")
     #expect(collector.failures == [])
     #expect(collector.frames.count == 40)
@@ -127,9 +129,10 @@ import Testing
     let clip = Self.clips[1]
     let stream = try clip.encoded()
     let units = clip.accessUnits(of: stream).map(\.withDependency)
-    let (collector, threads) = try frames(of: units, clip.codec, isBusyAt: [10, 20])
-    #expect(threads.last == 3)
-    // Without delay first, and then two pictures behind.
+    let (collector, threads, waiting) = try frames(of: units, clip.codec, isBusyAt: [10, 20])
+    #expect(threads.first == 1 && threads[15] == 3 && threads.last == 3, "\(threads)")
+    // Slices delay nothing; the third thread's picture waits for two others.
+    #expect(waiting[15] == 0 && waiting.last == 2, "\(waiting)")
     #expect(collector.frames.count == 40)
     let expected = try clip.decodedByFFmpeg(stream)
     let isEqual = packed(collector.frames) == expected
@@ -145,7 +148,7 @@ import Testing
       units += clip.accessUnits(of: stream, startingAt: units.count).map(\.withDependency)
       expected += try clip.decodedByFFmpeg(stream)
     }
-    let (collector, threads) = try frames(of: units, .testH264, isBusyAt: [10])
+    let (collector, threads, _) = try frames(of: units, .testH264, isBusyAt: [10])
     #expect(threads[29] == 3 && threads.last == 1, "\(threads)")
     #expect(collector.failures == [])
     let isEqual = packed(collector.frames) == expected

@@ -154,13 +154,13 @@ struct RecordingTests {
     let sender = try RunningProcess(
       Product.rtpSend,
       ["pattern", "--size", "256x144", "--bitrate", "300k", "udp://127.0.0.1:\(port)"] + options)
-    Thread.sleep(forTimeInterval: 0.7)
+    try PassingStream.wait(on: port, for: 0.7)
     return (sender, port)
   }
 
   @Test("a recording has as many pictures as are asked for, wherever it begins")
   func asManyPictures() throws {
-    let (sender, port) = try Self.joined(["--gop", "60"])
+    let (sender, port) = try Self.joined(["--gop", "150"])
     let recording = try Scratch.path("mp4")
     let receiver = try RunningProcess(
       Product.rtpRecv,
@@ -251,28 +251,18 @@ struct RecordingTests {
   @Test(
     "pictures and sound that FFmpeg sends are in one recording", arguments: Container.allCases)
   func soundOfFFmpeg(_ container: Container) throws {
-    let (video, sound) = (try FreePort.udpPair(), try FreePort.udpPair())
-    let description = try Scratch.path("sdp")
-    try """
-    v=0
-    c=IN IP4 127.0.0.1
-    m=video \(video) RTP/AVP 96
-    a=rtpmap:96 H264/90000
-    m=audio \(sound) RTP/AVP 97
-    a=rtpmap:97 opus/48000/2
-
-    """.write(toFile: description, atomically: true, encoding: .utf8)
+    let ports = try DescribedPorts(sound: "a=rtpmap:97 opus/48000/2")
     let recording = try Scratch.path(container.rawValue)
     let receiver = try RunningProcess(
-      Product.rtpRecv, [description, "-o", recording, "--timeout", "5"])
+      Product.rtpRecv, [ports.description, "-o", recording, "--timeout", "5"])
     _ = try receiver.waitForLine(#/listening on/#)
     _ = try RunningProcess.output(
       of: "ffmpeg",
       ["-v", "error", "-re", "-f", "lavfi", "-i", "testsrc2=size=256x144:rate=30:duration=4"]
         + ["-f", "lavfi", "-i", "sine=duration=4", "-map", "0", "-c:v", "libx264", "-bf", "0"]
-        + ["-f", "rtp", "-payload_type", "96", "rtp://127.0.0.1:\(video)?pkt_size=1400"]
+        + ["-f", "rtp", "-payload_type", "96", "rtp://127.0.0.1:\(ports.video)?pkt_size=1400"]
         + ["-map", "1", "-ac", "2", "-ar", "48000", "-c:a", "libopus", "-f", "rtp"]
-        + ["-payload_type", "97", "rtp://127.0.0.1:\(sound)"])
+        + ["-payload_type", "97", "rtp://127.0.0.1:\(ports.sound)"])
     #expect([0, 5].contains(try receiver.waitForExit()), "\(receiver.standardError)")
     func packets(_ kind: String) throws -> Int? {
       // A transport stream's are listed twice.

@@ -32,6 +32,14 @@ struct RingTests {
     return receiver
   }
 
+  /// A camera that serves clients by HTTP on `port`.
+  private static func camera(on port: UInt16) throws -> RunningProcess {
+    let sender = try RunningProcess(
+      Product.rtpSend, CommandTests.pattern + ["http://127.0.0.1:\(port)"])
+    _ = try sender.waitForLine(#/127\.0\.0\.1:\d+/#)
+    return sender
+  }
+
   @Test(
     "frames in the ring are those of a file, to the last byte",
     arguments: ["bgr24", "rgb24", "gray8", "nv12", "yuv420p", "p010le", "yuv420p10le"])
@@ -93,12 +101,6 @@ struct RingTests {
   @Test("the same five lines go on when the camera comes back")
   func fiveLinesThroughAnOutage() throws {
     let port = try FreePort.tcp()
-    let camera = { () throws -> RunningProcess in
-      let sender = try RunningProcess(
-        Product.rtpSend, CommandTests.pattern + ["http://127.0.0.1:\(port)"])
-      _ = try sender.waitForLine(#/127\.0\.0\.1:\d+/#)
-      return sender
-    }
     let script = """
       seen = 0
       with rtp_recv.open(sys.argv[1]) as camera:
@@ -107,12 +109,12 @@ struct RingTests {
               seen = frame.epoch
               if seen == 2: break
       """
-    let first = try camera()
+    let first = try Self.camera(on: port)
     let reader = try Self.python(script, ["http://127.0.0.1:\(port)/live"])
     _ = try reader.waitForLine(#/frame of epoch 1 \(144, 256, 3\)/#)
     first.send(signal: SIGKILL)
     try first.waitForExit()
-    let second = try camera()
+    let second = try Self.camera(on: port)
     #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
     _ = try reader.waitForLine(#/frame of epoch 2 \(144, 256, 3\)/#)
     second.send(signal: SIGTERM)
@@ -252,13 +254,7 @@ struct RingTests {
   func outage() throws {
     let path = try Scratch.path("ring")
     let port = try FreePort.tcp()
-    let camera = { () throws -> RunningProcess in
-      let sender = try RunningProcess(
-        Product.rtpSend, CommandTests.pattern + ["http://127.0.0.1:\(port)"])
-      _ = try sender.waitForLine(#/127\.0\.0\.1:\d+/#)
-      return sender
-    }
-    let first = try camera()
+    let first = try Self.camera(on: port)
     let writer = try Self.receiver(
       "http://127.0.0.1:\(port)/live", path, ["--reconnect"])
     let script = """
@@ -278,7 +274,7 @@ struct RingTests {
     first.send(signal: SIGKILL)
     try first.waitForExit()
     _ = try reader.waitForLine(#/lost LOST/#)
-    let second = try camera()
+    let second = try Self.camera(on: port)
     #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
     _ = try reader.waitForLine(#/again 2 True LIVE/#)
     writer.send(signal: SIGINT)

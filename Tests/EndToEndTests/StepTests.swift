@@ -15,23 +15,15 @@ struct StepTests {
     ///
     /// The sound is delayed by 0 to 200 ms, 100 on average, and its clock runs 200 ppm too fast.
     init(seconds: Int, late: Bool) throws {
-      let (video, sound) = (try FreePort.udpPair(), try FreePort.udpPair())
-      let description = try Scratch.path("sdp")
-      try """
-      v=0
-      c=IN IP4 127.0.0.1
-      m=video \(video) RTP/AVP 96
-      a=rtpmap:96 H264/90000
-      m=audio \(sound) RTP/AVP 97
-      a=rtpmap:97 mpeg4-generic/48000/2
-      a=fmtp:97 mode=AAC-hbr;sizelength=13;indexlength=3;indexdeltalength=3;config=1190
-
-      """.write(toFile: description, atomically: true, encoding: .utf8)
+      let ports = try DescribedPorts(
+        sound: "a=rtpmap:97 mpeg4-generic/48000/2",
+        "a=fmtp:97 mode=AAC-hbr;sizelength=13;indexlength=3;indexdeltalength=3;config=1190")
       files = try ["mp4", "mkv"].map { try Scratch.path($0) }
       // On a busy machine the sender delays sound by much more than it should, and a click whose
       // packet counts as lost would be late.
       let arguments =
-        [description, "--reorder-window", "3000", "--timeout", "5"] + files.flatMap { ["-o", $0] }
+        [ports.description, "--reorder-window", "3000", "--timeout", "5"]
+        + files.flatMap { ["-o", $0] }
       func receive() throws -> RunningProcess {
         let receiver = try RunningProcess(Product.rtpRecv, arguments)
         _ = try receiver.waitForLine(#/listening on/#)
@@ -41,13 +33,13 @@ struct StepTests {
         try RunningProcess(
           Product.rtpSend,
           ["pattern", "--size", "256x144", "--bitrate", "300k", "--quiet"] + [
-            "udp://127.0.0.1:\(video)", "--audio", "aac", "--audio-port", "\(sound)",
+            "udp://127.0.0.1:\(ports.video)", "--audio", "aac", "--audio-port", "\(ports.sound)",
             "--audio-jitter", "33", "--audio-clock-ppm", "200", "--frames", "\(30 * seconds)",
           ])
       }
       if late {
         sender = try send()
-        usleep(2_000_000)
+        try PassingStream.wait(on: ports.video, for: 2)
         receiver = try receive()
       } else {
         receiver = try receive()

@@ -56,6 +56,28 @@ import Testing
     #expect(pair.wholeUnits == pair.sender.units)
   }
 
+  @Test(
+    "where reports come and no media, that is known, until the first packet",
+    arguments: [true, false])
+  func reportsAlone(isDescribed: Bool) throws {
+    let media = MediaDescription(payloadType: 96, encodingName: "H264")
+    var session = try Reception(
+      Reception.Configuration(), on: .init(time: .live),
+      randomness: SeededGenerator(seed: 1), at: Self.start)
+    session.transportOpened(takesReports: false, at: Self.start)
+    if isDescribed { session.described([media], at: Self.start) }
+    #expect(!session.status.hasReportsAlone)
+    for number in 1...3 {
+      let report = ByteBuffer(bytes: [0x80, 200, 0, 6] + [UInt8](repeating: 7, count: 24))
+      let arrival = Self.start.advanced(by: .seconds(number))
+      session.receive(Datagram(bytes: report, arrival: arrival, channel: .control))
+      #expect(session.status.hasReportsAlone)
+    }
+    let packet = ByteBuffer(bytes: [0x80, 96, 0, 1, 0, 0, 0, 1, 0, 0, 0, 7, 0x41, 0x9A])
+    session.receive(Datagram(bytes: packet, arrival: Self.start.advanced(by: .seconds(4))))
+    #expect(!session.status.hasReportsAlone)
+  }
+
   @Test func aCleanNetworkDeliversEveryUnit() throws {
     var pair = try Pair(sender: VirtualSender(units: 250, seed: 1, at: Self.start))
     pair.drive(for: .seconds(11))
