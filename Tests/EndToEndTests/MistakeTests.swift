@@ -180,6 +180,24 @@ struct MistakeTests {
     #expect(last.contains("only RTCP came, and no media"), "\(receiver.standardError)")
   }
 
+  /// A server whose source stops at once.
+  @Test func aSinglePacketIsNotCalledEncrypted() throws {
+    let program = """
+      import socket
+      server = socket.create_server(("127.0.0.1", 0))
+      print("ready", server.getsockname()[1], flush=True)
+      client, _ = server.accept()
+      client.sendall(bytes([0, 172, 0x80, 96] + [7] * 10 + [1] * 160))
+      client.recv(1)
+      """
+    let server = try RunningProcess("/usr/bin/python3", ["-c", program])
+    let port = try server.waitForLine(#/ready (\d+)/#).1
+    let (status, words) = try run(["tcp://127.0.0.1:\(port)", "--timeout", "1"])
+    #expect(status != 0, "\(words)")
+    #expect(words.contains("1 packet came, too few to tell what it carries"), "\(words)")
+    #expect(!words.contains("encrypted"), "\(words)")
+  }
+
   /// What comes in place of RTP is named at once, and is the reason in the end, though a listener
   /// waits on.
   @Test(arguments: [
