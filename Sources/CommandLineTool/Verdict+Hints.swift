@@ -242,8 +242,7 @@ extension Verdict {
     let delivered = status.transport.delivered
     if status.stream?.hasReportsAlone == true { return TransportHint.reportsAlone }
     if case .recognizing? = status.stream?.phase, delivered > 0 {
-      // A source proves itself with two packets in sequence (RFC 3550 A.1).
-      if delivered == 1 { return "1 packet came, too few to tell what it carries" }
+      if delivered == 1 { return TransportHint.unproven(delivered) }
       return
         "\(delivered.counted("packet")) came that look like none of \(codecs); if "
         + "they are encrypted (SRTP), give the key with --srtp-key-file"

@@ -128,6 +128,7 @@ final class Connections: Sendable {
         state.withLock { state in
           if state.retryAt == nil { state.isOpen = true }
         }
+        surroundings.activity.alert()
       case .mediaBegan(connection.number, let time):
         state.withLock { state in
           state.outages.mediaCame(at: time)

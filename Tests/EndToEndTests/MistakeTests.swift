@@ -180,19 +180,32 @@ struct MistakeTests {
     #expect(last.contains("only RTCP came, and no media"), "\(receiver.standardError)")
   }
 
-  /// A server whose source stops at once.
-  @Test func aSinglePacketIsNotCalledEncrypted() throws {
+  /// A sender whose source stops at once.
+  @Test(arguments: [
+    (#"\x80\x60\0\1%020d"#, "1 packet came, too few to tell what it carries"),
+    (#"\x80\xc8\0\6%024d"#, "only RTCP came, and no media"),
+  ])
+  func aSingleDatagramIsNamed(format: String, words: String) throws {
+    let (receiver, port) = try CommandTests.listener(["--timeout", "5"])
+    let sender = try RunningProcess(
+      "bash", ["-c", "printf '\(format)' 0 > /dev/udp/127.0.0.1/\(port)"])
+    #expect(try sender.waitForExit() == 0)
+    #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
+    #expect(receiver.standardError.contains(words), "\(receiver.standardError)")
+  }
+
+  @Test func aSinglePacketOfAConnectionIsNotCalledEncrypted() throws {
     let program = """
       import socket
       server = socket.create_server(("127.0.0.1", 0))
       print("ready", server.getsockname()[1], flush=True)
       client, _ = server.accept()
-      client.sendall(bytes([0, 172, 0x80, 96] + [7] * 10 + [1] * 160))
+      client.sendall(bytes([0, 172, 0x80, 96] + [7] * 170))
       client.recv(1)
       """
     let server = try RunningProcess("/usr/bin/python3", ["-c", program])
     let port = try server.waitForLine(#/ready (\d+)/#).1
-    let (status, words) = try run(["tcp://127.0.0.1:\(port)", "--timeout", "1"])
+    let (status, words) = try run(["tcp://127.0.0.1:\(port)", "--timeout", "5"])
     #expect(status != 0, "\(words)")
     #expect(words.contains("1 packet came, too few to tell what it carries"), "\(words)")
     #expect(!words.contains("encrypted"), "\(words)")

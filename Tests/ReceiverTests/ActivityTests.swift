@@ -23,6 +23,21 @@ import Testing
     await waiting
   }
 
+  /// Programs wait until it is said where a listener listens.
+  @Test func aConnectionThatHasOpenedIsKnownBeforeTheRestIsOver() async throws {
+    var configuration = Receiver.Configuration()
+    configuration.firstMediaTimeout = .never
+    let receiver = try Receiver(
+      transport: ScriptedTransport(.init(end: nil)), configuration: configuration)
+    let run = Task { await receiver.run() }
+    try await withDeadline {
+      await receiver.waitForActivity(notBefore: Self.longTime, atMost: Self.longTime)
+    }
+    #expect(await receiver.status().connection.isOpen)
+    receiver.stop()
+    _ = await run.value
+  }
+
   @Test(.timeLimit(.minutes(1)))
   func whatHasHappenedBeforeTheWaitEndsIt() async {
     let activity = Activity()

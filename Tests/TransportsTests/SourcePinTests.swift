@@ -244,9 +244,11 @@ struct SourcePinTests {
       #expect(feed.send(5, from: endpoint("198.51.100.9", port)) == 0)
     }
     #expect(feed.pin.discarded == UInt64(10_000 - SourcePin.maximumCandidates))
+    #expect(feed.pin.waiting == (UInt64(SourcePin.maximumCandidates), 0))
     #expect(feed.send(1, from: Self.server) == 0)
     #expect(feed.send(2, from: Self.server) == 2)
     #expect(feed.pin.discarded == 10_000)
+    #expect(feed.pin.waiting == (0, 0))
   }
 
   @Test func aSourceThatNeverComesInSequenceIsHeldInBounds() {
@@ -301,5 +303,7 @@ struct SourcePinTests {
     #expect(feed.sendControl(ByteBuffer(string: "junk"), from: Self.server) == 0)
     #expect(feed.pin.discarded == 0)
     #expect(feed.pin.reportsAlone == 992)
+    feed.pin.discardHeld()
+    #expect(feed.pin.waiting == (0, 8))
   }
 }

@@ -73,7 +73,7 @@ struct TransportCountersTests {
         "foreign_origin", "heartbeats_sent", "hellos_sent", "kernel_dropped", "not_rtp",
         "rebindings",
         "receive_buffer", "refused", "rtcp_without_media", "skipped_bytes", "unassigned",
-        "unwanted",
+        "unproven_source", "unwanted",
       ])
     #expect(
       SRTPCounters.table.map(\.0.name) == [

@@ -25,9 +25,10 @@ struct TransportHintTests {
         == ["the far end refused 1 datagram: is the server running there?"])
     #expect(
       try hints(source, .otherTraffic) {
-        ($0.notRTP, $0.reportsAlone, $0.foreignOrigin) = (2, 3, 1)
+        ($0.notRTP, $0.unproven, $0.reportsAlone, $0.foreignOrigin) = (2, 1, 3, 1)
       } == [
         "2 datagrams came that are not RTP; check the port, and what the sender sends",
+        "1 packet came, too few to tell what it carries",
         "only RTCP came, and no media: check to which port the sender sends, and the firewall",
         "1 datagram came from other addresses than \(source)",
       ])

@@ -9,6 +9,8 @@ extension TransportCounter {
   static let refused = TransportCounter("refused", unit: .events)
   /// Datagrams from an address that is not the pinned source.
   static let foreignOrigin = TransportCounter("foreign_origin", unit: .datagrams)
+  /// RTP of sources that have not proved themselves, while none has.
+  static let unproven = TransportCounter("unproven_source", unit: .datagrams)
   /// RTCP that came before any media, and belongs to no source.
   static let reportsAlone = TransportCounter("rtcp_without_media", unit: .datagrams)
   /// Datagrams that are neither RTP nor RTCP, while waiting for a source or its first media.
@@ -17,8 +19,8 @@ extension TransportCounter {
   static let rebindings = TransportCounter("rebindings", unit: .events)
 
   static let ofSockets: [TransportCounter] = [
-    .kernelDropped, .receiveBuffer, .refused, .foreignOrigin, .reportsAlone, .notRTP,
-    .rebindings,
+    .kernelDropped, .receiveBuffer, .refused, .foreignOrigin, .unproven, .reportsAlone,
+    .notRTP, .rebindings,
   ]
 }
 
@@ -45,6 +47,12 @@ extension TransportCounters {
   public var foreignOrigin: UInt64 {
     get { self[.foreignOrigin] }
     set { self[.foreignOrigin] = newValue }
+  }
+
+  /// RTP of sources that have not proved themselves, while none has.
+  public var unproven: UInt64 {
+    get { self[.unproven] }
+    set { self[.unproven] = newValue }
   }
 
   /// RTCP that came before any media, and belongs to no source.

@@ -3,6 +3,14 @@ extension TransportHint {
   public static let reportsAlone =
     "only RTCP came, and no media: check to which port the sender sends, and the firewall"
 
+  /// What is said of RTP of which no two packets were in sequence, which proves no source
+  /// (RFC 3550 A.1).
+  public static func unproven(_ count: UInt64) -> String {
+    count == 1
+      ? "1 packet came, too few to tell what it carries"
+      : "\(count) packets came, no two of them in sequence; check what the sender sends"
+  }
+
   /// The hints of every transport with UDP sockets.
   static let ofSockets: [TransportHint] = [
     TransportHint(.warning) { situation in
@@ -33,6 +41,11 @@ extension TransportHint {
       guard others > 0 else { return nil }
       return "\(others.counted("datagram")) came that are not RTP; check the port, and what the "
         + "sender sends"
+    },
+    TransportHint(.otherTraffic) { situation in
+      let unproven = situation.counters.unproven
+      guard unproven > 0, situation.received == 0 else { return nil }
+      return Self.unproven(unproven)
     },
     TransportHint(.otherTraffic) { situation in
       guard situation.counters.reportsAlone > 0, situation.received == 0 else { return nil }

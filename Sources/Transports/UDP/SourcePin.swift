@@ -109,14 +109,20 @@ struct SourcePin: Sendable {
     lastMedia = datagram.arrival
   }
 
+  /// How many datagrams are held before any source is accepted, in RTP and in RTCP.
+  var waiting: (media: UInt64, reports: UInt64) {
+    guard lastMedia == nil else { return (0, 0) }
+    let media = candidates.reduce(0) { $0 + $1.held.count }
+    return (UInt64(media), UInt64(earlyReports.count))
+  }
+
   /// Drops what is held; call it when nothing more will come.
+  ///
+  /// Before any source is accepted, it stays ``waiting``: it is what there is to say of the sender.
   mutating func discardHeld() {
+    guard lastMedia != nil else { return }
     for candidate in candidates { discarded += UInt64(candidate.held.count) }
-    if lastMedia == nil {
-      reportsAlone += UInt64(earlyReports.count)
-    } else {
-      discarded += UInt64(earlyReports.count)
-    }
+    discarded += UInt64(earlyReports.count)
     candidates.removeAll()
     earlyReports.removeAll()
   }

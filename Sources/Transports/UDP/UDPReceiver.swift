@@ -133,7 +133,9 @@ final class UDPReceiver: TrackReceiver {
   var counters: TransportCounters {
     var counters = count
     counters.foreignOrigin += pin.discarded
-    counters.reportsAlone += pin.reportsAlone
+    let waiting = pin.waiting
+    counters.unproven = waiting.media
+    counters.reportsAlone += pin.reportsAlone + waiting.reports
     counters.rebindings = pin.rebindings
     if sink != nil { counters.kernelDropped = kernelDrops }
     counters.localAddress = ports.media.localAddress?.endpoint
