@@ -298,7 +298,8 @@ struct RecordingDiskTests {
     let files = try RecordingTests.Container.allCases.map { try Scratch.path($0.rawValue) }
     let receiver = try RunningProcess(
       Product.rtpRecv,
-      [server.url("live"), "--timeout", "0"] + files.flatMap { ["-o", $0] })
+      [server.url("live"), "--timeout", "0", "--stats", "-"] + files.flatMap { ["-o", $0] })
+    _ = try receiver.waitForLine(#/"access_units":120,/#)
     func pictures(_ path: String) -> Int {
       // A transport stream's are listed twice.
       let text = try? RecordingTests.probe(path, "stream=nb_read_packets", of: "v")
@@ -314,7 +315,9 @@ struct RecordingDiskTests {
     let longest = contents.map(\.pictures).max { $0.count < $1.count } ?? []
     for (content, path) in zip(contents, files) {
       #expect((88...120).contains(content.pictures.count), "\(path)")
-      #expect(content.pictures.elementsEqual(longest.prefix(content.pictures.count)), "\(path)")
+      // At its end a picture may have come of which those that are shown before it had not.
+      let pictures = content.pictures.dropLast(3)
+      #expect(pictures.elementsEqual(longest.prefix(pictures.count)), "\(path)")
       #expect(content.sound.count > 130, "\(path): \(content.sound.count)")
     }
   }
