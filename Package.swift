@@ -55,15 +55,13 @@ let package = Package(
       name: "BlockingIO",
       dependencies: ["RTPWire", "CLinux", .product(name: "NIOCore", package: "swift-nio")]
     ),
+    // FFmpeg's libraries, loaded at run time. Of Debian's packages it takes libavcodec-dev,
+    // libavformat-dev, libavutil-dev, libswresample-dev and libswscale-dev.
+    .target(name: "CFFmpeg"),
+    // The same, linked, for those that read files and encode.
     .systemLibrary(
-      name: "CFFmpeg",
-      pkgConfig: "libavcodec libavutil libswresample libswscale",
-      providers: [
-        .apt(["libavcodec-dev", "libavutil-dev", "libswresample-dev", "libswscale-dev"])
-      ]
-    ),
-    .systemLibrary(
-      name: "CAVFormat", pkgConfig: "libavformat", providers: [.apt(["libavformat-dev"])]),
+      name: "CAVFormat", pkgConfig: "libavformat libavcodec libswscale libavutil",
+      providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev", "libavutil-dev"])]),
     .target(
       name: "Decode",
       dependencies: [
@@ -77,13 +75,11 @@ let package = Package(
     .target(name: "CPixels"),
     .systemLibrary(
       name: "CTurboJPEG", pkgConfig: "libturbojpeg", providers: [.apt(["libturbojpeg0-dev"])]),
-    // libavformat's muxers, loaded at run time.
-    .target(name: "CAVMuxing", dependencies: ["CFFmpeg"]),
     .target(
       name: "Outputs",
       dependencies: [
         "RTPWire", "BlockingIO", "Bitstream", "Defragment", "Decode", "CFFmpeg", "CFrameRing",
-        "CAVMuxing", "CPixels", "CTurboJPEG",
+        "CPixels", "CTurboJPEG",
         .product(name: "NIOCore", package: "swift-nio"),
       ]
     ),
@@ -99,7 +95,7 @@ let package = Package(
     .target(
       name: "Transports",
       dependencies: [
-        "RTPWire", "BlockingIO", "CLinux", "CAVHash", "CCurl", "COpenSSL", "CSRTP", "CZlib",
+        "RTPWire", "BlockingIO", "CLinux", "CCurl", "COpenSSL", "CSRTP", "CZlib",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOTLS", package: "swift-nio"),
@@ -246,7 +242,7 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-let targetsInC: Set = ["CLinux", "CFrameRing", "CPixels", "CAVMuxing"]
+let targetsInC: Set = ["CFFmpeg", "CLinux", "CFrameRing", "CPixels"]
 for target in package.targets where target.type != .system && !targetsInC.contains(target.name) {
   target.swiftSettings = [
     .treatAllWarnings(as: .error),

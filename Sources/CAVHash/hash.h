@@ -1,5 +1,5 @@
-// The hash functions of libavutil, for HTTP digest authentication: it is linked anyway, and unlike
-// swift-crypto it has MD5, SHA-256 and SHA-512/256.
+// The hash functions of libavutil, for rtp-send and for tests: other ones than the receiver's, which
+// they check.
 #ifndef CAVHASH_H
 #define CAVHASH_H
 

@@ -42,7 +42,7 @@ public struct CommandLineTool: Sendable {
     // Access units are freed as soon as they are written. glibc would give their memory back at
     // once, and the next ones would fault it in again, page by page.
     clinux_keep_freed_memory()
-    LibraryMessages.silence()
+    FFmpegLibraries.silence()
     await withTaskExecutorPreference(Self.tasks) {
       await Self.$current.withValue(self) { await RTPRecv.main() }
     }

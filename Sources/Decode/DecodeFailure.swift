@@ -77,11 +77,27 @@ extension DecodeFailure.Reason {
 
 /// Why a decoder cannot be opened.
 public enum DecoderError: Error, Sendable, Hashable {
+  /// One of FFmpeg's libraries cannot be loaded: why, with the name of its file.
+  case noLibrary(reason: String)
   /// Not one of the allowed decoders, or libavcodec was built without it.
   case unsupportedCodec(name: String)
   case cannotOpen(code: Int32, text: String)
   case noThread(ThreadError)
   case outOfMemory
+}
+
+extension DecoderError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .noLibrary(let reason):
+      "decoding needs FFmpeg's libraries, one of which cannot be loaded: \(reason); on Debian they "
+        + "are in the packages libavcodec59 and libswscale6"
+    case .unsupportedCodec(let name): "libavcodec has no decoder or encoder of \(name)"
+    case .cannotOpen(_, let text): "libavcodec refuses: \(text)"
+    case .noThread(let error): "\(error)"
+    case .outOfMemory: "out of memory"
+    }
+  }
 }
 
 /// What is remembered of an access unit while its picture is in the decoder.

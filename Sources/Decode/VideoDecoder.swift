@@ -68,6 +68,9 @@ public final class VideoDecoder: Sendable {
     onFrame: @escaping @Sendable (RawFrame) -> Void,
     onFailure: @escaping @Sendable (DecodeFailure) -> Void
   ) throws(DecoderError) {
+    guard FFmpegLibraries.load() else {
+      throw .noLibrary(reason: FFmpegLibraries.fault ?? "unknown")
+    }
     let gauge = gauge
     let first = try DecoderSuccession(
       codec: codec, configuration: configuration, gauge: gauge, onFrame: onFrame,

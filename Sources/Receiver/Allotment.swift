@@ -74,7 +74,7 @@ struct Allotment: Sendable {
   var isComplete: Bool { statistics.frames == frameLimit }
 
   /// Whether to decode: when frames are wanted, or nothing at all.
-  private var decodes: Bool {
+  var decodes: Bool {
     wantsFrames || hasFrameTaker || !wantsAnything && !hasUnitTaker && !hasSoundTaker
   }
 

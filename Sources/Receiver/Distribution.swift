@@ -2,6 +2,7 @@ import Bitstream
 import BlockingIO
 import Decode
 import Defragment
+import Dispatch
 import Outputs
 import RTPWire
 import Reception
@@ -208,8 +209,14 @@ final class Distribution: Sendable {
   /// Drops what waits to be decoded.
   func abandonDecoding() { state.withLock(\.decoder)?.abandon() }
 
-  /// Notes that the run begins to receive.
-  func begin() { state.withLock { $0.allotment.begin(at: .now) } }
+  /// Begins a run; FFmpeg's libraries are loaded while its connection is made.
+  func begin() {
+    let decodes = state.withLock {
+      $0.allotment.begin(at: .now)
+      return $0.allotment.decodes
+    }
+    if decodes { DispatchQueue(label: "rtp-recv.libraries").async { FFmpegLibraries.load() } }
+  }
 
   /// Waits for the decoder's last frames and closes it; nothing more is received.
   func finishDecoding() async {

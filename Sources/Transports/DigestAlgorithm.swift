@@ -1,4 +1,4 @@
-internal import CAVHash
+internal import COpenSSL
 
 /// A hash function of digest authentication (RFC 7616 §6.1), weakest first.
 enum DigestAlgorithm: Int, Sendable, Hashable, Comparable, CaseIterable {
@@ -22,34 +22,24 @@ enum DigestAlgorithm: Int, Sendable, Hashable, Comparable, CaseIterable {
   }
 
   /// The hash of `text` in UTF-8, in lower-case hexadecimal; `nil` only when memory is exhausted or
-  /// libavutil was built without the function.
+  /// OpenSSL is not allowed to compute it, as MD5 where only FIPS 140 is.
   func hexadecimal(of text: String) -> String? { digest(of: Array(text.utf8))?.hexadecimal }
 
   /// The hash of `bytes`; `nil` in the same cases.
   func digest(of bytes: [UInt8]) -> [UInt8]? {
-    var computation: OpaquePointer?
-    guard unsafe av_hash_alloc(&computation, name) >= 0, let hash = unsafe computation else {
-      return nil
-    }
-    defer { unsafe av_hash_freep(&computation) }
-    var digest = [UInt8](repeating: 0, count: Self.length)
-    unsafe av_hash_init(hash)
-    unsafe av_hash_update(hash, bytes, bytes.count)
-    unsafe av_hash_final_bin(hash, &digest, Int32(digest.count))
-    return Array(digest.prefix(self == .md5 ? 16 : Self.length))
+    var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+    var count: UInt32 = 0
+    let isDone = unsafe EVP_Digest(bytes, bytes.count, &digest, &count, function, nil)
+    return isDone == 1 ? Array(digest.prefix(Int(count))) : nil
   }
 
-  /// libavutil's name of the function.
-  private var name: String {
+  private var function: OpaquePointer? {
     switch self {
-    case .md5: "MD5"
-    case .sha256: "SHA256"
-    case .sha512Slash256: "SHA512/256"
+    case .md5: unsafe EVP_md5()
+    case .sha256: unsafe EVP_sha256()
+    case .sha512Slash256: unsafe EVP_sha512_256()
     }
   }
-
-  /// Bytes of the longest digest; libavutil pads shorter ones with zeros.
-  private static let length = 32
 }
 
 extension [UInt8] {

@@ -220,10 +220,9 @@ import Testing
     let frame = try #require(try await clip.decodedFrames(of: stream).last)
     #expect(frame.pixelFormat.layout == .gbr)
     let rgb = try FrameConverter(to: FrameShape(pixelFormat: .rgb24)).converted(frame)
-    let planes = (0..<3).map { frame.samples($0) }
-    #expect(
-      rgb.samples(0)
-        == (0..<planes[0].count).flatMap { [planes[2][$0], planes[0][$0], planes[1][$0]] })
+    let (green, blue, red) = (frame.samples(0), frame.samples(1), frame.samples(2))
+    let packed: [Int] = green.indices.flatMap { [red[$0], green[$0], blue[$0]] }
+    #expect(rgb.samples(0) == packed)
     let yuv = try FrameConverter(to: FrameShape(pixelFormat: .yuv420p)).converted(frame)
     #expect(!yuv.colour.isFullRange && yuv.colour.matrix == 6)
   }

@@ -263,9 +263,9 @@ struct SRTPTests {
     defer { close(memory) }
     let secrets = [Data(key.base64EncodedString().utf8), key, key.prefix(16)]
     var hasFoundControl = false
-    for region in try String(contentsOfFile: "\(folder)/maps", encoding: .utf8).split(
-      separator: "\n")
-    {
+    // Foundation ends at the first short read, and this file gives no others.
+    let maps = try RunningProcess.output(of: "cat", ["\(folder)/maps"])
+    for region in String(decoding: maps, as: UTF8.self).split(separator: "\n") {
       guard let match = region.firstMatch(of: #/^([0-9a-f]+)-([0-9a-f]+) rw/#),
         let first = UInt64(match.1, radix: 16), let last = UInt64(match.2, radix: 16)
       else { continue }

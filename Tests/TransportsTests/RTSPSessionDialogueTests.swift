@@ -169,9 +169,10 @@ struct RTSPSessionDialogueTests {
       over: lowerTransport)
     conversation.run()
     #expect(conversation.transcript.last == "playing")
-    #expect(
-      conversation.requests.filter { $0.method == "SETUP" }.map(\.uri)
-        == place.controls.map { "rtsp://camera/live" + ($0.map { "/\($0)" } ?? "") })
+    let uris: [String] = place.controls.map { control in
+      control.map { "rtsp://camera/live/\($0)" } ?? "rtsp://camera/live"
+    }
+    #expect(conversation.requests.filter { $0.method == "SETUP" }.map(\.uri) == uris)
     #expect(conversation.reports == place.leftOut.map { .streamWithoutURL(media: $0) })
     guard lowerTransport == .tcp else { return }
     let now = conversation.now

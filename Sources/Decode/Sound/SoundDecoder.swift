@@ -27,7 +27,7 @@ public import NIOCore
     }
     guard
       let decoder = unsafe concealing ?? avcodec_find_decoder_by_name(format.codec.decoderName)
-    else { throw .unsupportedCodec(name: format.codec.name) }
+    else { throw .missing(format.codec.name) }
     concealment = unsafe concealing == nil ? nil : format.codec.concealment
     guard let context = unsafe avcodec_alloc_context3(decoder) else { throw .outOfMemory }
     guard let packet = unsafe av_packet_alloc(), let frame = unsafe av_frame_alloc() else {

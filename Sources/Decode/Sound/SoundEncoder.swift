@@ -72,7 +72,7 @@ public import NIOCore
     _ coding: Coding, sampleRate: Int, channels: Int
   ) throws(DecoderError) {
     guard let encoder = unsafe avcodec_find_encoder_by_name(coding.encoderName) else {
-      throw .unsupportedCodec(name: coding.encoderName)
+      throw .missing(coding.encoderName)
     }
     guard let context = unsafe avcodec_alloc_context3(encoder),
       let packet = unsafe av_packet_alloc(),

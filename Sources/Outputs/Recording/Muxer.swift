@@ -1,5 +1,4 @@
 import Bitstream
-import CAVMuxing
 import CFFmpeg
 import Decode
 import NIOCore
@@ -30,7 +29,6 @@ import RTPWire
   private static let transportDelay: Int32 = 700_000
 
   private let container: Container
-  private let library: cavmuxing_functions
   private let context: UnsafeMutablePointer<AVFormatContext>
   private let packet: UnsafeMutablePointer<AVPacket>
   private let sink = Sink()
@@ -47,20 +45,16 @@ import RTPWire
   init(
     _ container: Container, tracks: [RecordedTrack], start: WallClockTime, canSeek: Bool
   ) throws(RecordingError) {
-    guard let functions = unsafe cavmuxing_load() else {
-      throw unsafe .noLibrary(
-        file: String(cString: cavmuxing_file()), reason: String(cString: cavmuxing_reason()))
-    }
     self.container = container
-    unsafe library = functions.pointee
     self.tracks = tracks
     var context: UnsafeMutablePointer<AVFormatContext>?
-    _ = unsafe library.alloc_output_context(&context, nil, container.muxerName, nil)
+    _ = unsafe avformat_alloc_output_context2(&context, nil, container.muxerName, nil)
     guard let context = unsafe context else {
+      if let fault = FFmpegLibraries.fault { throw .noLibrary(reason: fault) }
       throw .noMuxer(container: container.name)
     }
     guard let packet = unsafe av_packet_alloc() else {
-      unsafe library.free_context(context)
+      unsafe avformat_free_context(context)
       throw .outOfMemory
     }
     unsafe (self.context, self.packet) = (context, packet)
@@ -71,10 +65,10 @@ import RTPWire
     var packet: UnsafeMutablePointer<AVPacket>? = unsafe packet
     unsafe av_packet_free(&packet)
     var io = unsafe context.pointee.pb
-    unsafe library.free_context(context)
+    unsafe avformat_free_context(context)
     guard let buffer = unsafe io?.pointee.buffer else { return }
     unsafe av_free(buffer)
-    unsafe library.free_io(&io)
+    unsafe avio_context_free(&io)
   }
 
   private func begin(
@@ -82,7 +76,7 @@ import RTPWire
   ) throws(RecordingError) {
     try connect(canSeek: canSeek)
     for track in tracks {
-      guard let stream = unsafe library.new_stream(context, nil) else { throw .outOfMemory }
+      guard let stream = unsafe avformat_new_stream(context, nil) else { throw .outOfMemory }
       try unsafe track.describe(in: stream, for: container)
     }
     unsafe context.pointee.max_delay = Self.transportDelay
@@ -96,7 +90,7 @@ import RTPWire
     for (name, value) in container.options(canSeek: canSeek) {
       _ = unsafe av_dict_set(&options, name, value, 0)
     }
-    let result = unsafe library.write_header(context, &options)
+    let result = unsafe avformat_write_header(context, &options)
     unsafe av_dict_free(&options)
     try check(result)
   }
@@ -105,7 +99,7 @@ import RTPWire
   private func connect(canSeek: Bool) throws(RecordingError) {
     guard let buffer = unsafe av_malloc(Self.bufferSize) else { throw .outOfMemory }
     let bytes = unsafe buffer.assumingMemoryBound(to: UInt8.self)
-    let io = unsafe library.alloc_io(
+    let io = unsafe avio_alloc_context(
       bytes, Int32(Self.bufferSize), 1, Unmanaged.passUnretained(sink).toOpaque(), nil,
       { opaque, bytes, count in
         guard let opaque = unsafe opaque, let bytes = unsafe bytes, count > 0 else { return 0 }
@@ -155,7 +149,7 @@ import RTPWire
       let clock = AVRational(num: 1, den: Int32(clamping: track.timescale))
       unsafe av_packet_rescale_ts(packet, clock, stream.pointee.time_base)
       defer { unsafe av_packet_unref(packet) }
-      return unsafe library.write_frame(context, packet)
+      return unsafe av_write_frame(context, packet)
     }
     try check(result)
   }
@@ -169,10 +163,10 @@ import RTPWire
   }
 
   /// Completes the fragment that is being made.
-  func flush() throws(RecordingError) { try check(unsafe library.write_frame(context, nil)) }
+  func flush() throws(RecordingError) { try check(unsafe av_write_frame(context, nil)) }
 
   /// Completes the file; nothing can be added afterwards.
-  func finish() throws(RecordingError) { try check(unsafe library.write_trailer(context)) }
+  func finish() throws(RecordingError) { try check(unsafe av_write_trailer(context)) }
 
   /// What was written since the last time; `nil` if nothing was.
   func take() -> OutputRecord? { sink.bytes.take() }

@@ -1,5 +1,4 @@
 import Bitstream
-import CAVMuxing
 import CFFmpeg
 import NIOCore
 

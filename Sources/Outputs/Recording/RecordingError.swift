@@ -1,7 +1,7 @@
 /// Why a recording cannot be made.
 public enum RecordingError: OutputFault, Hashable {
-  /// libavformat cannot be loaded: the name of its file, and why.
-  case noLibrary(file: String, reason: String)
+  /// libavformat cannot be loaded: why, with the name of its file.
+  case noLibrary(reason: String)
   /// libavformat was built without the container.
   case noMuxer(container: String)
   /// libavformat refuses the file; what it says.
@@ -34,9 +34,9 @@ public enum RecordingError: OutputFault, Hashable {
 
   public func words(about output: String) -> String {
     switch self {
-    case .noLibrary(let file, let reason):
-      "\(output): recordings need libavformat (\(file)), which cannot be loaded: \(reason); on "
-        + "Debian it is in the package libavformat59, on others in that of FFmpeg"
+    case .noLibrary(let reason):
+      "\(output): recordings need libavformat, which cannot be loaded: \(reason); on Debian it is in "
+        + "the package libavformat59, on others in that of FFmpeg"
     case .noMuxer(let container):
       "\(output): this libavformat cannot write \(container)"
     case .cannotMux(let container, let reason):

@@ -113,20 +113,32 @@ struct SyntheticPacket {
 
 /// The checksum of IP, UDP and TCP (RFC 1071).
 struct InternetChecksum: Sendable {
+  /// In ones' complement, which 16-bit words may enter four at a time (§2 C).
   private var sum: UInt64 = 0
 
   /// Adds bytes: an even number, except at the end.
   mutating func add(_ bytes: ByteBuffer) {
     unsafe bytes.withUnsafeReadableBytes { bytes in
-      let words = bytes.count & ~3
-      for offset in stride(from: 0, to: words, by: 4) {
-        sum &+= UInt64(
-          UInt32(littleEndian: unsafe bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
+      var offset = 0
+      while offset + 8 <= bytes.count {
+        add(
+          UInt64(littleEndian: unsafe bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)))
+        offset += 8
       }
-      for offset in words..<bytes.count {
-        sum &+= UInt64(unsafe bytes[offset]) << UInt64(8 * (offset & 1))
+      var rest: UInt64 = 0
+      var shift: UInt64 = 0
+      while offset < bytes.count {
+        rest |= UInt64(unsafe bytes[offset]) << shift
+        offset += 1
+        shift += 8
       }
+      add(rest)
     }
+  }
+
+  private mutating func add(_ words: UInt64) {
+    let (partial, isOver) = sum.addingReportingOverflow(words)
+    sum = isOver ? partial &+ 1 : partial
   }
 
   var value: UInt16 {

@@ -229,8 +229,9 @@ struct SoundChangesTests {
     let units = try Sound.coded[0].made().units
     let disk = try VirtualDisk.record(items: units.map { .sound($0) }, as: .transportStream)
     let bytes = try #require(disk.files.first).bytes
-    let identifiers = stride(from: 0, to: bytes.count - 187, by: 188).map { place in
-      UInt16(bytes[place + 1] & 0x1F) << 8 | UInt16(bytes[place + 2])
+    let identifiers = stride(from: 0, to: bytes.count - 187, by: 188).map { place -> UInt16 in
+      let (high, low) = (UInt16(bytes[place + 1] & 0x1F), UInt16(bytes[place + 2]))
+      return high << 8 | low
     }
     // The description of services comes every half second.
     #expect((1...5).contains(identifiers.count { $0 == 0x11 }))

@@ -58,13 +58,16 @@ enum Player: String, CaseIterable, Sendable {
       // RTSP in HTTP is a scheme of its own.
       let location =
         way.transport == .http ? url.replacing("://", with: "h://", maxReplacements: 1) : url
-      return ["gst-launch-1.0", "-q", "rtspsrc", "location=\(location)"]
-        // Nobody knows the authority of the tests' certificates.
-        + ["protocols=\(Self.protocols(way.transport))"]
-        + (url.hasPrefix("rtsps") ? ["tls-validation-flags=0"] : [])
-        + (words.count == 2 ? ["user-id=\(words[0])", "user-pw=\(words[1])"] : [])
-        + "! rtp\(way.codec)depay ! avdec_\(way.codec) ! video/x-raw,format=I420 !"
-        .split(separator: " ").map(String.init) + ["filesink", "location=\(output)"]
+      // Nobody knows the authority of the tests' certificates.
+      let trust: [String] = url.hasPrefix("rtsps") ? ["tls-validation-flags=0"] : []
+      let login: [String] =
+        words.count == 2 ? ["user-id=\(words[0])", "user-pw=\(words[1])"] : []
+      let rest = "! rtp\(way.codec)depay ! avdec_\(way.codec) ! video/x-raw,format=I420 !"
+      return [
+        "gst-launch-1.0", "-q", "rtspsrc", "location=\(location)",
+        "protocols=\(Self.protocols(way.transport))",
+      ] + trust + login + rest.split(separator: " ").map(String.init)
+        + ["filesink", "location=\(output)"]
     case .openCV:
       let script = """
         import cv2, hashlib, sys

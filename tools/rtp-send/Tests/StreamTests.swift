@@ -22,10 +22,12 @@ import Testing
     var stream = stream { $0.payloadType = 35 }
     let packets = try stream.packets(with: payloads(5)).map { try RTPPacket(parsing: $0) }
     #expect(packets.map(\.sequenceNumber.rawValue) == [65_534, 65_535, 0, 1, 2])
-    #expect(packets.map(\.timestamp) == (0..<5).map { 0xFFFF_FF00 &+ 3000 * $0 })
+    let timestamps: [UInt32] = (0..<5).map { (index: UInt32) in 0xFFFF_FF00 &+ 3000 * index }
+    #expect(packets.map(\.timestamp) == timestamps)
     #expect(packets.map(\.marker) == [false, false, false, true, false])
     #expect(packets.allSatisfy { $0.payloadType == 35 && $0.ssrc == 0xCAFE })
-    #expect(packets.map { Array($0.payload.readableBytesView) } == (0..<5).map { [1, 2, $0] })
+    let contents: [[UInt8]] = (0..<5).map { (index: UInt8) in [1, 2, index] }
+    #expect(packets.map { Array($0.payload.readableBytesView) } == contents)
     #expect(stream.packetCount == 5)
     #expect(stream.octetCount == 15)
   }

@@ -234,7 +234,8 @@ import Testing
     #expect(time.sequence == first.sequence)
     // Both tracks' times in RTP-Info are those of the same moment, and no packet is before.
     #expect(first.timestamp &- time.timestamp < 1024 * 2)
-    #expect(play.sent.filter(\.isSound).count >= 4 * 44_100 / 1024 - 2)
+    let heard: Int = play.sent.count { $0.isSound }
+    #expect(heard >= 4 * 44_100 / 1024 - 2)
     // At another pace there is none.
     play.sent = []
     _ = try play.run.play(Passage(start: 6_500_000_000, scale: 2), in: survey, at: play.now)
