@@ -16,7 +16,8 @@
 struct library {
   const char *file;
   void *handle;
-  int was_sought;
+  // Why it is not there.
+  char fault[256];
 };
 
 static struct library avutil = {FILE_NAME("libavutil", LIBAVUTIL_VERSION_MAJOR)};
@@ -26,25 +27,16 @@ static struct library swresample = {FILE_NAME("libswresample", LIBSWRESAMPLE_VER
 static struct library swscale = {FILE_NAME("libswscale", LIBSWSCALE_VERSION_MAJOR)};
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static char words[512];
-static _Atomic(const char *) fault;
 static int is_silent;
 
-// What goes wrong first is kept; it is most likely the cause of the rest.
-static void fail(const char *text) {
-  if (atomic_load(&fault)) return;
-  snprintf(words, sizeof words, "%s", text ? text : "unknown");
-  atomic_store(&fault, words);
-}
-
-// Under the mutex.
-static void *handle(struct library *library) {
-  if (library->was_sought) return library->handle;
-  library->was_sought = 1;
+// This and what follows is called under the mutex.
+static void open_library(struct library *library) {
+  if (library->handle || library->fault[0]) return;
   library->handle = dlopen(library->file, RTLD_LAZY | RTLD_LOCAL);
-  // Its words begin with the name of the file.
-  if (!library->handle) fail(dlerror());
-  return library->handle;
+  if (library->handle) return;
+  // They begin with the name of the file.
+  const char *words = dlerror();
+  snprintf(library->fault, sizeof library->fault, "%s", words ? words : library->file);
 }
 
 static void silence(void) {
@@ -52,25 +44,43 @@ static void silence(void) {
   if (set_level && is_silent) set_level(AV_LOG_QUIET);
 }
 
+// All others need libavutil, which is silent before they say something.
+static void load(struct library *library) {
+  if (!avutil.handle) {
+    open_library(&avutil);
+    silence();
+  }
+  open_library(library);
+}
+
 static void *find(struct library *library, const char *name) {
   pthread_mutex_lock(&mutex);
-  void *address = NULL;
-  // All others need libavutil, which is to be silent before they say something.
-  int is_first = !avutil.was_sought;
-  if (handle(&avutil) && is_first) silence();
-  if (handle(library)) {
-    address = dlsym(library->handle, name);
-    if (!address) fail(dlerror());
-  }
+  load(library);
+  void *address = library->handle ? dlsym(library->handle, name) : NULL;
   pthread_mutex_unlock(&mutex);
   return address;
 }
 
-int cffmpeg_load(void) {
-  return find(&avcodec, "avcodec_open2") && find(&swscale, "sws_scale");
+static const char *load_all(struct library *libraries[], int count) {
+  pthread_mutex_lock(&mutex);
+  const char *fault = NULL;
+  for (int index = 0; index < count && !fault; index++) {
+    load(libraries[index]);
+    if (!libraries[index]->handle) fault = libraries[index]->fault;
+  }
+  pthread_mutex_unlock(&mutex);
+  return fault;
 }
 
-const char *cffmpeg_fault(void) { return atomic_load(&fault); }
+const char *cffmpeg_load_decoding(void) {
+  struct library *libraries[] = {&avutil, &avcodec, &swresample, &swscale};
+  return load_all(libraries, 4);
+}
+
+const char *cffmpeg_load_recording(void) {
+  struct library *libraries[] = {&avutil, &avcodec, &avformat};
+  return load_all(libraries, 3);
+}
 
 void cffmpeg_silence(void) {
   pthread_mutex_lock(&mutex);

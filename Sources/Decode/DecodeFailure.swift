@@ -1,5 +1,6 @@
 public import Bitstream
 public import BlockingIO
+import CFFmpeg
 import Defragment
 import NIOCore
 public import RTPWire
@@ -91,7 +92,8 @@ extension DecoderError: CustomStringConvertible {
     switch self {
     case .noLibrary(let reason):
       "decoding needs FFmpeg's libraries, one of which cannot be loaded: \(reason); on Debian they "
-        + "are in the packages libavcodec59 and libswscale6"
+        + "are in the packages libavcodec\(LIBAVCODEC_VERSION_MAJOR) and "
+        + "libswscale\(LIBSWSCALE_VERSION_MAJOR)"
     case .unsupportedCodec(let name): "libavcodec has no decoder or encoder of \(name)"
     case .cannotOpen(_, let text): "libavcodec refuses: \(text)"
     case .noThread(let error): "\(error)"

@@ -68,9 +68,7 @@ public final class VideoDecoder: Sendable {
     onFrame: @escaping @Sendable (RawFrame) -> Void,
     onFailure: @escaping @Sendable (DecodeFailure) -> Void
   ) throws(DecoderError) {
-    guard FFmpegLibraries.load() else {
-      throw .noLibrary(reason: FFmpegLibraries.fault ?? "unknown")
-    }
+    try FFmpegLibraries.loadDecoding()
     let gauge = gauge
     let first = try DecoderSuccession(
       codec: codec, configuration: configuration, gauge: gauge, onFrame: onFrame,

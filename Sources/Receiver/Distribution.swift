@@ -215,7 +215,9 @@ final class Distribution: Sendable {
       $0.allotment.begin(at: .now)
       return $0.allotment.decodes
     }
-    if decodes { DispatchQueue(label: "rtp-recv.libraries").async { FFmpegLibraries.load() } }
+    if decodes {
+      DispatchQueue(label: "rtp-recv.libraries").async { try? FFmpegLibraries.loadDecoding() }
+    }
   }
 
   /// Waits for the decoder's last frames and closes it; nothing more is received.

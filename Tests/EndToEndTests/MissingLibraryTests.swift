@@ -8,8 +8,10 @@ struct MissingLibraryTests {
   private static let works =
     (try? RunningProcess.output(of: "unshare", ["-m", "mount", "--bind", "/", "/mnt"])) != nil
 
-  private func run(without library: String, _ arguments: [String]) throws -> RunningProcess {
-    let (sender, address) = try RecordingTests.server(["--frames", "30"])
+  private func run(
+    without library: String, _ arguments: [String], isListed: Bool = false
+  ) throws -> RunningProcess {
+    let (sender, source) = try RecordingTests.soundServer(["--frames", "30", "--audio", "aac"])
     let script = #"""
       for file in $(ldconfig -p | sed -n "s/.*$0.* => //p"); do
         mount --bind /dev/null "$file" || exit 99
@@ -18,7 +20,9 @@ struct MissingLibraryTests {
       """#
     let receiver = try RunningProcess(
       "unshare",
-      ["-m", "bash", "-c", script, library, Product.rtpRecv, "udp://\(address)"] + arguments)
+      ["-m", "bash", "-c", script, library, Product.rtpRecv]
+        // The description alone is what can be listed.
+        + (isListed ? source.suffix(1) : source) + arguments)
     _ = try receiver.waitForExit()
     sender.send(signal: SIGTERM)
     try sender.waitForExit()
@@ -26,10 +30,13 @@ struct MissingLibraryTests {
   }
 
   @Test(
-    "pictures that are copied need none of them", .enabled(if: works),
-    arguments: ["libavcodec", "libavformat"])
-  func copied(library: String) throws {
-    let receiver = try run(without: library, ["-o", try Scratch.path("h264"), "--frames", "10"])
+    "pictures that are copied, and a list of what there is, need none of them",
+    .enabled(if: works), arguments: ["libavutil", "libavcodec", "libavformat"], [false, true])
+  func copied(library: String, isListed: Bool) throws {
+    let receiver = try run(
+      without: library,
+      isListed ? ["--list"] : ["-o", try Scratch.path("h264"), "--frames", "10"],
+      isListed: isListed)
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
   }
 
@@ -38,6 +45,8 @@ struct MissingLibraryTests {
     arguments: [
       ("libavcodec", "yuv", "decoding needs FFmpeg's libraries"),
       ("libavutil", "yuv", "decoding needs FFmpeg's libraries"),
+      ("libswscale", "y4m", "decoding needs FFmpeg's libraries"),
+      ("libavcodec", "wav", "decoding needs FFmpeg's libraries"),
       ("libavformat", "mp4", "recordings need libavformat"),
     ])
   func needed(library: String, ending: String, words: String) throws {

@@ -1,8 +1,9 @@
 // FFmpeg's libraries, which are loaded when the first of their functions is called.
 //
-// They are not linked: with theirs they are some ninety libraries, which cost every start 15 ms and
-// every process 10 MB, also one that decodes nothing. load.c has their functions under their own
-// names, so that they are called as if they were linked. What is not there is not for this module.
+// They are not linked: with those that they need they are some ninety, which cost every start 20 ms,
+// also that of a program that decodes nothing. load.c has the functions that this package calls, under
+// their own names; another one is added there. Where its library is missing, a function does nothing
+// and fails.
 #ifndef CFFMPEG_H
 #define CFFMPEG_H
 
@@ -19,13 +20,10 @@
 #include <libswresample/swresample.h>
 #include <libswscale/swscale.h>
 
-// Loads what decoding takes; whether it is there. From any thread.
-int cffmpeg_load(void);
-
-// Why one of the libraries could not be loaded, or is not the one this program was built for: a
-// sentence that names it. NULL if that did not happen yet. A library that is missing has functions
-// that find nothing and fail. From any thread.
-const char *cffmpeg_fault(void);
+// Loads what decoding takes, or what recording takes: NULL, or why one of the libraries cannot be
+// loaded, in words that name it. From any thread.
+const char *cffmpeg_load_decoding(void);
+const char *cffmpeg_load_recording(void);
 
 // Stops what the libraries write to standard error, also of those that are loaded later.
 void cffmpeg_silence(void);

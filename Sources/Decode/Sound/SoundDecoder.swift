@@ -22,12 +22,13 @@ public import NIOCore
   ///
   /// - Throws: ``DecoderError``.
   public init(_ format: SoundFormat) throws(DecoderError) {
+    try FFmpegLibraries.loadDecoding()
     let concealing = unsafe format.codec.concealment.flatMap {
       unsafe avcodec_find_decoder_by_name($0.decoderName)
     }
     guard
       let decoder = unsafe concealing ?? avcodec_find_decoder_by_name(format.codec.decoderName)
-    else { throw .missing(format.codec.name) }
+    else { throw .unsupportedCodec(name: format.codec.name) }
     concealment = unsafe concealing == nil ? nil : format.codec.concealment
     guard let context = unsafe avcodec_alloc_context3(decoder) else { throw .outOfMemory }
     guard let packet = unsafe av_packet_alloc(), let frame = unsafe av_frame_alloc() else {

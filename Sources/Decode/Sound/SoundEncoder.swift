@@ -71,8 +71,9 @@ public import NIOCore
   public init(
     _ coding: Coding, sampleRate: Int, channels: Int
   ) throws(DecoderError) {
+    try FFmpegLibraries.loadDecoding()
     guard let encoder = unsafe avcodec_find_encoder_by_name(coding.encoderName) else {
-      throw .missing(coding.encoderName)
+      throw .unsupportedCodec(name: coding.encoderName)
     }
     guard let context = unsafe avcodec_alloc_context3(encoder),
       let packet = unsafe av_packet_alloc(),

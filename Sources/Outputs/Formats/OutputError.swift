@@ -24,8 +24,8 @@ public enum OutputError: OutputFault, Hashable {
   case wrongCodec(expected: VideoCodec, found: VideoCodec)
   /// A picture could not be converted to the wanted size or sample layout.
   case cannotConvert(from: RawFrame.Geometry, to: RawFrame.Geometry)
-  /// libavcodec was built without a decoder for this sound.
-  case noSoundDecoder(name: String)
+  /// The decoder for this sound cannot be opened.
+  case noSoundDecoder(DecoderError)
   /// The sound changed its rate or channels, which the output cannot express.
   case soundChanged(from: String, to: String)
   /// None of the frames that came was intact, and others are not wanted.
@@ -85,8 +85,8 @@ public enum OutputError: OutputFault, Hashable {
         + "try a name that ends in .\(found.name)"
     case .cannotConvert(let from, let to):
       "\(output): pictures of \(from.words) cannot be made \(to.words)"
-    case .noSoundDecoder(let name):
-      "\(output): this libavcodec has no decoder for sound of \(name)"
+    case .noSoundDecoder(let error):
+      "\(output): \(error)"
     case .soundChanged(let from, let to):
       "\(output) cannot change its format: the sound went from \(from) to \(to)"
     case .noIntactPicture(let count):

@@ -45,12 +45,14 @@ import RTPWire
   init(
     _ container: Container, tracks: [RecordedTrack], start: WallClockTime, canSeek: Bool
   ) throws(RecordingError) {
+    if let fault = unsafe cffmpeg_load_recording() {
+      throw unsafe .noLibrary(reason: String(cString: fault))
+    }
     self.container = container
     self.tracks = tracks
     var context: UnsafeMutablePointer<AVFormatContext>?
     _ = unsafe avformat_alloc_output_context2(&context, nil, container.muxerName, nil)
     guard let context = unsafe context else {
-      if let fault = FFmpegLibraries.fault { throw .noLibrary(reason: fault) }
       throw .noMuxer(container: container.name)
     }
     guard let packet = unsafe av_packet_alloc() else {

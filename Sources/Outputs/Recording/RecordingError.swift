@@ -1,3 +1,5 @@
+import CFFmpeg
+
 /// Why a recording cannot be made.
 public enum RecordingError: OutputFault, Hashable {
   /// libavformat cannot be loaded: why, with the name of its file.
@@ -36,7 +38,7 @@ public enum RecordingError: OutputFault, Hashable {
     switch self {
     case .noLibrary(let reason):
       "\(output): recordings need libavformat, which cannot be loaded: \(reason); on Debian it is in "
-        + "the package libavformat59, on others in that of FFmpeg"
+        + "the package libavformat\(LIBAVFORMAT_VERSION_MAJOR), on others in that of FFmpeg"
     case .noMuxer(let container):
       "\(output): this libavformat cannot write \(container)"
     case .cannotMux(let container, let reason):

@@ -57,7 +57,7 @@ struct DecodedTrack {
       self.decoder = decoder
       return decoder
     } catch {
-      throw .noSoundDecoder(name: format.codec.name)
+      throw .noSoundDecoder(error)
     }
   }
 
