@@ -49,13 +49,20 @@ final class StreamPeer: Sendable {
   }
 
   /// A peer that sends `start` on each connection, and `again` forever; `nil` ends it (FIN).
+  ///
+  /// It sends 4 MiB as fast as they are taken, and then a hundred times a second: what is kept of them
+  /// shows in the first part already, and a deadline that each portion puts off shows in the second.
   static func hostile(start: String, again: String?) async throws -> StreamPeer {
     try await StreamPeer(accepted: { peer in
       Task {
         if !start.isEmpty { try await peer.write(ByteBuffer(string: start)) }
         guard let again else { return try await peer.finish() }
         let block = ByteBuffer(string: String(repeating: again, count: 4000))
-        while true { try await peer.write(block) }
+        for _ in 0..<(4 << 20) / block.readableBytes { try await peer.write(block) }
+        while true {
+          try await peer.write(ByteBuffer(string: again))
+          try await Task.sleep(for: .milliseconds(10))
+        }
       }
     })
   }
