@@ -115,7 +115,7 @@ final class Session: Sendable {
     // Nobody waits for what a file gets, and nobody sees how it arrived.
     gathers =
       !showsProgress && !isMeasured && !outputs.isEmpty
-      && outputs.allSatisfy { $0.format.isRecording && $0.policy == .block }
+      && outputs.allSatisfy(\.isForLater)
     if gathers { configuration.gatheringTime = Self.gatheringTime }
     receiver = try Receiver(configuration: configuration, transport: makeTransport)
     writer = try command.display.stats.map {

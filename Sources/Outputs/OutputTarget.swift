@@ -1,4 +1,5 @@
 import Decode
+import Glibc
 
 /// Where an output goes.
 public enum OutputTarget: Sendable, Hashable {
@@ -17,6 +18,17 @@ public enum OutputTarget: Sendable, Hashable {
 
   /// `nil` for a descriptor.
   var path: String? { if case .path(let path) = self { path } else { nil } }
+
+  /// Whether it is a regular file, or one that is still to be made.
+  public var isFile: Bool {
+    var status = stat()
+    return switch self {
+    case .path(let path):
+      unsafe stat(path, &status) == 0 ? status.st_mode & S_IFMT == S_IFREG : errno == ENOENT
+    case .descriptor(let number):
+      unsafe fstat(number, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+  }
 
   /// The path of the `number`th file that continues this one: `name.0001.y4m` for 1.
   static func continuation(of path: String, number: Int) -> String {

@@ -20,21 +20,43 @@ struct DeliveryHistory: Sendable {
     case forgotten
   }
 
-  private var records = [Record](
-    repeating: Record(sequence: .min, timestamp: nil), count: capacity)
+  private var records = [Record](repeating: Record(), count: capacity)
   private var first: Int64?
   private var newest: Int64 = 0
 
+  /// Eight bytes, because every stream has thousands of them.
   private struct Record: Sendable {
-    var sequence: Int64
-    /// `nil` if there was no packet.
-    var timestamp: UInt32?
+    /// The place without the part that its slot says, and whether there was no packet; no place is
+    /// so far that it is the first value.
+    private var key = UInt32.max
+    private var timestamp: UInt32 = 0
+
+    init() {}
+
+    init(_ sequence: Int64, timestamp: UInt32?) {
+      key = Self.key(of: sequence, isClosed: timestamp == nil)
+      self.timestamp = timestamp ?? 0
+    }
+
+    /// What it says of `sequence`, whose slot it has; `nil` if it is of another place.
+    func finding(for sequence: Int64) -> Finding? {
+      switch key {
+      case Self.key(of: sequence, isClosed: false): .delivered(timestamp: timestamp)
+      case Self.key(of: sequence, isClosed: true): .closed
+      default: nil
+      }
+    }
+
+    private static func key(of sequence: Int64, isClosed: Bool) -> UInt32 {
+      UInt32(truncatingIfNeeded: sequence >> Int64(capacity.trailingZeroBitCount)) << 1
+        | (isClosed ? 1 : 0)
+    }
   }
 
   /// Notes that `sequence` has been passed, with the timestamp of its packet if there was one.
   mutating func record(_ sequence: Int64, timestamp: UInt32?) {
     let slot = Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)
-    records[slot] = Record(sequence: sequence, timestamp: timestamp)
+    records[slot] = Record(sequence, timestamp: timestamp)
     newest = sequence
     if first == nil { first = sequence }
   }
@@ -42,10 +64,7 @@ struct DeliveryHistory: Sendable {
   func find(_ sequence: Int64) -> Finding {
     guard let first, newest - sequence < Self.capacity else { return .forgotten }
     let slot = Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)
-    let record = records[slot]
-    if record.sequence == sequence {
-      return record.timestamp.map { .delivered(timestamp: $0) } ?? .closed
-    }
+    if let finding = records[slot].finding(for: sequence) { return finding }
     // Before the first packet: late if it is near, otherwise unknown.
     return sequence >= first - Int64(SourceProof.usualReach) ? .missing : .forgotten
   }

@@ -117,7 +117,7 @@ final class Connections: Sendable {
     var schedule = configuration.reconnection.map {
       ReconnectSchedule($0, randomness: SystemRandomNumberGenerator())
     }
-    var remains: Reception?
+    var remains: FormerSession?
     for await event in events.stream {
       let connection = state.withLock(\.connection)
       switch event {
@@ -138,7 +138,7 @@ final class Connections: Sendable {
         guard schedule != nil else { return reason }
         remains = await end(connection)
         let decision = schedule?.connectionEnded(
-          at: .now, after: remains?.flow ?? .zero,
+          at: .now, after: remains?.reception.flow ?? .zero,
           fault: reason.fault(given: configuration.stream.media))
         guard case .retry(let time) = decision, let remains else { return reason }
         surroundings.distribution.endConnection()
@@ -164,13 +164,13 @@ final class Connections: Sendable {
     return (try? await connection.ask { $0.unusableMedia }) ?? end
   }
 
-  private func openNext(after connection: StreamDriver, _ remains: Reception) async throws {
+  private func openNext(after connection: StreamDriver, _ remains: FormerSession) async throws {
     let counters = await connection.transport.counters().added(
       to: state.withLock(\.formerCounters))
     let transport = try makeTransport(counters)
     let carrier = Reception.Carrier(transport)
     let reception = try Reception(
-      configuration.reception(on: carrier), on: carrier, after: remains,
+      configuration.reception(on: carrier), on: carrier, after: remains.reception,
       randomness: SystemRandomNumberGenerator(), at: .now)
     let driver = StreamDriver(
       reception, number: connection.number + 1, on: transport, in: surroundings)
@@ -188,11 +188,11 @@ final class Connections: Sendable {
 
   /// Wakes the run when the next connection is due, or when the run ends before that.
   private func wait(
-    until time: Instant, _ remains: Reception, after connection: StreamDriver,
+    until time: Instant, _ remains: FormerSession, after connection: StreamDriver,
     because reason: EndReason
   ) {
     state.withLock { state in
-      state.outages.connectionEnded(because: reason, lastMedia: remains.lastMediaOfRun)
+      state.outages.connectionEnded(because: reason, lastMedia: remains.reception.lastMediaOfRun)
       state.failure = reason
       state.isOpen = false
       state.retryAt = time
@@ -200,7 +200,7 @@ final class Connections: Sendable {
     surroundings.activity.alert()
     var event = Event.retryDue(after: connection.number)
     var due = time
-    if let ending = remains.runEnding, ending.at <= time {
+    if let ending = remains.reception.runEnding, ending.at <= time {
       due = ending.at
       event = .runEnded(ending.reason)
     }
@@ -211,7 +211,7 @@ final class Connections: Sendable {
   }
 
   /// Ends `connection` in order; `nil` when its event loop is gone.
-  private func end(_ connection: StreamDriver) async -> Reception? {
+  private func end(_ connection: StreamDriver) async -> FormerSession? {
     let remains = try? await connection.finish()
     connection.transport.close()
     return remains

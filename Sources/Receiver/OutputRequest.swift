@@ -35,6 +35,11 @@ public struct OutputRequest: Sendable {
     self.policy = policy
     self.shape = shape
   }
+
+  /// Whether nobody waits for what is written: it is stored as it was coded.
+  public var isForLater: Bool {
+    policy == .block && (format.isRecording || !format.inputs.needDecoding && target.isFile)
+  }
 }
 
 /// An output during the run.

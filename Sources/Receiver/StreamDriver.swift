@@ -52,7 +52,7 @@ final class StreamDriver: DatagramSink {
   /// Passes on what is still held and sends RTCP BYE; nothing comes out afterwards.
   ///
   /// - Returns: the session, for the next one to follow.
-  func finish() async throws -> Reception {
+  func finish() async throws -> FormerSession {
     try await transport.eventLoop.flatSubmit { [self] in
       // A run that ends while nothing is open ends the last connection once more.
       let isAsked = state.value.finished != nil
@@ -61,7 +61,7 @@ final class StreamDriver: DatagramSink {
       if !isAsked { take { $0.finish(at: .now) } }
       return finished.futureResult
     }.get()
-    return try await ask { $0 }
+    return try await ask { FormerSession(reception: $0) }
   }
 
   /// Has ``finish()`` wait for nobody; from any thread.
@@ -159,4 +159,13 @@ extension StreamDriver {
     /// Where transports are opened.
     var tasks: TaskQueue
   }
+}
+
+/// The session of a connection that is over.
+///
+/// It is an object, because it is large, and a copy of it would stay in whatever waits.
+final class FormerSession: Sendable {
+  let reception: Reception
+
+  init(reception: Reception) { self.reception = reception }
 }

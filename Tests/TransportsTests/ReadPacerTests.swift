@@ -104,6 +104,24 @@ struct ReadPacerTests {
     #expect(ReadPacer.spacing <= 500_000)
   }
 
+  /// A read of a fast stream that nobody waits for brings an eighth of what the kernel holds.
+  @Test(arguments: [(20_000, 12_800), (50_000, 5_120), (100_000, 2_560)])
+  func aFastStreamGathersUpToAnEighthOfTheBuffer(rate: Int, microseconds: Int64) {
+    var pacer = ReadPacer()
+    pacer.gather(for: 900_000_000, bufferSize: 4 << 20)
+    let delays = delays(
+      &pacer, perRead: rate / 1000, everyMicroseconds: 1000, forMilliseconds: 300)
+    #expect(delays.suffix(100).allSatisfy { abs(($0 ?? 0) - microseconds * 1000) < 200_000 })
+  }
+
+  @Test func aFastStreamInASmallBufferIsReadAsOften() {
+    var pacer = ReadPacer()
+    pacer.gather(for: 900_000_000, bufferSize: 64 << 10)
+    let delays = delays(
+      &pacer, perRead: 20, everyMicroseconds: 1000, forMilliseconds: 300)
+    #expect(delays.suffix(100).allSatisfy { $0 == ReadPacer.spacing })
+  }
+
   @Test func aPauseEndsTheSpacingAtOnce() {
     var pacer = ReadPacer()
     _ = delays(&pacer, perRead: 10, everyMicroseconds: 500, forMilliseconds: 200)

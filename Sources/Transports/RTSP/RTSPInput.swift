@@ -85,6 +85,8 @@ struct RTSPInput: Sendable {
       } while try findOrder()
       try noteDisorder(at: now, isMore: skippedInARow > skippedBefore)
     } while try givesUp(at: now)
+    // The next read can then have the same storage.
+    if unread.readableBytes == 0 { unread = ByteBuffer() }
     return nil
   }
 

@@ -14,7 +14,9 @@ struct ReadPacer: Sendable {
   /// Of the last minute, and of the minute before.
   private var most = (now: 0, before: 0)
   private var minuteStart: Instant?
-  /// Datagrams a second, once it is known.
+  /// Datagrams a second in the last window.
+  private var rate = 0.0
+  /// The same over a longer time, once it is known.
   private var meanRate: Double?
   private var secondStart: Instant?
   private var inSecond = 0
@@ -32,6 +34,8 @@ struct ReadPacer: Sendable {
   /// From now on spaces reads by up to `time`, in nanoseconds, as long as what comes meanwhile,
   /// with a burst like those of the last minute, fills half of the kernel's buffer of `bufferSize`
   /// bytes at most.
+  ///
+  /// At rates where reads are spaced anyway, the gaps grow to what fills an eighth.
   mutating func gather(for time: Int64, bufferSize: Int) {
     gatheringTime = max(time, 0)
     capacity = bufferSize / Self.bytesPerDatagram
@@ -46,15 +50,22 @@ struct ReadPacer: Sendable {
     windowStart = start
     let elapsed = start.nanoseconds(to: now)
     if elapsed >= Self.window {
-      let datagramsPerSecond = Double(inWindow) / Double(elapsed) * 1e9
-      isSpacing = datagramsPerSecond >= (isSpacing ? slowRate : fastRate)
+      rate = Double(inWindow) / Double(elapsed) * 1e9
+      isSpacing = rate >= (isSpacing ? slowRate : fastRate)
       noteWindow(from: start, to: now)
       windowStart = now
       inWindow = 0
     }
     // After an empty read the stream may have paused, so wait for the next datagram.
     guard count > 0 else { return nil }
-    return isSpacing ? Self.spacing : gathering
+    return isSpacing ? spacing : gathering
+  }
+
+  /// Nanoseconds between reads of a fast stream.
+  private var spacing: Int64 {
+    guard gatheringTime > 0, rate > 0 else { return Self.spacing }
+    let time = min(Double(gatheringTime), Double(capacity / 8) / rate * 1e9)
+    return max(Int64(time), Self.spacing)
   }
 
   private mutating func noteWindow(from start: Instant, to now: Instant) {
@@ -100,7 +111,7 @@ struct ReadPacer: Sendable {
   static let bytesPerDatagram = 2048
   /// Less is not worth a timer: a camera sends a picture every 30 to 40 ms.
   static let shortestGathering: Int64 = 60_000_000
-  /// Nanoseconds between reads.
+  /// Nanoseconds between reads where somebody waits for what comes.
   ///
   /// With the event loop this adds 0.5 ms at most; meanwhile 50 packets arrive at 100,000 per
   /// second, and a buffer of 4 MiB holds 1,800.

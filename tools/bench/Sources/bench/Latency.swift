@@ -25,6 +25,11 @@ enum Latency {
     try stream(named: "latency", structure: ["-bf", "0"], in: folder)
   }
 
+  /// Four slices a picture.
+  static func slices(in folder: String) throws -> Stream {
+    try stream(named: "slices", structure: ["-bf", "0", "-slices", "4"], in: folder)
+  }
+
   /// Every fourth picture is a P picture, and the middle one of three B pictures is referred to.
   static func pyramid(in folder: String) throws -> Stream {
     try stream(
@@ -151,6 +156,7 @@ private final class FrameReader: @unchecked Sendable {
 extension Latency {
   static func report(rounds: Int, in folder: String) throws {
     try report(try stream(in: folder), "H.264 without B pictures", rounds: rounds)
+    try report(try slices(in: folder), "H.264 in four slices", rounds: rounds)
     try report(try pyramid(in: folder), "H.264 with a pyramid of three B pictures", rounds: rounds)
   }
 

@@ -1,17 +1,17 @@
 import Foundation
 
-/// A hundred RTSP sessions at once in one process, through the libraries.
+/// Five hundred RTSP sessions at once in one process, through the libraries.
 enum Sessions {
-  private static let sessions = 100
+  private static let sessions = 500
   private static let seconds = 20.0
 
   static func report(rounds: Int, in folder: String) throws {
     head(
-      "\(sessions) RTSP sessions at 2 Mbit/s in one process, \(Int(seconds)) s, interleaved",
+      "\(sessions) RTSP sessions at 1 Mbit/s in one process, \(Int(seconds)) s, interleaved",
       ["packets", "missing", "MiB", "% of a processor"])
     let stream = try Throughput.stream(in: folder)
     let bits = Double(stream.packets.reduce(0) { $0 + $1.count }) * 8 / Double(stream.packets.count)
-    let rate = 2_000_000 / bits
+    let rate = 1_000_000 / bits
     // Each stream ends by itself, so every missing packet was lost.
     let count = Int(rate * seconds)
     let server = try Running([

@@ -20,11 +20,14 @@ enum Throughput {
 
   /// Sends `rate` packets a second for `seconds` and measures the processor time of the middle
   /// part.
+  ///
+  /// What is written goes to memory: the output of all runs would make the kernel write to a disk
+  /// in some of them.
   static func measure(
-    _ peer: Peer, of stream: Stream, packets: String, rate: Int, seconds: Double, in folder: String
+    _ peer: Peer, of stream: Stream, packets: String, rate: Int, seconds: Double
   ) throws -> Result {
     let port = try UDPSocket.freePort()
-    let output = "\(folder)/throughput-output.h264"
+    let output = "/dev/shm/rtp-recv-bench-\(port).h264"
     defer { try? FileManager.default.removeItem(atPath: output) }
     let receiver = try Running(peer.command(port, try stream.describe(port: port), output))
     guard waitUntilBound(port) else {
@@ -33,20 +36,24 @@ enum Throughput {
     let sender = try Running([
       ".build/release/paced-sender", packets, "\(port)", "\(rate)", "\(seconds)",
     ])
-    return middlePart(of: receiver, fedBy: sender, for: seconds) {
+    return middlePart(of: receiver, fedBy: sender, for: seconds, after: settling) {
       let size = (try? FileManager.default.attributesOfItem(atPath: output)[.size] as? Int) ?? 0
       return Double(size) / stream.payloadBytesPerPacket
     }
   }
 
+  /// After so many seconds rtp-recv reads seldom where nobody waits for what it writes.
+  private static let settling = 11.0
+
   /// The processor time of a receiver in the middle of `seconds`, and the fraction of packets
   /// missing at the end; `arrived` returns how many packets have arrived.
   static func middlePart(
-    of receiver: Running, fedBy sender: Running, for seconds: Double, arrived: () -> Double
+    of receiver: Running, fedBy sender: Running, for seconds: Double, after lead: Double = 2,
+    arrived: () -> Double
   ) -> Result {
-    usleep(2_000_000)
+    usleep(UInt32(lead * 1e6))
     let (timeBefore, cpuBefore) = (Latency.now(), receiver.processorTime)
-    usleep(UInt32((seconds - 3) * 1e6))
+    usleep(UInt32((seconds - lead - 1) * 1e6))
     let (timeAfter, cpuAfter) = (Latency.now(), receiver.processorTime)
     let sent = Double(sender.waitUntilExit()) ?? .nan
     usleep(500_000)
@@ -67,7 +74,7 @@ extension Throughput {
     let peers = [Peer.bareLoop, .ours(format: "h264"), .ffmpegCopy, .gstreamerCopy]
     for rate in [20_000, 50_000, 100_000] {
       let results = try inRounds(rounds, peers) { peer in
-        try measure(peer, of: stream, packets: packets, rate: rate, seconds: 7, in: folder)
+        try measure(peer, of: stream, packets: packets, rate: rate, seconds: 17)
       }
       let reference = median(results[0].map(\.perPacket))
       for (peer, results) in zip(peers, results) {
