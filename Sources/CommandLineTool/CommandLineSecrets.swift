@@ -1,12 +1,18 @@
 import Glibc
 import Transports
 
-/// The command line without the passwords in its URLs.
+/// A command line without the passwords in its URLs.
 ///
-/// The passwords are also overwritten in the process's memory, which `ps` and `/proc` show.
-struct CommandLineSecrets: Sendable {
+/// Those of this process's are also overwritten in its memory, which `ps` and `/proc` show.
+struct CommandLineSecrets: Sendable, Hashable {
+  /// What a camera of a fleet has instead of a command line.
+  @TaskLocal static var ofCamera: CommandLineSecrets?
+
+  /// The command line in force: that of the camera, or of this process.
+  static var taken: CommandLineSecrets { ofCamera ?? ofProcess }
+
   /// The command line of this process, read on first use.
-  static let taken: CommandLineSecrets = {
+  private static let ofProcess: CommandLineSecrets = {
     let transports = CommandLineTool.current.transports
     let taken = CommandLineSecrets(
       Array(CommandLine.arguments.dropFirst()), transports: transports)
@@ -17,8 +23,13 @@ struct CommandLineSecrets: Sendable {
   /// The arguments without passwords.
   let arguments: [String]
   private let originals: [String: String]
+  /// The options that hold for many cameras, some of which have no use for them.
+  private let defaults: Set<String>
 
-  init(_ arguments: [String], transports: TransportCatalogue) {
+  init(
+    _ arguments: [String], defaults: Set<String> = [], transports: TransportCatalogue
+  ) {
+    self.defaults = defaults
     var originals: [String: String] = [:]
     self.arguments = arguments.map { argument in
       let (option, value) = Self.divided(argument)
@@ -41,7 +52,7 @@ struct CommandLineSecrets: Sendable {
   var typedOptions: [String] {
     arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }.map {
       String($0.prefix { $0 != "=" })
-    }
+    }.filter { !defaults.contains($0) }
   }
 
   /// What precedes the value in an argument, such as `--http-proxy=`, and the value.

@@ -78,7 +78,7 @@ struct Narrator {
     // Tolerated faults concern the operator of the server; warnings concern everybody.
     for diagnostic in status.transport.diagnostics where isVerbose || diagnostic.isWarning {
       guard diagnosticsSaid.insert(diagnostic).inserted else { continue }
-      remarks.append(Remark(diagnostic.words, isWarning: diagnostic.isWarning))
+      remarks.append(Remark(diagnostic.words, level: diagnostic.isWarning ? .warning : .notice))
     }
     if let stream = status.stream, !hasSaidScrambled,
       let words = Verdict.scrambled(stream, isCodecChosen: isCodecChosen)

@@ -31,16 +31,20 @@ enum Password {
 
   /// The credentials for `source`: from the URL, else the file, else the environment, else the
   /// terminal.
+  ///
+  /// The last two have a single password, and a fleet asks neither.
   static func credentials(
     for source: SourceArgument, user: String?, file: String?
   ) throws -> Credentials? {
     let user = user ?? source.user
     var password = source.password
     if password == nil, let file { password = try firstLine(of: file) }
-    // Removed from the environment even if it is not used.
-    let handedOver = takeFromEnvironment()
-    if password == nil { password = handedOver }
-    if password == nil, let user { password = try ask(for: user, at: source) }
+    if CommandLineSecrets.ofCamera == nil {
+      // Removed from the environment even if it is not used.
+      let handedOver = takeFromEnvironment()
+      if password == nil { password = handedOver }
+      if password == nil, let user { password = try ask(for: user, at: source) }
+    }
     guard let password else { return nil }
     guard let user else { throw Failure.userMissing }
     return Credentials(user: user, password: password)

@@ -40,6 +40,8 @@ struct RTPRecv: AsyncParsableCommand {
         Record what was received, packet by packet, and play it again later:
           rtp-recv rtp://:5004 --capture camera.pcapng
           rtp-recv camera.pcapng -o video.y4m
+        Receive many cameras in one process:
+          rtp-recv fleet cameras.yaml
 
       EXIT STATUS
       \(ExitStatus.table)
@@ -86,31 +88,13 @@ struct RTPRecv: AsyncParsableCommand {
     SRTPKeyMaterial.forbidDumpsWithFirstKey()
     // A reader that goes away is an error to report, not a reason to die.
     signal(SIGPIPE, SIG_IGN)
-    do {
-      var command = try parseAsRoot(CommandLineSecrets.taken.arguments)
-      if var command = command as? any AsyncParsableCommand {
-        try await command.run()
-      } else {
-        try command.run()
-      }
-    } catch {
-      Glibc.exit(tell(error))
+    let arguments = CommandLineSecrets.taken.arguments
+    // The parser would take the name of a subcommand for the source.
+    if arguments.first == FleetCommand.name {
+      await FleetCommand.perform(Array(arguments.dropFirst()))
+    } else {
+      await perform(arguments)
     }
-  }
-
-  /// Prints the error, or the requested help, and returns the exit status.
-  private static func tell(_ error: any Error) -> Int32 {
-    let code = exitCode(for: error)
-    switch code {
-    case _ where error is ExitCode: break
-    case .success: print(fullMessage(for: error))
-    case .validationFailure:
-      // 200 lines of help would hide the mistake.
-      StandardError.say(message(for: error))
-      StandardError.write("'rtp-recv --help' lists the options.\n")
-    default: StandardError.say(message(for: error))
-    }
-    return code.rawValue
   }
 
   func validate() throws {
@@ -170,41 +154,68 @@ struct RTPRecv: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let argument = SourceArgument(
+    let status = try await receive { session in
+      TerminationSignals(
+        first: { session.stop() }, again: { session.endAtOnce() },
+        inquiry: { session.sayFigures() })
+    }
+    if status != .done { throw status.code }
+  }
+
+  /// What is received.
+  private var sourceArgument: SourceArgument {
+    SourceArgument(
       CommandLineSecrets.taken.original(of: source), transports: CommandLineTool.current.transports)
-    let status: ExitStatus
+  }
+
+  /// Throws if the options do not go together, as far as that is known before anything is opened.
+  func check() throws {
+    try checkScopes(for: sourceArgument, declaredOptions())
+    try login.check(for: sourceArgument)
+  }
+
+  /// What the command writes to.
+  var writtenPaths: [String] {
+    outputs.paths + [display.stats, capture.path].compactMap(\.self)
+  }
+
+  /// Receives to the end, and returns how that went; `begun` gets the session, and what it returns
+  /// is kept until then.
+  ///
+  /// - Throws: that the options do not go together.
+  func receive(begun: (Session) -> AnyObject?) async throws -> ExitStatus {
+    let argument = sourceArgument
     do {
-      let declared = try declaredOptions()
-      try checkScopes(for: argument, declared)
-      try login.check(for: argument)
-      warn(about: argument, declared)
+      try check()
+      warn(about: argument, try declaredOptions())
       let described = try media.session()
       if let form = streams.listing {
         try await list(argument, described: described, as: form)
-        status = .done
-      } else {
-        status = try await Session(command: self, source: argument, described: described).run()
+        return .done
       }
+      let session = try Session(command: self, source: argument, described: described)
+      let keeper = begun(session)
+      defer { withExtendedLifetime(keeper) {} }
+      return await session.run()
     } catch TransportError.source(_, let fault) {
-      StandardError.say("\(TransportError.source(argument.shown, fault))")
-      status = .usage
+      StandardError.say(.error("\(TransportError.source(argument.shown, fault))"))
+      return .usage
     } catch let error as Password.Failure {
-      StandardError.say("\(error)")
-      status = .credentialsRefused
+      StandardError.say(.error("\(error)"))
+      return .credentialsRefused
     } catch let error as CannotWrite {
-      StandardError.say("\(error)")
-      status = .outputFailed
+      StandardError.say(.error("\(error)"))
+      return .outputFailed
     } catch let error as any TransportFault {
       let words = Verdict.words(for: error, advice: login.advice(for: argument))
       // A message about the file itself names it.
       if case .fileUnreadable(argument.bare, _)? = error as? TransportError {
-        StandardError.say(words)
+        StandardError.say(.error(words))
       } else {
-        StandardError.say("\(argument.shown): \(words)")
+        StandardError.say(.error("\(argument.shown): \(words)"))
       }
-      status = ExitStatus(of: error, otherwise: .cannotOpen)
+      return ExitStatus(of: error, otherwise: .cannotOpen)
     }
-    if status != .done { throw status.code }
   }
 
   /// What the options say that the transports declare.
@@ -259,6 +270,20 @@ struct RTPRecv: AsyncParsableCommand {
     try feedback.completed(media.description(completedBy: session))
   }
 
+  /// Which of `options` have no effect on the source.
+  func useless(among options: Set<String>) throws -> Set<String> {
+    let own = try CommandLineTool.current.transports.scope(
+      of: sourceArgument.bare, transport: transport, options: declaredOptions())
+    return options.filter { option in own.map { !others(than: $0, with: option).isEmpty } ?? false }
+  }
+
+  /// What has `option`, where `own` has not.
+  private func others(than own: OptionScope, with option: String) -> [String] {
+    guard !own.names.contains(option) else { return [] }
+    return CommandLineTool.current.transports.scopes.filter { $0.names.contains(option) }
+      .map(\.words)
+  }
+
   /// Throws if an option was typed that has no effect on `source`.
   private func checkScopes(for source: SourceArgument, _ options: TransportOptions) throws {
     let transports = CommandLineTool.current.transports
@@ -272,8 +297,8 @@ struct RTPRecv: AsyncParsableCommand {
     }
     let own = try transports.scope(of: source.bare, transport: transport, options: options)
     guard let own else { return }
-    for option in CommandLineSecrets.taken.typedOptions where !own.names.contains(option) {
-      let others = transports.scopes.filter { $0.names.contains(option) }.map(\.words)
+    for option in CommandLineSecrets.taken.typedOptions {
+      let others = others(than: own, with: option)
       guard !others.isEmpty else { continue }
       let list: [String] = others.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
       throw ValidationError(

@@ -123,17 +123,23 @@ final class Session: Sendable {
     }
   }
 
+  /// Ends the run in order; from any thread.
+  func stop() { receiver.stop() }
+
+  /// Prints the figures so far; from any thread.
+  func sayFigures() {
+    Task(executorPreference: CommandLineTool.tasks) { [receiver, outputs] in
+      StandardError.say(Summary.line(of: await receiver.status(), outputs: outputs))
+    }
+  }
+
+  /// Whether the source is connected.
+  var isConnected: Bool {
+    get async { await receiver.status().connection.isOpen }
+  }
+
   /// Receives to the end, prints the result, and returns the exit status.
   func run() async -> ExitStatus {
-    let signals = TerminationSignals(
-      first: { [receiver] in receiver.stop() },
-      again: { self.endAtOnce() },
-      inquiry: { [receiver, outputs] in
-        Task(executorPreference: CommandLineTool.tasks) {
-          StandardError.say(Summary.line(of: await receiver.status(), outputs: outputs))
-        }
-      })
-    defer { withExtendedLifetime(signals) {} }
     let started = ContinuousClock.now
     let report = await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.showProgress(since: started) }
@@ -167,7 +173,7 @@ final class Session: Sendable {
       let name = output.name == "-" ? "standard output" : output.name
       for note in output.notes { StandardError.say("\(name): \(note.words)") }
     }
-    if let complaint = verdict.complaint { StandardError.say(complaint) }
+    if let complaint = verdict.complaint { StandardError.say(.error(complaint)) }
     if let remark = verdict.remark, !command.display.quiet { StandardError.say(remark) }
     var status = verdict.status
     if let complaint = captured?.complaint(about: command.capture.path ?? "") {
@@ -206,7 +212,7 @@ final class Session: Sendable {
   }
 
   /// Ends the process, whatever still waits; the run may end meanwhile, because its outputs do.
-  private func endAtOnce() {
+  func endAtOnce() {
     isForced.withLock { $0 = true }
     Task(executorPreference: CommandLineTool.tasks) { [receiver] in
       await receiver.abandon()

@@ -1,13 +1,30 @@
 import BlockingIO
 import Glibc
 
-/// Messages for the user: lines on standard error that begin with the program's name.
+/// Messages for the user: lines on standard error that begin with the program's name, and with that
+/// of the camera where there are many.
 enum StandardError {
   private static let patience = Duration.milliseconds(100)
+  /// The camera of a fleet that speaks.
+  @TaskLocal static var speaker: String?
 
-  static func say(_ remark: Remark) { write("rtp-recv: \(remark.text)\n") }
+  static func say(_ remark: Remark) {
+    let level = isJournal ? "<\(remark.level.rawValue)>" : ""
+    let name = speaker.map { "\($0): " } ?? ""
+    write("\(level)rtp-recv: \(name)\(remark.text)\n")
+  }
 
   static func say(_ words: String) { say(Remark(words)) }
+
+  /// Whether it is read by systemd's journal, which takes a level before each line
+  /// (sd-daemon(3)).
+  private static let isJournal: Bool = {
+    var status = stat()
+    guard let stream = unsafe getenv("JOURNAL_STREAM").flatMap({ unsafe String(cString: $0) }),
+      unsafe fstat(STDERR_FILENO, &status) == 0
+    else { return false }
+    return stream == "\(status.st_dev):\(status.st_ino)"
+  }()
 
   /// Writes `text` as it is; it is dropped if nobody reads.
   static func write(_ text: String) {

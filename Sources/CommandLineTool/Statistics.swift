@@ -94,7 +94,8 @@ enum Statistics {
     object.add("empty", counters.empty)
     object.add("delivery", counters.carriage?.rawValue)
     object.add(
-      "diagnostics", counters.diagnostics.map { Remark($0.words, isWarning: $0.isWarning).text })
+      "diagnostics",
+      counters.diagnostics.map { Remark($0.words, level: $0.isWarning ? .warning : .notice).text })
     // What this transport does not count is 0, so that the names are the same for all of them.
     let known = CommandLineTool.current.transports.counters
     let others = counters.own.keys.filter { !known.contains($0) }.sorted { $0.name < $1.name }

@@ -3,16 +3,17 @@ import Glibc
 
 /// The signals that end a run, and the one that asks for its figures.
 ///
-/// SIGINT, SIGTERM and SIGHUP ask for an orderly end, a second one of them for an immediate end.
-/// SIGUSR1 asks for the figures so far. SIGQUIT has its default effect.
+/// SIGINT, SIGTERM and SIGHUP ask for an orderly end, a second one of them for an immediate end; of a
+/// fleet, SIGHUP asks to read its file again. SIGUSR1 asks for the figures so far. SIGQUIT has its
+/// default effect.
 final class TerminationSignals {
   private let sources: [any DispatchSourceSignal]
 
-  /// Calls `first` for the first signal, `again` for every later one, and `inquiry` for SIGUSR1,
-  /// all on a queue of its own.
+  /// Calls `first` for the first signal, `again` for every later one, `inquiry` for SIGUSR1, and
+  /// `reload` for SIGHUP, all on a queue of its own.
   init(
     first: @escaping @Sendable () -> Void, again: @escaping @Sendable () -> Void,
-    inquiry: @escaping @Sendable () -> Void
+    inquiry: @escaping @Sendable () -> Void, reload: (@Sendable () -> Void)? = nil
   ) {
     let queue = DispatchQueue(label: "rtp-recv.signals")
     let requests = Requests()
@@ -20,7 +21,7 @@ final class TerminationSignals {
     signal(SIGQUIT, SIG_DFL)
     sources = [SIGINT, SIGTERM, SIGHUP, SIGUSR1].compactMap { number in
       // Under `nohup`, hang-ups stay ignored.
-      if number == SIGHUP {
+      if number == SIGHUP, reload == nil {
         let former = signal(number, SIG_IGN)
         if Self.isIgnoring(former) { return nil }
         signal(number, former)
@@ -28,6 +29,7 @@ final class TerminationSignals {
       let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
       source.setEventHandler {
         guard number != SIGUSR1 else { return inquiry() }
+        if number == SIGHUP, let reload { return reload() }
         switch requests.note(number, at: .now) {
         case .first: first()
         case .again: again()

@@ -1,12 +1,16 @@
 public import NIOCore
 internal import NIOPosix
 public import RTPWire
+internal import Synchronization
 
 /// Reads a socket on an event loop, no more often than useful.
 ///
-/// Up to camera rates, SwiftNIO wakes up for each datagram, and one vectored call reads all that
-/// wait. At rates where ``ReadPacer`` spaces the reads, each one is a timer and a vectored call of
-/// our own, because arming SwiftNIO's channel for each would cost more.
+/// Up to camera rates, SwiftNIO wakes up for a datagram and reads it, and a vectored call of our own
+/// reads all others that wait. At rates where ``ReadPacer`` spaces the reads, each one is a timer and
+/// a vectored call, because arming SwiftNIO's channel for each would cost more.
+///
+/// The memory of vectored calls is the thread's: if each channel had one, hundreds of cameras would
+/// take a gigabyte.
 ///
 /// The kernel may merge datagrams that come in a row, as the packets of a picture do, and hands
 /// them over at the price of one.
@@ -42,9 +46,6 @@ final class DatagramReader: ChannelInboundHandler {
   private var inRead = 0
   private var arrival = Instant(nanoseconds: 0)
   private var lastError: (any Error)?
-  /// The buffer of spaced reads, with a slot for each datagram.
-  private var storage = ByteBuffer()
-  private var gathered: [DatagramSocket.Received] = []
   private var nextRead: NIOScheduledCallback?
   /// Whether SwiftNIO wakes up for the next datagram.
   private var isArmed = false
@@ -75,11 +76,9 @@ final class DatagramReader: ChannelInboundHandler {
     return DatagramBootstrap(group: eventLoop)
       .channelOption(.autoRead, value: false)
       .channelOption(.maxMessagesPerRead, value: 1)
-      .channelOption(.datagramVectorReadMessageCount, value: DatagramSocket.slotsPerRead)
       .channelOption(
         .recvAllocator,
-        value: FixedSizeRecvByteBufferAllocator(
-          capacity: DatagramSocket.slotsPerRead * DatagramSocket.maximumDatagram)
+        value: FixedSizeRecvByteBufferAllocator(capacity: DatagramSocket.maximumDatagram)
       )
       .acceptingMergedDatagrams()
       .channelInitializer { channel in
@@ -150,7 +149,8 @@ final class DatagramReader: ChannelInboundHandler {
 
   func channelReadComplete(context: ChannelHandlerContext) {
     isArmed = false
-    readCompleted()
+    // Others came with the first one, such as the rest of a picture.
+    if inRead > 0 { takeAll() } else { readCompleted() }
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) { lastError = error }
@@ -161,12 +161,20 @@ final class DatagramReader: ChannelInboundHandler {
     consumer?.failed(lastError ?? ChannelError.eof)
   }
 
-  // MARK: Spaced reads
+  // MARK: Vectored reads
 
   private func read() {
     nextRead?.cancel()
     nextRead = nil
+    takeAll()
+  }
+
+  private func takeAll() {
     guard channel != nil, let socket else { return }
+    let memory = VectorMemory.ofThread
+    // Another reader may read inside of this read.
+    var (storage, gathered) = memory.take()
+    defer { memory.giveBack(storage, gathered) }
     // If a consumer keeps a slice, the next read takes new storage and copies nothing.
     var isFull = true
     for _ in 0..<Self.callsPerRead where isFull {
@@ -230,6 +238,35 @@ final class DatagramReader: ChannelInboundHandler {
     // In the middle of a read, that read goes on.
     if gathering, inRead == 0 { read() }
     if !gathering, let channel { arm(channel) }
+  }
+
+  /// What vectored calls read into, with a slot for each datagram; one for each thread.
+  private final class VectorMemory: Sendable {
+    typealias Content = (storage: ByteBuffer, gathered: [DatagramSocket.Received])
+
+    private let content = Mutex<Content>((ByteBuffer(), []))
+
+    private static let all = ThreadSpecificVariable<VectorMemory>()
+
+    static var ofThread: VectorMemory {
+      if let memory = all.currentValue { return memory }
+      let memory = VectorMemory()
+      all.currentValue = memory
+      return memory
+    }
+
+    /// Takes it out, so that nobody else has it.
+    func take() -> Content {
+      content.withLock { content in
+        defer { content = (ByteBuffer(), []) }
+        return content
+      }
+    }
+
+    func giveBack(_ storage: consuming ByteBuffer, _ gathered: consuming [DatagramSocket.Received])
+    {
+      content.withLock { $0 = (storage, gathered) }
+    }
   }
 
   private struct NextRead: NIOScheduledCallbackHandler, Sendable {

@@ -50,8 +50,8 @@ final class StreamPeer: Sendable {
 
   /// A peer that sends `start` on each connection, and `again` forever; `nil` ends it (FIN).
   ///
-  /// It sends 4 MiB as fast as they are taken, and then a hundred times a second: what is kept of them
-  /// shows in the first part already, and a deadline that each portion puts off shows in the second.
+  /// It sends 4 MiB as fast as they are taken, and then a hundred times a second: what is kept of
+  /// them shows in the first part already, and a deadline that each portion puts off in the second.
   static func hostile(start: String, again: String?) async throws -> StreamPeer {
     try await StreamPeer(accepted: { peer in
       Task {

@@ -1,0 +1,34 @@
+import ArgumentParser
+import Glibc
+
+extension AsyncParsableCommand {
+  /// Reads `arguments`, runs to the end, and exits where that was no success.
+  static func perform(_ arguments: [String]) async {
+    do {
+      var command = try parseAsRoot(arguments)
+      if var command = command as? any AsyncParsableCommand {
+        try await command.run()
+      } else {
+        try command.run()
+      }
+    } catch {
+      Glibc.exit(tell(error))
+    }
+  }
+
+  /// Prints the error, or the requested help, and returns the exit status.
+  private static func tell(_ error: any Error) -> Int32 {
+    let code = exitCode(for: error)
+    switch code {
+    case _ where error is ExitCode: break
+    case .success: print(fullMessage(for: error))
+    case .validationFailure:
+      // 200 lines of help would hide the mistake.
+      StandardError.say(.error(message(for: error)))
+      StandardError.write(
+        "'\(configuration.commandName ?? "rtp-recv") --help' lists the options.\n")
+    default: StandardError.say(.error(message(for: error)))
+    }
+    return code.rawValue
+  }
+}

@@ -1,0 +1,55 @@
+import ArgumentParser
+
+/// `rtp-recv fleet`: many cameras in one process.
+struct FleetCommand: AsyncParsableCommand {
+  static let name = "fleet"
+
+  static let configuration = CommandConfiguration(
+    commandName: "rtp-recv fleet",
+    abstract: "Receives many cameras in one process, as a file says.",
+    usage: "rtp-recv fleet [--check] FILE",
+    discussion: """
+      FILE is YAML. A key of a camera is a long option of rtp-recv without its dashes:
+
+        version: 1
+        defaults:                # for every camera that does not say otherwise
+          segment: 10m
+          keep: 7d
+        cameras:
+          front:
+            source: rtsp://10.0.0.5/1
+            user: viewer
+            password-file: /etc/rtp-recv/front.password
+            output: /var/lib/rtp-recv/front-%Y%m%dT%H%M%SZ.mp4
+          door:
+            source: udp://10.0.0.6:5004
+            output: [/var/lib/rtp-recv/door-%Y%m%dT%H%M%SZ.mp4, shm:/run/rtp-recv/door.ring]
+
+      'credential: NAME' instead of password-file takes a password from systemd's LoadCredential=.
+
+      A camera that fails is tried again; the others do not notice. SIGHUP reads FILE again: if all \
+      of it is right, cameras that changed begin anew, and the others lose no packet. If not, \
+      everything stays as it is. Under systemd it says when it is ready and how many cameras are \
+      up, and answers the watchdog.
+      """)
+
+  @Argument(help: ArgumentHelp("The file of the cameras.", valueName: "file"))
+  var file: String
+
+  @Flag(help: "Only read FILE, and print what each camera is received with.")
+  var check = false
+
+  func run() async throws {
+    let plan: FleetPlan
+    do {
+      plan = try FleetPlan(at: CommandLineSecrets.path(file))
+    } catch {
+      StandardError.say(.error("\(error)"))
+      throw ExitStatus.usage.code
+    }
+    if check { return print(plan.text) }
+    for warning in plan.warnings { StandardError.say(.warning(warning)) }
+    let status = await Fleet(plan, at: CommandLineSecrets.path(file)).run()
+    if status != .done { throw status.code }
+  }
+}

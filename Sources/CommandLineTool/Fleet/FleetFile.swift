@@ -1,0 +1,320 @@
+import BlockingIO
+import Glibc
+import Yams
+
+/// What the file of a fleet says: which cameras there are, and the options of each.
+///
+/// ```yaml
+/// version: 1
+/// defaults:
+///   segment: 10m
+/// cameras:
+///   front:
+///     source: rtsp://10.0.0.5/1
+///     output: /var/lib/cameras/front-%Y%m%dT%H%M%SZ.mp4
+/// ```
+///
+/// A key of a camera is a long option of `rtp-recv`; its value is one value, a list where the
+/// option may be repeated, or `true` or `false` where it has none. `credential` names a password
+/// that systemd gives to the service.
+struct FleetFile: Sendable {
+  /// A camera, with what holds for all of them where it says nothing else.
+  struct Camera: Sendable {
+    let name: String
+    /// Where it is named.
+    let place: Place
+    let source: String
+    let entries: [Entry]
+  }
+
+  /// A key with its values.
+  struct Entry: Sendable {
+    let key: String
+    let values: [Value]
+    let place: Place
+    /// Whether it holds for all cameras, some of which may have no use for it.
+    var isDefault = false
+  }
+
+  enum Value: Sendable, Hashable {
+    case flag(Bool)
+    case text(String)
+  }
+
+  /// A place in the file, counted from 1.
+  struct Place: Sendable, Hashable, CustomStringConvertible {
+    var line: Int
+    var column: Int
+
+    var description: String { "\(line):\(column)" }
+  }
+
+  /// The first mistake in the file.
+  struct Fault: Error, CustomStringConvertible {
+    let path: String
+    let place: Place?
+    let words: String
+
+    var description: String {
+      place.map { "\(path):\($0): \(words)" } ?? "\(path): \(words)"
+    }
+  }
+
+  /// In the order of the file.
+  let cameras: [Camera]
+
+  /// Thousands of cameras take less.
+  private static let maximumLength = 1 << 20
+  private static let longestName = 63
+
+  /// Reads the file at `path`.
+  init(at path: String) throws(Fault) {
+    let file: ShortFile
+    do {
+      file = try ShortFile(at: path, limit: Self.maximumLength)
+    } catch {
+      throw Fault(path: path, place: nil, words: "cannot be read: \(error.reason)")
+    }
+    guard file.bytes.count <= Self.maximumLength else {
+      throw Fault(path: path, place: nil, words: "is longer than \(Self.maximumLength) bytes")
+    }
+    try self.init(String(decoding: file.bytes, as: UTF8.self), path: path)
+  }
+
+  /// Reads `text`, which is called `path` in messages.
+  init(_ text: String, path: String) throws(Fault) {
+    do {
+      self = try Self.read(text)
+    } catch let mistake as Mistake {
+      throw Fault(path: path, place: mistake.place, words: mistake.words)
+    } catch let error as YamlError {
+      throw Fault(path: path, place: error.place, words: error.words)
+    } catch {
+      throw Fault(path: path, place: nil, words: "\(error)")
+    }
+  }
+
+  private init(cameras: [Camera]) { self.cameras = cameras }
+
+  private struct Mistake: Error {
+    let place: Place?
+    let words: String
+  }
+
+  private static func read(_ text: String) throws -> FleetFile {
+    guard let root = try Yams.compose(yaml: text) else {
+      throw Mistake(place: nil, words: "it is empty; it needs 'cameras'")
+    }
+    let known = ["version", "defaults", "cameras"]
+    var (defaults, cameras): (Node.Mapping?, Node.Mapping?)
+    for (key, value) in try mapping(root, of: "the file") {
+      switch key.string {
+      case "version":
+        guard value.scalar?.string == "1" else {
+          throw Mistake(place: Place(value), words: "this rtp-recv reads version 1")
+        }
+      case "defaults": defaults = try mapping(value, of: "'defaults'")
+      case "cameras": cameras = try mapping(value, of: "'cameras'")
+      default:
+        let name = key.string ?? ""
+        let nearest = known.min { $0.editDistance(to: name) < $1.editDistance(to: name) } ?? ""
+        throw Mistake(
+          place: Place(key), words: "there is no key '\(name)' here; did you mean '\(nearest)'?")
+      }
+    }
+    guard let cameras, !cameras.isEmpty else {
+      throw Mistake(place: nil, words: "it names no camera; it needs 'cameras'")
+    }
+    let shared = try defaults.map(entries) ?? []
+    if let source = shared.first(where: { $0.key == "source" }) {
+      throw Mistake(place: source.place, words: "each camera has a source of its own")
+    }
+    return FleetFile(
+      cameras: try cameras.map { key, value in try camera(key, value, defaults: shared) })
+  }
+
+  private static func camera(
+    _ key: Node, _ value: Node, defaults: [Entry]
+  ) throws -> Camera {
+    let name = key.string ?? ""
+    guard isName(name) else {
+      throw Mistake(
+        place: Place(key),
+        words: "a camera's name has small letters, digits, - and _, and at most \(longestName) "
+          + "of them")
+    }
+    let own = try entries(mapping(value, of: "camera '\(name)'"))
+    let sources = own.filter { $0.key == "source" }
+    guard case .text(let source)? = sources.first?.values.first, sources.first?.values.count == 1
+    else { throw Mistake(place: Place(key), words: "camera '\(name)' needs a source") }
+    let keys = Set(own.map(\.key))
+    let others = defaults.filter { !keys.contains($0.key) }.map { entry in
+      var entry = entry
+      entry.isDefault = true
+      return entry
+    }
+    return Camera(
+      name: name, place: Place(key), source: source,
+      entries: others + own.filter { $0.key != "source" })
+  }
+
+  private static func isName(_ text: String) -> Bool {
+    let first = text.utf8.first.map { (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }
+    return first == true && text.utf8.count <= longestName
+      && text.utf8.allSatisfy {
+        (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) || $0 == 0x2D || $0 == 0x5F
+      }
+  }
+
+  private static func entries(_ mapping: Node.Mapping) throws -> [Entry] {
+    try mapping.map { key, value in
+      guard let name = key.scalar?.string, !name.isEmpty else {
+        throw Mistake(place: Place(key), words: "a key is the name of an option")
+      }
+      guard !notForCameras.contains(name) else {
+        throw Mistake(place: Place(key), words: "'\(name)' is not for the cameras of a fleet")
+      }
+      let nodes = value.sequence.map(Array.init) ?? [value]
+      let values = try nodes.map { node in
+        guard let scalar = node.scalar, !scalar.string.isEmpty else {
+          throw Mistake(
+            place: Place(node), words: "'\(name)' needs a value, a list of values, or true or false"
+          )
+        }
+        return scalar.value
+      }
+      guard name == "credential" else {
+        return Entry(key: name, values: values, place: Place(key))
+      }
+      guard values.count == 1, case .text(let credential)? = values.first,
+        let path = credentialPath(credential)
+      else {
+        throw Mistake(
+          place: Place(key),
+          words: "'credential' is the name of one that systemd gives to the service "
+            + "(LoadCredential=); elsewhere, give 'password-file'")
+      }
+      return Entry(key: "password-file", values: [.text(path)], place: Place(key))
+    }
+  }
+
+  /// Where systemd puts the credential `name` (systemd.exec(5)); `nil` if it gives none.
+  private static func credentialPath(_ name: String) -> String? {
+    guard !name.contains("/"),
+      let folder = unsafe getenv("CREDENTIALS_DIRECTORY").flatMap({ unsafe String(cString: $0) })
+    else { return nil }
+    return "\(folder)/\(name)"
+  }
+
+  private static func mapping(_ node: Node, of what: String) throws -> Node.Mapping {
+    guard let mapping = node.mapping else {
+      throw Mistake(place: Place(node), words: "\(what) has keys and values here")
+    }
+    return mapping
+  }
+
+  /// Options of the command that make no sense for one of many.
+  private static let notForCameras: Set = [
+    "help", "version", "list", "no-progress", "transport-help", "generate-completion-script",
+  ]
+}
+
+extension FleetFile.Camera {
+  /// The options and the source as on the command line, without `useless` ones.
+  func arguments(without useless: Set<String> = []) -> [String] {
+    var arguments = entries.filter { !useless.contains("--\($0.key)") }.flatMap(\.arguments)
+    // A camera is meant to be there all the time.
+    if !entries.contains(where: { $0.key == "reconnect" }) { arguments.append("--reconnect") }
+    return arguments + ["--no-progress", source]
+  }
+
+  /// The options that it has because all have them.
+  var defaultOptions: Set<String> {
+    Set(entries.filter(\.isDefault).map { "--\($0.key)" })
+  }
+
+  /// Where the option stands that is named first in `message`; the camera's name otherwise.
+  func place(ofOptionIn message: String) -> FleetFile.Place {
+    let found = entries.compactMap { entry in
+      message.firstRange(of: "--\(entry.key)").map { (entry, $0) }
+    }
+    return found.min { left, right in
+      // Of two that begin in one place, the longer name is meant: --stats and --stats-size.
+      left.1.lowerBound == right.1.lowerBound
+        ? left.1.upperBound > right.1.upperBound : left.1.lowerBound < right.1.lowerBound
+    }?.0.place ?? place
+  }
+}
+
+extension FleetFile.Entry {
+  /// The option with each of its values.
+  fileprivate var arguments: [String] {
+    values.compactMap { value in
+      switch value {
+      case .flag(true): "--\(key)"
+      case .flag(false): nil
+      case .text(let text): "--\(key)=\(text)"
+      }
+    }
+  }
+}
+
+extension FleetFile.Place {
+  init(_ node: Node) {
+    self.init(line: node.mark?.line ?? 1, column: node.mark?.column ?? 1)
+  }
+}
+
+extension Node.Scalar {
+  /// Only `true` and `false` are no text; `yes`, `no`, `on` and `off` are (YAML 1.2).
+  fileprivate var value: FleetFile.Value {
+    guard style == .plain || style == .any else { return .text(string) }
+    return switch string {
+    case "true": .flag(true)
+    case "false": .flag(false)
+    default: .text(string)
+    }
+  }
+}
+
+extension YamlError {
+  /// Where the text is no YAML.
+  fileprivate var place: FleetFile.Place? {
+    switch self {
+    case .scanner(_, _, let mark, _), .parser(_, _, let mark, _), .composer(_, _, let mark, _):
+      FleetFile.Place(line: mark.line, column: mark.column)
+    case .duplicatedKeysInMapping(_, let context):
+      FleetFile.Place(line: context.mark.line, column: context.mark.column)
+    default: nil
+    }
+  }
+
+  fileprivate var words: String {
+    switch self {
+    case .scanner(_, let problem, _, _), .parser(_, let problem, _, _),
+      .composer(_, let problem, _, _), .reader(let problem, _, _, _):
+      problem
+    case .duplicatedKeysInMapping(let keys, _):
+      "there is more than one \(keys.map { "'\($0)'" }.joined(separator: ", "))"
+    default: "\(self)"
+    }
+  }
+}
+
+extension String {
+  /// How many letters must be put in, taken out or replaced (Levenshtein).
+  func editDistance(to other: String) -> Int {
+    let letters = Array(other)
+    var row = Array(0...letters.count)
+    for (index, letter) in enumerated() {
+      var diagonal = row[0]
+      row[0] = index + 1
+      for column in letters.indices {
+        let replaced = diagonal + (letters[column] == letter ? 0 : 1)
+        diagonal = row[column + 1]
+        row[column + 1] = Swift.min(replaced, diagonal + 1, row[column] + 1)
+      }
+    }
+    return row[letters.count]
+  }
+}

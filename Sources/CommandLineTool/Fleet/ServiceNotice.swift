@@ -1,0 +1,53 @@
+import Glibc
+
+/// Tells systemd how the service is (sd_notify(3)); without systemd it does nothing.
+struct ServiceNotice: Sendable {
+  private let address: String?
+  /// How often the watchdog wants to hear something: twice in its time.
+  let watchdogInterval: Duration?
+
+  /// Reads `NOTIFY_SOCKET` and `WATCHDOG_USEC`.
+  init() {
+    address = Self.variable("NOTIFY_SOCKET")
+    watchdogInterval = Self.variable("WATCHDOG_USEC").flatMap { Int64($0) }
+      .map { .microseconds($0 / 2) }
+  }
+
+  /// Whether anybody listens.
+  var isWanted: Bool { address != nil }
+
+  /// Says that the configuration is being read again, until `READY=1`.
+  func sendReloading() {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    send("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1000)")
+  }
+
+  /// Sends `state`; what nobody takes is lost.
+  func send(_ state: String) {
+    guard let address, address.utf8.count < 108 else { return }
+    let socket = Glibc.socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard socket >= 0 else { return }
+    defer { close(socket) }
+    var target = sockaddr_un()
+    target.sun_family = sa_family_t(AF_UNIX)
+    unsafe withUnsafeMutableBytes(of: &target.sun_path) { path in
+      unsafe path.copyBytes(from: address.utf8)
+      // An abstract address begins with a zero instead.
+      if unsafe path[0] == UInt8(ascii: "@") { unsafe path[0] = 0 }
+    }
+    let length = MemoryLayout<sa_family_t>.size + address.utf8.count
+    let bytes = Array(state.utf8)
+    unsafe withUnsafePointer(to: target) { pointer in
+      _ = unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe sendto(
+          socket, bytes, bytes.count, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT), $0,
+          socklen_t(length))
+      }
+    }
+  }
+
+  private static func variable(_ name: String) -> String? {
+    unsafe getenv(name).flatMap { unsafe String(cString: $0) }
+  }
+}

@@ -1,0 +1,235 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `rtp-recv fleet`: many cameras in one process.
+@Suite(.serialized)
+struct FleetTests {
+  /// A file for a fleet, and `rtp-recv fleet` with it.
+  private struct File {
+    let path: String
+
+    init(_ text: String) throws {
+      path = try Scratch.path("yaml")
+      try write(text)
+    }
+
+    func write(_ text: String) throws {
+      try text.write(toFile: path, atomically: true, encoding: .utf8)
+    }
+
+    func check() throws -> (status: Int32, output: String, message: String) {
+      let process = try RunningProcess(Product.rtpRecv, ["fleet", "--check", path])
+      let status = try process.waitForExit()
+      return (
+        status, String(decoding: process.standardOutput, as: UTF8.self), process.standardError
+      )
+    }
+  }
+
+  struct Mistake: Sendable, CustomTestStringConvertible {
+    let text: String
+    let message: String
+    var testDescription: String { message }
+
+    init(_ text: String, _ message: String) { (self.text, self.message) = (text, message) }
+  }
+
+  @Test(
+    "a mistake is named with its line and column, and with what was meant",
+    arguments: [
+      Mistake("", ": it is empty"),
+      Mistake("version: 1", ": it names no camera"),
+      Mistake("version: 2", ":1:10: this rtp-recv reads version 1"),
+      Mistake("camera: {}", ":1:1: there is no key 'camera' here; did you mean 'cameras'?"),
+      Mistake("cameras: [a", ":2:1: did not find expected ',' or ']'"),
+      Mistake("cameras:\n  Door: {}", ":2:3: a camera's name has small letters"),
+      Mistake("cameras:\n  door: {quiet: true}", ":2:3: camera 'door' needs a source"),
+      Mistake(
+        "cameras:\n  a: {source: 'rtp://:0'}\n  a: {source: 'rtp://:0'}",
+        ":2:3: there is more than one 'a'"),
+      Mistake(
+        "cameras:\n  a:\n    source: rtp://:0\n    segmnt: 10m",
+        ":4:5: camera 'a': Unknown option '--segmnt'. Did you mean '--segment'?"),
+      Mistake(
+        "defaults:\n  stats-size: none\ncameras:\n  a: {source: 'rtp://:0'}",
+        ":2:3: camera 'a': The value 'none' is invalid for '--stats-size <size>'"),
+      // YAML 1.1 would take it for true.
+      Mistake(
+        "cameras:\n  a: {source: 'rtp://:0', quiet: yes}",
+        ":2:27: camera 'a': The option '--quiet' does not take any value"),
+      Mistake(
+        "cameras:\n  a: {source: 'rtp://:0', rtsp-transport: tcp}",
+        ":2:27: camera 'a': --rtsp-transport has no effect with rtp://"),
+      Mistake(
+        "cameras:\n  a: {source: 'rtp://:0', output: -}", "a fleet has no standard output"),
+      Mistake(
+        "cameras:\n  a: {source: 'rtp://:0', output: a.ts}\n"
+          + "  b: {source: 'rtp://:0', output: ./a.ts}",
+        ":3:3: camera 'b' and camera 'a' both write ./a.ts"),
+      Mistake("cameras:\n  a: {source: 'rtp://:0', list: true}", "'list' is not for the cameras"),
+      Mistake("cameras:\n  a: {source: 'rtp://:0', output: {b: c}}", ":2:35: 'output' needs"),
+      Mistake("cameras:\n  a: {source: 'no://x'}", "'no' is not a known scheme"),
+      Mistake("cameras:\n  a: {source: 'rtp://:0', credential: x}", "LoadCredential"),
+    ])
+  func mistake(_ mistake: Mistake) throws {
+    let file = try File(mistake.text)
+    let (status, output, message) = try file.check()
+    #expect(status == 64)
+    #expect(output.isEmpty)
+    #expect(message.contains(mistake.message), "\(message)")
+    #expect(message.hasPrefix("rtp-recv: \(file.path)"), "\(message)")
+  }
+
+  @Test("what is merged can be read again, and has no passwords") func merged() throws {
+    let file = try File(
+      """
+      version: 1
+      defaults:
+        rtsp-transport: tcp
+        stats-size: 1MiB
+      cameras:
+        front:
+          source: rtsp://me:secret@127.0.0.1:1/x
+          output: [front.mp4, "it's.h264"]
+        door:
+          source: udp://127.0.0.1:5004
+          stats-size: 2MiB
+          reconnect: false
+      """)
+    let (status, output, _) = try file.check()
+    #expect(status == 0)
+    #expect(
+      output == """
+        version: 1
+        cameras:
+          front:
+            source: 'rtsp://me@127.0.0.1:1/x'
+            rtsp-transport: tcp
+            stats-size: 1MiB
+            output: [front.mp4, 'it''s.h264']
+            reconnect: true
+          door:
+            source: 'udp://127.0.0.1:5004'
+            stats-size: 2MiB
+
+        """)
+    try file.write(output)
+    // What is left out was false.
+    #expect(
+      try file.check().output == output.replacing("2MiB\n", with: "2MiB\n    reconnect: true\n"))
+  }
+
+  @Test("cameras that changed begin anew, and the others lose nothing") func reload() throws {
+    let server = try RTSPSendTests.Server(
+      ["a", "b", "c"].map { ("pattern", $0) }, RTSPSendTests.small)
+    let (unchanged, changed) = (try Scratch.path("mkv"), try Scratch.path("h264"))
+    let (second, new) = (try Scratch.path("h264"), try Scratch.path("mp4"))
+    let figures = try Scratch.path("jsonl")
+    func text(_ cameras: String) -> String {
+      """
+      cameras:
+        a: {source: '\(server.url("a"))', output: \(unchanged), stats: \(figures)}
+      \(cameras)
+      """
+    }
+    let file = try File(
+      text(
+        """
+          b: {source: '\(server.url("b"))', output: \(changed), verbose: true}
+          gone: {source: 'rtsp://127.0.0.1:1/x', output: \(try Scratch.path("ts"))}
+        """))
+    let fleet = try RunningProcess(Product.rtpRecv, ["fleet", file.path])
+    defer { fleet.send(signal: SIGKILL) }
+    // One that cannot be reached is its own trouble.
+    _ = try fleet.waitForLine(#/rtp-recv: gone: .*refuses the connection/#)
+    _ = try fleet.waitForLine(#/rtp-recv: b: pictures are 320x240/#)
+    try waitUntil("there is a recording") { Self.size(of: unchanged) > 0 }
+
+    try file.write("cameras: [")
+    fleet.send(signal: SIGHUP)
+    _ = try fleet.waitForLine(#/did not find expected .*; everything stays as it was/#)
+
+    try file.write(
+      text(
+        """
+          b: {source: '\(server.url("b"))', output: \(second)}
+          c: {source: '\(server.url("c"))', output: \(new)}
+        """))
+    fleet.send(signal: SIGHUP)
+    _ = try fleet.waitForLine(#/again: 1 unchanged, 1 changed, 1 new, 1 gone/#)
+    try waitUntil("the changed and the new camera record") {
+      Self.size(of: second) > 0 && Self.size(of: new) > 0
+    }
+    fleet.send(signal: SIGINT)
+    #expect(try fleet.waitForExit() == 0, "\(fleet.standardError)")
+    #expect(try server.stop() == 0)
+    // Each file is whole.
+    for path in [unchanged, changed, second, new] {
+      #expect(try !FFmpeg.frameHashes(of: path).isEmpty)
+    }
+    let lines = try String(contentsOfFile: figures, encoding: .utf8).split(separator: "\n")
+    let last = try #require(lines.last)
+    #expect(last.contains(#""final":true"#) && last.contains(#""lost":0"#), "\(last)")
+    #expect(last.contains(#""reconnects":0"#), "\(last)")
+  }
+
+  private static func size(of path: String) -> Int {
+    (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
+  }
+
+  @Test("a fleet whose cameras have all ended ends, with the status of the first that failed")
+  func ending() throws {
+    let output = try Scratch.path("h264")
+    let server = try RTSPSendTests.Server([("pattern", "a")], RTSPSendTests.small)
+    let file = try File(
+      """
+      defaults: {reconnect: false}
+      cameras:
+        a: {source: '\(server.url("a"))', output: \(output), duration: 1}
+      """)
+    let fleet = try RunningProcess(Product.rtpRecv, ["fleet", file.path])
+    #expect(try fleet.waitForExit() == 0, "\(fleet.standardError)")
+    #expect(Self.size(of: output) > 0)
+    #expect(try server.stop() == 0)
+  }
+
+  /// A service manager: prints what it is told, asks to reload at the first status, and to end
+  /// behind that.
+  private static let serviceManager = """
+    import os, signal, socket, subprocess, sys, tempfile
+    path = os.path.join(tempfile.mkdtemp(), "notify")
+    notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    notify.bind(path)
+    notify.settimeout(60)
+    environment = dict(os.environ, NOTIFY_SOCKET=path, WATCHDOG_USEC="1000000")
+    fleet = subprocess.Popen(sys.argv[1:], env=environment)
+    def heard(word):
+        while True:
+            text = notify.recv(1000).decode()
+            if text.startswith(word): return text
+    print(heard("READY=1"))
+    print(heard("STATUS=1 of 1 cameras connected"))
+    print(heard("WATCHDOG=1"))
+    fleet.send_signal(signal.SIGHUP)
+    print(heard("RELOADING=1").split("=")[2])
+    print(heard("READY=1"))
+    fleet.send_signal(signal.SIGTERM)
+    print(heard("STOPPING=1"))
+    print(fleet.wait(60))
+    """
+
+  @Test("systemd hears when it is ready, how many cameras are up, and that it lives")
+  func service() throws {
+    let server = try RTSPSendTests.Server([("pattern", "a")], RTSPSendTests.small)
+    let file = try File("cameras: {a: {source: '\(server.url("a"))', quiet: true}}")
+    let manager = try RunningProcess(
+      "/usr/bin/python3", ["-c", Self.serviceManager, Product.rtpRecv, "fleet", file.path])
+    #expect(try manager.waitForExit(within: 120) == 0, "\(manager.standardError)")
+    let output = String(decoding: manager.standardOutput, as: UTF8.self)
+    let expected =
+      #/READY=1\nSTATUS=1 of 1 cameras connected\nWATCHDOG=1\n\d+\nREADY=1\nSTOPPING=1\n0\n/#
+    #expect(output.wholeMatch(of: expected) != nil, "\(output)")
+    #expect(try server.stop() == 0)
+  }
+}
