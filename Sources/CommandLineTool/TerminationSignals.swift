@@ -3,9 +3,9 @@ import Glibc
 
 /// The signals that end a run, and the one that asks for its figures.
 ///
-/// SIGINT, SIGTERM and SIGHUP ask for an orderly end, a second one of them for an immediate end; of a
-/// fleet, SIGHUP asks to read its file again. SIGUSR1 asks for the figures so far. SIGQUIT has its
-/// default effect.
+/// SIGINT, SIGTERM and SIGHUP ask for an orderly end, a second one of them for an immediate end; of
+/// a fleet, SIGHUP asks to read its file again. SIGUSR1 asks for the figures so far. SIGQUIT has
+/// its default effect.
 final class TerminationSignals {
   private let sources: [any DispatchSourceSignal]
 

@@ -5,9 +5,9 @@ internal import Synchronization
 
 /// Reads a socket on an event loop, no more often than useful.
 ///
-/// Up to camera rates, SwiftNIO wakes up for a datagram and reads it, and a vectored call of our own
-/// reads all others that wait. At rates where ``ReadPacer`` spaces the reads, each one is a timer and
-/// a vectored call, because arming SwiftNIO's channel for each would cost more.
+/// Up to camera rates, SwiftNIO wakes up for a datagram and reads it, and a vectored call of our
+/// own reads all others that wait. At rates where ``ReadPacer`` spaces the reads, each one is a
+/// timer and a vectored call, because arming SwiftNIO's channel for each would cost more.
 ///
 /// The memory of vectored calls is the thread's: if each channel had one, hundreds of cameras would
 /// take a gigabyte.
