@@ -66,10 +66,19 @@ enum Password {
     do {
       file = try ShortFile(at: path, limit: maximumLength, firstLineOnly: true)
     } catch { throw Failure.unreadable(path: path, reason: error.reason) }
-    if file.isExposed { throw Failure.readableByOthers(path: path) }
+    // systemd gives credentials to the group as well, and lets nobody in by an access list.
+    if file.isExposed, !isCredential(path) { throw Failure.readableByOthers(path: path) }
     let password = firstLine(of: file.bytes)
     guard !password.isEmpty else { throw Failure.empty(path: path) }
     return password
+  }
+
+  /// Whether systemd has put the file there for this service alone (systemd.exec(5)).
+  private static func isCredential(_ path: String) -> Bool {
+    guard
+      let folder = unsafe getenv("CREDENTIALS_DIRECTORY").flatMap({ unsafe String(cString: $0) })
+    else { return false }
+    return path.hasPrefix(folder + "/") && !path.contains("/../")
   }
 
   /// Asks at the terminal; `nil` without a terminal.

@@ -172,11 +172,42 @@ struct RTPRecv: AsyncParsableCommand {
   func check() throws {
     try checkScopes(for: sourceArgument, declaredOptions())
     try login.check(for: sourceArgument)
+    try checkFiles(source: sourceArgument.bare)
+    _ = try expectation.rules()
   }
 
   /// What the command writes to.
   var writtenPaths: [String] {
     outputs.paths + [display.stats, capture.path].compactMap(\.self)
+  }
+
+  /// The files that a run of it replaces: those of a fixed name that are no single picture.
+  var replacedPaths: [String] {
+    let outputs = (try? outputRequests()) ?? []
+    return outputs.filter { output in
+      output.format.scheme == nil && output.format.samples != .own && output.target.isFile
+    }.map(\.name)
+      + [display.stats, capture.path].compactMap(\.self)
+  }
+
+  /// The files that it reads when it begins, other than the source.
+  var readPaths: [String] {
+    get throws {
+      try [login.passwordFile, media.sessionDescription].compactMap(\.self)
+        + declaredOptions().files
+    }
+  }
+
+  /// Whether the source comes again after it has ended.
+  var comesAgain: Bool {
+    get throws {
+      let source = sourceArgument
+      return try CommandLineTool.current.transports.make(
+        source: source.bare, transport: transport,
+        options: transportOptions(for: source, described: media.session()), after: nil,
+        on: MultiThreadedEventLoopGroup.singleton.next()
+      ).comesAgain
+    }
   }
 
   /// Receives to the end, and returns how that went; `begun` gets the session, and what it returns
@@ -323,9 +354,7 @@ struct RTPRecv: AsyncParsableCommand {
   }
 
   private func checkFiles(source: String) throws {
-    let options = try declaredOptions()
-    let read = [source, login.passwordFile, media.sessionDescription].compactMap(\.self)
-    let sources = (read + options.files).compactMap {
+    let sources = try ([source] + readPaths).compactMap {
       FileIdentity($0, standard: STDIN_FILENO)
     }
     var written: Set<FileIdentity> = []
@@ -343,7 +372,7 @@ struct RTPRecv: AsyncParsableCommand {
   /// Prints the warnings about the options.
   private func warn(about source: SourceArgument, _ options: TransportOptions) {
     for warning in options.warnings { StandardError.say(.warning(warning)) }
-    if source.password != nil, !display.quiet {
+    if source.password != nil, !display.quiet, CommandLineSecrets.ofCamera == nil {
       StandardError.say(
         .warning(
           "a password in the command line can be seen by others while the program starts, and "

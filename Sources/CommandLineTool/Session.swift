@@ -24,7 +24,7 @@ final class Session: Sendable {
   private let outputs: [OutputRequest]
   /// Whether the packets are recorded, and nothing is made of them.
   private let onlyRecords: Bool
-  /// Whether packets of recordings gather in the kernel.
+  /// Whether packets gather in the kernel, because nobody waits for what is written.
   private let gathers: Bool
   private let receiver: Receiver
   private let capture: CaptureFile?
@@ -37,7 +37,7 @@ final class Session: Sendable {
   /// How long a reader of standard output may take for the result of `--expect`.
   private static let patienceWithReader: Duration = .seconds(2)
   private static let statisticsInterval: Duration = .seconds(1)
-  /// How long packets of recordings may gather before they are read: less than the second that a
+  /// How long packets of recordings and other files may gather before they are read: less than the second that a
   /// crash may cost, by a picture that has not ended and the time until it is written.
   private static let gatheringTime: Duration = .milliseconds(900)
   /// From one look at the receiver to the next where much happens: with a line to show, without,
@@ -210,6 +210,9 @@ final class Session: Sendable {
     StandardError.say("the result of --expect cannot be written: \(failure.reason)")
     return failure == .readerGone ? .readerGone : .outputFailed
   }
+
+  /// Ends all outputs at once, each after something whole.
+  func abandon() async { await receiver.abandon() }
 
   /// Ends the process, whatever still waits; the run may end meanwhile, because its outputs do.
   func endAtOnce() {

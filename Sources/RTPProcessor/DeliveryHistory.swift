@@ -26,8 +26,10 @@ struct DeliveryHistory: Sendable {
 
   /// Eight bytes, because every stream has thousands of them.
   private struct Record: Sendable {
-    /// The place without the part that its slot says, and whether there was no packet; no place is
-    /// so far that it is the first value.
+    /// The place without the part that its slot says, and whether there was no packet.
+    ///
+    /// The first value is that of no place: numbers begin at 65,536 (`SequenceUnwrapper`), and none
+    /// comes to 2^43.
     private var key = UInt32.max
     private var timestamp: UInt32 = 0
 

@@ -69,6 +69,8 @@ struct FleetTests {
         ":3:3: camera 'b' and camera 'a' both write ./a.ts"),
       Mistake("cameras:\n  a: {source: 'rtp://:0', list: true}", "'list' is not for the cameras"),
       Mistake("cameras:\n  a: {source: 'rtp://:0', output: {b: c}}", ":2:35: 'output' needs"),
+      Mistake("cameras:\n  a: {source: 'rtp://:0', stats: 'fd:3'}", "name a file"),
+      Mistake("cameras:\n  1: {source: 'rtp://:0'}\n  '1': {source: 'rtp://:0'}", ":3:3: there is"),
       Mistake("cameras:\n  a: {source: 'no://x'}", "'no' is not a known scheme"),
       Mistake("cameras:\n  a: {source: 'rtp://:0', credential: x}", "LoadCredential"),
     ])
@@ -105,19 +107,34 @@ struct FleetTests {
         cameras:
           front:
             source: 'rtsp://me@127.0.0.1:1/x'
+            reconnect: true
             rtsp-transport: tcp
             stats-size: 1MiB
             output: [front.mp4, 'it''s.h264']
-            reconnect: true
           door:
             source: 'udp://127.0.0.1:5004'
+            reconnect: false
             stats-size: 2MiB
 
         """)
     try file.write(output)
-    // What is left out was false.
-    #expect(
-      try file.check().output == output.replacing("2MiB\n", with: "2MiB\n    reconnect: true\n"))
+    #expect(try file.check().output == output)
+  }
+
+  @Test("the example of --help is right, whatever folders there are") func help() throws {
+    let process = try RunningProcess(
+      Product.rtpRecv, ["fleet", "--help"], environment: ["COLUMNS": "200"])
+    try process.waitForExit()
+    let help = String(decoding: process.standardOutput, as: UTF8.self)
+    let example = String(
+      try #require(help.firstMatch(of: #/(?s) +version: 1\n.*?\n\n/#)).output)
+    let password = try Scratch.path("password")
+    try "secret".write(toFile: password, atomically: true, encoding: .utf8)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: password)
+    let file = try File(example.replacing("/etc/rtp-recv/front.password", with: password))
+    let (status, output, message) = try file.check()
+    #expect(status == 0, "\(message)\n\(example)")
+    #expect(output.contains("'shm:/run/rtp-recv/door.ring'"), "\(output)")
   }
 
   @Test("cameras that changed begin anew, and the others lose nothing") func reload() throws {
@@ -178,8 +195,93 @@ struct FleetTests {
     (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
   }
 
-  @Test("a fleet whose cameras have all ended ends, with the status of the first that failed")
-  func ending() throws {
+  @Test("what a camera has recorded is kept by its next run, after a reload and a failure")
+  func keeping() throws {
+    let folder = try TemporaryFolder()
+    let server = try RTSPSendTests.Server([("pattern", "a")], RTSPSendTests.small)
+    func text(_ option: String) -> String {
+      "cameras: {a: {source: '\(server.url("a"))', output: \(folder("a.mkv")), \(option)}}"
+    }
+    let file = try File(text("timeout: 1"))
+    let fleet = try RunningProcess(Product.rtpRecv, ["fleet", file.path])
+    defer { fleet.send(signal: SIGKILL) }
+    try waitUntil("there is a recording") { Self.size(of: folder("a.mkv")) > 0 }
+    try file.write(text("timeout: 2"))
+    fleet.send(signal: SIGHUP)
+    _ = try fleet.waitForLine(#/again: 0 unchanged, 1 changed, 0 new, 0 gone/#)
+    try waitUntil("the changed one records") {
+      Self.size(of: folder("a.0001.mkv")) > 0 && Self.size(of: folder("a.mkv")) > 0
+    }
+    let kept = try FFmpeg.frameHashes(of: folder("a.0001.mkv"))
+    #expect(!kept.isEmpty)
+    // The run ends for want of media, and the next ones find no server.
+    #expect(try server.stop() == 0)
+    _ = try fleet.waitForLine(#/rtp-recv: a: .*refuses the connection/#)
+    try waitUntil("the run has ended") {
+      FileManager.default.fileExists(atPath: folder("a.0002.mkv"))
+    }
+    fleet.send(signal: SIGINT)
+    #expect(try fleet.waitForExit() == 0, "\(fleet.standardError)")
+    #expect(try FFmpeg.frameHashes(of: folder("a.0001.mkv")) == kept)
+    #expect(try !FFmpeg.frameHashes(of: folder("a.0002.mkv")).isEmpty)
+  }
+
+  @Test("a signal while cameras begin ends at once, and connects to none of them")
+  func earlySignal() throws {
+    let cameras = (0..<400).map { "  c\($0): {source: 'rtp://127.0.0.1:0', verbose: true}" }
+    let file = try File("cameras:\n" + cameras.joined(separator: "\n"))
+    let fleet = try RunningProcess(Product.rtpRecv, ["fleet", file.path])
+    defer { fleet.send(signal: SIGKILL) }
+    _ = try fleet.waitForLine(#/c0: listening on/#)
+    fleet.send(signal: SIGTERM)
+    #expect(try fleet.waitForExit() == 0, "\(fleet.standardError)")
+    #expect(!fleet.standardError.contains("c399:"))
+  }
+
+  @Test("a password of systemd's is taken, also where its group may read it") func credential()
+    throws
+  {
+    let folder = try TemporaryFolder()
+    try "secret".write(toFile: folder("camera"), atomically: true, encoding: .utf8)
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o440], ofItemAtPath: folder("camera"))
+    let file = try File("cameras: {a: {source: 'rtsp://me@127.0.0.1:1/x', credential: camera}}")
+    let process = try RunningProcess(
+      Product.rtpRecv, ["fleet", "--check", file.path],
+      environment: ["CREDENTIALS_DIRECTORY": folder.path])
+    #expect(try process.waitForExit() == 0, "\(process.standardError)")
+  }
+
+  @Test("a changed password begins its camera anew, and one that has ended is left alone")
+  func changedPassword() throws {
+    let server = try RTSPSendTests.Server(
+      ["a", "b"].map { ("pattern", $0) }, RTSPSendTests.small)
+    let password = try Scratch.path("password")
+    func write(_ text: String) throws {
+      try text.write(toFile: password, atomically: true, encoding: .utf8)
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: password)
+    }
+    try write("one")
+    let url = server.url("a", user: "me@")
+    let file = try File(
+      """
+      cameras:
+        a: {source: '\(url)', password-file: \(password), verbose: true}
+        b: {source: '\(server.url("b"))', frames: 2, reconnect: false}
+      """)
+    let fleet = try RunningProcess(Product.rtpRecv, ["fleet", file.path])
+    defer { fleet.send(signal: SIGKILL) }
+    _ = try fleet.waitForLine(#/a: pictures are/#)
+    _ = try fleet.waitForLine(#/b: received /#)
+    try write("another")
+    fleet.send(signal: SIGHUP)
+    _ = try fleet.waitForLine(#/again: 1 unchanged, 1 changed, 0 new, 0 gone/#)
+    fleet.send(signal: SIGINT)
+    #expect(try fleet.waitForExit() == 0, "\(fleet.standardError)")
+    #expect(try server.stop() == 0)
+  }
+
+  @Test("a fleet whose cameras have all ended ends") func ending() throws {
     let output = try Scratch.path("h264")
     let server = try RTSPSendTests.Server([("pattern", "a")], RTSPSendTests.small)
     let file = try File(
@@ -189,6 +291,7 @@ struct FleetTests {
         a: {source: '\(server.url("a"))', output: \(output), duration: 1}
       """)
     let fleet = try RunningProcess(Product.rtpRecv, ["fleet", file.path])
+    defer { fleet.send(signal: SIGKILL) }
     #expect(try fleet.waitForExit() == 0, "\(fleet.standardError)")
     #expect(Self.size(of: output) > 0)
     #expect(try server.stop() == 0)
@@ -197,12 +300,12 @@ struct FleetTests {
   /// A service manager: prints what it is told, asks to reload at the first status, and to end
   /// behind that.
   private static let serviceManager = """
-    import os, signal, socket, subprocess, sys, tempfile
-    path = os.path.join(tempfile.mkdtemp(), "notify")
+    import os, signal, socket, subprocess, sys
+    path = "\\0rtp-recv-test-%d" % os.getpid()
     notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     notify.bind(path)
     notify.settimeout(60)
-    environment = dict(os.environ, NOTIFY_SOCKET=path, WATCHDOG_USEC="1000000")
+    environment = dict(os.environ, NOTIFY_SOCKET="@" + path[1:], WATCHDOG_USEC="1000000")
     fleet = subprocess.Popen(sys.argv[1:], env=environment)
     def heard(word):
         while True:

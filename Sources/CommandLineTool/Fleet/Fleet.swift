@@ -2,96 +2,132 @@ import Glibc
 import NIOCore
 import NIOPosix
 import RTPWire
+import Receiver
 
 /// Runs the cameras of a file, and follows its changes.
 actor Fleet {
-  private enum Event: Sendable {
+  /// What a fleet is told.
+  enum Event: Sendable {
     case reload
     case stop
-    case cameraEnded(FleetCamera, ExitStatus)
-    case tick
+    case stopAtOnce
+    case inquiry
+    case cameraEnded
+    case reloaded
   }
 
+  typealias Events = (stream: AsyncStream<Event>, continuation: AsyncStream<Event>.Continuation)
+
   private let path: String
+  /// Those that have ended by themselves too: only a change begins them anew.
   private var cameras: [FleetCamera] = []
-  /// How cameras ended that did so by themselves.
-  private var endings: [ExitStatus] = []
   private let first: FleetPlan
   private let notice = ServiceNotice()
-  private let events = AsyncStream.makeStream(of: Event.self)
+  private let events: Events
+  private var isReloading = false
+  private var isStopping = false
+  /// Whether the file was to be read again while it was being followed.
+  private var reloadsAgain = false
 
-  /// So many cameras a second begin, because each asks its server for a key picture.
+  /// So many cameras a second begin, so that their key pictures do not all come at once.
   private static let startsPerSecond = 50
-  private static let tick = Duration.seconds(2)
+  private static let usualTick = Duration.seconds(2)
+  /// How long outputs may take that are ended at once.
+  private static let patience = Duration.seconds(2)
 
-  init(_ plan: FleetPlan, at path: String) {
+  init(_ plan: FleetPlan, at path: String, events: Events) {
     first = plan
     self.path = path
+    self.events = events
+  }
+
+  /// The signals, as `events`.
+  static func signals(to events: Events) -> TerminationSignals {
+    let continuation = events.continuation
+    return TerminationSignals(
+      first: { continuation.yield(.stop) }, again: { continuation.yield(.stopAtOnce) },
+      inquiry: { continuation.yield(.inquiry) }, reload: { continuation.yield(.reload) })
   }
 
   /// Runs until a signal comes, or all cameras have ended by themselves.
+  ///
+  /// - Returns: how the first one ended that failed by itself, or whose output failed.
   func run() async -> ExitStatus {
-    let signals = TerminationSignals(
-      first: { [continuation = events.continuation] in continuation.yield(.stop) },
-      again: {
-        StandardError.say("ended at once by a second signal")
-        exit(ExitStatus.forced.rawValue)
-      },
-      inquiry: { Task { await self.sayFigures() } },
-      reload: { [continuation = events.continuation] in continuation.yield(.reload) })
-    defer { withExtendedLifetime(signals) {} }
-    let ticking = Task { [continuation = events.continuation] in
-      let tick = notice.watchdogInterval.map { min($0, Self.tick) } ?? Self.tick
-      while (try? await Task.sleep(for: tick)) != nil { continuation.yield(.tick) }
-    }
-    defer { ticking.cancel() }
+    let telling = tellService()
+    defer { telling?.cancel() }
     begin(first.cameras)
     notice.send("READY=1")
     for await event in events.stream {
       switch event {
-      case .reload: await reload()
-      case .tick: await tellService()
-      case .cameraEnded(let camera, let status):
-        guard let index = cameras.firstIndex(where: { $0 === camera }) else { continue }
-        cameras.remove(at: index)
-        endings.append(status)
-        if cameras.isEmpty { return endings.first { $0 != .done } ?? .done }
-      case .stop:
-        notice.send("STOPPING=1")
-        await end(cameras)
-        return .done
+      case .reload: beginReload()
+      case .reloaded:
+        isReloading = false
+        if reloadsAgain { beginReload() }
+      case .inquiry: for camera in cameras { camera.sayFigures() }
+      case .cameraEnded: break
+      case .stop: beginEnd()
+      case .stopAtOnce: await endAtOnce()
       }
+      let isOver = cameras.allSatisfy { $0.status != nil } && !isReloading
+      if isOver { return failure }
     }
     return .done
   }
-
-  private var tasks: [ObjectIdentifier: Task<Void, Never>] = [:]
 
   private func begin(_ plans: [FleetPlan.Camera]) {
     for (number, plan) in plans.enumerated() {
       let camera = FleetCamera(plan)
       cameras.append(camera)
-      let delay = Duration.seconds(1) / Self.startsPerSecond * number
-      tasks[ObjectIdentifier(camera)] = Task(executorPreference: CommandLineTool.tasks) {
-        [continuation = events.continuation] in
-        try? await Task.sleep(for: delay)
-        let status = await camera.run()
-        continuation.yield(.cameraEnded(camera, status))
+      camera.begin(after: Duration.seconds(1) / Self.startsPerSecond * number) {
+        [continuation = events.continuation] in continuation.yield(.cameraEnded)
       }
     }
   }
 
-  /// Ends `ending`, and waits until their files are closed.
-  private func end(_ ending: [FleetCamera]) async {
-    cameras.removeAll { camera in ending.contains { $0 === camera } }
-    for camera in ending { camera.stop() }
-    for camera in ending { await tasks.removeValue(forKey: ObjectIdentifier(camera))?.value }
+  /// What went wrong for good.
+  private var failure: ExitStatus {
+    let statuses = cameras.compactMap(\.status)
+    // A camera that is down when the fleet is stopped is not a failure of the fleet.
+    return statuses.first { isStopping ? [.usage, .outputFailed].contains($0) : $0 != .done }
+      ?? .done
+  }
+
+  private func beginEnd() {
+    isStopping = true
+    notice.send("STOPPING=1")
+    for camera in cameras { camera.stop() }
+  }
+
+  /// Ends what still writes, after something whole where that is quick.
+  private func endAtOnce() async {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { _ = try? await Task.sleep(for: Self.patience) }
+      group.addTask { [cameras] in
+        await withTaskGroup(of: Void.self) { group in
+          for camera in cameras { group.addTask { await camera.abandon() } }
+        }
+      }
+      await group.next()
+      StandardError.say("ended at once by a second signal")
+      exit(ExitStatus.forced.rawValue)
+    }
+  }
+
+  /// Follows the file beside all else; what is said meanwhile is heard.
+  private func beginReload() {
+    reloadsAgain = isReloading
+    guard !isReloading, !isStopping else { return }
+    isReloading = true
+    notice.sendReloading()
+    Task(executorPreference: CommandLineTool.tasks) {
+      await self.reload()
+      self.notice.send("READY=1")
+      self.events.continuation.yield(.reloaded)
+    }
   }
 
   /// Follows the file: what did not change is not touched.
   private func reload() async {
-    notice.sendReloading()
-    defer { notice.send("READY=1") }
     let plan: FleetPlan
     do {
       plan = try FleetPlan(at: path)
@@ -100,36 +136,38 @@ actor Fleet {
       return
     }
     for warning in plan.warnings { StandardError.say(.warning(warning)) }
-    let kept = cameras.filter { camera in
-      plan.cameras.contains {
-        $0.name == camera.plan.name && $0.secrets == camera.plan.secrets
-      }
-    }
+    let kept = cameras.filter { camera in plan.cameras.contains { $0.isSame(as: camera.plan) } }
     let ending = cameras.filter { camera in !kept.contains { $0 === camera } }
-    await end(ending)
-    let names = Set(kept.map(\.plan.name))
-    let beginning = plan.cameras.filter { !names.contains($0.name) }
+    // A camera may begin where another has ended: the same port, the same file.
+    for camera in ending { camera.stop() }
+    for camera in ending { _ = await camera.end() }
+    guard !isStopping else { return }
+    cameras = kept
+    let beginning = plan.cameras.filter { new in !kept.contains { $0.plan.name == new.name } }
     begin(beginning)
-    let replaced = beginning.filter { new in ending.contains { $0.plan.name == new.name } }.count
+    let replaced = beginning.count { new in ending.contains { $0.plan.name == new.name } }
     StandardError.say(
       "read \(path) again: \(kept.count) unchanged, \(replaced) changed, "
         + "\(beginning.count - replaced) new, \(ending.count - replaced) gone")
   }
 
-  private func sayFigures() {
-    for camera in cameras { camera.sayFigures() }
-  }
-
-  /// Says how many cameras are up, and that all event loops turn.
-  private func tellService() async {
-    guard notice.isWanted else { return }
-    var up = 0
-    for camera in cameras where await camera.isUp { up += 1 }
-    notice.send("STATUS=\(up) of \(cameras.count) cameras connected")
-    for loop in MultiThreadedEventLoopGroup.singleton.makeIterator() {
-      // One that hangs keeps this waiting, and the service manager acts.
-      try? await loop.submit {}.get()
+  /// Says again and again how many cameras are up, and that all event loops turn; `nil` where
+  /// nobody listens.
+  private func tellService() -> Task<Void, Never>? {
+    guard notice.isWanted else { return nil }
+    let tick = notice.watchdogInterval.map { min($0, Self.usualTick) } ?? Self.usualTick
+    return Task(executorPreference: TaskQueue(label: "rtp-recv.service")) { [notice] in
+      while (try? await Task.sleep(for: tick)) != nil {
+        for loop in MultiThreadedEventLoopGroup.singleton.makeIterator() {
+          // One that hangs keeps this waiting, and the service manager acts.
+          try? await loop.submit {}.get()
+        }
+        notice.send("WATCHDOG=1")
+        let cameras = await self.cameras
+        var up = 0
+        for camera in cameras where await camera.isUp { up += 1 }
+        notice.send("STATUS=\(up) of \(cameras.count) cameras connected")
+      }
     }
-    notice.send("WATCHDOG=1")
   }
 }

@@ -1,16 +1,21 @@
 import ArgumentParser
 import RTPWire
+import Receiver
 import Synchronization
 
 /// A camera of a fleet: its runs, one after another, until it is stopped or has ended by itself.
 final class FleetCamera: Sendable {
   let plan: FleetPlan.Camera
   private let state = Mutex(State())
+  /// What it opens may take its time, and must not hold up the others.
+  private let tasks = TaskQueue(label: "rtp-recv.camera")
 
   private struct State: Sendable {
     var session: Session?
     var pause: Task<Void, Never>?
     var isStopped = false
+    var run: Task<ExitStatus, Never>?
+    var status: ExitStatus?
   }
 
   /// How long after a run that failed the next one begins: at first, and at most.
@@ -19,29 +24,60 @@ final class FleetCamera: Sendable {
 
   init(_ plan: FleetPlan.Camera) { self.plan = plan }
 
+  /// How it has ended by itself; `nil` before that.
+  var status: ExitStatus? { state.withLock(\.status) }
+
   /// Whether it is connected.
   var isUp: Bool {
     get async { await state.withLock(\.session)?.isConnected ?? false }
   }
 
-  /// Runs until it has ended, and returns how.
-  func run() async -> ExitStatus {
-    await StandardError.$speaker.withValue(plan.name) {
-      await CommandLineSecrets.$ofCamera.withValue(plan.secrets) { await runs() }
+  /// Begins after `delay`, and calls `ended` once it has ended.
+  func begin(after delay: Duration, ended: @escaping @Sendable () -> Void) {
+    let run = Task(executorPreference: tasks) { [self] in
+      let status = await StandardError.$speaker.withValue(plan.name) {
+        await CommandLineSecrets.$ofCamera.withValue(plan.secrets) { await runs(after: delay) }
+      }
+      state.withLock { $0.status = status }
+      ended()
+      return status
     }
+    state.withLock { $0.run = run }
   }
 
-  private func runs() async -> ExitStatus {
+  /// Waits until it has ended; the status is that of its last run.
+  func end() async -> ExitStatus {
+    stop()
+    return await state.withLock(\.run)?.value ?? .done
+  }
+
+  private func runs(after delay: Duration) async -> ExitStatus {
     var pause = Self.shortestPause
+    guard await rest(for: delay) else { return .done }
     while true {
       let start = ContinuousClock.now
+      keepFormerFiles()
       let status = await receive()
       state.withLock { $0.session = nil }
       // Nothing changes what is wrong with the options.
       if status == .done || status == .usage || state.withLock(\.isStopped) { return status }
-      if start.duration(to: .now) > Self.longestPause { pause = Self.shortestPause }
-      guard await rest(for: pause * Double.random(in: 0.75...1.25)) else { return .done }
+      switch status {
+      // A camera may lock the account of whoever tries again and again.
+      case .credentialsRefused, .notTrusted: pause = Self.longestPause
+      default: if start.duration(to: .now) > Self.longestPause { pause = Self.shortestPause }
+      }
+      guard await rest(for: pause * Double.random(in: 0.75...1.25)) else { return status }
       pause = min(pause * 2, Self.longestPause)
+    }
+  }
+
+  /// Moves what earlier runs have written out of the way: each run of the command replaces files
+  /// of fixed names, and those of a fleet begin unasked.
+  private func keepFormerFiles() {
+    do throws(CannotWrite) {
+      for path in plan.command.replacedPaths { try FormerFile.keep(path) }
+    } catch {
+      StandardError.say(.warning("\(error)"))
     }
   }
 
@@ -63,7 +99,7 @@ final class FleetCamera: Sendable {
 
   /// Waits; `false` if it was stopped.
   private func rest(for time: Duration) async -> Bool {
-    let sleep = Task { _ = try? await Task.sleep(for: time) }
+    let sleep = Task(executorPreference: tasks) { _ = try? await Task.sleep(for: time) }
     let isStopped = state.withLock { state in
       state.pause = sleep
       return state.isStopped
@@ -82,6 +118,9 @@ final class FleetCamera: Sendable {
     session?.stop()
     pause?.cancel()
   }
+
+  /// Ends its outputs at once, each after something whole.
+  func abandon() async { await state.withLock(\.session)?.abandon() }
 
   /// Prints its figures so far.
   func sayFigures() {

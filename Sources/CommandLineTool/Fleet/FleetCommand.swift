@@ -27,6 +27,8 @@ struct FleetCommand: AsyncParsableCommand {
 
       'credential: NAME' instead of password-file takes a password from systemd's LoadCredential=.
 
+      A file of an earlier run that would be replaced is kept as NAME.0001.mkv, or the next number.
+
       A camera that fails is tried again; the others do not notice. SIGHUP reads FILE again: if all \
       of it is right, cameras that changed begin anew, and the others lose no packet. If not, \
       everything stays as it is. Under systemd it says when it is ready and how many cameras are \
@@ -40,16 +42,21 @@ struct FleetCommand: AsyncParsableCommand {
   var check = false
 
   func run() async throws {
+    let path = CommandLineSecrets.path(file)
+    let events = AsyncStream.makeStream(of: Fleet.Event.self)
+    // Before the file is read, which may take a while.
+    let signals = check ? nil : Fleet.signals(to: events)
+    defer { withExtendedLifetime(signals) {} }
     let plan: FleetPlan
     do {
-      plan = try FleetPlan(at: CommandLineSecrets.path(file))
+      plan = try FleetPlan(at: path)
     } catch {
       StandardError.say(.error("\(error)"))
       throw ExitStatus.usage.code
     }
-    if check { return print(plan.text) }
     for warning in plan.warnings { StandardError.say(.warning(warning)) }
-    let status = await Fleet(plan, at: CommandLineSecrets.path(file)).run()
+    if check { return print(plan.text) }
+    let status = await Fleet(plan, at: path, events: events).run()
     if status != .done { throw status.code }
   }
 }

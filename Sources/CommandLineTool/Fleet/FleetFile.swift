@@ -125,6 +125,7 @@ struct FleetFile: Sendable {
     guard let cameras, !cameras.isEmpty else {
       throw Mistake(place: nil, words: "it names no camera; it needs 'cameras'")
     }
+    try refuseRepetition(in: cameras)
     let shared = try defaults.map(entries) ?? []
     if let source = shared.first(where: { $0.key == "source" }) {
       throw Mistake(place: source.place, words: "each camera has a source of its own")
@@ -166,8 +167,18 @@ struct FleetFile: Sendable {
       }
   }
 
+  /// `1` and `'1'` are two keys of YAML, but one name.
+  private static func refuseRepetition(in mapping: Node.Mapping) throws {
+    var names: Set<String> = []
+    for key in mapping.keys {
+      guard let name = key.string, !names.insert(name).inserted else { continue }
+      throw Mistake(place: Place(key), words: "there is more than one '\(name)'")
+    }
+  }
+
   private static func entries(_ mapping: Node.Mapping) throws -> [Entry] {
-    try mapping.map { key, value in
+    try refuseRepetition(in: mapping)
+    return try mapping.map { key, value in
       guard let name = key.scalar?.string, !name.isEmpty else {
         throw Mistake(place: Place(key), words: "a key is the name of an option")
       }
@@ -216,17 +227,19 @@ struct FleetFile: Sendable {
   /// Options of the command that make no sense for one of many.
   private static let notForCameras: Set = [
     "help", "version", "list", "no-progress", "transport-help", "generate-completion-script",
+    "srtp-key-fd",
   ]
 }
 
 extension FleetFile.Camera {
   /// The options and the source as on the command line, without `useless` ones.
   func arguments(without useless: Set<String> = []) -> [String] {
-    var arguments = entries.filter { !useless.contains("--\($0.key)") }.flatMap(\.arguments)
-    // A camera is meant to be there all the time.
-    if !entries.contains(where: { $0.key == "reconnect" }) { arguments.append("--reconnect") }
-    return arguments + ["--no-progress", source]
+    ["--no-progress"]
+      + entries.filter { !useless.contains("--\($0.key)") }.flatMap(\.arguments) + [source]
   }
+
+  /// Whether it says if its source is connected again.
+  var choosesReconnection: Bool { entries.contains { $0.key == "reconnect" } }
 
   /// The options that it has because all have them.
   var defaultOptions: Set<String> {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Outputs
 import Transports
 
 /// The cameras of a file, each with the command that receives it; all of them are right.
@@ -7,6 +8,13 @@ struct FleetPlan: Sendable {
     let name: String
     let secrets: CommandLineSecrets
     let command: RTPRecv
+    /// The state of the files that it reads, which say something else when they change.
+    let files: [FileStamp]
+
+    /// Whether nothing would be different if it began anew.
+    func isSame(as other: Camera) -> Bool {
+      name == other.name && secrets == other.secrets && files == other.files
+    }
   }
 
   let cameras: [Camera]
@@ -31,11 +39,13 @@ struct FleetPlan: Sendable {
           words: "camera '\(entry.name)': \(words)")
       }
       for written in command.writtenPaths {
-        guard let identity = FileIdentity(written, standard: -1) else {
+        guard written != "-", !written.hasPrefix("fd:") else {
           throw FleetFile.Fault(
             path: path, place: entry.place,
             words: "camera '\(entry.name)': a fleet has no standard output; name a file")
         }
+        // A folder that is not there yet, or a device, conflicts with nothing.
+        guard let identity = FileIdentity(written.withoutScheme, standard: -1) else { continue }
         if let other = writers.updateValue(entry.name, forKey: identity) {
           throw FleetFile.Fault(
             path: path, place: entry.place,
@@ -48,7 +58,9 @@ struct FleetPlan: Sendable {
             + "try password-file")
       }
       cameras.append(
-        Camera(name: entry.name, secrets: secrets, command: command))
+        Camera(
+          name: entry.name, secrets: secrets, command: command,
+          files: ((try? command.readPaths) ?? []).map(FileStamp.init)))
     }
     self.cameras = cameras
     self.warnings = warnings
@@ -61,12 +73,15 @@ struct FleetPlan: Sendable {
     let transports = CommandLineTool.current.transports
     let all = CommandLineSecrets(
       camera.arguments(), defaults: camera.defaultOptions, transports: transports)
-    let useless = try CommandLineSecrets.$ofCamera.withValue(all) {
+    let (useless, comesAgain) = try CommandLineSecrets.$ofCamera.withValue(all) {
       let command = try RTPRecv.parse(all.arguments)
       try command.check()
-      return try command.useless(among: camera.defaultOptions)
+      return (try command.useless(among: camera.defaultOptions), try command.comesAgain)
     }
-    let useful = CommandLineSecrets(camera.arguments(without: useless), transports: transports)
+    var arguments = camera.arguments(without: useless)
+    // A camera is meant to be there all the time.
+    if !camera.choosesReconnection, comesAgain { arguments.insert("--reconnect", at: 1) }
+    let useful = CommandLineSecrets(arguments, transports: transports)
     return try CommandLineSecrets.$ofCamera.withValue(useful) {
       (try RTPRecv.parse(useful.arguments), useful)
     }
@@ -81,8 +96,8 @@ struct FleetPlan: Sendable {
 extension FleetPlan.Camera {
   fileprivate var lines: [String] {
     var values: [(key: String, values: [String])] = []
-    // The last two are the source, and what all cameras have.
-    for argument in secrets.arguments.dropLast(2) {
+    // The first is what all cameras have, the last the source.
+    for argument in secrets.arguments.dropFirst().dropLast() {
       let parts = argument.dropFirst(2).split(separator: "=", maxSplits: 1).map(String.init)
       guard let key = parts.first else { continue }
       let value = parts.count > 1 ? Self.quoted(parts[1]) : "true"
@@ -92,6 +107,7 @@ extension FleetPlan.Camera {
         values.append((key, [value]))
       }
     }
+    if !command.stopping.reconnect { values.insert(("reconnect", ["false"]), at: 0) }
     return ["  \(name):", "    source: \(Self.quoted(command.source))"]
       + values.map { key, values in
         let all = values.joined(separator: ", ")
@@ -108,5 +124,14 @@ extension FleetPlan.Camera {
           || (0x61...0x7A).contains(byte) || [0x2D, 0x2E, 0x2F, 0x5F].contains(byte)
       }
     return isPlain ? text : "'\(text.replacing("'", with: "''"))'"
+  }
+}
+
+extension String {
+  /// The path after a scheme such as `shm:`.
+  fileprivate var withoutScheme: String {
+    let schemes = CommandLineTool.current.outputs.formats.compactMap(\.scheme)
+    let scheme = schemes.first { hasPrefix("\($0):") }
+    return scheme.map { String(dropFirst($0.count + 1)) } ?? self
   }
 }

@@ -6,12 +6,18 @@ struct ServiceNotice: Sendable {
   /// How often the watchdog wants to hear something: twice in its time.
   let watchdogInterval: Duration?
 
-  /// Reads `NOTIFY_SOCKET` and `WATCHDOG_USEC`.
+  /// Reads `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
   init() {
     address = Self.variable("NOTIFY_SOCKET")
-    watchdogInterval = Self.variable("WATCHDOG_USEC").flatMap { Int64($0) }
-      .map { .microseconds($0 / 2) }
+    let isOurs = Self.variable("WATCHDOG_PID").map { $0 == "\(getpid())" } ?? true
+    let limit = isOurs ? Self.variable("WATCHDOG_USEC").flatMap { Int64($0) } : nil
+    watchdogInterval = limit.flatMap { $0 > 0 ? max(.microseconds($0 / 2), Self.shortest) : nil }
   }
+
+  /// A watchdog that wants more than this is no use to anybody.
+  private static let shortest = Duration.milliseconds(10)
+  /// How long a busy service manager is waited for.
+  private static let patience = timeval(tv_sec: 1, tv_usec: 0)
 
   /// Whether anybody listens.
   var isWanted: Bool { address != nil }
@@ -29,6 +35,10 @@ struct ServiceNotice: Sendable {
     let socket = Glibc.socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard socket >= 0 else { return }
     defer { close(socket) }
+    unsafe withUnsafePointer(to: Self.patience) {
+      _ = unsafe setsockopt(
+        socket, SOL_SOCKET, SO_SNDTIMEO, $0, socklen_t(MemoryLayout<timeval>.size))
+    }
     var target = sockaddr_un()
     target.sun_family = sa_family_t(AF_UNIX)
     unsafe withUnsafeMutableBytes(of: &target.sun_path) { path in
@@ -41,7 +51,7 @@ struct ServiceNotice: Sendable {
     unsafe withUnsafePointer(to: target) { pointer in
       _ = unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         unsafe sendto(
-          socket, bytes, bytes.count, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT), $0,
+          socket, bytes, bytes.count, CInt(MSG_NOSIGNAL), $0,
           socklen_t(length))
       }
     }

@@ -174,10 +174,9 @@ final class DatagramReader: ChannelInboundHandler {
     let memory = VectorMemory.ofThread
     // Another reader may read inside of this read.
     var (storage, gathered) = memory.take()
-    defer { memory.giveBack(storage, gathered) }
     // If a consumer keeps a slice, the next read takes new storage and copies nothing.
     var isFull = true
-    for _ in 0..<Self.callsPerRead where isFull {
+    for _ in 0..<Self.callsPerRead where isFull && channel != nil {
       let count = socket.receive(into: &storage, &gathered)
       // Behind the call, which may take long: the ages are those at its end.
       let now = Instant(NIODeadline.now())
@@ -192,6 +191,7 @@ final class DatagramReader: ChannelInboundHandler {
       }
       isFull = count == DatagramSocket.slotsPerRead
     }
+    memory.giveBack(storage, gathered)
     arrival = Instant(NIODeadline.now())
     // There may be more, but others need the loop too.
     readCompleted(next: isFull ? 0 : nil)

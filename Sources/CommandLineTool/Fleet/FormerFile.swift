@@ -1,0 +1,46 @@
+import Glibc
+
+/// A file of an earlier run, which the next one would replace.
+enum FormerFile {
+  /// More are not looked for.
+  private static let most = 9999
+
+  /// Renames the file at `path`, if it has something in it, to the first of `name.0001.mkv`,
+  /// `name.0002.mkv` … that is free.
+  ///
+  /// - Throws: why it stays, and is replaced.
+  static func keep(_ path: String) throws(CannotWrite) {
+    var status = stat()
+    guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
+    else { return }
+    for number in 1...most {
+      let free = name(of: path, number: number)
+      switch move(path, to: free) {
+      case 0: return
+      case EEXIST: continue
+      case let error:
+        let reason = unsafe String(cString: strerror(error))
+        throw CannotWrite(description: "\(path) cannot be kept, and is replaced: \(reason)")
+      }
+    }
+    throw CannotWrite(description: "\(path) is replaced: there are \(most) earlier ones")
+  }
+
+  /// Renames, but replaces nothing; returns 0 or the error.
+  private static func move(_ path: String, to free: String) -> CInt {
+    if unsafe link(path, free) == 0 { return unsafe unlink(path) == 0 ? 0 : errno }
+    // A file system without hard links, such as that of a memory card.
+    guard [EPERM, EOPNOTSUPP, ENOSYS].contains(errno) else { return errno }
+    if unsafe access(free, F_OK) == 0 { return EEXIST }
+    return unsafe rename(path, free) == 0 ? 0 : errno
+  }
+
+  private static func name(of path: String, number: Int) -> String {
+    let digits = String(number)
+    let padded = String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+    guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/"),
+      dot != path.startIndex, path[path.index(before: dot)] != "/"
+    else { return "\(path).\(padded)" }
+    return "\(path[..<dot]).\(padded)\(path[dot...])"
+  }
+}
