@@ -37,8 +37,9 @@ final class Session: Sendable {
   /// How long a reader of standard output may take for the result of `--expect`.
   private static let patienceWithReader: Duration = .seconds(2)
   private static let statisticsInterval: Duration = .seconds(1)
-  /// How long packets of recordings and other files may gather before they are read: less than the second that a
-  /// crash may cost, by a picture that has not ended and the time until it is written.
+  /// How long packets of recordings and other files may gather before they are read: less than the
+  /// second that a crash may cost, by a picture that has not ended and the time until it is
+  /// written.
   private static let gatheringTime: Duration = .milliseconds(900)
   /// From one look at the receiver to the next where much happens: with a line to show, without,
   /// and while recordings gather.
