@@ -47,7 +47,7 @@ struct FleetTests {
       Mistake("cameras:\n  door: {quiet: true}", ":2:3: camera 'door' needs a source"),
       Mistake(
         "cameras:\n  a: {source: 'rtp://:0'}\n  a: {source: 'rtp://:0'}",
-        ":2:3: there is more than one 'a'"),
+        ":2:3: a key is there more than once"),
       Mistake(
         "cameras:\n  a:\n    source: rtp://:0\n    segmnt: 10m",
         ":4:5: camera 'a': Unknown option '--segmnt'. Did you mean '--segment'?"),
@@ -71,6 +71,11 @@ struct FleetTests {
       Mistake("cameras:\n  a: {source: 'rtp://:0', output: {b: c}}", ":2:35: 'output' needs"),
       Mistake("cameras:\n  a: {source: 'rtp://:0', stats: 'fd:3'}", "name a file"),
       Mistake("cameras:\n  1: {source: 'rtp://:0'}\n  '1': {source: 'rtp://:0'}", ":3:3: there is"),
+      // A forgotten space.
+      Mistake(
+        "cameras:\n  a: {source:rtsp://me:secret@h/x, quiet: true}", ":2:7: a key is the name"),
+      Mistake("rtsp://me:secret@h/x: true", ":1:1: a key is the name of an option"),
+      Mistake("cameras:\n  a: {source: --version}", ":2:7: camera 'a': a source does not begin"),
       Mistake("cameras:\n  a: {source: 'no://x'}", "'no' is not a known scheme"),
       Mistake("cameras:\n  a: {source: 'rtp://:0', credential: x}", "LoadCredential"),
     ])
@@ -81,6 +86,7 @@ struct FleetTests {
     #expect(output.isEmpty)
     #expect(message.contains(mistake.message), "\(message)")
     #expect(message.hasPrefix("rtp-recv: \(file.path)"), "\(message)")
+    #expect(!message.contains("secret"))
   }
 
   @Test("what is merged can be read again, and has no passwords") func merged() throws {
@@ -119,6 +125,24 @@ struct FleetTests {
         """)
     try file.write(output)
     #expect(try file.check().output == output)
+  }
+
+  @Test("no camera writes over the fleet's file or a password") func overwriting() throws {
+    let password = try Scratch.path("password")
+    try "secret".write(toFile: password, atomically: true, encoding: .utf8)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: password)
+    for written in [nil, password] {
+      let file = try File("\u{FEFF}cameras: {}")
+      try file.write(
+        """
+        \u{FEFF}cameras:
+          a: {source: 'rtp://:0', output: \(written ?? file.path), format: ts}
+          b: {source: 'rtsp://me@127.0.0.1:1/x', password-file: \(password)}
+        """)
+      let (status, _, message) = try file.check()
+      #expect(status == 64)
+      #expect(message.contains(":2:3: camera 'a' would write over a file"), "\(message)")
+    }
   }
 
   @Test("the example of --help is right, whatever folders there are") func help() throws {

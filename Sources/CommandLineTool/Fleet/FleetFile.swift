@@ -78,7 +78,10 @@ struct FleetFile: Sendable {
     guard file.bytes.count <= Self.maximumLength else {
       throw Fault(path: path, place: nil, words: "is longer than \(Self.maximumLength) bytes")
     }
-    try self.init(String(decoding: file.bytes, as: UTF8.self), path: path)
+    // Editors of Windows put it before the text.
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    let bytes = file.bytes.starts(with: mark) ? file.bytes.dropFirst(mark.count) : file.bytes[...]
+    try self.init(String(decoding: bytes, as: UTF8.self), path: path)
   }
 
   /// Reads `text`, which is called `path` in messages.
@@ -117,6 +120,7 @@ struct FleetFile: Sendable {
       case "cameras": cameras = try mapping(value, of: "'cameras'")
       default:
         let name = key.string ?? ""
+        guard isKey(name) else { throw Mistake(place: Place(key), words: keyWords) }
         let nearest = known.min { $0.editDistance(to: name) < $1.editDistance(to: name) } ?? ""
         throw Mistake(
           place: Place(key), words: "there is no key '\(name)' here; did you mean '\(nearest)'?")
@@ -148,6 +152,10 @@ struct FleetFile: Sendable {
     let sources = own.filter { $0.key == "source" }
     guard case .text(let source)? = sources.first?.values.first, sources.first?.values.count == 1
     else { throw Mistake(place: Place(key), words: "camera '\(name)' needs a source") }
+    guard !source.hasPrefix("-") else {
+      throw Mistake(
+        place: sources.first?.place, words: "camera '\(name)': a source does not begin with -")
+    }
     let keys = Set(own.map(\.key))
     let others = defaults.filter { !keys.contains($0.key) }.map { entry in
       var entry = entry
@@ -158,6 +166,17 @@ struct FleetFile: Sendable {
       name: name, place: Place(key), source: source,
       entries: others + own.filter { $0.key != "source" })
   }
+
+  /// What is none is not quoted: a forgotten space makes a URL with its password a key.
+  private static func isKey(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.count <= longestName
+      && text.utf8.allSatisfy {
+        (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) || $0 == 0x2D
+      }
+  }
+
+  private static let keyWords =
+    "a key is the name of an option, with small letters, digits and -, and a space behind its colon"
 
   private static func isName(_ text: String) -> Bool {
     let first = text.utf8.first.map { (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }
@@ -179,8 +198,8 @@ struct FleetFile: Sendable {
   private static func entries(_ mapping: Node.Mapping) throws -> [Entry] {
     try refuseRepetition(in: mapping)
     return try mapping.map { key, value in
-      guard let name = key.scalar?.string, !name.isEmpty else {
-        throw Mistake(place: Place(key), words: "a key is the name of an option")
+      guard let name = key.scalar?.string, isKey(name) else {
+        throw Mistake(place: Place(key), words: keyWords)
       }
       guard !notForCameras.contains(name) else {
         throw Mistake(place: Place(key), words: "'\(name)' is not for the cameras of a fleet")
@@ -226,7 +245,8 @@ struct FleetFile: Sendable {
 
   /// Options of the command that make no sense for one of many.
   private static let notForCameras: Set = [
-    "help", "version", "list", "no-progress", "transport-help", "generate-completion-script",
+    "help", "version", "list", "list-json", "experimental-dump-help", "no-progress",
+    "transport-help", "generate-completion-script",
     "srtp-key-fd",
   ]
 }
@@ -307,8 +327,7 @@ extension YamlError {
     case .scanner(_, let problem, _, _), .parser(_, let problem, _, _),
       .composer(_, let problem, _, _), .reader(let problem, _, _, _):
       problem
-    case .duplicatedKeysInMapping(let keys, _):
-      "there is more than one \(keys.map { "'\($0)'" }.joined(separator: ", "))"
+    case .duplicatedKeysInMapping: "a key is there more than once"
     default: "\(self)"
     }
   }

@@ -25,8 +25,9 @@ struct FleetPlan: Sendable {
     let file = try FleetFile(at: path)
     var cameras: [Camera] = []
     var warnings: [String] = []
-    /// The cameras that write files.
+    /// The cameras that write files, and what is read.
     var writers: [FileIdentity: String] = [:]
+    var read = Set([path].compactMap { FileIdentity($0, standard: -1) })
     for entry in file.cameras {
       let secrets: CommandLineSecrets
       let command: RTPRecv
@@ -52,6 +53,8 @@ struct FleetPlan: Sendable {
             words: "camera '\(entry.name)' and camera '\(other)' both write \(written)")
         }
       }
+      read.formUnion(
+        ((try? command.readPaths) ?? []).compactMap { FileIdentity($0, standard: -1) })
       if secrets.original(of: command.source) != command.source {
         warnings.append(
           "\(path):\(entry.place): the password of camera '\(entry.name)' is in the file; "
@@ -61,6 +64,11 @@ struct FleetPlan: Sendable {
         Camera(
           name: entry.name, secrets: secrets, command: command,
           files: ((try? command.readPaths) ?? []).map(FileStamp.init)))
+    }
+    if let (_, name) = writers.first(where: { read.contains($0.key) }) {
+      throw FleetFile.Fault(
+        path: path, place: file.cameras.first { $0.name == name }?.place,
+        words: "camera '\(name)' would write over a file that the fleet reads")
     }
     self.cameras = cameras
     self.warnings = warnings
