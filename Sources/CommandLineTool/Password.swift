@@ -75,9 +75,7 @@ enum Password {
 
   /// Whether systemd has put the file there for this service alone (systemd.exec(5)).
   private static func isCredential(_ path: String) -> Bool {
-    guard
-      let folder = unsafe getenv("CREDENTIALS_DIRECTORY").flatMap({ unsafe String(cString: $0) })
-    else { return false }
+    guard let folder = Environment.credentialsFolder else { return false }
     return path.hasPrefix(folder + "/") && !path.contains("/../")
   }
 

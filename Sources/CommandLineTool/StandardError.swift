@@ -20,7 +20,7 @@ enum StandardError {
   /// (sd-daemon(3)).
   private static let isJournal: Bool = {
     var status = stat()
-    guard let stream = unsafe getenv("JOURNAL_STREAM").flatMap({ unsafe String(cString: $0) }),
+    guard let stream = Environment.value(of: "JOURNAL_STREAM"),
       unsafe fstat(STDERR_FILENO, &status) == 0
     else { return false }
     return stream == "\(status.st_dev):\(status.st_ino)"

@@ -29,8 +29,8 @@ struct StatusLine {
   /// Colours are used if the terminal has them and `NO_COLOR` is not set.
   init(isWanted: Bool) {
     isEnabled = isWanted && isatty(STDERR_FILENO) == 1
-    hasEscapes = Self.variable("TERM").map { !["", "dumb"].contains($0) } ?? false
-    isColoured = hasEscapes && Self.variable("NO_COLOR").map(\.isEmpty) ?? true
+    hasEscapes = Environment.value(of: "TERM").map { !["", "dumb"].contains($0) } ?? false
+    isColoured = hasEscapes && Environment.value(of: "NO_COLOR").map(\.isEmpty) ?? true
   }
 
   /// Shows those of `fields` that fit.
@@ -89,11 +89,6 @@ struct StatusLine {
     case .warning: "\u{1B}[33m\(field.text)\u{1B}[0m"
     case .bad: "\u{1B}[31m\(field.text)\u{1B}[0m"
     }
-  }
-
-  private static func variable(_ name: String) -> String? {
-    guard let value = unsafe getenv(name) else { return nil }
-    return unsafe String(cString: value)
   }
 
   private static var columns: Int {

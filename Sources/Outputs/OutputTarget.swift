@@ -31,7 +31,7 @@ public enum OutputTarget: Sendable, Hashable {
   }
 
   /// The path of the `number`th file that continues this one: `name.0001.y4m` for 1.
-  static func continuation(of path: String, number: Int) -> String {
+  package static func continuation(of path: String, number: Int) -> String {
     let digits = String(number)
     let padded = String(repeating: "0", count: max(0, 4 - digits.count)) + digits
     guard let ending = ending(of: path) else { return "\(path).\(padded)" }

@@ -1,5 +1,4 @@
 import BlockingIO
-import Glibc
 import Yams
 
 /// What the file of a fleet says: which cameras there are, and the options of each.
@@ -230,9 +229,7 @@ struct FleetFile: Sendable {
 
   /// Where systemd puts the credential `name` (systemd.exec(5)); `nil` if it gives none.
   private static func credentialPath(_ name: String) -> String? {
-    guard !name.contains("/"),
-      let folder = unsafe getenv("CREDENTIALS_DIRECTORY").flatMap({ unsafe String(cString: $0) })
-    else { return nil }
+    guard !name.contains("/"), let folder = Environment.credentialsFolder else { return nil }
     return "\(folder)/\(name)"
   }
 

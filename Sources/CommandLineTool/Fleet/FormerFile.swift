@@ -1,4 +1,5 @@
 import Glibc
+import Outputs
 
 /// A file of an earlier run, which the next one would replace.
 enum FormerFile {
@@ -14,7 +15,7 @@ enum FormerFile {
     guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
     else { return }
     for number in 1...most {
-      let free = name(of: path, number: number)
+      let free = OutputTarget.continuation(of: path, number: number)
       switch move(path, to: free) {
       case 0: return
       case EEXIST: continue
@@ -33,14 +34,5 @@ enum FormerFile {
     guard [EPERM, EOPNOTSUPP, ENOSYS].contains(errno) else { return errno }
     if unsafe access(free, F_OK) == 0 { return EEXIST }
     return unsafe rename(path, free) == 0 ? 0 : errno
-  }
-
-  private static func name(of path: String, number: Int) -> String {
-    let digits = String(number)
-    let padded = String(repeating: "0", count: max(0, 4 - digits.count)) + digits
-    guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/"),
-      dot != path.startIndex, path[path.index(before: dot)] != "/"
-    else { return "\(path).\(padded)" }
-    return "\(path[..<dot]).\(padded)\(path[dot...])"
   }
 }

@@ -8,9 +8,9 @@ struct ServiceNotice: Sendable {
 
   /// Reads `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
   init() {
-    address = Self.variable("NOTIFY_SOCKET")
-    let isOurs = Self.variable("WATCHDOG_PID").map { $0 == "\(getpid())" } ?? true
-    let limit = isOurs ? Self.variable("WATCHDOG_USEC").flatMap { Int64($0) } : nil
+    address = Environment.value(of: "NOTIFY_SOCKET")
+    let isOurs = Environment.value(of: "WATCHDOG_PID").map { $0 == "\(getpid())" } ?? true
+    let limit = isOurs ? Environment.value(of: "WATCHDOG_USEC").flatMap { Int64($0) } : nil
     watchdogInterval = limit.flatMap { $0 > 0 ? max(.microseconds($0 / 2), Self.shortest) : nil }
   }
 
@@ -55,9 +55,5 @@ struct ServiceNotice: Sendable {
           socklen_t(length))
       }
     }
-  }
-
-  private static func variable(_ name: String) -> String? {
-    unsafe getenv(name).flatMap { unsafe String(cString: $0) }
   }
 }

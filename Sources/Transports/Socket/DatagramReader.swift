@@ -150,7 +150,7 @@ final class DatagramReader: ChannelInboundHandler {
   func channelReadComplete(context: ChannelHandlerContext) {
     isArmed = false
     // Others came with the first one, such as the rest of a picture.
-    if inRead > 0 { takeAll() } else { readCompleted() }
+    if inRead > 0, channel != nil { takeAll() } else { readCompleted() }
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) { lastError = error }
