@@ -9,7 +9,7 @@ struct CaptureOptions: ParsableArguments {
       Write every packet, decrypted, to a .pcapng file that can be played again and opened in \
       Wireshark (tell it: UDP port 5004 is RTP). An existing file is replaced when the first packet \
       comes.
-      """, valueName: "file"), transform: CommandLineSecrets.path)
+      """, valueName: "file"), completion: .file(), transform: CommandLineSecrets.path)
   var path: String?
 }
 

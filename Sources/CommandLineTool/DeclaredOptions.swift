@@ -39,7 +39,12 @@ struct DeclaredOptions<Section: DeclaredSection>: ParsableArguments, DeclaredGro
           return ("_" + option.name, Flag<Bool>(wrappedValue: false, name: name, help: help))
         }
         let parsing: SingleValueParsingStrategy = option.takesDashes ? .unconditional : .next
-        return ("_" + option.name, Option<String?>(name: name, parsing: parsing, help: help))
+        return (
+          "_" + option.name,
+          Option<String?>(
+            name: name, parsing: parsing, help: help,
+            completion: option.valueName == "file" ? .file() : nil)
+        )
       })
   }
 

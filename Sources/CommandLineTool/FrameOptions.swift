@@ -11,7 +11,7 @@ struct FrameOptions: ParsableArguments {
       """
       Convert frames to \(Self.formatNames). The colours are converted as the stream says; RGB and \
       gray use 0 to 255, the others the stream's range. .y4m holds yuv420p and gray only.
-      """, valueName: "name"))
+      """, valueName: "name"), completion: .list(PixelFormat.targets.map(\.key)))
   var formatName: String?
 
   @Option(

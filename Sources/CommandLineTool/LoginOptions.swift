@@ -11,7 +11,7 @@ struct LoginOptions: ParsableArguments {
       """
       A file with the password in its first line, readable only by its owner. Without it, the \
       password is RTP_RECV_PASSWORD of the environment, or is asked for at the terminal.
-      """, valueName: "file"), transform: CommandLineSecrets.path)
+      """, valueName: "file"), completion: .file(), transform: CommandLineSecrets.path)
   var passwordFile: String?
 
   /// Throws if the user is named twice, and differently.

@@ -20,7 +20,7 @@ struct OutputOptions: ParsableArguments {
       --frames 1 a single one. Numbers begin at 1 in each run and replace the pictures of an earlier \
       one. jsonl is what became of each picture, for which \
       it is decoded. \(Self.schemes)
-      """, valueName: "path"), transform: CommandLineSecrets.path)
+      """, valueName: "path"), completion: .file(), transform: CommandLineSecrets.path)
   var paths: [String] = []
 
   @Option(
@@ -29,7 +29,7 @@ struct OutputOptions: ParsableArguments {
       """
       The format of outputs whose names do not say it: -, names without an ending, and those with an \
       unknown one. By default, - is y4m. There are \(Self.formatNames).
-      """, valueName: "name"))
+      """, valueName: "name"), completion: .list(Self.writable.map(\.name)))
   var formatName: String?
 
   @Flag(
@@ -140,8 +140,11 @@ struct OutputOptions: ParsableArguments {
     }.joined(separator: " ")
   }
 
-  static var formatNames: String {
-    catalogue.formats.filter { $0.scheme == nil }.map(\.name).joined(separator: ", ")
+  static var formatNames: String { writable.map(\.name).joined(separator: ", ") }
+
+  /// What can be written to a file or a pipe.
+  private static var writable: [OutputFormat] {
+    catalogue.formats.filter { $0.scheme == nil }
   }
 }
 
@@ -200,14 +203,15 @@ struct DecoderOptions: ParsableArguments {
 struct MediaOptions: ParsableArguments {
   @Option(
     name: .customLong("sdp"),
-    help: ArgumentHelp("A session description of SOURCE.", valueName: "file"),
+    help: ArgumentHelp("A session description of SOURCE.", valueName: "file"), completion: .file(),
     transform: CommandLineSecrets.path)
   var sessionDescription: String?
 
   @Option(
     help: ArgumentHelp(
       "\(CommandLineTool.current.formats.names), or auto to recognize it by the packets.",
-      valueName: "name"))
+      valueName: "name"),
+    completion: .list(CommandLineTool.current.formats.codecs.map(\.name) + ["auto"]))
   var codec = "auto"
 
   @Option(
@@ -347,7 +351,7 @@ struct DisplayOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "One JSON object a line, every second and at the end: a file, - or fd:N.",
-      valueName: "path"), transform: CommandLineSecrets.path)
+      valueName: "path"), completion: .file(), transform: CommandLineSecrets.path)
   var stats: String?
 
   @Option(

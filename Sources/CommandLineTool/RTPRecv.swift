@@ -49,13 +49,14 @@ struct RTPRecv: AsyncParsableCommand {
     version: "0.1.0")
 
   @Argument(
-    help: ArgumentHelp("The stream's URL, an SDP file, or a recording.", valueName: "source"))
+    help: ArgumentHelp("The stream's URL, an SDP file, or a recording.", valueName: "source"),
+    completion: .file())
   var source: String
 
   @Option(
     help:
-      "How the stream is carried, if SOURCE does not say: \(CommandLineTool.current.transports.names.joined(separator: ", "))."
-  )
+      "How the stream is carried, if SOURCE does not say: \(CommandLineTool.current.transports.names.joined(separator: ", ")).",
+    completion: .list(CommandLineTool.current.transports.names))
   var transport: String?
 
   @OptionGroup(title: "Outputs") var outputs: OutputOptions

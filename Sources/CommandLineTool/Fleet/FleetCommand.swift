@@ -35,7 +35,7 @@ struct FleetCommand: AsyncParsableCommand {
       up, and answers the watchdog.
       """)
 
-  @Argument(help: ArgumentHelp("The file of the cameras.", valueName: "file"))
+  @Argument(help: ArgumentHelp("The file of the cameras.", valueName: "file"), completion: .file())
   var file: String
 
   @Flag(help: "Only read FILE, and print what each camera is received with.")

@@ -53,7 +53,8 @@ struct ImpairmentOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Write what became of each packet, and why, as lines of JSON.", valueName: "file"))
+      "Write what became of each packet, and why, as lines of JSON.", valueName: "file"),
+    completion: .file())
   var log: String?
 
   // Only the pattern's pictures can be changed; quirks can be in these places.

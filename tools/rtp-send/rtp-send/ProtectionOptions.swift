@@ -10,7 +10,7 @@ struct ProtectionOptions: ParsableArguments {
       """
       Send SRTP and SRTCP under the first key of a file that its owner alone can read: \
       SUITE BASE64(key and salt) [MKI in hexadecimal].
-      """, valueName: "file"))
+      """, valueName: "file"), completion: .file())
   var keyFile: String?
 
   @Option(

@@ -55,7 +55,8 @@ struct ProxyCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Write the totals as JSON at the end; - is standard output.", valueName: "file"))
+      "Write the totals as JSON at the end; - is standard output.", valueName: "file"),
+    completion: .file())
   var stats: String?
 
   @Flag(help: "Say nothing but errors on standard error.")

@@ -97,7 +97,9 @@ struct RTPSendCommand: AsyncParsableCommand {
       """,
     version: "0.1.0")
 
-  @Argument(help: ArgumentHelp("A file, pattern, or - for standard input.", valueName: "source"))
+  @Argument(
+    help: ArgumentHelp("A file, pattern, or - for standard input.", valueName: "source"),
+    completion: .file())
   var source: String
 
   @Argument(

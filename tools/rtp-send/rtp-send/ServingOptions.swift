@@ -8,7 +8,7 @@ struct ServingOptions: ParsableArguments {
       """
       Ask clients for a name and a password: lines of NAME:PASSWORD, in a file that its owner alone \
       can read. Anybody may read a command line, so that passwords cannot stand there.
-      """, valueName: "file"))
+      """, valueName: "file"), completion: .file())
   var accounts: String?
 
   @Option(
@@ -21,10 +21,13 @@ struct ServingOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The certificate of rtsps:// in PEM, with those of its authorities.", valueName: "file"))
+      "The certificate of rtsps:// in PEM, with those of its authorities.", valueName: "file"),
+    completion: .file())
   var certificate: String?
 
-  @Option(help: ArgumentHelp("The certificate's private key in PEM.", valueName: "file"))
+  @Option(
+    help: ArgumentHelp("The certificate's private key in PEM.", valueName: "file"),
+    completion: .file())
   var key: String?
 
   @Option(

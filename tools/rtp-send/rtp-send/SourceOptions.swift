@@ -39,7 +39,7 @@ struct SourceOptions: ParsableArguments {
       """
       With --follow: where the parameter sets are, if the files do not have them before they are \
       closed: an elementary stream, or an MP4 that the same writer has closed.
-      """, valueName: "file"))
+      """, valueName: "file"), completion: .file())
   var parameterSets: String?
 
   @Flag(help: "Leave VPS, SPS and PPS out of the stream, so that only the SDP file has them.")

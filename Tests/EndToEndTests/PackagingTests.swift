@@ -1,0 +1,75 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What the Debian package has beside the programs.
+///
+/// `tools/package check` installs all of it.
+struct PackagingTests {
+  private static let debian = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    .appendingPathComponent("debian")
+
+  @Test(
+    "a page has every option of the help, and its examples as they are",
+    arguments: [
+      (Product.rtpRecv, [], "  rtp\\-recv udp://203.0.113.5:5004 \\-o \\- | ffplay \\-"),
+      (Product.rtpRecv, ["fleet"], "    source: rtsp://10.0.0.5/1"),
+      (Product.rtpSend, [], "  rtp\\-send pattern listen://127.0.0.1:5004"),
+      (Product.rtpSend, ["proxy"], "  udp://[ADDR]:PORT udp://HOST:PORT"),
+    ])
+  func manual(program: String, subcommand: [String], example: String) throws {
+    let help = try RunningProcess.output(of: program, subcommand + ["--help"])
+    let page = String(
+      decoding: try RunningProcess.output(
+        of: Self.debian.appendingPathComponent("manual").path, [program] + subcommand),
+      as: UTF8.self)
+    let options = String(decoding: help, as: UTF8.self)
+      .matches(of: #/^ +(?:-\w, )?--([a-z0-9-]+)/#.anchorsMatchLineEndings()).map { String($0.1) }
+    #expect(options.count >= 2)
+    for option in options {
+      let tag = "\\-\\-\(option.replacingOccurrences(of: "-", with: "\\-"))\\fR"
+      #expect(page.contains(tag), "\(option)")
+    }
+    #expect(page.contains("\n\(example)"))
+    #expect(page.contains(".SH SEE ALSO\n"))
+  }
+
+  @Test(
+    "a completion knows formats, and where a file is wanted",
+    arguments: [
+      (["--pixel-format", "bg"], "bgr24"), (["-o", "ca"], "camera.mp4"), (["ca"], "camera.mp4"),
+      (["--tls-ca", "ca"], "camera.mp4"), (["--on-loss", "fr"], "freeze"),
+      (["--tran"], "--transport"),
+    ])
+  func completion(words: [String], expected: String) throws {
+    let folder = try Scratch.path("completion")
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    FileManager.default.createFile(atPath: "\(folder)/camera.mp4", contents: nil)
+    let script = #"""
+      cd "$1"
+      source <("$0" --generate-completion-script bash)
+      COMP_WORDS=(rtp-recv "${@:2}")
+      COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+      _rtp-recv rtp-recv "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}"
+      printf '%s\n' "${COMPREPLY[@]}"
+      """#
+    let offered = try RunningProcess.output(
+      of: "bash", ["-c", script, Product.rtpRecv, folder] + words)
+    let lines = String(decoding: offered, as: UTF8.self).split(separator: "\n")
+    #expect(lines.contains { $0.trimmingCharacters(in: .whitespaces) == expected }, "\(lines)")
+  }
+
+  @Test func theExampleOfTheServiceIsRight() throws {
+    let example = try String(
+      contentsOf: Self.debian.appendingPathComponent("cameras.yaml"), encoding: .utf8)
+    let password = try Scratch.path("password")
+    try "secret\n".write(toFile: password, atomically: false, encoding: .utf8)
+    chmod(password, 0o400)
+    let file = try Scratch.path("yaml")
+    try example.replacingOccurrences(of: "/etc/rtp-recv/password", with: password)
+      .write(toFile: file, atomically: false, encoding: .utf8)
+    let checked = try RunningProcess.output(of: Product.rtpRecv, ["fleet", "--check", file])
+    #expect(String(decoding: checked, as: UTF8.self).contains("camera-door.example"))
+  }
+}
