@@ -21,6 +21,9 @@ struct RecordingOptions: ParsableArguments {
       """, valueName: "limit[,limit...]"), transform: RetentionList.read)
   var keep: [RetentionList] = []
 
+  /// Which part of --segment the first file of a run lasts.
+  @TaskLocal static var firstShare = 1.0
+
   func validate() throws {
     let limits = keep.flatMap(\.limits)
     for (place, limit) in limits.enumerated() {
@@ -45,6 +48,7 @@ struct RecordingOptions: ParsableArguments {
         }
       } catch { throw ValidationError("\(path): \(error)") }
       request.recording.segment = segment?.duration
+      request.recording.firstSegment = segment.map { $0.duration * Self.firstShare }
       request.recording.retention = keep.flatMap(\.limits).map(\.rule)
       return request
     }

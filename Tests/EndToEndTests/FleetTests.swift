@@ -127,6 +127,28 @@ struct FleetTests {
     #expect(try file.check().output == output)
   }
 
+  @Test("what all cameras have is left out where it is of no use, but a mistake is one")
+  func uselessDefaults() throws {
+    let cameras = """
+      cameras:
+        a: {source: 'rtsp://127.0.0.1:1/x', output: a.mp4}
+        b: {source: 'udp://127.0.0.1:1', output: 'shm:b.ring'}
+        c: {source: 'rtsp://127.0.0.1:1/x'}
+      """
+    let file = try File(
+      "defaults: {segment: 10m, keep: 7d, rtsp-transport: tcp, every: 5s}\n" + cameras)
+    let (status, output, message) = try file.check()
+    #expect(status == 0, "\(message)")
+    #expect(output.components(separatedBy: "segment: 10m").count == 2, "\(output)")
+    #expect(output.components(separatedBy: "keep: 7d").count == 2, "\(output)")
+    #expect(output.components(separatedBy: "rtsp-transport: tcp").count == 3, "\(output)")
+    #expect(!output.contains("every"), "\(output)")
+    try file.write("defaults: {keep: much}\n" + cameras)
+    #expect(try file.check().status == 64)
+    try file.write("cameras: {c: {source: 'rtsp://127.0.0.1:1/x', segment: 10m}}")
+    #expect(try file.check().status == 64)
+  }
+
   @Test("no camera writes over the fleet's file or a password") func overwriting() throws {
     let password = try Scratch.path("password")
     try "secret".write(toFile: password, atomically: true, encoding: .utf8)
@@ -248,6 +270,36 @@ struct FleetTests {
     #expect(try fleet.waitForExit() == 0, "\(fleet.standardError)")
     #expect(try FFmpeg.frameHashes(of: folder("a.0001.mkv")) == kept)
     #expect(try !FFmpeg.frameHashes(of: folder("a.0002.mkv")).isEmpty)
+  }
+
+  @Test("cameras that begin together do not begin their second files together")
+  func staggering() throws {
+    let folder = try TemporaryFolder()
+    let description = try Scratch.path("sdp")
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      ["pattern", "http://127.0.0.1:0", "--size", "256x144", "--sdp", description]
+        + ["--frames", "150", "--gop", "5", "--fast"])
+    defer { sender.send(signal: SIGKILL) }
+    let address = String(try sender.waitForLine(#/listening on (127\.0\.0\.1:\d+)/#).1)
+    let cameras = ["a", "b", "c", "d"]
+    let file = try File(
+      """
+      defaults: {reconnect: false, sdp: '\(description)', segment: 2s}
+      cameras:
+      \(cameras.map { "  \($0): {source: 'http://\(address)/a', output: \(folder("\($0)-%f.mkv"))}" }
+        .joined(separator: "\n"))
+      """)
+    let fleet = try RunningProcess(Product.rtpRecv, ["fleet", file.path])
+    defer { fleet.send(signal: SIGKILL) }
+    #expect(try fleet.waitForExit() == 0, "\(fleet.standardError)")
+    let files = try FileManager.default.contentsOfDirectory(atPath: folder("")).sorted()
+    let frames = try cameras.map { camera in
+      try files.filter { $0.hasPrefix(camera) }.map { try FFmpeg.frameHashes(of: folder($0)).count }
+    }
+    for frames in frames { #expect(frames.reduce(0, +) == 150) }
+    #expect(Set(frames.map(\.first)).count >= 3, "\(frames)")
+    #expect(frames.allSatisfy { $0.first.map { (30...60).contains($0) } ?? false }, "\(frames)")
   }
 
   @Test("a signal while cameras begin ends at once, and connects to none of them")

@@ -152,6 +152,40 @@ struct DatagramReaderTests {
     try await group.shutdownGracefully()
   }
 
+  @Test("a reader that is paused inside of a read tells the read's end, and goes on later")
+  func pausedInsideOfARead() async throws {
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let eventLoop = group.next()
+    let arrivals = Record<Instant>()
+    let ends = Record<Int>()
+    let (address, bound) = try await eventLoop.submit {
+      let socket = try DatagramSocket.bound(to: endpoint("127.0.0.1", 0))
+      var reader: DatagramReader?
+      let made = DatagramReader(
+        socket, as: .media, on: eventLoop,
+        for: .init(
+          datagram: { datagram, _ in
+            arrivals.append(datagram.arrival)
+            if arrivals.elements.count == 1 { reader?.pause() }
+          }, readCompleted: { _ in ends.append(arrivals.elements.count) },
+          failed: { Issue.record("the reader failed: \($0)") }))
+      reader = made
+      _ = made.start()
+      return (try #require(socket.localAddress), NIOLoopBound(made, eventLoop: eventLoop))
+    }.get()
+    let sender = try await FarEnd()
+    try await sender.send(rtp(0), to: address)
+    #expect(try await ends.first(1) == [1])
+    try await sender.send(rtp(1), to: address)
+    try await eventLoop.flatSubmit { bound.value.start() }.get()
+    let times = try await arrivals.first(2)
+    #expect(times[0] < times[1])
+    #expect(try await ends.first(2) == [1, 2])
+    try await eventLoop.submit { bound.value.stop() }.get()
+    try await sender.close()
+    try await group.shutdownGracefully()
+  }
+
   /// A reader of media that gathers for long, and one of RTCP that it leads.
   private static func gatheringReaders(
     _ sockets: [DatagramSocket], into received: Record<Datagram.Channel>,

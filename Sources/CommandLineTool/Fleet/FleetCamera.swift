@@ -36,7 +36,9 @@ final class FleetCamera: Sendable {
   func begin(after delay: Duration, ended: @escaping @Sendable () -> Void) {
     let run = Task(executorPreference: tasks) { [self] in
       let status = await StandardError.$speaker.withValue(plan.name) {
-        await CommandLineSecrets.$ofCamera.withValue(plan.secrets) { await runs(after: delay) }
+        await CommandLineSecrets.$ofCamera.withValue(plan.secrets) {
+          await RecordingOptions.$firstShare.withValue(plan.firstShare) { await runs(after: delay) }
+        }
       }
       state.withLock { $0.status = status }
       ended()

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Outputs
+import RTPWire
 import Transports
 
 /// The cameras of a file, each with the command that receives it; all of them are right.
@@ -10,6 +11,13 @@ struct FleetPlan: Sendable {
     let command: RTPRecv
     /// The state of the files that it reads, which say something else when they change.
     let files: [FileStamp]
+    /// Which part of --segment its first file lasts: half of it to all of it, by the name, so that
+    /// cameras that begin together do not all begin their files together.
+    var firstShare: Double {
+      let seed = name.utf8.reduce(0) { $0 &* 31 &+ UInt64($1) }
+      var numbers = SplitMix64(seed: seed)
+      return 1 - numbers.uniform() / 2
+    }
 
     /// Whether nothing would be different if it began anew.
     func isSame(as other: Camera) -> Bool {
@@ -79,12 +87,30 @@ struct FleetPlan: Sendable {
     _ camera: FleetFile.Camera
   ) throws -> (RTPRecv, CommandLineSecrets) {
     let transports = CommandLineTool.current.transports
-    let all = CommandLineSecrets(
-      camera.arguments(), defaults: camera.defaultOptions, transports: transports)
-    let (useless, comesAgain) = try CommandLineSecrets.$ofCamera.withValue(all) {
-      let command = try RTPRecv.parse(all.arguments)
-      try command.check()
-      return (try command.useless(among: camera.defaultOptions), try command.comesAgain)
+    var (useless, comesAgain): (Set<String>, Bool) = ([], false)
+    while true {
+      let all = CommandLineSecrets(
+        camera.arguments(without: useless), defaults: camera.defaultOptions, transports: transports)
+      do {
+        let more = try CommandLineSecrets.$ofCamera.withValue(all) {
+          let command = try RTPRecv.parse(all.arguments)
+          try command.check()
+          comesAgain = try command.comesAgain
+          return try command.useless(among: camera.defaultOptions)
+        }
+        useless.formUnion(more)
+        break
+      } catch {
+        // What all cameras have may be of no use to one, such as --segment where nothing is recorded.
+        let words = RTPRecv.message(for: error)
+        let option = camera.defaultOptions.subtracting(useless).first { option in
+          ["has no effect", "needs -o", "needs an output", "is for pictures"].contains {
+            words.contains("\(option) \($0)")
+          }
+        }
+        guard let option else { throw error }
+        useless.insert(option)
+      }
     }
     var arguments = camera.arguments(without: useless)
     // A camera is meant to be there all the time.

@@ -22,6 +22,8 @@ struct Recorder {
     var container: Container
     /// How long a file is at least.
     var segment: Duration?
+    /// The same for the first file.
+    var firstSegment: Duration?
     var clock: WallClock
     /// Whether earlier bytes of a file can be replaced.
     var canSeek = true
@@ -72,6 +74,8 @@ struct Recorder {
   private(set) var keys = KeyDistances()
   /// Whether a file has been begun before.
   private(set) var hasBegun = false
+  /// How long this file is to be.
+  private var segment: Duration?
   var actions = CircularBuffer<Action>()
 
   /// By how much this machine's clock may be corrected within a file.
@@ -79,6 +83,7 @@ struct Recorder {
 
   init(_ configuration: Configuration) {
     self.configuration = configuration
+    segment = configuration.firstSegment ?? configuration.segment
     input = RecorderInput(for: configuration.container)
   }
 
@@ -168,7 +173,7 @@ struct Recorder {
     let isEntry = entries.isEntry(unit)
     if isEntry, let reason = reasonToEnd(before: unit, with: own) {
       guard configuration.canContinue else { throw .cannotChange(reason) }
-      if reason == .time { keys.noteEnd(before: unit.time, segment: configuration.segment) }
+      if reason == .time { keys.noteEnd(before: unit.time, segment: segment) }
       try end(because: reason)
     }
     if isEntry { keys.note(unit.time) }
@@ -252,7 +257,7 @@ struct Recorder {
   func reasonToEnd(after age: Int64, clockOffset: Int64) -> FileReason? {
     let step = configuration.clock.offset().subtractingSaturating(clockOffset)
     if step.magnitude > UInt64(Self.greatestClockStep.wholeNanoseconds) { return .clockSet }
-    guard let segment = configuration.segment else { return nil }
+    guard let segment else { return nil }
     return age >= segment.wholeNanoseconds ? .time : nil
   }
 
@@ -359,7 +364,8 @@ struct Recorder {
     nextSound = []
     if file.needsMoreDepth { learnedDepth = max(learnedDepth ?? 0, file.pictures?.depth ?? 0) + 1 }
     var (last, ending) = file.finish(because: reason)
-    ending.segment = configuration.segment
+    ending.segment = segment
+    segment = configuration.segment
     if let last { actions.append(.write(last)) }
     actions.append(.end(ending))
   }

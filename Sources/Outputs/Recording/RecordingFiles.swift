@@ -95,7 +95,8 @@ final class RecordingFiles: OutputDestination {
     }
     recorder = Recorder(
       Recorder.Configuration(
-        container: container, segment: plan.segment, clock: configuration.wallClock,
+        container: container, segment: plan.segment, firstSegment: plan.firstSegment,
+        clock: configuration.wallClock,
         canSeek: canSeek, canContinue: canContinue))
     if let name = plan.name, !plan.retention.isEmpty {
       do {

@@ -145,12 +145,14 @@ final class DatagramReader: ChannelInboundHandler {
       guard let datagram = bytes.getSlice(at: start, length: part.count) else { continue }
       deliver(datagram, from: envelope.remoteAddress)
     }
+    // SwiftNIO does not tell the end of a read in which its channel was closed (``pause()``).
+    if channel == nil { readCompleted() }
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
     isArmed = false
     // Others came with the first one, such as the rest of a picture.
-    if inRead > 0, channel != nil { takeAll() } else { readCompleted() }
+    if inRead > 0 { takeAll() } else { readCompleted() }
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) { lastError = error }

@@ -158,6 +158,17 @@ import Testing
     #expect(try hashes == FFmpeg.frameHashes(of: folder("stream"), options: ["-f", "h264"]))
   }
 
+  @Test("the first file may be shorter than the others")
+  func firstSegment() throws {
+    let clip = Clip(
+      name: "GOPs", frames: 150, encoder: ["-bf", "2", "-g", "30", "-sc_threshold", "0"])
+    let disk = try VirtualDisk.record(
+      try clip.timedUnits(of: clip.encoded()), as: .mp4, segment: .seconds(1.5),
+      firstSegment: .seconds(1))
+    #expect(disk.files.map(\.ending?.frames) == [30, 60, 60])
+    #expect(disk.files.map(\.ending?.segment) == [.seconds(1), .seconds(1.5), .seconds(1.5)])
+  }
+
   @Test(
     "pictures that refer to the file before are left out and counted",
     arguments: [

@@ -27,23 +27,25 @@ struct VirtualDisk {
   private(set) var soundFailure: String?
 
   static func record(
-    _ units: [AccessUnit], as container: Container, segment: Duration? = nil, isPipe: Bool = false,
+    _ units: [AccessUnit], as container: Container, segment: Duration? = nil,
+    firstSegment: Duration? = nil, isPipe: Bool = false,
     clockStep: (after: Int, by: Duration)? = nil
   ) throws -> VirtualDisk {
     try record(
-      items: units.map { .unit($0) }, as: container, segment: segment, isPipe: isPipe,
-      clockStep: clockStep)
+      items: units.map { .unit($0) }, as: container, segment: segment, firstSegment: firstSegment,
+      isPipe: isPipe, clockStep: clockStep)
   }
 
   static func record(
-    items: [OutputItem], as container: Container, segment: Duration? = nil, isPipe: Bool = false,
-    isCut: Bool = false, clockStep: (after: Int, by: Duration)? = nil
+    items: [OutputItem], as container: Container, segment: Duration? = nil,
+    firstSegment: Duration? = nil, isPipe: Bool = false, isCut: Bool = false,
+    clockStep: (after: Int, by: Duration)? = nil
   ) throws -> VirtualDisk {
     var disk = VirtualDisk()
     let offset = Mutex(NamePatternTests.time.nanoseconds)
     var recorder = Recorder(
       Recorder.Configuration(
-        container: container, segment: segment,
+        container: container, segment: segment, firstSegment: firstSegment,
         clock: WallClock { offset.withLock(\.self) }, canSeek: !isPipe, canContinue: !isPipe))
     for (number, item) in items.enumerated() {
       if let clockStep, number == clockStep.after {
