@@ -14,6 +14,7 @@ let package = Package(
     .library(name: "Outputs", targets: ["Outputs"]),
     .library(name: "Transports", targets: ["Transports"]),
     .library(name: "Receiver", targets: ["Receiver"]),
+    .library(name: "Serving", targets: ["Serving"]),
     .library(name: "CommandLineTool", targets: ["CommandLineTool"]),
     .library(name: "TransportConformance", targets: ["TransportConformance"]),
     .executable(name: "rtp-recv", targets: ["rtp-recv"]),
@@ -120,12 +121,24 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
       ]
     ),
+    // The live page: HTTP, WebSocket, and what a browser needs.
+    .target(
+      name: "Serving",
+      dependencies: [
+        "RTPWire", "BlockingIO", "Bitstream", "Defragment", "Decode", "Outputs", "Receiver",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOWebSocket", package: "swift-nio"),
+      ],
+      resources: [.embedInCode("Page")]
+    ),
     // The command line tool as a library, for programs that extend it.
     .target(
       name: "CommandLineTool",
       dependencies: [
         "RTPWire", "BlockingIO", "CLinux", "RTPProcessor", "Bitstream", "Defragment", "Reception",
-        "Decode", "Outputs", "Transports", "Receiver",
+        "Decode", "Outputs", "Transports", "Receiver", "Serving",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -211,6 +224,14 @@ let package = Package(
       dependencies: [
         "Receiver", "Reception", "Transports", "Decode", "Outputs", "BlockingIO", "Bitstream",
         "Defragment", "RTPProcessor", "RTPWire", "RTPSend", "Impairment", "TestSupport",
+      ]
+    ),
+    .testTarget(
+      name: "ServingTests",
+      dependencies: [
+        "Serving", "Bitstream", "Defragment", "RTPWire", "TestSupport",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
       ]
     ),
     .testTarget(

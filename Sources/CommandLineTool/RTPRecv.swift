@@ -78,6 +78,7 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: OptionSection.recordings.rawValue) var capture: CaptureOptions
   @OptionGroup(title: OptionSection.added.rawValue) var added: DeclaredOptions<AddedSection>
   @OptionGroup(title: "When to stop") var stopping: StoppingOptions
+  @OptionGroup(title: "What is shown") var page: PageOptions
   @OptionGroup(title: "What is shown") var display: DisplayOptions
   @OptionGroup(title: "What is shown") var expectation: ExpectOptions
 
@@ -117,7 +118,7 @@ struct RTPRecv: AsyncParsableCommand {
       ("-o", !outputs.paths.isEmpty), ("--frames", stopping.frames != nil),
       ("--duration", stopping.duration != nil), ("--reconnect", stopping.reconnect),
       ("--stats", display.stats != nil), ("--capture", capture.path != nil),
-      ("--expect", !expectation.texts.isEmpty),
+      ("--expect", !expectation.texts.isEmpty), ("--\(PageOptions.name)", page.address != nil),
     ]
     guard let option = typed.first(where: { $0.1 })?.0 else { return }
     throw ValidationError("\(option) has no effect with --list, which plays nothing")
@@ -154,12 +155,26 @@ struct RTPRecv: AsyncParsableCommand {
   }
 
   func run() async throws {
+    let page = try await beginPage()
     let status = try await receive { session in
       TerminationSignals(
         first: { session.stop() }, again: { session.endAtOnce() },
         inquiry: { session.sayFigures() })
     }
+    await page?.stop()
     if status != .done { throw status.code }
+  }
+
+  /// Serves the page, if one is wanted, once it is known that the options go together.
+  private func beginPage() async throws -> Page? {
+    guard let address = page.address else { return nil }
+    try check()
+    do throws(CannotWrite) {
+      return try await Page(at: address)
+    } catch {
+      StandardError.say(.error("\(error)"))
+      throw ExitStatus.outputFailed.code
+    }
   }
 
   /// What is received.

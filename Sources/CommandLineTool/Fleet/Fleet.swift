@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import RTPWire
 import Receiver
+import Serving
 
 /// Runs the cameras of a file, and follows its changes.
 actor Fleet {
@@ -22,6 +23,7 @@ actor Fleet {
   /// Those that have ended by themselves too: only a change begins them anew.
   private var cameras: [FleetCamera] = []
   private let first: FleetPlan
+  private var page: (at: ListenAddress, Page)?
   private let notice = ServiceNotice()
   private let events: Events
   private var isReloading = false
@@ -55,6 +57,12 @@ actor Fleet {
   func run() async -> ExitStatus {
     let telling = tellService()
     defer { telling?.cancel() }
+    do throws(CannotWrite) {
+      try await serve(at: first.page)
+    } catch {
+      StandardError.say(.error("\(error)"))
+      return .outputFailed
+    }
     begin(first.cameras)
     notice.send("READY=1")
     for await event in events.stream {
@@ -69,9 +77,20 @@ actor Fleet {
       case .stopAtOnce: await endAtOnce()
       }
       let isOver = cameras.allSatisfy { $0.status != nil } && !isReloading
-      if isOver { return failure }
+      if isOver {
+        await page?.1.stop()
+        return failure
+      }
     }
     return .done
+  }
+
+  /// Serves the page at `address`, and no longer where it was served before.
+  private func serve(at address: ListenAddress?) async throws(CannotWrite) {
+    guard address != page?.at else { return }
+    await page?.1.stop()
+    page = nil
+    if let address { page = (address, try await Page(at: address)) }
   }
 
   private func begin(_ plans: [FleetPlan.Camera]) {
@@ -136,6 +155,11 @@ actor Fleet {
       return
     }
     for warning in plan.warnings { StandardError.say(.warning(warning)) }
+    do throws(CannotWrite) {
+      try await serve(at: plan.page)
+    } catch {
+      StandardError.say(.error("\(error)"))
+    }
     let kept = cameras.filter { camera in plan.cameras.contains { $0.isSame(as: camera.plan) } }
     let ending = cameras.filter { camera in !kept.contains { $0 === camera } }
     // A camera may begin where another has ended: the same port, the same file.

@@ -12,6 +12,7 @@ struct FleetCommand: AsyncParsableCommand {
       FILE is YAML. A key of a camera is a long option of rtp-recv without its dashes:
 
         version: 1
+        serve: 127.0.0.1:9800    # all of them in a browser
         defaults:                # for every camera that does not say otherwise
           segment: 10m
           keep: 7d

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Outputs
+import Serving
 import Transports
 
 /// The cameras of a file, each with the command that receives it; all of them are right.
@@ -18,6 +19,8 @@ struct FleetPlan: Sendable {
   }
 
   let cameras: [Camera]
+  /// Where the page of all cameras is served.
+  let page: ListenAddress?
   let warnings: [String]
 
   /// Reads the file at `path`.
@@ -71,6 +74,7 @@ struct FleetPlan: Sendable {
         words: "camera '\(name)' would write over a file that the fleet reads")
     }
     self.cameras = cameras
+    page = file.page
     self.warnings = warnings
   }
 
@@ -97,7 +101,9 @@ struct FleetPlan: Sendable {
 
   /// What each camera is received with, without passwords, as a file that says the same.
   var text: String {
-    (["version: 1", "cameras:"] + cameras.flatMap(\.lines)).joined(separator: "\n")
+    let page = page.map { ["\(PageOptions.name): '\($0)'"] } ?? []
+    return (["version: 1"] + page + ["cameras:"] + cameras.flatMap(\.lines)).joined(
+      separator: "\n")
   }
 }
 
