@@ -229,7 +229,7 @@ let package = Package(
     .testTarget(
       name: "ServingTests",
       dependencies: [
-        "Serving", "Bitstream", "Defragment", "RTPWire", "TestSupport",
+        "Serving", "BlockingIO", "Bitstream", "Defragment", "RTPWire", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
       ]

@@ -8,6 +8,7 @@ import NIOPosix
 import Outputs
 import RTPWire
 import Receiver
+import Serving
 import Transports
 
 struct RTPRecv: AsyncParsableCommand {
@@ -156,7 +157,8 @@ struct RTPRecv: AsyncParsableCommand {
 
   func run() async throws {
     let page = try await beginPage()
-    let status = try await receive { session in
+    let camera = page?.live.camera(PageOptions.onlyCamera, source: sourceArgument.shown)
+    let status = try await receive(showingOn: camera) { session in
       TerminationSignals(
         first: { session.stop() }, again: { session.endAtOnce() },
         inquiry: { session.sayFigures() })
@@ -170,7 +172,7 @@ struct RTPRecv: AsyncParsableCommand {
     guard let address = page.address else { return nil }
     try check()
     do throws(CannotWrite) {
-      return try await Page(at: address)
+      return try await Page(at: address, showing: LivePage())
     } catch {
       StandardError.say(.error("\(error)"))
       throw ExitStatus.outputFailed.code
@@ -228,8 +230,12 @@ struct RTPRecv: AsyncParsableCommand {
   /// Receives to the end, and returns how that went; `begun` gets the session, and what it returns
   /// is kept until then.
   ///
+  /// The page shows it as `camera`.
+  ///
   /// - Throws: that the options do not go together.
-  func receive(begun: (Session) -> AnyObject?) async throws -> ExitStatus {
+  func receive(
+    showingOn camera: LiveCamera?, begun: (Session) -> AnyObject?
+  ) async throws -> ExitStatus {
     let argument = sourceArgument
     do {
       try check()
@@ -239,7 +245,8 @@ struct RTPRecv: AsyncParsableCommand {
         try await list(argument, described: described, as: form)
         return .done
       }
-      let session = try Session(command: self, source: argument, described: described)
+      let session = try Session(
+        command: self, source: argument, described: described, camera: camera)
       let keeper = begun(session)
       defer { withExtendedLifetime(keeper) {} }
       return await session.run()
@@ -278,7 +285,7 @@ struct RTPRecv: AsyncParsableCommand {
   ///
   /// - Throws: why the options cannot be used.
   func transportOptions(
-    for source: SourceArgument, described: SessionDescription?
+    for source: SourceArgument, described: SessionDescription?, isShown: Bool = false
   ) throws -> TransportOptions {
     var options = try declaredOptions()
     // With --reconnect, --timeout covers all connections together.
@@ -298,7 +305,9 @@ struct RTPRecv: AsyncParsableCommand {
     }
     // Outputs of pictures alone have no use for sound by itself.
     let requests = try outputs.requests()
-    if requests.isEmpty || requests.contains(where: { $0.format.inputs.contains(.sound) }) {
+    if isShown || requests.isEmpty
+      || requests.contains(where: { $0.format.inputs.contains(.sound) })
+    {
       options.media.soundEncodings = Set(
         CommandLineTool.current.formats.soundFormats.flatMap { $0.encodingNames })
     }

@@ -9,6 +9,7 @@ import Outputs
 import RTPWire
 import Receiver
 import Reception
+import Serving
 import Synchronization
 import Transports
 
@@ -29,6 +30,10 @@ final class Session: Sendable {
   private let receiver: Receiver
   private let capture: CaptureFile?
   private let writer: StatisticsWriter?
+  /// What it is on the page.
+  private let camera: LiveCamera?
+  /// What the page was shown last.
+  private let shown = Mutex(ShownFigures())
   /// Whether a second signal ends the process at once.
   private let isForced = Mutex(false)
   /// The counters of the last line of statistics.
@@ -53,11 +58,16 @@ final class Session: Sendable {
   /// The same where nothing happens: some counters tell nobody.
   private static let longestPause: Duration = .seconds(30)
 
-  /// Prepares the run; `described` is the session description of `source` that was given, if any.
-  init(command: RTPRecv, source: SourceArgument, described: SessionDescription?) throws {
+  /// Prepares the run; `described` is the session description of `source` that was given, if any,
+  /// and `camera` shows it on the page.
+  init(
+    command: RTPRecv, source: SourceArgument, described: SessionDescription?, camera: LiveCamera?
+  ) throws {
     self.command = command
+    self.camera = camera
     self.source = source
-    var transportOptions = try command.transportOptions(for: source, described: described)
+    var transportOptions = try command.transportOptions(
+      for: source, described: described, isShown: camera != nil)
     let playoutRate = command.playout.takeRate(from: &transportOptions)
     let options = transportOptions
     hints = SourceHints(
@@ -118,6 +128,10 @@ final class Session: Sendable {
       !showsProgress && !isMeasured && !outputs.isEmpty
       && outputs.allSatisfy(\.isForLater)
     if gathers { configuration.gatheringTime = Self.gatheringTime }
+    configuration.onlooker = camera.map { camera in
+      Receiver.Configuration.Onlooker(
+        onAccessUnit: { camera.take($0) }, onSound: { camera.take($0) })
+    }
     receiver = try Receiver(configuration: configuration, transport: makeTransport)
     writer = try command.display.stats.map {
       try StatisticsWriter($0, limit: command.display.statsSize)
@@ -142,6 +156,12 @@ final class Session: Sendable {
   /// Receives to the end, prints the result, and returns the exit status.
   func run() async -> ExitStatus {
     let started = ContinuousClock.now
+    camera?.begin(
+      ask: { [self] in
+        let status = await receiver.status()
+        return shown.withLock { $0.figures(of: status, at: started.duration(to: .now)) }
+      }, attention: { [receiver] in receiver.attend($0) })
+    defer { camera?.end() }
     let report = await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.showProgress(since: started) }
       let report = await receiver.run()
@@ -174,7 +194,10 @@ final class Session: Sendable {
       let name = output.name == "-" ? "standard output" : output.name
       for note in output.notes { StandardError.say("\(name): \(note.words)") }
     }
-    if let complaint = verdict.complaint { StandardError.say(.error(complaint)) }
+    if let complaint = verdict.complaint {
+      StandardError.say(.error(complaint))
+      camera?.note(complaint, isWarning: true)
+    }
     if let remark = verdict.remark, !command.display.quiet { StandardError.say(remark) }
     var status = verdict.status
     if let complaint = captured?.complaint(about: command.capture.path ?? "") {
@@ -191,7 +214,8 @@ final class Session: Sendable {
 
   /// Whether frames come out, and not access units alone.
   private var decodes: Bool {
-    outputs.isEmpty || outputs.contains { $0.format.inputs.needDecoding }
+    // The page is not decoded here.
+    outputs.isEmpty && camera == nil || outputs.contains { $0.format.inputs.needDecoding }
   }
 
   /// Says what of `expectations` does not hold, prints the result unless the statistics have it,
@@ -253,22 +277,25 @@ final class Session: Sendable {
     let display = command.display
     var line = StatusLine(isWanted: display.wantsLine)
     // Nobody is told anything.
-    if display.quiet, !line.isEnabled, writer == nil { return }
-    var narrator = Narrator(
-      isVerbose: display.verbose, isQuiet: display.quiet, isAsking: !isPassive,
-      isCodecChosen: command.media.codec != "auto", countsFrames: command.stopping.frames != nil,
-      recordsSound: outputs.contains {
-        $0.format.inputs.contains(.sound) && $0.format.inputs != .sound
-      }, isSoundAsked: outputs.contains { $0.format.inputs == .sound }, hints: hints)
+    if display.quiet, !line.isEnabled, writer == nil, camera == nil { return }
+    var narrator = narrator(isVerbose: display.verbose, isQuiet: display.quiet)
+    var pageNarrator = camera.map { _ in self.narrator(isVerbose: true, isQuiet: false) }
+    func tell(_ status: Receiver.Status) {
+      for remark in narrator.remarks(on: status) { line.say(remark) }
+      for remark in pageNarrator?.remarks(on: status) ?? [] {
+        camera?.note(remark.words, isWarning: remark.isWarning)
+      }
+    }
     var rates = Rates()
     var nextStatistics = Self.statisticsInterval
     while !Task.isCancelled {
       let status = await receiver.status()
       let elapsed = started.duration(to: .now)
-      for remark in narrator.remarks(on: status) { line.say(remark) }
+      tell(status)
       if line.isEnabled {
         rates.note(status, at: elapsed)
-        line.show(Summary.live(status, rates: rates, outputs: outputs, hints: hints))
+        line.show(
+          Summary.live(status, rates: rates, outputs: outputs, decodes: decodes, hints: hints))
       }
       if writer != nil, elapsed >= nextStatistics {
         write(status, elapsed: elapsed)
@@ -287,8 +314,17 @@ final class Session: Sendable {
       await receiver.waitForActivity(notBefore: min(pause, shortest), atMost: pause)
     }
     // News since the last round.
-    for remark in narrator.remarks(on: await receiver.status()) { line.say(remark) }
+    tell(await receiver.status())
     line.clear()
+  }
+
+  private func narrator(isVerbose: Bool, isQuiet: Bool) -> Narrator {
+    Narrator(
+      isVerbose: isVerbose, isQuiet: isQuiet, isAsking: !isPassive,
+      isCodecChosen: command.media.codec != "auto", countsFrames: command.stopping.frames != nil,
+      recordsSound: outputs.contains {
+        $0.format.inputs.contains(.sound) && $0.format.inputs != .sound
+      }, isSoundAsked: outputs.contains { $0.format.inputs == .sound }, hints: hints)
   }
 }
 

@@ -2,6 +2,7 @@ import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import NIOWebSocket
 import Receiver
 
 /// Serves the live page, and whatever else has a route, over HTTP.
@@ -16,15 +17,15 @@ public final class PageServer: Sendable {
   private let group: MultiThreadedEventLoopGroup
   private let channel: any Channel
 
-  /// Begins to serve `routes` at `address`.
+  /// Begins to serve `page` and `routes` at `address`.
   ///
   /// - Throws: ``ServingError``.
-  public static func start(at address: ListenAddress, routes: Routes) async throws(ServingError)
-    -> PageServer
-  {
+  public static func start(
+    at address: ListenAddress, page: LivePage, routes: Routes
+  ) async throws(ServingError) -> PageServer {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     do {
-      return try await PageServer(at: address, routes: routes, on: group)
+      return try await PageServer(at: address, page: page, routes: routes, on: group)
     } catch {
       try? await group.shutdownGracefully()
       let reason = (error as? IOError).map { unsafe String(cString: strerror($0.errnoCode)) }
@@ -35,10 +36,13 @@ public final class PageServer: Sendable {
   }
 
   private init(
-    at address: ListenAddress, routes: Routes, on group: MultiThreadedEventLoopGroup
+    at address: ListenAddress, page: LivePage, routes: Routes, on group: MultiThreadedEventLoopGroup
   ) async throws {
     let loop = group.next()
-    let tasks = TaskQueue(label: "rtp-recv.page")
+    let tasks = TaskQueue(label: "rtp-recv.routes")
+    var all = routes
+    page.add(to: &all)
+    let table = all
     let connections = ConnectionCount()
     let entrance = NIOLoopBoundBox<AccessRules?>.makeBoxSendingValue(nil, eventLoop: loop)
     channel = try await ServerBootstrap(group: group)
@@ -53,11 +57,20 @@ public final class PageServer: Sendable {
         return channel.eventLoop.makeCompletedFuture {
           guard let rules = entrance.value else { return }
           let bound = RequestBound()
+          let handler = RequestHandler(rules: rules, routes: table, bound: bound, tasks: tasks)
+          let replaced = NIOLoopBound((bound, handler), eventLoop: channel.eventLoop)
           let pipeline = channel.pipeline.syncOperations
           try pipeline.addHandler(bound)
-          try pipeline.configureHTTPServerPipeline()
-          try pipeline.addHandler(
-            RequestHandler(rules: rules, routes: routes, bound: bound, tasks: tasks))
+          try pipeline.configureHTTPServerPipeline(
+            withServerUpgrade: (
+              upgraders: [Self.upgrader(to: page, rules: rules)],
+              completionHandler: { context in
+                let pipeline = context.pipeline.syncOperations
+                pipeline.removeHandler(replaced.value.0, promise: nil)
+                pipeline.removeHandler(replaced.value.1, promise: nil)
+              }
+            ))
+          try pipeline.addHandler(handler)
         }
       }
       .bind(host: address.host, port: Int(address.port)).get()
@@ -72,6 +85,23 @@ public final class PageServer: Sendable {
     let host = address.host.contains(":") ? "[\(address.host)]" : address.host
     url = "http://\(host):\(port)/" + (token.map { "?token=\($0.text)" } ?? "")
     self.group = group
+  }
+
+  /// Turns a request into the WebSocket of an open page, if it may have one.
+  private static func upgrader(
+    to page: LivePage, rules: AccessRules
+  ) -> NIOWebSocketServerUpgrader {
+    NIOWebSocketServerUpgrader(
+      maxFrameSize: ViewerHandler.longestFrame,
+      shouldUpgrade: { channel, head in
+        let isAllowed = rules.decide(on: head) == .allowed && Request(head).path == "/live"
+        return channel.eventLoop.makeSucceededFuture(isAllowed ? HTTPHeaders() : nil)
+      },
+      upgradePipelineHandler: { channel, _ in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(ViewerHandler(page: page))
+        }
+      })
   }
 
   /// Ends all connections.

@@ -23,6 +23,7 @@ actor Fleet {
   /// Those that have ended by themselves too: only a change begins them anew.
   private var cameras: [FleetCamera] = []
   private let first: FleetPlan
+  private let live = LivePage()
   private var page: (at: ListenAddress, Page)?
   private let notice = ServiceNotice()
   private let events: Events
@@ -90,12 +91,13 @@ actor Fleet {
     guard address != page?.at else { return }
     await page?.1.stop()
     page = nil
-    if let address { page = (address, try await Page(at: address)) }
+    if let address { page = (address, try await Page(at: address, showing: live)) }
   }
 
   private func begin(_ plans: [FleetPlan.Camera]) {
     for (number, plan) in plans.enumerated() {
-      let camera = FleetCamera(plan)
+      let camera = FleetCamera(
+        plan, showingOn: plan.isShown ? live.camera(plan.name, source: plan.shownSource) : nil)
       cameras.append(camera)
       camera.begin(after: Duration.seconds(1) / Self.startsPerSecond * number) {
         [continuation = events.continuation] in continuation.yield(.cameraEnded)
@@ -167,6 +169,7 @@ actor Fleet {
     for camera in ending { _ = await camera.end() }
     guard !isStopping else { return }
     cameras = kept
+    live.keep(plan.cameras.map(\.name))
     let beginning = plan.cameras.filter { new in !kept.contains { $0.plan.name == new.name } }
     begin(beginning)
     let replaced = beginning.count { new in ending.contains { $0.plan.name == new.name } }

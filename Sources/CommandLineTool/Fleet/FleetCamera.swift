@@ -1,11 +1,14 @@
 import ArgumentParser
 import RTPWire
 import Receiver
+import Serving
 import Synchronization
 
 /// A camera of a fleet: its runs, one after another, until it is stopped or has ended by itself.
 final class FleetCamera: Sendable {
   let plan: FleetPlan.Camera
+  /// What it is on the page.
+  private let shown: LiveCamera?
   private let state = Mutex(State())
   /// What it opens may take its time, and must not hold up the others.
   private let tasks = TaskQueue(label: "rtp-recv.camera")
@@ -22,7 +25,9 @@ final class FleetCamera: Sendable {
   private static let shortestPause = Duration.seconds(1)
   private static let longestPause = Duration.seconds(30)
 
-  init(_ plan: FleetPlan.Camera) { self.plan = plan }
+  init(_ plan: FleetPlan.Camera, showingOn shown: LiveCamera?) {
+    (self.plan, self.shown) = (plan, shown)
+  }
 
   /// How it has ended by itself; `nil` before that.
   var status: ExitStatus? { state.withLock(\.status) }
@@ -83,7 +88,7 @@ final class FleetCamera: Sendable {
 
   private func receive() async -> ExitStatus {
     do {
-      return try await plan.command.receive { session in
+      return try await plan.command.receive(showingOn: shown) { session in
         let isStopped = state.withLock { state in
           state.session = session
           return state.isStopped

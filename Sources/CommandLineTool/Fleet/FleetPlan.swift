@@ -11,10 +11,18 @@ struct FleetPlan: Sendable {
     let command: RTPRecv
     /// The state of the files that it reads, which say something else when they change.
     let files: [FileStamp]
+    /// Whether it is on the page, so that its sound is received too.
+    let isShown: Bool
 
     /// Whether nothing would be different if it began anew.
     func isSame(as other: Camera) -> Bool {
       name == other.name && secrets == other.secrets && files == other.files
+        && isShown == other.isShown
+    }
+
+    /// The source, without a login.
+    var shownSource: String {
+      SourceArgument(command.source, transports: CommandLineTool.current.transports).shown
     }
   }
 
@@ -66,7 +74,7 @@ struct FleetPlan: Sendable {
       cameras.append(
         Camera(
           name: entry.name, secrets: secrets, command: command,
-          files: ((try? command.readPaths) ?? []).map(FileStamp.init)))
+          files: ((try? command.readPaths) ?? []).map(FileStamp.init), isShown: file.page != nil))
     }
     if let (_, name) = writers.first(where: { read.contains($0.key) }) {
       throw FleetFile.Fault(

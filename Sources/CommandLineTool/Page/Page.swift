@@ -3,14 +3,19 @@ import Serving
 
 /// The page that a run serves while it receives.
 struct Page: Sendable {
+  /// What it shows.
+  let live: LivePage
   private let server: PageServer
 
-  /// Begins to serve at `address`, and says where that is.
+  /// Begins to serve `live` and `routes` at `address`, and says where that is.
   ///
   /// - Throws: `CannotWrite`, as for anything else that cannot be given out.
-  init(at address: ListenAddress, routes: Routes = Routes()) async throws(CannotWrite) {
+  init(
+    at address: ListenAddress, showing live: LivePage, routes: Routes = Routes()
+  ) async throws(CannotWrite) {
+    self.live = live
     do {
-      server = try await PageServer.start(at: address, routes: routes)
+      server = try await PageServer.start(at: address, page: live, routes: routes)
     } catch {
       throw CannotWrite(description: error.description)
     }

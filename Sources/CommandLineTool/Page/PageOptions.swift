@@ -4,6 +4,8 @@ import Serving
 /// Where the live page is served.
 struct PageOptions: ParsableArguments {
   static let name = "serve"
+  /// What a camera is called where there is one.
+  static let onlyCamera = "camera"
 
   @Option(
     name: .customLong(Self.name),

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOHTTP1
+import NIOWebSocket
 import Receiver
 
 /// Answers the requests of a connection, one after another.
@@ -66,6 +67,7 @@ final class RequestHandler: ChannelInboundHandler, RemovableChannelHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    context.close(promise: nil)
+    // The answer says why there is no WebSocket.
+    if !(error is NIOWebSocketUpgradeError) { context.close(promise: nil) }
   }
 }
