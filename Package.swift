@@ -15,6 +15,7 @@ let package = Package(
     .library(name: "Transports", targets: ["Transports"]),
     .library(name: "Receiver", targets: ["Receiver"]),
     .library(name: "Serving", targets: ["Serving"]),
+    .library(name: "Telemetry", targets: ["Telemetry"]),
     .library(name: "CommandLineTool", targets: ["CommandLineTool"]),
     .library(name: "TransportConformance", targets: ["TransportConformance"]),
     .executable(name: "rtp-recv", targets: ["rtp-recv"]),
@@ -23,6 +24,7 @@ let package = Package(
   dependencies: [
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
     .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
   ],
   targets: [
@@ -112,6 +114,15 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
       ]
     ),
+    // The figures of a receiver for swift-metrics, and as text for Prometheus.
+    .target(
+      name: "Telemetry",
+      dependencies: [
+        "RTPWire", "BlockingIO", "RTPProcessor", "Bitstream", "Defragment", "Reception", "Decode",
+        "Outputs", "Transports", "Receiver",
+        .product(name: "CoreMetrics", package: "swift-metrics"),
+      ]
+    ),
     // For authors of transports: checks every clause of the contract from a test.
     .target(
       name: "TransportConformance",
@@ -138,7 +149,8 @@ let package = Package(
       name: "CommandLineTool",
       dependencies: [
         "RTPWire", "BlockingIO", "CLinux", "RTPProcessor", "Bitstream", "Defragment", "Reception",
-        "Decode", "Outputs", "Transports", "Receiver", "Serving",
+        "Decode", "Outputs", "Transports", "Receiver", "Serving", "Telemetry",
+        .product(name: "CoreMetrics", package: "swift-metrics"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -222,8 +234,17 @@ let package = Package(
     .testTarget(
       name: "ReceiverTests",
       dependencies: [
-        "Receiver", "Reception", "Transports", "Decode", "Outputs", "BlockingIO", "Bitstream",
-        "Defragment", "RTPProcessor", "RTPWire", "RTPSend", "Impairment", "TestSupport",
+        "Receiver", "Telemetry", "Reception", "Transports", "Decode", "Outputs", "BlockingIO",
+        "Bitstream", "Defragment", "RTPProcessor", "RTPWire", "RTPSend", "Impairment",
+        "TestSupport",
+        .product(name: "CoreMetrics", package: "swift-metrics"),
+      ]
+    ),
+    .testTarget(name: "CommandLineToolTests", dependencies: ["CommandLineTool", "Telemetry"]),
+    .testTarget(
+      name: "TelemetryTests",
+      dependencies: [
+        "Telemetry", .product(name: "CoreMetrics", package: "swift-metrics"),
       ]
     ),
     .testTarget(

@@ -120,6 +120,7 @@ struct RTPRecv: AsyncParsableCommand {
       ("--duration", stopping.duration != nil), ("--reconnect", stopping.reconnect),
       ("--stats", display.stats != nil), ("--capture", capture.path != nil),
       ("--expect", !expectation.texts.isEmpty), ("--\(PageOptions.name)", page.address != nil),
+      ("--monitor", display.monitor),
     ]
     guard let option = typed.first(where: { $0.1 })?.0 else { return }
     throw ValidationError("\(option) has no effect with --list, which plays nothing")
@@ -156,23 +157,33 @@ struct RTPRecv: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let page = try await beginPage()
+    let monitor = try display.monitor ? MonitorScreen(forTerminalOf: nil) : nil
+    let watched = monitor.map { monitor in MonitoredStream("") { monitor.leave() } }
+    let metrics = page.address.map { _ in MetricsPage() }
+    metrics?.keep([PageOptions.onlyCamera])
+    let page = try await beginPage(with: metrics?.routes ?? Routes())
     let camera = page?.live.camera(PageOptions.onlyCamera, source: sourceArgument.shown)
-    let status = try await receive(showingOn: camera) { session in
-      TerminationSignals(
-        first: { session.stop() }, again: { session.endAtOnce() },
-        inquiry: { session.sayFigures() })
+    let status = try await receive(showingOn: camera, watched: watched) { session in
+      metrics?.begin(session, of: PageOptions.onlyCamera)
+      let stop: @Sendable () -> Void = {
+        monitor?.leave()
+        session.stop()
+      }
+      monitor?.keep([watched].compactMap(\.self))
+      monitor?.begin(refreshing: { await session.tellMonitor() }, quit: stop)
+      return TerminationSignals(
+        first: stop, again: { session.endAtOnce() }, inquiry: { session.sayFigures() })
     }
     await page?.stop()
     if status != .done { throw status.code }
   }
 
   /// Serves the page, if one is wanted, once it is known that the options go together.
-  private func beginPage() async throws -> Page? {
+  private func beginPage(with routes: Routes) async throws -> Page? {
     guard let address = page.address else { return nil }
     try check()
     do throws(CannotWrite) {
-      return try await Page(at: address, showing: LivePage())
+      return try await Page(at: address, showing: LivePage(), routes: routes)
     } catch {
       StandardError.say(.error("\(error)"))
       throw ExitStatus.outputFailed.code
@@ -230,11 +241,11 @@ struct RTPRecv: AsyncParsableCommand {
   /// Receives to the end, and returns how that went; `begun` gets the session, and what it returns
   /// is kept until then.
   ///
-  /// The page shows it as `camera`.
+  /// The page shows it as `camera`, the monitor as `watched`.
   ///
   /// - Throws: that the options do not go together.
   func receive(
-    showingOn camera: LiveCamera?, begun: (Session) -> AnyObject?
+    showingOn camera: LiveCamera?, watched: MonitoredStream?, begun: (Session) -> AnyObject?
   ) async throws -> ExitStatus {
     let argument = sourceArgument
     do {
@@ -246,7 +257,8 @@ struct RTPRecv: AsyncParsableCommand {
         return .done
       }
       let session = try Session(
-        command: self, source: argument, described: described, camera: camera)
+        command: self, source: argument, described: described, camera: camera,
+        watched: watched)
       let keeper = begun(session)
       defer { withExtendedLifetime(keeper) {} }
       return await session.run()

@@ -34,6 +34,9 @@ final class Session: Sendable {
   private let camera: LiveCamera?
   /// What the page was shown last.
   private let shown = Mutex(ShownFigures())
+  /// What the monitor knows of it.
+  private let watched: MonitoredStream?
+  private let started = Mutex<ContinuousClock.Instant?>(nil)
   /// Whether a second signal ends the process at once.
   private let isForced = Mutex(false)
   /// The counters of the last line of statistics.
@@ -59,12 +62,13 @@ final class Session: Sendable {
   private static let longestPause: Duration = .seconds(30)
 
   /// Prepares the run; `described` is the session description of `source` that was given, if any,
-  /// and `camera` shows it on the page.
+  /// `camera` shows it on the page, and `watched` in the monitor.
   init(
-    command: RTPRecv, source: SourceArgument, described: SessionDescription?, camera: LiveCamera?
+    command: RTPRecv, source: SourceArgument, described: SessionDescription?,
+    camera: LiveCamera?, watched: MonitoredStream?
   ) throws {
     self.command = command
-    self.camera = camera
+    (self.camera, self.watched) = (camera, watched)
     self.source = source
     var transportOptions = try command.transportOptions(
       for: source, described: described, isShown: camera != nil)
@@ -121,7 +125,9 @@ final class Session: Sendable {
     }
     if command.stopping.reconnect { configuration.reconnection = Reconnection() }
     configuration.reportsSamples = command.outputs.frameHashes
-    let showsProgress = StatusLine(isWanted: command.display.wantsLine).isEnabled
+    let showsProgress =
+      watched != nil || StatusLine(isWanted: command.display.wantsLine).isEnabled
+    if let watched { configuration.watchAccessUnit = { watched.take($0) } }
     let isMeasured = capture != nil || command.display.stats != nil || !rules.isEmpty
     // Nobody waits for what a file gets, and nobody sees how it arrived.
     gathers =
@@ -136,6 +142,7 @@ final class Session: Sendable {
     writer = try command.display.stats.map {
       try StatisticsWriter($0, limit: command.display.statsSize)
     }
+    watched?.begin(source.shown, decodes: decodes)
   }
 
   /// Ends the run in order; from any thread.
@@ -148,6 +155,22 @@ final class Session: Sendable {
     }
   }
 
+  /// Its figures so far, and after its end.
+  var status: Receiver.Status { get async { await receiver.status() } }
+
+  /// Where its files are, with the formats of the outputs that write them.
+  var folders: [(format: String, folder: String)] {
+    outputs.compactMap { output in
+      output.target.folder.map { (output.format.name, $0) }
+    }
+  }
+
+  /// Tells the monitor where it stands.
+  func tellMonitor() async {
+    guard let watched, let started = started.withLock(\.self) else { return }
+    watched.note(await receiver.status(), at: started.duration(to: .now))
+  }
+
   /// Whether the source is connected.
   var isConnected: Bool {
     get async { await receiver.status().connection.isOpen }
@@ -156,6 +179,7 @@ final class Session: Sendable {
   /// Receives to the end, prints the result, and returns the exit status.
   func run() async -> ExitStatus {
     let started = ContinuousClock.now
+    self.started.withLock { $0 = started }
     camera?.begin(
       ask: { [self] in
         let status = await receiver.status()
@@ -168,6 +192,7 @@ final class Session: Sendable {
       group.cancelAll()
       return report
     }
+    watched?.end()
     // What ends the process says why.
     if isForced.withLock(\.self) { await Self.waitForExit() }
     let captured = await capture?.finish()

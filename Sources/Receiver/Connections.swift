@@ -204,7 +204,9 @@ final class Connections: Sendable {
     because reason: EndReason
   ) {
     state.withLock { state in
-      state.outages.connectionEnded(because: reason, lastMedia: remains.reception.lastMediaOfRun)
+      state.outages.connectionEnded(
+        because: reason, fault: reason.fault(given: configuration.stream.media),
+        lastMedia: remains.reception.lastMediaOfRun)
       state.failure = reason
       state.isOpen = false
       state.retryAt = time

@@ -103,6 +103,7 @@ final class Distribution: Sendable {
     let (share, takers) = state.withLock { ($0.allotment.take(unit), $0.unitTakers) }
     guard let share else { return true }
     configuration.onAccessUnit?(unit)
+    configuration.watchAccessUnit?(unit)
     configuration.onlooker?.onAccessUnit(unit)
     offer(unit, to: takers)
     // A lane that drops counts its drops; receiving waits for none of them.

@@ -64,6 +64,9 @@ public final class Receiver: Sendable {
     public var reportsSamples = false
     /// Called with every access unit on the transport's event loop; must return soon.
     public var onAccessUnit: (@Sendable (AccessUnit) -> Void)?
+    /// Called like ``onAccessUnit``, by somebody who wants nothing: what is decoded, written and
+    /// counted stays as it is.
+    public var watchAccessUnit: (@Sendable (AccessUnit) -> Void)?
     /// Called with every unit of the sound on the transport's event loop; must return soon.
     public var onSound: (@Sendable (SoundUnit) -> Void)?
     /// Who else looks on.
@@ -346,9 +349,9 @@ public final class Receiver: Sendable {
       delivery: distribution.statistics, playout: playout?.statistics,
       outputs: outputs.map {
         OutputStatus(
-          name: $0.name, counters: $0.lane.counters, figures: $0.lane.figures,
-          events: $0.lane.events, stall: $0.lane.stall,
-          awaitsReader: $0.lane.awaitsReader)
+          name: $0.name, format: $0.format.name, counters: $0.lane.counters,
+          figures: $0.lane.figures, events: $0.lane.events, stall: $0.lane.stall,
+          awaitsReader: $0.lane.awaitsReader, hasFailed: $0.lane.hasFailed)
       })
   }
 

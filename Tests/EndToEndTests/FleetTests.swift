@@ -72,6 +72,8 @@ struct FleetTests {
         "cameras:\n  a: {source: 'rtp://:0', serve: '127.0.0.1:0'}",
         "'serve' is not for the cameras"),
       Mistake("cameras:\n  a: {source: 'rtp://:0', list: true}", "'list' is not for the cameras"),
+      Mistake(
+        "cameras:\n  a: {source: 'rtp://:0', monitor: true}", "'monitor' is not for the cameras"),
       Mistake("cameras:\n  a: {source: 'rtp://:0', output: {b: c}}", ":2:35: 'output' needs"),
       Mistake("cameras:\n  a: {source: 'rtp://:0', stats: 'fd:3'}", "name a file"),
       Mistake("cameras:\n  1: {source: 'rtp://:0'}\n  '1': {source: 'rtp://:0'}", ":3:3: there is"),

@@ -25,6 +25,10 @@ actor Fleet {
   private let first: FleetPlan
   private let live = LivePage()
   private var page: (at: ListenAddress, Page)?
+  private let metrics = MetricsPage()
+  private let monitor: MonitorScreen?
+  /// What the monitor knows of each camera, by its name.
+  private var watched: [String: MonitoredStream] = [:]
   private let notice = ServiceNotice()
   private let events: Events
   private var isReloading = false
@@ -38,7 +42,8 @@ actor Fleet {
   /// How long outputs may take that are ended at once.
   private static let patience = Duration.seconds(2)
 
-  init(_ plan: FleetPlan, at path: String, events: Events) {
+  init(_ plan: FleetPlan, at path: String, events: Events, monitor: MonitorScreen? = nil) {
+    self.monitor = monitor
     first = plan
     self.path = path
     self.events = events
@@ -64,6 +69,11 @@ actor Fleet {
       StandardError.say(.error("\(error)"))
       return .outputFailed
     }
+    metrics.keep(first.cameras.map(\.name))
+    monitor?.begin(refreshing: { await self.tellMonitor() }) {
+      [continuation = events.continuation] in continuation.yield(.stop)
+    }
+    defer { monitor?.leave() }
     begin(first.cameras)
     notice.send("READY=1")
     for await event in events.stream {
@@ -74,7 +84,9 @@ actor Fleet {
         if reloadsAgain { beginReload() }
       case .inquiry: for camera in cameras { camera.sayFigures() }
       case .cameraEnded: break
-      case .stop: beginEnd()
+      case .stop:
+        monitor?.leave()
+        beginEnd()
       case .stopAtOnce: await endAtOnce()
       }
       let isOver = cameras.allSatisfy { $0.status != nil } && !isReloading
@@ -91,18 +103,34 @@ actor Fleet {
     guard address != page?.at else { return }
     await page?.1.stop()
     page = nil
-    if let address { page = (address, try await Page(at: address, showing: live)) }
+    if let address {
+      page = (address, try await Page(at: address, showing: live, routes: metrics.routes))
+    }
   }
 
   private func begin(_ plans: [FleetPlan.Camera]) {
     for (number, plan) in plans.enumerated() {
       let camera = FleetCamera(
-        plan, showingOn: plan.isShown ? live.camera(plan.name, source: plan.shownSource) : nil)
+        plan, showingOn: plan.isShown ? live.camera(plan.name, source: plan.shownSource) : nil,
+        counting: metrics, watched: watch(plan.name))
       cameras.append(camera)
       camera.begin(after: Duration.seconds(1) / Self.startsPerSecond * number) {
         [continuation = events.continuation] in continuation.yield(.cameraEnded)
       }
     }
+  }
+
+  /// What the monitor knows of a camera, if there is one.
+  private func watch(_ name: String) -> MonitoredStream? {
+    guard monitor != nil else { return nil }
+    let stream = watched[name] ?? MonitoredStream(name)
+    watched[name] = stream
+    return stream
+  }
+
+  private func tellMonitor() async {
+    monitor?.keep(cameras.compactMap { watched[$0.plan.name] })
+    for camera in cameras { await camera.tellMonitor() }
   }
 
   /// What went wrong for good.
@@ -154,6 +182,7 @@ actor Fleet {
       plan = try FleetPlan(at: path)
     } catch {
       StandardError.say(.error("\(error); everything stays as it was"))
+      metrics.noteReload(isGood: false)
       return
     }
     for warning in plan.warnings { StandardError.say(.warning(warning)) }
@@ -170,6 +199,8 @@ actor Fleet {
     guard !isStopping else { return }
     cameras = kept
     live.keep(plan.cameras.map(\.name))
+    metrics.keep(plan.cameras.map(\.name))
+    metrics.noteReload(isGood: true)
     let beginning = plan.cameras.filter { new in !kept.contains { $0.plan.name == new.name } }
     begin(beginning)
     let replaced = beginning.count { new in ending.contains { $0.plan.name == new.name } }

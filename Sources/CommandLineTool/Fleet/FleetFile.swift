@@ -257,7 +257,7 @@ struct FleetFile: Sendable {
 
   /// Options of the command that make no sense for one of many.
   private static let notForCameras: Set = [
-    "help", "version", "list", "list-json", "experimental-dump-help", "no-progress",
+    "help", "version", "list", "list-json", "experimental-dump-help", "no-progress", "monitor",
     "transport-help", "generate-completion-script", PageOptions.name,
     "srtp-key-fd",
   ]
