@@ -157,7 +157,7 @@ struct RTPRecv: AsyncParsableCommand {
 
   func run() async throws {
     let page = try await beginPage()
-    let camera = page?.live.camera(PageOptions.onlyCamera, source: sourceArgument.shown)
+    let camera = page?.live.camera(PageOptions.onlyCamera, source: sourceOnPage)
     let status = try await receive(showingOn: camera) { session in
       TerminationSignals(
         first: { session.stop() }, again: { session.endAtOnce() },
@@ -183,6 +183,13 @@ struct RTPRecv: AsyncParsableCommand {
   private var sourceArgument: SourceArgument {
     SourceArgument(
       CommandLineSecrets.taken.original(of: source), transports: CommandLineTool.current.transports)
+  }
+
+  /// The source without any login.
+  var sourceOnPage: String {
+    let transports = CommandLineTool.current.transports
+    let bare = SourceArgument(source, transports: transports).bare
+    return SourceArgument(bare, transports: transports).shown
   }
 
   /// Throws if the options do not go together, as far as that is known before anything is opened.

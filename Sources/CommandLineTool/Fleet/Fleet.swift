@@ -97,7 +97,8 @@ actor Fleet {
   private func begin(_ plans: [FleetPlan.Camera]) {
     for (number, plan) in plans.enumerated() {
       let camera = FleetCamera(
-        plan, showingOn: plan.isShown ? live.camera(plan.name, source: plan.shownSource) : nil)
+        plan,
+        showingOn: plan.isShown ? live.camera(plan.name, source: plan.command.sourceOnPage) : nil)
       cameras.append(camera)
       camera.begin(after: Duration.seconds(1) / Self.startsPerSecond * number) {
         [continuation = events.continuation] in continuation.yield(.cameraEnded)
