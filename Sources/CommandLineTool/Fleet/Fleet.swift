@@ -170,9 +170,9 @@ actor Fleet {
     for camera in ending { _ = await camera.end() }
     guard !isStopping else { return }
     cameras = kept
-    live.keep(plan.cameras.map(\.name))
     let beginning = plan.cameras.filter { new in !kept.contains { $0.plan.name == new.name } }
     begin(beginning)
+    live.keep(plan.cameras.map(\.name))
     let replaced = beginning.count { new in ending.contains { $0.plan.name == new.name } }
     StandardError.say(
       "read \(path) again: \(kept.count) unchanged, \(replaced) changed, "
