@@ -162,7 +162,7 @@ struct RTPRecv: AsyncParsableCommand {
     let metrics = page.address.map { _ in MetricsPage() }
     metrics?.keep([PageOptions.onlyCamera])
     let page = try await beginPage(with: metrics?.routes ?? Routes())
-    let camera = page?.live.camera(PageOptions.onlyCamera, source: sourceArgument.shown)
+    let camera = page?.live.camera(PageOptions.onlyCamera, source: sourceOnPage)
     let status = try await receive(showingOn: camera, watched: watched) { session in
       metrics?.begin(session, of: PageOptions.onlyCamera)
       let stop: @Sendable () -> Void = {
@@ -194,6 +194,13 @@ struct RTPRecv: AsyncParsableCommand {
   private var sourceArgument: SourceArgument {
     SourceArgument(
       CommandLineSecrets.taken.original(of: source), transports: CommandLineTool.current.transports)
+  }
+
+  /// The source without any login.
+  var sourceOnPage: String {
+    let transports = CommandLineTool.current.transports
+    let bare = SourceArgument(source, transports: transports).bare
+    return SourceArgument(bare, transports: transports).shown
   }
 
   /// Throws if the options do not go together, as far as that is known before anything is opened.

@@ -304,7 +304,9 @@ final class Session: Sendable {
     // Nobody is told anything.
     if display.quiet, !line.isEnabled, writer == nil, camera == nil { return }
     var narrator = narrator(isVerbose: display.verbose, isQuiet: display.quiet)
-    var pageNarrator = camera.map { _ in self.narrator(isVerbose: true, isQuiet: false) }
+    var pageNarrator = camera.map { _ in
+      self.narrator(isVerbose: true, isQuiet: false, isForPage: true)
+    }
     func tell(_ status: Receiver.Status) {
       for remark in narrator.remarks(on: status) { line.say(remark) }
       for remark in pageNarrator?.remarks(on: status) ?? [] {
@@ -343,9 +345,11 @@ final class Session: Sendable {
     line.clear()
   }
 
-  private func narrator(isVerbose: Bool, isQuiet: Bool) -> Narrator {
+  private func narrator(isVerbose: Bool, isQuiet: Bool, isForPage: Bool = false) -> Narrator {
     Narrator(
-      isVerbose: isVerbose, isQuiet: isQuiet, isAsking: !isPassive,
+      isVerbose: isVerbose, isQuiet: isQuiet,
+      // The page keeps what it is told.
+      saysAttempts: isVerbose && !isForPage, isAsking: !isPassive,
       isCodecChosen: command.media.codec != "auto", countsFrames: command.stopping.frames != nil,
       recordsSound: outputs.contains {
         $0.format.inputs.contains(.sound) && $0.format.inputs != .sound

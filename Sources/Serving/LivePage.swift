@@ -1,3 +1,4 @@
+import BlockingIO
 import NIOCore
 import Outputs
 import Receiver
@@ -43,7 +44,7 @@ public final class LivePage: Sendable {
       state.cameras.append(camera)
       return (camera, true)
     }
-    if isNew { tellCameras() }
+    if isNew { camerasChanged() }
     return camera
   }
 
@@ -53,7 +54,7 @@ public final class LivePage: Sendable {
       let cameras = state.cameras
       state.cameras = names.compactMap { name in cameras.first { $0.name == name } }
     }
-    tellCameras()
+    camerasChanged()
   }
 
   /// Adds the routes of the page and of snapshots.
@@ -147,7 +148,14 @@ public final class LivePage: Sendable {
     return ByteBuffer(string: line.text)
   }
 
-  private func tellCameras() { tellAll(cameraList) }
+  private func camerasChanged() {
+    let cameras = state.withLock(\.cameras)
+    let share = PictureGroup.allUnwatched / max(cameras.count, 1)
+    for camera in cameras {
+      camera.setShare(min(max(share, PictureGroup.least), PictureGroup.limits.bytes))
+    }
+    tellAll(cameraList)
+  }
 
   private var cameraList: ByteBuffer {
     var line = JSONLine()

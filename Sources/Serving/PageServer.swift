@@ -80,10 +80,13 @@ public final class PageServer: Sendable {
     isReachable = !local.isLoopback
     let token = isReachable ? AccessToken() : nil
     let rules = AccessRules(
-      names: Self.names.union([address.host]), token: token, port: port)
+      names: Set(Self.names + [address.host]), token: token, port: port)
     try await loop.submit { entrance.value = rules }.get()
-    let host = address.host.contains(":") ? "[\(address.host)]" : address.host
-    url = "http://\(host):\(port)/" + (token.map { "?token=\($0.text)" } ?? "")
+    let isAnywhere = ["0.0.0.0", "::"].contains(address.host)
+    let host = isAnywhere ? Self.names.first ?? "localhost" : address.host
+    url =
+      "http://\(host.contains(":") ? "[\(host)]" : host):\(port)/"
+      + (token.map { "?token=\($0.text)" } ?? "")
     self.group = group
   }
 
@@ -110,8 +113,8 @@ public final class PageServer: Sendable {
     try? await group.shutdownGracefully()
   }
 
-  /// The names of this machine.
-  private static var names: Set<String> {
+  /// The names of this machine, that of its users first.
+  private static var names: [String] {
     var name = [CChar](repeating: 0, count: 256)
     guard unsafe gethostname(&name, name.count - 1) == 0 else { return [] }
     let text = String(

@@ -97,6 +97,60 @@ struct PageTests {
     #expect(!browser.log.contains("exception"), "\(browser.log)")
   }
 
+  @Test("sound comes once it is wanted, and no longer", arguments: ["pcma", "opus"])
+  func sound(codec: String) throws {
+    let server = try RTSPSendTests.Server(
+      [("pattern", "a")], ["--audio", codec] + RTSPSendTests.small)
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [server.url("a"), "--serve", "127.0.0.1:0"])
+    defer { receiver.send(signal: SIGKILL) }
+    let browser = try Browser()
+    try browser.open(Self.address(of: receiver) + "#camera")
+    let noting = """
+      (() => {
+        window.heard = 0;
+        const start = AudioBufferSourceNode.prototype.start;
+        AudioBufferSourceNode.prototype.start = function (time) {
+          if (this.buffer.getChannelData(0).some((sample) => Math.abs(sample) > 0.1)) heard += 1;
+          return start.call(this, time);
+        };
+        return true;
+      })()
+      """
+    _ = try browser.evaluate(noting, as: Bool.self)
+    let button = "document.querySelector('#sound')"
+    try browser.wait(until: "!\(button).disabled")
+    #expect(try browser.evaluate("heard", as: Int.self) == 0)
+    _ = try browser.evaluate("\(button).click(), true", as: Bool.self)
+    try browser.wait(until: "heard > 10")
+    _ = try browser.evaluate("\(button).click(), true", as: Bool.self)
+    try browser.wait(until: "\(button).getAttribute('aria-pressed') === 'false'")
+    #expect(!browser.log.contains("exception"), "\(browser.log)")
+  }
+
+  @Test("who is not on this machine needs the token") func token() throws {
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["rtp://127.0.0.1:0", "--serve", "0.0.0.0:0"])
+    defer { receiver.send(signal: SIGKILL) }
+    let url = try receiver.waitForLine(
+      #/the page is at http:\/\/[^:]+:(\d+)\/\?token=([0-9a-f]{32})$/#)
+    let (address, token) = ("http://127.0.0.1:\(url.1)/", String(url.2))
+    func status(_ arguments: [String]) throws -> String {
+      let curl = try RunningProcess(
+        "curl", ["-s", "-o", "/dev/null", "-w", "%{http_code}"] + arguments)
+      try curl.waitForExit()
+      return String(decoding: curl.standardOutput, as: UTF8.self)
+    }
+    #expect(try status([address]) == "401")
+    #expect(try status([address + "icon.svg"]) == "401")
+    #expect(try status([address + "?token=" + String(repeating: "0", count: 32)]) == "401")
+    #expect(try status([address + "?token=" + token]) == "303")
+    let jar = try Scratch.path("cookies")
+    #expect(try status(["-L", "-c", jar, "-b", jar, address + "?token=" + token]) == "200")
+    #expect(try status(["-b", jar, address + "icon.svg"]) == "200")
+    #expect(try status(["-H", "Authorization: Bearer \(token)", address]) == "200")
+  }
+
   @Test("a camera that dies is shown as dead, and its pictures come back with it")
   func death() throws {
     let port = try FreePort.tcp()

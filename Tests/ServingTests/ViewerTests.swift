@@ -71,6 +71,8 @@ struct ViewerTests {
     #expect(!group.isUsable)
     group.append(stream.next(isKey: true))
     #expect(group.isUsable)
+    group.append(stream.next(), within: 1 << 20)
+    #expect(!group.isUsable)
   }
 
   @Test func aViewerThatLagsIsTakenToTheNewestKeyPicture() {

@@ -111,7 +111,8 @@ actor Fleet {
   private func begin(_ plans: [FleetPlan.Camera]) {
     for (number, plan) in plans.enumerated() {
       let camera = FleetCamera(
-        plan, showingOn: plan.isShown ? live.camera(plan.name, source: plan.shownSource) : nil,
+        plan,
+        showingOn: plan.isShown ? live.camera(plan.name, source: plan.command.sourceOnPage) : nil,
         counting: metrics, watched: watch(plan.name))
       cameras.append(camera)
       camera.begin(after: Duration.seconds(1) / Self.startsPerSecond * number) {
@@ -198,11 +199,11 @@ actor Fleet {
     for camera in ending { _ = await camera.end() }
     guard !isStopping else { return }
     cameras = kept
-    live.keep(plan.cameras.map(\.name))
     metrics.keep(plan.cameras.map(\.name))
     metrics.noteReload(isGood: true)
     let beginning = plan.cameras.filter { new in !kept.contains { $0.plan.name == new.name } }
     begin(beginning)
+    live.keep(plan.cameras.map(\.name))
     let replaced = beginning.count { new in ending.contains { $0.plan.name == new.name } }
     StandardError.say(
       "read \(path) again: \(kept.count) unchanged, \(replaced) changed, "

@@ -19,11 +19,6 @@ struct FleetPlan: Sendable {
       name == other.name && secrets == other.secrets && files == other.files
         && isShown == other.isShown
     }
-
-    /// The source, without a login.
-    var shownSource: String {
-      SourceArgument(command.source, transports: CommandLineTool.current.transports).shown
-    }
   }
 
   let cameras: [Camera]

@@ -22,6 +22,8 @@ public final class LiveCamera: Sendable {
     var source: String
     var stream = BrowserStream()
     var group = PictureGroup()
+    /// Bytes of the group while nobody watches.
+    var share = PictureGroup.limits.bytes
     var watchers: [ObjectIdentifier: (viewer: Viewer, form: ViewerCommand.Form)] = [:]
     var listeners: [ObjectIdentifier: Viewer] = [:]
     /// Decodes for those that get JPEG.
@@ -51,6 +53,9 @@ public final class LiveCamera: Sendable {
     set { state.withLock { $0.source = newValue } }
   }
 
+  /// Keeps no more than so many bytes of pictures while nobody watches.
+  func setShare(_ bytes: Int) { state.withLock { $0.share = bytes } }
+
   // MARK: - A run
 
   /// Begins a run: `ask` asks it for figures, and `attention` is told, from any thread, when
@@ -75,7 +80,8 @@ public final class LiveCamera: Sendable {
   public func take(_ unit: AccessUnit) {
     let (unit, watchers, feed) = state.withLock { state in
       let unit = state.stream.take(unit)
-      state.group.append(unit)
+      state.group.append(
+        unit, within: state.isWatched ? PictureGroup.limits.bytes : state.share)
       return (unit, state.watchers, state.feed)
     }
     guard !watchers.isEmpty else { return }

@@ -6,6 +6,10 @@ import BlockingIO
 struct PictureGroup: Sendable {
   /// Four seconds of 16 Mbit/s; groups that grow beyond are not kept.
   static let limits = QueueLimits(count: 600, bytes: 8 << 20)
+  /// Of all cameras together while nobody watches them, as far as each has ``least``.
+  static let allUnwatched = 64 << 20
+  /// Two seconds of 2 Mbit/s.
+  static let least = 512 << 10
 
   private(set) var units: [BrowserUnit] = []
   private var bytes = 0
@@ -13,7 +17,8 @@ struct PictureGroup: Sendable {
   /// Whether a viewer can begin now.
   var isUsable: Bool { !units.isEmpty }
 
-  mutating func append(_ unit: BrowserUnit) {
+  /// Takes the next unit; a group of more than `limit` bytes is forgotten.
+  mutating func append(_ unit: BrowserUnit, within limit: Int = Self.limits.bytes) {
     if unit.isKey {
       clear()
     } else if units.isEmpty {
@@ -21,7 +26,7 @@ struct PictureGroup: Sendable {
     }
     bytes += unit.size
     units.append(unit)
-    if units.count > Self.limits.count || bytes > Self.limits.bytes { clear() }
+    if units.count > Self.limits.count || bytes > limit { clear() }
   }
 
   /// Forgets all, until the next key picture.

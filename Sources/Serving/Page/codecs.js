@@ -1,7 +1,7 @@
 // Pictures by WebCodecs: decoded by the browser, and painted at once.
 
-// More pictures than this wait only in a browser that does not keep up.
-const CROWD = 60;
+// A decoder that lags behind by more, in milliseconds, goes on with the next key picture.
+const LONGEST_LAG = 1000;
 
 const known = new Map();
 
@@ -27,11 +27,13 @@ export class CodecsPlayer {
     this.context = canvas.getContext('2d', { alpha: false });
     this.painted = painted;
     this.failed = failed;
-    this.arrivals = new Map();
+    // What has not come out yet, by its time.
+    this.pending = new Map();
     this.awaitsKey = true;
   }
 
   configure(format) {
+    this.format = format;
     this.decoder ??= new VideoDecoder({
       output: (frame) => this.show(frame),
       error: (error) => {
@@ -45,42 +47,60 @@ export class CodecsPlayer {
 
   push(picture) {
     if (!this.decoder) return;
-    if (this.decoder.decodeQueueSize > CROWD) this.awaitsKey = true;
-    if (this.awaitsKey && !picture.isKey) return;
-    this.awaitsKey = false;
-    if (this.arrivals.size > 4 * CROWD) this.arrivals.clear();
-    this.arrivals.set(picture.time, picture.arrival);
+    const now = performance.now();
+    const [oldest] = this.pending.values();
+    if (oldest && now - oldest.pushed > LONGEST_LAG) this.awaitsKey = true;
+    if (this.awaitsKey) {
+      if (!picture.isKey) return;
+      this.restart();
+    }
+    picture.pushed = now;
+    this.pending.set(picture.time, picture);
     this.decoder.decode(new EncodedVideoChunk({
       type: picture.isKey ? 'key' : 'delta', timestamp: picture.time, data: picture.data,
     }));
+    picture.data = null;
+  }
+
+  // Drops what waits to be decoded.
+  restart() {
+    this.awaitsKey = false;
+    if (this.pending.size === 0) return;
+    this.pending.clear();
+    this.decoder.reset();
+    this.decoder.configure(configuration(this.format));
   }
 
   // Only the newest picture is painted: those of a group with which a viewer begins go by unseen.
   show(frame) {
-    const isDue = this.next !== undefined && this.next !== null;
-    if (isDue) this.next.close();
-    this.next = frame;
+    const picture = this.pending.get(frame.timestamp);
+    // Some of those before it, such as pictures that a key picture leaves out, never come out.
+    for (const time of picture ? this.pending.keys() : []) {
+      this.pending.delete(time);
+      if (time === frame.timestamp) break;
+    }
+    const isDue = Boolean(this.next);
+    this.next?.frame.close();
+    this.next = { frame, picture };
     if (!isDue) requestAnimationFrame(() => this.paint());
   }
 
   paint() {
-    const frame = this.next;
+    if (!this.next || !this.context) return;
+    const { frame, picture } = this.next;
     this.next = null;
-    if (!frame || !this.context) return;
     const { displayWidth, displayHeight } = frame;
     if (this.element.width !== displayWidth || this.element.height !== displayHeight) {
       this.element.width = displayWidth;
       this.element.height = displayHeight;
     }
     this.context.drawImage(frame, 0, 0, displayWidth, displayHeight);
-    const arrival = this.arrivals.get(frame.timestamp);
-    this.arrivals.delete(frame.timestamp);
     frame.close();
-    this.painted({ width: displayWidth, height: displayHeight, arrival });
+    this.painted({ width: displayWidth, height: displayHeight, ...picture });
   }
 
   close() {
-    this.next?.close();
+    this.next?.frame.close();
     this.next = null;
     this.context = null;
     if (this.decoder && this.decoder.state !== 'closed') this.decoder.close();

@@ -59,7 +59,10 @@ export class Full {
       ['State', figures.state], ['Pictures', figures.format], ['Codec', figures.codec],
       ['Coding', shown.format?.codec], ['Frame rate', perSecond(figures.pictures_per_s)],
       ['Sound', figures.sound ?? 'none'], ['Transport', figures.transport],
-      ['Shown by', shown.title], ['Packets', count(figures.received)], ['Lost', count(figures.lost)],
+      ['Shown by', shown.title],
+      // By the camera's clock, which may be wrong.
+      ['Capture to screen', Math.abs(shown.delay ?? 1e9) < 60_000 ? milliseconds(shown.delay / 1000) : null],
+      ['Packets', count(figures.received)], ['Lost', count(figures.lost)],
       ['Reordered', count(figures.reordered)], ['Repaired', count(figures.repaired)],
       ['Damaged pictures', count(figures.damaged)], ['Reconnected', count(figures.reconnects)],
     ];
@@ -99,6 +102,7 @@ export class Full {
 
   showSets() {
     const sets = this.camera.picture.format?.sets ?? [];
+    element('sets').parentElement.hidden = sets.length === 0;
     element('sets').replaceChildren(...sets.map(({ name, bytes }) => {
       const details = document.createElement('details');
       const summary = document.createElement('summary');

@@ -17,7 +17,7 @@ export class JPEGPlayer {
       this.element.width = image.width;
       this.element.height = image.height;
       this.context.drawImage(image, 0, 0);
-      this.painted({ width: image.width, height: image.height, arrival: picture.arrival });
+      this.painted({ width: image.width, height: image.height, ...picture });
       image.close();
     } finally {
       this.isBusy = false;

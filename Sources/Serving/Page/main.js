@@ -52,9 +52,9 @@ const feed = new Feed({
 const full = new Full(feed);
 
 function setCameras(list) {
-  const ids = new Set(list.map(({ id }) => id));
   for (const [id, camera] of cameras) {
-    if (ids.has(id)) continue;
+    // Another run may have given the number to another camera.
+    if (list.some((entry) => entry.id === id && entry.name === camera.name)) continue;
     camera.picture.setSeen(false);
     if (camera === full.camera) full.show(null);
     observer.unobserve(camera.tile);
@@ -64,12 +64,15 @@ function setCameras(list) {
   }
   for (const entry of list) {
     let camera = cameras.get(entry.id);
-    if (camera) camera.source = entry.source;
-    else {
+    if (camera) {
+      camera.source = entry.source;
+      cameras.delete(entry.id);
+    } else {
       camera = new Camera(entry, feed);
-      cameras.set(entry.id, camera);
       observer.observe(camera.tile);
     }
+    // In the order of the list.
+    cameras.set(entry.id, camera);
     element('tiles').append(camera.tile);
   }
   element('empty').hidden = list.length > 0;
@@ -77,7 +80,7 @@ function setCameras(list) {
 }
 
 function navigate() {
-  const name = decodeURIComponent(location.hash.slice(1));
+  const name = location.hash.slice(1);
   const list = [...cameras.values()];
   const camera = list.find((camera) => camera.name === name) ?? null;
   const former = full.camera;

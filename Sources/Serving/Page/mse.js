@@ -64,7 +64,8 @@ export class MSEPlayer {
     const duration = this.last === null ? USUAL_DURATION : ticks(picture.time) - ticks(this.last);
     this.last = picture.time;
     this.number += 1;
-    this.arrivals.push({ time: ticks(picture.time) / TIMESCALE, arrival: picture.arrival });
+    const { arrival, captured } = picture;
+    this.arrivals.push({ time: ticks(picture.time) / TIMESCALE, arrival, captured });
     if (this.arrivals.length > 300) this.arrivals.shift();
     this.queue.push(fragment(this.number, {
       time: ticks(picture.time), duration: Math.min(duration, 10 * TIMESCALE),
@@ -110,7 +111,7 @@ export class MSEPlayer {
       while (this.arrivals.length > 1 && this.arrivals[1].time <= mediaTime + 0.001) {
         this.arrivals.shift();
       }
-      this.painted({ width, height, arrival: this.arrivals[0]?.arrival });
+      this.painted({ width, height, ...this.arrivals[0] });
       video.requestVideoFrameCallback(note);
     };
     if (video.requestVideoFrameCallback) video.requestVideoFrameCallback(note);

@@ -88,9 +88,10 @@ export class Picture {
     this.player.push(picture);
   }
 
-  note({ width, height, arrival }) {
+  note({ width, height, arrival, captured }) {
     this.count += 1;
     this.paintedAt = performance.now();
+    this.delay = captured ? Date.now() - captured : null;
     if (arrival !== undefined) {
       const latency = this.paintedAt - arrival;
       // The pictures with which a viewer begins are old.
