@@ -14,6 +14,8 @@ let package = Package(
     .library(name: "Outputs", targets: ["Outputs"]),
     .library(name: "Transports", targets: ["Transports"]),
     .library(name: "Receiver", targets: ["Receiver"]),
+    .library(name: "Serving", targets: ["Serving"]),
+    .library(name: "Telemetry", targets: ["Telemetry"]),
     .library(name: "CommandLineTool", targets: ["CommandLineTool"]),
     .library(name: "TransportConformance", targets: ["TransportConformance"]),
     .executable(name: "rtp-recv", targets: ["rtp-recv"]),
@@ -22,6 +24,7 @@ let package = Package(
   dependencies: [
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
     .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
   ],
   targets: [
@@ -111,6 +114,15 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
       ]
     ),
+    // The figures of a receiver for swift-metrics, and as text for Prometheus.
+    .target(
+      name: "Telemetry",
+      dependencies: [
+        "RTPWire", "BlockingIO", "RTPProcessor", "Bitstream", "Defragment", "Reception", "Decode",
+        "Outputs", "Transports", "Receiver",
+        .product(name: "CoreMetrics", package: "swift-metrics"),
+      ]
+    ),
     // For authors of transports: checks every clause of the contract from a test.
     .target(
       name: "TransportConformance",
@@ -120,12 +132,25 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
       ]
     ),
+    // The live page: HTTP, WebSocket, and what a browser needs.
+    .target(
+      name: "Serving",
+      dependencies: [
+        "RTPWire", "BlockingIO", "Bitstream", "Defragment", "Decode", "Outputs", "Receiver",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOWebSocket", package: "swift-nio"),
+      ],
+      resources: [.embedInCode("Page")]
+    ),
     // The command line tool as a library, for programs that extend it.
     .target(
       name: "CommandLineTool",
       dependencies: [
         "RTPWire", "BlockingIO", "CLinux", "RTPProcessor", "Bitstream", "Defragment", "Reception",
-        "Decode", "Outputs", "Transports", "Receiver",
+        "Decode", "Outputs", "Transports", "Receiver", "Serving", "Telemetry",
+        .product(name: "CoreMetrics", package: "swift-metrics"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -209,8 +234,25 @@ let package = Package(
     .testTarget(
       name: "ReceiverTests",
       dependencies: [
-        "Receiver", "Reception", "Transports", "Decode", "Outputs", "BlockingIO", "Bitstream",
-        "Defragment", "RTPProcessor", "RTPWire", "RTPSend", "Impairment", "TestSupport",
+        "Receiver", "Telemetry", "Reception", "Transports", "Decode", "Outputs", "BlockingIO",
+        "Bitstream", "Defragment", "RTPProcessor", "RTPWire", "RTPSend", "Impairment",
+        "TestSupport",
+        .product(name: "CoreMetrics", package: "swift-metrics"),
+      ]
+    ),
+    .testTarget(name: "CommandLineToolTests", dependencies: ["CommandLineTool", "Telemetry"]),
+    .testTarget(
+      name: "TelemetryTests",
+      dependencies: [
+        "Telemetry", .product(name: "CoreMetrics", package: "swift-metrics"),
+      ]
+    ),
+    .testTarget(
+      name: "ServingTests",
+      dependencies: [
+        "Serving", "BlockingIO", "Bitstream", "Defragment", "RTPWire", "TestSupport",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
       ]
     ),
     .testTarget(

@@ -34,6 +34,8 @@ public struct VideoCodec: Sendable, Hashable {
     let decoderTraits: DecoderTraits
     let makeReader: (@Sendable () -> any PictureReading)?
     let makeRecord: (@Sendable ([ByteBuffer]) -> ByteBuffer?)?
+    let codecsParameter: (@Sendable ([ByteBuffer]) -> String?)?
+    let withoutReordering: (@Sendable (ByteBuffer) -> ByteBuffer?)?
     let unitName: (@Sendable (UInt8) -> String?)?
 
     init(
@@ -42,6 +44,8 @@ public struct VideoCodec: Sendable, Hashable {
       decoderTraits: DecoderTraits,
       makeReader: (@Sendable () -> any PictureReading)?,
       makeRecord: (@Sendable ([ByteBuffer]) -> ByteBuffer?)?,
+      codecsParameter: (@Sendable ([ByteBuffer]) -> String?)?,
+      withoutReordering: (@Sendable (ByteBuffer) -> ByteBuffer?)?,
       unitName: (@Sendable (UInt8) -> String?)?
     ) {
       self.name = name
@@ -54,6 +58,8 @@ public struct VideoCodec: Sendable, Hashable {
       self.decoderTraits = decoderTraits
       self.makeReader = makeReader
       self.makeRecord = makeRecord
+      self.codecsParameter = codecsParameter
+      self.withoutReordering = withoutReordering
       self.unitName = unitName
     }
   }
@@ -67,6 +73,8 @@ public struct VideoCodec: Sendable, Hashable {
     decoderTraits: DecoderTraits = [],
     makeReader: (@Sendable () -> any PictureReading)? = nil,
     makeRecord: (@Sendable ([ByteBuffer]) -> ByteBuffer?)? = nil,
+    codecsParameter: (@Sendable ([ByteBuffer]) -> String?)? = nil,
+    withoutReordering: (@Sendable (ByteBuffer) -> ByteBuffer?)? = nil,
     unitName: (@Sendable (UInt8) -> String?)? = nil
   ) {
     declaration = Declaration(
@@ -74,7 +82,7 @@ public struct VideoCodec: Sendable, Hashable {
       otherFileEndings: otherFileEndings, parameterSetTypes: parameterSetTypes,
       accessUnitDelimiterType: accessUnitDelimiterType, accessUnitDelimiter: accessUnitDelimiter,
       decoderTraits: decoderTraits, makeReader: makeReader, makeRecord: makeRecord,
-      unitName: unitName)
+      codecsParameter: codecsParameter, withoutReordering: withoutReordering, unitName: unitName)
   }
 
   /// The name on the command line and the ending of an elementary-stream file: `h264`, `h265`.
@@ -99,6 +107,21 @@ public struct VideoCodec: Sendable, Hashable {
   /// `hvcC`); `nil` where the codec has none, or the sets do not fit in.
   public func configurationRecord(of sets: [ByteBuffer]) -> ByteBuffer? {
     declaration.makeRecord?(sets)
+  }
+
+  /// What names the coding of a stream with `sets`, without start codes, for browsers (RFC 6381
+  /// §3.3): `avc1.640028`; `nil` where the codec has no such name.
+  public func codecsParameter(of sets: [ByteBuffer]) -> String? {
+    declaration.codecsParameter?(sets)
+  }
+
+  /// `set`, a sequence parameter set without a start code, saying that no picture is reordered;
+  /// `nil` if it says so already, is another set, or cannot be read.
+  ///
+  /// Decoders wait for as many pictures as a stream may reorder, and for many where it does not
+  /// say.
+  public func withoutReordering(_ set: ByteBuffer) -> ByteBuffer? {
+    declaration.withoutReordering?(set)
   }
 
   /// The name of NAL units of `type`, for programs: `sps`, `slice_idr`; `type_N` for one without a

@@ -10,6 +10,7 @@ import Transports
 struct Narrator {
   let isVerbose: Bool
   let isQuiet: Bool
+  private let saysAttempts: Bool
   private let isAsking: Bool
   private let isCodecChosen: Bool
   private let countsFrames: Bool
@@ -44,12 +45,14 @@ struct Narrator {
   /// After this many seconds of sound, pictures are not expected any more.
   private static let soundAlone = 2.0
 
-  /// `isAsking` is true if the source is a server that is asked for its stream, `isCodecChosen` if
-  /// the user named the codec, `countsFrames` if a number of frames ends the run,
-  /// `recordsSound` if recordings of pictures take their sound too, and `isSoundAsked` if an output
-  /// is of sound alone; `hints` are those of the source's transport.
+  /// `saysAttempts` is true if each attempt to connect is told, `isAsking` if the source is a
+  /// server that is asked for its stream, `isCodecChosen` if the user named the codec,
+  /// `countsFrames` if a number of frames ends the run, `recordsSound` if recordings of pictures
+  /// take their sound too, and `isSoundAsked` if an output is of sound alone; `hints` are those of
+  /// the source's transport.
   init(
-    isVerbose: Bool, isQuiet: Bool, isAsking: Bool, isCodecChosen: Bool, countsFrames: Bool,
+    isVerbose: Bool, isQuiet: Bool, saysAttempts: Bool, isAsking: Bool, isCodecChosen: Bool,
+    countsFrames: Bool,
     recordsSound: Bool, isSoundAsked: Bool, hints: SourceHints
   ) {
     self.hints = hints
@@ -58,6 +61,7 @@ struct Narrator {
     self.recordsSound = recordsSound
     self.isCodecChosen = isCodecChosen
     self.isVerbose = isVerbose
+    self.saysAttempts = saysAttempts
     self.isAsking = isAsking
     self.isQuiet = isQuiet
   }
@@ -171,11 +175,11 @@ struct Narrator {
 
   /// News about the connection.
   ///
-  /// A cause is told once while it stays the same, each attempt only with `--verbose`.
+  /// A cause is told once while it stays the same.
   private mutating func remarks(on connection: ConnectionStatus) -> [Remark] {
     var remarks: [Remark] = []
     let statistics = connection.statistics
-    if isVerbose, statistics.attempts > attemptsSaid {
+    if saysAttempts, statistics.attempts > attemptsSaid {
       remarks.append("connecting again (attempt \(statistics.attempts))")
     }
     attemptsSaid = statistics.attempts

@@ -372,12 +372,21 @@ struct DisplayOptions: ParsableArguments {
   @Flag(help: "No live status line, even on a terminal.")
   var noProgress = false
 
+  @Flag(
+    help: """
+      Show rates, losses, jitter, NAL units and events on the whole terminal instead; q ends the run.
+      """)
+  var monitor = false
+
   /// Whether a terminal gets a line that is updated.
-  var wantsLine: Bool { !quiet && !noProgress }
+  var wantsLine: Bool { !quiet && !noProgress && !monitor }
 
   func validate() throws {
     guard !quiet || !verbose else {
       throw ValidationError("--quiet and --verbose contradict each other")
+    }
+    guard !quiet || !monitor else {
+      throw ValidationError("--quiet and --monitor contradict each other")
     }
     guard statsSize >= Self.leastStatsSize else {
       throw ValidationError("--stats-size must be at least \(Self.leastStatsSize)")

@@ -8,6 +8,7 @@ import NIOPosix
 import Outputs
 import RTPWire
 import Receiver
+import Serving
 import Transports
 
 struct RTPRecv: AsyncParsableCommand {
@@ -79,6 +80,7 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: OptionSection.recordings.rawValue) var capture: CaptureOptions
   @OptionGroup(title: OptionSection.added.rawValue) var added: DeclaredOptions<AddedSection>
   @OptionGroup(title: "When to stop") var stopping: StoppingOptions
+  @OptionGroup(title: "What is shown") var page: PageOptions
   @OptionGroup(title: "What is shown") var display: DisplayOptions
   @OptionGroup(title: "What is shown") var expectation: ExpectOptions
 
@@ -118,7 +120,8 @@ struct RTPRecv: AsyncParsableCommand {
       ("-o", !outputs.paths.isEmpty), ("--frames", stopping.frames != nil),
       ("--duration", stopping.duration != nil), ("--reconnect", stopping.reconnect),
       ("--stats", display.stats != nil), ("--capture", capture.path != nil),
-      ("--expect", !expectation.texts.isEmpty),
+      ("--expect", !expectation.texts.isEmpty), ("--\(PageOptions.name)", page.address != nil),
+      ("--monitor", display.monitor),
     ]
     guard let option = typed.first(where: { $0.1 })?.0 else { return }
     throw ValidationError("\(option) has no effect with --list, which plays nothing")
@@ -155,18 +158,50 @@ struct RTPRecv: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let status = try await receive { session in
-      TerminationSignals(
-        first: { session.stop() }, again: { session.endAtOnce() },
-        inquiry: { session.sayFigures() })
+    let monitor = try display.monitor ? MonitorScreen(forTerminalOf: nil) : nil
+    let watched = monitor.map { monitor in MonitoredStream("") { monitor.leave() } }
+    let metrics = page.address.map { _ in MetricsPage() }
+    metrics?.keep([PageOptions.onlyCamera])
+    let page = try await beginPage(with: metrics?.routes ?? Routes())
+    let camera = page?.live.camera(PageOptions.onlyCamera, source: sourceOnPage)
+    let status = try await receive(showingOn: camera, watched: watched) { session in
+      metrics?.begin(session, of: PageOptions.onlyCamera)
+      let stop: @Sendable () -> Void = {
+        monitor?.leave()
+        session.stop()
+      }
+      monitor?.keep([watched].compactMap(\.self))
+      monitor?.begin(refreshing: { await session.tellMonitor() }, quit: stop)
+      return TerminationSignals(
+        first: stop, again: { session.endAtOnce() }, inquiry: { session.sayFigures() })
     }
+    await page?.stop()
     if status != .done { throw status.code }
+  }
+
+  /// Serves the page, if one is wanted, once it is known that the options go together.
+  private func beginPage(with routes: Routes) async throws -> Page? {
+    guard let address = page.address else { return nil }
+    try check()
+    do throws(CannotWrite) {
+      return try await Page(at: address, showing: LivePage(), routes: routes)
+    } catch {
+      StandardError.say(.error("\(error)"))
+      throw ExitStatus.outputFailed.code
+    }
   }
 
   /// What is received.
   private var sourceArgument: SourceArgument {
     SourceArgument(
       CommandLineSecrets.taken.original(of: source), transports: CommandLineTool.current.transports)
+  }
+
+  /// The source without any login.
+  var sourceOnPage: String {
+    let transports = CommandLineTool.current.transports
+    let bare = SourceArgument(source, transports: transports).bare
+    return SourceArgument(bare, transports: transports).shown
   }
 
   /// Throws if the options do not go together, as far as that is known before anything is opened.
@@ -214,8 +249,12 @@ struct RTPRecv: AsyncParsableCommand {
   /// Receives to the end, and returns how that went; `begun` gets the session, and what it returns
   /// is kept until then.
   ///
+  /// The page shows it as `camera`, the monitor as `watched`.
+  ///
   /// - Throws: that the options do not go together.
-  func receive(begun: (Session) -> AnyObject?) async throws -> ExitStatus {
+  func receive(
+    showingOn camera: LiveCamera?, watched: MonitoredStream?, begun: (Session) -> AnyObject?
+  ) async throws -> ExitStatus {
     let argument = sourceArgument
     do {
       try check()
@@ -225,7 +264,9 @@ struct RTPRecv: AsyncParsableCommand {
         try await list(argument, described: described, as: form)
         return .done
       }
-      let session = try Session(command: self, source: argument, described: described)
+      let session = try Session(
+        command: self, source: argument, described: described, camera: camera,
+        watched: watched)
       let keeper = begun(session)
       defer { withExtendedLifetime(keeper) {} }
       return await session.run()
@@ -264,7 +305,7 @@ struct RTPRecv: AsyncParsableCommand {
   ///
   /// - Throws: why the options cannot be used.
   func transportOptions(
-    for source: SourceArgument, described: SessionDescription?
+    for source: SourceArgument, described: SessionDescription?, isShown: Bool = false
   ) throws -> TransportOptions {
     var options = try declaredOptions()
     // With --reconnect, --timeout covers all connections together.
@@ -284,7 +325,9 @@ struct RTPRecv: AsyncParsableCommand {
     }
     // Outputs of pictures alone have no use for sound by itself.
     let requests = try outputs.requests()
-    if requests.isEmpty || requests.contains(where: { $0.format.inputs.contains(.sound) }) {
+    if isShown || requests.isEmpty
+      || requests.contains(where: { $0.format.inputs.contains(.sound) })
+    {
       options.media.soundEncodings = Set(
         CommandLineTool.current.formats.soundFormats.flatMap { $0.encodingNames })
     }

@@ -9,6 +9,7 @@ import Outputs
 import RTPWire
 import Receiver
 import Reception
+import Serving
 import Synchronization
 import Transports
 
@@ -29,6 +30,13 @@ final class Session: Sendable {
   private let receiver: Receiver
   private let capture: CaptureFile?
   private let writer: StatisticsWriter?
+  /// What it is on the page.
+  private let camera: LiveCamera?
+  /// What the page was shown last.
+  private let shown = Mutex(ShownFigures())
+  /// What the monitor knows of it.
+  private let watched: MonitoredStream?
+  private let started = Mutex<ContinuousClock.Instant?>(nil)
   /// Whether a second signal ends the process at once.
   private let isForced = Mutex(false)
   /// The counters of the last line of statistics.
@@ -53,11 +61,17 @@ final class Session: Sendable {
   /// The same where nothing happens: some counters tell nobody.
   private static let longestPause: Duration = .seconds(30)
 
-  /// Prepares the run; `described` is the session description of `source` that was given, if any.
-  init(command: RTPRecv, source: SourceArgument, described: SessionDescription?) throws {
+  /// Prepares the run; `described` is the session description of `source` that was given, if any,
+  /// `camera` shows it on the page, and `watched` in the monitor.
+  init(
+    command: RTPRecv, source: SourceArgument, described: SessionDescription?,
+    camera: LiveCamera?, watched: MonitoredStream?
+  ) throws {
     self.command = command
+    (self.camera, self.watched) = (camera, watched)
     self.source = source
-    var transportOptions = try command.transportOptions(for: source, described: described)
+    var transportOptions = try command.transportOptions(
+      for: source, described: described, isShown: camera != nil)
     let playoutRate = command.playout.takeRate(from: &transportOptions)
     let options = transportOptions
     hints = SourceHints(
@@ -111,17 +125,24 @@ final class Session: Sendable {
     }
     if command.stopping.reconnect { configuration.reconnection = Reconnection() }
     configuration.reportsSamples = command.outputs.frameHashes
-    let showsProgress = StatusLine(isWanted: command.display.wantsLine).isEnabled
+    let showsProgress =
+      watched != nil || StatusLine(isWanted: command.display.wantsLine).isEnabled
+    if let watched { configuration.watchAccessUnit = { watched.take($0) } }
     let isMeasured = capture != nil || command.display.stats != nil || !rules.isEmpty
     // Nobody waits for what a file gets, and nobody sees how it arrived.
     gathers =
       !showsProgress && !isMeasured && !outputs.isEmpty
       && outputs.allSatisfy(\.isForLater)
     if gathers { configuration.gatheringTime = Self.gatheringTime }
+    configuration.onlooker = camera.map { camera in
+      Receiver.Configuration.Onlooker(
+        onAccessUnit: { camera.take($0) }, onSound: { camera.take($0) })
+    }
     receiver = try Receiver(configuration: configuration, transport: makeTransport)
     writer = try command.display.stats.map {
       try StatisticsWriter($0, limit: command.display.statsSize)
     }
+    watched?.begin(source.shown, decodes: decodes)
   }
 
   /// Ends the run in order; from any thread.
@@ -134,6 +155,22 @@ final class Session: Sendable {
     }
   }
 
+  /// Its figures so far, and after its end.
+  var status: Receiver.Status { get async { await receiver.status() } }
+
+  /// Where its files are, with the formats of the outputs that write them.
+  var folders: [(format: String, folder: String)] {
+    outputs.compactMap { output in
+      output.target.folder.map { (output.format.name, $0) }
+    }
+  }
+
+  /// Tells the monitor where it stands.
+  func tellMonitor() async {
+    guard let watched, let started = started.withLock(\.self) else { return }
+    watched.note(await receiver.status(), at: started.duration(to: .now))
+  }
+
   /// Whether the source is connected.
   var isConnected: Bool {
     get async { await receiver.status().connection.isOpen }
@@ -142,12 +179,20 @@ final class Session: Sendable {
   /// Receives to the end, prints the result, and returns the exit status.
   func run() async -> ExitStatus {
     let started = ContinuousClock.now
+    self.started.withLock { $0 = started }
+    camera?.begin(
+      ask: { [self] in
+        let status = await receiver.status()
+        return shown.withLock { $0.figures(of: status, at: started.duration(to: .now)) }
+      }, attention: { [receiver] in receiver.attend($0) })
+    defer { camera?.end() }
     let report = await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.showProgress(since: started) }
       let report = await receiver.run()
       group.cancelAll()
       return report
     }
+    watched?.end()
     // What ends the process says why.
     if isForced.withLock(\.self) { await Self.waitForExit() }
     let captured = await capture?.finish()
@@ -174,7 +219,10 @@ final class Session: Sendable {
       let name = output.name == "-" ? "standard output" : output.name
       for note in output.notes { StandardError.say("\(name): \(note.words)") }
     }
-    if let complaint = verdict.complaint { StandardError.say(.error(complaint)) }
+    if let complaint = verdict.complaint {
+      StandardError.say(.error(complaint))
+      camera?.note(complaint, isWarning: true)
+    }
     if let remark = verdict.remark, !command.display.quiet { StandardError.say(remark) }
     var status = verdict.status
     if let complaint = captured?.complaint(about: command.capture.path ?? "") {
@@ -191,7 +239,8 @@ final class Session: Sendable {
 
   /// Whether frames come out, and not access units alone.
   private var decodes: Bool {
-    outputs.isEmpty || outputs.contains { $0.format.inputs.needDecoding }
+    // The page is not decoded here.
+    outputs.isEmpty && camera == nil || outputs.contains { $0.format.inputs.needDecoding }
   }
 
   /// Says what of `expectations` does not hold, prints the result unless the statistics have it,
@@ -253,22 +302,27 @@ final class Session: Sendable {
     let display = command.display
     var line = StatusLine(isWanted: display.wantsLine)
     // Nobody is told anything.
-    if display.quiet, !line.isEnabled, writer == nil { return }
-    var narrator = Narrator(
-      isVerbose: display.verbose, isQuiet: display.quiet, isAsking: !isPassive,
-      isCodecChosen: command.media.codec != "auto", countsFrames: command.stopping.frames != nil,
-      recordsSound: outputs.contains {
-        $0.format.inputs.contains(.sound) && $0.format.inputs != .sound
-      }, isSoundAsked: outputs.contains { $0.format.inputs == .sound }, hints: hints)
+    if display.quiet, !line.isEnabled, writer == nil, camera == nil { return }
+    var narrator = narrator(isVerbose: display.verbose, isQuiet: display.quiet)
+    var pageNarrator = camera.map { _ in
+      self.narrator(isVerbose: true, isQuiet: false, isForPage: true)
+    }
+    func tell(_ status: Receiver.Status) {
+      for remark in narrator.remarks(on: status) { line.say(remark) }
+      for remark in pageNarrator?.remarks(on: status) ?? [] {
+        camera?.note(remark.words, isWarning: remark.isWarning)
+      }
+    }
     var rates = Rates()
     var nextStatistics = Self.statisticsInterval
     while !Task.isCancelled {
       let status = await receiver.status()
       let elapsed = started.duration(to: .now)
-      for remark in narrator.remarks(on: status) { line.say(remark) }
+      tell(status)
       if line.isEnabled {
         rates.note(status, at: elapsed)
-        line.show(Summary.live(status, rates: rates, outputs: outputs, hints: hints))
+        line.show(
+          Summary.live(status, rates: rates, outputs: outputs, decodes: decodes, hints: hints))
       }
       if writer != nil, elapsed >= nextStatistics {
         write(status, elapsed: elapsed)
@@ -287,8 +341,19 @@ final class Session: Sendable {
       await receiver.waitForActivity(notBefore: min(pause, shortest), atMost: pause)
     }
     // News since the last round.
-    for remark in narrator.remarks(on: await receiver.status()) { line.say(remark) }
+    tell(await receiver.status())
     line.clear()
+  }
+
+  private func narrator(isVerbose: Bool, isQuiet: Bool, isForPage: Bool = false) -> Narrator {
+    Narrator(
+      isVerbose: isVerbose, isQuiet: isQuiet,
+      // The page keeps what it is told.
+      saysAttempts: isVerbose && !isForPage, isAsking: !isPassive,
+      isCodecChosen: command.media.codec != "auto", countsFrames: command.stopping.frames != nil,
+      recordsSound: outputs.contains {
+        $0.format.inputs.contains(.sound) && $0.format.inputs != .sound
+      }, isSoundAsked: outputs.contains { $0.format.inputs == .sound }, hints: hints)
   }
 }
 

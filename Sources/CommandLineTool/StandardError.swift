@@ -1,5 +1,6 @@
 import BlockingIO
 import Glibc
+import Synchronization
 
 /// Messages for the user: lines on standard error that begin with the program's name, and with that
 /// of the camera where there are many.
@@ -8,7 +9,19 @@ enum StandardError {
   /// The camera of a fleet that speaks.
   @TaskLocal static var speaker: String?
 
+  /// Who is told instead while something else is on the terminal.
+  private static let diversion = Mutex<(@Sendable (_ speaker: String?, Remark) -> Void)?>(nil)
+
+  /// Has `listener` told what would be on the terminal, until it is `nil`.
+  static func divert(_ listener: (@Sendable (_ speaker: String?, Remark) -> Void)?) {
+    diversion.withLock { $0 = listener }
+  }
+
   static func say(_ remark: Remark) {
+    if let listener = diversion.withLock(\.self) {
+      listener(speaker, remark)
+      if isatty(STDERR_FILENO) == 1 { return }
+    }
     let level = isJournal ? "<\(remark.level.rawValue)>" : ""
     let name = speaker.map { "\($0): " } ?? ""
     write("\(level)rtp-recv: \(name)\(remark.text)\n")

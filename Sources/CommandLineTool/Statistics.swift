@@ -113,8 +113,7 @@ enum Statistics {
   private static func connection(_ status: ConnectionStatus) -> JSONLine {
     var object = JSONLine()
     let statistics = status.statistics
-    object.add("attempts", statistics.attempts)
-    object.add("reconnects", statistics.recoveries)
+    object.add(countersOf: statistics)
     object.add("missed_s", statistics.withoutMedia.seconds)
     object.add(
       "gaps",

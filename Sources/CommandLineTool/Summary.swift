@@ -10,9 +10,11 @@ import Transports
 
 /// The receiver's status in words: while it runs, and at the end.
 enum Summary {
-  /// The fields of a terminal's live line; `outputs` are those that were asked for.
+  /// The fields of a terminal's live line; `outputs` are those that were asked for, and `decodes`
+  /// says whether frames come out.
   static func live(
-    _ status: Receiver.Status, rates: Rates, outputs: [OutputRequest], hints: SourceHints
+    _ status: Receiver.Status, rates: Rates, outputs: [OutputRequest], decodes: Bool,
+    hints: SourceHints
   ) -> [LiveField] {
     if case .waiting(let rest) = status.connection.phase {
       let seconds = max(0, rest.seconds).rounded(.up).formatted(digits: 0)
@@ -32,7 +34,6 @@ enum Summary {
     }
     let reception = stream.reception
     let delivery = status.delivery
-    let decodes = outputs.isEmpty || outputs.contains { $0.format.inputs.needDecoding }
     var fields: [LiveField] = []
     if let format = stream.format {
       fields.append(LiveField(text: "\(format.width)x\(format.height)", importance: 3))

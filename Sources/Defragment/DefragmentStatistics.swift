@@ -48,22 +48,45 @@ public struct DefragmentStatistics: Counted, Hashable {
   }
 
   public static let counters: [Counter<DefragmentStatistics>] = [
-    Counter("packets", .packets, \.packets),
-    Counter("units", .units, \.units),
-    Counter("access_units", .accessUnits, \.accessUnits),
-    Counter("empty_payloads", .payloads, \.emptyPayloads),
-    Counter("reserved_types", .payloads, \.reservedTypes),
-    Counter("malformed_payloads", .payloads, \.malformedPayloads),
-    Counter("empty_entries", .units, \.emptyEntries),
-    Counter("orphan_fragments", .payloads, \.orphanFragments),
-    Counter("cut_units", .units, \.cutUnits),
-    Counter("oversized_units", .units, \.oversizedUnits),
-    Counter("excess_units", .units, \.excessUnits),
-    Counter("embedded_units", .units, \.embeddedUnits),
-    Counter("misplaced_markers", .packets, \.misplacedMarkers),
-    Counter("malformed_parameter_sets", .units, \.malformedParameterSets),
-    Counter("late_units", .units, \.lateUnits),
-    Counter("left_out", .accessUnits, \.leftOut),
-    Counter("unmarked_ends", .units, \.unmarkedEnds),
+    Counter("packets", .packets, \.packets, metric: .payloadPackets),
+    Counter(
+      "units", .units, \.units, metric: Metric("nal_units", "NAL units handed on, whole or cut.")),
+    Counter(
+      "access_units", .accessUnits, \.accessUnits,
+      metric: Metric("access_units_assembled", "Access units put together from packets.")),
+    Counter("empty_payloads", .payloads, \.emptyPayloads, metric: .payloadFault("empty_payloads")),
+    Counter("reserved_types", .payloads, \.reservedTypes, metric: .payloadFault("reserved_types")),
+    Counter(
+      "malformed_payloads", .payloads, \.malformedPayloads,
+      metric: .payloadFault("malformed_payloads")),
+    Counter("empty_entries", .units, \.emptyEntries, metric: .payloadFault("empty_entries")),
+    Counter(
+      "orphan_fragments", .payloads, \.orphanFragments, metric: .payloadFault("orphan_fragments")),
+    Counter("cut_units", .units, \.cutUnits, metric: .payloadFault("cut_units")),
+    Counter("oversized_units", .units, \.oversizedUnits, metric: .payloadFault("oversized_units")),
+    Counter("excess_units", .units, \.excessUnits, metric: .payloadFault("excess_units")),
+    Counter("embedded_units", .units, \.embeddedUnits, metric: .payloadFault("embedded_units")),
+    Counter(
+      "misplaced_markers", .packets, \.misplacedMarkers, metric: .payloadFault("misplaced_markers")),
+    Counter(
+      "malformed_parameter_sets", .units, \.malformedParameterSets,
+      metric: .payloadFault("malformed_parameter_sets")),
+    Counter("late_units", .units, \.lateUnits, metric: .payloadFault("late_units")),
+    Counter(
+      "left_out", .accessUnits, \.leftOut,
+      metric: Metric(
+        "access_units_left_out", "Access units in progress when this side left the stream.")),
+    Counter("unmarked_ends", .units, \.unmarkedEnds, metric: .payloadFault("unmarked_ends")),
   ]
+}
+
+extension Metric {
+  static let payloadPackets = Metric(
+    "payload_packets", "Packets in order whose payloads were taken apart.")
+
+  /// What is wrong with payloads and what they hold.
+  static func payloadFault(_ fault: String) -> Metric {
+    Metric("payload_faults", "Payloads and units that are not as they should be, by fault.")
+      .labelled("fault", fault)
+  }
 }

@@ -24,12 +24,24 @@ public struct OutputCounters: Counted, Hashable {
   public init() {}
 
   public static let counters: [Counter<OutputCounters>] = [
-    Counter("offered", .units, \.offered, .incoming),
-    Counter("written", .units, \.written, .outcome),
-    Counter("dropped", .units, \.dropped, .outcome),
-    Counter("skipped", .units, \.skipped, .outcome),
-    Counter("discarded", .units, \.discarded, .outcome),
-    Counter("bytes", .bytes, \.bytes),
+    Counter(
+      "offered", .units, \.offered, .incoming,
+      metric: Metric(
+        "output_items_offered", "Frames, access units or other items that an output was given.")),
+    Counter(
+      "written", .units, \.written, .outcome,
+      metric: Metric("output_items_written", "Items that the output wrote whole.")),
+    Counter(
+      "dropped", .units, \.dropped, .outcome,
+      metric: Metric("output_items_dropped", "Items dropped because the output was too slow.")),
+    Counter(
+      "skipped", .units, \.skipped, .outcome,
+      metric: Metric("output_items_skipped", "Items that become nothing, as intended.")),
+    Counter(
+      "discarded", .units, \.discarded, .outcome,
+      metric: Metric("output_items_discarded", "Items that came after the end of the output.")),
+    Counter(
+      "bytes", .bytes, \.bytes, metric: Metric("output_bytes", "Bytes that the output wrote.")),
   ]
 }
 
@@ -74,6 +86,9 @@ final class OutputAccount: Sendable {
 
   /// When the write began that is going on; `nil` while nothing is written.
   var busySince: Instant? { state.withLock { $0.busySince } }
+
+  /// Whether an error ended the output.
+  var hasFailed: Bool { state.withLock { $0.error != nil } }
 
   func noteBusy(since time: Instant?) { state.withLock { $0.busySince = time } }
 

@@ -1,3 +1,5 @@
+public import RTPWire
+
 /// Where the items of one output go: files and pipes, or something that the output makes itself.
 ///
 /// All calls come from the output's thread, in this order: ``open(whenReaderIsLate:)``, any number
@@ -74,9 +76,15 @@ public struct OutputFigure: Sendable, Hashable {
   /// In lower case with underscores, as programs read it.
   public let name: String
   public let value: UInt64
+  /// What it is called in metrics, if it is one.
+  public let metric: Metric?
+  /// Whether it only grows.
+  public let isTotal: Bool
 
-  public init(_ name: String, _ value: UInt64) {
+  public init(_ name: String, _ value: UInt64, metric: Metric? = nil, isTotal: Bool = false) {
     self.name = name
     self.value = value
+    self.metric = metric
+    self.isTotal = isTotal
   }
 }

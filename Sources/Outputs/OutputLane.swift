@@ -116,6 +116,9 @@ public final class OutputLane: Sendable {
   /// What only this kind of output counts; callable from any thread.
   public var figures: [OutputFigure] { account.figures }
 
+  /// Whether an error ended it; callable from any thread.
+  public var hasFailed: Bool { account.hasFailed }
+
   /// What happened to the files; callable from any thread.
   public var events: OutputEvents { account.events }
 

@@ -19,6 +19,15 @@ public enum OutputTarget: Sendable, Hashable {
   /// `nil` for a descriptor.
   var path: String? { if case .path(let path) = self { path } else { nil } }
 
+  /// The folder of a file; `nil` where no disk is written.
+  public var folder: String? {
+    guard case .path(let path) = self, isFile else { return nil }
+    // Folders named by the time are made later.
+    let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+    let folder = parts.prefix { !$0.contains("%") }.joined(separator: "/")
+    return folder.isEmpty ? (path.hasPrefix("/") ? "/" : ".") : folder
+  }
+
   /// Whether it is a regular file, or one that is still to be made.
   public var isFile: Bool {
     var status = stat()

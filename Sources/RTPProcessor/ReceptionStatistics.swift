@@ -67,30 +67,70 @@ public struct ReceptionStatistics: Counted, Hashable {
   private var jitterClockRate: UInt32 = 0
 
   public static let counters: [Counter<ReceptionStatistics>] = [
-    Counter("received", .datagrams, \.received, .incoming),
-    Counter("received_bytes", .bytes, \.receivedBytes),
-    Counter("recovered", .packets, \.recovered, .incoming),
-    Counter("repaired", .packets, \.repaired),
-    Counter("delivered", .packets, \.delivered, .outcome),
-    Counter("correction", .packets, \.correction, .outcome),
-    Counter("unneeded", .packets, \.unneeded),
-    Counter("retransmission", .packets, \.retransmission, .outcome),
-    Counter("held", .packets, \.held, .outcome, total: .latest),
-    Counter("lost", .packets, \.lost),
-    Counter("left_out_by_sender", .packets, \.leftOut),
-    Counter("loss_events", .times, \.lossEvents),
-    Counter("reordered", .packets, \.reordered),
-    Counter("greatest_reorder_depth", .packets, \.greatestReorderDepth, total: .greatest),
-    Counter("duplicate", .packets, \.duplicate, .outcome),
-    Counter("late", .packets, \.late, .outcome),
-    Counter("foreign_source", .packets, \.foreignSource, .outcome),
-    Counter("ignored_payload_type", .packets, \.ignoredPayloadType, .outcome),
-    Counter("unconfirmed", .packets, \.unconfirmed, .outcome),
-    Counter("malformed", .datagrams, \.malformed, .outcome),
-    Counter("control", .packets, \.control, .outcome),
-    Counter("malformed_control", .packets, \.malformedControl, .outcome),
-    Counter("source_changes", .times, \.sourceChanges),
-    Counter("sequence_restarts", .times, \.sequenceRestarts),
+    Counter(
+      "received", .datagrams, \.received, .incoming,
+      metric: Metric("received_packets", "Packets of the medium that came, of every kind.")),
+    Counter(
+      "received_bytes", .bytes, \.receivedBytes,
+      metric: Metric(
+        "received_bytes", "Bytes of these packets, without the headers of what carried them.")),
+    Counter(
+      "recovered", .packets, \.recovered, .incoming,
+      metric: Metric(
+        "packets_put_back",
+        "Packets that were rebuilt or taken from retransmissions, useful or not.")),
+    Counter(
+      "repaired", .packets, \.repaired,
+      metric: Metric(
+        "packets_repaired", "Packets that filled a gap because they were sent again or rebuilt.")),
+    Counter(
+      "delivered", .packets, \.delivered, .outcome,
+      metric: Metric("packets_delivered", "Packets handed on in order.")),
+    Counter("correction", .packets, \.correction, .outcome, metric: .beside("correction")),
+    Counter(
+      "unneeded", .packets, \.unneeded,
+      metric: Metric(
+        "packets_unneeded", "Gaps that a lost correction packet left: no media is missing.")),
+    Counter(
+      "retransmission", .packets, \.retransmission, .outcome, metric: .beside("retransmission")),
+    Counter(
+      "held", .packets, \.held, .outcome, total: .latest,
+      metric: Metric("packets_held", "Packets that wait now: after a gap, or on probation.")),
+    Counter(
+      "lost", .packets, \.lost,
+      metric: Metric(
+        "packets_lost", "Packets given up: they did not come within the reorder window.")),
+    Counter(
+      "left_out_by_sender", .packets, \.leftOut,
+      metric: Metric(
+        "packets_never_sent",
+        "Of the lost packets, those that the sender never sent, by its reports.")),
+    Counter(
+      "loss_events", .times, \.lossEvents,
+      metric: Metric("loss_events", "Times that one or more packets in a row were given up.")),
+    Counter("reordered", .packets, \.reordered, metric: .recovered(by: "reorder")),
+    Counter(
+      "greatest_reorder_depth", .packets, \.greatestReorderDepth, total: .greatest,
+      metric: Metric("greatest_reorder_depth_packets", "The most packets that overtook one.")),
+    Counter("duplicate", .packets, \.duplicate, .outcome, metric: .dropped("duplicate")),
+    Counter("late", .packets, \.late, .outcome, metric: .dropped("late")),
+    Counter(
+      "foreign_source", .packets, \.foreignSource, .outcome, metric: .dropped("foreign_source")),
+    Counter(
+      "ignored_payload_type", .packets, \.ignoredPayloadType, .outcome,
+      metric: .dropped("ignored_payload_type")),
+    Counter("unconfirmed", .packets, \.unconfirmed, .outcome, metric: .dropped("unconfirmed")),
+    Counter("malformed", .datagrams, \.malformed, .outcome, metric: .dropped("malformed")),
+    Counter("control", .packets, \.control, .outcome, metric: .beside("control")),
+    Counter(
+      "malformed_control", .packets, \.malformedControl, .outcome,
+      metric: .dropped("malformed_control")),
+    Counter(
+      "source_changes", .times, \.sourceChanges,
+      metric: Metric("source_changes", "Times that the stream went on under another SSRC.")),
+    Counter(
+      "sequence_restarts", .times, \.sequenceRestarts,
+      metric: Metric("sequence_restarts", "Times that the source began to number anew.")),
   ]
 
   /// The interarrival jitter of RFC 3550 §6.4.1, in clock ticks.
@@ -161,5 +201,22 @@ extension Instant {
   func ticks(at rate: UInt32) -> Int64 {
     let (seconds, nanoseconds) = self.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
     return seconds &* Int64(rate) &+ nanoseconds &* Int64(rate) / 1_000_000_000
+  }
+}
+
+extension Metric {
+  fileprivate static func dropped(_ reason: String) -> Metric {
+    Metric("packets_dropped", "Packets that came and were not used, by reason.")
+      .labelled("reason", reason)
+  }
+
+  fileprivate static func beside(_ kind: String) -> Metric {
+    Metric("packets_beside_media", "Packets that came and hold no media of their own, by kind.")
+      .labelled("kind", kind)
+  }
+
+  static func recovered(by means: String) -> Metric {
+    Metric("packets_recovered", "Packets that were missing at first and came after all, by means.")
+      .labelled("by", means)
   }
 }

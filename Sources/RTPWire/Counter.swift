@@ -1,6 +1,7 @@
 /// One counter of a statistics struct: its name, what it counts, and where it is stored.
 ///
-/// Sums over connections, the statistics as JSON, and balances are derived from tables of these.
+/// Sums over connections, the statistics as JSON, metrics, and balances are derived from tables of
+/// these.
 public struct Counter<Statistics>: Sendable {
   /// What is counted.
   public enum Unit: Sendable, Hashable {
@@ -31,11 +32,14 @@ public struct Counter<Statistics>: Sendable {
   /// `nil` for what is counted in another counter too.
   public let side: Side?
   public let total: Total
+  /// What it is called in metrics; `nil` for the sum of counters that are there.
+  public let metric: Metric?
 
   public init(
     _ name: String, _ unit: Unit, _ path: any WritableKeyPath<Statistics, UInt64> & Sendable,
-    _ side: Side? = nil, total: Total = .sum
+    _ side: Side? = nil, total: Total = .sum, metric: Metric? = nil
   ) {
+    self.metric = metric
     self.name = name
     self.unit = unit
     self.path = path

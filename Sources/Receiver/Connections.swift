@@ -33,6 +33,8 @@ final class Connections: Sendable {
     var retryAt: Instant?
     var isOpen = false
     var isStopped = false
+    /// Whether somebody waits for what comes.
+    var isAttended = false
   }
 
   private let configuration: Receiver.Configuration
@@ -88,6 +90,15 @@ final class Connections: Sendable {
     }
     events.continuation.yield(.runEnded(.stopped))
     connection.hurry()
+  }
+
+  /// Says whether somebody waits for what comes, from any thread.
+  func attend(_ isAttended: Bool) {
+    let connection = state.withLock { state in
+      state.isAttended = isAttended
+      return state.connection
+    }
+    connection.attend(isAttended)
   }
 
   /// Returns as ``Activity/wait(notBefore:atMost:on:)`` does, when anything has happened on a
@@ -174,14 +185,15 @@ final class Connections: Sendable {
       randomness: SystemRandomNumberGenerator(), at: .now)
     let driver = StreamDriver(
       reception, number: connection.number + 1, on: transport, in: surroundings)
-    let isStopped = state.withLock { state in
+    let (isStopped, isAttended) = state.withLock { state in
       state.formerCounters = counters
       state.connection = driver
       state.outages.noteAttempt()
       state.retryAt = nil
-      return state.isStopped
+      return (state.isStopped, state.isAttended)
     }
     if isStopped { driver.hurry() }
+    if isAttended { driver.attend(true) }
     driver.open()
     surroundings.activity.alert()
   }
@@ -192,7 +204,9 @@ final class Connections: Sendable {
     because reason: EndReason
   ) {
     state.withLock { state in
-      state.outages.connectionEnded(because: reason, lastMedia: remains.reception.lastMediaOfRun)
+      state.outages.connectionEnded(
+        because: reason, fault: reason.fault(given: configuration.stream.media),
+        lastMedia: remains.reception.lastMediaOfRun)
       state.failure = reason
       state.isOpen = false
       state.retryAt = time

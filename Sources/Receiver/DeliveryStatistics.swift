@@ -53,19 +53,37 @@ public struct DeliveryStatistics: Counted, Hashable {
   /// The access units that the decoder is done with.
   var decodedUnits: UInt64 { frames &+ failures.values.reduce(0, &+) }
   private var lastSound: Instant?
-  private var latencySum = 0.0
+  /// The sum of the latencies of all frames, in nanoseconds, where they are measured.
+  public private(set) var latencySum = 0.0
   private var latencies = 0
 
   public static let counters: [Counter<DeliveryStatistics>] = [
-    Counter("access_units", .accessUnits, \.accessUnits),
-    Counter("damaged_access_units", .accessUnits, \.damagedAccessUnits),
-    Counter("before_key_picture", .accessUnits, \.beforeKeyPicture),
+    Counter(
+      "access_units", .accessUnits, \.accessUnits,
+      metric: Metric("access_units", "Access units handed on, damaged ones included.")),
+    Counter(
+      "damaged_access_units", .accessUnits, \.damagedAccessUnits,
+      metric: Metric("access_units_damaged", "Access units in which something is missing.")),
+    Counter(
+      "before_key_picture", .accessUnits, \.beforeKeyPicture,
+      metric: .accessUnitsDropped("before_key_picture")),
     Counter("frames", .frames, \.frames),
-    Counter("surplus", .frames, \.surplus),
-    Counter("dropped_before_decoder", .accessUnits, \.droppedBeforeDecoder),
-    Counter("dropped_before_loops", .units, \.droppedBeforeLoops),
-    Counter("skipped_after_reconnecting", .accessUnits, \.skippedAfterReconnecting),
-    Counter("sound_units", .units, \.soundUnits),
+    Counter(
+      "surplus", .frames, \.surplus,
+      metric: Metric("frames_surplus", "Frames left out for a constant rate.")),
+    Counter(
+      "dropped_before_decoder", .accessUnits, \.droppedBeforeDecoder,
+      metric: .accessUnitsDropped("before_decoder")),
+    Counter(
+      "dropped_before_loops", .units, \.droppedBeforeLoops,
+      metric: Metric(
+        "units_dropped_before_loops", "Units that a loop of the program had no room for.")),
+    Counter(
+      "skipped_after_reconnecting", .accessUnits, \.skippedAfterReconnecting,
+      metric: .accessUnitsDropped("after_reconnecting")),
+    Counter(
+      "sound_units", .units, \.soundUnits,
+      metric: Metric("sound_units", "Units of sound handed on.")),
   ]
 
   mutating func note(_ reason: DecodeFailure.Reason) {
@@ -93,5 +111,12 @@ public struct DeliveryStatistics: Counted, Hashable {
     greatestLatency = max(greatestLatency, new)
     latencySum += Double(new)
     latencies += 1
+  }
+}
+
+extension Metric {
+  fileprivate static func accessUnitsDropped(_ reason: String) -> Metric {
+    Metric("access_units_dropped", "Access units that came and were not used, by reason.")
+      .labelled("reason", reason)
   }
 }

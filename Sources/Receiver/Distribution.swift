@@ -103,6 +103,8 @@ final class Distribution: Sendable {
     let (share, takers) = state.withLock { ($0.allotment.take(unit), $0.unitTakers) }
     guard let share else { return true }
     configuration.onAccessUnit?(unit)
+    configuration.watchAccessUnit?(unit)
+    configuration.onlooker?.onAccessUnit(unit)
     offer(unit, to: takers)
     // A lane that drops counts its drops; receiving waits for none of them.
     if share.isForOutputs {
@@ -119,6 +121,7 @@ final class Distribution: Sendable {
     guard let takers else { return }
     let ticket = playout?.note(unit, at: .now)
     configuration.onSound?(unit)
+    configuration.onlooker?.onSound(unit)
     offer(unit, to: takers)
     for output in outputs { output.lane.write(unit, at: ticket) }
   }
@@ -129,10 +132,8 @@ final class Distribution: Sendable {
     }
   }
 
-  /// From now on, what comes in one read is written together, once that is over.
-  func gather() { setGathers(true) }
-
-  private func setGathers(_ gathers: Bool) {
+  /// From now on, what comes in one read is written together once that is over, or at once.
+  func gather(_ gathers: Bool) {
     let isChange = state.withLock { state in
       defer { state.gathers = gathers }
       return state.gathers != gathers
@@ -195,7 +196,7 @@ final class Distribution: Sendable {
       state.allotment.connectionEnded()
       return state.decoder
     }
-    setGathers(false)
+    gather(false)
     for output in outputs where !output.format.inputs.needDecoding { output.lane.interrupt() }
     let framesEnd: @Sendable () -> Void = { [outputs] in
       for output in outputs where output.format.inputs.needDecoding { output.lane.interrupt() }

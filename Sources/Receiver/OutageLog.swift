@@ -1,16 +1,28 @@
-import RTPWire
+public import RTPWire
 public import Reception
+public import Transports
 
 /// What a run missed between its connections, in totals since the start.
-public struct ReconnectionStatistics: Sendable {
+public struct ReconnectionStatistics: Counted {
   /// Connection attempts after the first.
   public internal(set) var attempts: UInt64 = 0
   /// Times that media returned after an outage.
   public internal(set) var recoveries: UInt64 = 0
+  /// Connections that ended or could not be opened, by what that says of the next attempt.
+  public internal(set) var failures: [ConnectionFault.Kind: UInt64] = [:]
   /// The total length of all outages.
   public internal(set) var withoutMedia: Duration = .zero
   /// The latest outages, at most 64, including the current one.
   public internal(set) var outages: [Outage] = []
+
+  public static let counters: [Counter<ReconnectionStatistics>] = [
+    Counter(
+      "attempts", .times, \.attempts,
+      metric: Metric("reconnect_attempts", "Attempts to connect again.")),
+    Counter(
+      "reconnects", .times, \.recoveries,
+      metric: Metric("reconnects", "Times that media came again after an outage.")),
+  ]
 
   /// A period without media, from the last packet before it to the first one after it.
   public struct Outage: Sendable {
@@ -38,7 +50,10 @@ struct OutageLog: Sendable {
   init(runStart: Instant) { self.runStart = runStart }
 
   /// Notes the end of a connection; `lastMedia` is when media last came in this run.
-  mutating func connectionEnded(because cause: EndReason, lastMedia: Instant?) {
+  mutating func connectionEnded(
+    because cause: EndReason, fault: ConnectionFault, lastMedia: Instant?
+  ) {
+    statistics.failures[fault.kind, default: 0] += 1
     guard current == nil else { return }
     let start = lastMedia ?? runStart
     current = start

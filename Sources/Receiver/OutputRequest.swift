@@ -54,6 +54,8 @@ struct RunningOutput: Sendable {
 /// What an output has written so far.
 public struct OutputStatus: Sendable, Hashable {
   public let name: String
+  /// The name of its format, such as `mp4`.
+  public let format: String
   public let counters: OutputCounters
   /// What only this kind of output counts.
   public let figures: [OutputFigure]
@@ -63,6 +65,8 @@ public struct OutputStatus: Sendable, Hashable {
   public let stall: Duration?
   /// Whether it is a named pipe that nobody has opened to read for two seconds.
   public let awaitsReader: Bool
+  /// Whether an error ended it.
+  public let hasFailed: Bool
 }
 
 /// The result of an output.

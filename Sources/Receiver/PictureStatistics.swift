@@ -33,12 +33,19 @@ public struct PictureStatistics: Counted, Hashable {
   private var earliest: MediaTime?
   private var latest: MediaTime?
   private var lastKey: MediaTime?
-  private var lastArrival: Instant?
+  /// When the last packet of the latest picture came.
+  public private(set) var lastArrival: Instant?
 
   public static let counters: [Counter<PictureStatistics>] = [
-    Counter("pictures", .frames, \.pictures),
-    Counter("key_pictures", .frames, \.keyPictures),
-    Counter("coded_bytes", .bytes, \.codedBytes),
+    Counter(
+      "pictures", .frames, \.pictures,
+      metric: Metric("pictures", "New pictures: none that repeats another.")),
+    Counter(
+      "key_pictures", .frames, \.keyPictures,
+      metric: Metric("key_frames", "Pictures at which decoding can begin.")),
+    Counter(
+      "coded_bytes", .bytes, \.codedBytes,
+      metric: Metric("coded_bytes", "Bytes of the pictures as they were coded.")),
   ]
 
   /// Seconds of presentation time that the pictures fill, the last one for as long as the others;

@@ -64,10 +64,31 @@ public final class Receiver: Sendable {
     public var reportsSamples = false
     /// Called with every access unit on the transport's event loop; must return soon.
     public var onAccessUnit: (@Sendable (AccessUnit) -> Void)?
+    /// Called like ``onAccessUnit``, by somebody who wants nothing: what is decoded, written and
+    /// counted stays as it is.
+    public var watchAccessUnit: (@Sendable (AccessUnit) -> Void)?
     /// Called with every unit of the sound on the transport's event loop; must return soon.
     public var onSound: (@Sendable (SoundUnit) -> Void)?
+    /// Who else looks on.
+    public var onlooker: Onlooker?
     /// Called with every frame on the decoder's thread; the decoder waits meanwhile.
     public var onFrame: (@Sendable (RawFrame) -> Void)?
+
+    /// Looks on while a stream is received: it gets all that comes, and changes nothing of what
+    /// others get, of limits and of counters.
+    public struct Onlooker: Sendable {
+      /// Like ``Configuration/onAccessUnit``.
+      public var onAccessUnit: @Sendable (AccessUnit) -> Void
+      /// Like ``Configuration/onSound``.
+      public var onSound: @Sendable (SoundUnit) -> Void
+
+      public init(
+        onAccessUnit: @escaping @Sendable (AccessUnit) -> Void,
+        onSound: @escaping @Sendable (SoundUnit) -> Void
+      ) {
+        (self.onAccessUnit, self.onSound) = (onAccessUnit, onSound)
+      }
+    }
 
     /// Makes the configuration of a run without outputs, limits or reconnection.
     public init() {}
@@ -86,17 +107,18 @@ public final class Receiver: Sendable {
 
     /// Whether a closure or an output wants anything.
     var wantsAnything: Bool {
-      wantsFrames || onAccessUnit != nil || onSound != nil || !outputs.isEmpty
+      wantsFrames || onAccessUnit != nil || onSound != nil || onlooker != nil || !outputs.isEmpty
     }
 
     /// Whether sound by itself is of use: to a closure, to an output, or where nothing is written.
     var wantsSound: Bool {
-      onSound != nil || outputs.isEmpty || outputs.contains { $0.format.inputs.contains(.sound) }
+      onSound != nil || onlooker != nil || outputs.isEmpty
+        || outputs.contains { $0.format.inputs.contains(.sound) }
     }
 
     /// Whether a closure or an output wants pictures in any form, or nothing wants anything.
     var wantsPictures: Bool {
-      wantsFrames || onAccessUnit != nil || !wantsAnything
+      wantsFrames || onAccessUnit != nil || onlooker != nil || !wantsAnything
         || outputs.contains { $0.format.inputs.contains(.units) }
     }
   }
@@ -293,6 +315,10 @@ public final class Receiver: Sendable {
     await abandonDecoding()
   }
 
+  /// Says whether somebody waits for what comes, so that nothing gathers meanwhile, whatever
+  /// ``Configuration/gatheringTime`` says; from any thread.
+  public func attend(_ isAttended: Bool) { connections.attend(isAttended) }
+
   private func abandonDecoding() async {
     distribution.abandonDecoding()
     distribution.endSequences()
@@ -323,9 +349,9 @@ public final class Receiver: Sendable {
       delivery: distribution.statistics, playout: playout?.statistics,
       outputs: outputs.map {
         OutputStatus(
-          name: $0.name, counters: $0.lane.counters, figures: $0.lane.figures,
-          events: $0.lane.events, stall: $0.lane.stall,
-          awaitsReader: $0.lane.awaitsReader)
+          name: $0.name, format: $0.format.name, counters: $0.lane.counters,
+          figures: $0.lane.figures, events: $0.lane.events, stall: $0.lane.stall,
+          awaitsReader: $0.lane.awaitsReader, hasFailed: $0.lane.hasFailed)
       })
   }
 

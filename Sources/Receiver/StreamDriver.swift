@@ -64,6 +64,9 @@ final class StreamDriver: DatagramSink {
     return try await ask { FormerSession(reception: $0) }
   }
 
+  /// Says whether somebody waits for what comes; from any thread.
+  func attend(_ isAttended: Bool) { submit { $0.attend(isAttended) } }
+
   /// Has ``finish()`` wait for nobody; from any thread.
   func hurry() { submit { $0.hurry() } }
 
@@ -130,7 +133,7 @@ final class StreamDriver: DatagramSink {
       case .holdReading(let isHeld): transport.holdReading(isHeld)
       case .gather(let time):
         transport.gather(for: time)
-        distribution.gather()
+        distribution.gather(time > .zero)
       case .mediaBegan(let time): surroundings.tell(.mediaBegan(connection: number, at: time))
       case .ended(.connection(let reason)): surroundings.tell(.connectionEnded(number, reason))
       case .ended(.run(let reason)): surroundings.tell(.runEnded(reason))

@@ -24,11 +24,20 @@ extension Reception {
   /// Lets packets gather, where that is wanted, once nothing is learned from arrivals any more;
   /// but never where what is missing is asked for again.
   mutating func gatherIfSettled() {
-    guard let time = configuration.gatheringTime, gatheringTime == 0, carrier.canGather,
+    guard let time = configuration.gatheringTime, gatheringTime == 0, !isAttended,
+      carrier.canGather,
       carrier.time == .live, flow >= Self.settlingTime, !video.feedback.requests.contains(.nack)
     else { return }
     gatheringTime = max(time.wholeNanoseconds, 0)
     actions.append(.gather(time))
+  }
+
+  /// Notes whether somebody waits for what comes: packets do not gather meanwhile.
+  public mutating func attend(_ isAttended: Bool) {
+    self.isAttended = isAttended
+    guard isAttended, gatheringTime > 0 else { return }
+    gatheringTime = 0
+    actions.append(.gather(.zero))
   }
 
   /// The time up to which everything that has come is known: what gathers is not read yet, and may

@@ -24,7 +24,8 @@ public struct Reception: Sendable {
     case sendRTCP(ByteBuffer, track: Int)
     /// Hold the far end, or let it continue.
     case holdReading(Bool)
-    /// Let datagrams gather for up to that long before they are delivered; said once.
+    /// Let datagrams gather for up to that long before they are delivered; zero if not at all any
+    /// more.
     case gather(Duration)
     /// Media has begun.
     case mediaBegan(at: Instant)
@@ -82,6 +83,8 @@ public struct Reception: Sendable {
   var lastMedia: Instant?
   /// For how many nanoseconds packets were told to gather; 0 if not at all.
   var gatheringTime: Int64 = 0
+  /// Whether somebody waits for what comes.
+  var isAttended = false
   /// Whether it ends because this side has enough.
   private var isLeft = true
   /// How the carrier ended, after what still waits.

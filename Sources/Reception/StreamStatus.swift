@@ -1,6 +1,7 @@
 public import Bitstream
 public import Defragment
 public import RTPProcessor
+public import RTPWire
 
 /// A snapshot of a session: the counters of every stage and of every track.
 public struct StreamStatus: Sendable {
@@ -26,6 +27,8 @@ public struct StreamStatus: Sendable {
   public let sound: TrackStatus?
   /// What keeps sound and pictures in step; `nil` where nothing had to.
   public let alignment: SoundAlignment.Source?
+  /// When media last came, on this connection or a previous one.
+  public let lastMedia: Instant?
 
   init(of reception: Reception) {
     let video = reception.video
@@ -40,6 +43,7 @@ public struct StreamStatus: Sendable {
     tracks = reception.trackStatuses
     sound = reception.soundTrack.map(reception.status(ofOther:))
     alignment = reception.alignment.source
+    lastMedia = reception.lastMediaOfRun
   }
 }
 

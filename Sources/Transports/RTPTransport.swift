@@ -62,7 +62,7 @@ public protocol RTPTransport: Sendable {
   func holdReading(_ isHeld: Bool)
 
   /// From now on lets what comes gather for up to `time` before it is delivered, as far as none is
-  /// lost by that.
+  /// lost by that; zero delivers it at once again.
   ///
   /// By default, a transport delivers what comes at once, and ``canGather`` says so. Called on
   /// ``eventLoop``.

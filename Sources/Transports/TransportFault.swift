@@ -29,6 +29,20 @@ public enum ConnectionFault: Sendable, Hashable {
   /// Another attempt would fail too: the request is wrong, or the far end is not to be trusted.
   case permanent
 
+  /// A fault without its details, as it is counted.
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
+    case transient, busy, login, permanent
+  }
+
+  public var kind: Kind {
+    switch self {
+    case .transient: .transient
+    case .busy: .busy
+    case .login: .login
+    case .permanent: .permanent
+    }
+  }
+
   /// Judges an error from a transport's `open` or its end.
   public init(of error: any Error) { self = (error as? any TransportFault)?.fault ?? .transient }
 }

@@ -67,7 +67,13 @@ struct FleetTests {
         "cameras:\n  a: {source: 'rtp://:0', output: a.ts}\n"
           + "  b: {source: 'rtp://:0', output: ./a.ts}",
         ":3:3: camera 'b' and camera 'a' both write ./a.ts"),
+      Mistake("serve: 9800\ncameras: {}", ":1:8: 'serve' is an address with a port"),
+      Mistake(
+        "cameras:\n  a: {source: 'rtp://:0', serve: '127.0.0.1:0'}",
+        "'serve' is not for the cameras"),
       Mistake("cameras:\n  a: {source: 'rtp://:0', list: true}", "'list' is not for the cameras"),
+      Mistake(
+        "cameras:\n  a: {source: 'rtp://:0', monitor: true}", "'monitor' is not for the cameras"),
       Mistake("cameras:\n  a: {source: 'rtp://:0', output: {b: c}}", ":2:35: 'output' needs"),
       Mistake("cameras:\n  a: {source: 'rtp://:0', stats: 'fd:3'}", "name a file"),
       Mistake("cameras:\n  1: {source: 'rtp://:0'}\n  '1': {source: 'rtp://:0'}", ":3:3: there is"),
@@ -93,6 +99,7 @@ struct FleetTests {
     let file = try File(
       """
       version: 1
+      serve: 127.0.0.1:9800
       defaults:
         rtsp-transport: tcp
         stats-size: 1MiB
@@ -110,6 +117,7 @@ struct FleetTests {
     #expect(
       output == """
         version: 1
+        serve: '127.0.0.1:9800'
         cameras:
           front:
             source: 'rtsp://me@127.0.0.1:1/x'

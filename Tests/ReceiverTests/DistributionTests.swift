@@ -46,7 +46,7 @@ struct DistributionTests {
     ]
     let distribution = Distribution(
       configuration: configuration, pace: .live, outputs: [output], end: { _ in })
-    distribution.gather()
+    distribution.gather(true)
     for count in 1...3 as ClosedRange<UInt64> {
       for number in 0..<4 { _ = distribution.deliver(unit(Int64(number), isRandomAccess: true)) }
       distribution.readCompleted()

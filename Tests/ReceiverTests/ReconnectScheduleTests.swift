@@ -120,11 +120,12 @@ struct OutageLogTests {
 
   @Test func anOutageLastsFromTheLastPacketToTheFirst() {
     var log = OutageLog(runStart: Self.at(100))
-    log.connectionEnded(because: .ended, lastMedia: Self.at(110))
+    log.connectionEnded(because: .ended, fault: .transient, lastMedia: Self.at(110))
     for _ in 0..<3 {
       log.noteAttempt()
       // Attempts that fail are of the same outage, with the cause of the first.
-      log.connectionEnded(because: .noMedia(after: .seconds(5)), lastMedia: Self.at(110))
+      log.connectionEnded(
+        because: .noMedia(after: .seconds(5)), fault: .transient, lastMedia: Self.at(110))
     }
     let during = log.statistics(at: Self.at(130))
     #expect(during.withoutMedia == .seconds(20))
@@ -149,14 +150,14 @@ struct OutageLogTests {
 
   @Test func beforeAnyMediaAnOutageBeginsWithTheRun() {
     var log = OutageLog(runStart: Self.at(100))
-    log.connectionEnded(because: .ended, lastMedia: nil)
+    log.connectionEnded(because: .ended, fault: .transient, lastMedia: nil)
     #expect(log.statistics(at: Self.at(107)).withoutMedia == .seconds(7))
   }
 
   @Test func ofManyOutagesTheLatestAreKeptAndAllAreCounted() {
     var log = OutageLog(runStart: Self.at(0))
     for index in 0..<200 {
-      log.connectionEnded(because: .ended, lastMedia: Self.at(Double(index)))
+      log.connectionEnded(because: .ended, fault: .transient, lastMedia: Self.at(Double(index)))
       log.noteAttempt()
       log.mediaCame(at: Self.at(Double(index) + 0.5))
     }

@@ -37,6 +37,23 @@ import Testing
     #expect(without.gatherings.isEmpty)
   }
 
+  @Test("packets do not gather while somebody watches") func attended() throws {
+    let sender = VirtualSender(units: 900, seed: 1, at: Self.start)
+    var pair = try Pair(
+      sender: sender, carrier: .init(canGather: true), describes: [sender.media]
+    ) { $0.gatheringTime = .milliseconds(200) }
+    pair.drive(for: .seconds(12))
+    pair.attend(true)
+    pair.drive(for: .seconds(2))
+    #expect(pair.gatherings.map(\.time) == [.milliseconds(200), .zero])
+    pair.attend(false)
+    pair.drive(for: .seconds(2))
+    #expect(pair.gatherings.map(\.time) == [.milliseconds(200), .zero, .milliseconds(200)])
+    pair.attend(true)
+    pair.finish()
+    #expect(pair.reception.status.reception.lost == 0)
+  }
+
   /// What fills a gap may wait unread where time alone would give it up.
   @Test(
     "nothing is lost that comes out of order while packets gather",

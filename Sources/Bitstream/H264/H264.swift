@@ -9,6 +9,8 @@ public enum H264 {
     accessUnitDelimiterType: NALUnitType.accessUnitDelimiter.rawValue,
     accessUnitDelimiter: [0x09, 0xF0],
     makeReader: { PictureReader() }, makeRecord: { configurationRecord(of: $0) },
+    codecsParameter: { codecsParameter(of: $0) },
+    withoutReordering: { withoutReordering($0) },
     unitName: { NALUnitType(rawValue: $0)?.name })
 
   /// `nal_unit_type` (table 7-1).

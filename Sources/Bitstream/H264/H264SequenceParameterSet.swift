@@ -7,18 +7,34 @@ extension H264 {
     public let format: FormatDescription
     /// The part that slice headers need.
     public let coding: CodingParameters
+    /// Where it says how pictures are reordered; `nil` if it is cut before that.
+    let reorderingPlace: ReorderingPlace?
+
+    /// Places in bits behind the header, without emulation prevention.
+    struct ReorderingPlace: Sendable, Hashable {
+      /// Of `vui_parameters_present_flag`.
+      var usability: Int
+      /// Of `bitstream_restriction_flag`, if there is any usability information.
+      var restriction: Int?
+      /// Of `max_num_reorder_frames`, if there is one.
+      var depth: Int?
+      /// `max_num_ref_frames`.
+      var references: Int
+    }
 
     /// Reads `unit`, header included; ignores bits after the end of the set (Reolink cameras).
     ///
     /// - Throws: ``ParameterSetError`` when it ends early or a value is outside the standard's
     ///   range.
     public init(parsing unit: ByteBuffer) throws(ParameterSetError) {
-      (identifier, format, coding) = try ParameterSetError.whileReading { try Self.read(unit) }
+      (identifier, format, coding, reorderingPlace) = try ParameterSetError.whileReading {
+        try Self.read(unit)
+      }
     }
 
     private static func read(
       _ unit: ByteBuffer
-    ) throws -> (Int, FormatDescription, CodingParameters) {
+    ) throws -> (Int, FormatDescription, CodingParameters, ReorderingPlace?) {
       var reader = BitReader(unit.dropping(bytes: 1))
       let profile = UInt8(try reader.bits(8))
       let constraints = try reader.bits(8)
@@ -77,7 +93,14 @@ extension H264 {
       let isIntraOnly = constraints & 0x10 != 0 && [44, 86, 100, 110, 122, 244].contains(profile)
       if order == .decoding || profile == 66 || isIntraOnly { format.reorderDepth = 0 }
       // Some senders cut the set within its VUI; the pictures are already described here.
-      if (try? reader.bit()) == true { try? readUsability(&reader, into: &format) }
+      var place: ReorderingPlace? = ReorderingPlace(
+        usability: reader.position, references: references)
+      switch try? reader.bit() {
+      case true?:
+        do { try readUsability(&reader, into: &format, at: &place) } catch { place = nil }
+      case false?: break
+      case nil: place = nil
+      }
       let blocks = columns * rows * (framesOnly ? 1 : 2)
       let capacity = maximumBlocks(level: level).map { max($0 / blocks, references, 1) }
       let coding = CodingParameters(
@@ -85,7 +108,7 @@ extension H264 {
         reorderDepth: format.reorderDepth, capacity: capacity,
         hasSeparatePlanes: separatePlanes,
         hasChroma: chroma != .monochrome && !separatePlanes)
-      return (identifier, format, coding)
+      return (identifier, format, coding, place)
     }
 
     /// How the picture order count is coded.
@@ -107,7 +130,8 @@ extension H264 {
 
     /// Video usability information (E.1.1).
     private static func readUsability(
-      _ reader: inout BitReader, into format: inout FormatDescription
+      _ reader: inout BitReader, into format: inout FormatDescription,
+      at place: inout ReorderingPlace?
     ) throws {
       try reader.readAspectAndColour(into: &format)
       if try reader.bit() {
@@ -125,9 +149,11 @@ extension H264 {
       }
       if hasParameters { _ = try reader.bit() }
       _ = try reader.bit()
+      place?.restriction = reader.position
       if try reader.bit() {
         _ = try reader.bit()
         for _ in 0..<4 { _ = try reader.unsigned() }
+        place?.depth = reader.position
         format.reorderDepth = try reader.unsigned(upTo: 16, "max_num_reorder_frames")
       }
     }

@@ -10,6 +10,8 @@ public enum H265 {
     accessUnitDelimiter: [0x46, 0x01, 0x50],
     decoderTraits: [.allocatesMissingLater, .missesCutSlices, .misplacesMotion],
     makeReader: { PictureReader() }, makeRecord: { configurationRecord(of: $0) },
+    codecsParameter: { codecsParameter(of: $0) },
+    withoutReordering: { withoutReordering($0) },
     unitName: { NALUnitType(rawValue: $0)?.name })
 
   /// `nal_unit_type` (table 7-1).

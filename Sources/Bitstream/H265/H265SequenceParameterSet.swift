@@ -7,18 +7,23 @@ extension H265 {
     public let format: FormatDescription
     /// `nil` when the part that slices need is cut off, or an extension changes slices.
     public let coding: CodingParameters?
+    /// Where, in bits behind the header, it begins to say how many pictures each sub-layer
+    /// reorders, and for how many it does.
+    let orderingPlace: (start: Int, layers: Int)
 
     /// Reads `unit`, header included; ignores bits after the end of the set.
     ///
     /// - Throws: ``ParameterSetError`` when it ends early or a value is outside the standard's
     ///   range.
     public init(parsing unit: ByteBuffer) throws(ParameterSetError) {
-      (identifier, format, coding) = try ParameterSetError.whileReading { try Self.read(unit) }
+      (identifier, format, coding, orderingPlace) = try ParameterSetError.whileReading {
+        try Self.read(unit)
+      }
     }
 
     private static func read(
       _ unit: ByteBuffer
-    ) throws -> (Int, FormatDescription, CodingParameters?) {
+    ) throws -> (Int, FormatDescription, CodingParameters?, (start: Int, layers: Int)) {
       var reader = BitReader(unit.dropping(bytes: 2))
       _ = try reader.bits(4)
       let subLayers = Int(try reader.bits(3))
@@ -56,7 +61,9 @@ extension H265 {
         chroma: chroma, lumaBitDepth: lumaDepth, chromaBitDepth: chromaDepth)
 
       let orderBits = 4 + (try reader.unsigned(upTo: 12, "log2_max_pic_order_cnt_lsb_minus4"))
-      for _ in (try reader.bit() ? 0 : subLayers)...subLayers {
+      let layers = (try reader.bit() ? 0 : subLayers)...subLayers
+      let place = (start: reader.position, layers: layers.count)
+      for _ in layers {
         _ = try reader.unsigned(upTo: 15, "sps_max_dec_pic_buffering_minus1")
         format.reorderDepth = try reader.unsigned(upTo: 15, "sps_max_num_reorder_pics")
         _ = try reader.unsigned()
@@ -68,7 +75,7 @@ extension H265 {
         orderBits: orderBits, reorderDepth: format.reorderDepth)
       if coding != nil { try? readUsability(&reader, into: &format) }
       // Profiles above the range extensions have other kinds of slices.
-      return (identifier, format, profile <= 4 ? coding : nil)
+      return (identifier, format, profile <= 4 ? coding : nil, place)
     }
 
     /// `profile_tier_level` (§7.3.3).

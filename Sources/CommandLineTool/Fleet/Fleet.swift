@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import RTPWire
 import Receiver
+import Serving
 
 /// Runs the cameras of a file, and follows its changes.
 actor Fleet {
@@ -22,6 +23,12 @@ actor Fleet {
   /// Those that have ended by themselves too: only a change begins them anew.
   private var cameras: [FleetCamera] = []
   private let first: FleetPlan
+  private let live = LivePage()
+  private var page: (at: ListenAddress, Page)?
+  private let metrics = MetricsPage()
+  private let monitor: MonitorScreen?
+  /// What the monitor knows of each camera, by its name.
+  private var watched: [String: MonitoredStream] = [:]
   private let notice = ServiceNotice()
   private let events: Events
   private var isReloading = false
@@ -35,7 +42,8 @@ actor Fleet {
   /// How long outputs may take that are ended at once.
   private static let patience = Duration.seconds(2)
 
-  init(_ plan: FleetPlan, at path: String, events: Events) {
+  init(_ plan: FleetPlan, at path: String, events: Events, monitor: MonitorScreen? = nil) {
+    self.monitor = monitor
     first = plan
     self.path = path
     self.events = events
@@ -55,6 +63,17 @@ actor Fleet {
   func run() async -> ExitStatus {
     let telling = tellService()
     defer { telling?.cancel() }
+    do throws(CannotWrite) {
+      try await serve(at: first.page)
+    } catch {
+      StandardError.say(.error("\(error)"))
+      return .outputFailed
+    }
+    metrics.keep(first.cameras.map(\.name))
+    monitor?.begin(refreshing: { await self.tellMonitor() }) {
+      [continuation = events.continuation] in continuation.yield(.stop)
+    }
+    defer { monitor?.leave() }
     begin(first.cameras)
     notice.send("READY=1")
     for await event in events.stream {
@@ -65,23 +84,54 @@ actor Fleet {
         if reloadsAgain { beginReload() }
       case .inquiry: for camera in cameras { camera.sayFigures() }
       case .cameraEnded: break
-      case .stop: beginEnd()
+      case .stop:
+        monitor?.leave()
+        beginEnd()
       case .stopAtOnce: await endAtOnce()
       }
       let isOver = cameras.allSatisfy { $0.status != nil } && !isReloading
-      if isOver { return failure }
+      if isOver {
+        await page?.1.stop()
+        return failure
+      }
     }
     return .done
   }
 
+  /// Serves the page at `address`, and no longer where it was served before.
+  private func serve(at address: ListenAddress?) async throws(CannotWrite) {
+    guard address != page?.at else { return }
+    await page?.1.stop()
+    page = nil
+    if let address {
+      page = (address, try await Page(at: address, showing: live, routes: metrics.routes))
+    }
+  }
+
   private func begin(_ plans: [FleetPlan.Camera]) {
     for (number, plan) in plans.enumerated() {
-      let camera = FleetCamera(plan)
+      let camera = FleetCamera(
+        plan,
+        showingOn: plan.isShown ? live.camera(plan.name, source: plan.command.sourceOnPage) : nil,
+        counting: metrics, watched: watch(plan.name))
       cameras.append(camera)
       camera.begin(after: Duration.seconds(1) / Self.startsPerSecond * number) {
         [continuation = events.continuation] in continuation.yield(.cameraEnded)
       }
     }
+  }
+
+  /// What the monitor knows of a camera, if there is one.
+  private func watch(_ name: String) -> MonitoredStream? {
+    guard monitor != nil else { return nil }
+    let stream = watched[name] ?? MonitoredStream(name)
+    watched[name] = stream
+    return stream
+  }
+
+  private func tellMonitor() async {
+    monitor?.keep(cameras.compactMap { watched[$0.plan.name] })
+    for camera in cameras { await camera.tellMonitor() }
   }
 
   /// What went wrong for good.
@@ -133,9 +183,15 @@ actor Fleet {
       plan = try FleetPlan(at: path)
     } catch {
       StandardError.say(.error("\(error); everything stays as it was"))
+      metrics.noteReload(isGood: false)
       return
     }
     for warning in plan.warnings { StandardError.say(.warning(warning)) }
+    do throws(CannotWrite) {
+      try await serve(at: plan.page)
+    } catch {
+      StandardError.say(.error("\(error)"))
+    }
     let kept = cameras.filter { camera in plan.cameras.contains { $0.isSame(as: camera.plan) } }
     let ending = cameras.filter { camera in !kept.contains { $0 === camera } }
     // A camera may begin where another has ended: the same port, the same file.
@@ -143,8 +199,11 @@ actor Fleet {
     for camera in ending { _ = await camera.end() }
     guard !isStopping else { return }
     cameras = kept
+    metrics.keep(plan.cameras.map(\.name))
+    metrics.noteReload(isGood: true)
     let beginning = plan.cameras.filter { new in !kept.contains { $0.plan.name == new.name } }
     begin(beginning)
+    live.keep(plan.cameras.map(\.name))
     let replaced = beginning.count { new in ending.contains { $0.plan.name == new.name } }
     StandardError.say(
       "read \(path) again: \(kept.count) unchanged, \(replaced) changed, "

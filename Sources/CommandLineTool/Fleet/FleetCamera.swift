@@ -1,11 +1,16 @@
 import ArgumentParser
 import RTPWire
 import Receiver
+import Serving
 import Synchronization
 
 /// A camera of a fleet: its runs, one after another, until it is stopped or has ended by itself.
 final class FleetCamera: Sendable {
   let plan: FleetPlan.Camera
+  /// What it is on the page.
+  private let shown: LiveCamera?
+  private let metrics: MetricsPage
+  private let watched: MonitoredStream?
   private let state = Mutex(State())
   /// What it opens may take its time, and must not hold up the others.
   private let tasks = TaskQueue(label: "rtp-recv.camera")
@@ -22,7 +27,15 @@ final class FleetCamera: Sendable {
   private static let shortestPause = Duration.seconds(1)
   private static let longestPause = Duration.seconds(30)
 
-  init(_ plan: FleetPlan.Camera) { self.plan = plan }
+  init(
+    _ plan: FleetPlan.Camera, showingOn shown: LiveCamera?, counting metrics: MetricsPage,
+    watched: MonitoredStream?
+  ) {
+    (self.plan, self.shown, self.metrics, self.watched) = (plan, shown, metrics, watched)
+  }
+
+  /// Tells the monitor where it stands.
+  func tellMonitor() async { await state.withLock(\.session)?.tellMonitor() }
 
   /// How it has ended by itself; `nil` before that.
   var status: ExitStatus? { state.withLock(\.status) }
@@ -60,6 +73,9 @@ final class FleetCamera: Sendable {
       let start = ContinuousClock.now
       keepFormerFiles()
       let status = await receive()
+      if let session = state.withLock(\.session) {
+        await metrics.end(session, of: plan.name, as: status)
+      }
       state.withLock { $0.session = nil }
       // Nothing changes what is wrong with the options.
       if status == .done || status == .usage || state.withLock(\.isStopped) { return status }
@@ -85,11 +101,12 @@ final class FleetCamera: Sendable {
 
   private func receive() async -> ExitStatus {
     do {
-      return try await plan.command.receive { session in
+      return try await plan.command.receive(showingOn: shown, watched: watched) { session in
         let isStopped = state.withLock { state in
           state.session = session
           return state.isStopped
         }
+        metrics.begin(session, of: plan.name)
         if isStopped { session.stop() }
         return nil
       }

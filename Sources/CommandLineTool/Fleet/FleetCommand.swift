@@ -7,11 +7,12 @@ struct FleetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rtp-recv fleet",
     abstract: "Receives many cameras in one process, as a file says.",
-    usage: "rtp-recv fleet [--check] FILE",
+    usage: "rtp-recv fleet [--check] [--monitor] FILE",
     discussion: """
       FILE is YAML. A key of a camera is a long option of rtp-recv without its dashes:
 
         version: 1
+        serve: 127.0.0.1:9800    # all of them in a browser
         defaults:                # for every camera that does not say otherwise
           segment: 10m
           keep: 7d
@@ -41,7 +42,21 @@ struct FleetCommand: AsyncParsableCommand {
   @Flag(help: "Only read FILE, and print what each camera is received with.")
   var check = false
 
+  @Flag(
+    help: """
+      Show all cameras on the whole terminal, those in trouble first, and with the enter key one of \
+      them in full; q goes back, and ends the run where it is asked whether that is meant.
+      """)
+  var monitor = false
+
+  func validate() throws {
+    guard !check || !monitor else {
+      throw ValidationError("--monitor has no effect with --check, which receives nothing")
+    }
+  }
+
   func run() async throws {
+    let monitor = try monitor ? MonitorScreen(forTerminalOf: CommandLineSecrets.path(file)) : nil
     let path = CommandLineSecrets.path(file)
     let events = AsyncStream.makeStream(of: Fleet.Event.self)
     // Before the file is read, which may take a while.
@@ -56,7 +71,7 @@ struct FleetCommand: AsyncParsableCommand {
     }
     for warning in plan.warnings { StandardError.say(.warning(warning)) }
     if check { return print(plan.text) }
-    let status = await Fleet(plan, at: path, events: events).run()
+    let status = await Fleet(plan, at: path, events: events, monitor: monitor).run()
     if status != .done { throw status.code }
   }
 }

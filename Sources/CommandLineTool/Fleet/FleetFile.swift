@@ -1,10 +1,12 @@
 import BlockingIO
+import Serving
 import Yams
 
 /// What the file of a fleet says: which cameras there are, and the options of each.
 ///
 /// ```yaml
 /// version: 1
+/// serve: 127.0.0.1:9800
 /// defaults:
 ///   segment: 10m
 /// cameras:
@@ -61,6 +63,8 @@ struct FleetFile: Sendable {
 
   /// In the order of the file.
   let cameras: [Camera]
+  /// Where the page of all cameras is served.
+  let page: ListenAddress?
 
   /// Thousands of cameras take less.
   private static let maximumLength = 1 << 20
@@ -96,7 +100,9 @@ struct FleetFile: Sendable {
     }
   }
 
-  private init(cameras: [Camera]) { self.cameras = cameras }
+  private init(cameras: [Camera], page: ListenAddress?) {
+    (self.cameras, self.page) = (cameras, page)
+  }
 
   private struct Mistake: Error {
     let place: Place?
@@ -107,13 +113,21 @@ struct FleetFile: Sendable {
     guard let root = try Yams.compose(yaml: text) else {
       throw Mistake(place: nil, words: "it is empty; it needs 'cameras'")
     }
-    let known = ["version", "defaults", "cameras"]
+    let known = ["version", PageOptions.name, "defaults", "cameras"]
     var (defaults, cameras): (Node.Mapping?, Node.Mapping?)
+    var page: ListenAddress?
     for (key, value) in try mapping(root, of: "the file") {
       switch key.string {
       case "version":
         guard value.scalar?.string == "1" else {
           throw Mistake(place: Place(value), words: "this rtp-recv reads version 1")
+        }
+      case PageOptions.name:
+        page = value.scalar.flatMap { ListenAddress($0.string) }
+        guard page != nil else {
+          throw Mistake(
+            place: Place(value),
+            words: "'\(PageOptions.name)' is an address with a port, such as 127.0.0.1:9800")
         }
       case "defaults": defaults = try mapping(value, of: "'defaults'")
       case "cameras": cameras = try mapping(value, of: "'cameras'")
@@ -134,7 +148,8 @@ struct FleetFile: Sendable {
       throw Mistake(place: source.place, words: "each camera has a source of its own")
     }
     return FleetFile(
-      cameras: try cameras.map { key, value in try camera(key, value, defaults: shared) })
+      cameras: try cameras.map { key, value in try camera(key, value, defaults: shared) },
+      page: page)
   }
 
   private static func camera(
@@ -242,8 +257,8 @@ struct FleetFile: Sendable {
 
   /// Options of the command that make no sense for one of many.
   private static let notForCameras: Set = [
-    "help", "version", "list", "list-json", "experimental-dump-help", "no-progress",
-    "transport-help", "generate-completion-script",
+    "help", "version", "list", "list-json", "experimental-dump-help", "no-progress", "monitor",
+    "transport-help", "generate-completion-script", PageOptions.name,
     "srtp-key-fd",
   ]
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Outputs
 import RTPWire
+import Serving
 import Transports
 
 /// The cameras of a file, each with the command that receives it; all of them are right.
@@ -18,14 +19,19 @@ struct FleetPlan: Sendable {
       var numbers = SplitMix64(seed: seed)
       return 1 - numbers.uniform() / 2
     }
+    /// Whether it is on the page, so that its sound is received too.
+    let isShown: Bool
 
     /// Whether nothing would be different if it began anew.
     func isSame(as other: Camera) -> Bool {
       name == other.name && secrets == other.secrets && files == other.files
+        && isShown == other.isShown
     }
   }
 
   let cameras: [Camera]
+  /// Where the page of all cameras is served.
+  let page: ListenAddress?
   let warnings: [String]
 
   /// Reads the file at `path`.
@@ -71,7 +77,7 @@ struct FleetPlan: Sendable {
       cameras.append(
         Camera(
           name: entry.name, secrets: secrets, command: command,
-          files: ((try? command.readPaths) ?? []).map(FileStamp.init)))
+          files: ((try? command.readPaths) ?? []).map(FileStamp.init), isShown: file.page != nil))
     }
     if let (_, name) = writers.first(where: { read.contains($0.key) }) {
       throw FleetFile.Fault(
@@ -79,6 +85,7 @@ struct FleetPlan: Sendable {
         words: "camera '\(name)' would write over a file that the fleet reads")
     }
     self.cameras = cameras
+    page = file.page
     self.warnings = warnings
   }
 
@@ -123,7 +130,9 @@ struct FleetPlan: Sendable {
 
   /// What each camera is received with, without passwords, as a file that says the same.
   var text: String {
-    (["version: 1", "cameras:"] + cameras.flatMap(\.lines)).joined(separator: "\n")
+    let page = page.map { ["\(PageOptions.name): '\($0)'"] } ?? []
+    return (["version: 1"] + page + ["cameras:"] + cameras.flatMap(\.lines)).joined(
+      separator: "\n")
   }
 }
 

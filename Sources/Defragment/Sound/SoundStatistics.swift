@@ -42,21 +42,46 @@ public struct SoundStatistics: Counted, Hashable {
   public var looksScrambled: Bool { packets >= 50 && malformedPayloads > packets / 2 }
 
   public static let counters: [Counter<SoundStatistics>] = [
-    Counter("packets", .packets, \.packets, .incoming),
-    Counter("unpacked", .packets, \.unpacked, .outcome),
-    Counter("empty_payloads", .packets, \.emptyPayloads, .outcome),
-    Counter("malformed_payloads", .packets, \.malformedPayloads, .outcome),
-    Counter("orphan_fragments", .packets, \.orphanFragments, .outcome),
-    Counter("comfort_noise", .packets, \.comfortNoise, .outcome),
-    Counter("other_types", .packets, \.otherTypes, .outcome),
-    Counter("units", .units, \.units),
-    Counter("samples", .samples, \.samples),
-    Counter("lost_packets", .packets, \.lostPackets),
-    Counter("missing_samples", .samples, \.missingSamples),
-    Counter("silent_samples", .samples, \.silentSamples),
-    Counter("cut_units", .units, \.cutUnits),
-    Counter("excess_units", .units, \.excessUnits),
-    Counter("late_units", .units, \.lateUnits),
-    Counter("leaps", .times, \.leaps),
+    Counter("packets", .packets, \.packets, .incoming, metric: .payloadPackets),
+    Counter(
+      "unpacked", .packets, \.unpacked, .outcome,
+      metric: Metric("sound_packets_unpacked", "Packets of sound whose payload was used.")),
+    Counter(
+      "empty_payloads", .packets, \.emptyPayloads, .outcome, metric: .payloadFault("empty_payloads")
+    ),
+    Counter(
+      "malformed_payloads", .packets, \.malformedPayloads, .outcome,
+      metric: .payloadFault("malformed_payloads")),
+    Counter(
+      "orphan_fragments", .packets, \.orphanFragments, .outcome,
+      metric: .payloadFault("orphan_fragments")),
+    Counter(
+      "comfort_noise", .packets, \.comfortNoise, .outcome,
+      metric: Metric("comfort_noise_packets", "Packets that stand for silence (RFC 3389).")),
+    Counter(
+      "other_types", .packets, \.otherTypes, .outcome,
+      metric: Metric("sound_packets_of_other_types", "Packets such as telephone events (RFC 4733).")
+    ),
+    Counter(
+      "units", .units, \.units,
+      metric: Metric("sound_units_assembled", "Units of sound taken from packets.")),
+    Counter(
+      "samples", .samples, \.samples,
+      metric: Metric("sound_samples", "Samples of each channel that these decode to.")),
+    Counter(
+      "lost_packets", .packets, \.lostPackets,
+      metric: Metric("sound_packets_lost", "Packets of sound that never came.")),
+    Counter(
+      "missing_samples", .samples, \.missingSamples,
+      metric: Metric("sound_samples_missing", "Samples of each channel that lost packets had.")),
+    Counter(
+      "silent_samples", .samples, \.silentSamples,
+      metric: Metric("sound_samples_silent", "Samples of each channel that the sender left out.")),
+    Counter("cut_units", .units, \.cutUnits, metric: .payloadFault("cut_units")),
+    Counter("excess_units", .units, \.excessUnits, metric: .payloadFault("excess_units")),
+    Counter("late_units", .units, \.lateUnits, metric: .payloadFault("late_units")),
+    Counter(
+      "leaps", .times, \.leaps,
+      metric: Metric("sound_timestamp_leaps", "Leaps of the timestamps of the sound.")),
   ]
 }

@@ -1,13 +1,13 @@
 import Bitstream
 import CTurboJPEG
-import Decode
-import NIOCore
+package import Decode
+package import NIOCore
 
 /// Makes JPEG of frames with TurboJPEG, which takes a third of the time of libavcodec's encoder.
 ///
 /// A file keeps the stream's chroma resolution, in the colours that readers of JFIF assume: BT.601
 /// in full range.
-@safe final class JPEGEncoder: PictureEncoder {
+@safe package final class JPEGEncoder: PictureEncoder {
   /// TurboJPEG's scale, 1 … 100; 90 looks like the original.
   private static let quality: Int32 = 90
   /// Where JFIF has the shape of a pixel, in two numbers of 16 bits.
@@ -18,7 +18,7 @@ import NIOCore
   private var converter: (source: PixelFormat, FrameConverter)?
 
   /// Encodes pictures of `size`, or of that of each frame.
-  init(size: FrameShape.Size?) {
+  package init(size: FrameShape.Size?) {
     self.size = size
     unsafe handle = tjInitCompress()
   }
@@ -28,7 +28,7 @@ import NIOCore
     _ = unsafe tjDestroy(handle)
   }
 
-  func encode(_ frame: RawFrame) throws(OutputError) -> ByteBuffer {
+  package func encode(_ frame: RawFrame) throws(OutputError) -> ByteBuffer {
     let picture = try converter(for: frame).converted(frame)
     let failure = OutputError.failed(
       reason: "a picture of \(picture.width)x\(picture.height) cannot be made JPEG")

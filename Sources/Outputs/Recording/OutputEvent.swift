@@ -44,6 +44,8 @@ public struct OutputEvents: Sendable, Hashable {
 
   public private(set) var last: [OutputEvent] = []
   public private(set) var count = 0
+  /// What became of all files so far.
+  public private(set) var files = FileStatistics()
   /// How the sound is recorded, where its container cannot hold it as it is.
   public private(set) var soundChange: SoundChange?
 
@@ -53,6 +55,7 @@ public struct OutputEvents: Sendable, Hashable {
     if last.count >= Self.limit { last.removeFirst() }
     last.append(event)
     if case .soundConverted(let change) = event { soundChange = change }
+    files.note(event)
     count += 1
   }
 

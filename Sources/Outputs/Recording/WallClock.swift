@@ -1,6 +1,6 @@
 import BlockingIO
 import Glibc
-import RTPWire
+package import RTPWire
 
 /// Turns arrivals into UTC.
 public struct WallClock: Sendable {
@@ -25,7 +25,7 @@ public struct WallClock: Sendable {
   public static let recorded = WallClock(isLive: false) { 0 }
 
   /// When something arrived, by what the clock says now.
-  func time(of arrival: Instant) -> WallClockTime {
+  package func time(of arrival: Instant) -> WallClockTime {
     WallClockTime(nanoseconds: arrival.nanoseconds).advanced(byNanoseconds: offset())
   }
 }

@@ -83,9 +83,20 @@ final class RingServer: Sendable {
   var figures: [OutputFigure] {
     state.withLock { state in
       [
-        OutputFigure("readers", UInt64(state.readers.count)),
-        OutputFigure("readers_accepted", state.accepted),
-        OutputFigure("readers_refused", state.refused), OutputFigure("behind", state.behind),
+        OutputFigure(
+          "readers", UInt64(state.readers.count),
+          metric: Metric("ring_readers", "Programs that read the ring of frames now.")),
+        OutputFigure(
+          "readers_accepted", state.accepted,
+          metric: Metric("ring_readers_accepted", "Readers that the ring took."), isTotal: true),
+        OutputFigure(
+          "readers_refused", state.refused,
+          metric: Metric("ring_readers_refused", "Readers that the ring did not take."),
+          isTotal: true),
+        OutputFigure(
+          "behind", state.behind,
+          metric: Metric("ring_readers_behind", "Times that a reader of the ring was behind."),
+          isTotal: true),
         OutputFigure("last_reader_pid", UInt64(state.credentials[0])),
         OutputFigure("last_reader_uid", UInt64(state.credentials[1])),
       ]

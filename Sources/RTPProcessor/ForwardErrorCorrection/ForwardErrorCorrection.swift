@@ -291,8 +291,20 @@ public struct ForwardErrorCorrectionStatistics: Counted, Hashable {
   public internal(set) var lost: UInt64 = 0
 
   public static let counters: [Counter<ForwardErrorCorrectionStatistics>] = [
-    Counter("packets", .packets, \.packets), Counter("malformed", .packets, \.malformed),
-    Counter("rebuilt", .packets, \.rebuilt), Counter("implausible", .packets, \.implausible),
-    Counter("lost", .packets, \.lost),
+    Counter(
+      "packets", .packets, \.packets, metric: Metric("fec_packets", "Correction packets that came.")
+    ), Counter("malformed", .packets, \.malformed, metric: .rejected("malformed")),
+    Counter("rebuilt", .packets, \.rebuilt, metric: .recovered(by: "fec")),
+    Counter("implausible", .packets, \.implausible, metric: .rejected("implausible")),
+    Counter(
+      "lost", .packets, \.lost,
+      metric: Metric("fec_packets_lost", "Correction packets known to be lost.")),
   ]
+}
+
+extension Metric {
+  fileprivate static func rejected(_ reason: String) -> Metric {
+    Metric("fec_rejected", "Correction packets, and what was rebuilt of them, that make no sense.")
+      .labelled("reason", reason)
+  }
 }

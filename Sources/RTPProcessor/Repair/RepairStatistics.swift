@@ -22,11 +22,35 @@ public struct RepairStatistics: Counted, Hashable {
   public internal(set) var roundTrip: Duration?
 
   public static let counters: [Counter<RepairStatistics>] = [
-    Counter("requested", .packets, \.requested), Counter("requests", .messages, \.requests),
-    Counter("tail_requests", .messages, \.tailRequests),
-    Counter("arrived", .packets, \.arrived), Counter("late", .packets, \.late),
-    Counter("unneeded", .packets, \.unneeded), Counter("malformed", .packets, \.malformed),
-    Counter("pli", .messages, \.pictureLossIndications),
-    Counter("fir", .messages, \.fullIntraRequests),
+    Counter(
+      "requested", .packets, \.requested,
+      metric: Metric("packets_requested", "Missing packets that were requested, each counted once.")
+    ),
+    Counter(
+      "requests", .messages, \.requests,
+      metric: Metric("nacks_sent", "Messages that requested packets.")),
+    Counter(
+      "tail_requests", .messages, \.tailRequests,
+      metric: Metric(
+        "tail_nacks_sent", "Of these, those for packets behind the newest one, which may not exist."
+      )),
+    Counter("arrived", .packets, \.arrived, metric: .recovered(by: "nack")),
+    Counter("late", .packets, \.late, metric: .wasted("late")),
+    Counter("unneeded", .packets, \.unneeded, metric: .wasted("unneeded")),
+    Counter("malformed", .packets, \.malformed, metric: .wasted("malformed")),
+    Counter(
+      "pli", .messages, \.pictureLossIndications,
+      metric: Metric(
+        "plis_sent", "Requests for a key picture because pictures were lost (RFC 4585).")),
+    Counter(
+      "fir", .messages, \.fullIntraRequests,
+      metric: Metric("firs_sent", "Requests for a key picture whatever was lost (RFC 5104).")),
   ]
+}
+
+extension Metric {
+  fileprivate static func wasted(_ reason: String) -> Metric {
+    Metric("retransmissions_wasted", "Packets that were sent again to no use, by reason.")
+      .labelled("reason", reason)
+  }
 }

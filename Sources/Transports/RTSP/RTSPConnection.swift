@@ -275,9 +275,17 @@ final class RTSPConnection: ChannelInboundHandler {
   }
 
   /// From now on has the kernel tell of bytes once as many wait as come in somewhat less than
-  /// `time`, and no later than that.
+  /// `time`, and no later than that; at once if it is zero.
   func gather(for time: Duration) {
-    guard case .open = phase, mark == nil else { return }
+    guard case .open = phase, (mark == nil) == (time > .zero) else { return }
+    guard time > .zero else {
+      markTimer?.cancel()
+      mark = GatheringMark(for: .zero, at: Self.now)
+      // The kernel tells at once of what has gathered.
+      setMark()
+      mark = nil
+      return
+    }
     mark = GatheringMark(for: time / GatheringMark.patience, at: Self.now)
   }
 

@@ -1,3 +1,5 @@
+import RTPWire
+
 /// What became of encrypted packets; each is counted once, except those still held.
 public struct SRTPCounters: Sendable, Hashable {
   /// Authentic packets, which were passed on.
@@ -45,19 +47,39 @@ public struct SRTPCounters: Sendable, Hashable {
   static var table: [(TransportCounter, WritableKeyPath<SRTPCounters, UInt64>)] {
     func row(
       _ name: String, _ path: WritableKeyPath<SRTPCounters, UInt64>,
-      _ unit: TransportCounter.Unit = .datagrams, _ joining: TransportCounter.Joining = .sum
+      _ joining: TransportCounter.Joining = .sum, _ metric: Metric? = nil
     ) -> (TransportCounter, WritableKeyPath<SRTPCounters, UInt64>) {
-      (TransportCounter(name, in: "srtp", unit: unit, joining: joining), path)
+      let outcome = Metric("srtp_packets", "What became of protected packets, by outcome.")
+        .labelled("outcome", name)
+      let unit: TransportCounter.Unit = metric == nil || joining == .latest ? .datagrams : .events
+      return (
+        TransportCounter(
+          name, in: "srtp", unit: unit, joining: joining, metric: metric ?? outcome), path
+      )
     }
     return [
       row("authenticated", \.authenticated), row("authentication_failed", \.authenticationFailed),
       row("replayed", \.replayed), row("malformed", \.malformed),
       row("readable_control", \.readableControl), row("no_key", \.noKey),
-      row("held_too_long", \.heldTooLong), row("held", \.held, .datagrams, .latest),
-      row("key_requests", \.keyRequests, .events), row("key_failures", \.keyFailures, .events),
-      row("rollover_trials", \.rolloverTrials, .events),
-      row("rollovers_found", \.rolloversFound, .events),
-      row("sources_forgotten", \.sourcesForgotten, .events),
+      row("held_too_long", \.heldTooLong),
+      row(
+        "held", \.held, .latest,
+        Metric("srtp_packets_held", "Protected packets that wait for a key now.")),
+      row(
+        "key_requests", \.keyRequests, .sum,
+        Metric("srtp_key_requests", "Times that a key was asked for.")),
+      row(
+        "key_failures", \.keyFailures, .sum,
+        Metric("srtp_key_failures", "Times that there was none.")),
+      row(
+        "rollover_trials", \.rolloverTrials, .sum,
+        Metric("srtp_rollover_trials", "Roll-over counters that were tried.")),
+      row(
+        "rollovers_found", \.rolloversFound, .sum,
+        Metric("srtp_rollovers_found", "Roll-over counters that were right.")),
+      row(
+        "sources_forgotten", \.sourcesForgotten, .sum,
+        Metric("srtp_sources_forgotten", "Sources beyond the most that are kept.")),
     ]
   }
 }

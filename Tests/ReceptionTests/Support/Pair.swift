@@ -131,6 +131,11 @@ struct Pair {
     perform()
   }
 
+  mutating func attend(_ isAttended: Bool) {
+    reception.attend(isAttended)
+    perform()
+  }
+
   mutating func setCrowded(_ isCrowded: Bool) {
     self.isCrowded = isCrowded
     reception.roomAwaited(isCrowded: isCrowded, at: now)

@@ -1,0 +1,46 @@
+import NIOCore
+
+/// Closes a connection that sends more than a request of this server needs, or takes too long for
+/// it.
+///
+/// It stands before the parser, which would keep what it is sent.
+final class RequestBound: ChannelInboundHandler, RemovableChannelHandler {
+  typealias InboundIn = ByteBuffer
+
+  /// Browsers send about 1 kB, and cookies of other programs on the same host.
+  static let longest = 16 << 10
+  /// How long a request may take to come, and an idle connection may stay.
+  static let patience = TimeAmount.seconds(15)
+
+  private var received = 0
+  private var timer: Scheduled<Void>?
+  private var isAnswering = false
+
+  func handlerAdded(context: ChannelHandlerContext) { beginWait(context) }
+
+  func handlerRemoved(context: ChannelHandlerContext) { timer?.cancel() }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    timer?.cancel()
+    context.fireChannelInactive()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    received += unwrapInboundIn(data).readableBytes
+    guard received <= Self.longest else { return context.close(promise: nil) }
+    context.fireChannelRead(data)
+  }
+
+  /// Notes that a request has come, or has been answered.
+  func note(isAnswering: Bool, _ context: ChannelHandlerContext) {
+    // What comes behind a request belongs to the next one, and counts for it.
+    if !isAnswering { received = 0 }
+    beginWait(context)
+  }
+
+  private func beginWait(_ context: ChannelHandlerContext) {
+    timer?.cancel()
+    let channel = context.channel
+    timer = context.eventLoop.scheduleTask(in: Self.patience) { channel.close(promise: nil) }
+  }
+}

@@ -1,0 +1,17 @@
+/// Where the page is served: `HOST:PORT`.
+public struct ListenAddress: Sendable, Hashable {
+  /// A name or an address, without the brackets of an IPv6 address.
+  public let host: String
+  /// 0 for any that is free.
+  public let port: UInt16
+
+  /// Reads `text`; `nil` if it is no host with a port.
+  public init?(_ text: String) {
+    guard let authority = Authority(text), let port = authority.port else { return nil }
+    (host, self.port) = (authority.host, port)
+  }
+}
+
+extension ListenAddress: CustomStringConvertible {
+  public var description: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
+}

@@ -1,0 +1,172 @@
+import BlockingIO
+public import Defragment
+import NIOCore
+import Synchronization
+
+/// A camera on the page: takes what is received, and hands it to the viewers that watch it.
+///
+/// While nobody watches, it keeps the pictures since the last key picture, by reference, and the
+/// last events. It stays while the runs that receive it come and go.
+public final class LiveCamera: Sendable {
+  public let name: String
+  /// What it is in messages.
+  let number: UInt16
+  private let state: Mutex<State>
+  /// Told of each event.
+  private let tell: @Sendable (UInt16, LiveEvent) -> Void
+
+  /// Asks a run for its figures.
+  public typealias Asking = @Sendable () async -> Figures
+
+  private struct State: Sendable {
+    var source: String
+    var stream = BrowserStream()
+    var group = PictureGroup()
+    /// Bytes of the group while nobody watches.
+    var share = PictureGroup.limits.bytes
+    var watchers: [ObjectIdentifier: (viewer: Viewer, form: ViewerCommand.Form)] = [:]
+    var listeners: [ObjectIdentifier: Viewer] = [:]
+    /// Decodes for those that get JPEG.
+    var feed: JPEGFeed?
+    var events = CircularBuffer<LiveEvent>()
+    var ask: Asking?
+    var attention: (@Sendable (Bool) -> Void)?
+
+    var isWatched: Bool { !watchers.isEmpty || !listeners.isEmpty }
+    var wantsJPEG: Bool { watchers.values.contains { $0.form == .jpeg } }
+  }
+
+  /// What is remembered of what happened.
+  static let mostEvents = 200
+
+  init(
+    name: String, number: UInt16, source: String,
+    tell: @escaping @Sendable (UInt16, LiveEvent) -> Void
+  ) {
+    (self.name, self.number, self.tell) = (name, number, tell)
+    state = Mutex(State(source: source))
+  }
+
+  /// The source, without a password.
+  var source: String {
+    get { state.withLock(\.source) }
+    set { state.withLock { $0.source = newValue } }
+  }
+
+  /// Keeps no more than so many bytes of pictures while nobody watches.
+  func setShare(_ bytes: Int) { state.withLock { $0.share = bytes } }
+
+  // MARK: - A run
+
+  /// Begins a run: `ask` asks it for figures, and `attention` is told, from any thread, when
+  /// somebody begins to watch, and when nobody does any more.
+  public func begin(ask: @escaping Asking, attention: @escaping @Sendable (Bool) -> Void) {
+    let isWatched = state.withLock { state in
+      (state.ask, state.attention) = (ask, attention)
+      return state.isWatched
+    }
+    if isWatched { attention(true) }
+  }
+
+  /// Ends the run.
+  public func end() {
+    state.withLock { state in
+      (state.ask, state.attention) = (nil, nil)
+      state.stream.restart()
+    }
+  }
+
+  /// Takes an access unit of the pictures.
+  public func take(_ unit: AccessUnit) {
+    let (unit, watchers, feed) = state.withLock { state in
+      let unit = state.stream.take(unit)
+      state.group.append(
+        unit, within: state.isWatched ? PictureGroup.limits.bytes : state.share)
+      return (unit, state.watchers, state.feed)
+    }
+    guard !watchers.isEmpty else { return }
+    feed?.submit(unit)
+    for (viewer, form) in watchers.values where form == .coded { viewer.offer(unit, of: number) }
+    if feed == nil { openFeed() }
+  }
+
+  /// Takes a unit of the sound.
+  public func take(_ unit: SoundUnit) {
+    for viewer in state.withLock(\.listeners).values { viewer.offer(unit, of: number) }
+  }
+
+  /// Notes what happened to it, in a sentence.
+  public func note(_ words: String, isWarning: Bool) {
+    let event = LiveEvent(words, isWarning: isWarning)
+    state.withLock { state in
+      state.events.append(event)
+      if state.events.count > Self.mostEvents { state.events.removeFirst() }
+    }
+    tell(number, event)
+  }
+
+  // MARK: - Viewers
+
+  var events: [LiveEvent] { state.withLock { Array($0.events) } }
+
+  var figures: Figures {
+    get async {
+      guard let ask = state.withLock(\.ask) else { return .idle }
+      return await ask()
+    }
+  }
+
+  /// The pictures from which the newest one can be decoded.
+  var group: PictureGroup { state.withLock(\.group) }
+
+  /// Hands pictures to `viewer` from now on, beginning with those since the last key picture.
+  func add(_ viewer: Viewer, as form: ViewerCommand.Form) {
+    change { state in
+      // Within the lock, so that no picture is missed, and none comes twice.
+      viewer.begin(number, with: form == .coded ? state.group : nil)
+      state.watchers[ObjectIdentifier(viewer)] = (viewer, form)
+    }
+    openFeed()
+  }
+
+  func remove(_ viewer: Viewer) {
+    change { $0.watchers[ObjectIdentifier(viewer)] = nil }
+    viewer.end(number)
+  }
+
+  func addListener(_ viewer: Viewer) {
+    change { $0.listeners[ObjectIdentifier(viewer)] = viewer }
+  }
+
+  func removeListener(_ viewer: Viewer) {
+    change { $0.listeners[ObjectIdentifier(viewer)] = nil }
+  }
+
+  private func change(_ body: (inout State) -> Void) {
+    let (attention, feed) = state.withLock { state -> ((@Sendable (Bool) -> Void)?, JPEGFeed?) in
+      let wasWatched = state.isWatched
+      body(&state)
+      let feed = state.wantsJPEG ? nil : state.feed
+      if feed != nil { state.feed = nil }
+      return (state.isWatched != wasWatched ? state.attention : nil, feed)
+    }
+    feed?.end()
+    attention?(state.withLock(\.isWatched))
+  }
+
+  /// Begins to decode, if somebody wants JPEG and there is something to begin with.
+  private func openFeed() {
+    state.withLock { state in
+      guard state.wantsJPEG, state.feed == nil, let first = state.group.units.first else { return }
+      state.feed = try? JPEGFeed(state.group, codec: first.sent.codec) { [weak self] in
+        self?.deliver($0)
+      }
+    }
+  }
+
+  private func deliver(_ picture: JPEGPicture) {
+    for (viewer, form) in state.withLock(\.watchers).values where form == .jpeg {
+      viewer.offer(picture, of: number)
+    }
+  }
+}

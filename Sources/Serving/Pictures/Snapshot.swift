@@ -1,0 +1,75 @@
+import Bitstream
+import BlockingIO
+import Decode
+import Defragment
+import Outputs
+import RTPWire
+import Synchronization
+
+/// Makes a picture of the newest frame: decodes its group of pictures, for whoever asks.
+enum Snapshot {
+  /// Why there is none.
+  enum Failure: Error, Sendable, CustomStringConvertible {
+    /// No key picture has come, or its group is too long to be kept.
+    case noPicture
+    case notDecoded(String)
+
+    var description: String {
+      switch self {
+      case .noPicture: "no picture has come from which decoding can begin"
+      case .notDecoded(let words): words
+      }
+    }
+  }
+
+  /// The last frame of `group` for who asks for it, if its last packet came `greatestAge` seconds
+  /// ago at most.
+  static func answer(
+    of group: PictureGroup, notOlderThan greatestAge: Double
+  ) async -> Answer {
+    func age(at time: Instant?) -> Double {
+      time.map { $0.duration(to: .now) / .seconds(1) } ?? .infinity
+    }
+    let newest = group.units.last?.sent.lastArrival
+    guard newest == nil || age(at: newest) <= greatestAge else {
+      return .unavailable(
+        "the newest picture is \(age(at: newest).formatted(digits: 1)) s old")
+    }
+    do throws(Failure) {
+      let picture = try await last(of: group)
+      var headers = [
+        (name: "X-Picture-Age", value: age(at: picture.lastArrival).formatted(digits: 3))
+      ]
+      if let time = picture.captureTime { headers.append(("X-Capture-Time", "\(time)")) }
+      return Answer(contentType: "image/jpeg", body: picture.bytes, headers: headers)
+    } catch { return .unavailable("\(error)") }
+  }
+
+  /// The last frame of `group`.
+  static func last(of group: PictureGroup) async throws(Failure) -> JPEGPicture {
+    guard let first = group.units.first else { throw .noPicture }
+    let newest = Mutex<RawFrame?>(nil)
+    let decoder: VideoDecoder
+    do {
+      decoder = try VideoDecoder(
+        codec: first.sent.codec, configuration: configuration,
+        onFrame: { frame in newest.withLock { $0 = frame } }, onFailure: { _ in })
+    } catch { throw .notDecoded("\(error)") }
+    for unit in group.units { _ = decoder.submit(unit.unit) }
+    await decoder.flush()
+    await decoder.close()
+    guard let frame = newest.withLock({ $0 }) else { throw .noPicture }
+    do {
+      return try JPEGPicture(frame, encodedBy: JPEGEncoder(size: nil))
+    } catch { throw .notDecoded("\(error)") }
+  }
+
+  /// That of all decoders for the page: others have the processors first.
+  static var configuration: VideoDecoder.Configuration {
+    var configuration = VideoDecoder.Configuration()
+    configuration.queueLimits = QueueLimits(
+      count: 2 * PictureGroup.limits.count, bytes: 2 * PictureGroup.limits.bytes)
+    configuration.threads = .count(1)
+    return configuration
+  }
+}

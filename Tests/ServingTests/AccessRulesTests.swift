@@ -1,0 +1,147 @@
+import NIOCore
+import NIOHTTP1
+import Testing
+
+@testable import Serving
+
+/// Who may ask for what.
+struct AccessRulesTests {
+  struct Asker: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let headers: [(String, String)]
+    var method = HTTPMethod.GET
+    var uri = "/"
+    let status: UInt
+
+    init(
+      _ words: String, _ headers: KeyValuePairs<String, String>, method: HTTPMethod = .GET,
+      uri: String = "/", _ status: UInt
+    ) {
+      testDescription = words
+      self.headers = headers.map { ($0.key, $0.value) }
+      (self.method, self.uri, self.status) = (method, uri, status)
+    }
+
+    var head: HTTPRequestHead {
+      HTTPRequestHead(
+        version: .http1_1, method: method, uri: uri, headers: HTTPHeaders(headers))
+    }
+  }
+
+  private static func status(of decision: AccessRules.Decision) -> UInt {
+    switch decision {
+    case .allowed: 200
+    case .keepsToken: 303
+    case .refused(let status, _): status.code
+    }
+  }
+
+  @Test(
+    "on this machine",
+    arguments: [
+      Asker("a browser that is given the address", ["Host": "127.0.0.1:9800"], 200),
+      Asker("by name", ["Host": "localhost:9800"], 200),
+      Asker("by the name of this machine, in capitals", ["Host": "NVR:9800"], 200),
+      Asker("through a tunnel on another port", ["Host": "localhost:1234"], 200),
+      Asker("by IPv6", ["Host": "[::1]:9800"], 200),
+      Asker("a name that somebody points here", ["Host": "evil.example:9800"], 421),
+      Asker("a name that looks like an address", ["Host": "127.0.0.1.evil.example"], 421),
+      Asker("no host", [:], 421),
+      Asker("two hosts", ["Host": "localhost", "host": "evil.example"], 421),
+      Asker("a host with a path", ["Host": "localhost/x"], 421),
+      Asker("a host with a user", ["Host": "evil@localhost"], 421),
+      Asker("a port that is none", ["Host": "localhost:x"], 421),
+      Asker("a port that is too large", ["Host": "localhost:70000"], 421),
+      Asker("a port that is empty", ["Host": "localhost:"], 421),
+      Asker("brackets around a name", ["Host": "[localhost]:9800"], 421),
+      Asker(
+        "the page itself", ["Host": "localhost:9800", "Origin": "http://localhost:9800"], 200),
+      Asker(
+        "the page behind a proxy with TLS", ["Host": "localhost", "Origin": "https://localhost"],
+        200
+      ),
+      Asker(
+        "another site's script", ["Host": "localhost:9800", "Origin": "http://evil.example"], 403),
+      Asker(
+        "a page of another port", ["Host": "localhost:9800", "Origin": "http://localhost:80"], 403),
+      Asker("a page without an origin", ["Host": "localhost:9800", "Origin": "null"], 403),
+      Asker(
+        "another site's picture",
+        ["Host": "localhost:9800", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"], 403
+      ),
+      Asker(
+        "a page of the same domain",
+        ["Host": "localhost:9800", "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"], 403),
+      Asker(
+        "a link on another site",
+        ["Host": "localhost:9800", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"],
+        200
+      ),
+      Asker(
+        "the page's own script",
+        ["Host": "localhost:9800", "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"], 200),
+      Asker("a form", ["Host": "localhost:9800"], method: .POST, 405),
+      Asker("one that deletes", ["Host": "localhost:9800"], method: .DELETE, 405),
+      Asker("a question before a request", ["Host": "localhost:9800"], method: .OPTIONS, 405),
+      Asker("a program that wants the head alone", ["Host": "localhost:9800"], method: .HEAD, 200),
+    ])
+  func local(_ asker: Asker) {
+    let rules = AccessRules(names: ["nvr"], token: nil, port: 9800)
+    #expect(Self.status(of: rules.decide(on: asker.head)) == asker.status)
+  }
+
+  @Test("from another machine") func remote() {
+    let token = AccessToken()
+    let rules = AccessRules(names: [], token: token, port: 9800)
+    let askers = [
+      Asker("without", ["Host": "10.0.0.2:9800"], 401),
+      Asker("with it in the address", ["Host": "10.0.0.2:9800"], uri: "/?token=\(token.text)", 303),
+      Asker("with another", ["Host": "10.0.0.2:9800"], uri: "/?token=\(AccessToken().text)", 401),
+      Asker("with a part", ["Host": "10.0.0.2"], uri: "/?token=\(token.text.dropLast())", 401),
+      Asker("with nothing", ["Host": "10.0.0.2:9800"], uri: "/?token=", 401),
+      Asker(
+        "with a cookie", ["Host": "10.0.0.2", "Cookie": "a=b; rtp-recv-9800=\(token.text)"], 200),
+      Asker("of another port", ["Host": "10.0.0.2", "Cookie": "rtp-recv-9801=\(token.text)"], 401),
+      Asker("a scraper", ["Host": "10.0.0.2", "Authorization": "Bearer \(token.text)"], 200),
+      Asker("another scheme", ["Host": "10.0.0.2", "Authorization": "Basic \(token.text)"], 401),
+      Asker(
+        "another site with it", ["Host": "10.0.0.2", "Origin": "http://evil.example"],
+        uri: "/?token=\(token.text)", 403),
+      Asker(
+        "another name with it", ["Host": "evil.example"], uri: "/?token=\(token.text)", 421),
+    ]
+    for asker in askers {
+      let decision = rules.decide(on: asker.head)
+      #expect(Self.status(of: decision) == asker.status, "\(asker.testDescription)")
+      guard case .keepsToken(let cookie, let path) = decision else { continue }
+      #expect(path == "/")
+      #expect(cookie.contains("HttpOnly; SameSite=Strict"))
+    }
+  }
+
+  @Test(
+    "paths that lead out, or nowhere",
+    arguments: [
+      "/../etc/passwd", "/..%2f..%2fetc/passwd", "//etc/passwd", "/cameras/../snapshot.jpg",
+      "/cameras/%2e%2e/snapshot.jpg", "/cameras/a/b/snapshot.jpg", "/cameras//snapshot.jpg",
+      "http://evil.example/", "*", "",
+    ])
+  func traversal(_ path: String) {
+    var routes = Routes()
+    PageFiles.add(to: &routes)
+    routes.add(from: "/cameras/", to: "/snapshot.jpg") { _, _ in .notFound }
+    let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: path)
+    #expect(routes.answering(Request(head)) == nil)
+  }
+
+  @Test func aCamerasNameIsTakenFromThePath() async {
+    var routes = Routes()
+    routes.add(from: "/cameras/", to: "/snapshot.jpg") { name, request in
+      .wrong("\(name) \(request.query["max-age"] ?? "")")
+    }
+    let head = HTTPRequestHead(
+      version: .http1_1, method: .GET, uri: "/cameras/front-1/snapshot.jpg?max-age=2")
+    let answer = await routes.answering(Request(head))?()
+    #expect(answer.map { String(buffer: $0.body) } == "front-1 2\n")
+  }
+}
