@@ -57,7 +57,7 @@ public final class PageServer: Sendable {
         return channel.eventLoop.makeCompletedFuture {
           guard let rules = entrance.value else { return }
           let bound = RequestBound()
-          let handler = RequestHandler(rules: rules, routes: table, bound: bound, tasks: tasks)
+          let handler = RequestExchange(rules: rules, routes: table, bound: bound, tasks: tasks)
           let replaced = NIOLoopBound((bound, handler), eventLoop: channel.eventLoop)
           let pipeline = channel.pipeline.syncOperations
           try pipeline.addHandler(bound)
@@ -95,14 +95,14 @@ public final class PageServer: Sendable {
     to page: LivePage, rules: AccessRules
   ) -> NIOWebSocketServerUpgrader {
     NIOWebSocketServerUpgrader(
-      maxFrameSize: ViewerHandler.longestFrame,
+      maxFrameSize: ViewerSocket.longestFrame,
       shouldUpgrade: { channel, head in
         let isAllowed = rules.decide(on: head) == .allowed && Request(head).path == "/live"
         return channel.eventLoop.makeSucceededFuture(isAllowed ? HTTPHeaders() : nil)
       },
       upgradePipelineHandler: { channel, _ in
         channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(ViewerHandler(page: page))
+          try channel.pipeline.syncOperations.addHandler(ViewerSocket(page: page))
         }
       })
   }

@@ -6,7 +6,7 @@ import RTPWire
 /// The WebSocket of a page that is open.
 ///
 /// It writes only what the socket takes soon; the rest waits in the `Viewer`, where it is bounded.
-final class ViewerHandler: ChannelInboundHandler {
+final class ViewerSocket: ChannelInboundHandler {
   typealias InboundIn = WebSocketFrame
   typealias OutboundOut = WebSocketFrame
 

@@ -4,7 +4,7 @@ import NIOWebSocket
 import Receiver
 
 /// Answers the requests of a connection, one after another.
-final class RequestHandler: ChannelInboundHandler, RemovableChannelHandler {
+final class RequestExchange: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
