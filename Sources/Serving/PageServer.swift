@@ -19,13 +19,16 @@ public final class PageServer: Sendable {
 
   /// Begins to serve `page` and `routes` at `address`.
   ///
+  /// - Parameter token: what others have to know where `address` can be reached from other machines;
+  ///   `nil` makes a random one.
   /// - Throws: ``ServingError``.
   public static func start(
-    at address: ListenAddress, page: LivePage, routes: Routes
+    at address: ListenAddress, page: LivePage, routes: Routes, token: AccessToken? = nil
   ) async throws(ServingError) -> PageServer {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     do {
-      return try await PageServer(at: address, page: page, routes: routes, on: group)
+      return try await PageServer(
+        at: address, page: page, routes: routes, token: token, on: group)
     } catch {
       try? await group.shutdownGracefully()
       let reason = (error as? IOError).map { unsafe String(cString: strerror($0.errnoCode)) }
@@ -36,7 +39,8 @@ public final class PageServer: Sendable {
   }
 
   private init(
-    at address: ListenAddress, page: LivePage, routes: Routes, on group: MultiThreadedEventLoopGroup
+    at address: ListenAddress, page: LivePage, routes: Routes, token chosen: AccessToken?,
+    on group: MultiThreadedEventLoopGroup
   ) async throws {
     let loop = group.next()
     let tasks = TaskQueue(label: "rtp-recv.routes")
@@ -78,7 +82,7 @@ public final class PageServer: Sendable {
       throw ServingError(description: "it has no address")
     }
     isReachable = !local.isLoopback
-    let token = isReachable ? AccessToken() : nil
+    let token = isReachable ? chosen ?? AccessToken() : nil
     let rules = AccessRules(
       names: Set(Self.names + [address.host]), token: token, port: port)
     try await loop.submit { entrance.value = rules }.get()

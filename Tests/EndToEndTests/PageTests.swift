@@ -151,6 +151,24 @@ struct PageTests {
     #expect(try status(["-H", "Authorization: Bearer \(token)", address]) == "200")
   }
 
+  @Test("a token that is chosen is that of each run, and one that can be guessed is refused")
+  func chosenToken() throws {
+    func receiver(_ token: String) throws -> RunningProcess {
+      try RunningProcess(
+        Product.rtpRecv, ["rtp://127.0.0.1:0", "--serve", "0.0.0.0:0"],
+        environment: ["RTP_RECV_PAGE_TOKEN": token])
+    }
+    let chosen = try receiver("one-that-stays_123")
+    defer { chosen.send(signal: SIGKILL) }
+    _ = try chosen.waitForLine(#/the page is at .*\?token=one-that-stays_123$/#)
+    for token in ["short", "sixteen letters.", String(repeating: "x", count: 129)] {
+      let refused = try receiver(token)
+      #expect(try refused.waitForExit() == 6)
+      #expect(refused.standardError.contains("RTP_RECV_PAGE_TOKEN must be"))
+      #expect(!refused.standardError.contains(token))
+    }
+  }
+
   @Test("a camera that dies is shown as dead, and its pictures come back with it")
   func death() throws {
     let port = try FreePort.tcp()

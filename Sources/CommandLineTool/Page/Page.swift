@@ -7,6 +7,9 @@ struct Page: Sendable {
   let live: LivePage
   private let server: PageServer
 
+  /// Names what the token is, so that it is the same in each run.
+  private static let tokenName = "RTP_RECV_PAGE_TOKEN"
+
   /// Begins to serve `live` and `routes` at `address`, and says where that is.
   ///
   /// - Throws: `CannotWrite`, as for anything else that cannot be given out.
@@ -14,8 +17,14 @@ struct Page: Sendable {
     at address: ListenAddress, showing live: LivePage, routes: Routes = Routes()
   ) async throws(CannotWrite) {
     self.live = live
+    let chosen = Environment.value(of: Self.tokenName)
+    let token = chosen.flatMap { AccessToken($0) }
+    guard chosen == nil || token != nil else {
+      throw CannotWrite(
+        description: "\(Self.tokenName) must be 16 to 128 letters, digits, hyphens and underscores")
+    }
     do {
-      server = try await PageServer.start(at: address, page: live, routes: routes)
+      server = try await PageServer.start(at: address, page: live, routes: routes, token: token)
     } catch {
       throw CannotWrite(description: error.description)
     }

@@ -1,9 +1,19 @@
-/// The secret that opens the page to other machines; random, and new in each run.
+/// The secret that opens the page to other machines.
 public struct AccessToken: Sendable {
-  /// 32 hexadecimal digits, 128 random bits.
+  /// What is in the address.
   public let text: String
 
-  /// Makes a random one.
+  /// Takes a chosen one: 16 to 128 letters, digits, hyphens and underscores; `nil` if it is another.
+  public init?(_ text: String) {
+    let isFit = text.utf8.allSatisfy { byte in
+      (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+        || byte == 0x2D || byte == 0x5F
+    }
+    guard isFit, (16...128).contains(text.utf8.count) else { return nil }
+    self.text = text
+  }
+
+  /// Makes a random one: 32 hexadecimal digits, 128 random bits.
   public init() {
     var generator = SystemRandomNumberGenerator()
     text = (0..<4).map { _ in Self.digits(generator.next() as UInt32) }.joined()
