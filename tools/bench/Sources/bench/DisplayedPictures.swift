@@ -6,12 +6,14 @@ struct DisplayedPictures {
   var frames: [(time: Int, luma: Data)] = []
 
   struct Score {
-    /// dB, the mean over all display times of the clip.
-    let quality: Double
+    /// The PSNR in dB, the mean over all display times of the clip.
+    var quality = 0.0
+    /// The structural similarity, the mean over all display times.
+    var similarity = 0.0
     /// The number of display times that show exactly the right picture.
-    let intact: Int
+    var intact = 0
     /// How many display times have their own frame.
-    let came: Int
+    var came = 0
   }
 
   /// The score of a frame without any difference, and the highest possible, in dB.
@@ -20,37 +22,72 @@ struct DisplayedPictures {
   /// Compares the picture on display at each time of the clip with the right one.
   ///
   /// A frame stays until the next one; before the first one the display is black.
-  func score(beside clean: Data) -> Score {
-    var shown = Data(repeating: 16, count: Scene.lumaSize)
-    var qualities: [Double] = []
-    var intact = 0
+  func score(beside scene: Scene) -> Score {
+    let size = scene.lumaSize
+    var shown = Data(repeating: 16, count: size)
+    var score = Score()
     let byTime = Dictionary(frames.map { ($0.time, $0.luma) }) { _, later in later }
-    for time in 0..<Scene.frames {
+    for time in 0..<scene.frames {
       if let luma = byTime[time] { shown = luma }
-      let wanted = clean[time * Scene.lumaSize..<(time + 1) * Scene.lumaSize]
-      let error = Self.squaredError(shown, wanted)
-      if error == 0 { intact += 1 }
-      let mean = Double(error) / Double(Scene.lumaSize)
-      qualities.append(min(10 * log10(255 * 255 / mean), Self.bestQuality))
+      let wanted = scene.clean[time * size..<(time + 1) * size]
+      let error = Self.squaredError(shown, wanted, width: scene.content.size.width)
+      if error == 0 { score.intact += 1 }
+      let mean = Double(error) / Double(size)
+      score.quality += min(10 * log10(255 * 255 / mean), Self.bestQuality)
+      score.similarity +=
+        error == 0 ? 1 : Self.similarity(shown, wanted, width: scene.content.size.width)
     }
-    return Score(
-      quality: qualities.reduce(0, +) / Double(qualities.count), intact: intact,
-      came: byTime.keys.count { (0..<Scene.frames).contains($0) })
+    score.quality /= Double(scene.frames)
+    score.similarity /= Double(scene.frames)
+    score.came = byTime.keys.count { (0..<scene.frames).contains($0) }
+    return score
   }
 
-  private static func squaredError(_ one: Data, _ two: Data) -> Int {
+  private static func squaredError(_ one: Data, _ two: Data, width: Int) -> Int {
     one.withUnsafeBytes { one in
       two.withUnsafeBytes { two in
         var sum = 0
-        for row in stride(from: 0, to: min(one.count, two.count), by: Scene.width) {
+        for row in stride(from: 0, to: min(one.count, two.count), by: width) {
           var rowSum: UInt32 = 0
-          for index in row..<row + Scene.width {
+          for index in row..<row + width {
             let difference = Int32(one[index]) &- Int32(two[index])
             rowSum &+= UInt32(bitPattern: difference &* difference)
           }
           sum += Int(rowSum)
         }
         return sum
+      }
+    }
+  }
+
+  /// SSIM (Wang, Bovik, Sheikh, Simoncelli 2004) in blocks of 8 × 8 that do not overlap.
+  private static func similarity(_ one: Data, _ two: Data, width: Int) -> Double {
+    let height = min(one.count, two.count) / width
+    return one.withUnsafeBytes { one in
+      two.withUnsafeBytes { two in
+        var sum = 0.0
+        for y in stride(from: 0, to: height - 7, by: 8) {
+          for x in stride(from: 0, to: width - 7, by: 8) {
+            var (sumOne, sumTwo, squares, products): (Int32, Int32, Int32, Int32) = (0, 0, 0, 0)
+            for row in y..<y + 8 {
+              for index in row * width + x..<row * width + x + 8 {
+                let (a, b) = (Int32(one[index]), Int32(two[index]))
+                sumOne &+= a
+                sumTwo &+= b
+                squares &+= a &* a &+ b &* b
+                products &+= a &* b
+              }
+            }
+            let (meanOne, meanTwo) = (Double(sumOne) / 64, Double(sumTwo) / 64)
+            let both = meanOne * meanOne + meanTwo * meanTwo
+            let (spread, common) = (
+              Double(squares) / 64 - both, Double(products) / 64 - meanOne * meanTwo
+            )
+            sum +=
+              (2 * meanOne * meanTwo + 6.5) * (2 * common + 58.5) / ((both + 6.5) * (spread + 58.5))
+          }
+        }
+        return sum / Double((width / 8) * (height / 8))
       }
     }
   }

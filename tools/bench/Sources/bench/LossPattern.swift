@@ -6,10 +6,19 @@ struct LossPattern {
   /// The mean number of packets lost in a row; `nil` when losses are independent.
   let burst: Double?
 
-  static let all = [
+  static let none = LossPattern(name: "none", rate: 0, burst: nil)
+
+  static let few = [
     LossPattern(name: "1 %", rate: 0.01, burst: nil),
+    LossPattern(name: "1 %, bursts of 3", rate: 0.01, burst: 3),
+  ]
+
+  static let all = [
     LossPattern(name: "0.1 %", rate: 0.001, burst: nil),
-    LossPattern(name: "3 %", rate: 0.03, burst: nil),
+    LossPattern(name: "0.5 %", rate: 0.005, burst: nil),
+    LossPattern(name: "1 %", rate: 0.01, burst: nil),
+    LossPattern(name: "2 %", rate: 0.02, burst: nil),
+    LossPattern(name: "5 %", rate: 0.05, burst: nil),
     LossPattern(name: "1 %, bursts of 3", rate: 0.01, burst: 3),
     LossPattern(name: "1 %, bursts of 10", rate: 0.01, burst: 10),
   ]
@@ -31,7 +40,7 @@ struct LossPattern {
       } else {
         isBad = Double.random(in: 0..<1, using: &random) < rate
       }
-      return index < Self.spared || time >= Scene.frames || !isBad
+      return index < Self.spared || time >= scene.frames || !isBad
     }
   }
 }

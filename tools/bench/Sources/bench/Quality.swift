@@ -5,48 +5,64 @@ import Foundation
 /// The figure is the PSNR of the luma against the undamaged decode, the mean over all display
 /// times.
 enum Quality {
-  /// How many streams are sent at once, each to every live peer.
-  private static let simultaneous = 4
+  private static let players: [(name: String, type: any Player.Type)] = [
+    ("rtp-recv", OurPlayer.self), ("ffmpeg", FFmpegPlayer.self),
+    ("gstreamer", GStreamerPlayer.self),
+  ]
 
   static func report(rounds: Int, in folder: String) throws {
     let seeds = rounds > 0 ? Array(1...UInt64(rounds)) : []
+    let arguments = CommandLine.arguments
+    func value(of option: String) -> String? {
+      arguments.firstIndex(of: option).flatMap { index in
+        index + 1 < arguments.endIndex ? arguments[index + 1] : nil
+      }
+    }
+    let isFull = arguments.contains("full")
+    let contents = chosen(from: try SceneContent.all(films: value(of: "--films")), by: \.name)
+    let codecs = chosen(from: Stream.Codec.allCases, by: \.rawValue)
+    let named = SceneCoding.allCases.filter { arguments.contains($0.rawValue) }
+    let patterns = isFull ? LossPattern.all : LossPattern.few
+    let clips = value(of: "--clips") ?? folder
+    try FileManager.default.createDirectory(atPath: clips, withIntermediateDirectories: true)
     head(
-      "Mean luma PSNR (dB) over \(Scene.frames) display times under loss, "
-        + "\(Scene.width)×\(Scene.height) at \(Scene.rate)/s, a key picture every 60; seeds "
+      "Mean luma PSNR (dB) and SSIM over all display times under loss, 30 pictures a second; seeds "
         + "\(seeds.map(String.init).joined(separator: ", ")); an intact picture counts as "
         + "\(number(DisplayedPictures.bestQuality, 0)) dB; the first \(LossPattern.spared) packets "
         + "always arrive",
-      [
-        "clip", "codec", "loss", "rtp-recv", "ffmpeg", "gstreamer", "above the better", "asked",
-        "intact of \(Scene.frames)", "came",
-      ], names: ["clip", "codec", "loss"])
-    for kind in chosen(from: Scene.Kind.allCases) {
-      for codec in chosen(from: Stream.Codec.allCases) {
-        let scene = try Scene(kind, codec, in: folder)
-        try checkPeers(with: scene, in: folder)
-        for pattern in LossPattern.all {
-          let results = try measure(scene, pattern, seeds: seeds, in: folder)
-          print(scene, pattern, results)
+      ["clip", "codec", "coding", "loss", "rtp-recv", "ffmpeg", "gstreamer", "above the better"]
+        + ["asked", "SSIM", "intact", "came"], names: ["clip", "codec", "coding", "loss"])
+    for content in contents {
+      // Unless codings are named, all of them for what moves most, one for the others.
+      let codings =
+        !named.isEmpty ? named : content.name == "moving" ? SceneCoding.allCases : [.camera]
+      for codec in codecs {
+        for coding in codings {
+          let scene = try Scene(content, codec, coding, in: clips)
+          try checkPeers(with: scene, in: folder)
+          for pattern in patterns {
+            print(scene, pattern, try measure(scene, pattern, seeds: seeds, in: folder))
+          }
         }
       }
     }
   }
 
   /// The `cases` named among the arguments; all of them when none is named.
-  private static func chosen<Case: RawRepresentable<String>>(from cases: [Case]) -> [Case] {
-    let named = cases.filter { CommandLine.arguments.contains($0.rawValue) }
+  private static func chosen<Case>(from cases: [Case], by name: (Case) -> String) -> [Case] {
+    let named = cases.filter { CommandLine.arguments.contains(name($0)) }
     return named.isEmpty ? cases : named
   }
 
   /// Checks that without loss every receiver delivers every frame unchanged; otherwise the figures
   /// would measure something else.
   private static func checkPeers(with scene: Scene, in folder: String) throws {
-    let pattern = LossPattern(name: "none", rate: 0, burst: nil)
-    for receiver in try measure(scene, pattern, seeds: [0], in: folder) {
-      guard receiver.scores.allSatisfy({ $0.intact == Scene.frames }) else {
+    for receiver in try measure(scene, .none, seeds: [0], in: folder) {
+      guard receiver.scores.allSatisfy({ $0.intact == scene.frames }) else {
         throw BenchError(
           description: "\(receiver.name) gives \(receiver.scores.map(\.intact)) of "
-            + "\(Scene.frames) frames of \(scene.kind) \(scene.codec) as they are, without loss")
+            + "\(scene.frames) frames of \(scene.content.name) \(scene.codec) \(scene.coding) as "
+            + "they are, without loss")
       }
     }
   }
@@ -57,19 +73,12 @@ enum Quality {
   private static func measure(
     _ scene: Scene, _ pattern: LossPattern, seeds: [UInt64], in folder: String
   ) throws -> [Result] {
-    var results: [Result] = [("rtp-recv", []), ("ffmpeg", []), ("gstreamer", [])]
-    for start in stride(from: 0, to: seeds.count, by: simultaneous) {
-      let batch = seeds[start..<min(start + simultaneous, seeds.count)].map {
-        pattern.survivors(of: scene, seed: $0)
-      }
-      for survivors in batch {
-        let pictures = try Recorded(scene, survivors, in: folder).play()
-        results[0].scores.append(pictures.score(beside: scene.clean))
-      }
-      let live = try LiveBroadcast(of: scene, to: batch, in: folder).run()
-      for pictures in live {
-        results[1].scores.append(pictures.ffmpeg.score(beside: scene.clean))
-        results[2].scores.append(pictures.gstreamer.score(beside: scene.clean))
+    var results: [Result] = players.map { ($0.name, []) }
+    for seed in seeds {
+      let recorded = try Recorded(scene, pattern.survivors(of: scene, seed: seed), in: folder)
+      let running = try players.map { try $0.type.init(recorded, in: folder) }
+      for (index, player) in running.enumerated() {
+        results[index].scores.append(try player.finish().score(beside: scene))
       }
     }
     return results
@@ -79,19 +88,20 @@ enum Quality {
     func mean(_ figure: (DisplayedPictures.Score) -> Double) -> [Double] {
       results.map { $0.scores.map(figure).reduce(0, +) / Double($0.scores.count) }
     }
-    func listed(_ figure: (DisplayedPictures.Score) -> Int) -> String {
-      mean { Double(figure($0)) }.map { number($0, 0) }.joined(separator: " / ")
+    func listed(_ digits: Int, _ figure: (DisplayedPictures.Score) -> Double) -> String {
+      mean(figure).map { number($0, digits) }.joined(separator: " / ")
     }
     let qualities = mean(\.quality)
     let above = qualities[0] - max(qualities[1], qualities[2])
     let isMain = pattern.rate == 0.01 && pattern.burst == nil
-    let asked = isMain ? (scene.codec == .h265 ? 5.0 : 2.0) : 0
+    let asked = isMain ? (scene.codec == .h265 ? 4.0 : 2.0) : 0
     row(
       [
-        "\(scene.kind), \(number(scene.megabits, 1)) Mbit/s", "\(scene.codec)", pattern.name,
+        "\(scene.content.name), \(number(scene.megabits, 1)) Mbit/s", "\(scene.codec)",
+        "\(scene.coding)", pattern.name,
       ] + qualities.map { number($0, 1) } + [
-        (above < 0 ? "" : "+") + number(above, 1), "+" + number(asked, 0), listed(\.intact),
-        listed(\.came),
+        (above < 0 ? "" : "+") + number(above, 1), "+" + number(asked, 0),
+        listed(3, \.similarity), listed(0) { Double($0.intact) }, listed(0) { Double($0.came) },
       ])
   }
 }

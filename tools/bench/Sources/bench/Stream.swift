@@ -40,6 +40,29 @@ struct Stream {
     sender.kill()
   }
 
+  /// What an earlier run recorded and kept; `nil` without it.
+  init?(kept clip: String, named name: String, in folder: String) {
+    guard let data = FileManager.default.contents(atPath: "\(folder)/\(name).rtp4") else {
+      return nil
+    }
+    self.clip = clip
+    sdp = "\(folder)/\(name).sdp"
+    var packets: [[UInt8]] = []
+    var rest = data[...]
+    while rest.count > 4 {
+      let length = rest.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+      packets.append(Array(rest.dropFirst(4).prefix(length)))
+      rest = rest.dropFirst(4 + length)
+    }
+    self.packets = packets
+  }
+
+  /// Keeps the packets for a later run.
+  func keep(in folder: String, as name: String) throws {
+    try FileManager.default.moveItem(
+      atPath: write(in: folder), toPath: "\(folder)/\(name).rtp4")
+  }
+
   /// The SDP for receivers that listen on `port`.
   func describe(port: UInt16) throws -> String {
     let text = try String(contentsOfFile: sdp, encoding: .utf8)

@@ -4,8 +4,8 @@
 //
 // The file holds packets with a 4-byte big-endian length before each. They are sent over and over,
 // with continuing sequence numbers and timestamps, as fast as the client reads or at a steady rate.
-// usage: connection-server FILE SDP PACKETS PACKETS_PER_SECOND; with 0 packets a second they are
-// sent as fast as they are read. Prints the port.
+// usage: connection-server FILE SDP [PACKETS PACKETS_PER_SECOND]; with 0 packets a second they are
+// sent as fast as they are read. Without both, each packet is sent once, as it is. Prints the port.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -71,6 +71,8 @@ static int64_t now(void) {
 }
 
 static void play(int client, uint64_t total, double rate, enum framing framing) {
+  int is_verbatim = total == 0;
+  if (is_verbatim) total = packet_count;
   unsigned char *batch = malloc(batch_size);
   size_t filled = 0;
   uint16_t sequence = 1;
@@ -100,9 +102,11 @@ static void play(int client, uint64_t total, double rate, enum framing framing) 
     at[2] = (unsigned char)(packet->length >> 8);
     at[3] = (unsigned char)packet->length;
     memcpy(at + frame_header, packet->bytes, packet->length);
-    at[6] = (unsigned char)(sequence >> 8);
-    at[7] = (unsigned char)sequence;
-    for (int i = 0; i < 4; i++) at[8 + i] = (unsigned char)(timestamp >> (24 - 8 * i));
+    if (!is_verbatim) {
+      at[6] = (unsigned char)(sequence >> 8);
+      at[7] = (unsigned char)sequence;
+      for (int i = 0; i < 4; i++) at[8 + i] = (unsigned char)(timestamp >> (24 - 8 * i));
+    }
     if (at[5] & 0x80) timestamp += 3000;
     sequence++;
     filled += frame_header + packet->length;
@@ -158,7 +162,7 @@ static void serve(int client, const char *sdp, uint64_t total, double rate) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 5) return 64;
+  if (argc != 3 && argc != 5) return 64;
   load_packets(argv[1]);
   size_t size;
   const char *sdp = (const char *)load(argv[2], &size);
@@ -177,7 +181,7 @@ int main(int argc, char **argv) {
     if (client < 0) return 1;
     if (fork() == 0) {
       close(listener);
-      serve(client, sdp, strtoull(argv[3], NULL, 10), atof(argv[4]));
+      serve(client, sdp, argc > 3 ? strtoull(argv[3], NULL, 10) : 0, argc > 3 ? atof(argv[4]) : 0);
       // Data still in flight arrives before the connection ends.
       shutdown(client, SHUT_WR);
       char rest[4096];
