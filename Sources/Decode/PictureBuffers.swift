@@ -16,7 +16,11 @@ import CFFmpeg
   private let allocatesMissing: Bool
   /// Whether these can be filled before anything refers to them.
   private let fillsMissing: Bool
-  private var isDamaged = false
+  private var treatment = Treatment.none
+  /// The place in output order of the picture being decoded.
+  private var position = 0
+  /// Whether pictures before the one being decoded may be missing.
+  private var isBehindLoss = false
   /// The side of the picture's first block, if that is decoded from a made-up slice.
   private var madeUpBlock: Int?
   private var savedBlock: SavedBlock?
@@ -31,6 +35,15 @@ import CFFmpeg
   private var missing: [UnsafeMutablePointer<AVFrame>] = unsafe []
   private var execute: Execute?
   private var executeRows: ExecuteRows?
+
+  /// What is done to a picture, because part of it will not be decoded.
+  enum Treatment {
+    case none
+    /// It is filled before it is decoded: something may refer to it as soon as it is.
+    case fillBefore
+    /// It is filled afterwards, when it is known what of it came.
+    case repair
+  }
 
   private typealias Execute =
     @convention(c) (
@@ -64,40 +77,55 @@ import CFFmpeg
     }
   }
 
-  /// Expects the picture of another access unit; `madeUpBlock` is the side of a first block that is
-  /// to keep its predicted samples.
-  func begin(isDamaged: Bool, madeUpBlock: Int? = nil) {
+  /// Expects the picture of another access unit, at a place in output order; `madeUpBlock` is the
+  /// side of a first block that is to keep the samples from before it was decoded.
+  func begin(
+    _ treatment: Treatment, at position: Int = 0, isBehindLoss: Bool = false,
+    madeUpBlock: Int? = nil
+  ) {
     self.madeUpBlock = madeUpBlock
     savedBlock = nil
     if unsafe !missing.isEmpty { fillMissing() }
-    self.isDamaged = isDamaged
+    (self.treatment, self.position, self.isBehindLoss) = (treatment, position, isBehindLoss)
     allocated = 0
     unsafe av_frame_free(&picture)
   }
 
-  /// Fills the picture with a prediction, if part of it will not be decoded.
+  /// Fills the picture with a prediction, or marks it, if part of it will not be decoded.
   private func prepare(_ frame: UnsafeMutablePointer<AVFrame>) {
     allocated += 1
-    if !allocatesMissing || allocated == 1 {
-      unsafe av_frame_free(&picture)
-      unsafe (picture, original) = (av_frame_clone(frame), frame)
-    }
-    guard prediction != nil else { return }
     if allocatesMissing, allocated > 1 {
       // libavcodec makes it grey as soon as this returns.
       if fillsMissing, let missing = unsafe av_frame_clone(frame) {
         unsafe self.missing.append(missing)
       }
-    } else if isDamaged {
-      unsafe prediction?.fill(frame)
-      savedBlock = madeUpBlock.flatMap { unsafe SavedBlock(of: frame, side: $0) }
+      return
     }
+    if allocated > 1 { fillSkipped() }
+    unsafe av_frame_free(&picture)
+    unsafe (picture, original) = (av_frame_clone(frame), frame)
+    switch treatment {
+    case .none: return
+    case .fillBefore: unsafe prediction?.fill(frame, at: position)
+    case .repair: unsafe prediction?.mark(frame)
+    }
+    savedBlock = madeUpBlock.flatMap { unsafe SavedBlock(of: frame, side: $0) }
   }
 
-  /// Restores the samples of the made-up block after decoding.
-  func restoreBlock() {
+  /// Fills a picture that turned out to be missing, since another one followed it: libavcodec's
+  /// H.264 decoder has made it a copy of the one before.
+  private func fillSkipped() {
+    guard isBehindLoss, let picture = unsafe picture else { return }
+    unsafe prediction?.fill(picture, ahead: allocated - 1)
+  }
+
+  /// Fills what was not decoded.
+  func finish() {
     savedBlock?.restore()
     savedBlock = nil
+    if case .repair = treatment, let picture = unsafe picture {
+      unsafe prediction?.repair(picture, at: position)
+    }
   }
 
   /// The picture that was begun for the unit just given to the decoder; `nil` if there is none.
@@ -118,7 +146,7 @@ import CFFmpeg
   /// Fills the missing pictures, just before decoding refers to them.
   private func fillMissing() {
     while let frame = unsafe missing.popLast() {
-      unsafe prediction?.fill(frame)
+      unsafe prediction?.fill(frame, ahead: 1)
       var rest: UnsafeMutablePointer<AVFrame>? = unsafe frame
       unsafe av_frame_free(&rest)
     }

@@ -34,6 +34,7 @@ import RTPWire
   /// `nil` when pictures are output in decoding order.
   private var reader: (any PictureReading)?
   private var order = OutputOrder<DecodedPicture>()
+  private var timeline = PictureTimeline()
   /// The first field of a frame, until the second comes in the next access unit (H.264 §7.4.1.2.4);
   /// in H.265 every field is a frame.
   private var field: DecodedPicture?
@@ -58,6 +59,8 @@ import RTPWire
     /// `nil` for what is decoded without output.
     var unit: AccessUnit?
     var order: PictureOrder?
+    /// Its place in output order.
+    var position = 0
     var picture: BegunPicture?
     var hash: PictureHash?
     /// Nanoseconds.
@@ -122,11 +125,25 @@ import RTPWire
     }
     start.noteDecoding()
     let isDamaged = unit.integrity == .damaged
-    buffers.begin(isDamaged: isDamaged, madeUpBlock: additions.beginning?.side)
-    // libavcodec's own concealment spreads the motion of moving blocks over still ones, so it is
-    // used for unforeseen errors only: wrong bits.
+    let position = reader == nil || place != nil ? timeline.position(of: place) : 0
+    buffers.begin(
+      treatment(of: unit, place), at: position,
+      isBehindLoss: unit.integrity != .whole || !unit.gaps.isEmpty,
+      madeUpBlock: additions.beginning?.side)
+    // libavcodec's own concealment follows neither shakes nor fades, and spreads the motion of
+    // moving blocks over still ones. So it is used for unforeseen errors only: wrong bits.
     context.conceals = !(isDamaged && conceals)
-    decodePacket(of: Inside(unit: unit, order: place, hash: hash(in: unit)))
+    decodePacket(
+      of: Inside(unit: unit, order: place, position: position, hash: hash(in: unit)))
+  }
+
+  /// What is done about parts of `unit` that are missing.
+  private func treatment(of unit: AccessUnit, _ place: PictureOrder?) -> PictureBuffers.Treatment {
+    guard conceals, unit.integrity == .damaged else { return .none }
+    // A second field refers to the first one, and other threads to what this one has decoded.
+    let isReferredTo =
+      threads.delay > 0 || unit.format?.mayHaveFields == true || place?.field != nil
+    return isReferredTo ? .fillBefore : .repair
   }
 
   /// Decodes `unit` without output, so that those behind its leading pictures can be decoded;
@@ -176,7 +193,7 @@ import RTPWire
   private func decodePacket(of given: Inside) {
     let begin = Instant.now
     let code = context.decodePacket()
-    buffers.restoreBlock()
+    buffers.finish()
     let time = begin.nanoseconds(to: .now)
     libraryTime = libraryTime.addingSaturating(time)
     var given = given
@@ -192,19 +209,22 @@ import RTPWire
     guard let unit = finished.unit else { return }
     var record = record(of: unit)
     record.origin?.decodingTime = finished.decodingTime
-    take(finished.picture, of: record, at: finished.order, code: code, hash: finished.hash)
+    take(
+      finished.picture, of: record, at: finished.order, position: finished.position, code: code,
+      hash: finished.hash)
   }
 
   /// Takes the picture that was decoded for the unit of `record`, if any.
   private func take(
-    _ begun: BegunPicture?, of record: UnitRecord, at place: PictureOrder?, code: Int32,
-    hash: PictureHash?
+    _ begun: BegunPicture?, of record: UnitRecord, at place: PictureOrder?, position: Int,
+    code: Int32, hash: PictureHash?
   ) {
     if let frame = unsafe begun?.take(from: pool) {
       finishField(isBehindLoss: record.isBehindLoss)
       let picture = unsafe DecodedPicture(frame, from: pool, of: record, order: place)
       noteErrors(in: picture, code: code)
       check(picture, against: hash)
+      unsafe buffers.prediction?.remember(picture.frame, at: position)
       if place?.field != nil { field = picture } else { insert(picture) }
     } else if let first = field, let place, let parity = place.field,
       parity.opposite == first.order?.field
@@ -310,7 +330,7 @@ import RTPWire
   @discardableResult
   private func decode(hidden units: [ByteBuffer]) -> Bool {
     guard context.fill(from: units) else { return false }
-    buffers.begin(isDamaged: false)
+    buffers.begin(.none)
     decodePacket(of: Inside())
     return true
   }
@@ -336,7 +356,6 @@ import RTPWire
     if unsafe frame.pointee.sample_aspect_ratio.num == 0 {
       unsafe frame.pointee.sample_aspect_ratio = context.sampleAspectRatio
     }
-    unsafe buffers.prediction?.remember(frame)
     guard
       let raw = unsafe RawFrame(
         taking: frame, from: pool, of: unit, codedFrameRate: context.frameRate)

@@ -46,6 +46,11 @@ public struct PixelFormat: Sendable, Hashable {
     }
   }
 
+  /// By how many bits the width and height of the plane `index` are shifted down.
+  func shift(of index: Int) -> (width: Int, height: Int) {
+    index > 0 && layout != .gbr ? chromaShift : (0, 0)
+  }
+
   private init(_ name: String, _ layout: Layout, _ bitDepth: Int, _ libav: AVPixelFormat) {
     self.name = name
     self.layout = layout

@@ -189,46 +189,157 @@ import Testing
   }
 }
 
-@Suite struct MotionFieldTests {
+@Suite struct PictureRepairTests {
   private static let side = 128
 
-  /// A plane with a textured square of 48 samples at `x`, `y` on a plain ground.
-  private func picture(x: Int, y: Int) -> [UInt8] {
-    var samples = [UInt8](repeating: 90, count: Self.side * Self.side)
-    for row in 0..<48 {
-      for column in 0..<48 {
-        let wave = sin(Double(row) / 4) + sin(Double(column) / 5) + sin(Double(row + column) / 9)
-        samples[(y + row) * Self.side + x + column] = UInt8(128 + 40 * wave)
-      }
+  /// A plane with a textured square of 48 samples at `x`, `y` on a ground with another texture,
+  /// which is at `ground`; half samples are fine.
+  private func picture(
+    x: Double, y: Double, ground: (x: Double, y: Double) = (0, 0), gain: Double = 1
+  ) -> [UInt8] {
+    (0..<Self.side * Self.side).map { index in
+      let (column, row) = (Double(index % Self.side), Double(index / Self.side))
+      let isSquare = column >= x && column < x + 48 && row >= y && row < y + 48
+      let value =
+        isSquare
+        ? 150 + 40 * wave(column - x, row - y) / 2
+        : 100 + 30 * wave(1.3 * (column - ground.x) + 40, 0.8 * (row - ground.y)) / 2
+      return UInt8(min(max(gain * value, 0), 255))
     }
-    return samples
+  }
+
+  private func wave(_ x: Double, _ y: Double) -> Double {
+    sin(y / 4) + sin(x / 5) + sin((x + y) / 9)
+  }
+
+  /// The PSNR in dB of the lower half of `picture`, if only its upper half comes.
+  private func quality(of picture: [UInt8], behind earlier: [[UInt8]]) throws -> Double {
+    let format = try #require(PixelFormat(named: "gray"))
+    var planes = earlier + [picture]
+    var area = LostArea(width: Self.side, height: Self.side, isLost: true)
+    for row in 0..<area.rows / 2 { for column in 0..<area.columns { area[column, row] = false } }
+    for index in planes[2].indices.dropFirst(planes[2].count / 2) { planes[2][index] = 0 }
+    var samples = planes.flatMap { $0 }
+    try samples.withUnsafeMutableBufferPointer { samples in
+      let start = try #require(samples.baseAddress)
+      func plane(_ index: Int) -> SamplePlane<UInt8> {
+        SamplePlane(
+          start: start + index * Self.side * Self.side, stride: Self.side, width: Self.side,
+          height: Self.side)
+      }
+      PictureRepair(
+        of: [plane(2)], in: area, from: [plane(1)], and: [plane(0)], ratio: 1, format: format
+      ).fill()
+    }
+    let repaired = samples.suffix(picture.count)
+    let error = zip(repaired, picture).reduce(0) { sum, pair in
+      let difference = Int(pair.0) - Int(pair.1)
+      return sum + difference * difference
+    }
+    return 10 * log10(255 * 255 * Double(picture.count) / 2 / Double(max(error, 1)))
   }
 
   @Test(
     "what moves is expected further on, and what stands still where it is",
-    arguments: [(0, 0), (3, 0), (-4, 2), (6, -5), (0, 12), (-13, -7)])
-  func motion(_ step: (x: Int, y: Int)) {
-    let pictures = (0..<3).map { picture(x: 40 + $0 * step.x, y: 40 + $0 * step.y) }
-    var (first, second) = (pictures[0], pictures[1])
-    let source = first.withUnsafeMutableBufferPointer { older in
-      second.withUnsafeMutableBufferPointer { newer -> [Int] in
-        func plane(_ samples: UnsafeMutableBufferPointer<UInt8>) -> SamplePlane<UInt8> {
-          SamplePlane(
-            start: samples.baseAddress!, stride: Self.side, width: Self.side, height: Self.side)
-        }
-        let field = MotionField(from: plane(older), to: plane(newer), bitDepth: 8)
-        return (0..<Self.side * Self.side).map { index in
-          let (x, y) = (index % Self.side, index / Self.side)
-          let vector = field.source(x: x / 8 * 8, y: y / 8 * 8)
-          return min(max(y + vector.y, 0), Self.side - 1) * Self.side
-            + min(max(x + vector.x, 0), Self.side - 1)
-        }
-      }
+    arguments: [(0, 0), (3, 0), (-4, 2), (2.5, -1.25), (0, 12), (-9, 3)])
+  func motion(_ step: (x: Double, y: Double)) throws {
+    let pictures = (0..<3).map { picture(x: 40 + Double($0) * step.x, y: 44 + Double($0) * step.y) }
+    let unmoved = quality(pictures[2], pictures[1])
+    let found = try quality(of: pictures[2], behind: Array(pictures.prefix(2)))
+    #expect(found > min(unmoved + 2, 60), "\(found) dB, \(unmoved) if unmoved")
+  }
+
+  @Test(
+    "a camera that shakes is followed by what came of the picture",
+    arguments: [(5, 0), (0, -6), (-4.5, 3.25)])
+  func shake(_ jump: (x: Double, y: Double)) throws {
+    // The square moves with the ground, and nothing before shows how.
+    let pictures = (0..<3).map { number in
+      let place: (x: Double, y: Double) = number == 2 ? jump : (0, 0)
+      return picture(x: 40 + place.x, y: 30 + place.y, ground: place)
     }
-    let expected = source.map { pictures[1][$0] }
-    let wrong = zip(expected, pictures[2]).count { abs(Int($0) - Int($1)) > 8 }
-    let unmoved = zip(pictures[1], pictures[2]).count { abs(Int($0) - Int($1)) > 8 }
-    #expect(wrong * 3 <= unmoved, "\(wrong) wrong, \(unmoved) if nothing had moved")
+    let unmoved = quality(pictures[2], pictures[1])
+    let found = try quality(of: pictures[2], behind: Array(pictures.prefix(2)))
+    #expect(found > unmoved + 8, "\(found) dB, \(unmoved) if unmoved")
+  }
+
+  @Test("a fade goes on in what is lost", arguments: [0.9, 0.75, 1.1])
+  func fade(gain: Double) throws {
+    let pictures = (0..<3).map { number in
+      picture(
+        x: 40 + 2 * Double(number), y: 44, ground: (Double(number), 0),
+        gain: pow(gain, Double(number)))
+    }
+    let found = try quality(of: pictures[2], behind: Array(pictures.prefix(2)))
+    #expect(found > 30, "\(found) dB")
+  }
+
+  @Test("behind a cut, nothing of the scene before is shown")
+  func cut() throws {
+    let scene = picture(x: 40, y: 44)
+    let other = (0..<Self.side * Self.side).map { index in
+      let (column, row) = (Double(index % Self.side), Double(index / Self.side))
+      return UInt8(200 + 25 * wave(column * 1.7, row * 2.3) / 2)
+    }
+    let found = try quality(of: other, behind: [scene, scene])
+    #expect(found > quality(other, scene) + 6, "\(found) dB")
+  }
+
+  /// The PSNR in dB of the lower half.
+  private func quality(_ one: [UInt8], _ other: [UInt8]) -> Double {
+    let error = zip(one, other).dropFirst(one.count / 2).reduce(0) { sum, pair in
+      let difference = Int(pair.0) - Int(pair.1)
+      return sum + difference * difference
+    }
+    return 10 * log10(255 * 255 * Double(one.count) / 2 / Double(max(error, 1)))
+  }
+}
+
+@Suite struct LostAreaTests {
+  @Test("what a decoder did not write is lost, whatever filters do at its edges")
+  func marks() throws {
+    var samples = [UInt8](repeating: 0, count: 64 * 40)
+    let area = try samples.withUnsafeMutableBufferPointer { samples in
+      let start = try #require(samples.baseAddress)
+      let plane = SamplePlane(start: start, stride: 64, width: 60, height: 36)
+      plane.chequer(bitDepth: 8)
+      for row in 0..<19 { for column in 0..<64 { samples[row * 64 + column] = 7 } }
+      return LostArea(of: plane, bitDepth: 8)
+    }
+    #expect((area.columns, area.rows) == (8, 5))
+    for row in 0..<5 {
+      for column in 0..<8 { #expect(area[column, row] == (row > 1), "\(column), \(row)") }
+    }
+  }
+}
+
+@Suite struct PictureTimelineTests {
+  private func order(_ count: Int, begins: Bool = false, isB: Bool = false) -> PictureOrder {
+    var order = PictureOrder(count: count)
+    (order.beginsSequence, order.isBidirectional) = (begins, isB)
+    return order
+  }
+
+  @Test("positions go on where counts restart, with or without the picture that begins")
+  func restarts() {
+    var timeline = PictureTimeline()
+    let orders = [
+      order(0, begins: true), order(2), order(4), order(0, begins: true), order(2), order(2),
+      order(4),
+    ]
+    let positions = orders.map { timeline.position(of: $0) }
+    #expect(zip(positions, positions.dropFirst()).allSatisfy { $1 - $0 == 2 })
+  }
+
+  @Test("pictures that are reordered lie between others")
+  func reordered() {
+    var timeline = PictureTimeline()
+    let orders = [
+      order(0, begins: true), order(8), order(4, isB: true), order(2, isB: true),
+      order(6, isB: true), order(16),
+    ]
+    let positions = orders.map { timeline.position(of: $0) }
+    #expect(positions.map { $0 - positions[0] } == [0, 8, 4, 2, 6, 16])
   }
 }
 

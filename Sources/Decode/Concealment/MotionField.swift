@@ -1,119 +1,84 @@
-/// How the blocks of a picture moved since the picture before it, estimated from the samples.
+/// Where the blocks of a picture come from in an earlier one, estimated from the samples.
 ///
-/// libavcodec exports motion vectors for H.264 only, and has none for a picture that is missing.
-/// Whole-sample vectors for blocks of 16 × 16 are precise enough to conceal a loss.
+/// libavcodec exports motion vectors for H.264 only, and only if it does so for every picture.
 struct MotionField {
-  /// The offset, in samples, from a block in the newer picture to its place in the older one.
-  struct Vector: Hashable {
-    var x: Int
-    var y: Int
-
-    static let zero = Vector(x: 0, y: 0)
-
-    /// Whether both are the same motion, within the error of a whole-sample search.
-    func resembles(_ other: Vector) -> Bool { abs(x - other.x) + abs(y - other.y) <= 2 }
-  }
-
   static let blockSize = 16
-  /// The search range in samples: an object that crosses a 1080p picture in a second moves this far
-  /// in one frame.
-  private static let reach = 64
-  /// A block whose mean difference per sample is at most this stands still: it is camera noise.
-  private static let stillness = 2
 
   let columns: Int
   let rows: Int
-  private var vectors: [Vector]
+  /// From a block to its place in the earlier picture; `nil` where it was not looked for.
+  private(set) var vectors: [MotionVector?]
+  /// The sum of absolute differences of each block.
+  private(set) var differences: [Int]
 
-  /// Estimates the motion from `older` to `newer`, which must have the same size.
-  init<Sample>(from older: SamplePlane<Sample>, to newer: SamplePlane<Sample>, bitDepth: Int) {
-    columns = newer.width / Self.blockSize
-    rows = newer.height / Self.blockSize
-    vectors = Array(repeating: .zero, count: columns * rows)
-    let still = (Self.stillness * Self.blockSize * Self.blockSize) << max(bitDepth - 8, 0)
+  /// Looks in `older` for those blocks of `newer`, of the same size, that `isWanted` names.
+  init<Sample>(
+    of newer: SamplePlane<Sample>, in older: SamplePlane<Sample>, bitDepth: Int,
+    where isWanted: (_ column: Int, _ row: Int) -> Bool
+  ) {
+    let size = Self.blockSize
+    (columns, rows) = (newer.width / size, newer.height / size)
+    vectors = Array(repeating: nil, count: columns * rows)
+    differences = Array(repeating: 0, count: columns * rows)
+    var latest = MotionVector.zero
     for row in 0..<rows {
-      for column in 0..<columns {
-        let search = BlockSearch(older: older, newer: newer, column: column, row: row)
-        vectors[row * columns + column] = search.best(
-          candidates: [
-            vector(column: column - 1, row: row), vector(column: column, row: row - 1),
-            vector(column: column + 1, row: row - 1),
-          ], still: still)
+      for column in 0..<columns where isWanted(column, row) {
+        let near = [
+          vector(column: column - 1, row: row), vector(column: column, row: row - 1),
+          vector(column: column + 1, row: row - 1), latest,
+        ]
+        var search = BlockSearch(
+          of: newer, in: older, x: column * size, y: row * size, bitDepth: bitDepth)
+        latest = search.find(near: near.compactMap { $0 })
+        vectors[row * columns + column] = latest
+        differences[row * columns + column] = search.difference
       }
     }
   }
 
-  /// The motion of a block; zero outside the picture.
-  private func vector(column: Int, row: Int) -> Vector {
-    guard column >= 0, column < columns, row >= 0, row < rows else { return .zero }
+  /// `nil` outside the picture, and where it was not looked for.
+  func vector(column: Int, row: Int) -> MotionVector? {
+    guard column >= 0, column < columns, row >= 0, row < rows else { return nil }
     return vectors[row * columns + column]
   }
 
-  /// Where in the newer picture the block at `x`, `y` of the next one comes from, if motion
-  /// continues.
-  ///
-  /// A moving block covers a still one: if a nearby block is about to arrive here, it wins.
-  func source(x: Int, y: Int) -> Vector {
-    let (column, row) = (x / Self.blockSize, y / Self.blockSize)
-    let own = vector(column: column, row: row)
-    for distance in 0...2 {
-      for nearRow in row - distance...row + distance {
-        let isEdge = nearRow == row - distance || nearRow == row + distance
-        let step = isEdge || distance == 0 ? 1 : 2 * distance
-        for nearColumn in stride(from: column - distance, through: column + distance, by: step) {
-          let near = vector(column: nearColumn, row: nearRow)
-          guard near != .zero else { continue }
-          let there = vector(
-            column: (x + near.x) / Self.blockSize, row: (y + near.y) / Self.blockSize)
-          if there.resembles(near) { return near }
-        }
-      }
-    }
-    return own
+  /// The mean difference of a sample in a block that was looked for.
+  func difference(column: Int, row: Int) -> Double {
+    Double(differences[row * columns + column]) / Double(Self.blockSize * Self.blockSize)
   }
 
-  /// The search for one block: starts at the best candidate and refines it in ever smaller steps.
-  private struct BlockSearch<Sample: FixedWidthInteger & UnsignedInteger & Sendable> {
-    let older: SamplePlane<Sample>
-    let newer: SamplePlane<Sample>
-    let column: Int
-    let row: Int
+  /// The middle of all vectors in each direction.
+  var usual: MotionVector {
+    let found = vectors.compactMap { $0 }
+    guard !found.isEmpty else { return .zero }
+    let middle = found.count / 2
+    return MotionVector(
+      x: found.map(\.x).sorted()[middle], y: found.map(\.y).sorted()[middle])
+  }
 
-    func best(candidates: [Vector], still: Int) -> Vector {
-      let standing = difference(at: .zero, limit: .max)
-      guard standing > still else { return .zero }
-      var (best, least) = (Vector.zero, standing)
-      func consider(_ vector: Vector) {
-        guard isInside(vector) else { return }
-        let difference = difference(at: vector, limit: least)
-        if difference < least { (best, least) = (vector, difference) }
-      }
-      for candidate in candidates where candidate != .zero { consider(candidate) }
-      for step in [16, 8, 4, 2, 1] {
-        for _ in 0..<4 {
-          let centre = best
-          consider(Vector(x: centre.x - step, y: centre.y))
-          consider(Vector(x: centre.x + step, y: centre.y))
-          consider(Vector(x: centre.x, y: centre.y - step))
-          consider(Vector(x: centre.x, y: centre.y + step))
-          if best == centre { break }
+  /// Replaces each vector by the mean of those nearby that resemble it: what moves together moves
+  /// smoothly, and each was found with an error.
+  mutating func smooth() {
+    let (radius, likeness) = (2, 12)
+    var result = vectors
+    for row in 0..<rows {
+      for column in 0..<columns {
+        guard let own = vectors[row * columns + column] else { continue }
+        var sum = MotionSum()
+        // Only pairs on opposite sides, so that a slope remains what it is.
+        for down in 0...radius {
+          for right in (down == 0 ? 0 : -radius)...radius {
+            guard let one = vector(column: column + right, row: row + down),
+              let other = vector(column: column - right, row: row - down),
+              one.distance(to: own) <= likeness, other.distance(to: own) <= likeness
+            else { continue }
+            sum.add(one)
+            sum.add(other)
+          }
         }
+        result[row * columns + column] = sum.mean ?? own
       }
-      // Noise alone can make a vector look slightly better.
-      return least < standing - standing / 4 ? best : .zero
     }
-
-    private func isInside(_ vector: Vector) -> Bool {
-      let x = column * blockSize + vector.x
-      let y = row * blockSize + vector.y
-      return abs(vector.x) <= reach && abs(vector.y) <= reach && x >= 0 && y >= 0
-        && x + blockSize <= older.width && y + blockSize <= older.height
-    }
-
-    private func difference(at vector: Vector, limit: Int) -> Int {
-      let (x, y) = (column * blockSize, row * blockSize)
-      return newer.difference(
-        x: x, y: y, to: older, x: x + vector.x, y: y + vector.y, size: blockSize, limit: limit)
-    }
+    vectors = result
   }
 }

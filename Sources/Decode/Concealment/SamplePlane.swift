@@ -1,5 +1,11 @@
+/// The number that holds a sample: of one byte, or of two for more than 8 bits.
+protocol PictureSample: FixedWidthInteger, UnsignedInteger, SIMDScalar, Codable, Sendable {}
+
+extension UInt8: PictureSample {}
+extension UInt16: PictureSample {}
+
 /// One plane of a picture in the decoder's memory; the owner must keep that memory alive.
-@safe struct SamplePlane<Sample: FixedWidthInteger & UnsignedInteger & Sendable> {
+@safe struct SamplePlane<Sample: PictureSample> {
   let start: UnsafeMutablePointer<Sample>
   /// Samples from the start of one row to the start of the next.
   let stride: Int
@@ -31,24 +37,22 @@
     return sum
   }
 
+  /// The sum of absolute differences of two blocks that lie inside their planes.
+  func difference(
+    x: Int, y: Int, to other: SamplePlane, x otherX: Int, y otherY: Int, width: Int, height: Int
+  ) -> Int {
+    var sum = 0
+    for row in 0..<height {
+      let one = unsafe start + ((y + row) * stride + x)
+      let two = unsafe other.start + ((otherY + row) * other.stride + otherX)
+      for column in 0..<width { unsafe sum += abs(Int(one[column]) - Int(two[column])) }
+    }
+    return sum
+  }
+
   func fill(with value: Sample) {
     for row in 0..<height {
       unsafe (start + row * stride).update(repeating: value, count: width)
-    }
-  }
-
-  /// Copies a block from another plane of the same size; samples outside either plane are skipped.
-  func copy(
-    width blockWidth: Int, height blockHeight: Int, toX x: Int, y: Int, from source: SamplePlane,
-    x sourceX: Int, y sourceY: Int
-  ) {
-    let columns = min(blockWidth, width - x)
-    guard columns > 0 else { return }
-    let fromX = min(max(sourceX, 0), source.width - columns)
-    for row in 0..<min(blockHeight, height - y) {
-      let fromY = min(max(sourceY + row, 0), source.height - 1)
-      unsafe (start + ((y + row) * stride + x)).update(
-        from: source.start + (fromY * source.stride + fromX), count: columns)
     }
   }
 }
