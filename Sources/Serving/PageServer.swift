@@ -19,8 +19,13 @@ public final class PageServer: Sendable {
 
   /// Begins to serve `page` and `routes` at `address`.
   ///
-  /// - Parameter token: what others have to know where `address` can be reached from other machines;
-  ///   `nil` makes a random one.
+  /// - Parameters:
+  ///   - address: the host, which can be a name, and the port.
+  ///   - page: what is shown.
+  ///   - routes: what else there is.
+  ///   - token: what others have to know where `address` can be reached from other machines; `nil`
+  ///     makes a random one.
+  /// - Returns: the server, which listens.
   /// - Throws: ``ServingError``.
   public static func start(
     at address: ListenAddress, page: LivePage, routes: Routes, token: AccessToken? = nil
