@@ -108,7 +108,7 @@ struct FleetPlan: Sendable {
         useless.formUnion(more)
         break
       } catch {
-        // What all cameras have may be of no use to one, such as --segment where nothing is recorded.
+        // What all cameras have may be of no use to one: --segment where nothing is recorded.
         let words = RTPRecv.message(for: error)
         let option = camera.defaultOptions.subtracting(useless).first { option in
           ["has no effect", "needs -o", "needs an output", "is for pictures"].contains {

@@ -3,7 +3,7 @@ public struct AccessToken: Sendable {
   /// What is in the address.
   public let text: String
 
-  /// Takes a chosen one: 16 to 128 letters, digits, hyphens and underscores; `nil` if it is another.
+  /// Takes a chosen one; `nil` unless it is 16 to 128 letters, digits, hyphens and underscores.
   public init?(_ text: String) {
     let isFit = text.utf8.allSatisfy { byte in
       (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
