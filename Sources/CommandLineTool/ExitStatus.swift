@@ -40,7 +40,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .notTrusted: "the server, or all that came, could not be verified (TLS, SRTP)"
     case .redirectRefused: "the server redirects too often, or to where it must not be followed"
     case .noSuchStream:
-      "there is no such stream: wrong path, number or flow, no video, or no camera found"
+      "there is no such stream: wrong path, number or flow, no video or camera"
     case .framesMissing: "the run ended before as many frames came as --frames asks for"
     case .forced: "a second signal ended the run at once; what still waited is lost"
     case .expectationBroken: "the run went well, but a rule of --expect does not hold"
