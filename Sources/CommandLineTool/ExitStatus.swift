@@ -39,7 +39,8 @@ enum ExitStatus: Int32, CaseIterable {
       "no H.264 or H.265, not the codec that was said, or no key for SRTP"
     case .notTrusted: "the server, or all that came, could not be verified (TLS, SRTP)"
     case .redirectRefused: "the server redirects too often, or to where it must not be followed"
-    case .noSuchStream: "there is no such stream: wrong path, number or flow, or no video"
+    case .noSuchStream:
+      "there is no such stream: wrong path, number or flow, no video or camera"
     case .framesMissing: "the run ended before as many frames came as --frames asks for"
     case .forced: "a second signal ended the run at once; what still waited is lost"
     case .expectationBroken: "the run went well, but a rule of --expect does not hold"

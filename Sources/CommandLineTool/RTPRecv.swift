@@ -43,6 +43,9 @@ struct RTPRecv: AsyncParsableCommand {
           rtp-recv camera.pcapng -o video.y4m
         Receive many cameras in one process:
           rtp-recv fleet cameras.yaml
+        Find cameras, and receive one without knowing its address:
+          rtp-recv discover
+          rtp-recv onvif://user@camera -o camera.mp4
 
       EXIT STATUS
       \(ExitStatus.table)
@@ -72,7 +75,7 @@ struct RTPRecv: AsyncParsableCommand {
   @OptionGroup(title: OptionSection.rtsp.rawValue) var rtsp: DeclaredOptions<RTSPSection>
   @OptionGroup(title: OptionSection.rtsp.rawValue) var streams: ListingOptions
   @OptionGroup(title: OptionSection.http.rawValue) var http: DeclaredOptions<HTTPSection>
-  @OptionGroup(title: "Login, for RTSP and HTTP") var login: LoginOptions
+  @OptionGroup(title: "Login, for RTSP, ONVIF and HTTP") var login: LoginOptions
   @OptionGroup(title: OptionSection.tls.rawValue) var tls: DeclaredOptions<TLSSection>
   @OptionGroup(title: OptionSection.srtp.rawValue) var srtp: DeclaredOptions<SRTPSection>
   @OptionGroup(title: OptionSection.recordings.rawValue)
@@ -93,10 +96,10 @@ struct RTPRecv: AsyncParsableCommand {
     signal(SIGPIPE, SIG_IGN)
     let arguments = CommandLineSecrets.taken.arguments
     // The parser would take the name of a subcommand for the source.
-    if arguments.first == FleetCommand.name {
-      await FleetCommand.perform(Array(arguments.dropFirst()))
-    } else {
-      await perform(arguments)
+    switch arguments.first {
+    case FleetCommand.name: await FleetCommand.perform(Array(arguments.dropFirst()))
+    case DiscoverCommand.name: await DiscoverCommand.perform(Array(arguments.dropFirst()))
+    default: await perform(arguments)
     }
   }
 

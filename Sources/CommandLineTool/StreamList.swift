@@ -48,6 +48,7 @@ struct StreamList {
     words.append("\(description.clockRate) Hz")
     if let channels = description.channels, channels > 1 { words.append("\(channels) channels") }
     if stream.isBackChannel { words.append("back channel") }
+    words += stream.properties.compactMap(\.shown)
     if let flow = stream.flow { words += Self.words(for: flow) }
     if stream.isPlayed { words.append("played by default") }
     return words.joined(separator: "  ")
@@ -78,6 +79,12 @@ struct StreamList {
       line.add("profile", profile)
       line.add("control", stream.control)
       line.add("back_channel", stream.isBackChannel)
+    }
+    for property in stream.properties {
+      switch property.value {
+      case .text(let text): line.add(property.name, text)
+      case .number(let number): line.add(property.name, number)
+      }
     }
     if let format = Self.format(of: description) { line.add("format", Statistics.format(format)) }
     guard let flow = stream.flow else { return line }

@@ -96,7 +96,7 @@ struct ServerURL: Sendable, Hashable {
   }
 
   /// Splits the text before the `@` at its first colon; `nil` if it is empty.
-  private static func credentials(_ text: Substring) -> Credentials? {
+  static func credentials(_ text: Substring) -> Credentials? {
     guard !text.isEmpty else { return nil }
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     let words = parts.map { String($0).percentDecoded }

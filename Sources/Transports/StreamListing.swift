@@ -30,10 +30,40 @@ public struct ListedStream: Sendable, Hashable {
   public var isBackChannel = false
   /// Whether it is what is played of a recording with several, unless another one is asked for.
   public var isPlayed = false
+  /// What else is known of it.
+  public var properties: [Property] = []
   /// What is recorded of it; `nil` if it is only described.
   public var flow: FlowFigures?
 
   public init(_ description: MediaDescription) { self.description = description }
+
+  /// Something about a stream that only its transport knows.
+  public struct Property: Sendable, Hashable {
+    public enum Value: Sendable, Hashable {
+      case text(String)
+      case number(Int)
+    }
+
+    /// Its key in JSON: lower-case letters and underscores.
+    public let name: String
+    public let value: Value
+    /// What a person sees; `nil` if it is for programs alone.
+    public let shown: String?
+
+    public init(_ name: String, _ value: Value, shown: String?) {
+      (self.name, self.value, self.shown) = (name, value, shown)
+    }
+
+    /// A property that a person sees as it is.
+    public init(_ name: String, _ value: Value) {
+      let shown =
+        switch value {
+        case .text(let text): text
+        case .number(let number): "\(number)"
+        }
+      self.init(name, value, shown: shown)
+    }
+  }
 }
 
 /// What a recording contains from one source.

@@ -7,7 +7,7 @@ public import NIOCore
 public struct TransportCatalogue: Sendable {
   /// The transports in this package.
   public static let standard = TransportCatalogue([
-    .hello, .listening, .rtsp, .http, .framed, .replay,
+    .hello, .listening, .rtsp, .onvif, .http, .framed, .replay,
   ])
 
   /// In the order in which they are asked to recognize a source.

@@ -15,6 +15,7 @@ struct PackagingTests {
     arguments: [
       (Product.rtpRecv, [], "    rtp\\-recv udp://203.0.113.5:5004 \\-o \\- | ffplay \\-"),
       (Product.rtpRecv, ["fleet"], "      source: rtsp://10.0.0.5/1"),
+      (Product.rtpRecv, ["discover"], "  rtp\\-recv onvif://user@192.168.1.64 \\-\\-list"),
       (Product.rtpSend, [], "    rtp\\-send pattern listen://127.0.0.1:5004"),
       (Product.rtpSend, ["proxy"], "  udp://[ADDR]:PORT udp://HOST:PORT"),
     ])
@@ -45,7 +46,7 @@ struct PackagingTests {
   func completion(words: [String], expected: String) throws {
     let folder = try Scratch.path("completion")
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    _ = FileManager.default.createFile(atPath: "\(folder)/camera.mp4", contents: nil)
+    #expect(FileManager.default.createFile(atPath: "\(folder)/camera.mp4", contents: nil))
     let script = #"""
       cd "$1"
       source <("$0" --generate-completion-script bash)

@@ -53,6 +53,13 @@ struct RecipeTests {
       let server = try GStreamerServer(Clip.h264.get(), ["--auth", "digest"])
       peers.append(server.process)
       script.replace("rtsp://user@camera/stream", with: server.url(user: "viewer@"))
+      if script.contains("onvif://") {
+        let camera = try ONVIFCamera(server.url(), ["--login", "token", "--discoverable"])
+        peers.append(camera.process)
+        script.replace("onvif://user@camera", with: camera.url(user: "viewer@"))
+        // The camera is on this machine.
+        script.replace("discover", with: "discover --interface lo")
+      }
       script.replace("the password", with: GStreamerServer.password)
       if !script.contains("--password-file") {
         environment["RTP_RECV_PASSWORD"] = GStreamerServer.password

@@ -8,7 +8,9 @@ import Testing
 struct CatalogueTests {
   private let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
 
-  private static let schemes = ["udp", "rtp", "rtsp", "rtsps", "http", "https", "tcp"]
+  private static let schemes = [
+    "udp", "rtp", "rtsp", "rtsps", "onvif", "onvifs", "http", "https", "tcp",
+  ]
   private static let known = schemes.map { "\($0)://" }
 
   private func role(_ source: String, transport: String? = nil) throws -> UDPTransport.Role {
@@ -74,7 +76,7 @@ struct CatalogueTests {
     ("capture", nil, .noSuchFile),
     (
       "host:5004", "srt",
-      .unknownTransport("srt", known: ["udp", "rtp", "rtsp", "http", "tcp", "replay"])
+      .unknownTransport("srt", known: ["udp", "rtp", "rtsp", "onvif", "http", "tcp", "replay"])
     ),
     ("tcp://:5004", nil, .missingHost), ("tcp://host", nil, .missingPort),
     ("http:///x", nil, .missingHost), ("http://host:0/", nil, .invalidPort("0")),
@@ -171,7 +173,8 @@ struct CatalogueTests {
     #expect(
       TransportCatalogue.standard.usage.map(\.text) == [
         "udp://HOST:PORT", "rtp://[ADDRESS]:PORT", "rtsp://HOST[:PORT]/PATH",
-        "http://HOST[:PORT]/PATH", "tcp://HOST:PORT", "-", "FILE.sdp", "FILE.pcapng",
+        "onvif://HOST[/PROFILE]", "http://HOST[:PORT]/PATH", "tcp://HOST:PORT", "-",
+        "FILE.sdp", "FILE.pcapng",
       ])
   }
 

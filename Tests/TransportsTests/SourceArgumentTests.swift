@@ -59,7 +59,7 @@ import Transports
 
   @Test func theSchemesOfTransportsWithLoginsAreKnown() {
     let kinds = TransportCatalogue.standard.kinds.filter(\.hasLogin)
-    #expect(kinds.map(\.name) == ["rtsp", "http"])
+    #expect(kinds.map(\.name) == ["rtsp", "onvif", "http"])
     for scheme in kinds.flatMap(\.schemes) {
       #expect(SourceArgument("\(scheme)://joe:secret@camera/").password == "secret")
     }

@@ -33,6 +33,8 @@ public enum HTTPError: Error, Sendable, Hashable {
   case redirectRefused(to: String)
   /// The headers exceed the limit, in bytes.
   case headersTooLarge(limit: Int)
+  /// The answer to a message exceeds the limit, in bytes.
+  case answerTooLong(limit: Int)
   /// The answer does not come from an HTTP server.
   case notHTTP
   /// The connection closed before the answer was complete.
@@ -96,6 +98,8 @@ extension HTTPError: CustomStringConvertible {
         + "from here; if that address is right, use it as the source"
     case .headersTooLarge(let limit):
       return "the server sent headers of more than \(limit) bytes; it is faulty or hostile"
+    case .answerTooLong(let limit):
+      return "the server sent an answer of more than \(limit) bytes; it is faulty or hostile"
     case .notHTTP:
       return "the server on this port does not speak HTTP; check the port, and try https://"
     case .closedBeforeAnswer:
@@ -153,7 +157,8 @@ extension HTTPError: TransportFault {
     case .refused(let status, _):
       [408, 425, 429].contains(status) || status >= 500 ? .transient : .permanent
     case .credentialsMissing, .credentialsNotForwarded, .webPage, .otherContent, .encoded,
-      .notPackets, .redirectedTooOften, .redirectRefused, .headersTooLarge, .notHTTP:
+      .notPackets, .redirectedTooOften, .redirectRefused, .headersTooLarge, .answerTooLong,
+      .notHTTP:
       .permanent
     case .noContent, .framingLost, .connectTimedOut, .noResponse, .noMedia, .mediaStopped,
       .closedBeforeAnswer, .empty, .endedInPacket, .connectionClosed, .proxyFailed, .failed:

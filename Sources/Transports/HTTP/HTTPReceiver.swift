@@ -153,17 +153,11 @@ final class HTTPReceiver: PacketReceiver {
     }
   }
 
-  /// Connects once more to a server that is not trusted, to name its certificate in the error:
-  /// OpenSSL ends the handshake before libcurl keeps what it was about.
-  ///
-  /// The server gets neither a request nor a login nor this side's certificate; a proxy gets its
-  /// CONNECT and its login again.
+  /// Connects once more to a server that is not trusted, to name its certificate in the error.
   private func inspect(_ host: String) {
-    guard var request = transfer?.request, !request.isInspection else {
+    guard let request = transfer?.request.asInspection else {
       return end(.failed(TLSError.untrusted(host: host, fingerprint: nil)))
     }
-    request.isInspection = true
-    request.credentials = nil
     connect(with: request)
   }
 

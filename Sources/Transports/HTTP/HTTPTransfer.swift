@@ -3,7 +3,7 @@ internal import NIOCore
 internal import RTPWire
 internal import Synchronization
 
-/// One exchange with an HTTP server: a request, and an endless body.
+/// One exchange with an HTTP server: a request and an endless body, or a message and its answer.
 ///
 /// It belongs to the thread of ``HTTPTransfers``, where libcurl calls it and it calls `deliver`.
 /// Only ``flow`` is shared with the event loop that takes the body, so that the loop can make the
@@ -17,9 +17,25 @@ internal import Synchronization
     /// Whether the connection must not lead to this machine, because a distant server named the
     /// URL.
     var staysOutside: Bool
+    /// What is posted, where one answer is wanted and no stream.
+    var message: HTTPMessage?
     /// Whether the server is asked nothing, because only its certificate, which is not trusted, is
     /// wanted, for the error.
     var isInspection = false
+
+    /// The request that only looks at the certificate of a server that is not trusted, or `nil` if
+    /// it is one already.
+    ///
+    /// OpenSSL ends the first handshake before libcurl keeps what it was about. The server gets
+    /// neither a request nor a login nor this side's certificate; a proxy gets its CONNECT and its
+    /// login again.
+    var asInspection: Self? {
+      guard !isInspection else { return nil }
+      var request = self
+      request.isInspection = true
+      request.credentials = nil
+      return request
+    }
   }
 
   enum Event: Sendable {
@@ -42,6 +58,8 @@ internal import Synchronization
   /// Whether the final response has come.
   private(set) var hasAnswered = false
   private var body = ByteBuffer()
+  /// Bytes of an answer to a message so far.
+  private var answered = 0
   /// Bytes in the last portion for the event loop; the next one will probably need as much room.
   private var lastPortion = 0
   /// Why this side aborts the transfer.
@@ -78,6 +96,11 @@ internal import Synchronization
   private static let headers = [
     "Accept: video/rtp, application/octet-stream;q=0.9, */*;q=0.1", "Connection: close",
   ]
+
+  /// The same for a message; a header without a value takes away one of libcurl's.
+  private static func headers(of message: HTTPMessage) -> [String] {
+    ["Content-Type: \(message.contentType)", "Accept-Encoding:", "Connection: close"]
+  }
 
   /// - Throws: ``HTTPError`` when libcurl refuses a setting.
   init(
@@ -157,13 +180,14 @@ internal import Synchronization
       refusal = HTTPError.headersTooLarge(limit: HTTPHead.limit)
       return false
     }
-    if hasAnswered { return true }
+    if hasAnswered || request.message != nil { return true }
     if head.isComplete, head.status == 200 { answer() }
     return true
   }
 
   /// Takes a part of the body; `nil` makes libcurl keep it until the transfer is resumed.
   fileprivate func takeBody(_ bytes: UnsafeRawBufferPointer) -> Bool? {
+    if let message = request.message { return unsafe take(bytes, ofAnswerTo: message) }
     // The page of a redirect or an error must be read to its end.
     guard head.status == 200 else { return true }
     if let objection = head.objection {
@@ -177,6 +201,17 @@ internal import Synchronization
     }
     unsafe body.writeBytes(bytes)
     if body.readableBytes >= Self.portion { flush() }
+    return true
+  }
+
+  /// Takes a part of an answer, of whatever status, as far as its limit allows.
+  private func take(_ bytes: UnsafeRawBufferPointer, ofAnswerTo message: HTTPMessage) -> Bool {
+    answered += bytes.count
+    guard answered <= message.answerLimit else {
+      refusal = HTTPError.answerTooLong(limit: message.answerLimit)
+      return false
+    }
+    unsafe body.writeBytes(bytes)
     return true
   }
 
@@ -243,10 +278,17 @@ extension HTTPTransfer {
     // A connection serves one stream and closes with it.
     try set(CURLOPT_FORBID_REUSE, 1)
     try setHeaders()
+    if let message = request.message {
+      try set(CURLOPT_POSTFIELDSIZE, message.body.utf8.count)
+      try set(CURLOPT_COPYPOSTFIELDS, message.body)
+      // Decoded, because some devices compress what nobody asked them to.
+      try set(CURLOPT_ACCEPT_ENCODING, "gzip")
+    }
     if let credentials = request.credentials {
       try set(CURLOPT_USERNAME, credentials.user)
       try set(CURLOPT_PASSWORD, credentials.password)
-      let basic = request.configuration.allowsBasic ? ccurl_auth_basic() : 0
+      let allowsBasic = request.configuration.allowsBasic && request.message == nil
+      let basic = allowsBasic ? ccurl_auth_basic() : 0
       try set(CURLOPT_HTTPAUTH, ccurl_auth_digest() | basic)
     }
     if request.url.isSecure { try configureTLS() }
@@ -301,7 +343,7 @@ extension HTTPTransfer {
   }
 
   private func setHeaders() throws(HTTPError) {
-    for line in Self.headers {
+    for line in request.message.map(Self.headers(of:)) ?? Self.headers {
       guard let list = unsafe curl_slist_append(headers, line) else {
         throw .failed(reason: "no memory")
       }

@@ -4,7 +4,7 @@ internal import Glibc
 /// How a transfer ended.
 struct HTTPTransferEnd: Sendable {
   enum Outcome: Sendable {
-    /// The server finished its response.
+    /// The server finished its response, which is a stream or the answer to a message.
     case complete
     /// The server redirects to another address.
     case redirected(to: String)
@@ -13,14 +13,18 @@ struct HTTPTransferEnd: Sendable {
 
   var outcome: Outcome
   var offers: HTTPLoginOffers
+  /// The status of the last response, or 0.
+  var status: Int
 
   init(of transfer: HTTPTransfer, code: CURLcode) {
     offers = HTTPLoginOffers(of: transfer)
+    status = transfer.number(CURLINFO_RESPONSE_CODE)
     outcome = Self.outcome(of: transfer, code)
   }
 
   init(of transfer: HTTPTransfer, failure: HTTPError) {
     offers = HTTPLoginOffers(of: transfer)
+    status = 0
     outcome = .failed(failure)
   }
 
@@ -37,6 +41,7 @@ struct HTTPTransferEnd: Sendable {
     if (300..<400).contains(status), let target = redirect(of: transfer) {
       return .redirected(to: target)
     }
+    if transfer.request.message != nil { return .complete }
     switch status {
     case 200: return .complete
     case 401:

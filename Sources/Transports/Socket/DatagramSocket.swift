@@ -121,6 +121,17 @@ final class DatagramSocket {
     }
   }
 
+  /// Sends to groups by the interface of this index.
+  func sendToGroups(by index: UInt32) throws(TransportError) {
+    let index = CInt(clamping: index)
+    // What `ip_mreqn` of ip(7) consists of: a group, an address and an index.
+    let request: (UInt32, UInt32, CInt) = (0, 0, index)
+    let isSet =
+      family == .v4
+      ? set(level, IP_MULTICAST_IF, request) : set(level, IPV6_MULTICAST_IF, index)
+    if !isSet { throw .system(operation: "send to a group", reason: Self.lastReason) }
+  }
+
   /// Asks the network not to deliver `source` to a joined group.
   ///
   /// Best effort: the receiver drops such datagrams anyway.

@@ -1,0 +1,7 @@
+// expat, which reads XML.
+#ifndef CEXPAT_H
+#define CEXPAT_H
+
+#include <expat.h>
+
+#endif
