@@ -23,10 +23,15 @@ final class ONVIFReceiver: PacketReceiver {
   /// All profiles, if they were asked for.
   private(set) var profiles: [ONVIFProfile]?
 
-  /// The time for one answer.
-  private static let answerTime = TimeAmount.seconds(10)
+  /// The most time for one answer.
+  private static let longestAnswerTime = TimeAmount.seconds(10)
+  /// The time for one answer: a camera thinks longer than its stream is silent.
+  private var answerTime: TimeAmount {
+    guard let silence = configuration.silence else { return Self.longestAnswerTime }
+    return min(.nanoseconds((silence * 2).wholeNanoseconds), Self.longestAnswerTime)
+  }
   /// The time for all of them together.
-  private static let wholeTime = TimeAmount.seconds(30)
+  private var wholeTime: TimeAmount { answerTime * 3 }
   /// The difference of two clocks that is worth telling, in seconds: some cameras refuse logins
   /// that are five seconds off.
   private static let tolerableOffset = 5
@@ -55,7 +60,7 @@ final class ONVIFReceiver: PacketReceiver {
   func start() -> EventLoopFuture<Void> {
     let promise = eventLoop.makePromise(of: Void.self)
     opening = promise
-    let end = NIODeadline.now() + Self.wholeTime
+    let end = NIODeadline.now() + wholeTime
     ask(until: end)
     return promise.futureResult
   }
@@ -89,12 +94,12 @@ final class ONVIFReceiver: PacketReceiver {
     let exchange = HTTPExchange(on: eventLoop)
     self.exchange = exchange
     let now = NIODeadline.now()
-    let isLast = end - now <= Self.answerTime
+    let isLast = end - now <= answerTime
     watch(
-      until: isLast ? end : now + Self.answerTime,
+      until: isLast ? end : now + answerTime,
       error: isLast
-        ? .tooSlow(seconds: Self.wholeTime.seconds)
-        : .noAnswer(request: request.name, seconds: Self.answerTime.seconds))
+        ? .tooSlow(seconds: wholeTime.seconds)
+        : .noAnswer(request: request.name, seconds: answerTime.seconds))
     let answer = exchange.start(
       HTTPTransfer.Request(
         url: url, credentials: request.usesDigest ? credentials : nil, configuration: settings,

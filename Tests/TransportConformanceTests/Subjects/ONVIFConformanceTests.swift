@@ -22,8 +22,8 @@ private struct ONVIFSubject: ConformanceSubject {
 
   var carrier: Carrier {
     var carrier = Carrier()
-    // A camera that says nothing has ten seconds for each answer.
-    carrier.silentOpening = .givesUp(within: .seconds(12))
+    // A camera that says nothing has twice the time for which the stream may be silent.
+    carrier.silentOpening = .givesUp(within: .seconds(4))
     carrier.tracks = RTSPDialogue.tracks
     carrier.hostilities = ONVIFCameraEnd.hostilities.keys.sorted()
     return carrier
@@ -97,7 +97,7 @@ private final class ONVIFCameraEnd: FarEnd {
   func makeTransport(on eventLoop: any EventLoop) throws -> any RTPTransport {
     var configuration = RTSPConfiguration()
     configuration.lowerTransport = .tcp
-    configuration.silence = .seconds(2)
+    configuration.silence = .seconds(1)
     return try ONVIFTransport(
       source: "onvif://127.0.0.1:\(services.port)", configuration: configuration, on: eventLoop)
   }
