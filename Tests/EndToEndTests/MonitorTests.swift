@@ -75,8 +75,10 @@ struct MonitorTests {
     let server = try RTSPSendTests.Server([("pattern", "a")], RTSPSendTests.small)
     let terminal = try Terminal()
     let output = try Scratch.path("mkv")
-    try terminal.run(
-      "'\(Product.rtpRecv)' '\(server.url("a"))' -o \(output) --monitor")
+    // A long path would not fit.
+    try terminal.run("cd '\(Scratch.folder.path)'")
+    let name = URL(fileURLWithPath: output).lastPathComponent
+    try terminal.run("'\(Product.rtpRecv)' '\(server.url("a"))' -o \(name) --monitor")
     try terminal.wait("there is all of it") { screen in
       screen.contains(#/^ rtsp:.*playing +0:00:\d\d/#)
         && screen.contains(#/\n rate +[1-9]\d+ kbit\/s .*█/#)
