@@ -16,6 +16,8 @@ public final class LivePage: Sendable {
     var measuring: Task<Void, Never>?
     /// The last snapshot that was begun.
     var snapshot: Task<Void, Never>?
+    /// How many are being made, or wait for that.
+    var snapshots = 0
   }
 
   private let state = Mutex(State())
@@ -72,15 +74,18 @@ public final class LivePage: Sendable {
   }
 
   func join(_ viewer: Viewer) {
+    // What changes from now on comes too, some of it twice.
+    let cameras = state.withLock { state in
+      state.viewers[ObjectIdentifier(viewer)] = viewer
+      if state.measuring == nil {
+        state.measuring = Task(executorPreference: tasks) { await self.measure() }
+      }
+      return state.cameras
+    }
     viewer.offer(cameraList)
-    for camera in state.withLock(\.cameras) {
+    for camera in cameras {
       let events = camera.events
       if !events.isEmpty { viewer.offer(Self.json(of: events, of: camera.number)) }
-    }
-    state.withLock { state in
-      state.viewers[ObjectIdentifier(viewer)] = viewer
-      guard state.measuring == nil else { return }
-      state.measuring = Task(executorPreference: tasks) { await self.measure() }
     }
   }
 
@@ -182,7 +187,9 @@ public final class LivePage: Sendable {
       return .wrong("max-age is a number of seconds")
     }
     guard let camera = camera(name) else { return .notFound }
-    let snapshot = state.withLock { state in
+    let snapshot = state.withLock { state -> Task<Answer, Never>? in
+      guard state.snapshots < Self.mostSnapshots else { return nil }
+      state.snapshots += 1
       let snapshot = Task(executorPreference: tasks) { [former = state.snapshot] in
         await former?.value
         return await Snapshot.answer(of: camera.group, notOlderThan: greatestAge)
@@ -190,8 +197,13 @@ public final class LivePage: Sendable {
       state.snapshot = Task(executorPreference: tasks) { _ = await snapshot.value }
       return snapshot
     }
+    guard let snapshot else { return .unavailable("too many snapshots wait") }
+    defer { state.withLock { $0.snapshots -= 1 } }
     return await snapshot.value
   }
+
+  /// How many wait for those asked for before.
+  private static let mostSnapshots = 32
 
   /// In seconds, where nothing else is asked for.
   private static let greatestAge = 10.0

@@ -23,8 +23,8 @@ public final class PageServer: Sendable {
   ///   - address: the host, which can be a name, and the port.
   ///   - page: what is shown.
   ///   - routes: what else there is.
-  ///   - token: what others have to know where `address` can be reached from other machines; `nil`
-  ///     makes a random one.
+  ///   - token: what everybody has to know; `nil` makes a random one where `address` can be reached
+  ///     from other machines.
   /// - Returns: the server, which listens.
   /// - Throws: ``ServingError``.
   public static func start(
@@ -36,9 +36,11 @@ public final class PageServer: Sendable {
         at: address, page: page, routes: routes, token: token, on: group)
     } catch {
       try? await group.shutdownGracefully()
-      let reason = (error as? IOError).map { unsafe String(cString: strerror($0.errnoCode)) }
+      let reason =
+        (error as? IOError).map { unsafe String(cString: strerror($0.errnoCode)) }
+        ?? (error is SocketAddressError.UnknownHost ? "the name is not known" : nil)
       throw ServingError(
-        description: "the page cannot be served at \(address.host):\(address.port): "
+        description: "the page cannot be served at \(address): "
           + (reason ?? "\(error)"))
     }
   }
@@ -64,7 +66,8 @@ public final class PageServer: Sendable {
         guard connections.admit() else { return channel.close() }
         channel.closeFuture.whenComplete { _ in connections.leave() }
         return channel.eventLoop.makeCompletedFuture {
-          guard let rules = entrance.value else { return }
+          // The first ones may come before it is known what they may ask for.
+          guard let rules = entrance.value else { throw ServingError(description: "not yet") }
           let bound = RequestBound()
           let handler = RequestExchange(rules: rules, routes: table, bound: bound, tasks: tasks)
           let replaced = NIOLoopBound((bound, handler), eventLoop: channel.eventLoop)
@@ -87,7 +90,8 @@ public final class PageServer: Sendable {
       throw ServingError(description: "it has no address")
     }
     isReachable = !local.isLoopback
-    let token = isReachable ? chosen ?? AccessToken() : nil
+    // One that was chosen is asked for on this machine too: a proxy may pass others on.
+    let token = chosen ?? (isReachable ? AccessToken() : nil)
     let rules = AccessRules(
       names: Set(Self.names + [address.host]), token: token, port: port)
     try await loop.submit { entrance.value = rules }.get()

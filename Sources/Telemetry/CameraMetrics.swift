@@ -1,3 +1,4 @@
+import BlockingIO
 public import CoreMetrics
 public import Outputs
 public import Receiver
@@ -85,7 +86,7 @@ public final class CameraMetrics: Sendable {
     let readings = status.readings(by: clock)
     update { state in
       guard state.run == run else { return }
-      set(CameraState(of: status), &state)
+      set(CameraState(of: status, at: .now), &state)
       for reading in readings {
         if reading.family == .stream { forgetStream(unlessItIs: reading.key, &state) }
         set(reading, &state)

@@ -2,13 +2,13 @@ import CoreMetrics
 
 /// One figure as swift-metrics has it, which counts up and is never set.
 struct Figure: Sendable {
-  private enum Handler: Sendable {
+  private enum Instrument: Sendable {
     case counter(any CounterHandler)
     case seconds(any FloatingPointCounterHandler)
     case meter(any MeterHandler)
   }
 
-  private let handler: Handler
+  private let instrument: Instrument
   /// What the run has come to, as far as it was counted.
   private var counted: UInt64 = 0
   private var seconds = 0.0
@@ -17,7 +17,7 @@ struct Figure: Sendable {
     let name = reading.family.name
     // Of what it is called, only a backend of ours wants to know what it means.
     (factory as? MetricsRegistry)?.describe(reading.family)
-    handler =
+    instrument =
       switch reading.value {
       case .count: .counter(factory.makeCounter(label: name, dimensions: labels))
       case .seconds: .seconds(factory.makeFloatingPointCounter(label: name, dimensions: labels))
@@ -33,30 +33,32 @@ struct Figure: Sendable {
   /// A few counters of a run can fall, because a packet was taken for something else at first;
   /// those stand still until they are beyond where they were.
   mutating func set(_ value: Reading.Value) {
-    switch (value, handler) {
-    case (.count(let total), .counter(let handler)):
+    switch (value, instrument) {
+    case (.count(let total), .counter(let instrument)):
       guard total > counted else { return }
-      handler.increment(by: Int64(clamping: total - counted))
+      instrument.increment(by: Int64(clamping: total - counted))
       counted = total
-    case (.seconds(let total), .seconds(let handler)):
+    case (.seconds(let total), .seconds(let instrument)):
       guard total > seconds else { return }
-      handler.increment(by: total - seconds)
+      instrument.increment(by: total - seconds)
       seconds = total
-    case (.now(let value), .meter(let handler)): handler.set(value)
+    case (.now(let value), .meter(let instrument)): instrument.set(value)
     default: break
     }
   }
 
   /// Counts something that is no total of a run.
   func add(_ count: UInt64) {
-    if case .counter(let handler) = handler { handler.increment(by: Int64(clamping: count)) }
+    if case .counter(let instrument) = instrument {
+      instrument.increment(by: Int64(clamping: count))
+    }
   }
 
   func destroy(_ factory: any MetricsFactory) {
-    switch handler {
-    case .counter(let handler): factory.destroyCounter(handler)
-    case .seconds(let handler): factory.destroyFloatingPointCounter(handler)
-    case .meter(let handler): factory.destroyMeter(handler)
+    switch instrument {
+    case .counter(let instrument): factory.destroyCounter(instrument)
+    case .seconds(let instrument): factory.destroyFloatingPointCounter(instrument)
+    case .meter(let instrument): factory.destroyMeter(instrument)
     }
   }
 }

@@ -38,8 +38,8 @@ extension MetricFamily {
   static let latency = MetricFamily(
     .counter, "frame_latency_seconds",
     "From the last packet of a frame to the decoded frame, for all frames together.")
-  static let gop = MetricFamily(
-    .gauge, "longest_gop_seconds", "The longest time between two key pictures of the run.")
+  static let longestKeyInterval = MetricFamily(
+    .gauge, "longest_key_interval_seconds", "The longest time between two key pictures of the run.")
   static let soundLength = MetricFamily(
     .counter, "sound_seconds", "Length of the sound that was handed on.")
   static let decoderThreads = MetricFamily(

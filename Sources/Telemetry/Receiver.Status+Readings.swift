@@ -111,7 +111,7 @@ extension Receiver.Status {
       Reading(.decoderLimit, now: delivery.isDecoderAtLimit ? 1 : 0),
     ]
     if let interval = delivery.pictures.longestKeyInterval {
-      readings.append(Reading(.gop, now: interval))
+      readings.append(Reading(.longestKeyInterval, now: interval))
     }
     if let time = delivery.pictures.lastArrival {
       readings.append(Reading(.lastFrame, now: clock.time(of: time).seconds))

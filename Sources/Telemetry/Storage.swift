@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import RTPWire
 import Synchronization
 
 /// The free bytes where files are written, found out on a thread of its own, because a disk may
@@ -38,12 +39,9 @@ public final class Storage: Sendable {
       }
       end.finish()
     }
-    let timer = Task {
-      try? await Task.sleep(for: patience)
-      end.finish()
-    }
+    let limit = DispatchTime.now() + .nanoseconds(Int(patience.wholeNanoseconds))
+    DispatchQueue.global().asyncAfter(deadline: limit) { end.finish() }
     for await _ in ends {}
-    timer.cancel()
   }
 
   /// What was found there; `nil` if nothing was, or not yet.

@@ -71,6 +71,20 @@ struct CameraMetricsTests {
     withExtendedLifetime(metrics) {}
   }
 
+  @Test("a camera from which nothing has come for ten seconds does not play")
+  func silence() async throws {
+    let metrics = CameraMetrics(
+      camera: "a", clock: .recorded, factory: MetricsRegistry())
+    let status = try await run(frames: 5, for: metrics)
+    let last = try #require(status.stream?.lastMedia)
+    let states = [9, 11].map {
+      CameraState(of: status, at: last.advanced(by: .seconds($0)))
+    }
+    // The connection of a run that is over is not open.
+    #expect(
+      states == (status.connection.isOpen ? [.playing, .waiting] : [.connecting, .connecting]))
+  }
+
   @Test("figures that come late are not counted in the next run")
   func late() async throws {
     let registry = MetricsRegistry()

@@ -117,6 +117,36 @@ struct AccessRulesTests {
       #expect(path == "/")
       #expect(cookie.contains("HttpOnly; SameSite=Strict"))
     }
+    let scraper = Asker(
+      "a scraper by another name",
+      ["Host": "cameras.example", "Authorization": "Bearer \(token.text)"], 200)
+    #expect(Self.status(of: rules.decide(on: scraper.head)) == 200)
+    let behindProxy = Asker(
+      "another site behind a proxy that adds it",
+      [
+        "Host": "cameras.example", "Origin": "https://evil.example",
+        "Authorization": "Bearer \(token.text)",
+      ], 403)
+    #expect(Self.status(of: rules.decide(on: behindProxy.head)) == 403)
+  }
+
+  @Test(
+    "whoever brings the token goes on here, with all else that was asked",
+    arguments: [
+      ("/?token=", "/"), ("//evil.example/?token=", "/"), ("http://evil.example/x?token=", "/"),
+      ("/\\evil.example?token=", "/"),
+      ("/cameras/a/snapshot.jpg?max-age=2&token=", "/cameras/a/snapshot.jpg?max-age=2"),
+    ])
+  func goingOn(uri: String, place: String) throws {
+    let token = AccessToken()
+    let rules = AccessRules(names: [], token: token, port: 9800)
+    var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: uri + token.text)
+    head.headers.add(name: "Host", value: "10.0.0.2:9800")
+    guard case .keepsToken(_, let path) = rules.decide(on: head) else {
+      Issue.record("not with the token")
+      return
+    }
+    #expect(path == place)
   }
 
   @Test(

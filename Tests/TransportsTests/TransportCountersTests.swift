@@ -71,8 +71,8 @@ struct TransportCountersTests {
     #expect(
       TransportCatalogue.standard.counters.map(\.name).sorted() == [
         "foreign_origin", "heartbeats_sent", "hellos_sent", "kernel_dropped", "not_rtp",
-        "rebindings",
-        "receive_buffer", "refused", "rtcp_without_media", "skipped_bytes", "unassigned",
+        "onvif_requests", "rebindings", "receive_buffer", "refused", "rtcp_without_media",
+        "skipped_bytes", "unassigned",
         "unproven_source", "unwanted",
       ])
     #expect(

@@ -101,10 +101,22 @@ actor Fleet {
   /// Serves the page at `address`, and no longer where it was served before.
   private func serve(at address: ListenAddress?) async throws(CannotWrite) {
     guard address != page?.at else { return }
-    await page?.1.stop()
-    page = nil
-    if let address {
-      page = (address, try await Page(at: address, showing: live, routes: metrics.routes))
+    let former = page
+    // Two cannot have one port.
+    if address == nil || former?.at.port == address?.port {
+      await former?.1.stop()
+      page = nil
+    }
+    guard let address else { return }
+    do throws(CannotWrite) {
+      let new = try await Page(at: address, showing: live, routes: metrics.routes)
+      if page != nil { await former?.1.stop() }
+      page = (address, new)
+    } catch {
+      if page == nil, let at = former?.at {
+        page = try (at, await Page(at: at, showing: live, routes: metrics.routes))
+      }
+      throw error
     }
   }
 
@@ -190,7 +202,9 @@ actor Fleet {
     do throws(CannotWrite) {
       try await serve(at: plan.page)
     } catch {
-      StandardError.say(.error("\(error)"))
+      StandardError.say(.error("\(error); everything stays as it was"))
+      metrics.noteReload(isGood: false)
+      return
     }
     let kept = cameras.filter { camera in plan.cameras.contains { $0.isSame(as: camera.plan) } }
     let ending = cameras.filter { camera in !kept.contains { $0 === camera } }
@@ -200,6 +214,7 @@ actor Fleet {
     guard !isStopping else { return }
     cameras = kept
     metrics.keep(plan.cameras.map(\.name))
+    watched = watched.filter { name, _ in plan.cameras.contains { $0.name == name } }
     metrics.noteReload(isGood: true)
     let beginning = plan.cameras.filter { new in !kept.contains { $0.plan.name == new.name } }
     begin(beginning)

@@ -81,7 +81,10 @@ struct MonitorHistory: Sendable {
   /// What was lost, damaged or dropped in the last `seconds`.
   func harm(within seconds: Double) -> (lost: UInt64, damaged: UInt64, dropped: UInt64) {
     guard let last = samples.last else { return (0, 0, 0) }
-    return samples.reversed().prefix { last.at - $0.at < seconds }.reduce((0, 0, 0)) {
+    return samples.reversed().prefix {
+      // Those of an earlier run are from before its beginning.
+      $0.at <= last.at && last.at - $0.at < seconds
+    }.reduce((0, 0, 0)) {
       ($0.0 &+ $1.lost, $0.1 &+ $1.damaged, $0.2 &+ $1.dropped)
     }
   }

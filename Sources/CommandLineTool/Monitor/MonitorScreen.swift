@@ -13,6 +13,8 @@ final class MonitorScreen: Sendable {
     var choice: MonitorChoice
     /// What was last said of no stream.
     var news: MonitorModel.Event?
+    /// The errors that nobody sees any more once the screen is given back, and whose they are.
+    var errors: [(speaker: String?, remark: Remark)] = []
     var refreshing: Task<Void, Never>?
     var sources: Sources?
   }
@@ -38,6 +40,8 @@ final class MonitorScreen: Sendable {
   private static let intervalOfFleet = Duration.milliseconds(500)
   private static let keysOfStream = "q end the run"
   private static let keysOfCamera = "q back to the table"
+  /// How many errors are said again.
+  private static let mostErrors = 50
   private static let question = "End all of them? y ends, any other key does not"
 
   /// Prepares it for one stream, or for a fleet that is called `title`.
@@ -81,6 +85,10 @@ final class MonitorScreen: Sendable {
     state.withLock { ($0.sources, $0.refreshing) = (sources, refreshing) }
     StandardError.divert { [self] speaker, remark in
       let stream = state.withLock { state -> MonitoredStream? in
+        if remark.level == .error {
+          if state.errors.count >= Self.mostErrors { state.errors.removeFirst() }
+          state.errors.append((speaker, remark))
+        }
         let stream = state.streams.first { $0.name == speaker ?? "" }
         if stream == nil { state.news = MonitorModel.Event(remark, at: MonitoredStream.time) }
         return stream
@@ -92,14 +100,19 @@ final class MonitorScreen: Sendable {
 
   /// Gives the screen back for good.
   func leave() {
-    let (refreshing, sources) = state.withLock { state in
-      defer { (state.refreshing, state.sources) = (nil, nil) }
-      return (state.refreshing, state.sources)
+    let (refreshing, sources, errors) = state.withLock { state in
+      defer { (state.refreshing, state.sources, state.errors) = (nil, nil, []) }
+      return (state.refreshing, state.sources, state.errors)
     }
     refreshing?.cancel()
     sources?.cancel()
     terminal.leave()
     StandardError.divert(nil)
+    // Elsewhere they stand already.
+    guard isatty(STDERR_FILENO) == 1 else { return }
+    for (speaker, remark) in errors {
+      StandardError.$speaker.withValue(speaker) { StandardError.say(remark) }
+    }
   }
 
   // MARK: - On the queue

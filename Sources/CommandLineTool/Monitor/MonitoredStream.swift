@@ -1,4 +1,5 @@
 import Bitstream
+import BlockingIO
 import Decode
 import Defragment
 import Glibc
@@ -80,11 +81,13 @@ final class MonitoredStream: Sendable {
       model.stateWords = "not running"
       return model
     }
-    model.state = CameraState(of: status)
+    let last = state.history.samples.last ?? MonitorHistory.Sample()
+    model.state = CameraState(of: status, at: .now)
+    // The times of a recording are not of today.
+    if model.state == .waiting, last.bitsPerSecond > 0 { model.state = .playing }
     model.stateWords = Self.words(for: model.state, status.connection.phase)
     model.elapsed = state.elapsed.seconds
     model.contents = Self.contents(status)
-    let last = state.history.samples.last ?? MonitorHistory.Sample()
     (model.bitsPerSecond, model.picturesPerSecond) = (last.bitsPerSecond, last.picturesPerSecond)
     (model.lossPercentage, model.jitter) = (last.lossPercentage, last.jitter)
     model.lost = status.stream?.reception.lost ?? 0

@@ -31,6 +31,8 @@ final class Terminal: Sendable {
 
   /// A slow line, or one that was paused, is not waited for any longer.
   private static let patience = Duration.milliseconds(100)
+  /// How often is looked, in the background, whether the terminal is this process's again.
+  private static let backgroundPause = DispatchTimeInterval.milliseconds(500)
   private static let smallest = 1
   private static let largest = 1000
 
@@ -69,6 +71,9 @@ final class Terminal: Sendable {
 
   /// Whether the process may draw: a shell may have something else in the foreground.
   private var isForeground: Bool { tcgetpgrp(descriptor) == getpgrp() }
+
+  /// Whether somebody has hung up.
+  private var isGone: Bool { tcgetpgrp(descriptor) < 0 }
 
   /// Takes the screen, unless somebody else has it or it was given back for good.
   func enter() {
@@ -118,6 +123,7 @@ final class Terminal: Sendable {
 
   /// What was typed; empty once the terminal is gone, `nil` if there is nothing for this process.
   func read() -> [UInt8]? {
+    guard !isGone else { return [] }
     guard isForeground else { return nil }
     var bytes = [UInt8](repeating: 0, count: 64)
     let count = unsafe Glibc.read(descriptor, &bytes, bytes.count)
@@ -130,7 +136,13 @@ final class Terminal: Sendable {
     -> any DispatchSourceRead
   {
     let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-    source.setEventHandler(handler: body)
+    source.setEventHandler { [weak self] in
+      guard let self, !isForeground, !isGone else { return body() }
+      // What was typed for somebody else stays there, and would wake this again and again.
+      source.suspend()
+      nonisolated(unsafe) let paused = source
+      queue.asyncAfter(deadline: .now() + Self.backgroundPause) { unsafe paused.resume() }
+    }
     source.resume()
     return source
   }

@@ -1,10 +1,12 @@
 import Bitstream
+import BlockingIO
 import Defragment
 import RTPProcessor
 import RTPWire
 import Receiver
 import Reception
 import Serving
+import Telemetry
 import Transports
 
 /// The figures of a camera on the page, each from one look to the next.
@@ -20,6 +22,8 @@ struct ShownFigures: Sendable {
   }
 
   private var last: Sample?
+  /// What was looked at longer ago is no former look.
+  private static let longestGap = Duration.seconds(4)
 
   /// What `status` shows at `time` since the run began.
   mutating func figures(of status: Receiver.Status, at time: Duration) -> Figures {
@@ -29,19 +33,25 @@ struct ShownFigures: Sendable {
       time: time, bytes: status.transport.deliveredBytes, units: status.delivery.accessUnits,
       damaged: status.delivery.damagedAccessUnits, delivered: reception?.delivered ?? 0,
       lost: reception?.lost ?? 0, sound: status.delivery.soundUnits)
-    let former = last ?? now
+    // While nobody watches, nobody asks: what came meanwhile is of no second.
+    let former = last.flatMap { now.time - $0.time < Self.longestGap ? $0 : nil }
     last = now
-    let seconds = (now.time - former.time).seconds
-    func rate(_ count: KeyPath<Sample, UInt64>) -> Double? {
-      seconds > 0 ? Double(now[keyPath: count] &- former[keyPath: count]) / seconds : nil
+    func gain(_ count: KeyPath<Sample, UInt64>) -> Double {
+      max(0, Double(now[keyPath: count]) - Double((former ?? now)[keyPath: count]))
     }
-    let (lost, delivered) = (now.lost &- former.lost, now.delivered &- former.delivered)
-    let comes = now.units != former.units || now.sound != former.sound
+    func rate(_ count: KeyPath<Sample, UInt64>) -> Double? {
+      let seconds = former.map { (now.time - $0.time).seconds } ?? 0
+      return seconds > 0 ? gain(count) / seconds : nil
+    }
+    let (lost, delivered) = (gain(\.lost), gain(\.delivered))
+    let comes =
+      former.map { now.units != $0.units || now.sound != $0.sound }
+      ?? (CameraState(of: status, at: .now) == .playing)
     return Figures(
       state: Self.state(of: status, comes: comes), isUp: status.connection.isOpen && comes,
       numbers: [
         ("bits_per_s", rate(\.bytes).map { $0 * 8 }), ("pictures_per_s", rate(\.units)),
-        ("loss", lost == 0 ? 0 : Double(lost) / Double(lost + delivered)),
+        ("loss", lost == 0 ? 0 : lost / (lost + delivered)),
         ("jitter_s", reception?.jitterSeconds), ("lost", Double(now.lost)),
         ("received", Double(reception?.received ?? 0)),
         ("reordered", Double(reception?.reordered ?? 0)),

@@ -32,9 +32,11 @@ struct AccessRules: Sendable {
     guard head.method == .GET || head.method == .HEAD else {
       return .refused(.methodNotAllowed, "only GET is answered")
     }
+    // No site can have a browser send it, and scrapers and proxies know this machine by any name.
+    let isScraper = token.map { hasBearer(head, $0) } ?? false
     let hosts = head.headers["host"]
     guard hosts.count == 1, let host = Authority(hosts[0]),
-      host.isAddress || names.contains(host.host)
+      isScraper || host.isAddress || names.contains(host.host)
     else { return .refused(.misdirectedRequest, "the host that is asked for is not this one") }
     guard isOwnSite(head, host: host) else {
       return .refused(.forbidden, "another site asks")
@@ -43,13 +45,23 @@ struct AccessRules: Sendable {
     if let given = Request(head).query["token"], token.matches(given) {
       return .keepsToken(
         cookie: "\(cookieName)=\(token.text); Path=/; HttpOnly; SameSite=Strict",
-        path: Request(head).path)
+        path: Self.withoutToken(head.uri))
     }
-    guard cookies(of: head).contains(where: token.matches) || hasBearer(head, token) else {
+    guard isScraper || cookies(of: head).contains(where: token.matches) else {
       return .refused(
         .unauthorized, "a token is needed; rtp-recv prints it on standard error when it begins")
     }
     return .allowed
+  }
+
+  /// Where to go on: a place on this server, whatever `uri` says.
+  private static func withoutToken(_ uri: String) -> String {
+    let parts = uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let path = parts[0]
+    guard path.hasPrefix("/"), !["/", "\\"].contains(path.dropFirst().first) else { return "/" }
+    let rest = parts.dropFirst().flatMap { $0.split(separator: "&") }
+      .filter { !$0.hasPrefix("token=") }.joined(separator: "&")
+    return path + (rest.isEmpty ? "" : "?" + rest)
   }
 
   /// Whether no browser says that another site asks; links from elsewhere may lead here.

@@ -158,7 +158,7 @@ public final class LiveCamera: Sendable {
   private func openFeed() {
     state.withLock { state in
       guard state.wantsJPEG, state.feed == nil, let first = state.group.units.first else { return }
-      state.feed = try? JPEGFeed(state.group, codec: first.sent.codec) { [weak self] in
+      state.feed = JPEGFeed(state.group, codec: first.sent.codec) { [weak self] in
         self?.deliver($0)
       }
     }

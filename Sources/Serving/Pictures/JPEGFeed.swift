@@ -2,6 +2,7 @@ import Bitstream
 import BlockingIO
 import Decode
 import Defragment
+import Dispatch
 import NIOCore
 import Outputs
 import RTPWire
@@ -13,17 +14,36 @@ final class JPEGFeed: Sendable {
   /// Enough to see what happens; each costs decoding, encoding, and ten times the bytes.
   static let leastInterval = Duration.milliseconds(120)
 
-  private let decoder: VideoDecoder
-  /// Whether units were left out, so that decoding can only go on with a key picture.
-  private let awaitsKey = Mutex(false)
+  /// What takes its time, such as loading libraries, holds up nobody who hands over pictures.
+  private let queue = DispatchQueue(label: "rtp-recv.jpeg")
+  private let state = Mutex(State())
+
+  private struct State {
+    /// `nil` before it is opened, where it cannot be opened, and after the end.
+    var decoder: VideoDecoder?
+    /// How many units wait for the queue.
+    var waiting = 0
+    /// Whether units were left out, so that decoding can only go on with a key picture.
+    var awaitsKey = false
+  }
 
   /// Begins with `group`; `deliver` gets each picture, on the decoder's thread.
   init(
     _ group: PictureGroup, codec: VideoCodec, deliver: @escaping @Sendable (JPEGPicture) -> Void
-  ) throws(DecoderError) {
+  ) {
+    queue.async { [self] in
+      let decoder = try? Self.decoder(of: codec, deliver)
+      state.withLock { $0.decoder = decoder }
+      for unit in group.units { decode(unit) }
+    }
+  }
+
+  private static func decoder(
+    of codec: VideoCodec, _ deliver: @escaping @Sendable (JPEGPicture) -> Void
+  ) throws(DecoderError) -> VideoDecoder {
     let due = Mutex<Instant?>(nil)
     let encoder = Mutex(JPEGEncoder(size: nil))
-    decoder = try VideoDecoder(
+    return try VideoDecoder(
       codec: codec, configuration: Snapshot.configuration,
       onFrame: { frame in
         let now = frame.lastArrival
@@ -36,17 +56,41 @@ final class JPEGFeed: Sendable {
         else { return }
         deliver(picture)
       }, onFailure: { _ in })
-    for unit in group.units { submit(unit) }
   }
 
   func submit(_ unit: BrowserUnit) {
-    awaitsKey.withLock { awaitsKey in
-      if awaitsKey, !unit.isKey { return }
-      awaitsKey = decoder.submit(unit.unit) == .full
-      if awaitsKey { decoder.beginFlush() }
+    let isTaken = state.withLock { state in
+      guard state.waiting < PictureGroup.limits.count else {
+        state.awaitsKey = true
+        return false
+      }
+      state.waiting += 1
+      return true
+    }
+    guard isTaken else { return }
+    queue.async { [self] in
+      state.withLock { $0.waiting -= 1 }
+      decode(unit)
     }
   }
 
+  /// On the queue.
+  private func decode(_ unit: BrowserUnit) {
+    let (decoder, awaitsKey) = state.withLock { ($0.decoder, $0.awaitsKey) }
+    guard let decoder, !awaitsKey || unit.isKey else { return }
+    let isFull = decoder.submit(unit.unit) == .full
+    if isFull { decoder.beginFlush() }
+    state.withLock { $0.awaitsKey = isFull }
+  }
+
   /// Drops what waits.
-  func end() { decoder.abandon() }
+  func end() {
+    queue.async { [self] in
+      let decoder = state.withLock { state in
+        defer { state.decoder = nil }
+        return state.decoder
+      }
+      decoder?.abandon()
+    }
+  }
 }

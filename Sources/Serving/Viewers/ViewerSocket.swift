@@ -76,6 +76,8 @@ final class ViewerSocket: ChannelInboundHandler {
       }
       page.perform(command, for: viewer)
     case .ping:
+      // Pongs that nobody reads would gather without a bound.
+      guard context.channel.isWritable else { return context.close(promise: nil) }
       let pong = WebSocketFrame(fin: true, opcode: .pong, data: frame.unmaskedData)
       context.writeAndFlush(wrapOutboundOut(pong), promise: nil)
     case .pong: break
