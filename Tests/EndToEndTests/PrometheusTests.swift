@@ -56,10 +56,13 @@ struct PrometheusTests {
         try prometheus.value(query) != nil || isOptional
       }
     }
-    #expect(try prometheus.value("sum(rtp_recv_up)") == 2)
-    #expect(try prometheus.value("rtp_recv_state{camera='gone',state='reconnecting'}") == 1)
-    #expect(try prometheus.value("sum(rtp_recv_packets_lost_total)") == 0)
-    #expect(try prometheus.value("rtp_recv_stream_info{camera='front',width='320'}") == 1)
+    for (query, value) in [
+      ("sum(rtp_recv_up)", 2.0), ("rtp_recv_state{camera='gone',state='reconnecting'}", 1),
+      ("sum(rtp_recv_packets_lost_total)", 0),
+      ("rtp_recv_stream_info{camera='front',width='320'}", 1),
+    ] {
+      try waitUntil("\(query) is \(value)") { try prometheus.value(query) == value }
+    }
     #expect(try prometheus.value("count(ALERTS{alertname!='CameraDown'})") == nil)
 
     // Both forms, as others ask for them.
@@ -139,6 +142,11 @@ struct PrometheusTests {
           "--web.listen-address=127.0.0.1:\(port)", "--log.level=warn",
         ])
       try FreePort.waitForListener(on: port, "Prometheus")
+      let address = "http://127.0.0.1:\(port)/-/ready"
+      // It begins to answer a little after it begins to listen.
+      try waitUntil("Prometheus is ready") {
+        try RunningProcess("curl", ["-sf", "-o", "/dev/null", address]).waitForExit() == 0
+      }
     }
 
     /// The first number that answers `query`; `nil` if nothing does.
@@ -148,9 +156,8 @@ struct PrometheusTests {
         [
           "-sSG", "http://127.0.0.1:\(port)/api/v1/query", "--data-urlencode", "query=\(query)",
         ])
-      let answer = try JSONSerialization.jsonObject(with: output) as? [String: Any]
-      // It begins to answer a little after it begins to listen.
-      guard let answer else { return nil }
+      let answer = try #require(
+        try JSONSerialization.jsonObject(with: output) as? [String: Any])
       try #require(answer["status"] as? String == "success", "\(query): \(answer)")
       let data = answer["data"] as? [String: Any]
       let first = (data?["result"] as? [[String: Any]])?.first
