@@ -36,6 +36,7 @@ public struct VideoCodec: Sendable, Hashable {
     let makeRecord: (@Sendable ([ByteBuffer]) -> ByteBuffer?)?
     let codecsParameter: (@Sendable ([ByteBuffer]) -> String?)?
     let withoutReordering: (@Sendable (ByteBuffer) -> ByteBuffer?)?
+    let unitType: (@Sendable (NALUnitHead) -> UInt8)?
     let unitName: (@Sendable (UInt8) -> String?)?
 
     init(
@@ -46,6 +47,7 @@ public struct VideoCodec: Sendable, Hashable {
       makeRecord: (@Sendable ([ByteBuffer]) -> ByteBuffer?)?,
       codecsParameter: (@Sendable ([ByteBuffer]) -> String?)?,
       withoutReordering: (@Sendable (ByteBuffer) -> ByteBuffer?)?,
+      unitType: (@Sendable (NALUnitHead) -> UInt8)?,
       unitName: (@Sendable (UInt8) -> String?)?
     ) {
       self.name = name
@@ -60,6 +62,7 @@ public struct VideoCodec: Sendable, Hashable {
       self.makeRecord = makeRecord
       self.codecsParameter = codecsParameter
       self.withoutReordering = withoutReordering
+      self.unitType = unitType
       self.unitName = unitName
     }
   }
@@ -75,6 +78,7 @@ public struct VideoCodec: Sendable, Hashable {
     makeRecord: (@Sendable ([ByteBuffer]) -> ByteBuffer?)? = nil,
     codecsParameter: (@Sendable ([ByteBuffer]) -> String?)? = nil,
     withoutReordering: (@Sendable (ByteBuffer) -> ByteBuffer?)? = nil,
+    unitType: (@Sendable (NALUnitHead) -> UInt8)? = nil,
     unitName: (@Sendable (UInt8) -> String?)? = nil
   ) {
     declaration = Declaration(
@@ -82,7 +86,8 @@ public struct VideoCodec: Sendable, Hashable {
       otherFileEndings: otherFileEndings, parameterSetTypes: parameterSetTypes,
       accessUnitDelimiterType: accessUnitDelimiterType, accessUnitDelimiter: accessUnitDelimiter,
       decoderTraits: decoderTraits, makeReader: makeReader, makeRecord: makeRecord,
-      codecsParameter: codecsParameter, withoutReordering: withoutReordering, unitName: unitName)
+      codecsParameter: codecsParameter, withoutReordering: withoutReordering, unitType: unitType,
+      unitName: unitName)
   }
 
   /// The name on the command line and the ending of an elementary-stream file: `h264`, `h265`.
@@ -123,6 +128,9 @@ public struct VideoCodec: Sendable, Hashable {
   public func withoutReordering(_ set: ByteBuffer) -> ByteBuffer? {
     declaration.withoutReordering?(set)
   }
+
+  /// `nal_unit_type` of a unit that begins with `head`; 0 for codecs without NAL units.
+  public func type(of head: NALUnitHead) -> UInt8 { declaration.unitType?(head) ?? 0 }
 
   /// The name of NAL units of `type`, for programs: `sps`, `slice_idr`; `type_N` for one without a
   /// name.

@@ -94,6 +94,9 @@ struct RTPRecv: AsyncParsableCommand {
     SRTPKeyMaterial.forbidDumpsWithFirstKey()
     // A reader that goes away is an error to report, not a reason to die.
     signal(SIGPIPE, SIG_IGN)
+    // Otherwise Swift's runtime prints a backtrace, and the run goes on. A monitor that takes the
+    // terminal later catches it.
+    signal(SIGQUIT, SIG_DFL)
     let arguments = CommandLineSecrets.taken.arguments
     // The parser would take the name of a subcommand for the source.
     switch arguments.first {

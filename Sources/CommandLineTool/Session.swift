@@ -127,16 +127,20 @@ final class Session: Sendable {
     configuration.reportsSamples = command.outputs.frameHashes
     let showsProgress =
       watched != nil || StatusLine(isWanted: command.display.wantsLine).isEnabled
-    if let watched { configuration.watchAccessUnit = { watched.take($0) } }
     let isMeasured = capture != nil || command.display.stats != nil || !rules.isEmpty
     // Nobody waits for what a file gets, and nobody sees how it arrived.
     gathers =
       !showsProgress && !isMeasured && !outputs.isEmpty
       && outputs.allSatisfy(\.isForLater)
     if gathers { configuration.gatheringTime = Self.gatheringTime }
-    configuration.onlooker = camera.map { camera in
-      Receiver.Configuration.Onlooker(
-        onAccessUnit: { camera.take($0) }, onSound: { camera.take($0) })
+    if let watched {
+      configuration.onlookers.append(
+        Receiver.Configuration.Onlooker(wantsMedia: false) { watched.take($0) })
+    }
+    if let camera {
+      configuration.onlookers.append(
+        Receiver.Configuration.Onlooker(
+          wantsMedia: true, onAccessUnit: { camera.take($0) }, onSound: { camera.take($0) }))
     }
     receiver = try Receiver(configuration: configuration, transport: makeTransport)
     writer = try command.display.stats.map {

@@ -34,6 +34,9 @@ enum Summary {
     }
     let reception = stream.reception
     let delivery = status.delivery
+    func rate(_ count: KeyPath<StreamTotals, UInt64>) -> String {
+      rates.change.perSecond(count).formatted(digits: 1)
+    }
     var fields: [LiveField] = []
     if let format = stream.format {
       fields.append(LiveField(text: "\(format.width)x\(format.height)", importance: 3))
@@ -44,18 +47,19 @@ enum Summary {
         importance: 8),
       LiveField(
         text: decodes
-          ? "\(rates.frames.formatted(digits: 1)) fps" : "\(rates.units.formatted(digits: 1))/s",
+          ? "\(rate(\.frames)) fps" : "\(rate(\.accessUnits))/s",
         importance: 6),
-      LiveField(text: "\((rates.bits / 1e6).formatted(digits: 2)) Mbit/s", importance: 4),
+      LiveField(
+        text: "\((rates.change.bitsPerSecond / 1e6).formatted(digits: 2)) Mbit/s", importance: 4),
       LiveField(
         text: "lost \(reception.lost) (\(reception.lossPercentage.formatted(digits: 2)) %)",
-        importance: 9, tone: rates.hasLost ? .bad : .plain),
+        importance: 9, tone: rates.change.lost > 0 ? .bad : .plain),
     ]
     if delivery.notAsSent > 0 {
       fields.append(
         LiveField(
           text: "\(delivery.notAsSent) not intact", importance: 10,
-          tone: rates.hasDamaged ? .bad : .plain))
+          tone: rates.change.damaged > 0 ? .bad : .plain))
     }
     if delivery.droppedBeforeDecoder > 0 {
       fields.append(

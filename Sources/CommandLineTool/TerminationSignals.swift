@@ -4,8 +4,7 @@ import Glibc
 /// The signals that end a run, and the one that asks for its figures.
 ///
 /// SIGINT, SIGTERM and SIGHUP ask for an orderly end, a second one of them for an immediate end; of
-/// a fleet, SIGHUP asks to read its file again. SIGUSR1 asks for the figures so far. SIGQUIT has
-/// its default effect.
+/// a fleet, SIGHUP asks to read its file again. SIGUSR1 asks for the figures so far.
 final class TerminationSignals {
   private let sources: [any DispatchSourceSignal]
 
@@ -17,8 +16,6 @@ final class TerminationSignals {
   ) {
     let queue = DispatchQueue(label: "rtp-recv.signals")
     let requests = Requests()
-    // Otherwise the Swift runtime prints a backtrace and the run goes on.
-    signal(SIGQUIT, SIG_DFL)
     sources = [SIGINT, SIGTERM, SIGHUP, SIGUSR1].compactMap { number in
       // Under `nohup`, hang-ups stay ignored.
       if number == SIGHUP, reload == nil {

@@ -103,8 +103,7 @@ final class Distribution: Sendable {
     let (share, takers) = state.withLock { ($0.allotment.take(unit), $0.unitTakers) }
     guard let share else { return true }
     configuration.onAccessUnit?(unit)
-    configuration.watchAccessUnit?(unit)
-    configuration.onlooker?.onAccessUnit(unit)
+    for onlooker in configuration.onlookers { onlooker.onAccessUnit(unit) }
     offer(unit, to: takers)
     // A lane that drops counts its drops; receiving waits for none of them.
     if share.isForOutputs {
@@ -121,7 +120,7 @@ final class Distribution: Sendable {
     guard let takers else { return }
     let ticket = playout?.note(unit, at: .now)
     configuration.onSound?(unit)
-    configuration.onlooker?.onSound(unit)
+    for onlooker in configuration.onlookers { onlooker.onSound(unit) }
     offer(unit, to: takers)
     for output in outputs { output.lane.write(unit, at: ticket) }
   }

@@ -64,28 +64,29 @@ public final class Receiver: Sendable {
     public var reportsSamples = false
     /// Called with every access unit on the transport's event loop; must return soon.
     public var onAccessUnit: (@Sendable (AccessUnit) -> Void)?
-    /// Called like ``onAccessUnit``, by somebody who wants nothing: what is decoded, written and
-    /// counted stays as it is.
-    public var watchAccessUnit: (@Sendable (AccessUnit) -> Void)?
     /// Called with every unit of the sound on the transport's event loop; must return soon.
     public var onSound: (@Sendable (SoundUnit) -> Void)?
     /// Who else looks on.
-    public var onlooker: Onlooker?
+    public var onlookers: [Onlooker] = []
     /// Called with every frame on the decoder's thread; the decoder waits meanwhile.
     public var onFrame: (@Sendable (RawFrame) -> Void)?
 
     /// Looks on while a stream is received: it gets all that comes, and changes nothing of what
     /// others get, of limits and of counters.
     public struct Onlooker: Sendable {
+      /// Whether pictures and sound are received for it where nobody else wants them; if not,
+      /// it sees what is received for others.
+      public var wantsMedia: Bool
       /// Like ``Configuration/onAccessUnit``.
       public var onAccessUnit: @Sendable (AccessUnit) -> Void
       /// Like ``Configuration/onSound``.
       public var onSound: @Sendable (SoundUnit) -> Void
 
       public init(
-        onAccessUnit: @escaping @Sendable (AccessUnit) -> Void,
-        onSound: @escaping @Sendable (SoundUnit) -> Void
+        wantsMedia: Bool, onAccessUnit: @escaping @Sendable (AccessUnit) -> Void,
+        onSound: @escaping @Sendable (SoundUnit) -> Void = { _ in }
       ) {
+        self.wantsMedia = wantsMedia
         (self.onAccessUnit, self.onSound) = (onAccessUnit, onSound)
       }
     }
@@ -105,20 +106,22 @@ public final class Receiver: Sendable {
         && takers.allSatisfy(\.format.isRecording)
     }
 
+    private var isLookedOn: Bool { onlookers.contains(where: \.wantsMedia) }
+
     /// Whether a closure or an output wants anything.
     var wantsAnything: Bool {
-      wantsFrames || onAccessUnit != nil || onSound != nil || onlooker != nil || !outputs.isEmpty
+      wantsFrames || onAccessUnit != nil || onSound != nil || isLookedOn || !outputs.isEmpty
     }
 
     /// Whether sound by itself is of use: to a closure, to an output, or where nothing is written.
     var wantsSound: Bool {
-      onSound != nil || onlooker != nil || outputs.isEmpty
+      onSound != nil || isLookedOn || outputs.isEmpty
         || outputs.contains { $0.format.inputs.contains(.sound) }
     }
 
     /// Whether a closure or an output wants pictures in any form, or nothing wants anything.
     var wantsPictures: Bool {
-      wantsFrames || onAccessUnit != nil || onlooker != nil || !wantsAnything
+      wantsFrames || onAccessUnit != nil || isLookedOn || !wantsAnything
         || outputs.contains { $0.format.inputs.contains(.units) }
     }
   }

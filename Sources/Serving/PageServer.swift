@@ -51,10 +51,10 @@ public final class PageServer: Sendable {
   ) async throws {
     let loop = group.next()
     let tasks = TaskQueue(label: "rtp-recv.routes")
-    var all = routes
-    page.add(to: &all)
-    let table = all
-    let connections = ConnectionCount()
+    var withPage = routes
+    page.add(to: &withPage)
+    let table = withPage
+    let all = NIOLoopBoundBox<Connections>.makeBoxSendingValue(Connections(), eventLoop: loop)
     let entrance = NIOLoopBoundBox<AccessRules?>.makeBoxSendingValue(nil, eventLoop: loop)
     channel = try await ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 128)
@@ -63,12 +63,13 @@ public final class PageServer: Sendable {
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelOption(.writeBufferWaterMark, value: Self.waterMark)
       .childChannelInitializer { channel in
-        guard connections.admit() else { return channel.close() }
-        channel.closeFuture.whenComplete { _ in connections.leave() }
+        let connections = all.value
+        guard connections.admit(channel) else { return channel.close() }
+        channel.closeFuture.assumeIsolated().whenComplete { _ in connections.leave(channel) }
         return channel.eventLoop.makeCompletedFuture {
           // The first ones may come before it is known what they may ask for.
           guard let rules = entrance.value else { throw ServingError(description: "not yet") }
-          let bound = RequestBound()
+          let bound = RequestBound(connections)
           let handler = RequestExchange(rules: rules, routes: table, bound: bound, tasks: tasks)
           let replaced = NIOLoopBound((bound, handler), eventLoop: channel.eventLoop)
           let pipeline = channel.pipeline.syncOperations

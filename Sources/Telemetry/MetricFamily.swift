@@ -1,8 +1,8 @@
 import RTPWire
 
 /// What a figure is called, and what it counts, for the programs that collect it.
-public struct MetricFamily: Sendable, Hashable {
-  public enum Kind: Sendable, Hashable {
+struct MetricFamily: Sendable, Hashable {
+  enum Kind: Sendable, Hashable {
     /// It only grows.
     case counter
     /// It is what it is now.
@@ -12,10 +12,10 @@ public struct MetricFamily: Sendable, Hashable {
   }
 
   /// As it is collected, such as `rtp_recv_packets_lost_total`.
-  public let name: String
-  public let kind: Kind
+  let name: String
+  let kind: Kind
   /// One sentence.
-  public let help: String
+  let help: String
 
   /// Before every name that is not of the process.
   static let prefix = "rtp_recv_"

@@ -62,20 +62,33 @@ public struct SourceArgument: Sendable {
   }
 
   /// `text` without the values of `password=` and the like, which Xiongmai and Foscam cameras want
-  /// in their paths.
+  /// in their paths, and of the tokens and signatures that services in the cloud give out.
   private static func withoutPasswords(inPathOf text: String) -> String {
     var rest = text[...]
     var shown = ""
-    while let name = passwordNames.compactMap({ rest.firstRange(of: $0) })
-      .min(by: { $0.lowerBound < $1.lowerBound })
-    {
-      shown += rest[..<name.upperBound]
-      let value = rest[name.upperBound...].prefix { !"&?/;#".contains($0) }
+    while let sign = rest.firstIndex(of: "=") {
+      let name = rest[..<sign].suffix(while: { $0.isLetter || $0.isNumber || "_-".contains($0) })
+      shown += rest[...sign]
+      rest = rest[sign...].dropFirst()
+      guard secretNames.contains(where: { name.lowercased().hasSuffix($0) }) else { continue }
+      let value = rest.prefix { !"&?/;#".contains($0) }
       if !value.isEmpty { shown += "…" }
       rest = rest[value.endIndex...]
     }
     return shown + rest
   }
 
-  private static let passwordNames = ["password=", "passwd=", "pwd=", "Password=", "PASSWORD="]
+  /// What the names of secrets end with.
+  private static let secretNames = [
+    "password", "passwd", "pass", "pwd", "token", "auth", "key", "secret", "signature", "sig",
+  ]
+}
+
+extension Substring {
+  /// The longest end of it whose characters all satisfy `condition`.
+  fileprivate func suffix(while condition: (Character) -> Bool) -> Substring {
+    var start = endIndex
+    while start > startIndex, condition(self[index(before: start)]) { start = index(before: start) }
+    return self[start...]
+  }
 }

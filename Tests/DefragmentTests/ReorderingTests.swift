@@ -33,7 +33,7 @@ struct ReorderingTests {
     writer.align()
     let set = writer.unit(header: [0x67])
     #expect(try H264.SequenceParameterSet(parsing: set).format.reorderDepth == nil)
-    let rewritten = try #require(H264.withoutReordering(set))
+    let rewritten = try #require(H264.codec.withoutReordering(set))
     let parsed = try H264.SequenceParameterSet(parsing: rewritten)
     #expect(parsed.format.reorderDepth == 0)
     #expect((parsed.format.width, parsed.format.height) == (320, 240))

@@ -113,7 +113,7 @@ struct MonitorTests {
 
   @Test(
     "the terminal is as before, however the run ends",
-    arguments: [SIGINT, SIGTERM, SIGHUP, SIGABRT, SIGSEGV])
+    arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGABRT, SIGSEGV])
   func ending(signal: Int32) throws {
     let terminal = try Terminal()
     let number = try Scratch.path("pid")

@@ -44,6 +44,11 @@ import Transports
         "pigeon://…@loft/7?pwd=…", nil, nil
       ),
       ("camera/live?passwd=secret", "camera/live?passwd=secret", "camera/live?passwd=…", nil, nil),
+      (
+        "https://cloud/7?Access_Token=secret&profile=2&X-Signature=a=b",
+        "https://cloud/7?Access_Token=secret&profile=2&X-Signature=a=b",
+        "https://cloud/7?Access_Token=…&profile=2&X-Signature=…", nil, nil
+      ),
       ("stream.sdp", "stream.sdp", "stream.sdp", nil, nil),
       ("", "", "", nil, nil),
     ] as [(String, String, String, String?, String?)])

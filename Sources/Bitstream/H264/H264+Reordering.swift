@@ -1,10 +1,10 @@
-public import NIOCore
+import NIOCore
 
 extension H264 {
   /// `set` with `max_num_reorder_frames` 0 (E.2.1), and with room for its reference pictures only.
   ///
   /// - Returns: `nil` if it says that already, is no sequence parameter set, or is cut.
-  public static func withoutReordering(_ set: ByteBuffer) -> ByteBuffer? {
+  static func withoutReordering(_ set: ByteBuffer) -> ByteBuffer? {
     let type = Self.type(of: NALUnitHead(of: set))
     guard type == NALUnitType.sequenceParameterSet.rawValue,
       let known = try? SequenceParameterSet(parsing: set), let place = known.reorderingPlace,

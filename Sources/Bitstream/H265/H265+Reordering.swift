@@ -1,10 +1,10 @@
-public import NIOCore
+import NIOCore
 
 extension H265 {
   /// `set` with `sps_max_num_reorder_pics` 0 for all sub-layers (§7.4.3.2.1).
   ///
   /// - Returns: `nil` if it says that already, is no sequence parameter set, or cannot be read.
-  public static func withoutReordering(_ set: ByteBuffer) -> ByteBuffer? {
+  static func withoutReordering(_ set: ByteBuffer) -> ByteBuffer? {
     let type = Self.type(of: NALUnitHead(of: set))
     guard type == NALUnitType.sequenceParameterSet.rawValue,
       let known = try? SequenceParameterSet(parsing: set), known.format.reorderDepth != 0

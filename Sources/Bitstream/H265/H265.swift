@@ -12,7 +12,7 @@ public enum H265 {
     makeReader: { PictureReader() }, makeRecord: { configurationRecord(of: $0) },
     codecsParameter: { codecsParameter(of: $0) },
     withoutReordering: { withoutReordering($0) },
-    unitName: { NALUnitType(rawValue: $0)?.name })
+    unitType: { type(of: $0) }, unitName: { NALUnitType(rawValue: $0)?.name })
 
   /// `nal_unit_type` (table 7-1).
   public enum NALUnitType: UInt8, Sendable, Hashable, CaseIterable {

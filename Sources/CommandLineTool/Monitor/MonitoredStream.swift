@@ -52,7 +52,7 @@ final class MonitoredStream: Sendable {
     state.withLock { state in
       state.status = status
       state.elapsed = elapsed
-      state.history.note(status, decodes: state.decodes, at: elapsed)
+      state.history.note(status, at: elapsed)
     }
   }
 
@@ -84,17 +84,23 @@ final class MonitoredStream: Sendable {
     let last = state.history.samples.last ?? MonitorHistory.Sample()
     model.state = CameraState(of: status, at: .now)
     // The times of a recording are not of today.
-    if model.state == .waiting, last.bitsPerSecond > 0 { model.state = .playing }
+    if model.state == .waiting, last.change.bytes > 0 { model.state = .playing }
     model.stateWords = Self.words(for: model.state, status.connection.phase)
     model.elapsed = state.elapsed.seconds
     model.contents = Self.contents(status)
-    (model.bitsPerSecond, model.picturesPerSecond) = (last.bitsPerSecond, last.picturesPerSecond)
-    (model.lossPercentage, model.jitter) = (last.lossPercentage, last.jitter)
+    model.bitsPerSecond = last.change.bitsPerSecond
+    model.picturesPerSecond = last.change.perSecond(Self.pictures(decodes: state.decodes))
+    (model.lossPercentage, model.jitter) = (last.change.lossPercentage, last.jitter)
     model.lost = status.stream?.reception.lost ?? 0
     model.harm = Self.words(forHarm: state.history.harm(within: 10))
     model.graphs = Self.graphs(state.history, state.tally, decodes: state.decodes)
     model.facts = Self.facts(status, state.tally)
     return model
+  }
+
+  /// What counts as a picture: a frame or, where nothing is decoded, an access unit.
+  private static func pictures(decodes: Bool) -> KeyPath<StreamTotals, UInt64> {
+    decodes ? \.frames : \.accessUnits
   }
 
   // MARK: - Words
@@ -134,21 +140,23 @@ final class MonitoredStream: Sendable {
   ) -> [MonitorModel.Graph] {
     let samples = history.samples
     let last = samples.last ?? MonitorHistory.Sample()
+    let pictures = pictures(decodes: decodes)
     var graphs = [
       MonitorModel.Graph(
-        label: "rate", value: rate(last.bitsPerSecond), samples: samples.map(\.bitsPerSecond)),
+        label: "rate", value: rate(last.change.bitsPerSecond),
+        samples: samples.map(\.change.bitsPerSecond)),
       // A thousandth is at half height, so that little loss is not drawn like much.
       MonitorModel.Graph(
-        label: "loss", value: "\(last.lossPercentage.formatted(digits: 2)) %",
-        samples: samples.map(\.lossPercentage), top: 1,
-        tone: last.lossPercentage > 0 ? .bad : .plain),
+        label: "loss", value: "\(last.change.lossPercentage.formatted(digits: 2)) %",
+        samples: samples.map(\.change.lossPercentage), top: 1,
+        tone: last.change.lost > 0 ? .bad : .plain),
       MonitorModel.Graph(
         label: "jitter", value: "\(last.jitter.formatted(digits: 1)) ms",
         samples: samples.map(\.jitter), top: 5),
       MonitorModel.Graph(
         label: decodes ? "frames" : "units",
-        value: "\(last.picturesPerSecond.formatted(digits: 1))/s",
-        samples: samples.map(\.picturesPerSecond)),
+        value: "\(last.change.perSecond(pictures).formatted(digits: 1))/s",
+        samples: samples.map { $0.change.perSecond(pictures) }),
     ]
     if decodes {
       graphs.append(

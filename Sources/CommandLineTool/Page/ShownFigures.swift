@@ -11,51 +11,31 @@ import Transports
 
 /// The figures of a camera on the page, each from one look to the next.
 struct ShownFigures: Sendable {
-  private struct Sample: Sendable {
-    var time: Duration
-    var bytes: UInt64
-    var units: UInt64
-    var damaged: UInt64
-    var delivered: UInt64
-    var lost: UInt64
-    var sound: UInt64
-  }
-
-  private var last: Sample?
-  /// What was looked at longer ago is no former look.
-  private static let longestGap = Duration.seconds(4)
+  private var last: StreamTotals?
+  /// What was looked at longer ago is no former look; in seconds.
+  private static let longestGap = 4.0
 
   /// What `status` shows at `time` since the run began.
   mutating func figures(of status: Receiver.Status, at time: Duration) -> Figures {
     let stream = status.stream
     let reception = stream?.reception
-    let now = Sample(
-      time: time, bytes: status.transport.deliveredBytes, units: status.delivery.accessUnits,
-      damaged: status.delivery.damagedAccessUnits, delivered: reception?.delivered ?? 0,
-      lost: reception?.lost ?? 0, sound: status.delivery.soundUnits)
+    let now = StreamTotals(status, at: time)
     // While nobody watches, nobody asks: what came meanwhile is of no second.
-    let former = last.flatMap { now.time - $0.time < Self.longestGap ? $0 : nil }
+    let change = last.map(now.since).flatMap { $0.seconds < Self.longestGap ? $0 : nil }
     last = now
-    func gain(_ count: KeyPath<Sample, UInt64>) -> Double {
-      max(0, Double(now[keyPath: count]) - Double((former ?? now)[keyPath: count]))
-    }
-    func rate(_ count: KeyPath<Sample, UInt64>) -> Double? {
-      let seconds = former.map { (now.time - $0.time).seconds } ?? 0
-      return seconds > 0 ? gain(count) / seconds : nil
-    }
-    let (lost, delivered) = (gain(\.lost), gain(\.delivered))
     let comes =
-      former.map { now.units != $0.units || now.sound != $0.sound }
+      change.map { $0.accessUnits > 0 || $0.soundUnits > 0 }
       ?? (CameraState(of: status, at: .now) == .playing)
     return Figures(
       state: Self.state(of: status, comes: comes), isUp: status.connection.isOpen && comes,
       numbers: [
-        ("bits_per_s", rate(\.bytes).map { $0 * 8 }), ("pictures_per_s", rate(\.units)),
-        ("loss", lost == 0 ? 0 : lost / (lost + delivered)),
-        ("jitter_s", reception?.jitterSeconds), ("lost", Double(now.lost)),
+        ("bits_per_s", change?.bitsPerSecond), ("pictures_per_s", change?.perSecond(\.accessUnits)),
+        ("loss", (change?.lossPercentage ?? 0) / 100),
+        ("jitter_s", reception?.jitterSeconds), ("lost", Double(reception?.lost ?? 0)),
         ("received", Double(reception?.received ?? 0)),
         ("reordered", Double(reception?.reordered ?? 0)),
-        ("repaired", Double(reception?.repaired ?? 0)), ("damaged", Double(now.damaged)),
+        ("repaired", Double(reception?.repaired ?? 0)),
+        ("damaged", Double(status.delivery.damagedAccessUnits)),
         ("reconnects", Double(status.connection.statistics.recoveries)),
       ],
       words: [

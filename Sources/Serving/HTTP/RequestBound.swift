@@ -14,11 +14,17 @@ final class RequestBound: ChannelInboundHandler, RemovableChannelHandler {
 
   private var received = 0
   private var timer: Scheduled<Void>?
-  private var isAnswering = false
+  private let connections: Connections
+
+  init(_ connections: Connections) { self.connections = connections }
 
   func handlerAdded(context: ChannelHandlerContext) { beginWait(context) }
 
-  func handlerRemoved(context: ChannelHandlerContext) { timer?.cancel() }
+  func handlerRemoved(context: ChannelHandlerContext) {
+    timer?.cancel()
+    // It is a WebSocket now, unless it is closed.
+    if context.channel.isActive { connections.note(context.channel, isInUse: true) }
+  }
 
   func channelInactive(context: ChannelHandlerContext) {
     timer?.cancel()
@@ -35,6 +41,7 @@ final class RequestBound: ChannelInboundHandler, RemovableChannelHandler {
   func note(isAnswering: Bool, _ context: ChannelHandlerContext) {
     // What comes behind a request belongs to the next one, and counts for it.
     if !isAnswering { received = 0 }
+    connections.note(context.channel, isInUse: isAnswering)
     beginWait(context)
   }
 

@@ -58,10 +58,3 @@ extension AccessUnit {
     return unit
   }
 }
-
-extension VideoCodec {
-  /// `nal_unit_type` of a unit that begins with `head`.
-  func type(of head: NALUnitHead) -> UInt8 {
-    self == H265.codec ? H265.type(of: head) : H264.type(of: head)
-  }
-}

@@ -49,7 +49,8 @@ final class HTTPExchange {
 
   private func finish(_ end: HTTPTransferEnd) {
     var reply = HTTPReply(
-      status: end.status, body: Array(body.readableBytesView), offersDigest: end.offers.digest)
+      status: end.status, body: Array(body.readableBytesView), offersDigest: end.offers.digest,
+      offersBasic: end.offers.basic)
     switch end.outcome {
     case .complete: self.end(.success(reply))
     case .redirected(let location):

@@ -12,6 +12,8 @@ struct HTTPReply: Sendable, Hashable {
   var body: [UInt8]
   /// Whether the server offers digest authentication (RFC 7616).
   var offersDigest = false
+  /// Whether it offers Basic authentication (RFC 7617).
+  var offersBasic = false
   /// Where the server redirects to, as a whole URL.
   var location: String?
 }

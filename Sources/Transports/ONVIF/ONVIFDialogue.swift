@@ -182,6 +182,7 @@ struct ONVIFDialogue: Sendable {
     case .none: throw .credentialsMissing
     // Newer Hikvision cameras take no logins in messages unless they are told to.
     case .token where reply.status == 401 && reply.offersDigest: login = .digest
+    case .token where reply.status == 401 && reply.offersBasic: throw .onlyBasic
     case .token, .digest: throw .credentialsRefused
     }
   }

@@ -4,6 +4,8 @@ public enum ONVIFError: Error, Sendable, Hashable {
   case credentialsMissing
   /// The camera refuses the user name and password.
   case credentialsRefused
+  /// The camera takes the login by Basic authentication alone, which does not hide the password.
+  case onlyBasic
   /// What answers there is no ONVIF device; with the HTTP status.
   case notONVIF(status: Int)
   /// An answer cannot be read, or is meant to do harm.
@@ -20,8 +22,10 @@ public enum ONVIFError: Error, Sendable, Hashable {
   case noUsableProfile(encodings: [String])
   /// The camera has no profiles at all.
   case noProfiles
-  /// The camera names no address for a profile, or one that is none.
+  /// The camera names no address for a profile.
   case noAddress(profile: String)
+  /// The address that the camera names for a profile is none of RTSP.
+  case unusableAddress(String, profile: String)
 }
 
 extension ONVIFError: CustomStringConvertible {
@@ -33,6 +37,9 @@ extension ONVIFError: CustomStringConvertible {
     case .credentialsRefused:
       return "the camera refuses the user name or the password; check both, and whether this user "
         + "may use ONVIF, which has users of its own in many cameras"
+    case .onlyBasic:
+      return "the camera's services take the password only as it is (Basic authentication), and do "
+        + "not get it; change that in the camera's settings, or use its rtsp:// URL"
     case .notONVIF(let status):
       return "what answers there is no ONVIF device (HTTP status \(status)); check the port, and "
         + "that ONVIF is switched on"
@@ -57,6 +64,9 @@ extension ONVIFError: CustomStringConvertible {
     case .noAddress(let profile):
       return "the camera names no address for the profile '\(profile.printable)'; try another one, "
         + "or its rtsp:// URL"
+    case .unusableAddress(let address, let profile):
+      return "the camera names '\(address.printable)' for the profile '\(profile.printable)', "
+        + "which is no address of RTSP; try another profile, or its rtsp:// URL"
     }
   }
 
@@ -72,8 +82,9 @@ extension ONVIFError: TransportFault {
     case .credentialsRefused: .login
     // A camera that starts answers with errors of all sorts for a while.
     case .notONVIF(let status) where status >= 500: .transient
-    case .noAnswer, .tooSlow, .refused, .noProfiles, .noAddress: .transient
-    case .credentialsMissing, .notONVIF, .unreadable, .noSuchProfile, .noUsableProfile: .permanent
+    case .noAnswer, .tooSlow, .refused, .noProfiles, .noAddress, .unusableAddress: .transient
+    case .credentialsMissing, .onlyBasic, .notONVIF, .unreadable, .noSuchProfile, .noUsableProfile:
+      .permanent
     }
   }
 
@@ -81,8 +92,8 @@ extension ONVIFError: TransportFault {
 
   public var outcome: TransportOutcome? {
     switch self {
-    case .credentialsMissing, .credentialsRefused: .credentials
-    case .noSuchProfile, .noUsableProfile, .noProfiles, .noAddress: .noSuchStream
+    case .credentialsMissing, .credentialsRefused, .onlyBasic: .credentials
+    case .noSuchProfile, .noUsableProfile, .noProfiles, .noAddress, .unusableAddress: .noSuchStream
     case .notONVIF, .unreadable, .refused, .noAnswer, .tooSlow: nil
     }
   }

@@ -171,7 +171,9 @@ final class ONVIFReceiver: PacketReceiver {
     let text = isTunnel && address.hasPrefix("http") ? "rtsp" + address.dropFirst(4) : address
     guard let given = GivenAddress(text),
       let url = given.url(at: device, as: isTunnel ? .rtspInHTTP : .rtsp)
-    else { throw ONVIFError.noAddress(profile: profile.name) }
+    else {
+      throw ONVIFError.unusableAddress(ServerURL.withoutUser(address), profile: profile.name)
+    }
     count.note("profile '\(profile.name.printable)' at \(ServerURL.withoutUser(url.description))")
     if ServerURL.endpoint(device.host, nil) != given.host {
       count.note("the camera itself names the host '\(given.host.printable)'")

@@ -150,7 +150,7 @@ for _ in range(2000):
     slow.sendall(frame(1, b"watch camera"))
 tell("one that does not read", code == 101)
 
-# A thousand sockets; those that are too many are closed at once.
+# A thousand sockets that say nothing.
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
 crowd = []
@@ -160,6 +160,7 @@ for number in range(1000):
     except OSError:
         break
 tell("a thousand sockets", len(crowd) == 1000, len(crowd))
+tell("the page beside them", status(get()) == 200)
 for connection in crowd:
     connection.close()
 deadline = time.monotonic() + PATIENCE

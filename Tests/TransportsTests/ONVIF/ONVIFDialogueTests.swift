@@ -194,6 +194,7 @@ struct ONVIFDialogueTests {
       (login, ScriptedCamera.fault("FailedAuthentication", status: 500), .credentialsRefused),
       (login, HTTPReply(status: 401, body: [], offersDigest: true), .credentialsRefused),
       (login, HTTPReply(status: 401, body: []), .credentialsRefused),
+      (login, HTTPReply(status: 401, body: [], offersBasic: true), .onlyBasic),
       (nil, HTTPReply(status: 401, body: [], offersDigest: true), .credentialsMissing),
       (nil, ScriptedCamera.fault("NotAuthorized", status: 400), .credentialsMissing),
       (nil, ScriptedCamera.fault("x", "Sender not Authorized", status: 500), .credentialsMissing),
