@@ -132,7 +132,8 @@ import Testing
     #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
   }
 
-  /// A fragment comes when its last picture does, so the next file begins long after the last arrival.
+  /// A fragment comes when its last picture does, so the next file begins long after the last
+  /// arrival.
   ///
   /// That is no seam; but a writer that stood still for seven seconds is one.
   @Test func longFragmentsAreNoPauses() async throws {

@@ -61,6 +61,7 @@ class Trial:
         self._stack = ExitStack()
         self._receivers: list[Program] = []
         self._count = 0
+        self._began = time.monotonic()
 
     def __enter__(self) -> "Trial":
         return self
@@ -167,6 +168,8 @@ class Trial:
                 raise Failure(f"it crashed with signal {-status}:\n{program.text[-3000:]}")
             if len(program.lines) > self.line_limit:
                 raise Failure(f"it said {len(program.lines)} lines:\n{program.text[:2000]}")
+        if self.processor > time.monotonic() - self._began:
+            raise Failure(f"it took more than one processor: {self.processor:.1f} s")
         if self.memory > self.memory_limit:
             raise Failure(f"it had {self.memory:.0f} MiB in memory")
 

@@ -108,13 +108,20 @@ def filled_buffer(trial: Trial) -> None:
     server.await_hello()
     server.pictures(range(25))
     numbering = server.numbering
-    numbering.sequence += 1
-    for index in range(65_535):
-        server.send(packet(numbering.sequence + index, numbering.timestamp, b"\x61\x11"))
-        if index % 64 == 63:
-            time.sleep(0.001)  # So that the kernel's buffer does not drop them.
+
+    def fill() -> None:
+        numbering.sequence += 1
+        for index in range(65_535):
+            server.send(packet(numbering.sequence, numbering.timestamp, b"\x61\x11"))
+            numbering.sequence += 1
+            if index % 64 == 63:
+                time.sleep(0.001)  # So that the kernel's buffer does not drop them.
+
+    fill()
+    server.pictures(range(25, 75))
+    fill()
     trial.equal(receiver.stop(), 0, "status")
-    trial.all_intact(trial.folder / "seen.jsonl", trial.clip, range(25))
+    trial.all_intact(trial.folder / "seen.jsonl", trial.clip, [*range(25), *range(50, 75)])
     values = trial.statistics(receiver)
     trial.notes.append(
         f"{values['rtp']['received']} came, {values['transport']['kernel_dropped']} dropped by the kernel")
@@ -223,8 +230,14 @@ def frames_before_the_answer(trial: Trial) -> None:
 def ten_thousand_losses(trial: Trial) -> None:
     cameras, wanted = 1000, 10_000
     dice = random.Random(59)
+    is_over = threading.Event()
 
     def behave(session: Session) -> None:
+        if is_over.is_set():
+            session.play()
+            session.attend_aside()
+            session.pictures(range(100))
+            return
         phase = dice.choice(["OPTIONS", "DESCRIBE", "SETUP", "PLAY", "media", "media"])
         if phase == "media":
             session.play()
@@ -242,7 +255,8 @@ def ten_thousand_losses(trial: Trial) -> None:
     server = trial.enter(RTSPServer(trial.clip, behave))
     (trial.folder / "fleet.yaml").write_text(
         "version: 1\ncameras:\n" + "".join(
-            f"  c{n}: {{source: '{server.url}', rtsp-transport: tcp, output: /dev/null, format: h264}}\n"
+            f"  c{n}: {{source: '{server.url}', rtsp-transport: tcp, "
+            + ("output: /dev/null, format: h264}\n" if n else "output: seen.jsonl, frame-md5: true}\n")
             for n in range(cameras)))
     trial.memory_limit, trial.line_limit = 700, 100_000
     fleet = trial.receive("fleet", "fleet.yaml", stats=False)
@@ -254,7 +268,13 @@ def ten_thousand_losses(trial: Trial) -> None:
     trial.notes += [
         f"after {count} losses: {s.resident:.0f} MiB, {s.descriptors} descriptors, {s.threads} threads"
         for count, s in zip((6_000, 8_000, wanted), samples)]
+    is_over.set()
+    path = trial.folder / "seen.jsonl"
+    count = path.read_text().count("\n") if path.exists() else 0
+    until(lambda: path.exists() and path.read_text().count("\n") > count + 75, "pictures again", 60)
     trial.equal(fleet.stop(within=20), 0, "status")
+    last = trial.pictures(path, trial.clip)[-50:]
+    trial.equal({s.condition for s in last}, {"intact"}, "the last pictures")
     trial.expect(samples[2].own - samples[0].own < 16, "memory stays")
     trial.expect(samples[2].threads - samples[0].threads <= 4, "threads stay")
     trial.expect(samples[2].descriptors - samples[0].descriptors < 100, "descriptors stay")

@@ -7,9 +7,9 @@ import struct
 import threading
 import time
 
-from ...media import Numbering, packet
+from ...media import Numbering, goodbye, packet
 from ...network import Network
-from ...programs import RTP_SEND, until
+from ...programs import until
 from ...servers import http
 from ...servers.http import HTTPServer
 from ...servers.rtsp import RTSPServer, Session
@@ -71,8 +71,6 @@ def reconnects(trial: Trial) -> None:
 @case("F-01 http", "an HTTP body ends in the middle of a chunk, and later within a packet")
 def http_ends(trial: Trial) -> None:
     whole = http.body(trial.clip)
-    half = http.prefixed(p for u in trial.clip.units[:50] for p in Numbering().picture(u))
-
     def respond(connection, head: str, number: int) -> None:
         connection.sendall(http.HEAD)
         if number == 0:
@@ -83,7 +81,7 @@ def http_ends(trial: Trial) -> None:
     server = trial.enter(HTTPServer(respond))
     first = trial.receive(server.url, "-o", "a.h264")
     trial.ends(first, 1, "the connection broke")
-    trial.expect(half, "there is half of it")
+    trial.expect((trial.folder / "a.h264").stat().st_size > 10_000, "half of it is there")
     second = trial.receive(server.url, *LINES)
     trial.ends(second, 0)
     trial.all_intact(trial.folder / "seen.jsonl", trial.clip, range(100))
@@ -236,6 +234,29 @@ def lying_lengths(trial: Trial) -> None:
         status = receiver.wait()
         trial.expect(status in (0, 1), f"length {length}: {status} {receiver.text}")
         trial.all_intact(trial.folder / f"{length}.jsonl", trial.clip, range(25))
+
+
+@case("F-05 rtsp", "frames of 0, 1, 7, 8 and 65,535 bytes on channels that are known, and that are not")
+def odd_frames(trial: Trial) -> None:
+    dice = random.Random(5)
+
+    def length(index: int) -> int:
+        return (0, 1, 7, 8, 65_535)[index % 5]
+
+    def behave(session: Session) -> None:
+        session.play()
+        session.attend_aside()
+        session.pictures(range(100), beside=lambda index: [
+            # What begins like RTP is a frame of another stream, and no garbage.
+            session.frame(channel, (b"\x80\x6b" + dice.randbytes(65_533))[:length(index)])
+            for channel in (1, 2, 77, 255)])
+        session.frame(1, goodbye())
+        session.attend()
+
+    server = trial.enter(RTSPServer(trial.clip, behave))
+    receiver = trial.receive(server.url, *TCP, *LINES)
+    trial.ends(receiver, 0)
+    trial.all_intact(trial.folder / "seen.jsonl", trial.clip, range(100))
 
 
 @case("F-05 empty", "packets of no bytes between the others")
