@@ -236,28 +236,24 @@ def reader_goes(trial: Trial) -> None:
 def slow_reader(trial: Trial) -> None:
     server = trial.enter(HelloServer(clip(trial.folder, 12)))
     receiver = trial.receive(
-        server.url, "-o", "-", "--format", "yuv", "--pixel-format", "bgr24", "--size", "1280x720", *LINES,
+        server.url, "-o", "-", "--format", "yuv", "--pixel-format", "bgr24", "--size", "640x360", *LINES,
         "--heartbeat-interval", "1", output="pipe")
     server.await_hello()
     pump = threading.Thread(target=lambda: server.pictures(range(300)), daemon=True)
     pump.start()
-    frame, got = 1280 * 720 * 3, 0
+    frame = 640 * 360 * 3
     receiver.process.stdout.read(frame)
     time.sleep(6)  # The reader is slow on purpose.
-    reader = threading.Thread(target=pump.join, daemon=True)
-    reader.start()
-    done = threading.Event()
 
     def end() -> None:
         pump.join()
         server.send(goodbye())
-        done.set()
 
     threading.Thread(target=end, daemon=True).start()
     got = frame
     while piece := receiver.process.stdout.read1(1 << 20):
         got += len(piece)
-    trial.memory_limit = 200  # Frames of 2.6 MiB wait for the reader, 32 MiB of them.
+    trial.memory_limit = 150  # 32 MiB of frames wait for the reader.
     trial.ends(receiver, 0)
     trial.equal(got % frame, 0, "bytes behind the last whole frame")
     trial.all_intact(trial.folder / "seen.jsonl", server.clip, range(300))
