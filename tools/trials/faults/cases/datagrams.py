@@ -10,11 +10,11 @@ import subprocess
 import time
 from pathlib import Path
 
-from ...media import Numbering, goodbye, packet, seen, sender_report
+from ...media import TICKS, Numbering, goodbye, packet, seen, sender_report
 from ...network import Network
 from ...programs import free_port, until
 from ...servers.udp import HelloServer
-from ..trial import Trial, case, written
+from ..trial import Failure, Trial, case, written
 from .connections import LINES
 
 FILE = ["--fps", "25", "--initial-timestamp", "0"]
@@ -57,6 +57,22 @@ def rebinding(trial: Trial) -> None:
     trial.equal(trial.statistics(receiver)["transport"]["rebindings"], 1, "rebindings")
     trial.all_intact(
         trial.folder / "seen.jsonl", trial.clip, [*range(25), *range(50, 75)])
+
+
+@case("F-12 host", "the stream comes from another host after a silence: it is not taken")
+def other_host(trial: Trial) -> None:
+    server = trial.enter(HelloServer(trial.clip))
+    receiver = trial.receive(server.url, *LINES, "--timeout", "6")
+    server.await_hello()
+    server.pictures(range(25))
+    time.sleep(3)  # The silence itself.
+    server.move(address="127.0.0.7")
+    server.pictures(range(25, 75))
+    trial.ends(receiver, 5)
+    trial.all_intact(trial.folder / "seen.jsonl", trial.clip, range(25))
+    values = trial.statistics(receiver)
+    trial.equal(values["delivery"]["frames"], 25, "frames")
+    trial.expect(values["transport"]["foreign_origin"] > 50, "they are counted")
 
 
 @case("F-12 attacker", "others send with the right SSRC and numbers: from another port, and another address")
@@ -157,14 +173,43 @@ def _listens(port: int) -> bool:
     return f":{port:04X} " in Path("/proc/net/udp").read_text()
 
 
-def _file(trial: Trial, *options: object, first: int = 0) -> tuple:
-    """Receives the clip over UDP from rtp-send with such options; the receiver and its sender."""
+def _file(trial: Trial, *options: object, key: bool = False) -> tuple:
+    """Receives the clip over UDP from rtp-send with such options; the receiver, and what was sent."""
+    secret = []
+    if key:
+        (trial.folder / "key").write_text(
+            "AEAD_AES_128_GCM MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3OA==\n")
+        (trial.folder / "key").chmod(0o600)
+        secret = ["--srtp-key-file", "key"]
     sender = trial.send(
-        trial.clip.path, "listen://127.0.0.1:0", *FILE, "--once", *options, "--stats", "sent.json")
-    receiver = trial.receive(f"udp://127.0.0.1:{sender.port()}", *LINES)
+        trial.clip.path, "listen://127.0.0.1:0", *FILE, "--once", *options, *secret, "--stats",
+        "sent.json")
+    receiver = trial.receive(f"udp://127.0.0.1:{sender.port()}", *LINES, *secret)
     trial.ends(receiver, 0)
     sender.wait()
     return receiver, json.loads((trial.folder / "sent.json").read_text())
+
+
+def _proxied(trial: Trial, *options: object) -> tuple:
+    """The same by RTSP, with its media over UDP through a proxy that has these options."""
+    server = trial.send(trial.clip.path, "rtsp://127.0.0.1:0/clip", "--fps", "25")
+    proxy = trial.send(
+        "proxy", "rtsp://127.0.0.1:0", f"rtsp://127.0.0.1:{server.port()}", *options, "--stats",
+        "sent.json")
+    receiver = trial.receive(
+        f"rtsp://127.0.0.1:{proxy.port()}/clip", "--rtsp-transport", "udp", *LINES)
+    trial.ends(receiver, 0)
+    trial.equal(proxy.stop(), 0, "the proxy")
+    return receiver, json.loads((trial.folder / "sent.json").read_text())
+
+
+def _first(trial: Trial) -> int:
+    """The RTP timestamp of the clip's first picture, by the hash of any intact one."""
+    for line in written(trial.folder / "seen.jsonl"):
+        if line["condition"] == "intact" and line["md5"] in trial.clip.hashes:
+            index = trial.clip.hashes.index(line["md5"])
+            return (line["rtp_timestamp"] - TICKS * index) & 0xFFFF_FFFF
+    raise Failure("no picture is intact")
 
 
 @case("F-15 wrap", "sequence numbers go round, and jump by any number: ten starts and jumps")
@@ -305,10 +350,10 @@ def replay(trial: Trial) -> None:
 def losses(trial: Trial) -> None:
     for name, options in {
         "0.1 %": ["--loss", 0.001], "1 %": ["--loss", 0.01], "5 %": ["--loss", 0.05],
-        "20 %": ["--loss", 0.2], "50 %": ["--loss", 0.5], "bursts of 3": ["--burst-loss", "0.02,3"],
-        "bursts of 30": ["--burst-loss", "0.05,30"],
+        "20 %": ["--loss", 0.2], "50 %": ["--loss", 0.5], "bursts of 3": ["--burst-loss", "0.1,3"],
+        "bursts of 30": ["--burst-loss", "0.3,30"],
     }.items():
-        receiver, sent = _file(trial, *options, "--seed", 11)
+        receiver, sent = _file(trial, *options, "--seed", 11, key="bursts" in name)
         found = trial.pictures(trial.folder / "seen.jsonl", trial.clip)
         values = trial.statistics(receiver)
         came = values["transport"]["delivered"] + values["transport"]["kernel_dropped"]
@@ -318,6 +363,11 @@ def losses(trial: Trial) -> None:
         trial.notes.append(
             f"{name}: {sent['lost']} packets lost, "
             f"{sum(s.condition == 'intact' for s in found)} of 100 pictures intact")
+    receiver, sent = _proxied(trial, "--loss", 0.02, "--seed", 11)
+    found = trial.pictures(trial.folder / "seen.jsonl", trial.clip, first=_first(trial))
+    trial.expect(len(found) > 90, f"RTSP: {len(found)} pictures")
+    lost = trial.statistics(receiver)["rtp"]["lost"]
+    trial.expect(0 <= sent["lost"] - lost <= 3, f"RTSP: {sent['lost']} lost, {lost} missed")
 
 
 @case("F-20", "half of the packets are overtaken, by up to 512 others, within the reorder window")
@@ -329,6 +379,11 @@ def reordering(trial: Trial) -> None:
         trial.all_intact(trial.folder / "seen.jsonl", trial.clip, range(100))
         trial.equal(values["rtp"]["lost"], 0, f"depth {depth}: lost")
         trial.expect(values["rtp"]["reordered"] > 20, f"depth {depth}: {values['rtp']['reordered']}")
+    receiver, _ = _file(trial, "--plan", "reorder.plan", "--seed", 5, key=True)
+    trial.all_intact(trial.folder / "seen.jsonl", trial.clip, range(100))
+    receiver, _ = _proxied(trial, "--plan", "reorder.plan", "--seed", 5)
+    trial.all_intact(
+        trial.folder / "seen.jsonl", trial.clip, range(100), first=_first(trial))
 
 
 @case("F-21", "goodbyes: malformed, of others, too early by a packet, and right")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -205,6 +206,30 @@ def disk_full(trial: Trial) -> None:
     rest = (trial.folder / "full.y4m").read_bytes().partition(b"\n")[2]
     trial.equal(len(rest) % (6 + 320 * 180 * 3 // 2), 0, "bytes behind the last whole frame")
     trial.expect(len(rest) > 1_000_000, "the disk was used")
+
+
+@case("F-24 limits", "a file may not grow (RLIMIT_FSIZE), a device is full, a folder goes away")
+def limits(trial: Trial) -> None:
+    (trial.folder / "gone").mkdir()
+    for name, path, prefix in (
+        ("a limit", "limited.y4m", ["prlimit", "--fsize=1000000"]),
+        ("a device", "/dev/full", []),
+        ("a folder", "gone/a-%H%M%S.mp4", []),
+    ):
+        with HelloServer(trial.clip) as server:
+            options = ["--segment", "1s"] if name == "a folder" else ["--format", "y4m"]
+            # The statistics of the limited one are short enough.
+            receiver = trial.receive(server.url, "-o", path, *options, prefix=prefix)
+            server.await_hello()
+            server.pictures(range(40))
+            if name == "a folder":
+                shutil.rmtree(trial.folder / "gone")
+            server.pictures(range(40, 100))
+            server.send(goodbye())
+            status = receiver.wait()
+            trial.expect(status == 6, f"{name}: it ended with {status}: {receiver.text}")
+    rest = (trial.folder / "limited.y4m").read_bytes().partition(b"\n")[2]
+    trial.equal(len(rest) % (6 + 320 * 180 * 3 // 2), 0, "bytes behind the last whole frame")
 
 
 @case("F-25", "the reader of a pipe goes away; beside it a file goes on")
