@@ -36,15 +36,15 @@ def make(
     is_authority = host == ""
     extensions.write_text(
         "basicConstraints=critical,CA:TRUE\n" if is_authority else f"subjectAltName={host}\n")
-    quiet = {"check": True, "capture_output": True}
     subprocess.run(
         ["openssl", "req", "-new", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", request,
-         "-subj", f"/CN={name}"], **quiet)
+         "-subj", f"/CN={name}"], check=True, capture_output=True)
+    signer: list[str | Path]
     if authority:
         signer = ["-CA", authority.certificate, "-CAkey", authority.key, "-CAcreateserial"]
     else:
         signer = ["-signkey", key]
     subprocess.run(
         ["openssl", "x509", "-req", "-in", request, *signer, "-days", str(days), "-extfile",
-         extensions, "-out", certificate], **quiet)
+         extensions, "-out", certificate], check=True, capture_output=True)
     return Certificate(certificate, key)

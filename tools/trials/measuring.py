@@ -41,16 +41,11 @@ def usage(process: int) -> Optional[Usage]:
         threads=int(fields[17]), processor=(int(fields[11]) + int(fields[12])) / _TICKS)
 
 
-def peak_resident(process: int) -> float:
-    """The most MiB that a process had in memory so far."""
-    try:
-        with open(f"/proc/{process}/status") as file:
-            for line in file:
-                if line.startswith("VmHWM"):
-                    return int(line.split()[1]) / 1024
-    except OSError:
-        pass
-    return 0.0
+def usage_of_running(process: int) -> Usage:
+    """The same of a process that must be there."""
+    if (found := usage(process)) is None:
+        raise ProcessLookupError(f"process {process} has ended")
+    return found
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import resource
@@ -12,11 +13,13 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Callable, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence, TypeVar
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RTP_RECV = os.environ.get("RTP_RECV", str(REPOSITORY / ".build/release/rtp-recv"))
 RTP_SEND = os.environ.get("RTP_SEND", str(REPOSITORY / ".build/release/rtp-send"))
+
+Result = TypeVar("Result")
 
 # A program that has not done what it is waited for by then never will, however busy the machine.
 PATIENCE = 30.0
@@ -29,7 +32,7 @@ class Impatience(Exception):
     """Something did not happen in time."""
 
 
-def until(condition: Callable[[], object], what: str, within: float = PATIENCE):
+def until(condition: Callable[[], Result], what: str, within: float = PATIENCE) -> Result:
     """Waits for something that no event announces, and returns what the condition returned."""
     end = time.monotonic() + within
     while not (result := condition()):
@@ -40,7 +43,10 @@ def until(condition: Callable[[], object], what: str, within: float = PATIENCE):
 
 
 def free_port(kind: int = socket.SOCK_DGRAM, address: str = "127.0.0.1") -> int:
-    """An even port that is free together with the four above it, below those that the kernel gives away."""
+    """An even port that is free together with the four above it.
+
+    It is below those that the kernel gives away, so that it stays free.
+    """
     for port in range(20_000 + 10 * (os.getpid() % 1000), 32_000, 10):
         sockets = []
         try:
@@ -67,7 +73,7 @@ class Program:
 
     def __init__(
         self, command: Sequence[object], *, name: str = "", output: str = "lines",
-        environment: Optional[dict[str, str]] = None, input: object = subprocess.DEVNULL,
+        environment: Optional[dict[str, str]] = None, input: Any = subprocess.DEVNULL,
         prefix: Sequence[str] = (), folder: Optional[Path] = None, keep: Sequence[int] = (),
     ) -> None:
         """:param output: ``lines``, ``count`` (only the bytes are counted), ``pipe`` (the caller
@@ -76,6 +82,8 @@ class Program:
         """
         self.command = [*prefix, *map(str, command)]
         self.name = name or Path(str(command[0])).name
+        self.stats: Optional[Path] = None
+        """Where its statistics go, if anywhere."""
         self.lines: list[str] = []
         self.bytes_read = 0
         self.started = time.monotonic()
@@ -110,10 +118,27 @@ class Program:
         return self.process.pid
 
     @property
+    def output(self) -> io.BufferedReader:
+        """Its standard output, for a caller that reads it itself."""
+        if not isinstance(self.process.stdout, io.BufferedReader):
+            raise ValueError(f"the output of {self.name} is not read")
+        return self.process.stdout
+
+    @property
+    def peak(self) -> float:
+        """The most MiB that it had in memory, once it has ended."""
+        return self.usage.ru_maxrss / 1024 if self.usage else 0.0
+
+    @property
+    def processor(self) -> float:
+        """The seconds of processor time that it took, once it has ended."""
+        return self.usage.ru_utime + self.usage.ru_stime if self.usage else 0.0
+
+    @property
     def text(self) -> str:
         return "\n".join(self.lines)
 
-    def _read(self, stream) -> None:
+    def _read(self, stream: Any) -> None:
         for line in stream:
             with self._changed:
                 if len(self.lines) < MOST_LINES:
@@ -123,7 +148,7 @@ class Program:
             self._changed.notify_all()
 
     def _count(self) -> None:
-        while piece := self.process.stdout.read1(1 << 18):
+        while piece := self.output.read1(1 << 18):
             self.bytes_read += len(piece)
 
     def line(self, pattern: str, within: float = PATIENCE, after: int = 0) -> re.Match[str]:
@@ -162,7 +187,7 @@ class Program:
                 f"{self.name} did not end within {within:.0f} s:\n{self.text[-2000:]}")
         for reader in self._readers:
             reader.join(5)
-        return self.status
+        return self.status if self.status is not None else -signal.SIGKILL
 
     def stop(self, number: int = signal.SIGTERM, within: float = 10.0) -> int:
         """Ends it, and returns the exit status."""

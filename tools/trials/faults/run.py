@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import sys
 import threading
 import time
 import traceback

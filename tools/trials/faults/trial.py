@@ -8,7 +8,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Optional, Sequence, TypeVar
+from typing import Any, Callable, ContextManager, Sequence, TypeVar
 
 from .. import media
 from ..programs import PATIENCE, RTP_RECV, RTP_SEND, Program, scratch
@@ -72,7 +72,7 @@ class Trial:
     def clean(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def enter(self, resource: Resource) -> Resource:
+    def enter(self, resource: ContextManager[Resource]) -> Resource:
         """Closes a server or a network with the case."""
         return self._stack.enter_context(resource)
 
@@ -102,7 +102,7 @@ class Trial:
 
     @staticmethod
     def statistics(program: Program) -> dict:
-        return last_object(program.stats)
+        return last_object(program.stats) if program.stats else {}
 
     # Expectations
 
@@ -151,12 +151,12 @@ class Trial:
     @property
     def memory(self) -> float:
         """The most MiB that one of the receivers had in memory."""
-        return max((p.usage.ru_maxrss / 1024 for p in self._receivers if p.usage), default=0.0)
+        return max((program.peak for program in self._receivers), default=0.0)
 
     @property
     def processor(self) -> float:
         """The seconds of processor time of all receivers."""
-        return sum(p.usage.ru_utime + p.usage.ru_stime for p in self._receivers if p.usage)
+        return sum(program.processor for program in self._receivers)
 
     def within_bounds(self) -> None:
         """The part of the oracle that all cases share."""

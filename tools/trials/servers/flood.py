@@ -14,8 +14,8 @@ import struct
 import sys
 import time
 
-address, port, rate, origin, kind = sys.argv[1:]
-rate = int(rate)
+address, port, wanted, origin, kind = sys.argv[1:]
+rate = int(wanted)
 dice = random.Random(1)
 
 

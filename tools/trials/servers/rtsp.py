@@ -132,7 +132,7 @@ class Session:
 
     def pictures(
         self, indices: Iterable[int], *, pace: float = 1 / FRAMES_PER_SECOND,
-        beside: Callable[[int], None] = lambda index: None,
+        beside: Callable[[int], object] = lambda index: None,
     ) -> None:
         """Sends pictures at their pace; `beside` is called before each."""
         due = time.monotonic()

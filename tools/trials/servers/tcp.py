@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
-from typing import Callable, Optional
+from typing import Callable, Optional, Self
 
 
 class TCPServer:
@@ -25,7 +25,7 @@ class TCPServer:
         self.address, self.port = self._socket.getsockname()[:2]
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def __enter__(self) -> "TCPServer":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

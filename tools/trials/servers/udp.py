@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from pathlib import Path
-from typing import Callable, Iterable, Optional
+from typing import Callable, Iterable
 
 from ..media import FRAMES_PER_SECOND, Clip, Numbering
 from ..programs import Program
@@ -20,7 +20,8 @@ class HelloServer:
         self.numbering = Numbering()
         self.came: list[tuple[float, bytes]] = []
         """All that clients sent, and when."""
-        self.client: Optional[tuple[str, int]] = None
+        self.client = ("", 0)
+        """Who said hello last."""
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind((address, port))
         self.address, self.port = self.socket.getsockname()
@@ -75,7 +76,7 @@ class HelloServer:
 
     def pictures(
         self, indices: Iterable[int], *, pace: float = 1 / FRAMES_PER_SECOND,
-        beside: Callable[[int], None] = lambda index: None,
+        beside: Callable[[int], object] = lambda index: None,
     ) -> None:
         due = time.monotonic()
         for index in indices:

@@ -78,7 +78,7 @@ class Report:
             f"{os.cpu_count()} processors ({model}), Linux {platform.release()}",
             f"{len(self.stations.members)} programs at once, {used / (36 * self.hours):.0f} % of one "
             f"processor together (those that were begun again are counted since then)",
-            f"rounds of events: {getattr(self.stations, 'rounds', 0)}; begun again on purpose: {restarts}; "
+            f"rounds of events: {self.stations.rounds}; begun again on purpose: {restarts}; "
             f"short clients: {self.stations.short_clients}",
             f"slopes are of least squares, without the first {60 * warm_up:.1f} minutes",
         ]

@@ -69,8 +69,8 @@ class Stations:
     viewers: dict[str, Viewer] = field(default_factory=dict)
     pages: dict[str, int] = field(default_factory=dict)
     pairs: list[Pair] = field(default_factory=list)
-    events: list[str] = field(default_factory=list)
     short_clients: int = 0
+    rounds: int = 0
     failed_clients: list[str] = field(default_factory=list)
     _fleet_has_guest: bool = False
 
@@ -207,8 +207,8 @@ class Stations:
         until(capture.exists, "a capture")
         self.tail = Program(["tail", "-c", "+1", "-f", capture], output="pipe")
         self.add("recv-capture", [RTP_RECV, "-", "-o", "captured.h264"],
-                 input=self.tail.process.stdout)
-        self.tail.process.stdout.close()
+                 input=self.tail.output)
+        self.tail.output.close()
 
     def _start_fleet(self) -> None:
         """A fleet: a camera over TCP, one over UDP, one that comes and goes, one that is a guest."""

@@ -7,10 +7,9 @@ import struct
 import subprocess
 import threading
 import time
-from pathlib import Path
 
-from ...measuring import usage
-from ...media import Clip, Numbering, clip, goodbye, packet, payloads
+from ...measuring import usage_of_running
+from ...media import Clip, Numbering, clip, goodbye, packet
 from ...programs import until
 from ...servers import http
 from ...servers.http import HTTPServer
@@ -51,7 +50,7 @@ def large_reports(trial: Trial) -> None:
         receivers.append(trial.receive(server.url, *TCP, "-o", f"{name}.jsonl", "--frame-md5"))
     for receiver in receivers:
         trial.ends(receiver, 0, within=seconds + 30)
-    quiet, loud = (r.usage.ru_utime + r.usage.ru_stime for r in receivers)
+    quiet, loud = (receiver.processor for receiver in receivers)
     trial.notes.append(
         f"{100 * quiet / seconds:.1f} % of a processor without them, {100 * loud / seconds:.1f} % with")
     seen = trial.pictures(trial.folder / "loud.jsonl", trial.clip)
@@ -124,7 +123,8 @@ def filled_buffer(trial: Trial) -> None:
     trial.all_intact(trial.folder / "seen.jsonl", trial.clip, [*range(25), *range(50, 75)])
     values = trial.statistics(receiver)
     trial.notes.append(
-        f"{values['rtp']['received']} came, {values['transport']['kernel_dropped']} dropped by the kernel")
+        f"{values['rtp']['received']} came, "
+        f"{values['transport']['kernel_dropped']} dropped by the kernel")
 
 
 @case("V42", "codecs that nobody wants, alone and beside H.264, and packets of unknown types")
@@ -152,9 +152,12 @@ def other_codecs(trial: Trial) -> None:
             trial.clip.sdp("trackID=50") + alone.partition("t=0 0\r\n")[2] + jpeg)
         session.play()
         session.attend_aside()
-        session.pictures(range(100), beside=lambda index: [
-            session.frame(0, packet(index, 0, bytes(900), payload_type=kind, ssrc=kind))
-            for kind in (26, 100, 101, 103)])
+
+        def beside(index: int) -> None:
+            for kind in (26, 100, 101, 103):
+                session.frame(0, packet(index, 0, bytes(900), payload_type=kind, ssrc=kind))
+
+        session.pictures(range(100), beside=beside)
         session.frame(1, goodbye())
         session.attend()
 
@@ -245,10 +248,9 @@ def ten_thousand_losses(trial: Trial) -> None:
                 session.picture(index)
             session.send(b"$\0\4\0"[:dice.randrange(5)])
         else:
-            request = session.until(phase)
+            session.until(phase)
             if dice.random() < 0.5:
                 session.send(b"RTSP/1.0 200 OK\r\nCSeq: " [:dice.randrange(25)])
-            del request
         if dice.random() < 0.5:
             session.connection.setsockopt(1, 13, b"\1\0\0\0\0\0\0\0")  # SO_LINGER: a reset
 
@@ -264,7 +266,7 @@ def ten_thousand_losses(trial: Trial) -> None:
     for count in (6_000, 8_000, wanted):
         until(lambda: server.connections >= count or not fleet.is_running(), f"{count} losses", 500)
         trial.expect(fleet.is_running(), f"it ended: {fleet.text[-500:]}")
-        samples.append(usage(fleet.id))
+        samples.append(usage_of_running(fleet.id))
     trial.notes += [
         f"after {count} losses: {s.resident:.0f} MiB, {s.descriptors} descriptors, {s.threads} threads"
         for count, s in zip((6_000, 8_000, wanted), samples)]
@@ -307,22 +309,22 @@ def endless_headers(trial: Trial) -> None:
             b"HTTP/1.1 200 OK\r\n" + b"Content-Encoding: gzip\r\n" * 300 + b"Content-Encoding: "
             + b", ".join([b"gzip"] * 700) + b"\r\n\r\n" + http.body(trial.clip))
 
-    for respond, statuses in ((endless, (1, 2, 4)), (slow, (2, 4)), (interim, (1, 2, 4)), (compressed, (0, 1, 2, 9))):
+    for respond in (endless, slow, interim, compressed):
         gone.clear()
         begin = time.monotonic()
         with HTTPServer(respond) as server:
             receiver = trial.receive(server.url, "-o", f"{respond.__name__}.h264")
             status = receiver.wait(25)
             gone.set()
-        trial.expect(status in statuses, f"{respond.__name__}: {status} {receiver.text}")
+        trial.equal(status, 2, f"{respond.__name__}: {receiver.text}")
         trial.expect(
             "accept-encoding" not in server.heads[0].lower(), "no compression is asked for")
         trial.notes.append(
             f"{respond.__name__}: status {status} after {time.monotonic() - begin:.1f} s, "
-            f"{receiver.usage.ru_maxrss >> 10} MiB")
+            f"{receiver.peak:.0f} MiB")
 
 
-@case("V68", "100,000 packets of garbage a second for a minute at an SRTP stream, from elsewhere and forged",
+@case("V68", "100,000 packets of garbage a second at an SRTP stream, from elsewhere and forged",
       alone=True)
 def garbage_flood(trial: Trial) -> None:
     seconds = 60
@@ -342,7 +344,7 @@ def garbage_flood(trial: Trial) -> None:
         path = trial.folder / f"{name}.jsonl"
         until(lambda: path.exists() and path.read_text().count("\n") > 25, "pictures")
         local = trial.statistics(receiver)["transport"]["local_address"].rpartition(":")[2]
-        before = usage(receiver.id).processor
+        before = usage_of_running(receiver.id).processor
         # Forging takes longer, so that two have to do it.
         origin, count = (f"127.0.0.1:{port}", 2) if forged else ("127.0.0.1", 1)
         floods = [
@@ -350,11 +352,11 @@ def garbage_flood(trial: Trial) -> None:
             for _ in range(count)]
         time.sleep(length)
         sent = sum(flood.stop() for flood in floods)
-        used = usage(receiver.id).processor - before
+        used = usage_of_running(receiver.id).processor - before
         time.sleep(1)
-        idle = usage(receiver.id).processor
+        idle = usage_of_running(receiver.id).processor
         time.sleep(2)
-        idle = (usage(receiver.id).processor - idle) / 2
+        idle = (usage_of_running(receiver.id).processor - idle) / 2
         trial.ends(receiver, 0, within=60)
         values = trial.statistics(receiver)
         transport = values["transport"]

@@ -147,7 +147,7 @@ def redirect_with_secret(trial: Trial) -> None:
         "no login for another host")
 
 
-@case("F-09 http", "HTTP redirects: in a circle, to a file, to RTSP, from HTTPS to HTTP's host with a login")
+@case("F-09 http", "HTTP redirects: in a circle, to a file, to RTSP, to gopher")
 def http_redirects(trial: Trial) -> None:
     def respond(connection, head: str, number: int) -> None:
         connection.sendall(
@@ -194,7 +194,8 @@ def keep_alive(trial: Trial) -> None:
 
 def _quirks() -> list[str]:
     said = subprocess.run(
-        [RTP_SEND, "pattern", "rtsp://127.0.0.1:0/live", "--quirk", "list"], capture_output=True, text=True)
+        [RTP_SEND, "pattern", "rtsp://127.0.0.1:0/live", "--quirk", "list"],
+        capture_output=True, text=True)
     return re.findall(r"^([a-z0-9-]+)  ", said.stdout, re.MULTILINE)
 
 
@@ -228,7 +229,7 @@ def quirks(trial: Trial) -> None:
     unlike: list[str] = []
     for name in names:
         server = trial.send(
-            "pattern", f"rtsp://127.0.0.1:0/live", "--size", "320x180", "--bitrate", "300k",
+            "pattern", "rtsp://127.0.0.1:0/live", "--size", "320x180", "--bitrate", "300k",
             "--gop", "10", "--quirk", name)
         try:
             port = server.port()
