@@ -24,8 +24,8 @@ struct Prospect: Sendable {
   /// The held packet with the lowest number.
   private(set) var first: ReorderBuffer.Entry?
   private(set) var bytes = 0
-  /// Whether it said goodbye (RFC 3550 §6.6) behind its last packet.
-  var hasSaidGoodbye = false
+  /// When it said goodbye (RFC 3550 §6.6), unless it has gone on since.
+  var goodbye: Instant?
   private var proof = SourceProof()
   private var unwrapper: SequenceUnwrapper
   /// The numbers held, and whether decoding can begin there.
@@ -45,7 +45,7 @@ struct Prospect: Sendable {
   /// Keeps `packet`, unless it is a repetition or unrelated to those held.
   mutating func hold(_ packet: RTPPacket, arrival: Instant, isEntryPoint: Bool) -> Outcome {
     lastArrival = arrival
-    hasSaidGoodbye = false
+    if RTPProcessor.isRevoked(goodbye, by: arrival) { goodbye = nil }
     let sequence = unwrapper.extend(packet.sequenceNumber)
     if self.isEntryPoint[sequence] != nil { return .duplicate }
     let entry = ReorderBuffer.Entry(packet: packet.detached(), sequence: sequence, arrival: arrival)

@@ -25,9 +25,9 @@ extension RTPProcessor {
           earlyReports.keep(report)
         }
       case .goodbye(let sources):
-        if let ssrc = source?.ssrc, sources.contains(ssrc) { hasSaidGoodbye = true }
+        if let ssrc = source?.ssrc, sources.contains(ssrc) { goodbye = arrival }
         for index in prospects.indices where sources.contains(prospects[index].ssrc) {
-          prospects[index].hasSaidGoodbye = true
+          prospects[index].goodbye = arrival
         }
       default:
         break

@@ -117,7 +117,7 @@ extension RTPProcessor {
     }
     if claim != .newNumbering { lastReport = nil }
     senderAccount = SenderAccount()
-    hasSaidGoodbye = prospect.hasSaidGoodbye
+    goodbye = prospect.goodbye
     repair?.forgetPlaces()
     tail.forget()
     let highest = source?.highest ?? 0

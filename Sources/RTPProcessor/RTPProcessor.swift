@@ -54,8 +54,13 @@ public struct RTPProcessor: Sendable {
   public internal(set) var clock = ClockMapping()
   /// How many sender reports of the current source were unusable, by reason.
   public internal(set) var ignoredSenderReports: [ClockMapping.Outcome: UInt64] = [:]
-  /// `true` once the current source has sent an RTCP BYE (RFC 3550 §6.6) and nothing since.
-  public internal(set) var hasSaidGoodbye = false
+  /// Whether the current source has sent an RTCP BYE (RFC 3550 §6.6), and then at most packets that
+  /// it has overtaken.
+  public var hasSaidGoodbye: Bool { goodbye != nil }
+  /// When that came.
+  var goodbye: Instant?
+  /// How long packets may still come after an RTCP BYE that has overtaken them.
+  public static let goodbyeGrace: Duration = .milliseconds(500)
 
   var source: Source?
   var ready = Source.Ready()
@@ -219,10 +224,10 @@ public struct RTPProcessor: Sendable {
     if way != .network, outcome == .inOrder || outcome == .parked { statistics.repaired += 1 }
     switch outcome {
     case .inOrder:
-      noteLife(way)
+      noteLife(way, at: arrival)
       return .inOrder
     case .parked:
-      noteLife(way)
+      noteLife(way, at: arrival)
       keepBounds()
       return .parked
     case .duplicate:
@@ -285,11 +290,16 @@ public struct RTPProcessor: Sendable {
     source?.giveUpGaps(untilAtMost: 0, bytes: 0, statistics: &statistics, ready: &ready)
   }
 
+  /// Whether a packet that comes at `arrival` shows that its source goes on after `goodbye`.
+  static func isRevoked(_ goodbye: Instant?, by arrival: Instant) -> Bool {
+    goodbye.map { $0.advanced(by: goodbyeGrace) < arrival } ?? false
+  }
+
   /// The current source continues in its old numbering, so packets far from it were strays.
   ///
   /// A retransmission may follow the RTCP BYE without revoking it.
-  private mutating func noteLife(_ way: Source.Way) {
-    if way == .network { hasSaidGoodbye = false }
+  private mutating func noteLife(_ way: Source.Way, at arrival: Instant) {
+    if way == .network, Self.isRevoked(goodbye, by: arrival) { goodbye = nil }
     if prospects.isEmpty { return }
     let current = ssrc
     if let index = prospects.firstIndex(where: { $0.ssrc == current }) { dismiss(at: index) }

@@ -1,9 +1,8 @@
+import RTPProcessor
 import RTPWire
 
 /// The endings that time alone brings.
 extension Reception {
-  /// How long packets may still come after an RTCP BYE that has overtaken them.
-  static let goodbyeGrace: Duration = .milliseconds(500)
   /// How long a listener tolerates unusable media if nothing else ends the run.
   static let patienceWithUnusable: Duration = .seconds(10)
   /// This many packets of another type are a stream and not a stray.
@@ -21,7 +20,7 @@ extension Reception {
     }
     guard carrier.time == .live else { return earliest }
     if livesBySound ? soundHasSaidGoodbye : video.hasSaidGoodbye, endsWithGoodbye, let lastMedia {
-      consider(lastMedia.advanced(by: Self.goodbyeGrace), .connection(.goodbye))
+      consider(lastMedia.advanced(by: RTPProcessor.goodbyeGrace), .connection(.goodbye))
     }
     if let silence, let openedAt {
       let start = lastMedia ?? openedAt

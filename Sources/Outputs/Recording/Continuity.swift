@@ -9,6 +9,9 @@ struct Continuity: Sendable {
   static let greatestLeap = Duration.seconds(1)
   /// A longer gap ends the file.
   static let longestGap = Duration.seconds(2)
+  /// How far a key picture may lie before others: it is shown after all that were decoded before
+  /// it, so that no order of decoding explains more than unsteady times.
+  private static let greatestStepBack = Duration.milliseconds(100)
   /// A stream with few pictures has gaps between any two of them.
   private static let intervalsPerGap: Int64 = 8
 
@@ -18,7 +21,9 @@ struct Continuity: Sendable {
   private var interval: Int64?
 
   /// Takes the next picture or piece of sound; why it cannot follow the ones before, if so.
-  mutating func judge(_ time: MediaTime, arrival now: Instant) -> FileReason? {
+  mutating func judge(
+    _ time: MediaTime, arrival now: Instant, isKey: Bool = false
+  ) -> FileReason? {
     guard let newest, newest.timescale == time.timescale else {
       let isFirst = newest == nil
       restart(time, arrival: now)
@@ -27,7 +32,7 @@ struct Continuity: Sendable {
     let waited = arrival.nanoseconds(to: now)
     let step = time.nanoseconds(since: newest)
     let leap = Self.greatestLeap.wholeNanoseconds
-    if step < -leap {
+    if step < -(isKey ? Self.greatestStepBack.wholeNanoseconds : leap) {
       restart(time, arrival: now)
       return .clock
     }

@@ -164,7 +164,9 @@ struct Recorder {
   // MARK: - Pictures
 
   private mutating func take(_ unit: AccessUnit) throws(RecordingError) {
-    if let reason = continuity.judge(unit.time, arrival: unit.firstArrival) {
+    if let reason = continuity.judge(
+      unit.time, arrival: unit.firstArrival, isKey: unit.isEntryPoint)
+    {
       try separate(because: reason, at: unit.time)
     }
     newestPicture = (unit.time.nanoseconds, unit.firstArrival)

@@ -98,6 +98,7 @@ enum HostResolution {
     return addresses
   }
 
-  /// Seconds that the resolver may take.
-  static let deadline = 10
+  /// Seconds that the resolver may take: enough for a second name server when the first is silent
+  /// (resolv.conf(5) asks each for 5 s), and less than the time after which no media has come.
+  static let deadline = 8
 }

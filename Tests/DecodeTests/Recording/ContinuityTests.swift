@@ -8,6 +8,8 @@ import Testing
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
     var pictures: [(time: Int64, arrival: Int64)]
+    /// Whether the last one is a key picture.
+    var endsWithKey = false
     let reason: FileReason?
   }
 
@@ -33,6 +35,12 @@ import Testing
       testDescription: "a clock that leaps back", pictures: regular + [(-9000, 400)],
       reason: .clock),
     Case(
+      testDescription: "a clock that leaps back by half a second, up to a key picture",
+      pictures: regular + [(-140, 400)], endsWithKey: true, reason: .clock),
+    Case(
+      testDescription: "a key picture whose time is a little early",
+      pictures: regular + [(350, 400)], endsWithKey: true, reason: nil),
+    Case(
       testDescription: "a picture every five seconds",
       pictures: (0..<10).map { ($0 * 5000, $0 * 5000) }, reason: nil),
   ]
@@ -41,11 +49,12 @@ import Testing
   func judges(_ example: Case) {
     var continuity = Continuity()
     var reasons: [FileReason?] = []
-    for picture in example.pictures {
+    for (index, picture) in example.pictures.enumerated() {
       reasons.append(
         continuity.judge(
           MediaTime(ticks: picture.time * 90, timescale: 90_000),
-          arrival: Instant(nanoseconds: picture.arrival * 1_000_000)))
+          arrival: Instant(nanoseconds: picture.arrival * 1_000_000),
+          isKey: example.endsWithKey && index == example.pictures.count - 1))
     }
     #expect(reasons.last == .some(example.reason))
     #expect(reasons.dropLast().allSatisfy { $0 == nil })

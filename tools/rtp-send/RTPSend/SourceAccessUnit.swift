@@ -56,6 +56,9 @@ public protocol AccessUnitSource: AnyObject {
   /// Whether its units are sent as they come, whatever their times say.
   var isLive: Bool { get }
 
+  /// Whether it ends by itself, so that it can be repeated.
+  var hasEnd: Bool { get }
+
   /// Has `wake` called, on any thread, each time there is something again after ``next()`` gave
   /// nothing yet.
   func notify(_ wake: @escaping @Sendable () -> Void)
@@ -68,6 +71,7 @@ extension AccessUnitSource {
   public func requestKeyPicture() {}
   public func seek(to ticks: Int64, in survey: FileSurvey) throws {}
   public var isLive: Bool { false }
+  public var hasEnd: Bool { true }
   /// What is always ready wakes nobody.
   public func notify(_ wake: @escaping @Sendable () -> Void) {}
   /// What nobody takes is not made.

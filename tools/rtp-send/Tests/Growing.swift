@@ -100,12 +100,12 @@ enum Growing {
     return clip
   }
 
-  static func fragmented(_ flags: String) async throws -> Clip {
+  static func fragmented(_ flags: String, _ more: [String] = []) async throws -> Clip {
     let plain = try await plain()
     let folder = try TemporaryFolder()
     let file = folder.url("clip.mp4")
     try FFmpeg.makeClip(
-      file, frames: frames, options + ["-movflags", flags])
+      file, frames: frames, options + more + ["-movflags", flags])
     let bytes = try [UInt8](Data(contentsOf: file))
     var clip = plain
     clip.bytes = bytes

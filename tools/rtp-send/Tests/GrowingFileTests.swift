@@ -132,6 +132,34 @@ import Testing
     #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
   }
 
+  /// A fragment comes when its last picture does, so the next file begins long after the last
+  /// arrival.
+  ///
+  /// That is no seam; but a writer that stood still for seven seconds is one.
+  @Test func longFragmentsAreNoPauses() async throws {
+    let slower = ["-bsf:v", "setts=pts=PTS*10:dts=DTS*10"]
+    let clip = try await Growing.fragmented("frag_keyframe+empty_moov+default_base_moof", slower)
+    let fragments = Growing.topLevel(clip.bytes).filter { $0.type == "moof" }
+    let second = try #require(fragments.count == 2 ? fragments[1].range.lowerBound : nil)
+    var stream = GrowingStream(nil, framesPerSecond: nil)
+    var times: [Int64] = []
+    // Each file has four seconds in two fragments.
+    for begin: Int64 in [0, 4, 8, 19] {
+      for (bytes, end) in [(clip.bytes[..<second], begin + 2), (clip.bytes[second...], begin + 4)] {
+        try stream.take(ByteBuffer(bytes: bytes))
+        while let unit = try stream.next(at: end * 90_000) { times.append(unit.decodingTicks) }
+      }
+      while let unit = try stream.finishFile(at: (begin + 4) * 90_000) {
+        times.append(unit.decodingTicks)
+      }
+      stream.beginFile()
+    }
+    var steps = zip(times, times.dropFirst()).map { $1 - $0 }
+    try #require(steps.count == 4 * Growing.frames - 1)
+    #expect(steps.remove(at: 3 * Growing.frames - 1) == 30_000 + 7 * 90_000)
+    #expect(Set(steps) == [30_000])
+  }
+
   /// Where a writer pauses behind a picture, nothing has to follow before it is sent.
   @Test(arguments: [1, 3]) func aPictureIsSentBeforeTheNextBegins(
     picturesAtOnce: Int

@@ -70,6 +70,15 @@ import Testing
     }
   }
 
+  /// It would be kept for repetitions that never come.
+  @Test(arguments: [nil, 5]) func aPatternIsKeptOnlyIfItEnds(frames: Int?) throws {
+    var pattern = PatternConfiguration()
+    (pattern.width, pattern.height, pattern.frameLimit) = (256, 144, frames)
+    let source = try RepeatedSource(.pattern(pattern), repetitions: nil)
+    for _ in 0..<12 { #expect(try source.next().element != nil) }
+    #expect((source.memoryLength > 0) == (frames != nil))
+  }
+
   @Test func whatIsNoVideoIsRefused() async throws {
     let folder = try TemporaryFolder()
     #expect(throws: SendError.self) { try read(folder.url("absent.mp4")) }

@@ -63,6 +63,8 @@ final class ToneSource: SoundSource {
     configuration = format.coding.isAAC ? header.bytes : []
   }
 
+  var hasEnd: Bool { tone.end != nil }
+
   func next() throws -> Supply<SourceAccessUnit> {
     while true {
       if let output = try encoder.receive() {

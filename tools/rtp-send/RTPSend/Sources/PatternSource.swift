@@ -114,6 +114,8 @@ public final class PatternSource: VideoSource {
 
   public func requestKeyPicture() { isKeyPictureWanted = true }
 
+  public var hasEnd: Bool { configuration.frameLimit != nil }
+
   public var frameRate: Double? { Double(configuration.framesPerSecond) }
 
   private func ticks(_ frames: Int64) -> Int64 {

@@ -21,7 +21,7 @@ final class RepeatedSource: AccessUnitSource {
 
   /// The part of the source read so far, or `nil` once it is too long.
   private var memory: [SourceAccessUnit]?
-  private var memoryLength = 0
+  private(set) var memoryLength = 0
   /// The place in the memory from the second repetition on.
   private var place: Int?
 
@@ -38,7 +38,7 @@ final class RepeatedSource: AccessUnitSource {
     self.make = make
     self.repetitions = repetitions
     offsetAfter = offset
-    memory = repetitions == 1 ? nil : []
+    memory = repetitions == 1 || !source.hasEnd ? nil : []
   }
 
   /// Repeats the source of `recipe`.
@@ -83,6 +83,8 @@ final class RepeatedSource: AccessUnitSource {
   }
 
   var isLive: Bool { source.isLive }
+
+  var hasEnd: Bool { repetitions != nil && source.hasEnd }
 
   func notify(_ wake: @escaping @Sendable () -> Void) { source.notify(wake) }
 

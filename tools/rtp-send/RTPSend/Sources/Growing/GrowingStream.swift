@@ -21,7 +21,9 @@ struct GrowingStream {
   private var lastDecoding: Int64?
   private var lastPresentation: Int64 = 0
   private var interval: Int64 = 3600
-  private var lastArrival: Int64 = 0
+  /// How much later than its time a picture of the present file came, at most: those of a fragment
+  /// come together, after the last of them.
+  private var delay: Int64?
   /// From the container's times to those of the stream; `nil` before the first picture of a file.
   private var shift: Int64?
   private var lastShift: Int64?
@@ -145,12 +147,15 @@ struct GrowingStream {
       let step = time.decoding.subtractingSaturating(lastDecoding)
       if step > 0, step < Self.longestGap { interval = step }
     }
-    (lastDecoding, lastPresentation, lastArrival) = (time.decoding, time.presentation, arrival)
+    (lastDecoding, lastPresentation) = (time.decoding, time.presentation)
+    let delay = arrival.subtractingSaturating(time.decoding)
+    self.delay = max(self.delay ?? delay, delay)
     return time
   }
 
   /// What is to be added to the times of a file whose first picture has `decoding`.
-  private func seam(_ decoding: Int64, _ arrival: Int64) -> Int64 {
+  private mutating func seam(_ decoding: Int64, _ arrival: Int64) -> Int64 {
+    defer { delay = nil }
     guard let lastDecoding else { return Int64(0).subtractingSaturating(decoding) }
     if let lastShift {
       // Some writers count on from file to file.
@@ -158,10 +163,9 @@ struct GrowingStream {
       if gap > 0, gap <= Self.longestGap { return lastShift }
     }
     var next = lastDecoding.addingSaturating(interval)
-    let pause = arrival.subtractingSaturating(lastArrival)
-    if pause > Self.shortestPause.addingSaturating(interval) {
-      next = lastDecoding.addingSaturating(pause)
-    }
+    // With the delay of the last file, the picture would have this time.
+    let usual = arrival.subtractingSaturating(delay ?? 0)
+    if delay != nil, usual.subtractingSaturating(next) > Self.shortestPause { next = usual }
     return next.subtractingSaturating(decoding)
   }
 }

@@ -1,0 +1,1 @@
+"""What tools/soak and tools/faults share: programs, measurements, clocks, peers that misbehave."""

@@ -1,0 +1,3 @@
+"""All cases; each module declares those of one kind."""
+
+from . import attacks, connections, datagrams, machine, servers  # noqa: F401

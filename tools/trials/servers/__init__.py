@@ -1,0 +1,1 @@
+"""Peers that misbehave as a case tells them to."""

@@ -1,0 +1,1 @@
+"""Hours of everything at once: see tools/soak."""
