@@ -66,10 +66,14 @@ let package = Package(
     .systemLibrary(
       name: "CAVFormat", pkgConfig: "libavformat libavcodec libswscale libavutil",
       providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev", "libavutil-dev"])]),
+    .systemLibrary(
+      name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
+    // A process for the decoder, and walls around it.
+    .target(name: "CBox", dependencies: ["CSeccomp"]),
     .target(
       name: "Decode",
       dependencies: [
-        "RTPWire", "BlockingIO", "Bitstream", "Defragment", "CFFmpeg",
+        "RTPWire", "BlockingIO", "Bitstream", "Defragment", "CBox", "CFFmpeg",
         .product(name: "NIOCore", package: "swift-nio"),
       ]
     ),
@@ -206,7 +210,7 @@ let package = Package(
         "Decode", "Outputs", "Reception", "BlockingIO", "Bitstream", "Defragment", "RTPWire",
         "CFFmpeg", "CPixels", "TestSupport",
       ],
-      resources: [.copy("Readers")]
+      resources: [.copy("Decoders"), .copy("Readers")]
     ),
     .testTarget(name: "BlockingIOTests", dependencies: ["BlockingIO", "RTPWire", "TestSupport"]),
     .testTarget(
@@ -287,7 +291,7 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-let targetsInC: Set = ["CFFmpeg", "CLinux", "CFrameRing", "CPixels"]
+let targetsInC: Set = ["CBox", "CFFmpeg", "CLinux", "CFrameRing", "CPixels"]
 for target in package.targets where target.type != .system && !targetsInC.contains(target.name) {
   target.swiftSettings = [
     .treatAllWarnings(as: .error),

@@ -77,6 +77,11 @@ const char *cffmpeg_load_decoding(void) {
   return load_all(libraries, 4);
 }
 
+const char *cffmpeg_load_frames(void) {
+  struct library *libraries[] = {&avutil};
+  return load_all(libraries, 1);
+}
+
 const char *cffmpeg_load_recording(void) {
   struct library *libraries[] = {&avutil, &avcodec, &avformat};
   return load_all(libraries, 3);
@@ -121,6 +126,9 @@ PASS(avutil, int, av_audio_fifo_read, (AVAudioFifo *fifo, void *CONST_IN_7 *data
 PASS(avutil, int, av_audio_fifo_size, (AVAudioFifo *fifo), (fifo), 0)
 PASS(avutil, int, av_audio_fifo_write, (AVAudioFifo *fifo, void *CONST_IN_7 *data, int count),
      (fifo, data, count), FAILURE)
+PASS(avutil, AVBufferRef *, av_buffer_create,
+     (uint8_t *data, size_t size, void (*release)(void *opaque, uint8_t *data), void *opaque, int flags),
+     (data, size, release, opaque, flags), NULL)
 PASS(avutil, AVBufferRef *, av_buffer_pool_get, (AVBufferPool *pool), (pool), NULL)
 PASS(avutil, AVBufferPool *, av_buffer_pool_init, (size_t size, AVBufferRef *(*allocate)(size_t)),
      (size, allocate), NULL)
@@ -144,6 +152,11 @@ PASS(avutil, void, av_frame_unref, (AVFrame *frame), (frame), NOTHING)
 PASS(avutil, void, av_free, (void *memory), (memory), NOTHING)
 PASS(avutil, enum AVSampleFormat, av_get_packed_sample_fmt, (enum AVSampleFormat format), (format),
      AV_SAMPLE_FMT_NONE)
+PASS(avutil, int, av_image_fill_linesizes,
+     (int strides[4], enum AVPixelFormat format, int width), (strides, format, width), FAILURE)
+PASS(avutil, int, av_image_fill_plane_sizes,
+     (size_t sizes[4], enum AVPixelFormat format, int height, const ptrdiff_t strides[4]),
+     (sizes, format, height, strides), FAILURE)
 PASS(avutil, const char *, av_get_pix_fmt_name, (enum AVPixelFormat format), (format), NULL)
 PASS(avutil, void *, av_malloc, (size_t size), (size), NULL)
 PASS(avutil, void *, av_mallocz, (size_t size), (size), NULL)
@@ -169,6 +182,9 @@ PASS(avcodec, void, av_packet_free, (AVPacket **packet), (packet), NOTHING)
 PASS(avcodec, void, av_packet_rescale_ts, (AVPacket *packet, AVRational from, AVRational to),
      (packet, from, to), NOTHING)
 PASS(avcodec, void, av_packet_unref, (AVPacket *packet), (packet), NOTHING)
+PASS(avcodec, void, avcodec_align_dimensions2,
+     (AVCodecContext *context, int *width, int *height, int alignments[AV_NUM_DATA_POINTERS]),
+     (context, width, height, alignments), NOTHING)
 PASS(avcodec, AVCodecContext *, avcodec_alloc_context3, (const AVCodec *codec), (codec), NULL)
 PASS(avcodec, int, avcodec_default_get_buffer2,
      (AVCodecContext *context, AVFrame *frame, int flags), (context, frame, flags), FAILURE)

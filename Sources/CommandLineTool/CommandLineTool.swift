@@ -12,6 +12,7 @@ public import Transports
 /// ```swift
 /// var tool = CommandLineTool()
 /// tool.formats = FormatCatalogue(tool.formats.formats + [Mine.self])
+/// tool.decodeIfAsked()
 /// await tool.run()
 /// ```
 public struct CommandLineTool: Sendable {
@@ -36,6 +37,13 @@ public struct CommandLineTool: Sendable {
   /// A program calls it first of all, outside of asynchronous code, so that nothing else gets their
   /// numbers.
   public static func openStandardDescriptors() { _ = StandardDescriptors.closed }
+
+  /// Decodes for the process that started this one, if it was started for that, and does not return
+  /// then.
+  ///
+  /// A program calls it before anything else that takes time. One that does not call it decodes in
+  /// its own process, and warns of that at each start.
+  public func decodeIfAsked() { DecoderService.runIfAsked(codecs: formats.codecs) }
 
   /// Reads the command line, runs to the end, and exits where that was no success.
   public func run() async {

@@ -32,6 +32,8 @@ struct Narrator {
   private var failureSaid: String?
   private var attemptsSaid: UInt64 = 0
   private var recoveriesSaid: UInt64 = 0
+  private var boxLackSaid: DeliveryStatistics.BoxLack?
+  private var restartsSaid: UInt64 = 0
   private var hasSaidScrambled = false
   private var hasSaidSoundAlone = false
   private var hasSaidSoundLeftOut = false
@@ -90,6 +92,7 @@ struct Narrator {
       hasSaidScrambled = true
       remarks.append(.warning(words))
     }
+    remarks += self.remarks(on: status.delivery)
     if countsFrames, !hasSaidSoundAlone, status.delivery.accessUnits == 0,
       status.delivery.soundSeconds >= Self.soundAlone
     {
@@ -169,6 +172,31 @@ struct Narrator {
       }
     } else {
       stalled.remove(place)
+    }
+    return remarks
+  }
+
+  /// News about the decoder's process.
+  ///
+  /// A stream that ends each one is told of ever more rarely: when there were twice as many.
+  private mutating func remarks(on delivery: DeliveryStatistics) -> [Remark] {
+    var remarks: [Remark] = []
+    if let lack = delivery.boxLack, lack != boxLackSaid {
+      boxLackSaid = lack
+      switch lack {
+      case .walls(let names):
+        remarks.append(.warning("this system has no \(names), so the decoder's sandbox lacks it"))
+      case .process(let reason):
+        remarks.append(.warning("pictures are decoded without a sandbox: \(reason)"))
+      }
+    }
+    if delivery.decoderRestarts >= max(1, 2 * restartsSaid), let cause = delivery.lastDecoderLoss {
+      restartsSaid = delivery.decoderRestarts
+      let count = restartsSaid > 1 ? " (\(restartsSaid.times) so far)" : ""
+      remarks.append(
+        .warning(
+          "the decoder's process was lost: \(cause); decoding goes on at the next key picture"
+            + count))
     }
     return remarks
   }

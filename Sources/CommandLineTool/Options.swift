@@ -184,6 +184,15 @@ extension DecoderThreads: ExpressibleByArgument {
   }
 }
 
+/// Whether libavcodec is shut in.
+enum Sandbox: String, ExpressibleByArgument, CaseIterable {
+  case auto
+  case require
+  case off
+
+  var box: DecoderBox? { self == .off ? nil : DecoderBox(isRequired: self == .require) }
+}
+
 struct DecoderOptions: ParsableArguments {
   /// `nil` if none was typed.
   @Option(
@@ -196,6 +205,15 @@ struct DecoderOptions: ParsableArguments {
       \(DecoderThreads.most), with a picture each.
       """, valueName: "auto|n"))
   var chosenThreads: DecoderThreads?
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      Decode in a process of its own, which has no network, no files and limits, and is replaced if \
+      it dies or hangs. auto (the default) warns where that is not possible, and decodes without; \
+      require decodes nothing then; off is for debugging.
+      """, valueName: "auto|require|off"))
+  var sandbox = Sandbox.auto
 
   var threads: DecoderThreads { chosenThreads ?? .automatic }
 }

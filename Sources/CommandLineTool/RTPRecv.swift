@@ -169,7 +169,8 @@ struct RTPRecv: AsyncParsableCommand {
     let metrics = page.address.map { _ in MetricsPage() }
     metrics?.keep([PageOptions.onlyCamera])
     let page = try await beginPage(with: metrics?.routes ?? Routes())
-    let camera = page?.live.camera(PageOptions.onlyCamera, source: sourceOnPage)
+    let camera = page?.live.camera(
+      PageOptions.onlyCamera, source: sourceOnPage, box: decoder.sandbox.box)
     let status = try await receive(showingOn: camera, watched: watched) { session in
       metrics?.begin(session, of: PageOptions.onlyCamera)
       let stop: @Sendable () -> Void = {

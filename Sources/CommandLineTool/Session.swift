@@ -113,6 +113,7 @@ final class Session: Sendable {
     configuration.scalesToFirst = command.outputs.scaleToFirst
     configuration.lossTreatment = command.loss.treatment
     configuration.decoderThreads = command.decoder.threads
+    configuration.decoderBox = command.decoder.sandbox.box
     configuration.constantRate = command.loss.constantRate
     configuration.pacesOutputs = command.playout.pace
     configuration.playoutRate = playoutRate

@@ -28,6 +28,8 @@ public struct DecodeFailure: Error, Sendable, Hashable {
     case unknownPixelFormat
     /// Memory ran out.
     case outOfMemory
+    /// The decoder's process ended while it had the unit, or none runs (``DecoderBox``).
+    case decoderLost
     /// The decoder was closed first.
     case closed
   }
@@ -43,6 +45,7 @@ public struct DecodeFailure: Error, Sendable, Hashable {
     case foreignCodec = "foreign_codec"
     case unknownPixelFormat = "unknown_pixel_format"
     case outOfMemory = "out_of_memory"
+    case decoderLost = "decoder_lost"
     case closed
   }
 
@@ -71,6 +74,7 @@ extension DecodeFailure.Reason {
     case .foreignCodec: .foreignCodec
     case .unknownPixelFormat: .unknownPixelFormat
     case .outOfMemory: .outOfMemory
+    case .decoderLost: .decoderLost
     case .closed: .closed
     }
   }
@@ -85,6 +89,8 @@ public enum DecoderError: Error, Sendable, Hashable {
   case cannotOpen(code: Int32, text: String)
   case noThread(ThreadError)
   case outOfMemory
+  /// A box is required (``DecoderBox/isRequired``), but there can be none: why.
+  case noBox(reason: String)
 }
 
 extension DecoderError: CustomStringConvertible {
@@ -98,6 +104,7 @@ extension DecoderError: CustomStringConvertible {
     case .cannotOpen(_, let text): "libavcodec refuses: \(text)"
     case .noThread(let error): "\(error)"
     case .outOfMemory: "out of memory"
+    case .noBox(let reason): "decoding in a sandbox is not possible here: \(reason)"
     }
   }
 }

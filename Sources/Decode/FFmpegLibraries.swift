@@ -14,6 +14,15 @@ public enum FFmpegLibraries {
     }
   }
 
+  /// Loads what frames take that others decode.
+  ///
+  /// - Throws: ``DecoderError/noLibrary(reason:)``.
+  public static func loadFrames() throws(DecoderError) {
+    if let fault = unsafe cffmpeg_load_frames() {
+      throw unsafe .noLibrary(reason: String(cString: fault))
+    }
+  }
+
   /// Stops what they write to standard error by themselves, in the whole process: what is wrong is
   /// said by whoever uses a library.
   ///

@@ -16,6 +16,8 @@ import CFFmpeg
   private let allocatesMissing: Bool
   /// Whether these can be filled before anything refers to them.
   private let fillsMissing: Bool
+  /// Where pictures lie; `nil` for libavcodec's own memory.
+  private let memory: SharedPictures?
   private var treatment = Treatment.none
   /// The place in output order of the picture being decoded.
   private var position = 0
@@ -63,8 +65,12 @@ import CFFmpeg
       UnsafeMutableRawPointer?, UnsafeMutablePointer<Int32>?, Int32
     ) -> Int32
 
-  init(prediction: PicturePrediction?, allocatesMissing: Bool, fillsMissing: Bool) {
+  init(
+    prediction: PicturePrediction?, allocatesMissing: Bool, fillsMissing: Bool,
+    memory: SharedPictures?
+  ) {
     self.prediction = prediction
+    self.memory = memory
     self.allocatesMissing = allocatesMissing
     self.fillsMissing = fillsMissing && allocatesMissing && prediction != nil
   }
@@ -156,12 +162,17 @@ import CFFmpeg
   func attach(to context: UnsafeMutablePointer<AVCodecContext>) {
     unsafe context.pointee.opaque = Unmanaged.passUnretained(self).toOpaque()
     unsafe context.pointee.get_buffer2 = { context, frame, flags in
-      let code = unsafe avcodec_default_get_buffer2(context, frame, flags)
-      guard code >= 0, let frame = unsafe frame, let opaque = unsafe context?.pointee.opaque else {
-        return code
-      }
-      let owner = unsafe Unmanaged<PictureBuffers>.fromOpaque(opaque)
-      unsafe owner.takeUnretainedValue().prepare(frame)
+      guard let context = unsafe context, let frame = unsafe frame,
+        let opaque = unsafe context.pointee.opaque
+      else { return cffmpeg_error_invalid_data() }
+      let owner = unsafe Unmanaged<PictureBuffers>.fromOpaque(opaque).takeUnretainedValue()
+      let code =
+        if let memory = owner.memory {
+          unsafe memory.allocate(frame, in: context)
+        } else {
+          unsafe avcodec_default_get_buffer2(context, frame, flags)
+        }
+      if code >= 0 { unsafe owner.prepare(frame) }
       return code
     }
   }

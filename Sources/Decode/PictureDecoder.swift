@@ -72,7 +72,7 @@ import RTPWire
   /// - Throws: ``DecoderError``.
   init(
     codec: VideoCodec, configuration: VideoDecoder.Configuration, threads: ThreadUse,
-    onFrame: @escaping @Sendable (RawFrame) -> Void,
+    memory: SharedPictures? = nil, onFrame: @escaping @Sendable (RawFrame) -> Void,
     onFailure: @escaping @Sendable (DecodeFailure) -> Void
   ) throws(DecoderError) {
     let conceals = configuration.lossTreatment == .conceal
@@ -85,7 +85,7 @@ import RTPWire
     buffers = PictureBuffers(
       prediction: prediction,
       allocatesMissing: codec.decoderTraits.contains(.allocatesMissingLater),
-      fillsMissing: threads.delay == 0)
+      fillsMissing: threads.delay == 0, memory: memory)
     context = try CodecContext(codec, configuration, threads, buffers)
     reader = codec.makeReader?()
     self.onFrame = onFrame
@@ -162,6 +162,12 @@ import RTPWire
   func inherit(from former: PictureDecoder) {
     lastIntact = former.lastIntact
     (hasParts, hasFields) = (former.hasParts, former.hasFields)
+  }
+
+  /// Takes parameter sets that came before the first access unit.
+  func take(parameterSets units: [ByteBuffer]) {
+    for unit in units { reader?.take(parameterSet: unit) }
+    if !units.isEmpty { decode(hidden: units) }
   }
 
   /// Gives the decoder the parameter sets of a unit that is not decoded; they may not come again.

@@ -40,6 +40,8 @@ public final class VideoDecoder: Sendable {
     /// Otherwise threads that are counted automatically are one: what others make of damage is not
     /// the same, and the pictures of a recording are to be the same on every machine.
     public var mustKeepUp = true
+    /// Says that decoding happens in a process of its own; `nil` for this one.
+    public var box: DecoderBox?
     /// How many threads can run at the same time.
     var processors = System.coreCount
 
@@ -57,22 +59,36 @@ public final class VideoDecoder: Sendable {
 
   /// Opens the decoder and starts its thread.
   ///
+  /// In a box, it is the thread that opens the decoder, and `onEvent` is told if that fails.
+  ///
   /// - Parameters:
   ///   - codec: names the first decoder, which must be one of the allowed ones.
   ///   - configuration: limits, and what is done with damage.
+  ///   - prepared: a process that was started ahead, if ``Configuration/box`` says that there is
+  ///     one.
   ///   - onFrame: takes each frame; while it blocks, decoding waits and the queue fills.
   ///   - onFailure: takes each access unit that produced no frame.
+  ///   - onEvent: is told what happens to the box, on the decoder's thread.
   /// - Throws: ``DecoderError``.
   public init(
     codec: VideoCodec, configuration: Configuration = Configuration(),
+    prepared: PreparedDecoderBox? = nil,
     onFrame: @escaping @Sendable (RawFrame) -> Void,
-    onFailure: @escaping @Sendable (DecodeFailure) -> Void
+    onFailure: @escaping @Sendable (DecodeFailure) -> Void,
+    onEvent: @escaping @Sendable (DecoderBoxEvent) -> Void = { _ in }
   ) throws(DecoderError) {
-    try FFmpegLibraries.loadDecoding()
     let gauge = gauge
-    let first = try DecoderSuccession(
-      codec: codec, configuration: configuration, gauge: gauge, onFrame: onFrame,
-      onFailure: onFailure)
+    let first: any UnitDecoding
+    if let box = configuration.box {
+      first = BoxedDecoder(
+        codec: codec, configuration: configuration, box: box, prepared: prepared, gauge: gauge,
+        onFrame: onFrame, onFailure: onFailure, onEvent: onEvent)
+    } else {
+      try FFmpegLibraries.loadDecoding()
+      first = try DecoderSuccession(
+        codec: codec, configuration: configuration, gauge: gauge, onFrame: onFrame,
+        onFailure: onFailure)
+    }
     let queue = BoundedQueue<Command>(limits: configuration.queueLimits)
     self.queue = queue
     do {

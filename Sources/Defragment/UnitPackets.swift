@@ -31,6 +31,13 @@ public struct UnitPackets: Sendable, Hashable {
     duplicates = Int(packet.duplicatesBefore)
   }
 
+  /// One packet for a unit that came otherwise.
+  package init(onlyNumber number: Int64) {
+    timestamp = 0
+    (firstSequence, lastSequence) = (number, number)
+    (repaired, late, duplicates) = (0, 0, 0)
+  }
+
   /// Adds the packets of another part of the picture.
   package mutating func add(_ other: UnitPackets) {
     firstSequence = min(firstSequence, other.firstSequence)

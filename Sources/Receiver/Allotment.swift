@@ -134,10 +134,16 @@ struct Allotment: Sendable {
     statistics.freezes = freezes.statistics
   }
 
+  /// Notes what happened to the decoder's box.
+  mutating func note(_ event: DecoderBoxEvent) { statistics.note(event) }
+
   /// Notes that a unit became no frame.
   mutating func note(_ reason: DecodeFailure.Reason) {
     statistics.note(reason)
-    if case .decoder = reason { hasFailed = true }
+    switch reason {
+    case .decoder, .decoderLost: hasFailed = true
+    default: break
+    }
   }
 
   /// Counts `frame`; `nil` when it is no longer wanted.

@@ -26,6 +26,12 @@ public struct DeliveryStatistics: Counted, Hashable {
   public internal(set) var decoderLoad = 0.0
   /// Whether decoding hardly keeps up with a live stream, or not any more.
   public internal(set) var isDecoderAtLimit = false
+  /// How often the decoder's process was replaced (`DecoderBox`).
+  public internal(set) var decoderRestarts: UInt64 = 0
+  /// Why it was replaced the last time, for people; `nil` if it never was.
+  public internal(set) var lastDecoderLoss: String?
+  /// What the box of the decoder lacks, if it was to have one.
+  public internal(set) var boxLack: BoxLack?
   /// Access units dropped for lack of room before the decoder, up to the next random-access point.
   public internal(set) var droppedBeforeDecoder: UInt64 = 0
   /// Access units and sound dropped before loops that should have got all of it but had no room.
@@ -72,6 +78,10 @@ public struct DeliveryStatistics: Counted, Hashable {
       "surplus", .frames, \.surplus,
       metric: Metric("frames_surplus", "Frames left out for a constant rate.")),
     Counter(
+      "decoder_restarts", .times, \.decoderRestarts,
+      metric: Metric(
+        "decoder_restarts", "How often the decoder's process was lost and replaced.")),
+    Counter(
       "dropped_before_decoder", .accessUnits, \.droppedBeforeDecoder,
       metric: .accessUnitsDropped("before_decoder")),
     Counter(
@@ -85,6 +95,25 @@ public struct DeliveryStatistics: Counted, Hashable {
       "sound_units", .units, \.soundUnits,
       metric: Metric("sound_units", "Units of sound handed on.")),
   ]
+
+  /// What is missing around a decoder.
+  public enum BoxLack: Sendable, Hashable {
+    /// Walls with these names.
+    case walls(String)
+    /// There is no process of its own, for this reason.
+    case process(reason: String)
+  }
+
+  mutating func note(_ event: DecoderBoxEvent) {
+    switch event {
+    case .lost(let cause):
+      decoderRestarts += 1
+      lastDecoderLoss = cause
+    case .incomplete(let missing): boxLack = .walls(missing)
+    case .absent(let reason): boxLack = .process(reason: reason)
+    case .failed: break
+    }
+  }
 
   mutating func note(_ reason: DecodeFailure.Reason) {
     failures[reason.kind, default: 0] += 1

@@ -28,6 +28,8 @@ final class Distribution: Sendable {
   private struct State: Sendable {
     var allotment: Allotment
     var decoder: VideoDecoder?
+    /// A process that will be the decoder's.
+    var prepared: PreparedDecoderBox?
     /// Fills the frame intervals at a constant rate.
     var constantRate: ConstantRate?
     /// The loops over frames, over access units and over sound.
@@ -209,14 +211,23 @@ final class Distribution: Sendable {
   /// Drops what waits to be decoded.
   func abandonDecoding() { state.withLock(\.decoder)?.abandon() }
 
-  /// Begins a run; FFmpeg's libraries are loaded while its connection is made.
+  /// Begins a run; FFmpeg's libraries are loaded, or the decoder's process is, while its connection
+  /// is made.
   func begin() {
     let decodes = state.withLock {
       $0.allotment.begin(at: .now)
       return $0.allotment.decodes
     }
-    if decodes {
-      DispatchQueue(label: "rtp-recv.libraries").async { try? FFmpegLibraries.loadDecoding() }
+    guard decodes else { return }
+    let box = configuration.decoderBox
+    DispatchQueue(label: "rtp-recv.libraries").async { [self] in
+      guard let box else {
+        try? FFmpegLibraries.loadDecoding()
+        return
+      }
+      let prepared = box.prepare()
+      state.withLock { if !$0.allotment.isOver, $0.decoder == nil { $0.prepared = prepared } }
+      try? FFmpegLibraries.loadFrames()
     }
   }
 
@@ -228,7 +239,13 @@ final class Distribution: Sendable {
       await decoder.close()
       state.withLock { $0.constantRate?.finish() ?? [] }.forEach(show)
     }
-    state.withLock { $0.allotment.finish(receivedUntil: end) }
+    let unused = state.withLock { state in
+      state.allotment.finish(receivedUntil: end)
+      defer { state.prepared = nil }
+      return state.prepared
+    }
+    // A process that nobody needed ends outside of the lock.
+    withExtendedLifetime(unused) {}
   }
 
   /// Hands `unit` to the decoder; `false` if it was dropped, so that decoding awaits a
@@ -252,18 +269,24 @@ final class Distribution: Sendable {
       setup.lossTreatment = configuration.lossTreatment
       setup.threads = configuration.decoderThreads
       setup.mustKeepUp = pace == .live
+      setup.box = configuration.decoderBox
       setup.allowedDecoders = Set(configuration.stream.formats.codecs.map(\.decoderName))
       let decoder = try VideoDecoder(
-        codec: unit.codec, configuration: setup,
+        codec: unit.codec, configuration: setup, prepared: state.withLock(\.prepared),
         onFrame: { [weak self] frame in self?.deliver(frame) },
-        onFailure: { [weak self] failure in self?.note(failure) })
-      state.withLock { $0.decoder = decoder }
+        onFailure: { [weak self] failure in self?.note(failure) },
+        onEvent: { [weak self] event in self?.note(event) })
+      state.withLock { ($0.decoder, $0.prepared) = (decoder, nil) }
       return decoder
     } catch {
-      state.withLock { $0.allotment.end() }
-      end(.decoderFailed(error))
+      cannotDecode(error)
       return nil
     }
+  }
+
+  private func cannotDecode(_ error: DecoderError) {
+    state.withLock { $0.allotment.end() }
+    end(.decoderFailed(error))
   }
 
   // MARK: - On the decoder's thread
@@ -308,6 +331,11 @@ final class Distribution: Sendable {
     guard !takers.isEmpty else { return }
     let report = make()
     for output in takers { output.lane.write(report) }
+  }
+
+  private func note(_ event: DecoderBoxEvent) {
+    state.withLock { $0.allotment.note(event) }
+    if case .failed(let error) = event { cannotDecode(error) }
   }
 
   private func note(_ failure: DecodeFailure) {

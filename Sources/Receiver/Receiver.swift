@@ -34,6 +34,11 @@ public final class Receiver: Sendable {
     public var lossTreatment = LossTreatment.conceal
     /// How many threads decode pictures.
     public var decoderThreads = DecoderThreads.automatic
+    /// Has pictures decoded in a process of its own; `nil` for this one.
+    ///
+    /// The program then calls `DecoderService.runIfAsked(codecs:)` first of all, or names another
+    /// one that does.
+    public var decoderBox: DecoderBox?
     /// Whether each frame interval gets exactly one frame, whatever was lost.
     ///
     /// Nothing is then dropped for a slow reader: the decoder waits for it, and what that loses is

@@ -1,4 +1,5 @@
 import BlockingIO
+public import Decode
 import NIOCore
 import Outputs
 import Receiver
@@ -32,16 +33,17 @@ public final class LivePage: Sendable {
   /// - Parameters:
   ///   - name: with small letters, digits, `-` and `_`, and at most 63 of them.
   ///   - source: what is received, without a password.
+  ///   - box: has its pictures decoded in a process of its own; `nil` for this one.
   /// - Returns: what takes its pictures.
-  public func camera(_ name: String, source: String) -> LiveCamera {
+  public func camera(_ name: String, source: String, box: DecoderBox? = nil) -> LiveCamera {
     let (camera, isNew) = state.withLock { state in
       if let camera = state.cameras.first(where: { $0.name == name }) {
-        camera.source = source
+        (camera.source, camera.box) = (source, box)
         return (camera, false)
       }
       state.lastNumber &+= 1
       let camera = LiveCamera(
-        name: name, number: state.lastNumber, source: source,
+        name: name, number: state.lastNumber, source: source, box: box,
         tell: { [weak self] number, event in self?.tell([event], of: number) })
       state.cameras.append(camera)
       return (camera, true)
@@ -192,7 +194,8 @@ public final class LivePage: Sendable {
       state.snapshots += 1
       let snapshot = Task(executorPreference: tasks) { [former = state.snapshot] in
         await former?.value
-        return await Snapshot.answer(of: camera.group, notOlderThan: greatestAge)
+        return await Snapshot.answer(
+          of: camera.group, in: camera.box, notOlderThan: greatestAge)
       }
       state.snapshot = Task(executorPreference: tasks) { _ = await snapshot.value }
       return snapshot

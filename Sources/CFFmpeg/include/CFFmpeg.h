@@ -20,9 +20,10 @@
 #include <libswresample/swresample.h>
 #include <libswscale/swscale.h>
 
-// Loads what decoding takes, or what recording takes: NULL, or why one of the libraries cannot be
+// Loads what decoding takes, what decoded frames take, or what recording takes: NULL, or why one of the libraries cannot be
 // loaded, in words that name it. From any thread.
 const char *cffmpeg_load_decoding(void);
+const char *cffmpeg_load_frames(void);
 const char *cffmpeg_load_recording(void);
 
 // Stops what the libraries write to standard error, also of those that are loaded later.

@@ -124,7 +124,10 @@ actor Fleet {
     for (number, plan) in plans.enumerated() {
       let camera = FleetCamera(
         plan,
-        showingOn: plan.isShown ? live.camera(plan.name, source: plan.command.sourceOnPage) : nil,
+        showingOn: plan.isShown
+          ? live.camera(
+            plan.name, source: plan.command.sourceOnPage, box: plan.command.decoder.sandbox.box)
+          : nil,
         counting: metrics, watched: watch(plan.name))
       cameras.append(camera)
       camera.begin(after: Duration.seconds(1) / Self.startsPerSecond * number) {

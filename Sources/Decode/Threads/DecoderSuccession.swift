@@ -1,6 +1,7 @@
 import Bitstream
 import BlockingIO
 import Defragment
+import NIOCore
 import RTPWire
 
 /// The decoder of a stream, and those that take over from it: for another codec, with more threads
@@ -9,9 +10,10 @@ import RTPWire
 /// A decoder with other threads begins at a random-access point, which both decode. The former one
 /// goes on until the leading pictures are over, which may refer to what came before the point
 /// (H.265 §3, RASL); none of the others does.
-final class DecoderSuccession {
+final class DecoderSuccession: UnitDecoding {
   private let configuration: VideoDecoder.Configuration
   private let gauge: DecoderGauge
+  private let memory: SharedPictures?
   private let onFrame: @Sendable (RawFrame) -> Void
   private let onFailure: @Sendable (DecodeFailure) -> Void
   private var current: PictureDecoder
@@ -23,22 +25,23 @@ final class DecoderSuccession {
   /// The size of the pictures for which there are more threads.
   private var size: PictureSize?
 
-  /// Opens the first decoder.
+  /// Opens the first decoder, whose pictures lie in `memory` if there is one.
   ///
   /// - Throws: ``DecoderError``.
   init(
     codec: VideoCodec, configuration: VideoDecoder.Configuration, gauge: DecoderGauge,
-    onFrame: @escaping @Sendable (RawFrame) -> Void,
+    memory: SharedPictures? = nil, onFrame: @escaping @Sendable (RawFrame) -> Void,
     onFailure: @escaping @Sendable (DecodeFailure) -> Void
   ) throws(DecoderError) {
     self.configuration = configuration
     self.gauge = gauge
+    self.memory = memory
     self.onFrame = onFrame
     self.onFailure = onFailure
     let threads = ThreadUse(of: configuration.threads, for: codec)
     current = try PictureDecoder(
-      codec: codec, configuration: configuration, threads: threads, onFrame: onFrame,
-      onFailure: onFailure)
+      codec: codec, configuration: configuration, threads: threads, memory: memory,
+      onFrame: onFrame, onFailure: onFailure)
     gauge.note(threads: threads.count)
   }
 
@@ -54,6 +57,9 @@ final class DecoderSuccession {
     load.note(current.workingTime, at: .now)
     gauge.note(share: load.share)
   }
+
+  /// Takes the parameter sets that came before the first access unit, of the first decoder's codec.
+  func take(parameterSets units: [ByteBuffer]) { current.take(parameterSets: units) }
 
   /// Outputs every remaining picture; decoding restarts at a random-access point.
   func flush() {
@@ -109,8 +115,8 @@ final class DecoderSuccession {
     for codec: VideoCodec, _ threads: ThreadUse
   ) throws(DecoderError) -> PictureDecoder {
     try PictureDecoder(
-      codec: codec, configuration: configuration, threads: threads, onFrame: onFrame,
-      onFailure: onFailure)
+      codec: codec, configuration: configuration, threads: threads, memory: memory,
+      onFrame: onFrame, onFailure: onFailure)
   }
 }
 

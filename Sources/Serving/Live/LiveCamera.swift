@@ -1,4 +1,5 @@
 import BlockingIO
+import Decode
 public import Defragment
 import NIOCore
 import Synchronization
@@ -20,6 +21,7 @@ public final class LiveCamera: Sendable {
 
   private struct State: Sendable {
     var source: String
+    var box: DecoderBox?
     var stream = BrowserStream()
     var group = PictureGroup()
     /// Bytes of the group while nobody watches.
@@ -40,17 +42,23 @@ public final class LiveCamera: Sendable {
   static let mostEvents = 200
 
   init(
-    name: String, number: UInt16, source: String,
+    name: String, number: UInt16, source: String, box: DecoderBox?,
     tell: @escaping @Sendable (UInt16, LiveEvent) -> Void
   ) {
     (self.name, self.number, self.tell) = (name, number, tell)
-    state = Mutex(State(source: source))
+    state = Mutex(State(source: source, box: box))
   }
 
   /// The source, without a password.
   var source: String {
     get { state.withLock(\.source) }
     set { state.withLock { $0.source = newValue } }
+  }
+
+  /// Where its pictures are decoded.
+  var box: DecoderBox? {
+    get { state.withLock(\.box) }
+    set { state.withLock { $0.box = newValue } }
   }
 
   /// Keeps no more than so many bytes of pictures while nobody watches.
@@ -158,7 +166,7 @@ public final class LiveCamera: Sendable {
   private func openFeed() {
     state.withLock { state in
       guard state.wantsJPEG, state.feed == nil, let first = state.group.units.first else { return }
-      state.feed = JPEGFeed(state.group, codec: first.sent.codec) { [weak self] in
+      state.feed = JPEGFeed(state.group, codec: first.sent.codec, box: state.box) { [weak self] in
         self?.deliver($0)
       }
     }

@@ -29,22 +29,23 @@ final class JPEGFeed: Sendable {
 
   /// Begins with `group`; `deliver` gets each picture, on the decoder's thread.
   init(
-    _ group: PictureGroup, codec: VideoCodec, deliver: @escaping @Sendable (JPEGPicture) -> Void
+    _ group: PictureGroup, codec: VideoCodec, box: DecoderBox?,
+    deliver: @escaping @Sendable (JPEGPicture) -> Void
   ) {
     queue.async { [self] in
-      let decoder = try? Self.decoder(of: codec, deliver)
+      let decoder = try? Self.decoder(of: codec, in: box, deliver)
       state.withLock { $0.decoder = decoder }
       for unit in group.units { decode(unit) }
     }
   }
 
   private static func decoder(
-    of codec: VideoCodec, _ deliver: @escaping @Sendable (JPEGPicture) -> Void
+    of codec: VideoCodec, in box: DecoderBox?, _ deliver: @escaping @Sendable (JPEGPicture) -> Void
   ) throws(DecoderError) -> VideoDecoder {
     let due = Mutex<Instant?>(nil)
     let encoder = Mutex(JPEGEncoder(size: nil))
     return try VideoDecoder(
-      codec: codec, configuration: Snapshot.configuration,
+      codec: codec, configuration: Snapshot.configuration(in: box),
       onFrame: { frame in
         let now = frame.lastArrival
         let isDue = due.withLock { due in

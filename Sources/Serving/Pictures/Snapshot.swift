@@ -25,7 +25,7 @@ enum Snapshot {
   /// The last frame of `group` for who asks for it, if its last packet came `greatestAge` seconds
   /// ago at most.
   static func answer(
-    of group: PictureGroup, notOlderThan greatestAge: Double
+    of group: PictureGroup, in box: DecoderBox?, notOlderThan greatestAge: Double
   ) async -> Answer {
     func age(at time: Instant?) -> Double {
       time.map { $0.duration(to: .now) / .seconds(1) } ?? .infinity
@@ -36,7 +36,7 @@ enum Snapshot {
         "the newest picture is \(age(at: newest).formatted(digits: 1)) s old")
     }
     do throws(Failure) {
-      let picture = try await last(of: group)
+      let picture = try await last(of: group, in: box)
       var headers = [
         (name: "X-Picture-Age", value: age(at: picture.lastArrival).formatted(digits: 3))
       ]
@@ -46,30 +46,39 @@ enum Snapshot {
   }
 
   /// The last frame of `group`.
-  static func last(of group: PictureGroup) async throws(Failure) -> JPEGPicture {
+  static func last(
+    of group: PictureGroup, in box: DecoderBox?
+  ) async throws(Failure) -> JPEGPicture {
     guard let first = group.units.first else { throw .noPicture }
     let newest = Mutex<RawFrame?>(nil)
+    let failure = Mutex<String?>(nil)
     let decoder: VideoDecoder
     do {
       decoder = try VideoDecoder(
-        codec: first.sent.codec, configuration: configuration,
-        onFrame: { frame in newest.withLock { $0 = frame } }, onFailure: { _ in })
+        codec: first.sent.codec, configuration: configuration(in: box),
+        onFrame: { frame in newest.withLock { $0 = frame } }, onFailure: { _ in },
+        onEvent: { event in
+          if case .failed(let error) = event { failure.withLock { $0 = "\(error)" } }
+        })
     } catch { throw .notDecoded("\(error)") }
     for unit in group.units { _ = decoder.submit(unit.unit) }
     await decoder.flush()
     await decoder.close()
-    guard let frame = newest.withLock({ $0 }) else { throw .noPicture }
+    guard let frame = newest.withLock({ $0 }) else {
+      throw failure.withLock { $0 }.map { .notDecoded($0) } ?? .noPicture
+    }
     do {
       return try JPEGPicture(frame, encodedBy: JPEGEncoder(size: nil))
     } catch { throw .notDecoded("\(error)") }
   }
 
   /// That of all decoders for the page: others have the processors first.
-  static var configuration: VideoDecoder.Configuration {
+  static func configuration(in box: DecoderBox?) -> VideoDecoder.Configuration {
     var configuration = VideoDecoder.Configuration()
     configuration.queueLimits = QueueLimits(
       count: 2 * PictureGroup.limits.count, bytes: 2 * PictureGroup.limits.bytes)
     configuration.threads = .count(1)
+    configuration.box = box
     return configuration
   }
 }

@@ -22,16 +22,20 @@ final class Collector: Sendable {
     events.compactMap { if case .failure(let failure) = $0 { failure } else { nil } }
   }
 
+  private let boxStore = Mutex<[DecoderBoxEvent]>([])
+
+  /// What happened to the decoder's box.
+  var boxEvents: [DecoderBoxEvent] { boxStore.withLock { $0 } }
+
   func append(_ event: Event) { store.withLock { $0.append(event) } }
 
   func decoder(
     for codec: VideoCodec, configuration: VideoDecoder.Configuration = .init()
   ) throws -> VideoDecoder {
-    try VideoDecoder(codec: codec, configuration: configuration) { frame in
-      self.append(.frame(frame))
-    } onFailure: { failure in
-      self.append(.failure(failure))
-    }
+    try VideoDecoder(
+      codec: codec, configuration: configuration, onFrame: { self.append(.frame($0)) },
+      onFailure: { self.append(.failure($0)) },
+      onEvent: { event in self.boxStore.withLock { $0.append(event) } })
   }
 }
 

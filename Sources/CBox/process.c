@@ -1,0 +1,73 @@
+#define _GNU_SOURCE
+#include "CBox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int spawn(const char *executable, const char *argument, int theirs, int *process) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  int error = posix_spawn_file_actions_init(&actions);
+  if (error) return error;
+  error = posix_spawnattr_init(&attributes);
+  if (error) {
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+  }
+  // Nothing that it writes reaches a terminal, and none of this process's descriptors reaches it.
+  if (!error) error = posix_spawn_file_actions_adddup2(&actions, theirs, BOX_SOCKET);
+  for (int number = 0; !error && number < 3; number++)
+    error = posix_spawn_file_actions_addopen(&actions, number, "/dev/null", O_RDWR, 0);
+  if (!error) error = posix_spawn_file_actions_addclosefrom_np(&actions, BOX_SOCKET + 1);
+  // Ctrl-C in a terminal is for this process, which still wants the last pictures.
+  short flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID;
+  if (!error) error = posix_spawnattr_setflags(&attributes, flags);
+  sigset_t all, none;
+  sigfillset(&all);
+  sigemptyset(&none);
+  if (!error) error = posix_spawnattr_setsigdefault(&attributes, &all);
+  if (!error) error = posix_spawnattr_setsigmask(&attributes, &none);
+  // The environment may hold passwords.
+  char *libraries = NULL, *environment[3] = {"SWIFT_BACKTRACE=enable=no"};
+  const char *folders = getenv("LD_LIBRARY_PATH");
+  if (folders) {
+    size_t room = strlen("LD_LIBRARY_PATH=") + strlen(folders) + 1;
+    libraries = malloc(room);
+    if (libraries) {
+      strcpy(libraries, "LD_LIBRARY_PATH=");
+      strcat(libraries, folders);
+      environment[1] = libraries;
+    }
+  }
+  char *arguments[] = {"rtp-recv", (char *)argument, NULL};
+  if (!error) error = posix_spawn(process, executable, &actions, &attributes, arguments, environment);
+  free(libraries);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  return error;
+}
+
+int box_start(const char *executable, const char *argument, int *process) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return -1;
+  int error = spawn(executable, argument, ends[1], process);
+  close(ends[1]);
+  if (!error) return ends[0];
+  close(ends[0]);
+  errno = error;
+  return -1;
+}
+
+int box_end(int process) {
+  kill(process, SIGKILL);
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {}
+  return status;
+}

@@ -1,0 +1,2 @@
+// libseccomp, which CBox calls.
+#include <seccomp.h>

@@ -1,0 +1,73 @@
+import BlockingIO
+import CBox
+import Glibc
+import NIOCore
+import RTPWire
+
+/// One end of the socket between this process and that of a decoder.
+///
+/// It is used by one thread at a time.
+@safe final class BoxChannel: @unchecked Sendable {
+  /// Bytes of the longest message: what is longer lies in shared memory.
+  static let longest = 16 << 10
+
+  private let descriptor: Int32
+  /// Whether a message waits for room.
+  private let waits: Bool
+  private let room = UnsafeMutableRawBufferPointer.allocate(byteCount: longest, alignment: 8)
+
+  /// Takes over `descriptor`.
+  ///
+  /// A decoder waits while frames are taken. The other side need not: its requests are few, so that
+  /// a full socket means that nobody reads.
+  init(_ descriptor: Int32, waits: Bool) {
+    self.descriptor = descriptor
+    self.waits = waits
+  }
+
+  deinit {
+    close(descriptor)
+    unsafe room.deallocate()
+  }
+
+  /// Sends `message`, with memory unless its descriptor is -1.
+  ///
+  /// - Throws: ``BoxFault/ended`` if nobody is there, ``BoxFault/breach(_:)`` if nobody reads.
+  func send(_ message: ByteBuffer, with memory: Int32 = -1) throws(BoxFault) {
+    let result = unsafe message.withUnsafeReadableBytes { bytes in
+      unsafe box_send(descriptor, bytes.baseAddress, bytes.count, memory, waits ? 1 : 0)
+    }
+    guard result != 0 else { return }
+    switch errno {
+    case EPIPE, ECONNRESET: throw .ended
+    default: throw .breach("it does not read")
+    }
+  }
+
+  /// Waits for a message, without end if `limit` is `nil`.
+  ///
+  /// - Returns: the message, and the descriptor of the memory that came along, which is the
+  ///   caller's from then on; -1 if none did.
+  /// - Throws: ``BoxFault/ended``, ``BoxFault/silent``, or ``BoxFault/breach(_:)``.
+  func receive(within limit: Duration?) throws(BoxFault) -> (message: ByteBuffer, memory: Int32) {
+    let end = limit.map { Instant.now.advanced(by: $0) }
+    while true {
+      let milliseconds = end.map { max(0, (Instant.now.nanoseconds(to: $0) + 999_999) / 1_000_000) }
+      var memory: Int32 = -1
+      let count = unsafe box_receive(
+        descriptor, room.baseAddress, room.count, &memory,
+        milliseconds.map { Int32(clamping: $0) } ?? -1)
+      if count > 0 {
+        return unsafe (ByteBuffer(bytes: UnsafeRawBufferPointer(rebasing: room[..<count])), memory)
+      }
+      if memory >= 0 { close(memory) }
+      guard count < 0 else { throw .ended }
+      switch errno {
+      case EINTR: continue
+      case ETIMEDOUT: throw .silent
+      case EMSGSIZE: throw .breach("a message is too long")
+      default: throw .ended
+      }
+    }
+  }
+}

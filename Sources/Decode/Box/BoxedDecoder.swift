@@ -1,0 +1,231 @@
+import Bitstream
+import BlockingIO
+import Defragment
+import Glibc
+import NIOCore
+import RTPWire
+
+/// Decodes in a process of its own (``DecoderBox``), which is replaced when it fails; used by one
+/// thread.
+///
+/// While it starts, this thread waits, and access units wait before it. Those that a process had
+/// when it failed are lost, and so is what comes up to the next key picture.
+final class BoxedDecoder: UnitDecoding {
+  /// The access units that a process may keep: more than libavcodec's threads and the order of
+  /// output can.
+  private static let mostInside = 128
+
+  private let box: DecoderBox
+  private let configuration: VideoDecoder.Configuration
+  private let gauge: DecoderGauge
+  private let onFrame: @Sendable (RawFrame) -> Void
+  private let onFailure: @Sendable (DecodeFailure) -> Void
+  private let onEvent: @Sendable (DecoderBoxEvent) -> Void
+  private let pool = FramePool()
+  private var codec: VideoCodec
+  private var sets = KnownParameterSets()
+  private var process: BoxProcess?
+  private var session: BoxSession?
+  private var pause: RestartPause
+  private var hasSaidWhatIsMissing = false
+  /// What decodes where there can be no other process.
+  private var substitute: DecoderSuccession?
+  private var isOver = false
+  private var number: Int64 = 0
+  /// What a process has that has no frame and no failure yet.
+  private var inside: [Int64: UnitRecord] = [:]
+
+  init(
+    codec: VideoCodec, configuration: VideoDecoder.Configuration, box: DecoderBox,
+    prepared: PreparedDecoderBox?, gauge: DecoderGauge,
+    onFrame: @escaping @Sendable (RawFrame) -> Void,
+    onFailure: @escaping @Sendable (DecodeFailure) -> Void,
+    onEvent: @escaping @Sendable (DecoderBoxEvent) -> Void
+  ) {
+    self.codec = codec
+    self.configuration = configuration
+    self.box = box
+    pause = RestartPause(least: box.restartPause)
+    self.gauge = gauge
+    self.onFrame = onFrame
+    self.onFailure = onFailure
+    self.onEvent = onEvent
+    process = prepared?.take()
+    if process != nil { pause.noteStart(at: .now) }
+  }
+
+  func decode(_ unit: AccessUnit) {
+    if unit.codec != codec {
+      codec = unit.codec
+      sets = KnownParameterSets()
+    }
+    // A process that died in between is replaced before it gets the unit.
+    for _ in 0..<2 {
+      guard let session = openSession() else { break }
+      do throws(BoxFault) {
+        try session.begin(unit, number: number + 1)
+      } catch {
+        lose(error)
+        continue
+      }
+      number += 1
+      inside[number] = UnitRecord(unit, condition: .intact)
+      sets.note(unit)
+      return takeReports(of: session)
+    }
+    sets.note(unit)
+    if let substitute { return substitute.decode(unit) }
+    fail(unit, .decoderLost)
+  }
+
+  func flush() {
+    if let substitute { return substitute.flush() }
+    guard let session else { return }
+    do throws(BoxFault) {
+      try session.beginFlush()
+    } catch { return lose(error) }
+    takeReports(of: session)
+  }
+
+  func close() {
+    if let substitute { return substitute.close() }
+    failAll(.closed)
+    process?.end()
+    (process, session) = (nil, nil)
+  }
+
+  func fail(_ unit: AccessUnit, _ reason: DecodeFailure.Reason) {
+    onFailure(UnitRecord(unit, condition: .damaged).failure(reason))
+  }
+
+  // MARK: - Reports
+
+  private func takeReports(of session: BoxSession) {
+    do throws(BoxFault) {
+      let (threads, permille) = try session.reports { report throws(BoxFault) in
+        try take(report, of: session)
+      }
+      gauge.note(threads: threads)
+      gauge.note(share: Double(permille) / 1000)
+      guard inside.count <= Self.mostInside else { throw .breach("it keeps what it was given") }
+    } catch { lose(error) }
+  }
+
+  private func take(_ report: BoxReport, of session: BoxSession) throws(BoxFault) {
+    switch report {
+    case .frame(let frame):
+      var record = try record(of: frame.units)
+      record.condition = frame.condition
+      record.damage = frame.damage
+      record.origin?.decodingTime = frame.decodingTime
+      let raw = try session.frame(frame, of: record)
+      pause.noteFrame()
+      onFrame(raw)
+    case .failure(let units, let reason):
+      let record = try record(of: units)
+      onFailure(record.failure(reason.reason(codec: codec)))
+    default: break
+    }
+  }
+
+  /// What is known of the access unit that is done, or of those of both its fields.
+  private func record(of units: ClosedRange<Int64>) throws(BoxFault) -> UnitRecord {
+    guard var record = inside.removeValue(forKey: units.lowerBound) else {
+      throw .breach("a frame belongs to nothing that was given")
+    }
+    guard units.count > 1 else { return record }
+    guard let second = inside.removeValue(forKey: units.upperBound) else {
+      throw .breach("a field belongs to nothing that was given")
+    }
+    record.complete(with: second)
+    return record
+  }
+
+  // MARK: - Processes
+
+  /// What decodes, which is started and opened if need be; `nil` if nothing can for now.
+  private func openSession() -> BoxSession? {
+    if let session { return session }
+    guard !isOver, substitute == nil else { return nil }
+    do throws(BoxFault) {
+      guard let process = try startedProcess() else { return nil }
+      let opened = try BoxSession(
+        in: process, of: box, codec: codec, configuration: configuration, pool: pool
+      ) { walls throws(BoxFault) in try check(walls) }
+      try opened.take(parameterSets: sets.units)
+      if !sets.units.isEmpty { _ = try opened.reports { _ throws(BoxFault) in } }
+      session = opened
+      return opened
+    } catch {
+      failedToStart(error)
+      return nil
+    }
+  }
+
+  private func startedProcess() throws(BoxFault) -> BoxProcess? {
+    if let process { return process }
+    guard pause.isOver(at: .now) else { return nil }
+    pause.noteStart(at: .now)
+    process = try BoxProcess(box.executable)
+    return process
+  }
+
+  private func check(_ walls: BoxWalls) throws(BoxFault) {
+    guard let missing = walls.missing else { return }
+    if box.isRequired { throw .refused(.noBox(reason: "this system has no \(missing)")) }
+    if !hasSaidWhatIsMissing { onEvent(.incomplete(missing: missing)) }
+    hasSaidWhatIsMissing = true
+  }
+
+  private func failedToStart(_ fault: BoxFault) {
+    let status = process?.end() ?? 0
+    process = nil
+    // Whoever has decoded in a box does not go on without one.
+    guard number == 0 else {
+      pause.noteLoss()
+      return onEvent(.lost(cause: fault.words(status: status)))
+    }
+    switch fault {
+    case .refused(let error):
+      if case .noBox(let reason) = error, !box.isRequired { return substitute(reason) }
+      isOver = true
+      onEvent(.failed(error))
+    default:
+      let words = fault.words(status: status)
+      guard box.isRequired else { return substitute("the decoder's process: \(words)") }
+      isOver = true
+      onEvent(.failed(.noBox(reason: "the decoder's process: \(words)")))
+    }
+  }
+
+  /// Decodes in this process from now on.
+  private func substitute(_ reason: String) {
+    do throws(DecoderError) {
+      try FFmpegLibraries.loadDecoding()
+      substitute = try DecoderSuccession(
+        codec: codec, configuration: configuration, gauge: gauge, onFrame: onFrame,
+        onFailure: onFailure)
+      onEvent(.absent(reason: reason))
+    } catch {
+      isOver = true
+      onEvent(.failed(error))
+    }
+  }
+
+  /// Ends the process, and what it had is lost.
+  ///
+  /// Another one starts at once unless the last ones came to nothing.
+  private func lose(_ fault: BoxFault) {
+    let status = process?.end() ?? 0
+    (process, session) = (nil, nil)
+    pause.noteLoss()
+    failAll(.decoderLost)
+    onEvent(.lost(cause: fault.words(status: status)))
+    process = (try? startedProcess()) ?? nil
+  }
+
+  private func failAll(_ reason: DecodeFailure.Reason) {
+    for (_, record) in inside.sorted(by: { $0.key < $1.key }) { onFailure(record.failure(reason)) }
+    inside = [:]
+  }
+}

@@ -1,0 +1,96 @@
+import Decode
+import Defragment
+import Foundation
+import RTPWire
+import TestSupport
+import Testing
+
+/// A decoder's process in which somebody else is: nothing that it says is believed.
+@Suite(.serialized) struct BoxHostilityTests {
+  /// A program that misbehaves in the way that `deed` names.
+  private func box(_ deed: String, in folder: TemporaryFolder) throws -> DecoderBox {
+    let source = try #require(Bundle.module.resourceURL)
+      .appendingPathComponent("Decoders/hostile.py")
+    try Data(contentsOf: source).write(to: folder.url("hostile.py"))
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o755], ofItemAtPath: folder("hostile.py"))
+    try FileManager.default.createSymbolicLink(
+      atPath: folder(deed), withDestinationPath: folder("hostile.py"))
+    var box = DecoderBox(executable: folder(deed), isRequired: true)
+    box.restartPause = .milliseconds(1)
+    box.patience = .milliseconds(500)
+    box.longestWork = .milliseconds(1500)
+    box.pictureMemory = 8 << 20
+    return box
+  }
+
+  private func decoded(_ deed: String, units count: Int = 3) async throws -> Collector {
+    let folder = try TemporaryFolder()
+    let clip = Clip(name: "hostile", width: 64, height: 48, frames: count)
+    let units = clip.accessUnits(of: try clip.encoded())
+    let collector = try await BoxTests.decoded(
+      units, BoxTests.configuration(try box(deed, in: folder)))
+    // Whatever it said, each access unit has come to one end.
+    let ends = collector.frames.map(\.time.ticks) + collector.failures.map(\.time.ticks)
+    #expect(ends.sorted() == units.map(\.time.ticks))
+    return collector
+  }
+
+  @Test("the process of these tests can tell the truth")
+  func honest() async throws {
+    let collector = try await decoded("honest")
+    #expect(collector.boxEvents == [])
+    #expect(collector.frames.count == 3)
+    #expect(collector.frames.allSatisfy { $0.width == 64 && $0.packed.allSatisfy { $0 == 0 } })
+  }
+
+  static let deeds: KeyValuePairs = [
+    "silent": "in time", "leaving": "status 7", "unknown-report": "unknown", "short": "too short",
+    "long": "too long", "very-long": "too long", "ready-again": "wrong time",
+    "other-unit": "nothing that was given", "backwards": "no order",
+    "other-field": "nothing that was given", "no-memory": "no memory",
+    "dropped-memory": "no memory", "foreign-drop": "does not have", "beyond": "beyond",
+    "at-the-end": "beyond", "far": "beyond", "negative": "out of range", "narrow": "beyond",
+    "wide": "beyond", "huge": "size", "empty": "size", "odd-samples": "beyond",
+    "few-planes": "samples", "many-planes": "samples", "unknown-format": "samples",
+    "packed-format": "samples", "unknown-colour": "out of range", "unknown-condition": "unknown",
+    "descriptor": "descriptor", "greedy": "in time", "busy": "in time",
+  ]
+
+  @Test("it is ended for any lie, and another one takes its place", arguments: deeds.map(\.key))
+  func lies(_ deed: String) async throws {
+    let words = try #require(Self.deeds.first { $0.key == deed }?.value)
+    let collector = try await decoded(deed)
+    #expect(collector.frames.isEmpty)
+    guard case .lost(let cause)? = collector.boxEvents.first else {
+      Issue.record("\(collector.boxEvents)")
+      return
+    }
+    #expect(cause.contains(words), "\(cause)")
+    #expect(BoxChildren.all(isEnded: true) == [])
+  }
+
+  @Test("a frame that comes twice comes once")
+  func twice() async throws {
+    let collector = try await decoded("twice")
+    #expect(!collector.frames.isEmpty)
+    #expect(!collector.boxEvents.isEmpty)
+  }
+
+  @Test("it may keep what it was given, but not all of it")
+  func keeping() async throws {
+    let collector = try await decoded("keeping", units: 200)
+    #expect(collector.frames.isEmpty)
+    #expect(
+      collector.boxEvents == [.lost(cause: "it broke the protocol: it keeps what it was given")])
+  }
+
+  @Test("whatever it says, nothing breaks", arguments: fuzzSeeds)
+  func anything(_ seed: UInt64) async throws {
+    let before = BoxChildren.openDescriptors
+    let collector = try await decoded("random-\(seed)", units: 12)
+    for frame in collector.frames { _ = frame.packed }
+    #expect(BoxChildren.all(isEnded: true) == [])
+    #expect(BoxChildren.openDescriptors <= before + 1)
+  }
+}
