@@ -269,6 +269,12 @@ public final class ClusterMember: Sendable {
         if known.ending.remove(camera) == nil { handle(.end(name: camera, ended: {})) }
       }
     }
+    announce(known, buckets)
+  }
+
+  /// Says what this machine carries.
+  private func announce(_ known: Knowledge, _ buckets: Buckets) {
+    guard known.plan.counts(at: .now) else { return }
     buckets.leases.put(Self.memberPrefix + identity, "\(capacity) \(known.plan.held.count)")
   }
 
@@ -310,9 +316,7 @@ public final class ClusterMember: Sendable {
       buckets.leases.delete(Self.leasePrefix + camera)
       known.plan.noteNoLease(of: camera)
     }
-    if !ended.isEmpty {
-      buckets.leases.put(Self.memberPrefix + identity, "\(capacity) \(known.plan.held.count)")
-    }
+    if !ended.isEmpty { announce(known, buckets) }
   }
 
   private func putRows(_ buckets: Buckets, _ known: Knowledge) {

@@ -143,6 +143,10 @@ final class JetStreamReceiver: PacketReceiver {
       let described = session.media.map(\.description).filter {
         [.video, .audio].contains($0.kind)
       }
+      guard !described.isEmpty else {
+        counters[.malformed] += 1
+        return
+      }
       guard let media else {
         self.media = described
         return sink.describe(described)

@@ -74,6 +74,10 @@ struct LeasePlan: Sendable {
     return lease.holder
   }
 
+  /// Whether others are to count on this machine: one that may not take anything yet would keep them
+  /// from it, and have them give up what nobody takes.
+  func counts(at now: Instant) -> Bool { now >= graceEnd || !held.isEmpty }
+
   /// What to do now.
   mutating func actions(at now: Instant) -> [Action] {
     members = members.filter { isFresh($0.value.seen, at: now) }

@@ -56,7 +56,7 @@ struct LeasePlanTests {
       }
       for (camera, lease) in leases { plan.noteLease(of: camera, by: lease.holder, at: now) }
       for camera in cameras where leases[camera] == nil { plan.noteNoLease(of: camera) }
-      for (other, its) in plans {
+      for (other, its) in plans where its.counts(at: now) {
         plan.note(other, capacity: its.capacity, held: its.held.count, at: now)
       }
       for action in plan.actions(at: now) {
