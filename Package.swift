@@ -14,6 +14,7 @@ let package = Package(
     .library(name: "Outputs", targets: ["Outputs"]),
     .library(name: "Transports", targets: ["Transports"]),
     .library(name: "Receiver", targets: ["Receiver"]),
+    .library(name: "JetStream", targets: ["JetStream"]),
     .library(name: "Serving", targets: ["Serving"]),
     .library(name: "Telemetry", targets: ["Telemetry"]),
     .library(name: "CommandLineTool", targets: ["CommandLineTool"]),
@@ -128,6 +129,15 @@ let package = Package(
         .product(name: "CoreMetrics", package: "swift-metrics"),
       ]
     ),
+    .systemLibrary(name: "CNATS", pkgConfig: "libnats", providers: [.apt(["libnats-dev"])]),
+    // Cameras in NATS: an output, a transport, and the leases of a cluster.
+    .target(
+      name: "JetStream",
+      dependencies: [
+        "RTPWire", "BlockingIO", "Bitstream", "Defragment", "Outputs", "Transports", "CNATS",
+        .product(name: "NIOCore", package: "swift-nio"),
+      ]
+    ),
     // For authors of transports: checks every clause of the contract from a test.
     .target(
       name: "TransportConformance",
@@ -154,7 +164,7 @@ let package = Package(
       name: "CommandLineTool",
       dependencies: [
         "RTPWire", "BlockingIO", "CLinux", "RTPProcessor", "Bitstream", "Defragment", "Reception",
-        "Decode", "Outputs", "Transports", "Receiver", "Serving", "Telemetry",
+        "Decode", "Outputs", "Transports", "JetStream", "Receiver", "Serving", "Telemetry",
         .product(name: "CoreMetrics", package: "swift-metrics"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -224,7 +234,7 @@ let package = Package(
     .testTarget(
       name: "TransportConformanceTests",
       dependencies: [
-        "TransportConformance", "Transports", "RTPWire", "TestSupport",
+        "TransportConformance", "Transports", "JetStream", "RTPWire", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]
@@ -243,6 +253,14 @@ let package = Package(
         "Bitstream", "Defragment", "RTPProcessor", "RTPWire", "RTPSend", "Impairment",
         "TestSupport",
         .product(name: "CoreMetrics", package: "swift-metrics"),
+      ]
+    ),
+    .testTarget(
+      name: "JetStreamTests",
+      dependencies: [
+        "JetStream", "Transports", "Outputs", "Bitstream", "Defragment", "RTPWire", "TestSupport",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
       ]
     ),
     .testTarget(name: "CommandLineToolTests", dependencies: ["CommandLineTool", "Telemetry"]),

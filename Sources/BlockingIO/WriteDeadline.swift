@@ -13,6 +13,7 @@ package final class WriteDeadline: Sendable {
   }
 
   private let time: Mutex<Instant?>
+  private let call = Mutex<(@Sendable (Instant) -> Void)?>(nil)
   /// `nil` if the time never changes.
   private let waker: Result<Waker, WriteFailure>?
 
@@ -33,9 +34,20 @@ package final class WriteDeadline: Sendable {
 
   package var isPast: Bool { instant.map { Instant.now >= $0 } ?? false }
 
+  /// Calls `body` with each time that is set, and at once if there is one, for waits that it does
+  /// not end by itself.
+  package func whenSet(_ body: @escaping @Sendable (Instant) -> Void) {
+    call.withLock { $0 = body }
+    if let instant { body(instant) }
+  }
+
   /// Sets the time, unless an earlier one is set.
   package func set(_ instant: Instant) {
-    time.withLock { $0 = min($0 ?? instant, instant) }
+    let earliest = time.withLock { time in
+      time = min(time ?? instant, instant)
+      return time ?? instant
+    }
+    call.withLock(\.self)?(earliest)
     if case .success(let waker) = waker { waker.wake() }
   }
 

@@ -1,6 +1,7 @@
 import CLinux
 import Decode
 public import Defragment
+import JetStream
 public import Outputs
 import Receiver
 public import Transports
@@ -17,11 +18,11 @@ public import Transports
 /// ```
 public struct CommandLineTool: Sendable {
   /// The transports that a SOURCE can name.
-  public var transports = TransportCatalogue.standard
+  public var transports = TransportCatalogue(TransportCatalogue.standard.kinds + [.jetStream])
   /// The payload formats that are known.
   public var formats = FormatCatalogue.standard
   /// The output formats that can be named.
-  public var outputs = OutputCatalogue.standard
+  public var outputs = OutputCatalogue(OutputCatalogue.standard.formats + OutputFormat.jetStream)
 
   /// The tool that reads the command line of this process.
   @TaskLocal static var current = CommandLineTool()

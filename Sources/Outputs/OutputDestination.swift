@@ -2,8 +2,9 @@ public import RTPWire
 
 /// Where the items of one output go: files and pipes, or something that the output makes itself.
 ///
-/// All calls come from the output's thread, in this order: ``open(whenReaderIsLate:)``, any number
-/// of ``write(_:)``, ``finish()`` unless something failed, ``close()``.
+/// All calls come from the output's thread, in this order: ``begin(reporting:)``,
+/// ``open(whenReaderIsLate:)``, any number of ``write(_:)``, ``finish()`` unless something failed,
+/// ``close()``.
 public protocol OutputDestination: AnyObject {
   /// What has been done so far.
   var progress: OutputProgress { get }
@@ -20,6 +21,12 @@ public protocol OutputDestination: AnyObject {
 
   /// The most items that it is given at once, unless they are frames.
   var largestBatch: Int { get }
+
+  /// Says where to report a change of ``progress`` that comes while nothing is being written; on
+  /// the output's thread.
+  ///
+  /// By default, nothing is reported.
+  func begin(reporting report: @escaping (OutputProgress) -> Void)
 
   /// Makes ready to write.
   ///
@@ -41,6 +48,8 @@ public protocol OutputDestination: AnyObject {
 }
 
 extension OutputDestination {
+  public func begin(reporting report: @escaping (OutputProgress) -> Void) {}
+
   public var isFile: Bool { false }
 
   public var isComplete: Bool { false }

@@ -29,6 +29,7 @@ final class OutputWorker {
   /// Writes until the queue is closed and empty, the deadline has passed, the output is complete,
   /// or something fails.
   func run(onError: (any OutputFault) -> Void, onCompletion: () -> Void) {
+    destination.begin { [unowned self] in report($0) }
     do {
       try open()
       try writeAll()

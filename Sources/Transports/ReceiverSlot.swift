@@ -1,15 +1,15 @@
-internal import NIOCore
+package import NIOCore
 
 /// What receives packets for a transport, on its event loop.
-protocol PacketReceiver: AnyObject, SendableMetatype {
+package protocol PacketReceiver: AnyObject, SendableMetatype {
   var counters: TransportCounters { get }
   func holdReading(_ isHeld: Bool)
   func close()
 }
 
 /// Holds a transport's only receiver, which is opened once or closed before that.
-struct ReceiverSlot<Held: PacketReceiver>: Sendable {
-  let eventLoop: any EventLoop
+package struct ReceiverSlot<Held: PacketReceiver>: Sendable {
+  package let eventLoop: any EventLoop
   private let state: NIOLoopBoundBox<State>
 
   private enum State {
@@ -18,7 +18,7 @@ struct ReceiverSlot<Held: PacketReceiver>: Sendable {
     case closed
   }
 
-  init(on eventLoop: any EventLoop) {
+  package init(on eventLoop: any EventLoop) {
     self.eventLoop = eventLoop
     state = .makeBoxSendingValue(.idle, eventLoop: eventLoop)
   }
@@ -26,7 +26,7 @@ struct ReceiverSlot<Held: PacketReceiver>: Sendable {
   /// Makes and starts the receiver, both on the event loop.
   ///
   /// The future fails with ``TransportError`` if the transport was opened or closed before.
-  func open(
+  package func open(
     _ make: @escaping @Sendable () -> Held,
     begin: @escaping @Sendable (Held) -> EventLoopFuture<Void>
   ) -> EventLoopFuture<Void> {
@@ -43,26 +43,28 @@ struct ReceiverSlot<Held: PacketReceiver>: Sendable {
   }
 
   /// Runs `body` with the receiver, if any: at once on the event loop, otherwise soon.
-  func withReceiver(_ body: @escaping @Sendable (Held) -> Void) {
+  package func withReceiver(_ body: @escaping @Sendable (Held) -> Void) {
     onLoop { state in
       if case .opened(let receiver) = state.value { body(receiver) }
     }
   }
 
   /// Reads from the receiver; `nil` if there is none, or its event loop is gone.
-  func read<Value: Sendable>(_ body: @escaping @Sendable (Held) -> Value?) async -> Value? {
+  package func read<Value: Sendable>(_ body: @escaping @Sendable (Held) -> Value?) async -> Value? {
     let value = try? await eventLoop.submit { [state] () -> Value? in
       if case .opened(let receiver) = state.value { body(receiver) } else { nil }
     }.get()
     return value ?? nil
   }
 
-  func counters() async -> TransportCounters { await read(\.counters) ?? TransportCounters() }
+  package func counters() async -> TransportCounters {
+    await read(\.counters) ?? TransportCounters()
+  }
 
-  func holdReading(_ isHeld: Bool) { withReceiver { $0.holdReading(isHeld) } }
+  package func holdReading(_ isHeld: Bool) { withReceiver { $0.holdReading(isHeld) } }
 
   /// Closes the receiver, or prevents it from opening.
-  func close() {
+  package func close() {
     onLoop { state in
       switch state.value {
       case .idle: state.value = .closed

@@ -72,7 +72,7 @@ struct RecipeTests {
     }
     // There is no screen here, and watching would not end.
     script.replace("| ffplay -", with: "--frames 30 | ffmpeg -v error -i - -f null -")
-    for port in Set(script.matches(of: #/:(5\d\d\d|8080|8554|9800)\b/#).map { String($0.1) }) {
+    for port in Set(script.matches(of: #/:(5\d\d\d|4222|8080|8554|9800)\b/#).map { String($0.1) }) {
       let free = try port.hasPrefix("5") ? FreePort.udpPair() : FreePort.tcp()
       script.replace(":\(port)", with: ":\(free)")
     }

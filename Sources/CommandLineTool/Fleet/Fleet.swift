@@ -1,4 +1,5 @@
 import Glibc
+import JetStream
 import NIOCore
 import NIOPosix
 import RTPWire
@@ -15,14 +16,20 @@ actor Fleet {
     case inquiry
     case cameraEnded
     case reloaded
+    case cluster(ClusterMember.Event)
   }
 
   typealias Events = (stream: AsyncStream<Event>, continuation: AsyncStream<Event>.Continuation)
 
-  private let path: String
+  /// `nil` where the cluster alone says which cameras there are.
+  private let path: String?
   /// Those that have ended by themselves too: only a change begins them anew.
   private var cameras: [FleetCamera] = []
-  private let first: FleetPlan
+  private let first: FleetPlan?
+  /// Which of the cameras are received here, where there are more machines.
+  private let cluster: FleetCluster?
+  /// What is being done about each camera of the cluster, by its name.
+  private var changes: [String: Task<Void, Never>] = [:]
   private let live = LivePage()
   private var page: (at: ListenAddress, Page)?
   private let metrics = MetricsPage()
@@ -33,6 +40,7 @@ actor Fleet {
   private let events: Events
   private var isReloading = false
   private var isStopping = false
+  private var clusterFailed = false
   /// Whether the file was to be read again while it was being followed.
   private var reloadsAgain = false
 
@@ -42,8 +50,12 @@ actor Fleet {
   /// How long outputs may take that are ended at once.
   private static let patience = Duration.seconds(2)
 
-  init(_ plan: FleetPlan, at path: String, events: Events, monitor: MonitorScreen? = nil) {
+  init(
+    _ plan: FleetPlan?, at path: String?, in cluster: FleetCluster? = nil, events: Events,
+    monitor: MonitorScreen? = nil
+  ) {
     self.monitor = monitor
+    self.cluster = cluster
     first = plan
     self.path = path
     self.events = events
@@ -64,17 +76,26 @@ actor Fleet {
     let telling = tellService()
     defer { telling?.cancel() }
     do throws(CannotWrite) {
-      try await serve(at: first.page)
+      try await serve(at: first?.page)
     } catch {
       StandardError.say(.error("\(error)"))
       return .outputFailed
     }
-    metrics.keep(first.cameras.map(\.name))
     monitor?.begin(refreshing: { await self.tellMonitor() }) {
       [continuation = events.continuation] in continuation.yield(.stop)
     }
     defer { monitor?.leave() }
-    begin(first.cameras)
+    if let cluster {
+      do {
+        try cluster.begin(with: first?.rows, telling: events.continuation)
+      } catch {
+        StandardError.say(.error("there is no thread for the cluster: \(error)"))
+        return .failed
+      }
+    } else {
+      metrics.keep((first?.cameras ?? []).map(\.name))
+      begin(first?.cameras ?? [])
+    }
     notice.send("READY=1")
     for await event in events.stream {
       switch event {
@@ -84,13 +105,16 @@ actor Fleet {
         if reloadsAgain { beginReload() }
       case .inquiry: for camera in cameras { camera.sayFigures() }
       case .cameraEnded: break
+      case .cluster(let event): follow(event)
       case .stop:
         monitor?.leave()
         beginEnd()
       case .stopAtOnce: await endAtOnce()
       }
-      let isOver = cameras.allSatisfy { $0.status != nil } && !isReloading
+      let isOver =
+        cameras.allSatisfy { $0.status != nil } && !isReloading && (cluster == nil || isStopping)
       if isOver {
+        await cluster?.member.leave()
         await page?.1.stop()
         return failure
       }
@@ -151,6 +175,7 @@ actor Fleet {
 
   /// What went wrong for good.
   private var failure: ExitStatus {
+    if clusterFailed { return .cannotOpen }
     let statuses = cameras.compactMap(\.status)
     // A camera that is down when the fleet is stopped is not a failure of the fleet.
     return statuses.first { isStopping ? [.usage, .outputFailed].contains($0) : $0 != .done }
@@ -159,6 +184,7 @@ actor Fleet {
 
   private func beginEnd() {
     isStopping = true
+    cluster?.member.stopTaking()
     notice.send("STOPPING=1")
     for camera in cameras { camera.stop() }
   }
@@ -193,6 +219,7 @@ actor Fleet {
 
   /// Follows the file: what did not change is not touched.
   private func reload() async {
+    guard let path else { return StandardError.say("there is no file to read again") }
     let plan: FleetPlan
     do {
       plan = try FleetPlan(at: path)
@@ -208,6 +235,11 @@ actor Fleet {
       StandardError.say(.error("\(error); everything stays as it was"))
       metrics.noteReload(isGood: false)
       return
+    }
+    if let cluster {
+      cluster.member.replaceRows(by: plan.rows)
+      metrics.noteReload(isGood: true)
+      return StandardError.say("read \(path) again: the cluster has \(plan.rows.count) cameras")
     }
     let kept = cameras.filter { camera in plan.cameras.contains { $0.isSame(as: camera.plan) } }
     let ending = cameras.filter { camera in !kept.contains { $0 === camera } }
@@ -226,6 +258,51 @@ actor Fleet {
     StandardError.say(
       "read \(path) again: \(kept.count) unchanged, \(replaced) changed, "
         + "\(beginning.count - replaced) new, \(ending.count - replaced) gone")
+  }
+
+  /// Does what the cluster wants; what it wants of one camera is done in its order.
+  private func follow(_ event: ClusterMember.Event) {
+    switch event {
+    case .remark(let words): StandardError.say(words)
+    case .failed(let error):
+      StandardError.say(.error("\(error); the cameras of the cluster are left to others"))
+      clusterFailed = true
+      beginEnd()
+    case .begin(let name, let row):
+      change(name) {
+        guard let camera = try? FleetCluster.camera(name, row, isShown: $0.page != nil) else {
+          return
+        }
+        await $0.replace(name, by: camera)
+      }
+    case .end(let name, let ended):
+      change(name) {
+        await $0.replace(name, by: nil)
+        ended()
+      }
+    }
+  }
+
+  private func change(_ name: String, _ body: @escaping @Sendable (isolated Fleet) async -> Void) {
+    let former = changes[name]
+    changes[name] = Task(executorPreference: CommandLineTool.tasks) {
+      await former?.value
+      await body(self)
+    }
+  }
+
+  /// Ends the camera of that name, if there is one, and begins `plan`, if there is any.
+  private func replace(_ name: String, by plan: FleetPlan.Camera?) async {
+    if let former = cameras.first(where: { $0.plan.name == name }) {
+      _ = await former.end()
+      cameras.removeAll { $0 === former }
+    }
+    guard !isStopping || plan == nil else { return }
+    let names = cameras.map(\.plan.name) + (plan == nil ? [] : [name])
+    metrics.keep(names)
+    watched = watched.filter { names.contains($0.key) }
+    if let plan { begin([plan]) }
+    live.keep(names)
   }
 
   /// Says again and again how many cameras are up, and that all event loops turn; `nil` where

@@ -1,4 +1,5 @@
 import ArgumentParser
+import JetStream
 
 /// `rtp-recv fleet`: many cameras in one process.
 struct FleetCommand: AsyncParsableCommand {
@@ -7,7 +8,7 @@ struct FleetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rtp-recv fleet",
     abstract: "Receives many cameras in one process, as a file says.",
-    usage: "rtp-recv fleet [--check] [--monitor] FILE",
+    usage: "rtp-recv fleet [--check] [--monitor] [--cluster URL [--capacity N]] FILE",
     discussion: """
       FILE is YAML. A key of a camera is a long option of rtp-recv without its dashes:
 
@@ -34,10 +35,33 @@ struct FleetCommand: AsyncParsableCommand {
       of it is right, cameras that changed begin anew, and the others lose no packet. If not, \
       everything stays as it is. Under systemd it says when it is ready and how many cameras are \
       up, and answers the watchdog.
+
+      With --cluster, any number of machines divide the cameras among themselves. Whoever has FILE \
+      says which cameras there are; the others need none. A machine that dies is followed by \
+      others within seconds, and a new one takes its share. While NATS is away, all go on with what \
+      they have.
       """)
 
   @Argument(help: ArgumentHelp("The file of the cameras.", valueName: "file"), completion: .file())
-  var file: String
+  var file: String?
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      Divide the cameras among all machines that name the same server of NATS, \
+      nats://HOST[:PORT][/NAME], or nats+tls:// with TLS. Logins are in the environment: NATS_CREDS, \
+      NATS_TOKEN, or NATS_USER and NATS_PASSWORD.
+      """, valueName: "url"))
+  var cluster: String?
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp(
+      """
+      How many cameras this machine carries in a cluster; by default 100 for each processor. Shares \
+      are in proportion to it.
+      """, valueName: "n"))
+  var capacity: Int?
 
   @Flag(help: "Only read FILE, and print what each camera is received with.")
   var check = false
@@ -53,25 +77,39 @@ struct FleetCommand: AsyncParsableCommand {
     guard !check || !monitor else {
       throw ValidationError("--monitor has no effect with --check, which receives nothing")
     }
+    guard file != nil || cluster != nil && !check else {
+      throw ValidationError("Missing expected argument '<file>'")
+    }
+    guard capacity == nil || cluster != nil else {
+      throw ValidationError("--capacity has no effect without --cluster")
+    }
+    guard (1...100_000).contains(capacity ?? 1) else {
+      throw ValidationError("--capacity must be 1 to 100000")
+    }
   }
 
   func run() async throws {
-    let monitor = try monitor ? MonitorScreen(forTerminalOf: CommandLineSecrets.path(file)) : nil
-    let path = CommandLineSecrets.path(file)
+    let path = file.map(CommandLineSecrets.path)
+    let monitor = try monitor ? MonitorScreen(forTerminalOf: path ?? cluster ?? "") : nil
     let events = AsyncStream.makeStream(of: Fleet.Event.self)
     // Before the file is read, which may take a while.
     let signals = check ? nil : Fleet.signals(to: events)
     defer { withExtendedLifetime(signals) {} }
-    let plan: FleetPlan
+    let plan: FleetPlan?
+    let members: FleetCluster?
     do {
-      plan = try FleetPlan(at: path)
+      plan = try path.map { path throws(FleetFile.Fault) in try FleetPlan(at: path) }
+      members = try cluster.map { url throws(JetStreamError) in
+        try FleetCluster(url, capacity: capacity)
+      }
     } catch {
       StandardError.say(.error("\(error)"))
       throw ExitStatus.usage.code
     }
-    for warning in plan.warnings { StandardError.say(.warning(warning)) }
-    if check { return print(plan.text) }
-    let status = await Fleet(plan, at: path, events: events, monitor: monitor).run()
+    for warning in plan?.warnings ?? [] { StandardError.say(.warning(warning)) }
+    if check { return print(plan?.text ?? "") }
+    let fleet = Fleet(plan, at: path, in: members, events: events, monitor: monitor)
+    let status = await fleet.run()
     if status != .done { throw status.code }
   }
 }

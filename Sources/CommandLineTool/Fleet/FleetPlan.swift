@@ -30,13 +30,19 @@ struct FleetPlan: Sendable {
   }
 
   let cameras: [Camera]
+  /// Each camera as a file of its own, by its name, as a cluster has it.
+  let rows: [String: String]
   /// Where the page of all cameras is served.
   let page: ListenAddress?
   let warnings: [String]
 
   /// Reads the file at `path`.
   init(at path: String) throws(FleetFile.Fault) {
-    let file = try FleetFile(at: path)
+    try self.init(FleetFile(at: path), path: path)
+  }
+
+  /// Checks what `file` says, which is called `path` in messages.
+  init(_ file: FleetFile, path: String, isShown: Bool = false) throws(FleetFile.Fault) {
     var cameras: [Camera] = []
     var warnings: [String] = []
     /// The cameras that write files, and what is read.
@@ -77,7 +83,8 @@ struct FleetPlan: Sendable {
       cameras.append(
         Camera(
           name: entry.name, secrets: secrets, command: command,
-          files: ((try? command.readPaths) ?? []).map(FileStamp.init), isShown: file.page != nil))
+          files: ((try? command.readPaths) ?? []).map(FileStamp.init),
+          isShown: isShown || file.page != nil))
     }
     if let (_, name) = writers.first(where: { read.contains($0.key) }) {
       throw FleetFile.Fault(
@@ -85,6 +92,7 @@ struct FleetPlan: Sendable {
         words: "camera '\(name)' would write over a file that the fleet reads")
     }
     self.cameras = cameras
+    rows = file.rows
     page = file.page
     self.warnings = warnings
   }

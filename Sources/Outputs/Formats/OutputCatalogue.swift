@@ -1,5 +1,5 @@
 import Bitstream
-import BlockingIO
+package import BlockingIO
 public import Decode
 import Defragment
 import RTPWire
@@ -103,6 +103,17 @@ public struct OutputFormat: Sendable {
     scheme: String, summary: String, inputs: Inputs, samples: Samples = .any,
     make: @escaping @Sendable (OutputLane.Configuration) -> any OutputDestination
   ) {
+    self.init(scheme: scheme, summary: summary, inputs: inputs, samples: samples) {
+      configuration, _ in make(configuration)
+    }
+  }
+
+  /// The same for one that waits for others, until the deadline at the latest.
+  package init(
+    scheme: String, summary: String, inputs: Inputs, samples: Samples = .any,
+    makeWithDeadline:
+      @escaping @Sendable (OutputLane.Configuration, WriteDeadline) -> any OutputDestination
+  ) {
     name = scheme
     otherEndings = []
     self.inputs = inputs
@@ -110,7 +121,7 @@ public struct OutputFormat: Sendable {
     self.scheme = scheme
     self.summary = summary
     isRecording = false
-    makeDestination = { configuration, _ in make(configuration) }
+    makeDestination = makeWithDeadline
   }
 }
 

@@ -1,0 +1,6 @@
+#ifndef CNATS_SHIMS_H
+#define CNATS_SHIMS_H
+
+#include <nats/nats.h>
+
+#endif

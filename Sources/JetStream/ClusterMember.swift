@@ -1,0 +1,350 @@
+public import BlockingIO
+import RTPWire
+
+/// A machine of a cluster: it holds leases of cameras in a bucket of JetStream.
+///
+/// The cameras are rows of another bucket. A lease runs out unless it is renewed, so whoever dies
+/// is followed by others. While the server is away nobody can get a lease, and everybody goes on
+/// with what it has; once the server is there again, those that had leases are first.
+public final class ClusterMember: Sendable {
+  /// What a machine is to do, in this order.
+  public enum Event: Sendable {
+    /// Receive a camera, as its row says; one that is received begins anew.
+    case begin(name: String, row: String)
+    /// Receive a camera no longer; `ended` is called once nothing more is received or written.
+    case end(name: String, ended: @Sendable () -> Void)
+    /// Something that people should know.
+    case remark(String)
+    /// There is no cluster to be in.
+    case failed(JetStreamError)
+  }
+
+  /// What the address may have after a question mark: nothing.
+  public static let addressKeys: Set<String> = []
+  /// What a cluster is called whose address has no name.
+  public static let usualName = "cameras"
+
+  private static let tick = Duration.milliseconds(250)
+  /// How long after the server refused something it is asked again.
+  private static let pause = Duration.seconds(1)
+
+  private let address: StreamAddress
+  private let login: NATSLogin
+  private let identity: String
+  private let capacity: Int
+  private let accepts: @Sendable (_ name: String, _ row: String) -> Bool
+  private let handle: @Sendable (Event) -> Void
+  private let state = State()
+  private let thread = Monitor<WorkerThread?>(nil)
+
+  /// What other threads say.
+  private final class State: NATSLink.Watcher {
+    struct Value {
+      var phase = NATSLink.Phase.away(since: .now)
+      /// Grows with each connection and whatever else makes the buckets be looked at anew.
+      var generation = 0
+      var ended: Set<String> = []
+      var rows: [String: String]?
+      var isStopping = false
+      var isReleasing = false
+    }
+
+    let monitor = Monitor(Value())
+
+    func linkChanged(_ phase: NATSLink.Phase) {
+      monitor.update { value in
+        if phase == .connected { value.generation += 1 }
+        value.phase = phase
+      }
+    }
+
+    func linkStumbled() { monitor.update { $0.generation += 1 } }
+  }
+
+  /// - Parameters:
+  ///   - address: the server, and the name of the cluster.
+  ///   - login: who this is.
+  ///   - identity: a name that no other machine has.
+  ///   - capacity: how many cameras this machine can carry; shares are in proportion to it.
+  ///   - accepts: whether a row can be received here.
+  ///   - handle: does what is to be done; called on a thread of this.
+  public init(
+    _ address: StreamAddress, as login: NATSLogin, identity: String, capacity: Int,
+    accepts: @escaping @Sendable (_ name: String, _ row: String) -> Bool,
+    handle: @escaping @Sendable (Event) -> Void
+  ) {
+    (self.address, self.login, self.identity) = (address, login, identity)
+    (self.capacity, self.accepts, self.handle) = (capacity, accepts, handle)
+  }
+
+  /// Makes `rows` the cameras of the cluster, all of them, once the server is there.
+  public func replaceRows(by rows: [String: String]) {
+    state.monitor.update { $0.rows = rows }
+  }
+
+  /// Begins to take cameras.
+  public func start() throws(ThreadError) {
+    let worker = try WorkerThread { [self] in
+      do throws(JetStreamError) {
+        try run()
+      } catch {
+        handle(.failed(error))
+      }
+    }
+    thread.update { $0 = worker }
+  }
+
+  /// Takes no more cameras, and keeps the leases of those that there are.
+  public func stopTaking() { state.monitor.update { $0.isStopping = true } }
+
+  /// Gives back all leases; nothing is received any more.
+  public func leave() async {
+    state.monitor.update { $0.isReleasing = true }
+    let worker = thread.quietly { $0 }
+    await worker?.join(within: NATSLink.patience * 2)
+  }
+
+  // MARK: - On its thread
+
+  /// What is open while the server is there.
+  private struct Buckets {
+    let leases: KeyValueBucket
+    let cameras: KeyValueBucket
+    let leaseWatch: KeyValueBucket.Watch
+    let cameraWatch: KeyValueBucket.Watch
+  }
+
+  /// What it knows.
+  private struct Knowledge {
+    var plan: LeasePlan
+    var rows: [String: String] = [:]
+    /// The leases of this machine.
+    var revisions: [String: UInt64] = [:]
+    /// Those that are being given up.
+    var ending: Set<String> = []
+    var renewal = Instant(nanoseconds: .min)
+    var isCurrent = false
+  }
+
+  private func run() throws(JetStreamError) {
+    let link = try NATSLink(
+      to: address, as: login, named: "rtp-recv fleet \(identity)", retries: true, watcher: state)
+    var known = Knowledge(plan: LeasePlan(own: identity, capacity: capacity))
+    var buckets: Buckets?
+    var generation = 0
+    var isAway = false
+    while true {
+      let now = state.monitor.quietly { $0 }
+      if now.isReleasing { break }
+      if case .closed(let error) = now.phase { throw error }
+      guard now.phase == .connected else {
+        if !isAway { handle(.remark("NATS at \(address.endpoint) is away; all goes on")) }
+        isAway = true
+        buckets = nil
+        waitForChange(from: now)
+        continue
+      }
+      if buckets == nil || generation != now.generation {
+        generation = now.generation
+        buckets = nil
+        do throws(JetStreamError) {
+          buckets = try open(link, &known)
+          if isAway { handle(.remark("NATS at \(address.endpoint) is there again")) }
+          isAway = false
+        } catch {
+          if case .refused = error { throw error }
+          waitForChange(from: now, within: Self.pause)
+          continue
+        }
+      }
+      guard let buckets else { continue }
+      takeEnded(&known, buckets)
+      putRows(buckets, known)
+      listen(buckets, &known)
+      if known.renewal <= .now { renew(buckets, &known) }
+      if known.isCurrent, !now.isStopping { act(buckets, &known) }
+    }
+    if let buckets { leave(buckets, known) }
+  }
+
+  /// Opens the buckets; what this machine has it tries to keep, before anybody takes anything.
+  private func open(
+    _ link: NATSLink, _ known: inout Knowledge
+  ) throws(JetStreamError) -> Buckets {
+    let context = unsafe try JetStreamContext(link)
+    let leases = try KeyValueBucket(
+      "rtp_\(address.name)_leases", timeToLive: LeasePlan.duration, in: context)
+    let cameras = try KeyValueBucket("rtp_\(address.name)_cameras", in: context)
+    known.plan.connected(at: .now, isNew: leases.isNew)
+    known.isCurrent = false
+    let buckets = Buckets(
+      leases: leases, cameras: cameras, leaseWatch: try leases.watch(),
+      cameraWatch: try cameras.watch())
+    renew(buckets, &known)
+    return buckets
+  }
+
+  /// Hears what there is, and waits a moment for more.
+  private func listen(_ buckets: Buckets, _ known: inout Knowledge) {
+    let end = Instant.now.advanced(by: Self.tick)
+    repeat {
+      while let event = buckets.cameraWatch.next(within: .milliseconds(1)) {
+        note(camera: event, &known)
+      }
+      let left = Instant.now.duration(to: end)
+      guard let event = buckets.leaseWatch.next(within: left) else { break }
+      note(lease: event, &known)
+    } while Instant.now < end
+    known.isCurrent = buckets.leaseWatch.isCurrent && buckets.cameraWatch.isCurrent
+  }
+
+  private func note(camera event: KeyValueBucket.Event, _ known: inout Knowledge) {
+    switch event {
+    case .gone(let name):
+      known.rows[name] = nil
+      known.plan.cameras.remove(name)
+    case .value(let name, let row):
+      guard known.rows[name] != row else { return }
+      known.rows[name] = row
+      known.plan.cameras.insert(name)
+      known.plan.unfit.remove(name)
+      if known.revisions[name] != nil, !known.ending.contains(name) {
+        handle(.begin(name: name, row: row))
+      }
+    }
+  }
+
+  private func note(lease event: KeyValueBucket.Event, _ known: inout Knowledge) {
+    switch event {
+    case .gone(let key):
+      if let camera = Self.name(in: key, after: Self.leasePrefix) {
+        known.plan.noteNoLease(of: camera)
+      } else if let member = Self.name(in: key, after: Self.memberPrefix) {
+        known.plan.noteGone(member)
+      }
+    case .value(let key, let text):
+      if let camera = Self.name(in: key, after: Self.leasePrefix) {
+        known.plan.noteLease(of: camera, by: text, at: .now)
+      } else if let member = Self.name(in: key, after: Self.memberPrefix) {
+        let words = text.split(separator: " ").compactMap { Int($0) }
+        guard words.count == 2 else { return }
+        known.plan.note(member, capacity: words[0], held: words[1], at: .now)
+      }
+    }
+  }
+
+  private static let leasePrefix = "lease."
+  private static let memberPrefix = "member."
+
+  private static func name(in key: String, after prefix: String) -> String? {
+    key.hasPrefix(prefix) ? String(key.dropFirst(prefix.count)) : nil
+  }
+
+  /// Renews what this machine has, and says how much that is.
+  private func renew(_ buckets: Buckets, _ known: inout Knowledge) {
+    known.renewal = Instant.now.advanced(by: LeasePlan.renewalInterval)
+    for (camera, revision) in known.revisions.sorted(by: { $0.key < $1.key }) {
+      let key = Self.leasePrefix + camera
+      var change = buckets.leases.update(key, identity, revision: revision)
+      if change == .refused {
+        // It has run out, or an acknowledgement was lost.
+        let other = buckets.leases.value(of: key)
+        switch other {
+        case .some(let lease) where lease.text == identity:
+          change = buckets.leases.update(key, identity, revision: lease.revision)
+        case .some: break
+        case nil: change = buckets.leases.create(key, identity)
+        }
+      }
+      switch change {
+      case .made(let revision):
+        known.revisions[camera] = revision
+        known.plan.noteLease(of: camera, by: identity, at: .now)
+      case .unknown: return
+      case .refused:
+        // Another machine has it, and may be receiving already.
+        known.revisions[camera] = nil
+        known.plan.held.remove(camera)
+        handle(.remark("camera '\(camera)' has gone to another machine"))
+        if known.ending.remove(camera) == nil { handle(.end(name: camera, ended: {})) }
+      }
+    }
+    announce(known, buckets)
+  }
+
+  /// Says what this machine carries.
+  private func announce(_ known: Knowledge, _ buckets: Buckets) {
+    guard known.plan.counts(at: .now) else { return }
+    buckets.leases.put(Self.memberPrefix + identity, "\(capacity) \(known.plan.held.count)")
+  }
+
+  private func act(_ buckets: Buckets, _ known: inout Knowledge) {
+    for action in known.plan.actions(at: .now) {
+      switch action {
+      case .take(let camera):
+        guard let row = known.rows[camera], accepts(camera, row) else {
+          // It is left to others.
+          known.plan.unfit.insert(camera)
+          continue
+        }
+        guard case .made(let revision) = buckets.leases.create(Self.leasePrefix + camera, identity)
+        else { continue }
+        known.revisions[camera] = revision
+        known.plan.held.insert(camera)
+        known.plan.noteLease(of: camera, by: identity, at: .now)
+        handle(.begin(name: camera, row: row))
+      case .giveUp(let camera):
+        guard known.ending.insert(camera).inserted else { continue }
+        handle(
+          .end(
+            name: camera,
+            ended: { [state] in state.monitor.update { _ = $0.ended.insert(camera) } }))
+      }
+    }
+  }
+
+  /// Lets others have what is no longer received here.
+  private func takeEnded(_ known: inout Knowledge, _ buckets: Buckets) {
+    let ended = state.monitor.quietly { value in
+      defer { value.ended = [] }
+      return value.ended
+    }
+    for camera in ended {
+      known.ending.remove(camera)
+      known.plan.held.remove(camera)
+      guard known.revisions.removeValue(forKey: camera) != nil else { continue }
+      buckets.leases.delete(Self.leasePrefix + camera)
+      known.plan.noteNoLease(of: camera)
+    }
+    if !ended.isEmpty { announce(known, buckets) }
+  }
+
+  private func putRows(_ buckets: Buckets, _ known: Knowledge) {
+    guard known.isCurrent, let rows = state.monitor.quietly(\.rows) else { return }
+    var isDone = true
+    for (name, row) in rows where known.rows[name] != row {
+      isDone = buckets.cameras.put(name, row) && isDone
+    }
+    for name in known.rows.keys where rows[name] == nil {
+      isDone = buckets.cameras.delete(name) && isDone
+    }
+    guard isDone else { return }
+    state.monitor.update { value in
+      if value.rows == rows { value.rows = nil }
+    }
+  }
+
+  private func leave(_ buckets: Buckets, _ known: Knowledge) {
+    for camera in known.revisions.keys { buckets.leases.delete(Self.leasePrefix + camera) }
+    buckets.leases.delete(Self.memberPrefix + identity)
+  }
+
+  /// Waits until something is otherwise than it was at `former`, or for `time` at most.
+  private func waitForChange(from former: State.Value, within time: Duration? = nil) {
+    let until = time.map { Instant.now.advanced(by: $0) }
+    _ = state.monitor.wait(until: until) { value -> Bool? in
+      let isSame = value.generation == former.generation && value.phase == former.phase
+      return isSame && !value.isReleasing ? nil : true
+    }
+  }
+}

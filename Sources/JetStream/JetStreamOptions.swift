@@ -1,0 +1,97 @@
+public import Transports
+
+/// What a user chooses about a camera in NATS, and what earlier connections teach.
+public struct JetStreamOptions: TransportOption, Hashable {
+  /// How far back to begin; `nil` for the last key picture.
+  public var since: Duration?
+  /// The last message that an earlier connection took; 0 for none.
+  var position: UInt64 = 0
+
+  public init() {}
+}
+
+extension TransportCounter {
+  /// Messages of the stream.
+  static let messages = TransportCounter("messages", in: "nats", unit: .events)
+  /// Messages that are no packets, or packets that are cut.
+  static let malformed = TransportCounter("malformed_messages", in: "nats", unit: .events)
+  /// Messages that were gone before they could be delivered.
+  static let expired = TransportCounter("expired_messages", in: "nats", unit: .events)
+  /// The number of the last message in the stream.
+  static let position = TransportCounter("position", in: "nats", unit: .events, joining: .latest)
+}
+
+extension TransportKind {
+  /// `nats://HOST/CAMERA`, and the same with TLS.
+  public static let jetStream: TransportKind = {
+    var kind = TransportKind(name: "nats", schemes: StreamAddress.schemes) {
+      source, options, eventLoop in
+      var bare = source
+      var configured = options.credentials
+      let argument = SourceArgument(source, transports: TransportCatalogue([.jetStreamSchemes]))
+      if let user = argument.user {
+        bare = argument.bare
+        configured = Credentials(user: user, password: argument.password ?? "")
+        if argument.password == nil, let password = options.credentials?.password {
+          configured?.password = password
+        }
+      }
+      let address = try StreamAddress(parsing: bare, known: ["since"])
+      var own = options[JetStreamOptions.self]
+      if let text = address.options["since"] {
+        guard let since = StreamAddress.duration(text) else {
+          throw JetStreamError.address("since is written as in since=5m, or since=90s")
+        }
+        own.since = since
+      }
+      let patience: Duration? =
+        switch options.silence {
+        case .own: JetStreamTransport.usualPatience
+        case .after(let time): time
+        case .never: nil
+        }
+      return JetStreamTransport(
+        address: address, login: try NATSLogin(configured: configured), options: own,
+        patience: patience, on: eventLoop)
+    }
+    kind.hasLogin = true
+    kind.describesMedia = { _ in true }
+    kind.counters = [.messages, .malformed, .expired, .position]
+    kind.usage = [
+      SourceForm(
+        "nats://HOST/CAMERA",
+        "what another rtp-recv publishes with -o nats://…;"
+          + "\nwith ?since=5m, from five minutes ago on")
+    ]
+    kind.learn = { options, former in options[JetStreamOptions.self].position = former[.position] }
+    kind.scopes = [OptionScope("nats://", toolOptions: ["--timeout"])]
+    kind.hints = [
+      TransportHint(.silence) { situation in
+        guard situation.source.hasPrefix("nats"), situation.counters[.messages] == 0 else {
+          return nil
+        }
+        return "nothing is published there now: check the rtp-recv that receives the camera"
+      },
+      TransportHint(.warning) { situation in
+        let count = situation.counters[.malformed]
+        return count == 0 ? nil : "\(count) messages in NATS are not as rtp-recv publishes them"
+      },
+      TransportHint(.warning) { situation in
+        let count = situation.counters[.expired]
+        guard count > 0 else { return nil }
+        return "messages were gone from NATS before they were received; it keeps too little, or "
+          + "this side is too slow"
+      },
+    ]
+    return kind
+  }()
+
+  /// The schemes with their logins, to divide a URL.
+  private static let jetStreamSchemes: TransportKind = {
+    var kind = TransportKind(name: "nats", schemes: StreamAddress.schemes) { source, _, _ in
+      throw TransportError.source(source, .nothingGiven)
+    }
+    kind.hasLogin = true
+    return kind
+  }()
+}

@@ -1,0 +1,196 @@
+import BlockingIO
+import NIOCore
+import RTPWire
+import Transports
+
+/// Receives a camera from JetStream, on its event loop.
+///
+/// Messages hold RTP packets, each after its length (RFC 4571), so there is nothing to put together
+/// here: what is missing of a picture is missing in the numbers of its packets.
+final class JetStreamReceiver: PacketReceiver {
+  private enum Phase {
+    case opening(any DatagramSink)
+    case open(any DatagramSink)
+    case ended
+  }
+
+  /// Messages of one turn of the event loop.
+  private static let turn = 16
+
+  private(set) var counters = TransportCounters()
+  private let eventLoop: any EventLoop
+  private var phase: Phase
+  private var opening: EventLoopPromise<Void>?
+  private let reading: ReadingState
+  /// This, as long as it has not ended: other threads reach it on the event loop only.
+  private let reached: NIOLoopBoundBox<JetStreamReceiver?>
+  /// What is received, once that is described.
+  private var media: [MediaDescription]?
+  private var isHeld = false
+  private var lastArrival = Instant(nanoseconds: .min)
+  /// Why the reader has ended; what waits is delivered before.
+  private var failure: JetStreamError?
+
+  init(on eventLoop: any EventLoop, delivering sink: any DatagramSink) {
+    self.eventLoop = eventLoop
+    phase = .opening(sink)
+    let reached = NIOLoopBoundBox<JetStreamReceiver?>.makeBoxSendingValue(
+      nil, eventLoop: eventLoop)
+    self.reached = reached
+    reading = ReadingState { eventLoop.execute { reached.value?.deliver() } }
+  }
+
+  /// Starts the reader that `make` makes; the future succeeds once it reads.
+  func begin(_ make: (ReadingState) -> StreamReader) -> EventLoopFuture<Void> {
+    let promise = eventLoop.makePromise(of: Void.self)
+    opening = promise
+    reached.value = self
+    let reader = make(reading)
+    do throws(ThreadError) {
+      _ = try WorkerThread { [eventLoop, reached] in
+        do throws(JetStreamError) {
+          try reader.run { description in
+            eventLoop.execute { reached.value?.opened(description) }
+          }
+        } catch {
+          eventLoop.execute { reached.value?.failed(error) }
+        }
+      }
+    } catch {
+      end(.failed(error))
+    }
+    return promise.futureResult
+  }
+
+  private func opened(_ description: ByteBuffer?) {
+    guard case .opening(let sink) = phase else { return }
+    phase = .open(sink)
+    if let description { describe(description) }
+    opening?.succeed()
+    opening = nil
+    deliver()
+  }
+
+  private func failed(_ error: JetStreamError) {
+    failure = error
+    guard case .open = phase else { return end(.failed(error)) }
+    deliver()
+  }
+
+  // MARK: - Messages
+
+  private func deliver() {
+    guard case .open(let sink) = phase, !isHeld else { return }
+    let (messages, isAll) = reading.takeWaiting(atMost: Self.turn)
+    let now = max(lastArrival, Instant(NIODeadline.now()))
+    lastArrival = now
+    for message in messages {
+      guard take(message, at: now, for: sink) else { return }
+      counters[.position] = message.sequence
+    }
+    counters[.expired] = reading.monitor.quietly(\.expired)
+    if !messages.isEmpty { sink.readCompleted(at: now) }
+    guard case .open = phase else { return }
+    if !isAll {
+      eventLoop.execute { [reached] in reached.value?.deliver() }
+    } else if let failure {
+      end(.failed(failure))
+    }
+  }
+
+  /// Takes a message; `false` if this has ended.
+  private func take(
+    _ message: StreamSubscription.Message, at now: Instant, for sink: any DatagramSink
+  ) -> Bool {
+    counters[.messages] += 1
+    switch message.subject {
+    case .description: describe(message.payload)
+    case .video: deliver(message.payload, of: .video, at: now, to: sink)
+    case .sound: deliver(message.payload, of: .audio, at: now, to: sink)
+    case nil: break
+    }
+    guard case .open = phase else { return false }
+    return true
+  }
+
+  private func deliver(
+    _ payload: ByteBuffer, of kind: MediaKind, at now: Instant, to sink: any DatagramSink
+  ) {
+    // What is not described belongs to a description that is gone.
+    guard let track = media?.firstIndex(where: { $0.kind == kind }) else { return }
+    var rest = payload
+    while rest.readableBytes > 0 {
+      guard let packet = rest.readLengthPrefixedSlice(as: UInt16.self) else {
+        counters[.malformed] += 1
+        return
+      }
+      guard packet.readableBytes > 0 else {
+        counters.empty += 1
+        continue
+      }
+      counters.delivered += 1
+      counters.deliveredBytes += UInt64(packet.readableBytes)
+      sink.receive(Datagram(bytes: packet, arrival: now, track: track))
+      guard case .open = phase else { return }
+    }
+  }
+
+  /// Takes a description; another one than before ends this, since what follows is something else.
+  private func describe(_ text: ByteBuffer) {
+    guard case .open(let sink) = phase else { return }
+    do throws(SessionDescriptionError) {
+      let session = try SessionDescription(parsing: Array(text.readableBytesView))
+      let described = session.media.map(\.description).filter {
+        [.video, .audio].contains($0.kind)
+      }
+      guard !described.isEmpty else {
+        counters[.malformed] += 1
+        return
+      }
+      guard let media else {
+        self.media = described
+        return sink.describe(described)
+      }
+      guard media.map(\.withoutSets) != described.map(\.withoutSets) else { return }
+      end(.failed(JetStreamError.descriptionChanged))
+    } catch {
+      counters[.malformed] += 1
+    }
+  }
+
+  // MARK: - Ending
+
+  func holdReading(_ isHeld: Bool) {
+    self.isHeld = isHeld
+    if !isHeld { deliver() }
+  }
+
+  func close() { end(.closed) }
+
+  private func end(_ end: TransportEnd) {
+    let former = phase
+    phase = .ended
+    reading.close()
+    reached.value = nil
+    switch former {
+    case .opening:
+      switch end {
+      case .failed(let error): opening?.fail(error)
+      case .closed, .ended: opening?.fail(TransportError.closed)
+      }
+      opening = nil
+    case .open(let sink): sink.transportEnded(end)
+    case .ended: break
+    }
+  }
+}
+
+extension MediaDescription {
+  /// This without the parameter sets of pictures, which change while the stream goes on.
+  fileprivate var withoutSets: MediaDescription {
+    guard kind == .video else { return self }
+    var media = self
+    media.formatParameters = formatParameters.filter { !$0.key.hasPrefix("sprop-") }
+    return media
+  }
+}

@@ -1,0 +1,197 @@
+import BlockingIO
+import CNATS
+import RTPWire
+import Transports
+
+/// A connection to NATS, which libnats makes again whenever it breaks.
+///
+/// One thread uses it; libnats's own threads say what becomes of it, by ``watch``.
+@safe final class NATSLink {
+  /// What becomes of a connection.
+  enum Phase: Sendable, Hashable {
+    case connected
+    /// Not yet, or not any more.
+    case away(since: Instant)
+    /// For good.
+    case closed(JetStreamError)
+  }
+
+  /// Who is told what becomes of a connection, on threads of libnats.
+  protocol Watcher: AnyObject, Sendable {
+    /// The connection is in another phase.
+    func linkChanged(_ phase: Phase)
+    /// Something of a subscription may be lost: it has to begin anew.
+    func linkStumbled()
+  }
+
+  /// Type-erased, for the registry.
+  private final class Observer: Sendable {
+    let watcher: any Watcher
+    let server: String
+
+    init(_ watcher: any Watcher, server: String) {
+      (self.watcher, self.server) = (watcher, server)
+    }
+  }
+
+  /// How long making a connection, and each request, may take.
+  static let patience = Duration.seconds(2)
+  /// How often a server is asked whether it is there; two questions may be open.
+  private static let pingInterval: Int64 = 2000
+  /// What libnats keeps while the connection is broken, besides what is kept here: next to nothing.
+  private static let reconnectBuffer: Int32 = 32 << 10
+
+  /// As people see it.
+  let server: String
+  /// libnats's.
+  private let connection: OpaquePointer
+  private let handle: CallbackHandle<Observer>
+
+  /// Connects.
+  ///
+  /// - Parameters:
+  ///   - address: where to.
+  ///   - login: who this is.
+  ///   - name: what the server calls the connection in its own reports.
+  ///   - retries: whether a server that cannot be reached now is tried for ever; it is then reached
+  ///     once `watcher` hears so.
+  ///   - watcher: who is told.
+  /// - Throws: why there is no connection.
+  init(
+    to address: StreamAddress, as login: NATSLogin, named name: String, retries: Bool,
+    watcher: any Watcher
+  ) throws(JetStreamError) {
+    server = address.endpoint
+    handle = CallbackHandle(Observer(watcher, server: address.endpoint))
+    var made: OpaquePointer?
+    guard unsafe natsOptions_Create(&made) == NATS_OK, let options = unsafe made else {
+      throw .notConnected(server: address.endpoint, reason: "no memory")
+    }
+    defer { unsafe natsOptions_Destroy(options) }
+    unsafe try Self.set(options, address, login, name)
+    unsafe Self.setCallbacks(options, handle)
+    var connection: OpaquePointer?
+    var status = unsafe natsConnection_Connect(&connection, options)
+    // A connection that is made later does not say why a login is refused.
+    if retries, status == NATS_NO_SERVER || status == NATS_TIMEOUT {
+      unsafe _ = natsOptions_SetRetryOnFailedConnect(
+        options, true, Self.connected, handle.context)
+      status = unsafe natsConnection_Connect(&connection, options)
+    }
+    guard let connection = unsafe connection,
+      status == NATS_OK || retries && status == NATS_NOT_YET_CONNECTED
+    else { throw Self.error(status, server: address.endpoint) }
+    unsafe self.connection = connection
+    if status == NATS_OK { watcher.linkChanged(.connected) }
+  }
+
+  deinit { unsafe natsConnection_Destroy(connection) }
+
+  /// Bytes of the largest message, its headers included.
+  var largestMessage: Int {
+    max(0, Int(clamping: unsafe natsConnection_GetMaxPayload(connection)))
+  }
+
+  /// Waits until the server has what was published.
+  func flush() { unsafe _ = natsConnection_FlushTimeout(connection, Self.patience.milliseconds) }
+
+  /// Calls `body` with libnats's connection.
+  func withConnection<Value>(_ body: (OpaquePointer) throws -> Value) rethrows -> Value {
+    unsafe try body(connection)
+  }
+
+  private static func set(
+    _ options: OpaquePointer, _ address: StreamAddress, _ login: NATSLogin, _ name: String
+  ) throws(JetStreamError) {
+    let server = address.endpoint
+    func check(_ status: natsStatus) throws(JetStreamError) {
+      guard status != NATS_OK else { return }
+      throw error(status, server: server)
+    }
+    try check(unsafe natsOptions_SetURL(options, address.url))
+    try check(unsafe natsOptions_SetName(options, name))
+    try check(unsafe natsOptions_SetTimeout(options, patience.milliseconds))
+    try check(unsafe natsOptions_SetMaxReconnect(options, -1))
+    try check(unsafe natsOptions_SetReconnectWait(options, 250))
+    try check(unsafe natsOptions_SetReconnectBufSize(options, reconnectBuffer))
+    try check(unsafe natsOptions_SetPingInterval(options, pingInterval))
+    try check(unsafe natsOptions_SetMaxPingsOut(options, 2))
+    try check(unsafe natsOptions_SetWriteDeadline(options, patience.milliseconds))
+    try check(unsafe natsOptions_SetFailRequestsOnDisconnect(options, true))
+    if let file = login.credentialsFile {
+      try check(unsafe natsOptions_SetUserCredentialsFromFiles(options, file, nil))
+    } else if let token = login.token {
+      try check(unsafe natsOptions_SetToken(options, token))
+    } else if let user = login.user {
+      try check(unsafe natsOptions_SetUserInfo(options, user.user, user.password))
+    }
+    guard address.isSecure else { return }
+    try check(unsafe natsOptions_SetSecure(options, true))
+    try check(unsafe natsOptions_SetExpectedHostname(options, address.host))
+    if let file = login.authorities {
+      try check(unsafe natsOptions_LoadCATrustedCertificates(options, file))
+    }
+    if let (chain, key) = login.certificate {
+      try check(unsafe natsOptions_LoadCertificatesChain(options, chain, key))
+    }
+  }
+
+  private static let connected: natsConnectionHandler = { _, context in
+    unsafe CallbackHandle<Observer>.target(context)?.watcher.linkChanged(.connected)
+  }
+
+  private static func setCallbacks(
+    _ options: OpaquePointer, _ handle: CallbackHandle<Observer>
+  ) {
+    let context = unsafe handle.context
+    unsafe _ = natsOptions_SetReconnectedCB(options, connected, context)
+    unsafe _ = natsOptions_SetDisconnectedCB(
+      options,
+      { _, context in
+        unsafe CallbackHandle<Observer>.target(context)?.watcher.linkChanged(.away(since: .now))
+      }, context)
+    unsafe _ = natsOptions_SetClosedCB(
+      options,
+      { connection, context in
+        guard let observer = unsafe CallbackHandle<Observer>.target(context) else { return }
+        var text: UnsafePointer<CChar>?
+        let status = unsafe natsConnection_GetLastError(connection, &text)
+        let words = unsafe text.map { unsafe String(cString: $0) } ?? ""
+        // Servers are tried for ever, but for those that refuse the login.
+        let isRefused = status == NATS_NO_SERVER
+        observer.watcher.linkChanged(
+          .closed(
+            isRefused
+              ? .loginRefused(server: observer.server)
+              : NATSLink.error(status, server: observer.server, text: words)))
+      }, context)
+    unsafe _ = natsOptions_SetErrorHandler(
+      options,
+      { _, _, status, context in
+        guard [NATS_MISMATCH, NATS_MISSED_HEARTBEAT, NATS_SLOW_CONSUMER].contains(status) else {
+          return
+        }
+        unsafe CallbackHandle<Observer>.target(context)?.watcher.linkStumbled()
+      }, context)
+  }
+
+  /// What a status of libnats means; `text` says more, if there is one.
+  static func error(
+    _ status: natsStatus, server: String, text: String = ""
+  ) -> JetStreamError {
+    let general = unsafe String(cString: natsStatus_GetText(status))
+    let words = String((text.isEmpty ? general : text).prefix(200)).lowercased()
+    switch status {
+    case NATS_CONNECTION_AUTH_FAILED, NATS_NOT_PERMITTED: return .loginRefused(server: server)
+    case NATS_SSL_ERROR, NATS_SECURE_CONNECTION_REQUIRED, NATS_SECURE_CONNECTION_WANTED:
+      return .notTrusted(server: server, reason: words)
+    default:
+      if words.contains("authorization") { return .loginRefused(server: server) }
+      return .notConnected(server: server, reason: words)
+    }
+  }
+}
+
+extension Duration {
+  var milliseconds: Int64 { wholeNanoseconds / 1_000_000 }
+}

@@ -1,0 +1,90 @@
+import BlockingIO
+import NIOCore
+import RTPWire
+
+/// What a camera's stream has delivered and the event loop has not taken, and how the connection
+/// stands: shared by the thread that reads, those of libnats and the event loop.
+final class ReadingState: NATSLink.Watcher, StreamSubscription.Taker {
+  struct Value {
+    var phase = NATSLink.Phase.away(since: .now)
+    /// Whether there has to be another consumer.
+    var needsConsumer = false
+    /// The consumer whose messages count.
+    var consumer = 0
+    /// The last message taken.
+    var lastSequence: UInt64 = 0
+    /// Messages that were gone before they were delivered.
+    var expired: UInt64 = 0
+    var waiting: [StreamSubscription.Message] = []
+    var waitingBytes = 0
+    var isClosed = false
+    /// Whether the event loop knows that there is something.
+    var isAnnounced = false
+  }
+
+  /// What waits for the event loop; libnats and the server wait for room.
+  private static let mostBytes = 4 << 20
+  private static let mostMessages = 1024
+
+  let monitor = Monitor(Value())
+  /// Called when there is something, until it is taken.
+  private let announce: @Sendable () -> Void
+
+  init(announce: @escaping @Sendable () -> Void) { self.announce = announce }
+
+  func linkChanged(_ phase: NATSLink.Phase) {
+    monitor.update { value in
+      if case .closed = value.phase { return }
+      // What the server has of the consumer is gone, or will be.
+      if phase == .connected, value.phase != .connected { value.needsConsumer = true }
+      value.phase = phase
+    }
+  }
+
+  func linkStumbled() { monitor.update { $0.needsConsumer = true } }
+
+  func lost(from consumer: Int) {
+    monitor.update { value in
+      if value.consumer == consumer { value.needsConsumer = true }
+    }
+  }
+
+  func take(_ message: StreamSubscription.Message, from consumer: Int) {
+    let announces = monitor.wait { value -> Bool? in
+      guard !value.isClosed, value.consumer == consumer, message.sequence > value.lastSequence
+      else { return false }
+      let hasRoom =
+        value.waiting.isEmpty
+        || value.waitingBytes + message.payload.readableBytes <= Self.mostBytes
+          && value.waiting.count < Self.mostMessages
+      guard hasRoom else { return nil }
+      if value.lastSequence > 0 { value.expired += message.sequence - value.lastSequence - 1 }
+      value.lastSequence = message.sequence
+      value.waiting.append(message)
+      value.waitingBytes += message.payload.readableBytes
+      defer { value.isAnnounced = true }
+      return !value.isAnnounced
+    }
+    if announces == true { announce() }
+  }
+
+  /// Takes what waits, up to `count` messages; the caller is told again once there is more, if this
+  /// is all.
+  func takeWaiting(atMost count: Int) -> (messages: [StreamSubscription.Message], isAll: Bool) {
+    monitor.update { value in
+      let taken = Array(value.waiting.prefix(count))
+      value.waiting.removeFirst(taken.count)
+      value.waitingBytes -= taken.reduce(0) { $0 + $1.payload.readableBytes }
+      if value.waiting.isEmpty { value.isAnnounced = false }
+      return (taken, value.waiting.isEmpty)
+    }
+  }
+
+  func close() {
+    monitor.update { value in
+      value.isClosed = true
+      value.waiting = []
+      value.waitingBytes = 0
+    }
+  }
+}

@@ -1,0 +1,252 @@
+import BlockingIO
+import CNATS
+import NIOCore
+public import Outputs
+import RTPWire
+
+/// `nats://HOST/CAMERA`: access units and sound, in a stream of JetStream.
+///
+/// It waits on its own thread while the server is away or slow; what comes meanwhile waits in the
+/// queue of the output, which drops whole groups of pictures. What was handed over and is not
+/// acknowledged is sent again; the server recognizes repetitions.
+final class StreamPublisher: OutputDestination {
+  /// How long the server may take to acknowledge a message.
+  private static let acknowledgementTime = Duration.seconds(5)
+  /// How long after a failure it is tried again.
+  private static let pause = Duration.seconds(1)
+  /// Bytes of a message besides its payload: subject, headers, what the protocol adds.
+  private static let messageOverhead = 1 << 10
+
+  private let text: String
+  private let deadline: WriteDeadline
+  private let wallClock: WallClock
+  private let state = PublishingState()
+  private lazy var handle = CallbackHandle(state)
+  private var publication: Publication?
+  private var names = StreamNames(camera: "")
+  private var limits: StreamLimits?
+  private var link: NATSLink?
+  private var context: JetStreamContext?
+  private var resent: UInt64 = 0
+  private var report: ((OutputProgress) -> Void)?
+
+  init(_ configuration: OutputLane.Configuration, scheme: String, deadline: WriteDeadline) {
+    let path = if case .path(let path) = configuration.target { path } else { "" }
+    text = "\(scheme):\(path)"
+    self.deadline = deadline
+    wallClock = configuration.wallClock
+  }
+
+  var progress: OutputProgress {
+    var progress = OutputProgress()
+    progress.skipped = publication?.skipped ?? 0
+    state.monitor.quietly { value in
+      progress.written = value.acknowledgedItems
+      progress.bytes = value.acknowledgedBytes
+      progress.figures = [
+        OutputFigure("connected", value.phase == .connected ? 1 : 0, metric: Self.connected),
+        OutputFigure("acknowledged", value.acknowledged, metric: Self.acknowledged, isTotal: true),
+        OutputFigure("resent", resent, metric: Self.resent, isTotal: true),
+        OutputFigure("in_flight_bytes", UInt64(clamping: value.outstandingBytes)),
+      ]
+    }
+    return progress
+  }
+
+  private static let connected = Metric(
+    "output_nats_connected", "Whether the server of NATS is connected.")
+  private static let acknowledged = Metric(
+    "output_nats_acknowledged_messages", "Messages that JetStream has acknowledged.")
+  private static let resent = Metric(
+    "output_nats_resent_messages", "Messages that were sent again.")
+
+  func begin(reporting report: @escaping (OutputProgress) -> Void) { self.report = report }
+
+  func open(whenReaderIsLate noteDelay: () -> Void) throws {
+    let address = try StreamAddress(parsing: text, known: StreamLimits.keys)
+    limits = try StreamLimits(address)
+    names = StreamNames(camera: address.name)
+    var numbers = SystemRandomNumberGenerator()
+    publication = Publication(
+      camera: address.name, session: .random(in: 1...UInt32.max), wallClock: wallClock,
+      using: &numbers)
+    deadline.whenSet { [state] in state.set(deadline: $0) }
+    link = try NATSLink(
+      to: address, as: NATSLogin(), named: "rtp-recv \(address.name)", retries: true,
+      watcher: state)
+  }
+
+  func write(_ items: [OutputItem]) throws {
+    for item in items {
+      try prepare()
+      for message in try publication?.messages(for: item, limit: messageLimit) ?? [] {
+        try publish(message)
+      }
+    }
+  }
+
+  func finish() throws {
+    try prepare()
+    for message in try publication?.finish(limit: messageLimit) ?? [] { try publish(message) }
+    while true {
+      switch try wait(.acknowledgements) {
+      case .done: return
+      case .prepare: try resume()
+      case .late: throw late
+      }
+    }
+  }
+
+  func close() {
+    context = nil
+    link = nil
+  }
+
+  private var messageLimit: Int { (link?.largestMessage ?? 0) - Self.messageOverhead }
+
+  // MARK: - Waiting
+
+  private enum Goal {
+    case connection
+    case room(bytes: Int)
+    case acknowledgements
+  }
+
+  private enum Step { case done, prepare, late }
+
+  /// Waits for `goal`; the server may have to be prepared first.
+  private func wait(_ goal: Goal) throws -> Step {
+    while true {
+      let until = state.monitor.quietly { value in
+        value.isInterrupted = false
+        return value.deadline
+      }
+      let step = state.monitor.wait(until: until) { value -> Result<Step?, JetStreamError>? in
+        if case .closed(let error) = value.phase { return .failure(error) }
+        // There is another time until which to wait.
+        if value.isInterrupted { return .success(nil) }
+        if value.phase == .connected, value.needsPreparation { return .success(.prepare) }
+        switch goal {
+        case .connection: return value.phase == .connected ? .success(.done) : nil
+        case .acknowledgements: return value.outstanding.isEmpty ? .success(.done) : nil
+        case .room(let bytes):
+          let isFull =
+            value.outstandingBytes + bytes > PublishingState.mostBytes
+            || value.outstanding.count >= PublishingState.mostMessages
+          return value.phase == .connected && (!isFull || value.outstanding.isEmpty)
+            ? .success(.done) : nil
+        }
+      }
+      guard let step else { return .late }
+      if let step = try step.get() { return step }
+    }
+  }
+
+  /// Waits until the server is there and has the stream.
+  private func prepare() throws {
+    while true {
+      switch try wait(.connection) {
+      case .done: return
+      case .prepare: try resume()
+      case .late: throw late
+      }
+    }
+  }
+
+  /// There is no more time.
+  private var late: JetStreamError {
+    .notAcknowledged(
+      server: link?.server ?? text, messages: state.monitor.quietly(\.outstanding.count))
+  }
+
+  /// Makes the stream, and sends again what is not acknowledged.
+  private func resume() throws {
+    report?(progress)
+    state.monitor.quietly { $0.needsPreparation = false }
+    guard let link else { return }
+    do throws(JetStreamError) {
+      // A new context forgets the acknowledgements for which the former one waits.
+      context = nil
+      let context = unsafe try JetStreamContext(
+        link,
+        onAcknowledgement: { _, message, acknowledgement, _, context in
+          defer { unsafe natsMsg_Destroy(message) }
+          var text: UnsafePointer<CChar>?
+          guard let state = unsafe CallbackHandle<PublishingState>.target(context),
+            unsafe natsMsgHeader_Get(message, "Nats-Msg-Id", &text) == NATS_OK,
+            let id = unsafe text.map({ unsafe String(cString: $0) })
+          else { return }
+          unsafe state.acknowledged(id, isGood: acknowledgement != nil)
+        }, context: unsafe handle.context)
+      try limits?.apply(to: names.stream, subjects: names.all, of: context)
+      self.context = context
+      let again = state.monitor.quietly(\.outstanding)
+      for (_, message) in again {
+        send(message)
+        resent += 1
+      }
+    } catch {
+      if case .refused = error { throw error }
+      // It begins, or is being restarted.
+      state.monitor.quietly { $0.needsPreparation = true }
+      _ = deadline.rest(until: .now.advanced(by: Self.pause))
+    }
+    report?(progress)
+  }
+
+  // MARK: - Publishing
+
+  /// Sends `message` once there is room.
+  private func publish(_ message: Publication.Message) throws {
+    while true {
+      switch try wait(.room(bytes: message.payload.readableBytes)) {
+      case .prepare: try resume()
+      case .late: throw late
+      case .done:
+        state.monitor.quietly { value in
+          value.lastNumber += 1
+          value.outstanding.append((value.lastNumber, message))
+          value.outstandingBytes += message.payload.readableBytes
+        }
+        return send(message)
+      }
+    }
+  }
+
+  private func send(_ message: Publication.Message) {
+    guard let context else { return }
+    var made: OpaquePointer?
+    let subject = names.subject(message.subject)
+    var status = unsafe message.payload.withUnsafeReadableBytes { bytes in
+      unsafe natsMsg_Create(
+        &made, subject, nil, bytes.bindMemory(to: CChar.self).baseAddress, Int32(bytes.count))
+    }
+    for (name, value) in message.headers where status == NATS_OK {
+      status = unsafe natsMsgHeader_Set(made, name, value)
+    }
+    if status == NATS_OK {
+      var options = unsafe jsPubOptions()
+      unsafe jsPubOptions_Init(&options)
+      status = unsafe message.id.withCString { id in
+        unsafe options.MsgId = unsafe id
+        unsafe options.MaxWait = Self.acknowledgementTime.milliseconds
+        return unsafe js_PublishMsgAsync(context.pointer, &made, &options)
+      }
+    }
+    guard status != NATS_OK else { return }
+    unsafe natsMsg_Destroy(made)
+    state.monitor.update { $0.needsPreparation = true }
+  }
+}
+
+extension OutputFormat {
+  /// `nats://HOST/CAMERA`, and the same with TLS.
+  public static let jetStream: [OutputFormat] = StreamAddress.schemes.map { scheme in
+    OutputFormat(
+      scheme: scheme,
+      summary: scheme == StreamAddress.schemes[0]
+        ? "a stream of NATS, where PATH is //HOST/CAMERA" : "the same with TLS",
+      inputs: [.units, .sound]
+    ) { StreamPublisher($0, scheme: scheme, deadline: $1) }
+  }
+}

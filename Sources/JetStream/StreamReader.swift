@@ -1,0 +1,108 @@
+import BlockingIO
+import NIOCore
+import Outputs
+import RTPWire
+import Transports
+
+/// Keeps a consumer of a camera's stream, on a thread of its own: it connects, begins at the right
+/// place, and begins anew behind the last message wherever the server forgets.
+struct StreamReader: Sendable {
+  let address: StreamAddress
+  let login: NATSLogin
+  let options: JetStreamOptions
+  /// How long the server may be away.
+  let patience: Duration?
+  let state: ReadingState
+
+  /// How it stands when it is open: the description that is known, if it does not come by itself.
+  typealias Beginning = @Sendable (_ description: ByteBuffer?) -> Void
+
+  /// Reads until the state is closed.
+  ///
+  /// - Parameter opened: called once, when what comes is delivered from then on.
+  /// - Throws: why it cannot begin, or cannot go on.
+  func run(opened: Beginning) throws(JetStreamError) {
+    let link = try NATSLink(
+      to: address, as: login, named: "rtp-recv reading \(address.name)", retries: false,
+      watcher: state)
+    let context = unsafe try JetStreamContext(link)
+    let names = StreamNames(camera: address.name)
+    var (start, description) = try beginning(context, names)
+    var consumer = 0
+    // Ending one waits for the server, and happens on this thread.
+    var subscription: StreamSubscription?
+    var goesOn: Bool
+    repeat {
+      subscription = nil
+      consumer += 1
+      state.monitor.quietly { value in
+        value.consumer = consumer
+        value.needsConsumer = false
+        if value.lastSequence > 0 { start = .sequence(value.lastSequence + 1) }
+      }
+      do throws(JetStreamError) {
+        subscription = try StreamSubscription(
+          to: names, from: start, by: context, number: consumer, delivering: state)
+      } catch {
+        guard consumer > 1, case .notConnected = error else { throw error }
+        // It is being restarted: the next connection brings another attempt.
+        state.monitor.quietly { $0.needsConsumer = true }
+        guard rest() else { return }
+      }
+      if consumer == 1 { opened(description) }
+      description = nil
+      goesOn = try wait()
+      withExtendedLifetime(subscription) {}
+    } while goesOn
+  }
+
+  /// Where to begin, and the description in force there if it does not come by itself.
+  private func beginning(
+    _ context: JetStreamContext, _ names: StreamNames
+  ) throws(JetStreamError) -> (StreamSubscription.Start, ByteBuffer?) {
+    let last = try context.last(
+      of: .description, in: names, camera: address.name, server: address.endpoint)
+    if options.position > 0 {
+      return (.sequence(options.position + 1), last?.payload)
+    }
+    if let since = options.since {
+      return (
+        .time(nanoseconds: WallClock.system.time(of: .now).nanoseconds - since.wholeNanoseconds),
+        nil
+      )
+    }
+    return (.sequence(last?.sequence ?? 1), nil)
+  }
+
+  /// Waits until another consumer is needed and can be made; `false` once closed.
+  private func wait() throws(JetStreamError) -> Bool {
+    while true {
+      let until: Instant? = state.monitor.quietly { value in
+        guard case .away(let since) = value.phase, let patience else { return nil }
+        return since.advanced(by: patience)
+      }
+      let result = state.monitor.wait(until: until) { value -> Result<Bool, JetStreamError>? in
+        if value.isClosed { return .success(false) }
+        switch value.phase {
+        case .closed(let error): return .failure(error)
+        case .connected: return value.needsConsumer ? .success(true) : nil
+        // The time until which it is waited for has to be known.
+        case .away: return until == nil && patience != nil ? .success(true) : nil
+        }
+      }
+      guard let result else {
+        throw .connectionLost(
+          server: address.endpoint, seconds: Int((patience ?? .zero).components.seconds))
+      }
+      let goesOn = try result.get()
+      let isReady = state.monitor.quietly { $0.phase == .connected || $0.isClosed }
+      if !goesOn || isReady { return goesOn }
+    }
+  }
+
+  /// Waits a moment; `false` if it is closed meanwhile.
+  private func rest() -> Bool {
+    state.monitor.wait(until: .now.advanced(by: .milliseconds(250))) { $0.isClosed ? true : nil }
+      == nil
+  }
+}

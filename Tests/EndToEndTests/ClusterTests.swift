@@ -1,0 +1,141 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `rtp-recv fleet --cluster`: machines that divide cameras among themselves.
+@Suite(.serialized)
+struct ClusterTests {
+  /// `RTP_RECV_CLUSTER_CAMERAS=60` tries more.
+  private static let count =
+    ProcessInfo.processInfo.environment["RTP_RECV_CLUSTER_CAMERAS"].flatMap { Int($0) } ?? 6
+
+  private static let names = (0..<count).map { "camera-\($0)" }
+
+  /// Machines are folders, in which each writes its own files.
+  private final class Machine {
+    let folder: TemporaryFolder
+    private(set) var process: RunningProcess
+
+    init(_ server: NATSServer, cameras: String? = nil) throws {
+      let folder = try TemporaryFolder()
+      if let cameras {
+        try cameras.write(to: folder.url("cameras.yaml"), atomically: true, encoding: .utf8)
+      }
+      self.folder = folder
+      process = try RunningProcess(
+        "sh",
+        [
+          "-c", "cd \"$1\" && shift && exec \"$@\"", "sh", folder.path, Product.rtpRecv, "fleet",
+          "--cluster", "nats://127.0.0.1:\(server.port)/test",
+        ] + (cameras == nil ? [] : ["cameras.yaml"]))
+    }
+
+    /// Bytes of the recording of each camera.
+    var sizes: [String: Int] {
+      ClusterTests.names.reduce(into: [:]) { sizes, name in
+        let path = folder("\(name).mkv")
+        let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
+        if let size, size > 0 { sizes[name] = size }
+      }
+    }
+
+    /// Cameras of which something was written lately.
+    func growing(since former: [String: Int]) -> Set<String> {
+      Set(sizes.filter { $0.value > former[$0.key] ?? 0 }.keys)
+    }
+
+    func end() throws -> Int32 {
+      process.send(signal: SIGTERM)
+      return try process.waitForExit()
+    }
+  }
+
+  private static func cameras(_ url: String, on server: NATSServer) -> String {
+    "defaults: {timeout: 60}\ncameras:\n"
+      + names.map { name in
+        "  \(name): {source: '\(url)', output: [\(name).mkv, '\(server.url(name))']}\n"
+      }.joined()
+  }
+
+  /// Waits until each camera is written by exactly one machine.
+  private static func waitUntilAllAreRecorded(_ machines: [Machine], _ what: String) throws {
+    try waitUntil(what, within: .seconds(90)) {
+      let before = machines.map(\.sizes)
+      usleep(500_000)
+      let growing = zip(machines, before).flatMap { Array($0.growing(since: $1)) }
+      return growing.count == count && Set(growing).count == count
+    }
+  }
+
+  @Test("one that is killed is followed by the others, and a new one takes its share")
+  func cluster() throws {
+    let server = try NATSServer()
+    let source = try RTSPSendTests.Server(
+      [("pattern", "camera")], ["--size", "160x120", "--bitrate", "100k"])
+    let first = try Machine(server, cameras: Self.cameras(source.url("camera"), on: server))
+    var machines = [first, try Machine(server), try Machine(server)]
+    try Self.waitUntilAllAreRecorded(machines, "all cameras are recorded")
+    try waitUntil("the load is divided") {
+      machines.allSatisfy { $0.sizes.count >= Self.count / 3 }
+    }
+
+    // The server of NATS is killed and started again: nobody stops.
+    let before = machines.map(\.sizes)
+    try server.kill()
+    // Longer than a lease lasts, on purpose.
+    sleep(7)
+    let meanwhile = machines.map(\.sizes)
+    let growing = zip(machines, before).map { $0.growing(since: $1) }
+    #expect(growing.reduce(0) { $0 + $1.count } == Self.count)
+    try server.start()
+    sleep(7)
+    #expect(zip(machines, meanwhile).map { $0.growing(since: $1) } == growing)
+
+    // A machine is killed: the others have its cameras soon.
+    let killed = machines.removeLast()
+    let orphans = killed.growing(since: before.last ?? [:])
+    let published = try server.messages(of: orphans.first ?? "")
+    let others = machines.map(\.sizes)
+    killed.process.send(signal: SIGKILL)
+    let start = ContinuousClock.now
+    try killed.process.waitForExit()
+    try waitUntil("the cameras of the dead machine are recorded again") {
+      let back = zip(machines, others).flatMap { Array($0.growing(since: $1)) }
+      return orphans.isSubset(of: back)
+    }
+    print("\(orphans.count) of \(Self.count) cameras are back after \(start.duration(to: .now))")
+    try Self.waitUntilAllAreRecorded(machines, "each camera is recorded once")
+    #expect(try server.messages(of: orphans.first ?? "") >= published)
+
+    // What was published before and behind that is read in one go.
+    let reader = try RunningProcess(
+      Product.rtpRecv,
+      [server.url(orphans.first ?? "", "?since=10m"), "--duration", "3", "--stats", "-"])
+    #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
+
+    // One that is added takes its share.
+    machines.append(try Machine(server))
+    try waitUntil("the new machine has its share", within: .seconds(90)) {
+      (machines.last?.sizes.count ?? 0) >= Self.count / 3
+    }
+    try Self.waitUntilAllAreRecorded(machines, "each camera is recorded once again")
+    for machine in machines { #expect(try machine.end() == 0, "\(machine.process.standardError)") }
+    #expect(try source.stop() == 0)
+  }
+
+  @Test(
+    "what cannot be meant is said",
+    arguments: [
+      (["--cluster", "nats://"], "the host is missing"),
+      (["--cluster", "nats://me:canary@h"], "NATS_PASSWORD"),
+      (["--capacity", "3", "x.yaml"], "--capacity has no effect"),
+      (["--cluster", "nats://h", "--capacity", "0"], "--capacity must be"),
+      ([], "<file>"),
+    ])
+  func mistakes(arguments: [String], words: String) throws {
+    let process = try RunningProcess(Product.rtpRecv, ["fleet"] + arguments)
+    #expect(try process.waitForExit() == 64)
+    #expect(process.standardError.contains(words), "\(process.standardError)")
+    #expect(!process.standardError.contains("canary"))
+  }
+}

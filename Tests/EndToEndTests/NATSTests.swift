@@ -1,0 +1,174 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `-o nats://…` and `nats://…`: cameras in a server of NATS.
+@Suite(.serialized)
+struct NATSTests {
+  /// Publishes `frames` pictures, and writes them to a file as well.
+  private static func publish(
+    _ codec: Clip.Codec, _ frames: Int, to url: String, _ options: [String] = [],
+    environment: [String: String] = [:]
+  ) throws -> (reference: String, publisher: RunningProcess) {
+    let (sender, address) = try RecordingTests.server(
+      ["--frames", "\(frames)", "--codec", codec.rawValue] + options)
+    let reference = try Scratch.path(codec.rawValue)
+    let publisher = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "-o", url, "-o", reference, "--stats", "-"],
+      environment: environment)
+    try publisher.waitForExit()
+    try sender.waitForExit()
+    return (reference, publisher)
+  }
+
+  /// The pictures of a camera, from ten minutes ago on.
+  private static func receive(
+    _ url: String, _ codec: Clip.Codec, _ frames: Int
+  ) throws -> (stream: String, hashes: [String]) {
+    let stream = try Scratch.path(codec.rawValue)
+    let pictures = try Scratch.path("y4m")
+    let reader = try RunningProcess(
+      Product.rtpRecv,
+      ["\(url)?since=10m", "-o", stream, "-o", pictures, "--frames", "\(frames)"])
+    #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
+    return (stream, try FFmpeg.frameHashes(of: pictures))
+  }
+
+  private static func bytes(_ path: String) throws -> Data {
+    try Data(contentsOf: URL(fileURLWithPath: path))
+  }
+
+  @Test(
+    "what is published is received elsewhere, byte for byte, in pieces where it is large",
+    arguments: Clip.Codec.allCases)
+  func published(codec: Clip.Codec) throws {
+    let server = try NATSServer("max_payload: 2048")
+    let (reference, _) = try Self.publish(codec, 90, to: server.url("door"))
+    let (stream, hashes) = try Self.receive(server.url("door"), codec, 90)
+    #expect(try Self.bytes(stream) == Self.bytes(reference))
+    #expect(try hashes == FFmpeg.frameHashes(of: reference))
+    #expect(hashes.count == 90)
+    // A description and several messages for a key picture, one at least for each of the others.
+    #expect(try server.messages(of: "door") > 95)
+  }
+
+  @Test("losses are the same for whoever receives them from there", arguments: Clip.Codec.allCases)
+  func losses(codec: Clip.Codec) throws {
+    let server = try NATSServer()
+    let (reference, publisher) = try Self.publish(
+      codec, 150, to: server.url("door"), ["--loss", "0.02", "--seed", "7"])
+    let sent = try Statistics(lastLineOf: publisher)
+    let damaged = sent["stream", "access_units", "damaged"]
+    let stream = try Scratch.path(codec.rawValue)
+    let reader = try RunningProcess(
+      Product.rtpRecv,
+      [server.url("door", "?since=10m"), "-o", stream, "--stats", "-", "--timeout", "2"])
+    try reader.waitForExit()
+    #expect(try Self.bytes(stream) == Self.bytes(reference))
+    let received = try Statistics(lastLineOf: reader)
+    #expect(received["stream", "access_units", "damaged"] == damaged)
+  }
+
+  @Test("sound comes with the pictures, and in step") func sound() throws {
+    let server = try NATSServer()
+    let film = try RTSPSendTests.film.get()
+    let sender = try RTSPSendTests.Server([(film, "film")], ["--audio", "copy"])
+    let reference = try Scratch.path("mkv")
+    let publisher = try RunningProcess(
+      Product.rtpRecv, [sender.url("film"), "-o", server.url("film"), "-o", reference])
+    #expect(try publisher.waitForExit() == 0, "\(publisher.standardError)")
+    let copy = try Scratch.path("mkv")
+    let reader = try RunningProcess(
+      Product.rtpRecv, [server.url("film", "?since=10m"), "-o", copy, "--timeout", "2"])
+    try reader.waitForExit()
+    func hashes(_ path: String, _ kind: String) throws -> Data {
+      try FFmpeg.output(["-i", path, "-map", "0:\(kind)", "-c", "copy", "-f", "streamhash", "-"])
+    }
+    for kind in ["v", "a"] { #expect(try hashes(copy, kind) == hashes(reference, kind), "\(kind)") }
+    func starts(_ path: String) throws -> [Double] {
+      try ["v", "a"].map {
+        let text = try RecordingTests.probe(path, "packet=pts_time", of: $0)
+        return text.split(separator: "\n").first.flatMap {
+          Double($0.filter { $0 != "," })
+        } ?? -1
+      }
+    }
+    let (here, there) = (try starts(reference), try starts(copy))
+    #expect(abs((here[1] - here[0]) - (there[1] - there[0])) < 0.005, "\(here) \(there)")
+    #expect(try sender.stop() == 0)
+  }
+
+  @Test("nothing is lost and nothing comes twice when the server is killed and started again")
+  func restarted() throws {
+    let server = try NATSServer()
+    let (sender, address) = try RecordingTests.server(["--frames", "400"])
+    let reference = try Scratch.path("h264")
+    let copy = try Scratch.path("h264")
+    let publisher = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "-o", server.url("door"), "-o", reference])
+    try waitUntil("the first pictures are kept") { try server.messages(of: "door") > 30 }
+    let reader = try RunningProcess(
+      Product.rtpRecv, [server.url("door", "?since=10m"), "-o", copy, "--frames", "400"])
+    try waitUntil("they are received") { (try? Self.bytes(copy).count) ?? 0 > 10_000 }
+    try server.kill()
+    let before = try Self.bytes(reference).count
+    try waitUntil("receiving goes on meanwhile") {
+      try Self.bytes(reference).count > before + 10_000
+    }
+    try server.start()
+    #expect(try publisher.waitForExit() == 0, "\(publisher.standardError)")
+    #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
+    #expect(try Self.bytes(copy) == Self.bytes(reference))
+    try sender.waitForExit()
+  }
+
+  @Test("a server that is not there costs nothing but what would go to it") func absent() throws {
+    let port = try FreePort.tcp()
+    let (reference, publisher) = try Self.publish(
+      .h264, 60, to: "nats://127.0.0.1:\(port)/door")
+    #expect(try FFmpeg.frameHashes(of: reference).count == 60)
+    #expect(publisher.standardError.contains("nats://"), "\(publisher.standardError)")
+    let reader = try RunningProcess(Product.rtpRecv, ["nats://127.0.0.1:\(port)/door"])
+    #expect(try reader.waitForExit() == 2)
+    #expect(reader.standardError.contains("cannot connect to NATS"), "\(reader.standardError)")
+  }
+
+  @Test("a wrong password is said, and is not repeated") func password() throws {
+    let server = try NATSServer("authorization { user: me, password: right }")
+    let wrong = ["NATS_USER": "me", "NATS_PASSWORD": "canary"]
+    let (reference, publisher) = try Self.publish(
+      .h264, 60, to: server.url("door"), environment: wrong)
+    #expect(publisher.standardError.contains("refuses the login"), "\(publisher.standardError)")
+    #expect(!publisher.standardError.contains("canary"))
+    #expect(try FFmpeg.frameHashes(of: reference).count == 60)
+    let reader = try RunningProcess(Product.rtpRecv, [server.url("door")], environment: wrong)
+    #expect(try reader.waitForExit() == 3)
+    #expect(!reader.standardError.contains("canary"))
+    let file = try Scratch.path("password")
+    try "right\n".write(toFile: file, atomically: true, encoding: .utf8)
+    let right = ["NATS_USER": "me", "NATS_PASSWORD_FILE": file]
+    let (_, second) = try Self.publish(.h264, 60, to: server.url("door"), environment: right)
+    #expect(!second.standardError.contains("login"), "\(second.standardError)")
+    let third = try RunningProcess(
+      Product.rtpRecv, [server.url("door", "?since=5m"), "--frames", "30"], environment: right)
+    #expect(try third.waitForExit() == 0, "\(third.standardError)")
+  }
+
+  @Test(
+    "what cannot be published says why",
+    arguments: [
+      ("nats://me:canary@127.0.0.1/door", "NATS_PASSWORD"),
+      ("nats://127.0.0.1/door?max-age=long", "max-age=10m"),
+      ("nats://127.0.0.1/door?age=1m", "max-bytes"), ("nats://127.0.0.1/a.b", "a name in NATS"),
+      ("nats://127.0.0.1", "the camera is missing"),
+    ])
+  func mistakes(url: String, words: String) throws {
+    let clip = try Clip.h264.get()
+    let server = try RTSPSendTests.Server([(clip.path, "clip")])
+    let publisher = try RunningProcess(Product.rtpRecv, [server.url("clip"), "-o", url])
+    #expect(try publisher.waitForExit() != 0)
+    #expect(publisher.standardError.contains(words), "\(publisher.standardError)")
+    #expect(!publisher.standardError.contains("canary"), "\(publisher.standardError)")
+    #expect(try server.stop() == 0)
+  }
+}

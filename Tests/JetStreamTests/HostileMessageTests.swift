@@ -1,0 +1,94 @@
+import NIOCore
+import NIOPosix
+import RTPWire
+import TestSupport
+import Testing
+import Transports
+
+@testable import JetStream
+
+/// Messages in NATS as nobody publishes them who means well.
+@Suite(.serialized) struct HostileMessageTests {
+  private static let description = Array(
+    "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=x\r\nt=0 0\r\nm=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n"
+      .utf8)
+  private static let packet: [UInt8] = [0, 4, 0x80, 0x60, 0, 1]
+
+  private struct Camera {
+    let server: NATSServer
+    let peer: NATSPeer
+    let transport: any RTPTransport
+    let sink = RecordingSink()
+
+    init() async throws {
+      server = try NATSServer()
+      peer = try NATSPeer(port: server.port)
+      _ = try peer.request(
+        "$JS.API.STREAM.CREATE.rtp_x",
+        "{\"name\":\"rtp_x\",\"subjects\":[\"rtp.x.*\"],\"storage\":\"memory\"}")
+      transport = try TransportCatalogue([.jetStream]).make(
+        source: server.url("x"), on: MultiThreadedEventLoopGroup.singleton.next())
+      try await transport.open(delivering: sink)
+    }
+  }
+
+  @Test func whatIsNoPacketIsLeftOutAndCounted() async throws {
+    let camera = try await Camera()
+    try camera.peer.request("rtp.x.video", Self.packet)
+    try camera.peer.request("rtp.x.description", Self.description)
+    // A length beyond the end, half a length, nothing, a length of 0, and garbage.
+    for message: [UInt8] in [
+      [0xFF, 0xFF, 1], [0], [], [0, 0], [UInt8](repeating: 0xA5, count: 5000),
+    ] {
+      try camera.peer.request("rtp.x.video", message)
+    }
+    try camera.peer.request("rtp.x.sound", Self.packet)
+    try camera.peer.request("rtp.x.other", Self.packet)
+    try camera.peer.request("rtp.x.description", Array("v=0".utf8))
+    try camera.peer.request("rtp.x.description", [UInt8](repeating: 0, count: 200_000))
+    try camera.peer.request(
+      "rtp.x.video", Self.packet, headers: ["Nats-Msg-Id": "1", "Rtp-Piece": "99/3"])
+    // A repetition, which the server leaves out.
+    try camera.peer.request("rtp.x.video", Self.packet, headers: ["Nats-Msg-Id": "1"])
+    try camera.peer.request("rtp.x.video", [0, 4, 0x80, 0x60, 0, 2] + Self.packet)
+    let datagrams = try await camera.sink.datagrams.first(3)
+    #expect(datagrams.map { Array($0.bytes.readableBytesView).last } == [1, 2, 1])
+    let counters = await camera.transport.counters()
+    #expect(counters.delivered == 3)
+    #expect(counters[.malformed] >= 4)
+    #expect(counters.empty == 1)
+    camera.transport.close()
+    _ = try await camera.sink.ends.first(1)
+  }
+
+  @Test func anotherDescriptionEndsTheConnectionAndTheNextOneGoesOnThere() async throws {
+    let camera = try await Camera()
+    try camera.peer.request("rtp.x.description", Self.description)
+    try camera.peer.request("rtp.x.video", Self.packet)
+    let other = Self.description + Array("m=audio 0 RTP/AVP 0\r\n".utf8)
+    // Only its parameter sets are others.
+    try camera.peer.request(
+      "rtp.x.description",
+      Self.description + Array("a=fmtp:96 sprop-parameter-sets=Z00=,aO4=\r\n".utf8))
+    try camera.peer.request("rtp.x.video", Self.packet)
+    _ = try await camera.sink.datagrams.first(2)
+    try camera.peer.request("rtp.x.description", other)
+    try camera.peer.request("rtp.x.sound", Self.packet)
+    guard case .failed(let error) = try await camera.sink.ends.first(1)[0] else {
+      Issue.record("it has not failed")
+      return
+    }
+    #expect(error as? JetStreamError == .descriptionChanged)
+    var options = TransportOptions()
+    TransportKind.jetStream.learn(&options, await camera.transport.counters())
+    let next = try TransportCatalogue([.jetStream]).make(
+      source: camera.server.url("x"), options: options,
+      on: MultiThreadedEventLoopGroup.singleton.next())
+    let sink = RecordingSink()
+    try await next.open(delivering: sink)
+    #expect(try await sink.datagrams.first(1)[0].track == 1)
+    #expect(sink.descriptions.elements.map(\.count) == [2])
+    next.close()
+    _ = try await sink.ends.first(1)
+  }
+}
