@@ -176,6 +176,14 @@ struct box_walls box_build_walls(uint64_t memory_limit) {
   return walls;
 }
 
+int box_lacks_memory(void) {
+  size_t size = 16 << 20;
+  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return 1;
+  munmap(memory, size);
+  return 0;
+}
+
 void box_end_in(int seconds) {
   struct itimerval time = {{0, 0}, {seconds, 0}};
   setitimer(ITIMER_REAL, &time, NULL);

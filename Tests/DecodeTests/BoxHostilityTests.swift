@@ -67,7 +67,7 @@ import Testing
       return
     }
     #expect(cause.contains(words), "\(cause)")
-    #expect(BoxChildren.all(isEnded: true) == [])
+    #expect(DecoderProcesses.all(isEnded: true) == [])
   }
 
   @Test("a frame that comes twice comes once")
@@ -87,10 +87,10 @@ import Testing
 
   @Test("whatever it says, nothing breaks", arguments: fuzzSeeds)
   func anything(_ seed: UInt64) async throws {
-    let before = BoxChildren.openDescriptors
+    let before = DecoderProcesses.openDescriptors
     let collector = try await decoded("random-\(seed)", units: 12)
     for frame in collector.frames { _ = frame.packed }
-    #expect(BoxChildren.all(isEnded: true) == [])
-    #expect(BoxChildren.openDescriptors <= before + 1)
+    #expect(DecoderProcesses.all(isEnded: true) == [])
+    #expect(DecoderProcesses.openDescriptors <= before + 1)
   }
 }

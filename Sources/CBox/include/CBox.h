@@ -59,6 +59,9 @@ int box_leave_namespaces(void);
 // memory up to a limit in bytes, and the socket.
 struct box_walls box_build_walls(uint64_t memory_limit);
 
+// Whether hardly any memory is left up to the limit.
+int box_lacks_memory(void);
+
 // Ends the process in so many seconds; 0 takes it back. If the other side dies, nobody else would.
 void box_end_in(int seconds);
 

@@ -25,6 +25,8 @@ enum BoxFault: Error, Sendable, Hashable {
     switch self {
     case .notStarted(let code): unsafe "it cannot be started: \(String(cString: strerror(code)))"
     case .ended where status & 0x7F != 0: "it was ended by signal \(status & 0x7F)"
+    case .ended where status >> 8 & 0xFF == DecoderService.statusWithoutMemory:
+      "it needed more memory than it may have"
     case .ended: "it ended with status \(status >> 8 & 0xFF)"
     case .silent: "it did not answer in time"
     case .breach(let text): "it broke the protocol: \(text.words)"

@@ -31,6 +31,7 @@ final class BoxedDecoder: UnitDecoding {
   /// What decodes where there can be no other process.
   private var substitute: DecoderSuccession?
   private var isOver = false
+  private var hasTriedAgain = false
   private var number: Int64 = 0
   /// What a process has that has no frame and no failure yet.
   private var inside: [Int64: UnitRecord] = [:]
@@ -119,10 +120,12 @@ final class BoxedDecoder: UnitDecoding {
       record.damage = frame.damage
       record.origin?.decodingTime = frame.decodingTime
       let raw = try session.frame(frame, of: record)
+      forget(frame.units)
       pause.noteFrame()
       onFrame(raw)
     case .failure(let units, let reason):
       let record = try record(of: units)
+      forget(units)
       onFailure(record.failure(reason.reason(codec: codec)))
     default: break
     }
@@ -130,15 +133,20 @@ final class BoxedDecoder: UnitDecoding {
 
   /// What is known of the access unit that is done, or of those of both its fields.
   private func record(of units: ClosedRange<Int64>) throws(BoxFault) -> UnitRecord {
-    guard var record = inside.removeValue(forKey: units.lowerBound) else {
+    guard var record = inside[units.lowerBound] else {
       throw .breach("a frame belongs to nothing that was given")
     }
     guard units.count > 1 else { return record }
-    guard let second = inside.removeValue(forKey: units.upperBound) else {
+    guard let second = inside[units.upperBound] else {
       throw .breach("a field belongs to nothing that was given")
     }
     record.complete(with: second)
     return record
+  }
+
+  private func forget(_ units: ClosedRange<Int64>) {
+    inside[units.lowerBound] = nil
+    inside[units.upperBound] = nil
   }
 
   // MARK: - Processes
@@ -157,9 +165,23 @@ final class BoxedDecoder: UnitDecoding {
       session = opened
       return opened
     } catch {
-      failedToStart(error)
-      return nil
+      guard mayTryAgain(after: error) else {
+        failedToStart(error)
+        return nil
+      }
+      return openSession()
     }
+  }
+
+  /// Whether the first process may have been ended by chance, by somebody who was short of memory:
+  /// what cannot be started fails twice.
+  private func mayTryAgain(after fault: BoxFault) -> Bool {
+    guard fault == .ended, number == 0, !hasTriedAgain else { return false }
+    hasTriedAgain = true
+    process?.end()
+    process = nil
+    pause = RestartPause(least: box.restartPause)
+    return true
   }
 
   private func startedProcess() throws(BoxFault) -> BoxProcess? {

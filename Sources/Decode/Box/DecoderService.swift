@@ -22,6 +22,9 @@ public final class DecoderService {
   /// If the other side has died, an endless loop ends after so many seconds.
   private static let patience: Int32 = 20
 
+  /// The status with which a process ends that has no more memory.
+  static let statusWithoutMemory: Int32 = 3
+
   private let channel: BoxChannel
   private let codecs: [VideoCodec]
   private let gauge = DecoderGauge()
@@ -131,7 +134,7 @@ public final class DecoderService {
     let permille = Int(gauge.share * 1000)
     try channel.send(BoxReport.done(threads: gauge.threads, permille: permille).message)
     // What has grown to the limit goes on in a new process.
-    if reporter.lacksMemory { _exit(EXIT_FAILURE) }
+    if reporter.lacksMemory { _exit(Self.statusWithoutMemory) }
   }
 
   /// A copy of bytes of the input.
@@ -204,8 +207,9 @@ private final class FrameReporter: Sendable {
   func report(_ failure: DecodeFailure) {
     guard let packets = failure.origin?.packets else { _exit(EXIT_FAILURE) }
     switch failure.reason {
-    case .outOfMemory, .decoder(code: cffmpeg_error_out_of_memory(), _):
-      state.withLock { $0.lacksMemory = true }
+    case .outOfMemory: state.withLock { $0.lacksMemory = true }
+    // libavcodec does not always say why it could not decode.
+    case .decoder where box_lacks_memory() != 0: state.withLock { $0.lacksMemory = true }
     default: break
     }
     send(

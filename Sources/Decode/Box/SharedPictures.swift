@@ -21,6 +21,29 @@ import Synchronization
     }
   }
 
+  /// A piece in use, by the buffers of all planes.
+  private final class Lease: Sendable {
+    private let piece: Piece
+
+    init(_ piece: Piece) { self.piece = piece }
+
+    deinit { piece.owner.state.withLock { $0.idle.append(piece) } }
+
+    /// A buffer of `count` bytes from `start` on, which holds the lease; `nil` without memory.
+    func buffer(
+      _ start: UnsafeMutablePointer<UInt8>, _ count: Int
+    ) -> UnsafeMutablePointer<AVBufferRef>? {
+      let opaque = unsafe Unmanaged.passRetained(self)
+      let buffer = unsafe av_buffer_create(
+        start, count,
+        { opaque, _ in
+          if let opaque = unsafe opaque { unsafe Unmanaged<Lease>.fromOpaque(opaque).release() }
+        }, opaque.toOpaque(), 0)
+      if unsafe buffer == nil { unsafe opaque.release() }
+      return unsafe buffer
+    }
+  }
+
   private struct State {
     var idle: [Piece] = []
     /// The numbers of all pieces, by their addresses.
@@ -86,18 +109,30 @@ import Synchronization
       offsets.append(end)
       end += (size + 2 * Self.slack - 1) / Self.slack * Self.slack
     }
-    guard let buffer = unsafe buffer(of: end + Self.slack) else {
+    guard let piece = piece(of: end + Self.slack),
+      let base = unsafe piece.memory.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    else { return cffmpeg_error_out_of_memory() }
+    // Each plane has a buffer of its own, as in libavcodec's memory: concealment finds the samples
+    // there that are cropped.
+    let lease = Lease(piece)
+    func buffer(_ plane: Int) -> UnsafeMutablePointer<AVBufferRef>? {
+      sizes[plane] > 0 ? unsafe lease.buffer(base + offsets[plane], sizes[plane]) : nil
+    }
+    unsafe frame.pointee.buf.0 = buffer(0)
+    unsafe frame.pointee.buf.1 = buffer(1)
+    unsafe frame.pointee.buf.2 = buffer(2)
+    unsafe frame.pointee.buf.3 = buffer(3)
+    let buffers = unsafe [
+      frame.pointee.buf.0, frame.pointee.buf.1, frame.pointee.buf.2, frame.pointee.buf.3,
+    ]
+    // libavcodec unrefers a frame that could not be filled.
+    guard unsafe zip(buffers, sizes).allSatisfy({ unsafe $1 == 0 || $0 != nil }) else {
       return cffmpeg_error_out_of_memory()
     }
-    guard let base = unsafe buffer.pointee.data else { return cffmpeg_error_out_of_memory() }
-    unsafe frame.pointee.buf.0 = buffer
-    func start(_ plane: Int) -> UnsafeMutablePointer<UInt8>? {
-      sizes[plane] > 0 ? unsafe base + offsets[plane] : nil
-    }
-    unsafe frame.pointee.data.0 = start(0)
-    unsafe frame.pointee.data.1 = start(1)
-    unsafe frame.pointee.data.2 = start(2)
-    unsafe frame.pointee.data.3 = start(3)
+    unsafe frame.pointee.data.0 = buffers[0]?.pointee.data
+    unsafe frame.pointee.data.1 = buffers[1]?.pointee.data
+    unsafe frame.pointee.data.2 = buffers[2]?.pointee.data
+    unsafe frame.pointee.data.3 = buffers[3]?.pointee.data
     unsafe frame.pointee.linesize.0 = strides[0]
     unsafe frame.pointee.linesize.1 = strides[1]
     unsafe frame.pointee.linesize.2 = strides[2]
@@ -106,7 +141,7 @@ import Synchronization
   }
 
   /// An idle piece of exactly `count` bytes, or a new one; idle ones of other sizes are dropped.
-  private func buffer(of count: Int) -> UnsafeMutablePointer<AVBufferRef>? {
+  private func piece(of count: Int) -> Piece? {
     let (found, dropped) = state.withLock { state in
       let dropped = state.idle.filter { $0.memory.count != count }
       state.idle.removeAll { $0.memory.count != count }
@@ -114,17 +149,7 @@ import Synchronization
       return (state.idle.popLast(), dropped)
     }
     for piece in dropped { drop(piece.number) }
-    guard let piece = found ?? newPiece(of: count) else { return nil }
-    let opaque = unsafe Unmanaged.passRetained(piece)
-    let buffer = unsafe av_buffer_create(
-      piece.memory.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), count,
-      { opaque, _ in
-        guard let opaque = unsafe opaque else { return }
-        let piece = unsafe Unmanaged<Piece>.fromOpaque(opaque).takeRetainedValue()
-        piece.owner.state.withLock { $0.idle.append(piece) }
-      }, opaque.toOpaque(), 0)
-    if unsafe buffer == nil { unsafe opaque.release() }
-    return unsafe buffer
+    return found ?? newPiece(of: count)
   }
 
   private func newPiece(of count: Int) -> Piece? {

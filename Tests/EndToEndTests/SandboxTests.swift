@@ -1,0 +1,68 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `--sandbox`: the decoder's process beside the command's own.
+@Suite(.serialized)
+struct SandboxTests {
+  @Test("a decoder that is killed costs a group of pictures, and the run says so")
+  func killed() throws {
+    let (sender, address) = try CommandTests.server([
+      "--speed", "1", "--gop", "10", "--frames", "120",
+    ])
+    let video = try Scratch.path("yuv")
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      ["udp://\(address)", "-o", video, "--sandbox", "require", "--stats", "-"])
+    try waitUntil("a frame is written") {
+      let attributes = try? FileManager.default.attributesOfItem(atPath: video)
+      return (attributes?[.size] as? Int ?? 0) > 0
+    }
+    kill(try DecoderProcesses.one(of: receiver.processIdentifier), SIGKILL)
+    _ = try receiver.waitForLine(
+      #/warning: the decoder's process was lost: it was ended by signal 9; decoding goes on/#)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    try sender.waitForExit()
+
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["delivery", "decoder_restarts"] == 1)
+    #expect(statistics["delivery", "access_units"] == 120)
+    // What waited while the next process began was decoded by it.
+    #expect(statistics["delivery", "frames"] >= 110)
+  }
+
+  @Test("Ctrl-C in a terminal reaches both, and the last pictures are written all the same")
+  func interrupted() throws {
+    let (sender, address) = try CommandTests.server(["--loop", "forever"])
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "-o", try Scratch.path("yuv"), "--stats", "-"])
+    let process = try DecoderProcesses.one(of: receiver.processIdentifier)
+    kill(process, SIGINT)
+    kill(process, SIGTERM)
+    receiver.send(signal: SIGINT)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    #expect(!receiver.standardError.contains("process was lost"), "\(receiver.standardError)")
+    #expect(try Statistics(lastLineOf: receiver)["delivery", "decoder_restarts"] == 0)
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+  }
+
+  @Test(
+    "what decodes nothing, or is not to be shut in, has no other process",
+    arguments: [["h264", "--codec", "h264"], ["yuv", "--sandbox", "off"]])
+  func none(_ arguments: [String]) throws {
+    let (sender, address) = try CommandTests.server(["--codec", "h264", "--loop", "forever"])
+    let path = try Scratch.path(arguments[0])
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "-o", path] + arguments.dropFirst())
+    try waitUntil("something is written") {
+      let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+      return (attributes?[.size] as? Int ?? 0) > 0
+    }
+    #expect(DecoderProcesses.all(of: receiver.processIdentifier, isEnded: true) == [])
+    receiver.send(signal: SIGTERM)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+  }
+}
