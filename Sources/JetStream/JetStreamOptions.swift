@@ -2,8 +2,9 @@ public import Transports
 
 /// What a user chooses about a camera in NATS, and what earlier connections teach.
 public struct JetStreamOptions: TransportOption, Hashable {
-  /// How far back a recording of what was published begins, which ends with what there is; `nil` for
-  /// what is still to come, from the last key picture on.
+  /// How far back a recording of what was published begins, which ends with what there is.
+  ///
+  /// `nil` for what is still to come, from the last key picture on.
   public var since: Duration?
   /// The last message that an earlier connection took; 0 for none.
   var position: UInt64 = 0

@@ -87,8 +87,10 @@ final class JetStreamReceiver: PacketReceiver {
     let (messages, isAll) = reading.takeWaiting(atMost: Self.turn)
     let now = Instant(NIODeadline.now())
     counters[.expired] = reading.monitor.quietly(\.expired)
+    var isOver = false
     for message in messages {
-      if let last, message.sequence > last { return end(.ended) }
+      isOver = last.map { message.sequence > $0 } ?? false
+      guard !isOver else { break }
       let time = last == nil ? now : Instant(nanoseconds: message.time)
       lastArrival = max(lastArrival, time)
       guard take(message, at: lastArrival, for: sink) else { return }
@@ -96,7 +98,7 @@ final class JetStreamReceiver: PacketReceiver {
     }
     if !messages.isEmpty { sink.readCompleted(at: lastArrival) }
     guard case .open = phase else { return }
-    if let last, counters[.position] >= last { return end(.ended) }
+    if isOver || last.map({ counters[.position] >= $0 }) == true { return end(.ended) }
     if !isAll {
       eventLoop.execute { [reached] in reached.value?.deliver() }
     } else if let failure {

@@ -74,8 +74,8 @@ struct LeasePlan: Sendable {
     return lease.holder
   }
 
-  /// Whether others are to count on this machine: one that may not take anything yet would keep them
-  /// from it, and have them give up what nobody takes.
+  /// Whether others are to count on this machine: for one that may not take anything yet, they
+  /// would give up what nobody takes.
   func counts(at now: Instant) -> Bool { now >= graceEnd || !held.isEmpty }
 
   /// What to do now.
