@@ -199,8 +199,14 @@ final class StreamPublisher: OutputDestination {
     } catch {
       if case .refused = error { throw error }
       // It begins, or is being restarted.
+      if !isAway { note(isReached: false) }
       state.monitor.quietly { $0.needsPreparation = true }
-      _ = deadline.rest(until: .now.advanced(by: Self.pause))
+      let pauseEnd = Instant.now.advanced(by: Self.pause)
+      let until = state.monitor.quietly(\.deadline).map { min($0, pauseEnd) } ?? pauseEnd
+      _ = state.monitor.wait(until: until) { value -> Bool? in
+        if case .closed = value.phase { true } else { nil }
+      }
+      if deadline.isPast { throw late }
     }
     report?(progress)
   }

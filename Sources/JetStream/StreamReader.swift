@@ -51,8 +51,8 @@ struct StreamReader: Sendable {
         subscription = try StreamSubscription(
           to: names, from: start, by: context, number: consumer, delivering: state)
       } catch {
-        guard consumer > 1, case .notConnected = error else { throw error }
-        // It is being restarted: the next connection brings another attempt.
+        guard consumer > 1, error.isPassing else { throw error }
+        // It is being restarted.
         state.monitor.quietly { $0.needsConsumer = true }
         guard rest() else { return }
       }
@@ -109,5 +109,15 @@ struct StreamReader: Sendable {
   private func rest() -> Bool {
     state.monitor.wait(until: .now.advanced(by: .milliseconds(250))) { $0.isClosed ? true : nil }
       == nil
+  }
+}
+
+extension JetStreamError {
+  /// Whether a server that is being restarted says so.
+  fileprivate var isPassing: Bool {
+    switch self {
+    case .notConnected, .noJetStream: true
+    default: false
+    }
   }
 }
