@@ -82,10 +82,18 @@ struct NATSTests {
     let reader = try RunningProcess(
       Product.rtpRecv, [server.url("film", "?since=10m"), "-o", copy])
     #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
-    func hashes(_ path: String, _ kind: String) throws -> Data {
-      try FFmpeg.output(["-i", path, "-map", "0:\(kind)", "-c", "copy", "-f", "streamhash", "-"])
+    func packets(_ path: String, _ kind: String) throws -> [Substring] {
+      let list = try FFmpeg.output(
+        ["-i", path, "-map", "0:\(kind)", "-c", "copy", "-f", "framemd5", "-"])
+      return String(decoding: list, as: UTF8.self).split(separator: "\n")
+        .filter { !$0.hasPrefix("#") }.compactMap { $0.split(separator: ",").last }
     }
-    for kind in ["v", "a"] { #expect(try hashes(copy, kind) == hashes(reference, kind), "\(kind)") }
+    #expect(try packets(copy, "v") == packets(reference, "v"))
+    // Which unit of sound is the first beside a picture depends on the reports that have come.
+    let (here, there) = (try packets(reference, "a"), try packets(copy, "a"))
+    #expect(here.count > 200)
+    #expect(abs(here.count - there.count) <= 3, "\(here.count) \(there.count)")
+    #expect(there.count { here.contains($0) } >= there.count - 3)
     func starts(_ path: String) throws -> [Double] {
       try ["v", "a"].map {
         let text = try RecordingTests.probe(path, "packet=pts_time", of: $0)
@@ -94,8 +102,10 @@ struct NATSTests {
         } ?? -1
       }
     }
-    let (here, there) = (try starts(reference), try starts(copy))
-    #expect(abs((here[1] - here[0]) - (there[1] - there[0])) < 0.005, "\(here) \(there)")
+    let (first, second) = (try starts(reference), try starts(copy))
+    let difference = (first[1] - first[0]) - (second[1] - second[0])
+    // Three units of sound at most.
+    #expect(abs(difference) < 0.075, "\(first) \(second)")
     #expect(try sender.stop() == 0)
   }
 
