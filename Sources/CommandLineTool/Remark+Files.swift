@@ -44,6 +44,11 @@ extension Remark {
       self.init("deleted \(count.counted("old file")) of \(size) MB")
     case .filesNotDeleted(let number):
       self = .warning("old files cannot be deleted: \(OutputError.reason(number))")
+    case .reached(let whom, let isReached):
+      self =
+        isReached
+        ? Remark("\(whom) is there again")
+        : .warning("\(whom) is away; what it cannot take is left out up to a key picture")
     }
   }
 

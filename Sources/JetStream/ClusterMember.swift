@@ -153,6 +153,8 @@ public final class ClusterMember: Sendable {
           isAway = false
         } catch {
           if case .refused = error { throw error }
+          if !isAway { handle(.remark("\(error); it is tried again")) }
+          isAway = true
           waitForChange(from: now, within: Self.pause)
           continue
         }

@@ -48,7 +48,9 @@ import RTPWire
     default:
       var last = NATS_OK
       let text = unsafe nats_GetLastError(&last).map { unsafe String(cString: $0) }
-      return .refused(server: server, reason: String((text ?? "\(code.rawValue)").prefix(200)))
+      // libnats puts the place in its source before the words.
+      let words = text?.split(separator: "): ", maxSplits: 1).last ?? "error \(code.rawValue)"
+      return .refused(server: server, reason: String(words.prefix(200)))
     }
   }
 }

@@ -17,6 +17,8 @@ public enum JetStreamError: Error, Sendable, Hashable {
   case noJetStream(server: String)
   /// Nobody has published such a camera.
   case noCamera(String, server: String)
+  /// Nothing of the camera was published in the last seconds.
+  case nothingPublished(String, seconds: Int)
   /// The server keeps no more, or not so; the words are its own.
   case refused(server: String, reason: String)
   /// The connection broke, and did not come back within this time.
@@ -49,6 +51,8 @@ extension JetStreamError: CustomStringConvertible {
     case .noCamera(let camera, let server):
       "nobody has published '\(camera)' to NATS at \(server); rtp-recv does it with "
         + "-o nats://\(server)/\(camera)"
+    case .nothingPublished(let camera, let seconds):
+      "nothing of '\(camera)' was published in the last \(seconds) s"
     case .refused(let server, let reason): "NATS at \(server) refuses the stream: \(reason)"
     case .connectionLost(let server, let seconds):
       "NATS at \(server) did not come back within \(seconds) s"
@@ -67,7 +71,7 @@ extension JetStreamError: CustomStringConvertible {
 extension JetStreamError: TransportFault {
   public var fault: ConnectionFault {
     switch self {
-    case .address, .unreadable, .notTrusted: .permanent
+    case .address, .unreadable, .notTrusted, .nothingPublished: .permanent
     case .loginRefused: .login
     case .notConnected, .noJetStream, .noCamera, .refused, .connectionLost, .descriptionChanged,
       .notAcknowledged, .badDescription, .unsupportedCodec:
@@ -81,6 +85,7 @@ extension JetStreamError: TransportFault {
     case .loginRefused: .credentials
     case .notTrusted: .notTrusted
     case .noCamera: .noSuchStream
+    case .nothingPublished: .noMedia
     case .badDescription, .unsupportedCodec: .unrecognized
     case .unreadable, .notConnected, .noJetStream, .refused: .cannotOpen
     case .connectionLost: .mediaLost
@@ -99,6 +104,7 @@ extension JetStreamError: OutputFault {
     case .notTrusted: "not_trusted"
     case .noJetStream: "no_jetstream"
     case .noCamera: "no_camera"
+    case .nothingPublished: "nothing_published"
     case .refused: "refused"
     case .connectionLost: "connection_lost"
     case .notAcknowledged: "not_acknowledged"

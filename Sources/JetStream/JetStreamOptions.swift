@@ -2,7 +2,9 @@ public import Transports
 
 /// What a user chooses about a camera in NATS, and what earlier connections teach.
 public struct JetStreamOptions: TransportOption, Hashable {
-  /// How far back to begin; `nil` for the last key picture.
+  /// How far back a recording of what was published begins, which ends with what there is.
+  ///
+  /// `nil` for what is still to come, from the last key picture on.
   public var since: Duration?
   /// The last message that an earlier connection took; 0 for none.
   var position: UInt64 = 0
@@ -61,7 +63,7 @@ extension TransportKind {
       SourceForm(
         "nats://HOST/CAMERA",
         "what another rtp-recv publishes with -o nats://…;"
-          + "\nwith ?since=5m, from five minutes ago on")
+          + "\nwith ?since=5m, the last five minutes")
     ]
     kind.learn = { options, former in options[JetStreamOptions.self].position = former[.position] }
     kind.scopes = [OptionScope("nats://", toolOptions: ["--timeout"])]

@@ -27,6 +27,8 @@ final class JetStreamReceiver: PacketReceiver {
   /// What is received, once that is described.
   private var media: [MediaDescription]?
   private var isHeld = false
+  /// The last message of a recording; `nil` for what is still to come.
+  private var last: UInt64?
   private var lastArrival = Instant(nanoseconds: .min)
   /// Why the reader has ended; what waits is delivered before.
   private var failure: JetStreamError?
@@ -49,8 +51,8 @@ final class JetStreamReceiver: PacketReceiver {
     do throws(ThreadError) {
       _ = try WorkerThread { [eventLoop, reached] in
         do throws(JetStreamError) {
-          try reader.run { description in
-            eventLoop.execute { reached.value?.opened(description) }
+          try reader.run { beginning in
+            eventLoop.execute { reached.value?.opened(beginning) }
           }
         } catch {
           eventLoop.execute { reached.value?.failed(error) }
@@ -62,10 +64,11 @@ final class JetStreamReceiver: PacketReceiver {
     return promise.futureResult
   }
 
-  private func opened(_ description: ByteBuffer?) {
+  private func opened(_ beginning: StreamReader.Beginning) {
     guard case .opening(let sink) = phase else { return }
     phase = .open(sink)
-    if let description { describe(description) }
+    last = beginning.end
+    if let description = beginning.description { describe(description) }
     opening?.succeed()
     opening = nil
     deliver()
@@ -82,15 +85,20 @@ final class JetStreamReceiver: PacketReceiver {
   private func deliver() {
     guard case .open(let sink) = phase, !isHeld else { return }
     let (messages, isAll) = reading.takeWaiting(atMost: Self.turn)
-    let now = max(lastArrival, Instant(NIODeadline.now()))
-    lastArrival = now
+    let now = Instant(NIODeadline.now())
+    counters[.expired] = reading.monitor.quietly(\.expired)
+    var isOver = false
     for message in messages {
-      guard take(message, at: now, for: sink) else { return }
+      isOver = last.map { message.sequence > $0 } ?? false
+      guard !isOver else { break }
+      let time = last == nil ? now : Instant(nanoseconds: message.time)
+      lastArrival = max(lastArrival, time)
+      guard take(message, at: lastArrival, for: sink) else { return }
       counters[.position] = message.sequence
     }
-    counters[.expired] = reading.monitor.quietly(\.expired)
-    if !messages.isEmpty { sink.readCompleted(at: now) }
+    if !messages.isEmpty { sink.readCompleted(at: lastArrival) }
     guard case .open = phase else { return }
+    if isOver || last.map({ counters[.position] >= $0 }) == true { return end(.ended) }
     if !isAll {
       eventLoop.execute { [reached] in reached.value?.deliver() }
     } else if let failure {

@@ -8,7 +8,8 @@ public final class JetStreamTransport: RTPTransport {
   public static let usualPatience = Duration.seconds(10)
 
   public var eventLoop: any EventLoop { receiver.eventLoop }
-  public let clock = ArrivalClock.monotonic
+  /// What was published is a recording, with the times at which the server took it.
+  public var clock: ArrivalClock { options.since == nil ? .monotonic : .recorded }
   public let isPassive = false
   /// A camera that is silent is not the server's fault.
   public let longestSilence: Duration? = nil

@@ -11,6 +11,10 @@ struct LeasePlan: Sendable {
   static let renewalInterval = Duration.seconds(1)
   /// How long the server may take to forget a lease that has run out.
   private static let slack = Duration.milliseconds(250)
+  /// No machine carries more, whatever it says.
+  private static let mostCapacity = 100_000
+  /// So many machines are counted.
+  private static let mostMembers = 1000
   /// So many cameras are taken at once, so that a machine does not begin all of them at once.
   private static let mostTaken = 8
   /// How long one has too many before it gives one up, and between two of them.
@@ -43,7 +47,7 @@ struct LeasePlan: Sendable {
   private var unbalancedSince: Instant?
 
   init(own: String, capacity: Int) {
-    (self.own, self.capacity) = (own, max(capacity, 1))
+    (self.own, self.capacity) = (own, min(max(capacity, 1), Self.mostCapacity))
   }
 
   /// The server is there, or there again; `isNew` says that nobody can have had a lease before.
@@ -62,8 +66,9 @@ struct LeasePlan: Sendable {
 
   /// Notes what another machine says of itself.
   mutating func note(_ member: String, capacity: Int, held: Int, at now: Instant) {
-    guard member != own else { return }
-    members[member] = Member(capacity: max(capacity, 0), held: max(held, 0), seen: now)
+    guard member != own, members[member] != nil || members.count < Self.mostMembers else { return }
+    members[member] = Member(
+      capacity: min(max(capacity, 0), Self.mostCapacity), held: max(held, 0), seen: now)
   }
 
   mutating func noteGone(_ member: String) { members[member] = nil }
@@ -74,8 +79,8 @@ struct LeasePlan: Sendable {
     return lease.holder
   }
 
-  /// Whether others are to count on this machine: one that may not take anything yet would keep them
-  /// from it, and have them give up what nobody takes.
+  /// Whether others are to count on this machine: for one that may not take anything yet, they
+  /// would give up what nobody takes.
   func counts(at now: Instant) -> Bool { now >= graceEnd || !held.isEmpty }
 
   /// What to do now.
@@ -115,7 +120,7 @@ struct LeasePlan: Sendable {
   }
 
   /// How many cameras all machines can carry.
-  private var total: Int { members.values.reduce(capacity) { $0.addingClamped($1.capacity) } }
+  private var total: Int { members.values.reduce(capacity) { $0 + $1.capacity } }
 
   /// How many of the cameras are this machine's share.
   private var share: Int { Self.share(of: capacity, in: total, of: cameras.count) }
@@ -135,12 +140,5 @@ struct LeasePlan: Sendable {
     (member + "/" + camera).utf8.reduce(0xCBF2_9CE4_8422_2325) {
       ($0 ^ UInt64($1)) &* 0x0100_0000_01B3
     }
-  }
-}
-
-extension Int {
-  fileprivate func addingClamped(_ other: Int) -> Int {
-    let (sum, overflow) = addingReportingOverflow(other)
-    return overflow ? .max : sum
   }
 }

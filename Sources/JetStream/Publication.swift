@@ -177,7 +177,8 @@ struct Publication {
     let length = video?.headerLength ?? 1
     let isBehindLoss = unit.gaps.contains { $0.unitIndex == 0 }
     // What was dropped before it came here shows in the numbers of the packets.
-    let isBehindDrop = unit.isRandomAccess && follows(unit) == false
+    let isNext = follows(unit)
+    let isBehindDrop = unit.isRandomAccess && isNext == false
     if !isBehindLoss, unit.integrity == .afterLoss || isBehindDrop { videoTrack.skip(1) }
     for (index, nalUnit) in unit.units.enumerated() {
       for gap in unit.gaps where gap.unitIndex == index { videoTrack.skip(gap.packets) }

@@ -14,8 +14,8 @@ struct StreamLimits: Sendable, Hashable {
 
   /// Where nothing is said: enough to look again at what has just happened.
   private static let usualAge = Duration.seconds(600)
-  /// Where nothing is said: ten minutes of 12 Mbit/s.
-  private static let usualBytes: Int64 = 1 << 30
+  /// Where nothing is said: ten minutes of 3.5 Mbit/s; the server reserves it for each camera.
+  private static let usualBytes: Int64 = 256 << 20
 
   init(_ address: StreamAddress) throws(JetStreamError) {
     for (key, text) in address.options {

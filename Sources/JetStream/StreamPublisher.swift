@@ -28,6 +28,8 @@ final class StreamPublisher: OutputDestination {
   private var link: NATSLink?
   private var context: JetStreamContext?
   private var resent: UInt64 = 0
+  private var events = OutputEvents()
+  private var isAway = false
   private var report: ((OutputProgress) -> Void)?
 
   init(_ configuration: OutputLane.Configuration, scheme: String, deadline: WriteDeadline) {
@@ -40,6 +42,7 @@ final class StreamPublisher: OutputDestination {
   var progress: OutputProgress {
     var progress = OutputProgress()
     progress.skipped = publication?.skipped ?? 0
+    progress.events = events
     state.monitor.quietly { value in
       progress.written = value.acknowledgedItems
       progress.bytes = value.acknowledgedBytes
@@ -144,6 +147,7 @@ final class StreamPublisher: OutputDestination {
 
   /// Waits until the server is there and has the stream.
   private func prepare() throws {
+    if !isAway, case .away = state.monitor.quietly(\.phase) { note(isReached: false) }
     while true {
       switch try wait(.connection) {
       case .done: return
@@ -151,6 +155,12 @@ final class StreamPublisher: OutputDestination {
       case .late: throw late
       }
     }
+  }
+
+  private func note(isReached: Bool) {
+    isAway = !isReached
+    events.append(.reached("NATS at \(link?.server ?? text)", isReached))
+    report?(progress)
   }
 
   /// There is no more time.
@@ -180,6 +190,7 @@ final class StreamPublisher: OutputDestination {
         }, context: unsafe handle.context)
       try limits?.apply(to: names.stream, subjects: names.all, of: context)
       self.context = context
+      if isAway { note(isReached: true) }
       let again = state.monitor.quietly(\.outstanding)
       for (_, message) in again {
         send(message)
@@ -188,8 +199,14 @@ final class StreamPublisher: OutputDestination {
     } catch {
       if case .refused = error { throw error }
       // It begins, or is being restarted.
+      if !isAway { note(isReached: false) }
       state.monitor.quietly { $0.needsPreparation = true }
-      _ = deadline.rest(until: .now.advanced(by: Self.pause))
+      let pauseEnd = Instant.now.advanced(by: Self.pause)
+      let until = state.monitor.quietly(\.deadline).map { min($0, pauseEnd) } ?? pauseEnd
+      _ = state.monitor.wait(until: until) { value -> Bool? in
+        if case .closed = value.phase { true } else { nil }
+      }
+      if deadline.isPast { throw late }
     }
     report?(progress)
   }

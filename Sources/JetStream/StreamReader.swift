@@ -14,20 +14,27 @@ struct StreamReader: Sendable {
   let patience: Duration?
   let state: ReadingState
 
-  /// How it stands when it is open: the description that is known, if it does not come by itself.
-  typealias Beginning = @Sendable (_ description: ByteBuffer?) -> Void
+  /// Where it begins.
+  struct Beginning: Sendable {
+    let start: StreamSubscription.Start
+    /// The description in force there, if it does not come by itself.
+    var description: ByteBuffer?
+    /// The last message that is wanted; `nil` for what is still to come.
+    var end: UInt64?
+  }
 
   /// Reads until the state is closed.
   ///
   /// - Parameter opened: called once, when what comes is delivered from then on.
   /// - Throws: why it cannot begin, or cannot go on.
-  func run(opened: Beginning) throws(JetStreamError) {
+  func run(opened: @Sendable (Beginning) -> Void) throws(JetStreamError) {
     let link = try NATSLink(
       to: address, as: login, named: "rtp-recv reading \(address.name)", retries: false,
       watcher: state)
     let context = unsafe try JetStreamContext(link)
     let names = StreamNames(camera: address.name)
-    var (start, description) = try beginning(context, names)
+    let beginning = try beginning(context, names)
+    var start = beginning.start
     var consumer = 0
     // Ending one waits for the server, and happens on this thread.
     var subscription: StreamSubscription?
@@ -44,34 +51,32 @@ struct StreamReader: Sendable {
         subscription = try StreamSubscription(
           to: names, from: start, by: context, number: consumer, delivering: state)
       } catch {
-        guard consumer > 1, case .notConnected = error else { throw error }
-        // It is being restarted: the next connection brings another attempt.
+        guard consumer > 1, error.isPassing else { throw error }
+        // It is being restarted.
         state.monitor.quietly { $0.needsConsumer = true }
         guard rest() else { return }
       }
-      if consumer == 1 { opened(description) }
-      description = nil
+      if consumer == 1 { opened(beginning) }
       goesOn = try wait()
       withExtendedLifetime(subscription) {}
     } while goesOn
   }
 
-  /// Where to begin, and the description in force there if it does not come by itself.
   private func beginning(
     _ context: JetStreamContext, _ names: StreamNames
-  ) throws(JetStreamError) -> (StreamSubscription.Start, ByteBuffer?) {
+  ) throws(JetStreamError) -> Beginning {
+    if let since = options.since {
+      let start = WallClock.system.time(of: .now).nanoseconds - since.wholeNanoseconds
+      let newest = try context.newest(in: names, camera: address.name, server: address.endpoint)
+      guard newest.sequence > 0, newest.time >= start else {
+        throw .nothingPublished(address.name, seconds: Int(since.components.seconds))
+      }
+      return Beginning(start: .time(nanoseconds: start), end: newest.sequence)
+    }
     let last = try context.last(
       of: .description, in: names, camera: address.name, server: address.endpoint)
-    if options.position > 0 {
-      return (.sequence(options.position + 1), last?.payload)
-    }
-    if let since = options.since {
-      return (
-        .time(nanoseconds: WallClock.system.time(of: .now).nanoseconds - since.wholeNanoseconds),
-        nil
-      )
-    }
-    return (.sequence(last?.sequence ?? 1), nil)
+    guard options.position > 0 else { return Beginning(start: .sequence(last?.sequence ?? 1)) }
+    return Beginning(start: .sequence(options.position + 1), description: last?.payload)
   }
 
   /// Waits until another consumer is needed and can be made; `false` once closed.
@@ -104,5 +109,15 @@ struct StreamReader: Sendable {
   private func rest() -> Bool {
     state.monitor.wait(until: .now.advanced(by: .milliseconds(250))) { $0.isClosed ? true : nil }
       == nil
+  }
+}
+
+extension JetStreamError {
+  /// Whether a server that is being restarted says so.
+  fileprivate var isPassing: Bool {
+    switch self {
+    case .notConnected, .noJetStream: true
+    default: false
+    }
   }
 }

@@ -18,6 +18,8 @@ import Synchronization
     /// `nil` for one that means nothing here.
     let subject: Publication.Subject?
     let sequence: UInt64
+    /// When the server took it, in nanoseconds since 1970.
+    let time: Int64
     let payload: ByteBuffer
   }
 
@@ -44,7 +46,9 @@ import Synchronization
     func take(_ message: OpaquePointer?) {
       var metadata: UnsafeMutablePointer<jsMsgMetaData>?
       guard unsafe natsMsg_GetMetaData(&metadata, message) == NATS_OK,
-        let sequence = unsafe metadata?.pointee.Sequence
+        let (sequence, time) = unsafe metadata.map({
+          unsafe ($0.pointee.Sequence, $0.pointee.Timestamp)
+        })
       else { return }
       unsafe jsMsgMetaData_Destroy(metadata)
       // libnats drops what it has no room for; another consumer brings it again.
@@ -60,7 +64,8 @@ import Synchronization
       }
       taker.take(
         Message(
-          subject: names.subject(named: text), sequence: sequence.Stream, payload: payload),
+          subject: names.subject(named: text), sequence: sequence.Stream, time: time,
+          payload: payload),
         from: number)
     }
   }
@@ -127,6 +132,23 @@ import Synchronization
 }
 
 extension JetStreamContext {
+  /// The newest message of a stream, and when the server took it, in nanoseconds since 1970.
+  ///
+  /// - Throws: also where there is no such stream, with ``JetStreamError/noCamera(_:server:)``.
+  func newest(
+    in names: StreamNames, camera: String, server: String
+  ) throws(JetStreamError) -> (sequence: UInt64, time: Int64) {
+    var information: UnsafeMutablePointer<jsStreamInfo>?
+    var code = jsErrCode(0)
+    let status = unsafe js_GetStreamInfo(&information, pointer, names.stream, nil, &code)
+    defer { unsafe jsStreamInfo_Destroy(information) }
+    guard status == NATS_OK, let state = unsafe information?.pointee.State else {
+      if code == JSStreamNotFoundErr { throw .noCamera(camera, server: server) }
+      throw error(status, code)
+    }
+    return unsafe (state.LastSeq, state.LastTime)
+  }
+
   /// The newest message of a subject; `nil` if there is none.
   ///
   /// - Throws: also where there is no such stream, with ``JetStreamError/noCamera(_:server:)``.

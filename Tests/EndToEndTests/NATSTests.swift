@@ -23,13 +23,13 @@ struct NATSTests {
 
   /// The pictures of a camera, from ten minutes ago on.
   private static func receive(
-    _ url: String, _ codec: Clip.Codec, _ frames: Int
+    _ url: String, _ codec: Clip.Codec
   ) throws -> (stream: String, hashes: [String]) {
     let stream = try Scratch.path(codec.rawValue)
     let pictures = try Scratch.path("y4m")
     let reader = try RunningProcess(
       Product.rtpRecv,
-      ["\(url)?since=10m", "-o", stream, "-o", pictures, "--frames", "\(frames)"])
+      ["\(url)?since=10m", "-o", stream, "-o", pictures])
     #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
     return (stream, try FFmpeg.frameHashes(of: pictures))
   }
@@ -44,7 +44,7 @@ struct NATSTests {
   func published(codec: Clip.Codec) throws {
     let server = try NATSServer("max_payload: 2048")
     let (reference, _) = try Self.publish(codec, 90, to: server.url("door"))
-    let (stream, hashes) = try Self.receive(server.url("door"), codec, 90)
+    let (stream, hashes) = try Self.receive(server.url("door"), codec)
     #expect(try Self.bytes(stream) == Self.bytes(reference))
     #expect(try hashes == FFmpeg.frameHashes(of: reference))
     #expect(hashes.count == 90)
@@ -56,17 +56,18 @@ struct NATSTests {
   func losses(codec: Clip.Codec) throws {
     let server = try NATSServer()
     let (reference, publisher) = try Self.publish(
-      codec, 150, to: server.url("door"), ["--loss", "0.02", "--seed", "7"])
+      codec, 150, to: server.url("door"), ["--bitrate", "2M", "--loss", "0.02", "--seed", "7"])
     let sent = try Statistics(lastLineOf: publisher)
-    let damaged = sent["stream", "access_units", "damaged"]
+    let damaged = sent["delivery", "damaged_access_units"]
+    #expect(sent["rtp", "lost"] > 0)
     let stream = try Scratch.path(codec.rawValue)
     let reader = try RunningProcess(
       Product.rtpRecv,
-      [server.url("door", "?since=10m"), "-o", stream, "--stats", "-", "--timeout", "2"])
+      [server.url("door", "?since=10m"), "-o", stream, "--stats", "-"])
     try reader.waitForExit()
     #expect(try Self.bytes(stream) == Self.bytes(reference))
     let received = try Statistics(lastLineOf: reader)
-    #expect(received["stream", "access_units", "damaged"] == damaged)
+    #expect(received["delivery", "damaged_access_units"] == damaged)
   }
 
   @Test("sound comes with the pictures, and in step") func sound() throws {
@@ -79,12 +80,20 @@ struct NATSTests {
     #expect(try publisher.waitForExit() == 0, "\(publisher.standardError)")
     let copy = try Scratch.path("mkv")
     let reader = try RunningProcess(
-      Product.rtpRecv, [server.url("film", "?since=10m"), "-o", copy, "--timeout", "2"])
-    try reader.waitForExit()
-    func hashes(_ path: String, _ kind: String) throws -> Data {
-      try FFmpeg.output(["-i", path, "-map", "0:\(kind)", "-c", "copy", "-f", "streamhash", "-"])
+      Product.rtpRecv, [server.url("film", "?since=10m"), "-o", copy])
+    #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
+    func packets(_ path: String, _ kind: String) throws -> [Substring] {
+      let list = try FFmpeg.output(
+        ["-i", path, "-map", "0:\(kind)", "-c", "copy", "-f", "framemd5", "-"])
+      return String(decoding: list, as: UTF8.self).split(separator: "\n")
+        .filter { !$0.hasPrefix("#") }.compactMap { $0.split(separator: ",").last }
     }
-    for kind in ["v", "a"] { #expect(try hashes(copy, kind) == hashes(reference, kind), "\(kind)") }
+    #expect(try packets(copy, "v") == packets(reference, "v"))
+    // Which unit of sound is the first beside a picture depends on the reports that have come.
+    let (here, there) = (try packets(reference, "a"), try packets(copy, "a"))
+    #expect(here.count > 200)
+    #expect(abs(here.count - there.count) <= 3, "\(here.count) \(there.count)")
+    #expect(there.count { here.contains($0) } >= there.count - 3)
     func starts(_ path: String) throws -> [Double] {
       try ["v", "a"].map {
         let text = try RecordingTests.probe(path, "packet=pts_time", of: $0)
@@ -93,8 +102,10 @@ struct NATSTests {
         } ?? -1
       }
     }
-    let (here, there) = (try starts(reference), try starts(copy))
-    #expect(abs((here[1] - here[0]) - (there[1] - there[0])) < 0.005, "\(here) \(there)")
+    let (first, second) = (try starts(reference), try starts(copy))
+    let difference = (first[1] - first[0]) - (second[1] - second[0])
+    // Three units of sound at most.
+    #expect(abs(difference) < 0.075, "\(first) \(second)")
     #expect(try sender.stop() == 0)
   }
 
@@ -108,7 +119,7 @@ struct NATSTests {
       Product.rtpRecv, ["udp://\(address)", "-o", server.url("door"), "-o", reference])
     try waitUntil("the first pictures are kept") { try server.messages(of: "door") > 30 }
     let reader = try RunningProcess(
-      Product.rtpRecv, [server.url("door", "?since=10m"), "-o", copy, "--frames", "400"])
+      Product.rtpRecv, [server.url("door"), "-o", copy, "--timeout", "20"])
     try waitUntil("they are received") { (try? Self.bytes(copy).count) ?? 0 > 10_000 }
     try server.kill()
     let before = try Self.bytes(reference).count
@@ -117,8 +128,16 @@ struct NATSTests {
     }
     try server.start()
     #expect(try publisher.waitForExit() == 0, "\(publisher.standardError)")
+    // It begins at the last key picture.
+    let all = try Self.bytes(reference)
+    try waitUntil("all of it has come") {
+      let copied = try Self.bytes(copy)
+      return copied.count > all.count / 2 && all.suffix(copied.count) == copied
+    }
+    reader.send(signal: SIGINT)
     #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
-    #expect(try Self.bytes(copy) == Self.bytes(reference))
+    let (stream, _) = try Self.receive(server.url("door"), .h264)
+    #expect(try Self.bytes(stream) == all)
     try sender.waitForExit()
   }
 
@@ -150,7 +169,7 @@ struct NATSTests {
     let (_, second) = try Self.publish(.h264, 60, to: server.url("door"), environment: right)
     #expect(!second.standardError.contains("login"), "\(second.standardError)")
     let third = try RunningProcess(
-      Product.rtpRecv, [server.url("door", "?since=5m"), "--frames", "30"], environment: right)
+      Product.rtpRecv, [server.url("door", "?since=5m")], environment: right)
     #expect(try third.waitForExit() == 0, "\(third.standardError)")
   }
 

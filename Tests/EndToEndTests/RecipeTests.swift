@@ -44,7 +44,7 @@ struct RecipeTests {
     let programs = try Self.programs(in: folder)
     var script = recipe.script
     var environment = [
-      "PATH": "\(programs):\(ProcessInfo.processInfo.environment["PATH"] ?? "")",
+      "PATH": "\(programs):\(ProcessInfo.processInfo.environment["PATH"] ?? ""):/usr/sbin",
       "PYTHONPATH": Self.root.appendingPathComponent("python").path,
       "PYTHONDONTWRITEBYTECODE": "1",
     ]

@@ -34,7 +34,10 @@ public final class NATSServer: @unchecked Sendable {
     ports_file_dir: "\(folder.path)"
     \(settings)
     """.write(toFile: configuration, atomically: true, encoding: .utf8)
-    let process = try RunningProcess("nats-server", ["-c", configuration])
+    // Debian has it where only root looks for programs.
+    let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+    let process = try RunningProcess(
+      "nats-server", ["-c", configuration], environment: ["PATH": path + ":/usr/sbin"])
     _ = try process.waitForLine(/Server is ready/)
     lock.withLock { self.process = process }
     guard port == 0 else { return }

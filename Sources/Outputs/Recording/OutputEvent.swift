@@ -1,6 +1,6 @@
 public import RTPWire
 
-/// What happened to the files of an output.
+/// What happened to an output, or to its files.
 public enum OutputEvent: Sendable, Hashable {
   /// A file is complete.
   case fileEnded(RecordedFile)
@@ -18,6 +18,8 @@ public enum OutputEvent: Sendable, Hashable {
   case filesDeleted(count: Int, bytes: Int64)
   /// `errno` of old files that could not be deleted.
   case filesNotDeleted(errno: Int32)
+  /// Whom it is sent to cannot be reached, or can be again.
+  case reached(String, Bool)
 }
 
 /// One complete file of a recording.
@@ -51,7 +53,7 @@ public struct OutputEvents: Sendable, Hashable {
 
   public init() {}
 
-  mutating func append(_ event: OutputEvent) {
+  package mutating func append(_ event: OutputEvent) {
     if last.count >= Self.limit { last.removeFirst() }
     last.append(event)
     if case .soundConverted(let change) = event { soundChange = change }

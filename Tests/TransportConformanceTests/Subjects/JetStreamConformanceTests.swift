@@ -12,6 +12,11 @@ import Transports
     #expect(report.isConforming, "\(report)")
   }
 
+  @Test func whatWasPublishedToNATSConforms() async {
+    let report = await checkConformance(of: JetStreamSubject(isRecorded: true))
+    #expect(report.isConforming, "\(report)")
+  }
+
   @Test func aCameraInNATSConformsWrappedInSRTP() async {
     let report = await checkConformance(of: ProtectedSubject(JetStreamSubject()))
     #expect(report.isConforming, "\(report)")
@@ -20,11 +25,26 @@ import Transports
 
 /// A server of NATS, and somebody who publishes packets to it.
 private struct JetStreamSubject: ConformanceSubject {
-  let name = "NATS JetStream"
+  /// Whether what was published before is received, and nothing else.
+  var isRecorded = false
+
+  var name: String { "NATS JetStream" + (isRecorded ? ", recorded" : "") }
 
   var carrier: Carrier {
     var carrier = Carrier()
     carrier.tracks = 2
+    // Larger packets are no other case, and every size of them would be two gigabytes.
+    carrier.packetSizes = 12...8192
+    if isRecorded {
+      carrier.isPrepared = true
+      carrier.lacks = [
+        .failure: "what was published is all there, or not at all",
+        .feedback: "who publishes does not listen", .byteStream: "messages have boundaries",
+        .silence: "it ends where nothing more was published",
+        .garbage: "the live subject has it",
+      ]
+      return carrier
+    }
     carrier.lacks = [
       .orderlyEnd: "a camera in NATS has no end, because another machine may go on",
       .feedback: "who publishes does not listen",
@@ -35,7 +55,7 @@ private struct JetStreamSubject: ConformanceSubject {
   }
 
   func startFarEnd(_ behaviour: FarEndBehaviour) async throws -> any FarEnd {
-    try await JetStreamEnd(behaviour)
+    try await JetStreamEnd(behaviour, isRecorded: isRecorded)
   }
 }
 
@@ -63,11 +83,13 @@ private final class JetStreamEnd: FarEnd {
   /// Messages that may wait in the server before more are published.
   private static let mostPending = 8
 
+  private let isRecorded: Bool
   private let server: NATSServer?
   private let peer: Mutex<NATSPeer?>
   private let hostile: StreamPeer?
 
-  init(_ behaviour: FarEndBehaviour) async throws {
+  init(_ behaviour: FarEndBehaviour, isRecorded: Bool) async throws {
+    self.isRecorded = isRecorded
     if case .hostile(let name) = behaviour {
       let (start, again) = try #require(Self.hostilities[name])
       hostile = try await .hostile(start: start, again: again)
@@ -92,9 +114,11 @@ private final class JetStreamEnd: FarEnd {
 
   func makeTransport(on eventLoop: any EventLoop) throws -> any RTPTransport {
     let port = server.map { Int($0.port) } ?? hostile?.port ?? 0
+    var options = JetStreamOptions()
+    if isRecorded { options.since = .seconds(3600) }
     return JetStreamTransport(
       address: try StreamAddress(parsing: "nats://127.0.0.1:\(port)/camera", known: []),
-      login: try NATSLogin(), patience: .seconds(1), on: eventLoop)
+      login: try NATSLogin(), options: options, patience: .seconds(1), on: eventLoop)
   }
 
   func send(_ packets: [ByteBuffer]) async throws { try await send(packets, onTrack: 0) }
@@ -136,6 +160,8 @@ private final class JetStreamEnd: FarEnd {
       return text.matches(of: /"num_pending":(\d+)/).compactMap { Int($0.1) }.max() ?? 0
     }
   }
+
+  func finish() async throws {}
 
   func fail() async throws { try server?.kill() }
 
