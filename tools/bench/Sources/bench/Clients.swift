@@ -58,6 +58,13 @@ enum Clients {
             number(median(results.map(\.perByte)) / reference),
           ])
         }
+        figure(
+          "rtp-send to \(clients) RTSP clients over \(carrier.uppercased())",
+          unit: "% of a processor",
+          [
+            (.ours, 100 * median(results[1].map(\.share))),
+            (.bare, 100 * median(results[0].map(\.share))),
+          ])
       }
     }
   }
