@@ -47,7 +47,10 @@ struct Figure: Codable {
 
   /// How it stands beside the best of the others.
   var comparison: String {
-    guard let ours, let rival = bestRival else { return "" }
+    guard let ours else { return "" }
+    guard let rival = bestRival else {
+      return value(of: .bare).map { "bare × \(number(ours / $0, 2))" } ?? ""
+    }
     if unit == "dB" {
       let difference = ours - rival.value
       return "\(difference < 0 ? "−" : "+")\(number(abs(difference), 1)) dB"

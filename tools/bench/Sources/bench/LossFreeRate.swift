@@ -4,7 +4,7 @@ import Foundation
 enum LossFreeRate {
   private static let rates =
     Arguments.isQuick
-    ? [50_000, 100_000] : [50_000, 75_000, 100_000, 125_000, 150_000, 200_000, 250_000, 300_000]
+    ? [50_000, 100_000] : [50_000, 100_000, 150_000, 200_000, 300_000]
   private static let seconds = Arguments.isQuick ? 2.0 : 3.0
 
   static func report(rounds: Int, in folder: String) throws {

@@ -67,7 +67,11 @@ struct Publication {
           + figure.comparison.padding(toLength: 10, withPad: " ", startingAt: 0)
           + values.joined(separator: ", ") + " \(figure.unit)")
     }
-    lines += ["", "× is how many times better rtp-recv is than the best of the others.", ""]
+    lines += [
+      "",
+      "× is how many times better rtp-recv is than the best of the others; 'bare × 1.5' takes half as",
+      "much again as a bare program, which only reads and writes.", "",
+    ]
     lines += notBest.isEmpty ? [] : ["Not the best:"] + notBest.map { "  \($0)" } + [""]
     lines += results.failures.isEmpty ? [] : ["Not measured:"] + results.failures + [""]
     for table in results.tables {
@@ -122,7 +126,8 @@ struct Publication {
       "\(environment.date), \(versions); \(environment.machine); \(environment.system): "
         + "`\(results.command)`, \(number(results.seconds / 60, 0)) minutes. "
         + "The last column says how many times better rtp-recv is than the best of the others; "
-        + "a bare program, which only reads and writes, is no rival.",
+        + "a bare program, which only reads and writes, is no rival: 'bare × 1.5' takes half as much "
+        + "again as it.",
       "",
     ]
     if notBest.isEmpty {
