@@ -27,8 +27,10 @@ struct Environment: Codable {
       ("rtp-recv", [Peer.rtpRecv, "--version"], #/(\S+)/#),
       ("commit", ["git", "describe", "--always", "--dirty"], #/(\S+)/#),
       ("Swift", ["swift", "--version"], #/Swift version (\S+)/#),
-      ("FFmpeg", ["ffmpeg", "-version"], #/ffmpeg version (\S+)/#),
-      ("newer FFmpeg", [FFmpegProgram.newer ?? "false", "-version"], #/ffmpeg version (\S+)/#),
+      ("FFmpeg", ["ffmpeg", "-version"], #/ffmpeg version n?([0-9.]+)/#),
+      (
+        "newer FFmpeg", [FFmpegProgram.newer ?? "false", "-version"], #/ffmpeg version n?([0-9.]+)/#
+      ),
       ("GStreamer", ["gst-launch-1.0", "--version"], #/version (\S+)/#),
       ("OpenCV", [python, "-c", "import cv2; print(cv2.__version__)"], #/(\S+)/#),
       ("curl", ["curl", "--version"], #/curl (\S+)/#),

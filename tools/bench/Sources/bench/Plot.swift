@@ -31,7 +31,7 @@ struct Plot {
       }
       y += 26
     }
-    body += Self.text(10, y, caption, colour: "#666")
+    body += Self.text(10, y, caption, colour: "#666", size: 10)
     let height = y + 14
     return """
       <svg xmlns="http://www.w3.org/2000/svg" width="\(Self.width)" height="\(height)" \
@@ -45,9 +45,9 @@ struct Plot {
 
   private static func text(
     _ x: Int, _ y: Int, _ words: String, anchor: String = "start", weight: String = "normal",
-    colour: String = "#222"
+    colour: String = "#222", size: Int = 12
   ) -> String {
-    "<text x=\"\(x)\" y=\"\(y)\" text-anchor=\"\(anchor)\" font-weight=\"\(weight)\" "
+    "<text x=\"\(x)\" y=\"\(y)\" font-size=\"\(size)\" text-anchor=\"\(anchor)\" font-weight=\"\(weight)\" "
       + "fill=\"\(colour)\">\(escaped(words))</text>\n"
   }
 
