@@ -64,7 +64,7 @@ struct Publication {
       let values = figure.values.map { "\($0.contender.rawValue) \(figure.shown($0.value))" }
       lines.append(
         figure.measure.padding(toLength: width + 2, withPad: " ", startingAt: 0)
-          + figure.comparison.padding(toLength: 10, withPad: " ", startingAt: 0)
+          + figure.comparison.padding(toLength: 13, withPad: " ", startingAt: 0)
           + values.joined(separator: ", ") + " \(figure.unit)")
     }
     lines += [
@@ -130,10 +130,10 @@ struct Publication {
         + "again as it.",
       "",
     ]
-    if notBest.isEmpty {
-      lines.append("In none of these is another one better.")
-    } else {
+    if !notBest.isEmpty {
       lines.append("Not the best: " + notBest.joined(separator: "; ") + ".")
+    } else if results.figures.contains(where: { $0.isBest == true }) {
+      lines.append("In none of these is another one better.")
     }
     return lines.joined(separator: "\n") + "\n"
   }
